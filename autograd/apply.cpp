@@ -1,0 +1,61 @@
+// Chapter 2. What every operation needs when it is recorded: checks, edges, and errors that say where.
+//
+// Read next: ?
+#include "autograd/apply.h"
+
+#include <algorithm>
+
+#include "autograd/observer.h"
+
+namespace orrery::tape {
+
+void explain(std::string_view name, const Error& error, Inputs inputs) {
+  std::ostringstream lines;
+  size_t width = 0;
+  std::vector<std::string> shapes;
+  for (const Variable* input : inputs) {
+    std::ostringstream shape;
+    if (input->defined()) shape << input->shape();
+    else shape << "(none)";
+    shapes.push_back(shape.str());
+    width = std::max(width, shapes.back().size());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto& node = inputs[i]->node();
+    lines << "\n  input " << i << ": " << shapes[i] << std::string(width - shapes[i].size() + 2, ' ') << "from "
+          << (node ? node->origin() : "a constant");
+  }
+  throw Error(name, error.rule(), lines.str());
+}
+
+void check_inputs(std::string_view name, Inputs inputs) {
+  const Variable* first = nullptr;
+  for (const Variable* input : inputs) {
+    if (!input->defined()) continue;
+    check(is_floating(input->dtype()), name, "needs f32 or f64, got ", input->dtype());
+    if (!first) first = input;
+    check(input->dtype() == first->dtype(), name, "dtypes differ (", first->dtype(), " and ", input->dtype(), ")");
+  }
+}
+
+bool records(Inputs inputs) {
+  if (!gradients_are_recorded()) return false;
+  return std::any_of(inputs.begin(), inputs.end(), [](const Variable* input) { return input->wants_gradient(); });
+}
+
+void connect(Node& node, Inputs inputs, std::span<const Tensor> outputs) {
+  node.inputs.reserve(inputs.size());
+  for (const Variable* input : inputs) node.inputs.push_back({input->node(), input->output()});
+  node.outputs.reserve(outputs.size());
+  for (const Tensor& output : outputs) node.outputs.push_back({output.shape(), output.dtype(), Tensor()});
+}
+
+void announce_begin(std::string_view name, Inputs inputs) {
+  if (Observer* o = observer()) o->forward_begins(name, inputs);
+}
+
+void announce_end(std::string_view name, Inputs inputs, std::span<const Tensor> outputs) {
+  if (Observer* o = observer()) o->forward_ended(name, inputs, outputs);
+}
+
+}  // namespace orrery::tape

@@ -1,0 +1,99 @@
+// Chapter 3. Is the derivative right? Compares what backward says with what the function does.
+//
+// L(x) = <u, f(x)> with a random u; the analytic gradient is backward's, the numeric one the 4-point stencil
+//   dL/dx_i = (8 (L(x + h) - L(x - h)) - (L(x + 2h) - L(x - 2h))) / 12h,     error O(h^4), noise 1e-11 at h = 1e-3
+// in f64, coordinate by coordinate. A plain sum in place of u would make every check of softmax and layer norm vacuous: their
+// outputs add up to a constant, both gradients vanish, and wrong backwards pass. So a gradient of zero is a failure too, unless
+// it is declared with its reason.
+//   auto report = gradcheck([](const Variable& x) { return gelu(x); }, {randn({3, 4}, rng, f64)});
+// Read next: ?
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/variable.h"
+
+namespace orrery {
+
+struct GradcheckOptions {
+  double h = 1e-3;
+  double atol = 1e-9, rtol = 1e-7;
+  u64 seed = 1;
+  i64 coordinates = 0;  ///< at most this many of each input, drawn at random; 0 means every one
+  i64 directions = 0;   ///< also this many random directions of norm 1 through all inputs together
+};
+
+/// An input whose gradient is zero by its nature, and why; without it a zero gradient is a failure.
+struct DeclaredZero {
+  std::string name, reason;
+};
+
+/// One coordinate (or direction) where analytic and numeric gradient disagree.
+struct GradcheckFailure {
+  std::string name;
+  i64 index = 0;  ///< element in row order, -1 for a direction
+  double analytic = 0, numeric = 0;
+};
+
+struct GradcheckReport {
+  bool ok = false;
+  i64 inputs = 0, coordinates = 0;
+  i64 skipped = 0;          ///< coordinates at a kink, where no derivative exists
+  double worst_error = 0;   ///< largest |analytic - numeric|
+  std::string worst_at;     ///< "name[index]"
+  double gradient_norm = 0;
+  std::vector<DeclaredZero> zeros;
+  std::vector<GradcheckFailure> failures;
+  std::string message;      ///< empty when ok; else what is wrong, where, and a constant ratio if there is one
+  explicit operator bool() const { return ok; }
+};
+std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
+
+/// What is checked: a function of leaves it captured. Every leaf is perturbed in place, and f called again.
+struct Checkable {
+  std::function<Variable()> output;
+  Parameters leaves;
+  std::vector<DeclaredZero> zeros{};
+};
+
+/// Checks every leaf of `f`. f must give the same value each time it is called; leaves must be f64.
+GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options = {});
+
+/// Checks f(inputs...) in every input, and in `leaves` that f reads besides.
+template <class F>
+GradcheckReport gradcheck(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
+                          const GradcheckOptions& options = {}) {
+  return gradcheck(checkable(f, inputs, leaves), options);
+}
+
+/// The Checkable of f(inputs...): inputs become leaves named "input 0", "input 1", ...
+template <class F>
+Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
+                    std::vector<DeclaredZero> zeros = {}) {
+  Checkable result{.output = {}, .leaves = {}, .zeros = std::move(zeros)};
+  std::vector<Variable> x;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    x.push_back(parameter(inputs[i].clone(), "input " + std::to_string(i)));
+    result.leaves.push_back({x.back().name(), x.back()});
+  }
+  result.leaves.insert(result.leaves.end(), leaves.begin(), leaves.end());
+  result.output = [f, x] {
+    if constexpr (std::is_invocable_v<F, const std::vector<Variable>&>) return f(x);
+    else if constexpr (std::is_invocable_v<F, Variable, Variable, Variable>) return f(x.at(0), x.at(1), x.at(2));
+    else if constexpr (std::is_invocable_v<F, Variable, Variable>) return f(x.at(0), x.at(1));
+    else return f(x.at(0));
+  };
+  return result;
+}
+
+/// One row of the table of proofs: a function that builds what is checked, in f64 or f32, from the same random numbers.
+struct Sample {
+  std::string name;     ///< the operation or layer, as it stands in ops.h or nn/*.h
+  std::string variant;  ///< what is special here: "broadcast", "size 0", "causal"
+  std::function<Checkable(Dtype)> build;
+  GradcheckOptions options{};
+};
+
+}  // namespace orrery

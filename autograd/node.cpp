@@ -1,0 +1,100 @@
+// Chapter 2. Nodes: numbering, freeing long chains, and adding up gradients.
+//
+// Read next: ?
+#include "autograd/node.h"
+
+#include <atomic>
+
+#include "autograd/observer.h"
+#include "core/reduce.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+std::atomic<u64> next_number{1};
+Observer* current_observer = nullptr;
+}  // namespace
+
+Node::Node(std::string_view name) : name(name), number(next_number++) {}
+
+// A chain of a million nodes must not be freed by a million nested destructors: whoever dies first takes the nodes that
+// nobody else holds from their owners' edges, one after another.
+Node::~Node() {
+  std::vector<Edge> dying = std::move(inputs);
+  while (!dying.empty()) {
+    const std::shared_ptr<Node> node = std::move(dying.back().node);
+    dying.pop_back();
+    if (node.use_count() != 1) continue;
+    for (Edge& edge : node->inputs) dying.push_back(std::move(edge));
+    node->inputs.clear();
+  }
+}
+
+Leaf::Leaf(std::string label) : Node("parameter"), label(std::move(label)) {}
+
+std::string Leaf::origin() const { return label.empty() ? "a parameter without a name" : "parameter " + label; }
+
+void Into::gemm(const Tensor& a, const Tensor& b, Trans trans) const { matmul_into(buffer, a, b, trans, !first); }
+
+Grads::Grads(Node& node, bool isolate) : node_(node), isolate_(isolate) {
+  if (isolate_) contributions_.resize(node.inputs.size());
+}
+
+OutputSlot& Grads::slot(size_t i) const {
+  const Edge& edge = node_.inputs[i];
+  return edge.node->outputs[static_cast<size_t>(edge.output)];
+}
+
+namespace {
+
+// total += g. A buffer that others share is never written to: the sum then goes into a new one.
+void add_up(Tensor& total, const Tensor& g, bool keep) {
+  if (!total.defined()) {
+    // A leaf's gradient is scaled in place by clipping, so it must not share memory; inside the graph sharing is harmless.
+    total = keep && !g.sole_owner() ? g.clone() : g;
+  } else if (total.sole_owner()) {
+    add_in_place(total, g);
+  } else {
+    total = add(total, g);
+  }
+}
+
+}  // namespace
+
+void Grads::add(size_t i, const Tensor& g) {
+  if (!wanted(i)) return;
+  check(g.dtype() == dtype(i), node_.name, "backward made a gradient of dtype ", g.dtype(), " for an input of ", dtype(i));
+  const Tensor summed = sum_to(g, shape(i));
+  if (isolate_) {
+    add_up(contributions_[i], summed, true);
+  } else {
+    accumulate(i, summed);
+  }
+}
+
+void Grads::accumulate(size_t i, const Tensor& g) {
+  const bool is_leaf = dynamic_cast<const Leaf*>(node_.inputs[i].node.get()) != nullptr;
+  add_up(slot(i).gradient, g, is_leaf);
+}
+
+Into Grads::into(size_t i) {
+  Tensor& buffer = isolate_ ? contributions_[i] : slot(i).gradient;
+  const bool first = !buffer.defined();
+  if (first) buffer = Tensor::empty(shape(i), dtype(i));
+  else if (!buffer.sole_owner()) buffer = buffer.clone();
+  return {buffer, first};
+}
+
+void Grads::finish() {
+  for (size_t i = 0; i < contributions_.size(); ++i) {
+    if (!contributions_[i].defined()) continue;
+    if (Observer* o = observer()) o->contribution(node_, i, contributions_[i]);
+    if (contributions_[i].defined()) accumulate(i, contributions_[i]);
+  }
+}
+
+Observer* observer() { return current_observer; }
+ObserverScope::ObserverScope(Observer& observer) : before_(current_observer) { current_observer = &observer; }
+ObserverScope::~ObserverScope() { current_observer = before_; }
+
+}  // namespace orrery

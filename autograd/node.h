@@ -1,0 +1,106 @@
+// Chapter 2. Node: one recorded operation, the edges to what it was computed from, and the gradients that wait for it.
+//
+// The tape is a graph of nodes. Each node has a number; a node's inputs were made before it and have smaller numbers, so that
+// visiting nodes newest first meets each one after everything that was computed from it.
+// Read next: ?
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/variable.h"
+#include "core/blas.h"
+
+namespace orrery {
+
+class Grads;
+
+/// Where an input came from: output `output` of `node`, or nowhere (a constant).
+struct Edge {
+  std::shared_ptr<Node> node;
+  int output = 0;
+};
+
+/// What a node knows of one of its outputs: enough to allocate its gradient, and the gradient once it arrives.
+struct OutputSlot {
+  Shape shape;
+  Dtype dtype = f32;
+  Tensor gradient;  // dL/d(output); not defined until somebody adds to it
+};
+
+/// One operation on the tape.
+class Node {
+ public:
+  explicit Node(std::string_view name);
+  virtual ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  /// Adds this operation's part of dL/d(input) for each input to `dx`, from the gradients in `outputs`.
+  virtual void backward(Grads& dx) = 0;
+  /// Drops what was saved for backward.
+  virtual void release() = 0;
+  /// How errors speak of a value made here: "gelu", or "parameter encoder.norm.weight".
+  virtual std::string origin() const { return std::string(name); }
+
+  const std::string_view name;
+  const u64 number;  // creation number: larger is newer
+  std::vector<Edge> inputs;
+  std::vector<OutputSlot> outputs;
+  bool walked = false;  // backward has passed, saved values are gone
+  bool queued = false;  // waits for its turn in a running backward pass
+};
+
+/// A parameter's place at the rim of the graph: it has no inputs, and its gradient stays until an optimiser has used it.
+class Leaf final : public Node {
+ public:
+  explicit Leaf(std::string label);
+  void backward(Grads&) override {}
+  void release() override {}
+  std::string origin() const override;
+  std::string label;
+};
+
+/// A gradient to write into: `first` means the buffer's contents are undefined and every element must be written;
+/// otherwise add to what is there.
+struct Into {
+  Tensor& buffer;
+  bool first;
+  /// buffer = or += op(a) op(b).
+  void gemm(const Tensor& a, const Tensor& b, Trans trans = Trans::none) const;
+};
+
+/// What an operation's backward writes to: the gradients of its inputs. The engine owns accumulation and un-broadcasting.
+class Grads {
+ public:
+  /// `isolate` keeps each contribution apart until `finish`, so that an observer can look at it.
+  explicit Grads(Node& node, bool isolate = false);
+
+  /// dL/d(output) number `i` of the operation; not defined when that output led nowhere.
+  const Tensor& dy(size_t i) const { return node_.outputs[i].gradient; }
+  /// False when nobody asks for the gradient of input `i`; computing it would be wasted.
+  bool wanted(size_t i) const { return i < node_.inputs.size() && node_.inputs[i].node != nullptr; }
+  /// Adds g to dL/d(input i). g may have the broadcast shape; it is summed down to the input's.
+  void add(size_t i, const Tensor& g);
+  /// The gradient of input `i` itself, to write or add to; only when `wanted(i)`.
+  Into into(size_t i);
+  /// The shape of input `i`; only when `wanted(i)`.
+  const Shape& shape(size_t i) const { return slot(i).shape; }
+  Dtype dtype(size_t i) const { return slot(i).dtype; }
+
+  /// Hands isolated contributions to the observer, and adds what it makes of them.
+  void finish();
+
+ private:
+  OutputSlot& slot(size_t i) const;
+  void accumulate(size_t i, const Tensor& g);
+
+  Node& node_;
+  bool isolate_;
+  std::vector<Tensor> contributions_;
+};
+
+}  // namespace orrery

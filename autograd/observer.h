@@ -1,0 +1,47 @@
+// Chapter 2. The one place where others may look on: what runs, forward and backward, and what it adds to gradients.
+//
+// Profiles, the search for the first NaN and the checker's mutations all hang here and nowhere else; without an observer
+// the cost is one test of a pointer per operation.
+// Read next: ?
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "autograd/node.h"
+
+namespace orrery {
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// Before an operation's forward runs.
+  virtual void forward_begins(std::string_view, std::span<const Variable* const>) {}
+  /// After it; `inputs` may be undefined where optional.
+  virtual void forward_ended(std::string_view, std::span<const Variable* const>, std::span<const Tensor>) {}
+  virtual void backward_begins(const Node&) {}
+  virtual void backward_ended(const Node&) {}
+  /// True when `contribution` should be called.
+  virtual bool changes_contributions() const { return false; }
+  /// What a node's backward adds to the gradient of its input number `input`; may be replaced, or dropped by undefining it.
+  virtual void contribution(const Node&, size_t, Tensor&) {}
+  /// A gradient arrived at a parameter.
+  virtual void leaf_reached(const Leaf&) {}
+};
+
+/// The observer in force, null if there is none.
+Observer* observer();
+
+/// Puts an observer in force for as long as this object lives.
+class ObserverScope {
+ public:
+  explicit ObserverScope(Observer& observer);
+  ~ObserverScope();
+  ObserverScope(const ObserverScope&) = delete;
+  ObserverScope& operator=(const ObserverScope&) = delete;
+
+ private:
+  Observer* before_;
+};
+
+}  // namespace orrery

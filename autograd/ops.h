@@ -1,0 +1,117 @@
+// Chapter 2. The catalogue: every differentiable operation, one line each.
+//
+// Each has its formula, derivative and code in one file under autograd/ops/, its samples in autograd/samples.cpp, and its row
+// in `orrery gradcheck`. Adding one means: a struct with forward and backward, a line here, a sample, a test.
+// Shapes: [...] stands for any axes; elementwise operations of two inputs broadcast like NumPy.
+// Read next: ?
+#pragma once
+
+#include <span>
+
+#include "autograd/variable.h"
+#include "core/blas.h"
+#include "core/random.h"
+#include "core/reduce.h"
+
+namespace orrery {
+
+class Mask;
+
+// Arithmetic (ops/arithmetic.cpp).
+Variable add(const Variable& a, const Variable& b);
+Variable sub(const Variable& a, const Variable& b);
+Variable mul(const Variable& a, const Variable& b);
+Variable div(const Variable& a, const Variable& b);
+Variable neg(const Variable& x);
+Variable scale(const Variable& x, double factor);
+inline Variable operator+(const Variable& a, const Variable& b) { return add(a, b); }
+inline Variable operator-(const Variable& a, const Variable& b) { return sub(a, b); }
+inline Variable operator*(const Variable& a, const Variable& b) { return mul(a, b); }
+inline Variable operator/(const Variable& a, const Variable& b) { return div(a, b); }
+inline Variable operator-(const Variable& x) { return neg(x); }
+inline Variable operator*(const Variable& x, double factor) { return scale(x, factor); }
+inline Variable operator*(double factor, const Variable& x) { return scale(x, factor); }
+
+// Elementwise functions (ops/elementwise.cpp, ops/activation.cpp).
+Variable pow(const Variable& x, double exponent);
+Variable exp(const Variable& x);
+Variable log(const Variable& x);
+Variable sqrt(const Variable& x);
+Variable tanh(const Variable& x);
+Variable sigmoid(const Variable& x);
+Variable relu(const Variable& x);
+Variable gelu(const Variable& x);       // exact: x Phi(x)
+Variable gelu_tanh(const Variable& x);  // GPT-2's approximation
+Variable silu(const Variable& x);
+
+// Reductions (ops/reduce.cpp): over the named axes, which are dropped, or kept with size 1; no axes means all.
+Variable sum(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
+Variable mean(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
+Variable max(const Variable& x, const Axes& axes = {}, bool keep_axes = false);  // equal maxima share the gradient evenly
+
+// Products (ops/matmul.cpp): [..., m, k] with [k, n] or [..., k, n] gives [..., m, n].
+Variable matmul(const Variable& a, const Variable& b, Trans trans = Trans::none);
+
+// Moving elements (ops/layout.cpp).
+Variable reshape(const Variable& x, const Shape& shape);
+Variable permute(const Variable& x, std::span<const i64> order);
+inline Variable permute(const Variable& x, std::initializer_list<i64> order) {
+  return permute(x, std::span(order.begin(), order.size()));
+}
+Variable concat(std::span<const Variable> parts, i64 axis);
+inline Variable concat(std::initializer_list<Variable> parts, i64 axis) {
+  return concat(std::span(parts.begin(), parts.size()), axis);
+}
+Variable slice(const Variable& x, i64 axis, i64 begin, i64 end = std::numeric_limits<i64>::max());
+/// Two parts of `x` along `axis`: the first `size` elements, and the rest.
+std::array<Variable, 2> split(const Variable& x, i64 size, i64 axis);
+/// Three equal parts along `axis`: Q, K and V of a packed product.
+std::array<Variable, 3> split3(const Variable& x, i64 axis);
+
+/// Rows of `weight` [K, D] named by `ids` (i32 of any shape): [ids..., D]. An id outside [0, K) is an error (ops/embedding.cpp).
+Variable embedding(const Variable& weight, const Tensor& ids);
+
+/// e^{x_i} / sum_j e^{x_j} over the last axis (ops/softmax.cpp).
+Variable softmax(const Variable& x);
+Variable log_softmax(const Variable& x);
+/// Softmax of scores [B, h, n, m] over the keys `mask` allows; 0 elsewhere, and everywhere in a row that may see nothing.
+Variable masked_softmax(const Variable& scores, const Mask& mask);
+
+/// How layer normalisation divides: PyTorch and the paper's authors take sqrt(var + eps); tutorials also std + eps, and
+/// std + eps with the variance over n - 1 (the Annotated Transformer).
+enum class LayerNormForm { root_of_variance_plus_eps, std_plus_eps, unbiased_std_plus_eps };
+/// (x - mean) / deviation * weight + bias over the last axis [..., D]; weight and bias [D], each may be undefined
+/// (ops/layer_norm.cpp).
+Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps = 1e-5,
+                    LayerNormForm form = LayerNormForm::root_of_variance_plus_eps);
+
+/// Each element set to 0 with probability p, the others scaled so that the mean stays (ops/dropout.cpp).
+Variable dropout(const Variable& x, double p, const Draw& draw);
+
+/// What attention returns: `output` [B, h, n, d_v], and the `weights` [B, h, n, m] it mixed the values with (before dropout).
+struct AttentionResult {
+  Variable output, weights;
+};
+/// softmax(Q K^T / sqrt(d_k)) V, as composed in the paper, section 3.2.1; Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h, m, d_v]
+/// (ops/attention.cpp). Dropout with probability p falls on the weights.
+AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p = 0,
+                          const Draw& draw = {});
+/// Rows of x [B, h, m, d] behind a padding length set to 0, so that what stands there never reaches a product.
+Variable zero_padding(const Variable& x, const Mask& mask);
+
+/// Label smoothing's two forms: eps spread over all K classes (PyTorch), or over the K - 1 wrong ones (fairseq).
+enum class Smoothing { all_classes, wrong_classes };
+/// What the summed loss is divided by: the number of targets that count, nothing, or what the caller gives.
+enum class Reduction { mean, sum, divisor };
+struct CrossEntropyOptions {
+  i32 ignore_index = -100;  ///< targets of this id do not count
+  double label_smoothing = 0;
+  Smoothing smoothing = Smoothing::all_classes;
+  Reduction reduction = Reduction::mean;
+  double divisor = 1;  ///< for Reduction::divisor; makes k micro-batches equal one batch
+};
+/// -sum_k q_k log softmax(logits)_k over targets that count; logits [..., K], targets i32 [...]. No target that counts gives
+/// loss 0 and gradient 0 (ops/cross_entropy.cpp).
+Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+
+}  // namespace orrery

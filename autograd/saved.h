@@ -1,0 +1,36 @@
+// Chapter 2. Saved: a tensor an operation keeps for its backward, and the version it had.
+//
+// If the memory was changed in place in between, the derivative would be computed from other numbers than the value was:
+// that is an error, and not a silently wrong gradient.
+// Read next: ?
+#pragma once
+
+#include <utility>
+
+#include "core/tensor.h"
+
+namespace orrery {
+
+/// Assign a tensor in forward, read it in backward.
+class Saved {
+ public:
+  Saved() = default;
+  Saved(Tensor tensor) : tensor_(std::move(tensor)), version_(tensor_.defined() ? tensor_.version() : 0) {}
+
+  /// The tensor as it was saved; an error if it has been changed since.
+  const Tensor& get() const {
+    if (tensor_.defined() && tensor_.version() != version_) {
+      fail("saved tensor", "a tensor of shape ", tensor_.shape(),
+           " that backward needs was changed in place after forward (version ", version_, " -> ", tensor_.version(), ")");
+    }
+    return tensor_;
+  }
+  operator const Tensor&() const { return get(); }
+  bool defined() const { return tensor_.defined(); }
+
+ private:
+  Tensor tensor_;
+  u64 version_ = 0;
+};
+
+}  // namespace orrery

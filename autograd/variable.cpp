@@ -1,0 +1,56 @@
+// Chapter 2. Variables: constants, parameters, and the mode in which nothing is recorded.
+//
+// Read next: ?
+#include "autograd/variable.h"
+
+#include "autograd/node.h"
+
+namespace orrery {
+namespace {
+
+thread_local bool recording = true;
+
+Leaf& leaf_of(const Variable& x, std::string_view operation) {
+  auto* leaf = dynamic_cast<Leaf*>(x.node().get());
+  check(leaf != nullptr, operation, "only a parameter has one");
+  return *leaf;
+}
+
+}  // namespace
+
+bool Variable::is_leaf() const { return dynamic_cast<const Leaf*>(node_.get()) != nullptr; }
+const Tensor& Variable::gradient() const { return leaf_of(*this, "gradient").outputs[0].gradient; }
+Tensor& Variable::mutable_gradient() { return leaf_of(*this, "gradient").outputs[0].gradient; }
+void Variable::clear_gradient() { mutable_gradient() = Tensor(); }
+const std::string& Variable::name() const { return leaf_of(*this, "name").label; }
+void Variable::set_name(std::string name) { leaf_of(*this, "name").label = std::move(name); }
+
+void Variable::replace_value(Tensor value) {
+  leaf_of(*this, "replace_value").outputs[0] = {value.shape(), value.dtype(), Tensor()};
+  value_ = std::move(value);
+}
+
+Variable constant(Tensor value) {
+  check(value.defined() && is_floating(value.dtype()), "constant", "needs a tensor of f32 or f64");
+  return {std::move(value), nullptr};
+}
+
+Variable parameter(Tensor value, std::string name) {
+  check(value.defined() && is_floating(value.dtype()), "parameter", "needs a tensor of f32 or f64");
+  auto leaf = std::make_shared<Leaf>(std::move(name));
+  leaf->outputs.push_back({value.shape(), value.dtype(), Tensor()});
+  return {std::move(value), std::move(leaf)};
+}
+
+Variable detach(const Variable& x) { return {x.value(), nullptr}; }
+
+NoGradient::NoGradient() : before_(recording) { recording = false; }
+NoGradient::~NoGradient() { recording = before_; }
+bool gradients_are_recorded() { return recording; }
+
+std::ostream& operator<<(std::ostream& out, const Variable& x) {
+  if (!x.defined()) return out << "(no variable)";
+  return out << x.value() << "  from " << (x.node() ? x.node()->origin() : "a constant");
+}
+
+}  // namespace orrery

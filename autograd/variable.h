@@ -1,0 +1,99 @@
+// Chapter 2. Variable: a Tensor plus where it came from.
+//
+// A value that was computed points at the node that computed it; a parameter points at its leaf, which collects its gradient;
+// a constant points at nothing. Edges of the graph hold nodes and never values, so that an activation dies as soon as neither
+// the user nor an operation needs it.
+// Read next: ?
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace orrery {
+
+class Node;
+
+/// A tensor in a computation. Copies are cheap and mean the same value; a parameter's copies share its gradient.
+class Variable {
+ public:
+  /// No variable: for what is optional, such as a missing bias.
+  Variable() = default;
+  /// Output `output` of `node`; used by `apply`.
+  Variable(Tensor value, std::shared_ptr<Node> node, int output = 0)
+      : value_(std::move(value)), node_(std::move(node)), output_(output) {}
+
+  bool defined() const { return value_.defined(); }
+  const Tensor& value() const { return value_; }
+  const Shape& shape() const { return value_.shape(); }
+  Dtype dtype() const { return value_.dtype(); }
+  i64 size(int axis) const { return value_.size(axis); }
+  double item() const { return value_.item(); }
+
+  /// The node this value came from; null for a constant.
+  const std::shared_ptr<Node>& node() const { return node_; }
+  int output() const { return output_; }
+  /// True when a gradient flows back through this value.
+  bool wants_gradient() const { return node_ != nullptr; }
+
+  /// True for what `parameter` made.
+  bool is_leaf() const;
+  /// dL/d(this) of a parameter, as `backward` left it; not defined while nothing has reached it.
+  const Tensor& gradient() const;
+  /// Writable access for optimisers; only for parameters.
+  Tensor& mutable_gradient();
+  /// The value, to change in place: every copy of the parameter sees it.
+  Tensor& mutable_value() { return value_; }
+  /// Another value, of any shape and dtype; forgets the gradient. Copies of the parameter keep the old value.
+  void replace_value(Tensor value);
+  /// Forgets the gradient; only for parameters.
+  void clear_gradient();
+  /// A parameter's name, "" if it has none. Models name theirs when they are built, so that errors can say where.
+  const std::string& name() const;
+  void set_name(std::string name);
+
+ private:
+  Tensor value_;
+  std::shared_ptr<Node> node_;
+  int output_ = 0;
+};
+
+/// A value without a gradient; f32 or f64.
+Variable constant(Tensor value);
+/// A value that collects a gradient: a weight, or an input under test; f32 or f64.
+Variable parameter(Tensor value, std::string name = "");
+/// The same value, cut off from how it was computed.
+Variable detach(const Variable& x);
+
+/// A parameter under the name by which errors, files and proofs speak of it.
+struct NamedParameter {
+  std::string name;
+  Variable value;
+};
+using Parameters = std::vector<NamedParameter>;
+
+/// Runs the tape backwards from a scalar: adds dL/dp to the gradient of every parameter p that led to `loss`, and frees the
+/// tape. A second walk over the same tape is an error.
+void backward(const Variable& loss);
+/// The same from any y, given dL/dy of its shape.
+void backward(const Variable& y, const Tensor& dy);
+
+/// While an object of this type lives, operations of this thread record nothing and save nothing.
+class NoGradient {
+ public:
+  NoGradient();
+  ~NoGradient();
+  NoGradient(const NoGradient&) = delete;
+  NoGradient& operator=(const NoGradient&) = delete;
+
+ private:
+  bool before_;
+};
+bool gradients_are_recorded();
+
+/// The value, and the operation it came from.
+std::ostream& operator<<(std::ostream& out, const Variable& x);
+
+}  // namespace orrery

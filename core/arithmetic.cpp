@@ -1,0 +1,120 @@
+// Chapter 1. Making tensors, adding and multiplying them.
+//
+// Read next: ?
+#include "core/elementwise.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+template <class Value>
+Tensor filled(const Shape& shape, Dtype dtype, const Value& value_at) {
+  Tensor y = Tensor::empty(shape, dtype);
+  dispatch(dtype, [&](auto t) {
+    using T = decltype(t);
+    T* out = y.write<T>();
+    for (i64 i = 0; i < y.count(); ++i) out[i] = static_cast<T>(value_at(i));
+  });
+  return y;
+}
+
+void check_alike(const Tensor& a, const Tensor& b, std::string_view operation) {
+  check(a.defined() && b.defined(), operation, "needs two tensors");
+  check(a.shape() == b.shape(), operation, "shapes differ (", a.shape(), " and ", b.shape(), ")");
+  check(a.dtype() == b.dtype(), operation, "dtypes differ (", a.dtype(), " and ", b.dtype(), ")");
+}
+
+}  // namespace
+
+Tensor zeros(const Shape& shape, Dtype dtype) { return full(shape, 0.0, dtype); }
+
+Tensor full(const Shape& shape, double value, Dtype dtype) {
+  Tensor y = Tensor::empty(shape, dtype);
+  fill(y, value);
+  return y;
+}
+
+Tensor full(const Shape& shape, i32 value) { return full(shape, static_cast<double>(value), Dtype::i32); }
+
+Tensor arange(i64 n) {
+  return filled({n}, Dtype::i32, [](i64 i) { return i; });
+}
+
+Tensor randn(const Shape& shape, Rng& rng, Dtype dtype) {
+  check(is_floating(dtype), "randn", "needs f32 or f64, got ", dtype);
+  return filled(shape, dtype, [&](i64) { return rng.normal(); });
+}
+
+Tensor rand_uniform(const Shape& shape, double low, double high, Rng& rng, Dtype dtype) {
+  check(is_floating(dtype), "rand_uniform", "needs f32 or f64, got ", dtype);
+  return filled(shape, dtype, [&](i64) { return low + (high - low) * rng.uniform(); });
+}
+
+Tensor randint(i64 low, i64 high, const Shape& shape, Rng& rng) {
+  check(low >= std::numeric_limits<i32>::min() && high <= std::numeric_limits<i32>::max(), "randint",
+        "the range does not fit into i32");
+  return filled(shape, Dtype::i32, [&](i64) { return rng.integer(low, high); });
+}
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  return broadcast_map(a, b, "add", [](auto x, auto y) { return x + y; });
+}
+Tensor sub(const Tensor& a, const Tensor& b) {
+  return broadcast_map(a, b, "sub", [](auto x, auto y) { return x - y; });
+}
+Tensor mul(const Tensor& a, const Tensor& b) {
+  return broadcast_map(a, b, "mul", [](auto x, auto y) { return x * y; });
+}
+Tensor div(const Tensor& a, const Tensor& b) {
+  return broadcast_map(a, b, "div", [](auto x, auto y) { return x / y; });
+}
+Tensor scale(const Tensor& x, double factor) {
+  return map(x, "scale", [factor](auto value) { return value * static_cast<decltype(value)>(factor); });
+}
+
+void add_in_place(Tensor& y, const Tensor& x) {
+  check_alike(y, x, "add_in_place");
+  dispatch_floating(y.dtype(), "add_in_place", [&](auto t) {
+    using T = decltype(t);
+    T* out = y.write<T>();
+    map<T>(y.count(), out, x.data<T>(), out, [](T a, T b) { return a + b; });
+  });
+}
+
+void scale_in_place(Tensor& y, double factor) {
+  dispatch_floating(y.dtype(), "scale_in_place", [&](auto t) {
+    using T = decltype(t);
+    T* out = y.write<T>();
+    map<T>(y.count(), out, out, [factor](T a) { return a * static_cast<T>(factor); });
+  });
+}
+
+void fill(Tensor& y, double value) {
+  dispatch(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    T* out = y.write<T>();
+    parallel_for(y.count(), 4 * elementwise_grain,
+                 [=](i64 begin, i64 end) { std::fill(out + begin, out + end, static_cast<T>(value)); });
+  });
+}
+
+void copy_into(Tensor& to, const Tensor& from) {
+  check_alike(to, from, "copy_into");
+  dispatch(to.dtype(), [&](auto t) {
+    using T = decltype(t);
+    T* out = to.write<T>();
+    const T* in = from.data<T>();
+    parallel_for(to.count(), 4 * elementwise_grain, [=](i64 begin, i64 end) { std::copy(in + begin, in + end, out + begin); });
+  });
+}
+
+double dot(const Tensor& a, const Tensor& b) {
+  check_alike(a, b, "dot");
+  return dispatch_floating(a.dtype(), "dot", [&](auto t) {
+    using T = decltype(t);
+    const T *x = a.data<T>(), *y = b.data<T>();
+    return parallel_sum<double>(a.count(), [=](i64 i) { return static_cast<double>(x[i]) * static_cast<double>(y[i]); });
+  });
+}
+
+}  // namespace orrery

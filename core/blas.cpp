@@ -1,0 +1,155 @@
+// Chapter 8. The one file that calls BLAS, and only ever ?gemm with alpha = 1.
+//
+// Traps, all measured: gemv and asum change bits with the threads; alpha = 0 lets NaN through; a product called outside a
+// parallel region is threaded by OpenBLAS itself, so that even one tile gets a region.
+// Read next: ?
+#include "core/blas.h"
+
+#include <cblas.h>
+
+#include <limits>
+
+#include "core/parallel.h"
+
+namespace orrery {
+namespace {
+
+// Two to four tiles of at least this length along the longer side of C are right on two cores: more tiles pack the other
+// operand more often than they help (8 strips instead of 4 made a whole training step 10 % slower).
+constexpr i64 tile_length = 200, most_tiles = 4;
+// Below this many multiplications a second tile costs more than it saves.
+constexpr i64 one_tile_work = i64{1} << 18;
+// Borders fall on multiples of the widest kernels' tiles.
+constexpr i64 tile_step = 16;
+
+void single_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, i64 m, i64 n, i64 k, const float* a, i64 lda, const float* b,
+                    i64 ldb, float beta, float* c, i64 ldc) {
+  cblas_sgemm(CblasRowMajor, ta, tb, static_cast<blasint>(m), static_cast<blasint>(n), static_cast<blasint>(k), 1.0F, a,
+              static_cast<blasint>(lda), b, static_cast<blasint>(ldb), beta, c, static_cast<blasint>(ldc));
+}
+void single_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, i64 m, i64 n, i64 k, const double* a, i64 lda,
+                    const double* b, i64 ldb, double beta, double* c, i64 ldc) {
+  cblas_dgemm(CblasRowMajor, ta, tb, static_cast<blasint>(m), static_cast<blasint>(n), static_cast<blasint>(k), 1.0, a,
+              static_cast<blasint>(lda), b, static_cast<blasint>(ldb), beta, c, static_cast<blasint>(ldc));
+}
+
+struct Sizes {
+  i64 m, n, k;
+};
+
+template <class T>
+Sizes checked_sizes(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans) {
+  const bool ta = transposes_a(trans), tb = transposes_b(trans);
+  const i64 m = ta ? a.cols : a.rows, k = ta ? a.rows : a.cols, n = tb ? b.rows : b.cols, k_b = tb ? b.cols : b.rows;
+  check(k == k_b, "gemm", "inner sizes differ (", k, " != ", k_b, ")");
+  check(c.rows == m && c.cols == n, "gemm", "the result is ", c.rows, " x ", c.cols, ", needs ", m, " x ", n);
+  constexpr i64 limit = std::numeric_limits<blasint>::max();
+  check(std::max({m, n, k, a.stride, b.stride, c.stride}) <= limit, "gemm", "a size exceeds ", limit);
+  return {m, n, k};
+}
+
+template <class T>
+void clear(const Mat<T>& c) {
+  for (i64 i = 0; i < c.rows; ++i) std::fill_n(c.data + i * c.stride, c.cols, T{0});
+}
+
+// One tile: columns or rows [begin, end) of C. Runs inside a parallel region, on one thread.
+template <class T>
+void tile(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate, Sizes s, bool rows,
+          i64 begin, i64 end) {
+  const bool ta = transposes_a(trans), tb = transposes_b(trans);
+  const T *a_begin = a.data, *b_begin = b.data;
+  T* c_begin = c.data;
+  if (rows) {
+    a_begin += ta ? begin : begin * a.stride;
+    c_begin += begin * c.stride;
+    s.m = end - begin;
+  } else {
+    b_begin += tb ? begin * b.stride : begin;
+    c_begin += begin;
+    s.n = end - begin;
+  }
+  single_product(ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, s.m, s.n, s.k, a_begin, a.stride, b_begin,
+                 b.stride, accumulate ? T{1} : T{0}, c_begin, c.stride);
+}
+
+}  // namespace
+
+i64 gemm_tiles(i64 m, i64 n, i64 k) {
+  const i64 longer = std::max(m, n);
+  if (m * n * k < one_tile_work) return 1;
+  const i64 wanted = std::clamp<i64>(longer / tile_length, 2, most_tiles);
+  return std::min(wanted, (longer + tile_step - 1) / tile_step);
+}
+
+template <class T>
+void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
+  guard_blas();
+  const Sizes s = checked_sizes<T>(a, b, c, trans);
+  if (s.m == 0 || s.n == 0) return;
+  if (s.k == 0) {
+    if (!accumulate) clear(c);
+    return;
+  }
+  const i64 tiles = gemm_tiles(s.m, s.n, s.k), longer = std::max(s.m, s.n);
+  const bool rows = s.m >= s.n;
+  const i64 length = ((longer + tiles - 1) / tiles + tile_step - 1) / tile_step * tile_step;
+  parallel_tasks((longer + length - 1) / length, [&](i64 i) {
+    tile<T>(a, b, c, trans, accumulate, s, rows, i * length, std::min(longer, (i + 1) * length));
+  });
+}
+
+template <class T>
+void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
+                bool accumulate) {
+  guard_blas();
+  const Sizes s = checked_sizes<T>(a, b, c, trans);
+  if (s.m == 0 || s.n == 0) return;
+  parallel_tasks(batch, [&](i64 i) {
+    const Mat<T> ci{c.data + i * c_step, c.rows, c.cols, c.stride};
+    if (s.k == 0) {
+      if (!accumulate) clear(ci);
+      return;
+    }
+    const Mat<const T> ai{a.data + i * a_step, a.rows, a.cols, a.stride};
+    const Mat<const T> bi{b.data + i * b_step, b.rows, b.cols, b.stride};
+    tile<T>(ai, bi, ci, trans, accumulate, s, true, 0, s.m);
+  });
+}
+
+template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
+template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
+template void gemm_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
+template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
+
+BlasAction blas_action(int openblas_parallel, int threads) {
+  switch (openblas_parallel) {
+    case 0: return threads > 1 ? BlasAction::refuse : BlasAction::nothing;  // built without threads
+    case 1: return BlasAction::single_thread;                               // its own thread pool
+    default: return BlasAction::nothing;  // OpenMP: openblas_set_num_threads(1) would set OpenMP to one thread everywhere
+  }
+}
+
+void guard_blas() {
+  // Asked again when the number of threads may have grown; the answer of OpenBLAS itself never changes.
+  static const int parallel = openblas_get_parallel();
+  switch (blas_action(parallel, threads())) {
+    case BlasAction::refuse:
+      fail("blas", "this OpenBLAS was built without threads and gives wrong products when ", threads(),
+           " threads call it; install libopenblas0-openmp (or libopenblas0-pthread), or run with --threads 1");
+    case BlasAction::single_thread: {
+      [[maybe_unused]] static const bool once = (openblas_set_num_threads(1), true);
+      break;
+    }
+    case BlasAction::nothing: break;
+  }
+}
+
+BlasInfo blas_info() {
+  const int parallel = openblas_get_parallel();
+  return {.kernel = openblas_get_corename(),
+          .config = openblas_get_config(),
+          .threading = parallel == 0 ? "none" : parallel == 1 ? "pthreads" : "OpenMP"};
+}
+
+}  // namespace orrery

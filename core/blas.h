@@ -1,0 +1,61 @@
+// Chapter 8. Matrix products: C = A B, or C += A B, in fixed tiles.
+//
+// OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles that depend on
+// the shape (m, n, k) alone, and each tile is one single-threaded product: the bits are then the same for any thread count,
+// at no cost in speed.
+// Read next: ?
+#pragma once
+
+#include <string>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+/// A matrix in memory somebody else owns: element (i, j) is data[i * stride + j]. T is const for matrices only read.
+template <class T>
+struct Mat {
+  T* data;
+  i64 rows, cols;
+  i64 stride;  ///< elements from one row to the next (BLAS: the leading dimension), at least `cols`
+
+  Mat(T* data, i64 rows, i64 cols, i64 stride) : data(data), rows(rows), cols(cols), stride(stride) {}
+  Mat(T* data, i64 rows, i64 cols) : Mat(data, rows, cols, cols) {}
+  operator Mat<const T>() const { return {data, rows, cols, stride}; }
+};
+
+/// Which factors of a product are transposed.
+enum class Trans { none, a, b, both };
+constexpr bool transposes_a(Trans trans) { return trans == Trans::a || trans == Trans::both; }
+constexpr bool transposes_b(Trans trans) { return trans == Trans::b || trans == Trans::both; }
+
+/// c = op(a) op(b), or c += op(a) op(b) with `accumulate`. T is float or double; sizes of 0 are allowed.
+/// Errors: sizes that do not fit; sizes of 2^31 and more.
+template <class T>
+void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
+
+/// `batch` products whose factors and results lie `a_step`, `b_step`, `c_step` elements apart, in parallel over the batch.
+template <class T>
+void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step,
+                Trans trans = Trans::none, bool accumulate = false);
+
+/// Tiles that a product with an m x n result and inner size k is cut into: along its longer side, by the shape alone.
+i64 gemm_tiles(i64 m, i64 n, i64 k);
+
+/// What the linked OpenBLAS says of itself, such as "OpenBLAS 0.3.21, kernel Zen, OpenMP".
+struct BlasInfo {
+  std::string kernel;     ///< the CPU family whose kernels it chose at start
+  std::string config;     ///< version and build options
+  std::string threading;  ///< "none", "pthreads" or "OpenMP"
+};
+BlasInfo blas_info();
+
+/// Makes the linked OpenBLAS safe to call from our threads, or throws where that is impossible: a build without threads gives
+/// silently wrong products when several threads call it. Called by the first product; programs call it at their start.
+void guard_blas();
+
+/// The rule behind `guard_blas`, apart so that it can be tested: what openblas_get_parallel() answered, and our threads.
+enum class BlasAction { nothing, single_thread, refuse };
+BlasAction blas_action(int openblas_parallel, int threads);
+
+}  // namespace orrery

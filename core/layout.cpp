@@ -1,0 +1,155 @@
+// Chapter 1. Moving elements: joining, cutting, reversing and turning axes.
+//
+// Each works on [outer, n, inner]: the axes before, the axis itself, the axes after, which lie together in memory.
+// Read next: ?
+#include <cstring>
+
+#include "core/elementwise.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+struct Split3 {
+  i64 outer = 1, n = 1, inner = 1;
+};
+
+Split3 around(const Shape& shape, int axis) {
+  Split3 split;
+  for (int i = 0; i < shape.rank(); ++i) (i < axis ? split.outer : i == axis ? split.n : split.inner) *= shape[i];
+  return split;
+}
+
+// Copies or adds `n` elements.
+template <class T>
+void move(const T* from, T* to, i64 n, bool accumulate) {
+  if (!accumulate) {
+    std::copy_n(from, n, to);
+    return;
+  }
+  for (i64 i = 0; i < n; ++i) to[i] += from[i];
+}
+
+}  // namespace
+
+SliceRange slice_range(i64 size, i64 begin, i64 end) {
+  const auto from_start = [size](i64 i) { return std::clamp<i64>(i < 0 ? i + size : i, 0, size); };
+  const i64 first = from_start(begin);
+  return {first, std::max(first, from_start(end))};
+}
+
+Tensor concat(std::span<const Tensor> parts, i64 axis) {
+  check(!parts.empty(), "concat", "needs at least one part");
+  const int along = parts[0].shape().axis(axis, "concat");
+  i64 n = 0;
+  for (const Tensor& part : parts) {
+    check(part.rank() == parts[0].rank() && part.shape().with(along, 0) == parts[0].shape().with(along, 0), "concat",
+          "shapes differ in another axis than ", along, " (", parts[0].shape(), " and ", part.shape(), ")");
+    check(part.dtype() == parts[0].dtype(), "concat", "dtypes differ (", parts[0].dtype(), " and ", part.dtype(), ")");
+    n += part.size(along);
+  }
+  Tensor y = Tensor::empty(parts[0].shape().with(along, n), parts[0].dtype());
+  i64 begin = 0;
+  for (const Tensor& part : parts) {
+    slice_into(y, part, along, begin, false);
+    begin += part.size(along);
+  }
+  return y;
+}
+
+Tensor slice(const Tensor& x, i64 axis, i64 begin, i64 end) {
+  const int along = x.shape().axis(axis, "slice");
+  const SliceRange range = slice_range(x.size(along), begin, end);
+  if (along == 0) return x.rows(range.begin, range.end);
+  Tensor y = Tensor::empty(x.shape().with(along, range.end - range.begin), x.dtype());
+  const Split3 from = around(x.shape(), along);
+  dispatch(x.dtype(), [&, run = (range.end - range.begin) * from.inner](auto t) {
+    using T = decltype(t);
+    const T* in = x.data<T>() + range.begin * from.inner;
+    T* out = y.write<T>();
+    for_rows(from.outer, run, [=, row = from.n * from.inner](i64 o) { std::copy_n(in + o * row, run, out + o * run); });
+  });
+  return y;
+}
+
+void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumulate) {
+  const int along = x.shape().axis(axis, "slice_into");
+  const Split3 to = around(x.shape(), along);
+  check(part.shape().with(along, 0) == x.shape().with(along, 0) && begin >= 0 && begin + part.size(along) <= to.n,
+        "slice_into", "a part of shape ", part.shape(), " does not fit into ", x.shape(), " at ", begin);
+  dispatch(x.dtype(), [&, run = part.size(along) * to.inner](auto t) {
+    using T = decltype(t);
+    const T* in = part.data<T>();
+    T* out = x.write<T>() + begin * to.inner;
+    for_rows(to.outer, run,
+             [=, row = to.n * to.inner](i64 o) { move(in + o * run, out + o * row, run, accumulate); });
+  });
+}
+
+Tensor flip(const Tensor& x, i64 axis) {
+  const int along = x.shape().axis(axis, "flip");
+  const Split3 split = around(x.shape(), along);
+  Tensor y = Tensor::empty(x.shape(), x.dtype());
+  dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* in = x.data<T>();
+    T* out = y.write<T>();
+    for_rows(split.outer * split.n, split.inner, [=](i64 row) {
+      const i64 o = row / split.n, i = row % split.n;
+      std::copy_n(in + (o * split.n + split.n - 1 - i) * split.inner, split.inner, out + row * split.inner);
+    });
+  });
+  return y;
+}
+
+Tensor permute(const Tensor& x, std::span<const i64> order) {
+  const int rank = x.rank();
+  check(static_cast<int>(order.size()) == rank, "permute", "names ", order.size(), " axes of shape ", x.shape());
+  std::array<i64, Shape::max_rank> stride{}, step{};
+  i64 below = 1;
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    stride[static_cast<size_t>(axis)] = below;
+    below *= x.size(axis);
+  }
+  Shape shape;
+  std::array<bool, Shape::max_rank> used{};
+  for (int i = 0; i < rank; ++i) {
+    const size_t from = static_cast<size_t>(x.shape().axis(order[static_cast<size_t>(i)], "permute"));
+    check(!used[from], "permute", "axis ", from, " is named twice");
+    used[from] = true;
+    shape = shape.plus(x.size(static_cast<int>(from)));
+    step[static_cast<size_t>(i)] = stride[from];
+  }
+  Tensor y = Tensor::empty(shape, x.dtype());
+  if (y.count() == 0) return y;
+  // One row of the result at a time: where it starts in x, and the step between its elements there.
+  const i64 columns = rank == 0 ? 1 : shape[-1], column_step = rank == 0 ? 1 : step[static_cast<size_t>(rank - 1)];
+  dispatch(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    const T* in = x.data<T>();
+    T* out = y.write<T>();
+    for_rows(y.count() / columns, columns, [=](i64 row) {
+      i64 rest = row, from = 0;
+      for (int axis = rank - 2; axis >= 0; --axis) {
+        from += rest % shape[axis] * step[static_cast<size_t>(axis)];
+        rest /= shape[axis];
+      }
+      for (i64 i = 0; i < columns; ++i) out[row * columns + i] = in[from + i * column_step];
+    });
+  });
+  return y;
+}
+
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  check(broadcast(x.shape(), shape, "broadcast_to") == shape, "broadcast_to", "cannot repeat ", x.shape(), " to ", shape);
+  Tensor y = Tensor::empty(shape, x.dtype());
+  const BroadcastLoop loop(shape, x.shape(), shape);
+  dispatch_floating(x.dtype(), "broadcast_to", [&](auto t) {
+    using T = decltype(t);
+    T* out = y.write<T>();
+    broadcast_map<T>(loop, y.count(), x.data<T>(), out, out, [](T value, T) { return value; });
+  });
+  return y;
+}
+
+}  // namespace orrery

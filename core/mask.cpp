@@ -1,0 +1,115 @@
+// Chapter 6. Mask: its parts, and how they are read.
+//
+// Read next: ?
+#include "core/mask.h"
+
+#include <algorithm>
+
+namespace orrery {
+
+Mask Mask::causal() {
+  Mask mask;
+  mask.causal_ = true;
+  return mask;
+}
+
+Mask Mask::padding(Tensor lengths) {
+  check(lengths.defined() && lengths.rank() == 1 && lengths.dtype() == Dtype::i32, "mask",
+        "lengths must be i32 [B], got shape ", lengths.shape());
+  for (i64 b = 0; b < lengths.count(); ++b) {
+    check(lengths.data<i32>()[b] >= 0, "mask", "length ", lengths.data<i32>()[b], " of batch row ", b, " is negative");
+  }
+  Mask mask;
+  mask.lengths_ = std::move(lengths);
+  return mask;
+}
+
+Mask Mask::allow(Tensor allow) {
+  check(allow.defined() && allow.rank() >= 2 && allow.rank() <= 4 && allow.dtype() == Dtype::i32, "mask",
+        "a table must be i32 [n, m], [B, n, m] or [B, h, n, m], got shape ", allow.shape());
+  const i64 n = allow.size(-2), m = allow.size(-1);
+  const i64 B = allow.rank() >= 3 ? allow.size(0) : 1, h = allow.rank() == 4 ? allow.size(1) : 1;
+  Mask mask;
+  mask.tables_.push_back(allow.reshape({B, h, n, m}));
+  return mask;
+}
+
+Mask operator&(const Mask& a, const Mask& b) {
+  Mask both = a;
+  both.causal_ |= b.causal_;
+  both.tables_.insert(both.tables_.end(), b.tables_.begin(), b.tables_.end());
+  if (!a.has_padding() || !b.has_padding()) {
+    if (b.has_padding()) both.lengths_ = b.lengths_;
+    return both;
+  }
+  check(a.lengths_.count() == b.lengths_.count(), "mask", "paddings of ", a.lengths_.count(), " and ",
+        b.lengths_.count(), " batch rows");
+  both.lengths_ = a.lengths_.clone();
+  i32* lengths = both.lengths_.write<i32>();
+  for (i64 i = 0; i < a.lengths_.count(); ++i) lengths[i] = std::min(lengths[i], b.lengths_.data<i32>()[i]);
+  return both;
+}
+
+i64 Mask::length(i64 b, i64 m) const {
+  return has_padding() ? std::min<i64>(m, lengths_.data<i32>()[b]) : m;
+}
+
+i64 Mask::limit(i64 b, i64 i, i64 n, i64 m) const {
+  const i64 keys = length(b, m);
+  return causal_ ? std::clamp<i64>(i + m - n + 1, 0, keys) : keys;
+}
+
+bool Mask::table_allows(i64 b, i64 h, i64 i, i64 j) const {
+  return std::all_of(tables_.begin(), tables_.end(), [&](const Tensor& table) {
+    const auto at = [&](int axis, i64 index) { return table.size(axis) == 1 ? 0 : index; };
+    const i64 row = (at(0, b) * table.size(1) + at(1, h)) * table.size(2) + at(2, i);
+    return table.data<i32>()[row * table.size(3) + at(3, j)] != 0;
+  });
+}
+
+bool Mask::allowed(i64 b, i64 h, i64 i, i64 j, i64 n, i64 m) const {
+  return j < limit(b, i, n, m) && table_allows(b, h, i, j);
+}
+
+void Mask::check_fits(i64 B, i64 h, i64 n, i64 m) const {
+  check(!has_padding() || lengths_.count() == B, "mask", "has lengths for ", lengths_.count(), " batch rows, scores have ", B);
+  const std::array<i64, 4> sizes{B, h, n, m};
+  for (const Tensor& table : tables_) {
+    for (int axis = 0; axis < 4; ++axis) {
+      const i64 size = table.size(axis);
+      check(size == 1 || size == sizes[static_cast<size_t>(axis)], "mask", "a table of shape ", table.shape(),
+            " does not fit scores of shape ", Shape{B, h, n, m});
+    }
+  }
+}
+
+std::ostream& operator<<(std::ostream& out, const Mask& mask) {
+  std::string_view joint;
+  if (mask.causal_) out << "causal", joint = " & ";
+  if (mask.has_padding()) {
+    out << joint << "padding(";
+    for (i64 b = 0; b < mask.lengths_.count(); ++b) out << (b ? ", " : "") << mask.lengths_.at(b);
+    out << ')', joint = " & ";
+  }
+  for (const Tensor& table : mask.tables_) {
+    out << joint << "allow" << table.shape(), joint = " & ";
+    for (i64 i = 0; i < table.count() && table.count() <= 1024; ++i) {
+      out << (i % table.size(3) == 0 ? "\n  " : "") << (table.at(i) != 0 ? '1' : '.');
+    }
+  }
+  return joint.empty() ? out << "everything" : out;
+}
+
+Tensor lengths_of(const Tensor& ids, i32 pad_id) {
+  const auto [B, T] = dims<2>(ids, "ids");
+  Tensor lengths = Tensor::empty({B}, Dtype::i32);
+  i32* out = lengths.write<i32>();
+  for (i64 b = 0; b < B; ++b) {
+    i64 length = T;
+    while (length > 0 && ids.data<i32>()[b * T + length - 1] == pad_id) --length;
+    out[b] = static_cast<i32>(length);
+  }
+  return lengths;
+}
+
+}  // namespace orrery

@@ -1,0 +1,42 @@
+// Chapter 1. Printing a tensor the way one writes it on paper.
+//
+// Read next: ?
+#include <iomanip>
+
+#include "core/tensor.h"
+
+namespace orrery {
+namespace {
+
+constexpr i64 shown = 6;  // elements of an axis that are printed; of longer axes the first and last three
+
+void print_axis(std::ostream& out, const Tensor& x, int axis, i64 first, i64 stride, const std::string& indent) {
+  if (axis == x.rank()) {
+    out << x.at(first);
+    return;
+  }
+  const i64 n = x.size(axis), inner = n == 0 ? 0 : stride / n;
+  const bool last_axis = axis == x.rank() - 1;
+  out << '[';
+  for (i64 i = 0; i < n; ++i) {
+    if (i > 0) out << (last_axis ? ", " : ",\n" + indent + " ");
+    if (n > shown && i == shown / 2) {
+      out << "..." << (last_axis ? ", " : ",\n" + indent + " ");
+      i = n - shown / 2;
+    }
+    print_axis(out, x, axis + 1, first + i * inner, inner, indent + " ");
+  }
+  out << ']';
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Tensor& x) {
+  if (!x.defined()) return out << "(no tensor)";
+  std::ostringstream text;
+  text << std::setprecision(4);
+  print_axis(text, x, 0, 0, x.count(), "");
+  return out << text.str() << "  " << x.dtype() << ' ' << x.shape();
+}
+
+}  // namespace orrery

@@ -1,0 +1,77 @@
+// Chapter 8. Random numbers by counting: Philox 4x32-10.
+//
+// "Parallel random numbers: as easy as 1, 2, 3" (Salmon, Moraes, Dror, Shaw 2011): ten rounds of multiply and xor turn a
+// 128-bit counter and a 64-bit key into 128 random bits. Value i is a function of (key, i): any thread can draw any value,
+// backward can draw forward's dropout mask again, and a checkpoint restores a generator from two integers.
+// Read next: ?
+#pragma once
+
+#include <array>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+using PhiloxBlock = std::array<u32, 4>;
+
+/// The four words of `counter` under `key`. Known answers of the authors' Random123 are in the tests.
+constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<u32, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const u64 low = u64{0xD2511F53} * counter[0], high = u64{0xCD9E8D57} * counter[2];
+    counter = {static_cast<u32>(high >> 32) ^ counter[1] ^ key[0], static_cast<u32>(high),
+               static_cast<u32>(low >> 32) ^ counter[3] ^ key[1], static_cast<u32>(low)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return counter;
+}
+
+/// A sequence of random numbers. Its whole state is (seed, position), so that it can be stored and compared.
+class Rng {
+ public:
+  explicit Rng(u64 seed, u64 position = 0) : seed_(seed), position_(position) {}
+
+  u64 seed() const { return seed_; }
+  u64 position() const { return position_; }
+
+  /// 64 random bits; every other draw is made of these.
+  u64 next();
+  /// Uniform in [0, 1), a multiple of 2^-53.
+  double uniform();
+  /// Standard normal, by Box and Muller's method.
+  double normal();
+  /// Uniform in {low, ..., high - 1}; needs low < high.
+  i64 integer(i64 low, i64 high);
+
+ private:
+  u64 seed_;
+  u64 position_;  // draws made
+};
+
+/// Names one dropout mask of a training run: the n-th draw of one pass. The mask's bits are a function of it alone.
+struct Draw {
+  u64 seed = 0;
+  u32 step = 0, micro = 0, index = 0;
+};
+
+/// Dropout's decisions for one row: the element is kept where its 16 bits are below `keep_below(p)`.
+/// Layout: 8 decisions a block, each row starting at a new block: element (row, column) is decision
+/// row * round_up(columns, 8) + column.
+inline constexpr i64 decisions_per_block = 8;
+
+/// The number of 16-bit patterns, of 65536, that keep an element dropped with probability p.
+constexpr u32 keep_below(double p) { return static_cast<u32>((1.0 - p) * 65536.0 + 0.5); }
+/// What kept elements are multiplied by, so that the mean stays: one over the probability after rounding to 1/65536.
+constexpr double keep_scale(double p) { return keep_below(p) == 0 ? 0.0 : 65536.0 / keep_below(p); }
+
+/// The eight 16-bit decisions of block number `block` of a draw.
+constexpr std::array<u16, 8> decisions(const Draw& draw, u64 block) {
+  const PhiloxBlock words =
+      philox4x32({static_cast<u32>(block), draw.step, draw.micro * 65536u + static_cast<u32>(block >> 32), draw.index},
+                 {static_cast<u32>(draw.seed), static_cast<u32>(draw.seed >> 32)});
+  std::array<u16, 8> result{};
+  for (size_t i = 0; i < 8; ++i) result[i] = static_cast<u16>(words[i / 2] >> (16 * (i % 2)));
+  return result;
+}
+
+}  // namespace orrery

@@ -1,0 +1,177 @@
+// Chapter 8. Reductions over axes: neighbouring axes are joined, and each group is one pass over [outer, n, inner].
+//
+// Read next: ?
+#include "core/reduce.h"
+
+#include <limits>
+#include <span>
+
+#include "core/elementwise.h"
+
+namespace orrery {
+namespace {
+
+using AxisSet = std::array<bool, Shape::max_rank>;
+
+AxisSet axis_set(const Shape& shape, const Axes& axes, std::string_view operation) {
+  AxisSet set{};
+  if (axes.empty()) set.fill(true);
+  for (i64 axis : axes) {
+    bool& chosen = set[static_cast<size_t>(shape.axis(axis, operation))];
+    check(!chosen, operation, "axis ", axis, " is named twice");
+    chosen = true;
+  }
+  return set;
+}
+
+// Rows of the middle axis that one thread adds up before the partial sums are combined: about 4 chunks' worth of elements.
+i64 partial_rows(i64 inner) { return std::clamp<i64>(4 * reduce_chunk / std::max<i64>(1, inner), 16, reduce_chunk); }
+
+// y[o, i] = sum over j of x[o, j, i], inner > 1: column sums of row strips in T, strips combined in order in double.
+template <class T>
+void sum_columns(i64 outer, i64 n, i64 inner, const T* x, T* y) {
+  const i64 strip = partial_rows(inner), strips = std::max<i64>(1, (n + strip - 1) / strip);
+  Tensor partial = Tensor::empty({outer * strips, inner}, dtype_of<T>);
+  T* sums = partial.write<T>();
+  parallel_for(outer * strips, row_grain(strip * inner), [=](i64 first, i64 last) {
+    for (i64 s = first; s < last; ++s) {
+      const i64 o = s / strips, begin = s % strips * strip, end = std::min(n, begin + strip);
+      T* out = sums + s * inner;
+      std::fill_n(out, inner, T{0});
+      for (i64 j = begin; j < end; ++j) {
+        const T* row = x + (o * n + j) * inner;
+#pragma omp simd
+        for (i64 i = 0; i < inner; ++i) out[i] += row[i];
+      }
+    }
+  });
+  for_rows(outer, strips * inner, [=](i64 o) {
+    for (i64 i = 0; i < inner; ++i) {
+      double total = 0;
+      for (i64 s = 0; s < strips; ++s) total += static_cast<double>(sums[(o * strips + s) * inner + i]);
+      y[o * inner + i] = static_cast<T>(total);
+    }
+  });
+}
+
+struct Sum {
+  template <class T>
+  static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
+    if (inner > 1) return sum_columns(outer, n, inner, x, y);
+    if (outer == 1) {
+      *y = static_cast<T>(parallel_sum<T>(n, [=](i64 i) { return x[i]; }));
+      return;
+    }
+    for_rows(outer, n, [=](i64 o) { y[o] = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return x[o * n + i]; })); });
+  }
+};
+
+struct Max {
+  template <class T>
+  static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
+    parallel_for(outer, row_grain(n * inner), [=](i64 first, i64 last) {
+      for (i64 o = first; o < last; ++o) {
+        T* out = y + o * inner;
+        std::copy_n(x + o * n * inner, inner, out);
+        for (i64 j = 1; j < n; ++j) {
+          const T* row = x + (o * n + j) * inner;
+          // `!(row <= out)` is true for NaN, which so wins and then stays.
+          for (i64 i = 0; i < inner; ++i) out[i] = out[i] == out[i] && !(row[i] <= out[i]) ? row[i] : out[i];
+        }
+      }
+    });
+  }
+};
+
+// Reduces the chosen axes, from the last group of neighbours to the first; reduced axes keep size 1.
+template <class Reduction>
+Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view operation) {
+  Tensor y = x;
+  const auto is_chosen = [&](int axis) { return chosen[static_cast<size_t>(axis)]; };
+  for (int last = x.rank() - 1; last >= 0; --last) {
+    if (!is_chosen(last)) continue;
+    int first = last;
+    while (first > 0 && is_chosen(first - 1)) --first;
+    i64 outer = 1, n = 1, inner = 1;
+    for (int axis = 0; axis < x.rank(); ++axis) (axis < first ? outer : axis <= last ? n : inner) *= y.size(axis);
+    Shape shape = y.shape();
+    for (int axis = first; axis <= last; ++axis) shape = shape.with(axis, 1);
+    Tensor reduced = Tensor::empty(shape, x.dtype());
+    dispatch_floating(x.dtype(), operation, [&](auto t) {
+      using T = decltype(t);
+      Reduction::reduce(outer, n, inner, y.data<T>(), reduced.write<T>());
+    });
+    y = reduced;
+    last = first;
+  }
+  return y;
+}
+
+}  // namespace
+
+Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::string_view operation) {
+  const AxisSet chosen = axis_set(shape, axes, operation);
+  Shape result;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (!chosen[static_cast<size_t>(axis)]) result = result.plus(shape[axis]);
+    else if (keep_axes) result = result.plus(1);
+  }
+  return result;
+}
+
+Tensor sum(const Tensor& x, const Axes& axes, bool keep_axes) {
+  const Tensor y = reduce_axes<Sum>(x, axis_set(x.shape(), axes, "sum"), "sum");
+  return (y.shares_memory_with(x) ? y.clone() : y).reshape(reduced_shape(x.shape(), axes, keep_axes, "sum"));
+}
+
+Tensor mean(const Tensor& x, const Axes& axes, bool keep_axes) {
+  const Tensor total = sum(x, axes, keep_axes);
+  const double n = static_cast<double>(x.count()) / static_cast<double>(total.count());
+  return map(total, "mean", [n](auto value) { return static_cast<decltype(value)>(value / n); });
+}
+
+Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
+  const Shape shape = reduced_shape(x.shape(), axes, keep_axes, "max");
+  check(x.count() > 0 || shape.count() == 0, "max", "has no elements to choose from, shape ", x.shape());
+  const Tensor y = reduce_axes<Max>(x, axis_set(x.shape(), axes, "max"), "max");
+  return (y.shares_memory_with(x) ? y.clone() : y).reshape(shape);
+}
+
+Tensor argmax(const Tensor& x) {
+  check(x.rank() >= 1 && x.size(-1) > 0, "argmax", "needs a last axis with elements, has shape ", x.shape());
+  const i64 columns = x.size(-1);
+  Tensor y = Tensor::empty(x.shape().without_last(), Dtype::i32);
+  i32* index = y.write<i32>();
+  dispatch_floating(x.dtype(), "argmax", [&](auto t) {
+    using T = decltype(t);
+    const T* from = x.data<T>();
+    for_rows(y.count(), columns, [=](i64 row) {
+      const T* begin = from + row * columns;
+      index[row] = static_cast<i32>(std::max_element(begin, begin + columns) - begin);
+    });
+  });
+  return y;
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  AxisSet chosen{};
+  const int extra = x.rank() - shape.rank();
+  check(extra >= 0, "sum_to", "cannot sum ", x.shape(), " down to ", shape);
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const i64 wanted = axis < extra ? 1 : shape[axis - extra];
+    chosen[static_cast<size_t>(axis)] = axis < extra || (wanted == 1 && x.size(axis) != 1);
+    check(axis < extra || wanted == x.size(axis) || wanted == 1, "sum_to", "cannot sum ", x.shape(), " down to ", shape);
+  }
+  return reduce_axes<Sum>(x, chosen, "sum_to").reshape(shape);
+}
+
+double sum_of_squares(const Tensor& x) {
+  return dispatch_floating(x.dtype(), "sum_of_squares", [&](auto t) {
+    using T = decltype(t);
+    const T* from = x.data<T>();
+    return parallel_sum<double>(x.count(), [=](i64 i) { return static_cast<double>(from[i]) * static_cast<double>(from[i]); });
+  });
+}
+
+}  // namespace orrery

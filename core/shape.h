@@ -1,0 +1,61 @@
+// Chapter 1. Shapes: a short list of sizes, and NumPy's broadcasting rule.
+//
+// Two shapes are aligned at their last axis; sizes must be equal or one of them 1, and the larger one wins:
+//   [8, 1, 6] with [7, 1]  ->  [8, 7, 6]
+// Shapes live inside the tensor (no heap), so that making one costs nothing.
+// Read next: ?
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <ostream>
+#include <span>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+/// Up to `max_rank` sizes, each >= 0. A scalar has rank 0 and one element.
+class Shape {
+ public:
+  static constexpr int max_rank = 6;
+
+  Shape() = default;
+  Shape(std::initializer_list<i64> sizes) : Shape(std::span<const i64>(sizes.begin(), sizes.size())) {}
+  explicit Shape(std::span<const i64> sizes);
+
+  int rank() const { return rank_; }
+  /// The number of elements: the product of all sizes.
+  i64 count() const;
+  /// Size along `axis`; negative axes count from the end, as in NumPy.
+  i64 operator[](int axis) const { return sizes_[static_cast<size_t>(axis < 0 ? axis + rank_ : axis)]; }
+  /// `axis` made non-negative; an error of `operation` when it is out of range.
+  int axis(i64 axis, std::string_view operation) const;
+  /// This shape with the size along `axis` replaced.
+  Shape with(int axis, i64 size) const;
+  /// This shape with a last axis appended.
+  Shape plus(i64 size) const;
+  /// This shape without its last `n` axes.
+  Shape without_last(int n = 1) const;
+
+  const i64* begin() const { return sizes_.data(); }
+  const i64* end() const { return sizes_.data() + rank_; }
+  friend bool operator==(const Shape& a, const Shape& b) {
+    return std::span(a.begin(), a.end()).size() == std::span(b.begin(), b.end()).size() &&
+           std::equal(a.begin(), a.end(), b.begin());
+  }
+
+ private:
+  std::array<i64, max_rank> sizes_{};
+  int rank_ = 0;
+};
+
+/// The shape two operands share under NumPy's rule; an error of `operation` where sizes differ and neither is 1.
+Shape broadcast(const Shape& a, const Shape& b, std::string_view operation);
+
+/// `shape` with one size given as -1 worked out from `count` elements.
+Shape infer(const Shape& shape, i64 count, std::string_view operation);
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+
+}  // namespace orrery

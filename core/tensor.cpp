@@ -1,0 +1,119 @@
+// Chapter 1. Tensor: ownership, views and conversion.
+//
+// Read next: ?
+#include "core/tensor.h"
+
+#include <cstring>
+
+#include "core/memory.h"
+#include "core/parallel.h"
+
+namespace orrery {
+
+Tensor::Storage::Storage(i64 bytes) : memory(allocate(static_cast<size_t>(bytes))) {}
+Tensor::Storage::~Storage() { deallocate(memory); }
+
+Tensor Tensor::empty(const Shape& shape, Dtype dtype) {
+  Tensor result;
+  result.shape_ = shape;
+  result.count_ = shape.count();
+  result.dtype_ = dtype;
+  i64 bytes = 0;
+  check(result.count_ >= 0 && !__builtin_mul_overflow(result.count_, bytes_of(dtype), &bytes), "tensor",
+        "cannot have shape ", shape);
+  result.storage_ = std::allocate_shared<Storage>(CachingAllocator<Storage>(), bytes);
+  return result;
+}
+
+template <class T>
+Tensor Tensor::of(const Shape& shape, const std::vector<T>& elements) {
+  Tensor result = empty(shape, dtype_of<T>);
+  check(result.count() == static_cast<i64>(elements.size()), "tensor", "shape ", shape, " needs ", result.count(),
+        " elements, got ", elements.size());
+  std::copy(elements.begin(), elements.end(), result.write<T>());
+  return result;
+}
+template Tensor Tensor::of(const Shape&, const std::vector<float>&);
+template Tensor Tensor::of(const Shape&, const std::vector<double>&);
+template Tensor Tensor::of(const Shape&, const std::vector<i32>&);
+
+void* Tensor::address(Dtype expected) const {
+  check(defined(), "tensor", "is not defined");
+  check(dtype_ == expected, "tensor", "holds ", dtype_, ", was read as ", expected);
+  return static_cast<std::byte*>(storage_->memory) + offset_ * bytes_of(dtype_);
+}
+
+u64& Tensor::storage_version() {
+  check(defined(), "tensor", "is not defined");
+  return storage_->version;
+}
+
+double Tensor::at(i64 i) const {
+  check(i >= 0 && i < count_, "tensor", "element ", i, " is out of range for shape ", shape_);
+  return dispatch(dtype_, [&](auto t) { return static_cast<double>(data<decltype(t)>()[i]); });
+}
+
+double Tensor::item() const {
+  check(defined() && count_ == 1, "item", "needs exactly one element, has shape ", shape_);
+  return at(0);
+}
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  check(defined(), "reshape", "the tensor is not defined");
+  Tensor result = *this;
+  result.shape_ = infer(shape, count_, "reshape");
+  check(result.shape_.count() == count_, "reshape", "cannot make ", result.shape_, " of ", shape_);
+  return result;
+}
+
+Tensor Tensor::rows(i64 begin, i64 end) const {
+  check(defined() && rank() >= 1, "rows", "needs at least one axis");
+  check(begin >= 0 && begin <= end && end <= size(0), "rows", "[", begin, ", ", end, ") is out of range for ", shape_);
+  Tensor result = *this;
+  const i64 row = size(0) == 0 ? 0 : count_ / size(0);
+  result.shape_ = shape_.with(0, end - begin);
+  result.count_ = row * (end - begin);
+  result.offset_ += row * begin;
+  return result;
+}
+
+Tensor Tensor::clone() const {
+  Tensor result = empty(shape_, dtype_);
+  const i64 size = bytes_of(dtype_);
+  dispatch(dtype_, [&](auto t) {
+    using T = decltype(t);
+    const T* from = data<T>();
+    T* to = result.write<T>();
+    parallel_for(count_, 4 * elementwise_grain, [=](i64 begin, i64 end) {
+      std::memcpy(to + begin, from + begin, static_cast<size_t>((end - begin) * size));
+    });
+  });
+  return result;
+}
+
+Tensor Tensor::to(Dtype dtype) const {
+  check(defined(), "to", "the tensor is not defined");
+  if (dtype == dtype_) return *this;
+  Tensor result = empty(shape_, dtype);
+  dispatch(dtype_, [&](auto from_type) {
+    dispatch(dtype, [&](auto to_type) {
+      const auto* from = data<decltype(from_type)>();
+      auto* to = result.write<decltype(to_type)>();
+      parallel_for(count_, elementwise_grain, [=](i64 begin, i64 end) {
+        for (i64 i = begin; i < end; ++i) to[i] = static_cast<decltype(to_type)>(from[i]);
+      });
+    });
+  });
+  return result;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (!a.defined() || !b.defined()) return a.defined() == b.defined();
+  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+  return dispatch(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    return std::memcmp(a.data<T>(), b.data<T>(), static_cast<size_t>(a.bytes())) == 0;
+  });
+}
+
+}  // namespace orrery

@@ -1,0 +1,20 @@
+// Chapter 7. Checking a layer: its inputs and every parameter that `visit` names.
+//
+//   CHECK(nn::gradcheck(layer, [&](const Variable& x) { Pass pass; return layer(x, pass); }, {randn({2, 3, 8}, rng, f64)}));
+// Read next: ?
+#pragma once
+
+#include "autograd/gradcheck.h"
+#include "nn/module.h"
+
+namespace orrery::nn {
+
+/// Checks f(inputs...) in the inputs and in every parameter of `module`, which must be f64. Fails besides when backward reaches
+/// a parameter that `visit` does not name, or misses one that it does.
+template <class F>
+GradcheckReport gradcheck(Module& module, const F& f, const std::vector<Tensor>& inputs,
+                          const GradcheckOptions& options = {}) {
+  return orrery::gradcheck(f, inputs, module.parameters(), options);
+}
+
+}  // namespace orrery::nn

@@ -1,0 +1,86 @@
+// Chapter 5. Module: a layer as a plain value that can name its parts.
+//
+// `visit` names every parameter, buffer and child once, and everything else follows from it: lists for optimisers, counts,
+// conversion to f64, files, errors that say where. Names are PyTorch's, so that files fit.
+//   struct FeedForward : Module {
+//     Linear linear1, linear2;
+//     void visit(Visitor& v) override { v("linear1", linear1); v("linear2", linear2); }
+//   };
+// Modules can be moved but not copied by accident: two layers that should learn apart must not share their weights.
+// Read next: ?
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+#include <vector>
+
+#include "autograd/variable.h"
+
+namespace orrery::nn {
+
+class Module;
+
+/// What `visit` calls for each part. Parts that are not defined (a bias switched off) are passed over.
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+  void operator()(std::string_view name, Variable& parameter);
+  void operator()(std::string_view name, Tensor& buffer);
+  void operator()(std::string_view name, Module& child);
+  template <class M>
+  void operator()(std::string_view name, std::vector<M>& children) {
+    for (size_t i = 0; i < children.size(); ++i) (*this)(std::string(name) + "." + std::to_string(i), children[i]);
+  }
+  template <class M>
+  void operator()(std::string_view name, std::optional<M>& child) {
+    if (child) (*this)(name, *child);
+  }
+  /// A child whose parts stand under this module's own name, without a prefix.
+  void inlined(Module& child);
+
+ protected:
+  virtual void on_parameter(const std::string& path, Variable& parameter) = 0;
+  virtual void on_buffer(const std::string&, Tensor&) {}
+  virtual void enter(const std::string& path, Module& child);
+  virtual void leave() {}
+
+ private:
+  std::string path_of(std::string_view name) const;
+  std::string prefix_;
+};
+
+/// The base of every layer.
+class Module {
+ public:
+  Module() = default;
+  Module(Module&&) = default;
+  Module& operator=(Module&&) = default;
+  virtual ~Module() = default;
+
+  /// Names each parameter, buffer and child once.
+  virtual void visit(Visitor& visitor) = 0;
+
+  /// Every parameter once, under its first name, in the order of `visit`; a tied one is not repeated. Tells each parameter its
+  /// name, so that errors can say it.
+  Parameters parameters();
+  /// Every name, tied ones repeated, and buffers not included: what a file holds.
+  Parameters named_parameters();
+  struct NamedBuffer {
+    std::string name;
+    Tensor value;
+  };
+  std::vector<NamedBuffer> buffers();
+  /// How many numbers the model learns.
+  i64 parameter_count();
+};
+
+/// Converts every parameter and buffer in place; tied parameters stay tied. Gradients are forgotten.
+void to(Module& module, Dtype dtype);
+/// Copies values by name from `from` into `into`, whose names and shapes must be the same.
+void copy_parameters(Module& from, Module& into);
+/// The tree of parts with shapes and counts.
+std::ostream& operator<<(std::ostream& out, Module& module);
+
+}  // namespace orrery::nn
