@@ -15,8 +15,10 @@ void explain(std::string_view name, const Error& error, Inputs inputs) {
   std::vector<std::string> shapes;
   for (const Variable* input : inputs) {
     std::ostringstream shape;
-    if (input->defined()) shape << input->shape();
-    else shape << "(none)";
+    if (input->defined())
+      shape << input->shape();
+    else
+      shape << "(none)";
     shapes.push_back(shape.str());
     width = std::max(width, shapes.back().size());
   }

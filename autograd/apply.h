@@ -8,8 +8,8 @@
 //     void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * x.get() * 2.0); }     // dx = 2 x dy
 //   };
 //   Variable square(const Variable& x) { return apply(Square{}, x); }
-// forward may return std::array<Tensor, N>; backward then takes std::array<Tensor, N>, whose members are not defined where an
-// output led nowhere. A list of inputs arrives as std::span<const Tensor>.
+// forward may return std::array<Tensor, N>; backward then takes std::array<Tensor, N>, whose members are not defined
+// where an output led nowhere. A list of inputs arrives as std::span<const Tensor>.
 // Read next: ?
 #pragma once
 
@@ -41,8 +41,10 @@ struct OutputsOf<std::array<Tensor, N>> {
 template <class T, class... Inputs>
 concept Operation = requires(T op, const Inputs&... inputs, Grads& dx) {
   { T::name } -> std::convertible_to<std::string_view>;
-  requires OutputsOf<std::remove_cvref_t<decltype(op.forward(inputs...))>>::count > 0;
-  op.backward(std::declval<const typename OutputsOf<std::remove_cvref_t<decltype(op.forward(inputs...))>>::Gradient&>(), dx);
+  requires OutputsOf<std::remove_cvref_t<decltype(op.forward(inputs...))>>::count >
+  0;
+  op.backward(std::declval<const typename OutputsOf<std::remove_cvref_t<decltype(op.forward(inputs...))>>::Gradient&>(),
+              dx);
 };
 
 /// A node that holds an operation with its saved values until its backward has run.
@@ -80,7 +82,9 @@ void announce_begin(std::string_view name, Inputs inputs);
 void announce_end(std::string_view name, Inputs inputs, std::span<const Tensor> outputs);
 
 template <size_t N>
-std::span<const Tensor> outputs_of(const std::array<Tensor, N>& y) { return y; }
+std::span<const Tensor> outputs_of(const std::array<Tensor, N>& y) {
+  return y;
+}
 inline std::span<const Tensor> outputs_of(const Tensor& y) { return {&y, 1}; }
 
 /// Runs `forward` on the operation and wraps what it returns; the common part of both forms of `apply`.
@@ -105,16 +109,15 @@ auto run(Op op, Inputs inputs, const Forward& forward) {
       for (size_t i = 0; i < count; ++i) result[i] = Variable(std::move(y[i]), node, static_cast<int>(i));
       return result;
     }
-  } catch (const Error& error) {
-    explain(Op::name, error, inputs);
-  }
+  } catch (const Error& error) { explain(Op::name, error, inputs); }
 }
 }  // namespace tape
 
 /// Runs op.forward on the values of `inputs` and records it. Returns a Variable, or std::array<Variable, N>.
 template <class Op, std::same_as<Variable>... In>
 auto apply(Op op, const In&... inputs) {
-  static_assert(Operation<Op, decltype(inputs.value())...>, "an operation needs a name, forward and backward; see above");
+  static_assert(Operation<Op, decltype(inputs.value())...>,
+                "an operation needs a name, forward and backward; see above");
   const std::array<const Variable*, sizeof...(In)> list{&inputs...};
   return tape::run(std::move(op), list, [&](Op& o) { return o.forward(inputs.value()...); });
 }

@@ -1,7 +1,8 @@
 // Chapter 2. The engine: visits nodes newest first, and lets each add to the gradients of its inputs.
 //
-// Chain rule: dL/dx = sum over all y computed from x of dL/dy dy/dx. A node's gradient is complete once every newer node has
-// been visited, since only newer nodes can have used it. So a heap ordered by creation number replaces a topological sort.
+// Chain rule: dL/dx = sum over all y computed from x of dL/dy dy/dx. A node's gradient is complete once every newer
+// node has been visited, since only newer nodes can have used it. So a heap ordered by creation number replaces a
+// topological sort.
 // Read next: ?
 #include <algorithm>
 
@@ -49,9 +50,7 @@ void run_backward(Node& node) {
     node.backward(dx);
     if (isolate) dx.finish();
     if (o) o->backward_ended(node);
-  } catch (const Error& error) {
-    throw Error(std::string(node.name) + " (backward)", error.what());
-  }
+  } catch (const Error& error) { throw Error(std::string(node.name) + " (backward)", error.what()); }
 }
 
 // One visit: backward, then everything the node kept is let go.
@@ -63,7 +62,8 @@ void visit(Node& node, Waiting& waiting) {
   node.release();
   for (OutputSlot& output : node.outputs) output.gradient = Tensor();
   for (const Edge& edge : node.inputs) {
-    if (edge.node && edge.node->outputs[static_cast<size_t>(edge.output)].gradient.defined()) enqueue(waiting, edge.node);
+    if (edge.node && edge.node->outputs[static_cast<size_t>(edge.output)].gradient.defined())
+      enqueue(waiting, edge.node);
   }
   node.inputs.clear();
 }
@@ -71,13 +71,14 @@ void visit(Node& node, Waiting& waiting) {
 }  // namespace
 
 void backward(const Variable& loss) {
-  check(loss.defined() && loss.value().count() == 1, "backward", "needs a loss of one element, got shape ", loss.shape(),
-        "; give dL/dy for anything else");
+  check(loss.defined() && loss.value().count() == 1, "backward", "needs a loss of one element, got shape ",
+        loss.shape(), "; give dL/dy for anything else");
   backward(loss, full(loss.shape(), 1.0, loss.dtype()));
 }
 
 void backward(const Variable& y, const Tensor& dy) {
-  check(y.wants_gradient(), "backward", "nothing here wants a gradient: no parameter led to this value, or it was computed "
+  check(y.wants_gradient(), "backward",
+        "nothing here wants a gradient: no parameter led to this value, or it was computed "
         "in no-gradient mode");
   check(dy.shape() == y.shape() && dy.dtype() == y.dtype(), "backward", "dL/dy is ", dy.dtype(), ' ', dy.shape(),
         ", y is ", y.dtype(), ' ', y.shape());

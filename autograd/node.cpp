@@ -50,7 +50,8 @@ namespace {
 // total += g. A buffer that others share is never written to: the sum then goes into a new one.
 void add_up(Tensor& total, const Tensor& g, bool keep) {
   if (!total.defined()) {
-    // A leaf's gradient is scaled in place by clipping, so it must not share memory; inside the graph sharing is harmless.
+    // A leaf's gradient is scaled in place by clipping, so it must not share memory; inside the graph sharing is
+    // harmless.
     total = keep && !g.sole_owner() ? g.clone() : g;
   } else if (total.sole_owner()) {
     add_in_place(total, g);
@@ -61,14 +62,15 @@ void add_up(Tensor& total, const Tensor& g, bool keep) {
 
 }  // namespace
 
-void Grads::add(size_t i, const Tensor& g) {
+void Grads::add(size_t i, Tensor g) {
   if (!wanted(i)) return;
-  check(g.dtype() == dtype(i), node_.name, "backward made a gradient of dtype ", g.dtype(), " for an input of ", dtype(i));
-  const Tensor summed = sum_to(g, shape(i));
+  check(g.dtype() == dtype(i), node_.name, "backward made a gradient of dtype ", g.dtype(), " for an input of ",
+        dtype(i));
+  if (g.shape() != shape(i)) g = sum_to(g, shape(i));
   if (isolate_) {
-    add_up(contributions_[i], summed, true);
+    add_up(contributions_[i], g, true);
   } else {
-    accumulate(i, summed);
+    accumulate(i, g);
   }
 }
 
@@ -80,8 +82,10 @@ void Grads::accumulate(size_t i, const Tensor& g) {
 Into Grads::into(size_t i) {
   Tensor& buffer = isolate_ ? contributions_[i] : slot(i).gradient;
   const bool first = !buffer.defined();
-  if (first) buffer = Tensor::empty(shape(i), dtype(i));
-  else if (!buffer.sole_owner()) buffer = buffer.clone();
+  if (first)
+    buffer = Tensor::empty(shape(i), dtype(i));
+  else if (!buffer.sole_owner())
+    buffer = buffer.clone();
   return {buffer, first};
 }
 

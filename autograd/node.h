@@ -1,7 +1,7 @@
 // Chapter 2. Node: one recorded operation, the edges to what it was computed from, and the gradients that wait for it.
 //
-// The tape is a graph of nodes. Each node has a number; a node's inputs were made before it and have smaller numbers, so that
-// visiting nodes newest first meets each one after everything that was computed from it.
+// The tape is a graph of nodes. Each node has a number; a node's inputs were made before it and have smaller numbers,
+// so that visiting nodes newest first meets each one after everything that was computed from it.
 // Read next: ?
 #pragma once
 
@@ -54,7 +54,8 @@ class Node {
   bool queued = false;  // waits for its turn in a running backward pass
 };
 
-/// A parameter's place at the rim of the graph: it has no inputs, and its gradient stays until an optimiser has used it.
+/// A parameter's place at the rim of the graph: it has no inputs, and its gradient stays until an optimiser has used
+/// it.
 class Leaf final : public Node {
  public:
   explicit Leaf(std::string label);
@@ -73,7 +74,8 @@ struct Into {
   void gemm(const Tensor& a, const Tensor& b, Trans trans = Trans::none) const;
 };
 
-/// What an operation's backward writes to: the gradients of its inputs. The engine owns accumulation and un-broadcasting.
+/// What an operation's backward writes to: the gradients of its inputs. The engine owns accumulation and
+/// un-broadcasting.
 class Grads {
  public:
   /// `isolate` keeps each contribution apart until `finish`, so that an observer can look at it.
@@ -84,7 +86,9 @@ class Grads {
   /// False when nobody asks for the gradient of input `i`; computing it would be wasted.
   bool wanted(size_t i) const { return i < node_.inputs.size() && node_.inputs[i].node != nullptr; }
   /// Adds g to dL/d(input i). g may have the broadcast shape; it is summed down to the input's.
-  void add(size_t i, const Tensor& g);
+  /// A temporary is adopted as it is; what somebody else still holds is copied before it becomes a parameter's
+  /// gradient.
+  void add(size_t i, Tensor g);
   /// The gradient of input `i` itself, to write or add to; only when `wanted(i)`.
   Into into(size_t i);
   /// The shape of input `i`; only when `wanted(i)`.

@@ -1,7 +1,7 @@
 // Chapter 2. The one place where others may look on: what runs, forward and backward, and what it adds to gradients.
 //
-// Profiles, the search for the first NaN and the checker's mutations all hang here and nowhere else; without an observer
-// the cost is one test of a pointer per operation.
+// Profiles, the search for the first NaN and the checker's mutations all hang here and nowhere else; without an
+// observer the cost is one test of a pointer per operation.
 // Read next: ?
 #pragma once
 
@@ -23,7 +23,8 @@ class Observer {
   virtual void backward_ended(const Node&) {}
   /// True when `contribution` should be called.
   virtual bool changes_contributions() const { return false; }
-  /// What a node's backward adds to the gradient of its input number `input`; may be replaced, or dropped by undefining it.
+  /// What a node's backward adds to the gradient of its input number `input`; may be replaced, or dropped by undefining
+  /// it.
   virtual void contribution(const Node&, size_t, Tensor&) {}
   /// A gradient arrived at a parameter.
   virtual void leaf_reached(const Leaf&) {}

@@ -1,11 +1,12 @@
 // Chapter 2. The catalogue: every differentiable operation, one line each.
 //
-// Each has its formula, derivative and code in one file under autograd/ops/, its samples in autograd/samples.cpp, and its row
-// in `orrery gradcheck`. Adding one means: a struct with forward and backward, a line here, a sample, a test.
+// Each has its formula, derivative and code in one file under autograd/ops/, its samples in autograd/samples.cpp, and
+// its row in `orrery gradcheck`. Adding one means: a struct with forward and backward, a line here, a sample, a test.
 // Shapes: [...] stands for any axes; elementwise operations of two inputs broadcast like NumPy.
 // Read next: ?
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include "autograd/variable.h"
@@ -47,7 +48,8 @@ Variable silu(const Variable& x);
 // Reductions (ops/reduce.cpp): over the named axes, which are dropped, or kept with size 1; no axes means all.
 Variable sum(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
 Variable mean(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
-Variable max(const Variable& x, const Axes& axes = {}, bool keep_axes = false);  // equal maxima share the gradient evenly
+Variable max(const Variable& x, const Axes& axes = {},
+             bool keep_axes = false);  // equal maxima share the gradient evenly
 
 // Products (ops/matmul.cpp): [..., m, k] with [k, n] or [..., k, n] gives [..., m, n].
 Variable matmul(const Variable& a, const Variable& b, Trans trans = Trans::none);
@@ -68,13 +70,15 @@ std::array<Variable, 2> split(const Variable& x, i64 size, i64 axis);
 /// Three equal parts along `axis`: Q, K and V of a packed product.
 std::array<Variable, 3> split3(const Variable& x, i64 axis);
 
-/// Rows of `weight` [K, D] named by `ids` (i32 of any shape): [ids..., D]. An id outside [0, K) is an error (ops/embedding.cpp).
+/// Rows of `weight` [K, D] named by `ids` (i32 of any shape): [ids..., D]. An id outside [0, K) is an error
+/// (ops/embedding.cpp).
 Variable embedding(const Variable& weight, const Tensor& ids);
 
 /// e^{x_i} / sum_j e^{x_j} over the last axis (ops/softmax.cpp).
 Variable softmax(const Variable& x);
 Variable log_softmax(const Variable& x);
-/// Softmax of scores [B, h, n, m] over the keys `mask` allows; 0 elsewhere, and everywhere in a row that may see nothing.
+/// Softmax of scores [B, h, n, m] over the keys `mask` allows; 0 elsewhere, and everywhere in a row that may see
+/// nothing.
 Variable masked_softmax(const Variable& scores, const Mask& mask);
 
 /// How layer normalisation divides: PyTorch and the paper's authors take sqrt(var + eps); tutorials also std + eps, and
@@ -88,12 +92,13 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
 /// Each element set to 0 with probability p, the others scaled so that the mean stays (ops/dropout.cpp).
 Variable dropout(const Variable& x, double p, const Draw& draw);
 
-/// What attention returns: `output` [B, h, n, d_v], and the `weights` [B, h, n, m] it mixed the values with (before dropout).
+/// What attention returns: `output` [B, h, n, d_v], and the `weights` [B, h, n, m] it mixed the values with (before
+/// dropout).
 struct AttentionResult {
   Variable output, weights;
 };
-/// softmax(Q K^T / sqrt(d_k)) V, as composed in the paper, section 3.2.1; Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h, m, d_v]
-/// (ops/attention.cpp). Dropout with probability p falls on the weights.
+/// softmax(Q K^T / sqrt(d_k)) V, as composed in the paper, section 3.2.1; Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h,
+/// m, d_v] (ops/attention.cpp). Dropout with probability p falls on the weights.
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p = 0,
                           const Draw& draw = {});
 /// Rows of x [B, h, m, d] behind a padding length set to 0, so that what stands there never reaches a product.
@@ -110,8 +115,8 @@ struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;
   double divisor = 1;  ///< for Reduction::divisor; makes k micro-batches equal one batch
 };
-/// -sum_k q_k log softmax(logits)_k over targets that count; logits [..., K], targets i32 [...]. No target that counts gives
-/// loss 0 and gradient 0 (ops/cross_entropy.cpp).
+/// -sum_k q_k log softmax(logits)_k over targets that count; logits [..., K], targets i32 [...]. No target that counts
+/// gives loss 0 and gradient 0 (ops/cross_entropy.cpp).
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
 
 }  // namespace orrery

@@ -1,7 +1,7 @@
 // Chapter 2. Saved: a tensor an operation keeps for its backward, and the version it had.
 //
-// If the memory was changed in place in between, the derivative would be computed from other numbers than the value was:
-// that is an error, and not a silently wrong gradient.
+// If the memory was changed in place in between, the derivative would be computed from other numbers than the value
+// was: that is an error, and not a silently wrong gradient.
 // Read next: ?
 #pragma once
 
@@ -21,7 +21,8 @@ class Saved {
   const Tensor& get() const {
     if (tensor_.defined() && tensor_.version() != version_) {
       fail("saved tensor", "a tensor of shape ", tensor_.shape(),
-           " that backward needs was changed in place after forward (version ", version_, " -> ", tensor_.version(), ")");
+           " that backward needs was changed in place after forward (version ", version_, " -> ", tensor_.version(),
+           ")");
     }
     return tensor_;
   }

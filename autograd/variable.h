@@ -1,8 +1,8 @@
 // Chapter 2. Variable: a Tensor plus where it came from.
 //
-// A value that was computed points at the node that computed it; a parameter points at its leaf, which collects its gradient;
-// a constant points at nothing. Edges of the graph hold nodes and never values, so that an activation dies as soon as neither
-// the user nor an operation needs it.
+// A value that was computed points at the node that computed it; a parameter points at its leaf, which collects its
+// gradient; a constant points at nothing. Edges of the graph hold nodes and never values, so that an activation dies as
+// soon as neither the user nor an operation needs it.
 // Read next: ?
 #pragma once
 
@@ -74,8 +74,8 @@ struct NamedParameter {
 };
 using Parameters = std::vector<NamedParameter>;
 
-/// Runs the tape backwards from a scalar: adds dL/dp to the gradient of every parameter p that led to `loss`, and frees the
-/// tape. A second walk over the same tape is an error.
+/// Runs the tape backwards from a scalar: adds dL/dp to the gradient of every parameter p that led to `loss`, and frees
+/// the tape. A second walk over the same tape is an error.
 void backward(const Variable& loss);
 /// The same from any y, given dL/dy of its shape.
 void backward(const Variable& y, const Tensor& dy);

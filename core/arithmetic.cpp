@@ -104,7 +104,8 @@ void copy_into(Tensor& to, const Tensor& from) {
     using T = decltype(t);
     T* out = to.write<T>();
     const T* in = from.data<T>();
-    parallel_for(to.count(), 4 * elementwise_grain, [=](i64 begin, i64 end) { std::copy(in + begin, in + end, out + begin); });
+    parallel_for(to.count(), 4 * elementwise_grain,
+                 [=](i64 begin, i64 end) { std::copy(in + begin, in + end, out + begin); });
   });
 }
 
@@ -113,7 +114,8 @@ double dot(const Tensor& a, const Tensor& b) {
   return dispatch_floating(a.dtype(), "dot", [&](auto t) {
     using T = decltype(t);
     const T *x = a.data<T>(), *y = b.data<T>();
-    return parallel_sum<double>(a.count(), [=](i64 i) { return static_cast<double>(x[i]) * static_cast<double>(y[i]); });
+    return parallel_sum<double>(a.count(),
+                                [=](i64 i) { return static_cast<double>(x[i]) * static_cast<double>(y[i]); });
   });
 }
 

@@ -1,7 +1,7 @@
 // Chapter 8. The one file that calls BLAS, and only ever ?gemm with alpha = 1.
 //
-// Traps, all measured: gemv and asum change bits with the threads; alpha = 0 lets NaN through; a product called outside a
-// parallel region is threaded by OpenBLAS itself, so that even one tile gets a region.
+// Traps, all measured: gemv and asum change bits with the threads; alpha = 0 lets NaN through; a product called outside
+// a parallel region is threaded by OpenBLAS itself, so that even one tile gets a region.
 // Read next: ?
 #include "core/blas.h"
 
@@ -14,16 +14,16 @@
 namespace orrery {
 namespace {
 
-// Two to four tiles of at least this length along the longer side of C are right on two cores: more tiles pack the other
-// operand more often than they help (8 strips instead of 4 made a whole training step 10 % slower).
+// Two to four tiles of at least this length along the longer side of C are right on two cores: more tiles pack the
+// other operand more often than they help (8 strips instead of 4 made a whole training step 10 % slower).
 constexpr i64 tile_length = 200, most_tiles = 4;
 // Below this many multiplications a second tile costs more than it saves.
 constexpr i64 one_tile_work = i64{1} << 18;
 // Borders fall on multiples of the widest kernels' tiles.
 constexpr i64 tile_step = 16;
 
-void single_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, i64 m, i64 n, i64 k, const float* a, i64 lda, const float* b,
-                    i64 ldb, float beta, float* c, i64 ldc) {
+void single_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, i64 m, i64 n, i64 k, const float* a, i64 lda,
+                    const float* b, i64 ldb, float beta, float* c, i64 ldc) {
   cblas_sgemm(CblasRowMajor, ta, tb, static_cast<blasint>(m), static_cast<blasint>(n), static_cast<blasint>(k), 1.0F, a,
               static_cast<blasint>(lda), b, static_cast<blasint>(ldb), beta, c, static_cast<blasint>(ldc));
 }
@@ -55,8 +55,8 @@ void clear(const Mat<T>& c) {
 
 // One tile: columns or rows [begin, end) of C. Runs inside a parallel region, on one thread.
 template <class T>
-void tile(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate, Sizes s, bool rows,
-          i64 begin, i64 end) {
+void tile(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate, Sizes s,
+          bool rows, i64 begin, i64 end) {
   const bool ta = transposes_a(trans), tb = transposes_b(trans);
   const T *a_begin = a.data, *b_begin = b.data;
   T* c_begin = c.data;
@@ -69,8 +69,8 @@ void tile(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans t
     c_begin += begin;
     s.n = end - begin;
   }
-  single_product(ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, s.m, s.n, s.k, a_begin, a.stride, b_begin,
-                 b.stride, accumulate ? T{1} : T{0}, c_begin, c.stride);
+  single_product(ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, s.m, s.n, s.k, a_begin, a.stride,
+                 b_begin, b.stride, accumulate ? T{1} : T{0}, c_begin, c.stride);
 }
 
 }  // namespace
@@ -126,7 +126,8 @@ BlasAction blas_action(int openblas_parallel, int threads) {
   switch (openblas_parallel) {
     case 0: return threads > 1 ? BlasAction::refuse : BlasAction::nothing;  // built without threads
     case 1: return BlasAction::single_thread;                               // its own thread pool
-    default: return BlasAction::nothing;  // OpenMP: openblas_set_num_threads(1) would set OpenMP to one thread everywhere
+    default:
+      return BlasAction::nothing;  // OpenMP: openblas_set_num_threads(1) would set OpenMP to one thread everywhere
   }
 }
 
@@ -149,7 +150,9 @@ BlasInfo blas_info() {
   const int parallel = openblas_get_parallel();
   return {.kernel = openblas_get_corename(),
           .config = openblas_get_config(),
-          .threading = parallel == 0 ? "none" : parallel == 1 ? "pthreads" : "OpenMP"};
+          .threading = parallel == 0   ? "none"
+                       : parallel == 1 ? "pthreads"
+                                       : "OpenMP"};
 }
 
 }  // namespace orrery

@@ -1,8 +1,8 @@
 // Chapter 8. Matrix products: C = A B, or C += A B, in fixed tiles.
 //
-// OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles that depend on
-// the shape (m, n, k) alone, and each tile is one single-threaded product: the bits are then the same for any thread count,
-// at no cost in speed.
+// OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles that depend
+// on the shape (m, n, k) alone, and each tile is one single-threaded product: the bits are then the same for any thread
+// count, at no cost in speed.
 // Read next: ?
 #pragma once
 
@@ -34,7 +34,8 @@ constexpr bool transposes_b(Trans trans) { return trans == Trans::b || trans == 
 template <class T>
 void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
 
-/// `batch` products whose factors and results lie `a_step`, `b_step`, `c_step` elements apart, in parallel over the batch.
+/// `batch` products whose factors and results lie `a_step`, `b_step`, `c_step` elements apart, in parallel over the
+/// batch.
 template <class T>
 void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step,
                 Trans trans = Trans::none, bool accumulate = false);
@@ -50,11 +51,13 @@ struct BlasInfo {
 };
 BlasInfo blas_info();
 
-/// Makes the linked OpenBLAS safe to call from our threads, or throws where that is impossible: a build without threads gives
-/// silently wrong products when several threads call it. Called by the first product; programs call it at their start.
+/// Makes the linked OpenBLAS safe to call from our threads, or throws where that is impossible: a build without threads
+/// gives silently wrong products when several threads call it. Called by the first product; programs call it at their
+/// start.
 void guard_blas();
 
-/// The rule behind `guard_blas`, apart so that it can be tested: what openblas_get_parallel() answered, and our threads.
+/// The rule behind `guard_blas`, apart so that it can be tested: what openblas_get_parallel() answered, and our
+/// threads.
 enum class BlasAction { nothing, single_thread, refuse };
 BlasAction blas_action(int openblas_parallel, int threads);
 

@@ -1,7 +1,7 @@
 // Chapter 1. What an element of a tensor is: a run-time tag, and the step from the tag to a C++ type.
 //
-// Layers are compiled once; the tag decides at run time whether they compute in f32 (training) or f64 (gradient checks).
-// Templates appear only inside kernels, behind `dispatch_floating`.
+// Layers are compiled once; the tag decides at run time whether they compute in f32 (training) or f64 (gradient
+// checks). Templates appear only inside kernels, behind `dispatch_floating`.
 // Read next: ?
 #pragma once
 
@@ -41,7 +41,7 @@ inline std::ostream& operator<<(std::ostream& out, Dtype dtype) { return out << 
 
 /// The tag of a C++ element type.
 template <class T>
-  requires std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, i32>
+requires std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, i32>
 inline constexpr Dtype dtype_of = std::is_same_v<T, float> ? f32 : std::is_same_v<T, double> ? f64 : Dtype::i32;
 
 /// Calls `kernel(T{})` with T = float or double; any other dtype is an error of `operation`.

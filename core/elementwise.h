@@ -1,7 +1,7 @@
 // Chapter 8. Elementwise loops: one formula applied to every element, in parallel, by code the compiler vectorises.
 //
-// The formula is a function object known at compile time, so that the loop around it becomes vector instructions; a call
-// through a pointer per element would be 6 to 20 times slower.
+// The formula is a function object known at compile time, so that the loop around it becomes vector instructions; a
+// call through a pointer per element would be 6 to 20 times slower.
 // Read next: ?
 #pragma once
 
@@ -38,13 +38,13 @@ void for_rows(i64 rows, i64 columns, const Body& body) {
   });
 }
 
-/// How two operands of different shapes run along their common shape: neighbouring axes along which both advance alike are
-/// joined, so that equal shapes become one long axis, and a matrix plus a row two.
+/// How two operands of different shapes run along their common shape: neighbouring axes along which both advance alike
+/// are joined, so that equal shapes become one long axis, and a matrix plus a row two.
 struct BroadcastLoop {
   static constexpr int max_rank = Shape::max_rank;
-  int rank = 0;                            // joined axes, the last runs fastest
-  std::array<i64, max_rank> size{};        // of each joined axis
-  std::array<i64, max_rank> a{}, b{};      // elements each operand advances per step of that axis; 0 repeats it
+  int rank = 0;                        // joined axes, the last runs fastest
+  std::array<i64, max_rank> size{};    // of each joined axis
+  std::array<i64, max_rank> a{}, b{};  // elements each operand advances per step of that axis; 0 repeats it
   BroadcastLoop(const Shape& result, const Shape& shape_a, const Shape& shape_b);
 
   struct Position {

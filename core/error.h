@@ -1,6 +1,7 @@
 // Chapter 1. The one exception type, and the check that raises it.
 //
-// Every message names the operation and the rule that was broken, so that the reader of the message knows what to change:
+// Every message names the operation and the rule that was broken, so that the reader of the message knows what to
+// change:
 //   matmul: inner sizes differ (64 != 128)
 // The tape (autograd/apply.h) appends one line per input: its shape and where it came from.
 // Read next: ?

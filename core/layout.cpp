@@ -81,8 +81,7 @@ void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumul
     using T = decltype(t);
     const T* in = part.data<T>();
     T* out = x.write<T>() + begin * to.inner;
-    for_rows(to.outer, run,
-             [=, row = to.n * to.inner](i64 o) { move(in + o * run, out + o * row, run, accumulate); });
+    for_rows(to.outer, run, [=, row = to.n * to.inner](i64 o) { move(in + o * run, out + o * row, run, accumulate); });
   });
 }
 
@@ -141,7 +140,8 @@ Tensor permute(const Tensor& x, std::span<const i64> order) {
 }
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  check(broadcast(x.shape(), shape, "broadcast_to") == shape, "broadcast_to", "cannot repeat ", x.shape(), " to ", shape);
+  check(broadcast(x.shape(), shape, "broadcast_to") == shape, "broadcast_to", "cannot repeat ", x.shape(), " to ",
+        shape);
   Tensor y = Tensor::empty(shape, x.dtype());
   const BroadcastLoop loop(shape, x.shape(), shape);
   dispatch_floating(x.dtype(), "broadcast_to", [&](auto t) {

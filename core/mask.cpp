@@ -50,9 +50,7 @@ Mask operator&(const Mask& a, const Mask& b) {
   return both;
 }
 
-i64 Mask::length(i64 b, i64 m) const {
-  return has_padding() ? std::min<i64>(m, lengths_.data<i32>()[b]) : m;
-}
+i64 Mask::length(i64 b, i64 m) const { return has_padding() ? std::min<i64>(m, lengths_.data<i32>()[b]) : m; }
 
 i64 Mask::limit(i64 b, i64 i, i64 n, i64 m) const {
   const i64 keys = length(b, m);
@@ -71,8 +69,13 @@ bool Mask::allowed(i64 b, i64 h, i64 i, i64 j, i64 n, i64 m) const {
   return j < limit(b, i, n, m) && table_allows(b, h, i, j);
 }
 
+void Mask::check_fits_batch(i64 B) const {
+  check(!has_padding() || lengths_.count() == B, "mask", "has lengths for ", lengths_.count(),
+        " batch rows, there are ", B);
+}
+
 void Mask::check_fits(i64 B, i64 h, i64 n, i64 m) const {
-  check(!has_padding() || lengths_.count() == B, "mask", "has lengths for ", lengths_.count(), " batch rows, scores have ", B);
+  check_fits_batch(B);
   const std::array<i64, 4> sizes{B, h, n, m};
   for (const Tensor& table : tables_) {
     for (int axis = 0; axis < 4; ++axis) {

@@ -1,9 +1,9 @@
 // Chapter 6. Mask: which query may attend to which key.
 //
-// Paper, section 3.2.3: "We need to prevent leftward information flow in the decoder to preserve the auto-regressive property.
-// We implement this inside of scaled dot-product attention by masking out (setting to -inf) all values in the input of the
-// softmax which correspond to illegal connections."
-// A mask is a type and not a tensor of booleans, so that true cannot be mistaken: true always means "may attend".
+// Paper, section 3.2.3: "We need to prevent leftward information flow in the decoder to preserve the auto-regressive
+// property. We implement this inside of scaled dot-product attention by masking out (setting to -inf) all values in the
+// input of the softmax which correspond to illegal connections." A mask is a type and not a tensor of booleans, so that
+// true cannot be mistaken: true always means "may attend".
 // Read next: ?
 #pragma once
 
@@ -14,7 +14,8 @@
 
 namespace orrery {
 
-/// A rule over (batch b, head h, query i, key j). Made of causal, padding and free parts, joined with `&`: every part must allow.
+/// A rule over (batch b, head h, query i, key j). Made of causal, padding and free parts, joined with `&`: every part
+/// must allow.
 class Mask {
  public:
   /// Everything may attend to everything.
@@ -39,6 +40,8 @@ class Mask {
   bool allowed(i64 b, i64 h, i64 i, i64 j, i64 n, i64 m) const;
   /// Errors if a part does not fit scores of shape [B, h, n, m].
   void check_fits(i64 B, i64 h, i64 n, i64 m) const;
+  /// The same for the padding alone.
+  void check_fits_batch(i64 B) const;
 
   friend std::ostream& operator<<(std::ostream& out, const Mask& mask);
 

@@ -1,7 +1,7 @@
 // Chapter 4. Products of tensors: which matrices a product of batches is made of.
 //
-// [..., m, k] times a shared [k, n] is one product with all leading axes folded into the rows; with leading axes on both
-// sides it is one product per batch.
+// [..., m, k] times a shared [k, n] is one product with all leading axes folded into the rows; with leading axes on
+// both sides it is one product per batch.
 // Read next: ?
 #include "core/tensor_ops.h"
 
@@ -39,7 +39,8 @@ Tensor matmul(const Tensor& a, const Tensor& b, Trans trans) {
 void matmul_into(Tensor& c, const Tensor& a, const Tensor& b, Trans trans, bool accumulate) {
   const Shape shape = matmul_shape(a.shape(), b.shape(), trans);
   check(c.shape() == shape, "matmul", "the result has shape ", c.shape(), ", needs ", shape);
-  check(a.dtype() == b.dtype() && a.dtype() == c.dtype(), "matmul", "dtypes differ (", a.dtype(), " and ", b.dtype(), ")");
+  check(a.dtype() == b.dtype() && a.dtype() == c.dtype(), "matmul", "dtypes differ (", a.dtype(), " and ", b.dtype(),
+        ")");
   dispatch_floating(a.dtype(), "matmul", [&](auto t) {
     using T = decltype(t);
     const Mat<T> first{c.write<T>(), c.size(-2), c.size(-1)};

@@ -1,8 +1,8 @@
 // Chapter 8. The caching allocator: TLSF's lists, splitting and joining.
 //
-// An arena is one large piece from the system, cut into blocks that lie one after another. A block starts with a 64-byte
-// header: its size, its left neighbour, and, while it is free, its place in the list of its size class.
-// Class of a size: the position of its highest bit (first level), then 16 equal steps up to the next power of two (second).
+// An arena is one large piece from the system, cut into blocks that lie one after another. A block starts with a
+// 64-byte header: its size, its left neighbour, and, while it is free, its place in the list of its size class. Class
+// of a size: the position of its highest bit (first level), then 16 equal steps up to the next power of two (second).
 // Read next: ?
 #include "core/memory.h"
 
@@ -26,9 +26,10 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t unit = 64;                         // alignment of addresses and granularity of sizes
+constexpr std::size_t unit = 64;                            // alignment of addresses and granularity of sizes
 constexpr std::size_t arena_bytes = std::size_t{32} << 20;  // the least we ask the system for
 constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t most_bytes = std::size_t{1} << 46;  // more than any machine holds, less than the lists can name
 
 constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -47,6 +48,7 @@ static_assert(sizeof(Block) == unit);
 class Tlsf {
  public:
   void* take(std::size_t bytes) {
+    if (bytes > most_bytes) throw std::bad_alloc();
     const std::size_t size = round_up(std::max<std::size_t>(bytes, 1), unit);
     const std::lock_guard lock(mutex_);
     Block* block = find(size);
@@ -89,8 +91,8 @@ class Tlsf {
     return {level, static_cast<int>(size >> (level - steps_log2)) & (steps - 1)};
   }
 
-  // A block of at least `size`, null when there is none: first a look at a few of its own class, where the same request of
-  // the step before has left its block, then the first non-empty list whose every block is large enough.
+  // A block of at least `size`, null when there is none: first a look at a few of its own class, where the same request
+  // of the step before has left its block, then the first non-empty list whose every block is large enough.
   Block* find(std::size_t size) {
     Block* same = head(class_of(size));
     for (int looked = 0; same && looked < 16; ++looked, same = same->next) {

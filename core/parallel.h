@@ -1,8 +1,8 @@
 // Chapter 8. Threads: the only file with OpenMP's parallel pragmas.
 //
-// Bits must not depend on the number of threads. So work is cut into chunks whose borders depend on (n, grain) alone, each
-// chunk is computed by one thread, and what chunks produce is combined in the order of the chunks.
-// Bodies must not throw (an exception that leaves a parallel region ends the program) and must not allocate.
+// Bits must not depend on the number of threads. So work is cut into chunks whose borders depend on (n, grain) alone,
+// each chunk is computed by one thread, and what chunks produce is combined in the order of the chunks. Bodies must not
+// throw (an exception that leaves a parallel region ends the program) and must not allocate.
 // Read next: ?
 #pragma once
 
@@ -23,8 +23,9 @@ inline constexpr i64 elementwise_grain = 16384;
 void set_threads(int threads);
 int threads();
 
-/// Numbers below the smallest normal one are taken as zero on this thread: one denormal product is 180 times slower than a
-/// normal one. Set at the entry of every chunk loop, main thread included, so that results do not depend on the thread.
+/// Numbers below the smallest normal one are taken as zero on this thread: one denormal product is 180 times slower
+/// than a normal one. Set at the entry of every chunk loop, main thread included, so that results do not depend on the
+/// thread.
 inline void flush_denormals() {
 #if defined(__x86_64__)
   constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x0040;
@@ -37,8 +38,8 @@ inline void flush_denormals() {
 #endif
 }
 
-/// body(i) for i in [0, count), each i on one thread. Opens a parallel region even for one task: inside it OpenBLAS sees
-/// that it must not thread a product itself.
+/// body(i) for i in [0, count), each i on one thread. Opens a parallel region even for one task: inside it OpenBLAS
+/// sees that it must not thread a product itself.
 template <class Body>
 void parallel_tasks(i64 count, const Body& body) {
 #pragma omp parallel

@@ -1,8 +1,8 @@
 // Chapter 8. Random numbers by counting: Philox 4x32-10.
 //
-// "Parallel random numbers: as easy as 1, 2, 3" (Salmon, Moraes, Dror, Shaw 2011): ten rounds of multiply and xor turn a
-// 128-bit counter and a 64-bit key into 128 random bits. Value i is a function of (key, i): any thread can draw any value,
-// backward can draw forward's dropout mask again, and a checkpoint restores a generator from two integers.
+// "Parallel random numbers: as easy as 1, 2, 3" (Salmon, Moraes, Dror, Shaw 2011): ten rounds of multiply and xor turn
+// a 128-bit counter and a 64-bit key into 128 random bits. Value i is a function of (key, i): any thread can draw any
+// value, backward can draw forward's dropout mask again, and a checkpoint restores a generator from two integers.
 // Read next: ?
 #pragma once
 

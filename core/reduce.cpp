@@ -24,7 +24,8 @@ AxisSet axis_set(const Shape& shape, const Axes& axes, std::string_view operatio
   return set;
 }
 
-// Rows of the middle axis that one thread adds up before the partial sums are combined: about 4 chunks' worth of elements.
+// Rows of the middle axis that one thread adds up before the partial sums are combined: about 4 chunks' worth of
+// elements.
 i64 partial_rows(i64 inner) { return std::clamp<i64>(4 * reduce_chunk / std::max<i64>(1, inner), 16, reduce_chunk); }
 
 // y[o, i] = sum over j of x[o, j, i], inner > 1: column sums of row strips in T, strips combined in order in double.
@@ -99,7 +100,7 @@ Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view oper
     Tensor reduced = Tensor::empty(shape, x.dtype());
     dispatch_floating(x.dtype(), operation, [&](auto t) {
       using T = decltype(t);
-      Reduction::reduce(outer, n, inner, y.data<T>(), reduced.write<T>());
+      if (reduced.count() > 0) Reduction::reduce(outer, n, inner, y.data<T>(), reduced.write<T>());
     });
     y = reduced;
     last = first;
@@ -113,8 +114,10 @@ Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::s
   const AxisSet chosen = axis_set(shape, axes, operation);
   Shape result;
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    if (!chosen[static_cast<size_t>(axis)]) result = result.plus(shape[axis]);
-    else if (keep_axes) result = result.plus(1);
+    if (!chosen[static_cast<size_t>(axis)])
+      result = result.plus(shape[axis]);
+    else if (keep_axes)
+      result = result.plus(1);
   }
   return result;
 }
@@ -161,7 +164,8 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   for (int axis = 0; axis < x.rank(); ++axis) {
     const i64 wanted = axis < extra ? 1 : shape[axis - extra];
     chosen[static_cast<size_t>(axis)] = axis < extra || (wanted == 1 && x.size(axis) != 1);
-    check(axis < extra || wanted == x.size(axis) || wanted == 1, "sum_to", "cannot sum ", x.shape(), " down to ", shape);
+    check(axis < extra || wanted == x.size(axis) || wanted == 1, "sum_to", "cannot sum ", x.shape(), " down to ",
+          shape);
   }
   return reduce_axes<Sum>(x, chosen, "sum_to").reshape(shape);
 }
@@ -170,7 +174,8 @@ double sum_of_squares(const Tensor& x) {
   return dispatch_floating(x.dtype(), "sum_of_squares", [&](auto t) {
     using T = decltype(t);
     const T* from = x.data<T>();
-    return parallel_sum<double>(x.count(), [=](i64 i) { return static_cast<double>(from[i]) * static_cast<double>(from[i]); });
+    return parallel_sum<double>(x.count(),
+                                [=](i64 i) { return static_cast<double>(from[i]) * static_cast<double>(from[i]); });
   });
 }
 

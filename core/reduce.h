@@ -1,8 +1,8 @@
 // Chapter 8. Sums and maxima whose bits do not depend on the number of threads.
 //
-// A sum runs over fixed chunks of 4,096 elements; inside a chunk 16 lanes add every 16th element (one vector register), and
-// lanes and chunks are combined in order in double. 2e7 float ones add up to exactly 2e7, where one running float stops at
-// 16,777,216.
+// A sum runs over fixed chunks of 4,096 elements; inside a chunk 16 lanes add every 16th element (one vector register),
+// and lanes and chunks are combined in order in double. 2e7 float ones add up to exactly 2e7, where one running float
+// stops at 16,777,216.
 // Read next: ?
 #pragma once
 
@@ -67,7 +67,8 @@ Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 /// Index of the largest value along the last axis, i32; the first of equal ones.
 Tensor argmax(const Tensor& x);
 
-/// `x` summed down to `shape`: the reverse of broadcasting `shape` to the shape of `x`. The tensor itself if they are equal.
+/// `x` summed down to `shape`: the reverse of broadcasting `shape` to the shape of `x`. The tensor itself if they are
+/// equal.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 /// The sum of all squares, in double: for norms.
 double sum_of_squares(const Tensor& x);

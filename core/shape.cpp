@@ -60,7 +60,8 @@ Shape infer(const Shape& shape, i64 count, std::string_view operation) {
   int unknown = -1;
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] != -1) {
-      known *= shape[axis];
+      check(!__builtin_mul_overflow(known, shape[axis], &known), operation, "cannot make ", shape, " of ", count,
+            " elements");
     } else {
       check(unknown < 0, operation, "only one size may be -1, got ", shape);
       unknown = axis;
@@ -73,7 +74,8 @@ Shape infer(const Shape& shape, i64 count, std::string_view operation) {
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   out << '[';
-  for (const i64* size = shape.begin(); size != shape.end(); ++size) out << (size == shape.begin() ? "" : ", ") << *size;
+  for (const i64* size = shape.begin(); size != shape.end(); ++size)
+    out << (size == shape.begin() ? "" : ", ") << *size;
   return out << ']';
 }
 

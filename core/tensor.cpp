@@ -19,8 +19,9 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype) {
   result.count_ = shape.count();
   result.dtype_ = dtype;
   i64 bytes = 0;
-  check(result.count_ >= 0 && !__builtin_mul_overflow(result.count_, bytes_of(dtype), &bytes), "tensor",
-        "cannot have shape ", shape);
+  const bool sizes_known = std::all_of(shape.begin(), shape.end(), [](i64 size) { return size >= 0; });
+  check(sizes_known && !__builtin_mul_overflow(result.count_, bytes_of(dtype), &bytes), "tensor", "cannot have shape ",
+        shape);
   result.storage_ = std::allocate_shared<Storage>(CachingAllocator<Storage>(), bytes);
   return result;
 }

@@ -1,8 +1,9 @@
 // Chapter 1. Tensor: memory with a shape and an element type, and nothing else.
 //
-// Elements lie one after another, last axis fastest: element (i, j) of [m, n] is at i * n + j. Tensors are always contiguous;
-// copying a Tensor shares the memory, `clone()` copies it. `reshape` and slices along axis 0 are views of the same memory.
-// The memory counts how often it was changed (its version), so that autograd notices when a value it saved was overwritten.
+// Elements lie one after another, last axis fastest: element (i, j) of [m, n] is at i * n + j. Tensors are always
+// contiguous; copying a Tensor shares the memory, `clone()` copies it. `reshape` and slices along axis 0 are views of
+// the same memory. The memory counts how often it was changed (its version), so that autograd notices when a value it
+// saved was overwritten.
 // Read next: ?
 #pragma once
 

@@ -1,7 +1,7 @@
 // Chapter 1. What tensors can do without derivatives: making, arithmetic, joining, cutting and turning them.
 //
-// The differentiable functions of autograd/ops.h are built of these. Shapes follow NumPy: operands broadcast, negative axes
-// and slice ends count from the end.
+// The differentiable functions of autograd/ops.h are built of these. Shapes follow NumPy: operands broadcast, negative
+// axes and slice ends count from the end.
 // Read next: ?
 #pragma once
 

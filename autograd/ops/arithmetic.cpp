@@ -1,0 +1,86 @@
+// Chapter 2. Sums, differences, products and quotients.
+//
+// Operands broadcast; a gradient of the broadcast shape is summed down to the operand's by the engine (Grads::add), so
+// that the formulas below read as for equal shapes:
+//   y = a + b     da = dy          db = dy
+//   y = a - b     da = dy          db = -dy
+//   y = a b       da = dy b        db = dy a
+//   y = a / b     da = dy / b      db = -dy a / b^2 = -dy y / b
+// Read next: ?
+#include "autograd/apply.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+struct Add {
+  static constexpr std::string_view name = "add";
+  Tensor forward(const Tensor& a, const Tensor& b) { return a + b; }
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, dy);
+    dx.add(1, dy);
+  }
+};
+
+struct Sub {
+  static constexpr std::string_view name = "sub";
+  Tensor forward(const Tensor& a, const Tensor& b) { return a - b; }
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, dy);
+    if (dx.wanted(1)) dx.add(1, -dy);
+  }
+};
+
+struct Mul {
+  static constexpr std::string_view name = "mul";
+  Saved a, b;
+  Tensor forward(const Tensor& left, const Tensor& right) {
+    a = left, b = right;
+    return left * right;
+  }
+  void backward(const Tensor& dy, Grads& dx) {
+    if (dx.wanted(0)) dx.add(0, dy * b.get());
+    if (dx.wanted(1)) dx.add(1, dy * a.get());
+  }
+};
+
+struct Div {
+  static constexpr std::string_view name = "div";
+  Saved b, y;
+  Tensor forward(const Tensor& dividend, const Tensor& divisor) {
+    b = divisor;
+    Tensor quotient = dividend / divisor;
+    y = quotient;
+    return quotient;
+  }
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor da = dy / b.get();
+    dx.add(0, da);
+    if (dx.wanted(1)) dx.add(1, -(da * y.get()));
+  }
+};
+
+struct Scale {
+  static constexpr std::string_view name = "scale";
+  double factor;
+  Tensor forward(const Tensor& x) { return x * factor; }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * factor); }
+};
+
+struct Neg {
+  static constexpr std::string_view name = "neg";
+  Tensor forward(const Tensor& x) { return -x; }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, -dy); }
+};
+
+}  // namespace
+
+Variable add(const Variable& a, const Variable& b) { return apply(Add{}, a, b); }
+Variable sub(const Variable& a, const Variable& b) { return apply(Sub{}, a, b); }
+Variable mul(const Variable& a, const Variable& b) { return apply(Mul{}, a, b); }
+Variable div(const Variable& a, const Variable& b) { return apply(Div{}, a, b); }
+Variable neg(const Variable& x) { return apply(Neg{}, x); }
+Variable scale(const Variable& x, double factor) { return apply(Scale{factor}, x); }
+
+}  // namespace orrery

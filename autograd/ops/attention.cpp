@@ -1,0 +1,121 @@
+// Chapter 6. Scaled dot-product attention, in its textbook form.
+//
+// Paper, section 3.2.1: "The input consists of queries and keys of dimension d_k, and values of dimension d_v. We
+// compute the dot products of the query with all keys, divide each by sqrt(d_k), and apply a softmax function to obtain
+// the weights on the values."
+//   Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V                                                     (1)
+// Each line of it is an operation whose derivative is known; only the masked softmax is new:
+//   y_j = e^{x_j} / sum over allowed l of e^{x_l} where j is allowed, else 0        dx_j = y_j (dy_j - <dy, y>), 0
+//   where masked
+// Keys and values behind a padding length are set to 0 first: 0 times NaN would otherwise bring back what the mask
+// hides.
+// Read next: ?
+#include "autograd/apply.h"
+#include "autograd/ops.h"
+#include "core/elementwise.h"
+#include "core/mask.h"
+#include "core/rows.h"
+
+namespace orrery {
+namespace {
+
+struct MaskedSoftmax {
+  static constexpr std::string_view name = "masked_softmax";
+  Mask mask;
+  Saved y;
+
+  Tensor forward(const Tensor& scores) {
+    check(scores.rank() == 4, name, "scores need shape [B, h, n, m], have ", scores.shape());
+    const i64 B = scores.size(0), h = scores.size(1), n = scores.size(2), m = scores.size(3);
+    mask.check_fits(B, h, n, m);
+    Tensor weights = Tensor::empty(scores.shape(), scores.dtype());
+    dispatch_floating(scores.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const T* x = scores.data<T>();
+      T* out = weights.write<T>();
+      for_rows(B * h * n, m, [=, &rule = mask](i64 row) {
+        const i64 b = row / (h * n), head = row / n % h, i = row % n, limit = rule.limit(b, i, n, m);
+        const T* from = x + row * m;
+        T* to = out + row * m;
+        std::fill(to + limit, to + m, T{0});
+        if (!rule.has_table()) return softmax_row(from, to, limit);
+        for (i64 j = 0; j < limit; ++j) {
+          to[j] = rule.allowed(b, head, i, j, n, m) ? from[j] : -std::numeric_limits<T>::infinity();
+        }
+        softmax_row(to, to, limit);
+      });
+    });
+    y = weights;
+    return weights;
+  }
+
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor& weights = y;
+    const i64 m = weights.size(-1);
+    Tensor result = Tensor::empty(dy.shape(), dy.dtype());
+    dispatch_floating(dy.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const T *p = weights.data<T>(), *d = dy.data<T>();
+      T* out = result.write<T>();
+      for_rows(dy.shape().without_last().count(), m,
+               [=](i64 row) { softmax_derivative_row(p + row * m, d + row * m, out + row * m, m); });
+    });
+    dx.add(0, result);
+  }
+};
+
+struct ZeroPadding {
+  static constexpr std::string_view name = "zero_padding";
+  Mask mask;
+
+  Tensor cleared(const Tensor& x) const {
+    check(x.rank() == 4, name, "needs shape [B, h, m, d], has ", x.shape());
+    const i64 B = x.size(0), h = x.size(1), m = x.size(2), d = x.size(3);
+    Tensor y = Tensor::empty(x.shape(), x.dtype());
+    dispatch_floating(x.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const T* in = x.data<T>();
+      T* out = y.write<T>();
+      for_rows(B * h, m * d, [=, &rule = mask](i64 i) {
+        const i64 kept = rule.length(i / h, m) * d;
+        std::copy_n(in + i * m * d, kept, out + i * m * d);
+        std::fill_n(out + i * m * d + kept, m * d - kept, T{0});
+      });
+    });
+    return y;
+  }
+  Tensor forward(const Tensor& x) { return cleared(x); }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, cleared(dy)); }
+};
+
+// Only the padding part of a mask, so that tables over queries do not have to fit keys alone.
+Mask padding_of(const Mask& mask, i64 B, i64 m) {
+  Tensor lengths = Tensor::empty({B}, Dtype::i32);
+  i32* out = lengths.write<i32>();
+  for (i64 b = 0; b < B; ++b) out[b] = static_cast<i32>(mask.length(b, m));
+  return Mask::padding(lengths);
+}
+
+}  // namespace
+
+Variable masked_softmax(const Variable& scores, const Mask& mask) { return apply(MaskedSoftmax{mask, {}}, scores); }
+
+Variable zero_padding(const Variable& x, const Mask& mask) {
+  if (!mask.has_padding()) return x;
+  const auto [B, h, m, d] = dims<4>(x.value(), "zero_padding");
+  mask.check_fits_batch(B);
+  return apply(ZeroPadding{padding_of(mask, B, m)}, x);
+}
+
+AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
+                          const Draw& draw) {
+  check(Q.shape().rank() == 4 && K.shape().rank() == 4 && V.shape().rank() == 4, "attention",
+        "Q, K and V need shape [B, h, length, d], have ", Q.shape(), ", ", K.shape(), " and ", V.shape());
+  const double d_k = static_cast<double>(Q.size(-1));
+  const Variable keys = zero_padding(K, mask), values = zero_padding(V, mask);
+  const Variable scores = matmul(Q, keys, Trans::b) * (1.0 / std::sqrt(d_k));
+  const Variable weights = masked_softmax(scores, mask);
+  return {.output = matmul(p > 0 ? dropout(weights, p, draw) : weights, values), .weights = weights};
+}
+
+}  // namespace orrery

@@ -1,0 +1,116 @@
+// Chapter 4. Moving elements: what comes out at one place takes its gradient back to where it came from.
+//
+//   reshape, permute     dx is dy moved the other way
+//   concat               each part gets its piece of dy
+//   slice, split         dy goes to the piece it was cut from; the rest of dx is 0
+// Read next: ?
+#include "autograd/apply.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+// Adds dy to the piece of dx(0) that starts at `begin` along `axis`, and sets the rest to 0 when nobody has written
+// there.
+void add_piece(Grads& dx, const Tensor& dy, int axis, i64 begin) {
+  if (!dx.wanted(0)) return;
+  const Into into = dx.into(0);
+  if (into.first) fill(into.buffer, 0.0);
+  slice_into(into.buffer, dy, axis, begin, true);
+}
+
+struct Reshape {
+  static constexpr std::string_view name = "reshape";
+  Shape shape;
+  Tensor forward(const Tensor& x) { return x.reshape(shape); }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy.reshape(dx.shape(0))); }
+};
+
+struct Permute {
+  static constexpr std::string_view name = "permute";
+  std::vector<i64> order;
+  Tensor forward(const Tensor& x) { return permute(x, order); }
+  void backward(const Tensor& dy, Grads& dx) {
+    std::vector<i64> back(order.size());
+    for (size_t i = 0; i < order.size(); ++i) {
+      back[static_cast<size_t>(dy.shape().axis(order[i], name))] = static_cast<i64>(i);
+    }
+    dx.add(0, permute(dy, back));
+  }
+};
+
+struct Concat {
+  static constexpr std::string_view name = "concat";
+  i64 axis;
+  Tensor forward(std::span<const Tensor> parts) { return concat(parts, axis); }
+  void backward(const Tensor& dy, Grads& dx) {
+    const int along = dy.shape().axis(axis, name);
+    i64 begin = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      if (dx.wanted(i)) dx.add(i, slice(dy, along, begin, begin + sizes[i]));
+      begin += sizes[i];
+    }
+  }
+  std::vector<i64> sizes;  // of each part along the axis
+};
+
+struct Slice {
+  static constexpr std::string_view name = "slice";
+  i64 axis, begin, end;
+  Tensor forward(const Tensor& x) { return slice(x, axis, begin, end); }
+  void backward(const Tensor& dy, Grads& dx) {
+    const int along = dy.shape().axis(axis, name);
+    add_piece(dx, dy, along, slice_range(dx.shape(0)[along], begin, end).begin);
+  }
+};
+
+// N parts along an axis, the first N - 1 of `size` elements, the last with the rest.
+template <size_t N>
+struct Split {
+  static constexpr std::string_view name = "split";
+  i64 size, axis;
+  std::array<Tensor, N> forward(const Tensor& x) {
+    const int along = x.shape().axis(axis, name);
+    const i64 before_last = static_cast<i64>(N - 1) * size;
+    check(size >= 0 && before_last <= x.size(along), name, "cannot cut ", N - 1, " parts of ", size, " from axis ",
+          along, " of size ", x.size(along));
+    std::array<Tensor, N> parts;
+    for (size_t i = 0; i < N; ++i) {
+      const i64 begin = static_cast<i64>(i) * size;
+      parts[i] = slice(x, along, begin, i + 1 == N ? x.size(along) : begin + size);
+    }
+    return parts;
+  }
+  void backward(const std::array<Tensor, N>& dy, Grads& dx) {
+    for (size_t i = 0; i < N; ++i) {
+      if (dy[i].defined()) add_piece(dx, dy[i], dy[i].shape().axis(axis, name), static_cast<i64>(i) * size);
+    }
+  }
+};
+
+}  // namespace
+
+Variable reshape(const Variable& x, const Shape& shape) { return apply(Reshape{shape}, x); }
+
+Variable permute(const Variable& x, std::span<const i64> order) {
+  return apply(Permute{std::vector<i64>(order.begin(), order.end())}, x);
+}
+
+Variable concat(std::span<const Variable> parts, i64 axis) {
+  std::vector<i64> sizes;
+  for (const Variable& part : parts) sizes.push_back(part.shape()[part.shape().axis(axis, "concat")]);
+  return apply(Concat{axis, std::move(sizes)}, parts);
+}
+
+Variable slice(const Variable& x, i64 axis, i64 begin, i64 end) { return apply(Slice{axis, begin, end}, x); }
+
+std::array<Variable, 2> split(const Variable& x, i64 size, i64 axis) { return apply(Split<2>{size, axis}, x); }
+
+std::array<Variable, 3> split3(const Variable& x, i64 axis) {
+  const i64 size = x.shape()[x.shape().axis(axis, "split")];
+  check(size % 3 == 0, "split", "axis ", axis, " of ", x.shape(), " does not divide into three");
+  return apply(Split<3>{size / 3, axis}, x);
+}
+
+}  // namespace orrery

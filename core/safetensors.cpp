@@ -1,0 +1,166 @@
+// Chapter 9. Safetensors files: writing, reading, and the checksums of both.
+//
+// Read next: ?
+#include "core/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/crc32c.h"
+#include "core/file.h"
+#include "core/safetensors_header.h"
+
+namespace orrery {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are written as they stand in memory");
+
+constexpr u64 length_bytes = 8, largest_header = 100'000'000;  // the format's own limit
+constexpr std::string_view checksum_prefix = "crc32c.", header_key = "crc32c.header", tensors_key = "crc32c.tensors";
+constexpr std::string_view header_value_begin = R"("crc32c.header":")", no_checksum = "00000000";
+
+using Bytes = std::span<const std::byte>;
+
+Bytes elements(const Tensor& x) {
+  return dispatch(x.dtype(), [&](auto t) {
+    return std::as_bytes(std::span(x.data<decltype(t)>(), static_cast<size_t>(x.count())));
+  });
+}
+
+std::string hex(u32 value) {
+  std::string digits(8, '0');
+  for (size_t i = 8; i-- > 0; value >>= 4) digits[i] = "0123456789abcdef"[value & 0xF];
+  return digits;
+}
+
+// Sets the eight digits of the header's checksum in its text; false if they are not there exactly once.
+bool set_header_checksum(std::string& header, std::string_view digits) {
+  const size_t found = header.find(header_value_begin), at = found + header_value_begin.size();
+  if (found == std::string::npos || header.rfind(header_value_begin) != found || at + digits.size() > header.size())
+    return false;
+  header.replace(at, digits.size(), digits);
+  return true;
+}
+
+// Wide elements first, so that each tensor stands at a multiple of its element's size.
+std::vector<const TensorMap::value_type*> file_order(const TensorMap& tensors, const std::string& operation) {
+  std::vector<const TensorMap::value_type*> order;
+  for (const auto& entry : tensors) {
+    check(entry.second.defined(), operation, "tensor ", printable(entry.first), " is not defined");
+    check(entry.first != "__metadata__", operation, "no tensor may be named __metadata__");
+    order.push_back(&entry);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return bytes_of(a->second.dtype()) > bytes_of(b->second.dtype());
+  });
+  return order;
+}
+
+std::string make_header(const std::vector<const TensorMap::value_type*>& order, const Metadata& metadata,
+                        const std::string& operation) {
+  nlohmann::ordered_json header = {{"__metadata__", metadata}};
+  std::string checksums;
+  i64 offset = 0;
+  for (const auto* entry : order) {
+    const auto& [name, tensor] = *entry;
+    header[name] = {{"dtype", file_dtype(tensor.dtype())},
+                    {"shape", std::vector<i64>(tensor.shape().begin(), tensor.shape().end())},
+                    {"data_offsets", {offset, offset + tensor.bytes()}}};
+    offset += tensor.bytes();
+    checksums += (checksums.empty() ? "" : " ") + hex(crc32c(elements(tensor)));
+  }
+  header["__metadata__"][std::string(tensors_key)] = checksums;
+  header["__metadata__"][std::string(header_key)] = no_checksum;
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) { fail(operation, "a name or a piece of metadata is not UTF-8 text"); }
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  check(text.size() <= largest_header, operation, "the header takes ", text.size(), " bytes, ", largest_header,
+        " are allowed");
+  set_header_checksum(text, hex(crc32c(std::as_bytes(std::span(text)))));
+  return text;
+}
+
+// Compares the checksums that a header carries with what they stand for. Returns one per tensor, or none if there are
+// none.
+std::vector<std::string> take_checksums(TensorHeader& header, std::string text, const std::string& operation) {
+  Metadata& metadata = header.metadata;
+  const bool ours = std::any_of(metadata.begin(), metadata.end(),
+                                [](const auto& pair) { return pair.first.starts_with(checksum_prefix); });
+  if (!ours) return {};
+  const std::string expected = metadata[std::string(header_key)], list = metadata[std::string(tensors_key)];
+  const bool right = set_header_checksum(text, no_checksum) && hex(crc32c(std::as_bytes(std::span(text)))) == expected;
+  check(right, operation, "the header's checksum is wrong: the file is damaged, or another program changed it");
+  std::vector<std::string> checksums;
+  for (size_t at = 0; at < list.size(); at += 9) checksums.push_back(list.substr(at, 8));
+  check(checksums.size() == header.entries.size(), operation, "has ", checksums.size(), " checksums for ",
+        header.entries.size(), " tensors");
+  std::erase_if(metadata, [](const auto& pair) { return pair.first.starts_with(checksum_prefix); });
+  return checksums;
+}
+
+// A file whose header has been read and checked.
+struct OpenFile {
+  explicit OpenFile(const std::string& path) : operation("read " + path), file(path) {
+    std::array<std::byte, length_bytes> prefix;
+    check(file.size() >= length_bytes, operation, "is not a safetensors file: it has only ", file.size(), " bytes");
+    file.read(0, prefix);
+    const u64 length = std::bit_cast<u64>(prefix), most = std::min(file.size() - length_bytes, largest_header);
+    check(length <= most, operation, "is damaged or not a safetensors file: its header would take ", length,
+          " bytes, at most ", most, " are possible");
+    data_begin = length_bytes + length;
+    std::string text(length, ' ');
+    file.read(length_bytes, std::as_writable_bytes(std::span(text)));
+    header = parse_header(text, file.size() - data_begin, operation);
+    checksums = take_checksums(header, std::move(text), operation);
+  }
+
+  Tensor read(size_t i) const {
+    const TensorEntry& entry = header.entries[i];
+    Tensor tensor = Tensor::empty(entry.shape, entry.dtype);
+    dispatch(entry.dtype, [&](auto t) {
+      const std::span to(tensor.write<decltype(t)>(), static_cast<size_t>(tensor.count()));
+      file.read(data_begin + entry.begin, std::as_writable_bytes(to));
+    });
+    const bool right = checksums.empty() || hex(crc32c(elements(tensor))) == checksums[i];
+    check(right, operation, "tensor ", printable(entry.name), " is damaged: its checksum is wrong");
+    return tensor;
+  }
+
+  std::string operation;
+  InputFile file;
+  u64 data_begin = 0;
+  TensorHeader header;
+  std::vector<std::string> checksums;  // of each tensor; empty if the file has none
+};
+
+}  // namespace
+
+void write_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata) {
+  const std::string operation = "write " + path;
+  for (const auto& [key, value] : metadata) {
+    check(!key.starts_with(checksum_prefix), operation, "metadata key ", printable(key), " is kept for checksums");
+  }
+  const auto order = file_order(tensors, operation);
+  const std::string header = make_header(order, metadata, operation);
+  const auto length = std::bit_cast<std::array<std::byte, length_bytes>>(u64{header.size()});
+  std::vector<Bytes> parts{length, std::as_bytes(std::span(header))};
+  for (const auto* entry : order) parts.push_back(elements(entry->second));
+  replace_file(path, parts);
+}
+
+TensorFile read_safetensors(const std::string& path) try {
+  OpenFile open(path);
+  TensorFile result{.tensors = {}, .metadata = std::move(open.header.metadata)};
+  for (size_t i = 0; i < open.header.entries.size(); ++i) result.tensors[open.header.entries[i].name] = open.read(i);
+  return result;
+} catch (const std::bad_alloc&) { fail("read " + path, "there is not enough memory for it"); }
+
+Metadata read_safetensors_metadata(const std::string& path) { return std::move(OpenFile(path).header.metadata); }
+
+}  // namespace orrery
