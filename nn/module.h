@@ -1,7 +1,7 @@
 // Chapter 5. Module: a layer as a plain value that can name its parts.
 //
-// `visit` names every parameter, buffer and child once, and everything else follows from it: lists for optimisers, counts,
-// conversion to f64, files, errors that say where. Names are PyTorch's, so that files fit.
+// `visit` names every parameter, buffer and child once, and everything else follows from it: lists for optimisers,
+// counts, conversion to f64, files, errors that say where. Names are PyTorch's, so that files fit.
 //   struct FeedForward : Module {
 //     Linear linear1, linear2;
 //     void visit(Visitor& v) override { v("linear1", linear1); v("linear2", linear2); }
@@ -62,8 +62,8 @@ class Module {
   /// Names each parameter, buffer and child once.
   virtual void visit(Visitor& visitor) = 0;
 
-  /// Every parameter once, under its first name, in the order of `visit`; a tied one is not repeated. Tells each parameter its
-  /// name, so that errors can say it.
+  /// Every parameter once, under its first name, in the order of `visit`; a tied one is not repeated. Tells each
+  /// parameter its name, so that errors can say it.
   Parameters parameters();
   /// Every name, tied ones repeated, and buffers not included: what a file holds.
   Parameters named_parameters();

@@ -1,8 +1,8 @@
 // Chapter 5. Pass: one trip through a model, as a value that travels with the data.
 //
-// Layers hold no train/eval flag and no random generator. What a pass may do differently, dropout above all, is in the Pass:
-// the n-th draw of a pass is a function of (seed, step, micro, n), so that any thread count, the checker's replay and a run
-// resumed from two integers all draw the same masks.
+// Layers hold no train/eval flag and no random generator. What a pass may do differently, dropout above all, is in the
+// Pass: the n-th draw of a pass is a function of (seed, step, micro, n), so that any thread count, the checker's replay
+// and a run resumed from two integers all draw the same masks.
 // Read next: ?
 #pragma once
 

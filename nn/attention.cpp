@@ -1,0 +1,88 @@
+// Chapter 6. MultiHeadAttention: project, cut into heads, attend, join, project.
+//
+// Read next: ?
+#include "nn/attention.h"
+
+#include "core/mask.h"
+#include "core/tensor_ops.h"
+
+namespace orrery::nn {
+namespace {
+
+// [B, n, h d] to [B, h, n, d]
+Variable split_heads(const Variable& x, i64 h) {
+  return permute(reshape(x, {x.size(0), x.size(1), h, x.size(2) / h}), {0, 2, 1, 3});
+}
+
+// [B, h, n, d] to [B, n, h d]
+Variable join_heads(const Variable& x) {
+  return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
+
+// x [B, m, d_model] with zeros at the positions that padding cuts off.
+Variable without_padding(const Variable& x, const Mask& mask) {
+  if (!mask.has_padding()) return x;
+  const auto [B, m, d_model] = dims<3>(x.value(), "attention");
+  return reshape(zero_padding(reshape(x, {B, 1, m, d_model}), mask), {B, m, d_model});
+}
+
+// The size of a head's part: as given, or d_model shared out evenly.
+i64 head_size(i64 given, i64 d_model, i64 num_heads) {
+  check(num_heads > 0, "attention", "num_heads must be positive, not ", num_heads);
+  if (given > 0) return given;
+  check(given == 0, "attention", "d_k and d_v must be positive, or 0 for d_model / num_heads, not ", given);
+  check(d_model % num_heads == 0, "attention", "d_model (", d_model, ") is not a multiple of num_heads (", num_heads,
+        "); give d_k and d_v");
+  return d_model / num_heads;
+}
+
+}  // namespace
+
+MultiHeadAttention::MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, const AttentionOptions& options)
+    : in_proj_weight(parameter(initial_weight(
+          options.init,
+          num_heads * (2 * head_size(options.d_k, d_model, num_heads) + head_size(options.d_v, d_model, num_heads)),
+          d_model, rng))),
+      out_proj(num_heads * head_size(options.d_v, d_model, num_heads), d_model, rng,
+               {.bias = false, .init = options.init}),
+      num_heads(num_heads),
+      d_k(head_size(options.d_k, d_model, num_heads)),
+      d_v(head_size(options.d_v, d_model, num_heads)),
+      dropout(Dropout(options.dropout).p) {
+  if (!options.bias) return;
+  in_proj_bias = parameter(zeros({in_proj_weight.size(0)}));
+  out_proj.bias = parameter(zeros({d_model}));
+}
+
+Variable MultiHeadAttention::project(const Variable& x, i64 first_row, i64 last_row) const {
+  const Variable y = matmul(x, slice(in_proj_weight, 0, first_row, last_row), Trans::b);
+  return in_proj_bias.defined() ? y + slice(in_proj_bias, 0, first_row, last_row) : y;
+}
+
+Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
+                                    Pass& pass, Tensor* weights) const {
+  const double p = pass.train ? dropout : 0;
+  const AttentionResult heads = attention(split_heads(Q, num_heads), split_heads(K, num_heads),
+                                          split_heads(V, num_heads), mask, p, p > 0 ? pass.next_draw() : Draw{});
+  if (weights) *weights = heads.weights.value();
+  return out_proj(join_heads(heads.output));
+}
+
+Variable MultiHeadAttention::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
+  const Variable kept = without_padding(x, mask);
+  Variable packed = matmul(kept, in_proj_weight, Trans::b);  // Q, K and V side by side
+  if (in_proj_bias.defined()) packed = packed + in_proj_bias;
+  const auto [Q, KV] = split(packed, num_heads * d_k, -1);
+  const auto [K, V] = split(KV, num_heads * d_k, -1);
+  return attend(Q, K, V, mask, pass, weights);
+}
+
+Variable MultiHeadAttention::operator()(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
+                                        Tensor* weights) const {
+  const i64 q_rows = num_heads * d_k, rows = in_proj_weight.size(0);
+  const Variable Q = project(x, 0, q_rows);
+  const auto [K, V] = split(project(without_padding(memory, mask), q_rows, rows), num_heads * d_k, -1);
+  return attend(Q, K, V, mask, pass, weights);
+}
+
+}  // namespace orrery::nn

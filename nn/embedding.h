@@ -1,0 +1,24 @@
+// Chapter 5. Embedding: a table with one learned vector per token.
+//
+// Paper, section 3.4: "Similarly to other sequence transduction models, we use learned embeddings to convert the input tokens
+// and output tokens to vectors of dimension d_model."
+// Shapes: ids i32 [B, T], weight [vocabulary, d_model], y [B, T, d_model]. Starts from N(0, 1/d_model).
+// Read next: ?
+#pragma once
+
+#include "autograd/ops.h"
+#include "nn/init.h"
+#include "nn/module.h"
+
+namespace orrery::nn {
+
+struct Embedding : Module {
+  Variable weight;  // [vocabulary, d_model]
+
+  Embedding(i64 vocabulary, i64 d_model, Rng& rng) : weight(parameter(initial_embedding(vocabulary, d_model, rng))) {}
+  /// The rows that `ids` name; an id outside [0, vocabulary) is an error that says the id and its position.
+  Variable operator()(const Tensor& ids) const { return embedding(weight, ids); }
+  void visit(Visitor& v) override { v("weight", weight); }
+};
+
+}  // namespace orrery::nn

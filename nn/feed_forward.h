@@ -1,0 +1,44 @@
+// Chapter 5. FeedForward: two linear maps with a nonlinearity between them, applied to each position on its own.
+//
+// Paper, section 3.3: "each of the layers in our encoder and decoder contains a fully connected feed-forward network, which is
+// applied to each position separately and identically. This consists of two linear transformations with a ReLU activation in
+// between:  FFN(x) = max(0, xW1 + b1)W2 + b2".
+// Shapes: x, y [..., d_model], between them [..., d_ff]. Dropout falls on the inner activations, as in PyTorch's layers.
+// Read next: ?
+#pragma once
+
+#include "nn/dropout.h"
+#include "nn/linear.h"
+
+namespace orrery::nn {
+
+enum class Activation { relu, gelu };
+
+struct FeedForwardOptions {
+  double dropout = 0;
+  Activation activation = Activation::relu;
+  bool bias = true;
+  Init init = Init::xavier;
+};
+
+struct FeedForward : Module {
+  Linear linear1, linear2;
+  Dropout dropout;
+  Activation activation;
+
+  FeedForward(i64 d_model, i64 d_ff, Rng& rng, const FeedForwardOptions& options = {})
+      : linear1(d_model, d_ff, rng, {.bias = options.bias, .init = options.init}),
+        linear2(d_ff, d_model, rng, {.bias = options.bias, .init = options.init}),
+        dropout(options.dropout),
+        activation(options.activation) {}
+  Variable operator()(const Variable& x, Pass& pass) const {
+    const Variable hidden = linear1(x);
+    return linear2(dropout(activation == Activation::relu ? relu(hidden) : gelu(hidden), pass));
+  }
+  void visit(Visitor& v) override {
+    v("linear1", linear1);
+    v("linear2", linear2);
+  }
+};
+
+}  // namespace orrery::nn

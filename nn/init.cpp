@@ -1,0 +1,38 @@
+// Chapter 5. Initialisers: drawn in the order in which layers are built, so that a seed fixes a model.
+//
+// Read next: ?
+#include "nn/init.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/tensor_ops.h"
+
+namespace orrery::nn {
+namespace {
+
+double root(i64 n) { return std::sqrt(static_cast<double>(std::max<i64>(n, 1))); }
+
+Tensor uniform(const Shape& shape, double bound, Rng& rng) { return rand_uniform(shape, -bound, bound, rng); }
+
+}  // namespace
+
+Tensor initial_weight(Init init, i64 fan_out, i64 fan_in, Rng& rng) {
+  const Shape shape{fan_out, fan_in};
+  switch (init) {
+    case Init::xavier: return uniform(shape, std::sqrt(6.0) / root(fan_in + fan_out), rng);
+    case Init::pytorch_linear: return uniform(shape, 1.0 / root(fan_in), rng);
+    case Init::normal_001: return randn(shape, rng) * 0.01;
+  }
+  fail("initial_weight", "no such initialiser");
+}
+
+Tensor initial_bias(Init init, i64 fan_out, i64 fan_in, Rng& rng) {
+  return init == Init::normal_001 ? zeros({fan_out}) : uniform({fan_out}, 1.0 / root(fan_in), rng);
+}
+
+Tensor initial_embedding(i64 count, i64 d_model, Rng& rng) {
+  return randn({count, d_model}, rng) * (1.0 / root(d_model));
+}
+
+}  // namespace orrery::nn

@@ -1,0 +1,198 @@
+// Chapter 5. Module: the visitors behind names, counts, conversion and printing.
+//
+// Each walk is one small Visitor: what it does with a parameter is all that differs.
+// Read next: ?
+#include "nn/module.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "core/tensor_ops.h"
+
+namespace orrery::nn {
+
+std::string Visitor::path_of(std::string_view name) const { return prefix_ + std::string(name); }
+
+void Visitor::operator()(std::string_view name, Variable& parameter) {
+  if (parameter.defined()) on_parameter(path_of(name), parameter);
+}
+
+void Visitor::operator()(std::string_view name, Tensor& buffer) {
+  if (buffer.defined()) on_buffer(path_of(name), buffer);
+}
+
+void Visitor::operator()(std::string_view name, Module& child) {
+  const std::string path = path_of(name), outer = prefix_;
+  enter(path, child);
+  prefix_ = path + ".";
+  child.visit(*this);
+  prefix_ = outer;
+  leave();
+}
+
+void Visitor::inlined(Module& child) { child.visit(*this); }
+void Visitor::enter(const std::string&, Module&) {}
+
+namespace {
+
+// Every name with its parameter or buffer; a name given twice is an error, since a file could hold only one of the two.
+class Collector : public Visitor {
+ public:
+  Parameters parameters;
+  std::vector<Module::NamedBuffer> buffers;
+
+ private:
+  void on_parameter(const std::string& path, Variable& parameter) override {
+    add_name(path);
+    parameters.push_back({path, parameter});
+  }
+  void on_buffer(const std::string& path, Tensor& buffer) override {
+    add_name(path);
+    buffers.push_back({path, buffer});
+  }
+  void add_name(const std::string& path) {
+    check(names_.insert(path).second, "visit", "the name \"", path, "\" is given twice");
+  }
+  std::set<std::string> names_;
+};
+
+Collector collect(Module& module) {
+  Collector collector;
+  module.visit(collector);
+  return collector;
+}
+
+// Copies of a tied parameter get the same converted tensor, so that they stay tied.
+class Converter : public Visitor {
+ public:
+  explicit Converter(Dtype dtype) : dtype_(dtype) {}
+
+ private:
+  void on_parameter(const std::string&, Variable& parameter) override {
+    Tensor& value = converted_[parameter.node().get()];
+    if (!value.defined()) value = parameter.value().to(dtype_);
+    parameter.replace_value(value);
+  }
+  void on_buffer(const std::string&, Tensor& buffer) override {
+    if (is_floating(buffer.dtype())) buffer = buffer.to(dtype_);
+  }
+  Dtype dtype_;
+  std::map<const Node*, Tensor> converted_;
+};
+
+// "orrery::nn::EncoderLayer" -> "EncoderLayer"
+std::string type_name(const Module& module) {
+  const char* mangled = typeid(module).name();
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> readable(abi::__cxa_demangle(mangled, nullptr, nullptr, &status),
+                                                             &std::free);
+  const std::string name = status == 0 ? readable.get() : mangled;
+  const size_t colons = name.rfind("::");
+  return colons == std::string::npos ? name : name.substr(colons + 2);
+}
+
+// 1234567 -> "1,234,567"
+std::string grouped(i64 count) {
+  std::string digits = std::to_string(count);
+  for (i64 i = static_cast<i64>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
+  return digits;
+}
+
+class Printer : public Visitor {
+ public:
+  explicit Printer(std::ostream& out) : out_(out) {}
+
+ private:
+  void on_parameter(const std::string& path, Variable& parameter) override {
+    indent(path) << ' ' << parameter.shape();
+    const auto [first, is_new] = first_names_.emplace(parameter.node().get(), path);
+    if (!is_new) out_ << " = " << first->second;
+    out_ << '\n';
+  }
+  void on_buffer(const std::string& path, Tensor& buffer) override {
+    indent(path) << ' ' << buffer.shape() << " buffer\n";
+  }
+  void enter(const std::string& path, Module& child) override {
+    const i64 count = child.parameter_count();
+    shown_.push_back(count > 0);
+    if (!shown_.back()) return;
+    indent(path) << ": " << type_name(child) << ", " << grouped(count) << '\n';
+    start_.push_back(path.size() + 1);
+  }
+  void leave() override {
+    if (shown_.back()) start_.pop_back();
+    shown_.pop_back();
+  }
+  // The part of a path below the module it stands in, two spaces deeper than that module.
+  std::ostream& indent(const std::string& path) {
+    return out_ << std::string(2 * (start_.size() + 1), ' ') << path.substr(start_.empty() ? 0 : start_.back());
+  }
+
+  std::ostream& out_;
+  std::vector<size_t> start_;  // where names begin within a path, one for each module around
+  std::vector<bool> shown_;
+  std::map<const Node*, std::string> first_names_;
+};
+
+}  // namespace
+
+Parameters Module::parameters() {
+  Parameters once;
+  std::set<const Node*> seen;
+  for (NamedParameter& parameter : collect(*this).parameters) {
+    if (!seen.insert(parameter.value.node().get()).second) continue;
+    parameter.value.set_name(parameter.name);
+    once.push_back(std::move(parameter));
+  }
+  return once;
+}
+
+Parameters Module::named_parameters() { return collect(*this).parameters; }
+std::vector<Module::NamedBuffer> Module::buffers() { return collect(*this).buffers; }
+
+i64 Module::parameter_count() {
+  i64 count = 0;
+  std::set<const Node*> seen;
+  for (const NamedParameter& parameter : named_parameters()) {
+    if (seen.insert(parameter.value.node().get()).second) count += parameter.value.value().count();
+  }
+  return count;
+}
+
+void to(Module& module, Dtype dtype) {
+  check(is_floating(dtype), "to", "parameters are f32 or f64, not ", dtype);
+  Converter converter(dtype);
+  module.visit(converter);
+}
+
+void copy_parameters(Module& from, Module& into) {
+  Collector source = collect(from), target = collect(into);
+  const auto copy = [](const std::string& name, const Tensor& value, const std::string& place_name, Tensor& place) {
+    check(name == place_name && value.shape() == place.shape(), "copy_parameters", name, ' ', value.shape(),
+          " does not fit ", place_name, ' ', place.shape());
+    copy_into(place, value.to(place.dtype()));
+  };
+  check(source.parameters.size() == target.parameters.size() && source.buffers.size() == target.buffers.size(),
+        "copy_parameters", "the modules have ", source.parameters.size() + source.buffers.size(), " and ",
+        target.parameters.size() + target.buffers.size(), " parameters and buffers");
+  for (size_t i = 0; i < source.parameters.size(); ++i) {
+    NamedParameter &x = source.parameters[i], &y = target.parameters[i];
+    copy(x.name, x.value.value(), y.name, y.value.mutable_value());
+  }
+  for (size_t i = 0; i < source.buffers.size(); ++i) {
+    copy(source.buffers[i].name, source.buffers[i].value, target.buffers[i].name, target.buffers[i].value);
+  }
+}
+
+std::ostream& operator<<(std::ostream& out, Module& module) {
+  out << type_name(module) << ", " << grouped(module.parameter_count()) << " parameters\n";
+  Printer printer(out);
+  module.visit(printer);
+  return out;
+}
+
+}  // namespace orrery::nn

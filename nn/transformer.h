@@ -1,0 +1,73 @@
+// Chapter 7. Transformer: the whole model of the paper, from token ids to scores for the next token.
+//
+// Paper, section 3: "the encoder maps an input sequence of symbol representations (x1, ..., xn) to a sequence of continuous
+// representations z = (z1, ..., zn). Given z, the decoder then generates an output sequence (y1, ..., ym) of symbols one element
+// at a time." Section 3.4: "we share the same weight matrix between the two embedding layers and the pre-softmax linear
+// transformation [...]. In the embedding layers, we multiply those weights by sqrt(d_model)."
+//   source [B, S] -> src_embed * sqrt(d_model) + positions -> encoder -> memory [B, S, d_model]
+//   target [B, T] -> tgt_embed * sqrt(d_model) + positions -> decoder(memory) -> generator -> logits [B, T, tgt_vocab_size]
+// Row t of the logits is about token t + 1 of the target: a training step gives the target without its last token.
+// Read next: ?
+#pragma once
+
+#include "nn/decoder.h"
+#include "nn/embedding.h"
+#include "nn/transformer_config.h"
+
+namespace orrery::nn {
+
+/// What each of the three attentions may see.
+struct TransformerMasks {
+  Mask source;  ///< encoder self-attention, [B, h, S, S]
+  Mask target;  ///< decoder self-attention, [B, h, T, T]; must hold Mask::causal()
+  Mask memory;  ///< decoder cross-attention, [B, h, T, S]
+};
+
+/// Attention weights before dropout, one tensor for each layer: what every head looked at.
+struct AttentionMaps {
+  std::vector<Tensor> encoder;        // [B, h, S, S]
+  std::vector<Tensor> decoder_self;   // [B, h, T, T]
+  std::vector<Tensor> decoder_cross;  // [B, h, T, S]
+};
+
+class Transformer : public Module {
+ public:
+  /// Draws every weight from `rng`. Errors: whatever `config.validate()` refuses.
+  Transformer(const TransformerConfig& config, Rng& rng);
+
+  /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size], with the masks
+  /// that follow from `pad_id`. `maps`, if given, gets the attention weights.
+  Variable operator()(const Tensor& source, const Tensor& target, Pass& pass, AttentionMaps* maps = nullptr) const;
+  /// The same with masks of the caller's own.
+  Variable operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass,
+                      AttentionMaps* maps = nullptr) const;
+
+  /// The memory [B, S, d_model] of a source.
+  Variable encode(const Tensor& source, const Mask& source_mask, Pass& pass, AttentionMaps* maps = nullptr) const;
+  /// Logits [B, T, tgt_vocab_size] of a target, given the memory.
+  Variable decode(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
+                  Pass& pass, AttentionMaps* maps = nullptr) const;
+
+  /// No position sees trailing `pad_id`s; target positions see none behind themselves.
+  TransformerMasks masks(const Tensor& source, const Tensor& target) const;
+  Mask source_mask(const Tensor& source) const;
+  Mask target_mask(const Tensor& target) const;
+
+  const TransformerConfig& config() const { return config_; }
+  /// A model of its own with the same values.
+  Transformer clone();
+  void visit(Visitor& v) override;
+
+ private:
+  Variable embed(const Tensor& ids, const Embedding& table, const PositionalEncoding& positions, Pass& pass) const;
+
+  TransformerConfig config_;
+  Embedding src_embed_, tgt_embed_;
+  PositionalEncoding src_positions_, tgt_positions_;
+  Encoder encoder_;
+  Decoder decoder_;
+  Linear generator_;
+  Dropout dropout_;
+};
+
+}  // namespace orrery::nn

@@ -1,0 +1,88 @@
+// Chapter 5. Adam and AdamW: the update, one pass over each parameter.
+//
+// Both bias corrections are moved out of the loop, as the end of section 2 of the paper does: with s = sqrt(1 -
+// beta2^t),
+//   learning_rate m_hat / (sqrt(v_hat) + eps)  =  learning_rate s / (1 - beta1^t)  *  m / (sqrt(v) + eps s)
+// Read next: ?
+#include "optim/adam.h"
+
+#include <cmath>
+
+#include "core/parallel.h"
+#include "core/tensor_ops.h"
+
+namespace orrery::optim {
+namespace {
+
+// The numbers of one update that are the same for every element.
+template <class T>
+struct Coefficients {
+  T beta1, beta2, one_minus_beta1, one_minus_beta2;
+  T rate;      // learning_rate s / (1 - beta1^t)
+  T eps;       // eps s
+  T gradient;  // what of p is added to g
+  T keep;      // what of p stays
+};
+
+template <class T>
+void descend(i64 n, T* p, const T* gradient, T* m, T* v, const Coefficients<T>& c) {
+  parallel_for(n, elementwise_grain, [=](i64 begin, i64 end) {
+#pragma omp simd
+    for (i64 i = begin; i < end; ++i) {
+      const T g = gradient[i] + c.gradient * p[i];
+      m[i] = c.beta1 * m[i] + c.one_minus_beta1 * g;
+      v[i] = c.beta2 * v[i] + c.one_minus_beta2 * g * g;
+      p[i] = c.keep * p[i] - c.rate * m[i] / (std::sqrt(v[i]) + c.eps);
+    }
+  });
+}
+
+}  // namespace
+
+Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options)
+    : Adam(parameters, options, Decay::into_gradient) {}
+
+Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options, Decay decay)
+    : Optimizer(parameters, options.weight_decay), options_(options), decay_(decay) {
+  check(options.beta1 >= 0 && options.beta1 < 1, "adam", "beta1 must be in [0, 1), got ", options.beta1);
+  check(options.beta2 >= 0 && options.beta2 < 1, "adam", "beta2 must be in [0, 1), got ", options.beta2);
+  check(options.eps >= 0 && std::isfinite(options.eps), "adam", "eps must be 0 or more, got ", options.eps);
+  for (const NamedParameter& p : this->parameters()) {
+    const Shape& shape = p.value.shape();
+    moments_.push_back({zeros(shape, p.value.dtype()), zeros(shape, p.value.dtype()), full({}, i32{0})});
+  }
+}
+
+std::map<std::string, Tensor> Adam::state() const {
+  std::map<std::string, Tensor> result;
+  for (size_t i = 0; i < moments_.size(); ++i) {
+    const std::string& name = parameters()[i].name;
+    result["m." + name] = moments_[i].m;
+    result["v." + name] = moments_[i].v;
+    result["step." + name] = moments_[i].step;
+  }
+  return result;
+}
+
+void Adam::update(size_t i, const Update& u) {
+  Moments& moments = moments_[i];
+  const i32 t = ++*moments.step.write<i32>();
+  const double s = std::sqrt(1 - std::pow(options_.beta2, t));
+  const double rate = u.learning_rate * s / (1 - std::pow(options_.beta1, t));
+  const bool decoupled = decay_ == Decay::decoupled;
+  dispatch_floating(u.parameter.dtype(), "adam", [&](auto type) {
+    using T = decltype(type);
+    const Coefficients<T> c{.beta1 = static_cast<T>(options_.beta1),
+                            .beta2 = static_cast<T>(options_.beta2),
+                            .one_minus_beta1 = static_cast<T>(1 - options_.beta1),
+                            .one_minus_beta2 = static_cast<T>(1 - options_.beta2),
+                            .rate = static_cast<T>(rate),
+                            .eps = static_cast<T>(options_.eps * s),
+                            .gradient = static_cast<T>(decoupled ? 0 : u.weight_decay),
+                            .keep = static_cast<T>(decoupled ? 1 - u.learning_rate * u.weight_decay : 1)};
+    descend(u.parameter.count(), u.parameter.write<T>(), u.gradient.data<T>(), moments.m.write<T>(),
+            moments.v.write<T>(), c);
+  });
+}
+
+}  // namespace orrery::optim

@@ -1,0 +1,60 @@
+// Chapter 5. Adam: each coordinate takes steps of about the learning rate, whatever the size of its gradient.
+//
+//   m <- beta1 m + (1 - beta1) g                    mean of the gradient              m_hat = m / (1 - beta1^t)
+//   v <- beta2 v + (1 - beta2) g^2                  mean of its square                v_hat = v / (1 - beta2^t)
+//   p <- p - learning_rate m_hat / (sqrt(v_hat) + eps)
+// "Adam: a method for stochastic optimization" (Kingma, Ba 2015), algorithm 1. m and v start at 0 and are too small at
+// first; the divisions by 1 - beta^t correct that. Weight decay adds weight_decay p to g in Adam; AdamW ("Decoupled
+// weight decay regularization", Loshchilov, Hutter 2019) shrinks p itself instead:  p <- p - learning_rate weight_decay
+// p. Formulas and defaults are those of torch.optim. Vaswani et al., section 5.3: "beta1 = 0.9, beta2 = 0.98 and eps =
+// 10^-9".
+// Read next: ?
+#pragma once
+
+#include "optim/optimizer.h"
+
+namespace orrery::optim {
+
+struct AdamOptions {
+  double beta1 = 0.9, beta2 = 0.999;  ///< in [0, 1)
+  double eps = 1e-8;
+  double weight_decay = 0;
+};
+
+class Adam : public Optimizer {
+ public:
+  explicit Adam(const ParameterGroups& parameters, const AdamOptions& options = {});
+  /// "m.NAME", "v.NAME", and "step.NAME" (i32 scalar: the updates so far) for each parameter.
+  std::map<std::string, Tensor> state() const override;
+
+ protected:
+  enum class Decay { into_gradient, decoupled };
+  Adam(const ParameterGroups& parameters, const AdamOptions& options, Decay decay);
+
+ private:
+  struct Moments {
+    Tensor m, v;
+    Tensor step;  // a parameter that had no gradient in some steps counts fewer
+  };
+  void update(size_t i, const Update& u) override;
+
+  AdamOptions options_;
+  Decay decay_;
+  std::vector<Moments> moments_;  // of each parameter
+};
+
+struct AdamWOptions {
+  double beta1 = 0.9, beta2 = 0.999;  ///< in [0, 1)
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+};
+
+class AdamW final : public Adam {
+ public:
+  explicit AdamW(const ParameterGroups& parameters, const AdamWOptions& options = {})
+      : Adam(parameters,
+             {.beta1 = options.beta1, .beta2 = options.beta2, .eps = options.eps, .weight_decay = options.weight_decay},
+             Decay::decoupled) {}
+};
+
+}  // namespace orrery::optim

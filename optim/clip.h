@@ -1,0 +1,17 @@
+// Chapter 5. Clipping: gradients that are too long together are shortened together.
+//
+//   norm = sqrt(sum over all gradients of g^2),    g <- g min(1, max_norm / (norm + 1e-6))
+// The direction of the step stays; one bad batch cannot throw the model far off. As torch.nn.utils.clip_grad_norm_.
+// Read next: ?
+#pragma once
+
+#include "autograd/variable.h"
+
+namespace orrery::optim {
+
+/// Scales the gradients of `parameters` so that their common 2-norm is at most `max_norm`, and returns the norm they
+/// had. A tied parameter counts once; absent gradients count as zero; infinity as `max_norm` only measures. Errors: a
+/// norm that is not finite, naming the first parameter that makes it so; the gradients are then unchanged.
+double clip_grad_norm(const Parameters& parameters, double max_norm);
+
+}  // namespace orrery::optim

@@ -1,0 +1,70 @@
+// Chapter 5. The common part of optimisers: checking the list of parameters, stepping through it, restoring a state.
+//
+// Read next: ?
+#include "optim/optimizer.h"
+
+#include <cmath>
+#include <set>
+
+#include "core/tensor_ops.h"
+
+namespace orrery::optim {
+
+Optimizer::Optimizer(const ParameterGroups& groups, double weight_decay) {
+  std::map<const Node*, size_t> group_of;
+  std::set<std::string_view> names;
+  for (size_t g = 0; g < groups.groups().size(); ++g) {
+    const ParameterGroup& group = groups.groups()[g];
+    const Setting setting{group.weight_decay.value_or(weight_decay), group.learning_rate_factor};
+    check(setting.weight_decay >= 0 && std::isfinite(setting.weight_decay), "optimizer",
+          "weight decay must be 0 or more, got ", setting.weight_decay);
+    check(setting.learning_rate_factor >= 0 && std::isfinite(setting.learning_rate_factor), "optimizer",
+          "a group's learning rate factor must be 0 or more, got ", setting.learning_rate_factor);
+    for (const NamedParameter& p : without_repeats(group.parameters)) {
+      check(group_of.emplace(p.value.node().get(), g).second, "optimizer", "parameter ", p.name, " is in two groups");
+      parameters_.push_back(p);
+      settings_.push_back(setting);
+    }
+  }
+  check(!parameters_.empty(), "optimizer", "was given no parameters");
+  for (const NamedParameter& p : parameters_) {
+    check(names.insert(p.name).second, "optimizer", "two parameters are named ", p.name);
+  }
+}
+
+void Optimizer::step(double learning_rate) {
+  check(learning_rate >= 0 && std::isfinite(learning_rate), "optimizer",
+        "the learning rate must be 0 or more and finite, got ", learning_rate);
+  for (const NamedParameter& p : parameters_) {
+    const Tensor& g = p.value.gradient();
+    check(!g.defined() || (g.shape() == p.value.shape() && g.dtype() == p.value.dtype()), "optimizer", "parameter ",
+          p.name, " is ", p.value.dtype(), ' ', p.value.shape(), ", its gradient ", g.dtype(), ' ', g.shape(),
+          "; was the model converted after the optimizer was made?");
+  }
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    Variable& p = parameters_[i].value;
+    if (!p.gradient().defined()) continue;
+    const Setting& setting = settings_[i];
+    update(i, {p.mutable_value(), p.gradient(), learning_rate * setting.learning_rate_factor, setting.weight_decay});
+    p.clear_gradient();
+  }
+}
+
+void Optimizer::clear_gradients() {
+  for (NamedParameter& p : parameters_) p.value.clear_gradient();
+}
+
+void Optimizer::load_state(const std::map<std::string, Tensor>& state) {
+  std::map<std::string, Tensor> own = this->state();
+  for (const auto& [name, value] : state) check(own.contains(name), "load_state", "unexpected ", name);
+  for (const auto& [name, value] : own) {
+    const auto found = state.find(name);
+    check(found != state.end(), "load_state", "missing ", name);
+    const Tensor& given = found->second;
+    check(given.defined() && given.shape() == value.shape() && given.dtype() == value.dtype(), "load_state", name,
+          " is ", given.dtype(), ' ', given.shape(), ", needs ", value.dtype(), ' ', value.shape());
+  }
+  for (auto& [name, value] : own) copy_into(value, state.at(name));
+}
+
+}  // namespace orrery::optim

@@ -1,0 +1,61 @@
+// Chapter 5. What all optimisers share: the list of parameters, and the walk over it that is one step.
+//
+//   for each parameter p with a gradient g:   p <- p - learning_rate * direction(g),   then g is released
+// A parameter that no gradient reached is passed over: it does not move, does not decay, and its moments stay.
+// Gradients add up over several calls of `backward` until a step uses them, so that k micro-batches make one batch. The
+// learning rate is an argument of each step, so that a schedule is a plain function: adam.step(noam(step, 512, 4000)).
+// Read next: ?
+#pragma once
+
+#include <map>
+
+#include "optim/parameters.h"
+
+namespace orrery::optim {
+
+/// The base of SGD, Adam and AdamW.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// One update of every parameter that has a gradient; then all gradients are released.
+  /// Errors, before anything moves: a learning rate that is negative or not finite; a gradient that does not fit its
+  /// parameter.
+  void step(double learning_rate);
+  /// Forgets the gradients without a step.
+  void clear_gradients();
+
+  /// Every parameter once, in the order given: for clipping, counting, hashing.
+  const Parameters& parameters() const { return parameters_; }
+
+  /// What the optimiser remembers from step to step, by name, such as "m.encoder.norm.weight". The tensors are the
+  /// optimiser's own: writing to them changes it.
+  virtual std::map<std::string, Tensor> state() const = 0;
+  /// Copies a state taken from an optimiser of the same kind over the same parameters. Errors: missing or unexpected
+  /// names, other shapes or dtypes; the state is then unchanged.
+  void load_state(const std::map<std::string, Tensor>& state);
+
+ protected:
+  /// Errors: no parameters, a Variable that is none, one parameter in two groups, two parameters of one name.
+  Optimizer(const ParameterGroups& groups, double weight_decay);
+
+  /// What one parameter's update starts from.
+  struct Update {
+    Tensor& parameter;
+    const Tensor& gradient;
+    double learning_rate, weight_decay;
+  };
+  /// Moves parameter number `i` of the list.
+  virtual void update(size_t i, const Update& u) = 0;
+
+ private:
+  struct Setting {
+    double weight_decay, learning_rate_factor;
+  };
+  Parameters parameters_;
+  std::vector<Setting> settings_;  // of each parameter
+};
+
+}  // namespace orrery::optim

@@ -1,0 +1,47 @@
+// Chapter 5. Parameter groups: naming bare Variables, and finding tied parameters.
+//
+// Two Variables are the same parameter when they share their leaf, the place where the gradient is collected.
+// Read next: ?
+#include "optim/parameters.h"
+
+#include <unordered_set>
+
+namespace orrery::optim {
+namespace {
+
+// Bare Variables without a name are called by their position.
+Parameters named(std::span<const Variable> variables) {
+  Parameters result;
+  for (const Variable& variable : variables) {
+    const bool has_name = variable.is_leaf() && !variable.name().empty();
+    result.push_back({has_name ? variable.name() : "parameter " + std::to_string(result.size()), variable});
+  }
+  return result;
+}
+
+}  // namespace
+
+ParameterGroups::ParameterGroups(Parameters parameters) { groups_.push_back({.parameters = std::move(parameters)}); }
+
+ParameterGroups::ParameterGroups(std::initializer_list<Variable> variables)
+    : ParameterGroups(named(std::span(variables.begin(), variables.size()))) {}
+
+ParameterGroups::ParameterGroups(const std::vector<Variable>& variables) : ParameterGroups(named(variables)) {}
+
+ParameterGroups decay_matrices(const Parameters& parameters, double weight_decay) {
+  ParameterGroup matrices{.weight_decay = weight_decay}, others{.weight_decay = 0.0};
+  for (const NamedParameter& p : parameters) (p.value.shape().rank() >= 2 ? matrices : others).parameters.push_back(p);
+  return {std::move(matrices), std::move(others)};
+}
+
+Parameters without_repeats(const Parameters& parameters) {
+  Parameters result;
+  std::unordered_set<const Node*> seen;
+  for (const NamedParameter& p : parameters) {
+    check(p.value.is_leaf(), "optim", p.name, " is not a parameter: it collects no gradient");
+    if (seen.insert(p.value.node().get()).second) result.push_back(p);
+  }
+  return result;
+}
+
+}  // namespace orrery::optim

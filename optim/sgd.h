@@ -1,0 +1,33 @@
+// Chapter 5. SGD: stochastic gradient descent, with momentum.
+//
+//   g <- g + weight_decay p
+//   b <- momentum b + g              (b starts at 0; without momentum b = g)
+//   p <- p - learning_rate b
+// As torch.optim.SGD without dampening. Momentum keeps a part of every earlier step, so that steps that agree add up
+// and steps that alternate cancel (Polyak 1964).
+// Read next: ?
+#pragma once
+
+#include "optim/optimizer.h"
+
+namespace orrery::optim {
+
+struct SGDOptions {
+  double momentum = 0;  ///< in [0, 1)
+  double weight_decay = 0;
+};
+
+class SGD final : public Optimizer {
+ public:
+  explicit SGD(const ParameterGroups& parameters, const SGDOptions& options = {});
+  /// "momentum.NAME" for each parameter; empty without momentum.
+  std::map<std::string, Tensor> state() const override;
+
+ private:
+  void update(size_t i, const Update& u) override;
+
+  SGDOptions options_;
+  std::vector<Tensor> momentum_;  // b of each parameter
+};
+
+}  // namespace orrery::optim
