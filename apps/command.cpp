@@ -1,0 +1,148 @@
+// Chapter 9. Runs a sub-command and turns whatever happens into an exit code and at most one line on stderr.
+//
+// Read next: ?
+#include "apps/command.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <new>
+#include <sstream>
+
+#include "core/parallel.h"
+
+namespace orrery {
+namespace {
+
+int complain(std::string message, int exit_code) {
+  for (size_t at = 0; (at = message.find('\n', at)) != std::string::npos;) {
+    const size_t end = message.find_first_not_of(" \n", at);
+    message.replace(at, end == std::string::npos ? end : end - at, end == std::string::npos ? "" : "; ");
+  }
+  std::cerr << "orrery: " << message << std::endl;
+  return exit_code;
+}
+
+// The sub-command that was named, or the program itself.
+const CLI::App& chosen(const CLI::App& program) {
+  const auto parsed = program.get_subcommands();
+  return parsed.empty() ? program : *parsed.front();
+}
+
+// CLI11 says that an argument "was not expected"; we also say where to look.
+std::string unexpected(const CLI::App& program) {
+  const std::vector<std::string> remaining = program.remaining(true);
+  const std::string argument = remaining.empty() ? "" : remaining.front();
+  const CLI::App& command = chosen(program);
+  if (&command != &program)
+    return command.get_name() + ": no option '" + argument + "'; see orrery " + command.get_name() + " --help";
+  if (argument.starts_with("-")) return "no option '" + argument + "'; see orrery --help";
+  std::string names;
+  for (const CLI::App* known : program.get_subcommands(nullptr))
+    names += (names.empty() ? "" : ", ") + known->get_name();
+  return "no sub-command '" + argument + "'; there are: " + names;
+}
+
+// A full disk loses results and is a failure; a reader that has seen enough (orrery ... | head) is none.
+int after_output(int exit_code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return exit_code;
+  pollfd output{STDOUT_FILENO, 0, 0};
+  const bool reader_gone = poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+  return reader_gone ? exit_code : complain("cannot write the results to standard output", failed);
+}
+
+int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code) {
+  try {
+    program.parse(argc, argv);
+    if (!program.get_subcommands().empty()) return exit_code;
+    std::cerr << program.help();
+    return wrong_usage;
+  } catch (const CLI::ExtrasError&) {
+    return complain(unexpected(program), wrong_usage);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
+    return complain(error.what(), wrong_usage);
+  } catch (const std::bad_alloc&) { return complain("out of memory", failed); } catch (const std::exception& error) {
+    return complain(error.what(), failed);
+  } catch (...) { return complain("an unknown error", failed); }
+}
+
+// The number that `text` spells in full, and in the one way that every reader of numbers understands alike.
+bool parse(const std::string& text, i64& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && std::to_string(value) == text;
+}
+bool parse(const std::string& text, double& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
+}
+
+template <class T>
+CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T low, T high, const std::string& kind,
+                         const std::string& description) {
+  std::ostringstream rule;
+  rule << " is not a " << kind << " from " << low << " to " << high;
+  const auto problem = [low, high, rule = rule.str()](std::string& text) {
+    T number{};
+    return parse(text, number) && low <= number && number <= high ? "" : "'" + text + "'" + rule;
+  };
+  return command.add_option(name, value, description)->check(CLI::Validator(problem, ""))->type_name("NUMBER");
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) {
+  std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe fails instead of ending the program
+  CLI::App program("Orrery: the Transformer of \"Attention Is All You Need\", from scratch.", "orrery");
+  program.set_version_flag("--version", "orrery " ORRERY_VERSION, "Print the version and exit");
+  program.set_help_flag("-h,--help", "Print this help and exit");
+  program.option_defaults()->always_capture_default();
+  program.footer("Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.");
+  int exit_code = done;
+  for (const AddCommand add : commands) add(program, exit_code);
+  return after_output(parse_and_run(program, argc, argv, exit_code));
+}
+
+CLI::Option* add_whole_number(CLI::App& command, const std::string& name, i64& value, i64 low, i64 high,
+                              const std::string& description) {
+  return add_checked<i64>(command, name, value, low, high, "whole number", description);
+}
+
+CLI::Option* add_number(CLI::App& command, const std::string& name, double& value, double low, double high,
+                        const std::string& description) {
+  return add_checked<double>(command, name, value, low, high, "number", description);
+}
+
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::vector<std::string>& allowed, const std::string& description) {
+  std::string names;
+  for (const std::string& choice : allowed) names += (names.empty() ? "" : ", ") + choice;
+  const auto problem = [allowed, names](std::string& text) {
+    const bool known = std::find(allowed.begin(), allowed.end(), text) != allowed.end();
+    return known ? "" : "'" + text + "' is none of: " + names;
+  };
+  return command.add_option(name, value, description + ": " + names)
+      ->check(CLI::Validator(problem, ""))
+      ->type_name("NAME");
+}
+
+CLI::Option* add_seed(CLI::App& command, i64& seed) {
+  return add_whole_number(command, "--seed", seed, 0, std::numeric_limits<i64>::max(), "Seed of all random numbers");
+}
+
+CLI::Option* add_threads(CLI::App& command, i64& threads) {
+  constexpr i64 most = 256;
+  threads = std::min<i64>(orrery::threads(), most);
+  return add_whole_number(command, "--threads", threads, 1, most, "Threads; the results do not depend on them");
+}
+
+void usage_error(const std::string& subject, const std::string& rule) { throw CLI::ValidationError(subject, rule); }
+
+}  // namespace orrery

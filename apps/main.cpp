@@ -1,0 +1,9 @@
+// Chapter 9. The program `orrery`: its sub-commands, one file each.
+//
+// Read next: ?
+#include "apps/command.h"
+
+int main(int argc, char** argv) {
+  using namespace orrery;
+  return run_program(argc, argv, {add_toy, add_gradcheck});
+}

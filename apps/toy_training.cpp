@@ -1,0 +1,161 @@
+// Chapter 0. Training and examining the toy: draw, predict, compare, go back, step.
+//
+// Read next: ?
+#include "apps/toy_training.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "autograd/ops.h"
+#include "core/hash.h"
+#include "nn/decoding.h"
+#include "optim/clip.h"
+#include "optim/schedule.h"
+
+namespace orrery {
+namespace {
+
+// Stretches of one seed's random sequence that never meet.
+constexpr u64 stretch = u64{1} << 40;
+Rng weight_numbers(i64 seed) { return Rng(static_cast<u64>(seed)); }
+Rng data_numbers(i64 seed) { return Rng(static_cast<u64>(seed), stretch); }
+Rng exam_numbers(i64 seed) { return Rng(static_cast<u64>(seed), 2 * stretch); }
+Rng trial_numbers(i64 seed) { return Rng(static_cast<u64>(seed), 3 * stretch); }
+
+// The part of the targets, padding apart, that has the highest score.
+double token_accuracy(const Tensor& logits, const Tensor& gold, i32 pad) {
+  const Tensor guess = argmax(logits);
+  i64 right = 0, counted = 0;
+  for (i64 i = 0; i < gold.count(); ++i) {
+    const i32 wanted = gold.data<i32>()[i];
+    counted += wanted != pad;
+    right += wanted != pad && guess.data<i32>()[i] == wanted;
+  }
+  return counted == 0 ? 0 : static_cast<double>(right) / static_cast<double>(counted);
+}
+
+}  // namespace
+
+nn::TransformerConfig ToyRecipe::config() const {
+  nn::TransformerConfig result = model;
+  result.src_vocab_size = result.tgt_vocab_size = task.vocab_size();
+  result.pad_id = task.pad;
+  result.max_len = std::max(task.source_length(), task.target_length());
+  return result;
+}
+
+double ToyRecipe::rate(i64 step) const {
+  const i64 flat = steps - static_cast<i64>(std::lround(cooldown * static_cast<double>(steps)));
+  return rate_factor * optim::noam(step, model.d_model, warmup) * optim::linear_cooldown(step, steps, flat);
+}
+
+ToyRecipe annotated_recipe() {
+  ToyRecipe recipe;
+  recipe.task = {.name = "copy",
+                 .symbols = 10,
+                 .min_length = 10,
+                 .max_length = 10,
+                 .pad = 0,
+                 .begin = 1,
+                 .end = -1,
+                 .first_symbol = 1,
+                 .begin_is_symbol = true};
+  recipe.model = {.d_model = 512,
+                  .num_heads = 8,
+                  .num_encoder_layers = 2,
+                  .num_decoder_layers = 2,
+                  .d_ff = 2048,
+                  .dropout = 0.1,
+                  .norm_first = true,
+                  .final_norm = true};
+  recipe.steps = 400, recipe.batch = 80, recipe.warmup = 400, recipe.rate_factor = 0.5;
+  recipe.cooldown = 0, recipe.smoothing = 0, recipe.clip = 0;
+  return recipe;
+}
+
+ToyTraining::ToyTraining(const ToyRecipe& recipe)
+    : recipe_(recipe),
+      weights_(weight_numbers(recipe.seed)),
+      data_(data_numbers(recipe.seed)),
+      model_(recipe.config(), weights_),
+      adam_(model_.parameters(), {.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9}) {}
+
+ToyTraining::Batch ToyTraining::draw(Rng& data) const {
+  const ToyTask& task = recipe_.task;
+  std::vector<Sequence> sources, targets;
+  for (i64 b = 0; b < recipe_.batch; ++b) {
+    sources.push_back(task.draw(data, false));
+    targets.push_back(task.target(sources.back()));
+  }
+  const Tensor target = batch_of(targets, task.target_length(), task.pad);
+  return {.source = batch_of(sources, task.source_length(), task.pad),
+          .input = slice(target, 1, 0, -1),  // teacher forcing: the decoder reads the right answer so far
+          .gold = slice(target, 1, 1)};      // and says its next token
+}
+
+ToyStep ToyTraining::pass(const Batch& batch) {
+  nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1);
+  const Variable logits = model_(batch.source, batch.input, pass);
+  const Variable loss =
+      cross_entropy(logits, batch.gold, {.ignore_index = recipe_.task.pad, .label_smoothing = recipe_.smoothing});
+  backward(loss);
+  return {.loss = loss.item(), .accuracy = token_accuracy(logits.value(), batch.gold, recipe_.task.pad)};
+}
+
+ToyStep ToyTraining::step() {
+  const ToyStep result = pass(draw(data_));
+  check(std::isfinite(result.loss), "toy", "the loss of step ", steps_done_ + 1, " is ", result.loss,
+        "; a smaller --rate-factor or a longer --warmup may help");
+  if (recipe_.clip > 0) optim::clip_grad_norm(adam_.parameters(), recipe_.clip);
+  adam_.step(recipe_.rate(++steps_done_));
+  losses_.push_back(result.loss);
+  return result;
+}
+
+double ToyTraining::measure_step() {
+  Rng numbers = trial_numbers(recipe_.seed);
+  const Batch batch = draw(numbers);
+  pass(batch);  // the first pass pays for memory and threads
+  const auto start = std::chrono::steady_clock::now();
+  pass(batch);
+  adam_.clear_gradients();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+i64 ToyTraining::tokens_per_step() const {
+  return recipe_.batch * (recipe_.task.source_length() + recipe_.task.target_length() - 1);
+}
+
+std::string ToyTraining::hash() const {
+  Fingerprint fingerprint;
+  for (double loss : losses_) fingerprint.add(loss);
+  for (const NamedParameter& p : adam_.parameters()) fingerprint.add(p.value.value());
+  for (const auto& [name, tensor] : adam_.state()) fingerprint.add(tensor);
+  return fingerprint.hex();
+}
+
+std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources) {
+  constexpr size_t at_once = 200;
+  const i64 longest = task.target_length() - 1;
+  std::vector<Sequence> result;
+  for (size_t first = 0; first < sources.size(); first += at_once) {
+    const std::vector<Sequence> part(
+        sources.begin() + static_cast<std::ptrdiff_t>(first),
+        sources.begin() + static_cast<std::ptrdiff_t>(std::min(sources.size(), first + at_once)));
+    const Tensor tokens = nn::greedy_decode(model, batch_of(part, task.source_length(), task.pad),
+                                            {.bos = task.begin, .eos = task.end, .max_len = longest});
+    for (size_t row = 0; row < part.size(); ++row) result.push_back(written(tokens, static_cast<i64>(row), task));
+  }
+  return result;
+}
+
+ToyExam examine(const nn::Transformer& model, const ToyTask& task, i64 count, i64 seed) {
+  Rng numbers = exam_numbers(seed);
+  ToyExam exam;
+  for (i64 i = 0; i < count; ++i) exam.sources.push_back(task.draw(numbers, true));
+  exam.answers = answers(model, task, exam.sources);
+  for (size_t i = 0; i < exam.sources.size(); ++i) exam.right += exam.answers[i] == task.answer(exam.sources[i]);
+  return exam;
+}
+
+}  // namespace orrery
