@@ -10,13 +10,17 @@
 // Read next: ?
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "apps/exit_code.h"
 #include "core/dtype.h"
+
+// CLI11's header takes seconds to compile: only files that add options include <CLI/CLI.hpp>.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace orrery {
 

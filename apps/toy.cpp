@@ -5,6 +5,8 @@
 // Read next: ?
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -87,7 +89,7 @@ void print_counting(const nn::Transformer& model, const ToyTask& task) {
 
 void save(nn::Transformer& model, const Options& options) {
   nn::save(model, options.save,
-           {{std::string(nn::config_key), nn::to_json(model.config())},
+           {{std::string(nn::config_key), nn::to_json(model.config)},
             {std::string(task_key), to_json(options.recipe.task)}});
   std::cerr << "saved to " << options.save << '\n';
 }

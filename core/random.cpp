@@ -32,7 +32,7 @@ i64 Rng::integer(i64 low, i64 high) {
   const u64 limit = range * (~u64{0} / range);
   u64 value = next();
   while (value >= limit) value = next();
-  return low + static_cast<i64>(value % range);
+  return static_cast<i64>(static_cast<u64>(low) + value % range);  // unsigned: the sum may pass 2^63 on its way
 }
 
 }  // namespace orrery

@@ -9,9 +9,9 @@ DecoderLayer::DecoderLayer(const LayerOptions& options, Rng& rng)
     : self_attn(options.d_model, options.num_heads, rng, options.attention()),
       multihead_attn(options.d_model, options.num_heads, rng, options.attention()),
       feed_forward(options.d_model, options.d_ff, rng, options.feed_forward()),
-      norm1(options.d_model, options.norm),
-      norm2(options.d_model, options.norm),
-      norm3(options.d_model, options.norm),
+      norm1(options.d_model, options.norm()),
+      norm2(options.d_model, options.norm()),
+      norm3(options.d_model, options.norm()),
       dropout(options.dropout),
       norm_first(options.norm_first) {}
 
@@ -39,7 +39,7 @@ void DecoderLayer::visit(Visitor& v) {
 
 Decoder::Decoder(i64 num_layers, bool final_norm, const LayerOptions& options, Rng& rng) {
   for (i64 i = 0; i < num_layers; ++i) layers.emplace_back(options, rng);
-  if (final_norm) norm.emplace(options.d_model, options.norm);
+  if (final_norm) norm.emplace(options.d_model, options.norm());
 }
 
 Variable Decoder::operator()(Variable x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,

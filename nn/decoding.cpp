@@ -9,13 +9,13 @@ namespace orrery::nn {
 
 Tensor greedy_decode(const Transformer& model, const Tensor& source, const GreedyOptions& options) {
   const i64 B = dims<2>(source, "source")[0];
-  check(options.max_len > 0 && options.max_len <= model.config().max_len, "greedy_decode", "max_len must be from 1 to ",
-        model.config().max_len, ", the model's positions, not ", options.max_len);
+  check(options.max_len > 0 && options.max_len <= model.config.max_len, "greedy_decode", "max_len must be from 1 to ",
+        model.config.max_len, ", the model's positions, not ", options.max_len);
   const NoGradient nothing_recorded;
   Pass pass = Pass::inference();
-  const Mask source_mask = model.source_mask(source);
+  const Mask source_mask = model.padding(source);
   const Variable memory = model.encode(source, source_mask, pass);
-  const i32 pad = model.config().pad_id >= 0 ? model.config().pad_id : options.eos;
+  const i32 pad = model.config.pad_id >= 0 ? model.config.pad_id : options.eos;
 
   Tensor target = full({B, 1}, options.bos);
   std::vector<bool> ended(static_cast<size_t>(B), false);

@@ -8,8 +8,8 @@ namespace orrery::nn {
 EncoderLayer::EncoderLayer(const LayerOptions& options, Rng& rng)
     : self_attn(options.d_model, options.num_heads, rng, options.attention()),
       feed_forward(options.d_model, options.d_ff, rng, options.feed_forward()),
-      norm1(options.d_model, options.norm),
-      norm2(options.d_model, options.norm),
+      norm1(options.d_model, options.norm()),
+      norm2(options.d_model, options.norm()),
       dropout(options.dropout),
       norm_first(options.norm_first) {}
 
@@ -29,7 +29,7 @@ void EncoderLayer::visit(Visitor& v) {
 
 Encoder::Encoder(i64 num_layers, bool final_norm, const LayerOptions& options, Rng& rng) {
   for (i64 i = 0; i < num_layers; ++i) layers.emplace_back(options, rng);
-  if (final_norm) norm.emplace(options.d_model, options.norm);
+  if (final_norm) norm.emplace(options.d_model, options.norm());
 }
 
 Variable Encoder::operator()(Variable x, const Mask& mask, Pass& pass, std::vector<Tensor>* weights) const {

@@ -26,9 +26,11 @@ struct LayerOptions {
   bool norm_first = false;                               ///< normalise each sub-layer's input instead of the sum
   bool bias = true;
   Activation activation = Activation::relu;
-  LayerNormOptions norm{};
+  double layer_norm_eps = 1e-5;
+  LayerNormForm layer_norm_form = LayerNormForm::root_of_variance_plus_eps;
   Init init = Init::xavier;
 
+  LayerNormOptions norm() const { return {.eps = layer_norm_eps, .bias = bias, .form = layer_norm_form}; }
   AttentionOptions attention() const {
     return {.d_k = d_k, .d_v = d_v, .dropout = attention_dropout, .bias = bias, .init = init};
   }

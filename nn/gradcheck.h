@@ -1,4 +1,4 @@
-// Chapter 7. Checking a layer: its inputs and every parameter that `visit` names.
+// Chapter 5. Checking a layer: its inputs and every parameter that `visit` names.
 //
 //   CHECK(nn::gradcheck(layer, [&](const Variable& x) { Pass pass; return layer(x, pass); }, {randn({2, 3, 8}, rng, f64)}));
 // Read next: ?

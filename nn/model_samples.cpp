@@ -89,9 +89,11 @@ Sample shared_transformer() {
   TransformerConfig config = small_model();
   config.tgt_vocab_size = config.src_vocab_size;
   config.share_embeddings = true;
+  config.activation = Activation::gelu;  // among so many relus some would stand at their kink
   config.positions = Positions::learned;
+  config.d_model = 8;  // in narrower rows dropout leaves so little that layer norm magnifies rounding
   config.dropout = 0.1;
-  return transformer("shared embeddings, learned positions, dropout", config);
+  return transformer("shared embeddings, learned positions, gelu, dropout", config);
 }
 
 }  // namespace

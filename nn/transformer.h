@@ -30,13 +30,20 @@ struct AttentionMaps {
   std::vector<Tensor> decoder_cross;  // [B, h, T, S]
 };
 
-class Transformer : public Module {
- public:
+struct Transformer : Module {
+  TransformerConfig config;
+  Embedding src_embed, tgt_embed;
+  PositionalEncoding src_positions, tgt_positions;
+  Encoder encoder;
+  Decoder decoder;
+  Linear generator;  // "the pre-softmax linear transformation"
+  Dropout dropout;
+
   /// Draws every weight from `rng`. Errors: whatever `config.validate()` refuses.
   Transformer(const TransformerConfig& config, Rng& rng);
 
-  /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size], with the masks
-  /// that follow from `pad_id`. `maps`, if given, gets the attention weights.
+  /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size], with the
+  /// masks that follow from `pad_id`. `maps`, if given, gets the attention weights.
   Variable operator()(const Tensor& source, const Tensor& target, Pass& pass, AttentionMaps* maps = nullptr) const;
   /// The same with masks of the caller's own.
   Variable operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass,
@@ -48,26 +55,17 @@ class Transformer : public Module {
   Variable decode(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                   Pass& pass, AttentionMaps* maps = nullptr) const;
 
-  /// No position sees trailing `pad_id`s; target positions see none behind themselves.
+  /// What follows from `pad_id`: nothing sees trailing padding, and no target position what comes after it.
   TransformerMasks masks(const Tensor& source, const Tensor& target) const;
-  Mask source_mask(const Tensor& source) const;
-  Mask target_mask(const Tensor& target) const;
+  /// Padding alone; everything if there is no pad_id.
+  Mask padding(const Tensor& ids) const;
 
-  const TransformerConfig& config() const { return config_; }
   /// A model of its own with the same values.
   Transformer clone();
   void visit(Visitor& v) override;
 
  private:
   Variable embed(const Tensor& ids, const Embedding& table, const PositionalEncoding& positions, Pass& pass) const;
-
-  TransformerConfig config_;
-  Embedding src_embed_, tgt_embed_;
-  PositionalEncoding src_positions_, tgt_positions_;
-  Encoder encoder_;
-  Decoder decoder_;
-  Linear generator_;
-  Dropout dropout_;
 };
 
 }  // namespace orrery::nn

@@ -137,7 +137,8 @@ LayerOptions TransformerConfig::layer() const {
           .norm_first = norm_first,
           .bias = bias,
           .activation = activation,
-          .norm = {.eps = layer_norm_eps, .bias = bias, .form = layer_norm_form},
+          .layer_norm_eps = layer_norm_eps,
+          .layer_norm_form = layer_norm_form,
           .init = init};
 }
 

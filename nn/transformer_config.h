@@ -20,9 +20,8 @@ struct TransformerConfig {
   i64 d_ff = 2048;
   i64 d_k = 0, d_v = 0;  ///< 0 means d_model / num_heads
   double dropout = 0.1;  ///< on sub-layers' outputs and on embeddings plus positions
-  std::optional<double>
-      attention_dropout{};  ///< on attention weights; `dropout` if not given, as in PyTorch; the paper has none
-  std::optional<double> activation_dropout{};  ///< inside the feed-forward network; the same
+  // On attention weights, and inside the feed-forward network: `dropout` if not given, as in PyTorch; the paper has none.
+  std::optional<double> attention_dropout{}, activation_dropout{};
   bool norm_first = false;
   bool final_norm = false;        ///< one more norm after each stack, as torch.nn.Transformer always has
   i64 max_len = 1024;             ///< positions; a longer sequence is an error

@@ -1,6 +1,6 @@
 // Chapter 0. The shortest complete training program: a Transformer learns to reverse ten symbols.
 // Question: how much code does it take to train the model of the paper?
-// Answer: the loop below; after it, at least 95 of 100 new sequences come back reversed without a mistake.
+// Answer: the loop below. After it at least 95 of 100 new sequences come back reversed, all ten symbols right.
 // Exercise: make it copy instead of reverse; `ctest -L ch0` runs the solution.
 // Read next: ?
 #include <iostream>
@@ -11,21 +11,23 @@
 using namespace orrery;
 
 int main() {
-  constexpr i64 words = 16, length = 10, batch = 64, steps = 600;
-  constexpr i32 pad = 0, bos = 1, eos = 2;  // the symbols are 3, ..., 15
+  constexpr i64 words = 16, length = 10, batch = 32, steps = 400;
+  constexpr i32 bos = 1, eos = 2;  // 0 is padding, the symbols are 3, ..., 15
   Rng rng(1);
-  nn::Transformer model({.src_vocab_size = words, .tgt_vocab_size = words, .d_model = 64, .num_heads = 4,
-                         .num_encoder_layers = 2, .num_decoder_layers = 2, .d_ff = 128, .pad_id = pad}, rng);
+  nn::TransformerConfig config{.src_vocab_size = words, .tgt_vocab_size = words, .d_model = 64, .num_heads = 4};
+  config.num_encoder_layers = config.num_decoder_layers = 2;
+  config.d_ff = 128;
+  nn::Transformer model(config, rng);
   optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});
   for (i64 step = 1; step <= steps; ++step) {
     const Tensor source = randint(3, words, {batch, length}, rng);  // i32 [B, T]
     const Tensor target = concat({full({batch, 1}, bos), flip(source, 1), full({batch, 1}, eos)}, 1);
     nn::Pass pass = nn::Pass::training(1, step);
     const Variable logits = model(source, slice(target, 1, 0, -1), pass);  // teacher forcing
-    const Variable loss = cross_entropy(logits, slice(target, 1, 1), {.ignore_index = pad, .label_smoothing = 0.1});
+    const Variable loss = cross_entropy(logits, slice(target, 1, 1), {.label_smoothing = 0.1});
     backward(loss);
     optim::clip_grad_norm(adam.parameters(), 1.0);
-    adam.step(optim::noam(step, 64, 200) * optim::linear_cooldown(step, steps, steps / 2));
+    adam.step(optim::noam(step, 64, 100) * optim::linear_cooldown(step, steps, steps / 2));
     if (step % 100 == 0) std::cout << "step " << step << "  loss " << loss.item() << std::endl;
   }
   const Tensor source = randint(3, words, {100, length}, rng);

@@ -1,0 +1,34 @@
+// Chapter 1. Tensors by example: making, reshaping, broadcasting.
+// Question: how does a column of 10, 20, 30 meet a row of 1, 2, 3, 4 in one addition, and what does reshape copy?
+// Answer: sizes are aligned at the last axis and an axis of size 1 is repeated: [3, 1] with [4] gives [3, 4], whose
+//   element (i, j) is column i + row j. Reshape copies nothing: both tensors share one memory.
+// Exercise: bring every column of a matrix to mean 0 with one subtraction; `ctest -L ch1` runs the solution.
+// Read next: ?
+#include <iostream>
+
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+int main() {
+  const Tensor column = Tensor::of<float>({3, 1}, {10, 20, 30});
+  const Tensor row = Tensor::of<float>({4}, {1, 2, 3, 4});
+  const Tensor table = column + row;
+  std::cout << "column\n" << column << "\nrow\n" << row << "\ncolumn + row\n" << table << "\n\n";
+
+  Tensor flat = table.reshape({-1});  // -1: worked out from the count
+  std::cout << "reshaped to one axis\n" << flat << '\n';
+  flat.write<float>()[5] = 0;
+  std::cout << "after a write to element 5 of it, the table is\n" << table << "\n\n";
+
+  // Element (i, j) of [3, 4] is number i * 4 + j of the memory, so (1, 1) is number 5.
+  const bool shared = flat.shares_memory_with(table) && table.at(5) == 0;
+  const bool added = table.shape() == Shape{3, 4} && table.at(0) == 11 && table.at(11) == 34;
+
+  try {
+    column + Tensor::of<float>({2, 2}, {1, 2, 3, 4});
+  } catch (const Error& error) {
+    std::cout << "what does not fit is an error that says why:\n  " << error.what() << '\n';
+  }
+  return shared && added ? 0 : 1;
+}

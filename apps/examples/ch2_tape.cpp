@@ -1,0 +1,51 @@
+// Chapter 2. The tape by example: what backward visits, and in which order.
+// Question: for y = a b + c with a = 2, b = 3, c = 4, which nodes does backward visit, and what do a, b, c receive?
+// Answer: first `add`, then `mul`, newest first; da = b = 3, db = a = 2, dc = 1.
+// Exercise: differentiate a a + a, where a is used three times; `ctest -L ch2` runs the solution.
+// Read next: ?
+#include <iostream>
+
+#include "autograd/observer.h"
+#include "autograd/ops.h"
+
+using namespace orrery;
+
+namespace {
+
+// Writes down what runs. An Observer only looks on: results do not depend on it.
+struct Diary : Observer {
+  std::string visited;
+  void forward_begins(std::string_view name, std::span<const Variable* const>) override {
+    std::cout << "forward   " << name << '\n';
+  }
+  void backward_begins(const Node& node) override {
+    std::cout << "backward  " << node.name << "  (node " << node.number << ")\n";
+    visited += std::string(node.name) + ' ';
+  }
+  void leaf_reached(const Leaf& leaf) override { std::cout << "reached   " << leaf.label << '\n'; }
+};
+
+Variable number(double value, const char* name) { return parameter(Tensor::of<double>({}, {value}), name); }
+
+}  // namespace
+
+int main() {
+  Diary diary;
+  const ObserverScope looking_on(diary);
+  const Variable a = number(2, "a"), b = number(3, "b"), c = number(4, "c");
+  const Variable y = a * b + c;
+  std::cout << "y = " << y.item() << ", made by " << y.node()->name << ", number " << y.node()->number << "\n\n";
+
+  backward(y);
+  const double da = a.gradient().item(), db = b.gradient().item(), dc = c.gradient().item();
+  std::cout << "da = " << da << ", db = " << db << ", dc = " << dc << "\n\n";
+
+  bool refused = false;
+  try {
+    backward(y);
+  } catch (const Error& error) {
+    std::cout << "a second walk is refused:\n  " << error.what() << '\n';
+    refused = true;
+  }
+  return diary.visited == "add mul " && da == 3 && db == 2 && dc == 1 && refused ? 0 : 1;
+}

@@ -1,0 +1,61 @@
+// Chapter 3. An operation of the reader's own, twice: as a struct and as two formulas.
+// Question: how do you know that a derivative worked out by hand is right?
+// Answer: gradcheck compares it with the slope of the function itself, in double. Both forms of softsign,
+//   y = x / (1 + |x|), y' = 1 / (1 + |x|)^2, pass; the derivative with the square forgotten is rejected.
+// Exercise: a gate with two inputs, y = a / (1 + e^{-b}), and its proof; `ctest -L ch3` runs the solution.
+// Read next: ?
+#include <cmath>
+#include <iostream>
+
+#include "autograd/elementwise.h"
+#include "autograd/gradcheck.h"
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+namespace {
+
+// The general form: what forward needs to remember, it saves; backward turns dy into dx.
+struct Softsign {
+  static constexpr std::string_view name = "softsign";
+  Saved slope;
+  Tensor forward(const Tensor& x) {
+    const Tensor shrink = map(x, name, [](auto v) { return 1 / (1 + std::fabs(v)); });
+    slope = shrink * shrink;
+    return x * shrink;
+  }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * slope.get()); }
+};
+Variable softsign(const Variable& x) { return apply(Softsign{}, x); }
+
+// The short form, for functions that look at one element at a time.
+struct ShortSoftsign {
+  static constexpr std::string_view name = "short_softsign";
+  template <class T>
+  T value(T x) const {
+    return x / (1 + std::fabs(x));
+  }
+  template <class T>
+  T derivative(T x) const {
+    return 1 / ((1 + std::fabs(x)) * (1 + std::fabs(x)));
+  }
+};
+struct WrongSoftsign : ShortSoftsign {
+  template <class T>
+  T derivative(T x) const {
+    return 1 / (1 + std::fabs(x));
+  }  // the square is forgotten
+};
+
+}  // namespace
+
+int main() {
+  Rng rng(3);
+  const std::vector<Tensor> x = {randn({3, 4}, rng, f64)};
+  const auto general = gradcheck([](const Variable& v) { return softsign(v); }, x);
+  const auto brief = gradcheck([](const Variable& v) { return elementwise(ShortSoftsign{}, v); }, x);
+  const auto wrong = gradcheck([](const Variable& v) { return elementwise(WrongSoftsign{}, v); }, x);
+  std::cout << "struct          " << general << "\ntwo formulas    " << brief << "\n\nsquare forgotten:\n"
+            << wrong << '\n';
+  return general && brief && !wrong ? 0 : 1;
+}

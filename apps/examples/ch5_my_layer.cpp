@@ -1,0 +1,57 @@
+// Chapter 5. An operation and a layer of the reader's own, proven.
+// Question: what does it take to add an operation and a layer, and to know that their gradients are right?
+// Answer: one struct and one line of proof each. Where backward forgets a factor 2, the proof says "ratio 0.5000".
+// Exercise: a gated layer, y = linear3(linear1(x) * silu(linear2(x))); `ctest -L ch5` runs the solution.
+// Read next: ?
+#include <iostream>
+
+#include "autograd/apply.h"
+#include "core/elementwise.h"
+#include "core/tensor_ops.h"
+#include "nn/gradcheck.h"
+#include "nn/linear.h"
+
+using namespace orrery;
+
+namespace {
+
+struct SquaredRelu {  // y = max(0, x)^2, dx = 2 max(0, x) dy       "Primer" (So et al. 2021)
+  static constexpr std::string_view name = "squared_relu";
+  Saved positive;
+  Tensor forward(const Tensor& x) {
+    const Tensor p = map(x, name, [](auto value) { return value > 0 ? value : 0; });
+    positive = p;
+    return p * p;
+  }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, positive.get() * dy * 2.0); }
+};
+Variable squared_relu(const Variable& x) { return apply(SquaredRelu{}, x); }
+
+struct WrongSquaredRelu : SquaredRelu {
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, positive.get() * dy); }  // the 2 is forgotten
+};
+
+struct PrimerFeedForward : nn::Module {
+  nn::Linear linear1, linear2;
+  PrimerFeedForward(i64 d_model, i64 d_ff, Rng& rng) : linear1(d_model, d_ff, rng), linear2(d_ff, d_model, rng) {}
+  Variable operator()(const Variable& x) const { return linear2(squared_relu(linear1(x))); }
+  void visit(nn::Visitor& v) override {
+    v("linear1", linear1);
+    v("linear2", linear2);
+  }
+};
+
+}  // namespace
+
+int main() {
+  Rng rng(5);
+  PrimerFeedForward layer(4, 6, rng);
+  nn::to(layer, f64);  // proofs need double
+  const std::vector<Tensor> x = {randn({3, 4}, rng, f64)};
+  const auto op = gradcheck([](const Variable& v) { return squared_relu(v); }, x);
+  const auto whole = nn::gradcheck(
+      layer, [&](const Variable& v) { return layer(v); }, x);
+  const auto wrong = gradcheck([](const Variable& v) { return apply(WrongSquaredRelu{}, v); }, x);
+  std::cout << "the operation  " << op << "\nthe layer      " << whole << "\na wrong one    " << wrong << '\n';
+  return op && whole && !wrong ? 0 : 1;
+}

@@ -1,0 +1,46 @@
+// Chapter 7. What the decoder may know: the whole source, and of the target only what it has said so far.
+// Question: which logits move when token 3 of the target changes, and how does decoding use that?
+// Answer: those of rows 3, 4, 5 and no bit of rows 0, 1, 2. So one token can be written after the other: greedy decoding
+//   writes what the model, given the finished answer all at once, holds for likeliest at each place.
+// Exercise: what stands behind a source as padding moves no logit; `ctest -L ch7` runs the proof.
+// Read next: ?
+#include <iostream>
+
+#include "core/tensor_ops.h"
+#include "nn/decoding.h"
+
+using namespace orrery;
+
+int main() {
+  constexpr i64 words = 20, T = 6;
+  constexpr i32 bos = 1, no_token = -1;
+  Rng rng(7);
+  nn::Transformer model({.src_vocab_size = words,
+                         .tgt_vocab_size = words,
+                         .d_model = 32,
+                         .num_heads = 4,
+                         .num_encoder_layers = 2,
+                         .num_decoder_layers = 2,
+                         .d_ff = 64},
+                        rng);
+  const NoGradient no_gradient;
+  nn::Pass pass = nn::Pass::inference();
+  const Tensor source = Tensor::of<i32>({1, 5}, {3, 4, 5, 6, 7});
+  const Tensor target = Tensor::of<i32>({1, T}, {bos, 8, 9, 10, 11, 12});
+  const Tensor changed = Tensor::of<i32>({1, T}, {bos, 8, 9, 13, 11, 12});
+
+  const Tensor before = model(source, target, pass).value().reshape({T, words});
+  const Tensor after = model(source, changed, pass).value().reshape({T, words});
+  bool as_said = true;
+  for (i64 t = 0; t < T; ++t) {
+    const bool same = same_bits(before.rows(t, t + 1), after.rows(t, t + 1));
+    std::cout << "row " << t << (same ? "  same bits\n" : "  moved\n");
+    as_said &= same == (t < 3);
+  }
+
+  const Tensor answer = nn::greedy_decode(model, source, {.bos = bos, .eos = no_token, .max_len = T});
+  const Tensor read = concat({full({1, 1}, bos), slice(answer, 1, 0, -1)}, 1);
+  const Tensor likeliest = argmax(model(source, read, pass).value());
+  std::cout << "\nwritten token by token  " << answer << "\nlikeliest, all at once  " << likeliest << '\n';
+  return as_said && same_bits(answer, likeliest) ? 0 : 1;
+}

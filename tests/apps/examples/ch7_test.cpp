@@ -1,0 +1,37 @@
+// Chapter 7. Solution of ch7's exercise: padding behind a source says nothing.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/tensor_ops.h"
+#include "nn/decoding.h"
+
+using namespace orrery;
+
+TEST_CASE("exercise 7: padding behind a source moves no logit and no answer; a token there does") {
+  constexpr i32 pad = 0;
+  Rng rng(7);
+  nn::Transformer model({.src_vocab_size = 20,
+                         .tgt_vocab_size = 20,
+                         .d_model = 32,
+                         .num_heads = 4,
+                         .num_encoder_layers = 2,
+                         .num_decoder_layers = 2,
+                         .d_ff = 64,
+                         .pad_id = pad},
+                        rng);
+  nn::to(model, f64);
+  const NoGradient no_gradient;
+  nn::Pass pass = nn::Pass::inference();
+  const Tensor target = Tensor::of<i32>({1, 4}, {1, 8, 9, 10});
+  const Tensor source = Tensor::of<i32>({1, 3}, {3, 4, 5});
+  const Tensor padded = Tensor::of<i32>({1, 5}, {3, 4, 5, pad, pad});
+  const Tensor longer = Tensor::of<i32>({1, 5}, {3, 4, 5, 6, pad});
+  const auto moved = [&](const Tensor& other) {
+    return std::sqrt(sum_of_squares(model(source, target, pass).value() - model(other, target, pass).value()));
+  };
+  CHECK(moved(padded) < 1e-12);
+  CHECK(moved(longer) > 1e-3);
+  const nn::GreedyOptions greedy{.bos = 1, .eos = 2, .max_len = 8};
+  CHECK(same_bits(nn::greedy_decode(model, source, greedy), nn::greedy_decode(model, padded, greedy)));
+}

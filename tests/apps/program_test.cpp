@@ -1,0 +1,136 @@
+// Chapter 9. Tests of the built program: exit codes, and one line for each mistake.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+namespace {
+
+struct Result {
+  int exit_code;
+  std::string text;
+};
+
+// Runs `orrery ARGUMENTS` in a shell; `text` is what it wrote to stdout, or where `redirect` leads.
+Result run(const std::string& arguments, const std::string& redirect = "2>/dev/null") {
+  const std::string command = "'" ORRERY_PROGRAM "' " + arguments + " " + redirect;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Result result{};
+  char buffer[4096];
+  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.text.append(buffer, n);
+  const int status = pclose(pipe);
+  REQUIRE(WIFEXITED(status));
+  result.exit_code = WEXITSTATUS(status);
+  return result;
+}
+
+// What it wrote to stderr, stdout left out.
+Result errors(const std::string& arguments) { return run(arguments, "2>&1 >/dev/null"); }
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// A mistake on the command line: exit code 2, and one line on stderr that names what was wrong and what is right.
+void check_usage_error(const std::string& arguments, const std::string& wrong, const std::string& right) {
+  CAPTURE(arguments);
+  const Result result = errors(arguments);
+  CHECK(result.exit_code == 2);
+  CHECK(result.text.starts_with("orrery: "));
+  CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
+  CHECK(contains(result.text, wrong));
+  CHECK(contains(result.text, right));
+  CHECK(run(arguments).text.empty());
+}
+
+}  // namespace
+
+TEST_CASE("without a sub-command the program shows its help and says that this is wrong usage") {
+  const Result result = errors("");
+  CHECK(result.exit_code == 2);
+  CHECK(contains(result.text, "Usage: orrery"));
+}
+
+TEST_CASE("help and version are results") {
+  CHECK(run("--version").exit_code == 0);
+  CHECK(run("--version").text.starts_with("orrery "));
+  CHECK(run("--help").exit_code == 0);
+  CHECK(contains(run("--help").text, "gradcheck"));
+}
+
+TEST_CASE("a sub-command's help shows its defaults and an example") {
+  const Result result = run("gradcheck --help");
+  CHECK(result.exit_code == 0);
+  CHECK(contains(result.text, "--seed NUMBER=1"));
+  CHECK(contains(result.text, "Example:\n  orrery gradcheck "));
+}
+
+TEST_CASE("each mistake on the command line is one line and exit code 2") {
+  check_usage_error("nonsense", "'nonsense'", "there are: ");
+  check_usage_error("--nonsense", "'--nonsense'", "orrery --help");
+  check_usage_error("gradcheck --nonsense", "'--nonsense'", "orrery gradcheck --help");
+  check_usage_error("gradcheck nonsense", "'nonsense'", "orrery gradcheck --list");
+  check_usage_error("gradcheck softmax nonsense", "'nonsense'", "orrery gradcheck --list");
+  check_usage_error("gradcheck --seed", "--seed", "NUMBER");
+  check_usage_error("gradcheck --threads two", "--threads: 'two'", "from 1 to 256");
+  check_usage_error("gradcheck --seed=1 --seed=2", "--seed", "1");
+}
+
+TEST_CASE("whole numbers are written in one way and stay in their range") {
+  for (const std::string wrong :
+       {"0", "257", "-1", "1.0", "1e1", "0x1", "01", "+1", "''", "' 1'", "99999999999999999999"})
+    check_usage_error("gradcheck --threads=" + wrong, "--threads", wrong == "''" ? "" : "from 1 to 256");
+}
+
+TEST_CASE("gradcheck --list names every sample and its variant, and checks none") {
+  const Result all = run("gradcheck --list");
+  CHECK(all.exit_code == 0);
+  CHECK(contains(all.text, "softmax "));
+  CHECK(contains(all.text, "nn/"));
+  CHECK_FALSE(contains(all.text, "checked"));
+  const Result layers = run("gradcheck --list 'nn/*'");
+  CHECK_FALSE(contains(layers.text, "\nsoftmax "));
+  CHECK(layers.text.size() < all.text.size());
+}
+
+TEST_CASE("gradcheck softmax ends with its count, in a table of at most 100 columns") {
+  const Result result = run("gradcheck softmax");
+  CHECK(result.exit_code == 0);
+  CHECK(result.text.ends_with(" checked, 0 failed\n"));
+  CHECK_FALSE(result.text.ends_with("\n0 checked, 0 failed\n"));
+  for (size_t begin = 0; begin < result.text.size();) {
+    const size_t end = result.text.find('\n', begin);
+    CHECK(end - begin <= 100);
+    begin = end + 1;
+  }
+}
+
+TEST_CASE("the run says its seed and threads on stderr, where no colours and no redrawing go into a pipe") {
+  const Result result = errors("gradcheck softmax --seed 7 --threads 1");
+  CHECK(result.text.starts_with("seed 7, 1 thread, OpenBLAS "));
+  CHECK_FALSE(contains(result.text, "\033"));
+  CHECK_FALSE(contains(result.text, "\r"));
+}
+
+TEST_CASE("results that cannot be written are a failure") {
+  for (const std::string command : {"gradcheck --list", "gradcheck --help", "--version"}) {
+    const Result result = run(command, "2>&1 >/dev/full");
+    CHECK(result.exit_code == 1);
+    CHECK(result.text == "orrery: cannot write the results to standard output\n");
+  }
+}
+
+TEST_CASE("a reader that went away (orrery ... | head) is no failure") {
+  int ends[2];
+  constexpr int unused_descriptor = 9;
+  REQUIRE(pipe(ends) == 0);
+  REQUIRE(dup2(ends[1], unused_descriptor) == unused_descriptor);
+  close(ends[0]);
+  close(ends[1]);
+  const Result result = run("gradcheck --list", "2>&1 >&9");
+  close(unused_descriptor);
+  CHECK(result.exit_code == 0);
+  CHECK(result.text.empty());
+}

@@ -1,0 +1,161 @@
+// Chapter 2. Tests of nodes: numbers, long chains, and who owns the memory of a gradient.
+#include "autograd/node.h"
+
+#include <doctest/doctest.h>
+
+#include "core/memory.h"
+#include "tests/autograd/small_ops.h"
+
+using namespace orrery;
+using namespace orrery::small;
+using Numbers = std::vector<double>;
+
+namespace {
+constexpr int long_chain = 1'000'000;
+
+Variable chain(const Variable& start, int length) {
+  const Variable zero = constant(zeros({1}, f64));
+  Variable x = start;
+  for (int i = 0; i < length; ++i) x = plus(x, zero);
+  return x;
+}
+
+struct Adopted {
+  static constexpr std::string_view name = "adopted";
+  const double** address;
+  Tensor forward(const Tensor& x) { return x.clone(); }
+  void backward(const Tensor& dy, Grads& dx) {
+    Tensor g = scale(dy, 2.0);
+    *address = g.data<double>();
+    dx.add(0, std::move(g));
+  }
+};
+
+struct Wrong {
+  static constexpr std::string_view name = "wrong";
+  Tensor forward(const Tensor& x) { return x.clone(); }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy.to(f32)); }
+};
+
+}  // namespace
+
+TEST_CASE("nodes are numbered in the order they are made") {
+  const Variable a = leaf({1}), b = leaf({2});
+  const Variable y = plus(a, b), z = plus(y, y);
+  CHECK(a.node()->number < b.node()->number);
+  CHECK(b.node()->number < y.node()->number);
+  CHECK(y.node()->number < z.node()->number);
+  CHECK(y.node()->name == "plus");
+}
+
+TEST_CASE("slow: a chain of a million nodes walks backwards") {
+  const Variable p = leaf({2});
+  backward(chain(p, long_chain));
+  CHECK(elements(p.gradient()) == Numbers{1});
+}
+
+TEST_CASE("slow: a chain of a million nodes is freed without backward") {
+  const Variable p = leaf({2});
+  const i64 before = memory_counters().live_bytes;
+  std::weak_ptr<Node> last, first;
+  {
+    const Variable y = plus(p, p);
+    const Variable end = chain(y, long_chain);
+    first = y.node(), last = end.node();
+  }
+  CHECK(first.expired());
+  CHECK(last.expired());
+  CHECK(memory_counters().live_bytes == before);
+  CHECK_FALSE(p.gradient().defined());
+}
+
+TEST_CASE("freeing a chain spares the part that somebody still holds") {
+  const Variable p = leaf({2});
+  Variable middle;
+  {
+    middle = chain(p, 100);
+    const Variable end = chain(middle, 100);
+    CHECK(end.item() == 2.0);
+  }
+  backward(middle);
+  CHECK(elements(p.gradient()) == Numbers{1});
+}
+
+TEST_CASE("an activation dies as soon as neither user nor operation needs it") {
+  const Variable p = leaf({1, 2});
+  std::weak_ptr<Node> node;
+  Tensor value;
+  Variable sum_of;
+  {
+    const Variable y = plus(p, p);
+    value = y.value(), node = y.node();
+    sum_of = plus(y, y);  // saves nothing
+  }
+  CHECK(value.sole_owner());
+  CHECK_FALSE(node.expired());
+}
+
+TEST_CASE("two leaves never share the memory of their gradients") {
+  Variable x = leaf({1, 2}), y = leaf({3, 4});
+  backward(total(plus(x, y)));
+  CHECK_FALSE(x.gradient().shares_memory_with(y.gradient()));
+  scale_in_place(x.mutable_gradient(), 10.0);
+  CHECK(elements(x.gradient()) == Numbers{10, 10});
+  CHECK(elements(y.gradient()) == Numbers{1, 1});
+}
+
+TEST_CASE("a leaf's gradient shares no memory with the dL/dy that the caller gave") {
+  Variable x = leaf({1, 2});
+  const Tensor dy = full({2}, 1.0, f64);
+  backward(plus(x, x), dy);
+  backward(x, dy);
+  scale_in_place(x.mutable_gradient(), 5.0);
+  CHECK(elements(x.gradient()) == Numbers{15, 15});
+  CHECK(elements(dy) == Numbers{1, 1});
+}
+
+TEST_CASE("a gradient that the user holds is not changed by later accumulation") {
+  const Variable x = leaf({1, 2}), w = parameter(full({2, 2}, 1.0, f64));
+  const auto once = [&] {
+    backward(total(product(parameter(x.value().reshape({1, 2})), w))), backward(total(plus(x, x)));
+  };
+  once();
+  const Tensor held_x = x.gradient(), held_w = w.gradient();
+  once();
+  CHECK(elements(held_x) == Numbers{2, 2});
+  CHECK(elements(x.gradient()) == Numbers{4, 4});
+  CHECK(elements(held_w) == Numbers{1, 1, 2, 2});
+  CHECK(elements(w.gradient()) == Numbers{2, 2, 4, 4});
+}
+
+TEST_CASE("a temporary that only the engine holds becomes the leaf's gradient without a copy") {
+  const double* address = nullptr;
+  const Variable x = leaf({1, 2});
+  backward(total(apply(Adopted{&address}, x)));
+  CHECK(elements(x.gradient()) == Numbers{2, 2});
+  CHECK(x.gradient().data<double>() == address);
+}
+
+TEST_CASE("into() says first once, then adds") {
+  const Variable a = parameter(full({2, 3}, 2.0, f64)), b = parameter(full({3, 1}, 3.0, f64));
+  backward(plus(total(product(a, b)), total(product(a, b))));
+  CHECK(elements(a.gradient()) == Numbers{6, 6, 6, 6, 6, 6});
+  CHECK(elements(b.gradient()) == Numbers{8, 8, 8});
+}
+
+TEST_CASE("gradients are summed down to the shape that was broadcast") {
+  const Variable row = leaf({1, 2, 3}), column = parameter(full({2, 1}, 1.0, f64)),
+                 scalar = parameter(full({}, 2.0, f64));
+  backward(total(plus(plus(row, column), scalar)));
+  CHECK(elements(row.gradient()) == Numbers{2, 2, 2});
+  CHECK(column.gradient().shape() == Shape{2, 1});
+  CHECK(elements(column.gradient()) == Numbers{3, 3});
+  CHECK(scalar.gradient().shape() == Shape{});
+  CHECK(scalar.gradient().item() == 6.0);
+}
+
+TEST_CASE("a backward that makes another dtype is an error of its operation") {
+  const Variable x = leaf({1});
+  CHECK(error_of([&] { backward(apply(Wrong{}, x)); }) ==
+        "wrong (backward): wrong: backward made a gradient of dtype f32 for an input of f64");
+}

@@ -1,0 +1,74 @@
+// Chapter 3. Activations against their formulas in double.
+#include <numbers>
+
+#include "tests/autograd/ops/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+
+namespace {
+
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double normal_cdf(double x) { return 0.5 * (1 + std::erf(x / std::numbers::sqrt2)); }
+
+struct Activation {
+  const char* name;
+  Variable (*f)(const Variable&);
+  double (*value)(double);
+};
+
+const Activation activations[] = {
+    {"tanh", tanh, [](double x) { return std::tanh(x); }},
+    {"sigmoid", sigmoid, logistic},
+    {"relu", relu, [](double x) { return x > 0 ? x : 0.0; }},
+    {"gelu", gelu, [](double x) { return x * normal_cdf(x); }},
+    {"gelu_tanh", gelu_tanh,
+     [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))); }},
+    {"silu", silu, [](double x) { return x * logistic(x); }},
+};
+
+}  // namespace
+
+TEST_CASE("activations and their slopes equal the formulas, in f64 and f32") {
+  const std::vector<double> points{-20, -4, -1.5, -0.3, 0.2, 0.9, 1, 3.7, 20};
+  for (const Activation& activation : activations) {
+    CAPTURE(activation.name);
+    std::vector<double> value, slope;
+    for (const double x : points) {
+      value.push_back(activation.value(x));
+      slope.push_back((activation.value(x + 1e-5) - activation.value(x - 1e-5)) / 2e-5);
+    }
+    const Tensor x = vector_of(points);
+    CHECK(close(activation.f(constant(x)).value(), value));
+    CHECK(close(gradient_of_sum(activation.f, x), slope, 1e-8));
+    CHECK(close(activation.f(constant(x.to(f32))).value(), value, 1e-6));
+    CHECK(close(gradient_of_sum(activation.f, x.to(f32)), slope, 2e-6));
+  }
+}
+
+TEST_CASE("activations saturate without NaN, forward and backward") {
+  for (const Activation& activation : activations) {
+    CAPTURE(activation.name);
+    for (const Dtype dtype : {f32, f64}) {
+      const Tensor far = vector_of({-1e4, -100, 100, 1e4}).to(dtype);
+      const Tensor y = activation.f(constant(far)).value(), dx = gradient_of_sum(activation.f, far);
+      for (i64 i = 0; i < 4; ++i) {
+        CHECK(close(y.at(i), activation.value(far.at(i)), 1e-6));
+        CHECK(std::isfinite(dx.at(i)));
+      }
+    }
+  }
+}
+
+TEST_CASE("relu passes no gradient at 0 and below, and keeps NaN") {
+  CHECK(close(gradient_of_sum(relu, vector_of({-1, 0, 2})), {0, 0, 1}));
+  CHECK(std::isnan(relu(constant(vector_of({std::nan("")}))).value().at(0)));
+  CHECK(relu(constant(zeros({0}))).value().count() == 0);
+}
+
+TEST_CASE("activations have the same bits for any number of threads") {
+  for (const Activation& activation : activations) {
+    CAPTURE(activation.name);
+    CHECK(thread_proof([&](const auto& x) { return activation.f(x[0]); }, {{35001}}));
+  }
+}

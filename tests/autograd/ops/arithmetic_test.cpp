@@ -1,0 +1,47 @@
+// Chapter 2. Sums, differences, products and quotients: values, broadcast gradients, errors.
+#include "tests/autograd/ops/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+
+TEST_CASE("arithmetic gives the values and derivatives of school") {
+  const Variable a = parameter(vector_of({6, -3}), "a"), b = parameter(vector_of({2, 4}), "b");
+  CHECK(close((a + b).value(), {8, 1}));
+  CHECK(close((a - b).value(), {4, -7}));
+  CHECK(close((a * b).value(), {12, -12}));
+  CHECK(close((a / b).value(), {3, -0.75}));
+  CHECK(close((-a).value(), {-6, 3}));
+  CHECK(close((0.5 * a).value(), {3, -1.5}));
+  backward(a * b - a / b + 2.0 * a - b, vector_of({1, 10}));
+  CHECK(close(a.gradient(), {2 - 0.5 + 2, 10 * (4 - 0.25 + 2)}));
+  CHECK(close(b.gradient(), {6 + 6.0 / 4 - 1, 10 * (-3 - 3.0 / 16 - 1)}));
+}
+
+TEST_CASE("the gradient of a broadcast operand is summed down to its shape") {
+  const Variable matrix = parameter(zeros({2, 3}, f64)), row = parameter(zeros({3}, f64)),
+                 one = parameter(zeros({}, f64));
+  backward(matrix + row - one, Tensor::of<double>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  CHECK(close(row.gradient(), {5, 7, 9}));
+  CHECK(row.gradient().shape() == Shape{3});
+  CHECK(close(one.gradient(), {-21}));
+  CHECK(one.gradient().shape() == Shape{});
+}
+
+TEST_CASE("a repeated input gets both contributions") {
+  const Variable x = parameter(vector_of({3, -1}));
+  backward(x * x + x - x / x, vector_of({1, 1}));
+  CHECK(close(x.gradient(), {7, -1}));
+}
+
+TEST_CASE("shapes that do not broadcast and mixed dtypes are errors that say where the inputs came from") {
+  const Variable a = parameter(zeros({2, 3}, f64), "a"), b = constant(zeros({4}, f64)), c = constant(zeros({3}));
+  const std::string shapes = error_of([&] { (void)(a + tanh(b)); });
+  CHECK(contains(shapes, "add: shapes [2, 3] and [4] do not broadcast (3 against 4"));
+  CHECK(contains(shapes, "\n  input 0: [2, 3]  from parameter a\n  input 1: [4]     from a constant"));
+  CHECK(contains(error_of([&] { (void)(a * c); }), "mul: dtypes differ (f64 and f32)"));
+}
+
+TEST_CASE("arithmetic's bits do not depend on the number of threads") {
+  CHECK(thread_proof([](const auto& x) { return x[0] * x[1] - x[0] / (x[2] * x[2] + x[1]); },
+                     {{37, 1023}, {1023}, {37, 1}}));
+}

@@ -1,0 +1,100 @@
+// Chapter 4. Cross entropy: by hand, smoothed in both forms, with targets that do not count, at large logits.
+#include "tests/autograd/ops/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+
+namespace {
+
+Tensor ids(const std::vector<i32>& elements) { return Tensor::of({static_cast<i64>(elements.size())}, elements); }
+
+// Logits whose softmax is exactly 1/2, 1/4, 1/4.
+Tensor halves() { return Tensor::of<double>({1, 3}, {std::log(2.0), 0, 0}); }
+
+double loss_of(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {}) {
+  return cross_entropy(constant(logits), targets, options).item();
+}
+
+Tensor gradient_of(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {}) {
+  const Variable x = parameter(logits.clone());
+  backward(cross_entropy(x, targets, options));
+  return x.gradient();
+}
+
+}  // namespace
+
+TEST_CASE("cross entropy and both forms of smoothing, by hand") {
+  const double ln2 = std::log(2.0);
+  CHECK(close(loss_of(halves(), ids({0})), ln2));
+  CHECK(close(loss_of(halves(), ids({2})), 2 * ln2));
+  CHECK(close(gradient_of(halves(), ids({0})), {-0.5, 0.25, 0.25}));
+  // eps = 0.3 over all 3 classes: q = (0.8, 0.1, 0.1); over the 2 wrong ones: q = (0.7, 0.15, 0.15).
+  const CrossEntropyOptions all{.label_smoothing = 0.3};
+  const CrossEntropyOptions wrong{.label_smoothing = 0.3, .smoothing = Smoothing::wrong_classes};
+  CHECK(close(loss_of(halves(), ids({0}), all), 0.8 * ln2 + 0.2 * 2 * ln2));
+  CHECK(close(gradient_of(halves(), ids({0}), all), {0.5 - 0.8, 0.25 - 0.1, 0.25 - 0.1}));
+  CHECK(close(loss_of(halves(), ids({0}), wrong), 0.7 * ln2 + 0.3 * 2 * ln2));
+  CHECK(close(gradient_of(halves(), ids({0}), wrong), {0.5 - 0.7, 0.25 - 0.15, 0.25 - 0.15}));
+}
+
+TEST_CASE("mean over targets that count, sum, and a given divisor") {
+  const Tensor x = normal({4, 5});
+  const Tensor targets = ids({1, -100, 4, 0});
+  const double total = loss_of(x, targets, {.reduction = Reduction::sum});
+  CHECK(close(loss_of(x, targets), total / 3));
+  CHECK(close(loss_of(x, targets, {.reduction = Reduction::divisor, .divisor = 7}), total / 7));
+  CHECK(close(loss_of(x.rows(0, 1), ids({1})) + loss_of(x.rows(2, 3), ids({4})) + loss_of(x.rows(3, 4), ids({0})),
+              total));
+  const Tensor dx = gradient_of(x, targets);
+  for (i64 k = 5; k < 10; ++k) CHECK(dx.at(k) == 0.0);
+  CHECK(close(loss_of(x.reshape({2, 2, 5}), targets.reshape({2, 2})), total / 3));
+}
+
+TEST_CASE("no target that counts gives loss 0 and gradient 0, as does no target at all") {
+  for (const Dtype dtype : {f32, f64}) {
+    const Tensor x = normal({2, 3}, 5, dtype);
+    for (const Reduction reduction : {Reduction::mean, Reduction::sum}) {
+      const CrossEntropyOptions options{.ignore_index = 1, .label_smoothing = 0.1, .reduction = reduction};
+      CHECK(loss_of(x, ids({1, 1}), options) == 0.0);
+      CHECK(same_bits(gradient_of(x, ids({1, 1}), options), zeros({2, 3}, dtype)));
+    }
+    CHECK(loss_of(zeros({0, 3}, dtype), ids({})) == 0.0);
+  }
+}
+
+TEST_CASE("logits of 1e4 and -inf give finite losses and gradients; what is ignored may hold NaN") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const Dtype dtype : {f32, f64}) {
+    const Tensor large = Tensor::of<double>({3, 2}, {1e4, -1e4, -1e4, 1e4, 0, -infinity}).to(dtype);
+    CHECK(close(loss_of(large, ids({0, 0, 0}), {.reduction = Reduction::sum}), 2e4, 1e-7));
+    CHECK(close(gradient_of(large, ids({0, 0, 0}), {.reduction = Reduction::sum}), {0, 0, -1, 1, 0, 0}, 1e-6));
+    const Tensor poisoned = Tensor::of<double>({2, 2}, {0, 0, std::nan(""), 1}).to(dtype);
+    CHECK(close(loss_of(poisoned, ids({1, -100})), std::log(2.0), 1e-7));
+    CHECK(close(gradient_of(poisoned, ids({1, -100})), {0.5, -0.5, 0, 0}, 1e-6));
+  }
+}
+
+TEST_CASE("cross entropy's errors name the rule, and a target out of range with its position") {
+  const Variable x = parameter(normal({2, 3}), "logits");
+  CHECK(error_of([&] {
+          (void)cross_entropy(x, ids({0, 3}));
+        }) == "cross_entropy: target 3 at position 1 is outside [0, 3)\n  input 0: [2, 3]  from parameter logits");
+  CHECK(contains(error_of([&] { (void)cross_entropy(x, ids({-1, 0})); }), "target -1 at position 0"));
+  CHECK(contains(error_of([&] { (void)cross_entropy(x, ids({0})); }), "need targets of shape [2], got [1]"));
+  CHECK(contains(error_of([&] { (void)cross_entropy(x, zeros({2})); }), "targets must be i32"));
+  CHECK(contains(error_of([&] {
+                   (void)cross_entropy(x, ids({0, 0}), {.label_smoothing = 1.5});
+                 }),
+                 "in [0, 1], got 1.5"));
+  CHECK(contains(error_of([&] {
+                   (void)cross_entropy(x, ids({0, 0}), {.reduction = Reduction::divisor, .divisor = 0});
+                 }),
+                 "the divisor must be positive"));
+}
+
+TEST_CASE("cross entropy has the same bits for any number of threads") {
+  Rng rng(2);
+  const Tensor targets = randint(0, 211, {307}, rng);
+  CHECK(thread_proof([&](const auto& x) { return cross_entropy(x[0], targets, {.label_smoothing = 0.1}); },
+                     {{307, 211}}));
+}

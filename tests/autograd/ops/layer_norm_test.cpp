@@ -1,0 +1,97 @@
+// Chapter 4. Layer normalisation: its three forms by hand, rows far from zero, gradients of weight and bias.
+#include "tests/autograd/ops/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+
+namespace {
+
+std::vector<double> naive(const std::vector<double>& x, double eps, LayerNormForm form) {
+  const double n = static_cast<double>(x.size());
+  double mean = 0, squares = 0;
+  for (const double v : x) mean += v / n;
+  for (const double v : x) squares += (v - mean) * (v - mean);
+  const double deviation = form == LayerNormForm::root_of_variance_plus_eps ? std::sqrt(squares / n + eps)
+                           : form == LayerNormForm::std_plus_eps            ? std::sqrt(squares / n) + eps
+                                                                            : std::sqrt(squares / (n - 1)) + eps;
+  std::vector<double> y;
+  for (const double v : x) y.push_back((v - mean) / deviation);
+  return y;
+}
+
+constexpr LayerNormForm forms[] = {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps,
+                                   LayerNormForm::unbiased_std_plus_eps};
+
+}  // namespace
+
+TEST_CASE("layer norm's three forms equal their formulas, with weight and bias") {
+  const std::vector<double> x{1, 2, 4, -3};
+  for (const LayerNormForm form : forms) {
+    std::vector<double> y = naive(x, 0.1, form);
+    CHECK(close(layer_norm(constant(vector_of(x)), {}, {}, 0.1, form).value(), y));
+    CHECK(close(layer_norm(constant(vector_of(x).to(f32)), {}, {}, 0.1, form).value(), y, 1e-6));
+    for (size_t i = 0; i < 4; ++i) y[i] = y[i] * x[i] + 7;
+    CHECK(close(
+        layer_norm(constant(vector_of(x)), constant(vector_of(x)), constant(full({4}, 7.0, f64)), 0.1, form).value(),
+        y));
+  }
+}
+
+TEST_CASE("the gradients of weight and bias are sums over rows") {
+  const Variable weight = parameter(full({2}, 1.0, f64)), bias = parameter(zeros({2}, f64));
+  const Variable x = constant(Tensor::of<double>({2, 2}, {1, 3, 5, 2}));
+  backward(layer_norm(x, weight, bias, 0), Tensor::of<double>({2, 2}, {1, 2, 3, 4}));
+  CHECK(close(weight.gradient(), {-1 + 3, 2 - 4}));  // the normalised rows are (-1, 1) and (1, -1)
+  CHECK(close(bias.gradient(), {4, 6}));
+}
+
+TEST_CASE("rows with mean 1e4 keep their variance in f32") {
+  Tensor x = normal({4, 512}, 3, f32);
+  for (i64 i = 0; i < x.count(); ++i) x.write<float>()[i] += 1e4F;
+  const Tensor y = layer_norm(constant(x), {}, {}, 0).value();
+  for (i64 row = 0; row < 4; ++row) {
+    double mean = 0, squares = 0, weighted = 0;
+    for (i64 i = 0; i < 512; ++i) mean += x.at(row * 512 + i) / 512;
+    for (i64 i = 0; i < 512; ++i) {
+      const double centred = x.at(row * 512 + i) - mean;
+      squares += centred * centred;
+      weighted += centred * y.at(row * 512 + i);
+    }
+    const double variance = squares / 512, deviation = squares / weighted;  // what y was divided by
+    CHECK(std::fabs(deviation * deviation / variance - 1) <= 2e-6);
+  }
+}
+
+TEST_CASE("a constant row gives the bias, and finite gradients") {
+  for (const LayerNormForm form : forms) {
+    const Variable x = parameter(full({1, 3}, 5.0, f64)), bias = constant(vector_of({1, 2, 3}));
+    const Variable y = layer_norm(x, {}, bias, 1e-5, form);
+    CHECK(close(y.value(), {1, 2, 3}));
+    backward(y, normal({1, 3}));
+    for (i64 i = 0; i < 3; ++i) CHECK(std::isfinite(x.gradient().at(i)));
+  }
+}
+
+TEST_CASE("layer norm of one element, of no row, and errors") {
+  CHECK(close(layer_norm(constant(vector_of({3})), {}, {}).value(), {0}));
+  CHECK(layer_norm(constant(zeros({0, 3})), {}, {}).shape() == Shape{0, 3});
+  CHECK(contains(error_of([] {
+                   (void)layer_norm(constant(zeros({2, 3})), constant(zeros({2})), {});
+                 }),
+                 "layer_norm: weight and bias need shape [3], got [2]\n  input 0: [2, 3]"));
+  CHECK(contains(error_of([] {
+                   (void)layer_norm(constant(zeros({2, 1})), {}, {}, 1e-5, LayerNormForm::unbiased_std_plus_eps);
+                 }),
+                 "layer_norm: the unbiased form needs rows of at least 2"));
+  CHECK(contains(error_of([] {
+                   (void)layer_norm(constant(zeros({2, 3})), constant(zeros({3}, f64)), {});
+                 }),
+                 "layer_norm: dtypes differ (f32 and f64)"));
+}
+
+TEST_CASE("layer norm has the same bits for any number of threads") {
+  for (const LayerNormForm form : forms) {
+    CHECK(
+        thread_proof([&](const auto& x) { return layer_norm(x[0], x[1], x[2], 1e-5, form); }, {{403, 97}, {97}, {97}}));
+  }
+}

@@ -1,0 +1,69 @@
+// Chapter 2. What the tests of operations share: values, gradients, errors and threads in one line each.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+namespace orrery::small {
+
+inline Tensor normal(const Shape& shape, u64 seed = 5, Dtype dtype = f64) {
+  Rng rng(seed);
+  return randn(shape, rng, dtype);
+}
+
+inline Tensor vector_of(const std::vector<double>& elements) {
+  return Tensor::of({static_cast<i64>(elements.size())}, elements);
+}
+
+inline bool close(double a, double b, double tolerance = 1e-12) {
+  return a == b || std::fabs(a - b) <= tolerance * std::max(1.0, std::fabs(b));
+}
+
+/// True when x has these elements, within `tolerance` relative to max(1, |element|).
+inline bool close(const Tensor& x, const std::vector<double>& expected, double tolerance = 1e-12) {
+  if (x.count() != static_cast<i64>(expected.size())) return false;
+  for (i64 i = 0; i < x.count(); ++i) {
+    if (!close(x.at(i), expected[static_cast<size_t>(i)], tolerance)) return false;
+  }
+  return true;
+}
+
+inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// f's value and dL/dx of each input, all in one row, for a fixed random dL/dy.
+template <class F>
+Tensor value_and_gradients(const F& f, const std::vector<Tensor>& inputs) {
+  std::vector<Variable> x;
+  for (const Tensor& input : inputs) x.push_back(parameter(input.clone()));
+  const Variable y = f(x);
+  backward(y, normal(y.shape(), 11, y.dtype()));
+  std::vector<Tensor> parts{y.value().reshape({-1})};
+  for (const Variable& input : x) parts.push_back(input.gradient().reshape({-1}));
+  return concat(parts, 0);
+}
+
+/// True when value and gradients have the same bits for 1, 2, 3, 4 and 8 threads, in f32 and f64.
+template <class F>
+bool thread_proof(const F& f, const std::vector<Shape>& shapes) {
+  for (const Dtype dtype : {f32, f64}) {
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < shapes.size(); ++i) inputs.push_back(normal(shapes[i], 40 + i, dtype));
+    if (!same_for_any_threads([&] { return value_and_gradients(f, inputs); })) return false;
+  }
+  return true;
+}
+
+/// dL/dx for L = sum(f(x)).
+template <class F>
+Tensor gradient_of_sum(const F& f, const Tensor& x) {
+  const Variable leaf = parameter(x.clone());
+  backward(sum(f(leaf)));
+  return leaf.gradient();
+}
+
+}  // namespace orrery::small

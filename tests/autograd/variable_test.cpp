@@ -1,0 +1,114 @@
+// Chapter 2. Tests of Variable: constants, parameters, names, and the mode without gradients.
+#include "autograd/variable.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/autograd/small_ops.h"
+
+using namespace orrery;
+using namespace orrery::small;
+using Numbers = std::vector<double>;
+
+TEST_CASE("a constant wants no gradient, a parameter does") {
+  const Variable c = constant(full({2}, 1.0)), p = parameter(full({2}, 1.0), "p"), none;
+  CHECK_FALSE(c.wants_gradient());
+  CHECK_FALSE(c.is_leaf());
+  CHECK(p.wants_gradient());
+  CHECK(p.is_leaf());
+  CHECK_FALSE(none.defined());
+  CHECK_FALSE(none.wants_gradient());
+  CHECK_FALSE(p.gradient().defined());
+  CHECK_FALSE(plus(p, c).is_leaf());
+  CHECK(plus(p, c).wants_gradient());
+  CHECK_FALSE(plus(c, c).wants_gradient());
+}
+
+TEST_CASE("token ids are neither constants nor parameters") {
+  CHECK(error_of([] { constant(arange(3)); }) == "constant: needs a tensor of f32 or f64");
+  CHECK(error_of([] { parameter(arange(3)); }) == "parameter: needs a tensor of f32 or f64");
+  CHECK(error_of([] { parameter(Tensor()); }) == "parameter: needs a tensor of f32 or f64");
+}
+
+TEST_CASE("copies of a parameter share its gradient and its name") {
+  Variable p = leaf({1, 2}, "first");
+  Variable copy = p;
+  backward(total(p));
+  CHECK(elements(copy.gradient()) == Numbers{1, 1});
+  copy.set_name("second");
+  CHECK(p.name() == "second");
+  copy.clear_gradient();
+  CHECK_FALSE(p.gradient().defined());
+}
+
+TEST_CASE("a value changed in place is seen by every copy") {
+  Variable p = leaf({1, 2});
+  const Variable copy = p;
+  scale_in_place(p.mutable_value(), 3.0);
+  CHECK(elements(copy.value()) == Numbers{3, 6});
+}
+
+TEST_CASE("replace_value changes shape and dtype and forgets the gradient") {
+  Variable p = leaf({1, 2}, "p");
+  backward(total(p));
+  p.replace_value(full({2, 3}, 1.0, f32));
+  CHECK_FALSE(p.gradient().defined());
+  CHECK(p.name() == "p");
+  backward(total(p));
+  CHECK(p.gradient().shape() == Shape{2, 3});
+  CHECK(p.gradient().dtype() == f32);
+}
+
+TEST_CASE("only parameters have a gradient and a name") {
+  const Variable y = total(leaf({1, 2}));
+  CHECK(error_of([&] { y.gradient(); }) == "gradient: only a parameter has one");
+  CHECK(error_of([&] { y.name(); }) == "name: only a parameter has one");
+  CHECK(error_of([&] { constant(full({1}, 1.0)).gradient(); }) == "gradient: only a parameter has one");
+}
+
+TEST_CASE("a detached value is a constant of the same memory") {
+  const Variable p = leaf({1, 2, 3});
+  const Variable y = plus(p, p), cut = detach(y);
+  CHECK_FALSE(cut.wants_gradient());
+  CHECK(cut.value().shares_memory_with(y.value()));
+  backward(total(times(cut, p)));
+  CHECK(elements(p.gradient()) == Numbers{2, 4, 6});
+}
+
+TEST_CASE("without gradients nothing is recorded, and the mode nests and ends with its scope") {
+  const Variable p = leaf({1, 2});
+  CHECK(gradients_are_recorded());
+  {
+    const NoGradient outer;
+    CHECK_FALSE(plus(p, p).wants_gradient());
+    {
+      const NoGradient inner;
+      CHECK_FALSE(gradients_are_recorded());
+    }
+    CHECK_FALSE(gradients_are_recorded());
+  }
+  CHECK(gradients_are_recorded());
+  CHECK(plus(p, p).wants_gradient());
+}
+
+TEST_CASE("without gradients an operation keeps none of its inputs") {
+  Tensor x = full({4}, 2.0, f64);
+  const Variable p = parameter(full({4}, 3.0, f64));
+  Variable y;
+  {
+    const NoGradient no_gradient;
+    y = times(constant(x), p);
+  }
+  CHECK(x.sole_owner());
+  y = times(constant(x), p);
+  CHECK_FALSE(x.sole_owner());
+}
+
+TEST_CASE("a variable prints its value and its origin") {
+  std::ostringstream text;
+  text << plus(leaf({1, 2}), leaf({3, 4})) << '\n'
+       << leaf({1}, "w") << '\n'
+       << constant(full({1}, 5.0)) << '\n'
+       << Variable();
+  CHECK(text.str() ==
+        "[4, 6]  f64 [2]  from plus\n[1]  f64 [1]  from parameter w\n[5]  f32 [1]  from a constant\n(no variable)");
+}

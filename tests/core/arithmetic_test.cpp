@@ -1,0 +1,80 @@
+// Chapter 1. Tests of making tensors and of arithmetic on them.
+#include <doctest/doctest.h>
+
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+using Numbers = std::vector<double>;
+
+TEST_CASE("tensors of given values") {
+  CHECK(elements(zeros({2}, f64)) == Numbers{0, 0});
+  CHECK(elements(full({2}, 2.5)) == Numbers{2.5, 2.5});
+  CHECK(full({2}, i32{7}).dtype() == Dtype::i32);
+  CHECK(elements(full({2}, i32{7})) == Numbers{7, 7});
+  CHECK(elements(arange(4)) == Numbers{0, 1, 2, 3});
+  CHECK(arange(0).shape() == Shape{0});
+  const Tensor large = full({300'000}, 3.0);
+  CHECK(sum(large).item() == 900'000);
+}
+
+TEST_CASE("random tensors follow their generator") {
+  Rng a(1), b(1);
+  CHECK(same_bits(randn({10}, a), randn({10}, b)));
+  CHECK(same_bits(randint(3, 9, {50}, a), randint(3, 9, {50}, b)));
+  const Tensor ids = randint(3, 6, {1000}, a), u = rand_uniform({1000}, -2, 5, a);
+  CHECK(max(ids.to(f32)).item() == 5);
+  CHECK(max(-ids.to(f32)).item() == -3);
+  CHECK(max(u).item() < 5);
+  CHECK(max(-u).item() <= 2);
+  CHECK(error_of([&] { randn({1}, a, Dtype::i32); }) == "randn: needs f32 or f64, got i32");
+  CHECK(error_of([&] { randint(5, 5, {1}, a); }) == "integer: needs low < high, got 5 and 5");
+  CHECK(error_of([&] { randint(0, i64{1} << 40, {1}, a); }) == "randint: the range does not fit into i32");
+}
+
+TEST_CASE("arithmetic, with broadcasting") {
+  const Tensor a = Tensor::of<double>({2, 2}, {1, 2, 3, 4}), row = Tensor::of<double>({2}, {10, 100});
+  CHECK(elements(a + row) == Numbers{11, 102, 13, 104});
+  CHECK(elements(a - row) == Numbers{-9, -98, -7, -96});
+  CHECK(elements(a * row) == Numbers{10, 200, 30, 400});
+  CHECK(elements(row / a) == Numbers{10, 50, 10.0 / 3, 25});
+  CHECK(elements(a * 0.5) == Numbers{0.5, 1, 1.5, 2});
+  CHECK(elements(-a) == Numbers{-1, -2, -3, -4});
+}
+
+TEST_CASE("errors of arithmetic name the operation") {
+  CHECK(error_of([] { full({3}, 1.0) + full({4}, 1.0); }) ==
+        "add: shapes [3] and [4] do not broadcast (3 against 4 at axis -1)");
+  CHECK(error_of([] { mul(full({3}, 1.0), full({3}, 1.0, f64)); }) == "mul: dtypes differ (f32 and f64)");
+  CHECK(error_of([] { div(arange(2), arange(2)); }) == "div: needs f32 or f64, got i32");
+  CHECK(error_of([] { scale(arange(2), 2); }) == "scale: needs f32 or f64, got i32");
+}
+
+TEST_CASE("in place, every view sees the change") {
+  Tensor x = Tensor::of<double>({3}, {1, 2, 3});
+  const Tensor view = x.rows(1, 3);
+  add_in_place(x, Tensor::of<double>({3}, {10, 20, 30}));
+  CHECK(elements(view) == Numbers{22, 33});
+  scale_in_place(x, -1);
+  CHECK(elements(view) == Numbers{-22, -33});
+  fill(x, 5);
+  CHECK(elements(view) == Numbers{5, 5});
+  copy_into(x, Tensor::of<double>({3}, {7, 8, 9}));
+  CHECK(elements(view) == Numbers{8, 9});
+  add_in_place(x, x);
+  CHECK(elements(view) == Numbers{16, 18});
+}
+
+TEST_CASE("in place, shapes and dtypes must be equal") {
+  Tensor x = full({3}, 1.0);
+  CHECK(error_of([&] { add_in_place(x, full({1}, 1.0)); }) == "add_in_place: shapes differ ([3] and [1])");
+  CHECK(error_of([&] { copy_into(x, full({3}, 1.0, f64)); }) == "copy_into: dtypes differ (f32 and f64)");
+  CHECK(error_of([&] { add_in_place(x, Tensor()); }) == "add_in_place: needs two tensors");
+  CHECK(error_of([&] { dot(x, full({3, 1}, 1.0)); }) == "dot: shapes differ ([3] and [3, 1])");
+}
+
+TEST_CASE("dot product") {
+  CHECK(dot(Tensor::of<float>({3}, {1, 2, 3}), Tensor::of<float>({3}, {4, -5, 6})) == 12);
+  CHECK(dot(full({0}, 1.0), full({0}, 1.0)) == 0);
+}

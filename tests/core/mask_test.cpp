@@ -1,0 +1,123 @@
+// Chapter 6. Tests of Mask: causal, padding, tables, their conjunction, printing, and what does not fit.
+#include "core/mask.h"
+
+#include <doctest/doctest.h>
+
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+using Numbers = std::vector<double>;
+
+TEST_CASE("the empty mask allows everything") {
+  const Mask mask;
+  CHECK(mask.allowed(0, 0, 0, 4, 1, 5));
+  CHECK(mask.limit(0, 0, 1, 5) == 5);
+  CHECK_FALSE(mask.is_causal());
+  CHECK_FALSE(mask.has_padding());
+  CHECK_FALSE(mask.has_table());
+  CHECK_NOTHROW(mask.check_fits(7, 3, 2, 9));
+}
+
+TEST_CASE("causal: query i of n sees key j of m where j <= i + m - n") {
+  const Mask mask = Mask::causal();
+  for (const i64 n : {1, 3, 5}) {
+    for (const i64 m : {1, 3, 5, 8}) {
+      for (i64 i = 0; i < n; ++i) {
+        for (i64 j = 0; j < m; ++j) CHECK(mask.allowed(2, 1, i, j, n, m) == (j <= i + m - n));
+        CHECK(mask.limit(2, i, n, m) == std::clamp<i64>(i + m - n + 1, 0, m));
+      }
+    }
+  }
+}
+
+TEST_CASE("padding: each batch row sees its first keys") {
+  const Mask mask = Mask::padding(Tensor::of<i32>({3}, {2, 0, 9}));
+  CHECK(mask.has_padding());
+  for (i64 j = 0; j < 4; ++j) {
+    CHECK(mask.allowed(0, 0, 1, j, 2, 4) == (j < 2));
+    CHECK_FALSE(mask.allowed(1, 0, 1, j, 2, 4));
+    CHECK(mask.allowed(2, 0, 1, j, 2, 4));
+  }
+  CHECK(mask.length(0, 4) == 2);
+  CHECK(mask.length(2, 4) == 4);
+}
+
+TEST_CASE("a table allows where it is not 0, and axes of size 1 repeat") {
+  const Tensor table = Tensor::of<i32>({2, 3}, {1, 0, 5, 0, 1, 0});
+  const Mask plain = Mask::allow(table), per_batch = Mask::allow(concat({table, flip(table, 0)}, 0).reshape({2, 2, 3})),
+             per_head = Mask::allow(concat({table, flip(table, 0)}, 0).reshape({1, 2, 2, 3}));
+  for (i64 i = 0; i < 2; ++i) {
+    for (i64 j = 0; j < 3; ++j) {
+      const bool here = table.at(i * 3 + j) != 0, flipped = table.at((1 - i) * 3 + j) != 0;
+      CHECK(plain.allowed(5, 7, i, j, 2, 3) == here);
+      CHECK(per_batch.allowed(0, 7, i, j, 2, 3) == here);
+      CHECK(per_batch.allowed(1, 7, i, j, 2, 3) == flipped);
+      CHECK(per_head.allowed(5, 0, i, j, 2, 3) == here);
+      CHECK(per_head.allowed(5, 1, i, j, 2, 3) == flipped);
+    }
+  }
+  CHECK(plain.has_table());
+  const Mask one_row = Mask::allow(Tensor::of<i32>({1, 3}, {0, 1, 1}));
+  CHECK_FALSE(one_row.allowed(0, 0, 9, 0, 10, 3));
+  CHECK(one_row.allowed(0, 0, 9, 1, 10, 3));
+}
+
+TEST_CASE("& allows what both allow") {
+  const Mask causal = Mask::causal(), padding = Mask::padding(Tensor::of<i32>({2}, {1, 3})),
+             table = Mask::allow(Tensor::of<i32>({3, 3}, {1, 1, 1, 0, 1, 1, 1, 0, 1}));
+  const Mask all = causal & padding & table;
+  CHECK(all.is_causal());
+  for (i64 b = 0; b < 2; ++b) {
+    for (i64 i = 0; i < 3; ++i) {
+      for (i64 j = 0; j < 3; ++j) {
+        CHECK(all.allowed(b, 0, i, j, 3, 3) == (causal.allowed(b, 0, i, j, 3, 3) && padding.allowed(b, 0, i, j, 3, 3) &&
+                                                table.allowed(b, 0, i, j, 3, 3)));
+      }
+    }
+  }
+}
+
+TEST_CASE("two paddings leave the shorter lengths, and change neither") {
+  const Mask a = Mask::padding(Tensor::of<i32>({2}, {1, 4})), b = Mask::padding(Tensor::of<i32>({2}, {3, 2}));
+  CHECK((a & b).length(0, 9) == 1);
+  CHECK((a & b).length(1, 9) == 2);
+  CHECK(a.length(1, 9) == 4);
+  CHECK(b.length(0, 9) == 3);
+  CHECK((Mask() & b).length(1, 9) == 2);
+  CHECK(error_of([&] { a& Mask::padding(Tensor::of<i32>({1}, {3})); }) == "mask: paddings of 2 and 1 batch rows");
+}
+
+TEST_CASE("a mask prints its parts") {
+  CHECK(text_of(Mask()) == "everything");
+  CHECK(text_of(Mask::causal()) == "causal");
+  CHECK(text_of(Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 4}))) == "causal & padding(3, 4)");
+  CHECK(text_of(Mask::allow(Tensor::of<i32>({2, 3}, {1, 0, 1, 0, 1, 0})) & Mask::causal()) ==
+        "causal & allow[1, 1, 2, 3]\n  1.1\n  .1.");
+}
+
+TEST_CASE("parts of the wrong kind are refused") {
+  CHECK(error_of([] { Mask::padding(full({2}, 1.0)); }) == "mask: lengths must be i32 [B], got shape [2]");
+  CHECK(error_of([] { Mask::padding(full({2, 2}, i32{1})); }) == "mask: lengths must be i32 [B], got shape [2, 2]");
+  CHECK(error_of([] { Mask::padding(Tensor::of<i32>({2}, {3, -1})); }) == "mask: length -1 of batch row 1 is negative");
+  CHECK(error_of([] {
+          Mask::allow(full({2, 2}, 1.0));
+        }) == "mask: a table must be i32 [n, m], [B, n, m] or [B, h, n, m], got shape [2, 2]");
+  CHECK_THROWS_AS(Mask::allow(full({2}, i32{1})), Error);
+  CHECK_THROWS_AS(Mask::padding(Tensor()), Error);
+}
+
+TEST_CASE("a mask that does not fit the scores says so") {
+  const Mask padding = Mask::padding(full({2}, i32{1})), table = Mask::allow(full({2, 3}, i32{1}));
+  CHECK_NOTHROW(padding.check_fits(2, 4, 5, 6));
+  CHECK_NOTHROW(table.check_fits(2, 4, 2, 3));
+  CHECK(error_of([&] { padding.check_fits(3, 4, 5, 6); }) == "mask: has lengths for 2 batch rows, there are 3");
+  CHECK(error_of([&] { table.check_fits(1, 1, 3, 3); }) ==
+        "mask: a table of shape [1, 1, 2, 3] does not fit scores of shape [1, 1, 3, 3]");
+}
+
+TEST_CASE("lengths end after the last id that is not padding") {
+  CHECK(elements(lengths_of(Tensor::of<i32>({4, 3}, {5, 6, 0, 0, 0, 0, 5, 0, 7, 1, 2, 3}), 0)) == Numbers{2, 0, 3, 3});
+  CHECK(error_of([] { lengths_of(arange(3), 0); }) == "ids: needs 2 axes, has shape [3]");
+}

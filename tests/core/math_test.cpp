@@ -1,0 +1,157 @@
+// Chapter 8. Tests of exp, tanh, erf and sigmoid in float against libm in double, over dense grids and at the ends.
+#include "core/math.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <vector>
+
+using namespace orrery;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+const float nan_value = std::numeric_limits<float>::quiet_NaN();
+
+// |value - exact| in units of the last place of float at `exact`.
+double ulps(float value, double exact) {
+  if (value == exact) return 0;
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(exact), FLT_MIN_EXP - 1) - (FLT_MANT_DIG - 1));
+  return std::abs(static_cast<double>(value) - exact) / unit;
+}
+
+// The worst error over `steps` points of [low, high].
+template <class F, class Exact>
+double worst(F f, Exact exact, double low, double high, int steps) {
+  double result = 0;
+  for (int i = 0; i <= steps; ++i) {
+    const float x = static_cast<float>(low + (high - low) * i / steps);
+    const double error = ulps(f(x), exact(static_cast<double>(x)));
+    if (!(error <= result)) result = error;
+  }
+  return result;
+}
+
+// The same over every power of two and its neighbours, from 2^-100 to 2^10, of both signs.
+template <class F, class Exact>
+double worst_near_powers(F f, Exact exact) {
+  double result = 0;
+  for (int exponent = -100; exponent <= 10; ++exponent) {
+    const float power = std::ldexp(1.0F, exponent);
+    for (const float x : {power, std::nextafter(power, 0.0F), std::nextafter(power, infinity), 1.5F * power}) {
+      for (const float signed_x : {x, -x}) {
+        const double error = ulps(f(signed_x), exact(static_cast<double>(signed_x)));
+        if (!(error <= result)) result = error;
+      }
+    }
+  }
+  return result;
+}
+
+constexpr auto f_exp = [](float x) { return math::exp(x); };
+constexpr auto f_tanh = [](float x) { return math::tanh(x); };
+constexpr auto f_erf = [](float x) { return math::erf(x); };
+constexpr auto d_exp = [](double x) { return std::exp(x); };
+constexpr auto d_tanh = [](double x) { return std::tanh(x); };
+constexpr auto d_erf = [](double x) { return std::erf(x); };
+
+}  // namespace
+
+TEST_CASE("float exp is within 2 units in the last place of libm") {
+  CHECK(worst(f_exp, d_exp, -87.3365, 88.7228, 1'000'000) <= 2);
+  CHECK(worst(f_exp, d_exp, -1, 1, 300'000) <= 2);
+}
+
+TEST_CASE("float exp at its ends") {
+  CHECK(math::exp(0.0F) == 1.0F);
+  CHECK(math::exp(-0.0F) == 1.0F);
+  CHECK(math::exp(88.72283F) < infinity);
+  CHECK(math::exp(88.7229F) == infinity);
+  CHECK(math::exp(infinity) == infinity);
+  CHECK(math::exp(FLT_MAX) == infinity);
+  CHECK(math::exp(-87.33654F) >= FLT_MIN);
+  CHECK(math::exp(-87.4F) == 0.0F);  // denormal results are zero
+  CHECK(math::exp(-FLT_MAX) == 0.0F);
+  CHECK(math::exp(-infinity) == 0.0F);
+  CHECK(std::isnan(math::exp(nan_value)));
+}
+
+TEST_CASE("float exp never falls where its argument grows by a step of the grid") {
+  bool rises = true;
+  float before = 0;
+  for (int i = -8700; i <= 8870; ++i) {
+    const float y = math::exp(static_cast<float>(i) * 0.01F);
+    rises = rises && y > before;
+    before = y;
+  }
+  CHECK(rises);
+}
+
+TEST_CASE("float tanh is within 2 units in the last place of libm") {
+  CHECK(worst(f_tanh, d_tanh, -10, 10, 1'000'000) <= 2);
+  CHECK(worst(f_tanh, d_tanh, -0.7, 0.7, 500'000) <= 2);
+  CHECK(worst_near_powers(f_tanh, d_tanh) <= 2);
+}
+
+TEST_CASE("float tanh at its ends") {
+  CHECK(math::tanh(0.0F) == 0.0F);
+  CHECK(math::tanh(20.0F) == 1.0F);
+  CHECK(math::tanh(-20.0F) == -1.0F);
+  CHECK(math::tanh(infinity) == 1.0F);
+  CHECK(math::tanh(-infinity) == -1.0F);
+  CHECK(math::tanh(FLT_MAX) == 1.0F);
+  CHECK(std::isnan(math::tanh(nan_value)));
+}
+
+TEST_CASE("float erf is within 2 units in the last place of libm") {
+  CHECK(worst(f_erf, d_erf, -5, 5, 1'000'000) <= 2);
+  CHECK(worst(f_erf, d_erf, -1, 1, 500'000) <= 2);
+  CHECK(worst_near_powers(f_erf, d_erf) <= 2);
+}
+
+TEST_CASE("float erf at its ends") {
+  CHECK(math::erf(0.0F) == 0.0F);
+  CHECK(math::erf(4.0F) == 1.0F);
+  CHECK(math::erf(-4.0F) == -1.0F);
+  CHECK(math::erf(infinity) == 1.0F);
+  CHECK(math::erf(-infinity) == -1.0F);
+  CHECK(math::erf(-FLT_MAX) == -1.0F);
+  CHECK(std::isnan(math::erf(nan_value)));
+}
+
+TEST_CASE("sigmoid reaches 0 and 1 without leaving them") {
+  const auto exact = [](double x) { return 1 / (1 + std::exp(-x)); };
+  CHECK(worst([](float x) { return math::sigmoid(x); }, exact, -80, 80, 300'000) <= 4);
+  CHECK(math::sigmoid(0.0F) == 0.5F);
+  CHECK(math::sigmoid(-200.0F) == 0.0F);
+  CHECK(math::sigmoid(200.0F) == 1.0F);
+  CHECK(math::sigmoid(-infinity) == 0.0F);
+  CHECK(math::sigmoid(infinity) == 1.0F);
+  CHECK(math::sigmoid(-800.0) == 0.0);
+  CHECK(math::sigmoid(800.0) == 1.0);
+  CHECK(std::isnan(math::sigmoid(nan_value)));
+}
+
+TEST_CASE("double uses libm") {
+  for (const double x : {-30.0, -0.5, 0.0, 1e-9, 2.0, 30.0}) {
+    CHECK(math::exp(x) == std::exp(x));
+    CHECK(math::tanh(x) == std::tanh(x));
+    CHECK(math::erf(x) == std::erf(x));
+  }
+}
+
+TEST_CASE("vector code gives what one call gives") {
+  constexpr int n = 4096;
+  std::vector<float> x(n), y(n);
+  for (int i = 0; i < n; ++i) x[static_cast<size_t>(i)] = -90.0F + 180.0F * static_cast<float>(i) / n;
+  for (size_t i = 0; i < x.size(); ++i) y[i] = math::exp(x[i]) + math::tanh(x[i]) + math::erf(x[i]);
+  double largest = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const volatile float one = x[i];  // read one by one, so that this loop stays scalar
+    const float expected = math::exp(one) + math::tanh(one) + math::erf(one);
+    if (expected == y[i]) continue;
+    largest = std::max(largest, static_cast<double>(std::abs(y[i] - expected) / std::abs(expected)));
+  }
+  CHECK(largest <= 4 * FLT_EPSILON);
+}

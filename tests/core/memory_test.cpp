@@ -1,0 +1,150 @@
+// Chapter 8. Tests of the allocator: alignment, blocks that never overlap, counters, nothing new for a repeated step.
+#include "core/memory.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "core/random.h"
+
+using namespace orrery;
+
+namespace {
+
+// Under AddressSanitizer every block comes from the system and nothing is counted.
+bool counts() {
+  const i64 before = memory_counters().allocations;
+  deallocate(allocate(1));
+  return memory_counters().allocations > before;
+}
+
+struct Piece {
+  unsigned char* memory;
+  size_t bytes;
+  unsigned char pattern;
+
+  Piece(size_t bytes, unsigned char pattern)
+      : memory(static_cast<unsigned char*>(allocate(bytes))), bytes(bytes), pattern(pattern) {
+    std::memset(memory, pattern, bytes);
+  }
+  bool intact() const {
+    for (size_t i = 0; i < bytes; ++i) {
+      if (memory[i] != pattern) return false;
+    }
+    return true;
+  }
+};
+
+// Allocates and frees at random; false if a block was misaligned or written over.
+bool stress(u64 seed, int steps) {
+  Rng rng(seed);
+  std::vector<Piece> pieces;
+  bool good = true;
+  for (int step = 0; step < steps; ++step) {
+    if (pieces.size() < 20 || (pieces.size() < 400 && rng.uniform() < 0.5)) {
+      // Sizes from 0 bytes to 128 kB, small ones as often as large ones.
+      const auto bytes = static_cast<size_t>(rng.integer(0, i64{1} << rng.integer(1, 18)));
+      pieces.emplace_back(bytes, static_cast<unsigned char>(step));
+      good = good && reinterpret_cast<std::uintptr_t>(pieces.back().memory) % 64 == 0;
+    } else {
+      const auto chosen = static_cast<size_t>(rng.integer(0, static_cast<i64>(pieces.size())));
+      good = good && pieces[chosen].intact();
+      deallocate(pieces[chosen].memory);
+      pieces[chosen] = pieces.back();
+      pieces.pop_back();
+    }
+  }
+  for (const Piece& piece : pieces) {
+    good = good && piece.intact();
+    deallocate(piece.memory);
+  }
+  return good;
+}
+
+}  // namespace
+
+TEST_CASE("blocks are aligned to 64 bytes, whatever their size") {
+  for (const size_t bytes : {0, 1, 63, 64, 65, 4096, 1 << 20}) {
+    void* memory = allocate(bytes);
+    CHECK(memory != nullptr);
+    CHECK(reinterpret_cast<std::uintptr_t>(memory) % 64 == 0);
+    deallocate(memory);
+  }
+  deallocate(nullptr);
+}
+
+TEST_CASE("random requests never overlap") {
+  for (const u64 seed : {1, 2, 3}) CHECK(stress(seed, 20'000));
+}
+
+TEST_CASE("everything given back, and one block takes the whole place again") {
+  if (!counts()) return;
+  const i64 live = memory_counters().live_bytes;
+  CHECK(stress(4, 5'000));
+  CHECK(memory_counters().live_bytes == live);
+  // Joined neighbours: what thousands of small blocks held serves one large request.
+  const i64 requests = memory_counters().system_requests;
+  std::vector<void*> small;
+  for (int i = 0; i < 1000; ++i) small.push_back(allocate(20'000));
+  const i64 grown = memory_counters().system_requests;
+  for (void* memory : small) deallocate(memory);
+  deallocate(allocate(15'000'000));
+  CHECK(memory_counters().system_requests == grown);
+  CHECK(grown >= requests);
+}
+
+TEST_CASE("an equal second round asks the system for nothing") {
+  if (!counts()) return;
+  const auto round = [] {
+    std::vector<void*> blocks;
+    for (const size_t bytes : {3'000'000, 40'000'000, 64, 7'000'000, 120'000'000, 100, 500'000}) {
+      blocks.push_back(allocate(bytes));
+      if (blocks.size() == 4) deallocate(blocks[1]), blocks[1] = nullptr;
+    }
+    for (void* memory : blocks) deallocate(memory);
+  };
+  round();
+  const MemoryCounters first = memory_counters();
+  for (int i = 0; i < 5; ++i) round();
+  const MemoryCounters second = memory_counters();
+  CHECK(second.system_requests == first.system_requests);
+  CHECK(second.system_bytes == first.system_bytes);
+  CHECK(second.peak_bytes == first.peak_bytes);
+  CHECK(second.live_bytes == first.live_bytes);
+  CHECK(second.allocations == first.allocations + 5 * 7);
+}
+
+TEST_CASE("live and peak bytes count what is handed out") {
+  if (!counts()) return;
+  reset_peak();
+  const i64 start = memory_counters().live_bytes;
+  CHECK(memory_counters().peak_bytes == start);
+  void* a = allocate(1'000'000);
+  void* b = allocate(2'000'000);
+  // Rounded up to 64; a rest too small for a block of its own stays with the block.
+  CHECK(memory_counters().live_bytes - start >= 3'000'000);
+  CHECK(memory_counters().live_bytes - start <= 3'000'000 + 2 * 192);
+  const i64 peak = memory_counters().peak_bytes;
+  CHECK(peak == memory_counters().live_bytes);
+  deallocate(a);
+  deallocate(b);
+  CHECK(memory_counters().live_bytes == start);
+  CHECK(memory_counters().peak_bytes == peak);
+  reset_peak();
+  CHECK(memory_counters().peak_bytes == start);
+}
+
+TEST_CASE("more than any machine has is std::bad_alloc") {
+  if (!counts()) return;  // the sanitizer's own allocator ends the program instead
+  CHECK_THROWS_AS(allocate(size_t{1} << 50), std::bad_alloc);
+  CHECK_THROWS_AS(allocate(~size_t{0}), std::bad_alloc);
+}
+
+TEST_CASE("standard containers can use the same memory") {
+  std::vector<double, CachingAllocator<double>> numbers;
+  for (int i = 0; i < 1000; ++i) numbers.push_back(i);
+  CHECK(numbers[999] == 999);
+  CHECK(reinterpret_cast<std::uintptr_t>(numbers.data()) % 64 == 0);
+}

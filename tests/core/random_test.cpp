@@ -1,0 +1,133 @@
+// Chapter 8. Tests of random numbers: published answers, the generator's state, moments, and dropout's decisions.
+#include "core/random.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+
+TEST_CASE("Philox gives the known answers of Random123") {
+  CHECK(philox4x32({0, 0, 0, 0}, {0, 0}) == PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  constexpr u32 ones = 0xffffffff;
+  CHECK(philox4x32({ones, ones, ones, ones}, {ones, ones}) ==
+        PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+  CHECK(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+        PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("a generator is its seed and its position") {
+  Rng rng(42);
+  std::vector<u64> drawn;
+  for (int i = 0; i < 100; ++i) drawn.push_back(rng.next());
+  CHECK(rng.seed() == 42);
+  CHECK(rng.position() == 100);
+  for (const u64 start : {0, 1, 37, 98}) {
+    Rng resumed(42, start);
+    for (u64 i = start; i < 100; ++i) CHECK(resumed.next() == drawn[i]);
+  }
+  Rng other(43);
+  CHECK(other.next() != drawn[0]);
+}
+
+TEST_CASE("uniform numbers lie in [0, 1) and have the right moments") {
+  Rng rng(7);
+  const i64 n = 200'000;
+  double sum = 0, squares = 0, lowest = 1, highest = 0;
+  for (i64 i = 0; i < n; ++i) {
+    const double u = rng.uniform();
+    sum += u, squares += u * u;
+    lowest = std::min(lowest, u), highest = std::max(highest, u);
+  }
+  CHECK(lowest >= 0.0);
+  CHECK(lowest < 1e-4);
+  CHECK(highest < 1.0);
+  CHECK(highest > 1 - 1e-4);
+  CHECK(std::abs(sum / n - 0.5) < 5 * std::sqrt(1.0 / 12 / n));
+  CHECK(std::abs(squares / n - 1.0 / 3) < 5 * std::sqrt(4.0 / 45 / n));
+}
+
+TEST_CASE("normal numbers have mean 0, variance 1, fourth moment 3") {
+  Rng rng(11);
+  const i64 n = 200'000;
+  double sum = 0, squares = 0, fourth = 0;
+  for (i64 i = 0; i < n; ++i) {
+    const double x = rng.normal();
+    REQUIRE(std::isfinite(x));
+    sum += x, squares += x * x, fourth += x * x * x * x;
+  }
+  CHECK(std::abs(sum / n) < 5 / std::sqrt(n));
+  CHECK(std::abs(squares / n - 1) < 5 * std::sqrt(2.0 / n));
+  CHECK(std::abs(fourth / n - 3) < 5 * std::sqrt(96.0 / n));
+}
+
+TEST_CASE("integers fall into their range, each about equally often") {
+  Rng rng(3);
+  std::array<int, 5> counts{};
+  const int n = 50'000;
+  for (int i = 0; i < n; ++i) ++counts.at(static_cast<size_t>(rng.integer(-2, 3) + 2));
+  for (const int count : counts) CHECK(std::abs(count - n / 5) < 5 * std::sqrt(n * 0.16));
+  CHECK(rng.integer(9, 10) == 9);
+  CHECK_NOTHROW(rng.integer(std::numeric_limits<i64>::min(), std::numeric_limits<i64>::max()));
+  CHECK(error_of([&] { rng.integer(3, 3); }) == "integer: needs low < high, got 3 and 3");
+}
+
+TEST_CASE("f32 and f64 tensors of equal state hold the same numbers") {
+  Rng a(5), b(5);
+  CHECK(same_bits(randn({3, 4}, a, f32), randn({3, 4}, b, f64).to(f32)));
+  CHECK(a.position() == b.position());
+}
+
+TEST_CASE("dropout's decisions are Philox at (block, step, micro-batch, draw) under the seed") {
+  const Draw draw{.seed = 0x299f31d0a4093822, .step = 0x85a308d3, .micro = 0x1319, .index = 0x03707344};
+  // Block number 0x8a2e243f6a88: its upper 16 bits share a word with the micro-batch.
+  const std::array<u16, 8> got = decisions(draw, 0x8a2e243f6a88);
+  const PhiloxBlock low =
+      philox4x32({0x243f6a88, 0x85a308d3, 0x1319u * 65536u + 0x8a2e, 0x03707344}, {0xa4093822, 0x299f31d0});
+  CHECK(low == PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+  CHECK(got == std::array<u16, 8>{0xfe09, 0xd16c, 0xcceb, 0x94fd, 0xe420, 0x5001, 0x6ea1, 0x2412});
+}
+
+TEST_CASE("each part of a draw's name changes its decisions") {
+  const Draw base{.seed = 1, .step = 2, .micro = 3, .index = 4};
+  const auto first = decisions(base, 0);
+  CHECK(decisions(base, 0) == first);
+  CHECK(decisions(base, 1) != first);
+  for (int part = 0; part < 5; ++part) {
+    Draw other = base;
+    if (part == 0) ++other.seed;
+    if (part == 1) other.seed += u64{1} << 32;
+    if (part == 2) ++other.step;
+    if (part == 3) ++other.micro;
+    if (part == 4) ++other.index;
+    CHECK(decisions(other, 0) != first);
+  }
+}
+
+TEST_CASE("a probability is rounded to 1/65536, and the scale follows the rounded one") {
+  CHECK(keep_below(0.0) == 65536);
+  CHECK(keep_below(1.0) == 0);
+  CHECK(keep_below(0.5) == 32768);
+  CHECK(keep_below(0.1) == 58982);
+  CHECK(keep_scale(0.0) == 1.0);
+  CHECK(keep_scale(0.5) == 2.0);
+  CHECK(keep_scale(1.0) == 0.0);
+  CHECK(keep_scale(0.1) == 65536.0 / 58982);
+}
+
+TEST_CASE("decisions keep the share of elements they should") {
+  const Draw draw{.seed = 9, .step = 1, .micro = 0, .index = 2};
+  for (const double p : {0.1, 0.5, 0.9}) {
+    const u64 blocks = 20'000;
+    i64 kept = 0;
+    for (u64 block = 0; block < blocks; ++block) {
+      for (const u16 bits : decisions(draw, block)) kept += bits < keep_below(p);
+    }
+    const double n = 8.0 * blocks;
+    CHECK(std::abs(static_cast<double>(kept) - n * (1 - p)) < 5 * std::sqrt(n * p * (1 - p)));
+  }
+}

@@ -1,0 +1,61 @@
+// Chapter 1. What the tests of tensors and of the tape share: errors as text, tensors as lists, runs with threads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/parallel.h"
+#include "core/tensor.h"
+
+namespace orrery::small {
+
+/// What an action throws, "" if nothing.
+template <class Action>
+std::string error_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) { return error.what(); }
+  return "";
+}
+
+/// The elements of a tensor in row order, to compare with a list.
+inline std::vector<double> elements(const Tensor& x) {
+  std::vector<double> result;
+  for (i64 i = 0; i < x.count(); ++i) result.push_back(x.at(i));
+  return result;
+}
+
+/// What `<<` writes.
+template <class T>
+std::string text_of(const T& value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+/// Sets the number of threads for as long as it lives.
+class Threads {
+ public:
+  explicit Threads(int wanted) : before_(threads()) { set_threads(wanted); }
+  ~Threads() { set_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+/// True when `compute` returns a tensor of the same bits with 1, 2, 3, 4 and 8 threads.
+template <class Compute>
+bool same_for_any_threads(const Compute& compute) {
+  Tensor first;
+  for (const int count : {1, 2, 3, 4, 8}) {
+    const Threads scope(count);
+    const Tensor y = compute();
+    if (!first.defined()) first = y;
+    if (!same_bits(first, y)) return false;
+  }
+  return true;
+}
+
+}  // namespace orrery::small

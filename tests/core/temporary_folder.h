@@ -1,0 +1,60 @@
+// Chapter 9. A folder of its own for each test that writes files, removed at the end.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+namespace orrery {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "orrery-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = pattern;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// The path of a file in it.
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  /// How many files stand in it.
+  long count() const { return std::distance(std::filesystem::directory_iterator(path_), {}); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Makes the file anew: some file systems flush a file that is truncated and written again to the disk.
+inline void set_contents(const std::string& path, const std::string& text) {
+  std::filesystem::remove(path);
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + path);
+}
+
+/// Changes one bit of the file, in place.
+inline void flip_bit(const std::string& path, size_t bit) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  const auto at = static_cast<std::streamoff>(bit / 8);
+  file.seekg(at);
+  const int byte = file.get();
+  file.seekp(at);
+  file.put(static_cast<char>(byte ^ (1 << (bit % 8))));
+  file.close();
+  if (!file) throw std::runtime_error("cannot change " + path);
+}
+
+}  // namespace orrery

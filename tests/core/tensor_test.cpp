@@ -1,0 +1,137 @@
+// Chapter 1. Tests of Tensor: elements, views, versions, ownership, conversion.
+#include "core/tensor.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <new>
+
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+using Numbers = std::vector<double>;
+
+TEST_CASE("elements lie in row order") {
+  const Tensor x = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  CHECK(x.dtype() == f32);
+  CHECK(x.rank() == 2);
+  CHECK(x.count() == 6);
+  CHECK(x.bytes() == 24);
+  CHECK(x.size(-1) == 3);
+  CHECK(x.data<float>()[1 * 3 + 2] == 6);
+  CHECK(x.at(4) == 5);
+  CHECK(Tensor::of<double>({}, {7}).item() == 7);
+  CHECK(Tensor::of<i32>({2}, {3, 4}).at(1) == 4);
+}
+
+TEST_CASE("wrong counts, types and indices are errors") {
+  const Tensor x = Tensor::of<float>({2}, {1, 2});
+  CHECK(error_of([] { Tensor::of<float>({3}, {1, 2}); }) == "tensor: shape [3] needs 3 elements, got 2");
+  CHECK(error_of([&] { x.data<double>(); }) == "tensor: holds f32, was read as f64");
+  CHECK(error_of([&] { x.at(2); }) == "tensor: element 2 is out of range for shape [2]");
+  CHECK(error_of([&] { x.at(-1); }) == "tensor: element -1 is out of range for shape [2]");
+  CHECK(error_of([&] { x.item(); }) == "item: needs exactly one element, has shape [2]");
+  CHECK(error_of([] { Tensor().data<float>(); }) == "tensor: is not defined");
+  CHECK(error_of([] { Tensor().write<float>(); }) == "tensor: is not defined");
+  CHECK(error_of([] { Tensor::empty({-1}); }) == "tensor: cannot have shape [-1]");
+  CHECK(error_of([] { Tensor::empty({-1, -1}); }) == "tensor: cannot have shape [-1, -1]");
+  CHECK(error_of([] { Tensor::empty({i64{1} << 62}); }) == "tensor: cannot have shape [4611686018427387904]");
+}
+
+TEST_CASE("reshape is a view, with one size worked out") {
+  Tensor x = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  Tensor y = x.reshape({3, -1});
+  CHECK(y.shape() == Shape{3, 2});
+  CHECK(y.shares_memory_with(x));
+  y.write<float>()[5] = 60;
+  CHECK(x.at(5) == 60);
+  CHECK(error_of([&] { x.reshape({4, 2}); }) == "reshape: cannot make [4, 2] of [2, 3]");
+  CHECK(error_of([&] { x.reshape({4, -1}); }) == "reshape: cannot make [4, -1] of 6 elements");
+  CHECK(error_of([&] { Tensor().reshape({1}); }) == "reshape: the tensor is not defined");
+}
+
+TEST_CASE("rows are a view, views of views too") {
+  Tensor x = Tensor::of<i32>({4, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+  Tensor middle = x.rows(1, 4).rows(1, 2);
+  CHECK(middle.shape() == Shape{1, 2});
+  CHECK(elements(middle) == Numbers{4, 5});
+  middle.write<i32>()[0] = 40;
+  CHECK(x.at(4) == 40);
+  CHECK(x.rows(2, 2).count() == 0);
+  CHECK(Tensor::empty({0, 3}).rows(0, 0).shape() == Shape{0, 3});
+  CHECK(error_of([&] { x.rows(1, 5); }) == "rows: [1, 5) is out of range for [4, 2]");
+  CHECK(error_of([&] { x.rows(3, 2); }) == "rows: [3, 2) is out of range for [4, 2]");
+  CHECK(error_of([&] { full({}, 1.0).rows(0, 0); }) == "rows: needs at least one axis");
+}
+
+TEST_CASE("versions count changes of the memory, whichever view made them") {
+  Tensor x = full({4, 2}, 1.0);
+  const u64 before = x.version();
+  Tensor view = x.rows(0, 1), copy = x.clone();
+  fill(view, 2.0);
+  CHECK(x.version() == before + 1);
+  CHECK(view.version() == x.version());
+  fill(copy, 3.0);
+  CHECK(x.version() == before + 1);
+  CHECK(x.at(0) == 2);
+  CHECK(x.at(2) == 1);
+}
+
+TEST_CASE("a tensor knows whether it alone owns its memory") {
+  const Tensor x = full({4}, 1.0);
+  CHECK(x.sole_owner());
+  {
+    const Tensor view = x.rows(0, 2);
+    CHECK_FALSE(x.sole_owner());
+    CHECK_FALSE(view.sole_owner());
+  }
+  CHECK(x.sole_owner());
+  CHECK_FALSE(x.shares_memory_with(x.clone()));
+  CHECK_FALSE(Tensor().shares_memory_with(Tensor()));
+}
+
+TEST_CASE("conversion rounds to the new type, and shares memory where nothing is to do") {
+  const Tensor x = Tensor::of<double>({3}, {1.9, -1.9, 0.1});
+  CHECK(x.to(f64).shares_memory_with(x));
+  CHECK(elements(x.to(Dtype::i32)) == Numbers{1, -1, 0});
+  CHECK(x.to(f32).at(2) == static_cast<double>(0.1F));
+  CHECK(elements(Tensor::of<i32>({2}, {3, -4}).to(f64)) == Numbers{3, -4});
+}
+
+TEST_CASE("large tensors are cloned and converted whole") {
+  Rng rng(1);
+  const Tensor x = randn({300'001}, rng, f64);
+  CHECK(same_bits(x, x.clone()));
+  const Tensor y = x.to(f32);
+  bool equal = true;
+  for (i64 i = 0; i < x.count(); ++i) equal = equal && y.data<float>()[i] == static_cast<float>(x.data<double>()[i]);
+  CHECK(equal);
+}
+
+TEST_CASE("same_bits compares shape, dtype and every bit") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(same_bits(full({2}, nan), full({2}, nan)));
+  CHECK_FALSE(same_bits(full({2}, 0.0), full({2}, -0.0)));
+  CHECK_FALSE(same_bits(full({2}, 1.0), full({1, 2}, 1.0)));
+  CHECK_FALSE(same_bits(full({2}, 1.0), full({2}, 1.0, f64)));
+  CHECK(same_bits(Tensor(), Tensor()));
+  CHECK_FALSE(same_bits(Tensor(), full({}, 0.0)));
+  CHECK(same_bits(Tensor::empty({0, 2}), Tensor::empty({0, 2})));
+}
+
+TEST_CASE("dims names the axes and checks the rank") {
+  const auto [B, T] = dims<2>(full({3, 5}, 1.0), "x");
+  CHECK(B == 3);
+  CHECK(T == 5);
+  CHECK(error_of([] { dims<3>(full({3, 5}, 1.0), "x"); }) == "x: needs 3 axes, has shape [3, 5]");
+  CHECK(error_of([] { dims<3>(Tensor(), "memory"); }) == "memory: is not defined");
+}
+
+TEST_CASE("memory is aligned to 64 bytes, also for no elements at all") {
+  for (const i64 n : {0, 1, 7, 64, 1000}) {
+    const Tensor x = Tensor::empty({n});
+    CHECK(reinterpret_cast<std::uintptr_t>(x.data<float>()) % 64 == 0);
+  }
+}

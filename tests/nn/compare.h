@@ -1,0 +1,52 @@
+// Chapter 5. What the tests of layers share: distances between tensors, and naive products to compare with.
+#pragma once
+
+#include <cmath>
+
+#include "autograd/variable.h"
+#include "core/tensor_ops.h"
+#include "nn/module.h"
+
+namespace orrery {
+
+/// The largest |a - b|; infinite where shapes differ or a number is NaN.
+inline double distance(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape()) return INFINITY;
+  double worst = 0;
+  for (i64 i = 0; i < a.count(); ++i) {
+    const double d = std::abs(a.at(i) - b.at(i));
+    if (!(d <= worst)) worst = std::isnan(d) ? INFINITY : d;
+  }
+  return worst;
+}
+
+inline bool all_finite(const Tensor& x) {
+  for (i64 i = 0; i < x.count(); ++i) {
+    if (!std::isfinite(x.at(i))) return false;
+  }
+  return true;
+}
+
+/// x W^T + b by loops, x [rows, in], W [out, in], f64; b may be undefined.
+inline Tensor naive_linear(const Tensor& x, const Tensor& W, const Tensor& b) {
+  const i64 in = W.size(1), out = W.size(0), rows = x.count() / in;
+  Tensor y = zeros(x.shape().without_last().plus(out), f64);
+  for (i64 r = 0; r < rows; ++r) {
+    for (i64 o = 0; o < out; ++o) {
+      double sum = b.defined() ? b.at(o) : 0;
+      for (i64 i = 0; i < in; ++i) sum += x.at(r * in + i) * W.at(o * in + i);
+      y.write<double>()[r * out + o] = sum;
+    }
+  }
+  return y;
+}
+
+/// Every parameter replaced by noise, so that biases and norms take part; the module becomes f64.
+inline void make_noisy(nn::Module& module, u64 seed) {
+  Rng rng(seed);
+  nn::to(module, f64);
+  for (NamedParameter& p : module.parameters())
+    copy_into(p.value.mutable_value(), randn(p.value.shape(), rng, f64) * 0.5);
+}
+
+}  // namespace orrery

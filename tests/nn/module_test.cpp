@@ -1,0 +1,149 @@
+// Chapter 5. Modules: names, counts, ties, conversion, copies and printing.
+#include "nn/module.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "tests/nn/compare.h"
+
+using namespace orrery;
+
+namespace {
+
+struct Tied : nn::Module {
+  nn::Embedding embed;
+  nn::Linear out;
+  Tensor steps = arange(3), mean = full({2}, 0.5);
+  explicit Tied(Rng& rng) : embed(5, 4, rng), out(4, 5, rng) { out.weight = embed.weight; }
+  void visit(nn::Visitor& v) override {
+    v("embed", embed);
+    v("out", out);
+    v("steps", steps);
+    v("mean", mean);
+  }
+};
+
+struct Stack : nn::Module {
+  std::vector<nn::Linear> layers;
+  std::optional<nn::Linear> last;
+  explicit Stack(Rng& rng) {
+    for (int i = 0; i < 2; ++i) layers.emplace_back(2, 2, rng, nn::LinearOptions{.bias = i == 0});
+  }
+  void visit(nn::Visitor& v) override {
+    v("layers", layers);
+    v("last", last);
+  }
+};
+
+struct Around : nn::Module {
+  Stack stack;
+  explicit Around(Rng& rng) : stack(rng) {}
+  void visit(nn::Visitor& v) override { v.inlined(stack); }
+};
+
+struct Twice : nn::Module {
+  nn::Linear a;
+  explicit Twice(Rng& rng) : a(2, 2, rng) {}
+  void visit(nn::Visitor& v) override {
+    v("a", a);
+    v("a", a);
+  }
+};
+
+std::vector<std::string> names_of(const Parameters& parameters) {
+  std::vector<std::string> names;
+  for (const NamedParameter& p : parameters) names.push_back(p.name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("lists name their parts, undefined and missing ones are passed over") {
+  Rng rng(1);
+  Stack stack(rng);
+  CHECK(names_of(stack.parameters()) == Names{"layers.0.weight", "layers.0.bias", "layers.1.weight"});
+  CHECK(stack.parameter_count() == 4 + 2 + 4);
+  stack.last.emplace(2, 1, rng);
+  CHECK(names_of(stack.parameters()).back() == "last.bias");
+  Around around(rng);
+  CHECK(names_of(around.parameters()) == Names{"layers.0.weight", "layers.0.bias", "layers.1.weight"});
+}
+
+TEST_CASE("a tied parameter has two names and is counted once") {
+  Rng rng(1);
+  Tied tied(rng);
+  CHECK(names_of(tied.parameters()) == Names{"embed.weight", "out.bias"});
+  CHECK(names_of(tied.named_parameters()) == Names{"embed.weight", "out.weight", "out.bias"});
+  CHECK(tied.parameter_count() == 20 + 5);
+  CHECK(tied.out.weight.name() == "embed.weight");
+  REQUIRE(tied.buffers().size() == 2);
+  CHECK(tied.buffers()[0].name == "steps");
+}
+
+TEST_CASE("conversion keeps values and ties, and forgets gradients") {
+  Rng rng(1);
+  Tied tied(rng);
+  const Tensor before = tied.embed.weight.value().clone();
+  backward(sum(tied.embed.weight * tied.embed.weight));
+  REQUIRE(tied.embed.weight.gradient().defined());
+  to(tied, f64);
+  CHECK(tied.embed.weight.dtype() == f64);
+  CHECK(tied.out.weight.value().shares_memory_with(tied.embed.weight.value()));
+  CHECK(tied.out.weight.node() == tied.embed.weight.node());
+  CHECK_FALSE(tied.embed.weight.gradient().defined());
+  CHECK(distance(tied.embed.weight.value(), before.to(f64)) == 0);
+  CHECK(tied.mean.dtype() == f64);
+  CHECK(tied.steps.dtype() == Dtype::i32);
+  backward(sum(tied.out.weight) + sum(tied.embed.weight));
+  CHECK(tied.embed.weight.gradient().at(0) == 2);
+  CHECK_THROWS_WITH(to(tied, Dtype::i32), "to: parameters are f32 or f64, not i32");
+}
+
+TEST_CASE("values are copied by name, between dtypes too") {
+  Rng rng(1);
+  Tied from(rng), into(rng);
+  from.mean = full({2}, 0.25);
+  to(into, f64);
+  CHECK(distance(from.embed.weight.value().to(f64), into.embed.weight.value()) > 0);
+  copy_parameters(from, into);
+  CHECK(distance(from.embed.weight.value().to(f64), into.out.weight.value()) == 0);
+  CHECK(into.mean.at(0) == 0.25);
+  into.embed.weight.mutable_value().write<double>()[0] = 7;
+  CHECK(from.embed.weight.value().at(0) != 7);
+  Stack other(rng);
+  CHECK_THROWS_WITH_AS(copy_parameters(from, other), doctest::Contains("the modules have 5 and 3"), Error);
+  nn::Linear small(2, 2, rng), large(3, 2, rng);
+  CHECK_THROWS_WITH_AS(copy_parameters(small, large), doctest::Contains("weight [2, 2] does not fit weight [2, 3]"),
+                       Error);
+}
+
+TEST_CASE("a name given twice is an error") {
+  Rng rng(1);
+  Twice twice(rng);
+  CHECK_THROWS_WITH(twice.parameters(), "visit: the name \"a.weight\" is given twice");
+}
+
+TEST_CASE("modules print as a tree with types, shapes, counts and ties") {
+  Rng rng(1);
+  Tied tied(rng);
+  std::ostringstream out;
+  out << tied;
+  CHECK(out.str() ==
+        "Tied, 25 parameters\n"
+        "  embed: Embedding, 20\n"
+        "    weight [5, 4]\n"
+        "  out: Linear, 25\n"
+        "    weight [5, 4] = embed.weight\n"
+        "    bias [5]\n"
+        "  steps [3] buffer\n"
+        "  mean [2] buffer\n");
+  nn::Linear large(1200, 1000, rng, {.bias = false});
+  out.str("");
+  out << large;
+  CHECK(out.str() == "Linear, 1,200,000 parameters\n  weight [1000, 1200]\n");
+}

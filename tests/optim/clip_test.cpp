@@ -1,0 +1,87 @@
+// Chapter 5. Tests of clipping: the norm, the scaling, tied parameters, and the error for what is not finite.
+#include "optim/clip.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+using doctest::Approx;
+using Numbers = std::vector<double>;
+
+namespace {
+
+// A parameter with this gradient.
+Variable with_gradient(const Numbers& gradient) {
+  const Shape shape{static_cast<i64>(gradient.size())};
+  Variable x = parameter(zeros(shape, f64));
+  x.mutable_gradient() = Tensor::of(shape, gradient);
+  return x;
+}
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+TEST_CASE("long gradients are shortened together, short ones stay") {
+  const Variable a = with_gradient({3, 0}), b = with_gradient({0, 4}), idle = parameter(zeros({2}, f64));
+  const Parameters parameters{{"a", a}, {"idle", idle}, {"b", b}};
+  CHECK(optim::clip_grad_norm(parameters, 10) == 5);
+  CHECK(elements(a.gradient()) == Numbers{3, 0});
+  CHECK(optim::clip_grad_norm(parameters, 1) == 5);
+  CHECK(a.gradient().at(0) == Approx(3 / (5 + 1e-6)).epsilon(1e-14));
+  CHECK(b.gradient().at(1) == Approx(4 / (5 + 1e-6)).epsilon(1e-14));
+  CHECK_FALSE(idle.gradient().defined());
+}
+
+TEST_CASE("a tied parameter counts once and is scaled once") {
+  const Variable a = with_gradient({3, 4});
+  CHECK(optim::clip_grad_norm({{"a", a}, {"again", a}}, 1) == 5);
+  CHECK(a.gradient().at(1) == Approx(4 / (5 + 1e-6)).epsilon(1e-14));
+}
+
+TEST_CASE("infinity only measures; zero gradients stay zero") {
+  const Variable a = with_gradient({3, 4}), zero = with_gradient({0, 0});
+  CHECK(optim::clip_grad_norm({{"a", a}}, infinity) == 5);
+  CHECK(elements(a.gradient()) == Numbers{3, 4});
+  CHECK(optim::clip_grad_norm({{"zero", zero}}, 1) == 0);
+  CHECK(elements(zero.gradient()) == Numbers{0, 0});
+}
+
+TEST_CASE("what is not finite is named, and nothing has changed") {
+  for (const double wrong : {std::nan(""), infinity, -infinity, 1e200}) {  // 1e200: its square overflows
+    const Variable a = with_gradient({3, 4}), b = with_gradient({1, wrong}), c = with_gradient({wrong});
+    CHECK(error_of([&] {
+            optim::clip_grad_norm({{"a", a}, {"layer.b", b}, {"c", c}}, 1);
+          }) == "clip_grad_norm: the gradient of parameter layer.b is not finite");
+    CHECK(elements(a.gradient()) == Numbers{3, 4});
+  }
+}
+
+TEST_CASE("the f32 norm does not overflow where squares would") {
+  Variable a = parameter(zeros({2}));
+  a.mutable_gradient() = Tensor::of<float>({2}, {3e30F, 4e30F});
+  CHECK(optim::clip_grad_norm({{"a", a}}, 1) == Approx(5e30).epsilon(1e-6));
+  CHECK(a.gradient().at(0) == Approx(0.6).epsilon(1e-6));
+}
+
+TEST_CASE("max_norm must be positive") {
+  CHECK(error_of([] { optim::clip_grad_norm({}, 0); }) == "clip_grad_norm: max_norm must be positive, got 0");
+  CHECK(error_of([] { optim::clip_grad_norm({}, std::nan("")); }) ==
+        "clip_grad_norm: max_norm must be positive, got nan");
+}
+
+TEST_CASE("bits do not depend on the number of threads") {
+  CHECK(same_for_any_threads([] {
+    Rng rng(9);
+    Variable a = parameter(zeros({50001}));
+    a.mutable_gradient() = randn({50001}, rng);
+    const double norm = optim::clip_grad_norm({{"a", a}}, 1);
+    return concat({a.gradient().to(f64), full({1}, norm, f64)}, 0);
+  }));
+}

@@ -1,0 +1,145 @@
+// Chapter 8. The source tree as the style tests see it: files, lines, lines without comments and texts, chapters.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery::style {
+
+using Words = std::vector<std::string>;
+
+inline bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+/// Where `word` stands in `text` with no letter, digit or underscore beside it, from `start` on; npos if nowhere.
+inline size_t find_word(std::string_view text, std::string_view word, size_t start = 0) {
+  for (size_t at = text.find(word, start); at != text.npos; at = text.find(word, at + 1)) {
+    const size_t after = at + word.size();
+    if ((at == 0 || !is_word(text[at - 1])) && (after == text.size() || !is_word(text[after]))) return at;
+  }
+  return text.npos;
+}
+inline bool has_word(std::string_view text, std::string_view word) { return find_word(text, word) != text.npos; }
+
+/// The identifier that ends right before `end`, spaces apart.
+inline std::string word_before(std::string_view text, size_t end) {
+  while (end > 0 && text[end - 1] == ' ') --end;
+  size_t begin = end;
+  while (begin > 0 && is_word(text[begin - 1])) --begin;
+  return std::string(text.substr(begin, end - begin));
+}
+
+inline Words split_lines(const std::string& text) {
+  Words lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// The text with comments and the contents of string and character literals blanked, its lines kept.
+inline std::string blanked(std::string text) {
+  enum { code, line_comment, block_comment, string, character, raw_string } state = code;
+  std::string raw_end;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const std::string_view here = std::string_view(text).substr(i);
+    bool blank = state != code;
+    if (state == code && here.starts_with("//"))
+      state = line_comment, blank = true;
+    else if (state == code && here.starts_with("/*"))
+      state = block_comment, blank = true;
+    else if (state == code && here.starts_with("R\"") && here.find('(') != here.npos) {
+      state = raw_string;
+      raw_end = ")" + std::string(here.substr(2, here.find('(') - 2)) + "\"";
+    } else if (state == code && c == '"')
+      state = string;
+    else if (state == code && c == '\'' && (i == 0 || !is_word(text[i - 1])))
+      state = character;  // 1'000 is a number
+    else if (state == line_comment && c == '\n')
+      state = code;
+    else if (state == block_comment && here.starts_with("*/"))
+      state = code, text[i++] = ' ';
+    else if ((state == string || state == character) && c == '\\')
+      text[i++] = ' ';
+    else if ((state == string && c == '"') || (state == character && c == '\''))
+      state = code, blank = false;
+    else if (state == raw_string && here.starts_with(raw_end))
+      state = code, blank = false, i += raw_end.size() - 1;
+    if (blank && text[i] != '\n') text[i] = ' ';
+  }
+  return text;
+}
+
+/// One source file.
+struct Source {
+  std::string path;   ///< from the root of the repository
+  Words lines, code;  ///< as written; and without comments and texts
+  int chapter = -1;   ///< -1 where line 1 names none
+
+  std::string folder() const { return path.substr(0, path.rfind('/')); }
+  std::string layer() const { return path.substr(0, path.find('/')); }
+  std::string stem() const {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    return name.substr(0, name.rfind('.'));
+  }
+  /// "path:line: " for messages; lines count from 0 here and from 1 there.
+  std::string at(size_t line) const { return path + ":" + std::to_string(line + 1) + ": "; }
+};
+using Sources = std::vector<Source>;
+
+inline Source make_source(std::string path, const std::string& text) {
+  Source source{std::move(path), split_lines(text), split_lines(blanked(text)), -1};
+  const std::string_view first = source.lines.empty() ? std::string_view() : source.lines[0];
+  constexpr std::string_view start = "// Chapter ";
+  if (first.starts_with(start) && first.size() > start.size() + 3 && first.substr(start.size() + 1, 2) == ". ") {
+    if (std::isdigit(static_cast<unsigned char>(first[start.size()]))) source.chapter = first[start.size()] - '0';
+  }
+  return source;
+}
+
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+inline const std::filesystem::path root = ORRERY_SOURCE_DIR;
+
+/// Every .h and .cpp file of the repository, in the order of their paths.
+inline const Sources& tree() {
+  static const Sources all = [] {
+    Sources sources;
+    for (const std::string layer : {"core", "autograd", "nn", "optim", "apps", "tests"}) {
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(root / layer)) {
+        const std::string extension = entry.path().extension();
+        if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp")) continue;
+        sources.push_back(make_source(entry.path().lexically_relative(root).generic_string(), read_text(entry.path())));
+      }
+    }
+    std::sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) { return a.path < b.path; });
+    return sources;
+  }();
+  return all;
+}
+
+inline const Source* find_source(const Sources& sources, std::string_view path) {
+  for (const Source& source : sources) {
+    if (source.path == path) return &source;
+  }
+  return nullptr;
+}
+
+/// One violation a line, "" if there is none: what a test compares with "".
+inline std::string report(const Words& violations) {
+  std::string text;
+  for (const std::string& violation : violations) text += "\n" + violation;
+  return text;
+}
+
+}  // namespace orrery::style

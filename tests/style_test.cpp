@@ -1,0 +1,262 @@
+// Chapter 8. The rules of the house for the code: layers, chapters, pragmas, BLAS, memory, lengths, process-wide state.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "tests/style_source.h"
+
+using namespace orrery::style;
+
+namespace {
+
+// What each layer may include besides itself.
+bool may_include(const std::string& layer, const std::string& included) {
+  static const std::vector<Words> below{{"core", "core"},
+                                        {"autograd", "autograd", "core"},
+                                        {"nn", "nn", "autograd", "core"},
+                                        {"optim", "optim", "autograd", "core"},
+                                        {"apps", "apps", "optim", "nn", "autograd", "core"},
+                                        {"tests", "tests", "apps", "optim", "nn", "autograd", "core"}};
+  for (const Words& row : below) {
+    if (row[0] == layer) return std::find(row.begin() + 1, row.end(), included) != row.end();
+  }
+  return false;
+}
+
+// Layers look down; a file includes its own and earlier chapters and the machine (8). Examples and the toy (0) and
+// tests may include every chapter.
+Words include_violations(const Sources& sources) {
+  Words found;
+  for (const Source& source : sources) {
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      constexpr std::string_view start = "#include \"";
+      const std::string& line = source.lines[i];
+      if (!line.starts_with(start)) continue;
+      const std::string path = line.substr(start.size(), line.rfind('"') - start.size());
+      const Source* included = find_source(sources, path);
+      if (!included) {
+        found.push_back(source.at(i) + "includes " + path + ", which is no file from the root of the repository");
+      } else if (!may_include(source.layer(), included->layer())) {
+        found.push_back(source.at(i) + source.layer() + " must not include " + path);
+      } else if (source.layer() != "tests" && source.chapter != 0 && included->chapter != 8 &&
+                 included->chapter > source.chapter) {
+        found.push_back(source.at(i) + "chapter " + std::to_string(source.chapter) + " includes " + path +
+                        " of chapter " + std::to_string(included->chapter));
+      }
+    }
+  }
+  return found;
+}
+
+// Threads come from core/parallel.h alone; `omp simd` starts none.
+Words pragma_violations(const Sources& sources) {
+  Words found;
+  for (const Source& source : sources) {
+    for (size_t i = 0; i < source.code.size(); ++i) {
+      const std::string &code = source.code[i], &line = source.lines[i];
+      const size_t first = code.find_first_not_of(' '), omp = find_word(line, "omp");
+      const bool directive = first != code.npos && code[first] == '#' && has_word(code, "pragma");
+      if (source.path == "core/parallel.h" || omp == line.npos || !(directive || has_word(code, "_Pragma"))) continue;
+      std::istringstream words(line.substr(omp + 3));
+      std::string kind;
+      words >> kind;
+      if (kind != "simd") found.push_back(source.at(i) + "omp " + kind + " belongs to core/parallel.h");
+    }
+  }
+  return found;
+}
+
+Words blas_violations(const Sources& sources) {
+  Words found;
+  for (const Source& source : sources) {
+    for (size_t i = 0; i < source.code.size(); ++i) {
+      if (source.path == "core/blas.cpp" || source.code[i].find("cblas") == std::string::npos) continue;
+      found.push_back(source.at(i) + "BLAS is called in core/blas.cpp alone");
+    }
+  }
+  return found;
+}
+
+// Memory belongs to containers; only the allocator places objects itself.
+Words ownership_violations(const Sources& sources) {
+  Words found;
+  for (const Source& source : sources) {
+    for (size_t i = 0; i < source.code.size(); ++i) {
+      const std::string& line = source.code[i];
+      if (line.starts_with("#")) continue;
+      const bool placement = source.path == "core/memory.cpp" && line.find("::new (") != std::string::npos;
+      if (has_word(line, "new") && !placement) found.push_back(source.at(i) + "new: use a container");
+      const size_t at = find_word(line, "delete");
+      const bool deleted_function = at != line.npos && at >= 2 && line.substr(0, at).ends_with("= ");
+      if (at != line.npos && !deleted_function) found.push_back(source.at(i) + "delete: use a container");
+    }
+  }
+  return found;
+}
+
+Words length_violations(const Sources& sources) {
+  constexpr size_t most_lines = 300, most_columns = 120;
+  Words found;
+  for (const Source& source : sources) {
+    if (source.lines.size() > most_lines) {
+      found.push_back(source.at(most_lines) + "the file has " + std::to_string(source.lines.size()) + " lines");
+    }
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      const auto continues = [](char c) {
+        return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+      };  // of a UTF-8 letter
+      const std::string& line = source.lines[i];
+      const size_t columns = line.size() - static_cast<size_t>(std::count_if(line.begin(), line.end(), continues));
+      if (columns > most_columns) found.push_back(source.at(i) + std::to_string(columns) + " columns");
+    }
+  }
+  return found;
+}
+
+// Written in halves, so that this file does not find itself.
+Words note_violations(const Sources& sources) {
+  Words found;
+  for (const Source& source : sources) {
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      for (const std::string word : {"TO"
+                                     "DO",
+                                     "FIX"
+                                     "ME",
+                                     "X"
+                                     "XX",
+                                     "HA"
+                                     "CK"}) {
+        if (has_word(source.lines[i], word)) found.push_back(source.at(i) + word);
+      }
+    }
+  }
+  return found;
+}
+
+// The variable a line of code defines, if that is one that lives as long as the program and can change; else "".
+// Such lines start in column 0 (clang-format does not indent namespaces) or say static or thread_local.
+std::string state_defined_by(const std::string& code) {
+  size_t start = std::min(find_word(code, "static"), find_word(code, "thread_local"));
+  if (start == code.npos) {
+    if (code.empty() || !is_word(code[0])) return "";
+    const std::string first = code.substr(0, code.find_first_of(" :<("));
+    static const std::set<std::string> other{"using",         "namespace", "struct",   "class",   "enum",
+                                             "union",         "typedef",   "template", "public",  "private",
+                                             "static_assert", "protected", "friend",   "concept", "requires"};
+    if (other.contains(first)) return "";
+    start = 0;
+  }
+  std::string declaration = code.substr(start);
+  const size_t bracket = declaration.find('[');
+  const size_t end = std::min(bracket, declaration.find_first_of("=;{("));
+  if (end == declaration.npos || declaration[end] == '(') return "";  // a function, or nothing yet
+  declaration.resize(end);
+  if (has_word(declaration, "const") || has_word(declaration, "constexpr")) return "";
+  const std::string name = word_before(declaration, end);
+  return name == declaration ? "" : name;
+}
+
+Words state_of(const Sources& sources) {
+  Words found;
+  for (const Source& source : sources) {
+    if (source.layer() == "tests") continue;
+    for (const std::string& line : source.code) {
+      const std::string name = state_defined_by(line);
+      if (!name.empty()) found.push_back(source.path + ": " + name);
+    }
+  }
+  return found;
+}
+
+std::string report_of(Words (*check)(const Sources&), const std::string& path, const std::string& text) {
+  return report(check({make_source(path, text), make_source("core/shape.h", "// Chapter 1. Shapes."),
+                       make_source("nn/linear.h", "// Chapter 5. Linear."),
+                       make_source("core/parallel.h", "// Chapter 8. Threads.")}));
+}
+
+}  // namespace
+
+TEST_CASE("layers look down and chapters back") { CHECK(report(include_violations(tree())) == ""); }
+
+TEST_CASE("includes that look up or ahead are found") {
+  const auto report_for = [](const std::string& path, const std::string& text) {
+    return report_of(include_violations, path, text);
+  };
+  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n#include \"core/shape.h\"\n#include \"core/parallel.h\"\n") == "");
+  CHECK(report_for("core/a.h", "// Chapter 9. A.\n#include \"nn/linear.h\"\n") ==
+        "\ncore/a.h:2: core must not include nn/linear.h");
+  CHECK(report_for("optim/a.h", "// Chapter 5. A.\n#include \"nn/linear.h\"\n") ==
+        "\noptim/a.h:2: optim must not include nn/linear.h");
+  CHECK(report_for("nn/a.h", "// Chapter 3. A.\n#include \"nn/linear.h\"\n") ==
+        "\nnn/a.h:2: chapter 3 includes nn/linear.h of chapter 5");
+  CHECK(report_for("apps/a.h", "// Chapter 0. A.\n#include \"nn/linear.h\"\n") == "");
+  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n#include \"linear.h\"\n") ==
+        "\nnn/a.h:2: includes linear.h, which is no file from the root of the repository");
+}
+
+TEST_CASE("threads are started in core/parallel.h alone") {
+  CHECK(report(pragma_violations(tree())) == "");
+  CHECK(report_of(pragma_violations, "nn/a.h", "\n#pragma omp simd\n  #pragma omp parallel for\n") ==
+        "\nnn/a.h:3: omp parallel belongs to core/parallel.h");
+  CHECK(report_of(pragma_violations, "nn/a.h", "_Pragma(\"omp for\")\n// #pragma omp parallel\n") != "");
+}
+
+TEST_CASE("BLAS is called in core/blas.cpp alone") {
+  CHECK(report(blas_violations(tree())) == "");
+  CHECK(report_of(blas_violations, "nn/a.h", "#include <cblas.h>\n") != "");
+  CHECK(report_of(blas_violations, "nn/a.h", "// not <cblas.h>\n") == "");
+}
+
+TEST_CASE("nobody writes new or delete") {
+  CHECK(report(ownership_violations(tree())) == "");
+  CHECK(report_of(ownership_violations, "nn/a.h", "auto p = new int;\n") == "\nnn/a.h:1: new: use a container");
+  CHECK(report_of(ownership_violations, "nn/a.h", "delete p;\n") == "\nnn/a.h:1: delete: use a container");
+  CHECK(report_of(ownership_violations, "nn/a.h", "A(A&) = delete;  // a new one\nsay(\"new\");\n") == "");
+}
+
+TEST_CASE("files have at most 300 lines of at most 120 columns") {
+  CHECK(report(length_violations(tree())) == "");
+  CHECK(report_of(length_violations, "nn/a.h", std::string(120, 'a') + "\n" + std::string(121, 'a')) ==
+        "\nnn/a.h:2: 121 columns");
+  CHECK(report_of(length_violations, "nn/a.h", std::string(300, '\n')) == "");
+  CHECK(report_of(length_violations, "nn/a.h", std::string(301, '\n')) == "\nnn/a.h:301: the file has 301 lines");
+}
+
+TEST_CASE("nothing is left to be done later") {
+  CHECK(report(note_violations(tree())) == "");
+  CHECK(report_of(note_violations, "nn/a.h",
+                  "// X"
+                  "XX: later\n") != "");
+}
+
+TEST_CASE("the process-wide state is this list") {
+  CHECK(report(state_of(tree())) ==
+        report({"apps/interrupt.cpp: signals", "autograd/node.cpp: next_number", "autograd/node.cpp: current_observer",
+                "autograd/variable.cpp: recording", "core/memory.cpp: storage"}));
+}
+
+TEST_CASE("process-wide state is found where it is defined") {
+  CHECK(state_defined_by("int counter = 0;") == "counter");
+  CHECK(state_defined_by("std::atomic<u64> next{1};") == "next");
+  CHECK(state_defined_by("Observer* current;") == "current");
+  CHECK(state_defined_by("  static std::vector<int> cache;") == "cache");
+  CHECK(state_defined_by("  alignas(T) static std::byte storage[sizeof(T)];") == "storage");
+  CHECK(state_defined_by("thread_local bool recording = true;") == "recording");
+  for (const std::string harmless :
+       {"constexpr int unit = 64;", "  int local = 0;", "using A = B;", "int f(int x) {", "  static int f(int x);",
+        "  static const int parallel = ask();", "struct A {", "Variable add(const Variable& a);", "namespace {", "}"}) {
+    CAPTURE(harmless);
+    CHECK(state_defined_by(harmless) == "");
+  }
+}
+
+TEST_CASE("the top level is what the design says") {
+  const std::set<std::string> wanted{"core",  "autograd",       "nn",        "optim",   "apps",
+                                     "tests", "CMakeLists.txt", "README.md", "LICENSE", "CMakePresets.json"};
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(".") && !(entry.is_directory() && name.starts_with("build"))) found.insert(name);
+  }
+  CHECK(report({found.begin(), found.end()}) == report({wanted.begin(), wanted.end()}));
+}
