@@ -1,6 +1,6 @@
 // Chapter 6. A picture of attention: shades of grey, two characters a cell so that cells look square.
 //
-// Read next: ?
+// Read next: autograd/samples.h
 #include "apps/attention_map.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Chapter 9. Runs a sub-command and turns whatever happens into an exit code and at most one line on stderr.
 //
-// Read next: ?
+// Read next: apps/exit_code.h
 #include "apps/command.h"
 
 #include <poll.h>

@@ -7,7 +7,7 @@
 //   add_seed(*command, options->seed);
 //   command->callback([options, &exit_code] { exit_code = run(*options); });
 // Results go to stdout, progress to stderr.
-// Read next: ?
+// Read next: apps/command.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Chapter 9. How the program ends.
 //
-// Read next: ?
+// Read next: apps/gradcheck.cpp
 #pragma once
 
 namespace orrery {

@@ -1,7 +1,7 @@
 // Chapter 9. `orrery gradcheck`: the table of proofs, one row for each sample of an operation or a layer.
 //
 // A sample that cannot even be built or run is a failed row too, so that one mistake does not hide the other rows.
-// Read next: ?
+// Read next: apps/machine.h
 #include "autograd/gradcheck.h"
 
 #include <fnmatch.h>

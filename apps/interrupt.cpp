@@ -1,6 +1,6 @@
 // Chapter 9. The signal handler behind Interrupt, which does only what a signal handler may do.
 //
-// Read next: ?
+// Read next: the end
 #include "apps/interrupt.h"
 
 #include <unistd.h>

@@ -2,7 +2,7 @@
 //
 //   const Interrupt interrupt;
 //   while (!interrupt.requested()) train_one_step();
-// Read next: ?
+// Read next: apps/interrupt.cpp
 #pragma once
 
 #include <csignal>

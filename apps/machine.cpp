@@ -1,6 +1,6 @@
 // Chapter 9. Asks the CPU, OpenBLAS and the environment what a run's speed depends on.
 //
-// Read next: ?
+// Read next: apps/terminal.h
 #include "apps/machine.h"
 
 #include <algorithm>

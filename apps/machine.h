@@ -2,7 +2,7 @@
 //
 //   seed 1, 2 threads, OpenBLAS 0.3.21 (OpenMP), kernel Haswell
 //   model of 128013 parameters
-// Read next: ?
+// Read next: apps/machine.cpp
 #pragma once
 
 #include <optional>

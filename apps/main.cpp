@@ -1,6 +1,6 @@
 // Chapter 9. The program `orrery`: its sub-commands, one file each.
 //
-// Read next: ?
+// Read next: apps/command.h
 #include "apps/command.h"
 
 int main(int argc, char** argv) {

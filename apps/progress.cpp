@@ -1,6 +1,6 @@
 // Chapter 9. Draws how far a run is.
 //
-// Read next: ?
+// Read next: apps/interrupt.h
 #include "apps/progress.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Chapter 9. Asks the system what stdout and stderr can show.
 //
-// Read next: ?
+// Read next: apps/progress.h
 #include "apps/terminal.h"
 
 #include <sys/ioctl.h>

@@ -2,7 +2,7 @@
 //
 // Colours and lines that redraw themselves are for terminals only; NO_COLOR (https://no-color.org) switches colours
 // off.
-// Read next: ?
+// Read next: apps/terminal.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Chapter 0. The toy tasks: drawing sequences, answering them, and writing them for people.
 //
-// Read next: ?
+// Read next: core/error.h
 #include "apps/toy_task.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Chapter 0. Training and examining the toy: draw, predict, compare, go back, step.
 //
-// Read next: ?
+// Read next: apps/toy_task.h
 #include "apps/toy_training.h"
 
 #include <chrono>

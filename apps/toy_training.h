@@ -1,6 +1,6 @@
 // Chapter 0. Training and examining the toy: the loop everything else in this project serves.
 //
-// Read next: ?
+// Read next: apps/toy_training.cpp
 #pragma once
 
 #include "apps/toy_task.h"
@@ -28,8 +28,8 @@ struct ToyRecipe {
   double rate(i64 step) const;
 };
 
-/// The copy task as the Annotated Transformer sets it up: 11 symbols, length 10, its model of width 512, 20 epochs of 20 batches
-/// of 80, Noam with 400 steps of warm-up at half the rate, no smoothing, no clipping.
+/// The copy task as the Annotated Transformer sets it up: 11 symbols, length 10, its model of width 512, 20 epochs of
+/// 20 batches of 80, Noam with 400 steps of warm-up at half the rate, no smoothing, no clipping.
 ToyRecipe annotated_recipe();
 
 /// What one step did.
@@ -38,7 +38,8 @@ struct ToyStep {
   double accuracy = 0;  ///< part of the target tokens that were the likeliest
 };
 
-/// A model in training. One call of `step` is one update; the random stream of the data is a function of the seed alone.
+/// A model in training. One call of `step` is one update; the random stream of the data is a function of the seed
+/// alone.
 class ToyTraining {
  public:
   explicit ToyTraining(const ToyRecipe& recipe);

@@ -8,7 +8,7 @@
 //   };
 //   Variable tanh(const Variable& x) { return elementwise(Tanh{}, x); }
 // dx_i = dy_i f'(x_i). Either x or y is saved, never both.
-// Read next: ?
+// Read next: autograd/ops/elementwise.cpp
 #pragma once
 
 #include "autograd/apply.h"

@@ -3,7 +3,7 @@
 // Chain rule: dL/dx = sum over all y computed from x of dL/dy dy/dx. A node's gradient is complete once every newer
 // node has been visited, since only newer nodes can have used it. So a heap ordered by creation number replaces a
 // topological sort.
-// Read next: ?
+// Read next: autograd/saved.h
 #include <algorithm>
 
 #include "autograd/node.h"

@@ -2,7 +2,7 @@
 //
 // y = f(x), u ~ N(0, 1), L = <u, y>. The stencil is applied to y, element by element, and only then multiplied by u:
 // outputs that a coordinate does not touch cancel exactly, and the noise stays at 1e-11 whatever the size of L.
-// Read next: ?
+// Read next: apps/examples/ch3_my_op.cpp
 #include "autograd/gradcheck.h"
 
 #include <algorithm>
@@ -133,9 +133,9 @@ std::optional<double> Checker::compare(const Move& move, double analytic, Gradch
   ++report_.coordinates;
   double numeric = slope(move, options_.h).central;
   if (!near(analytic, numeric)) {
-    // Backward is wrong, L is too steep for h, or a kink lies within 2h; smaller steps tell. Near a kink they disagree; at
-    // it they agree on the mean of both sides, but the sides do not come closer to each other. What is small beside the
-    // error cannot be its cause.
+    // Backward is wrong, L is too steep for h, or a kink lies within 2h; smaller steps tell. Near a kink they disagree;
+    // at it they agree on the mean of both sides, but the sides do not come closer to each other. What is small beside
+    // the error cannot be its cause.
     const Slope middle = slope(move, options_.h / 4), fine = slope(move, options_.h / 16);
     const double error = std::fabs(analytic - fine.central), difference = std::fabs(middle.central - fine.central);
     const bool disagree = difference > std::max(tolerance(fine.central), 0.01 * error);

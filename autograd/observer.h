@@ -2,7 +2,7 @@
 //
 // Profiles, the search for the first NaN and the checker's mutations all hang here and nowhere else; without an
 // observer the cost is one test of a pointer per operation.
-// Read next: ?
+// Read next: autograd/ops.h
 #pragma once
 
 #include <span>

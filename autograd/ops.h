@@ -3,7 +3,7 @@
 // Each has its formula, derivative and code in one file under autograd/ops/, its samples in autograd/samples.cpp, and
 // its row in `orrery gradcheck`. Adding one means: a struct with forward and backward, a line here, a sample, a test.
 // Shapes: [...] stands for any axes; elementwise operations of two inputs broadcast like NumPy.
-// Read next: ?
+// Read next: autograd/ops/arithmetic.cpp
 #pragma once
 
 #include <limits>

@@ -2,7 +2,7 @@
 //
 // Values come from N(0, 1) unless the operation needs another range: logarithms and roots take positive numbers, kinks
 // (relu, max) are kept at least 0.05 away, since no derivative exists there.
-// Read next: ?
+// Read next: apps/examples/ch6_attention.cpp
 #include "autograd/samples.h"
 
 #include "autograd/ops.h"
@@ -37,28 +37,29 @@ Tensor draw(const Input& input, Rng& rng, Dtype dtype) {
 
 using Variables = std::vector<Variable>;
 
-template <class F>
-Sample sample(std::string name, std::string variant, std::vector<Input> inputs, F f,
+using Function = std::function<Variable(const Variables&)>;
+
+Sample sample(std::string name, std::string variant, std::vector<Input> inputs, Function f,
               std::vector<DeclaredZero> zeros = {}) {
   return {std::move(name), std::move(variant), [=](Dtype dtype) {
             Rng rng(7);
             std::vector<Tensor> values;
             for (const Input& input : inputs) values.push_back(draw(input, rng, dtype));
-            return checkable([f](const Variables& x) { return Variable(f(x)); }, values, {}, zeros);
+            return checkable(f, values, {}, zeros);
           }};
 }
 
-template <class F>
-void add_unary(std::vector<Sample>& table, const std::string& name, Range range, F f) {
-  const auto on_first = [f](const Variables& x) { return f(x[0]); };
+void add_unary(std::vector<Sample>& table, const std::string& name, Range range,
+               const std::function<Variable(const Variable&)>& f) {
+  const Function on_first = [f](const Variables& x) { return f(x[0]); };
   table.push_back(sample(name, "[3, 4]", {{{3, 4}, range}}, on_first));
   table.push_back(sample(name, "scalar", {{{}, Range::positive}}, on_first));
   table.push_back(sample(name, "size 0", {{{2, 0}, range}}, on_first));
 }
 
-template <class F>
-void add_binary(std::vector<Sample>& table, const std::string& name, Range second, F f) {
-  const auto on_both = [f](const Variables& x) { return f(x[0], x[1]); };
+void add_binary(std::vector<Sample>& table, const std::string& name, Range second,
+                const std::function<Variable(const Variable&, const Variable&)>& f) {
+  const Function on_both = [f](const Variables& x) { return f(x[0], x[1]); };
   table.push_back(sample(name, "equal shapes", {{{2, 3}}, {{2, 3}, second}}, on_both));
   table.push_back(sample(name, "broadcast row", {{{4, 3}}, {{3}, second}}, on_both));
   table.push_back(sample(name, "broadcast both", {{{3, 1, 2}}, {{2, 1}, second}}, on_both));

@@ -2,7 +2,7 @@
 //
 // If the memory was changed in place in between, the derivative would be computed from other numbers than the value
 // was: that is an error, and not a silently wrong gradient.
-// Read next: ?
+// Read next: autograd/apply.h
 #pragma once
 
 #include <utility>

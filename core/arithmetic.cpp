@@ -1,6 +1,6 @@
 // Chapter 1. Making tensors, adding and multiplying them.
 //
-// Read next: ?
+// Read next: core/layout.cpp
 #include "core/elementwise.h"
 #include "core/tensor_ops.h"
 

@@ -3,7 +3,7 @@
 // OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles that depend
 // on the shape (m, n, k) alone, and each tile is one single-threaded product: the bits are then the same for any thread
 // count, at no cost in speed.
-// Read next: ?
+// Read next: core/blas.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Chapter 8. Broadcasting as a loop: which axes can be joined, and where an element stands.
 //
-// Read next: ?
+// Read next: core/math.h
 #include "core/elementwise.h"
 
 namespace orrery {

@@ -2,7 +2,7 @@
 //
 // A full disk may show only when data is flushed or the file is closed: the results of fsync and close count as much as
 // write's. A call that a signal interrupted (EINTR) is made again; a short write is continued.
-// Read next: ?
+// Read next: core/safetensors.h
 #include "core/file.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // Chapter 8. A fingerprint of numbers: equal bits, equal hash.
 //
-// FNV-1a, 64 bits (Fowler, Noll, Vo): h <- (h xor byte) * 1099511628211. Used to compare two trainings in one line, and to
-// decide by a sequence's content alone whether it is held out. It guards against accidents, not against forgers.
-// Read next: ?
+// FNV-1a, 64 bits (Fowler, Noll, Vo): h <- (h xor byte) * 1099511628211. Used to compare two trainings in one line, and
+// to decide by a sequence's content alone whether it is held out. It guards against accidents, not against forgers.
+// Read next: core/crc32c.h
 #pragma once
 
 #include <iomanip>

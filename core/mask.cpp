@@ -1,6 +1,6 @@
 // Chapter 6. Mask: its parts, and how they are read.
 //
-// Read next: ?
+// Read next: autograd/ops/attention.cpp
 #include "core/mask.h"
 
 #include <algorithm>

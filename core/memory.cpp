@@ -3,7 +3,7 @@
 // An arena is one large piece from the system, cut into blocks that lie one after another. A block starts with a
 // 64-byte header: its size, its left neighbour, and, while it is free, its place in the list of its size class. Class
 // of a size: the position of its highest bit (first level), then 16 equal steps up to the next power of two (second).
-// Read next: ?
+// Read next: core/parallel.h
 #include "core/memory.h"
 
 #include <sys/mman.h>

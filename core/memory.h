@@ -5,7 +5,7 @@
 // TLSF, "two-level segregated fit" (Masmano, Ripoll, Crespo, Real 2004): free blocks stand in lists by size class,
 // finding one is two bit scans, neighbours that become free are joined. Block addresses are multiples of 64. Under
 // AddressSanitizer it steps aside, so that the sanitizer sees every block.
-// Read next: ?
+// Read next: core/memory.cpp
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Chapter 8. The number of threads, and what must happen when the process forks.
 //
-// Read next: ?
+// Read next: core/blas.h
 #include "core/parallel.h"
 
 #include <omp.h>

@@ -1,6 +1,6 @@
 // Chapter 1. Printing a tensor the way one writes it on paper.
 //
-// Read next: ?
+// Read next: core/tensor_ops.h
 #include <iomanip>
 
 #include "core/tensor.h"

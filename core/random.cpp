@@ -1,6 +1,6 @@
 // Chapter 8. The sequential generator on top of Philox.
 //
-// Read next: ?
+// Read next: core/hash.h
 #include "core/random.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Chapter 8. Reductions over axes: neighbouring axes are joined, and each group is one pass over [outer, n, inner].
 //
-// Read next: ?
+// Read next: core/rows.h
 #include "core/reduce.h"
 
 #include <limits>

@@ -2,7 +2,7 @@
 //
 // The largest number is subtracted before exp, which changes nothing (numerator and denominator shrink alike) but keeps
 // exp from overflowing: softmax(x) = softmax(x - max x).
-// Read next: ?
+// Read next: core/random.h
 #pragma once
 
 #include "core/math.h"

@@ -1,6 +1,6 @@
 // Chapter 9. Safetensors files: writing, reading, and the checksums of both.
 //
-// Read next: ?
+// Read next: nn/files.h
 #include "core/safetensors.h"
 
 #include <algorithm>

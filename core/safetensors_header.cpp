@@ -1,6 +1,6 @@
 // Chapter 9. The header of a safetensors file: the parser and the checks.
 //
-// Read next: ?
+// Read next: core/safetensors.cpp
 #include "core/safetensors_header.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 // The JSON is read event by event into exactly the structure the format allows; the first thing that does not belong
 // there ends the reading. So a hostile header can neither nest deeply nor grow in memory.
-// Read next: ?
+// Read next: core/safetensors_header.cpp
 #pragma once
 
 #include <map>

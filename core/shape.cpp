@@ -1,6 +1,6 @@
 // Chapter 1. Shapes: counting, comparing and broadcasting them.
 //
-// Read next: ?
+// Read next: core/tensor.h
 #include "core/shape.h"
 
 #include <algorithm>

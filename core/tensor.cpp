@@ -1,6 +1,6 @@
 // Chapter 1. Tensor: ownership, views and conversion.
 //
-// Read next: ?
+// Read next: core/print.cpp
 #include "core/tensor.h"
 
 #include <cstring>

@@ -2,7 +2,7 @@
 //
 // The differentiable functions of autograd/ops.h are built of these. Shapes follow NumPy: operands broadcast, negative
 // axes and slice ends count from the end.
-// Read next: ?
+// Read next: core/arithmetic.cpp
 #pragma once
 
 #include <limits>

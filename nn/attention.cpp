@@ -1,6 +1,6 @@
 // Chapter 6. MultiHeadAttention: project, cut into heads, attend, join, project.
 //
-// Read next: ?
+// Read next: nn/positional_encoding.h
 #include "nn/attention.h"
 
 #include "core/mask.h"

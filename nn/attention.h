@@ -1,12 +1,12 @@
 // Chapter 6. MultiHeadAttention: h heads look at the sequence at once, each through projections of its own.
 //
-// Paper, section 3.2.2: "Multi-head attention allows the model to jointly attend to information from different representation
-// subspaces at different positions."
+// Paper, section 3.2.2: "Multi-head attention allows the model to jointly attend to information from different
+// representation subspaces at different positions."
 //   MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O,   head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)
-// Self-attention: Q, K and V all come from x [B, n, d_model]. Cross-attention: Q from x, K and V from memory [B, m, d_model].
-// All heads' W^Q, W^K, W^V stand one below the other in in_proj_weight, h (2 d_k + d_v) rows: one product makes them all.
+// Self-attention: Q, K and V come from x [B, n, d_model]. Cross-attention: K and V come from memory [B, m, d_model].
+// All heads' W^Q, W^K, W^V stand one below the other in in_proj_weight, h (2 d_k + d_v) rows: one product makes them.
 // Positions that a padding mask cuts off count as zeros, so that not even NaN there reaches an output or a gradient.
-// Read next: ?
+// Read next: nn/attention.cpp
 #pragma once
 
 #include "nn/dropout.h"

@@ -1,6 +1,6 @@
 // Chapter 7. Decoder: three sub-layers, and the stack.
 //
-// Read next: ?
+// Read next: nn/transformer_config.h
 #include "nn/decoder.h"
 
 namespace orrery::nn {

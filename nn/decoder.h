@@ -1,10 +1,11 @@
 // Chapter 7. Decoder: a stack of layers that look back at the target so far, then at the encoder's output.
 //
-// Paper, section 3.1: "In addition to the two sub-layers in each encoder layer, the decoder inserts a third sub-layer, which
-// performs multi-head attention over the output of the encoder stack. [...] We also modify the self-attention sub-layer in the
-// decoder stack to prevent positions from attending to subsequent positions."
-// Shapes: x, y [B, T, d_model], memory (the encoder's output) [B, S, d_model]. The target mask must hold Mask::causal().
-// Read next: ?
+// Paper, section 3.1: "In addition to the two sub-layers in each encoder layer, the decoder inserts a third sub-layer,
+// which performs multi-head attention over the output of the encoder stack. [...] We also modify the self-attention
+// sub-layer in the decoder stack to prevent positions from attending to subsequent positions."
+// Shapes: x, y [B, T, d_model], memory (the encoder's output) [B, S, d_model]. The target mask must hold
+// Mask::causal().
+// Read next: nn/decoder.cpp
 #pragma once
 
 #include "nn/encoder.h"

@@ -1,9 +1,9 @@
 // Chapter 7. Decoding: from a trained model to sentences.
 //
-// Paper, section 3: "At each step the model is auto-regressive [10], consuming the previously generated symbols as additional
-// input when generating the next." Greedy: y_t = argmax_k logits_t[k], until every row has ended.
+// Paper, section 3: "At each step the model is auto-regressive [10], consuming the previously generated symbols as
+// additional input when generating the next." Greedy: y_t = argmax_k logits_t[k], until every row has ended.
 // Shapes: source i32 [B, S], answer i32 [B, T'].
-// Read next: ?
+// Read next: nn/decoding.cpp
 #pragma once
 
 #include "nn/transformer.h"
@@ -16,9 +16,9 @@ struct GreedyOptions {
   i64 max_len = 64;  ///< tokens to generate at most, `eos` included
 };
 
-/// The likeliest token at each step: i32 [B, T'], without `bos`, T' <= max_len as long as the longest row. A row that ended holds
-/// its `eos` and then the model's pad_id (`eos` if it has none). Nothing is recorded; the encoder runs once. Equal scores go to
-/// the smaller id. Errors: max_len beyond the model's positions.
+/// The likeliest token at each step: i32 [B, T'], without `bos`, T' <= max_len as long as the longest row. A row that
+/// ended holds its `eos` and then the model's pad_id (`eos` if it has none). Nothing is recorded; the encoder runs
+/// once. Equal scores go to the smaller id. Errors: max_len beyond the model's positions.
 Tensor greedy_decode(const Transformer& model, const Tensor& source, const GreedyOptions& options);
 
 }  // namespace orrery::nn

@@ -1,9 +1,9 @@
-// Chapter 5. Dropout: in training, sets each number to 0 with probability p and scales the others, so that the mean stays.
+// Chapter 5. Dropout: in training, sets each number to 0 with probability p and scales the others to keep the mean.
 //
-// Paper, section 5.4: "We apply dropout [33] to the output of each sub-layer, before it is added to the sub-layer input and
-// normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings."
+// Paper, section 5.4: "We apply dropout [33] to the output of each sub-layer, before it is added to the sub-layer input
+// and normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings."
 // Which numbers, says the Pass: equal passes draw equal masks. Outside training, and for p = 0, x comes back as it is.
-// Read next: ?
+// Read next: nn/layer_norm.h
 #pragma once
 
 #include "autograd/ops.h"

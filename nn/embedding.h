@@ -1,9 +1,9 @@
 // Chapter 5. Embedding: a table with one learned vector per token.
 //
-// Paper, section 3.4: "Similarly to other sequence transduction models, we use learned embeddings to convert the input tokens
-// and output tokens to vectors of dimension d_model."
+// Paper, section 3.4: "Similarly to other sequence transduction models, we use learned embeddings to convert the input
+// tokens and output tokens to vectors of dimension d_model."
 // Shapes: ids i32 [B, T], weight [vocabulary, d_model], y [B, T, d_model]. Starts from N(0, 1/d_model).
-// Read next: ?
+// Read next: autograd/ops/dropout.cpp
 #pragma once
 
 #include "autograd/ops.h"

@@ -1,6 +1,6 @@
 // Chapter 7. Encoder: two sub-layers, and the stack.
 //
-// Read next: ?
+// Read next: nn/decoder.h
 #include "nn/encoder.h"
 
 namespace orrery::nn {

@@ -1,13 +1,13 @@
 // Chapter 7. Encoder: a stack of layers, each self-attention and then a feed-forward network.
 //
-// Paper, section 3.1: "The encoder is composed of a stack of N = 6 identical layers. Each layer has two sub-layers. The first is
-// a multi-head self-attention mechanism, and the second is a simple, position-wise fully connected feed-forward network. We
-// employ a residual connection around each of the two sub-layers, followed by layer normalization. That is, the output of each
-// sub-layer is LayerNorm(x + Sublayer(x))".
-// With norm_first, each is x + Sublayer(LayerNorm(x)) instead, which trains deep stacks without warm-up; such a stack needs a
-// final norm, since nothing else normalises its output. Dropout falls on each sub-layer's output (section 5.4).
+// Paper, section 3.1: "The encoder is composed of a stack of N = 6 identical layers. Each layer has two sub-layers. The
+// first is a multi-head self-attention mechanism, and the second is a simple, position-wise fully connected
+// feed-forward network. We employ a residual connection around each of the two sub-layers, followed by layer
+// normalization. That is, the output of each sub-layer is LayerNorm(x + Sublayer(x))".
+// With norm_first, each is x + Sublayer(LayerNorm(x)) instead, which trains deep stacks without warm-up; such a stack
+// needs a final norm, since nothing else normalises its output. Dropout falls on each sub-layer's output (section 5.4).
 // Shapes: x, y [B, S, d_model].
-// Read next: ?
+// Read next: nn/encoder.cpp
 #pragma once
 
 #include "core/mask.h"

@@ -1,10 +1,11 @@
 // Chapter 5. FeedForward: two linear maps with a nonlinearity between them, applied to each position on its own.
 //
-// Paper, section 3.3: "each of the layers in our encoder and decoder contains a fully connected feed-forward network, which is
-// applied to each position separately and identically. This consists of two linear transformations with a ReLU activation in
-// between:  FFN(x) = max(0, xW1 + b1)W2 + b2".
-// Shapes: x, y [..., d_model], between them [..., d_ff]. Dropout falls on the inner activations, as in PyTorch's layers.
-// Read next: ?
+// Paper, section 3.3: "each of the layers in our encoder and decoder contains a fully connected feed-forward network,
+// which is applied to each position separately and identically. This consists of two linear transformations with a ReLU
+// activation in between:  FFN(x) = max(0, xW1 + b1)W2 + b2".
+// Shapes: x, y [..., d_model], between them [..., d_ff]. Dropout falls on the inner activations, as in PyTorch's
+// layers.
+// Read next: nn/gradcheck.h
 #pragma once
 
 #include "nn/dropout.h"

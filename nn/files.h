@@ -1,11 +1,11 @@
 // Chapter 9. Models in files: every parameter under its name, and the model's configuration beside them.
 //
-// Names are PyTorch's, so that a state_dict saved as safetensors loads here, and ours loads there. A tied parameter stands in
-// the file under each of its names. The configuration is one piece of metadata, JSON text, so that a model can be rebuilt
-// from the file alone:
+// Names are PyTorch's, so that a state_dict saved as safetensors loads here, and ours loads there. A tied parameter
+// stands in the file under each of its names. The configuration is one piece of metadata, JSON text, so that a model
+// can be rebuilt from the file alone:
 //   nn::save(model, "reverse.safetensors", {{std::string(nn::config_key), config}});
 //   std::string config = read_safetensors_metadata("reverse.safetensors").at(std::string(nn::config_key));
-// Read next: ?
+// Read next: nn/files.cpp
 #pragma once
 
 #include "core/safetensors.h"
@@ -19,9 +19,10 @@ inline constexpr std::string_view config_key = "config";
 /// Writes every parameter and `metadata` to `path`, or leaves it as it was. Errors: see `write_safetensors`.
 void save(Module& module, const std::string& path, const Metadata& metadata = {});
 
-/// Reads every parameter from `path`, into the memory it has, and returns the metadata; f32 and f64 are converted to what the
-/// model holds. Errors, with the model unchanged: those of `read_safetensors`; names or shapes that are not exactly the
-/// model's, listing what is missing, unexpected or of another shape; tied parameters that differ in the file.
+/// Reads every parameter from `path`, into the memory it has, and returns the metadata; f32 and f64 are converted to
+/// what the model holds. Errors, with the model unchanged: those of `read_safetensors`; names or shapes that are not
+/// exactly the model's, listing what is missing, unexpected or of another shape; tied parameters that differ in the
+/// file.
 Metadata load(Module& module, const std::string& path);
 
 }  // namespace orrery::nn

@@ -1,7 +1,8 @@
 // Chapter 5. Checking a layer: its inputs and every parameter that `visit` names.
 //
-//   CHECK(nn::gradcheck(layer, [&](const Variable& x) { Pass pass; return layer(x, pass); }, {randn({2, 3, 8}, rng, f64)}));
-// Read next: ?
+//   const auto run = [&](const Variable& x) { Pass pass; return layer(x, pass); };
+//   CHECK(nn::gradcheck(layer, run, {randn({2, 3, 8}, rng, f64)}));
+// Read next: apps/examples/ch5_my_layer.cpp
 #pragma once
 
 #include "autograd/gradcheck.h"
@@ -9,8 +10,8 @@
 
 namespace orrery::nn {
 
-/// Checks f(inputs...) in the inputs and in every parameter of `module`, which must be f64. Fails besides when backward reaches
-/// a parameter that `visit` does not name, or misses one that it does.
+/// Checks f(inputs...) in the inputs and in every parameter of `module`, which must be f64. Fails besides when backward
+/// reaches a parameter that `visit` does not name, or misses one that it does.
 template <class F>
 GradcheckReport gradcheck(Module& module, const F& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {}) {

@@ -1,9 +1,10 @@
-// Chapter 5. LayerNorm: each position's vector brought to mean 0 and variance 1, then scaled and shifted by learned numbers.
+// Chapter 5. LayerNorm: each position's vector brought to mean 0 and variance 1, then scaled and shifted as learned.
 //
-// Paper, section 3.1: "We employ a residual connection around each of the two sub-layers, followed by layer normalization."
+// Paper, section 3.1: "We employ a residual connection around each of the two sub-layers, followed by layer
+// normalization."
 //   y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias    over the last axis
 // Shapes: x, y [..., D]; weight, bias [D]. Other forms of the divisor: LayerNormForm in autograd/ops.h.
-// Read next: ?
+// Read next: nn/feed_forward.h
 #pragma once
 
 #include "autograd/ops.h"

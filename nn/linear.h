@@ -1,9 +1,9 @@
 // Chapter 5. Linear: y = x W^T + b, applied to every position alike.
 //
-// Paper, section 3.3: "While the linear transformations are the same across different positions, they use different parameters
-// from layer to layer."
+// Paper, section 3.3: "While the linear transformations are the same across different positions, they use different
+// parameters from layer to layer."
 // Shapes: x [..., in], W [out, in], b [out], y [..., out]. W is stored with one row per output, as in PyTorch's files.
-// Read next: ?
+// Read next: autograd/ops/embedding.cpp
 #pragma once
 
 #include "autograd/ops.h"

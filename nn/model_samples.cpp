@@ -1,7 +1,8 @@
 // Chapter 7. The table of proofs for stacks and whole models.
 //
-// Layers are checked in every coordinate; models in a few of each parameter and along directions of norm 1 through all of them.
-// Read next: ?
+// Layers are checked in every coordinate; models in a few of each parameter and along directions of norm 1 through all
+// of them.
+// Read next: apps/examples/ch7_decoder.cpp
 #include "nn/sample_rows.h"
 #include "nn/transformer.h"
 

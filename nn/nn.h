@@ -1,6 +1,6 @@
 // Chapter 7. All of nn: layers, the Transformer, decoding, and the checker for layers.
 //
-// Read next: ?
+// Read next: nn/encoder.h
 #pragma once
 
 #include "nn/attention.h"

@@ -1,6 +1,6 @@
 // Chapter 6. PositionalEncoding: the table of sines and cosines, and its rows added to a sequence.
 //
-// Read next: ?
+// Read next: apps/attention_map.h
 #include "nn/positional_encoding.h"
 
 #include <cmath>

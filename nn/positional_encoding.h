@@ -1,12 +1,12 @@
 // Chapter 6. PositionalEncoding: tells the model where in the sequence a vector stands.
 //
-// Paper, section 3.5: "Since our model contains no recurrence and no convolution, in order for the model to make use of the
-// order of the sequence, we must inject some information about the relative or absolute position of the tokens in the sequence.
-// To this end, we add 'positional encodings' to the input embeddings":
+// Paper, section 3.5: "Since our model contains no recurrence and no convolution, in order for the model to make use of
+// the order of the sequence, we must inject some information about the relative or absolute position of the tokens in
+// the sequence. To this end, we add 'positional encodings' to the input embeddings":
 //   PE(pos, 2i) = sin(pos / 10000^(2i / d_model)),   PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
-// "We also experimented with using learned positional embeddings instead, and found that the two versions produced nearly
-// identical results". Shapes: x, y [B, T, d_model], T <= max_len.
-// Read next: ?
+// "We also experimented with using learned positional embeddings instead, and found that the two versions produced
+// nearly identical results". Shapes: x, y [B, T, d_model], T <= max_len.
+// Read next: nn/positional_encoding.cpp
 #pragma once
 
 #include "nn/module.h"

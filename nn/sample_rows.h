@@ -1,8 +1,8 @@
 // Chapter 7. Rows of the table of proofs: what every sample of a layer has in common.
 //
-// A module is built from fixed random numbers and shaken, so that no bias is 0 and no norm's weight is 1, converted to the
-// dtype in question, and checked in its inputs and in every parameter that `visit` names.
-// Read next: ?
+// A module is built from fixed random numbers and shaken, so that no bias is 0 and no norm's weight is 1, converted to
+// the dtype in question, and checked in its inputs and in every parameter that `visit` names.
+// Read next: nn/samples.cpp
 #pragma once
 
 #include "core/tensor_ops.h"
@@ -26,7 +26,8 @@ inline void shake(Module& module, Rng& rng) {
   }
 }
 
-/// The sample of run(module, inputs), where make(rng) builds the module and inputs of the given shapes are drawn from N(0, 1).
+/// The sample of run(module, inputs), where make(rng) builds the module and inputs of the given shapes are drawn from
+/// N(0, 1).
 template <class Make, class Run>
 Sample module_sample(std::string name, std::string variant, std::vector<Shape> shapes, Make make, Run run,
                      SampleNotes notes = {}) {
@@ -37,8 +38,8 @@ Sample module_sample(std::string name, std::string variant, std::vector<Shape> s
     to(*module, dtype);
     std::vector<Tensor> inputs;
     for (const Shape& shape : shapes) inputs.push_back(randn(shape, rng, f64).to(dtype));
-    return checkable([module, run](const Inputs& x) { return run(*module, x); }, inputs, module->parameters(),
-                     notes.zeros);
+    const std::function<Variable(const Inputs&)> output = [module, run](const Inputs& x) { return run(*module, x); };
+    return checkable(output, inputs, module->parameters(), notes.zeros);
   };
   return {std::move(name), std::move(variant), build, notes.options};
 }

@@ -1,7 +1,7 @@
 // Chapter 7. The table of proofs for layers: every module, in every form it has.
 //
 // Each row: the module, what is special, the inputs' shapes, how it is built, how it is called.
-// Read next: ?
+// Read next: nn/model_samples.cpp
 #include "nn/samples.h"
 
 #include "core/mask.h"

@@ -1,6 +1,6 @@
 // Chapter 7. The table of proofs for layers and models: what `orrery gradcheck` and the tests check.
 //
-// Read next: ?
+// Read next: nn/sample_rows.h
 #pragma once
 
 #include "autograd/gradcheck.h"

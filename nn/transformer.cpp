@@ -1,6 +1,6 @@
 // Chapter 7. Transformer: embed, encode, decode, score.
 //
-// Read next: ?
+// Read next: nn/decoding.h
 #include "nn/transformer.h"
 
 #include <cmath>

@@ -1,13 +1,14 @@
 // Chapter 7. Transformer: the whole model of the paper, from token ids to scores for the next token.
 //
-// Paper, section 3: "the encoder maps an input sequence of symbol representations (x1, ..., xn) to a sequence of continuous
-// representations z = (z1, ..., zn). Given z, the decoder then generates an output sequence (y1, ..., ym) of symbols one element
-// at a time." Section 3.4: "we share the same weight matrix between the two embedding layers and the pre-softmax linear
-// transformation [...]. In the embedding layers, we multiply those weights by sqrt(d_model)."
+// Paper, section 3: "the encoder maps an input sequence of symbol representations (x1, ..., xn) to a sequence of
+// continuous representations z = (z1, ..., zn). Given z, the decoder then generates an output sequence (y1, ..., ym) of
+// symbols one element at a time." Section 3.4: "we share the same weight matrix between the two embedding layers and
+// the pre-softmax linear transformation [...]. In the embedding layers, we multiply those weights by sqrt(d_model)."
 //   source [B, S] -> src_embed * sqrt(d_model) + positions -> encoder -> memory [B, S, d_model]
-//   target [B, T] -> tgt_embed * sqrt(d_model) + positions -> decoder(memory) -> generator -> logits [B, T, tgt_vocab_size]
-// Row t of the logits is about token t + 1 of the target: a training step gives the target without its last token.
-// Read next: ?
+//   target [B, T] -> tgt_embed * sqrt(d_model) + positions -> decoder(memory) -> generator -> logits [B, T, K]
+// K is tgt_vocab_size. Row t of the logits is about token t + 1 of the target: in training, the target is given without
+// its last token.
+// Read next: nn/transformer.cpp
 #pragma once
 
 #include "nn/decoder.h"

@@ -1,6 +1,6 @@
 // Chapter 7. TransformerConfig: its rules, its presets, and its fields by name.
 //
-// Read next: ?
+// Read next: nn/transformer.h
 #include "nn/transformer_config.h"
 
 #include <algorithm>

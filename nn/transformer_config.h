@@ -3,9 +3,9 @@
 // Paper, table 3:           N  d_model  d_ff  h  d_k  d_v  P_drop  parameters
 //                    base   6      512  2048  8   64   64     0.1     65 * 10^6
 //                    big    6     1024  4096  16  64   64     0.3    213 * 10^6
-// with one vocabulary of about 37,000 tokens for both languages (section 5.1) and shared embeddings (section 3.4). Exact counts
-// of these presets with 37,000 tokens, biases everywhere: 63,119,496 and 214,282,376.
-// Read next: ?
+// with one vocabulary of about 37,000 tokens for both languages (section 5.1) and shared embeddings (section 3.4).
+// Exact counts of these presets with 37,000 tokens, biases everywhere: 63,119,496 and 214,282,376.
+// Read next: nn/transformer_config.cpp
 #pragma once
 
 #include "nn/encoder.h"
@@ -20,7 +20,8 @@ struct TransformerConfig {
   i64 d_ff = 2048;
   i64 d_k = 0, d_v = 0;  ///< 0 means d_model / num_heads
   double dropout = 0.1;  ///< on sub-layers' outputs and on embeddings plus positions
-  // On attention weights, and inside the feed-forward network: `dropout` if not given, as in PyTorch; the paper has none.
+  // On attention weights, and inside the feed-forward network: `dropout` if not given, as in PyTorch; the paper has
+  // none.
   std::optional<double> attention_dropout{}, activation_dropout{};
   bool norm_first = false;
   bool final_norm = false;        ///< one more norm after each stack, as torch.nn.Transformer always has

@@ -8,7 +8,7 @@
 // weight decay regularization", Loshchilov, Hutter 2019) shrinks p itself instead:  p <- p - learning_rate weight_decay
 // p. Formulas and defaults are those of torch.optim. Vaswani et al., section 5.3: "beta1 = 0.9, beta2 = 0.98 and eps =
 // 10^-9".
-// Read next: ?
+// Read next: optim/adam.cpp
 #pragma once
 
 #include "optim/optimizer.h"

@@ -1,6 +1,6 @@
 // Chapter 5. The common part of optimisers: checking the list of parameters, stepping through it, restoring a state.
 //
-// Read next: ?
+// Read next: optim/sgd.h
 #include "optim/optimizer.h"
 
 #include <cmath>

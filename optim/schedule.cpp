@@ -1,6 +1,6 @@
 // Chapter 5. Schedules: the formulas.
 //
-// Read next: ?
+// Read next: apps/examples/ch5_train.cpp
 #include "optim/schedule.h"
 
 #include <algorithm>

@@ -2,11 +2,11 @@
 // Question: what are the gradients of matmul, softmax, layer norm and cross entropy, and why must no check of softmax
 //   end in a plain sum?
 // Answer: y = a b            da = dy b^T,  db = a^T dy
-//         softmax            dx = y (dy - <dy, y>), which is 0 when all dy are equal: under a sum, wrong passes as right
+//         softmax            dx = y (dy - <dy, y>): 0 when all dy are equal, so that under a sum wrong looks right
 //         layer norm         dx = (dy - mean(dy) - n mean(dy n)) / deviation,  n = (x - mean(x)) / deviation
 //         cross entropy      dx = (softmax(x) - onehot(target)) / rows
 // Exercise: layer norm's dx sums to 0 in each row, and so does dx n; `ctest -L ch4` runs the proof.
-// Read next: ?
+// Read next: nn/module.h
 #include <cmath>
 #include <iostream>
 

@@ -2,7 +2,7 @@
 // Question: what does it take to add an operation and a layer, and to know that their gradients are right?
 // Answer: one struct and one line of proof each. Where backward forgets a factor 2, the proof says "ratio 0.5000".
 // Exercise: a gated layer, y = linear3(linear1(x) * silu(linear2(x))); `ctest -L ch5` runs the solution.
-// Read next: ?
+// Read next: optim/optim.h
 #include <iostream>
 
 #include "autograd/apply.h"
@@ -14,7 +14,6 @@
 using namespace orrery;
 
 namespace {
-
 struct SquaredRelu {  // y = max(0, x)^2, dx = 2 max(0, x) dy       "Primer" (So et al. 2021)
   static constexpr std::string_view name = "squared_relu";
   Saved positive;
@@ -40,7 +39,6 @@ struct PrimerFeedForward : nn::Module {
     v("linear2", linear2);
   }
 };
-
 }  // namespace
 
 int main() {

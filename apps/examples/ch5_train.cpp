@@ -2,7 +2,7 @@
 // Question: can two linear maps with a nonlinearity between them separate two spirals, which no straight line can?
 // Answer: yes: 600 steps of Adam put at least 195 of 200 points on the right side, a linear map alone fewer than 140.
 // Exercise: exclusive or, learnt by SGD with momentum in place of Adam; `ctest -L ch5` runs the solution.
-// Read next: ?
+// Read next: core/mask.h
 #include <cmath>
 #include <iostream>
 #include <numbers>

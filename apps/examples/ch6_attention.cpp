@@ -1,9 +1,9 @@
 // Chapter 6. Attention by hand, a mask, and what positions do.
 // Question: what does a head compute, what does a causal mask leave it to see, and how does it know who stands where?
-// Answer: softmax(Q K^T / sqrt(d_k)) V, head by head, is MultiHeadAttention to the last digits. Under a causal mask row i
-//   has weights up to column i only. PE(p) . PE(q) depends on p - q alone, so that distance can be read off a product.
+// Answer: softmax(Q K^T / sqrt(d_k)) V, head by head, is MultiHeadAttention to the last digits. Under a causal mask
+//   row i has weights up to column i only. PE(p) . PE(q) depends on p - q alone: a product says how far apart.
 // Exercise: without positions, attention does not see order: shuffled rows in, shuffled rows out; `ctest -L ch6`.
-// Read next: ?
+// Read next: nn/nn.h
 #include <cmath>
 #include <iostream>
 

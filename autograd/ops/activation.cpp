@@ -6,7 +6,7 @@
 //   gelu x Phi(x)     y' = Phi(x) + x phi(x)             Phi, phi: distribution and density of N(0, 1)
 //   silu x s(x)       y' = s(x) (1 + x (1 - s(x)))
 // GELU: Hendrycks and Gimpel 2016; its tanh form is the approximation GPT-2 was trained with.
-// Read next: ?
+// Read next: autograd/gradcheck.h
 #include <numbers>
 
 #include "autograd/elementwise.h"

@@ -9,7 +9,7 @@
 //   where masked
 // Keys and values behind a padding length are set to 0 first: 0 times NaN would otherwise bring back what the mask
 // hides.
-// Read next: ?
+// Read next: nn/attention.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/elementwise.h"

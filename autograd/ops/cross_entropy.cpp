@@ -8,7 +8,7 @@
 //   over all classes:    on = 1 - eps + eps / K    off = eps / K            (PyTorch)
 //   over wrong classes:  on = 1 - eps              off = eps / (K - 1)      (fairseq)
 // The loss is the sum over targets that count, divided by their number, by nothing, or by what the caller gives.
-// Read next: ?
+// Read next: autograd/ops/reduce.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/elementwise.h"

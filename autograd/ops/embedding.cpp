@@ -4,7 +4,7 @@
 //   dweight[r] = sum over i with ids[i] = r of dy[i]
 // Places are first sorted by id; each row then belongs to one thread, which adds its places in order. No two threads
 // ever write to one row, and the order of the sum does not depend on how many there are.
-// Read next: ?
+// Read next: nn/embedding.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/elementwise.h"

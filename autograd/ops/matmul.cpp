@@ -6,7 +6,7 @@
 //   y = a b^T          da = dy b           db = dy^T a
 //   y = a^T b          da = b dy^T         db = a dy
 //   y = a^T b^T        da = b^T dy^T       db = dy^T a^T
-// Read next: ?
+// Read next: autograd/ops/softmax.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

@@ -11,8 +11,8 @@ using namespace orrery;
 
 namespace {
 
-// How a child process ends that sends itself `signals` times Ctrl-C and would exit with 7 afterwards. It calls nothing but
-// what is allowed after fork.
+// How a child process ends that sends itself `signals` times Ctrl-C and would exit with 7 afterwards. It calls nothing
+// but what is allowed after fork.
 int end_of_child(int signals) {
   const pid_t child = fork();
   REQUIRE(child >= 0);

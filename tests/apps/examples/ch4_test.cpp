@@ -1,7 +1,7 @@
 // Chapter 4. Solution of ch4's exercise: what layer norm's gradient can never say.
 //
-// Adding a number to all of x, or stretching x about its mean, leaves y = layer_norm(x) as it is (for eps near 0). So dx
-// has no part along (1, ..., 1), nor along n = (x - mean(x)) / deviation.
+// Adding a number to all of x, or stretching x about its mean, leaves y = layer_norm(x) as it is (for eps near 0). So
+// dx has no part along (1, ..., 1), nor along n = (x - mean(x)) / deviation.
 #include <doctest/doctest.h>
 
 #include <cmath>

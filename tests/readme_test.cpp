@@ -1,0 +1,148 @@
+// Chapter 9. The README and the folders' READMEs: programs, paths and commands in them are what the repository holds.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <regex>
+#include <set>
+
+#include "tests/style_source.h"
+
+using namespace orrery::style;
+
+namespace {
+
+// A program shown in the text: a line that names its file in backticks, then a block of C++.
+struct Shown {
+  std::string path, text;
+};
+
+std::vector<Shown> shown_programs(const Words& lines) {
+  std::vector<Shown> result;
+  std::string named;
+  static const std::regex file("`([a-z_0-9/]+\\.cpp)`");
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i] == "```cpp") {
+      std::string text;
+      while (++i < lines.size() && lines[i] != "```") text += lines[i] + "\n";
+      result.push_back({named, text});
+      named.clear();
+    } else if (std::smatch match; std::regex_search(lines[i], match, file)) {
+      named = match[1];
+    } else if (!lines[i].empty()) {
+      named.clear();
+    }
+  }
+  return result;
+}
+
+// What a pattern's first group matches outside of blocks of C++.
+std::set<std::string> found_in(const Words& lines, const std::regex& pattern) {
+  std::set<std::string> result;
+  bool program = false;
+  for (const std::string& line : lines) {
+    if (line.starts_with("```")) program = line == "```cpp";
+    if (program) continue;
+    for (std::sregex_iterator at(line.begin(), line.end(), pattern), end; at != end; ++at) result.insert((*at)[1]);
+  }
+  return result;
+}
+
+// Names of files and folders: what begins with a folder of the repository, and what stands alone in backticks and looks
+// like a file.
+std::set<std::string> paths_in(const Words& lines) {
+  static const std::regex from_root(
+      "(?:^|[^A-Za-z0-9_./-])((?:core|autograd|nn|optim|apps|tests|\\.ci)/[A-Za-z0-9_./]*)");
+  static const std::regex alone("`([A-Za-z0-9_./]+(?:\\.(?:h|cpp|md|txt|json)|/))`");
+  std::set<std::string> result = found_in(lines, from_root);
+  result.merge(found_in(lines, alone));
+  std::set<std::string> trimmed;
+  for (const std::string& path : result) trimmed.insert(path.substr(0, path.find_last_not_of('.') + 1));
+  return trimmed;
+}
+
+// Sub-commands in backticks and in blocks; prose may say "orrery is".
+std::set<std::string> commands_in(const Words& lines) {
+  static const std::regex command("(?:apps/run|orrery) ([a-z]+)(?=\\s|$)"), quoted("`([^`]+)`");
+  Words pieces;
+  bool block = false;
+  for (const std::string& line : lines) {
+    if (line.starts_with("```"))
+      block = !block;
+    else if (block)
+      pieces.push_back(line);
+    else
+      for (std::sregex_iterator at(line.begin(), line.end(), quoted), end; at != end; ++at) pieces.push_back((*at)[1]);
+  }
+  return found_in(pieces, command);
+}
+
+Words lines_of(const std::string& path) { return split_lines(read_text(root / path)); }
+
+const Words readmes{"README.md",       "core/README.md", "autograd/README.md", "nn/README.md",
+                    "optim/README.md", "apps/README.md", "tests/README.md"};
+
+}  // namespace
+
+TEST_CASE("the README has at most 200 lines") {
+  const Words lines = lines_of("README.md");
+  CHECK(lines.size() >= 100);
+  CHECK(lines.size() <= 200);
+}
+
+TEST_CASE("the programs in the README are byte for byte files of apps/examples/") {
+  const std::vector<Shown> programs = shown_programs(lines_of("README.md"));
+  REQUIRE(programs.size() == 2);
+  for (const Shown& program : programs) {
+    CAPTURE(program.path);
+    CHECK(program.path.starts_with("apps/examples/ch"));
+    CHECK(program.text == read_text(root / program.path));
+  }
+}
+
+TEST_CASE("every path that a README names exists") {
+  for (const std::string& readme : readmes) {
+    const std::filesystem::path folder = (root / readme).parent_path();
+    const std::set<std::string> paths = paths_in(lines_of(readme));
+    CAPTURE(readme);
+    CHECK(paths.size() >= 4);
+    for (const std::string& path : paths) {
+      CAPTURE(path);
+      CHECK((std::filesystem::exists(root / path) || std::filesystem::exists(folder / path)));
+    }
+  }
+}
+
+TEST_CASE("every file of a library folder stands in the folder's README") {
+  for (const Source& source : tree()) {
+    const std::string layer = source.layer();
+    if (layer == "apps" || layer == "tests") continue;
+    const std::set<std::string> paths = paths_in(lines_of(layer + "/README.md"));
+    CAPTURE(source.path);
+    const std::string name = source.folder() == layer ? source.stem() : "ops/" + source.stem();
+    CHECK((paths.contains(name + ".h") || paths.contains(name + ".cpp")));
+  }
+}
+
+TEST_CASE("every command that a README shows is a sub-command") {
+  for (const std::string& readme : readmes) {
+    const std::set<std::string> commands = commands_in(lines_of(readme));
+    CAPTURE(readme);
+    if (readme == "README.md") CHECK(commands.size() >= 2);
+    for (const std::string& command : commands) {
+      CAPTURE(command);
+      CHECK(std::system(("'" ORRERY_PROGRAM "' " + command + " --help > /dev/null 2>&1").c_str()) == 0);
+    }
+  }
+}
+
+TEST_CASE("programs, paths and commands are found as they are written") {
+  const Words text = split_lines(
+      "See `apps/a.cpp`:\n\n```cpp\nint nn/no;\n```\nRead core/shape.h. Then `optim.h`, `ops/`.\n"
+      "orrery is small; `orrery toy --seed 2`\n```\napps/run gradcheck\n```\n");
+  const std::vector<Shown> programs = shown_programs(text);
+  REQUIRE(programs.size() == 1);
+  CHECK(programs[0].path == "apps/a.cpp");
+  CHECK(programs[0].text == "int nn/no;\n");
+  CHECK(paths_in(text) == std::set<std::string>{"apps/a.cpp", "apps/run", "core/shape.h", "ops/", "optim.h"});
+  CHECK(commands_in(text) == std::set<std::string>{"gradcheck", "toy"});
+}
