@@ -97,7 +97,8 @@ class ReachedLeaves final : public Observer {
 inline std::string place(const std::string& name, const Shape& shape, i64 index) {
   std::string indices;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    indices = std::to_string(index % shape[axis]) + (indices.empty() ? "" : ", ") + indices;
+    if (!indices.empty()) indices.insert(0, ", ");
+    indices.insert(0, std::to_string(index % shape[axis]));
     index /= shape[axis];
   }
   return name + '[' + indices + ']';
