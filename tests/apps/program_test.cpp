@@ -1,51 +1,9 @@
 // Chapter 9. Tests of the built program: exit codes, and one line for each mistake.
-#include <doctest/doctest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <string>
+#include "tests/apps/run_program.h"
 
-namespace {
-
-struct Result {
-  int exit_code;
-  std::string text;
-};
-
-// Runs `orrery ARGUMENTS` in a shell; `text` is what it wrote to stdout, or where `redirect` leads.
-Result run(const std::string& arguments, const std::string& redirect = "2>/dev/null") {
-  const std::string command = "'" ORRERY_PROGRAM "' " + arguments + " " + redirect;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Result result{};
-  char buffer[4096];
-  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.text.append(buffer, n);
-  const int status = pclose(pipe);
-  REQUIRE(WIFEXITED(status));
-  result.exit_code = WEXITSTATUS(status);
-  return result;
-}
-
-// What it wrote to stderr, stdout left out.
-Result errors(const std::string& arguments) { return run(arguments, "2>&1 >/dev/null"); }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-// A mistake on the command line: exit code 2, and one line on stderr that names what was wrong and what is right.
-void check_usage_error(const std::string& arguments, const std::string& wrong, const std::string& right) {
-  CAPTURE(arguments);
-  const Result result = errors(arguments);
-  CHECK(result.exit_code == 2);
-  CHECK(result.text.starts_with("orrery: "));
-  CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
-  CHECK(contains(result.text, wrong));
-  CHECK(contains(result.text, right));
-  CHECK(run(arguments).text.empty());
-}
-
-}  // namespace
+using namespace orrery::program;
 
 TEST_CASE("without a sub-command the program shows its help and says that this is wrong usage") {
   const Result result = errors("");

@@ -1,0 +1,64 @@
+// Chapter 9. Running the built program from a test: its exit code, and what it wrote.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace orrery::program {
+
+struct Result {
+  int exit_code;
+  std::string text;
+};
+
+/// Runs a command in a shell; `text` is what it wrote to stdout, or where its redirections lead.
+inline Result shell(const std::string& command) {
+  std::FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Result result{};
+  char buffer[4096];
+  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.text.append(buffer, n);
+  const int status = pclose(pipe);
+  REQUIRE(WIFEXITED(status));
+  result.exit_code = WEXITSTATUS(status);
+  return result;
+}
+
+/// Runs `orrery ARGUMENTS`.
+inline Result run(const std::string& arguments, const std::string& redirect = "2>/dev/null") {
+  return shell("'" ORRERY_PROGRAM "' " + arguments + " " + redirect);
+}
+
+/// What it wrote to stderr, stdout left out.
+inline Result errors(const std::string& arguments) { return run(arguments, "2>&1 >/dev/null"); }
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Line number `i` of a text; negative numbers count from the end.
+inline std::string line(const std::string& text, int i) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string one; std::getline(in, one);) lines.push_back(one);
+  const int n = static_cast<int>(lines.size()), at = i < 0 ? i + n : i;
+  return at >= 0 && at < n ? lines[static_cast<size_t>(at)] : "(no such line)";
+}
+
+/// A mistake on the command line: exit code 2, and one line on stderr that names what was wrong and what is right.
+inline void check_usage_error(const std::string& arguments, const std::string& wrong, const std::string& right) {
+  CAPTURE(arguments);
+  const Result result = errors(arguments);
+  CHECK(result.exit_code == 2);
+  CHECK(result.text.starts_with("orrery: "));
+  CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
+  CHECK(contains(result.text, wrong));
+  CHECK(contains(result.text, right));
+  CHECK(run(arguments).text.empty());
+}
+
+}  // namespace orrery::program

@@ -1,0 +1,109 @@
+// Chapter 0. Tests of `orrery toy` as its users type it.
+#include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery::program;
+
+namespace {
+
+// Learns next to nothing, in a moment.
+const std::string quick =
+    "toy --steps 3 --batch 4 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-length 9 ";
+
+void check_failure(const std::string& command, const std::string& part) {
+  CAPTURE(command);
+  const Result result = shell(command + " 2>&1 >/dev/null");
+  CHECK(result.exit_code == 1);
+  CHECK(result.text.starts_with("orrery: "));
+  CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
+  CHECK(contains(result.text, part));
+}
+
+const std::string program = "'" ORRERY_PROGRAM "' ";
+
+}  // namespace
+
+TEST_CASE("toy prints five answers, a picture, the hash on the line before the last, and the exact match") {
+  const Result result = run(quick + "--hash");
+  CHECK(result.exit_code == 0);
+  for (int i = 0; i < 5; ++i) CHECK(contains(line(result.text, i), "  ->  "));
+  CHECK(contains(result.text, "cross-attention, decoder layer 0, head "));
+  CHECK(line(result.text, -2).starts_with("hash "));
+  CHECK(line(result.text, -2).size() == 5 + 16);
+  CHECK(line(result.text, -1).starts_with("exact match "));
+  CHECK(contains(line(result.text, -1), "/1000 in "));
+}
+
+TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another seed") {
+  const std::string hash = line(run(quick + "--hash --threads 1").text, -2);
+  CHECK(line(run(quick + "--hash --threads 2").text, -2) == hash);
+  CHECK(line(run(quick + "--hash --threads 4").text, -2) == hash);
+  CHECK(line(run(quick + "--hash --seed 2").text, -2) != hash);
+}
+
+TEST_CASE("progress goes to stderr, with accuracy beside the loss") {
+  const Result result = errors(quick);
+  CHECK(contains(line(result.text, -1), "step 3/3"));
+  CHECK(contains(line(result.text, -1), "loss "));
+  CHECK(contains(line(result.text, -1), "accuracy "));
+}
+
+TEST_CASE("a saved model is rebuilt from its file and answers lines") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors";
+  REQUIRE(run(quick + "--save '" + file + "'").exit_code == 0);
+  const Result first = shell("printf 'a b c\\n\\nmmm\\n' | " + program + "toy --load '" + file + "' 2>&1");
+  CHECK(first.exit_code == 0);
+  CHECK(std::count(first.text.begin(), first.text.end(), '\n') == 2);
+  const Result second = shell("printf 'a b c\\n\\nmmm\\n' | " + program + "toy --load '" + file + "' 2>&1");
+  CHECK(first.text == second.text);
+  check_failure("echo 'a b z' | " + program + "toy --load '" + file + "'", "symbol 3 of 'a b z' is not one of a to m");
+  shell("truncate -s 1000 '" + file + "'");
+  check_failure(program + "toy --load '" + file + "' </dev/null", "model.safetensors");
+  check_failure(program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
+}
+
+TEST_CASE("wrong values are refused before the training begins") {
+  check_usage_error("toy --task turn", "--task", "reverse");
+  check_usage_error("toy --steps 0", "--steps", "from 1 to");
+  check_usage_error("toy --dropout 2", "--dropout", "from 0 to");
+  check_usage_error("toy --heads 3", "--heads", "--d-model, 64");
+  check_usage_error("toy --min-length 17", "--min-length", "--max-length, 16");
+  check_usage_error("toy --preset large", "--preset", "annotated");
+  check_failure(program + "toy --save /nowhere/model.safetensors", "/nowhere");
+  check_failure(program + "toy --save /tmp", "is a folder");
+}
+
+TEST_CASE("--require turns too few right answers into a failure") {
+  const Result result = run(quick + "--require 0.5");
+  CHECK(result.exit_code == 1);
+  CHECK(line(result.text, -1).starts_with("exact match "));
+}
+
+TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits with 130") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors";
+  const Result result =
+      shell("timeout --preserve-status -s INT 3 " + program +
+            "toy --steps 1000000 --batch 4 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "' 2>/dev/null");
+  CHECK(result.exit_code == 130);
+  CHECK(line(result.text, -1).starts_with("exact match "));
+  CHECK(shell("echo abc | " + program + "toy --load '" + file + "'").exit_code == 0);
+}
+
+TEST_CASE("long: reverse and copy reach 1000 of 1000, and sort at least 998, for seeds 1 to 5") {
+  for (const std::string task : {"reverse", "copy", "sort"}) {
+    for (int seed = 1; seed <= 5; ++seed) {
+      const std::string required = task == "sort" ? "0.998" : "1";
+      const Result result = run("toy --task " + task + " --seed " + std::to_string(seed) + " --require " + required);
+      MESSAGE(task << " seed " << seed << ": " << line(result.text, -1));
+      CHECK(result.exit_code == 0);
+    }
+  }
+}
+
+TEST_CASE("long: the Annotated Transformer's copy task counts to ten") {
+  const Result result = run("toy --preset annotated");
+  MESSAGE(line(result.text, -1));
+  CHECK(contains(result.text, "copy  1 2 3 4 5 6 7 8 9 10  ->  1 2 3 4 5 6 7 8 9 10\n"));
+}
