@@ -27,6 +27,7 @@ namespace orrery {
 /// Adds a sub-command to `program`; when it has run, its exit code stands in `exit_code`.
 using AddCommand = void (*)(CLI::App& program, int& exit_code);
 void add_gradcheck(CLI::App& program, int& exit_code);
+void add_leakcheck(CLI::App& program, int& exit_code);
 void add_toy(CLI::App& program, int& exit_code);
 
 /// Parses the command line, runs the sub-command and returns the exit code. Whatever is thrown becomes one line on

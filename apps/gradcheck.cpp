@@ -1,182 +1,187 @@
-// Chapter 9. `orrery gradcheck`: the table of proofs, one row for each sample of an operation or a layer.
+// Chapter 9. `orrery gradcheck`: the table of proofs, one row for each sample of an operation, a layer or a model.
 //
-// A sample that cannot even be built or run is a failed row too, so that one mistake does not hide the other rows.
-// Read next: apps/machine.h
-#include "autograd/gradcheck.h"
-
-#include <fnmatch.h>
+// Three questions: is every derivative right (the table)? Would a wrong one be noticed (--mutate)? What does a classic
+// mistake look like (--bug)? A sample that cannot even be built or run is a failed row too, so that one mistake does
+// not hide the other rows.
+// Read next: apps/gradcheck_rows.h
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <memory>
 
+#include "apps/columns.h"
 #include "apps/command.h"
+#include "apps/gradcheck_bugs.h"
+#include "apps/gradcheck_mutants.h"
+#include "apps/gradcheck_table.h"
 #include "apps/interrupt.h"
 #include "apps/machine.h"
 #include "apps/progress.h"
-#include "apps/terminal.h"
-#include "autograd/samples.h"
 #include "core/parallel.h"
-#include "nn/samples.h"
 
 namespace orrery {
 namespace {
 
 struct Options {
   std::vector<std::string> names;
+  bool all = false;
   bool list = false;
+  bool mutate = false;
+  std::string bug;
+  std::string json;
   i64 seed = 1;
   i64 threads = 1;
 };
 
-// A sample under the name the table gives it: layers stand under "nn/".
-struct Row {
-  std::string name;
-  const Sample* sample;
-};
-
-std::vector<Row> all_rows() {
-  std::vector<Row> rows;
-  for (const Sample& sample : operation_samples()) rows.push_back({sample.name, &sample});
-  for (const Sample& sample : nn::module_samples()) rows.push_back({"nn/" + sample.name, &sample});
-  return rows;
+// Calls work(row) for each row until Ctrl-C, with a live line on the way. Returns whether it was interrupted.
+template <class Work>
+bool for_each_row(const std::vector<Row>& rows, const Work& work) {
+  const Interrupt interrupt;
+  LiveLine live(std::cerr, terminal_of(STDERR_FILENO));
+  size_t finished = 0;
+  for (; finished < rows.size() && !interrupt.requested(); ++finished) {
+    live.show(std::to_string(finished + 1) + "/" + std::to_string(rows.size()) + " " + rows[finished].label());
+    work(rows[finished], live);
+  }
+  live.clear();
+  if (interrupt.requested()) std::cerr << "stopped after " << finished << " of " << rows.size() << " rows\n";
+  return interrupt.requested();
 }
 
-bool matches(const std::string& pattern, const Row& row) { return fnmatch(pattern.c_str(), row.name.c_str(), 0) == 0; }
-
-// The rows that some name matches, in the table's order; all rows when there are no names.
-std::vector<Row> chosen_rows(const std::vector<std::string>& names) {
-  const std::vector<Row> rows = all_rows();
-  if (names.empty()) return rows;
-  for (const std::string& name : names) {
-    const bool known = std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return matches(name, row); });
-    if (!known)
-      usage_error("gradcheck", "no operation or layer is called '" + name + "'; orrery gradcheck --list names all");
-  }
-  std::vector<Row> chosen;
-  for (const Row& row : rows)
-    if (std::any_of(names.begin(), names.end(), [&](const std::string& name) { return matches(name, row); }))
-      chosen.push_back(row);
-  return chosen;
+int prove_rows(const std::vector<Row>& rows, const Options& options) {
+  const Terminal terminal = terminal_of(STDOUT_FILENO);
+  std::vector<ProvenRow> table;
+  size_t wrong = 0;
+  print_proof_header(std::cout);
+  const bool stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
+    table.push_back({row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})});
+    if (!table.back().proof) ++wrong;
+    live.clear();
+    print_proof(std::cout, table.back(), terminal);
+  });
+  print_zeros(std::cout, table);
+  if (!options.json.empty()) write_text(options.json, proofs_as_json(table, options.seed));
+  std::cout << table.size() << " checked, " << wrong << " failed\n";
+  if (stopped) return interrupted;
+  return wrong == 0 ? done : failed;
 }
 
-size_t longest_name(const std::vector<Row>& rows) {
-  size_t length = 4;
-  for (const Row& row : rows) length = std::max(length, row.name.size());
-  return length;
-}
-
-// `text` filled or cut to `width`; what is cut away shows as "..".
-std::string fitted(const std::string& text, size_t width) {
-  if (text.size() <= width) return text + std::string(width - text.size(), ' ');
-  return text.substr(0, width - 2) + "..";
-}
-// The same, but the end of the text stays: in "encoder.linear1.weight[7]" it says the most.
-std::string fitted_end(const std::string& text, size_t width) {
-  return text.size() <= width ? fitted(text, width) : ".." + text.substr(text.size() - (width - 2));
-}
-
-// The table is 100 columns wide: name and variant share what the numbers leave.
-class Table {
- public:
-  explicit Table(const std::vector<Row>& rows)
-      : name_width_(std::min<size_t>(longest_name(rows), 26)), variant_width_(text_width - 1 - name_width_) {}
-
-  void print_header() const {
-    std::cout << fitted("name", name_width_) << ' ' << fitted("variant", variant_width_) << " in coords   error "
-              << fitted("where", where_width) << "    norm kinks" << std::endl;
-  }
-
-  void print(const Row& row, const GradcheckReport& report) const {
-    std::cout << fitted(row.name, name_width_) << ' ' << fitted(row.sample->variant, variant_width_)
-              << numbers(" %2ld %6ld %7.1e ", report.inputs, report.coordinates, report.worst_error)
-              << fitted_end(report.worst_at, where_width)
-              << numbers(" %7.1e %5ld ", report.gradient_norm, report.skipped)
-              << (report.ok ? coloured("ok", Colour::green, terminal_) : coloured("FAILED", Colour::red, terminal_))
-              << '\n';
-    if (!report.ok) std::cout << indented(report.message) << '\n';
-    std::cout << std::flush;
-  }
-
- private:
-  static constexpr size_t text_width = 44, where_width = 16;
-
-  template <class... Numbers>
-  static std::string numbers(const char* pattern, Numbers... values) {
-    char text[80];
-    std::snprintf(text, sizeof text, pattern, values...);
-    return text;
-  }
-  static std::string indented(const std::string& message) {
-    std::string result = "  ";
-    for (const char c : message) result += c == '\n' ? std::string("\n  ") : std::string(1, c);
-    return result;
-  }
-
-  Terminal terminal_ = terminal_of(STDOUT_FILENO);
-  size_t name_width_, variant_width_;
-};
-
-GradcheckReport check_sample(const Sample& sample, i64 seed) {
+MutatedRow mutate_row(const Row& row, i64 seed) {
   try {
-    GradcheckOptions options = sample.options;
+    GradcheckOptions options = row.sample.options;
     options.seed = static_cast<u64>(seed);
-    return gradcheck(sample.build(f64), options);
-  } catch (const Error& error) {
-    GradcheckReport report;
-    report.message = error.what();
-    return report;
-  }
+    return {row, mutate(row.sample.build(f64), options), ""};
+  } catch (const Error& error) { return {row, {}, error.what()}; }
 }
 
-int list(const std::vector<Row>& rows) {
-  const size_t width = longest_name(rows);
-  for (const Row& row : rows) std::cout << fitted(row.name, width) << "  " << row.sample->variant << '\n';
-  return done;
+int mutate_rows(const std::vector<Row>& rows, const Options& options) {
+  std::vector<MutatedRow> table;
+  bool wrong = false;
+  const bool stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
+    table.push_back(mutate_row(row, options.seed));
+    wrong = wrong || !table.back().error.empty() || !table.back().report;
+    live.clear();
+    print_survivors(std::cout, table.back());
+  });
+  print_mutants(std::cout, table);
+  print_equivalent(std::cout, table);
+  if (!options.json.empty()) write_text(options.json, mutants_as_json(table, options.seed));
+  const MutantCount count = count_mutants(table);
+  std::cout << count.mutants << " mutants, " << count.caught << " caught\n";
+  if (stopped) return interrupted;
+  return wrong ? failed : done;
+}
+
+// Some mistakes make another function with the right derivative: those bring a check of their own.
+int run_own_check(const nn::Bug& bug) {
+  const std::string message = bug.check(), of_right_version = bug.check_right();
+  std::cout << "No row fails: the derivatives are right, but those of another function. What sees it:\n"
+            << broken(message, 2) << broken("mistake: " + bug.mistake, 0);
+  if (!of_right_version.empty()) std::cout << broken("the right version fails as well: " + of_right_version, 2);
+  const bool caught = !message.empty() && of_right_version.empty();
+  std::cout << bug.name << (caught ? ": caught by a check of its own\n" : ": SURVIVED\n");
+  return caught ? done : failed;
+}
+
+// The whole table with the mistake built in; printed are the rows that fail, and those that ought to.
+int run_bug(const Options& options) {
+  const nn::Bug& bug = find_bug(options.bug);
+  const std::vector<Row> rows = chosen_rows(with_bug(all_rows(), bug), options.names);
+  std::cout << broken("hint: " + bug.hint, 0);
+  if (bug.check) return run_own_check(bug);
+  const Terminal terminal = terminal_of(STDOUT_FILENO);
+  size_t checked = 0, wrong = 0;
+  print_proof_header(std::cout);
+  const bool stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
+    const ProvenRow proven{row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})};
+    ++checked;
+    if (!proven.proof) ++wrong;
+    if (proven.proof && !is_replaced(row, bug)) return;
+    live.clear();
+    print_proof(std::cout, proven, terminal);
+  });
+  std::cout << broken("mistake: " + bug.mistake, 0) << bug.name << (wrong > 0 ? ": caught, " : ": SURVIVED, ") << wrong
+            << " of " << checked << (wrong == 1 ? " rows fails\n" : " rows fail\n");
+  if (stopped) return interrupted;
+  return wrong > 0 ? done : failed;
 }
 
 int run(const Options& options) {
-  const std::vector<Row> rows = chosen_rows(options.names);
-  if (options.list) return list(rows);
+  if (options.bug == "list" || options.bug == "LIST") {
+    list_bugs(std::cout);
+    return done;
+  }
+  const std::vector<Row> rows = chosen_rows(all_rows(), options.names);
+  if (options.list) {
+    list_rows(std::cout, rows);
+    return done;
+  }
   set_threads(static_cast<int>(options.threads));
   print_start(std::cerr, {.seed = options.seed});
-
-  const Interrupt interrupt;
-  const Table table(rows);
-  LiveLine live(std::cerr, terminal_of(STDERR_FILENO));
-  table.print_header();
-  size_t checked = 0, wrong = 0;
-  for (; checked < rows.size() && !interrupt.requested(); ++checked) {
-    const Row& row = rows[checked];
-    live.show(std::to_string(checked + 1) + "/" + std::to_string(rows.size()) + " " + row.name + " " +
-              row.sample->variant);
-    const GradcheckReport report = check_sample(*row.sample, options.seed);
-    live.clear();
-    table.print(row, report);
-    if (!report.ok) ++wrong;
-  }
-  if (interrupt.requested()) std::cerr << "stopped after " << checked << " of " << rows.size() << " rows\n";
-  std::cout << checked << " checked, " << wrong << " failed\n";
-  if (interrupt.requested()) return interrupted;
-  return wrong == 0 ? done : failed;
+  if (!options.bug.empty()) return run_bug(options);
+  return options.mutate ? mutate_rows(rows, options) : prove_rows(rows, options);
 }
 
 }  // namespace
 
 void add_gradcheck(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("gradcheck", "Check every derivative against its function, in f64");
-  command->add_option("NAME", options->names, "Operations and layers, such as softmax or 'nn/*'; without any: all")
-      ->type_name("")
-      ->default_str("");
-  command->add_flag("--list", options->list, "Print the names and variants, check nothing");
+  CLI::App* command =
+      program.add_subcommand("gradcheck", "Prove every derivative: against its function, in f64 and f32");
+  CLI::Option* names = command
+                           ->add_option("NAME", options->names,
+                                        "Rows, such as softmax, 'nn/*' or 'nn/Transformer, pre*'; without any: all")
+                           ->type_name("")
+                           ->default_str("");
+  command->add_flag("--all", options->all, "Every row, as without a NAME")->excludes(names);
+  CLI::Option* list = command->add_flag("--list", options->list, "Print the names and variants, check nothing");
+  CLI::Option* mutate =
+      command->add_flag("--mutate", options->mutate, "Break every backward in turn: does a check notice?");
+  mutate->excludes(list);
+  CLI::Option* bug =
+      command
+          ->add_option("--bug", options->bug, "Build this classic mistake in: which check finds it? 'list' names all")
+          ->type_name("list|NAME")
+          ->default_str("")
+          ->excludes(list)
+          ->excludes(mutate);
+  command->add_option("--json", options->json, "Write the results to this file too, in full")
+      ->type_name("FILE")
+      ->default_str("")
+      ->excludes(list)
+      ->excludes(bug);
   add_seed(*command, options->seed);
-  add_threads(*command, options->threads);
-  command->footer("Example:\n  orrery gradcheck softmax 'nn/*Attention'");
+  add_whole_number(*command, "--threads", options->threads, 1, 256,
+                   "Threads; the results do not depend on them, and tiny tensors are fastest on one");
+  command->footer(
+      "Each row is also proven to give its f64 gradients in f32 within 1e-6 of the largest, equal bits in two passes "
+      "and with\n"
+      "1, 2, 3 and 8 threads, and 0 for dL/dy = 0; layers and models are saved to a file and loaded again.\n"
+      "Example:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
+      "--bug softmax-without-inner-product");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

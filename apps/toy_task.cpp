@@ -30,7 +30,10 @@ Sequence ToyTask::target(const Sequence& source) const {
 
 Sequence ToyTask::draw(Rng& rng, bool held_out) const {
   Sequence sequence;
+  i64 draws = 0;
   do {
+    check(++draws < 10000, "toy", "nearly every sequence of ", symbols, " symbols and length ", min_length, " to ",
+          max_length, held_out ? " is trained on" : " is held out", "; use more symbols or longer sequences");
     sequence.resize(static_cast<size_t>(rng.integer(min_length, max_length + 1)));
     for (i32& token : sequence) token = static_cast<i32>(rng.integer(first_symbol, first_symbol + symbols));
     if (begin_is_symbol) sequence[0] = begin;

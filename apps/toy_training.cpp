@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 
+#include "autograd/first_nan.h"
 #include "autograd/ops.h"
 #include "core/hash.h"
 #include "nn/decoding.h"
@@ -93,20 +95,35 @@ ToyTraining::Batch ToyTraining::draw(Rng& data) const {
           .gold = slice(target, 1, 1)};      // and says its next token
 }
 
-ToyStep ToyTraining::pass(const Batch& batch) {
+// The same bits for the same batch as long as no parameter moves, dropout included: a pass is a value.
+Variable ToyTraining::loss_of(const Batch& batch, ToyStep* result) const {
   nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1);
   const Variable logits = model_(batch.source, batch.input, pass);
   const Variable loss =
       cross_entropy(logits, batch.gold, {.ignore_index = recipe_.task.pad, .label_smoothing = recipe_.smoothing});
-  backward(loss);
-  return {.loss = loss.item(), .accuracy = token_accuracy(logits.value(), batch.gold, recipe_.task.pad)};
+  if (result) *result = {loss.item(), token_accuracy(logits.value(), batch.gold, recipe_.task.pad)};
+  return loss;
+}
+
+ToyStep ToyTraining::pass(const Batch& batch) {
+  ToyStep result;
+  backward(loss_of(batch, &result));
+  return result;
 }
 
 ToyStep ToyTraining::step() {
-  const ToyStep result = pass(draw(data_));
-  check(std::isfinite(result.loss), "toy", "the loss of step ", steps_done_ + 1, " is ", result.loss,
-        "; a smaller --rate-factor or a longer --warmup may help");
-  if (recipe_.clip > 0) optim::clip_grad_norm(adam_.parameters(), recipe_.clip);
+  const Batch batch = draw(data_);
+  const ToyStep result = pass(batch);
+  try {
+    check(std::isfinite(result.loss), "loss", "is ", result.loss);
+    // Without clipping the norm is still measured: one look at each gradient.
+    const double max_norm = recipe_.clip > 0 ? recipe_.clip : std::numeric_limits<double>::infinity();
+    optim::clip_grad_norm(adam_.parameters(), max_norm);
+  } catch (const Error& error) {
+    fail("toy", "step ", steps_done_ + 1, " was not made, since a number is not finite (", error.what(),
+         "); a smaller --rate-factor or a longer --warmup may help\n",
+         explain_non_finite([&] { return loss_of(batch); }));
+  }
   adam_.step(recipe_.rate(++steps_done_));
   losses_.push_back(result.loss);
   return result;

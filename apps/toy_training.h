@@ -43,7 +43,8 @@ struct ToyStep {
 class ToyTraining {
  public:
   explicit ToyTraining(const ToyRecipe& recipe);
-  /// Trains on one fresh batch. Errors: a loss that is not finite.
+  /// Trains on one fresh batch. Errors, before any parameter moves: a loss or a gradient that is not finite, naming the
+  /// operation that first made it so.
   ToyStep step();
   /// Seconds that one step takes, from a trial that changes nothing.
   double measure_step();
@@ -58,6 +59,7 @@ class ToyTraining {
     Tensor source, input, gold;  // i32: encoder input, decoder input, what it should say
   };
   Batch draw(Rng& data) const;
+  Variable loss_of(const Batch& batch, ToyStep* result = nullptr) const;
   ToyStep pass(const Batch& batch);
 
   ToyRecipe recipe_;

@@ -25,7 +25,11 @@ void enqueue(Waiting& waiting, const std::shared_ptr<Node>& node) {
 }
 
 std::shared_ptr<Node> take_newest(Waiting& waiting) {
-  std::pop_heap(waiting.begin(), waiting.end(), older);
+  if (waiting.size() > 1 && broken(EngineRule::newest_first)) {
+    std::sort(waiting.begin(), waiting.end(), [](const auto& a, const auto& b) { return older(b, a); });
+  } else {
+    std::pop_heap(waiting.begin(), waiting.end(), older);
+  }
   std::shared_ptr<Node> node = std::move(waiting.back());
   waiting.pop_back();
   node->queued = false;
@@ -40,13 +44,20 @@ struct Unqueue {
   }
 };
 
+// Holds by construction, unless an observer broke a rule: operations rely on it.
+void check_shapes(const Node& node) {
+  for (const OutputSlot& output : node.outputs)
+    check(!output.gradient.defined() || output.gradient.shape() == output.shape, "engine", "a gradient of shape ",
+          output.gradient.shape(), " reached an output of shape ", output.shape);
+}
+
 // Errors inside an operation's backward get its name.
 void run_backward(Node& node) {
   Observer* o = observer();
   const bool isolate = o && o->changes_contributions();
   Grads dx(node, isolate);
   try {
-    if (o) o->backward_begins(node);
+    if (o) check_shapes(node), o->backward_begins(node);
     node.backward(dx);
     if (isolate) dx.finish();
     if (o) o->backward_ended(node);

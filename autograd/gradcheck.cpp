@@ -2,12 +2,11 @@
 //
 // y = f(x), u ~ N(0, 1), L = <u, y>. The stencil is applied to y, element by element, and only then multiplied by u:
 // outputs that a coordinate does not touch cancel exactly, and the noise stays at 1e-11 whatever the size of L.
-// Read next: apps/examples/ch3_my_op.cpp
+// Read next: autograd/gradcheck_report.cpp
 #include "autograd/gradcheck.h"
 
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
 #include <numeric>
 #include <optional>
 
@@ -17,38 +16,34 @@
 namespace orrery {
 namespace {
 
-// The derivative of L at one point along one line.
-struct Slope {
-  double central;  // the 4-point stencil
-  double jump;     // derivative from the right minus derivative from the left, O(h^2) where L is smooth
-};
-
 class Checker {
  public:
-  Checker(const Checkable& f, const GradcheckOptions& options) : f_(f), options_(options), leaves_(hold(f.leaves)) {}
+  Checker(const Checkable& f, const GradcheckOptions& options, NumericSlopes* known)
+      : f_(f), options_(options), leaves_(hold(f.leaves)), known_(known) {}
 
   GradcheckReport run() {
     find_analytic();
     for (const DeclaredZero& zero : f_.zeros) {
       const bool known =
           std::any_of(leaves_.begin(), leaves_.end(), [&](const auto& leaf) { return leaf->name == zero.name; });
-      if (!known) problem(zero.name + " is declared zero, but there is no such input");
+      if (!known) problem("declared zero", zero.name + " is declared zero, but there is no such input");
     }
     for (const auto& leaf : leaves_) check_leaf(*leaf);
     for (i64 i = 0; i < options_.directions; ++i) check_direction(i);
     if (report_.skipped * 20 > report_.coordinates) {
-      problem(std::to_string(report_.skipped) + " of " + std::to_string(report_.coordinates) +
-              " coordinates stand at a kink (or f is too steep for the step h); at most 5 % may be skipped");
+      problem("kinks",
+              std::to_string(report_.skipped) + " of " + std::to_string(report_.coordinates) +
+                  " coordinates stand at a kink (or f is too steep for the step h); at most 5 % may be skipped");
     }
     report_.inputs = static_cast<i64>(leaves_.size());
     report_.zeros = f_.zeros;
-    report_.message = describe();
+    report_.message = report_.describe();
     report_.ok = report_.message.empty();
     return std::move(report_);
   }
 
  private:
-  void problem(std::string text) { problems_.push_back(std::move(text)); }
+  void problem(std::string check, std::string text) { report_.problems.push_back({std::move(check), std::move(text)}); }
   double tolerance(double numeric) const { return options_.atol + options_.rtol * std::fabs(numeric); }
   bool near(double a, double numeric) const { return std::fabs(a - numeric) <= tolerance(numeric); }
 
@@ -67,18 +62,18 @@ class Checker {
   std::vector<i64> coordinates_of(const Held& leaf);
   void check_direction(i64 number);
   template <class Move>
-  Slope slope(const Move& move, double h) const;
+  NumericSlope slope(const Move& move, double h) const;
+  template <class Move>
+  NumericSlope known_slope(const GradcheckFailure& at, const Move& move, double h) const;
   template <class Move>
   std::optional<double> compare(const Move& move, double analytic, GradcheckFailure at);
-  std::string describe() const;
-  std::string shared_ratio() const;
 
   const Checkable& f_;
   const GradcheckOptions options_;
   HeldLeaves leaves_;
+  NumericSlopes* known_;
   Tensor y_, cotangent_;  // f at the leaves' own values, and u
   Rng rng_{options_.seed};
-  std::vector<std::string> problems_;
   GradcheckReport report_;
 };
 
@@ -95,6 +90,12 @@ void Checker::find_analytic() {
   double squares = 0;
   for (const auto& leaf : leaves_) {
     leaf->analytic = leaf->leaf.gradient();
+    if (leaf->analytic.defined() && leaf->analytic.shape() != leaf->original.shape()) {
+      std::ostringstream text;
+      text << leaf->name << " has shape " << leaf->original.shape() << ", its gradient " << leaf->analytic.shape();
+      problem("shape", text.str());
+      leaf->analytic = Tensor();
+    }
     if (leaf->analytic.defined()) squares += sum_of_squares(leaf->analytic);
   }
   report_.gradient_norm = std::sqrt(squares);
@@ -102,16 +103,18 @@ void Checker::find_analytic() {
     const bool listed =
         std::any_of(leaves_.begin(), leaves_.end(), [&](const auto& h) { return h->leaf.node().get() == leaf; });
     if (!listed)
-      problem("backward reached " + leaf->origin() + ", which is not among the leaves: visit does not name it");
+      problem("unlisted leaf",
+              "backward reached " + leaf->origin() + ", which is not among the leaves: visit does not name it");
   }
-  if (!same_bits(y_, value())) problem("f is not repeatable: a second evaluation gave other bits");
+  if (!same_bits(y_, value())) problem("repeatable", "f is not repeatable: a second evaluation gave other bits");
   const double* y = y_.data<double>();
-  if (!std::all_of(y, y + y_.count(), [](double v) { return std::isfinite(v); })) problem("f's value is not finite");
+  if (!std::all_of(y, y + y_.count(), [](double v) { return std::isfinite(v); }))
+    problem("finite", "f's value is not finite");
 }
 
 // L(x + t d) for t = -2h, -h, 0, h, 2h, where move(t) puts the leaves at x + t d.
 template <class Move>
-Slope Checker::slope(const Move& move, double h) const {
+NumericSlope Checker::slope(const Move& move, double h) const {
   const auto at = [&](double t) {
     move(t);
     return value();
@@ -127,16 +130,24 @@ Slope Checker::slope(const Move& move, double h) const {
   return {central / (12 * h), jump / (2 * h)};
 }
 
+template <class Move>
+NumericSlope Checker::known_slope(const GradcheckFailure& at, const Move& move, double h) const {
+  if (!known_) return slope(move, h);
+  const auto found = known_->find({at.name, at.index, h});
+  if (found != known_->end()) return found->second;
+  return (*known_)[{at.name, at.index, h}] = slope(move, h);
+}
+
 // Compares along one line; the numeric derivative, or nothing at a kink.
 template <class Move>
 std::optional<double> Checker::compare(const Move& move, double analytic, GradcheckFailure at) {
   ++report_.coordinates;
-  double numeric = slope(move, options_.h).central;
+  double numeric = known_slope(at, move, options_.h).central;
   if (!near(analytic, numeric)) {
     // Backward is wrong, L is too steep for h, or a kink lies within 2h; smaller steps tell. Near a kink they disagree;
     // at it they agree on the mean of both sides, but the sides do not come closer to each other. What is small beside
     // the error cannot be its cause.
-    const Slope middle = slope(move, options_.h / 4), fine = slope(move, options_.h / 16);
+    const NumericSlope middle = known_slope(at, move, options_.h / 4), fine = known_slope(at, move, options_.h / 16);
     const double error = std::fabs(analytic - fine.central), difference = std::fabs(middle.central - fine.central);
     const bool disagree = difference > std::max(tolerance(fine.central), 0.01 * error);
     const bool two_sided =
@@ -197,28 +208,31 @@ void Checker::check_leaf(Held& leaf) {
     }
   }
   if (coordinates.empty()) return;
-  if (compared == 0) problem(leaf.name + ": every coordinate stands at a kink, so nothing was checked");
+  if (compared == 0) problem("kinks", leaf.name + ": every coordinate stands at a kink, so nothing was checked");
   const auto declared =
       std::find_if(f_.zeros.begin(), f_.zeros.end(), [&](const DeclaredZero& zero) { return zero.name == leaf.name; });
   if (declared == f_.zeros.end() && compared > 0 && largest <= 10 * options_.atol) {
-    problem(leaf.name +
-            ": the numeric gradient is zero everywhere, so nothing was checked (declare it if that is its nature)");
+    problem("vacuous",
+            leaf.name +
+                ": the numeric gradient is zero everywhere, so nothing was checked (declare it if that is its nature)");
   }
   if (declared != f_.zeros.end()) check_declared_zero(leaf, *declared, largest, largest_at);
   if (!leaf.analytic.defined() && report_.failures.size() > failures_before) {
     report_.failures.resize(failures_before);
-    problem("no gradient reached " + leaf.name + ", but the numeric one is not zero (" + std::to_string(largest) +
-            " at " + largest_at + ")");
+    problem("missing gradient", "no gradient reached " + leaf.name + ", but the numeric one is not zero (" +
+                                    std::to_string(largest) + " at " + largest_at + ")");
   }
 }
 
 void Checker::check_declared_zero(const Held& leaf, const DeclaredZero& zero, double largest,
                                   const std::string& largest_at) {
   const std::string declared = leaf.name + ": is declared zero (" + zero.reason + "), but ";
-  if (largest > 10 * options_.atol) return problem(declared + "is " + std::to_string(largest) + " at " + largest_at);
+  if (largest > 10 * options_.atol)
+    return problem("declared zero", declared + "is " + std::to_string(largest) + " at " + largest_at);
   for (i64 i = 0; i < leaf.count(); ++i) {
     if (std::fabs(leaf.gradient_at(i)) <= options_.atol) continue;
-    return problem(declared + "backward says otherwise at " + place(leaf.name, leaf.original.shape(), i));
+    return problem("declared zero",
+                   declared + "backward says otherwise at " + place(leaf.name, leaf.original.shape(), i));
   }
 }
 
@@ -243,54 +257,11 @@ void Checker::check_direction(i64 number) {
   for (const auto& leaf : leaves_) leaf->restore();
 }
 
-double ratio(const GradcheckFailure& failure) { return failure.analytic / failure.numeric; }
-
-// ", ratio 0.3333 everywhere" when all failures say so: a forgotten factor.
-std::string Checker::shared_ratio() const {
-  if (report_.failures.size() < 2) return "";
-  const double first = ratio(report_.failures[0]);
-  const bool shared =
-      std::all_of(report_.failures.begin(), report_.failures.end(), [&](const GradcheckFailure& failure) {
-        return std::fabs(ratio(failure) - first) <= 1e-3 * std::max(1e-3, std::fabs(first));
-      });
-  if (!shared) return "";
-  std::ostringstream text;
-  text << "; ratio " << std::fixed << std::setprecision(4) << first + 0.0 << " everywhere";
-  return text.str();
-}
-
-std::string Checker::describe() const {
-  constexpr size_t shown = 5;
-  std::ostringstream text;
-  for (const std::string& line : problems_) text << line << '\n';
-  const auto& failures = report_.failures;
-  if (!failures.empty()) {
-    text << failures.size() << " of " << report_.coordinates << " coordinates are wrong" << shared_ratio() << '\n';
-  }
-  for (size_t i = 0; i < std::min(shown, failures.size()); ++i) {
-    text << "  " << failures[i].where << ": analytic " << std::setprecision(10) << failures[i].analytic << ", numeric "
-         << failures[i].numeric << ", ratio " << std::setprecision(5) << ratio(failures[i]) << '\n';
-  }
-  if (failures.size() > shown) text << "  and " << failures.size() - shown << " more\n";
-  std::string result = text.str();
-  if (!result.empty()) result.pop_back();
-  return result;
-}
-
 }  // namespace
 
-GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options) {
+GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options, NumericSlopes* known) {
   check(static_cast<bool>(f.output), "gradcheck", "needs a function to check");
-  return Checker(f, options).run();
-}
-
-std::ostream& operator<<(std::ostream& out, const GradcheckReport& report) {
-  out << (report.ok ? "ok: " : "FAILED: ") << report.inputs << " inputs, " << report.coordinates << " coordinates, "
-      << report.skipped << " skipped at kinks";
-  if (!report.worst_at.empty()) out << ", worst error " << report.worst_error << " at " << report.worst_at;
-  for (const DeclaredZero& zero : report.zeros) out << "\n  zero: " << zero.name << " (" << zero.reason << ')';
-  if (!report.ok) out << '\n' << report.message;
-  return out;
+  return Checker(f, options, known).run();
 }
 
 }  // namespace orrery

@@ -12,7 +12,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "autograd/variable.h"
@@ -40,6 +42,13 @@ struct GradcheckFailure {
   double analytic = 0, numeric = 0;
 };
 
+/// What is wrong with a whole input, or with f itself.
+struct GradcheckProblem {
+  std::string
+      check;  ///< "vacuous", "missing gradient", "declared zero", "unlisted leaf", "shape", "kinks", "repeatable", ...
+  std::string text;
+};
+
 struct GradcheckReport {
   bool ok = false;
   i64 inputs = 0;
@@ -50,8 +59,13 @@ struct GradcheckReport {
   double gradient_norm = 0;  ///< of the analytic gradient, all inputs together
   std::vector<DeclaredZero> zeros;
   std::vector<GradcheckFailure> failures;
+  std::vector<GradcheckProblem> problems;
   std::string message;  ///< empty when ok; else what is wrong, where, and a constant ratio if there is one
   explicit operator bool() const { return ok; }
+  /// Which check found the mistake: "coordinate", "direction" or a problem's; "" when ok.
+  std::string failed_check() const;
+  /// What `message` says.
+  std::string describe() const;
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
 
@@ -60,13 +74,25 @@ struct Checkable {
   std::function<Variable()> output;
   Parameters leaves;
   std::vector<DeclaredZero> zeros{};
+  /// For what can be kept in a file: saves the parameters to a path, loses them, and loads them again.
+  std::function<void(const std::string& path)> through_file{};
 };
+
+/// The derivative of L at one point along one line.
+struct NumericSlope {
+  double central;  ///< the 4-point stencil
+  double jump;     ///< derivative from the right minus derivative from the left, O(h^2) where L is smooth
+};
+/// Slopes by input, element and step. They are the function's alone: a check of the same function with another backward
+/// can take them over, and costs one pass then.
+using NumericSlopes = std::map<std::tuple<std::string, i64, double>, NumericSlope>;
 
 /// Checks every leaf of `f`. f must give the same bits each time it is called, recorded or not.
 /// Values and gradients of the leaves are afterwards what they were, also when f throws. A parameter that backward
 /// reaches but `leaves` does not list is a failure; so is a listed one that should have a gradient and gets none.
+/// `known` (null: none) holds slopes of the same f, leaves and options, and takes up what is found here.
 /// Errors: a leaf that is not a parameter, or that is not f64.
-GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options = {});
+GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options = {}, NumericSlopes* known = nullptr);
 
 /// Checks f(inputs...) in every input, and in `leaves` that f reads besides.
 template <class F>

@@ -82,6 +82,7 @@ class ReachedLeaves final : public Observer {
   void contribution(const Node& node, size_t input, Tensor& g) override {
     if (outer_) outer_->contribution(node, input, g);
   }
+  bool breaks(EngineRule rule) const override { return outer_ && outer_->breaks(rule); }
   void leaf_reached(const Leaf& leaf) override {
     leaves.push_back(&leaf);
     if (outer_) outer_->leaf_reached(leaf);

@@ -66,7 +66,7 @@ void Grads::add(size_t i, Tensor g) {
   if (!wanted(i)) return;
   check(g.dtype() == dtype(i), node_.name, "backward made a gradient of dtype ", g.dtype(), " for an input of ",
         dtype(i));
-  if (g.shape() != shape(i)) g = sum_to(g, shape(i));
+  if (g.shape() != shape(i) && !broken(EngineRule::unbroadcast)) g = sum_to(g, shape(i));
   if (isolate_) {
     add_up(contributions_[i], g, true);
   } else {

@@ -1,7 +1,9 @@
 // Chapter 2. The one place where others may look on: what runs, forward and backward, and what it adds to gradients.
 //
 // Profiles, the search for the first NaN and the checker's mutations all hang here and nowhere else; without an
-// observer the cost is one test of a pointer per operation.
+// observer the cost is one test of a pointer per operation. The engine's own two rules can be taken away here as well:
+// an observer that breaks one shows that the checker would notice an engine without it. It is asked only at the moment
+// when the rule has something to do, so that a tape where nobody asks has nothing to break.
 // Read next: autograd/ops.h
 #pragma once
 
@@ -11,6 +13,12 @@
 #include "autograd/node.h"
 
 namespace orrery {
+
+/// What the engine does for every operation.
+enum class EngineRule {
+  unbroadcast,   ///< a gradient of the broadcast shape is summed down to its input's
+  newest_first,  ///< of the nodes that wait the newest is visited, so that its gradient is complete
+};
 
 class Observer {
  public:
@@ -26,12 +34,17 @@ class Observer {
   /// What a node's backward adds to the gradient of its input number `input`; may be replaced, or dropped by undefining
   /// it.
   virtual void contribution(const Node&, size_t, Tensor&) {}
+  /// True when the engine must go on as if it did not know `rule`.
+  virtual bool breaks(EngineRule) const { return false; }
   /// A gradient arrived at a parameter.
   virtual void leaf_reached(const Leaf&) {}
 };
 
 /// The observer in force, null if there is none.
 Observer* observer();
+
+/// True when the observer in force, if there is one, breaks `rule`.
+inline bool broken(EngineRule rule) { return observer() && observer()->breaks(rule); }
 
 /// Puts an observer in force for as long as this object lives.
 class ObserverScope {

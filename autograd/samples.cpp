@@ -2,7 +2,7 @@
 //
 // Values come from N(0, 1) unless the operation needs another range: logarithms and roots take positive numbers, kinks
 // (relu, max) are kept at least 0.05 away, since no derivative exists there.
-// Read next: apps/examples/ch6_attention.cpp
+// Read next: autograd/bug_zoo.h
 #include "autograd/samples.h"
 
 #include "autograd/ops.h"

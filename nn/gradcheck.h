@@ -2,7 +2,7 @@
 //
 //   const auto run = [&](const Variable& x) { Pass pass; return layer(x, pass); };
 //   CHECK(nn::gradcheck(layer, run, {randn({2, 3, 8}, rng, f64)}));
-// Read next: apps/examples/ch5_my_layer.cpp
+// Read next: nn/proof.h
 #pragma once
 
 #include "autograd/gradcheck.h"

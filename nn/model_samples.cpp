@@ -2,7 +2,7 @@
 //
 // Layers are checked in every coordinate; models in a few of each parameter and along directions of norm 1 through all
 // of them.
-// Read next: apps/examples/ch7_decoder.cpp
+// Read next: nn/leakcheck.h
 #include "nn/sample_rows.h"
 #include "nn/transformer.h"
 

@@ -21,7 +21,7 @@ struct Coefficients {
   T rate;      // learning_rate s / (1 - beta1^t)
   T eps;       // eps s
   T gradient;  // what of p is added to g
-  T keep;      // what of p stays
+  T decay;     // what of p goes; 1 - decay would lose most of a small decay's digits in f32
 };
 
 template <class T>
@@ -32,7 +32,7 @@ void descend(i64 n, T* p, const T* gradient, T* m, T* v, const Coefficients<T>& 
       const T g = gradient[i] + c.gradient * p[i];
       m[i] = c.beta1 * m[i] + c.one_minus_beta1 * g;
       v[i] = c.beta2 * v[i] + c.one_minus_beta2 * g * g;
-      p[i] = c.keep * p[i] - c.rate * m[i] / (std::sqrt(v[i]) + c.eps);
+      p[i] -= c.decay * p[i] + c.rate * m[i] / (std::sqrt(v[i]) + c.eps);
     }
   });
 }
@@ -79,7 +79,7 @@ void Adam::update(size_t i, const Update& u) {
                             .rate = static_cast<T>(rate),
                             .eps = static_cast<T>(options_.eps * s),
                             .gradient = static_cast<T>(decoupled ? 0 : u.weight_decay),
-                            .keep = static_cast<T>(decoupled ? 1 - u.learning_rate * u.weight_decay : 1)};
+                            .decay = static_cast<T>(decoupled ? u.learning_rate * u.weight_decay : 0)};
     descend(u.parameter.count(), u.parameter.write<T>(), u.gradient.data<T>(), moments.m.write<T>(),
             moments.v.write<T>(), c);
   });

@@ -41,6 +41,15 @@ TEST_CASE("draws have the lengths and symbols of the task, and are held out or n
   for (size_t s = 3; s < 16; ++s) CHECK(symbols[s] == doctest::Approx(4000 * 12 / 13.0).epsilon(0.1));
 }
 
+TEST_CASE("a task too small to hold anything out says so") {
+  ToyTask tiny;
+  tiny.symbols = 2, tiny.min_length = tiny.max_length = 1;
+  Rng rng(1);
+  const bool first = is_held_out({3}), second = is_held_out({4});
+  REQUIRE(first == second);
+  CHECK_THROWS_WITH(tiny.draw(rng, !first), doctest::Contains("use more symbols or longer sequences"));
+}
+
 TEST_CASE("one sequence in eight is held out, by content alone") {
   const ToyTask reverse = task("reverse");
   Rng rng(5);

@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "autograd/observer.h"
 #include "core/parallel.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 
@@ -56,6 +58,42 @@ TEST_CASE("measuring a step changes nothing") {
   CHECK(measured.measure_step() > 0);
   for (int i = 0; i < 3; ++i) measured.step(), plain.step();
   CHECK(measured.hash() == plain.hash());
+}
+
+TEST_CASE("a step that meets NaN is not made, and the error names the operation that gave it first") {
+  ToyTraining training(small_recipe());
+  training.step();
+  for (NamedParameter& p : training.model().parameters())
+    if (p.name == "encoder.layers.0.linear1.weight") p.value.mutable_value().write<float>()[4] = NAN;
+  const std::string before = training.hash();
+  const std::string error = small::error_of([&] { training.step(); });
+  CHECK(error.starts_with("toy: step 2 was not made, since a number is not finite (loss: is "));
+  CHECK(error.find("\nmatmul (operation ") != std::string::npos);
+  CHECK(error.find("1 NaN, first at [0, 4]  from parameter encoder.layers.0.linear1.weight") != std::string::npos);
+  CHECK(training.hash() == before);
+  CHECK(training.steps_done() == 1);
+}
+
+TEST_CASE("a gradient that is not finite is found before the step too, with clipping and without") {
+  struct Poison : Observer {
+    bool changes_contributions() const override { return true; }
+    void contribution(const Node& node, size_t, Tensor& g) override {
+      if (node.name == "relu") g.write<float>()[0] = INFINITY;
+    }
+  };
+  for (const double clip : {1.0, 0.0}) {
+    ToyRecipe recipe = small_recipe();
+    recipe.clip = clip;
+    ToyTraining training(recipe);
+    const std::string before = training.hash();
+    Poison poison;
+    const ObserverScope scope(poison);
+    const std::string error = small::error_of([&] { training.step(); });
+    CHECK(error.find("(clip_grad_norm: the gradient of parameter ") != std::string::npos);
+    CHECK(error.find("\nrelu (operation ") != std::string::npos);
+    CHECK(error.find(" of backward) gave infinity as gradient of its input 0") != std::string::npos);
+    CHECK(training.hash() == before);
+  }
 }
 
 TEST_CASE("the learning rate warms up, falls, and cools down over the last part of the steps") {

@@ -1,78 +1,20 @@
-// Chapter 6. What every sample of the table of proofs must pass, operations and layers alike.
+// Chapter 6. What the tests of the tables of proofs share: the proof of every row, and the names in the headers.
 #pragma once
 
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <fstream>
 #include <regex>
 #include <set>
 
-#include "autograd/gradcheck.h"
-#include "core/tensor_ops.h"
+#include "autograd/proof.h"
 
 namespace orrery::samples {
-
-/// dL/d(leaf) for each leaf of f, given dL/dy; zeros where backward does not reach one.
-inline std::vector<Tensor> gradients(Checkable& f, const Tensor& dy) {
-  const Variable y = f.output();
-  if (y.wants_gradient()) backward(y, dy);
-  std::vector<Tensor> result;
-  for (NamedParameter& leaf : f.leaves) {
-    const Tensor& g = leaf.value.gradient();
-    result.push_back(g.defined() ? g : zeros(leaf.value.shape(), leaf.value.dtype()));
-    leaf.value.clear_gradient();
-  }
-  return result;
-}
-
-inline double largest(const Tensor& x) {
-  double result = 0;
-  for (i64 i = 0; i < x.count(); ++i) {
-    if (!(std::fabs(x.at(i)) <= result)) result = std::fabs(x.at(i));
-  }
-  return result;
-}
-
-inline double largest(const std::vector<Tensor>& tensors) {
-  double result = 0;
-  for (const Tensor& x : tensors) result = std::max(result, largest(x));
-  return result;
-}
 
 /// A random dL/dy that f32 and f64 hold alike.
 inline Tensor cotangent(const Shape& shape) {
   Rng rng(23);
   return randn(shape, rng);
-}
-
-/// f32 gradients lie within 1e-6 of max |g| of the f64 ones, computed from the same numbers.
-inline void check_f32(const Sample& sample) {
-  Checkable single = sample.build(f32), exact = sample.build(f64);
-  REQUIRE(single.leaves.size() == exact.leaves.size());
-  for (size_t i = 0; i < single.leaves.size(); ++i) {
-    copy_into(exact.leaves[i].value.mutable_value(), single.leaves[i].value.value().to(f64));
-  }
-  const Tensor u = cotangent(exact.output().shape());
-  const std::vector<Tensor> g = gradients(exact, u.to(f64)), h = gradients(single, u);
-  const double limit = 1e-6 * largest(g);
-  for (size_t i = 0; i < g.size(); ++i) {
-    CAPTURE(exact.leaves[i].name);
-    CHECK(h[i].dtype() == f32);
-    CHECK(largest(h[i].to(f64) - g[i]) <= limit);
-  }
-}
-
-/// dL/dy = 0 gives dL/dx = 0 exactly, and two fresh passes give the same bits.
-inline void check_passes(const Sample& sample) {
-  for (const Dtype dtype : {f32, f64}) {
-    Checkable f = sample.build(dtype);
-    const Shape shape = f.output().shape();
-    CHECK(largest(gradients(f, zeros(shape, dtype))) == 0.0);
-    const Tensor u = cotangent(shape).to(dtype);
-    const std::vector<Tensor> first = gradients(f, u), second = gradients(f, u);
-    for (size_t i = 0; i < first.size(); ++i) CHECK(same_bits(first[i], second[i]));
-  }
 }
 
 /// The first group of every match of `pattern` in the lines of a file.
@@ -92,14 +34,12 @@ inline std::set<std::string> names_of(const std::vector<Sample>& table) {
   return names;
 }
 
-/// Every row of a table, each under its name.
-inline void check_table(const std::vector<Sample>& table, void (*check)(const Sample&)) {
+/// Every part of the proof of every row, mutants apart (mutation_test.cpp).
+inline void check_table(const std::vector<Sample>& table) {
   for (const Sample& sample : table) {
-    INFO(sample.name, ", ", sample.variant);
-    check(sample);
+    const Proof proof = prove(sample, {.mutants = false});
+    CHECK_MESSAGE(static_cast<bool>(proof), proof);
   }
 }
-
-inline void check_gradients(const Sample& sample) { CHECK(gradcheck(sample.build(f64), sample.options)); }
 
 }  // namespace orrery::samples

@@ -59,8 +59,20 @@ TEST_CASE("rows of any width make chunks of about the same work") {
   CHECK(row_grain(1'000'000) == 1);
 }
 
+#if defined(__x86_64__)
+TEST_CASE("promise 15: every thread has flush-to-zero and denormals-are-zero set") {
+  constexpr unsigned both = 0x8040;
+  for (const int count : {1, 2, 3, 8}) {
+    const Threads scope(count);
+    std::vector<unsigned> state(64, 0);
+    parallel_for(64, 1, [&](i64 begin, i64) { state[static_cast<size_t>(begin)] = _mm_getcsr(); });
+    for (const unsigned flags : state) CHECK((flags & both) == both);
+  }
+}
+#endif
+
 #if defined(__x86_64__) || defined(__aarch64__)
-TEST_CASE("denormal results are zero in every thread") {
+TEST_CASE("promise 15: denormal results are zero in every thread") {
   const Threads scope(8);
   constexpr i64 n = 64;
   std::vector<float> products(n, -1.0F);
@@ -74,7 +86,7 @@ TEST_CASE("denormal results are zero in every thread") {
   CHECK(std::set<std::thread::id>(ran_on.begin(), ran_on.end()).size() > 1);
 }
 
-TEST_CASE("denormal results are zero where one chunk stays on a fresh thread") {
+TEST_CASE("promise 15: denormal results are zero where one chunk stays on a fresh thread") {
   float product = -1.0F;
   const volatile float small = 1e-30F;
   std::thread([&] { parallel_for(1, 10, [&](i64, i64) { product = small * 1e-10F; }); }).join();

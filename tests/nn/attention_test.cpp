@@ -117,7 +117,7 @@ TEST_CASE("self-attention and cross-attention to itself agree") {
   CHECK(distance(layer(x, Mask::causal(), pass).value(), layer(x, x, Mask::causal(), pass).value()) < 1e-13);
 }
 
-TEST_CASE("NaN and infinity behind padding reach neither outputs nor gradients") {
+TEST_CASE("promise 13: NaN and infinity behind padding reach neither outputs nor gradients") {
   for (const bool self : {false, true}) {
     nn::MultiHeadAttention layer = noisy_attention();
     Rng rng(7);
@@ -144,7 +144,7 @@ TEST_CASE("NaN and infinity behind padding reach neither outputs nor gradients")
   }
 }
 
-TEST_CASE("a query that may see nothing gives the output's bias and passes no gradient") {
+TEST_CASE("promise 13: a query that may see nothing gives the output's bias and passes no gradient") {
   nn::MultiHeadAttention layer = noisy_attention();
   Rng rng(7);
   const Variable x = parameter(randn({1, 2, 6}, rng, f64)), memory = parameter(randn({1, 3, 6}, rng, f64));

@@ -1,15 +1,9 @@
-// Chapter 7. Every sample of a stack or a model passes the gradient check.
-#include <doctest/doctest.h>
-
+// Chapter 7. Every sample of a stack or a model is proven in every part.
 #include "nn/sample_rows.h"
+#include "tests/autograd/sample_checks.h"
 
 using namespace orrery;
 
-TEST_CASE("slow: stacks and models: sampled coordinates and random directions") {
-  for (const Sample& sample : nn::model_samples()) {
-    CAPTURE(sample.name);
-    CAPTURE(sample.variant);
-    const GradcheckReport report = gradcheck(sample.build(f64), sample.options);
-    CHECK_MESSAGE(report.ok, report.message);
-  }
+TEST_CASE("slow: promise 6: promise 8: promise 10: every sample of a stack or a model is proven in every part") {
+  samples::check_table(nn::model_samples());
 }

@@ -68,7 +68,7 @@ TEST_CASE("attention equals the definition under every kind of mask, in f64 and 
   }
 }
 
-TEST_CASE("a query that may see nothing gives zeros and zero gradients") {
+TEST_CASE("promise 13: a query that may see nothing gives zeros and zero gradients") {
   const Trio t;
   const Variable Q = parameter(t.Q), K = parameter(t.K), V = parameter(t.V);
   const auto [output, weights] = attention(Q, K, V, padding({0, 6}));
@@ -81,7 +81,7 @@ TEST_CASE("a query that may see nothing gives zeros and zero gradients") {
   CHECK(masked_softmax(constant(zeros({1, 1, 2, 0})), Mask()).shape() == Shape{1, 1, 2, 0});
 }
 
-TEST_CASE("what stands behind a padding length changes no bit, not even NaN") {
+TEST_CASE("promise 13: what stands behind a padding length changes no bit, not even NaN") {
   const Trio clean;
   const Mask mask = padding({4, 6});
   for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity(), 1e30}) {
@@ -96,7 +96,7 @@ TEST_CASE("what stands behind a padding length changes no bit, not even NaN") {
   }
 }
 
-TEST_CASE("values up to 1e30 hidden by causal or explicit masks change no bit of the output") {
+TEST_CASE("promise 13: values up to 1e30 hidden by causal or explicit masks change no bit of the output") {
   Trio t, loud;
   t.Q = loud.Q = normal({2, 3, 6, 5}, 1);  // as many queries as keys: the last key is seen by the last query alone
   for (i64 head = 0; head < 6; ++head) {

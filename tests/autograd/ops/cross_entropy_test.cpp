@@ -62,7 +62,7 @@ TEST_CASE("no target that counts gives loss 0 and gradient 0, as does no target 
   }
 }
 
-TEST_CASE("logits of 1e4 and -inf give finite losses and gradients; what is ignored may hold NaN") {
+TEST_CASE("promise 14: logits of 1e4 and -inf give finite losses and gradients; what is ignored may hold NaN") {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const Dtype dtype : {f32, f64}) {
     const Tensor large = Tensor::of<double>({3, 2}, {1e4, -1e4, -1e4, 1e4, 0, -infinity}).to(dtype);

@@ -52,6 +52,14 @@ TEST_CASE("probabilities 0 and 1, nothing, and errors") {
                  "dropout: needs a probability in [0, 1], got 1.5\n  input 0: [5, 3]  from a constant"));
 }
 
-TEST_CASE("dropout has the same bits for any number of threads") {
+TEST_CASE("promise 16: dropout masks have the same bits for 1 to 8 threads") {
+  const Variable x = constant(full({303, 117}, 1.0));
+  Tensor expected;
+  for (int count = 1; count <= 8; ++count) {
+    const Threads scope(count);
+    const Tensor mask = dropout(x, 0.2, draw).value();
+    if (count == 1) expected = mask;
+    CHECK(same_bits(mask, expected));
+  }
   CHECK(thread_proof([](const auto& x) { return dropout(x[0], 0.2, draw); }, {{303, 117}}));
 }

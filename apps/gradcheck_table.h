@@ -1,0 +1,33 @@
+// Chapter 9. The table of proofs as text of 100 columns, and as JSON.
+//
+// Read next: apps/gradcheck_table.cpp
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "apps/gradcheck_rows.h"
+#include "apps/terminal.h"
+#include "autograd/proof.h"
+
+namespace orrery {
+
+/// A row and what became of it.
+struct ProvenRow {
+  Row row;
+  Proof proof;
+};
+
+void print_proof_header(std::ostream& out);
+/// One line; below it what failed.
+void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& terminal);
+/// The gradients that are zero by declaration, and why.
+void print_zeros(std::ostream& out, const std::vector<ProvenRow>& table);
+
+/// Everything the table says, uncut, as one JSON object.
+std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed);
+/// Writes `text` to the file `path`, or leaves that as it was.
+void write_text(const std::string& path, const std::string& text);
+
+}  // namespace orrery

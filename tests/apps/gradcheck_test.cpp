@@ -1,0 +1,91 @@
+// Chapter 9. Tests of `orrery gradcheck` as a program: its last lines, exit codes and width.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <sstream>
+#include <string>
+
+#include "apps/exit_code.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+
+namespace {
+
+struct Result {
+  int exit_code;
+  std::string text;
+};
+
+Result gradcheck(const std::string& arguments) {
+  const std::string command = "'" ORRERY_PROGRAM "' gradcheck " + arguments + " 2>/dev/null";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Result result{};
+  char buffer[4096];
+  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.text.append(buffer, n);
+  result.exit_code = WEXITSTATUS(pclose(pipe));
+  std::istringstream lines(result.text);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
+  CHECK(result.text.find('\033') == std::string::npos);
+  return result;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("rows are counted, and zeros by declaration named") {
+  const Result result = gradcheck("softmax 'dropout, p 0'");
+  CHECK(result.exit_code == done);
+  CHECK(result.text.ends_with("\n3 checked, 0 failed\n"));
+  CHECK(contains(result.text, "softmax, one element: input 0, softmax over one element is always 1"));
+}
+
+TEST_CASE("mutants are counted, and equivalent ones named") {
+  const Result result = gradcheck("--mutate softmax matmul");
+  CHECK(result.exit_code == done);
+  CHECK(contains(result.text, "\n  softmax, one element (declared zero: "));
+  const std::string last = result.text.substr(result.text.rfind('\n', result.text.size() - 2) + 1);
+  long mutants = 0, caught = -1;
+  REQUIRE(std::sscanf(last.c_str(), "%ld mutants, %ld caught", &mutants, &caught) == 2);
+  CHECK(mutants > 100);
+  CHECK(caught == mutants);
+}
+
+TEST_CASE("--json writes the same in full") {
+  const TemporaryFolder folder;
+  CHECK(gradcheck("softmax --json " + folder / "a.json").exit_code == done);
+  CHECK(contains(contents(folder / "a.json"), "\"checked\": 2"));
+  CHECK(gradcheck("softmax --json " + folder / "missing/a.json").exit_code == failed);
+}
+
+TEST_CASE("a mistake of the zoo that is caught ends well, one that is not seen does not") {
+  const Result result = gradcheck("--bug dropout-not-rescaled 'dropout*'");
+  CHECK(result.exit_code == done);
+  CHECK(contains(result.text, "ratio 0.7000 everywhere"));
+  CHECK(result.text.ends_with("\ndropout-not-rescaled: caught, 1 of 3 rows fails\n"));
+  CHECK(gradcheck("--bug target-not-shifted").text.ends_with("caught by a check of its own\n"));
+  const Result unseen = gradcheck("--bug dropout-not-rescaled softmax");
+  CHECK(unseen.exit_code == failed);
+  CHECK(unseen.text.ends_with("SURVIVED, 0 of 2 rows fail\n"));
+}
+
+TEST_CASE("what excludes each other is wrong usage") {
+  for (const std::string arguments : {"--all softmax", "--mutate --list", "--bug nonsense", "--bug list --mutate"})
+    CHECK(gradcheck(arguments).exit_code == wrong_usage);
+}
+
+TEST_CASE("slow: every operation, layer and model is proven") {
+  const Result result = gradcheck("--all");
+  CHECK(result.exit_code == done);
+  CHECK(result.text.ends_with(" checked, 0 failed\n"));
+}
+
+TEST_CASE("slow: every mutant of every operation, layer and model is caught") {
+  const Result result = gradcheck("--mutate");
+  CHECK(result.exit_code == done);
+  CHECK(contains(result.text, "engine: no un-broadcast"));
+  CHECK_FALSE(contains(result.text, "SURVIVED"));
+}

@@ -1,0 +1,85 @@
+// Chapter 9. Tests of `orrery leakcheck`: its picture, its last line and its exit code.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <string>
+
+#include "nn/files.h"
+#include "nn/transformer.h"
+#include "tests/core/temporary_folder.h"
+
+namespace {
+
+struct Result {
+  int exit_code;
+  std::string text;
+};
+
+// Runs `orrery leakcheck ARGUMENTS`; `text` is stdout and stderr.
+Result leakcheck(const std::string& arguments) {
+  std::FILE* pipe = popen(("'" ORRERY_PROGRAM "' leakcheck " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Result result{};
+  char buffer[4096];
+  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.text.append(buffer, n);
+  const int status = pclose(pipe);
+  REQUIRE(WIFEXITED(status));
+  result.exit_code = WEXITSTATUS(status);
+  return result;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("leakcheck shows every model's matrices and ends with 0 leaks") {
+  const Result result = leakcheck("");
+  CHECK(result.exit_code == 0);
+  CHECK(result.text.ends_with("\n9 checked, 0 leaks\n"));
+  CHECK(contains(result.text, "transformer-pre-norm: which target (across) moves which logits (down)\n"));
+  CHECK(contains(result.text, "\n        2 # # # . . .   . . . . . .   . . . . . .\n"));  // the decoder's triangle
+  CHECK_FALSE(contains(result.text, " X "));
+}
+
+TEST_CASE("leakcheck names the pair of positions that leaks, and fails") {
+  const Result causal = leakcheck("decoder --break causal");
+  CHECK(causal.exit_code == 1);
+  CHECK(causal.text.ends_with("\n2 checked, 1 leak\n"));
+  CHECK(contains(causal.text, "LEAK: x position 1 of row 0 -> y position 0 of row 0, and "));
+  CHECK(contains(causal.text, "\nrow 0   0 # X X . . .   ."));
+  const Result padding = leakcheck("encoder --break padding");
+  CHECK(padding.exit_code == 1);
+  CHECK(contains(padding.text, "LEAK: x position 4 of row 1 -> y position 0 of row 1, and "));
+  CHECK(leakcheck("'transformer*' --break batch").text.ends_with("\n6 checked, 6 leaks\n"));
+}
+
+TEST_CASE("leakcheck rebuilds a saved model from its file") {
+  const orrery::TemporaryFolder folder;
+  const std::string path = folder / "model.safetensors";
+  orrery::Rng rng(5);
+  orrery::nn::Transformer model({.src_vocab_size = 6,
+                                 .tgt_vocab_size = 5,
+                                 .d_model = 8,
+                                 .num_heads = 2,
+                                 .num_encoder_layers = 1,
+                                 .num_decoder_layers = 1,
+                                 .d_ff = 8,
+                                 .max_len = 5},
+                                rng);
+  orrery::nn::save(model, path, {{std::string(orrery::nn::config_key), orrery::nn::to_json(model.config)}});
+  const Result tight = leakcheck("--load " + path);
+  CHECK(tight.exit_code == 0);
+  CHECK(tight.text.ends_with("\n3 checked, 0 leaks\n"));
+  CHECK(leakcheck("--break padding --load " + path).exit_code == 1);
+  CHECK(leakcheck("--load " + path + ".gone").exit_code == 1);
+}
+
+TEST_CASE("leakcheck refuses what it does not know") {
+  CHECK(leakcheck("nonsense").text ==
+        "orrery: leakcheck: no model is called 'nonsense'; orrery leakcheck --list names all\n");
+  CHECK(leakcheck("nonsense").exit_code == 2);
+  CHECK(leakcheck("decoder --load x").exit_code == 2);
+  CHECK(leakcheck("--break everything").exit_code == 2);
+  CHECK(leakcheck("--list").text == "encoder\ndecoder\ntransformer\ntransformer-pre-norm\n");
+}

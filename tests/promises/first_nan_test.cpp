@@ -1,0 +1,86 @@
+// Chapter 7. Promise 12: whichever operation of a training step gives the first NaN, it is the one that is named.
+#include "autograd/first_nan.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "autograd/ops.h"
+#include "nn/transformer.h"
+#include "tests/autograd/poison.h"
+
+using namespace orrery;
+
+namespace {
+
+nn::Transformer small_model(bool norm_first) {
+  Rng rng(1);
+  return nn::Transformer({.src_vocab_size = 7,
+                          .tgt_vocab_size = 7,
+                          .d_model = 6,
+                          .num_heads = 2,
+                          .num_encoder_layers = 2,
+                          .num_decoder_layers = 2,
+                          .d_ff = 9,
+                          .dropout = 0.1,
+                          .norm_first = norm_first,
+                          .final_norm = norm_first,
+                          .max_len = 6,
+                          .share_embeddings = true},
+                         rng);
+}
+
+Variable loss_of(const nn::Transformer& model) {
+  const Tensor source = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
+  const Tensor target = Tensor::of<i32>({2, 4}, {1, 4, 5, 2, 1, 3, 2, 0});
+  nn::Pass pass = nn::Pass::training(5, 1);
+  return cross_entropy(model(source, slice(target, 1, 0, -1), pass), slice(target, 1, 1),
+                       {.ignore_index = 0, .label_smoothing = 0.1});
+}
+
+/// Poisons each operation in turn, forward or backward, and counts those that were poisoned.
+i64 check_each(const nn::Transformer& model, bool in_backward) {
+  Poison count;
+  {
+    const ObserverScope scope(count);
+    backward(loss_of(model));
+  }
+  i64 poisoned = 0;
+  for (i64 target = 0; target < (in_backward ? count.backward : count.forward); ++target) {
+    Poison poison;
+    poison.target = target, poison.in_backward = in_backward, poison.value = std::nan("");
+    const ObserverScope scope(poison);
+    const FirstNonFinite first = find_first_non_finite([&] { return loss_of(model); });
+    if (poison.name.empty()) continue;
+    CAPTURE(poison.name);
+    CHECK(first.found);
+    CHECK(first.in_backward == in_backward);
+    CHECK(first.index == target);
+    CHECK(first.operation == poison.name);
+    ++poisoned;
+  }
+  return poisoned;
+}
+
+}  // namespace
+
+TEST_CASE("promise 12: of a whole training step, every operation that gives NaN is named, forward and backward") {
+  for (const bool norm_first : {false, true}) {
+    const nn::Transformer model = small_model(norm_first);
+    CHECK(check_each(model, false) > 150);
+    CHECK(check_each(model, true) > 150);
+  }
+}
+
+TEST_CASE("promise 12: a NaN in any one parameter is traced to that parameter") {
+  nn::Transformer model = small_model(false);
+  for (NamedParameter& p : model.parameters()) {
+    const Tensor before = p.value.value().clone();
+    p.value.mutable_value().write<float>()[before.count() - 1 - before.count() / 2] = NAN;
+    const std::string text = explain_non_finite([&] { return loss_of(model); });
+    CAPTURE(text);
+    CHECK(text.find("from parameter " + p.name) != std::string::npos);
+    CHECK(text.find("read a parameter that is not finite, and gave NaN") != std::string::npos);
+    std::copy_n(before.data<float>(), before.count(), p.value.mutable_value().write<float>());
+  }
+}

@@ -1,0 +1,261 @@
+// Chapter 8. Every function of autograd/ops.h with shapes drawn at random, most of them cut into several chunks.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/ops.h"
+#include "core/mask.h"
+#include "core/tensor_ops.h"
+
+namespace orrery::promises {
+
+using Variables = std::vector<Variable>;
+
+struct Input {
+  Shape shape;
+  bool positive = false;  ///< from [0.5, 2.5] rather than N(0, 1)
+};
+
+/// One call of an operation: the shapes of its inputs, and what to do with them.
+struct Call {
+  std::vector<Input> inputs;
+  std::function<Variable(const Variables&)> function;
+  i64 tasks = 1;  ///< pieces its matrix products are cut into
+};
+
+struct RandomOperation {
+  std::string name;  ///< as it stands in ops.h
+  std::function<Call(Rng&)> draw;
+};
+
+/// Elements of a tensor: every fourth time few, else one to three chunks of an elementwise loop.
+inline i64 draw_count(Rng& rng) {
+  return rng.integer(0, 4) == 0 ? rng.integer(1, 4000) : rng.integer(elementwise_grain / 2, 3 * elementwise_grain);
+}
+
+/// About `count` elements along `rank` axes, in any proportion.
+inline Shape draw_shape(Rng& rng, int rank, i64 count) {
+  std::vector<i64> sizes(static_cast<size_t>(rank), 1);
+  i64 left = count;
+  for (int axis = 0; axis + 1 < rank; ++axis) {
+    const double share = rng.uniform() * 2 / rank;
+    sizes[static_cast<size_t>(axis)] = std::max<i64>(1, std::llround(std::pow(static_cast<double>(count), share)));
+    sizes[static_cast<size_t>(axis)] = std::min(sizes[static_cast<size_t>(axis)], left);
+    left /= sizes[static_cast<size_t>(axis)];
+  }
+  if (rank > 0) sizes.back() = std::max<i64>(1, left);
+  for (i64 i = rank - 1; i > 0; --i)
+    std::swap(sizes[static_cast<size_t>(i)], sizes[static_cast<size_t>(rng.integer(0, i + 1))]);
+  return Shape(std::span<const i64>(sizes));
+}
+
+inline Shape draw_shape(Rng& rng) { return draw_shape(rng, static_cast<int>(rng.integer(1, 5)), draw_count(rng)); }
+
+/// A shape that broadcasts to `shape`: some sizes become 1, some leading axes go.
+inline Shape draw_operand(Rng& rng, const Shape& shape) {
+  std::vector<i64> sizes(shape.begin(), shape.end());
+  for (i64& size : sizes) size = rng.integer(0, 3) == 0 ? 1 : size;
+  sizes.erase(sizes.begin(), sizes.begin() + (rng.integer(0, 3) == 0 ? rng.integer(0, shape.rank()) : 0));
+  return Shape(std::span<const i64>(sizes));
+}
+
+inline Axes draw_axes(Rng& rng, int rank) {
+  Axes axes;
+  for (i64 axis = 0; axis < rank; ++axis) {
+    if (rng.integer(0, 2) == 0) axes.push_back(axis);
+  }
+  return axes;
+}
+
+inline Tensor draw_ids(Rng& rng, i64 high, const Shape& shape) { return randint(0, high, shape, rng); }
+
+inline Mask draw_padding(Rng& rng, i64 B, i64 m) { return Mask::padding(randint(0, m + 1, {B}, rng)); }
+
+inline Mask draw_mask(Rng& rng, i64 B, i64 h, i64 n, i64 m) {
+  Mask mask;
+  if (rng.integer(0, 2) == 0) mask = mask & Mask::causal();
+  if (rng.integer(0, 2) == 0) mask = mask & draw_padding(rng, B, m);
+  if (rng.integer(0, 4) == 0) mask = mask & Mask::allow(draw_ids(rng, 3, {1, rng.integer(0, 2) == 0 ? 1 : h, n, m}));
+  return mask;
+}
+
+/// f of one input of any shape.
+template <class F>
+RandomOperation unary(std::string name, F f, bool positive = false) {
+  return {std::move(name), [=](Rng& rng) -> Call {
+            return {{{draw_shape(rng), positive}}, [f](const Variables& x) { return f(x[0]); }};
+          }};
+}
+
+/// f of two inputs that broadcast.
+template <class F>
+RandomOperation binary(std::string name, F f, bool second_positive = false) {
+  return {std::move(name), [=](Rng& rng) -> Call {
+            const Shape shape = draw_shape(rng);
+            return {{{draw_operand(rng, shape)}, {draw_operand(rng, shape), second_positive}},
+                    [f](const Variables& x) { return f(x[0], x[1]); }};
+          }};
+}
+
+/// f over axes.
+template <class F>
+RandomOperation reduction(std::string name, F f) {
+  return {std::move(name), [=](Rng& rng) -> Call {
+            const Shape shape = draw_shape(rng);
+            const Axes axes = draw_axes(rng, shape.rank());
+            const bool keep = rng.integer(0, 2) == 0;
+            return {{{shape}}, [=](const Variables& x) { return f(x[0], axes, keep); }};
+          }};
+}
+
+inline void add_elementwise(std::vector<RandomOperation>& table) {
+  using V = const Variable&;
+  table.push_back(binary("add", [](V a, V b) { return add(a, b); }));
+  table.push_back(binary("sub", [](V a, V b) { return sub(a, b); }));
+  table.push_back(binary("mul", [](V a, V b) { return mul(a, b); }));
+  table.push_back(binary(
+      "div", [](V a, V b) { return div(a, b); }, true));
+  table.push_back(unary("neg", [](V x) { return neg(x); }));
+  table.push_back(unary("scale", [](V x) { return scale(x, 0.7); }));
+  table.push_back(unary(
+      "pow", [](V x) { return pow(x, 1.7); }, true));
+  table.push_back(unary("exp", [](V x) { return exp(x); }));
+  table.push_back(unary(
+      "log", [](V x) { return log(x); }, true));
+  table.push_back(unary(
+      "sqrt", [](V x) { return sqrt(x); }, true));
+  table.push_back(unary("tanh", [](V x) { return tanh(x); }));
+  table.push_back(unary("sigmoid", [](V x) { return sigmoid(x); }));
+  table.push_back(unary("relu", [](V x) { return relu(x); }));
+  table.push_back(unary("gelu", [](V x) { return gelu(x); }));
+  table.push_back(unary("gelu_tanh", [](V x) { return gelu_tanh(x); }));
+  table.push_back(unary("silu", [](V x) { return silu(x); }));
+  table.push_back(unary("softmax", [](V x) { return softmax(x); }));
+  table.push_back(unary("log_softmax", [](V x) { return log_softmax(x); }));
+  const auto over = [](auto f) { return [f](V x, const Axes& axes, bool keep) { return f(x, axes, keep); }; };
+  table.push_back(reduction("sum", over([](V x, const Axes& axes, bool keep) { return sum(x, axes, keep); })));
+  table.push_back(reduction("mean", over([](V x, const Axes& axes, bool keep) { return mean(x, axes, keep); })));
+  table.push_back(reduction("max", over([](V x, const Axes& axes, bool keep) { return max(x, axes, keep); })));
+}
+
+inline void add_layout(std::vector<RandomOperation>& table) {
+  table.push_back(unary("reshape", [](const Variable& x) { return reshape(x, {-1}); }));
+  table.push_back({"permute", [](Rng& rng) -> Call {
+                     const Shape shape = draw_shape(rng);
+                     std::vector<i64> order(static_cast<size_t>(shape.rank()));
+                     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<i64>(i);
+                     for (size_t i = order.size(); i > 1; --i)
+                       std::swap(order[i - 1], order[static_cast<size_t>(rng.integer(0, static_cast<i64>(i)))]);
+                     return {{{shape}}, [=](const Variables& x) { return permute(x[0], order); }};
+                   }});
+  table.push_back({"concat", [](Rng& rng) -> Call {
+                     const Shape shape = draw_shape(rng);
+                     const int axis = static_cast<int>(rng.integer(0, shape.rank()));
+                     return {{{shape}, {shape.with(axis, 1)}, {shape.with(axis, shape[axis] / 2)}},
+                             [=](const Variables& x) { return concat(x, axis); }};
+                   }});
+  table.push_back({"slice", [](Rng& rng) -> Call {
+                     const Shape shape = draw_shape(rng);
+                     const int axis = static_cast<int>(rng.integer(0, shape.rank()));
+                     const i64 begin = rng.integer(0, shape[axis]), end = rng.integer(begin, shape[axis]) + 1;
+                     return {{{shape}}, [=](const Variables& x) { return slice(x[0], axis, begin, end); }};
+                   }});
+  // What comes out of a split is joined again in another order, so that each part has a gradient of its own.
+  table.push_back({"split", [](Rng& rng) -> Call {
+                     const Shape shape = draw_shape(rng);
+                     const int axis = static_cast<int>(rng.integer(0, shape.rank()));
+                     const i64 size = rng.integer(0, shape[axis] + 1);
+                     return {{{shape}}, [=](const Variables& x) {
+                               const auto [left, right] = split(x[0], size, axis);
+                               return concat({right, left}, axis);
+                             }};
+                   }});
+  table.push_back({"split3", [](Rng& rng) -> Call {
+                     const Shape shape = draw_shape(rng);
+                     const int axis = static_cast<int>(rng.integer(0, shape.rank()));
+                     return {{{shape.with(axis, (shape[axis] + 2) / 3 * 3)}}, [=](const Variables& x) {
+                               const auto [q, k, v] = split3(x[0], axis);
+                               return concat({v, q, k}, axis);
+                             }};
+                   }});
+}
+
+inline void add_layers(std::vector<RandomOperation>& table) {
+  table.push_back({"embedding", [](Rng& rng) -> Call {
+                     const i64 columns = rng.integer(1, 200), rows = rng.integer(1, 300);
+                     const Tensor ids = draw_ids(rng, rows, {draw_count(rng) / columns});
+                     return {{{{rows, columns}}}, [=](const Variables& x) { return embedding(x[0], ids); }};
+                   }});
+  table.push_back({"layer_norm", [](Rng& rng) -> Call {
+                     const i64 n = rng.integer(2, 300), rows = std::max<i64>(1, draw_count(rng) / n);
+                     const auto form = static_cast<LayerNormForm>(rng.integer(0, 3));
+                     return {{{{rows, n}}, {{n}}, {{n}}},
+                             [=](const Variables& x) { return layer_norm(x[0], x[1], x[2], 1e-5, form); }};
+                   }});
+  table.push_back({"dropout", [](Rng& rng) -> Call {
+                     const double p = rng.uniform();
+                     const Draw draw{.seed = rng.next(), .step = static_cast<u32>(rng.next())};
+                     return {{{draw_shape(rng)}}, [=](const Variables& x) { return dropout(x[0], p, draw); }};
+                   }});
+  table.push_back({"cross_entropy", [](Rng& rng) -> Call {
+                     const i64 K = rng.integer(2, 400), rows = std::max<i64>(1, draw_count(rng) / K);
+                     const Tensor targets = draw_ids(rng, K, {rows});
+                     const CrossEntropyOptions options{.ignore_index = 0, .label_smoothing = 0.1 * rng.uniform()};
+                     return {{{{rows, K}}}, [=](const Variables& x) { return cross_entropy(x[0], targets, options); }};
+                   }});
+  table.push_back({"masked_softmax", [](Rng& rng) -> Call {
+                     const i64 B = rng.integer(1, 5), h = rng.integer(1, 5), n = rng.integer(1, 110),
+                               m = rng.integer(1, 110);
+                     const Mask mask = draw_mask(rng, B, h, n, m);
+                     return {{{{B, h, n, m}}}, [=](const Variables& x) { return masked_softmax(x[0], mask); }};
+                   }});
+  table.push_back({"zero_padding", [](Rng& rng) -> Call {
+                     const i64 B = rng.integer(1, 7), h = rng.integer(1, 5), m = rng.integer(1, 110),
+                               d = rng.integer(1, 110);
+                     const Mask mask = draw_padding(rng, B, m);
+                     return {{{{B, h, m, d}}}, [=](const Variables& x) { return zero_padding(x[0], mask); }};
+                   }});
+}
+
+inline void add_products(std::vector<RandomOperation>& table) {
+  table.push_back({"matmul", [](Rng& rng) -> Call {
+                     const i64 m = rng.integer(1, 160), n = rng.integer(1, 160), k = rng.integer(1, 160);
+                     const Trans trans = std::array{Trans::none, Trans::a, Trans::b, Trans::both}.at(
+                         static_cast<size_t>(rng.integer(0, 4)));
+                     const i64 batch = rng.integer(0, 3) == 0 ? rng.integer(1, 6) : 0;
+                     const bool shared = batch == 0 || (!transposes_a(trans) && rng.integer(0, 2) == 0);
+                     const Shape a = transposes_a(trans) ? Shape{k, m} : Shape{m, k};
+                     const Shape b = transposes_b(trans) ? Shape{n, k} : Shape{k, n};
+                     const auto batched = [&](const Shape& s) { return Shape{batch, s[0], s[1]}; };
+                     return {{{batch == 0 ? a : batched(a)}, {shared ? b : batched(b)}},
+                             [=](const Variables& x) { return matmul(x[0], x[1], trans); },
+                             batch > 0 && !shared ? batch : gemm_tiles(m * std::max<i64>(1, batch), n, k)};
+                   }});
+  table.push_back({"attention", [](Rng& rng) -> Call {
+                     const i64 B = rng.integer(1, 5), h = rng.integer(1, 5), n = rng.integer(1, 50),
+                               m = rng.integer(1, 50);
+                     const i64 d_k = rng.integer(1, 20), d_v = rng.integer(1, 20);
+                     const Mask mask = draw_mask(rng, B, h, n, m);
+                     const double p = rng.integer(0, 2) == 0 ? 0.0 : 0.2;
+                     const Draw draw{.seed = rng.next()};
+                     return {{{{B, h, n, d_k}}, {{B, h, m, d_k}}, {{B, h, m, d_v}}},
+                             [=](const Variables& x) { return attention(x[0], x[1], x[2], mask, p, draw).output; },
+                             B * h};
+                   }});
+}
+
+/// All of them.
+inline std::vector<RandomOperation> random_operations() {
+  std::vector<RandomOperation> table;
+  add_elementwise(table);
+  add_layout(table);
+  add_layers(table);
+  add_products(table);
+  return table;
+}
+
+}  // namespace orrery::promises

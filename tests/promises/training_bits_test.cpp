@@ -1,0 +1,120 @@
+// Chapter 8. Promise 1: two hundred steps of training with dropout end in the same bits for any number of threads.
+#include "autograd/ops.h"
+#include "core/hash.h"
+#include "core/tensor_ops.h"
+#include "nn/transformer.h"
+#include "optim/optim.h"
+#include "tests/core/support.h"
+#include "tests/promises/rerun.h"
+
+using namespace orrery;
+using namespace orrery::promises;
+
+namespace {
+
+struct Training {
+  const char* name;
+  nn::TransformerConfig config;
+  i64 batch, source_length, target_length, steps;
+};
+
+// Odd sizes, and loops long enough that logits, inner activations and products are cut into several chunks and tiles.
+std::vector<Training> trainings() {
+  const nn::TransformerConfig base{.src_vocab_size = 61,
+                                   .tgt_vocab_size = 211,
+                                   .d_model = 33,
+                                   .num_heads = 3,
+                                   .num_encoder_layers = 1,
+                                   .num_decoder_layers = 1,
+                                   .d_ff = 131,
+                                   .dropout = 0.1,
+                                   .max_len = 20};
+  nn::TransformerConfig shared = base;
+  shared.src_vocab_size = shared.tgt_vocab_size = 127;
+  shared.share_embeddings = shared.norm_first = shared.final_norm = true;
+  shared.positions = nn::Positions::learned;
+  shared.activation = nn::Activation::gelu;
+  shared.d_k = 7, shared.d_v = 5;
+  return {{"post-norm", base, 9, 15, 11, 200}, {"pre-norm, shared embeddings", shared, 11, 13, 17, 200}};
+}
+
+// i32 [batch, length]: rows of different lengths, padded with 0.
+Tensor sentences(i64 batch, i64 length, i64 words, Rng& rng) {
+  Tensor ids = randint(1, words, {batch, length}, rng);
+  for (i64 b = 0; b < batch; ++b) {
+    const i64 kept = rng.integer(1, length + 1);
+    std::fill(ids.write<i32>() + b * length + kept, ids.write<i32>() + (b + 1) * length, 0);
+  }
+  return ids;
+}
+
+struct Hashes {
+  std::string parameters, optimiser, losses;
+  bool operator==(const Hashes&) const = default;
+};
+
+Hashes train(const Training& t, int threads) {
+  const small::Threads scope(threads);
+  Rng weights(1), data(2);
+  nn::Transformer model(t.config, weights);
+  optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});
+  Fingerprint parameters, optimiser, losses;
+  for (i64 step = 1; step <= t.steps; ++step) {
+    const Tensor source = sentences(t.batch, t.source_length, t.config.src_vocab_size, data);
+    const Tensor target = sentences(t.batch, t.target_length + 1, t.config.tgt_vocab_size, data);
+    nn::Pass pass = nn::Pass::training(3, step);
+    const Variable logits = model(source, slice(target, 1, 0, -1), pass);
+    const Variable loss = cross_entropy(logits, slice(target, 1, 1), {.ignore_index = 0, .label_smoothing = 0.1});
+    backward(loss);
+    optim::clip_grad_norm(adam.parameters(), 1.0);
+    adam.step(optim::noam(step, t.config.d_model, 50));
+    losses.add(loss.value());
+  }
+  for (const NamedParameter& p : adam.parameters()) parameters.add(p.value.value());
+  for (const auto& [name, tensor] : adam.state()) optimiser.add(tensor);
+  return {parameters.hex(), optimiser.hex(), losses.hex()};
+}
+
+}  // namespace
+
+TEST_CASE("slow: promise 1: parameters, moments and losses have equal bits for 1, 2, 3, 4 and 8 threads") {
+  if (checked_with_sleeping_threads("slow: promise 1: parameters*")) return;
+  for (const Training& t : trainings()) {
+    CAPTURE(t.name);
+    const Hashes expected = train(t, 1);
+    for (const int threads : {2, 3, 4, 8}) {
+      CAPTURE(threads);
+      const Hashes got = train(t, threads);
+      CHECK(got.parameters == expected.parameters);
+      CHECK(got.optimiser == expected.optimiser);
+      CHECK(got.losses == expected.losses);
+    }
+    Training shorter = t;
+    --shorter.steps;
+    CHECK(train(shorter, 1) != expected);
+  }
+}
+
+TEST_CASE("slow: promise 1: the same with the kernels OpenBLAS chooses by itself, and with Haswell's") {
+  const char* set = std::getenv("OPENBLAS_CORETYPE");
+  const bool is_set = set != nullptr && *set != '\0';
+  check_rerun(is_set ? automatic_kernel : haswell_kernel, "slow: promise 1: parameters*");
+}
+
+TEST_CASE("slow: promise 1: the program's hash does not depend on --threads, whatever the kernels") {
+  for (const std::string kernel : {automatic_kernel, haswell_kernel}) {
+    std::string expected;
+    for (const std::string threads : {"1", "2", "4"}) {
+      CAPTURE(kernel);
+      CAPTURE(threads);
+      const Finished program =
+          run(kernel, "'" ORRERY_PROGRAM "' toy --steps 20 --hash --threads " + threads + " 2>/dev/null");
+      CHECK(program.exit_code == 0);
+      const size_t at = program.output.find("\nhash ");
+      REQUIRE(at != std::string::npos);
+      const std::string hash = program.output.substr(at + 6, 16);
+      if (expected.empty()) expected = hash;
+      CHECK(hash == expected);
+    }
+  }
+}
