@@ -81,7 +81,7 @@ void print_sharpest_head(const nn::Transformer& model, const ToyTask& task, cons
 
 // 1 to 10, as the Annotated Transformer asks at its end.
 void print_counting(const nn::Transformer& model, const ToyTask& task) {
-  Sequence counting(static_cast<size_t>(task.max_length));
+  Sequence counting(static_cast<size_t>(std::min(task.max_length, task.symbols)));
   for (size_t i = 0; i < counting.size(); ++i) counting[i] = task.first_symbol + static_cast<i32>(i);
   std::cout << task.name << "  " << task.text(counting) << "  ->  " << task.text(answers(model, task, {counting})[0])
             << '\n';
@@ -101,7 +101,7 @@ int train(const Options& options) {
   ToyTraining training(recipe);
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = training.model().parameter_count(),
-                          .expected_seconds = training.measure_step() * static_cast<double>(recipe.steps)});
+                          .expected_seconds = training.measure(exam_size)});
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps);
   while (training.steps_done() < recipe.steps && !interrupt.requested()) {
     const ToyStep done = training.step();
@@ -111,12 +111,12 @@ int train(const Options& options) {
                      .rate = recipe.rate(training.steps_done()),
                      .tokens = training.tokens_per_step()});
   }
+  if (!options.save.empty()) save(training.model(), options);
   const ToyExam exam = examine(training.model(), recipe.task, exam_size, recipe.seed);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   print_answers(recipe.task, exam);
   if (recipe.task.begin_is_symbol) print_counting(training.model(), recipe.task);
   print_sharpest_head(training.model(), recipe.task, exam);
-  if (!options.save.empty()) save(training.model(), options);
   if (options.hash) std::cout << "hash " << training.hash() << '\n';
   std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
             << seconds.count() << " s" << std::endl;
@@ -131,15 +131,17 @@ int train(const Options& options) {
 void check_options(const Options& options) {
   const ToyRecipe& recipe = options.recipe;
   if (recipe.task.min_length > recipe.task.max_length) {
-    usage_error("--min-length", "must not exceed --max-length, " + std::to_string(recipe.task.max_length));
+    usage_error("--min-length", "(" + std::to_string(recipe.task.min_length) + ") must not exceed --max-length, " +
+                                    std::to_string(recipe.task.max_length));
   }
   if (recipe.model.d_model % recipe.model.num_heads != 0) {
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.d_model));
   }
   if (options.save.empty()) return;
   const std::filesystem::path folder = std::filesystem::absolute(options.save).parent_path();
-  check(::access(folder.c_str(), W_OK) == 0, "toy", "cannot write to the folder of --save ", options.save, ": ",
-        std::strerror(errno));
+  const bool writable = ::access(folder.c_str(), W_OK) == 0;
+  const std::string reason = writable ? "" : std::strerror(errno);
+  check(writable, "toy", "cannot write to the folder of --save ", options.save, ": ", reason);
   check(!std::filesystem::is_directory(options.save), "toy", "--save ", options.save, " is a folder");
 }
 
@@ -152,8 +154,16 @@ int answer_lines(const Options& options) {
     return found->second;
   };
   const ToyTask task = toy_task(entry(task_key));
+  const nn::TransformerConfig config = nn::transformer_config(entry(nn::config_key));
+  check(config.src_vocab_size == task.vocab_size() && config.tgt_vocab_size == task.vocab_size(), "toy", options.load,
+        " holds a model of ", config.src_vocab_size, " tokens for a task of ", task.vocab_size());
+  // The model is built before its tensors are compared with the file's: what cannot stand in the file is not even
+  // tried.
+  const i64 numbers_in_file = static_cast<i64>(std::filesystem::file_size(options.load)) / bytes_of(f32);
+  check(config.d_model <= numbers_in_file && config.d_ff <= numbers_in_file / config.d_model, "toy", options.load,
+        " is too small for the model it describes");
   Rng rng(0);
-  nn::Transformer model(nn::transformer_config(entry(nn::config_key)), rng);
+  nn::Transformer model(config, rng);
   nn::load(model, options.load);
   for (std::string line; std::getline(std::cin, line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
@@ -163,9 +173,9 @@ int answer_lines(const Options& options) {
 }
 
 int run(const Options& options) {
+  set_threads(static_cast<int>(options.threads));
   if (!options.load.empty()) return answer_lines(options);
   check_options(options);
-  set_threads(static_cast<int>(options.threads));
   return train(options);
 }
 
@@ -183,6 +193,8 @@ void add_model_options(CLI::App& command, nn::TransformerConfig& model) {
   add_whole_number(command, "--decoder-layers", model.num_decoder_layers, 1, 24, "Decoder layers");
   add_whole_number(command, "--d-ff", model.d_ff, 1, 16384, "Width inside the feed-forward networks");
   add_number(command, "--dropout", model.dropout, 0, 0.99, "Probability of dropping a unit");
+  add_number(command, "--attention-dropout", *model.attention_dropout, 0, 0.99, "The same for attention weights");
+  add_number(command, "--activation-dropout", *model.activation_dropout, 0, 0.99, "The same inside feed-forward networks");
   command.add_flag("--norm-first", model.norm_first, "Normalise before each sub-layer instead of after it");
   command.add_flag("--final-norm", model.final_norm, "One more normalisation after each stack");
 }
@@ -205,19 +217,27 @@ void add_toy(CLI::App& program, int& exit_code) {
   CLI::App* command = program.add_subcommand("toy", "Train the paper's model, small, to reverse, copy or sort");
   // First, since options take effect in the order they are added: what is given besides changes the preset.
   add_choice(*command, "--preset", options->preset, {"small", "annotated"},
-             "small: 13 symbols, d_model 64; annotated: the copy task of the Annotated Transformer, d_model 512")
+             "The defaults below, or the copy task of the Annotated Transformer (d_model 512, 400 steps)")
       ->each([options](const std::string& name) {
         if (name == "annotated") options->recipe = annotated_recipe();
       });
   add_task_options(*command, options->recipe.task);
   add_model_options(*command, options->recipe.model);
   add_training_options(*command, options->recipe);
-  add_threads(*command, options->threads);
-  command->add_option("--save", options->save, "Write parameters and configuration to this file")->type_name("FILE");
-  command->add_option("--load", options->load, "Do not train: answer each line of stdin with the model in this file")
-      ->type_name("FILE");
+  const CLI::Option* threads = add_threads(*command, options->threads);
+  const CLI::Validator named([](std::string& path) { return path.empty() ? "needs the name of a file" : ""; }, "");
+  command->add_option("--save", options->save, "Write parameters and configuration to this file")
+      ->type_name("FILE")
+      ->check(named);
   command->add_flag("--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   add_number(*command, "--require", options->require, 0, 1, "Fail when a smaller part of the answers is right");
+  const std::vector<CLI::Option*> for_training = command->get_options();
+  CLI::Option* load = command->add_option("--load", options->load,
+                                          "Do not train: answer each line of stdin with the model in this file");
+  load->type_name("FILE")->check(named);
+  for (CLI::Option* option : for_training) {
+    if (option != command->get_help_ptr() && option != threads) load->excludes(option);
+  }
   command->footer(
       "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
       "  echo 'h e l l' | orrery toy --load reverse.safetensors");

@@ -82,7 +82,7 @@ Sequence ToyTask::parse(const std::string& line) const {
 bool is_held_out(const Sequence& source) {
   Fingerprint fingerprint;
   for (i32 token : source) fingerprint.add(token);
-  return fingerprint.value() % 8 == 0;
+  return fingerprint.mixed() % 8 == 0;
 }
 
 Tensor batch_of(const std::vector<Sequence>& sequences, i64 length, i32 pad) {
@@ -129,7 +129,10 @@ ToyTask toy_task(const std::string& json) {
     fields.at("end").get_to(task.end);
     fields.at("first_symbol").get_to(task.first_symbol);
   } catch (const nlohmann::json::exception&) { fail("toy", "the file does not describe a toy task"); }
-  check(task.symbols >= 1 && task.symbols <= 10000 && task.min_length >= 1 && task.min_length <= task.max_length &&
+  check(task.name == "reverse" || task.name == "copy" || task.name == "sort", "toy",
+        "the file describes a task that is not known");
+  check(task.begin >= 0 && task.begin < task.vocab_size() && task.end >= -1 && task.end < task.vocab_size() &&
+            task.symbols >= 1 && task.symbols <= 10000 && task.min_length >= 1 && task.min_length <= task.max_length &&
             task.max_length <= 1000 && task.first_symbol >= 1 && task.first_symbol <= 3,
         "toy", "the file describes a task out of range");
   return task;

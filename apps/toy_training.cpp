@@ -68,6 +68,8 @@ ToyRecipe annotated_recipe() {
                   .num_decoder_layers = 2,
                   .d_ff = 2048,
                   .dropout = 0.1,
+                  .attention_dropout = 0.1,
+                  .activation_dropout = 0.1,
                   .norm_first = true,
                   .final_norm = true};
   recipe.steps = 400, recipe.batch = 80, recipe.warmup = 400, recipe.rate_factor = 0.5;
@@ -120,6 +122,7 @@ ToyStep ToyTraining::step() {
     const double max_norm = recipe_.clip > 0 ? recipe_.clip : std::numeric_limits<double>::infinity();
     optim::clip_grad_norm(adam_.parameters(), max_norm);
   } catch (const Error& error) {
+    adam_.clear_gradients();
     fail("toy", "step ", steps_done_ + 1, " was not made, since a number is not finite (", error.what(),
          "); a smaller --rate-factor or a longer --warmup may help\n",
          explain_non_finite([&] { return loss_of(batch); }));
@@ -129,14 +132,21 @@ ToyStep ToyTraining::step() {
   return result;
 }
 
-double ToyTraining::measure_step() {
+double ToyTraining::measure(i64 exam_size) {
+  const auto seconds_of = [](const auto& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   Rng numbers = trial_numbers(recipe_.seed);
   const Batch batch = draw(numbers);
   pass(batch);  // the first pass pays for memory and threads
-  const auto start = std::chrono::steady_clock::now();
-  pass(batch);
+  const double step = seconds_of([&] { pass(batch); });
   adam_.clear_gradients();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const i64 trial_size = std::min<i64>(exam_size, 50);
+  const double trial = seconds_of([&] { examine(model_, recipe_.task, trial_size, recipe_.seed); });
+  return step * static_cast<double>(recipe_.steps - steps_done_) +
+         trial * static_cast<double>(exam_size) / static_cast<double>(trial_size);
 }
 
 i64 ToyTraining::tokens_per_step() const {

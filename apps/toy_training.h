@@ -13,10 +13,12 @@ namespace orrery {
 struct ToyRecipe {
   ToyTask task;
   nn::TransformerConfig model{
-      .d_model = 64, .num_heads = 4, .num_encoder_layers = 2, .num_decoder_layers = 2, .d_ff = 128, .dropout = 0.1};
-  i64 steps = 2000, batch = 64;
-  i64 warmup = 400;        ///< steps of Noam's warm-up
-  double rate_factor = 1;  ///< multiplies Noam's rate
+      .d_model = 64, .num_heads = 4, .num_encoder_layers = 2, .num_decoder_layers = 2, .d_ff = 128, .dropout = 0.1,
+                              .attention_dropout = 0.0,     // as the paper, section 5.4: on sub-layers' outputs
+                              .activation_dropout = 0.0};
+  i64 steps = 4000, batch = 64;
+  i64 warmup = 1000;       ///< steps of Noam's warm-up
+  double rate_factor = 1.5; ///< multiplies Noam's rate
   double cooldown = 0.5;   ///< last part of the steps, in which the rate falls linearly to 0
   double smoothing = 0.1;  ///< of the labels
   double clip = 1;         ///< largest norm of the gradient; 0 does not clip
@@ -46,8 +48,8 @@ class ToyTraining {
   /// Trains on one fresh batch. Errors, before any parameter moves: a loss or a gradient that is not finite, naming the
   /// operation that first made it so.
   ToyStep step();
-  /// Seconds that one step takes, from a trial that changes nothing.
-  double measure_step();
+  /// Seconds that the rest of the steps and an exam of `exam_size` should take, from a trial that changes nothing.
+  double measure(i64 exam_size);
   i64 steps_done() const { return steps_done_; }
   i64 tokens_per_step() const;
   nn::Transformer& model() { return model_; }

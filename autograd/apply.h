@@ -72,6 +72,13 @@ using Inputs = std::span<const Variable* const>;
 
 /// Errors of an operation get its name, and each input's shape and origin.
 [[noreturn]] void explain(std::string_view name, const Error& error, Inputs inputs);
+/// Runs `rules`, which throw errors, for a function that is made of several operations: its errors tell the same.
+template <class Rules>
+auto explained(std::string_view name, Inputs inputs, const Rules& rules) {
+  try {
+    return rules();
+  } catch (const Error& error) { explain(name, error, inputs); }
+}
 /// All inputs floating and of one dtype.
 void check_inputs(std::string_view name, Inputs inputs);
 /// True when the operation must be recorded: gradients are on and an input wants one.

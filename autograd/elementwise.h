@@ -3,11 +3,10 @@
 //   struct Tanh {
 //     static constexpr std::string_view name = "tanh";
 //     template <class T> T value(T x) const { return math::tanh(x); }
-//     template <class T> T derivative_at_output(T y) const { return 1 - y * y; }        // saves y; or: derivative(T
-//     x), saves x
+//     template <class T> T derivative_at_output(T y) const { return 1 - y * y; }
 //   };
 //   Variable tanh(const Variable& x) { return elementwise(Tanh{}, x); }
-// dx_i = dy_i f'(x_i). Either x or y is saved, never both.
+// dx_i = dy_i f'(x_i). With derivative_at_output(T y) y is saved, with derivative(T x) instead x; never both.
 // Read next: autograd/ops/elementwise.cpp
 #pragma once
 

@@ -15,6 +15,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "autograd/variable.h"
@@ -44,8 +45,8 @@ struct GradcheckFailure {
 
 /// What is wrong with a whole input, or with f itself.
 struct GradcheckProblem {
-  std::string
-      check;  ///< "vacuous", "missing gradient", "declared zero", "unlisted leaf", "shape", "kinks", "repeatable", ...
+  /// "vacuous", "missing gradient", "declared zero", "unlisted leaf", "shape", "kinks", "repeatable", ...
+  std::string check;
   std::string text;
 };
 
@@ -94,17 +95,17 @@ using NumericSlopes = std::map<std::tuple<std::string, i64, double>, NumericSlop
 /// Errors: a leaf that is not a parameter, or that is not f64.
 GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options = {}, NumericSlopes* known = nullptr);
 
-/// Checks f(inputs...) in every input, and in `leaves` that f reads besides.
+/// True for functions of one, two or three Variables, or of a std::vector<Variable>.
 template <class F>
-GradcheckReport gradcheck(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
-                          const GradcheckOptions& options = {}) {
-  return gradcheck(checkable(f, inputs, leaves), options);
-}
+inline constexpr bool takes_variables =
+    std::is_invocable_v<F, const std::vector<Variable>&> || std::is_invocable_v<F, Variable> ||
+    std::is_invocable_v<F, Variable, Variable> || std::is_invocable_v<F, Variable, Variable, Variable>;
 
 /// The Checkable of f(inputs...): inputs become leaves named "input 0", "input 1", ...
 template <class F>
 Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
                     std::vector<DeclaredZero> zeros = {}) {
+  static_assert(takes_variables<F>, "f must take one, two or three Variables, or a std::vector<Variable>");
   Checkable result{.output = {}, .leaves = {}, .zeros = std::move(zeros)};
   std::vector<Variable> x;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -123,6 +124,13 @@ Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Paramet
       return f(x.at(0));
   };
   return result;
+}
+
+/// Checks f(inputs...) in every input, and in `leaves` that f reads besides.
+template <class F>
+GradcheckReport gradcheck(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
+                          const GradcheckOptions& options = {}) {
+  return gradcheck(checkable(f, inputs, leaves), options);
 }
 
 /// One row of the table of proofs: a function that builds what is checked, in f64 or f32, from the same random numbers.

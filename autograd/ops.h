@@ -48,8 +48,8 @@ Variable silu(const Variable& x);
 // Reductions (ops/reduce.cpp): over the named axes, which are dropped, or kept with size 1; no axes means all.
 Variable sum(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
 Variable mean(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
-Variable max(const Variable& x, const Axes& axes = {},
-             bool keep_axes = false);  // equal maxima share the gradient evenly
+// Equal maxima share the gradient evenly.
+Variable max(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
 
 // Products (ops/matmul.cpp): [..., m, k] with [k, n] or [..., k, n] gives [..., m, n].
 Variable matmul(const Variable& a, const Variable& b, Trans trans = Trans::none);
@@ -97,8 +97,8 @@ Variable dropout(const Variable& x, double p, const Draw& draw);
 struct AttentionResult {
   Variable output, weights;
 };
-/// softmax(Q K^T / sqrt(d_k)) V, as composed in the paper, section 3.2.1; Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h,
-/// m, d_v] (ops/attention.cpp). Dropout with probability p falls on the weights.
+/// softmax(Q K^T / sqrt(d_k)) V, as composed in the paper, section 3.2.1 (ops/attention.cpp):
+/// Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h, m, d_v]. Dropout with probability p falls on the weights.
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p = 0,
                           const Draw& draw = {});
 /// Rows of x [B, h, m, d] behind a padding length set to 0, so that what stands there never reaches a product.
@@ -113,7 +113,7 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;
   Smoothing smoothing = Smoothing::all_classes;
   Reduction reduction = Reduction::mean;
-  double divisor = 1;  ///< for Reduction::divisor; makes k micro-batches equal one batch
+  double divisor = 1;  ///< for Reduction::divisor, 0 only when no target counts; makes k micro-batches equal one batch
 };
 /// -sum_k q_k log softmax(logits)_k over targets that count; logits [..., K], targets i32 [...]. No target that counts
 /// gives loss 0 and gradient 0 (ops/cross_entropy.cpp).

@@ -39,6 +39,8 @@ using Variables = std::vector<Variable>;
 
 using Function = std::function<Variable(const Variables&)>;
 
+constexpr const char* no_output = "nothing was computed from it";
+
 Sample sample(std::string name, std::string variant, std::vector<Input> inputs, Function f,
               std::vector<DeclaredZero> zeros = {}) {
   return {std::move(name), std::move(variant), [=](Dtype dtype) {
@@ -64,8 +66,7 @@ void add_binary(std::vector<Sample>& table, const std::string& name, Range secon
   table.push_back(sample(name, "broadcast row", {{{4, 3}}, {{3}, second}}, on_both));
   table.push_back(sample(name, "broadcast both", {{{3, 1, 2}}, {{2, 1}, second}}, on_both));
   table.push_back(sample(name, "scalar", {{{2, 2}}, {{}, second}}, on_both));
-  table.push_back(
-      sample(name, "size 0", {{{0, 3}}, {{3}, second}}, on_both, {{"input 1", "nothing was computed from it"}}));
+  table.push_back(sample(name, "size 0", {{{0, 3}}, {{3}, second}}, on_both, {{"input 1", no_output}}));
 }
 
 void add_elementwise(std::vector<Sample>& table) {
@@ -125,6 +126,9 @@ void add_products(std::vector<Sample>& table) {
   add("shared b", {2, 2, 3}, {3, 2}, Trans::none);
   add("shared b transposed", {2, 2, 3}, {4, 3}, Trans::b);
   add("size 1", {1, 1}, {1, 1}, Trans::none);
+  add("size 0, k = 0", {2, 0}, {0, 3}, Trans::none);
+  table.push_back(sample("matmul", "size 0, m = 0", {{{0, 3}}, {{3, 2}}},
+                         [](const Variables& x) { return matmul(x[0], x[1]); }, {{"input 1", no_output}}));
   table.push_back(
       sample("matmul", "repeated input", {{{3, 3}}}, [](const Variables& x) { return matmul(x[0], x[0]); }));
 }
@@ -142,6 +146,12 @@ void add_layout(std::vector<Sample>& table) {
   table.push_back(sample("concat", "repeated input", {{{2, 3}}}, [](const Variables& x) {
     return concat({x[0], x[0]}, 0);
   }));
+  table.push_back(sample("concat", "size 0 and 1", {{{2, 0}}, {{2, 1}}}, [](const Variables& x) {
+    return concat({x[0], x[1]}, 1);
+  }));
+  table.push_back(sample("slice", "size 0", {{{3, 2}}}, [](const Variables& x) { return slice(x[0], 1, 1, 1); },
+                         {{"input 0", no_output}}));
+  table.push_back(sample("slice", "size 1", {{{1, 1}}}, [](const Variables& x) { return slice(x[0], 1, 0, 1); }));
   table.push_back(
       sample("slice", "inner axis", {{{2, 5, 2}}}, [](const Variables& x) { return slice(x[0], 1, 1, -1); }));
   table.push_back(sample("slice", "axis 0, overlapping", {{{4, 2}}},
@@ -162,6 +172,9 @@ void add_lookup_and_noise(std::vector<Sample>& table) {
   table.push_back(sample("embedding", "repeated ids", {{{4, 3}}}, [](const Variables& x) {
     return embedding(x[0], Tensor::of<i32>({2, 3}, {1, 0, 1, 3, 1, 0}));
   }));
+  table.push_back(sample("embedding", "size 0, no ids", {{{4, 3}}},
+                         [](const Variables& x) { return embedding(x[0], Tensor::empty({0}, Dtype::i32)); },
+                         {{"input 0", no_output}}));
   const Draw draw{.seed = 5, .step = 1};
   table.push_back(
       sample("dropout", "p 0.3", {{{3, 11}}}, [draw](const Variables& x) { return dropout(x[0], 0.3, draw); }));
@@ -174,7 +187,11 @@ void add_normalisation(std::vector<Sample>& table) {
   table.push_back(sample("softmax", "rows", {{{3, 5}}}, [](const Variables& x) { return softmax(x[0]); }));
   table.push_back(sample("softmax", "one element", {{{3, 1}}}, [](const Variables& x) { return softmax(x[0]); },
                          {{"input 0", "softmax over one element is always 1"}}));
+  table.push_back(sample("softmax", "size 0", {{{0, 3}}}, [](const Variables& x) { return softmax(x[0]); }));
   table.push_back(sample("log_softmax", "rows", {{{3, 5}}}, [](const Variables& x) { return log_softmax(x[0]); }));
+  table.push_back(sample("log_softmax", "one element", {{{3, 1}}}, [](const Variables& x) { return log_softmax(x[0]); },
+                         {{"input 0", "the logarithm of softmax over one element is always 0"}}));
+  table.push_back(sample("log_softmax", "size 0", {{{0, 3}}}, [](const Variables& x) { return log_softmax(x[0]); }));
   const auto add = [&](const std::string& variant, LayerNormForm form) {
     table.push_back(sample("layer_norm", variant, {{{2, 3, 5}}, {{5}}, {{5}}},
                            [form](const Variables& x) { return layer_norm(x[0], x[1], x[2], 1e-2, form); }));
@@ -182,6 +199,14 @@ void add_normalisation(std::vector<Sample>& table) {
   add("root of variance plus eps", LayerNormForm::root_of_variance_plus_eps);
   add("std plus eps", LayerNormForm::std_plus_eps);
   add("unbiased std plus eps", LayerNormForm::unbiased_std_plus_eps);
+  const auto add_small = [&](const std::string& variant, const Shape& shape, std::vector<DeclaredZero> zeros) {
+    table.push_back(sample(
+        "layer_norm", variant, {{shape}, {{shape[-1]}}, {{shape[-1]}}},
+        [](const Variables& x) { return layer_norm(x[0], x[1], x[2]); }, std::move(zeros)));
+  };
+  const std::string always_zero = "one number is its own mean, and their difference always 0";
+  add_small("one element", {3, 1}, {{"input 0", always_zero}, {"input 1", always_zero}});
+  add_small("size 0", {0, 3}, {{"input 1", no_output}, {"input 2", no_output}});
   table.push_back(sample("layer_norm", "no weight, no bias", {{{3, 4}}},
                          [](const Variables& x) { return layer_norm(x[0], {}, {}); }));
 }
@@ -206,6 +231,15 @@ void add_attention(std::vector<Sample>& table) {
   add("causal and padding", padded, 0);
   add("table with an empty row", sparse, 0);
   add("dropout", Mask::causal(), 0.4);
+  const auto add_sizes = [&](const std::string& variant, i64 B, i64 n, i64 m, std::vector<DeclaredZero> zeros) {
+    table.push_back(sample(
+        "attention", variant, {{{B, 2, n, 4}}, {{B, 2, m, 4}}, {{B, 2, m, 2}}},
+        [](const Variables& x) { return attention(x[0], x[1], x[2], Mask()).output; }, std::move(zeros)));
+  };
+  const std::string certain = "softmax over one key is always 1";
+  add_sizes("more keys than queries", 2, 2, 4, {});
+  add_sizes("one query, one key", 2, 1, 1, {{"input 0", certain}, {"input 1", certain}});
+  add_sizes("size 0, no batch row", 0, 3, 3, {});
 }
 
 void add_losses(std::vector<Sample>& table) {
@@ -219,6 +253,13 @@ void add_losses(std::vector<Sample>& table) {
   add("smoothed over wrong classes", {.label_smoothing = 0.1, .smoothing = Smoothing::wrong_classes});
   add("sum", {.label_smoothing = 0.2, .reduction = Reduction::sum});
   add("given divisor", {.reduction = Reduction::divisor, .divisor = 7});
+  table.push_back(sample("cross_entropy", "one class", {{{2, 1}}},
+                         [](const Variables& x) {
+                           return cross_entropy(x[0], Tensor::of<i32>({2}, {0, 0}));
+                         },
+                         {{"input 0", "the only class is always certain"}}));
+  table.push_back(sample("cross_entropy", "size 0, no rows", {{{0, 4}}},
+                         [](const Variables& x) { return cross_entropy(x[0], Tensor::empty({0}, Dtype::i32)); }));
   table.push_back(sample("cross_entropy", "nothing counts", {{{2, 4}}},
                          [](const Variables& x) {
                            return cross_entropy(x[0], Tensor::of<i32>({2}, {-100, -100}));

@@ -43,6 +43,8 @@ Sizes checked_sizes(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& 
   const i64 m = ta ? a.cols : a.rows, k = ta ? a.rows : a.cols, n = tb ? b.rows : b.cols, k_b = tb ? b.cols : b.rows;
   check(k == k_b, "gemm", "inner sizes differ (", k, " != ", k_b, ")");
   check(c.rows == m && c.cols == n, "gemm", "the result is ", c.rows, " x ", c.cols, ", needs ", m, " x ", n);
+  check(a.stride >= a.cols && b.stride >= b.cols && c.stride >= c.cols, "gemm", "rows overlap: strides ", a.stride,
+        ", ", b.stride, ", ", c.stride, " for rows of ", a.cols, ", ", b.cols, ", ", c.cols, " elements");
   constexpr i64 limit = std::numeric_limits<blasint>::max();
   check(std::max({m, n, k, a.stride, b.stride, c.stride}) <= limit, "gemm", "a size exceeds ", limit);
   return {m, n, k};

@@ -65,7 +65,9 @@ void broadcast_map(const BroadcastLoop& loop, i64 count, const T* a, const T* b,
       const i64 n = std::min(inner - at.inner, end - begin);
       const T *x = a + at.a, *y = b + at.b;
       T* out = z + begin;
-      if (step_a == step_b) {
+      if (step_a == 0 && step_b == 0) {
+        std::fill_n(out, n, f(x[0], y[0]));
+      } else if (step_a == step_b) {
 #pragma omp simd
         for (i64 i = 0; i < n; ++i) out[i] = f(x[i], y[i]);
       } else if (step_b == 0) {

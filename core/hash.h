@@ -33,6 +33,14 @@ class Fingerprint {
   }
 
   u64 value() const { return state_; }
+  /// The same with every bit spread over all others (MurmurHash3's finaliser, Appleby 2011): FNV's lowest bits depend
+  /// on the lowest bits of the input alone, so that they must not be used by themselves.
+  u64 mixed() const {
+    u64 h = state_;
+    h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
+    h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+    return h ^ h >> 33;
+  }
   /// 16 hexadecimal digits.
   std::string hex() const {
     std::ostringstream text;

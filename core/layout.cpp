@@ -20,6 +20,10 @@ Split3 around(const Shape& shape, int axis) {
   return split;
 }
 
+void check_defined(const Tensor& x, std::string_view operation) {
+  check(x.defined(), operation, "the tensor is not defined");
+}
+
 // Copies or adds `n` elements.
 template <class T>
 void move(const T* from, T* to, i64 n, bool accumulate) {
@@ -40,6 +44,7 @@ SliceRange slice_range(i64 size, i64 begin, i64 end) {
 
 Tensor concat(std::span<const Tensor> parts, i64 axis) {
   check(!parts.empty(), "concat", "needs at least one part");
+  for (const Tensor& part : parts) check_defined(part, "concat");
   const int along = parts[0].shape().axis(axis, "concat");
   i64 n = 0;
   for (const Tensor& part : parts) {
@@ -58,6 +63,7 @@ Tensor concat(std::span<const Tensor> parts, i64 axis) {
 }
 
 Tensor slice(const Tensor& x, i64 axis, i64 begin, i64 end) {
+  check_defined(x, "slice");
   const int along = x.shape().axis(axis, "slice");
   const SliceRange range = slice_range(x.size(along), begin, end);
   if (along == 0) return x.rows(range.begin, range.end);
@@ -73,6 +79,8 @@ Tensor slice(const Tensor& x, i64 axis, i64 begin, i64 end) {
 }
 
 void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumulate) {
+  check_defined(x, "slice_into");
+  check_defined(part, "slice_into");
   const int along = x.shape().axis(axis, "slice_into");
   const Split3 to = around(x.shape(), along);
   check(part.shape().with(along, 0) == x.shape().with(along, 0) && begin >= 0 && begin + part.size(along) <= to.n,
@@ -86,6 +94,7 @@ void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumul
 }
 
 Tensor flip(const Tensor& x, i64 axis) {
+  check_defined(x, "flip");
   const int along = x.shape().axis(axis, "flip");
   const Split3 split = around(x.shape(), along);
   Tensor y = Tensor::empty(x.shape(), x.dtype());
@@ -102,6 +111,7 @@ Tensor flip(const Tensor& x, i64 axis) {
 }
 
 Tensor permute(const Tensor& x, std::span<const i64> order) {
+  check_defined(x, "permute");
   const int rank = x.rank();
   check(static_cast<int>(order.size()) == rank, "permute", "names ", order.size(), " axes of shape ", x.shape());
   std::array<i64, Shape::max_rank> stride{}, step{};
@@ -140,14 +150,15 @@ Tensor permute(const Tensor& x, std::span<const i64> order) {
 }
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  check_defined(x, "broadcast_to");
   check(broadcast(x.shape(), shape, "broadcast_to") == shape, "broadcast_to", "cannot repeat ", x.shape(), " to ",
         shape);
   Tensor y = Tensor::empty(shape, x.dtype());
-  const BroadcastLoop loop(shape, x.shape(), shape);
+  const BroadcastLoop loop(shape, x.shape(), x.shape());
   dispatch_floating(x.dtype(), "broadcast_to", [&](auto t) {
     using T = decltype(t);
-    T* out = y.write<T>();
-    broadcast_map<T>(loop, y.count(), x.data<T>(), out, out, [](T value, T) { return value; });
+    const T* in = x.data<T>();
+    broadcast_map<T>(loop, y.count(), in, in, y.write<T>(), [](T value, T) { return value; });
   });
   return y;
 }

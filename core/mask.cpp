@@ -13,24 +13,24 @@ Mask Mask::causal() {
   return mask;
 }
 
-Mask Mask::padding(Tensor lengths) {
+Mask Mask::padding(const Tensor& lengths) {
   check(lengths.defined() && lengths.rank() == 1 && lengths.dtype() == Dtype::i32, "mask",
         "lengths must be i32 [B], got shape ", lengths.shape());
   for (i64 b = 0; b < lengths.count(); ++b) {
     check(lengths.data<i32>()[b] >= 0, "mask", "length ", lengths.data<i32>()[b], " of batch row ", b, " is negative");
   }
   Mask mask;
-  mask.lengths_ = std::move(lengths);
+  mask.lengths_ = lengths.clone();
   return mask;
 }
 
-Mask Mask::allow(Tensor allow) {
+Mask Mask::allow(const Tensor& allow) {
   check(allow.defined() && allow.rank() >= 2 && allow.rank() <= 4 && allow.dtype() == Dtype::i32, "mask",
         "a table must be i32 [n, m], [B, n, m] or [B, h, n, m], got shape ", allow.shape());
   const i64 n = allow.size(-2), m = allow.size(-1);
   const i64 B = allow.rank() >= 3 ? allow.size(0) : 1, h = allow.rank() == 4 ? allow.size(1) : 1;
   Mask mask;
-  mask.tables_.push_back(allow.reshape({B, h, n, m}));
+  mask.tables_.push_back(allow.clone().reshape({B, h, n, m}));
   return mask;
 }
 

@@ -15,7 +15,7 @@
 namespace orrery {
 
 /// A rule over (batch b, head h, query i, key j). Made of causal, padding and free parts, joined with `&`: every part
-/// must allow.
+/// must allow. A mask keeps copies: changing the tensors it was made of does not change it.
 class Mask {
  public:
   /// Everything may attend to everything.
@@ -23,9 +23,9 @@ class Mask {
   /// Query i of n sees key j of m where j <= i + m - n: with n = m, itself and what came before.
   static Mask causal();
   /// Batch row b sees only its first lengths[b] keys; i32 [B]. What stands behind them is never read.
-  static Mask padding(Tensor lengths);
+  static Mask padding(const Tensor& lengths);
   /// Where `allow` is not 0: i32 of shape [n, m], [B, n, m] or [B, h, n, m]; axes of size 1 repeat.
-  static Mask allow(Tensor allow);
+  static Mask allow(const Tensor& allow);
   /// Allowed by both.
   friend Mask operator&(const Mask& a, const Mask& b);
 

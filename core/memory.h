@@ -19,7 +19,9 @@ void* allocate(std::size_t bytes);
 /// Gives back what `allocate` returned; null is allowed.
 void deallocate(void* memory) noexcept;
 
-/// What the allocator has done since the program started. Bytes are as asked for, rounded up to 64.
+/// What the allocator has done since the program started. Bytes are those of the blocks handed out: what was asked for,
+/// rounded up to 64, and 64 more where the rest of a block was too small to be a block. Under AddressSanitizer nothing
+/// is counted.
 struct MemoryCounters {
   i64 live_bytes = 0;       ///< handed out and not yet given back
   i64 peak_bytes = 0;       ///< the largest `live_bytes` since the last `reset_peak`

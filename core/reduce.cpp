@@ -24,9 +24,8 @@ AxisSet axis_set(const Shape& shape, const Axes& axes, std::string_view operatio
   return set;
 }
 
-// Rows of the middle axis that one thread adds up before the partial sums are combined: about 4 chunks' worth of
-// elements.
-i64 partial_rows(i64 inner) { return std::clamp<i64>(4 * reduce_chunk / std::max<i64>(1, inner), 16, reduce_chunk); }
+// The length of a strip of rows: about 4 chunks' worth of elements, but few enough rows for a running sum in f32.
+i64 partial_rows(i64 inner) { return std::clamp<i64>(4 * reduce_chunk / std::max<i64>(1, inner), 16, most_strip_rows); }
 
 // y[o, i] = sum over j of x[o, j, i], inner > 1: column sums of row strips in T, strips combined in order in double.
 template <class T>
@@ -108,6 +107,10 @@ Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view oper
   return y;
 }
 
+void check_defined(const Tensor& x, std::string_view operation) {
+  check(x.defined(), operation, "the tensor is not defined");
+}
+
 }  // namespace
 
 Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::string_view operation) {
@@ -123,17 +126,20 @@ Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::s
 }
 
 Tensor sum(const Tensor& x, const Axes& axes, bool keep_axes) {
+  check_defined(x, "sum");
   const Tensor y = reduce_axes<Sum>(x, axis_set(x.shape(), axes, "sum"), "sum");
   return (y.shares_memory_with(x) ? y.clone() : y).reshape(reduced_shape(x.shape(), axes, keep_axes, "sum"));
 }
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keep_axes) {
+  check_defined(x, "mean");
   const Tensor total = sum(x, axes, keep_axes);
   const double n = static_cast<double>(x.count()) / static_cast<double>(total.count());
   return map(total, "mean", [n](auto value) { return static_cast<decltype(value)>(value / n); });
 }
 
 Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
+  check_defined(x, "max");
   const Shape shape = reduced_shape(x.shape(), axes, keep_axes, "max");
   check(x.count() > 0 || shape.count() == 0, "max", "has no elements to choose from, shape ", x.shape());
   const Tensor y = reduce_axes<Max>(x, axis_set(x.shape(), axes, "max"), "max");
@@ -141,6 +147,7 @@ Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
 }
 
 Tensor argmax(const Tensor& x) {
+  check_defined(x, "argmax");
   check(x.rank() >= 1 && x.size(-1) > 0, "argmax", "needs a last axis with elements, has shape ", x.shape());
   const i64 columns = x.size(-1);
   Tensor y = Tensor::empty(x.shape().without_last(), Dtype::i32);

@@ -2,7 +2,8 @@
 //
 // A sum runs over fixed chunks of 4,096 elements; inside a chunk 16 lanes add every 16th element (one vector register),
 // and lanes and chunks are combined in order in double. 2e7 float ones add up to exactly 2e7, where one running float
-// stops at 16,777,216.
+// stops at 16,777,216. Sums down the columns of a matrix run over fixed strips of at most 256 rows: inside a strip row
+// is added to row in the element type, and strips are combined in order in double.
 // Read next: core/reduce.cpp
 #pragma once
 
@@ -14,8 +15,9 @@
 namespace orrery {
 
 inline constexpr i64 reduce_chunk = 4096;
+inline constexpr i64 most_strip_rows = 256;
 
-/// The sum of f(i) for i in [0, n), n <= reduce_chunk or not, on the calling thread. f returns T.
+/// The sum of f(i) for i in [0, n), on the calling thread. f returns T.
 template <class T, class F>
 double lane_sum(i64 n, F f) {
   constexpr i64 lanes = 16;
@@ -64,7 +66,8 @@ Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 /// Largest values over `axes`; NaN if any is NaN. Of no element: an error.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-/// Index of the largest value along the last axis, i32; the first of equal ones.
+/// Index of the largest value along the last axis, i32; the first of equal ones. No comparison with NaN is true: a NaN
+/// at index 0 is chosen, any other is passed over.
 Tensor argmax(const Tensor& x);
 
 /// `x` summed down to `shape`: the reverse of broadcasting `shape` to the shape of `x`. The tensor itself if they are

@@ -1,8 +1,9 @@
 // Chapter 9. Tensors in files: the safetensors format, with checksums.
 //
 //   8 bytes    N, the header's length, little-endian
-//   N bytes    JSON: {"weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__":
-//   {...}}, spaces the rest   the tensors' elements, one after another without a gap, at the offsets given
+//   N bytes    JSON: {"weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...,
+//                     "__metadata__": {...}}, then spaces
+//   the rest   the tensors' elements, one after another without a gap, at the offsets given
 // A file is hostile until every size, offset and sum in it has been checked; what is read never takes more memory than
 // a small multiple of the file's size. The format has no checksums, so ours stand in its metadata, where other readers
 // pass over them: "crc32c.tensors" lists one per tensor in the order of the offsets, "crc32c.header" covers the header,

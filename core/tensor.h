@@ -59,7 +59,10 @@ class Tensor {
   Tensor to(Dtype dtype) const;
 
   /// How often the memory was changed since it was made, by any tensor that shares it.
-  u64 version() const { return storage_->version; }
+  u64 version() const {
+    check(defined(), "tensor", "is not defined");
+    return storage_->version;
+  }
   /// True when no other tensor shares the memory.
   bool sole_owner() const { return storage_.use_count() == 1; }
   bool shares_memory_with(const Tensor& other) const { return storage_ && storage_ == other.storage_; }

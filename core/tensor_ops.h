@@ -18,8 +18,9 @@ namespace orrery {
 // Making tensors.
 
 Tensor zeros(const Shape& shape, Dtype dtype = f32);
+/// All `value`, f32 unless another dtype is given: full({2}, 0.0) is f32, full({2}, 0) is i32.
 Tensor full(const Shape& shape, double value, Dtype dtype = f32);
-/// i32 of the given shape, all `value`: token ids.
+/// The same in i32, for token ids: full({2}, 0) is i32, full({2}, 0.0) is f32.
 Tensor full(const Shape& shape, i32 value);
 /// i32 [n]: 0, 1, ..., n - 1.
 Tensor arange(i64 n);
@@ -70,7 +71,8 @@ Tensor concat(std::span<const Tensor> parts, i64 axis);
 inline Tensor concat(std::initializer_list<Tensor> parts, i64 axis) {
   return concat(std::span(parts.begin(), parts.size()), axis);
 }
-/// Elements [begin, end) along `axis`; negative ends count from the end, larger ones are cut.
+/// Elements [begin, end) along `axis`; negative ends count from the end, larger ones are cut. A view
+/// along axis 0, else a copy.
 Tensor slice(const Tensor& x, i64 axis, i64 begin, i64 end = std::numeric_limits<i64>::max());
 /// Writes `part` into x at [begin, begin + its size) along `axis`, or adds it.
 void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumulate);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "nn/init.h"
 
@@ -32,9 +33,13 @@ PositionalEncoding::PositionalEncoding(Positions kind, i64 max_len, i64 d_model,
 }
 
 Variable PositionalEncoding::operator()(const Variable& x) const {
-  const i64 T = dims<3>(x.value(), "positional_encoding")[1];
-  const i64 max_len = weight.defined() ? weight.size(0) : table.size(0);
-  check(T <= max_len, "positional_encoding", "a sequence has ", T, " positions, but max_len is ", max_len);
+  const i64 T = tape::explained("positional_encoding", std::array{&x}, [&] {
+    const i64 positions = dims<3>(x.value(), "positional_encoding")[1];
+    const i64 max_len = weight.defined() ? weight.size(0) : table.size(0);
+    check(positions <= max_len, "positional_encoding", "a sequence has ", positions, " positions, but max_len is ",
+          max_len);
+    return positions;
+  });
   return x + (weight.defined() ? slice(weight, 0, 0, T) : constant(table.rows(0, T).to(x.dtype())));
 }
 

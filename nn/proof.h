@@ -1,8 +1,8 @@
 // Chapter 5. The whole proof of a layer in one line, of your own too.
 //
 //   Proof proof = nn::prove("FeedForward", [](Rng& rng) { return FeedForward(4, 7, rng); },
-//                           [](const FeedForward& layer, const Variable& x) { Pass pass; return layer(x, pass); }, {{2,
-//                           3, 4}});
+//                           [](const FeedForward& layer, const Variable& x) { Pass pass; return layer(x, pass); },
+//                           {{2, 3, 4}});
 // The layer is built from fixed random numbers and shaken, so that no bias is 0 and no norm's weight is 1, converted to
 // the dtype in question, and checked in its inputs and in every parameter that `visit` names. Every part of
 // autograd/proof.h is proven, and that what nn::save writes nn::load gives back.

@@ -1,7 +1,7 @@
 // Chapter 5. Adam and AdamW: the update, one pass over each parameter.
 //
-// Both bias corrections are moved out of the loop, as the end of section 2 of the paper does: with s = sqrt(1 -
-// beta2^t),
+// Both bias corrections are moved out of the loop, as the end of section 2 of the paper does:
+// with s = sqrt(1 - beta2^t),
 //   learning_rate m_hat / (sqrt(v_hat) + eps)  =  learning_rate s / (1 - beta1^t)  *  m / (sqrt(v) + eps s)
 // Read next: optim/clip.h
 #include "optim/adam.h"

@@ -5,9 +5,10 @@
 //   p <- p - learning_rate m_hat / (sqrt(v_hat) + eps)
 // "Adam: a method for stochastic optimization" (Kingma, Ba 2015), algorithm 1. m and v start at 0 and are too small at
 // first; the divisions by 1 - beta^t correct that. Weight decay adds weight_decay p to g in Adam; AdamW ("Decoupled
-// weight decay regularization", Loshchilov, Hutter 2019) shrinks p itself instead:  p <- p - learning_rate weight_decay
-// p. Formulas and defaults are those of torch.optim. Vaswani et al., section 5.3: "beta1 = 0.9, beta2 = 0.98 and eps =
-// 10^-9".
+// weight decay regularization", Loshchilov, Hutter 2019) shrinks p itself instead:
+//   p <- p - learning_rate weight_decay p
+// Formulas and defaults are those of torch.optim. Vaswani et al., section 5.3:
+// "beta1 = 0.9, beta2 = 0.98 and eps = 10^-9".
 // Read next: optim/adam.cpp
 #pragma once
 

@@ -4,6 +4,7 @@
 // Read next: optim/schedule.h
 #include "optim/clip.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/tensor_ops.h"
@@ -11,14 +12,35 @@
 
 namespace orrery::optim {
 
+namespace {
+
+// The largest |g_i|; NaN if any is NaN.
+double largest_element(const Tensor& g) { return std::max(max(g).item(), max(-g).item()); }
+
+// Why the sum of squares is not finite: a gradient is not, or their squares are too large for a double.
+[[noreturn]] void fail_without_norm(const Parameters& parameters) {
+  double largest = 0;
+  std::string name;
+  for (const NamedParameter& p : parameters) {
+    if (!p.value.gradient().defined() || p.value.gradient().count() == 0) continue;
+    const double here = largest_element(p.value.gradient());
+    check(std::isfinite(here), "clip_grad_norm", "the gradient of parameter ", p.name, " is not finite");
+    if (here > largest) largest = here, name = p.name;
+  }
+  fail("clip_grad_norm", "the norm is not finite though every gradient is: the largest, of parameter ", name,
+       ", reaches ", largest);
+}
+
+}  // namespace
+
 double clip_grad_norm(const Parameters& parameters, double max_norm) {
   check(max_norm > 0, "clip_grad_norm", "max_norm must be positive, got ", max_norm);
   Parameters each = without_repeats(parameters);
   double squares = 0;
   for (const NamedParameter& p : each) {
     if (p.value.gradient().defined()) squares += sum_of_squares(p.value.gradient());
-    check(std::isfinite(squares), "clip_grad_norm", "the gradient of parameter ", p.name, " is not finite");
   }
+  if (!std::isfinite(squares)) fail_without_norm(each);
   const double norm = std::sqrt(squares);
   const double coefficient = max_norm / (norm + 1e-6);
   if (coefficient < 1) {

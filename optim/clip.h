@@ -11,7 +11,8 @@ namespace orrery::optim {
 
 /// Scales the gradients of `parameters` so that their common 2-norm is at most `max_norm`, and returns the norm they
 /// had. A tied parameter counts once; absent gradients count as zero; infinity as `max_norm` only measures. Errors: a
-/// norm that is not finite, naming the first parameter that makes it so; the gradients are then unchanged.
+/// norm that is not finite, naming the first parameter whose gradient is not, or, where squares only overflow, the one
+/// with the largest; the gradients are then unchanged.
 double clip_grad_norm(const Parameters& parameters, double max_norm);
 
 }  // namespace orrery::optim

@@ -1,9 +1,9 @@
 // Chapter 5. What an optimiser is given: parameters, in groups that may differ in weight decay and learning rate.
 //
 // Most models are one group: optim::Adam adam(model.parameters()). Weight decay is commonly kept from biases and from
-// the weights of layer normalisation, which have one axis: optim::AdamW adam(optim::decay_matrices(model.parameters(),
-// 0.1)). A parameter used in two places (a tied one) may have two names; it is still one parameter, updated and clipped
-// once.
+// the weights of layer normalisation, which have one axis:
+//   optim::AdamW adam(optim::decay_matrices(model.parameters(), 0.1));
+// A parameter used in two places (a tied one) may have two names; it is still one parameter, updated and clipped once.
 // Read next: optim/parameters.cpp
 #pragma once
 

@@ -1,8 +1,8 @@
 // Chapter 5. Schedules: the learning rate as a plain function of the step. The first step is number 1.
 //
 // Early steps are small (warm-up), because Adam's moments and the model's activations are not yet settled; late steps
-// are small again, so that the parameters come to rest. Schedules multiply: noam(step, 512, 4000) *
-// linear_cooldown(step, n, n / 2).
+// are small again, so that the parameters come to rest. Schedules multiply:
+//   noam(step, 512, 4000) * linear_cooldown(step, n, n / 2)
 // Read next: optim/schedule.cpp
 #pragma once
 

@@ -1,11 +1,8 @@
-// Chapter 0. The rules of the house for the book: chapter headers, reading order, a sample and a test for everything.
+// Chapter 0. The rules of the house for the book: chapter headers, reading order, a test for every source.
 #include <doctest/doctest.h>
 
-#include <map>
 #include <set>
 
-#include "autograd/samples.h"
-#include "nn/samples.h"
 #include "tests/style_source.h"
 
 using namespace orrery::style;
@@ -74,51 +71,6 @@ Words reading_order_violations(const Sources& sources) {
   return found;
 }
 
-// Functions that autograd/ops.h declares: lines that begin with a result type, operators apart.
-std::map<std::string, size_t> declared_operations(const Source& catalogue) {
-  std::map<std::string, size_t> names;
-  for (size_t i = 0; i < catalogue.code.size(); ++i) {
-    const std::string& line = catalogue.code[i];
-    const bool declares = line.starts_with("Variable ") || line.starts_with("std::array<Variable") ||
-                          line.starts_with("AttentionResult ");
-    const size_t arguments = line.find('(');
-    if (declares && arguments != line.npos && !has_word(line, "operator"))
-      names.emplace(word_before(line, arguments), i);
-  }
-  return names;
-}
-
-// Modules that a header defines: struct or class X : ... Module.
-std::map<std::string, size_t> declared_modules(const Source& header) {
-  std::map<std::string, size_t> names;
-  for (size_t i = 0; i < header.code.size(); ++i) {
-    const std::string& line = header.code[i];
-    const size_t colon = line.find(" : ");
-    const bool type = line.starts_with("struct ") || line.starts_with("class ");
-    if (!type || colon == line.npos || !has_word(line.substr(colon), "Module")) continue;
-    std::istringstream words(line);
-    std::string name;
-    words >> name >> name;
-    names.emplace(name, i);
-  }
-  return names;
-}
-
-std::set<std::string> names_of(const std::vector<orrery::Sample>& samples) {
-  std::set<std::string> names;
-  for (const orrery::Sample& sample : samples) names.insert(sample.name);
-  return names;
-}
-
-Words missing_samples(const Source& source, const std::map<std::string, size_t>& declared,
-                      const std::set<std::string>& sampled) {
-  Words found;
-  for (const auto& [name, line] : declared) {
-    if (!sampled.contains(name)) found.push_back(source.at(line) + name + " has no sample");
-  }
-  return found;
-}
-
 // Files without a test of their own: tables of samples are run by the tests, folder headers and catalogues only list.
 bool needs_no_test(const Source& source) {
   static const std::set<std::string> lists{"nn/nn.h", "optim/optim.h", "core/tensor_ops.h", "autograd/ops.h"};
@@ -170,42 +122,6 @@ TEST_CASE("a reading order with a gap, a loop or a forgotten file is found") {
   CHECK(order({file(first_source, last_word), file("nn/a.h", last_word)}) ==
         "\nnn/a.h:1: no file says to read it next");
   CHECK(order({file("nn/a.h", last_word)}) != "");
-}
-
-TEST_CASE("every operation of the catalogue has a sample") {
-  const Source& catalogue = *find_source(tree(), "autograd/ops.h");
-  const auto declared = declared_operations(catalogue);
-  CHECK(declared.size() >= 30);
-  CHECK(report(missing_samples(catalogue, declared, names_of(orrery::operation_samples()))) == "");
-}
-
-TEST_CASE("every module has a sample") {
-  Words missing;
-  size_t declared_in_all = 0;
-  for (const Source& source : tree()) {
-    if (source.layer() != "nn" || !source.path.ends_with(".h")) continue;
-    const auto declared = declared_modules(source);
-    declared_in_all += declared.size();
-    const Words here = missing_samples(source, declared, names_of(orrery::nn::module_samples()));
-    missing.insert(missing.end(), here.begin(), here.end());
-  }
-  CHECK(declared_in_all >= 10);
-  CHECK(report(missing) == "");
-}
-
-TEST_CASE("declarations are found as they are written") {
-  const Source catalogue =
-      make_source("autograd/ops.h",
-                  "Variable add(const Variable& a);\nstd::array<Variable, 2> split(int);\n"
-                  "AttentionResult attention(\n// Variable no(int);\ninline Variable operator+(A);\n");
-  const auto operations = declared_operations(catalogue);
-  CHECK(operations.size() == 3);
-  CHECK(operations.contains("split"));
-  const Source header =
-      make_source("nn/a.h", "struct A : Module {\nclass B final : public nn::Module {\nstruct C {\nclass Module;\n");
-  const auto modules = declared_modules(header);
-  CHECK(modules.size() == 2);
-  CHECK(report(missing_samples(header, modules, {"A"})) == "\nnn/a.h:2: B has no sample");
 }
 
 TEST_CASE("every source has a test of its name") { CHECK(report(test_violations(tree())) == ""); }

@@ -1,7 +1,7 @@
 // Chapter 0. The shortest complete training program: a Transformer learns to reverse ten symbols.
 // Question: how much code does it take to train the model of the paper?
 // Answer: the loop below. After it at least 95 of 100 new sequences come back reversed, all ten symbols right.
-// Exercise: make it copy instead of reverse; `ctest -L ch0` runs the solution.
+// Exercise: make it copy instead of reverse; `tests/run -L ch0` runs the solution.
 // Read next: apps/toy.cpp
 #include <iostream>
 

@@ -2,7 +2,7 @@
 // Question: how does a column of 10, 20, 30 meet a row of 1, 2, 3, 4 in one addition, and what does reshape copy?
 // Answer: sizes are aligned at the last axis and an axis of size 1 is repeated: [3, 1] with [4] gives [3, 4], whose
 //   element (i, j) is column i + row j. Reshape copies nothing: both tensors share one memory.
-// Exercise: bring every column of a matrix to mean 0 with one subtraction; `ctest -L ch1` runs the solution.
+// Exercise: bring every column of a matrix to mean 0 with one subtraction; `tests/run -L ch1` runs the solution.
 // Read next: autograd/variable.h
 #include <iostream>
 

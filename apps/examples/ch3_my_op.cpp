@@ -2,7 +2,7 @@
 // Question: how do you know that a derivative worked out by hand is right?
 // Answer: gradcheck compares it with the slope of the function itself, in double. Both forms of softsign,
 //   y = x / (1 + |x|), y' = 1 / (1 + |x|)^2, pass; the derivative with the square forgotten is rejected.
-// Exercise: a gate with two inputs, y = a / (1 + e^{-b}), and its proof; `ctest -L ch3` runs the solution.
+// Exercise: a gate with two inputs, y = a / (1 + e^{-b}), and its proof; `tests/run -L ch3` runs the solution.
 // Read next: core/matmul.cpp
 #include <cmath>
 #include <iostream>

@@ -2,7 +2,7 @@
 // Question: what does a head compute, what does a causal mask leave it to see, and how does it know who stands where?
 // Answer: softmax(Q K^T / sqrt(d_k)) V, head by head, is MultiHeadAttention to the last digits. Under a causal mask
 //   row i has weights up to column i only. PE(p) . PE(q) depends on p - q alone: a product says how far apart.
-// Exercise: without positions, attention does not see order: shuffled rows in, shuffled rows out; `ctest -L ch6`.
+// Exercise: without positions, attention does not see order: shuffled rows in, shuffled rows out; `tests/run -L ch6`.
 // Read next: nn/nn.h
 #include <cmath>
 #include <iostream>

@@ -2,7 +2,7 @@
 // Question: which logits move when token 3 of the target changes, and how does decoding use that?
 // Answer: those of rows 3, 4, 5 and no bit of rows 0, 1, 2. So one token can be written after the other: greedy
 //   decoding writes what the model, given the finished answer all at once, holds for likeliest at each place.
-// Exercise: what stands behind a source as padding moves no logit; `ctest -L ch7` runs the proof.
+// Exercise: what stands behind a source as padding moves no logit; `tests/run -L ch7` runs the proof.
 // Read next: core/memory.h
 #include <iostream>
 

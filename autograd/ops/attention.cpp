@@ -5,8 +5,8 @@
 // the weights on the values."
 //   Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V                                                     (1)
 // Each line of it is an operation whose derivative is known; only the masked softmax is new:
-//   y_j = e^{x_j} / sum over allowed l of e^{x_l} where j is allowed, else 0        dx_j = y_j (dy_j - <dy, y>), 0
-//   where masked
+//   y_j = e^{x_j} / sum over allowed l of e^{x_l} where j is allowed, else 0
+//   dx_j = y_j (dy_j - <dy, y>) where j is allowed, else 0
 // Keys and values behind a padding length are set to 0 first: 0 times NaN would otherwise bring back what the mask
 // hides.
 // Read next: nn/attention.h
@@ -64,12 +64,12 @@ struct MaskedSoftmax {
   }
 };
 
+// Reads the padding of a mask alone: tables over queries do not have to fit keys.
 struct ZeroPadding {
   static constexpr std::string_view name = "zero_padding";
   Mask mask;
 
   Tensor cleared(const Tensor& x) const {
-    check(x.rank() == 4, name, "needs shape [B, h, m, d], has ", x.shape());
     const i64 B = x.size(0), h = x.size(1), m = x.size(2), d = x.size(3);
     Tensor y = Tensor::empty(x.shape(), x.dtype());
     dispatch_floating(x.dtype(), name, [&](auto t) {
@@ -84,38 +84,32 @@ struct ZeroPadding {
     });
     return y;
   }
-  Tensor forward(const Tensor& x) { return cleared(x); }
+  Tensor forward(const Tensor& x) {
+    mask.check_fits_batch(dims<4>(x, name)[0]);
+    return cleared(x);
+  }
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, cleared(dy)); }
 };
-
-// Only the padding part of a mask, so that tables over queries do not have to fit keys alone.
-Mask padding_of(const Mask& mask, i64 B, i64 m) {
-  Tensor lengths = Tensor::empty({B}, Dtype::i32);
-  i32* out = lengths.write<i32>();
-  for (i64 b = 0; b < B; ++b) out[b] = static_cast<i32>(mask.length(b, m));
-  return Mask::padding(lengths);
-}
 
 }  // namespace
 
 Variable masked_softmax(const Variable& scores, const Mask& mask) { return apply(MaskedSoftmax{mask, {}}, scores); }
 
 Variable zero_padding(const Variable& x, const Mask& mask) {
-  if (!mask.has_padding()) return x;
-  const auto [B, h, m, d] = dims<4>(x.value(), "zero_padding");
-  mask.check_fits_batch(B);
-  return apply(ZeroPadding{padding_of(mask, B, m)}, x);
+  return mask.has_padding() ? apply(ZeroPadding{mask}, x) : x;
 }
 
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
                           const Draw& draw) {
-  check(Q.shape().rank() == 4 && K.shape().rank() == 4 && V.shape().rank() == 4, "attention",
-        "Q, K and V need shape [B, h, length, d], have ", Q.shape(), ", ", K.shape(), " and ", V.shape());
+  tape::explained("attention", std::array{&Q, &K, &V}, [&] {
+    check(Q.shape().rank() == 4 && K.shape().rank() == 4 && V.shape().rank() == 4, "attention",
+          "Q, K and V need shape [B, h, length, d], have ", Q.shape(), ", ", K.shape(), " and ", V.shape());
+  });
   const double d_k = static_cast<double>(Q.size(-1));
   const Variable keys = zero_padding(K, mask), values = zero_padding(V, mask);
   const Variable scores = matmul(Q, keys, Trans::b) * (1.0 / std::sqrt(d_k));
   const Variable weights = masked_softmax(scores, mask);
-  return {.output = matmul(p > 0 ? dropout(weights, p, draw) : weights, values), .weights = weights};
+  return {.output = matmul(p == 0 ? weights : dropout(weights, p, draw), values), .weights = weights};
 }
 
 }  // namespace orrery

@@ -81,6 +81,7 @@ struct CrossEntropy {
  private:
   // Checks shapes and ids, and works out q and the divisor.
   void prepare(const Tensor& x) {
+    check(targets.defined() && targets.get().dtype() == Dtype::i32, name, "targets must be i32");
     check(x.rank() >= 1 && x.shape().without_last() == targets.get().shape(), name, "logits ", x.shape(),
           " need targets of shape ", x.rank() >= 1 ? x.shape().without_last() : x.shape(), ", got ",
           targets.get().shape());
@@ -99,16 +100,16 @@ struct CrossEntropy {
       ++counted;
     }
     divisor = options.reduction == Reduction::sum    ? 1.0
-              : options.reduction == Reduction::mean ? static_cast<double>(std::max<i64>(1, counted))
+              : options.reduction == Reduction::mean ? static_cast<double>(counted)
                                                      : options.divisor;
-    check(divisor > 0, name, "the divisor must be positive, got ", divisor);
+    check(divisor > 0 || (divisor == 0 && counted == 0), name, "the divisor must be positive, got ", divisor);
+    if (counted == 0) divisor = 1;  // loss and gradient are 0, and 0 / 0 would be NaN
   }
 };
 
 }  // namespace
 
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options) {
-  check(targets.defined() && targets.dtype() == Dtype::i32, "cross_entropy", "targets must be i32");
   CrossEntropy op;
   op.targets = targets;
   op.options = options;

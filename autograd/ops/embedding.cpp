@@ -29,6 +29,7 @@ struct Embedding {
   Saved ids;
 
   Tensor forward(const Tensor& weight) {
+    check(ids.defined() && ids.get().dtype() == Dtype::i32, name, "ids must be i32");
     check(weight.rank() == 2, name, "the table needs shape [rows, columns], has ", weight.shape());
     const i64 rows = weight.size(0), columns = weight.size(1), n = ids.get().count();
     const i32* id = ids.get().data<i32>();
@@ -70,9 +71,6 @@ struct Embedding {
 
 }  // namespace
 
-Variable embedding(const Variable& weight, const Tensor& ids) {
-  check(ids.defined() && ids.dtype() == Dtype::i32, "embedding", "ids must be i32");
-  return apply(Embedding{Saved(ids)}, weight);
-}
+Variable embedding(const Variable& weight, const Tensor& ids) { return apply(Embedding{Saved(ids)}, weight); }
 
 }  // namespace orrery

@@ -43,7 +43,14 @@ struct Permute {
 struct Concat {
   static constexpr std::string_view name = "concat";
   i64 axis;
-  Tensor forward(std::span<const Tensor> parts) { return concat(parts, axis); }
+  std::vector<i64> sizes{};  // of each part along the axis
+
+  Tensor forward(std::span<const Tensor> parts) {
+    const Tensor y = concat(parts, axis);
+    const int along = y.shape().axis(axis, name);
+    for (const Tensor& part : parts) sizes.push_back(part.size(along));
+    return y;
+  }
   void backward(const Tensor& dy, Grads& dx) {
     const int along = dy.shape().axis(axis, name);
     i64 begin = 0;
@@ -52,7 +59,6 @@ struct Concat {
       begin += sizes[i];
     }
   }
-  std::vector<i64> sizes;  // of each part along the axis
 };
 
 struct Slice {
@@ -65,13 +71,20 @@ struct Slice {
   }
 };
 
-// N parts along an axis, the first N - 1 of `size` elements, the last with the rest.
+// N parts along an axis: the first N - 1 of `size` elements and the last with the rest, or all of them equal.
 template <size_t N>
 struct Split {
   static constexpr std::string_view name = "split";
   i64 size, axis;
+  bool equal = false;
+
   std::array<Tensor, N> forward(const Tensor& x) {
+    check(x.defined(), name, "the tensor is not defined");
     const int along = x.shape().axis(axis, name);
+    constexpr i64 n = static_cast<i64>(N);
+    check(!equal || x.size(along) % n == 0, name, "axis ", along, " of ", x.shape(), " does not divide into ", n,
+          " parts");
+    if (equal) size = x.size(along) / n;
     const i64 before_last = static_cast<i64>(N - 1) * size;
     check(size >= 0 && before_last <= x.size(along), name, "cannot cut ", N - 1, " parts of ", size, " from axis ",
           along, " of size ", x.size(along));
@@ -97,20 +110,16 @@ Variable permute(const Variable& x, std::span<const i64> order) {
   return apply(Permute{std::vector<i64>(order.begin(), order.end())}, x);
 }
 
-Variable concat(std::span<const Variable> parts, i64 axis) {
-  std::vector<i64> sizes;
-  for (const Variable& part : parts) sizes.push_back(part.shape()[part.shape().axis(axis, "concat")]);
-  return apply(Concat{axis, std::move(sizes)}, parts);
-}
+Variable concat(std::span<const Variable> parts, i64 axis) { return apply(Concat{axis}, parts); }
 
 Variable slice(const Variable& x, i64 axis, i64 begin, i64 end) { return apply(Slice{axis, begin, end}, x); }
 
-std::array<Variable, 2> split(const Variable& x, i64 size, i64 axis) { return apply(Split<2>{size, axis}, x); }
+std::array<Variable, 2> split(const Variable& x, i64 size, i64 axis) {
+  return apply(Split<2>{.size = size, .axis = axis}, x);
+}
 
 std::array<Variable, 3> split3(const Variable& x, i64 axis) {
-  const i64 size = x.shape()[x.shape().axis(axis, "split")];
-  check(size % 3 == 0, "split", "axis ", axis, " of ", x.shape(), " does not divide into three");
-  return apply(Split<3>{size / 3, axis}, x);
+  return apply(Split<3>{.size = 0, .axis = axis, .equal = true}, x);
 }
 
 }  // namespace orrery

@@ -30,7 +30,7 @@ Words violations(const Source& example) {
     if (example.lines[i].starts_with(wanted[0])) wanted.erase(wanted.begin());
   }
   if (!wanted.empty()) found.push_back(example.at(0) + "the header has no \"" + wanted[0] + "\", or not in its place");
-  const std::string command = "`ctest -L ch" + chapter + "`";
+  const std::string command = "`tests/run -L ch" + chapter + "`";
   if (std::none_of(example.lines.begin(), example.lines.end(), [&](const std::string& line) {
         return line.starts_with("// Exercise: ") && line.find(command) != line.npos;
       })) {
@@ -72,10 +72,10 @@ TEST_CASE("a program without an answer, or with another chapter's label, is foun
   const auto violations_of = [&](const std::string& rest) {
     return violations(make_source(folder + "/ch3_a.cpp", head + rest)).size();
   };
-  CHECK(violations_of("// Answer: b.\n// Exercise: c; `ctest -L ch3`.\n// Read next: d\n") == 0);
-  CHECK(violations_of("// Exercise: c; `ctest -L ch3`.\n// Read next: d\n") == 1);
-  CHECK(violations_of("// Answer: b.\n// Exercise: c; `ctest -L ch4`.\n// Read next: d\n") == 1);
+  CHECK(violations_of("// Answer: b.\n// Exercise: c; `tests/run -L ch3`.\n// Read next: d\n") == 0);
+  CHECK(violations_of("// Exercise: c; `tests/run -L ch3`.\n// Read next: d\n") == 1);
+  CHECK(violations_of("// Answer: b.\n// Exercise: c; `tests/run -L ch4`.\n// Read next: d\n") == 1);
   CHECK(violations(make_source(folder + "/ch4_a.cpp",
-                               head + "// Answer: b.\n// Exercise: c; `ctest -L ch3`.\n// Read next: d\n"))
+                               head + "// Answer: b.\n// Exercise: c; `tests/run -L ch3`.\n// Read next: d\n"))
             .size() == 1);
 }

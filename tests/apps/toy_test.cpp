@@ -70,7 +70,9 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("toy --heads 3", "--heads", "--d-model, 64");
   check_usage_error("toy --min-length 17", "--min-length", "--max-length, 16");
   check_usage_error("toy --preset large", "--preset", "annotated");
-  check_failure(program + "toy --save /nowhere/model.safetensors", "/nowhere");
+  check_usage_error("toy --save ''", "--save", "name of a file");
+  check_usage_error("toy --load x --task sort", "--load", "--task");
+  check_failure(program + "toy --save /nowhere/model.safetensors", "No such file or directory");
   check_failure(program + "toy --save /tmp", "is a folder");
 }
 
@@ -78,6 +80,12 @@ TEST_CASE("--require turns too few right answers into a failure") {
   const Result result = run(quick + "--require 0.5");
   CHECK(result.exit_code == 1);
   CHECK(line(result.text, -1).starts_with("exact match "));
+}
+
+TEST_CASE("the Annotated Transformer's preset can be changed, and counts as far as there are symbols") {
+  const Result result = run("toy --preset annotated --symbols 5 --steps 2 --batch 4 --d-model 8 --heads 2 --d-ff 8");
+  CHECK(result.exit_code == 0);
+  CHECK(contains(result.text, "copy  1 2 3 4 5  ->  "));
 }
 
 TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits with 130") {
@@ -91,7 +99,15 @@ TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits
   CHECK(shell("echo abc | " + program + "toy --load '" + file + "'").exit_code == 0);
 }
 
-TEST_CASE("long: reverse and copy reach 1000 of 1000, and sort at least 998, for seeds 1 to 5") {
+TEST_CASE("long: each task is learnt with the defaults") {
+  for (const std::string task : {"reverse", "copy", "sort"}) {
+    const Result result = run("toy --task " + task + " --require 0.995");
+    MESSAGE(task << ": " << line(result.text, -1));
+    CHECK(result.exit_code == 0);
+  }
+}
+
+TEST_CASE("seeds: reverse and copy reach 1000 of 1000, and sort at least 998, for seeds 1 to 5") {
   for (const std::string task : {"reverse", "copy", "sort"}) {
     for (int seed = 1; seed <= 5; ++seed) {
       const std::string required = task == "sort" ? "0.998" : "1";

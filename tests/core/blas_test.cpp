@@ -51,6 +51,9 @@ TEST_CASE("sizes that do not fit are errors") {
   CHECK(error_of([&] { gemm<float>(mat(2, 3), mat(3, 5), mat(2, 4)); }) == "gemm: the result is 2 x 4, needs 2 x 5");
   CHECK(error_of([&] { gemm<float>(mat(2, i64{1} << 31), mat(i64{1} << 31, 1), mat(2, 1)); }) ==
         "gemm: a size exceeds 2147483647");
+  CHECK(error_of([&] {
+          gemm<float>({memory.data(), 2, 3, 2}, mat(3, 4), mat(2, 4));
+        }) == "gemm: rows overlap: strides 2, 4, 4 for rows of 3, 4, 4 elements");
 }
 
 TEST_CASE("bits of products do not depend on the threads") {

@@ -33,3 +33,18 @@ TEST_CASE("a tensor's fingerprint depends on shape, dtype and every element") {
     CHECK(of(changed) != of(x));
   }
 }
+
+TEST_CASE("mixing lets every bit of the input move the lowest bits of the hash") {
+  for (int bit = 0; bit < 32; ++bit) {
+    int moved = 0;
+    for (int i = 0; i < 64; ++i) {
+      Fingerprint a, b;
+      a.add(i);
+      a.add(7);
+      b.add(i ^ static_cast<int>(u32{1} << bit));
+      b.add(7);
+      moved += (a.mixed() ^ b.mixed()) % 8 != 0;
+    }
+    CHECK(moved > 40);  // 56 expected
+  }
+}

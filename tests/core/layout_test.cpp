@@ -126,10 +126,22 @@ TEST_CASE("permute with negative axes, few axes, no elements") {
   CHECK(error_of([] { permute(full({2, 3}, 1.0), {0, 2}); }) == "permute: axis 2 is out of range for shape [2, 3]");
 }
 
+TEST_CASE("what is not defined cannot be moved") {
+  const Tensor x = full({2, 2}, 1.0), none;
+  CHECK(error_of([&] { concat({x, none}, 0); }) == "concat: the tensor is not defined");
+  CHECK(error_of([&] { slice(none, 0, 0); }) == "slice: the tensor is not defined");
+  CHECK(error_of([&] { flip(none, 0); }) == "flip: the tensor is not defined");
+  CHECK(error_of([&] { permute(none, {0}); }) == "permute: the tensor is not defined");
+  CHECK(error_of([&] { broadcast_to(none, {2}); }) == "broadcast_to: the tensor is not defined");
+}
+
 TEST_CASE("broadcast_to repeats") {
   const Tensor x = Tensor::of<double>({2, 1}, {1, 2});
   CHECK(elements(broadcast_to(x, {2, 3})) == Numbers{1, 1, 1, 2, 2, 2});
   CHECK(elements(broadcast_to(full({}, 5.0), {2})) == Numbers{5, 5});
+  CHECK(elements(broadcast_to(Tensor::of<float>({3}, {1, 2, 3}), {2, 3})) == Numbers{1, 2, 3, 1, 2, 3});
+  CHECK(elements(broadcast_to(Tensor::of<float>({2, 1, 2}, {1, 2, 3, 4}), {2, 2, 2})) ==
+        Numbers{1, 2, 1, 2, 3, 4, 3, 4});
   CHECK(error_of([&] { broadcast_to(x, {1, 3}); }) == "broadcast_to: cannot repeat [2, 1] to [1, 3]");
 }
 

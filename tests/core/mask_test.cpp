@@ -89,6 +89,14 @@ TEST_CASE("two paddings leave the shorter lengths, and change neither") {
   CHECK(error_of([&] { a& Mask::padding(Tensor::of<i32>({1}, {3})); }) == "mask: paddings of 2 and 1 batch rows");
 }
 
+TEST_CASE("a mask keeps copies of what it was made of") {
+  Tensor lengths = Tensor::of<i32>({1}, {2}), table = full({2, 2}, i32{1});
+  const Mask padding = Mask::padding(lengths), allow = Mask::allow(table);
+  fill(lengths, 1), fill(table, 0);
+  CHECK(padding.length(0, 9) == 2);
+  CHECK(allow.allowed(0, 0, 1, 1, 2, 2));
+}
+
 TEST_CASE("a mask prints its parts") {
   CHECK(text_of(Mask()) == "everything");
   CHECK(text_of(Mask::causal()) == "causal");

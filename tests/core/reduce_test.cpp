@@ -120,6 +120,13 @@ TEST_CASE("argmax is the first of the largest") {
   CHECK(elements(argmax(x)) == Numbers{1, 0});
   CHECK(argmax(full({0, 4}, 1.0)).shape() == Shape{0});
   CHECK(error_of([] { argmax(full({2, 0}, 1.0)); }) == "argmax: needs a last axis with elements, has shape [2, 0]");
+  CHECK(error_of([] { argmax(Tensor()); }) == "argmax: the tensor is not defined");
+  CHECK(error_of([] { sum(Tensor(), {0}); }) == "sum: the tensor is not defined");
+}
+
+TEST_CASE("argmax passes NaN over, but for the first place") {
+  CHECK(argmax(Tensor::of<double>({3}, {1, nan_value, 2})).item() == 2);
+  CHECK(argmax(Tensor::of<double>({3}, {nan_value, 1, 2})).item() == 0);
 }
 
 TEST_CASE("sum_to undoes broadcasting") {

@@ -121,6 +121,10 @@ TEST_CASE("same_bits compares shape, dtype and every bit") {
   CHECK(same_bits(Tensor::empty({0, 2}), Tensor::empty({0, 2})));
 }
 
+TEST_CASE("no tensor has no version") {
+  CHECK(error_of([] { (void)Tensor().version(); }) == "tensor: is not defined");
+}
+
 TEST_CASE("dims names the axes and checks the rank") {
   const auto [B, T] = dims<2>(full({3, 5}, 1.0), "x");
   CHECK(B == 3);

@@ -44,6 +44,7 @@ TEST_CASE("positions beyond max_len are an error") {
   const nn::PositionalEncoding layer(Positions::sinusoidal, 6, 4, rng);
   CHECK_NOTHROW(layer(constant(zeros({1, 6, 4}))));
   CHECK_THROWS_WITH(layer(constant(zeros({1, 7, 4}))),
-                    "positional_encoding: a sequence has 7 positions, but max_len is 6");
+                    "positional_encoding: a sequence has 7 positions, but max_len is 6\n"
+                    "  input 0: [1, 7, 4]  from a constant");
   CHECK_THROWS_AS(layer(constant(zeros({6, 4}))), Error);
 }

@@ -129,6 +129,10 @@ TEST_CASE("attention's errors name the rule") {
                    (void)attention(reshape(Q, {6, 4, 5}), K, V, Mask());
                  }),
                  "attention: Q, K and V need shape [B, h, length, d]"));
+  CHECK(contains(error_of([&] { (void)attention(reshape(Q, {6, 4, 5}), K, V, Mask()); }), "\n  input 1: "));
+  for (const double p : {-0.1, std::nan("")}) {
+    CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask(), p); }), "needs a probability in [0, 1]"));
+  }
   CHECK(contains(error_of([&] { (void)attention(Q, K, V, padding({1, 2, 3})); }), "lengths for 3 batch rows"));
   CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask::allow(full({4, 5}, 1))); }), "does not fit scores"));
 }

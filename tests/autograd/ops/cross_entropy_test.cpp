@@ -90,6 +90,16 @@ TEST_CASE("cross entropy's errors name the rule, and a target out of range with 
                    (void)cross_entropy(x, ids({0, 0}), {.reduction = Reduction::divisor, .divisor = 0});
                  }),
                  "the divisor must be positive"));
+  CHECK(contains(error_of([&] { (void)cross_entropy(x, zeros({2})); }), "\n  input 0: "));
+}
+
+TEST_CASE("a divisor of 0 is right where no target counts") {
+  const Variable x = parameter(zeros({2, 3}));
+  const CrossEntropyOptions by_none{.reduction = Reduction::divisor, .divisor = 0};
+  const Variable loss = cross_entropy(x, ids({-100, -100}), by_none);
+  CHECK(loss.item() == 0);
+  backward(loss);
+  CHECK(same_bits(x.gradient(), zeros({2, 3})));
 }
 
 TEST_CASE("cross entropy has the same bits for any number of threads") {

@@ -52,7 +52,11 @@ TEST_CASE("layout's errors name the rule") {
   CHECK(contains(error_of([&] { (void)permute(x, {0, 0}); }), "permute: axis 0 is named twice"));
   CHECK(contains(error_of([&] { (void)concat({x, parameter(zeros({3, 3}))}, 0); }), "concat: shapes differ"));
   CHECK(contains(error_of([&] { (void)split(x, 5, 1); }), "split: cannot cut"));
-  CHECK(contains(error_of([&] { (void)split3(x, 1); }), "split: axis 1 of [2, 4] does not divide into three"));
+  CHECK(contains(error_of([&] { (void)split3(x, 1); }),
+                 "split: axis 1 of [2, 4] does not divide into 3 parts\n  input 0: "));
+  CHECK(contains(error_of([&] { (void)concat({x, x}, 2); }), "\n  input 1: "));
+  CHECK(contains(error_of([&] { (void)concat({x, Variable()}, 0); }), "concat: the tensor is not defined"));
+  CHECK(contains(error_of([&] { (void)split(Variable(), 1, 0); }), "split: the tensor is not defined"));
 }
 
 TEST_CASE("layout's bits do not depend on the number of threads") {
