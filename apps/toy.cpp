@@ -194,7 +194,8 @@ void add_model_options(CLI::App& command, nn::TransformerConfig& model) {
   add_whole_number(command, "--d-ff", model.d_ff, 1, 16384, "Width inside the feed-forward networks");
   add_number(command, "--dropout", model.dropout, 0, 0.99, "Probability of dropping a unit");
   add_number(command, "--attention-dropout", *model.attention_dropout, 0, 0.99, "The same for attention weights");
-  add_number(command, "--activation-dropout", *model.activation_dropout, 0, 0.99, "The same inside feed-forward networks");
+  add_number(command, "--activation-dropout", *model.activation_dropout, 0, 0.99,
+             "The same inside feed-forward networks");
   command.add_flag("--norm-first", model.norm_first, "Normalise before each sub-layer instead of after it");
   command.add_flag("--final-norm", model.final_norm, "One more normalisation after each stack");
 }
