@@ -37,5 +37,6 @@ TEST_CASE("names and globs select by name or label, in the table's order") {
 TEST_CASE("the list names every row once") {
   std::ostringstream out;
   list_rows(out, chosen_rows(all_rows(), {"softmax", "dropout"}));
-  CHECK(out.str() == "dropout  p 0.3\ndropout  p 0\ndropout  p 1\nsoftmax  rows\nsoftmax  one element\nsoftmax  size 0\n");
+  CHECK(out.str() ==
+        "dropout  p 0.3\ndropout  p 0\ndropout  p 1\nsoftmax  rows\nsoftmax  one element\nsoftmax  size 0\n");
 }
