@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <csignal>
@@ -16,8 +17,10 @@
 #include <iostream>
 #include <limits>
 #include <new>
+#include <span>
 #include <sstream>
 
+#include "core/file.h"
 #include "core/parallel.h"
 
 namespace orrery {
@@ -32,10 +35,16 @@ int complain(std::string message, int exit_code) {
   return exit_code;
 }
 
-// The sub-command that was named, or the program itself.
+// The innermost sub-command that was named, or the program itself.
 const CLI::App& chosen(const CLI::App& program) {
   const auto parsed = program.get_subcommands();
-  return parsed.empty() ? program : *parsed.front();
+  return parsed.empty() ? program : chosen(*parsed.front());
+}
+
+// "orrery bench step"
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent ? full_name(*parent) + " " + command.get_name() : command.get_name();
 }
 
 // CLI11 says that an argument "was not expected"; we also say where to look.
@@ -43,13 +52,11 @@ std::string unexpected(const CLI::App& program) {
   const std::vector<std::string> remaining = program.remaining(true);
   const std::string argument = remaining.empty() ? "" : remaining.front();
   const CLI::App& command = chosen(program);
-  if (&command != &program)
-    return command.get_name() + ": no option '" + argument + "'; see orrery " + command.get_name() + " --help";
-  if (argument.starts_with("-")) return "no option '" + argument + "'; see orrery --help";
-  std::string names;
-  for (const CLI::App* known : program.get_subcommands(nullptr))
-    names += (names.empty() ? "" : ", ") + known->get_name();
-  return "no sub-command '" + argument + "'; there are: " + names;
+  const std::string of = &command == &program ? "" : full_name(command).substr(program.get_name().size() + 1) + ": ";
+  const std::string names = names_of(command);
+  if (names.empty() || argument.starts_with("-"))
+    return of + "no option '" + argument + "'; see " + full_name(command) + " --help";
+  return of + "no sub-command '" + argument + "'; there are: " + names;
 }
 
 // A full disk loses results and is a failure; a reader that has seen enough (orrery ... | head) is none.
@@ -101,6 +108,13 @@ CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T
 
 }  // namespace
 
+std::string names_of(const CLI::App& command) {
+  std::string names;
+  for (const CLI::App* known : command.get_subcommands(nullptr))
+    names += (names.empty() ? "" : ", ") + known->get_name();
+  return names;
+}
+
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) {
   std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe fails instead of ending the program
   CLI::App program("Orrery: the Transformer of \"Attention Is All You Need\", from scratch.", "orrery");
@@ -147,5 +161,10 @@ CLI::Option* add_threads(CLI::App& command, i64& threads) {
 }
 
 void usage_error(const std::string& subject, const std::string& rule) { throw CLI::ValidationError(subject, rule); }
+
+void write_text(const std::string& path, const std::string& text) {
+  const std::array parts{std::as_bytes(std::span(text))};
+  replace_file(path, parts);
+}
 
 }  // namespace orrery

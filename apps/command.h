@@ -26,6 +26,7 @@ namespace orrery {
 
 /// Adds a sub-command to `program`; when it has run, its exit code stands in `exit_code`.
 using AddCommand = void (*)(CLI::App& program, int& exit_code);
+void add_bench(CLI::App& program, int& exit_code);
 void add_gradcheck(CLI::App& program, int& exit_code);
 void add_leakcheck(CLI::App& program, int& exit_code);
 void add_toy(CLI::App& program, int& exit_code);
@@ -50,5 +51,10 @@ CLI::Option* add_threads(CLI::App& command, i64& threads);
 
 /// Ends the command with exit code 2: `subject` is the option or argument, `rule` says what is allowed.
 [[noreturn]] void usage_error(const std::string& subject, const std::string& rule);
+/// The names of a command's sub-commands: "a, b, c".
+std::string names_of(const CLI::App& command);
+
+/// Writes `text` to the file `path`, or leaves that as it was.
+void write_text(const std::string& path, const std::string& text);
 
 }  // namespace orrery

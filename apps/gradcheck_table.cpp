@@ -4,11 +4,9 @@
 #include "apps/gradcheck_table.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "apps/columns.h"
-#include "core/file.h"
 
 namespace orrery {
 namespace {
@@ -69,11 +67,6 @@ std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed) {
   const auto failed = std::count_if(table.begin(), table.end(), [](const ProvenRow& row) { return !row.proof; });
   const Json all = {{"seed", seed}, {"checked", table.size()}, {"failed", failed}, {"rows", rows}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  const std::array parts{std::as_bytes(std::span(text))};
-  replace_file(path, parts);
 }
 
 }  // namespace orrery

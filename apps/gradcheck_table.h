@@ -27,7 +27,5 @@ void print_zeros(std::ostream& out, const std::vector<ProvenRow>& table);
 
 /// Everything the table says, uncut, as one JSON object.
 std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed);
-/// Writes `text` to the file `path`, or leaves that as it was.
-void write_text(const std::string& path, const std::string& text);
 
 }  // namespace orrery

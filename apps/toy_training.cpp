@@ -3,10 +3,10 @@
 // Read next: apps/toy_task.h
 #include "apps/toy_training.h"
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 
+#include "apps/stopwatch.h"
 #include "autograd/first_nan.h"
 #include "autograd/ops.h"
 #include "core/hash.h"
@@ -133,11 +133,6 @@ ToyStep ToyTraining::step() {
 }
 
 double ToyTraining::measure(i64 exam_size) {
-  const auto seconds_of = [](const auto& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
   Rng numbers = trial_numbers(recipe_.seed);
   const Batch batch = draw(numbers);
   pass(batch);  // the first pass pays for memory and threads

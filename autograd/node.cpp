@@ -89,6 +89,10 @@ Into Grads::into(size_t i) {
   return {buffer, first};
 }
 
+Tensor Grads::reuse(const Tensor& x) const {
+  return !isolate_ && x.sole_owner() ? x : Tensor::empty(x.shape(), x.dtype());
+}
+
 void Grads::finish() {
   for (size_t i = 0; i < contributions_.size(); ++i) {
     if (!contributions_[i].defined()) continue;

@@ -91,6 +91,9 @@ class Grads {
   void add(size_t i, Tensor g);
   /// The gradient of input `i` itself, to write or add to; only when `wanted(i)`.
   Into into(size_t i);
+  /// A tensor of x's shape to write to: x's own memory where nobody else reads it any more, else new memory. For an
+  /// operation that turns its dy, or what it saved, element by element into a gradient of the same shape.
+  Tensor reuse(const Tensor& x) const;
   /// The shape of input `i`; only when `wanted(i)`.
   const Shape& shape(size_t i) const { return slot(i).shape; }
   Dtype dtype(size_t i) const { return slot(i).dtype; }

@@ -11,6 +11,7 @@
 
 #include "autograd/variable.h"
 #include "core/blas.h"
+#include "core/norm_rows.h"
 #include "core/random.h"
 #include "core/reduce.h"
 
@@ -81,9 +82,6 @@ Variable log_softmax(const Variable& x);
 /// nothing.
 Variable masked_softmax(const Variable& scores, const Mask& mask);
 
-/// How layer normalisation divides: PyTorch and the paper's authors take sqrt(var + eps); tutorials also std + eps, and
-/// std + eps with the variance over n - 1 (the Annotated Transformer).
-enum class LayerNormForm { root_of_variance_plus_eps, std_plus_eps, unbiased_std_plus_eps };
 /// (x - mean) / deviation * weight + bias over the last axis [..., D]; weight and bias [D], each may be undefined
 /// (ops/layer_norm.cpp).
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps = 1e-5,
@@ -118,5 +116,37 @@ struct CrossEntropyOptions {
 /// -sum_k q_k log softmax(logits)_k over targets that count; logits [..., K], targets i32 [...]. No target that counts
 /// gives loss 0 and gradient 0 (ops/cross_entropy.cpp).
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+
+// The fused operations: what layers call. Each does in one pass what two to six of the above do, which stay as the form
+// to read; the tests compare the two.
+
+/// Rows [begin, end) of a weight; end = -1 means all.
+struct RowRange {
+  i64 begin = 0, end = -1;
+};
+/// x W^T + b, with weight [out, in] and bias [out], which may be undefined; with `rows`, those of weight and bias alone
+/// (ops/linear.cpp).
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias, RowRange rows = {});
+/// dropout(relu(linear(x))).
+Variable linear_relu(const Variable& x, const Variable& weight, const Variable& bias, double p = 0,
+                     const Draw& draw = {});
+/// gelu(linear(x)).
+Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias);
+/// x + dropout(f), both of one shape (ops/residual.cpp).
+Variable residual(const Variable& x, const Variable& f, double p = 0, const Draw& draw = {});
+/// layer_norm(x + dropout(f)).
+Variable residual_norm(const Variable& x, const Variable& f, const Variable& weight, const Variable& bias,
+                       double eps = 1e-5, LayerNormForm form = LayerNormForm::root_of_variance_plus_eps, double p = 0,
+                       const Draw& draw = {});
+/// dropout(factor * embedding(weight, ids) + positions): ids [B, T], positions [at least T, D] (ops/embedding.cpp).
+Variable embedding_sum(const Variable& weight, const Tensor& ids, double factor, const Variable& positions,
+                       double p = 0, const Draw& draw = {});
+/// Attention on packed products, heads side by side as the projections leave them: qkv [B, n, h (2 d_k + d_v)] to
+/// [B, n, h d_v], without a copy (ops/packed_attention.cpp).
+Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p = 0,
+                          const Draw& draw = {});
+/// The same with queries [B, n, h d_k] of one sequence and keys and values [B, m, h (d_k + d_v)] of another.
+Variable packed_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
+                          double p = 0, const Draw& draw = {});
 
 }  // namespace orrery

@@ -6,6 +6,7 @@
 // Read next: core/blas.cpp
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "core/dtype.h"
@@ -34,11 +35,28 @@ constexpr bool transposes_b(Trans trans) { return trans == Trans::b || trans == 
 template <class T>
 void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
 
+/// Rows [row, row_end) and columns [column, column_end) of a product's result.
+struct Tile {
+  i64 row, row_end, column, column_end;
+};
+/// What to do with a tile that is finished, on the thread that made it and while it is still in that core's cache: where
+/// a bias or an activation costs least. Must not throw or allocate.
+using TileDone = std::function<void(const Tile&)>;
+
+/// The same product, handing over each tile of c; together they cover c once.
+template <class T>
+void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileDone& done);
+
 /// `batch` products whose factors and results lie `a_step`, `b_step`, `c_step` elements apart, in parallel over the
 /// batch.
 template <class T>
 void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step,
                 Trans trans = Trans::none, bool accumulate = false);
+
+/// Tiles that every larger product is cut into at least: as many as cores that shall work on it. Part of a run's bits, as
+/// its seed is, and therefore no function of the threads; 2 unless set.
+void set_least_tiles(int tiles);
+int least_tiles();
 
 /// Tiles that a product with an m x n result and inner size k is cut into: along its longer side, by the shape alone.
 i64 gemm_tiles(i64 m, i64 n, i64 k);

@@ -30,12 +30,33 @@ void map(i64 n, const T* x, const T* y, T* z, F f) {
   });
 }
 
+/// y[i] += x[i] for i in [0, n), on the calling thread.
+template <class T>
+void add_to(i64 n, const T* x, T* y) {
+#pragma omp simd
+  for (i64 i = 0; i < n; ++i) y[i] += x[i];
+}
+
 /// body(row) for every row of a matrix with `columns` columns, rows shared among threads.
 template <class Body>
 void for_rows(i64 rows, i64 columns, const Body& body) {
   parallel_for(rows, row_grain(columns), [&](i64 begin, i64 end) {
     for (i64 row = begin; row < end; ++row) body(row);
   });
+}
+
+/// Rows [begin, end) in groups of about 1,000 numbers.
+template <class Body>
+void in_row_groups(i64 begin, i64 end, i64 columns, const Body& body) {
+  const i64 group = std::max<i64>(1, 1024 / std::max<i64>(1, columns));
+  for (i64 row = begin; row < end; row += group) body(row, std::min(end, row + group));
+}
+
+/// body(begin, end) for groups of neighbouring rows, small enough to stay in the nearest cache while several loops pass
+/// over them.
+template <class Body>
+void for_row_groups(i64 rows, i64 columns, const Body& body) {
+  parallel_for(rows, row_grain(columns), [&](i64 begin, i64 end) { in_row_groups(begin, end, columns, body); });
 }
 
 /// How two operands of different shapes run along their common shape: neighbouring axes along which both advance alike

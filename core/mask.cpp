@@ -57,6 +57,12 @@ i64 Mask::limit(i64 b, i64 i, i64 n, i64 m) const {
   return causal_ ? std::clamp<i64>(i + m - n + 1, 0, keys) : keys;
 }
 
+void Mask::limits(i64 b, i64 begin, i64 end, i64 n, i64 m, i32* limit) const {
+  const i64 keys = length(b, m);
+  for (i64 i = begin; i < end; ++i)
+    limit[i - begin] = static_cast<i32>(causal_ ? std::clamp<i64>(i + m - n + 1, 0, keys) : keys);
+}
+
 bool Mask::table_allows(i64 b, i64 h, i64 i, i64 j) const {
   return std::all_of(tables_.begin(), tables_.end(), [&](const Tensor& table) {
     const auto at = [&](int axis, i64 index) { return table.size(axis) == 1 ? 0 : index; };

@@ -37,6 +37,8 @@ class Mask {
   i64 length(i64 b, i64 m) const;
   /// Keys [0, limit) are all that query i of n may see of m keys in batch row b, tables apart.
   i64 limit(i64 b, i64 i, i64 n, i64 m) const;
+  /// The same for queries [begin, end).
+  void limits(i64 b, i64 begin, i64 end, i64 n, i64 m, i32* limit) const;
   bool allowed(i64 b, i64 h, i64 i, i64 j, i64 n, i64 m) const;
   /// Errors if a part does not fit scores of shape [B, h, n, m].
   void check_fits(i64 B, i64 h, i64 n, i64 m) const;

@@ -1,8 +1,9 @@
-// Chapter 8. The sequential generator on top of Philox.
+// Chapter 8. The sequential generator on top of Philox, and dropout's decisions many at a time.
 //
 // Read next: core/hash.h
 #include "core/random.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -34,5 +35,65 @@ i64 Rng::integer(i64 low, i64 high) {
   while (value >= limit) value = next();
   return static_cast<i64>(static_cast<u64>(low) + value % range);  // unsigned: the sum may pass 2^63 on its way
 }
+
+namespace {
+
+// Blocks `first`, `first + 1`, ... of a draw: word w of the b-th is words[4 b + w]. philox4x32 of random.h, written so
+// that each line works on all of them at once.
+template <size_t blocks_at_once>
+void philox_blocks(const Draw& draw, u64 first, u32* words) {
+  // Words stand in 64 bits each, the upper half 0: the widening products then need no unpacking.
+  std::array<u64, blocks_at_once> c0, c1, c2, c3;
+  for (size_t b = 0; b < blocks_at_once; ++b) {
+    const u64 block = first + b;
+    c0[b] = static_cast<u32>(block), c1[b] = draw.step;
+    c2[b] = static_cast<u32>(draw.micro * 65536u + static_cast<u32>(block >> 32)), c3[b] = draw.index;
+  }
+  u64 key0 = static_cast<u32>(draw.seed), key1 = draw.seed >> 32;
+  for (int round = 0; round < 10; ++round) {
+#pragma omp simd
+    for (size_t b = 0; b < blocks_at_once; ++b) {
+      const u64 low = u64{0xD2511F53} * static_cast<u32>(c0[b]), high = u64{0xCD9E8D57} * static_cast<u32>(c2[b]);
+      c0[b] = (high >> 32) ^ c1[b] ^ key0, c1[b] = high & 0xFFFFFFFF;
+      c2[b] = (low >> 32) ^ c3[b] ^ key1, c3[b] = low & 0xFFFFFFFF;
+    }
+    key0 = (key0 + 0x9E3779B9) & 0xFFFFFFFF;
+    key1 = (key1 + 0xBB67AE85) & 0xFFFFFFFF;
+  }
+#pragma omp simd
+  for (size_t b = 0; b < blocks_at_once; ++b) {
+    words[4 * b] = static_cast<u32>(c0[b]), words[4 * b + 1] = static_cast<u32>(c1[b]);
+    words[4 * b + 2] = static_cast<u32>(c2[b]), words[4 * b + 3] = static_cast<u32>(c3[b]);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors) {
+  constexpr i64 at_once = 16, few = 8;
+  const u32 below = keep_below(p);
+  const T kept = static_cast<T>(keep_scale(p));
+  std::array<u32, 4 * at_once> words;
+  std::array<T, 2 * words.size()> rest;
+  for (i64 block = 0; block < blocks; block += at_once) {
+    const i64 left = blocks - block;
+    if (left > few)
+      philox_blocks<at_once>(draw, static_cast<u64>(first + block), words.data());
+    else
+      philox_blocks<few>(draw, static_cast<u64>(first + block), words.data());
+    T* to = left >= at_once ? factors + block * decisions_per_block : rest.data();
+    const size_t made = left > few ? words.size() : words.size() / 2;
+#pragma omp simd
+    for (size_t w = 0; w < made; ++w) {
+      to[2 * w] = (words[w] & 0xFFFF) < below ? kept : T{0};
+      to[2 * w + 1] = (words[w] >> 16) < below ? kept : T{0};
+    }
+    if (left < at_once) std::copy_n(to, left * decisions_per_block, factors + block * decisions_per_block);
+  }
+}
+
+template void dropout_factors(const Draw&, double, i64, i64, float*);
+template void dropout_factors(const Draw&, double, i64, i64, double*);
 
 }  // namespace orrery

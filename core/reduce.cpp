@@ -24,34 +24,13 @@ AxisSet axis_set(const Shape& shape, const Axes& axes, std::string_view operatio
   return set;
 }
 
-// The length of a strip of rows: about 4 chunks' worth of elements, but few enough rows for a running sum in f32.
-i64 partial_rows(i64 inner) { return std::clamp<i64>(4 * reduce_chunk / std::max<i64>(1, inner), 16, most_strip_rows); }
-
-// y[o, i] = sum over j of x[o, j, i], inner > 1: column sums of row strips in T, strips combined in order in double.
+// y[o, i] = sum over j of x[o, j, i], inner > 1.
 template <class T>
 void sum_columns(i64 outer, i64 n, i64 inner, const T* x, T* y) {
-  const i64 strip = partial_rows(inner), strips = std::max<i64>(1, (n + strip - 1) / strip);
-  Tensor partial = Tensor::empty({outer * strips, inner}, dtype_of<T>);
-  T* sums = partial.write<T>();
-  parallel_for(outer * strips, row_grain(strip * inner), [=](i64 first, i64 last) {
-    for (i64 s = first; s < last; ++s) {
-      const i64 o = s / strips, begin = s % strips * strip, end = std::min(n, begin + strip);
-      T* out = sums + s * inner;
-      std::fill_n(out, inner, T{0});
-      for (i64 j = begin; j < end; ++j) {
-        const T* row = x + (o * n + j) * inner;
-#pragma omp simd
-        for (i64 i = 0; i < inner; ++i) out[i] += row[i];
-      }
-    }
+  const Tensor sums = strip_sums<T>(outer, n, inner, [=](i64 begin, i64 end, T* out) {
+    for (i64 row = begin; row < end; ++row) add_to(inner, x + row * inner, out);
   });
-  for_rows(outer, strips * inner, [=](i64 o) {
-    for (i64 i = 0; i < inner; ++i) {
-      double total = 0;
-      for (i64 s = 0; s < strips; ++s) total += static_cast<double>(sums[(o * strips + s) * inner + i]);
-      y[o * inner + i] = static_cast<T>(total);
-    }
-  });
+  std::copy_n(sums.data<T>(), outer * inner, y);
 }
 
 struct Sum {
@@ -112,6 +91,25 @@ void check_defined(const Tensor& x, std::string_view operation) {
 }
 
 }  // namespace
+
+Tensor combined_strips(const Tensor& partial, i64 matrices) {
+  const i64 columns = partial.size(-1), strips = partial.size(0) / std::max<i64>(1, matrices);
+  Tensor result = Tensor::empty({matrices, columns}, partial.dtype());
+  dispatch_floating(partial.dtype(), "strip_sums", [&](auto t) {
+    using T = decltype(t);
+    const T* sums = partial.data<T>();
+    T* y = result.write<T>();
+    parallel_for(matrices * columns, std::max<i64>(1, reduce_chunk / strips), [=](i64 begin, i64 end) {
+      for (i64 i = begin; i < end; ++i) {
+        const T* column = sums + i / columns * strips * columns + i % columns;
+        double total = 0;
+        for (i64 s = 0; s < strips; ++s) total += static_cast<double>(column[s * columns]);
+        y[i] = static_cast<T>(total);
+      }
+    });
+  });
+  return result;
+}
 
 Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::string_view operation) {
   const AxisSet chosen = axis_set(shape, axes, operation);
@@ -177,12 +175,26 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   return reduce_axes<Sum>(x, chosen, "sum_to").reshape(shape);
 }
 
+namespace {
+
+template <class T>
+double square(T x) {
+  return static_cast<double>(x) * static_cast<double>(x);
+}
+
+}  // namespace
+
 double sum_of_squares(const Tensor& x) {
   return dispatch_floating(x.dtype(), "sum_of_squares", [&](auto t) {
-    using T = decltype(t);
-    const T* from = x.data<T>();
-    return parallel_sum<double>(x.count(),
-                                [=](i64 i) { return static_cast<double>(from[i]) * static_cast<double>(from[i]); });
+    const auto* from = x.data<decltype(t)>();
+    return parallel_sum<double>(x.count(), [=](i64 i) { return square(from[i]); });
+  });
+}
+
+double sum_of_squares(const Tensor& x, i64 begin, i64 end) {
+  return dispatch_floating(x.dtype(), "sum_of_squares", [&](auto t) {
+    const auto* from = x.data<decltype(t)>() + begin;
+    return lane_sum<double>(end - begin, [=](i64 i) { return square(from[i]); });
   });
 }
 

@@ -1,12 +1,13 @@
 // Chapter 8. Sums and maxima whose bits do not depend on the number of threads.
 //
 // A sum runs over fixed chunks of 4,096 elements; inside a chunk 16 lanes add every 16th element (one vector register),
-// and lanes and chunks are combined in order in double. 2e7 float ones add up to exactly 2e7, where one running float
+// lanes are combined by halves and chunks in order, in double. 2e7 float ones add up to exactly 2e7, where one running float
 // stops at 16,777,216. Sums down the columns of a matrix run over fixed strips of at most 256 rows: inside a strip row
 // is added to row in the element type, and strips are combined in order in double.
 // Read next: core/reduce.cpp
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "core/parallel.h"
@@ -17,10 +18,43 @@ namespace orrery {
 inline constexpr i64 reduce_chunk = 4096;
 inline constexpr i64 most_strip_rows = 256;
 
+inline constexpr i64 lanes = 16;
+
+/// The sum of all lanes in double, halves added to halves: 16, 8, 4, 2, 1.
+template <class T>
+double lanes_combined(const T (&lane)[lanes]) {
+  double sum[lanes];
+#pragma omp simd
+  for (i64 k = 0; k < lanes; ++k) sum[k] = static_cast<double>(lane[k]);
+#pragma GCC unroll 4
+  for (i64 half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (i64 k = 0; k < half; ++k) sum[k] += sum[k + half];
+  }
+  return sum[0];
+}
+
+/// The sums of f(i) and of g(i) for i in [0, n), in one pass on the calling thread. f and g return T.
+template <class T, class F, class G>
+std::array<double, 2> lane_sums(i64 n, F f, G g) {
+  std::array<double, 2> total{};
+  for (i64 begin = 0; begin < n; begin += reduce_chunk) {
+    const i64 end = std::min(n, begin + reduce_chunk);
+    T of_f[lanes] = {}, of_g[lanes] = {};
+    i64 i = begin;
+    for (; i + lanes <= end; i += lanes) {
+#pragma omp simd
+      for (i64 k = 0; k < lanes; ++k) of_f[k] += f(i + k), of_g[k] += g(i + k);
+    }
+    for (i64 k = 0; i < end; ++i, ++k) of_f[k] += f(i), of_g[k] += g(i);
+    total[0] += lanes_combined(of_f), total[1] += lanes_combined(of_g);
+  }
+  return total;
+}
+
 /// The sum of f(i) for i in [0, n), on the calling thread. f returns T.
 template <class T, class F>
 double lane_sum(i64 n, F f) {
-  constexpr i64 lanes = 16;
   double total = 0;
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
@@ -31,7 +65,7 @@ double lane_sum(i64 n, F f) {
       for (i64 k = 0; k < lanes; ++k) lane[k] += f(i + k);
     }
     for (i64 k = 0; i < end; ++i, ++k) lane[k] += f(i);
-    for (T value : lane) total += static_cast<double>(value);
+    total += lanes_combined(lane);
   }
   return total;
 }
@@ -52,6 +86,33 @@ double parallel_sum(i64 n, F f) {
   double total = 0;
   for (i64 chunk = 0; chunk < chunks; ++chunk) total += sums[chunk];
   return total;
+}
+
+/// Strips [matrices * strips, columns] combined in order in double, to [matrices, columns].
+Tensor combined_strips(const Tensor& partial, i64 matrices);
+
+/// The length of a strip of rows: about 2 chunks' worth of elements, but few enough rows for a running sum in f32.
+inline i64 strip_rows(i64 columns) {
+  return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
+}
+
+/// Sums down the columns of `matrices` matrices of `rows` rows, strip by strip: add_rows(begin, end, sums) adds what rows
+/// [begin, end) of them all contribute to sums[0 .. columns), and may do other work on these rows at the same time.
+/// Returns [matrices, columns].
+template <class T, class AddRows>
+Tensor strip_sums(i64 matrices, i64 rows, i64 columns, const AddRows& add_rows) {
+  const i64 length = strip_rows(columns), strips = std::max<i64>(1, (rows + length - 1) / length);
+  Tensor partial = Tensor::empty({matrices * strips, columns}, dtype_of<T>);
+  T* sums = partial.write<T>();
+  parallel_for(matrices * strips, row_grain(length * columns), [&](i64 first, i64 last) {
+    for (i64 s = first; s < last; ++s) {
+      const i64 matrix = s / strips, begin = s % strips * length, end = std::min(rows, begin + length);
+      T* out = sums + s * columns;
+      std::fill_n(out, columns, T{0});
+      add_rows(matrix * rows + begin, matrix * rows + end, out);
+    }
+  });
+  return strips == 1 ? partial : combined_strips(partial, matrices);
 }
 
 /// Axes to reduce over; empty means all of them. Negative axes count from the end.
@@ -75,5 +136,7 @@ Tensor argmax(const Tensor& x);
 Tensor sum_to(const Tensor& x, const Shape& shape);
 /// The sum of all squares, in double: for norms.
 double sum_of_squares(const Tensor& x);
+/// The same for elements [begin, end), on the calling thread.
+double sum_of_squares(const Tensor& x, i64 begin, i64 end);
 
 }  // namespace orrery

@@ -97,6 +97,12 @@ std::array<i64, N> dims(const Tensor& x, std::string_view name) {
   return sizes;
 }
 
+/// The elements of a tensor that may be left out, null if it was.
+template <class T>
+const T* data_or_null(const Tensor& x) {
+  return x.defined() ? x.data<T>() : nullptr;
+}
+
 /// True when shape, dtype and every bit are equal.
 bool same_bits(const Tensor& a, const Tensor& b);
 

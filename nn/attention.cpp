@@ -54,35 +54,36 @@ MultiHeadAttention::MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, con
   out_proj.bias = parameter(zeros({d_model}));
 }
 
-Variable MultiHeadAttention::project(const Variable& x, i64 first_row, i64 last_row) const {
-  const Variable y = matmul(x, slice(in_proj_weight, 0, first_row, last_row), Trans::b);
-  return in_proj_bias.defined() ? y + slice(in_proj_bias, 0, first_row, last_row) : y;
-}
-
-Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
-                                    Pass& pass, Tensor* weights) const {
-  const double p = pass.train ? dropout : 0;
-  const AttentionResult heads = attention(split_heads(Q, num_heads), split_heads(K, num_heads),
-                                          split_heads(V, num_heads), mask, p, p > 0 ? pass.next_draw() : Draw{});
-  if (weights) *weights = heads.weights.value();
-  return out_proj(join_heads(heads.output));
+// The composed form, which has the weights to show.
+Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
+                                    const Draw& draw, Tensor* weights) const {
+  const AttentionResult heads =
+      attention(split_heads(Q, num_heads), split_heads(K, num_heads), split_heads(V, num_heads), mask, p, draw);
+  *weights = heads.weights.value();
+  return join_heads(heads.output);
 }
 
 Variable MultiHeadAttention::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
-  const Variable kept = without_padding(x, mask);
-  Variable packed = matmul(kept, in_proj_weight, Trans::b);  // Q, K and V side by side
-  if (in_proj_bias.defined()) packed = packed + in_proj_bias;
-  const auto [Q, KV] = split(packed, num_heads * d_k, -1);
-  const auto [K, V] = split(KV, num_heads * d_k, -1);
-  return attend(Q, K, V, mask, pass, weights);
+  const double p = pass.train ? dropout : 0;
+  const Draw draw = pass.draw_for(p);
+  const Variable qkv = linear(without_padding(x, mask), in_proj_weight, in_proj_bias);
+  if (!weights) return out_proj(packed_attention(qkv, num_heads, d_k, d_v, mask, p, draw));
+  const auto [Q, kv] = split(qkv, num_heads * d_k, -1);
+  const auto [K, V] = split(kv, num_heads * d_k, -1);
+  return out_proj(attend(Q, K, V, mask, p, draw, weights));
 }
 
 Variable MultiHeadAttention::operator()(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
                                         Tensor* weights) const {
-  const i64 q_rows = num_heads * d_k, rows = in_proj_weight.size(0);
-  const Variable Q = project(x, 0, q_rows);
-  const auto [K, V] = split(project(without_padding(memory, mask), q_rows, rows), num_heads * d_k, -1);
-  return attend(Q, K, V, mask, pass, weights);
+  const double p = pass.train ? dropout : 0;
+  const Draw draw = pass.draw_for(p);
+  const i64 q_rows = num_heads * d_k;
+  const Variable Q = linear(x, in_proj_weight, in_proj_bias, {0, q_rows});
+  const Variable kv =
+      linear(without_padding(memory, mask), in_proj_weight, in_proj_bias, {q_rows, in_proj_weight.size(0)});
+  if (!weights) return out_proj(packed_attention(Q, kv, num_heads, d_k, d_v, mask, p, draw));
+  const auto [K, V] = split(kv, q_rows, -1);
+  return out_proj(attend(Q, K, V, mask, p, draw, weights));
 }
 
 }  // namespace orrery::nn

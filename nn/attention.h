@@ -42,8 +42,7 @@ struct MultiHeadAttention : Module {
   }
 
  private:
-  Variable project(const Variable& x, i64 first_row, i64 last_row) const;
-  Variable attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, Pass& pass,
+  Variable attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p, const Draw& draw,
                   Tensor* weights) const;
 };
 

@@ -16,8 +16,10 @@ struct Dropout : Module {
   double p;
 
   explicit Dropout(double p) : p(p) { check(p >= 0 && p < 1, "dropout", "the probability must be in [0, 1), not ", p); }
+  /// The probability in force: 0 outside training. For operations that drop on their way.
+  double active(const Pass& pass) const { return pass.train ? p : 0; }
   Variable operator()(const Variable& x, Pass& pass) const {
-    return pass.train && p > 0 ? dropout(x, p, pass.next_draw()) : x;
+    return active(pass) > 0 ? dropout(x, p, pass.next_draw()) : x;
   }
   void visit(Visitor&) override {}
 };

@@ -14,10 +14,10 @@ EncoderLayer::EncoderLayer(const LayerOptions& options, Rng& rng)
       norm_first(options.norm_first) {}
 
 Variable EncoderLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
-  const Variable attended = residual(x, norm1, norm_first, dropout, pass,
-                                     [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
-  return residual(attended, norm2, norm_first, dropout, pass,
-                  [&](const Variable& in) { return feed_forward(in, pass); });
+  const Variable attended = connected(x, norm1, norm_first, dropout, pass,
+                                      [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
+  return connected(attended, norm2, norm_first, dropout, pass,
+                   [&](const Variable& in) { return feed_forward(in, pass); });
 }
 
 void EncoderLayer::visit(Visitor& v) {

@@ -39,11 +39,14 @@ struct LayerOptions {
   }
 };
 
-/// A sub-layer with its residual connection, normalised before or after.
+/// A sub-layer with its residual connection: LayerNorm(x + dropout(Sublayer(x))), or with norm_first
+/// x + dropout(Sublayer(LayerNorm(x))).
 template <class Sublayer>
-Variable residual(const Variable& x, const LayerNorm& norm, bool norm_first, const Dropout& dropout, Pass& pass,
-                  const Sublayer& sublayer) {
-  return norm_first ? x + dropout(sublayer(norm(x)), pass) : norm(x + dropout(sublayer(x), pass));
+Variable connected(const Variable& x, const LayerNorm& norm, bool norm_first, const Dropout& dropout, Pass& pass,
+                   const Sublayer& sublayer) {
+  const Variable f = sublayer(norm_first ? norm(x) : x);
+  const double p = dropout.active(pass);
+  return norm_first ? residual(x, f, p, pass.draw_for(p)) : norm.of_sum(x, f, p, pass.draw_for(p));
 }
 
 struct EncoderLayer : Module {

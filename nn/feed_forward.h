@@ -33,8 +33,9 @@ struct FeedForward : Module {
         dropout(options.dropout),
         activation(options.activation) {}
   Variable operator()(const Variable& x, Pass& pass) const {
-    const Variable hidden = linear1(x);
-    return linear2(dropout(activation == Activation::relu ? relu(hidden) : gelu(hidden), pass));
+    if (activation == Activation::gelu) return linear2(dropout(linear_gelu(x, linear1.weight, linear1.bias), pass));
+    const double p = dropout.active(pass);
+    return linear2(linear_relu(x, linear1.weight, linear1.bias, p, pass.draw_for(p)));
   }
   void visit(Visitor& v) override {
     v("linear1", linear1);

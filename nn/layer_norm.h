@@ -30,6 +30,10 @@ struct LayerNorm : Module {
     if (options.bias) bias = parameter(zeros({D}));
   }
   Variable operator()(const Variable& x) const { return layer_norm(x, weight, bias, eps, form); }
+  /// The norm of x + dropout(f), in one pass.
+  Variable of_sum(const Variable& x, const Variable& f, double p, const Draw& draw) const {
+    return residual_norm(x, f, weight, bias, eps, form, p, draw);
+  }
   void visit(Visitor& v) override {
     v("weight", weight);
     v("bias", bias);

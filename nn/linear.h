@@ -26,10 +26,7 @@ struct Linear : Module {
     if (options.bias) bias = parameter(initial_bias(options.init, out, in, rng));
   }
   /// x [..., in] to [..., out].
-  Variable operator()(const Variable& x) const {
-    const Variable y = matmul(x, weight, Trans::b);
-    return bias.defined() ? y + bias : y;
-  }
+  Variable operator()(const Variable& x) const { return linear(x, weight, bias); }
   void visit(Visitor& v) override {
     v("weight", weight);
     v("bias", bias);

@@ -27,6 +27,8 @@ struct Pass {
 
   /// The name of the next mask of this pass.
   Draw next_draw() { return {.seed = seed, .step = step, .micro = micro, .index = draws++}; }
+  /// The same where something is dropped at all; with p = 0 no mask is used up.
+  Draw draw_for(double p) { return p > 0 ? next_draw() : Draw{}; }
 };
 
 }  // namespace orrery::nn

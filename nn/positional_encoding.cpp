@@ -32,15 +32,17 @@ PositionalEncoding::PositionalEncoding(Positions kind, i64 max_len, i64 d_model,
     table = sinusoidal_table(max_len, d_model);
 }
 
+Variable PositionalEncoding::first(i64 T, Dtype dtype) const {
+  const i64 max_len = weight.defined() ? weight.size(0) : table.size(0);
+  check(T <= max_len, "positional_encoding", "a sequence has ", T, " positions, but max_len is ", max_len);
+  return weight.defined() ? weight : constant(table.rows(0, T).to(dtype));
+}
+
 Variable PositionalEncoding::operator()(const Variable& x) const {
-  const i64 T = tape::explained("positional_encoding", std::array{&x}, [&] {
-    const i64 positions = dims<3>(x.value(), "positional_encoding")[1];
-    const i64 max_len = weight.defined() ? weight.size(0) : table.size(0);
-    check(positions <= max_len, "positional_encoding", "a sequence has ", positions, " positions, but max_len is ",
-          max_len);
-    return positions;
+  return tape::explained("positional_encoding", std::array{&x}, [&] {
+    const i64 T = dims<3>(x.value(), "positional_encoding")[1];
+    return x + slice(first(T, x.dtype()), 0, 0, T);
   });
-  return x + (weight.defined() ? slice(weight, 0, 0, T) : constant(table.rows(0, T).to(x.dtype())));
 }
 
 }  // namespace orrery::nn

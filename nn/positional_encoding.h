@@ -29,6 +29,8 @@ struct PositionalEncoding : Module {
   PositionalEncoding(Positions kind, i64 max_len, i64 d_model, Rng& rng);
   /// x [B, T, d_model] plus the encoding of positions 0 to T - 1. More positions than max_len are an error.
   Variable operator()(const Variable& x) const;
+  /// The encodings of positions 0 to T - 1, at least: [T or more, d_model].
+  Variable first(i64 T, Dtype dtype) const;
   void visit(Visitor& v) override { v("weight", weight); }
 };
 

@@ -50,8 +50,9 @@ Variable Transformer::decode(const Tensor& target, const Variable& memory, const
 
 Variable Transformer::embed(const Tensor& ids, const Embedding& table, const PositionalEncoding& positions,
                             Pass& pass) const {
-  const double root_d_model = std::sqrt(static_cast<double>(config.d_model));
-  return dropout(positions(table(ids) * root_d_model), pass);
+  const double root_d_model = std::sqrt(static_cast<double>(config.d_model)), p = dropout.active(pass);
+  const i64 T = dims<2>(ids, "ids")[1];
+  return embedding_sum(table.weight, ids, root_d_model, positions.first(T, table.weight.dtype()), p, pass.draw_for(p));
 }
 
 TransformerMasks Transformer::masks(const Tensor& source, const Tensor& target) const {

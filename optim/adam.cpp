@@ -8,7 +8,6 @@
 
 #include <cmath>
 
-#include "core/parallel.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::optim {
@@ -18,6 +17,7 @@ namespace {
 template <class T>
 struct Coefficients {
   T beta1, beta2, one_minus_beta1, one_minus_beta2;
+  T factor;    // what clipping leaves of g
   T rate;      // learning_rate s / (1 - beta1^t)
   T eps;       // eps s
   T gradient;  // what of p is added to g
@@ -26,15 +26,13 @@ struct Coefficients {
 
 template <class T>
 void descend(i64 n, T* p, const T* gradient, T* m, T* v, const Coefficients<T>& c) {
-  parallel_for(n, elementwise_grain, [=](i64 begin, i64 end) {
 #pragma omp simd
-    for (i64 i = begin; i < end; ++i) {
-      const T g = gradient[i] + c.gradient * p[i];
-      m[i] = c.beta1 * m[i] + c.one_minus_beta1 * g;
-      v[i] = c.beta2 * v[i] + c.one_minus_beta2 * g * g;
-      p[i] -= c.decay * p[i] + c.rate * m[i] / (std::sqrt(v[i]) + c.eps);
-    }
-  });
+  for (i64 i = 0; i < n; ++i) {
+    const T g = c.factor * gradient[i] + c.gradient * p[i];
+    m[i] = c.beta1 * m[i] + c.one_minus_beta1 * g;
+    v[i] = c.beta2 * v[i] + c.one_minus_beta2 * g * g;
+    p[i] -= c.decay * p[i] + c.rate * m[i] / (std::sqrt(v[i]) + c.eps);
+  }
 }
 
 }  // namespace
@@ -64,24 +62,26 @@ std::map<std::string, Tensor> Adam::state() const {
   return result;
 }
 
-void Adam::update(size_t i, const Update& u) {
+Optimizer::Move Adam::update(size_t i, const Update& u) {
   Moments& moments = moments_[i];
   const i32 t = ++*moments.step.write<i32>();
   const double s = std::sqrt(1 - std::pow(options_.beta2, t));
   const double rate = u.learning_rate * s / (1 - std::pow(options_.beta1, t));
   const bool decoupled = decay_ == Decay::decoupled;
-  dispatch_floating(u.parameter.dtype(), "adam", [&](auto type) {
+  return dispatch_floating(u.parameter.dtype(), "adam", [&](auto type) -> Move {
     using T = decltype(type);
     const Coefficients<T> c{.beta1 = static_cast<T>(options_.beta1),
                             .beta2 = static_cast<T>(options_.beta2),
                             .one_minus_beta1 = static_cast<T>(1 - options_.beta1),
                             .one_minus_beta2 = static_cast<T>(1 - options_.beta2),
+                            .factor = static_cast<T>(u.gradient_factor),
                             .rate = static_cast<T>(rate),
                             .eps = static_cast<T>(options_.eps * s),
                             .gradient = static_cast<T>(decoupled ? 0 : u.weight_decay),
                             .decay = static_cast<T>(decoupled ? u.learning_rate * u.weight_decay : 0)};
-    descend(u.parameter.count(), u.parameter.write<T>(), u.gradient.data<T>(), moments.m.write<T>(),
-            moments.v.write<T>(), c);
+    T *p = u.parameter.write<T>(), *m = moments.m.write<T>(), *v = moments.v.write<T>();
+    const T* g = u.gradient.data<T>();
+    return [=](i64 begin, i64 end) { descend(end - begin, p + begin, g + begin, m + begin, v + begin, c); };
   });
 }
 

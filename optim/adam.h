@@ -37,7 +37,7 @@ class Adam : public Optimizer {
     Tensor m, v;
     Tensor step;  // a parameter that had no gradient in some steps counts fewer
   };
-  void update(size_t i, const Update& u) override;
+  Move update(size_t i, const Update& u) override;
 
   AdamOptions options_;
   Decay decay_;

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "core/parallel.h"
 #include "core/tensor_ops.h"
 #include "optim/parameters.h"
 
@@ -33,19 +35,35 @@ double largest_element(const Tensor& g) { return std::max(max(g).item(), max(-g)
 
 }  // namespace
 
-double clip_grad_norm(const Parameters& parameters, double max_norm) {
-  check(max_norm > 0, "clip_grad_norm", "max_norm must be positive, got ", max_norm);
-  Parameters each = without_repeats(parameters);
-  double squares = 0;
+double grad_norm(const Parameters& parameters) {
+  std::vector<const Tensor*> gradients;
+  std::vector<i64> sizes;
+  const Parameters each = without_repeats(parameters);
   for (const NamedParameter& p : each) {
-    if (p.value.gradient().defined()) squares += sum_of_squares(p.value.gradient());
+    if (p.value.gradient().defined())
+      gradients.push_back(&p.value.gradient()), sizes.push_back(gradients.back()->count());
   }
-  if (!std::isfinite(squares)) fail_without_norm(each);
-  const double norm = std::sqrt(squares);
-  const double coefficient = max_norm / (norm + 1e-6);
-  if (coefficient < 1) {
-    for (NamedParameter& p : each) {
-      if (p.value.gradient().defined()) scale_in_place(p.value.mutable_gradient(), coefficient);
+  const std::vector<Piece> pieces = pieces_of(sizes);
+  std::vector<double> squares(pieces.size());
+  parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
+    const Piece& piece = pieces[static_cast<size_t>(i)];
+    squares[static_cast<size_t>(i)] = sum_of_squares(*gradients[piece.owner], piece.begin, piece.end);
+  });
+  const double total = std::accumulate(squares.begin(), squares.end(), 0.0);
+  if (!std::isfinite(total)) fail_without_norm(each);
+  return std::sqrt(total);
+}
+
+double clip_factor(double norm, double max_norm) {
+  check(max_norm > 0, "clip_grad_norm", "max_norm must be positive, got ", max_norm);
+  return std::min(1.0, max_norm / (norm + 1e-6));
+}
+
+double clip_grad_norm(const Parameters& parameters, double max_norm) {
+  const double norm = grad_norm(parameters), factor = clip_factor(norm, max_norm);
+  if (factor < 1) {
+    for (NamedParameter& p : without_repeats(parameters)) {
+      if (p.value.gradient().defined()) scale_in_place(p.value.mutable_gradient(), factor);
     }
   }
   return norm;

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <set>
 
+#include "core/parallel.h"
 #include "core/tensor_ops.h"
+#include "optim/clip.h"
 
 namespace orrery::optim {
 
@@ -32,7 +34,7 @@ Optimizer::Optimizer(const ParameterGroups& groups, double weight_decay) {
   }
 }
 
-void Optimizer::step(double learning_rate) {
+void Optimizer::check_gradients(double learning_rate) const {
   check(learning_rate >= 0 && std::isfinite(learning_rate), "optimizer",
         "the learning rate must be 0 or more and finite, got ", learning_rate);
   for (const NamedParameter& p : parameters_) {
@@ -41,13 +43,38 @@ void Optimizer::step(double learning_rate) {
           p.name, " is ", p.value.dtype(), ' ', p.value.shape(), ", its gradient ", g.dtype(), ' ', g.shape(),
           "; was the model converted after the optimizer was made?");
   }
+}
+
+void Optimizer::step(double learning_rate) {
+  check_gradients(learning_rate);
+  move(learning_rate, 1.0);
+}
+
+double Optimizer::step(double learning_rate, double max_norm) {
+  check_gradients(learning_rate);
+  const double norm = grad_norm(parameters_);
+  move(learning_rate, clip_factor(norm, max_norm));
+  return norm;
+}
+
+// All parameters in one parallel region: most of them are too small for one of their own.
+void Optimizer::move(double learning_rate, double gradient_factor) {
+  std::vector<Move> moves;
+  std::vector<i64> sizes;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Variable& p = parameters_[i].value;
     if (!p.gradient().defined()) continue;
     const Setting& setting = settings_[i];
-    update(i, {p.mutable_value(), p.gradient(), learning_rate * setting.learning_rate_factor, setting.weight_decay});
-    p.clear_gradient();
+    moves.push_back(update(i, {p.mutable_value(), p.gradient(), learning_rate * setting.learning_rate_factor,
+                               setting.weight_decay, gradient_factor}));
+    sizes.push_back(p.value().count());
   }
+  const std::vector<Piece> pieces = pieces_of(sizes);
+  parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
+    const Piece& piece = pieces[static_cast<size_t>(i)];
+    moves[piece.owner](piece.begin, piece.end);
+  });
+  clear_gradients();
 }
 
 void Optimizer::clear_gradients() {

@@ -7,6 +7,7 @@
 // Read next: optim/optimizer.cpp
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "optim/parameters.h"
@@ -24,6 +25,9 @@ class Optimizer {
   /// Errors, before anything moves: a learning rate that is negative or not finite; a gradient that does not fit its
   /// parameter.
   void step(double learning_rate);
+  /// The same for gradients clipped to a common norm of at most `max_norm` (optim/clip.h), without a pass of its own: their
+  /// factor is multiplied in on the way. Returns the norm they had. Errors: as `clip_grad_norm`, too.
+  double step(double learning_rate, double max_norm);
   /// Forgets the gradients without a step.
   void clear_gradients();
 
@@ -46,11 +50,17 @@ class Optimizer {
     Tensor& parameter;
     const Tensor& gradient;
     double learning_rate, weight_decay;
+    double gradient_factor;  ///< what clipping leaves of the gradient, at most 1
   };
-  /// Moves parameter number `i` of the list.
-  virtual void update(size_t i, const Update& u) = 0;
+  /// Moves elements [begin, end) of a parameter.
+  using Move = std::function<void(i64 begin, i64 end)>;
+  /// Prepares the update of parameter number `i` of the list: the result moves its elements, any part on any thread.
+  virtual Move update(size_t i, const Update& u) = 0;
 
  private:
+  void check_gradients(double learning_rate) const;
+  void move(double learning_rate, double gradient_factor);
+
   struct Setting {
     double weight_decay, learning_rate_factor;
   };

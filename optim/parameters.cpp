@@ -6,6 +6,8 @@
 
 #include <unordered_set>
 
+#include "core/parallel.h"
+
 namespace orrery::optim {
 namespace {
 
@@ -32,6 +34,15 @@ ParameterGroups decay_matrices(const Parameters& parameters, double weight_decay
   ParameterGroup matrices{.weight_decay = weight_decay}, others{.weight_decay = 0.0};
   for (const NamedParameter& p : parameters) (p.value.shape().rank() >= 2 ? matrices : others).parameters.push_back(p);
   return {std::move(matrices), std::move(others)};
+}
+
+std::vector<Piece> pieces_of(const std::vector<i64>& sizes) {
+  std::vector<Piece> pieces;
+  for (size_t owner = 0; owner < sizes.size(); ++owner) {
+    for (i64 begin = 0; begin < sizes[owner]; begin += elementwise_grain)
+      pieces.push_back({owner, begin, std::min(sizes[owner], begin + elementwise_grain)});
+  }
+  return pieces;
 }
 
 Parameters without_repeats(const Parameters& parameters) {

@@ -39,6 +39,14 @@ class ParameterGroups {
 /// Two groups: matrices (two axes and more) with this weight decay, everything else with none.
 ParameterGroups decay_matrices(const Parameters& parameters, double weight_decay);
 
+/// A part of one of several tensors, small enough to be one thread's next task.
+struct Piece {
+  size_t owner;    ///< which tensor
+  i64 begin, end;  ///< its elements
+};
+/// Tensors of these sizes cut into pieces, in order; the cuts depend on the sizes alone.
+std::vector<Piece> pieces_of(const std::vector<i64>& sizes);
+
 /// The list with every tied parameter kept only under its first name. Errors: what is no parameter.
 Parameters without_repeats(const Parameters& parameters);
 

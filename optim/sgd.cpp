@@ -3,29 +3,24 @@
 // Read next: optim/adam.h
 #include "optim/sgd.h"
 
-#include "core/parallel.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::optim {
 namespace {
 
 template <class T>
-void descend(i64 n, T* p, const T* g, T rate, T decay) {
-  parallel_for(n, elementwise_grain, [=](i64 begin, i64 end) {
+void descend(i64 n, T* p, const T* g, T rate, T decay, T factor) {
 #pragma omp simd
-    for (i64 i = begin; i < end; ++i) p[i] -= rate * (g[i] + decay * p[i]);
-  });
+  for (i64 i = 0; i < n; ++i) p[i] -= rate * (factor * g[i] + decay * p[i]);
 }
 
 template <class T>
-void descend(i64 n, T* p, const T* g, T* b, T rate, T decay, T momentum) {
-  parallel_for(n, elementwise_grain, [=](i64 begin, i64 end) {
+void descend(i64 n, T* p, const T* g, T* b, T rate, T decay, T factor, T momentum) {
 #pragma omp simd
-    for (i64 i = begin; i < end; ++i) {
-      b[i] = momentum * b[i] + (g[i] + decay * p[i]);
-      p[i] -= rate * b[i];
-    }
-  });
+  for (i64 i = 0; i < n; ++i) {
+    b[i] = momentum * b[i] + (factor * g[i] + decay * p[i]);
+    p[i] -= rate * b[i];
+  }
 }
 
 }  // namespace
@@ -43,18 +38,19 @@ std::map<std::string, Tensor> SGD::state() const {
   return result;
 }
 
-void SGD::update(size_t i, const Update& u) {
-  dispatch_floating(u.parameter.dtype(), "sgd", [&](auto t) {
+Optimizer::Move SGD::update(size_t i, const Update& u) {
+  return dispatch_floating(u.parameter.dtype(), "sgd", [&](auto t) -> Move {
     using T = decltype(t);
-    T* p = u.parameter.write<T>();
+    T *p = u.parameter.write<T>(), *b = momentum_.empty() ? nullptr : momentum_[i].write<T>();
     const T* g = u.gradient.data<T>();
-    const i64 n = u.parameter.count();
     const T rate = static_cast<T>(u.learning_rate), decay = static_cast<T>(u.weight_decay);
-    if (momentum_.empty()) {
-      descend(n, p, g, rate, decay);
-    } else {
-      descend(n, p, g, momentum_[i].write<T>(), rate, decay, static_cast<T>(options_.momentum));
-    }
+    const T factor = static_cast<T>(u.gradient_factor), momentum = static_cast<T>(options_.momentum);
+    return [=](i64 begin, i64 end) {
+      if (b)
+        descend(end - begin, p + begin, g + begin, b + begin, rate, decay, factor, momentum);
+      else
+        descend(end - begin, p + begin, g + begin, rate, decay, factor);
+    };
   });
 }
 

@@ -2,14 +2,11 @@
 //
 //   tanh              y' = 1 - y^2
 //   sigmoid s(x)      y' = y (1 - y)
-//   relu max(0, x)    y' = 1 where y > 0, else 0 (at 0: 0)
-//   gelu x Phi(x)     y' = Phi(x) + x phi(x)             Phi, phi: distribution and density of N(0, 1)
+//   relu, gelu        see autograd/formulas.h
 //   silu x s(x)       y' = s(x) (1 + x (1 - s(x)))
-// GELU: Hendrycks and Gimpel 2016; its tanh form is the approximation GPT-2 was trained with.
 // Read next: autograd/gradcheck.h
-#include <numbers>
-
 #include "autograd/elementwise.h"
+#include "autograd/formulas.h"
 #include "autograd/ops.h"
 #include "core/math.h"
 
@@ -40,57 +37,6 @@ struct Sigmoid {
   }
 };
 
-struct Relu {
-  static constexpr std::string_view name = "relu";
-  template <class T>
-  T value(T x) const {
-    return x < T{0} ? T{0} : x;
-  }  // NaN passes through
-  template <class T>
-  T derivative_at_output(T y) const {
-    return y > T{0} ? T{1} : T{0};
-  }
-};
-
-struct Gelu {
-  static constexpr std::string_view name = "gelu";
-  template <class T>
-  static T cdf(T x) {
-    return T{0.5} * (T{1} + math::erf(x * (std::numbers::sqrt2_v<T> / 2)));
-  }
-  template <class T>
-  static T pdf(T x) {
-    constexpr T scale = std::numbers::inv_sqrtpi_v<T> / std::numbers::sqrt2_v<T>;
-    return scale * math::exp(T{-0.5} * x * x);
-  }
-  template <class T>
-  T value(T x) const {
-    return x * cdf(x);
-  }
-  template <class T>
-  T derivative(T x) const {
-    return cdf(x) + x * pdf(x);
-  }
-};
-
-// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-struct GeluTanh {
-  static constexpr std::string_view name = "gelu_tanh";
-  template <class T>
-  static constexpr T slope = T{0.797884560802865355879892119869};  // sqrt(2 / pi)
-  template <class T>
-  static constexpr T cubic = T{0.044715};
-  template <class T>
-  T value(T x) const {
-    return T{0.5} * x * (T{1} + math::tanh(slope<T> * (x + cubic<T> * x * x * x)));
-  }
-  template <class T>
-  T derivative(T x) const {
-    const T t = math::tanh(slope<T> * (x + cubic<T> * x * x * x));
-    return T{0.5} * (T{1} + t) + T{0.5} * x * (T{1} - t * t) * slope<T> * (T{1} + T{3} * cubic<T> * x * x);
-  }
-};
-
 struct Silu {
   static constexpr std::string_view name = "silu";
   template <class T>
@@ -108,9 +54,9 @@ struct Silu {
 
 Variable tanh(const Variable& x) { return elementwise(Tanh{}, x); }
 Variable sigmoid(const Variable& x) { return elementwise(Sigmoid{}, x); }
-Variable relu(const Variable& x) { return elementwise(Relu{}, x); }
-Variable gelu(const Variable& x) { return elementwise(Gelu{}, x); }
-Variable gelu_tanh(const Variable& x) { return elementwise(GeluTanh{}, x); }
+Variable relu(const Variable& x) { return elementwise(formula::Relu{}, x); }
+Variable gelu(const Variable& x) { return elementwise(formula::Gelu{}, x); }
+Variable gelu_tanh(const Variable& x) { return elementwise(formula::GeluTanh{}, x); }
 Variable silu(const Variable& x) { return elementwise(Silu{}, x); }
 
 }  // namespace orrery

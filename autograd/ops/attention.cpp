@@ -99,6 +99,16 @@ Variable zero_padding(const Variable& x, const Mask& mask) {
   return mask.has_padding() ? apply(ZeroPadding{mask}, x) : x;
 }
 
+namespace {
+
+// Dropout with a row of its mask for each key, as ops/packed_attention.cpp draws it: both forms drop the same weights.
+Variable weights_dropped(const Variable& weights, double p, const Draw& draw) {
+  constexpr std::array<i64, 4> keys_first{0, 1, 3, 2};
+  return permute(dropout(permute(weights, keys_first), p, draw), keys_first);
+}
+
+}  // namespace
+
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
                           const Draw& draw) {
   tape::explained("attention", std::array{&Q, &K, &V}, [&] {
@@ -109,7 +119,7 @@ AttentionResult attention(const Variable& Q, const Variable& K, const Variable& 
   const Variable keys = zero_padding(K, mask), values = zero_padding(V, mask);
   const Variable scores = matmul(Q, keys, Trans::b) * (1.0 / std::sqrt(d_k));
   const Variable weights = masked_softmax(scores, mask);
-  return {.output = matmul(p == 0 ? weights : dropout(weights, p, draw), values), .weights = weights};
+  return {.output = matmul(p == 0 ? weights : weights_dropped(weights, p, draw), values), .weights = weights};
 }
 
 }  // namespace orrery

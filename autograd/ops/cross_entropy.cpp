@@ -40,10 +40,12 @@ struct CrossEntropy {
         if (target[row] == ignore) return;
         const T* a = in + row * K;
         const T m = row_shift(a, K);
-        const double log_total = std::log(lane_sum<T>(K, [=](i64 k) { return math::exp(a[k] - m); }));
+        const auto [exps, differences] = lane_sums<T>(
+            K, [=](i64 k) { return math::exp(a[k] - m); }, [=](i64 k) { return a[k] - m; });
+        const double log_total = std::log(exps);
         stat[row * 2] = m, stat[row * 2 + 1] = static_cast<T>(log_total);
         // sum_k q_k (x_k - m) = (on - off) (x_target - m) + off sum_k (x_k - m)
-        const double spread = off == 0 ? 0 : off * lane_sum<T>(K, [=](i64 k) { return a[k] - m; });
+        const double spread = off == 0 ? 0 : off * differences;
         loss[row] = log_total - (on - off) * static_cast<double>(a[target[row]] - m) - spread;
       });
     });
@@ -54,7 +56,7 @@ struct CrossEntropy {
   void backward(const Tensor& dy, Grads& dx) {
     const Tensor& x = logits;
     const i64 count = targets.get().count(), K = x.size(-1);
-    Tensor d = Tensor::empty(x.shape(), x.dtype());
+    Tensor d = dx.reuse(x);  // the logits, the largest tensor of all, turn into their gradient in place
     dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const T *in = x.data<T>(), *stat = rows.get().data<T>();

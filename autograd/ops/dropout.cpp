@@ -8,47 +8,24 @@
 // Read next: nn/dropout.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "core/elementwise.h"
+#include "autograd/row_dropout.h"
 
 namespace orrery {
 namespace {
 
-// x with the draw's mask applied; forward and backward are this same linear map.
-Tensor masked(const Tensor& x, double p, const Draw& draw) {
-  Tensor y = Tensor::empty(x.shape(), x.dtype());
-  const i64 columns = x.rank() == 0 ? 1 : x.size(-1), rows = columns == 0 ? 0 : x.count() / columns;
-  const i64 blocks = (columns + decisions_per_block - 1) / decisions_per_block;  // a row
-  dispatch_floating(x.dtype(), "dropout", [&](auto t) {
-    using T = decltype(t);
-    const T* in = x.data<T>();
-    T* out = y.write<T>();
-    for_rows(rows, columns, [=, below = keep_below(p), factor = static_cast<T>(keep_scale(p))](i64 row) {
-      for (i64 block = 0; block < blocks; ++block) {
-        const std::array<u16, 8> bits = decisions(draw, static_cast<u64>(row * blocks + block));
-        const i64 first = block * decisions_per_block, n = std::min(decisions_per_block, columns - first);
-        for (i64 i = 0; i < n; ++i) {
-          const i64 at = row * columns + first + i;
-          out[at] = bits[static_cast<size_t>(i)] < below ? in[at] * factor : T{0};
-        }
-      }
-    });
-  });
-  return y;
-}
-
 struct Dropout {
   static constexpr std::string_view name = "dropout";
-  double p;
-  Draw draw;
+  RowDropout dropout;  // forward and backward are the same linear map
+
   Tensor forward(const Tensor& x) {
-    check(p >= 0 && p <= 1, name, "needs a probability in [0, 1], got ", p);
-    return p == 0 ? x : masked(x, p, draw);
+    dropout.check_probability(name);
+    return dropout.p == 0 ? x : dropout.applied(x, Tensor::empty(x.shape(), x.dtype()));
   }
-  void backward(const Tensor& dy, Grads& dx) { dx.add(0, p == 0 ? dy : masked(dy, p, draw)); }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dropout.p == 0 ? dy : dropout.applied(dy, dx.reuse(dy))); }
 };
 
 }  // namespace
 
-Variable dropout(const Variable& x, double p, const Draw& draw) { return apply(Dropout{p, draw}, x); }
+Variable dropout(const Variable& x, double p, const Draw& draw) { return apply(Dropout{{p, draw}}, x); }
 
 }  // namespace orrery

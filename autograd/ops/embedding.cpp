@@ -7,6 +7,7 @@
 // Read next: nn/embedding.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
+#include "autograd/row_dropout.h"
 #include "core/elementwise.h"
 #include "core/tensor_ops.h"
 
@@ -24,53 +25,122 @@ struct Places {
   }
 };
 
-struct Embedding {
-  static constexpr std::string_view name = "embedding";
+// The ids of a lookup, and the gradient of the table it looked into.
+struct Lookup {
   Saved ids;
 
-  Tensor forward(const Tensor& weight) {
+  // Checks table and ids; returns the number of lookups.
+  i64 check_arguments(std::string_view name, const Tensor& weight) const {
     check(ids.defined() && ids.get().dtype() == Dtype::i32, name, "ids must be i32");
     check(weight.rank() == 2, name, "the table needs shape [rows, columns], has ", weight.shape());
-    const i64 rows = weight.size(0), columns = weight.size(1), n = ids.get().count();
+    const i64 rows = weight.size(0), n = ids.get().count();
     const i32* id = ids.get().data<i32>();
     for (i64 i = 0; i < n; ++i) {
       check(id[i] >= 0 && id[i] < rows, name, "id ", id[i], " at position ", i, " is outside [0, ", rows, ")");
     }
-    Tensor y = Tensor::empty(ids.get().shape().plus(columns), weight.dtype());
-    dispatch_floating(weight.dtype(), name, [&](auto t) {
-      using T = decltype(t);
-      const T* table = weight.data<T>();
-      T* out = y.write<T>();
-      for_rows(n, columns, [=](i64 i) { std::copy_n(table + id[i] * columns, columns, out + i * columns); });
-    });
-    return y;
+    return n;
   }
 
-  void backward(const Tensor& dy, Grads& dx) {
+  // dweight[r] += factor * the sum of dy over the places where row r was used.
+  void backward(const Tensor& dy, double factor, Grads& dx) const {
     if (!dx.wanted(0)) return;
     const Into into = dx.into(0);
     const i64 rows = into.buffer.size(0), columns = into.buffer.size(1);
     const Places places(ids.get().data<i32>(), ids.get().count(), rows);
-    dispatch_floating(dy.dtype(), name, [&](auto t) {
+    dispatch_floating(dy.dtype(), "embedding", [&](auto t) {
       using T = decltype(t);
       const T* d = dy.data<T>();
       T* out = into.buffer.write<T>();
-      for_rows(rows, columns, [&, first = into.first](i64 r) {
+      for_rows(rows, columns, [&, first = into.first, scale = static_cast<T>(factor)](i64 r) {
         T* row = out + r * columns;
         if (first) std::fill_n(row, columns, T{0});
         const size_t end = static_cast<size_t>(places.first[static_cast<size_t>(r) + 1]);
         for (size_t i = static_cast<size_t>(places.first[static_cast<size_t>(r)]); i < end; ++i) {
           const T* from = d + places.order[i] * columns;
 #pragma omp simd
-          for (i64 k = 0; k < columns; ++k) row[k] += from[k];
+          for (i64 k = 0; k < columns; ++k) row[k] += scale * from[k];
         }
       });
     });
   }
 };
 
+struct Embedding {
+  static constexpr std::string_view name = "embedding";
+  Lookup lookup;
+
+  Tensor forward(const Tensor& weight) {
+    const i64 n = lookup.check_arguments(name, weight), columns = weight.size(1);
+    Tensor y = Tensor::empty(lookup.ids.get().shape().plus(columns), weight.dtype());
+    dispatch_floating(weight.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const i32* id = lookup.ids.get().data<i32>();
+      const T* table = weight.data<T>();
+      T* out = y.write<T>();
+      for_rows(n, columns, [=](i64 i) { std::copy_n(table + id[i] * columns, columns, out + i * columns); });
+    });
+    return y;
+  }
+  void backward(const Tensor& dy, Grads& dx) { lookup.backward(dy, 1.0, dx); }
+};
+
+// z = scale x + y
+template <class T>
+void scaled_sum(i64 n, T scale, const T* x, const T* y, T* z) {
+#pragma omp simd
+  for (i64 k = 0; k < n; ++k) z[k] = scale * x[k] + y[k];
+}
+
+// y = m (factor weight[ids] + positions), with m dropout's factors: paper, sections 3.4, 3.5 and 5.4, in one pass.
+struct EmbeddingSum {
+  static constexpr std::string_view name = "embedding_sum";
+  double factor;
+  RowDropout dropout;
+  Lookup lookup;
+
+  Tensor forward(const Tensor& weight, const Tensor& positions) {
+    const i64 n = lookup.check_arguments(name, weight), columns = weight.size(1);
+    const Tensor& ids = lookup.ids;
+    check(ids.rank() == 2, name, "ids need shape [B, T], have ", ids.shape());
+    const i64 T_ids = ids.size(1);
+    check(positions.rank() == 2 && positions.size(0) >= T_ids && positions.size(1) == columns, name,
+          "positions need shape [", T_ids, " or more, ", columns, "], have ", positions.shape());
+    dropout.check_probability(name);
+    Tensor y = Tensor::empty(ids.shape().plus(columns), weight.dtype());
+    dispatch_floating(weight.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const i32* id = ids.data<i32>();
+      const T *table = weight.data<T>(), *position = positions.data<T>();
+      T* out = y.write<T>();
+      for_row_groups(n, columns, [=, this, scale = static_cast<T>(factor)](i64 begin, i64 end) {
+        for (i64 i = begin; i < end; ++i)
+          scaled_sum(columns, scale, table + id[i] * columns, position + i % T_ids * columns, out + i * columns);
+        dropout.rows(begin, end, columns, out + begin * columns, out + begin * columns);
+      });
+    });
+    return y;
+  }
+
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor d = dropout.applied(dy, dx.reuse(dy));
+    lookup.backward(d, factor, dx);
+    if (!dx.wanted(1)) return;
+    const Tensor by_position = sum(d, {0});
+    const Shape all = dx.shape(1);
+    if (by_position.shape() == all) return dx.add(1, by_position);
+    Tensor padded = zeros(all, dy.dtype());
+    slice_into(padded, by_position, 0, 0, false);
+    dx.add(1, padded);
+  }
+};
+
 }  // namespace
 
-Variable embedding(const Variable& weight, const Tensor& ids) { return apply(Embedding{Saved(ids)}, weight); }
+Variable embedding(const Variable& weight, const Tensor& ids) { return apply(Embedding{{Saved(ids)}}, weight); }
+
+Variable embedding_sum(const Variable& weight, const Tensor& ids, double factor, const Variable& positions, double p,
+                       const Draw& draw) {
+  return apply(EmbeddingSum{factor, {p, draw}, {Saved(ids)}}, weight, positions);
+}
 
 }  // namespace orrery

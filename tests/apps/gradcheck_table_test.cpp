@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/command.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;

@@ -1,0 +1,105 @@
+// Chapter 9. `orrery bench`: the program measures itself.
+//
+// Each bench is one file: bench_step, bench_gemm, bench_ops, bench_profile.
+// Read next: ?
+#include "apps/bench.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench_configs.h"
+#include "apps/columns.h"
+#include "apps/command.h"
+#include "core/blas.h"
+#include "core/parallel.h"
+
+namespace orrery {
+
+void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results) {
+  if (options.json.empty()) return;
+  const BlasInfo blas = blas_info();
+  const nlohmann::ordered_json all = {{"bench", bench},        {"threads", threads()},           {"blas", blas.config},
+                                      {"kernel", blas.kernel}, {"blas_threads", blas.threading}, {"results", results}};
+  write_text(options.json, all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
+namespace {
+
+using Bench = int (*)(const BenchOptions&);
+
+// Adds `orrery bench NAME`; more options may follow.
+CLI::App* add_bench(CLI::App& benches, const std::string& name, const std::string& what, Bench bench,
+                    const std::shared_ptr<BenchOptions>& options, int& exit_code) {
+  CLI::App* command = benches.add_subcommand(name, what);
+  add_threads(*command, options->threads);
+  command->add_option("--json", options->json, "Write the results to this file too, in full")
+      ->type_name("FILE")
+      ->default_str("");
+  command->callback([bench, options, &exit_code] {
+    set_threads(static_cast<int>(options->threads));
+    exit_code = bench(*options);
+  });
+  return command;
+}
+
+void add_step_options(CLI::App& command, BenchOptions& options) {
+  options.config = "toy";
+  add_choice(command, "--config", options.config, bench_config_names(), "Model and batch");
+  add_whole_number(command, "--steps", options.steps, 1, 1000000,
+                   "Steps to measure, after " + std::to_string(warm_up_steps) + " to warm up");
+  add_number(command, "--dropout", options.dropout, 0, 0.99, "Probability of dropping a unit");
+  add_seed(command, options.seed);
+}
+
+// One line for each configuration, for the end of a help text.
+std::string configurations() {
+  std::string lines = "Configurations:\n";
+  for (const BenchConfig& c : bench_configs()) {
+    lines += "  " + fitted(c.name, 11) +
+             numbers("d_model %4ld, %ld + %ld layers, batch of %3ld x %2ld + %2ld tokens: ", c.d_model,
+                     c.num_encoder_layers, c.num_decoder_layers, c.batch, c.source_length, c.target_length) +
+             c.what + '\n';
+  }
+  return lines;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, int& exit_code) {
+  CLI::App* benches =
+      program.add_subcommand("bench", "Measure: training steps, their products, their loops, a profile");
+  const auto options = [] { return std::make_shared<BenchOptions>(); };
+
+  const auto step = options();
+  CLI::App* command = add_bench(*benches, "step", "The time of a training step", bench_step, step, exit_code);
+  add_step_options(*command, *step);
+  command->footer(configurations() + "Example:\n  orrery bench step --config base --steps 10");
+
+  const auto profile = options();
+  command = add_bench(*benches, "profile", "Where the time of a training step goes", bench_profile, profile, exit_code);
+  add_step_options(*command, *profile);
+  command->footer(
+      "Half of the steps are observed; the last line says what that costs. GF/s count products, GB/s what goes in and "
+      "out.\nExample:\n  orrery bench profile --config tiny-mt --json profile.json");
+
+  const auto gemm = options();
+  command = add_bench(*benches, "gemm", "The speed of every matrix product of a step", bench_gemm, gemm, exit_code);
+  gemm->config = "all";
+  std::vector<std::string> names = bench_config_names();
+  names.insert(names.begin(), "all");
+  add_choice(*command, "--config", gemm->config, names, "Whose products");
+  command->footer("Example:\n  orrery bench gemm --config base --threads 1");
+
+  const auto ops = options();
+  command = add_bench(*benches, "ops", "The speed of everything that is no product", bench_ops, ops, exit_code);
+  command->footer("Example:\n  orrery bench ops --threads 2 --json ops.json");
+
+  benches->footer("Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
+  benches->callback([benches] {
+    if (benches->get_subcommands().empty()) usage_error("bench", "needs the name of a bench: " + names_of(*benches));
+  });
+}
+
+}  // namespace orrery

@@ -1,0 +1,34 @@
+// Chapter 9. What the four benches share: their options, and how results are kept.
+//
+//   step     how long a training step takes                gemm   how fast each of its matrix products is
+//   profile  where its time goes                           ops    how fast everything else is
+// Read next: ?
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+struct BenchOptions {
+  std::string config{};  ///< name of a row in bench_configs.h
+  i64 threads = 1, steps = 20, seed = 1;
+  double dropout = 0.1;
+  std::string json{};  ///< file to keep the results in, "" for none
+};
+
+/// Steps made before the clock runs: the first ones pay for memory and threads.
+inline constexpr int warm_up_steps = 3;
+
+/// Run a bench, print its result to stdout, and return the exit code.
+int bench_step(const BenchOptions& options);
+int bench_profile(const BenchOptions& options);
+int bench_gemm(const BenchOptions& options);
+int bench_ops(const BenchOptions& options);
+
+/// Writes `results` to the file of --json, if one was given, with what they depend on: the bench, threads, BLAS kernel.
+void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results);
+
+}  // namespace orrery

@@ -1,0 +1,54 @@
+// Chapter 9. The table of configurations.
+//
+// Read next: ?
+#include "apps/bench_configs.h"
+
+#include <algorithm>
+
+namespace orrery {
+
+std::span<const BenchConfig> bench_configs() {
+  // clang-format off
+  static const std::vector<BenchConfig> table{
+      // name     vocabulary d_model heads encoder decoder d_ff  batch source target
+      {"toy",       16,      64,     4,    2,      2,      128,  64,   12,    12,    "the task of orrery toy"},
+      {"annotated", 11,      512,    8,    2,      2,      2048, 80,   10,    9,     "the Annotated Transformer"},
+      {"tiny-mt",   10000,   128,    4,    4,      4,      256,  128,  16,    16,    "a small translator, Multi30k"},
+      {"base",      8000,    512,    8,    6,      6,      2048, 32,   32,    32,    "the paper's base model"},
+  };
+  // clang-format on
+  return table;
+}
+
+std::vector<std::string> bench_config_names() {
+  std::vector<std::string> names;
+  for (const BenchConfig& config : bench_configs()) names.push_back(config.name);
+  return names;
+}
+
+const BenchConfig& bench_config(const std::string& name) {
+  std::string names;
+  for (const BenchConfig& config : bench_configs()) {
+    if (config.name == name) return config;
+    names += (names.empty() ? "" : ", ") + config.name;
+  }
+  fail("bench", "no configuration is called '", name, "'; there are: ", names);
+}
+
+nn::TransformerConfig BenchConfig::model(double dropout) const {
+  return {.src_vocab_size = vocab_size,
+          .tgt_vocab_size = vocab_size,
+          .d_model = d_model,
+          .num_heads = num_heads,
+          .num_encoder_layers = num_encoder_layers,
+          .num_decoder_layers = num_decoder_layers,
+          .d_ff = d_ff,
+          .dropout = dropout,
+          .attention_dropout = dropout,
+          .activation_dropout = dropout,
+          .final_norm = true,
+          .max_len = std::max(source_length, target_length),
+          .pad_id = 0};
+}
+
+}  // namespace orrery

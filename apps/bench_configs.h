@@ -1,0 +1,41 @@
+// Chapter 9. The configurations that speed is measured on: the same models and batches as for other frameworks.
+//
+// All are trained alike (bench_training.h): dropout 0.1 everywhere, label smoothing 0.1, clipping, Adam. One table says
+// what differs, in this order: tokens of the vocabulary, d_model, heads, layers, d_ff, and the shape of a batch.
+// Read next: ?
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/transformer_config.h"
+
+namespace orrery {
+
+/// One row of the table. Source and target have vocabularies of one size, but embeddings of their own.
+struct BenchConfig {
+  std::string name;
+  i64 vocab_size;
+  i64 d_model, num_heads, num_encoder_layers, num_decoder_layers, d_ff;
+  i64 batch, source_length, target_length;
+  std::string what;  ///< where it comes from, for the help text
+
+  i64 d_head() const { return d_model / num_heads; }
+  i64 source_tokens() const { return batch * source_length; }
+  i64 target_tokens() const { return batch * target_length; }
+  /// What a training step reads, padding included: the tokens of "tokens per second".
+  i64 tokens_per_step() const { return source_tokens() + target_tokens(); }
+  /// torch.nn.Transformer with two embeddings, sinusoidal positions and a generator: norms after each sub-layer and
+  /// after both stacks, biases everywhere, `dropout` on embeddings, attention weights, inner activations, sub-layers.
+  nn::TransformerConfig model(double dropout) const;
+};
+
+/// Every configuration.
+std::span<const BenchConfig> bench_configs();
+/// Their names.
+std::vector<std::string> bench_config_names();
+/// The one of this name. An error names those there are.
+const BenchConfig& bench_config(const std::string& name);
+
+}  // namespace orrery

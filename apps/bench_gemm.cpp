@@ -1,0 +1,159 @@
+// Chapter 9. The products of a step, measured one by one.
+//
+// Read next: ?
+#include "apps/bench_gemm.h"
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/columns.h"
+#include "apps/exit_code.h"
+#include "apps/machine.h"
+#include "apps/stopwatch.h"
+#include "core/parallel.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+constexpr size_t name_width = 30;
+constexpr double seconds_for_a_product = 0.05;
+
+// "NT": the left factor as it is, the right one transposed.
+std::string form_of(Trans trans) {
+  return std::string(transposes_a(trans) ? "T" : "N") + (transposes_b(trans) ? "T" : "N");
+}
+
+// Collects products; equal ones are counted.
+class ProductList {
+ public:
+  void add(Product product) {
+    for (Product& known : products_) {
+      if (!known.same_work(product)) continue;
+      known.calls += product.calls;
+      return;
+    }
+    products_.push_back(std::move(product));
+  }
+  void linear(const std::string& what, i64 calls, i64 rows, i64 in, i64 out) {
+    add({what + ", y", Trans::b, rows, out, in, 1, calls});
+    add({what + ", dx", Trans::none, rows, in, out, 1, calls});
+    add({what + ", dW", Trans::a, out, in, rows, 1, calls});
+  }
+  void attention(const std::string& what, i64 calls, i64 heads, i64 n, i64 m, i64 d_k) {
+    add({what + ", scores", Trans::b, n, m, d_k, heads, calls});
+    add({what + ", y", Trans::none, n, d_k, m, heads, calls});
+    add({what + ", d weights", Trans::b, n, m, d_k, heads, calls});
+    add({what + ", dV", Trans::a, m, d_k, n, heads, calls});
+    add({what + ", dQ", Trans::none, n, d_k, m, heads, calls});
+    add({what + ", dK", Trans::a, m, d_k, n, heads, calls});
+  }
+  std::vector<Product> products() && { return std::move(products_); }
+
+ private:
+  std::vector<Product> products_;
+};
+
+Tensor some_numbers(i64 count) {
+  Rng rng(1);
+  return rand_uniform({count}, -1, 1, rng);
+}
+
+}  // namespace
+
+std::vector<Product> products_of(const BenchConfig& c) {
+  ProductList list;
+  const i64 source = c.source_tokens(), target = c.target_tokens(), heads = c.batch * c.num_heads;
+  // What encoder and decoder layers share: self-attention and the feed-forward network.
+  const auto layers = [&](const std::string& name, i64 calls, i64 rows, i64 length) {
+    if (calls == 0) return;
+    list.linear(name + " Q K V", calls, rows, c.d_model, 3 * c.d_model);
+    list.attention(name + " attention", calls, heads, length, length, c.d_head());
+    list.linear(name + " attention out", calls, rows, c.d_model, c.d_model);
+    list.linear(name + " feed-forward in", calls, rows, c.d_model, c.d_ff);
+    list.linear(name + " feed-forward out", calls, rows, c.d_ff, c.d_model);
+  };
+  layers("encoder", c.num_encoder_layers, source, c.source_length);
+  layers("decoder", c.num_decoder_layers, target, c.target_length);
+  list.linear("cross-attention Q", c.num_decoder_layers, target, c.d_model, c.d_model);
+  list.linear("cross-attention K V", c.num_decoder_layers, source, c.d_model, 2 * c.d_model);
+  list.attention("cross-attention", c.num_decoder_layers, heads, c.target_length, c.source_length, c.d_head());
+  list.linear("cross-attention out", c.num_decoder_layers, target, c.d_model, c.d_model);
+  list.linear("generator", 1, target, c.d_model, c.vocab_size);
+  return std::move(list).products();
+}
+
+double measured_speed(const Product& p) {
+  const Tensor a = some_numbers(p.batch * p.m * p.k), b = some_numbers(p.batch * p.k * p.n);
+  Tensor c = Tensor::empty({p.batch * p.m * p.n});
+  const bool ta = transposes_a(p.trans), tb = transposes_b(p.trans);
+  const Mat<const float> A(a.data<float>(), ta ? p.k : p.m, ta ? p.m : p.k);
+  const Mat<const float> B(b.data<float>(), tb ? p.n : p.k, tb ? p.k : p.n);
+  const Mat<float> C(c.write<float>(), p.m, p.n);
+  const auto once = [&] {
+    if (p.batch == 1) {
+      gemm<float>(A, B, C, p.trans);
+    } else {
+      gemm_batch<float>(p.batch, A, p.m * p.k, B, p.k * p.n, C, p.m * p.n, p.trans);
+    }
+  };
+  return p.flop() / fastest_seconds(seconds_for_a_product, once);
+}
+
+double best_speed() {
+  double best = measured_speed({"in tiles", Trans::none, 2048, 2048, 2048});
+  for (const i64 n : {256, 512, 1024}) {
+    best = std::max(best, measured_speed({"one for each thread", Trans::none, n, n, n, threads()}));
+  }
+  return best;
+}
+
+void print_products(std::ostream& out, const std::string& config, const std::vector<MeasuredProduct>& products,
+                    double best) {
+  out << fitted(config, name_width) << " form      m      n      k  batch tiles calls  ms a step   GF/s   best\n";
+  double seconds = 0, flop = 0;
+  for (const auto& [p, speed] : products) {
+    const double work = p.flop() * static_cast<double>(p.calls);
+    const i64 tiles = p.batch > 1 ? p.batch : gemm_tiles(p.m, p.n, p.k);
+    out << fitted(p.what, name_width) << "   " << form_of(p.trans)
+        << numbers("%7ld%7ld%7ld%7ld%6ld%6ld%11.3f%7.0f%5.0f %%\n", p.m, p.n, p.k, p.batch, tiles, p.calls,
+                   1e3 * work / speed, 1e-9 * speed, 1e2 * speed / best);
+    seconds += work / speed, flop += work;
+  }
+  out << fitted("all products of a step", name_width)
+      << numbers("%56.3f%7.0f%5.0f %%\n", 1e3 * seconds, 1e-9 * flop / seconds, 1e2 * flop / seconds / best);
+}
+
+int bench_gemm(const BenchOptions& options) {
+  print_start(std::cerr, {.seed = options.seed});
+  const double best = best_speed();
+  nlohmann::ordered_json configs = nlohmann::ordered_json::array();
+  std::cout << numbers("the best product of this machine on all threads: %.0f GF/s\n", 1e-9 * best) << std::flush;
+  for (const BenchConfig& config : bench_configs()) {
+    if (options.config != "all" && options.config != config.name) continue;
+    std::vector<MeasuredProduct> measured;
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const Product& p : products_of(config)) {
+      measured.push_back({p, measured_speed(p)});
+      rows.push_back({{"what", p.what},
+                      {"form", form_of(p.trans)},
+                      {"m", p.m},
+                      {"n", p.n},
+                      {"k", p.k},
+                      {"batch", p.batch},
+                      {"tiles", p.batch > 1 ? p.batch : gemm_tiles(p.m, p.n, p.k)},
+                      {"calls", p.calls},
+                      {"gflop_per_second", 1e-9 * measured.back().flop_per_second},
+                      {"share_of_best", measured.back().flop_per_second / best}});
+    }
+    std::cout << '\n';
+    print_products(std::cout, config.name, measured, best);
+    std::cout << std::flush;
+    configs.push_back({{"config", config.name}, {"products", rows}});
+  }
+  keep(options, "gemm", {{"best_gflop_per_second", 1e-9 * best}, {"configs", configs}});
+  return done;
+}
+
+}  // namespace orrery

@@ -1,0 +1,115 @@
+// Chapter 9. The loops: functions of the library, called as training calls them, and the triad.
+//
+// Read next: ?
+#include "apps/bench_loops.h"
+
+#include <cmath>
+#include <memory>
+
+#include "autograd/node.h"
+#include "autograd/ops.h"
+#include "core/elementwise.h"
+#include "core/tensor_ops.h"
+#include "optim/adam.h"
+
+namespace orrery {
+namespace {
+
+constexpr double dropped = 0.1;
+constexpr i64 heads = 8, sequence_length = 32;
+
+// The backward pass of one operation alone, with dL/dy given: no engine, and no other node.
+Loop backward_loop(const std::string& name, double bytes, const std::vector<Variable>& leaves, const Tensor& dy,
+                   const std::function<Variable()>& forward) {
+  const auto y = std::make_shared<Variable>();
+  return {.name = name,
+          .bytes = bytes,
+          .run =
+              [y] {
+                Grads dx(*y->node());
+                y->node()->backward(dx);
+              },
+          .prepare =
+              [=] {
+                for (Variable leaf : leaves) leaf.clear_gradient();
+                *y = forward();
+                y->node()->outputs[0].gradient = dy;
+              }};
+}
+
+// The loss with its derivative: how they share the work is theirs to choose.
+Loop cross_entropy_loop(const Tensor& logits, double bytes) {
+  Rng rng(1);
+  const Tensor targets = randint(0, logits.size(1), {logits.size(0)}, rng);
+  return {.name = "cross entropy, both ways", .bytes = bytes, .run = [=] {
+            const Variable loss = cross_entropy(parameter(logits), targets, {.label_smoothing = 0.1});
+            loss.node()->outputs[0].gradient = full({}, 1.0);
+            Grads dx(*loss.node());
+            loss.node()->backward(dx);
+          }};
+}
+
+Loop adam_loop(const Tensor& start, const Tensor& gradient, double bytes) {
+  Variable p = parameter(start.clone());
+  const auto adam = std::make_shared<optim::Adam>(std::vector<Variable>{p});
+  return {.name = "Adam",
+          .bytes = bytes,
+          .run = [adam] { adam->step(1e-4); },
+          .prepare = [p, gradient]() mutable { p.mutable_gradient() = gradient; }};
+}
+
+Loop triad(const Tensor& b, const Tensor& c, double bytes) {
+  return {.name = "triad a = b + s c", .bytes = bytes, .run = [=, a = Tensor::empty(b.shape())]() mutable {
+            map<float>(b.count(), b.data<float>(), c.data<float>(), a.write<float>(),
+                       [](float x, float y) { return x + 3.0F * y; });
+          }};
+}
+
+}  // namespace
+
+std::vector<Loop> bench_loops(i64 rows, i64 columns) {
+  Rng rng(1);
+  const Tensor a = rand_uniform({rows, columns}, -1, 1, rng), b = a.clone(), d_row = full({columns}, 1.0);
+  const Variable x = constant(a), y = constant(b), row = constant(d_row);
+  const Variable leaf = parameter(a), y_leaf = parameter(b), weight = parameter(d_row), bias = parameter(d_row.clone());
+  const double array = static_cast<double>(a.bytes());
+  const Tensor in_heads = a.reshape({-1, sequence_length, heads, columns / heads});
+  std::vector<Loop> loops{triad(a, b, 3 * array)};
+  const auto add_loop = [&](const std::string& name, double arrays, const std::function<void()>& run) {
+    loops.push_back({.name = name, .bytes = arrays * array, .run = run});
+  };
+  const auto add_backward = [&](const std::string& name, double arrays, const std::vector<Variable>& leaves,
+                                const std::function<Variable()>& forward) {
+    loops.push_back(backward_loop(name, arrays * array, leaves, b, forward));
+  };
+  add_loop("copy", 2, [=] { a.clone(); });
+  add_loop("transposition", 2, [=] { permute(a, {1, 0}); });
+  add_loop("permutation into heads", 2, [=] { permute(in_heads, {0, 2, 1, 3}); });
+  add_loop("add", 3, [=] { add(a, b); });
+  add_loop("add a row (bias)", 2, [=] { add(a, d_row); });
+  add_loop("add in place", 3, [=, to = a.clone()]() mutable { add_in_place(to, b); });
+  add_loop("scale", 2, [=] { scale(a, 0.5); });
+  add_loop("sum of squares", 1, [=] { sum_of_squares(a); });
+  add_loop("column sums", 1, [=] { sum(a, {0}); });
+  add_loop("relu", 2, [=] { relu(x); });
+  add_backward("relu, backward", 3, {leaf}, [=] { return relu(leaf); });
+  add_loop("gelu", 2, [=] { gelu(x); });
+  add_backward("gelu, backward", 3, {leaf}, [=] { return gelu(leaf); });
+  add_loop("softmax", 2, [=] { softmax(x); });
+  add_backward("softmax, backward", 3, {leaf}, [=] { return softmax(leaf); });
+  add_loop("layer norm", 2, [=] { layer_norm(x, row, row); });
+  add_backward("layer norm, backward", 3, {leaf, weight, bias}, [=] { return layer_norm(leaf, weight, bias); });
+  add_loop("dropout", 2, [=] { dropout(x, dropped, Draw{.seed = 1}); });
+  add_backward("dropout, backward", 2, {leaf}, [=] { return dropout(leaf, dropped, Draw{.seed = 1}); });
+  const auto residual_and_norm = [=] {
+    return residual_norm(leaf, y_leaf, weight, bias, 1e-5, LayerNormForm::root_of_variance_plus_eps, dropped, {});
+  };
+  add_loop("residual, dropout, layer norm", 3,
+           [=] { residual_norm(x, y, row, row, 1e-5, LayerNormForm::root_of_variance_plus_eps, dropped, {}); });
+  add_backward("the same, backward", 4, {leaf, y_leaf, weight, bias}, residual_and_norm);
+  loops.push_back(cross_entropy_loop(a, 2 * array));
+  loops.push_back(adam_loop(a, b, 7 * array));
+  return loops;
+}
+
+}  // namespace orrery

@@ -1,0 +1,28 @@
+// Chapter 9. The loops that `orrery bench ops` measures: every kernel that is no matrix product.
+//
+// Such a loop reads and writes memory and computes little between. So its speed is that of its memory, and its measure
+// is the triad  a_i = b_i + s c_i  (McCalpin's STREAM), which computes next to nothing: what a loop stays behind it is
+// time spent on arithmetic, or on moving the same bytes twice.
+// Read next: ?
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+/// One kernel with numbers of its own to work on.
+struct Loop {
+  std::string name;
+  double bytes;                           ///< that one run must read and write, each once
+  std::function<void()> run;              ///< what is measured
+  std::function<void()> prepare = [] {};  ///< before every run, not measured
+};
+
+/// Every loop over matrices of this shape; the first one is the triad. `rows` must be a multiple of 32, `columns` of 8.
+std::vector<Loop> bench_loops(i64 rows, i64 columns);
+
+}  // namespace orrery

@@ -1,0 +1,116 @@
+// Chapter 9. The profile: measured, put in order, printed.
+//
+// Read next: ?
+#include "apps/bench_profile.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench_training.h"
+#include "apps/columns.h"
+#include "apps/exit_code.h"
+#include "apps/machine.h"
+
+namespace orrery {
+namespace {
+
+constexpr size_t name_width = 32, direction_width = 10;
+
+// Seconds of each part of all observed steps.
+struct PartTimes {
+  OperationTimes operations;
+  double pass = 0, update = 0;
+};
+
+void observed_step(BenchTraining& training, PartTimes& times) {
+  {
+    const ObserverScope scope(times.operations);
+    times.pass += seconds_of([&] { training.pass(); });
+  }
+  times.update += seconds_of([&] { training.update(); });
+}
+
+std::vector<ProfileRow> rows_of(const PartTimes& times, i64 steps) {
+  const double n = static_cast<double>(steps);
+  std::vector<ProfileRow> rows;
+  double tape = times.pass;
+  for (const OperationTime& op : times.operations.summed_up()) {
+    rows.push_back({.name = op.name,
+                    .direction = op.backward ? "backward" : "forward",
+                    .calls = static_cast<double>(op.calls) / n,
+                    .seconds = op.seconds / n,
+                    .flop_per_second = op.flop / op.seconds,
+                    .bytes_per_second = op.bytes / op.seconds});
+    tape -= op.seconds;
+  }
+  rows.push_back({.name = "clipping and Adam", .direction = "", .calls = 1, .seconds = times.update / n});
+  rows.push_back({.name = "the tape, and the observer", .direction = "", .calls = 1, .seconds = tape / n});
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  for (ProfileRow& row : rows) row.share = row.seconds * n / (times.pass + times.update);
+  return rows;
+}
+
+std::string rate_of(const ProfileRow& row) {
+  if (row.flop_per_second > 0) return numbers("%9.1f GF/s", 1e-9 * row.flop_per_second);
+  if (row.bytes_per_second > 0) return numbers("%9.1f GB/s", 1e-9 * row.bytes_per_second);
+  return "";
+}
+
+nlohmann::ordered_json as_json(const ProfileRow& row) {
+  return {{"name", row.name},
+          {"direction", row.direction},
+          {"calls", row.calls},
+          {"ms", 1e3 * row.seconds},
+          {"share", row.share},
+          {"gflop_per_second", 1e-9 * row.flop_per_second},
+          {"gbyte_per_second", 1e-9 * row.bytes_per_second}};
+}
+
+}  // namespace
+
+Profile measure_profile(const BenchConfig& config, const BenchOptions& options) {
+  BenchTraining training(config, options.dropout, options.seed);
+  for (int i = 0; i < warm_up_steps; ++i) training.step();
+  PartTimes times;
+  std::vector<double> observed, unobserved;
+  for (i64 i = 0; i < options.steps; ++i) {
+    unobserved.push_back(seconds_of([&] { training.step(); }));
+    observed.push_back(seconds_of([&] { observed_step(training, times); }));
+  }
+  return {.rows = rows_of(times, options.steps),
+          .seconds = (times.pass + times.update) / static_cast<double>(options.steps),
+          .observed = median(observed),
+          .unobserved = median(unobserved)};
+}
+
+void print_profile(std::ostream& out, const Profile& profile) {
+  out << fitted("operation", name_width) << fitted("", direction_width)
+      << "  calls   ms a step   share          rate\n";
+  for (const ProfileRow& row : profile.rows) {
+    out << fitted(row.name, name_width) << fitted(row.direction, direction_width)
+        << numbers("%7.0f%12.3f%6.1f %%", row.calls, 1e3 * row.seconds, 1e2 * row.share) << rate_of(row) << '\n';
+  }
+  out << fitted("a step", name_width + direction_width) << numbers("%19.3f%6.1f %%\n", 1e3 * profile.seconds, 100.0)
+      << numbers("median step %.3f ms observed, %.3f ms not: the observer costs %.1f %%\n", 1e3 * profile.observed,
+                 1e3 * profile.unobserved, 1e2 * profile.overhead());
+}
+
+int bench_profile(const BenchOptions& options) {
+  const BenchConfig& config = bench_config(options.config);
+  print_start(std::cerr, {.seed = options.seed});
+  const Profile profile = measure_profile(config, options);
+  print_profile(std::cout, profile);
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const ProfileRow& row : profile.rows) rows.push_back(as_json(row));
+  keep(options, "profile",
+       {{"config", config.name},
+        {"steps", options.steps},
+        {"dropout", options.dropout},
+        {"step_ms", 1e3 * profile.seconds},
+        {"median_ms_observed", 1e3 * profile.observed},
+        {"median_ms_unobserved", 1e3 * profile.unobserved},
+        {"rows", rows}});
+  return done;
+}
+
+}  // namespace orrery

@@ -1,0 +1,51 @@
+// Chapter 9. OperationTimes: an observer with a stopwatch. It notes every operation's forward and backward.
+//
+// While the step runs it only appends to a list; names are summed up afterwards, so that looking on costs little.
+// What an operation does is known from its shapes:
+//   products     2 m n k operations forward, and twice as many backward (da and db); so for what is fused around them
+//   all others   forward the bytes of inputs and outputs, backward those of dL/dy and of dL/dx; what is only handed on
+//                (a view, an adopted gradient) is no traffic, and what was saved for backward is not counted
+// Read next: ?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/stopwatch.h"
+#include "autograd/observer.h"
+
+namespace orrery {
+
+/// What one kind of operation did in all steps that were observed.
+struct OperationTime {
+  std::string name;
+  bool backward = false;
+  i64 calls = 0;
+  double seconds = 0;
+  double flop = 0;   ///< multiplications and additions; 0 for what is no product
+  double bytes = 0;  ///< 0 for products, and for what moves nothing
+};
+
+class OperationTimes final : public Observer {
+ public:
+  void forward_begins(std::string_view, std::span<const Variable* const>) override { watch_ = {}; }
+  void forward_ended(std::string_view name, std::span<const Variable* const> inputs,
+                     std::span<const Tensor> outputs) override;
+  void backward_begins(const Node& node) override;
+  void backward_ended(const Node& node) override;
+
+  /// Every name with its direction once, the slowest first.
+  std::vector<OperationTime> summed_up() const;
+
+ private:
+  struct Event {
+    std::string_view name;
+    bool backward;
+    double seconds, flop, bytes;
+  };
+  std::vector<Event> events_;
+  Stopwatch watch_;
+  u64 changes_before_ = 0;  // of dL/dy, before its backward
+};
+
+}  // namespace orrery
