@@ -6,19 +6,13 @@
 #include "autograd/samples.h"
 
 #include "autograd/ops.h"
+#include "autograd/sample_rows.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
+namespace sample_rows {
 namespace {
-
-// Where an input's values come from.
-enum class Range { normal, positive, away_from_zero, distinct };
-
-struct Input {
-  Shape shape;
-  Range range = Range::normal;
-};
 
 Tensor draw(const Input& input, Rng& rng, Dtype dtype) {
   Tensor x = randn(input.shape, rng, f64);
@@ -35,14 +29,10 @@ Tensor draw(const Input& input, Rng& rng, Dtype dtype) {
   return x.to(dtype);
 }
 
-using Variables = std::vector<Variable>;
-
-using Function = std::function<Variable(const Variables&)>;
-
-constexpr const char* no_output = "nothing was computed from it";
+}  // namespace
 
 Sample sample(std::string name, std::string variant, std::vector<Input> inputs, Function f,
-              std::vector<DeclaredZero> zeros = {}) {
+              std::vector<DeclaredZero> zeros) {
   return {std::move(name), std::move(variant), [=](Dtype dtype) {
             Rng rng(7);
             std::vector<Tensor> values;
@@ -50,6 +40,12 @@ Sample sample(std::string name, std::string variant, std::vector<Input> inputs, 
             return checkable(f, values, {}, zeros);
           }};
 }
+
+}  // namespace sample_rows
+
+namespace {
+
+using namespace sample_rows;
 
 void add_unary(std::vector<Sample>& table, const std::string& name, Range range,
                const std::function<Variable(const Variable&)>& f) {
@@ -280,6 +276,7 @@ const std::vector<Sample>& operation_samples() {
     add_normalisation(samples);
     add_attention(samples);
     add_losses(samples);
+    add_fused(samples);
     return samples;
   }();
   return table;

@@ -94,29 +94,40 @@ i64 gemm_tiles(i64 m, i64 n, i64 k) {
   return std::min(tiles, (longer + tile_step - 1) / tile_step);
 }
 
+namespace {
+
 template <class T>
-void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileDone& done) {
+void product_in_tiles(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
+                      const TileWork& finish) {
   guard_blas();
   const Sizes s = checked_sizes<T>(a, b, c, trans);
   if (s.m == 0 || s.n == 0) return;
-  if (s.k == 0) {
-    if (!accumulate) clear(c);
-    if (done) done({0, s.m, 0, s.n});
-    return;
-  }
   const i64 tiles = gemm_tiles(s.m, s.n, s.k), longer = std::max(s.m, s.n);
-  const bool rows = s.m >= s.n;
+  const bool rows = s.m >= s.n, add = accumulate || fill;
   const i64 length = ((longer + tiles - 1) / tiles + tile_step - 1) / tile_step * tile_step;
   parallel_tasks((longer + length - 1) / length, [&](i64 i) {
     const i64 begin = i * length, end = std::min(longer, begin + length);
-    tile<T>(a, b, c, trans, accumulate, s, rows, begin, end);
-    if (done) done(rows ? Tile{begin, end, 0, s.n} : Tile{0, s.m, begin, end});
+    const Tile of_c = rows ? Tile{begin, end, 0, s.n} : Tile{0, s.m, begin, end};
+    if (fill) fill(of_c);
+    if (s.k > 0)
+      tile<T>(a, b, c, trans, add, s, rows, begin, end);
+    else if (!add)
+      clear<T>({c.data + of_c.row * c.stride + of_c.column, of_c.row_end - of_c.row, of_c.column_end - of_c.column,
+                c.stride});
+    if (finish) finish(of_c);
   });
 }
 
+}  // namespace
+
 template <class T>
 void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
-  gemm<T>(a, b, c, trans, accumulate, TileDone());
+  product_in_tiles<T>(a, b, c, trans, accumulate, nullptr, nullptr);
+}
+
+template <class T>
+void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork& fill, const TileWork& finish) {
+  product_in_tiles<T>(a, b, c, trans, false, fill, finish);
 }
 
 template <class T>
@@ -139,8 +150,8 @@ void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_ste
 
 template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
 template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
-template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool, const TileDone&);
-template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool, const TileDone&);
+template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, const TileWork&, const TileWork&);
+template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, const TileWork&, const TileWork&);
 template void gemm_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
 template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
 

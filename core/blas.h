@@ -39,13 +39,13 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, b
 struct Tile {
   i64 row, row_end, column, column_end;
 };
-/// What to do with a tile that is finished, on the thread that made it and while it is still in that core's cache: where
-/// a bias or an activation costs least. Must not throw or allocate.
-using TileDone = std::function<void(const Tile&)>;
+/// Work on a tile of c, on the thread that makes it and while it is in that core's cache. Must not throw or allocate.
+using TileWork = std::function<void(const Tile&)>;
 
-/// The same product, handing over each tile of c; together they cover c once.
+/// The same product with work on each tile of c, which together cover c once: `fill` writes what the product is then added
+/// to, such as a bias; `finish` gets the tile when it is complete. Each may be null.
 template <class T>
-void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileDone& done);
+void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork& fill, const TileWork& finish);
 
 /// `batch` products whose factors and results lie `a_step`, `b_step`, `c_step` elements apart, in parallel over the
 /// batch.

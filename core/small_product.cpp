@@ -66,6 +66,9 @@ void block(const Operands<T>& o) {
 template <class T, size_t lanes, int vectors>
 void strip(i64 m, const Operands<T>& o) {
   i64 i = 0;
+  if constexpr (vectors == 1) {  // multiply-adds take four cycles: narrow blocks need more rows to keep them all busy
+    for (; i + 12 <= m; i += 12) block<T, lanes, 12, vectors>(o.at(i, 0));
+  }
   for (; i + 6 <= m; i += 6) block<T, lanes, 6, vectors>(o.at(i, 0));
   if (i + 4 <= m) block<T, lanes, 4, vectors>(o.at(i, 0)), i += 4;
   if (i + 2 <= m) block<T, lanes, 2, vectors>(o.at(i, 0)), i += 2;

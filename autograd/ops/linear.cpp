@@ -4,8 +4,8 @@
 //   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) for dy
 //   linear_gelu   y = gelu(z)                            so, too
 // The composed form, one operation for each sign, is matmul(x, W, Trans::b) + b, then relu, then dropout: the one to read.
-// Fused, the products' tiles are handed over one by one (core/blas.h), bias, activation and dropout are applied to each,
-// and z never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0. GELU's is
+// Fused, each tile of the product (core/blas.h) starts as the bias and gets activation and dropout when it is complete; z
+// never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0. GELU's is
 // computed along with its value and saved in place of z.
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
 // Read next: ?
@@ -22,14 +22,20 @@ namespace {
 // All leading axes folded into the rows: [..., n] as [rows, n].
 Tensor folded(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
 
+// What is done with a row of y that is complete, where nothing more is.
+struct Nothing {
+  template <class T>
+  void operator()(const Tile&, i64, T*) const {}
+};
+
 // The product and bias that the three operations share; `rows` are those of W and b which take part.
 struct Product {
   RowRange rows;
   Saved x, weight;
 
-  // y = x W^T, then finish(y's tile, bias): called on each tile, on the thread that made it.
-  template <class Finish>
-  Tensor forward(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b, const Finish& finish) {
+  // y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile, on the thread that made it.
+  template <class Finish = Nothing>
+  Tensor forward(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b, const Finish& finish = {}) {
     check(W.rank() == 2, name, "the weight needs shape [out, in], has ", W.shape());
     check(in.rank() >= 1 && in.size(-1) == W.size(1), name, "inner sizes differ (", in.rank() >= 1 ? in.size(-1) : 0,
           " != ", W.size(1), ")");
@@ -45,10 +51,16 @@ struct Product {
       using T = decltype(t);
       T* to = y.write<T>();
       const T* bias = b.defined() ? b.data<T>() + rows.begin : nullptr;
+      const auto fill = [=](const Tile& tile) {
+        for (i64 row = tile.row; row < tile.row_end; ++row)
+          std::copy(bias + tile.column, bias + tile.column_end, to + row * out + tile.column);
+      };
+      const auto finish_rows = [=, &finish](const Tile& tile) {
+        for (i64 row = tile.row; row < tile.row_end; ++row) finish(tile, row, to + row * out);
+      };
       gemm<T>({in.data<T>(), count, in_size}, {W.data<T>() + rows.begin * in_size, out, in_size}, {to, count, out},
-              Trans::b, false, [&](const Tile& tile) {
-                for (i64 row = tile.row; row < tile.row_end; ++row) finish(tile, row, to + row * out, bias);
-              });
+              Trans::b, bias ? TileWork(fill) : nullptr,
+              std::is_same_v<Finish, Nothing> ? nullptr : TileWork(finish_rows));
     });
     return y;
   }
@@ -85,22 +97,11 @@ struct Product {
   }
 };
 
-template <class T>
-void add_bias(T* y, const T* bias, i64 begin, i64 end) {
-  if (!bias) return;
-#pragma omp simd
-  for (i64 i = begin; i < end; ++i) y[i] += bias[i];
-}
-
 struct Linear {
   static constexpr std::string_view name = "linear";
   Product product;
 
-  Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
-    return product.forward(name, x, W, b, [](const Tile& tile, i64, auto* y, const auto* bias) {
-      add_bias(y, bias, tile.column, tile.column_end);
-    });
-  }
+  Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) { return product.forward(name, x, W, b); }
   void backward(const Tensor& dy, Grads& dx) { product.backward(dy, dx); }
 };
 
@@ -124,8 +125,7 @@ struct LinearRelu {
   Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
     dropout.check_probability(name);
     const i64 out = W.rank() == 2 ? W.size(0) : 0;
-    Tensor result = product.forward(name, x, W, b, [=, this](const Tile& tile, i64 row, auto* to, const auto* bias) {
-      add_bias(to, bias, tile.column, tile.column_end);
+    Tensor result = product.forward(name, x, W, b, [=, this](const Tile& tile, i64 row, auto* to) {
 #pragma omp simd
       for (i64 i = tile.column; i < tile.column_end; ++i) to[i] = formula::Relu().value(to[i]);
       dropout.columns(row, out, tile.column, tile.column_end, to);  // tiles begin at a multiple of 16 columns
@@ -162,8 +162,7 @@ struct LinearGelu {
     Tensor y = dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
       T* slopes = derivative.write<T>();
-      return product.forward(name, x, W, b, [=](const Tile& tile, i64 row, auto* to, const auto* bias) {
-        add_bias(to, bias, tile.column, tile.column_end);
+      return product.forward(name, x, W, b, [=](const Tile& tile, i64 row, auto* to) {
         if constexpr (std::is_same_v<decltype(to), T*>) {
 #pragma omp simd
           for (i64 i = tile.column; i < tile.column_end; ++i) {

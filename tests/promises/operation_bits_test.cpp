@@ -92,10 +92,14 @@ void compare(const RandomOperation& operation, const Numbers& numbers, Rng& rng,
   }
 }
 
+bool uses_blas(const std::string& name) {
+  return name == "matmul" || name == "attention" || name.starts_with("linear");
+}
+
 void check_bits(bool products) {
   const Numbers numbers;
   for (const RandomOperation& operation : random_operations()) {
-    if (products != (operation.name == "matmul" || operation.name == "attention")) continue;
+    if (products != uses_blas(operation.name)) continue;
     CAPTURE(operation.name);
     Rng rng(3);
     Tally tally;
