@@ -15,8 +15,8 @@ namespace orrery {
 
 /// Queries that go by together.
 inline constexpr i64 query_tile = 128;
-/// Rows of transposed matrices are padded to whole vectors.
-inline constexpr i64 lane_multiple = 16;
+/// Rows of transposed matrices are padded to half a vector of 16 floats, so that 17 queries do not cost as much as 32.
+inline constexpr i64 lane_multiple = 8;
 constexpr i64 padded(i64 n) { return (n + lane_multiple - 1) / lane_multiple * lane_multiple; }
 /// What belongs to each query of a tile: one number a lane.
 template <class T>

@@ -88,6 +88,9 @@ void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, 
     if (j + 2 * width <= n) strip<T, lanes, 2>(m, o.at(0, j)), j += 2 * width;
   }
   for (; j + width <= n; j += width) strip<T, lanes, 1>(m, o.at(0, j));
+  if constexpr (lanes > 8) {
+    for (; j + 8 <= n; j += 8) strip<T, 8, 1>(m, o.at(0, j));
+  }
   for (; j + 4 <= n; j += 4) strip<T, 4, 1>(m, o.at(0, j));
   for (; j < n; ++j) strip<T, 1, 1>(m, o.at(0, j));
 }

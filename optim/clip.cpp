@@ -35,10 +35,9 @@ double largest_element(const Tensor& g) { return std::max(max(g).item(), max(-g)
 
 }  // namespace
 
-double grad_norm(const Parameters& parameters) {
+double grad_norm(const Parameters& each) {
   std::vector<const Tensor*> gradients;
   std::vector<i64> sizes;
-  const Parameters each = without_repeats(parameters);
   for (const NamedParameter& p : each) {
     if (p.value.gradient().defined())
       gradients.push_back(&p.value.gradient()), sizes.push_back(gradients.back()->count());
@@ -60,9 +59,10 @@ double clip_factor(double norm, double max_norm) {
 }
 
 double clip_grad_norm(const Parameters& parameters, double max_norm) {
-  const double norm = grad_norm(parameters), factor = clip_factor(norm, max_norm);
+  Parameters each = without_repeats(parameters);
+  const double norm = grad_norm(each), factor = clip_factor(norm, max_norm);
   if (factor < 1) {
-    for (NamedParameter& p : without_repeats(parameters)) {
+    for (NamedParameter& p : each) {
       if (p.value.gradient().defined()) scale_in_place(p.value.mutable_gradient(), factor);
     }
   }

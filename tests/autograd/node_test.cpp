@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/observer.h"
 #include "core/memory.h"
 #include "tests/autograd/small_ops.h"
 
@@ -158,4 +159,56 @@ TEST_CASE("a backward that makes another dtype is an error of its operation") {
   const Variable x = leaf({1});
   CHECK(error_of([&] { backward(apply(Wrong{}, x)); }) ==
         "wrong (backward): wrong: backward made a gradient of dtype f32 for an input of f64");
+}
+
+namespace {
+
+// y = 2 x, whose backward writes over dy where it may.
+struct Doubled {
+  static constexpr std::string_view name = "doubled";
+  bool* reused;
+  Tensor forward(const Tensor& x) { return scale(x, 2.0); }
+  void backward(const Tensor& dy, Grads& dx) {
+    Tensor g = dx.reuse(dy);
+    *reused = g.shares_memory_with(dy);
+    CHECK(g.shape() == dy.shape());
+    CHECK(g.dtype() == dy.dtype());
+    for (i64 i = 0; i < g.count(); ++i) g.write<double>()[i] = 2 * dy.at(i);
+    dx.add(0, g);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("reuse: a gradient that nobody else reads is written over, any other is not") {
+  bool reused = false;
+  const auto doubled = [&](const Variable& x) { return apply(Doubled{&reused}, x); };
+  const Variable x = leaf({1, 2});
+  backward(total(doubled(x)));
+  CHECK(reused);
+  CHECK(elements(x.gradient()) == Numbers{2, 2});
+
+  const Variable a = leaf({1, 2});
+  const Tensor held = full({2}, 1.0, f64);  // the caller's dL/dy
+  backward(doubled(a), held);
+  CHECK_FALSE(reused);
+  CHECK(elements(held) == Numbers{1, 1});
+  CHECK(elements(a.gradient()) == Numbers{2, 2});
+
+  const Variable b = leaf({1, 2}), c = leaf({3, 4});
+  backward(total(plus(c, doubled(b))));  // dy is also c's gradient
+  CHECK(elements(b.gradient()) == Numbers{2, 2});
+  CHECK(elements(c.gradient()) == Numbers{1, 1});
+}
+
+TEST_CASE("reuse: nothing is written over while an observer looks on") {
+  struct Looks : Observer {
+    bool changes_contributions() const override { return true; }
+  } looks;
+  const ObserverScope scope(looks);
+  bool reused = true;
+  const Variable x = leaf({1, 2});
+  backward(total(apply(Doubled{&reused}, x)));
+  CHECK_FALSE(reused);
+  CHECK(elements(x.gradient()) == Numbers{2, 2});
 }

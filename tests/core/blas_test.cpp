@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/tensor_ops.h"
@@ -87,4 +88,59 @@ TEST_CASE("the linked OpenBLAS is safe and says what it is") {
   CHECK(info.config.find("OpenBLAS") != std::string::npos);
   CHECK_FALSE(info.kernel.empty());
   CHECK((info.threading == "OpenMP" || info.threading == "pthreads"));
+}
+
+TEST_CASE("each element of a product is filled before and finished after, once, whatever the tiles") {
+  for (const auto& [m, n, k] : {std::array<i64, 3>{1, 1, 1},
+                                {450, 37, 61},
+                                {37, 450, 61},
+                                {1030, 64, 64},
+                                {300, 300, 0},
+                                {0, 4, 4},
+                                {4, 0, 4},
+                                {64, 2000, 100}}) {
+    for (const int count : {1, 3}) {
+      INFO(m, " ", n, " ", k);
+      const Threads scope(count);
+      Rng rng(6);
+      const Tensor a = randn({m, k}, rng), b = randn({k, n}, rng);
+      const i64 stride = n + 3;
+      Tensor c = full({m, stride}, 777.0);
+      float* at = c.write<float>();
+      std::vector<int> filled(static_cast<size_t>(m * n)), finished = filled;
+      const auto each = [n = n](const Tile& t, const auto& f) {
+        for (i64 i = t.row; i < t.row_end; ++i)
+          for (i64 j = t.column; j < t.column_end; ++j) f(i, j, static_cast<size_t>(i * n + j));
+      };
+      gemm<float>(
+          {a.data<float>(), m, k}, {b.data<float>(), k, n}, {at, m, n, stride}, Trans::none,
+          [&](const Tile& tile) {
+            each(tile, [&](i64 i, i64 j, size_t place) { ++filled[place], at[i * stride + j] = 10; });
+            CHECK(tile.column % 16 == 0);  // where whole blocks of dropout's decisions begin
+          },
+          [&](const Tile& tile) {
+            each(tile, [&](i64 i, i64 j, size_t place) { ++finished[place], at[i * stride + j] *= 2; });
+          });
+      CHECK(std::count(filled.begin(), filled.end(), 1) == m * n);
+      CHECK(std::count(finished.begin(), finished.end(), 1) == m * n);
+      const Tensor product = matmul(a, b);
+      double worst = 0;
+      for (i64 i = 0; i < m; ++i)
+        for (i64 j = 0; j < n; ++j) {
+          const double e = std::fabs(c.at(i * stride + j) - 2 * (10 + product.at(i * n + j)));
+          if (!(e <= worst)) worst = e;
+        }
+      CHECK(worst <= 1e-3);
+      for (i64 i = 0; i < m; ++i) CHECK(c.at(i * stride + n) == 777);
+    }
+  }
+}
+
+TEST_CASE("finishing alone leaves the product what it is") {
+  Rng rng(6);
+  const Tensor a = randn({450, 61}, rng), b = randn({61, 37}, rng);
+  Tensor c = full({450, 37}, 777.0);
+  gemm<float>({a.data<float>(), 450, 61}, {b.data<float>(), 61, 37}, {c.write<float>(), 450, 37}, Trans::none, nullptr,
+              [](const Tile&) {});
+  CHECK(same_bits(c, matmul(a, b)));
 }

@@ -129,3 +129,19 @@ TEST_CASE("lengths end after the last id that is not padding") {
   CHECK(elements(lengths_of(Tensor::of<i32>({4, 3}, {5, 6, 0, 0, 0, 0, 5, 0, 7, 1, 2, 3}), 0)) == Numbers{2, 0, 3, 3});
   CHECK(error_of([] { lengths_of(arange(3), 0); }) == "ids: needs 2 axes, has shape [3]");
 }
+
+TEST_CASE("limits of several queries are those of each") {
+  const Mask causal = Mask::causal(), padding = Mask::padding(Tensor::of<i32>({3}, {4, 0, 9}));
+  for (const Mask& mask : {Mask(), causal, padding, causal & padding}) {
+    for (const auto& [n, m] : {std::pair<i64, i64>{5, 5}, {7, 3}, {3, 7}}) {
+      for (i64 b = 0; b < 3; ++b) {
+        for (i64 begin = 0; begin < n; ++begin) {
+          std::vector<i32> limits(static_cast<size_t>(n - begin) + 1, -5);
+          mask.limits(b, begin, n, n, m, limits.data());
+          for (i64 i = begin; i < n; ++i) CHECK(limits[static_cast<size_t>(i - begin)] == mask.limit(b, i, n, m));
+          CHECK(limits.back() == -5);
+        }
+      }
+    }
+  }
+}

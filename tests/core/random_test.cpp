@@ -140,3 +140,33 @@ TEST_CASE("decisions keep the share of elements they should") {
     CHECK(std::abs(static_cast<double>(kept) - n * (1 - p)) < 5 * std::sqrt(n * p * (1 - p)));
   }
 }
+
+TEST_CASE("dropout's factors are its decisions, many at a time, from any block on") {
+  const Draw draw{.seed = 0x299f31d0a4093822, .step = 7, .micro = 0xffff, .index = 0x03707344};
+  const auto check = [&]<class T>(T) {
+    // The last ranges pass from one upper half of the block number to the next.
+    for (const i64 first : {i64{0}, i64{1}, i64{15}, i64{1000}, (i64{1} << 32) - 3, (i64{3} << 32) - 20}) {
+      for (const i64 blocks : {0, 1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 40}) {
+        for (const double p : {0.0, 0.3, 1.0}) {
+          std::vector<T> factors(static_cast<size_t>(blocks * decisions_per_block) + 1, T{-5});
+          dropout_factors(draw, p, first, blocks, factors.data());
+          for (i64 block = 0; block < blocks; ++block) {
+            const std::array<u16, 8> bits = decisions(draw, static_cast<u64>(first + block));
+            for (size_t i = 0; i < 8; ++i)
+              REQUIRE(factors[static_cast<size_t>(block) * 8 + i] ==
+                      (bits[i] < keep_below(p) ? static_cast<T>(keep_scale(p)) : T{0}));
+          }
+          REQUIRE(factors.back() == T{-5});
+        }
+      }
+    }
+  };
+  check(float{}), check(double{});
+}
+
+TEST_CASE("a row of decisions takes whole blocks") {
+  CHECK(blocks_of_row(0) == 0);
+  CHECK(blocks_of_row(1) == 1);
+  CHECK(blocks_of_row(8) == 1);
+  CHECK(blocks_of_row(9) == 2);
+}

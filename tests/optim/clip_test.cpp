@@ -95,3 +95,18 @@ TEST_CASE("bits do not depend on the number of threads") {
     return concat({a.gradient().to(f64), full({1}, norm, f64)}, 0);
   }));
 }
+
+TEST_CASE("norm and factor are clipping's two halves") {
+  const Variable a = with_gradient({3, 0}), b = with_gradient({0, 4}), idle = parameter(zeros({2}, f64));
+  CHECK(optim::grad_norm({{"a", a}, {"idle", idle}, {"b", b}, {"again", b}}) == 5);
+  CHECK(optim::grad_norm({}) == 0);
+  CHECK(elements(a.gradient()) == Numbers{3, 0});
+  CHECK(optim::clip_factor(5, 10) == 1);
+  CHECK(optim::clip_factor(5, infinity) == 1);
+  CHECK(optim::clip_factor(0, 1) == 1);
+  CHECK(optim::clip_factor(5, 1) == 1 / (5 + 1e-6));
+  CHECK(error_of([] { optim::clip_factor(5, -1); }) == "clip_grad_norm: max_norm must be positive, got -1");
+  CHECK(error_of([] {
+          optim::grad_norm({{"w", with_gradient({1, infinity})}});
+        }) == "clip_grad_norm: the gradient of parameter w is not finite");
+}

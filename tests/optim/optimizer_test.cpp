@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "core/tensor_ops.h"
@@ -146,4 +147,102 @@ TEST_CASE("a state goes from one optimiser into another, or is refused whole") {
     CHECK(same_bits(tensor, restored.state().at(name)));
     CHECK_FALSE(tensor.shares_memory_with(restored.state().at(name)));
   }
+}
+
+namespace {
+
+// Parameters of several sizes, one of them cut into pieces, one without a gradient; the same numbers every time.
+Parameters some_parameters(Dtype dtype) {
+  Rng rng(5);
+  Parameters all;
+  for (const Shape& shape : {Shape{3, 4}, Shape{40'001}, Shape{7}})
+    all.push_back({"p" + std::to_string(all.size()), parameter(randn(shape, rng, dtype))});
+  all.push_back({"idle", parameter(randn({2}, rng, dtype))});
+  return all;
+}
+
+void draw_gradients(const Parameters& parameters, Rng& rng) {
+  for (NamedParameter p : parameters)
+    if (p.name != "idle") p.value.mutable_gradient() = randn(p.value.shape(), rng, p.value.dtype());
+}
+
+// Three steps, clipped on the way (`fused`) or before: parameters and state agree to rounding, norms in every bit.
+template <class Make>
+void check_clipped_step(const Make& make, double max_norm, Dtype dtype) {
+  const Parameters a = some_parameters(dtype), b = some_parameters(dtype);
+  auto fused = make(a), apart = make(b);
+  Rng rng_a(6), rng_b(6);
+  for (int step = 0; step < 3; ++step) {
+    draw_gradients(a, rng_a), draw_gradients(b, rng_b);
+    const double norm = optim::clip_grad_norm(b, max_norm);
+    apart.step(0.05);
+    CHECK(fused.step(0.05, max_norm) == norm);
+    for (const NamedParameter& p : a) CHECK_FALSE(p.value.gradient().defined());
+  }
+  const double tolerance = dtype == f64 ? 1e-13 : 1e-5;
+  const auto check_close = [&](const Tensor& x, const Tensor& y) {
+    double worst = 0;
+    for (i64 i = 0; i < x.count(); ++i) {
+      const double difference = std::fabs(x.at(i) - y.at(i)) / std::max(1.0, std::fabs(y.at(i)));
+      if (!(difference <= worst)) worst = difference;
+    }
+    CHECK(worst <= tolerance);
+  };
+  for (size_t i = 0; i < a.size(); ++i) check_close(a[i].value.value(), b[i].value.value());
+  for (const auto& [name, tensor] : fused.state()) check_close(tensor, apart.state().at(name));
+}
+
+}  // namespace
+
+TEST_CASE("a step that clips on the way equals clipping and a step, for every optimiser") {
+  for (const Dtype dtype : {f64, f32}) {
+    for (const double max_norm : {1.0, 1e6}) {
+      check_clipped_step([](const Parameters& p) { return optim::SGD(p, {.weight_decay = 0.1}); }, max_norm, dtype);
+      check_clipped_step([](const Parameters& p) { return optim::SGD(p, {.momentum = 0.9, .weight_decay = 0.1}); },
+                         max_norm, dtype);
+      check_clipped_step([](const Parameters& p) { return optim::Adam(p, {.weight_decay = 0.1}); }, max_norm, dtype);
+      check_clipped_step([](const Parameters& p) { return optim::AdamW(p, {.weight_decay = 0.1}); }, max_norm, dtype);
+    }
+  }
+}
+
+TEST_CASE("a step that need not clip has the bits of a step that does not") {
+  const Parameters a = some_parameters(f32), b = some_parameters(f32);
+  optim::Adam clipped(a), plain(b);
+  Rng rng_a(6), rng_b(6);
+  draw_gradients(a, rng_a), draw_gradients(b, rng_b);
+  const double norm = clipped.step(0.05, std::numeric_limits<double>::infinity());
+  plain.step(0.05);
+  CHECK(norm > 100);
+  for (size_t i = 0; i < a.size(); ++i) CHECK(same_bits(a[i].value.value(), b[i].value.value()));
+}
+
+TEST_CASE("what a clipped step refuses, before anything has moved or aged") {
+  const Variable first = leaf({1}, "first"), second = leaf({1}, "second");
+  optim::Adam adam({first, second});
+  const auto error = [&](double gradient, double rate, double max_norm) {
+    set_gradient(first, {1}), set_gradient(second, {gradient});
+    const std::string text = error_of([&] { adam.step(rate, max_norm); });
+    CHECK(first.value().at(0) == 1);
+    CHECK(first.gradient().at(0) == 1);
+    CHECK(adam.state().at("step.first").item() == 0);
+    return text;
+  };
+  CHECK(error(1, 0.1, 0) == "clip_grad_norm: max_norm must be positive, got 0");
+  CHECK(error(1, -1, 1) == "optimizer: the learning rate must be 0 or more and finite, got -1");
+  CHECK(error(std::numeric_limits<double>::quiet_NaN(), 0.1, 1) ==
+        "clip_grad_norm: the gradient of parameter second is not finite");
+  CHECK(error(std::numeric_limits<double>::infinity(), 0.1, 1) ==
+        "clip_grad_norm: the gradient of parameter second is not finite");
+}
+
+TEST_CASE("a clipped step has the same bits for any number of threads") {
+  CHECK(small::same_for_any_threads([] {
+    const Parameters p = some_parameters(f32);
+    optim::AdamW adam(p, {.weight_decay = 0.1});
+    Rng rng(6);
+    draw_gradients(p, rng);
+    const double norm = adam.step(0.05, 1);
+    return concat({p[1].value.value().to(f64), full({1}, norm, f64)}, 0);
+  }));
 }

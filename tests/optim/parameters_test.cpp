@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "core/parallel.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 
@@ -55,4 +58,21 @@ TEST_CASE("what collects no gradient is no parameter") {
   CHECK(error_of([] {
           optim::without_repeats({{"x", Variable()}});
         }) == "optim: x is not a parameter: it collects no gradient");
+}
+
+TEST_CASE("tensors are cut into pieces by their sizes alone, in order, each element once") {
+  const i64 grain = elementwise_grain;
+  const std::vector<i64> sizes{5, 0, grain, grain + 1, 3 * grain, 1};
+  const std::vector<optim::Piece> pieces = optim::pieces_of(sizes);
+  std::vector<i64> covered(sizes.size());
+  for (const optim::Piece& piece : pieces) {
+    CHECK(piece.begin == covered.at(piece.owner));
+    CHECK(piece.end > piece.begin);
+    CHECK(piece.end - piece.begin <= grain);
+    covered[piece.owner] = piece.end;
+  }
+  CHECK(covered == sizes);
+  CHECK(pieces.size() == 1 + 0 + 1 + 2 + 3 + 1);
+  CHECK(std::is_sorted(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.owner < b.owner; }));
+  CHECK(optim::pieces_of({}).empty());
 }

@@ -1,4 +1,5 @@
 // Chapter 4. Cross entropy: by hand, smoothed in both forms, with targets that do not count, at large logits.
+#include "autograd/apply.h"
 #include "tests/autograd/ops/support.h"
 
 using namespace orrery;
@@ -107,4 +108,87 @@ TEST_CASE("cross entropy has the same bits for any number of threads") {
   const Tensor targets = randint(0, 211, {307}, rng);
   CHECK(thread_proof([&](const auto& x) { return cross_entropy(x[0], targets, {.label_smoothing = 0.1}); },
                      {{307, 211}}));
+}
+
+namespace {
+
+// y = 2 x, which tells where y and, in backward, dy lie.
+struct Noted {
+  static constexpr std::string_view name = "noted";
+  const double **value, **gradient;
+  Tensor forward(const Tensor& x) {
+    Tensor y = scale(x, 2.0);
+    *value = y.data<double>();
+    return y;
+  }
+  void backward(const Tensor& dy, Grads& dx) {
+    *gradient = dy.data<double>();
+    dx.add(0, scale(dy, 2.0));
+  }
+};
+
+struct InPlace {
+  Tensor gradient;   // of the logits' own input
+  bool overwritten;  // the logits' memory held their gradient
+};
+
+template <class Hold>
+InPlace pass(const Hold& hold) {
+  const Variable x = parameter(normal({3, 5}));
+  const double *value = nullptr, *gradient = nullptr;
+  Variable logits = apply(Noted{&value, &gradient}, x);
+  [[maybe_unused]] const auto held = hold(logits);
+  const Variable loss = cross_entropy(logits, ids({1, 0, 4}), {.label_smoothing = 0.1});
+  logits = {};
+  backward(loss);
+  return {x.gradient(), gradient == value};
+}
+
+}  // namespace
+
+TEST_CASE("logits turn into their gradient in place only where the loss alone owns them") {
+  const InPlace alone = pass([](const Variable&) { return 0; });
+  const InPlace variable = pass([](const Variable& logits) { return logits; });
+  const InPlace tensor = pass([](const Variable& logits) { return logits.value(); });
+  const InPlace view = pass([](const Variable& logits) { return logits.value().reshape({15}); });
+  const InPlace part = pass([](const Variable& logits) { return logits.value().rows(1, 2); });
+  CHECK(alone.overwritten);
+  for (const InPlace& held : {variable, tensor, view, part}) {
+    CHECK_FALSE(held.overwritten);
+    CHECK(same_bits(held.gradient, alone.gradient));
+  }
+}
+
+TEST_CASE("logits that somebody holds keep their numbers through backward") {
+  const Variable leaf = parameter(normal({3, 5}));
+  const Tensor before = leaf.value().clone();
+  backward(cross_entropy(leaf, ids({1, 0, 4})));
+  CHECK(same_bits(leaf.value(), before));
+
+  const Variable logits = leaf * 2.0;
+  const Tensor doubled = logits.value().clone();
+  backward(cross_entropy(logits, ids({1, 0, 4})));
+  CHECK(same_bits(logits.value(), doubled));
+}
+
+TEST_CASE("logits that another operation saved keep their numbers, whichever backward runs first") {
+  const auto gradient = [](bool loss_first, bool share) {
+    const Variable x = parameter(normal({3, 5}));
+    Variable y;
+    {
+      const Variable logits = tanh(x);  // saves its output
+      const Variable other = share ? logits : tanh(x);
+      if (loss_first) {
+        const Variable loss = cross_entropy(logits, ids({1, 0, 4}));
+        y = sum(exp(other)) + loss;
+      } else {
+        const Variable e = sum(mul(other, other));
+        y = cross_entropy(logits, ids({1, 0, 4})) + e;
+      }
+    }
+    backward(y);
+    return x.gradient();
+  };
+  for (const bool loss_first : {false, true})
+    CHECK(close(gradient(loss_first, true), elements(gradient(loss_first, false))));
 }

@@ -1,5 +1,5 @@
 // Chapter 5. Rows of a table by id, and gradients added up by id.
-#include "tests/autograd/ops/support.h"
+#include "tests/autograd/ops/fused.h"
 
 using namespace orrery;
 using namespace orrery::small;
@@ -34,4 +34,80 @@ TEST_CASE("embedding's bits do not depend on the number of threads") {
   Rng rng(4);
   const Tensor ids = randint(0, 57, {1501}, rng);
   CHECK(thread_proof([&](const auto& x) { return embedding(x[0], ids); }, {{57, 33}}));
+}
+
+namespace {
+
+constexpr Draw draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
+
+// Paper, section 3.4 and 3.5, one operation after another; x = {table, positions}.
+Variable composed_sum(const Variables& x, const Tensor& ids, double factor, double p) {
+  const Variable positions = slice(x[1], 0, 0, ids.size(1));
+  return dropout(scale(embedding(x[0], ids), factor) + positions, p, draw);
+}
+
+}  // namespace
+
+TEST_CASE("embedding_sum equals embedding, scale, positions and dropout: the same elements are dropped") {
+  Rng rng(4);
+  for (const auto& [B, T, rows, columns] :
+       {std::array<i64, 4>{1, 1, 1, 1}, {2, 3, 4, 13}, {3, 7, 2, 16}, {41, 17, 57, 33}, {2, 3, 5, 1030}}) {
+    const Tensor ids = randint(0, rows, {B, T}, rng);
+    for (const i64 spare : {0, 2}) {
+      for (const double p : {0.0, 0.3}) {
+        INFO(B, " ", T, " ", rows, " ", columns, " ", spare, " ", p);
+        check_fused([&](const Variables& x) { return embedding_sum(x[0], ids, 2.5, x[1], p, draw); },
+                    [&](const Variables& x) { return composed_sum(x, ids, 2.5, p); },
+                    normals({{rows, columns}, {T + spare, columns}}));
+      }
+    }
+  }
+}
+
+TEST_CASE("embedding_sum with constant positions, and with one table for both") {
+  const Tensor ids = Tensor::of<i32>({2, 3}, {1, 0, 1, 3, 1, 0}), positions = normal({3, 5}, 8);
+  check_fused(
+      [&](const Variables& x) {
+        return embedding_sum(x[0], ids, 2.5, constant(positions.to(x[0].dtype())), 0.3, draw);
+      },
+      [&](const Variables& x) {
+        return composed_sum({x[0], constant(positions.to(x[0].dtype()))}, ids, 2.5, 0.3);
+      },
+      normals({{4, 5}}));
+  check_fused([&](const Variables& x) { return embedding_sum(x[0], ids, 2.5, x[0], 0.3, draw); },
+              [&](const Variables& x) {
+                return composed_sum({x[0], x[0]}, ids, 2.5, 0.3);
+              },
+              normals({{4, 5}}));
+  const Variable learned = parameter(positions.clone());  // the table itself is no parameter
+  const Tensor dy = normal({2, 3, 5}, 9), before = dy.clone();
+  backward(embedding_sum(constant(normal({4, 5})), ids, 2.5, learned, 0, draw), dy);
+  CHECK(close(learned.gradient(), elements(dy.rows(0, 1) + dy.rows(1, 2))));
+  CHECK(same_bits(dy, before));
+}
+
+TEST_CASE("embedding_sum of no id, and errors") {
+  const Variable weight = parameter(normal({3, 2}), "embed.weight"), positions = parameter(normal({4, 2}));
+  backward(embedding_sum(weight, Tensor::empty({0, 4}, Dtype::i32), 2, positions, 0.3, draw), zeros({0, 4, 2}, f64));
+  CHECK(close(weight.gradient(), std::vector<double>(6, 0.0)));
+  CHECK(close(positions.gradient(), std::vector<double>(8, 0.0)));
+  const Tensor ids = Tensor::of<i32>({2, 2}, {0, 1, 3, 2}), five = full({1, 5}, i32{0});
+  CHECK(error_of([&] {
+          (void)embedding_sum(weight, ids, 2, positions);
+        }).starts_with("embedding_sum: id 3 at position 2 is outside [0, 3)\n  input 0: [3, 2]"));
+  CHECK(contains(error_of([&] { (void)embedding_sum(weight, full({2}, i32{0}), 2, positions); }),
+                 "embedding_sum: ids need shape [B, T], have [2]"));
+  CHECK(contains(error_of([&] { (void)embedding_sum(weight, five, 2, positions); }),
+                 "positions need shape [5 or more, 2], have [4, 2]"));
+  CHECK(contains(error_of([&] {
+                   (void)embedding_sum(weight, full({1, 2}, i32{0}), 2, positions, 2);
+                 }),
+                 "needs a probability in [0, 1], got 2"));
+}
+
+TEST_CASE("embedding_sum has the same bits for any number of threads") {
+  Rng rng(4);
+  const Tensor ids = randint(0, 57, {79, 19}, rng);
+  CHECK(thread_proof([&](const auto& x) { return embedding_sum(x[0], ids, 2.5, x[1], 0.2, draw); },
+                     {{57, 33}, {19, 33}}));
 }
