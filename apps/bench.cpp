@@ -1,6 +1,6 @@
 // Chapter 9. `orrery bench`: the program measures itself.
 //
-// Each bench is one file: bench_step, bench_gemm, bench_ops, bench_profile.
+// Each bench is one file: bench_step, bench_gemm, bench_ops, bench_profile, bench_decode.
 // Read next: ?
 #include "apps/bench.h"
 
@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench_configs.h"
+#include "apps/bench_decode.h"
 #include "apps/columns.h"
 #include "apps/command.h"
 #include "core/blas.h"
@@ -49,7 +50,8 @@ void add_step_options(CLI::App& command, BenchOptions& options) {
   add_choice(command, "--config", options.config, bench_config_names(), "Model and batch");
   add_whole_number(command, "--steps", options.steps, 1, 1000000,
                    "Steps to measure, after " + std::to_string(warm_up_steps) + " to warm up");
-  add_number(command, "--dropout", options.dropout, 0, 0.99, "Probability of dropping a unit");
+  add_number(command, "--dropout", options.dropout, 0, 0.99, "Probability of dropping a unit")
+      ->default_str("the configuration's");
   add_seed(command, options.seed);
 }
 
@@ -58,7 +60,7 @@ std::string configurations() {
   std::string lines = "Configurations:\n";
   for (const BenchConfig& c : bench_configs()) {
     lines += "  " + fitted(c.name, 11) +
-             numbers("d_model %4ld, %ld + %ld layers, batch of %3ld x %2ld + %2ld tokens: ", c.d_model,
+             numbers("d_model %4ld, %ld + %ld layers, batch of %3ld x %2ld + %4ld tokens: ", c.d_model,
                      c.num_encoder_layers, c.num_decoder_layers, c.batch, c.source_length, c.target_length) +
              c.what + '\n';
   }
@@ -69,7 +71,7 @@ std::string configurations() {
 
 void add_bench(CLI::App& program, int& exit_code) {
   CLI::App* benches =
-      program.add_subcommand("bench", "Measure: training steps, their products, their loops, a profile");
+      program.add_subcommand("bench", "Measure: training steps, their products, their loops, a profile, writing");
   const auto options = [] { return std::make_shared<BenchOptions>(); };
 
   const auto step = options();
@@ -95,6 +97,24 @@ void add_bench(CLI::App& program, int& exit_code) {
   const auto ops = options();
   command = add_bench(*benches, "ops", "The speed of everything that is no product", bench_ops, ops, exit_code);
   command->footer("Example:\n  orrery bench ops --threads 2 --json ops.json");
+
+  const auto attention = options();
+  command = add_bench(*benches, "attention", "Time and memory of attention over long sequences", bench_attention,
+                      attention, exit_code);
+  command->footer("Example:\n  orrery bench attention --threads 2");
+
+  const auto decode = options();
+  command =
+      add_bench(*benches, "decode", "How fast a GPT writes, one token at a time", bench_decode, decode, exit_code);
+  decode->config = "gpt2";
+  add_choice(*command, "--config", decode->config, decode_config_names(), "Model");
+  add_whole_number(*command, "--batch", decode->batch, 1, 1024, "Streams of the second measurement; the first has one");
+  add_whole_number(*command, "--context", decode->context, 1, 1000000, "Positions read before the clock runs");
+  add_whole_number(*command, "--steps", decode->steps, 1, 1000000, "Tokens of each stream to measure");
+  add_seed(*command, decode->seed);
+  command->footer(
+      "The limit is the time that memory takes to deliver weights and cache.\nExample:\n"
+      "  orrery bench decode --config nanogpt --context 32");
 
   benches->footer("Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
   benches->callback([benches] {

@@ -1,7 +1,8 @@
-// Chapter 9. What the four benches share: their options, and how results are kept.
+// Chapter 9. What the benches share: their options, and how results are kept.
 //
 //   step     how long a training step takes                gemm   how fast each of its matrix products is
 //   profile  where its time goes                           ops    how fast everything else is
+//   decode   how fast a model writes                       attention   how time and memory grow with the length
 // Read next: ?
 #pragma once
 
@@ -15,8 +16,9 @@ namespace orrery {
 struct BenchOptions {
   std::string config{};  ///< name of a row in bench_configs.h
   i64 threads = 1, steps = 20, seed = 1;
-  double dropout = 0.1;
-  std::string json{};  ///< file to keep the results in, "" for none
+  i64 batch = 8, context = 256;  ///< of `decode`: streams at once, and positions each has read before the clock runs
+  double dropout = -1;           ///< below 0: the configuration's own
+  std::string json{};            ///< file to keep the results in, "" for none
 };
 
 /// Steps made before the clock runs: the first ones pay for memory and threads.
@@ -27,6 +29,8 @@ int bench_step(const BenchOptions& options);
 int bench_profile(const BenchOptions& options);
 int bench_gemm(const BenchOptions& options);
 int bench_ops(const BenchOptions& options);
+int bench_attention(const BenchOptions& options);
+int bench_decode(const BenchOptions& options);
 
 /// Writes `results` to the file of --json, if one was given, with what they depend on: the bench, threads, BLAS kernel.
 void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results);

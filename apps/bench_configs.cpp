@@ -10,11 +10,15 @@ namespace orrery {
 std::span<const BenchConfig> bench_configs() {
   // clang-format off
   static const std::vector<BenchConfig> table{
-      // name     vocabulary d_model heads encoder decoder d_ff  batch source target
-      {"toy",       16,      64,     4,    2,      2,      128,  64,   12,    12,    "the task of orrery toy"},
-      {"annotated", 11,      512,    8,    2,      2,      2048, 80,   10,    9,     "the Annotated Transformer"},
-      {"tiny-mt",   10000,   128,    4,    4,      4,      256,  128,  16,    16,    "a small translator, Multi30k"},
-      {"base",      8000,    512,    8,    6,      6,      2048, 32,   32,    32,    "the paper's base model"},
+      // name     vocabulary d_model heads encoder decoder d_ff  batch source target dropout
+      {"toy",       16,      64,     4,    2,      2,      128,  64,   12,    12,    0.1, "the task of orrery toy"},
+      {"annotated", 11,      512,    8,    2,      2,      2048, 80,   10,    9,     0.1, "the Annotated Transformer"},
+      {"tiny-mt",   10000,   128,    4,    4,      4,      256,  128,  16,    16,    0.1, "a translator, Multi30k"},
+      {"base",      8000,    512,    8,    6,      6,      2048, 32,   32,    32,    0.1, "the paper's base model"},
+      {"nanogpt",   65,      128,    4,    0,      4,      512,  12,   0,     64,    0.0, "nanoGPT's recipe for a CPU"},
+      {"gpt-mid",   65,      384,    6,    0,      6,      1536, 16,   0,     256,   0.1, "nanoGPT's for a GPU, batch 16"},
+      {"gpt2",      50257,   768,    12,   0,      12,     3072, 4,    0,     64,    0.0, "llm.c's default on a CPU"},
+      {"long",      256,     256,    4,    0,      2,      1024, 1,    0,     4096,  0.0, "one long sequence"},
   };
   // clang-format on
   return table;
@@ -35,7 +39,8 @@ const BenchConfig& bench_config(const std::string& name) {
   fail("bench", "no configuration is called '", name, "'; there are: ", names);
 }
 
-nn::TransformerConfig BenchConfig::model(double dropout) const {
+nn::TransformerConfig BenchConfig::transformer(double dropout) const {
+  check(!is_gpt(), "bench", name, " is a GPT");
   return {.src_vocab_size = vocab_size,
           .tgt_vocab_size = vocab_size,
           .d_model = d_model,
@@ -49,6 +54,18 @@ nn::TransformerConfig BenchConfig::model(double dropout) const {
           .final_norm = true,
           .max_len = std::max(source_length, target_length),
           .pad_id = 0};
+}
+
+nn::GptConfig BenchConfig::gpt(double dropout) const {
+  check(is_gpt(), "bench", name, " is no GPT");
+  return {.vocab_size = vocab_size,
+          .d_model = d_model,
+          .num_heads = num_heads,
+          .num_layers = num_decoder_layers,
+          .d_ff = d_ff,
+          .max_len = target_length,
+          .dropout = dropout,
+          .activation = nn::Activation::gelu};
 }
 
 }  // namespace orrery

@@ -1,7 +1,8 @@
 // Chapter 9. The configurations that speed is measured on: the same models and batches as for other frameworks.
 //
-// All are trained alike (bench_training.h): dropout 0.1 everywhere, label smoothing 0.1, clipping, Adam. One table says
-// what differs, in this order: tokens of the vocabulary, d_model, heads, layers, d_ff, and the shape of a batch.
+// Two kinds: encoder-decoders, and GPTs, which are those without an encoder. All are trained alike (bench_training.h).
+// One table says what differs, in this order: tokens of the vocabulary, d_model, heads, layers, d_ff, the shape of a
+// batch, dropout.
 // Read next: ?
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/gpt_config.h"
 #include "nn/transformer_config.h"
 
 namespace orrery {
@@ -19,7 +21,12 @@ struct BenchConfig {
   i64 vocab_size;
   i64 d_model, num_heads, num_encoder_layers, num_decoder_layers, d_ff;
   i64 batch, source_length, target_length;
+  double dropout;
   std::string what;  ///< where it comes from, for the help text
+
+  bool is_gpt() const { return num_encoder_layers == 0; }
+  /// The probability asked for, or its own if that is below 0.
+  double dropout_or_own(double asked) const { return asked < 0 ? dropout : asked; }
 
   i64 d_head() const { return d_model / num_heads; }
   i64 source_tokens() const { return batch * source_length; }
@@ -28,7 +35,10 @@ struct BenchConfig {
   i64 tokens_per_step() const { return source_tokens() + target_tokens(); }
   /// torch.nn.Transformer with two embeddings, sinusoidal positions and a generator: norms after each sub-layer and
   /// after both stacks, biases everywhere, `dropout` on embeddings, attention weights, inner activations, sub-layers.
-  nn::TransformerConfig model(double dropout) const;
+  nn::TransformerConfig transformer(double dropout) const;
+  /// GPT-2 with exact GELU, and as many positions as the batch is long: biases everywhere, a tied head, `dropout` on
+  /// embeddings, attention weights and sub-layers.
+  nn::GptConfig gpt(double dropout) const;
 };
 
 /// Every configuration.

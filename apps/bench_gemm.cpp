@@ -76,10 +76,12 @@ std::vector<Product> products_of(const BenchConfig& c) {
   };
   layers("encoder", c.num_encoder_layers, source, c.source_length);
   layers("decoder", c.num_decoder_layers, target, c.target_length);
-  list.linear("cross-attention Q", c.num_decoder_layers, target, c.d_model, c.d_model);
-  list.linear("cross-attention K V", c.num_decoder_layers, source, c.d_model, 2 * c.d_model);
-  list.attention("cross-attention", c.num_decoder_layers, heads, c.target_length, c.source_length, c.d_head());
-  list.linear("cross-attention out", c.num_decoder_layers, target, c.d_model, c.d_model);
+  if (!c.is_gpt()) {
+    list.linear("cross-attention Q", c.num_decoder_layers, target, c.d_model, c.d_model);
+    list.linear("cross-attention K V", c.num_decoder_layers, source, c.d_model, 2 * c.d_model);
+    list.attention("cross-attention", c.num_decoder_layers, heads, c.target_length, c.source_length, c.d_head());
+    list.linear("cross-attention out", c.num_decoder_layers, target, c.d_model, c.d_model);
+  }
   list.linear("generator", 1, target, c.d_model, c.vocab_size);
   return std::move(list).products();
 }

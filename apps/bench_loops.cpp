@@ -4,8 +4,10 @@
 #include "apps/bench_loops.h"
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 
+#include "apps/stopwatch.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "core/elementwise.h"
@@ -65,7 +67,35 @@ Loop triad(const Tensor& b, const Tensor& c, double bytes) {
           }};
 }
 
+// Sums in eight registers: less arithmetic than memory can keep busy.
+float sum_of(const float* x, i64 n) {
+  typedef float Vector __attribute__((vector_size(64)));
+  constexpr i64 lanes = 16, registers = 8;
+  Vector sum[registers] = {};
+  for (i64 i = 0; i + registers * lanes <= n; i += registers * lanes) {
+    for (i64 r = 0; r < registers; ++r) {
+      Vector next;
+      std::memcpy(&next, x + i + r * lanes, sizeof next);
+      sum[r] += next;
+    }
+  }
+  float total = 0;
+  for (const Vector& part : sum)
+    for (i64 k = 0; k < lanes; ++k) total += part[k];
+  return total;
+}
+
 }  // namespace
+
+double read_bandwidth() {
+  constexpr i64 chunk = 1 << 18, chunks = 256;  // 256 MB
+  const Tensor x = zeros({chunks, chunk});
+  Tensor sums = zeros({chunks});
+  const auto read = [from = x.data<float>(), to = sums.write<float>()] {
+    parallel_tasks(chunks, [=](i64 i) { to[i] = sum_of(from + i * chunk, chunk); });
+  };
+  return static_cast<double>(x.bytes()) / fastest_seconds(1.0, read);
+}
 
 std::vector<Loop> bench_loops(i64 rows, i64 columns) {
   Rng rng(1);

@@ -22,6 +22,9 @@ struct Loop {
   std::function<void()> prepare = [] {};  ///< before every run, not measured
 };
 
+/// Bytes that all threads together read from memory in a second, beyond every cache: the best of some runs.
+double read_bandwidth();
+
 /// Every loop over matrices of this shape; the first one is the triad. `rows` must be a multiple of 32, `columns` of 8.
 std::vector<Loop> bench_loops(i64 rows, i64 columns);
 

@@ -69,7 +69,7 @@ nlohmann::ordered_json as_json(const ProfileRow& row) {
 }  // namespace
 
 Profile measure_profile(const BenchConfig& config, const BenchOptions& options) {
-  BenchTraining training(config, options.dropout, options.seed);
+  BenchTraining training(config, config.dropout_or_own(options.dropout), options.seed);
   for (int i = 0; i < warm_up_steps; ++i) training.step();
   PartTimes times;
   std::vector<double> observed, unobserved;
@@ -105,7 +105,7 @@ int bench_profile(const BenchOptions& options) {
   keep(options, "profile",
        {{"config", config.name},
         {"steps", options.steps},
-        {"dropout", options.dropout},
+        {"dropout", config.dropout_or_own(options.dropout)},
         {"step_ms", 1e3 * profile.seconds},
         {"median_ms_observed", 1e3 * profile.observed},
         {"median_ms_unobserved", 1e3 * profile.unobserved},

@@ -26,7 +26,7 @@ i64 peak_resident_megabytes() {
 }  // namespace
 
 StepFigures measure_steps(const BenchConfig& config, const BenchOptions& options) {
-  BenchTraining training(config, options.dropout, options.seed);
+  BenchTraining training(config, config.dropout_or_own(options.dropout), options.seed);
   StepFigures figures{.config = config.name, .parameters = training.parameter_count()};
   for (int i = 0; i < warm_up_steps; ++i) training.step();
   std::vector<double> seconds;
@@ -52,7 +52,7 @@ int bench_step(const BenchOptions& options) {
   keep(options, "step",
        {{"config", figures.config},
         {"steps", options.steps},
-        {"dropout", options.dropout},
+        {"dropout", config.dropout_or_own(options.dropout)},
         {"median_ms", 1e3 * figures.median},
         {"min_ms", 1e3 * figures.fastest},
         {"tokens_per_second", figures.tokens_per_second},

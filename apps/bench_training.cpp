@@ -3,7 +3,6 @@
 // Read next: ?
 #include "apps/bench_training.h"
 
-#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "optim/clip.h"
 
@@ -15,12 +14,19 @@ constexpr i64 first_word = 3;  // 0, 1 and 2 stand for padding, begin and end
 constexpr i64 short_every = 10, short_by = 2;
 constexpr double learning_rate = 1e-4, max_norm = 1.0, label_smoothing = 0.1;
 
-// i32 [batch, length], rows 0, 10, 20, ... ending with padding.
-Tensor random_tokens(i64 batch, i64 length, i64 vocab_size, Rng& rng) {
-  Tensor tokens = randint(first_word, vocab_size, {batch, length}, rng);
+// i32 [batch, length]; an encoder-decoder's rows 0, 10, 20, ... end with padding.
+Tensor random_tokens(const BenchConfig& config, i64 length, Rng& rng) {
+  Tensor tokens = randint(first_word, config.vocab_size, {config.batch, length}, rng);
+  if (config.is_gpt()) return tokens;
   i32* token = tokens.write<i32>();
-  for (i64 row = 0; row < batch; row += short_every) std::fill_n(token + (row + 1) * length - short_by, short_by, pad);
+  for (i64 row = 0; row < config.batch; row += short_every)
+    std::fill_n(token + (row + 1) * length - short_by, short_by, pad);
   return tokens;
+}
+
+std::variant<nn::Transformer, nn::Gpt> model_of(const BenchConfig& config, double dropout, Rng& rng) {
+  if (config.is_gpt()) return nn::Gpt(config.gpt(dropout), rng);
+  return nn::Transformer(config.transformer(dropout), rng);
 }
 
 }  // namespace
@@ -28,25 +34,29 @@ Tensor random_tokens(i64 batch, i64 length, i64 vocab_size, Rng& rng) {
 BenchTraining::BenchTraining(const BenchConfig& config, double dropout, i64 seed)
     : seed_(static_cast<u64>(seed)),
       rng_(seed_),
-      model_(config.model(dropout), rng_),
-      adam_(model_.parameters(), {.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9}),
-      source_(random_tokens(config.batch, config.source_length, config.vocab_size, rng_)) {
-  const Tensor target = random_tokens(config.batch, config.target_length + 1, config.vocab_size, rng_);
+      model_(model_of(config, dropout, rng_)),
+      adam_(std::visit([](auto& model) { return model.parameters(); }, model_),
+            {.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9}),
+      source_(random_tokens(config, config.source_length, rng_)) {
+  if (!config.is_gpt()) loss_options_ = {.ignore_index = pad, .label_smoothing = label_smoothing};
+  const Tensor target = random_tokens(config, config.target_length + 1, rng_);
   input_ = slice(target, 1, 0, -1);
   gold_ = slice(target, 1, 1);
+}
+
+Variable BenchTraining::logits(nn::Pass& pass) const {
+  if (const nn::Gpt* gpt = std::get_if<nn::Gpt>(&model_)) return (*gpt)(input_, pass);
+  return std::get<nn::Transformer>(model_)(source_, input_, pass);
 }
 
 double BenchTraining::pass() {
   nn::Pass pass = nn::Pass::training(seed_, ++steps_begun_);
   // The logits, the largest tensor of all, are nobody's but the loss's.
-  const Variable loss =
-      cross_entropy(model_(source_, input_, pass), gold_, {.ignore_index = pad, .label_smoothing = label_smoothing});
+  const Variable loss = cross_entropy(logits(pass), gold_, loss_options_);
   backward(loss);
   return loss.item();
 }
 
-void BenchTraining::update() {
-  adam_.step(learning_rate, max_norm);
-}
+void BenchTraining::update() { adam_.step(learning_rate, max_norm); }
 
 }  // namespace orrery

@@ -1,11 +1,16 @@
 // Chapter 9. The training step that is measured: forward, loss, backward, clipping, Adam.
 //
-// A real batch has rows of different lengths: every tenth source and target is two tokens short. The tokens are random
-// and the same in every step, since speed does not depend on them.
+// An encoder-decoder's batch has rows of different lengths, as a real one would: every tenth source and target is two
+// tokens short; its labels are smoothed. A GPT reads running text, and all of it counts. The tokens are random and the
+// same in every step, since speed does not depend on them.
 // Read next: ?
 #pragma once
 
+#include <variant>
+
 #include "apps/bench_configs.h"
+#include "autograd/ops.h"
+#include "nn/gpt.h"
 #include "nn/transformer.h"
 #include "optim/adam.h"
 
@@ -28,14 +33,19 @@ class BenchTraining {
   /// Its second part: gradients are clipped and used up.
   void update();
 
-  i64 parameter_count() { return model_.parameter_count(); }
+  i64 parameter_count() {
+    return std::visit([](auto& model) { return model.parameter_count(); }, model_);
+  }
 
  private:
+  Variable logits(nn::Pass& pass) const;
+
   u64 seed_;
   i64 steps_begun_ = 0;
   Rng rng_;
-  nn::Transformer model_;
+  std::variant<nn::Transformer, nn::Gpt> model_;
   optim::Adam adam_;
+  CrossEntropyOptions loss_options_;
   Tensor source_, input_, gold_;  // i32 [B, S], [B, T], [B, T]: `gold_` is one token ahead of `input_`
 };
 

@@ -10,10 +10,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <new>
@@ -161,6 +164,14 @@ CLI::Option* add_threads(CLI::App& command, i64& threads) {
 }
 
 void usage_error(const std::string& subject, const std::string& rule) { throw CLI::ValidationError(subject, rule); }
+
+void check_can_save(const std::string& command, const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  const bool writable = ::access(folder.c_str(), W_OK) == 0;
+  const std::string reason = writable ? "" : std::strerror(errno);
+  check(writable, command, "cannot write to the folder of --save ", path, ": ", reason);
+  check(!std::filesystem::is_directory(path), command, "--save ", path, " is a folder");
+}
 
 void write_text(const std::string& path, const std::string& text) {
   const std::array parts{std::as_bytes(std::span(text))};

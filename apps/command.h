@@ -29,6 +29,7 @@ using AddCommand = void (*)(CLI::App& program, int& exit_code);
 void add_bench(CLI::App& program, int& exit_code);
 void add_gradcheck(CLI::App& program, int& exit_code);
 void add_leakcheck(CLI::App& program, int& exit_code);
+void add_lm(CLI::App& program, int& exit_code);
 void add_toy(CLI::App& program, int& exit_code);
 
 /// Parses the command line, runs the sub-command and returns the exit code. Whatever is thrown becomes one line on
@@ -54,6 +55,8 @@ CLI::Option* add_threads(CLI::App& command, i64& threads);
 /// The names of a command's sub-commands: "a, b, c".
 std::string names_of(const CLI::App& command);
 
+/// Errors of `command`, before work that would be lost: a file to --save that cannot be written.
+void check_can_save(const std::string& command, const std::string& path);
 /// Writes `text` to the file `path`, or leaves that as it was.
 void write_text(const std::string& path, const std::string& text);
 

@@ -16,6 +16,7 @@
 #include "apps/machine.h"
 #include "core/parallel.h"
 #include "nn/files.h"
+#include "nn/gpt_files.h"
 #include "nn/leakcheck_models.h"
 
 namespace orrery {
@@ -54,6 +55,14 @@ Checks transformer(bool norm_first, Rng& rng, MaskFault fault) {
   return nn::leakchecks(std::make_shared<nn::Transformer>(config, rng), fault);
 }
 
+// There is no padding in it to break.
+Checks gpt(Rng& rng, MaskFault fault) {
+  if (fault == MaskFault::padding) return {};
+  const nn::GptConfig config{
+      .vocab_size = 11, .d_model = d_model, .num_heads = 2, .num_layers = 2, .d_ff = 32, .max_len = 16};
+  return nn::leakchecks(std::make_shared<nn::Gpt>(config, rng), fault);
+}
+
 std::vector<BuiltIn> built_in_models() {
   return {{"encoder",
            [](Rng& rng, MaskFault fault) {
@@ -64,7 +73,8 @@ std::vector<BuiltIn> built_in_models() {
              return nn::leakchecks(std::make_shared<nn::Decoder>(2, false, layer, rng), d_model, fault);
            }},
           {"transformer", [](Rng& rng, MaskFault fault) { return transformer(false, rng, fault); }},
-          {"transformer-pre-norm", [](Rng& rng, MaskFault fault) { return transformer(true, rng, fault); }}};
+          {"transformer-pre-norm", [](Rng& rng, MaskFault fault) { return transformer(true, rng, fault); }},
+          {"gpt", gpt}};
 }
 
 MaskFault fault_of(const std::string& name) {
@@ -74,16 +84,26 @@ MaskFault fault_of(const std::string& name) {
                              : MaskFault::none;
 }
 
-// A model from a file, in f64: there even an influence of 1e-15 changes a bit.
+// A model as checked: in f64, where even an influence of 1e-15 changes a bit.
+template <class Model>
+Checks exact_checks(Model model, MaskFault fault) {
+  nn::to(model, f64);
+  return nn::leakchecks(std::make_shared<Model>(std::move(model)), fault);
+}
+
+nn::Transformer load_transformer(const std::string& path, const std::string& config) {
+  Rng unused(0);
+  nn::Transformer model(nn::transformer_config(config), unused);
+  nn::load(model, path);
+  return model;
+}
+
 Checks saved_model(const std::string& path, MaskFault fault) {
   const Metadata metadata = read_safetensors_metadata(path);
   const auto config = metadata.find(std::string(nn::config_key));
   check(config != metadata.end(), "leakcheck", path, " holds no model's configuration");
-  Rng unused(0);
-  const auto model = std::make_shared<nn::Transformer>(nn::transformer_config(config->second), unused);
-  nn::load(*model, path);
-  nn::to(*model, f64);
-  Checks checks = nn::leakchecks(model, fault);
+  Checks checks = nn::is_gpt_config(config->second) ? exact_checks(nn::load_gpt(path), fault)
+                                                    : exact_checks(load_transformer(path, config->second), fault);
   for (nn::LeakCheck& c : checks) c.name = path;
   return checks;
 }
@@ -151,7 +171,9 @@ void add_leakcheck(CLI::App& program, int& exit_code) {
   command->add_option("MODEL", options->names, "Built-in models, such as decoder or 'transformer*'; without any: all")
       ->type_name("")
       ->default_str("");
-  command->add_option("--load", options->load, "Check the model in this file, as orrery toy --save wrote it")
+  command
+      ->add_option("--load", options->load,
+                   "Check the model in this file, as orrery toy --save wrote it, or orrery lm train")
       ->type_name("FILE");
   add_choice(*command, "--break", options->fault, {"none", "causal", "padding", "batch"},
              "Build a mistake in: a causal or a padding mask that is one too wide, or outputs mixed over the batch");

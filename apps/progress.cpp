@@ -64,14 +64,20 @@ void Progress::update(const StepReport& report) {
   }
 }
 
+void Progress::note(const std::string& text) {
+  live_.clear();
+  out_ << text << std::endl;
+}
+
 std::string Progress::line(const StepReport& report) const {
   const double elapsed = std::max(1e-9, clock_() - start_);
   const double per_step = elapsed / static_cast<double>(std::max<i64>(1, report.step - done_before_));
   const double left = per_step * static_cast<double>(std::max<i64>(0, total_ - report.step));
   const std::string total = std::to_string(total_);
-  return format("step %*lld/%s  loss %.4f  accuracy %5.1f %%  rate %.1e  %.0f tokens/s  ",
-                static_cast<int>(total.size()), static_cast<long long>(report.step), total.c_str(), report.loss,
-                100 * report.accuracy, report.rate, static_cast<double>(tokens_) / elapsed) +
+  const std::string accuracy = report.accuracy ? format("accuracy %5.1f %%  ", 100 * *report.accuracy) : "";
+  return format("step %*lld/%s  loss %.4f  %srate %.1e  %.0f tokens/s  ", static_cast<int>(total.size()),
+                static_cast<long long>(report.step), total.c_str(), report.loss, accuracy.c_str(), report.rate,
+                static_cast<double>(tokens_) / elapsed) +
          (report.step >= total_ ? "took " + duration(elapsed) : duration(left) + " left");
 }
 

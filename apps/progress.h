@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -41,11 +42,11 @@ class LiveLine {
 
 /// What a training step tells of itself.
 struct StepReport {
-  i64 step = 0;         ///< counted from 1
-  double loss = 0;      ///< per target token
-  double accuracy = 0;  ///< target tokens predicted right, 0 to 1
-  double rate = 0;      ///< learning rate
-  i64 tokens = 0;       ///< tokens of this step
+  i64 step = 0;                      ///< counted from 1
+  double loss = 0;                   ///< per target token
+  std::optional<double> accuracy{};  ///< target tokens predicted right, 0 to 1
+  double rate = 0;                   ///< learning rate
+  i64 tokens = 0;                    ///< tokens of this step
 };
 
 /// The progress of a training run of `total` steps, of which `done_before` were made by an earlier run.
@@ -54,6 +55,8 @@ class Progress {
   Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_before = 0, Clock clock = steady_seconds);
   /// Called after every step. In a pipe every tenth part of the steps is printed, and the last.
   void update(const StepReport& report);
+  /// Prints a line of its own, such as what an evaluation found.
+  void note(const std::string& text);
 
  private:
   std::string line(const StepReport& report) const;

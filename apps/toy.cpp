@@ -7,9 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -137,12 +135,7 @@ void check_options(const Options& options) {
   if (recipe.model.d_model % recipe.model.num_heads != 0) {
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.d_model));
   }
-  if (options.save.empty()) return;
-  const std::filesystem::path folder = std::filesystem::absolute(options.save).parent_path();
-  const bool writable = ::access(folder.c_str(), W_OK) == 0;
-  const std::string reason = writable ? "" : std::strerror(errno);
-  check(writable, "toy", "cannot write to the folder of --save ", options.save, ": ", reason);
-  check(!std::filesystem::is_directory(options.save), "toy", "--save ", options.save, " is a folder");
+  if (!options.save.empty()) check_can_save("toy", options.save);
 }
 
 // Rebuilds a saved model and answers each line of stdin.

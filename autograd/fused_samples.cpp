@@ -4,6 +4,7 @@
 // operation. Here each fused backward has to agree with its own forward.
 // Read next: ?
 #include "autograd/ops.h"
+#include "autograd/ops/tiled_attention.h"
 #include "autograd/sample_rows.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
@@ -61,6 +62,10 @@ void add_activated(std::vector<Sample>& table) {
                          [](const Variables& x) { return linear_gelu(x[0], x[1], x[2]); }));
   table.push_back(sample("linear_gelu", "no bias", {{{3, 4}}, {{2, 4}}},
                          [](const Variables& x) { return linear_gelu(x[0], x[1], {}); }));
+  table.push_back(sample("linear_gelu_tanh", "three axes", {{{2, 3, 4}}, {{5, 4}}, {{5}}},
+                         [](const Variables& x) { return linear_gelu_tanh(x[0], x[1], x[2]); }));
+  table.push_back(sample("linear_gelu_tanh", "no bias", {{{3, 4}}, {{2, 4}}},
+                         [](const Variables& x) { return linear_gelu_tanh(x[0], x[1], {}); }));
   table.push_back(sample("linear_gelu", "size 0, no rows", {{{0, 3}}, {{2, 3}}, {{2}}},
                          [](const Variables& x) { return linear_gelu(x[0], x[1], x[2]); },
                          {{"input 1", no_output}, {"input 2", no_output}}));
@@ -156,6 +161,31 @@ void add_packed_attention(std::vector<Sample>& table) {
   }));
 }
 
+// The form for long sequences, with tiles small enough that short ones have several of both kinds, whole and in part.
+void add_tiled_attention(std::vector<Sample>& table) {
+  constexpr i64 h = 2, d_k = 2, d_v = 3;
+  constexpr TileSizes tile{.queries = 8, .keys = 4};
+  const auto add = [&](const std::string& variant, const Mask& mask, double p, i64 n, i64 m,
+                       std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "packed_attention", "tiles, cross, " + variant, {{{2, n, h * d_k}}, {{2, m, h * (d_k + d_v)}}},
+        [=](const Variables& x) { return tiled_attention(x[0], x[1], h, d_k, d_v, mask, p, draw, tile); },
+        std::move(zeros)));
+  };
+  const Mask table_of_tiles =
+      Mask::allow(Tensor::of<i32>({3, 6}, {1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1}));
+  add("everything", Mask(), 0, 3, 6);
+  add("causal, dropout", Mask::causal(), 0.4, 9, 7);
+  add("padding", Mask::padding(Tensor::of<i32>({2}, {5, 3})), 0, 2, 6);
+  add("table with an empty row, and one that sees nothing in a tile", table_of_tiles, 0.4, 3, 6);
+  add("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
+  add("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, 2, 5,
+      {{"input 0", "no query sees a key"}, {"input 1", "no query sees a key"}});
+  table.push_back(
+      sample("packed_attention", "tiles, self, causal, dropout", {{{2, 9, h * (2 * d_k + d_v)}}},
+             [=](const Variables& x) { return tiled_attention(x[0], h, d_k, d_v, Mask::causal(), 0.4, draw, tile); }));
+}
+
 }  // namespace
 
 void add_fused(std::vector<Sample>& table) {
@@ -164,6 +194,7 @@ void add_fused(std::vector<Sample>& table) {
   add_residual(table);
   add_embedding_sum(table);
   add_packed_attention(table);
+  add_tiled_attention(table);
 }
 
 }  // namespace orrery::sample_rows

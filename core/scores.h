@@ -1,8 +1,8 @@
 // Chapter 8. Kernels of attention on transposed scores: a row for each key, a lane for each query.
 //
 // Softmax and its derivative (core/rows.h) work along the keys. Here keys lie below one another, so that every instruction
-// works on 16 queries at once and no sum runs across a register. Used by autograd/ops/packed_attention.cpp, which says what
-// S, P, W and m are.
+// works on 16 queries at once and no sum runs across a register. Used by autograd/ops/packed_attention.cpp and
+// tiled_attention.cpp, which say what S, P, W and m are.
 // Read next: ?
 #pragma once
 
@@ -43,6 +43,7 @@ void sum_over_keys(i64 keys, i64 width, Lanes<T>& sum, const Term& term) {
   }
 }
 
+/// One key: scores of queries that may not see it become -infinity; `largest` follows those that are left.
 template <class T>
 void hide_and_find_largest(i64 n, i32 key, const i32* limit, T* x, T* largest) {
   constexpr T never = -std::numeric_limits<T>::infinity();
@@ -99,6 +100,59 @@ void restore_weights(i64 n, T kept, const T* signed_P, const T* dW, T* W, T* inn
   for (i64 i = 0; i < n; ++i) {
     W[i] = signed_P[i] > T{0} ? signed_P[i] * kept : T{0};
     inner[i] += W[i] == T{0} ? T{0} : W[i] * dW[i];
+  }
+}
+
+/// Softmax over keys that go by in tiles, for each query: the largest score so far, and the sum of e^{S - largest}.
+template <class T>
+struct RunningSoftmax {
+  Lanes<T> largest, sum;
+  RunningSoftmax() {
+    largest.fill(-std::numeric_limits<T>::infinity());
+    sum.fill(T{0});
+  }
+
+  /// The next tile, keys from `first` on, of which query i may see those below limit[i]: S^T becomes e^{S - largest}.
+  /// What was computed with the largest score before has to be multiplied by `rescale`.
+  void add(const Scores<T>& S, i64 first, const Lanes<i32>& limit, Lanes<T>& rescale) {
+    Lanes<T> shift, part;
+    std::copy_n(largest.data(), S.width, rescale.data());
+    for (i64 j = 0; j < S.keys; ++j)
+      hide_and_find_largest(S.width, static_cast<i32>(first + j), limit.data(), S.row(j), largest.data());
+    shift_and_rescale(S.width, shift.data(), rescale.data());
+    sum_over_keys(S.keys, S.width, part, [&](i64 j, T* p) { exp_and_add(S.width, shift.data(), S.row(j), p); });
+    for (i64 i = 0; i < S.width; ++i) sum[i] = sum[i] * rescale[i] + part[i];
+  }
+
+ private:
+  // Queries that have seen nothing yet are shifted by 0, since -infinity - (-infinity) is no number.
+  void shift_and_rescale(i64 n, T* shift, T* rescale) const {
+#pragma omp simd
+    for (i64 i = 0; i < n; ++i) {
+      shift[i] = largest[i] == -std::numeric_limits<T>::infinity() ? T{0} : largest[i];
+      rescale[i] = math::exp(rescale[i] - shift[i]);
+    }
+  }
+};
+
+/// One key: scores of queries that may not see it become -infinity.
+template <class T>
+void hide(i64 n, i32 key, const i32* limit, T* S) {
+#pragma omp simd
+  for (i64 i = 0; i < n; ++i) S[i] = key < limit[i] ? S[i] : -std::numeric_limits<T>::infinity();
+}
+
+/// One key, computed again, with P = e^{S - L} and D = <dO, O>: W = P m from S, which it replaces, and dS from dW, which it
+/// replaces. Where P is 0, dS is 0 whatever dW is. Two loops, and nothing else under a condition: that is twice as fast.
+template <class T>
+void recompute_weights(i64 n, const T* L, const T* D, const T* m, T factor, T* S, T* dS) {
+#pragma omp simd
+  for (i64 i = 0; i < n; ++i) S[i] = math::exp(S[i] - L[i]);
+#pragma omp simd
+  for (i64 i = 0; i < n; ++i) {
+    const T P = S[i], gradient = P * (dS[i] * m[i] - D[i]) * factor;
+    S[i] = P * m[i];
+    dS[i] = P == T{0} ? T{0} : gradient;
   }
 }
 

@@ -26,6 +26,11 @@ Variable without_padding(const Variable& x, const Mask& mask) {
   return reshape(zero_padding(reshape(x, {B, 1, m, d_model}), mask), {B, m, d_model});
 }
 
+// No gradient flows through a cache.
+void check_nothing_recorded() {
+  check(!gradients_are_recorded(), "attention", "a cache is for generation: nothing may be recorded (NoGradient)");
+}
+
 // The size of a head's part: as given, or d_model shared out evenly.
 i64 head_size(i64 given, i64 d_model, i64 num_heads) {
   check(num_heads > 0, "attention", "num_heads must be positive, not ", num_heads);
@@ -84,6 +89,34 @@ Variable MultiHeadAttention::operator()(const Variable& x, const Variable& memor
   if (!weights) return out_proj(packed_attention(Q, kv, num_heads, d_k, d_v, mask, p, draw));
   const auto [K, V] = split(kv, q_rows, -1);
   return out_proj(attend(Q, K, V, mask, p, draw, weights));
+}
+
+KeyValueCache MultiHeadAttention::cache(i64 B, i64 capacity) const {
+  return key_value_cache(B, num_heads, capacity, d_k, d_v, in_proj_weight.dtype());
+}
+
+Variable MultiHeadAttention::next(const Variable& x, KeyValueCache& cache) const {
+  check_nothing_recorded();
+  const Variable qkv = linear(x, in_proj_weight, in_proj_bias);
+  const bool all_are_new = cache.length == 0 && x.size(1) > 1;
+  cache.append(qkv.value());
+  return out_proj(all_are_new ? packed_attention(qkv, num_heads, d_k, d_v, Mask::causal())
+                              : constant(cached_attention(qkv.value(), cache, Mask::causal())));
+}
+
+KeyValueCache MultiHeadAttention::cache_of(const Variable& memory, const Mask& mask) const {
+  check_nothing_recorded();
+  KeyValueCache result = cache(memory.size(0), memory.size(1));
+  result.append(
+      linear(without_padding(memory, mask), in_proj_weight, in_proj_bias, {num_heads * d_k, in_proj_weight.size(0)})
+          .value());
+  return result;
+}
+
+Variable MultiHeadAttention::over(const Variable& x, const KeyValueCache& memory, const Mask& mask) const {
+  check_nothing_recorded();
+  const Variable Q = linear(x, in_proj_weight, in_proj_bias, {0, num_heads * d_k});
+  return out_proj(constant(cached_attention(Q.value(), memory, mask)));
 }
 
 }  // namespace orrery::nn

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "nn/dropout.h"
+#include "nn/key_value_cache.h"
 #include "nn/linear.h"
 
 namespace orrery::nn {
@@ -35,6 +36,17 @@ struct MultiHeadAttention : Module {
   /// Cross-attention: x [B, n, d_model] with memory [B, m, d_model] to [B, n, d_model]; weights [B, h, n, m].
   Variable operator()(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
                       Tensor* weights = nullptr) const;
+
+  // Generation, where nothing is recorded or dropped: the same attention, with keys and values kept between calls.
+
+  /// An empty cache for self-attention over up to `capacity` positions.
+  KeyValueCache cache(i64 B, i64 capacity) const;
+  /// Causal self-attention of the n positions x [B, n, d_model] that follow those in `cache`, to which they are appended.
+  Variable next(const Variable& x, KeyValueCache& cache) const;
+  /// Keys and values of memory [B, m, d_model], for `over`.
+  KeyValueCache cache_of(const Variable& memory, const Mask& mask) const;
+  /// Cross-attention: x [B, n, d_model] over a memory given as its keys and values.
+  Variable over(const Variable& x, const KeyValueCache& memory, const Mask& mask) const;
   void visit(Visitor& v) override {
     v("in_proj_weight", in_proj_weight);
     v("in_proj_bias", in_proj_bias);

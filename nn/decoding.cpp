@@ -1,11 +1,23 @@
-// Chapter 7. Greedy decoding: one token for every row at a time, until all have ended.
+// Chapter 7. Decoding: one token for every row at a time, until all have ended, or as many as were asked for.
 //
 // Read next: nn/samples.h
 #include "nn/decoding.h"
 
 #include "core/tensor_ops.h"
+#include "nn/decoder_state.h"
 
 namespace orrery::nn {
+namespace {
+
+// The likeliest token after the last position of `hidden` [B, n, d_model], i32 [B, 1].
+template <class Head>
+Tensor likeliest(const Head& head, const Variable& hidden) {
+  return argmax(head(constant(slice(hidden.value(), 1, -1))).value());
+}
+
+Tensor row_of(const std::vector<i32>& tokens) { return Tensor::of<i32>({1, static_cast<i64>(tokens.size())}, tokens); }
+
+}  // namespace
 
 Tensor greedy_decode(const Transformer& model, const Tensor& source, const GreedyOptions& options) {
   const i64 B = dims<2>(source, "source")[0];
@@ -14,16 +26,16 @@ Tensor greedy_decode(const Transformer& model, const Tensor& source, const Greed
   const NoGradient nothing_recorded;
   Pass pass = Pass::inference();
   const Mask source_mask = model.padding(source);
-  const Variable memory = model.encode(source, source_mask, pass);
   const i32 pad = model.config.pad_id >= 0 ? model.config.pad_id : options.eos;
+  DecoderState state = decoder_state(model, model.encode(source, source_mask, pass), source_mask, options.max_len);
 
-  Tensor target = full({B, 1}, options.bos);
+  Tensor last = full({B, 1}, options.bos);
+  std::vector<Tensor> written{Tensor::empty({B, 0}, Dtype::i32)};
   std::vector<bool> ended(static_cast<size_t>(B), false);
   i64 running = B;
-  while (running > 0 && target.size(1) <= options.max_len) {
-    const Variable logits = model.decode(target, memory, Mask::causal(), source_mask, pass);
-    Tensor next = argmax(slice(logits.value(), 1, -1));  // [B, 1]
-    i32* token = next.write<i32>();
+  while (running > 0 && state.length() < options.max_len) {
+    last = likeliest(model.generator, next_positions(model, last, state));
+    i32* token = last.write<i32>();
     for (i64 b = 0; b < B; ++b) {
       if (ended[static_cast<size_t>(b)]) {
         token[b] = pad;
@@ -32,9 +44,31 @@ Tensor greedy_decode(const Transformer& model, const Tensor& source, const Greed
         --running;
       }
     }
-    target = concat({target, next}, 1);
+    written.push_back(last);
   }
-  return slice(target, 1, 1);
+  return concat(written, 1);
+}
+
+void generate(const Gpt& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling, Rng& rng,
+              const std::function<bool(i32)>& on_token) {
+  check(!prompt.empty(), "generate", "needs a prompt of at least one token");
+  const NoGradient nothing_recorded;
+  const size_t most = static_cast<size_t>(model.config.max_len);
+  GptState state = gpt_state(model, 1, model.config.max_len);
+  std::vector<i32> context = prompt, unread = prompt;
+  if (unread.size() > most) unread.erase(unread.begin(), unread.end() - static_cast<std::ptrdiff_t>(most));
+  for (i64 i = 0; i < count; ++i) {
+    if (static_cast<size_t>(state.length()) + unread.size() > most) {  // start again with the half that is newer
+      state = gpt_state(model, 1, model.config.max_len);
+      unread.assign(context.end() - static_cast<std::ptrdiff_t>(std::max<size_t>(1, most / 2)), context.end());
+    }
+    const Variable hidden = next_positions(model, row_of(unread), state);
+    const Tensor logits = model.head(constant(slice(hidden.value(), 1, -1))).value();
+    const i32 token = sample(logits.reshape({model.config.vocab_size}), sampling, rng);
+    if (!on_token(token)) return;
+    context.push_back(token);
+    unread.assign(1, token);
+  }
 }
 
 }  // namespace orrery::nn

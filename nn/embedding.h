@@ -15,7 +15,9 @@ namespace orrery::nn {
 struct Embedding : Module {
   Variable weight;  // [vocabulary, d_model]
 
-  Embedding(i64 vocabulary, i64 d_model, Rng& rng) : weight(parameter(initial_embedding(vocabulary, d_model, rng))) {}
+  Embedding(i64 vocabulary, i64 d_model, Rng& rng) : Embedding(initial_embedding(vocabulary, d_model, rng)) {}
+  /// A table that starts from given numbers.
+  explicit Embedding(Tensor table) : weight(parameter(std::move(table))) {}
   /// The rows that `ids` name; an id outside [0, vocabulary) is an error that says the id and its position.
   Variable operator()(const Tensor& ids) const { return embedding(weight, ids); }
   void visit(Visitor& v) override { v("weight", weight); }

@@ -13,7 +13,8 @@
 
 namespace orrery::nn {
 
-enum class Activation { relu, gelu };
+/// ReLU is the paper's; GELU is exact, or with GPT-2's tanh.
+enum class Activation { relu, gelu, gelu_tanh };
 
 struct FeedForwardOptions {
   double dropout = 0;
@@ -32,14 +33,20 @@ struct FeedForward : Module {
         linear2(d_ff, d_model, rng, {.bias = options.bias, .init = options.init}),
         dropout(options.dropout),
         activation(options.activation) {}
-  Variable operator()(const Variable& x, Pass& pass) const {
-    if (activation == Activation::gelu) return linear2(dropout(linear_gelu(x, linear1.weight, linear1.bias), pass));
-    const double p = dropout.active(pass);
-    return linear2(linear_relu(x, linear1.weight, linear1.bias, p, pass.draw_for(p)));
-  }
+  Variable operator()(const Variable& x, Pass& pass) const { return linear2(inner(x, pass)); }
   void visit(Visitor& v) override {
     v("linear1", linear1);
     v("linear2", linear2);
+  }
+
+ private:
+  // dropout(activation(x W1^T + b1)) [..., d_ff]
+  Variable inner(const Variable& x, Pass& pass) const {
+    const Variable &W1 = linear1.weight, &b1 = linear1.bias;
+    if (activation == Activation::gelu) return dropout(linear_gelu(x, W1, b1), pass);
+    if (activation == Activation::gelu_tanh) return dropout(linear_gelu_tanh(x, W1, b1), pass);
+    const double p = dropout.active(pass);
+    return linear_relu(x, W1, b1, p, pass.draw_for(p));
   }
 };
 

@@ -23,18 +23,47 @@ std::string listed(const std::vector<std::string>& items, std::string_view what)
   return text.str();
 }
 
-void check_fits(const Parameters& parameters, const TensorMap& tensors, const std::string& operation) {
+// A parameter as it lies in files.
+struct Stored {
+  std::string name;
+  Variable parameter;
+  bool transposed;
+
+  Shape shape() const {
+    const Shape& own = parameter.shape();
+    return transposed ? Shape{own[1], own[0]} : own;
+  }
+  // From the form in memory to that in files, and back.
+  Tensor turned(const Tensor& x) const { return transposed ? permute(x, {1, 0}) : x; }
+};
+
+class StoredParameters : public Visitor {
+ public:
+  std::vector<Stored> list;
+
+ private:
+  void on_parameter(const std::string& path, Variable& parameter) override { list.push_back({path, parameter, false}); }
+  void on_transposed(const std::string& path, Variable& parameter) override { list.push_back({path, parameter, true}); }
+};
+
+std::vector<Stored> stored_parameters(Module& module) {
+  StoredParameters parameters;
+  module.visit(parameters);
+  return std::move(parameters.list);
+}
+
+void check_fits(const std::vector<Stored>& parameters, const TensorMap& tensors, const std::string& operation) {
   std::vector<std::string> missing, unexpected, misshapen;
   TensorMap left = tensors;
-  for (const NamedParameter& p : parameters) {
+  for (const Stored& p : parameters) {
     const auto found = tensors.find(p.name);
     left.erase(p.name);
     if (found == tensors.end()) {
       missing.push_back(p.name);
-    } else if (found->second.shape() != p.value.shape() || !is_floating(found->second.dtype())) {
+    } else if (found->second.shape() != p.shape() || !is_floating(found->second.dtype())) {
       std::ostringstream text;
       text << p.name << " is " << found->second.dtype() << ' ' << found->second.shape() << " in the file, "
-           << p.value.dtype() << ' ' << p.value.shape() << " in the model";
+           << p.parameter.dtype() << ' ' << p.shape() << " in the model";
       misshapen.push_back(text.str());
     }
   }
@@ -44,12 +73,12 @@ void check_fits(const Parameters& parameters, const TensorMap& tensors, const st
 }
 
 // Names of one parameter must stand for the same numbers.
-void check_tied(const Parameters& parameters, const TensorMap& tensors, const std::string& operation) {
-  std::map<const Node*, std::string> first_name;
-  for (const NamedParameter& p : parameters) {
-    const std::string& first = first_name.emplace(p.value.node().get(), p.name).first->second;
-    check(same_bits(tensors.at(first), tensors.at(p.name)), operation, first, " and ", p.name,
-          " are one parameter in the model, and differ in the file");
+void check_tied(const std::vector<Stored>& parameters, const TensorMap& tensors, const std::string& operation) {
+  std::map<const Node*, const Stored*> first_name;
+  for (const Stored& p : parameters) {
+    const Stored& first = *first_name.emplace(p.parameter.node().get(), &p).first->second;
+    check(same_bits(first.turned(tensors.at(first.name)), p.turned(tensors.at(p.name))), operation, first.name, " and ",
+          p.name, " are one parameter in the model, and differ in the file");
   }
 }
 
@@ -57,20 +86,25 @@ void check_tied(const Parameters& parameters, const TensorMap& tensors, const st
 
 void save(Module& module, const std::string& path, const Metadata& metadata) {
   TensorMap tensors;
-  for (const NamedParameter& p : module.named_parameters()) {
-    check(tensors.emplace(p.name, p.value.value()).second, "save", "two parameters are named ", p.name);
+  for (const Stored& p : stored_parameters(module)) {
+    check(tensors.emplace(p.name, p.turned(p.parameter.value())).second, "save", "two parameters are named ", p.name);
   }
   write_safetensors(path, tensors, metadata);
 }
 
 Metadata load(Module& module, const std::string& path) {
-  const std::string operation = "load " + path;
   TensorFile file = read_safetensors(path);
-  Parameters parameters = module.named_parameters();
-  check_fits(parameters, file.tensors, operation);
-  check_tied(parameters, file.tensors, operation);
-  for (NamedParameter& p : parameters) copy_into(p.value.mutable_value(), file.tensors.at(p.name).to(p.value.dtype()));
+  load(module, file.tensors, "load " + path);
   return std::move(file.metadata);
+}
+
+void load(Module& module, const TensorMap& tensors, const std::string& operation) {
+  std::vector<Stored> parameters = stored_parameters(module);
+  check_fits(parameters, tensors, operation);
+  check_tied(parameters, tensors, operation);
+  for (Stored& p : parameters) {
+    copy_into(p.parameter.mutable_value(), p.turned(tensors.at(p.name)).to(p.parameter.dtype()));
+  }
 }
 
 }  // namespace orrery::nn

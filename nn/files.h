@@ -1,8 +1,8 @@
 // Chapter 9. Models in files: every parameter under its name, and the model's configuration beside them.
 //
 // Names are PyTorch's, so that a state_dict saved as safetensors loads here, and ours loads there. A tied parameter
-// stands in the file under each of its names. The configuration is one piece of metadata, JSON text, so that a model
-// can be rebuilt from the file alone:
+// stands in the file under each of its names; what `visit` calls transposed stands in the file as [in, out]. The
+// configuration is one piece of metadata, JSON text, so that a model can be rebuilt from the file alone:
 //   nn::save(model, "reverse.safetensors", {{std::string(nn::config_key), config}});
 //   std::string config = read_safetensors_metadata("reverse.safetensors").at(std::string(nn::config_key));
 // Read next: nn/files.cpp
@@ -24,5 +24,7 @@ void save(Module& module, const std::string& path, const Metadata& metadata = {}
 /// exactly the model's, listing what is missing, unexpected or of another shape; tied parameters that differ in the
 /// file.
 Metadata load(Module& module, const std::string& path);
+/// The same from tensors that have been read; `operation`, such as "load PATH", begins its errors.
+void load(Module& module, const TensorMap& tensors, const std::string& operation);
 
 }  // namespace orrery::nn

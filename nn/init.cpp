@@ -23,12 +23,14 @@ Tensor initial_weight(Init init, i64 fan_out, i64 fan_in, Rng& rng) {
     case Init::xavier: return uniform(shape, std::sqrt(6.0) / root(fan_in + fan_out), rng);
     case Init::pytorch_linear: return uniform(shape, 1.0 / root(fan_in), rng);
     case Init::normal_001: return randn(shape, rng) * 0.01;
+    case Init::normal_002: return randn(shape, rng) * 0.02;
   }
   fail("initial_weight", "no such initialiser");
 }
 
 Tensor initial_bias(Init init, i64 fan_out, i64 fan_in, Rng& rng) {
-  return init == Init::normal_001 ? zeros({fan_out}) : uniform({fan_out}, 1.0 / root(fan_in), rng);
+  const bool normal = init == Init::normal_001 || init == Init::normal_002;
+  return normal ? zeros({fan_out}) : uniform({fan_out}, 1.0 / root(fan_in), rng);
 }
 
 Tensor initial_embedding(i64 count, i64 d_model, Rng& rng) {

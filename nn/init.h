@@ -5,6 +5,7 @@
 //   xavier           W ~ U(-a, a), a = sqrt(6 / (fan_in + fan_out)); a Linear's bias as below
 //   pytorch_linear   W, b ~ U(-1/sqrt(fan_in), 1/sqrt(fan_in)), the default of torch.nn.Linear
 //   normal_001       W ~ N(0, 0.01^2), b = 0, as many tutorials write it
+//   normal_002       W ~ N(0, 0.02^2), b = 0, as in GPT
 // A weight is [fan_out, fan_in], a bias [fan_out]. The packed in_proj_weight of attention counts as one matrix, as in
 // PyTorch.
 // Read next: nn/init.cpp
@@ -15,7 +16,7 @@
 
 namespace orrery::nn {
 
-enum class Init { xavier, pytorch_linear, normal_001 };
+enum class Init { xavier, pytorch_linear, normal_001, normal_002 };
 
 /// A weight [fan_out, fan_in], f32.
 Tensor initial_weight(Init init, i64 fan_out, i64 fan_in, Rng& rng);

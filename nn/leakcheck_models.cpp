@@ -138,4 +138,21 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Transformer> model, MaskFault 
            .vocabulary = config.tgt_vocab_size}};
 }
 
+std::vector<LeakCheck> leakchecks(std::shared_ptr<Gpt> model, MaskFault fault) {
+  check(fault != MaskFault::padding, "leakcheck", "this model has no padding to break");
+  const i64 T = std::min<i64>(7, model->config.max_len), vocabulary = model->config.vocab_size;
+  const auto logits = [=, mask = causal_mask(T, fault)](const Tensor& ids) {
+    const NoGradient no_gradient;
+    Pass pass;
+    return faulty(model->head(model->hidden(ids, mask, pass)).value(), fault);
+  };
+  return {{.name = "gpt",
+           .inputs = "ids",
+           .outputs = "logits",
+           .input = tokens(lengths_up_to(T), T, vocabulary, -1, 6),
+           .output = logits,
+           .may_move = within_sequence(true),
+           .vocabulary = vocabulary}};
+}
+
 }  // namespace orrery::nn

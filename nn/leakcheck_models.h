@@ -5,12 +5,14 @@
 //   Encoder       x -> y                       padding
 //   Decoder       x -> y, memory -> y          causality and padding; padding of the memory
 //   Transformer   source -> memory, source -> logits, target -> logits
+//   Gpt           ids -> logits                causality; it knows no padding
 // Every batch has rows of different lengths, so that each check sees padding, and other rows besides.
 // Read next: nn/leakcheck_models.cpp
 #pragma once
 
 #include <memory>
 
+#include "nn/gpt.h"
 #include "nn/leakcheck.h"
 #include "nn/transformer.h"
 
@@ -30,5 +32,6 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Encoder> encoder, i64 d_model,
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Decoder> decoder, i64 d_model, MaskFault fault = MaskFault::none);
 /// A whole model's, on token ids. Without a fault the masks are those that `model` itself makes of the ids.
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Transformer> model, MaskFault fault = MaskFault::none);
+std::vector<LeakCheck> leakchecks(std::shared_ptr<Gpt> model, MaskFault fault = MaskFault::none);
 
 }  // namespace orrery::nn

@@ -3,6 +3,7 @@
 // Layers are checked in every coordinate; models in a few of each parameter and along directions of norm 1 through all
 // of them.
 // Read next: nn/leakcheck.h
+#include "nn/gpt.h"
 #include "nn/sample_rows.h"
 #include "nn/transformer.h"
 
@@ -97,6 +98,46 @@ Sample shared_transformer() {
   return transformer("shared embeddings, learned positions, gelu, dropout", config);
 }
 
+Sample gpt_layer(std::string variant, LayerOptions options) {
+  options.init = Init::normal_002;
+  return module_sample(
+      "GptLayer", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return GptLayer(options, rng); },
+      [](const GptLayer& layer, const Inputs& in) {
+        Pass pass = Pass::training(5, 1);
+        return layer(in[0], Mask::causal(), pass);
+      });
+}
+
+// Wide enough for dropout, as above; more positions than the sequence has.
+GptConfig small_gpt() {
+  return {.vocab_size = 7, .d_model = 8, .num_heads = 2, .num_layers = 2, .d_ff = 12, .max_len = 5, .dropout = 0};
+}
+
+Sample gpt(std::string variant, GptConfig config) {
+  const Tensor ids = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 3, 0});
+  return module_sample(
+      "Gpt", std::move(variant), {}, [=](Rng& rng) { return Gpt(config, rng); },
+      [=](const Gpt& model, const Inputs&) {
+        Pass pass = Pass::training(5, 1);
+        return model(ids, pass);
+      },
+      {.options = some_coordinates});
+}
+
+Sample gpt_without_biases() {
+  GptConfig config = small_gpt();
+  config.bias = false;
+  config.activation = Activation::gelu;
+  return gpt("gelu, no biases", config);
+}
+
+Sample gpt_untied() {
+  GptConfig config = small_gpt();
+  config.tied = false;
+  config.dropout = 0.1;
+  return gpt("gelu with tanh, a head of its own, dropout", config);
+}
+
 }  // namespace
 
 std::vector<Sample> model_samples() {
@@ -118,6 +159,11 @@ std::vector<Sample> model_samples() {
       transformer("post-norm", small_model()),
       pre_norm_transformer(),
       shared_transformer(),
+      gpt_layer("gelu with tanh", small(true, 0, Activation::gelu_tanh)),
+      gpt_layer("gelu, dropout", small(true, 0.2, Activation::gelu)),
+      gpt("gelu with tanh, tied", small_gpt()),
+      gpt_without_biases(),
+      gpt_untied(),
   };
 }
 

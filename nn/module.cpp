@@ -21,6 +21,10 @@ void Visitor::operator()(std::string_view name, Variable& parameter) {
   if (parameter.defined()) on_parameter(path_of(name), parameter);
 }
 
+void Visitor::transposed(std::string_view name, Variable& parameter) {
+  if (parameter.defined()) on_transposed(path_of(name), parameter);
+}
+
 void Visitor::operator()(std::string_view name, Tensor& buffer) {
   if (buffer.defined()) on_buffer(path_of(name), buffer);
 }

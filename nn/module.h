@@ -37,11 +37,14 @@ class Visitor {
   void operator()(std::string_view name, std::optional<M>& child) {
     if (child) (*this)(name, *child);
   }
+  /// A weight [out, in] that files hold as [in, out] (nn/files.h); nothing else asks about the difference.
+  void transposed(std::string_view name, Variable& parameter);
   /// A child whose parts stand under this module's own name, without a prefix.
   void inlined(Module& child);
 
  protected:
   virtual void on_parameter(const std::string& path, Variable& parameter) = 0;
+  virtual void on_transposed(const std::string& path, Variable& parameter) { on_parameter(path, parameter); }
   virtual void on_buffer(const std::string&, Tensor&) {}
   virtual void enter(const std::string& path, Module& child);
   virtual void leave() {}

@@ -110,6 +110,7 @@ std::vector<Sample> layer_samples() {
       dropped("inference", Pass::inference()),
       feed_forward("relu", {}),
       feed_forward("gelu, dropout, no bias", {.dropout = 0.3, .activation = Activation::gelu, .bias = false}),
+      feed_forward("gelu with tanh", {.activation = Activation::gelu_tanh}),
       positions("sinusoidal", Positions::sinusoidal, 4),
       positions("sinusoidal, odd d_model", Positions::sinusoidal, 5),
       positions("learned", Positions::learned, 4),

@@ -2,11 +2,12 @@
 //
 //   linear        y = x W^T + b                          dx = dy W        dW = dy^T x        db = sum over rows of dy
 //   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) for dy
-//   linear_gelu   y = gelu(z)                            so, too
+//   linear_gelu   y = gelu(z), or gelu_tanh(z)           so, too
 // The composed form, one operation for each sign, is matmul(x, W, Trans::b) + b, then relu, then dropout: the one to read.
 // Fused, each tile of the product (core/blas.h) starts as the bias and gets activation and dropout when it is complete; z
 // never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0. GELU's is
-// computed along with its value and saved in place of z.
+// computed along with its value and saved in place of z. Where nothing is recorded and x has few rows, as when a model writes
+// token by token, rows of W go by as they lie (core/thin_product.h).
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
 // Read next: ?
 #include "autograd/apply.h"
@@ -15,6 +16,7 @@
 #include "autograd/row_dropout.h"
 #include "core/elementwise.h"
 #include "core/tensor_ops.h"
+#include "core/thin_product.h"
 
 namespace orrery {
 namespace {
@@ -58,9 +60,13 @@ struct Product {
       const auto finish_rows = [=, &finish](const Tile& tile) {
         for (i64 row = tile.row; row < tile.row_end; ++row) finish(tile, row, to + row * out);
       };
-      gemm<T>({in.data<T>(), count, in_size}, {W.data<T>() + rows.begin * in_size, out, in_size}, {to, count, out},
-              Trans::b, bias ? TileWork(fill) : nullptr,
-              std::is_same_v<Finish, Nothing> ? nullptr : TileWork(finish_rows));
+      const Mat<const T> left(in.data<T>(), count, in_size), right(W.data<T>() + rows.begin * in_size, out, in_size);
+      const TileWork before = bias ? TileWork(fill) : nullptr;
+      const TileWork after = std::is_same_v<Finish, Nothing> ? nullptr : TileWork(finish_rows);
+      if (count <= thin_rows && !gradients_are_recorded())
+        thin_product<T>(left, right, {to, count, out}, before, after);
+      else
+        gemm<T>(left, right, {to, count, out}, Trans::b, before, after);
     });
     return y;
   }
@@ -151,10 +157,12 @@ struct LinearRelu {
   }
 };
 
+// y = f(z) for a Formula with a value and a derivative (autograd/formulas.h).
+template <class Formula>
 struct LinearGelu {
-  static constexpr std::string_view name = "linear_gelu";
+  static constexpr std::string_view name = std::is_same_v<Formula, formula::Gelu> ? "linear_gelu" : "linear_gelu_tanh";
   Product product;
-  Saved slope;  // gelu'(z)
+  Saved slope;  // f'(z)
 
   Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
     const i64 out = W.rank() == 2 ? W.size(0) : 0;
@@ -166,8 +174,8 @@ struct LinearGelu {
         if constexpr (std::is_same_v<decltype(to), T*>) {
 #pragma omp simd
           for (i64 i = tile.column; i < tile.column_end; ++i) {
-            slopes[row * out + i] = formula::Gelu().derivative(to[i]);
-            to[i] = formula::Gelu().value(to[i]);
+            slopes[row * out + i] = Formula().derivative(to[i]);
+            to[i] = Formula().value(to[i]);
           }
         }
       });
@@ -195,7 +203,10 @@ Variable linear_relu(const Variable& x, const Variable& weight, const Variable& 
   return apply(LinearRelu{{p, draw}, {}, {}}, x, weight, bias);
 }
 Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias) {
-  return apply(LinearGelu{}, x, weight, bias);
+  return apply(LinearGelu<formula::Gelu>{}, x, weight, bias);
+}
+Variable linear_gelu_tanh(const Variable& x, const Variable& weight, const Variable& bias) {
+  return apply(LinearGelu<formula::GeluTanh>{}, x, weight, bias);
 }
 
 }  // namespace orrery

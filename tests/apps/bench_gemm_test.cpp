@@ -45,8 +45,8 @@ TEST_CASE("every configuration's products are distinct and add up to three times
       CHECK(std::count_if(products.begin(), products.end(), [&](const Product& q) { return q.same_work(p); }) == 1);
     const i64 d = c.d_model, S = c.source_tokens(), T = c.target_tokens(), n = c.source_length, m = c.target_length;
     const i64 encoder = c.num_encoder_layers * (S * (4 * d * d + 2 * d * c.d_ff) + 2 * c.batch * n * n * d);
-    const i64 decoder =
-        c.num_decoder_layers * (T * (6 * d * d + 2 * d * c.d_ff) + S * 2 * d * d + 2 * c.batch * (m * m + m * n) * d);
+    const i64 cross = c.is_gpt() ? 0 : T * 2 * d * d + S * 2 * d * d + 2 * c.batch * m * n * d;
+    const i64 decoder = c.num_decoder_layers * (T * (4 * d * d + 2 * d * c.d_ff) + 2 * c.batch * m * m * d + cross);
     CHECK(flop_of(products) == 3.0 * 2.0 * static_cast<double>(encoder + decoder + T * d * c.vocab_size));
   }
 }

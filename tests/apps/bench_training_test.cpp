@@ -11,8 +11,8 @@ using namespace orrery;
 
 namespace {
 
-std::vector<double> losses(double dropout, i64 seed, int steps) {
-  BenchTraining training(bench_config("toy"), dropout, seed);
+std::vector<double> losses(double dropout, i64 seed, int steps, const char* config = "toy") {
+  BenchTraining training(bench_config(config), dropout, seed);
   std::vector<double> result;
   for (int i = 0; i < steps; ++i) result.push_back(training.step());
   return result;
@@ -24,6 +24,12 @@ TEST_CASE("the loss starts near that of a guess and falls") {
   const std::vector<double> loss = losses(0.0, 1, 8);
   CHECK(loss.front() > std::log(13.0));  // 13 words, all as likely
   CHECK(loss.front() < 4);
+  CHECK(loss.back() < loss.front());
+}
+
+TEST_CASE("a GPT's loss starts at that of a guess and falls") {
+  const std::vector<double> loss = losses(0.0, 1, 4, "nanogpt");
+  CHECK(loss.front() == doctest::Approx(std::log(65.0)).epsilon(0.05));
   CHECK(loss.back() < loss.front());
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "nn/files.h"
+#include "nn/gpt_files.h"
 #include "nn/transformer.h"
 #include "tests/core/temporary_folder.h"
 
@@ -36,8 +37,9 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 TEST_CASE("leakcheck shows every model's matrices and ends with 0 leaks") {
   const Result result = leakcheck("");
   CHECK(result.exit_code == 0);
-  CHECK(result.text.ends_with("\n9 checked, 0 leaks\n"));
+  CHECK(result.text.ends_with("\n10 checked, 0 leaks\n"));
   CHECK(contains(result.text, "transformer-pre-norm: which target (across) moves which logits (down)\n"));
+  CHECK(contains(result.text, "gpt: which ids (across) moves which logits (down)\n"));
   CHECK(contains(result.text, "\n        2 # # # . . .   . . . . . .   . . . . . .\n"));  // the decoder's triangle
   CHECK_FALSE(contains(result.text, " X "));
 }
@@ -75,11 +77,24 @@ TEST_CASE("leakcheck rebuilds a saved model from its file") {
   CHECK(leakcheck("--load " + path + ".gone").exit_code == 1);
 }
 
+TEST_CASE("leakcheck rebuilds a saved GPT, too") {
+  const orrery::TemporaryFolder folder;
+  const std::string path = folder / "gpt.safetensors";
+  orrery::Rng rng(5);
+  orrery::nn::Gpt model({.vocab_size = 6, .d_model = 8, .num_heads = 2, .num_layers = 1, .d_ff = 8, .max_len = 5}, rng);
+  orrery::nn::save_gpt(model, path);
+  const Result tight = leakcheck("--load " + path);
+  CHECK(tight.exit_code == 0);
+  CHECK(tight.text.ends_with("\n1 checked, 0 leaks\n"));
+  CHECK(leakcheck("--break causal --load " + path).exit_code == 1);
+  CHECK(contains(leakcheck("--break padding --load " + path).text, "this model has no padding to break"));
+}
+
 TEST_CASE("leakcheck refuses what it does not know") {
   CHECK(leakcheck("nonsense").text ==
         "orrery: leakcheck: no model is called 'nonsense'; orrery leakcheck --list names all\n");
   CHECK(leakcheck("nonsense").exit_code == 2);
   CHECK(leakcheck("decoder --load x").exit_code == 2);
   CHECK(leakcheck("--break everything").exit_code == 2);
-  CHECK(leakcheck("--list").text == "encoder\ndecoder\ntransformer\ntransformer-pre-norm\n");
+  CHECK(leakcheck("--list").text == "encoder\ndecoder\ntransformer\ntransformer-pre-norm\ngpt\n");
 }

@@ -81,3 +81,13 @@ TEST_CASE("durations") {
   CHECK(duration(3599.6) == "1 h 00 min");
   CHECK(duration(7500) == "2 h 05 min");
 }
+
+TEST_CASE("a step without accuracy says nothing of it, and a note is a line of its own") {
+  std::ostringstream out;
+  Progress progress(out, live, 10, 0, [] { return 0.0; });
+  progress.update({.step = 1, .loss = 0.5, .rate = 1e-3, .tokens = 100});
+  progress.note("step 1: found something");
+  CHECK(out.str().find("accuracy") == std::string::npos);
+  CHECK(out.str().find("loss 0.5000  rate 1.0e-03") != std::string::npos);
+  CHECK(out.str().ends_with("\r\033[Kstep 1: found something\n"));
+}

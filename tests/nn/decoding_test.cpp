@@ -1,4 +1,5 @@
-// Chapter 7. Greedy decoding: a model made by hand, padding of ended rows, and the same answer as step by step.
+// Chapter 7. Greedy decoding: a model made by hand, padding of ended rows, the same answer as step by step without a cache;
+// and a GPT that writes on.
 #include "nn/decoding.h"
 
 #include <doctest/doctest.h>
@@ -101,4 +102,67 @@ TEST_CASE("nothing is recorded, and limits are checked") {
   CHECK_THROWS_WITH_AS(greedy_decode(model, source, {.max_len = 11}),
                        doctest::Contains("max_len must be from 1 to 10, the model's positions, not 11"), Error);
   CHECK_THROWS_AS(greedy_decode(model, source, {.max_len = 0}), Error);
+}
+
+namespace {
+
+nn::Gpt noisy_gpt() {
+  Rng rng(21);
+  nn::Gpt model({.vocab_size = 9, .d_model = 16, .num_heads = 2, .num_layers = 2, .d_ff = 24, .max_len = 8}, rng);
+  make_noisy(model, 22);
+  return model;
+}
+
+std::vector<i32> generated(const nn::Gpt& model, const std::vector<i32>& prompt, i64 count,
+                           const nn::SamplingOptions& sampling, u64 seed = 1) {
+  std::vector<i32> result;
+  Rng rng(seed);
+  generate(model, prompt, count, sampling, rng, [&](i32 token) {
+    result.push_back(token);
+    return true;
+  });
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a GPT writes the tokens that it would write without a cache") {
+  const nn::Gpt model = noisy_gpt();
+  for (const nn::SamplingOptions& sampling :
+       {nn::SamplingOptions{.temperature = 0}, nn::SamplingOptions{.temperature = 2, .top_k = 5}}) {
+    const std::vector<i32> prompt{3, 1, 4};
+    const std::vector<i32> written = generated(model, prompt, 6, sampling);
+    std::vector<i32> all = prompt;
+    Rng rng(1);
+    nn::Pass pass;
+    while (all.size() < 9) {
+      const Tensor ids = Tensor::of<i32>({1, static_cast<i64>(all.size())}, all);
+      all.push_back(sample(slice(model(ids, pass).value(), 1, -1).reshape({9}), sampling, rng));
+    }
+    CHECK(written == std::vector<i32>(all.begin() + 3, all.end()));
+  }
+}
+
+TEST_CASE("beyond its positions a GPT goes on from the newer half, and long prompts are cut") {
+  const nn::Gpt model = noisy_gpt();
+  const nn::SamplingOptions likeliest{.temperature = 0};
+  const std::vector<i32> prompt{3, 1, 4, 1, 5, 2, 6, 5, 3, 5};
+  const std::vector<i32> written = generated(model, prompt, 30, likeliest);
+  CHECK(written.size() == 30);
+  const std::vector<i32> last_eight(prompt.end() - 8, prompt.end());
+  CHECK(generated(model, last_eight, 30, likeliest) == written);
+  // All 8 positions are taken by the prompt, so that the second token follows from the last 4 tokens alone.
+  const std::vector<i32> newer{prompt[7], prompt[8], prompt[9], written[0]};
+  CHECK(generated(model, newer, 1, likeliest)[0] == written[1]);
+}
+
+TEST_CASE("a seed fixes what is written, and the reader may stop it") {
+  const nn::Gpt model = noisy_gpt();
+  CHECK(generated(model, {1}, 40, {}, 5) == generated(model, {1}, 40, {}, 5));
+  CHECK(generated(model, {1}, 40, {.temperature = 3}, 5) != generated(model, {1}, 40, {.temperature = 3}, 6));
+  int calls = 0;
+  Rng rng(1);
+  generate(model, {1}, 40, {}, rng, [&](i32) { return ++calls < 3; });
+  CHECK(calls == 3);
+  CHECK_THROWS_WITH_AS(generated(model, {}, 1, {}), "generate: needs a prompt of at least one token", Error);
 }

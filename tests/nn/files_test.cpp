@@ -28,7 +28,38 @@ struct Model : nn::Module {
   }
 };
 
+// A matrix that files hold transposed, under a second name as it is.
+struct Turned : nn::Module {
+  Variable weight = parameter(Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  void visit(nn::Visitor& v) override {
+    v.transposed("turned", weight);
+    v("plain", weight);
+  }
+};
+
 }  // namespace
+
+TEST_CASE("what visit calls transposed is turned on its way into the file and back") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  Turned model, other;
+  nn::save(model, path);
+  const Tensor stored = read_safetensors(path).tensors.at("turned");
+  CHECK(stored.shape() == Shape{3, 2});
+  CHECK(elements(stored) == std::vector<double>{1, 4, 2, 5, 3, 6});
+  fill(other.weight.mutable_value(), 0.0);
+  nn::load(other, path);
+  CHECK(same_bits(other.weight.value(), model.weight.value()));
+  nn::load(other, {{"turned", stored}, {"plain", model.weight.value()}}, "test");
+  CHECK(error_of([&] {
+          nn::load(other, {{"turned", stored}, {"plain", zeros({2, 3})}}, "test");
+        }) == "test: turned and plain are one parameter in the model, and differ in the file");
+  CHECK(error_of([&] {
+          nn::load(other, {{"turned", model.weight.value()}, {"plain", model.weight.value()}}, "test");
+        }) ==
+        "test: the file does not fit the model; 1 of another shape: turned is f32 [2, 3] in the file, f32 [3, 2] "
+        "in the model");
+}
 
 TEST_CASE("a saved model is loaded into the memory of another, tied parameters under both names") {
   const TemporaryFolder folder;

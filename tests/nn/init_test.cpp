@@ -32,6 +32,7 @@ TEST_CASE("a uniform weight fills its interval and has the variance a^2 / 3") {
 TEST_CASE("normal weights and embeddings have the standard deviation they are named for") {
   Rng rng(3);
   CHECK(variance(nn::initial_weight(Init::normal_001, 200, 100, rng)) == doctest::Approx(1e-4).epsilon(0.03));
+  CHECK(variance(nn::initial_weight(Init::normal_002, 200, 100, rng)) == doctest::Approx(4e-4).epsilon(0.03));
   CHECK(variance(nn::initial_embedding(500, 64, rng)) == doctest::Approx(1.0 / 64).epsilon(0.03));
 }
 
@@ -41,6 +42,7 @@ TEST_CASE("biases: uniform by fan_in as in PyTorch, or zero") {
   CHECK(largest(bias) <= 0.2);
   CHECK(largest(bias) > 0.19);
   CHECK(largest(nn::initial_bias(Init::normal_001, 10, 4, rng)) == 0);
+  CHECK(largest(nn::initial_bias(Init::normal_002, 10, 4, rng)) == 0);
   nn::MultiHeadAttention attention(8, 2, rng);
   CHECK(largest(attention.in_proj_bias.value()) == 0);
   CHECK(largest(attention.out_proj.bias.value()) == 0);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 using namespace orrery;
@@ -30,6 +31,12 @@ std::shared_ptr<nn::Transformer> transformer(bool norm_first, i32 pad_id = 0) {
                                            rng);
 }
 
+std::shared_ptr<nn::Gpt> gpt() {
+  Rng rng(3);
+  return std::make_shared<nn::Gpt>(
+      nn::GptConfig{.vocab_size = 9, .d_model = 8, .num_heads = 2, .num_layers = 2, .d_ff = 12, .max_len = 8}, rng);
+}
+
 std::vector<LeakCheck> all_checks(MaskFault fault) {
   Rng rng(2);
   std::vector<LeakCheck> all = leakchecks(std::make_shared<nn::Encoder>(2, false, layer, rng), 8, fault);
@@ -37,6 +44,7 @@ std::vector<LeakCheck> all_checks(MaskFault fault) {
   add(leakchecks(std::make_shared<nn::Decoder>(2, true, layer, rng), 8, fault));
   add(leakchecks(transformer(false), fault));
   add(leakchecks(transformer(true), fault));
+  if (fault != MaskFault::padding) add(leakchecks(gpt(), fault));
   return all;
 }
 
@@ -63,7 +71,8 @@ TEST_CASE("no model leaks, and every pair that may touch does") {
 }
 
 TEST_CASE("a causal mask that is one too wide is found in decoders, and only there") {
-  CHECK(leaking(MaskFault::causal) == std::set<std::string>{"decoder: x -> y", "transformer: target -> logits"});
+  CHECK(leaking(MaskFault::causal) ==
+        std::set<std::string>{"decoder: x -> y", "transformer: target -> logits", "gpt: ids -> logits"});
   const LeakReport report = leakcheck(leakchecks(transformer(false), MaskFault::causal)[2]);
   CHECK(report.message().starts_with("LEAK: target position 1 of row 0 -> logits position 0 of row 0, and "));
 }
@@ -80,8 +89,14 @@ TEST_CASE("a padding mask that is one too long is found wherever there is paddin
   }
 }
 
+TEST_CASE("a GPT sees every token up to its own, in its own row alone") {
+  const LeakReport report = leakcheck(leakchecks(gpt())[0]);
+  CHECK(report.T == 7);
+  CHECK(std::count(report.moved.begin(), report.moved.end(), true) == 3 * 7 * 8 / 2);  // a triangle for each row
+}
+
 TEST_CASE("an output that depends on the other rows is found everywhere") {
-  CHECK(leaking(MaskFault::batch).size() == 6);
+  CHECK(leaking(MaskFault::batch).size() == 7);
   const LeakReport report = leakcheck(leakchecks(transformer(false), MaskFault::batch)[1]);
   for (const nn::Leak& leak : report.leaks) CHECK(leak.input.row != leak.output.row);
 }
@@ -90,4 +105,5 @@ TEST_CASE("a model without padding is checked without it") {
   for (const LeakCheck& c : leakchecks(transformer(false, -1))) CHECK(leakcheck(c).ok());
   CHECK_FALSE(leakcheck(leakchecks(transformer(false, -1), MaskFault::causal)[2]).ok());
   CHECK_THROWS_AS(leakchecks(transformer(false, -1), MaskFault::padding), Error);
+  CHECK_THROWS_WITH_AS(leakchecks(gpt(), MaskFault::padding), "leakcheck: this model has no padding to break", Error);
 }

@@ -33,6 +33,9 @@ inline void add_fused_products(std::vector<RandomOperation>& table) {
   }));
   table.push_back(linear_map("linear_gelu",
                              [](V x, V weight, V bias, double, const Draw&) { return linear_gelu(x, weight, bias); }));
+  table.push_back(linear_map("linear_gelu_tanh", [](V x, V weight, V bias, double, const Draw&) {
+    return linear_gelu_tanh(x, weight, bias);
+  }));
 }
 
 inline void add_fused_sums(std::vector<RandomOperation>& table) {
@@ -67,7 +70,8 @@ inline void add_fused_attention(std::vector<RandomOperation>& table) {
                      const i64 d_k = rng.integer(1, 20), d_v = rng.integer(1, 20);
                      const bool self = rng.integer(0, 2) == 0;
                      const i64 most = rng.integer(0, 8) == 0 ? 300 : 50;  // some with several tiles of queries
-                     const i64 n = rng.integer(1, most), m = self ? n : rng.integer(1, 50);
+                     const bool in_tiles = !self && rng.integer(0, 8) == 0;
+                     const i64 n = rng.integer(1, most), m = self ? n : (in_tiles ? 513 : 1) + rng.integer(0, 50);
                      const Mask mask = draw_mask(rng, B, h, n, m);
                      const double p = draw_probability(rng);
                      const Draw draw{.seed = rng.next()};

@@ -1,7 +1,10 @@
 // Chapter 8. Promise 1: two hundred steps of training with dropout end in the same bits for any number of threads.
+#include <variant>
+
 #include "autograd/ops.h"
 #include "core/hash.h"
 #include "core/tensor_ops.h"
+#include "nn/gpt.h"
 #include "nn/transformer.h"
 #include "optim/optim.h"
 #include "tests/core/support.h"
@@ -12,9 +15,32 @@ using namespace orrery::promises;
 
 namespace {
 
+struct Hashes {
+  std::string parameters, optimiser, losses;
+  bool operator==(const Hashes&) const = default;
+};
+
+// `steps` steps of training `model`; loss(step) builds its loss.
+template <class Model, class Loss>
+Hashes train(Model& model, i64 d_model, i64 steps, const Loss& loss_of) {
+  optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});
+  Fingerprint parameters, optimiser, losses;
+  for (i64 step = 1; step <= steps; ++step) {
+    const Variable loss = loss_of(step);
+    backward(loss);
+    optim::clip_grad_norm(adam.parameters(), 1.0);
+    adam.step(optim::noam(step, d_model, 50));
+    losses.add(loss.value());
+  }
+  for (const NamedParameter& p : adam.parameters()) parameters.add(p.value.value());
+  for (const auto& [name, tensor] : adam.state()) optimiser.add(tensor);
+  return {parameters.hex(), optimiser.hex(), losses.hex()};
+}
+
+// An encoder-decoder, or a GPT, which has no source.
 struct Training {
   const char* name;
-  nn::TransformerConfig config;
+  std::variant<nn::TransformerConfig, nn::GptConfig> config;
   i64 batch, source_length, target_length, steps;
 };
 
@@ -35,7 +61,11 @@ std::vector<Training> trainings() {
   shared.positions = nn::Positions::learned;
   shared.activation = nn::Activation::gelu;
   shared.d_k = 7, shared.d_v = 5;
-  return {{"post-norm", base, 9, 15, 11, 200}, {"pre-norm, shared embeddings", shared, 11, 13, 17, 200}};
+  const nn::GptConfig gpt{
+      .vocab_size = 127, .d_model = 36, .num_heads = 3, .num_layers = 2, .d_ff = 131, .max_len = 43};
+  return {{"post-norm", base, 9, 15, 11, 200},
+          {"pre-norm, shared embeddings", shared, 11, 13, 17, 200},
+          {"GPT", gpt, 7, 0, 41, 200}};
 }
 
 // i32 [batch, length]: rows of different lengths, padded with 0.
@@ -48,31 +78,31 @@ Tensor sentences(i64 batch, i64 length, i64 words, Rng& rng) {
   return ids;
 }
 
-struct Hashes {
-  std::string parameters, optimiser, losses;
-  bool operator==(const Hashes&) const = default;
-};
+Hashes train(const Training& t, const nn::TransformerConfig& config) {
+  Rng weights(1), data(2);
+  nn::Transformer model(config, weights);
+  return train(model, config.d_model, t.steps, [&](i64 step) {
+    const Tensor source = sentences(t.batch, t.source_length, config.src_vocab_size, data);
+    const Tensor target = sentences(t.batch, t.target_length + 1, config.tgt_vocab_size, data);
+    nn::Pass pass = nn::Pass::training(3, step);
+    const Variable logits = model(source, slice(target, 1, 0, -1), pass);
+    return cross_entropy(logits, slice(target, 1, 1), {.ignore_index = 0, .label_smoothing = 0.1});
+  });
+}
+
+Hashes train(const Training& t, const nn::GptConfig& config) {
+  Rng weights(1), data(2);
+  nn::Gpt model(config, weights);
+  return train(model, config.d_model, t.steps, [&](i64 step) {
+    const Tensor text = randint(0, config.vocab_size, {t.batch, t.target_length + 1}, data);
+    nn::Pass pass = nn::Pass::training(3, step);
+    return cross_entropy(model(slice(text, 1, 0, -1), pass), slice(text, 1, 1));
+  });
+}
 
 Hashes train(const Training& t, int threads) {
   const small::Threads scope(threads);
-  Rng weights(1), data(2);
-  nn::Transformer model(t.config, weights);
-  optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});
-  Fingerprint parameters, optimiser, losses;
-  for (i64 step = 1; step <= t.steps; ++step) {
-    const Tensor source = sentences(t.batch, t.source_length, t.config.src_vocab_size, data);
-    const Tensor target = sentences(t.batch, t.target_length + 1, t.config.tgt_vocab_size, data);
-    nn::Pass pass = nn::Pass::training(3, step);
-    const Variable logits = model(source, slice(target, 1, 0, -1), pass);
-    const Variable loss = cross_entropy(logits, slice(target, 1, 1), {.ignore_index = 0, .label_smoothing = 0.1});
-    backward(loss);
-    optim::clip_grad_norm(adam.parameters(), 1.0);
-    adam.step(optim::noam(step, t.config.d_model, 50));
-    losses.add(loss.value());
-  }
-  for (const NamedParameter& p : adam.parameters()) parameters.add(p.value.value());
-  for (const auto& [name, tensor] : adam.state()) optimiser.add(tensor);
-  return {parameters.hex(), optimiser.hex(), losses.hex()};
+  return std::visit([&](const auto& config) { return train(t, config); }, t.config);
 }
 
 }  // namespace

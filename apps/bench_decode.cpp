@@ -1,0 +1,82 @@
+// Chapter 9. Measuring how fast a GPT writes: one stream, then a batch of them.
+//
+// Read next: ?
+#include "apps/bench_decode.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench_loops.h"
+#include "apps/columns.h"
+#include "apps/exit_code.h"
+#include "apps/machine.h"
+#include "apps/stopwatch.h"
+#include "core/tensor_ops.h"
+#include "nn/decoder_state.h"
+
+namespace orrery {
+namespace {
+
+DecodeFigures measure(const nn::Gpt& model, i64 streams, const BenchOptions& options, double bandwidth) {
+  const NoGradient nothing_recorded;
+  const i64 warm_up = warm_up_steps, vocabulary = model.config.vocab_size;
+  Rng rng(static_cast<u64>(options.seed), u64{1} << 40);
+  nn::GptState state = nn::gpt_state(model, streams, options.context + warm_up + options.steps);
+  nn::next_positions(model, randint(0, vocabulary, {streams, options.context}, rng), state);
+  Tensor last = randint(0, vocabulary, {streams, 1}, rng);
+  const auto step = [&] { last = argmax(model.head(nn::next_positions(model, last, state)).value()); };
+  for (i64 i = 0; i < warm_up; ++i) step();
+  const double before = static_cast<double>(state.length());
+  std::vector<double> seconds;
+  for (i64 i = 0; i < options.steps; ++i) seconds.push_back(seconds_of(step));
+  const double positions = before + 0.5 * static_cast<double>(options.steps + 1);
+  return {.config = options.config,
+          .streams = streams,
+          .step_seconds = median(seconds),
+          .limit_seconds = bytes_of_step(model.config, streams, positions) / bandwidth};
+}
+
+}  // namespace
+
+std::vector<std::string> decode_config_names() { return {"nanogpt", "gpt2", "gpt2-medium", "gpt2-large"}; }
+
+double bytes_of_step(const nn::GptConfig& config, i64 streams, double positions) {
+  const i64 tables = config.tied ? config.max_len : config.max_len + config.vocab_size;  // read in single rows
+  const double weights = static_cast<double>(config.parameter_count() - tables * config.d_model);
+  const double cache = static_cast<double>(config.num_layers * 2 * config.d_model) * positions;
+  return static_cast<double>(bytes_of(f32)) * (weights + static_cast<double>(streams) * cache);
+}
+
+std::string decode_line(const DecodeFigures& f) {
+  return f.config + numbers(" streams=%ld tok/s=%.1f limit_tok/s=%.1f of_limit=%.0f%%", f.streams,
+                            f.tokens_per_second(), f.limit(), 100 * f.tokens_per_second() / f.limit());
+}
+
+int bench_decode(const BenchOptions& options) {
+  nn::GptConfig config = nn::gpt_preset(options.config);
+  check(options.context + warm_up_steps + options.steps <= config.max_len, "bench decode", "--context ",
+        options.context, " and --steps ", options.steps, " with ", warm_up_steps, " to warm up are more than the ",
+        config.max_len, " positions of ", options.config);
+  Rng rng(static_cast<u64>(options.seed));
+  nn::Gpt model(config, rng);
+  print_start(std::cerr, {.seed = options.seed, .parameters = model.parameter_count()});
+  const double bandwidth = read_bandwidth();
+  std::cerr << numbers("memory delivers %.1f GB/s", 1e-9 * bandwidth) << std::endl;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const i64 streams : {i64{1}, options.batch}) {
+    const DecodeFigures figures = measure(model, streams, options, bandwidth);
+    std::cout << decode_line(figures) << std::endl;
+    rows.push_back({{"streams", streams},
+                    {"tokens_per_second", figures.tokens_per_second()},
+                    {"limit_tokens_per_second", figures.limit()}});
+  }
+  keep(options, "decode",
+       {{"config", options.config},
+        {"context", options.context},
+        {"steps", options.steps},
+        {"gbyte_per_second", 1e-9 * bandwidth},
+        {"rows", rows}});
+  return done;
+}
+
+}  // namespace orrery

@@ -1,0 +1,68 @@
+// Chapter 9. Training a GPT on a text, character by character.
+//
+// Defaults are nanoGPT's recipe for a CPU (github.com/karpathy/nanoGPT, README, "I only have a macbook"): 4 layers of 4 heads
+// and width 128 without biases, blocks of 64 characters, 12 in a batch, 2,000 steps of AdamW, no dropout. Its loss is an
+// estimate: the mean over 20 batches of random validation blocks, every 250 steps, of which the README names the lowest,
+// 1.88. The loss over the whole validation text, block after block, is measured at the end.
+// Read next: ?
+#pragma once
+
+#include <functional>
+
+#include "apps/text_data.h"
+#include "nn/gpt.h"
+#include "optim/adam.h"
+
+namespace orrery {
+
+/// Everything that decides how a model is trained.
+struct LmRecipe {
+  nn::GptConfig model = nn::gpt_preset("nanogpt");  ///< vocab_size follows from the text; max_len is the block
+  i64 steps = 2000, batch = 12;
+  i64 warmup = 100;                      ///< steps in which the rate rises
+  double rate = 1e-3, last_rate = 1e-4;  ///< its peak, and where the cosine ends
+  double beta1 = 0.9, beta2 = 0.99;      ///< of AdamW
+  double weight_decay = 0.1;             ///< of matrices
+  double clip = 1;                       ///< largest norm of the gradient; 0 does not clip
+  i64 estimate_every = 250, estimate_batches = 20;
+  i64 seed = 1;
+
+  /// The learning rate of a step, counted from 1.
+  double rate_of(i64 step) const;
+};
+
+/// A model in training. One call of `step` is one update; which blocks it sees is a function of the seed alone.
+class LmTraining {
+ public:
+  LmTraining(const LmRecipe& recipe, const TextData& data);
+  /// Trains on one batch and returns its loss for each character. Errors, before any parameter moves: a loss or a gradient
+  /// that is not finite, naming the operation that first made it so.
+  double step();
+  i64 steps_done() const { return steps_done_; }
+  i64 tokens_per_step() const { return recipe_.batch * recipe_.model.max_len; }
+  /// Seconds that the rest of the steps and all evaluations should take, from a trial that changes nothing.
+  double measure();
+
+  /// The mean loss over random blocks of the validation text, new ones each time.
+  double estimate();
+  /// The loss over the whole validation text in blocks that follow one another; every character but the first counts once.
+  double validation_loss() const;
+
+  nn::Gpt& model() { return model_; }
+  /// A fingerprint of all losses so far, the parameters and the optimiser's state.
+  std::string hash() const;
+
+ private:
+  Variable loss_of(const TextBatch& batch) const;
+  double mean_loss(Rng& numbers) const;
+
+  LmRecipe recipe_;
+  TextData data_;
+  Rng weights_, blocks_, judged_;
+  nn::Gpt model_;
+  optim::AdamW adam_;
+  i64 steps_done_ = 0;
+  std::vector<double> losses_;
+};
+
+}  // namespace orrery

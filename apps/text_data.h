@@ -1,0 +1,54 @@
+// Chapter 9. A text as tokens: one for each character, cut into a part to learn from and a part to be judged by.
+//
+// As nanoGPT prepares its text (data/shakespeare_char/prepare.py): the alphabet is every character that occurs, sorted; the
+// first nine tenths are for training, the rest for validation. Characters are those of Unicode, written as UTF-8.
+// Read next: ?
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/random.h"
+#include "core/tensor.h"
+
+namespace orrery {
+
+/// Characters and their numbers, in the order of their code points.
+class Alphabet {
+ public:
+  /// Every character of `text`. Errors: text that is not UTF-8, naming the byte.
+  explicit Alphabet(const std::string& text);
+
+  i64 size() const { return static_cast<i64>(characters_.size()); }
+  /// The tokens of a text. Errors: a character that is not in the alphabet.
+  std::vector<i32> tokens(const std::string& text) const;
+  /// The character of a token.
+  const std::string& character(i32 token) const;
+  /// Every character once: the text that makes this alphabet again.
+  std::string text() const;
+
+ private:
+  std::vector<std::string> characters_;
+  std::map<std::string, i32> numbers_;
+};
+
+struct TextData {
+  Alphabet alphabet;
+  Tensor training, validation;  // i32 [characters]
+};
+/// A text split in two. Errors: a text that is not UTF-8, or of which a part is not longer than `block`.
+TextData text_data(const std::string& text, i64 block);
+/// The contents of a file. Errors: what cannot be read; a folder; an empty file.
+std::string read_text(const std::string& path);
+
+/// Blocks of text, and what follows each of their characters: i32 [B, T] both.
+struct TextBatch {
+  Tensor ids, next;
+};
+/// `batch` blocks of `length` characters from anywhere in `tokens`.
+TextBatch random_blocks(const Tensor& tokens, i64 batch, i64 length, Rng& rng);
+/// `batch` blocks of `length` characters that follow one another, from character `begin` on.
+TextBatch blocks_from(const Tensor& tokens, i64 begin, i64 batch, i64 length);
+
+}  // namespace orrery

@@ -1,0 +1,83 @@
+// Chapter 7. Decoders one step at a time: their layers, called with caches.
+//
+// Read next: ?
+#include "nn/decoder_state.h"
+
+#include <cmath>
+
+namespace orrery::nn {
+namespace {
+
+// A new sequence of up to `max_len` positions.
+void check_length(i64 max_len, i64 positions) {
+  check(max_len > 0 && max_len <= positions, "decoder state", "max_len must be from 1 to ", positions,
+        ", the model's positions, not ", max_len);
+}
+
+// Rows of a table of positions for n tokens after the first `length`.
+Variable following(const Tensor& positions, i64 length, i64 n) {
+  check(length + n <= positions.size(0), "decoder state", "is full: ", length, " + ", n, " positions of ",
+        positions.size(0));
+  return constant(positions.rows(length, length + n));
+}
+
+Variable next_of_layer(const DecoderLayer& layer, const Variable& x, KeyValueCache& self_attn,
+                       const KeyValueCache& memory, const Mask& memory_mask, Pass& pass) {
+  const Variable looked_back = connected(x, layer.norm1, layer.norm_first, layer.dropout, pass,
+                                         [&](const Variable& in) { return layer.self_attn.next(in, self_attn); });
+  const Variable looked_over =
+      connected(looked_back, layer.norm2, layer.norm_first, layer.dropout, pass,
+                [&](const Variable& in) { return layer.multihead_attn.over(in, memory, memory_mask); });
+  return connected(looked_over, layer.norm3, layer.norm_first, layer.dropout, pass,
+                   [&](const Variable& in) { return layer.feed_forward(in, pass); });
+}
+
+Variable next_of_layer(const GptLayer& layer, const Variable& x, KeyValueCache& cache, Pass& pass) {
+  const Variable looked_back = connected(x, layer.norm1, /*norm_first=*/true, layer.dropout, pass,
+                                         [&](const Variable& in) { return layer.self_attn.next(in, cache); });
+  return connected(looked_back, layer.norm2, /*norm_first=*/true, layer.dropout, pass,
+                   [&](const Variable& in) { return layer.feed_forward(in, pass); });
+}
+
+}  // namespace
+
+DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len) {
+  check_length(max_len, model.config.max_len);
+  DecoderState state{.self_attn = {},
+                     .memory = {},
+                     .memory_mask = memory_mask,
+                     .positions = model.tgt_positions.first(max_len, memory.dtype()).value().rows(0, max_len)};
+  for (const DecoderLayer& layer : model.decoder.layers) {
+    state.self_attn.push_back(layer.self_attn.cache(memory.size(0), max_len));
+    state.memory.push_back(layer.multihead_attn.cache_of(memory, memory_mask));
+  }
+  return state;
+}
+
+Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state) {
+  Pass pass = Pass::inference();
+  const double root_d_model = std::sqrt(static_cast<double>(model.config.d_model));
+  Variable x = embedding_sum(model.tgt_embed.weight, tokens, root_d_model,
+                             following(state.positions, state.length(), dims<2>(tokens, "tokens")[1]));
+  for (size_t i = 0; i < state.self_attn.size(); ++i)
+    x = next_of_layer(model.decoder.layers[i], x, state.self_attn[i], state.memory[i], state.memory_mask, pass);
+  return model.decoder.norm ? (*model.decoder.norm)(x) : x;
+}
+
+GptState gpt_state(const Gpt& model, i64 B, i64 max_len) {
+  check_length(max_len, model.config.max_len);
+  GptState state;
+  for (const GptLayer& layer : model.layers) state.layers.push_back(layer.self_attn.cache(B, max_len));
+  return state;
+}
+
+Variable next_positions(const Gpt& model, const Tensor& tokens, GptState& state) {
+  Pass pass = Pass::inference();
+  const Tensor& positions = model.position_embedding.weight.value();
+  Variable x = embedding_sum(model.token_embedding.weight, tokens, 1.0,
+                             following(positions, state.length(), dims<2>(tokens, "tokens")[1]));
+  for (size_t i = 0; i < state.layers.size(); ++i) x = next_of_layer(model.layers[i], x, state.layers[i], pass);
+  return model.final_norm(x);
+}
+
+}  // namespace orrery::nn

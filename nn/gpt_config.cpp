@@ -1,0 +1,115 @@
+// Chapter 7. GptConfig: its rules, its presets, its count, and its fields by name.
+//
+// Read next: ?
+#include "nn/gpt_config.h"
+
+#include <span>
+
+#include "nn/config_json.h"
+
+namespace orrery::nn {
+namespace {
+
+constexpr std::string_view operation = "gpt config";
+
+struct Preset {
+  std::string_view name;
+  i64 vocab_size, d_model, num_heads, num_layers, max_len;
+};
+
+constexpr i64 gpt2_tokens = 50257;
+constexpr std::array<Preset, 6> presets{{
+    {"nanogpt", 65, 128, 4, 4, 64},
+    {"gpt2", gpt2_tokens, 768, 12, 12, 1024},
+    {"gpt2-medium", gpt2_tokens, 1024, 16, 24, 1024},
+    {"gpt2-large", gpt2_tokens, 1280, 20, 36, 1024},
+    {"gpt2-xl", gpt2_tokens, 1600, 25, 48, 1024},
+    {"gpt3", gpt2_tokens, 12288, 96, 96, 2048},
+}};
+
+}  // namespace
+
+// Calls field(name, value) for every field (nn/config_json.h).
+template <class Config, class Field>
+static void for_each_field(Config& config, Field&& field) {
+  field("vocab_size", config.vocab_size);
+  field("d_model", config.d_model);
+  field("num_heads", config.num_heads);
+  field("num_layers", config.num_layers);
+  field("d_ff", config.d_ff);
+  field("max_len", config.max_len);
+  field("dropout", config.dropout);
+  field("bias", config.bias);
+  field("tied", config.tied);
+  field("activation", config.activation);
+  field("layer_norm_eps", config.layer_norm_eps);
+}
+
+void GptConfig::validate() const {
+  using config_json::check_positive;
+  check_positive(operation, "vocab_size", vocab_size);
+  check_positive(operation, "d_model", d_model);
+  check_positive(operation, "num_heads", num_heads);
+  check_positive(operation, "num_layers", num_layers);
+  check_positive(operation, "d_ff", d_ff);
+  check_positive(operation, "max_len", max_len);
+  check(d_model % num_heads == 0, operation, "d_model (", d_model, ") is not a multiple of num_heads (", num_heads,
+        ")");
+  check(layer_norm_eps > 0 && layer_norm_eps < 1, operation, "layer_norm_eps must be in (0, 1), not ", layer_norm_eps);
+  config_json::check_probability(operation, "dropout", dropout);
+}
+
+LayerOptions GptConfig::layer() const {
+  return {.d_model = d_model,
+          .num_heads = num_heads,
+          .d_ff = d_ff,
+          .dropout = dropout,
+          .attention_dropout = dropout,
+          .norm_first = true,
+          .bias = bias,
+          .activation = activation,
+          .layer_norm_eps = layer_norm_eps,
+          .init = Init::normal_002};
+}
+
+i64 GptConfig::parameter_count() const {
+  const i64 norm = bias ? 2 * d_model : d_model;
+  const i64 attention = 4 * d_model * d_model + (bias ? 4 * d_model : 0);
+  const i64 feed_forward = 2 * d_model * d_ff + (bias ? d_ff + d_model : 0);
+  const i64 tables = ((tied ? 1 : 2) * vocab_size + max_len) * d_model;
+  return tables + num_layers * (attention + feed_forward + 2 * norm) + norm;
+}
+
+GptConfig gpt_preset(const std::string& name) {
+  for (const Preset& p : presets) {
+    if (p.name != name) continue;
+    GptConfig config{.vocab_size = p.vocab_size,
+                     .d_model = p.d_model,
+                     .num_heads = p.num_heads,
+                     .num_layers = p.num_layers,
+                     .d_ff = 4 * p.d_model,
+                     .max_len = p.max_len};
+    if (name == "nanogpt") config.dropout = 0, config.bias = false, config.activation = Activation::gelu;
+    return config;
+  }
+  std::string known;
+  for (const std::string& other : gpt_preset_names()) known += (known.empty() ? "" : ", ") + other;
+  fail(operation, "no preset is called '", name, "'; there are: ", known);
+}
+
+std::vector<std::string> gpt_preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& p : presets) names.emplace_back(p.name);
+  return names;
+}
+
+std::string to_json(const GptConfig& config) { return config_json::text_of(config); }
+
+GptConfig gpt_config(const std::string& json) { return config_json::config_of<GptConfig>(json, operation); }
+
+bool is_gpt_config(const std::string& json) {
+  const auto parsed = config_json::Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  return parsed.is_object() && parsed.contains("num_layers");  // a Transformer has num_encoder_layers instead
+}
+
+}  // namespace orrery::nn

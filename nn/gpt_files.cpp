@@ -1,0 +1,92 @@
+// Chapter 9. GPTs in files: what other programs write, brought to the names that the model has.
+//
+// Read next: ?
+#include "nn/gpt_files.h"
+
+#include "core/tensor_ops.h"
+#include "nn/files.h"
+
+namespace orrery::nn {
+namespace {
+
+constexpr std::string_view prefix = "transformer.", head = "lm_head.weight", table = "wte.weight";
+
+// "h.3.attn.bias", "h.3.attn.masked_bias"
+bool is_mask(std::string_view name) {
+  return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
+}
+
+TensorMap without_prefix_and_masks(const TensorMap& tensors, const std::string& operation) {
+  TensorMap plain;
+  for (const auto& [full_name, tensor] : tensors) {
+    const std::string name = full_name.starts_with(prefix) ? full_name.substr(prefix.size()) : full_name;
+    if (is_mask(name)) continue;
+    check(plain.emplace(name, tensor).second, operation, name, " stands there twice, with and without ", prefix);
+  }
+  return plain;
+}
+
+// The sizes of a model without a configuration; whatever else is missing, `load` will find.
+GptConfig config_of(const TensorMap& tensors, const std::string& operation) {
+  const auto shape = [&](const std::string& name) {
+    const auto found = tensors.find(name);
+    check(found != tensors.end() && found->second.rank() == 2, operation,
+          "holds no GPT: it has no configuration and no ", name, " of two axes");
+    return found->second.shape();
+  };
+  constexpr i64 d_head = 64;
+  GptConfig config;
+  config.vocab_size = shape(std::string(table))[0];
+  config.d_model = shape(std::string(table))[1];
+  config.max_len = shape("wpe.weight")[0];
+  config.d_ff = shape("h.0.mlp.c_fc.weight")[1];
+  check(config.d_model % d_head == 0, operation, "has no configuration, and d_model (", config.d_model,
+        ") is not a multiple of ", d_head, ", GPT-2's size of a head");
+  config.num_heads = config.d_model / d_head;
+  config.num_layers = 0;
+  while (tensors.contains("h." + std::to_string(config.num_layers) + ".ln_1.weight")) ++config.num_layers;
+  config.bias = tensors.contains("h.0.ln_1.bias");
+  const auto copy = tensors.find(std::string(head));
+  config.tied = copy == tensors.end() || same_bits(copy->second, tensors.at(std::string(table)));
+  return config;
+}
+
+// A tied model has one matrix for both.
+void drop_copy_of_table(TensorMap& tensors, const std::string& operation) {
+  const auto copy = tensors.find(std::string(head)), original = tensors.find(std::string(table));
+  if (copy == tensors.end() || original == tensors.end()) return;
+  check(same_bits(copy->second, original->second), operation, head, " and ", table,
+        " are one parameter in the model, and differ in the file");
+  tensors.erase(copy);
+}
+
+Gpt built(const GptConfig& config, TensorMap tensors, const std::string& operation) {
+  Rng unused(0);
+  Gpt model(config, unused);
+  if (config.tied) drop_copy_of_table(tensors, operation);
+  load(model, tensors, operation);
+  return model;
+}
+
+}  // namespace
+
+void save_gpt(Gpt& model, const std::string& path, Metadata metadata) {
+  metadata[std::string(config_key)] = to_json(model.config);
+  save(model, path, metadata);
+}
+
+Gpt load_gpt(const std::string& path) {
+  const std::string operation = "load " + path;
+  const TensorFile file = read_safetensors(path);
+  const TensorMap tensors = without_prefix_and_masks(file.tensors, operation);
+  const auto config = file.metadata.find(std::string(config_key));
+  return built(config == file.metadata.end() ? config_of(tensors, operation) : gpt_config(config->second), tensors,
+               operation);
+}
+
+Gpt load_gpt(const std::string& path, const GptConfig& config) {
+  const std::string operation = "load " + path;
+  return built(config, without_prefix_and_masks(read_safetensors(path).tensors, operation), operation);
+}
+
+}  // namespace orrery::nn

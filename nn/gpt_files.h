@@ -1,0 +1,26 @@
+// Chapter 9. GPTs in files: ours, and GPT-2's published ones, which load unchanged.
+//
+// Both have the same names and layout (nn/gpt.h). What ours have besides is the configuration, in the metadata. What
+// published files may have besides is dealt with here:
+//   transformer.wte.weight    the prefix, which depends on the program that wrote the file
+//   h.0.attn.bias             the causal mask as a table, with h.0.attn.masked_bias: no parameters, passed over
+//   lm_head.weight            a copy of wte.weight: must be equal to it
+// Read next: ?
+#pragma once
+
+#include "core/safetensors.h"
+#include "nn/gpt.h"
+
+namespace orrery::nn {
+
+/// Writes `model` with its configuration and `metadata` to `path`. Errors: those of `nn::save`.
+void save_gpt(Gpt& model, const std::string& path, Metadata metadata = {});
+
+/// Reads a model from `path`. Its configuration stands in the file, or follows from shapes: heads are then of 64
+/// columns, as all of GPT-2's, and the other fields have their defaults. Errors: those of `nn::load` and `gpt_config`; a file
+/// that holds no GPT; a copy of wte.weight that differs from it.
+Gpt load_gpt(const std::string& path);
+/// The same with a configuration of the caller's, whatever the file says.
+Gpt load_gpt(const std::string& path, const GptConfig& config);
+
+}  // namespace orrery::nn

@@ -1,0 +1,67 @@
+// Chapter 7. Sampling: sort, cut, draw.
+//
+// Read next: ?
+#include "nn/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery::nn {
+namespace {
+
+// Makes the probabilities of what is left add up to 1.
+void normalize(std::vector<Candidate>& list) {
+  double total = 0;
+  for (const Candidate& c : list) total += c.probability;
+  for (Candidate& c : list) c.probability /= total;
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& options) {
+  const i64 K = dims<1>(logits, "logits")[0];
+  check(K > 0, "sample", "needs at least one logit");
+  check(options.temperature >= 0, "sample", "the temperature must be 0 or more, not ", options.temperature);
+  check(options.top_k >= 0, "sample", "top_k must be 0 or more, not ", options.top_k);
+  check(options.top_p > 0 && options.top_p <= 1, "sample", "top_p must be in (0, 1], not ", options.top_p);
+  std::vector<Candidate> list;
+  for (i64 k = 0; k < K; ++k) {
+    check(std::isfinite(logits.at(k)), "sample", "logit ", k, " is ", logits.at(k));
+    list.push_back({static_cast<i32>(k), logits.at(k)});
+  }
+  const auto likelier = [](const Candidate& a, const Candidate& b) {
+    return a.probability > b.probability || (a.probability == b.probability && a.token < b.token);
+  };
+  const i64 kept = options.temperature == 0 ? 1 : options.top_k > 0 ? std::min(K, options.top_k) : K;
+  if (kept < K || options.top_p < 1) {  // sorting a large vocabulary takes longer than everything else
+    std::partial_sort(list.begin(), list.begin() + kept, list.end(), likelier);
+    list.resize(static_cast<size_t>(kept));
+  }
+  if (kept == 1) return {{list[0].token, 1.0}};
+  const double largest = std::max_element(list.begin(), list.end(), [](const Candidate& a, const Candidate& b) {
+                           return a.probability < b.probability;
+                         })->probability;
+  for (Candidate& c : list) c.probability = std::exp((c.probability - largest) / options.temperature);
+  normalize(list);
+  double reached = 0;
+  const auto last = std::find_if(list.begin(), list.end(), [&](const Candidate& c) {
+    reached += c.probability;
+    return reached >= options.top_p;
+  });
+  if (options.top_p < 1 && last != list.end()) list.erase(last + 1, list.end());
+  normalize(list);
+  return list;
+}
+
+i32 sample(const Tensor& logits, const SamplingOptions& options, Rng& rng) {
+  const std::vector<Candidate> list = candidates(logits, options);
+  if (list.size() == 1 && options.temperature == 0) return list[0].token;
+  double left = rng.uniform();
+  for (const Candidate& c : list) {
+    left -= c.probability;
+    if (left < 0) return c.token;
+  }
+  return list.back().token;  // rounding
+}
+
+}  // namespace orrery::nn

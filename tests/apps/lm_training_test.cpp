@@ -1,0 +1,139 @@
+// Chapter 9. Training a small GPT on a small text: it learns, to the same bits on any number of threads, and judges right.
+#include "apps/lm_training.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "autograd/ops.h"
+#include "core/parallel.h"
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+
+namespace {
+
+// Odd sizes, so that no tile or chunk comes out even.
+LmRecipe small_recipe() {
+  LmRecipe recipe;
+  recipe.model.d_model = 15, recipe.model.num_heads = 3, recipe.model.d_ff = 37, recipe.model.num_layers = 2;
+  recipe.model.max_len = 11, recipe.model.dropout = 0.1;
+  recipe.steps = 30, recipe.batch = 5, recipe.warmup = 10, recipe.rate = 1e-2, recipe.last_rate = 1e-3;
+  recipe.estimate_every = 10, recipe.estimate_batches = 3;
+  return recipe;
+}
+
+TextData counting() {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "one two three four ";
+  return text_data(text, 11);
+}
+
+std::string hash_after(int threads) {
+  const int before = orrery::threads();
+  set_threads(threads);
+  LmTraining training(small_recipe(), counting());
+  for (int i = 0; i < 12; ++i) training.step();
+  set_threads(before);
+  return training.hash();
+}
+
+}  // namespace
+
+TEST_CASE("the default recipe is nanoGPT's for a CPU") {
+  const LmRecipe recipe;
+  CHECK(recipe.model.num_layers == 4);
+  CHECK(recipe.model.num_heads == 4);
+  CHECK(recipe.model.d_model == 128);
+  CHECK(recipe.model.d_ff == 512);
+  CHECK(recipe.model.max_len == 64);
+  CHECK(recipe.model.dropout == 0);
+  CHECK_FALSE(recipe.model.bias);
+  CHECK(recipe.model.tied);
+  CHECK(recipe.model.activation == nn::Activation::gelu);
+  CHECK(recipe.batch == 12);
+  CHECK(recipe.steps == 2000);
+  CHECK(recipe.beta1 == 0.9);
+  CHECK(recipe.beta2 == 0.99);
+  CHECK(recipe.weight_decay == 0.1);
+  CHECK(recipe.clip == 1);
+  CHECK(recipe.rate_of(50) == doctest::Approx(5e-4));
+  CHECK(recipe.rate_of(100) == doctest::Approx(1e-3));
+  CHECK(recipe.rate_of(1050) == doctest::Approx(5.5e-4));
+  CHECK(recipe.rate_of(2000) == doctest::Approx(1e-4));
+}
+
+TEST_CASE("a small model learns to count, and evaluations agree with each other") {
+  LmTraining training(small_recipe(), counting());
+  const double first = training.validation_loss();
+  CHECK(first == doctest::Approx(std::log(12)).epsilon(0.05));
+  for (i64 i = 0; i < 30; ++i) training.step();
+  CHECK(training.steps_done() == 30);
+  const double last = training.validation_loss();
+  CHECK(last < 0.8 * first);
+  CHECK(training.estimate() == doctest::Approx(last).epsilon(0.1));
+}
+
+TEST_CASE("the validation loss is the mean over every character that follows another") {
+  const TextData data = counting();
+  LmTraining training(small_recipe(), data);
+  for (i64 i = 0; i < 5; ++i) training.step();
+  const i64 count = data.validation.count() - 1;
+  REQUIRE(count % 11 != 0);  // a shorter block at the end
+  double total = 0;
+  for (i64 begin = 0; begin < count; begin += 11) {
+    const TextBatch block = blocks_from(data.validation, begin, 1, std::min<i64>(11, count - begin));
+    nn::Pass pass;
+    total += cross_entropy(training.model()(block.ids, pass), block.next, {.reduction = Reduction::sum}).item();
+  }
+  CHECK(training.validation_loss() == doctest::Approx(total / static_cast<double>(count)).epsilon(1e-6));
+}
+
+TEST_CASE("the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
+  const std::string hash = hash_after(1);
+  for (int threads : {2, 3, 4, 8}) CHECK(hash_after(threads) == hash);
+}
+
+TEST_CASE("measuring, estimating and judging change nothing that is trained") {
+  LmTraining judged(small_recipe(), counting()), plain(small_recipe(), counting());
+  CHECK(judged.measure() > 0);
+  for (int i = 0; i < 3; ++i) {
+    judged.step(), plain.step();
+    judged.estimate();
+    judged.validation_loss();
+  }
+  CHECK(judged.hash() == plain.hash());
+  LmRecipe other = small_recipe();
+  other.seed = 2;
+  LmTraining different(other, counting());
+  for (int i = 0; i < 3; ++i) different.step();
+  CHECK(different.hash() != plain.hash());
+}
+
+TEST_CASE("a step that meets NaN is not made, and the error names where it began") {
+  LmTraining training(small_recipe(), counting());
+  training.step();
+  for (NamedParameter& p : training.model().parameters())
+    if (p.name == "h.0.mlp.c_fc.weight") p.value.mutable_value().write<float>()[4] = NAN;
+  const std::string before = training.hash();
+  const std::string error = small::error_of([&] { training.step(); });
+  CHECK(error.starts_with("lm: step 2 was not made, since a number is not finite (loss: is "));
+  CHECK(error.find("h.0.mlp.c_fc.weight") != std::string::npos);
+  CHECK(training.hash() == before);
+  CHECK(training.steps_done() == 1);
+}
+
+TEST_CASE("weight decay falls on matrices alone") {
+  LmRecipe recipe = small_recipe();
+  recipe.model.bias = true, recipe.rate = recipe.last_rate = 0.1, recipe.weight_decay = 5, recipe.warmup = 1;
+  LmRecipe without = recipe;
+  without.weight_decay = 0;
+  LmTraining decayed(recipe, counting()), plain(without, counting());
+  decayed.step(), plain.step();
+  const Parameters a = decayed.model().parameters(), b = plain.model().parameters();
+  for (size_t i = 0; i < a.size(); ++i) {
+    CAPTURE(a[i].name);
+    CHECK(same_bits(a[i].value.value(), b[i].value.value()) == (a[i].value.shape().rank() == 1));
+  }
+}

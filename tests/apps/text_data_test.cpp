@@ -1,0 +1,93 @@
+// Chapter 9. Texts as tokens: alphabets, UTF-8, the split, blocks, and the text that comes with the program.
+#include "apps/text_data.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+
+namespace {
+
+std::vector<i32> numbers(const Tensor& x) { return {x.data<i32>(), x.data<i32>() + x.count()}; }
+
+}  // namespace
+
+TEST_CASE("an alphabet is every character once, in order, and makes tokens of text and back") {
+  const Alphabet alphabet("banana\n");
+  CHECK(alphabet.size() == 4);
+  CHECK(alphabet.text() == "\nabn");
+  CHECK(alphabet.tokens("nab\n") == std::vector<i32>{3, 1, 2, 0});
+  CHECK(alphabet.character(2) == "b");
+  CHECK(Alphabet(alphabet.text()).text() == alphabet.text());
+  CHECK_THROWS_WITH_AS(alphabet.tokens("nab it"), "text: character 4, ' ', is not one of the model's 4", Error);
+  CHECK_THROWS_AS(alphabet.character(4), Error);
+  CHECK_THROWS_AS(alphabet.character(-1), Error);
+}
+
+TEST_CASE("characters of several bytes are one token, and broken ones are named") {
+  const Alphabet alphabet("z\u00e4\u20ac\U0001F600a");
+  CHECK(alphabet.size() == 5);
+  CHECK(alphabet.text() == "az\u00e4\u20ac\U0001F600");
+  CHECK(alphabet.tokens("\u20ac\u00e4") == std::vector<i32>{3, 2});
+  CHECK_THROWS_WITH_AS(Alphabet("ab\xff"), "text: is not UTF-8: byte 2 begins no character", Error);
+  for (const std::string broken : {"\x80", "\xc3", "\xc3z", "\xe2\x82", "\xc0\x80", "\xf5\x80\x80\x80"}) {
+    CHECK_THROWS_AS(Alphabet{broken}, Error);
+  }
+}
+
+TEST_CASE("nine tenths are for training") {
+  const TextData data = text_data("abcdefghijklmnopqrstuvwxyz", 2);
+  CHECK(data.training.count() == 23);
+  CHECK(numbers(data.validation) == std::vector<i32>{23, 24, 25});
+  CHECK_THROWS_WITH_AS(text_data("abcdefghijklmnopqrstuvwxyz", 3), doctest::Contains("too short"), Error);
+}
+
+TEST_CASE("random blocks are pieces of the text, each with what follows, from its begin to its end") {
+  const Tensor text = Tensor::of<i32>({6}, {10, 11, 12, 13, 14, 15});
+  Rng rng(1);
+  std::vector<bool> seen(16);
+  for (int i = 0; i < 50; ++i) {
+    const TextBatch batch = random_blocks(text, 3, 4, rng);
+    CHECK(batch.ids.shape() == Shape{3, 4});
+    for (i64 j = 0; j < 12; ++j) {
+      CHECK(batch.next.at(j) == batch.ids.at(j) + 1);
+      CHECK((j % 4 == 0 || batch.ids.at(j) == batch.ids.at(j - 1) + 1));
+    }
+    for (i64 b = 0; b < 3; ++b) seen[static_cast<size_t>(batch.ids.at(b * 4))] = true;
+  }
+  CHECK(seen[10]);
+  CHECK(seen[11]);
+  CHECK_FALSE(seen[12]);
+  CHECK_THROWS_AS(random_blocks(text, 1, 6, rng), Error);
+}
+
+TEST_CASE("blocks in a row cover the text") {
+  const Tensor text = Tensor::of<i32>({7}, {0, 1, 2, 3, 4, 5, 6});
+  const TextBatch batch = blocks_from(text, 0, 2, 3);
+  CHECK(numbers(batch.ids) == std::vector<i32>{0, 1, 2, 3, 4, 5});
+  CHECK(numbers(batch.next) == std::vector<i32>{1, 2, 3, 4, 5, 6});
+  CHECK_THROWS_AS(blocks_from(text, 1, 2, 3), Error);
+}
+
+TEST_CASE("files that cannot be read say why") {
+  const TemporaryFolder folder;
+  CHECK(small::error_of([&] { read_text(folder / "none"); }).find("No such file") != std::string::npos);
+  CHECK(small::error_of([&] { read_text(folder / "."); }).find("is a folder") != std::string::npos);
+  std::ofstream(folder / "empty").flush();
+  CHECK(small::error_of([&] { read_text(folder / "empty"); }).ends_with("empty is empty"));
+  std::ofstream(folder / "some") << "a\r\nb";
+  CHECK(read_text(folder / "some") == "a\r\nb");
+}
+
+TEST_CASE("the text that comes with the program is tinyshakespeare, split as nanoGPT splits it") {
+  const std::string text = read_text(ORRERY_SOURCE_DIR "/apps/data/tinyshakespeare.txt");
+  CHECK(text.size() == 1115394);
+  const TextData data = text_data(text, 64);
+  CHECK(data.alphabet.size() == 65);
+  CHECK(data.training.count() == 1003854);
+  CHECK(data.validation.count() == 111540);
+}

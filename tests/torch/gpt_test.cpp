@@ -1,0 +1,85 @@
+// Chapter 7. Equal to PyTorch: files with GPT-2's names load unchanged, and give its logits, loss and gradients.
+#include "nn/gpt.h"
+
+#include "autograd/ops.h"
+#include "nn/gpt_files.h"
+#include "tests/core/temporary_folder.h"
+#include "tests/torch/fixture.h"
+
+using namespace orrery;
+using namespace orrery::torch_parity;
+
+namespace {
+
+// The model of tests/fixtures/gpt2.py.
+nn::GptConfig config_of(const std::string& name) {
+  nn::GptConfig config{
+      .vocab_size = 13, .d_model = 12, .num_heads = 3, .num_layers = 2, .d_ff = 48, .max_len = 8, .dropout = 0};
+  if (name == "gpt2_head") config.bias = false, config.activation = nn::Activation::gelu;
+  return config;
+}
+
+struct Run {
+  Tensor logits, loss;
+  TensorMap gradients;
+};
+
+Run run(nn::Gpt& model, const Case& c) {
+  nn::Pass pass = nn::Pass::training(1, 1);
+  const Variable logits = model(c.at("ids"), pass), loss = cross_entropy(logits, c.at("targets"));
+  backward(loss);
+  Run result{logits.value(), loss.value(), {}};
+  for (NamedParameter& p : model.parameters()) {
+    result.gradients[p.name] = p.value.gradient().clone();
+    p.value.clear_gradient();
+  }
+  return result;
+}
+
+// Gradients of a weight that files hold as [in, out] are compared the way the file has them.
+Tensor as_in_file(const std::string& name, const Tensor& gradient) {
+  const bool turned = name.starts_with("h.") && gradient.rank() == 2;
+  return turned ? permute(gradient, {1, 0}) : gradient;
+}
+
+}  // namespace
+
+TEST_CASE("promise 9: a file of GPT-2's names loads, and has PyTorch's logits, loss and gradients") {
+  for (const std::string name : {"gpt2", "gpt2_head"}) {
+    INFO(name);
+    const std::string path = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/" + name + ".safetensors";
+    const Case c("gpt2_run", name);
+    nn::Gpt model = nn::load_gpt(path, config_of(name));
+    const Run single = run(model, c);
+    nn::to(model, f64);
+    const Run exact = run(model, c);
+    CHECK(difference(exact.logits, c.at("logits")) == "");
+    CHECK(difference(exact.loss, c.at("loss")) == "");
+    const TensorMap expected = c.role("gradient");
+    CHECK(expected.size() == exact.gradients.size());
+    double limit = 0;
+    for (const auto& gradient : exact.gradients) limit = std::max(limit, 1e-6 * largest(gradient.second));
+    for (const auto& gradient : exact.gradients) {
+      INFO("gradient of ", gradient.first);
+      REQUIRE(expected.contains(gradient.first));
+      CHECK(difference(as_in_file(gradient.first, gradient.second), expected.at(gradient.first)) == "");
+      CHECK(largest(single.gradients.at(gradient.first).to(f64) - gradient.second) <= limit);
+    }
+    CHECK(largest(single.logits.to(f64) - exact.logits) <= 1e-6 * largest(exact.logits));
+  }
+}
+
+TEST_CASE("promise 9: what we save has the names and the layout of that file") {
+  const std::string path = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/gpt2.safetensors";
+  nn::Gpt model = nn::load_gpt(path, config_of("gpt2"));
+  const TensorMap theirs = read_safetensors(path).tensors;
+  const TemporaryFolder folder;
+  nn::save_gpt(model, folder / "ours.safetensors");
+  const TensorMap ours = read_safetensors(folder / "ours.safetensors").tensors;
+  CHECK(ours.size() + 2 * 2 == theirs.size());  // but for the masks of two layers
+  for (const auto& tensor : ours) {
+    INFO(tensor.first);
+    REQUIRE(theirs.contains(tensor.first));
+    CHECK(same_bits(tensor.second, theirs.at(tensor.first)));
+  }
+}
