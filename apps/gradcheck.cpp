@@ -6,8 +6,6 @@
 // Read next: apps/gradcheck_rows.h
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -149,40 +147,29 @@ int run(const Options& options) {
 
 void add_gradcheck(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      program.add_subcommand("gradcheck", "Prove every derivative: against its function, in f64 and f32");
-  CLI::Option* names = command
-                           ->add_option("NAME", options->names,
-                                        "Rows, such as softmax, 'nn/*' or 'nn/Transformer, pre*'; without any: all")
-                           ->type_name("")
-                           ->default_str("");
-  command->add_flag("--all", options->all, "Every row, as without a NAME")->excludes(names);
-  CLI::Option* list = command->add_flag("--list", options->list, "Print the names and variants, check nothing");
-  CLI::Option* mutate =
-      command->add_flag("--mutate", options->mutate, "Break every backward in turn: does a check notice?");
-  mutate->excludes(list);
-  CLI::Option* bug =
-      command
-          ->add_option("--bug", options->bug, "Build this classic mistake in: which check finds it? 'list' names all")
-          ->type_name("list|NAME")
-          ->default_str("")
-          ->excludes(list)
-          ->excludes(mutate);
-  command->add_option("--json", options->json, "Write the results to this file too, in full")
-      ->type_name("FILE")
-      ->default_str("")
-      ->excludes(list)
-      ->excludes(bug);
-  add_seed(*command, options->seed);
-  add_whole_number(*command, "--threads", options->threads, 1, 256,
-                   "Threads; the results do not depend on them, and tiny tensors are fastest on one");
-  command->footer(
+  CLI::App& command = add_command(
+      program, "gradcheck", "Prove every derivative: against its function, in f64 and f32",
       "Each row is also proven to give its f64 gradients in f32 within 1e-6 of the largest, equal bits in two passes "
       "and with\n"
       "1, 2, 3 and 8 threads, and 0 for dL/dy = 0; layers and models are saved to a file and loaded again.\n"
       "Example:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
       "--bug softmax-without-inner-product");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  CLI::Option* names = add_arguments(command, "NAME", options->names,
+                                     "Rows, such as softmax, 'nn/*' or 'nn/Transformer, pre*'; without any: all");
+  exclude(add_flag(command, "--all", options->all, "Every row, as without a NAME"), {names});
+  CLI::Option* list = add_flag(command, "--list", options->list, "Print the names and variants, check nothing");
+  CLI::Option* mutate =
+      add_flag(command, "--mutate", options->mutate, "Break every backward in turn: does a check notice?");
+  CLI::Option* bug = add_text(command, "--bug", options->bug, "list|NAME",
+                              "Build this classic mistake in: which check finds it? 'list' names all");
+  CLI::Option* json = add_text(command, "--json", options->json, "FILE", "Write the results to this file too, in full");
+  exclude(mutate, {list});
+  exclude(bug, {list, mutate});
+  exclude(json, {list, bug});
+  add_seed(command, options->seed);
+  add_whole_number(command, "--threads", options->threads, 1, 256,
+                   "Threads; the results do not depend on them, and tiny tensors are fastest on one");
+  when_run(command, exit_code, [options] { return run(*options); });
 }
 
 }  // namespace orrery

@@ -6,8 +6,6 @@
 // Read next: apps/machine.h
 #include <fnmatch.h>
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -147,21 +145,18 @@ int run(const Options& options) {
 
 void add_leakcheck(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("leakcheck", "Show that no model sees the future, padding or other rows");
-  command->add_option("MODEL", options->names, "Built-in models, such as decoder or 'transformer*'; without any: all")
-      ->type_name("")
-      ->default_str("");
-  command->add_option("--load", options->load, "Check the model in this file, as orrery toy --save wrote it")
-      ->type_name("FILE");
-  add_choice(*command, "--break", options->fault, {"none", "causal", "padding", "batch"},
+  CLI::App& command = add_command(program, "leakcheck", "Show that no model sees the future, padding or other rows",
+                                  "Examples:\n  orrery leakcheck\n  orrery leakcheck decoder --break causal\n"
+                                  "  orrery leakcheck --load reverse.safetensors");
+  add_arguments(command, "MODEL", options->names,
+                "Built-in models, such as decoder or 'transformer*'; without any: all");
+  add_text(command, "--load", options->load, "FILE", "Check the model in this file, as orrery toy --save wrote it");
+  add_choice(command, "--break", options->fault, {"none", "causal", "padding", "batch"},
              "Build a mistake in: a causal or a padding mask that is one too wide, or outputs mixed over the batch");
-  command->add_flag("--list", options->list, "Print the names of the models, check nothing");
-  add_seed(*command, options->seed);
-  add_threads(*command, options->threads);
-  command->footer(
-      "Examples:\n  orrery leakcheck\n  orrery leakcheck decoder --break causal\n"
-      "  orrery leakcheck --load reverse.safetensors");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  add_flag(command, "--list", options->list, "Print the names of the models, check nothing");
+  add_seed(command, options->seed);
+  add_threads(command, options->threads);
+  when_run(command, exit_code, [options] { return run(*options); });
 }
 
 }  // namespace orrery

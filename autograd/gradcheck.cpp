@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <sstream>
 
 #include "autograd/gradcheck_leaves.h"
 #include "core/tensor_ops.h"

@@ -1,38 +1,20 @@
 // Chapter 9. Tests of `orrery gradcheck` as a program: its last lines, exit codes and width.
-#include <doctest/doctest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <sstream>
-#include <string>
-
 #include "apps/exit_code.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;
+using namespace orrery::program;
 
 namespace {
 
-struct Result {
-  int exit_code;
-  std::string text;
-};
-
 Result gradcheck(const std::string& arguments) {
-  const std::string command = "'" ORRERY_PROGRAM "' gradcheck " + arguments + " 2>/dev/null";
-  std::FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Result result{};
-  char buffer[4096];
-  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.text.append(buffer, n);
-  result.exit_code = WEXITSTATUS(pclose(pipe));
+  const Result result = run("gradcheck " + arguments);
   std::istringstream lines(result.text);
-  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
+  for (std::string one; std::getline(lines, one);) CHECK(one.size() <= 100);
   CHECK(result.text.find('\033') == std::string::npos);
   return result;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

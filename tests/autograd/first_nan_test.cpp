@@ -13,13 +13,12 @@
 #include "tests/core/support.h"
 
 using namespace orrery;
+using small::contains;
 
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 const double not_a_number = std::nan("");
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Variable vector(std::initializer_list<double> elements, const std::string& name) {
   return parameter(Tensor::of<double>({static_cast<i64>(elements.size())}, elements), name);

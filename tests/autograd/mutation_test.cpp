@@ -23,7 +23,7 @@ MutationReport mutate_function(const F& f, const std::vector<Tensor>& inputs, st
   return mutate(checkable(f, inputs, {}, std::move(zeros)), options);
 }
 
-Tensor normal(const Shape& shape) {
+Tensor noise(const Shape& shape) {
   Rng rng(3);
   return randn(shape, rng, f64);
 }
@@ -44,7 +44,7 @@ std::string text_of(const MutationReport& report) {
 }  // namespace
 
 TEST_CASE("one operation of one input has six mutants, and each is caught") {
-  const MutationReport report = mutate_function([](const Variable& x) { return tanh(x); }, {normal({2, 3})});
+  const MutationReport report = mutate_function([](const Variable& x) { return tanh(x); }, {noise({2, 3})});
   CHECK(report);
   CHECK(changes(report, "tanh") == std::set<std::string>{"x 0", "x -1", "x 2", "x 1.0001", "dropped", "transposed"});
   CHECK(report.mutants.size() == 6);
@@ -58,7 +58,7 @@ TEST_CASE("where a value is used twice, overwriting is a mutant of the operation
         const Variable s = tanh(x);
         return mul(s, exp(s));
       },
-      {normal({3})});
+      {noise({3})});
   CHECK(report);
   CHECK(changes(report, "exp").contains("overwriting"));
   CHECK_FALSE(changes(report, "mul").contains("overwriting"));
@@ -71,7 +71,7 @@ TEST_CASE("a missing un-broadcast is caught at a parameter and within the graph"
       if (mutant.change == "no un-broadcast") return mutant.why;
     return std::string("no such mutant");
   };
-  const std::vector<Tensor> inputs = {normal({4, 3}), normal({3})};
+  const std::vector<Tensor> inputs = {noise({4, 3}), noise({3})};
   CHECK(why(mutate_function([](const Variable& a, const Variable& b) { return add(a, b); }, inputs)) == "shape");
   CHECK(why(mutate_function([](const Variable& a, const Variable& b) { return add(a, exp(b)); }, inputs)) == "error");
   CHECK(why(mutate_function([](const Variable& a) { return exp(a); }, {inputs[0]})) == "no such mutant");
@@ -86,16 +86,16 @@ TEST_CASE("what cannot be wrong is equivalent, with its reason") {
     return found;
   };
   using Words = std::set<std::string>;
-  CHECK(reasons(mutate_function([](const Variable& x) { return exp(x); }, {normal({0, 3})})) == Words{"size 0"});
-  CHECK(reasons(mutate_function([](const Variable& x) { return softmax(x); }, {normal({3, 1})},
+  CHECK(reasons(mutate_function([](const Variable& x) { return exp(x); }, {noise({0, 3})})) == Words{"size 0"});
+  CHECK(reasons(mutate_function([](const Variable& x) { return softmax(x); }, {noise({3, 1})},
                                 {{"input 0", "one element"}})) == Words{"declared zero: one element"});
-  CHECK(reasons(mutate_function([](const Variable& x) { return sum(x); }, {normal({3, 3})})) ==
+  CHECK(reasons(mutate_function([](const Variable& x) { return sum(x); }, {noise({3, 3})})) ==
         Words{"equal to its transpose"});
 }
 
 TEST_CASE("a mistake that the checker cannot see survives, by name") {
   const GradcheckOptions blunt{.rtol = 1e-3};
-  const MutationReport report = mutate_function([](const Variable& x) { return exp(x); }, {normal({3})}, {}, blunt);
+  const MutationReport report = mutate_function([](const Variable& x) { return exp(x); }, {noise({3})}, {}, blunt);
   CHECK_FALSE(report);
   CHECK(report.count(Fate::survived) == 1);
   CHECK(text_of(report) ==
@@ -105,14 +105,14 @@ TEST_CASE("a mistake that the checker cannot see survives, by name") {
 
 TEST_CASE("a backward that is wrong already has no mutants") {
   const auto wrong = [](const Variable& x) { return mul(x, detach(x)); };
-  CHECK_THROWS_WITH_AS(mutate_function(wrong, {normal({3})}), doctest::Contains("wrong before anything is changed"),
+  CHECK_THROWS_WITH_AS(mutate_function(wrong, {noise({3})}), doctest::Contains("wrong before anything is changed"),
                        Error);
 }
 
 TEST_CASE("values and gradients are afterwards what they were") {
-  const Checkable f = checkable([](const Variable& x) { return exp(x); }, {normal({3})});
+  const Checkable f = checkable([](const Variable& x) { return exp(x); }, {noise({3})});
   mutate(f);
-  CHECK(same_bits(f.leaves[0].value.value(), normal({3})));
+  CHECK(same_bits(f.leaves[0].value.value(), noise({3})));
   CHECK_FALSE(f.leaves[0].value.gradient().defined());
 }
 

@@ -1,7 +1,9 @@
 // Chapter 1. What the tests of tensors and of the tape share: errors as text, tensors as lists, runs with threads.
 #pragma once
 
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/parallel.h"
@@ -17,6 +19,8 @@ std::string error_of(const Action& action) {
   } catch (const Error& error) { return error.what(); }
   return "";
 }
+
+inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// The elements of a tensor in row order, to compare with a list.
 inline std::vector<double> elements(const Tensor& x) {
