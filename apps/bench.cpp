@@ -4,8 +4,6 @@
 // Read next: ?
 #include "apps/bench.h"
 
-#include <CLI/CLI.hpp>
-
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -30,16 +28,14 @@ namespace {
 using Bench = int (*)(const BenchOptions&);
 
 // Adds `orrery bench NAME`; more options may follow.
-CLI::App* add_bench(CLI::App& benches, const std::string& name, const std::string& what, Bench bench,
-                    const std::shared_ptr<BenchOptions>& options, int& exit_code) {
-  CLI::App* command = benches.add_subcommand(name, what);
-  add_threads(*command, options->threads);
-  command->add_option("--json", options->json, "Write the results to this file too, in full")
-      ->type_name("FILE")
-      ->default_str("");
-  command->callback([bench, options, &exit_code] {
+CLI::App& add_bench(CLI::App& benches, const std::string& name, const std::string& what, Bench bench,
+                    const std::shared_ptr<BenchOptions>& options, int& exit_code, const std::string& footer) {
+  CLI::App& command = add_command(benches, name, what, footer);
+  add_threads(command, options->threads);
+  add_file(command, "--json", options->json, "Write the results to this file too, in full");
+  when_run(command, exit_code, [bench, options] {
     set_threads(static_cast<int>(options->threads));
-    exit_code = bench(*options);
+    return bench(*options);
   });
   return command;
 }
@@ -68,38 +64,33 @@ std::string configurations() {
 }  // namespace
 
 void add_bench(CLI::App& program, int& exit_code) {
-  CLI::App* benches =
-      program.add_subcommand("bench", "Measure: training steps, their products, their loops, a profile");
+  CLI::App& benches = add_command(program, "bench", "Measure: training steps, their products, their loops, a profile",
+                                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
+  needs_sub_command(benches);
   const auto options = [] { return std::make_shared<BenchOptions>(); };
 
   const auto step = options();
-  CLI::App* command = add_bench(*benches, "step", "The time of a training step", bench_step, step, exit_code);
-  add_step_options(*command, *step);
-  command->footer(configurations() + "Example:\n  orrery bench step --config base --steps 10");
+  add_step_options(add_bench(benches, "step", "The time of a training step", bench_step, step, exit_code,
+                             configurations() + "Example:\n  orrery bench step --config base --steps 10"),
+                   *step);
 
   const auto profile = options();
-  command = add_bench(*benches, "profile", "Where the time of a training step goes", bench_profile, profile, exit_code);
-  add_step_options(*command, *profile);
-  command->footer(
-      "Half of the steps are observed; the last line says what that costs. GF/s count products, GB/s what goes in and "
-      "out.\nExample:\n  orrery bench profile --config tiny-mt --json profile.json");
+  add_step_options(
+      add_bench(benches, "profile", "Where the time of a training step goes", bench_profile, profile, exit_code,
+                "Half of the steps are observed; the last line says what that costs. GF/s count products, GB/s what "
+                "goes in and out.\nExample:\n  orrery bench profile --config tiny-mt --json profile.json"),
+      *profile);
 
   const auto gemm = options();
-  command = add_bench(*benches, "gemm", "The speed of every matrix product of a step", bench_gemm, gemm, exit_code);
   gemm->config = "all";
   std::vector<std::string> names = bench_config_names();
   names.insert(names.begin(), "all");
-  add_choice(*command, "--config", gemm->config, names, "Whose products");
-  command->footer("Example:\n  orrery bench gemm --config base --threads 1");
+  add_choice(add_bench(benches, "gemm", "The speed of every matrix product of a step", bench_gemm, gemm, exit_code,
+                       "Example:\n  orrery bench gemm --config base --threads 1"),
+             "--config", gemm->config, names, "Whose products");
 
-  const auto ops = options();
-  command = add_bench(*benches, "ops", "The speed of everything that is no product", bench_ops, ops, exit_code);
-  command->footer("Example:\n  orrery bench ops --threads 2 --json ops.json");
-
-  benches->footer("Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
-  benches->callback([benches] {
-    if (benches->get_subcommands().empty()) usage_error("bench", "needs the name of a bench: " + names_of(*benches));
-  });
+  add_bench(benches, "ops", "The speed of everything that is no product", bench_ops, options(), exit_code,
+            "Example:\n  orrery bench ops --threads 2 --json ops.json");
 }
 
 }  // namespace orrery

@@ -138,6 +138,13 @@ void when_run(CLI::App& command, int& exit_code, const std::function<int()>& run
   command.callback([run, &exit_code] { exit_code = run(); });
 }
 
+void needs_sub_command(CLI::App& command) {
+  command.callback([&command] {
+    if (command.get_subcommands().empty())
+      usage_error(command.get_name(), "needs the name of a sub-command: " + names_of(command));
+  });
+}
+
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
   return command.add_flag(name, value, description);
 }

@@ -42,6 +42,9 @@ CLI::App& add_command(CLI::App& program, const std::string& name, const std::str
 /// What a sub-command does: `run` returns the exit code.
 void when_run(CLI::App& command, int& exit_code, const std::function<int()>& run);
 
+/// Naming `command` without one of its sub-commands is wrong usage.
+void needs_sub_command(CLI::App& command);
+
 /// A switch: `value` becomes true when it is given.
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description);
 /// An option whose value is any text; help calls it `kind`.
