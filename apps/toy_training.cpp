@@ -117,15 +117,14 @@ ToyStep ToyTraining::step() {
   const Batch batch = draw(data_);
   const ToyStep result = pass(batch);
   try {
-    check(std::isfinite(result.loss), "loss", "is ", result.loss);
-    // Without clipping the norm is still measured: one look at each gradient.
-    const double max_norm = recipe_.clip > 0 ? recipe_.clip : std::numeric_limits<double>::infinity();
-    optim::clip_grad_norm(adam_.parameters(), max_norm);
+    check_finite(result.loss, adam_.parameters(), [&] { return loss_of(batch); });
+    if (recipe_.clip > 0) optim::clip_grad_norm(adam_.parameters(), recipe_.clip);
   } catch (const Error& error) {
     adam_.clear_gradients();
-    fail("toy", "step ", steps_done_ + 1, " was not made, since a number is not finite (", error.what(),
-         "); a smaller --rate-factor or a longer --warmup may help\n",
-         explain_non_finite([&] { return loss_of(batch); }));
+    fail("toy", "step ", steps_done_ + 1,
+         " was not made, since a number is not finite; a smaller --rate-factor or a longer --warmup may "
+         "help\n",
+         error.what());
   }
   adam_.step(recipe_.rate(++steps_done_));
   losses_.push_back(result.loss);
