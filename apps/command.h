@@ -30,8 +30,8 @@ void add_gradcheck(CLI::App& program, int& exit_code);
 void add_leakcheck(CLI::App& program, int& exit_code);
 void add_toy(CLI::App& program, int& exit_code);
 
-/// Parses the command line, runs the sub-command and returns the exit code. Whatever is thrown becomes one line on
-/// stderr.
+/// Parses the command line, runs the sub-command and returns the exit code. Whatever is thrown becomes a message on
+/// stderr: one line, and below it the details of a failure that has some.
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands);
 
 /// An option whose value must be a whole number from `low` to `high`.
@@ -43,6 +43,10 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, double& valu
 /// An option whose value must be one of `allowed`.
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
                         const std::vector<std::string>& allowed, const std::string& description);
+/// An option whose value must not be empty, as that of a shell's unset variable is; `kind`, such as "FILE", stands in the
+/// help.
+CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
+                      const std::string& description);
 /// `--seed`: from 0 to 2^63 - 1.
 CLI::Option* add_seed(CLI::App& command, i64& seed);
 /// `--threads`: from 1 to 256; sets `threads` to its default, what OpenMP offers. Pass the value to `set_threads`.

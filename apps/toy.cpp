@@ -226,16 +226,12 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_model_options(*command, options->recipe.model);
   add_training_options(*command, options->recipe);
   const CLI::Option* threads = add_threads(*command, options->threads);
-  const CLI::Validator named([](std::string& path) { return path.empty() ? "needs the name of a file" : ""; }, "");
-  command->add_option("--save", options->save, "Write parameters and configuration to this file")
-      ->type_name("FILE")
-      ->check(named);
+  add_text(*command, "--save", options->save, "FILE", "Write parameters and configuration to this file");
   command->add_flag("--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   add_number(*command, "--require", options->require, 0, 1, "Fail when a smaller part of the answers is right");
   const std::vector<CLI::Option*> for_training = command->get_options();
-  CLI::Option* load = command->add_option("--load", options->load,
-                                          "Do not train: answer each line of stdin with the model in this file");
-  load->type_name("FILE")->check(named);
+  CLI::Option* load = add_text(*command, "--load", options->load, "FILE",
+                               "Do not train: answer each line of stdin with the model in this file");
   for (CLI::Option* option : for_training) {
     if (option != command->get_help_ptr() && option != threads) load->excludes(option);
   }
