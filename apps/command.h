@@ -43,8 +43,8 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, double& valu
 /// An option whose value must be one of `allowed`.
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
                         const std::vector<std::string>& allowed, const std::string& description);
-/// An option whose value must not be empty, as that of a shell's unset variable is; `kind`, such as "FILE", stands in the
-/// help.
+/// An option whose value must not be empty, as that of a shell's unset variable is; `kind`, such as "FILE", stands in
+/// the help.
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description);
 /// `--seed`: from 0 to 2^63 - 1.

@@ -84,8 +84,8 @@ struct NumericSlope {
   double central;  ///< the 4-point stencil
   double jump;     ///< derivative from the right minus derivative from the left, O(h^2) where L is smooth
 };
-/// Slopes by number of the leaf, element and step. They are the function's alone: a check of the same function with another backward
-/// can take them over, and costs one pass then.
+/// Slopes by number of the leaf, element and step. They are the function's alone: a check of the same function with
+/// another backward can take them over, and costs one pass then.
 using NumericSlopes = std::map<std::tuple<i64, i64, double>, NumericSlope>;
 
 /// Checks every leaf of `f`. f must give the same bits each time it is called, recorded or not.
@@ -142,8 +142,8 @@ GradcheckReport gradcheck(const F& f, const std::vector<Tensor>& inputs, const P
   return gradcheck(checkable(f, inputs, leaves), options);
 }
 
-/// One row of the table of proofs: what builds the function that is checked, in f64 or f32, from the random numbers of a
-/// seed: inputs, weights and dropout masks.
+/// One row of the table of proofs: what builds the function that is checked, in f64 or f32, from the random numbers of
+/// a seed: inputs, weights and dropout masks.
 struct Sample {
   std::string name;     ///< the operation or layer, as it stands in ops.h or nn/*.h
   std::string variant;  ///< what is special here: "broadcast", "size 0", "causal"

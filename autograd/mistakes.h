@@ -28,6 +28,7 @@ std::vector<Change> all_changes();
 struct Contribution {
   std::string operation;
   i64 input = 0;
+  u64 from = 0, to = 0;  ///< numbers of the node that makes it, and of the one whose gradient it is
   bool empty = false, zero = false, symmetric = false;
   std::string declared_zero;  ///< the reasons, where it leads to leaves that are declared zero and to no other; else ""
   std::vector<bool> possible;  ///< for each change

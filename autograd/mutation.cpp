@@ -30,6 +30,7 @@ class Judge {
       const ObserverScope scope(recorder);
       right_ = gradients_of(f_, cotangent_);
     }
+    contributions_ = recorder.contributions;
     for (size_t target = 0; target < recorder.contributions.size(); ++target) {
       const Contribution& contribution = recorder.contributions[target];
       for (size_t i = 0; i < changes_.size(); ++i) {
@@ -46,12 +47,14 @@ class Judge {
   bool changes_nothing(Observer& mistake) const;
   std::string caught_by(Observer& mistake);
   std::string reason(const Contribution& contribution, const Change& change) const;
+  bool ends_in_zeros(const Contribution& contribution) const;
 
   const Checkable f_;
   const GradcheckOptions options_;
   const std::vector<Change> changes_ = all_changes();
   Tensor cotangent_;
   std::vector<Tensor> right_;
+  std::vector<Contribution> contributions_;
   NumericSlopes slopes_;
   MutationReport report_;
 };
@@ -83,11 +86,23 @@ std::string Judge::caught_by(Observer& mistake) {
   } catch (const std::exception&) { return "error"; }
 }
 
+// True when the operation that takes it up passes nothing but zeros on: softmax over one element does.
+bool Judge::ends_in_zeros(const Contribution& contribution) const {
+  bool passed_on = false, zeros = true;
+  for (const Contribution& next : contributions_) {
+    if (next.from != contribution.to) continue;
+    passed_on = true;
+    zeros = zeros && next.zero;
+  }
+  return passed_on && zeros;
+}
+
 // Why a mistake that changes nothing is none; "" where there is no reason but that the checker looks too coarsely.
 std::string Judge::reason(const Contribution& contribution, const Change& change) const {
   if (contribution.empty) return "size 0";
   if (!contribution.declared_zero.empty()) return "declared zero: " + contribution.declared_zero;
   if (contribution.zero) return "this gradient is zero";
+  if (ends_in_zeros(contribution)) return "what it is multiplied by next is zero";
   return change.name == "transposed" && contribution.symmetric ? "equal to its transpose" : "";
 }
 

@@ -36,7 +36,6 @@ Tensor draw(const Input& input, Rng& rng, Dtype dtype) {
 }
 
 using Variables = std::vector<Variable>;
-
 using Function = std::function<Variable(const Variables&)>;
 
 constexpr const char* no_output = "nothing was computed from it";

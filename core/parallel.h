@@ -24,8 +24,8 @@ inline constexpr i64 elementwise_grain = 16384;
 void set_threads(int threads);
 int threads();
 
-/// While it lives, threads that wait for others go to sleep instead of spinning: where loops are tiny, or there are more
-/// threads than free cores, a thread that spins only keeps the others from running. For tests and proofs.
+/// While it lives, threads that wait for others go to sleep instead of spinning: where loops are tiny, or there are
+/// more threads than free cores, a thread that spins only keeps the others from running. For tests and proofs.
 class SleepingThreads {
  public:
   SleepingThreads();
