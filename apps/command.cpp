@@ -1,4 +1,4 @@
-// Chapter 9. Runs a sub-command and turns whatever happens into an exit code and at most one line on stderr.
+// Chapter 9. Runs a sub-command and turns whatever happens into an exit code and a message on stderr.
 //
 // Read next: apps/exit_code.h
 #include "apps/command.h"
@@ -26,10 +26,13 @@
 namespace orrery {
 namespace {
 
+// Wrong usage is said in one line; a failure may bring details below its first.
 int complain(std::string message, int exit_code) {
-  for (size_t at = 0; (at = message.find('\n', at)) != std::string::npos;) {
-    const size_t end = message.find_first_not_of(" \n", at);
-    message.replace(at, end == std::string::npos ? end : end - at, end == std::string::npos ? "" : "; ");
+  if (exit_code == wrong_usage) {
+    for (size_t at = 0; (at = message.find('\n', at)) != std::string::npos;) {
+      const size_t end = message.find_first_not_of(" \n", at);
+      message.replace(at, end == std::string::npos ? end : end - at, end == std::string::npos ? "" : "; ");
+    }
   }
   std::cerr << "orrery: " << message << std::endl;
   return exit_code;
@@ -151,12 +154,15 @@ CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, c
 
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description) {
-  return command.add_option(name, value, description)->type_name(kind)->default_str("");
+  const auto problem = [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); };
+  return command.add_option(name, value, description)
+      ->check(CLI::Validator(problem, ""))
+      ->type_name(kind)
+      ->default_str("");
 }
 
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description) {
-  const auto problem = [](std::string& path) { return path.empty() ? "needs the name of a file" : ""; };
-  return add_text(command, name, value, "FILE", description)->check(CLI::Validator(problem, ""));
+  return add_text(command, name, value, "FILE", description);
 }
 
 CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,

@@ -32,8 +32,8 @@ void add_gradcheck(CLI::App& program, int& exit_code);
 void add_leakcheck(CLI::App& program, int& exit_code);
 void add_toy(CLI::App& program, int& exit_code);
 
-/// Parses the command line, runs the sub-command and returns the exit code. Whatever is thrown becomes one line on
-/// stderr.
+/// Parses the command line, runs the sub-command and returns the exit code. Whatever is thrown becomes a message on
+/// stderr: one line, and below it the details of a failure that has some.
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands);
 
 /// A new sub-command of `program`; its help ends with `footer`.
@@ -47,7 +47,7 @@ void needs_sub_command(CLI::App& command);
 
 /// A switch: `value` becomes true when it is given.
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description);
-/// An option whose value is any text; help calls it `kind`.
+/// An option whose value must not be empty, as that of a shell's unset variable is; `kind` stands in the help.
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description);
 /// An option whose value is the name of a file.

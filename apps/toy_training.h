@@ -62,6 +62,8 @@ class ToyTraining {
   };
   Batch draw(Rng& data) const;
   Variable loss_of(const Batch& batch, ToyStep* result = nullptr) const;
+  // Says what was not finite in the step that just failed, and which operation is to blame.
+  [[noreturn]] void explain(const Batch& batch, double loss);
   ToyStep pass(const Batch& batch);
 
   ToyRecipe recipe_;

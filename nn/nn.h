@@ -18,5 +18,6 @@
 #include "nn/pass.h"
 #include "nn/positional_encoding.h"
 #include "nn/samples.h"
+#include "nn/stacks.h"
 #include "nn/transformer.h"
 #include "nn/transformer_config.h"

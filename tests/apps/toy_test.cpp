@@ -71,7 +71,7 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("toy --heads 3", "--heads", "--d-model, 64");
   check_usage_error("toy --min-length 17", "--min-length", "--max-length, 16");
   check_usage_error("toy --preset large", "--preset", "annotated");
-  check_usage_error("toy --save ''", "--save", "name of a file");
+  check_usage_error("toy --save ''", "--save", "must not be empty");
   check_usage_error("toy --load x --task sort", "--load", "--task");
   check_failure(quoted_program + "toy --save /nowhere/model.safetensors", "No such file or directory");
   check_failure(quoted_program + "toy --save /tmp", "is a folder");

@@ -77,7 +77,7 @@ TEST_CASE("wrong values without a mask or with d_k = 1 are right, and otherwise 
   const auto differs = [](const AttentionResult& a, const AttentionResult& b) {
     double worst = 0;
     for (i64 i = 0; i < a.output.value().count(); ++i)
-      worst = std::max(worst, std::abs(a.output.value().at(i) - b.output.value().at(i)));
+      worst = small::worse(worst, std::abs(a.output.value().at(i) - b.output.value().at(i)));
     return worst > 1e-3;
   };
   const Mask all, causal = Mask::causal();

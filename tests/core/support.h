@@ -1,6 +1,9 @@
 // Chapter 1. What the tests of tensors and of the tape share: errors as text, tensors as lists, runs with threads.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -27,6 +30,11 @@ inline std::vector<double> elements(const Tensor& x) {
   std::vector<double> result;
   for (i64 i = 0; i < x.count(); ++i) result.push_back(x.at(i));
   return result;
+}
+
+/// The larger of two errors; infinity for NaN, which a running maximum would lose.
+inline double worse(double worst, double error) {
+  return std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
 }
 
 /// What `<<` writes.
