@@ -2,7 +2,7 @@
 //
 //   step     how long a training step takes                gemm   how fast each of its matrix products is
 //   profile  where its time goes                           ops    how fast everything else is
-// Read next: ?
+// Read next: apps/bench.cpp
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

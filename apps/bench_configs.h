@@ -2,7 +2,7 @@
 //
 // All are trained alike (bench_training.h): dropout 0.1 everywhere, label smoothing 0.1, clipping, Adam. One table says
 // what differs, in this order: tokens of the vocabulary, d_model, heads, layers, d_ff, and the shape of a batch.
-// Read next: ?
+// Read next: apps/bench_configs.cpp
 #pragma once
 
 #include <span>

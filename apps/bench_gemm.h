@@ -6,7 +6,7 @@
 //   dW = dy^T x  TN  [out, in]          dV = weights^T dy      TN  [m, d_k]    dK = d scores^T Q      TN  [m, d_k]
 // N and T say of the left and the right factor whether it is transposed. Attention's are measured as products of their
 // own, as the composed form makes them; the fused form does them inside one operation, which the profile shows.
-// Read next: ?
+// Read next: apps/bench_gemm.cpp
 #pragma once
 
 #include <ostream>

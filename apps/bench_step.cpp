@@ -1,6 +1,6 @@
 // Chapter 9. Measuring steps: three to warm up, then the clock runs.
 //
-// Read next: ?
+// Read next: apps/operation_times.h
 #include "apps/bench_step.h"
 
 #include <sys/resource.h>

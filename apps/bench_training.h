@@ -2,7 +2,7 @@
 //
 // A real batch has rows of different lengths: every tenth source and target is two tokens short. The tokens are random
 // and the same in every step, since speed does not depend on them.
-// Read next: ?
+// Read next: apps/bench_training.cpp
 #pragma once
 
 #include "apps/bench_configs.h"

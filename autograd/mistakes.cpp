@@ -1,6 +1,6 @@
 // Chapter 3. The mistakes, one by one.
 //
-// Read next: ?
+// Read next: autograd/proof.h
 #include "autograd/mistakes.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Chapter 3. Mutants: the judge of what each mistake does.
 //
-// Read next: autograd/proof.h
+// Read next: autograd/mistakes.h
 #include "autograd/mutation.h"
 
 #include <algorithm>

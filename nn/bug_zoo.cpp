@@ -1,6 +1,6 @@
 // Chapter 7. The bug zoo: the list.
 //
-// Read next: apps/examples/ch7_decoder.cpp
+// Read next: nn/bug_zoo_checks.cpp
 #include "nn/bug_zoo.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Chapter 7. The bug zoo: how a mistake takes the place of rows of the table of proofs.
 //
-// Read next: ?
+// Read next: nn/bug_zoo.cpp
 #pragma once
 
 #include <string>

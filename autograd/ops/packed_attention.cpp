@@ -1,17 +1,18 @@
 // Chapter 8. Attention of all heads at once, read from packed products and written back to one, without a copy.
 //
 //   S = Q K^T / sqrt(d_k)      P = softmax of each row of S over the allowed keys      W = m P      O = W V
-// with m dropout's factors (0 or 1 / (1 - p)). Backward, from dO, with the derivatives of ops/matmul.cpp and ops/softmax.cpp:
+// with m dropout's factors (0 or 1 / (1 - p)). Backward, from dO, with the derivatives of ops/matmul.cpp and
+// ops/softmax.cpp:
 //   dV = W^T dO      dW = dO V^T      dP = m dW      dS = P (dP - sum over keys of P dP) / sqrt(d_k)
 //   dQ = dS K        dK = dS^T Q
 // The composed form is ops/attention.cpp, the one to read: there each line is an operation of its own and every head is
-// first copied out. Here one task is one head of one batch row; its matrices are columns of the packed products. Queries go
-// by in tiles, so that a tile's scores, weights and gradients stay in the core's own cache, and they lie transposed, a row
-// for each key: softmax then works down the columns, 16 queries in one instruction, without a sum across a register. Keys
-// that padding cuts off are never read; those that no query of a tile may see, above the causal diagonal, cost nothing.
-// P is saved, with the sign bit where dropout drops: one tensor tells both P and m.
+// first copied out. Here one task is one head of one batch row; its matrices are columns of the packed products.
+// Queries go by in tiles, so that a tile's scores, weights and gradients stay in the core's own cache, and they lie
+// transposed, a row for each key: softmax then works down the columns, 16 queries in one instruction, without a sum
+// across a register. Keys that padding cuts off are never read; those that no query of a tile may see, above the causal
+// diagonal, cost nothing. P is saved, with the sign bit where dropout drops: one tensor tells both P and m.
 // Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n, h d_v].
-// Read next: ?
+// Read next: autograd/fused_samples.cpp
 #include <cmath>
 
 #include "autograd/apply.h"

@@ -67,7 +67,8 @@ TEST_CASE("a stack applies its layers in order and collects both kinds of weight
     expected = layer(expected, memory, Mask::causal(), memory_padding, pass);
   std::vector<Tensor> self, cross;
   CHECK(same_bits(decoder(x, memory, Mask::causal(), memory_padding, pass).value(), expected.value()));
-  CHECK(distance(decoder(x, memory, Mask::causal(), memory_padding, pass, &self, &cross).value(), expected.value()) < 1e-5);
+  CHECK(distance(decoder(x, memory, Mask::causal(), memory_padding, pass, &self, &cross).value(), expected.value()) <
+        1e-5);
   REQUIRE(self.size() == 2);
   REQUIRE(cross.size() == 2);
   CHECK(self[1].shape() == Shape{2, 2, 4, 4});

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "apps/toy_training.h"
 #include "tests/promises/rerun.h"
 
@@ -29,15 +32,21 @@ bool counts() {
   return memory_counters().allocations > before;
 }
 
-// What `steps` steps ask for, after some to begin with.
+// What `steps` steps ask for, after some to begin with. Of several stretches the quietest counts: now and then the
+// system takes a page that was not used for a while, and a step has to ask for it again.
 Requests requests_of(const ToyRecipe& recipe, int before, int steps) {
   ToyTraining training(recipe);
   for (int i = 0; i < before; ++i) training.step();
-  const Requests start = requests();
-  for (int i = 0; i < steps; ++i) training.step();
-  const Requests end = requests();
-  return {end.of_allocator - start.of_allocator, end.small_faults - start.small_faults,
-          end.large_faults - start.large_faults};
+  Requests least{0, std::numeric_limits<long>::max(), std::numeric_limits<long>::max()};
+  for (int stretch = 0; stretch < 4; ++stretch) {
+    const Requests start = requests();
+    for (int i = 0; i < steps; ++i) training.step();
+    const Requests end = requests();
+    least.of_allocator += end.of_allocator - start.of_allocator;
+    least.small_faults = std::min<long>(least.small_faults, end.small_faults - start.small_faults);
+    least.large_faults = std::min<long>(least.large_faults, end.large_faults - start.large_faults);
+  }
+  return least;
 }
 
 }  // namespace

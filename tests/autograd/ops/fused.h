@@ -22,7 +22,8 @@ inline std::vector<Tensor> converted(const std::vector<Tensor>& tensors, Dtype d
   return result;
 }
 
-/// f's value, then dL/dx of each input, for a fixed random dL/dy that f32 and f64 hold alike; backward runs `passes` times.
+/// f's value, then dL/dx of each input, for a fixed random dL/dy that f32 and f64 hold alike; backward runs `passes`
+/// times.
 inline std::vector<Tensor> value_then_gradients(const Function& f, const std::vector<Tensor>& inputs, int passes = 1) {
   Variables x;
   for (const Tensor& input : inputs) x.push_back(parameter(input.clone()));

@@ -1,4 +1,5 @@
-// Chapter 8. Attention on packed products against its heads split out, attended and joined again, one step after another.
+// Chapter 8. Attention on packed products against its heads split out, attended and joined again, one step after
+// another.
 #include "core/mask.h"
 #include "core/scores.h"
 #include "tests/autograd/ops/fused.h"
