@@ -32,9 +32,11 @@ CLI::App& add_bench(CLI::App& benches, const std::string& name, const std::strin
                     const std::shared_ptr<BenchOptions>& options, int& exit_code, const std::string& footer) {
   CLI::App& command = add_command(benches, name, what, footer);
   add_threads(command, options->threads);
+  add_tiles(command, options->tiles);
   add_file(command, "--json", options->json, "Write the results to this file too, in full");
   when_run(command, exit_code, [bench, options] {
     set_threads(static_cast<int>(options->threads));
+    set_least_tiles(static_cast<int>(options->tiles));
     return bench(*options);
   });
   return command;
@@ -70,9 +72,13 @@ void add_bench(CLI::App& program, int& exit_code) {
   const auto options = [] { return std::make_shared<BenchOptions>(); };
 
   const auto step = options();
-  add_step_options(add_bench(benches, "step", "The time of a training step", bench_step, step, exit_code,
-                             configurations() + "Example:\n  orrery bench step --config base --steps 10"),
-                   *step);
+  CLI::App& step_command =
+      add_bench(benches, "step", "The time of a training step", bench_step, step, exit_code,
+                configurations() + "Example:\n  orrery bench step --config base --steps 10 --length 64");
+  add_step_options(step_command, *step);
+  add_whole_number(step_command, "--batch", step->batch, 0, 100000, "Sequences in a batch, if not 0");
+  add_whole_number(step_command, "--length", step->length, 0, 100000, "Length of all sequences, if not 0");
+  add_whole_number(step_command, "--width", step->width, 0, 100000, "d_model, if not 0; d_ff in proportion");
 
   const auto profile = options();
   add_step_options(

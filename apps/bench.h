@@ -14,8 +14,9 @@ namespace orrery {
 
 struct BenchOptions {
   std::string config{};  ///< name of a row in bench_configs.h
-  i64 threads = 1, steps = 20, seed = 1;
+  i64 threads = 1, tiles = 1, steps = 20, seed = 1;
   double dropout = 0.1;
+  i64 batch = 0, length = 0, width = 0;  ///< in place of the configuration's own; 0 keeps them
   std::string json{};  ///< file to keep the results in, "" for none
 };
 

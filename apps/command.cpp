@@ -20,6 +20,7 @@
 #include <span>
 #include <sstream>
 
+#include "core/blas.h"
 #include "core/file.h"
 #include "core/parallel.h"
 
@@ -202,6 +203,12 @@ CLI::Option* add_threads(CLI::App& command, i64& threads) {
   constexpr i64 most = 256;
   threads = std::min<i64>(orrery::threads(), most);
   return add_whole_number(command, "--threads", threads, 1, most, "Threads; the results do not depend on them");
+}
+
+CLI::Option* add_tiles(CLI::App& command, i64& tiles) {
+  tiles = least_tiles();
+  return add_whole_number(command, "--tiles", tiles, 1, 64,
+                          "Parts of a large product, for as many cores; unlike --threads, part of a run's bits");
 }
 
 void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others) {

@@ -71,6 +71,9 @@ CLI::Option* add_seed(CLI::App& command, i64& seed);
 /// `--threads`: from 1 to 256; sets `threads` to its default, what OpenMP offers. Pass the value to `set_threads`.
 CLI::Option* add_threads(CLI::App& command, i64& threads);
 
+/// `--tiles`: parts that large products are cut into at least. Pass the value to `set_least_tiles`.
+CLI::Option* add_tiles(CLI::App& command, i64& tiles);
+
 /// Giving `option` and one of `others` together is wrong usage.
 void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others);
 /// The options added so far, without `--help`.

@@ -18,6 +18,7 @@
 #include "apps/machine.h"
 #include "apps/progress.h"
 #include "apps/toy_training.h"
+#include "core/blas.h"
 #include "core/parallel.h"
 #include "nn/files.h"
 
@@ -32,7 +33,7 @@ struct Options {
   std::string preset = "small", save, load;
   bool hash = false;
   double require = 0;
-  i64 threads = 1;
+  i64 threads = 1, tiles = 1;
 };
 
 // Five answers, right or wrong.
@@ -172,6 +173,7 @@ int answer_lines(const Options& options) {
 
 int run(const Options& options) {
   set_threads(static_cast<int>(options.threads));
+  set_least_tiles(static_cast<int>(options.tiles));
   if (!options.load.empty()) return answer_lines(options);
   check_options(options);
   return train(options);
@@ -227,6 +229,7 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_model_options(command, options->recipe.model);
   add_training_options(command, options->recipe);
   CLI::Option* threads = add_threads(command, options->threads);
+  add_tiles(command, options->tiles);
   add_file(command, "--save", options->save, "Write parameters and configuration to this file");
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   add_number(command, "--require", options->require, 0, 1, "Fail when a smaller part of the answers is right");

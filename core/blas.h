@@ -59,6 +59,8 @@ void set_least_tiles(int tiles);
 int least_tiles();
 
 /// Tiles that a product with an m x n result and inner size k is cut into: along its longer side, by the shape alone.
+/// Frozen, since every cut is part of a result's bits: a change would be a new version of the bit contract. The same
+/// holds for the chunks of sums (core/reduce.h) and the tiles of attention (core/scores.h).
 i64 gemm_tiles(i64 m, i64 n, i64 k);
 
 /// What the linked OpenBLAS says of itself, such as "OpenBLAS 0.3.21, kernel Zen, OpenMP".

@@ -5,7 +5,6 @@
 // Read next: apps/toy.cpp
 #include <iostream>
 
-#include "autograd/first_nan.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
 
@@ -23,16 +22,11 @@ int main() {
   for (i64 step = 1; step <= steps; ++step) {
     const Tensor source = randint(3, words, {batch, length}, rng);  // i32 [B, T]
     const Tensor target = concat({full({batch, 1}, bos), flip(source, 1), full({batch, 1}, eos)}, 1);
-    const auto forward = [&] {
-      nn::Pass pass = nn::Pass::training(1, step);
-      const Variable logits = model(source, slice(target, 1, 0, -1), pass);  // teacher forcing
-      return cross_entropy(logits, slice(target, 1, 1), {.label_smoothing = 0.1});
-    };
-    const Variable loss = forward();
+    nn::Pass pass = nn::Pass::training(1, step);
+    const Variable logits = model(source, slice(target, 1, 0, -1), pass);  // teacher forcing
+    const Variable loss = cross_entropy(logits, slice(target, 1, 1), {.label_smoothing = 0.1});
     backward(loss);
-    check_finite(loss.item(), adam.parameters(), forward);  // if not, the error names the operation to blame
-    optim::clip_grad_norm(adam.parameters(), 1.0);
-    adam.step(optim::noam(step, 64, 100) * optim::linear_cooldown(step, steps, steps / 2));
+    adam.step(optim::noam(step, 64, 100) * optim::linear_cooldown(step, steps, steps / 2), 1.0);  // clipped to norm 1
     if (step % 100 == 0) std::cout << "step " << step << "  loss " << loss.item() << std::endl;
   }
   const Tensor source = randint(3, words, {100, length}, rng);
