@@ -2,8 +2,8 @@
 //
 // Most are wrong derivatives: `samples` take the place of the function's rows in the table of proofs, and gradcheck
 // fails. (What computes the same by a loop of its own, as attention its softmax, keeps its right rows.) Others are
-// wrong functions with right derivatives, which no gradient check can see: a mask applied after the softmax, a target that is
-// not shifted. They bring the check that does see them, and their rows, where there are any, pass.
+// wrong functions with right derivatives, which no gradient check can see: a mask applied after the softmax, a target
+// that is not shifted. They bring the check that does see them, and their rows, where there are any, pass.
 //   orrery gradcheck --bug list            the mistakes and the hints
 //   orrery gradcheck --bug softmax-without-inner-product
 // Read next: nn/bug_zoo.cpp
