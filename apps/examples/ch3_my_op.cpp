@@ -2,8 +2,7 @@
 // Question: how do you know that a derivative worked out by hand is right?
 // Answer: `prove` compares it with the slope of the function itself, breaks it in every way to see whether that would
 //   be noticed, and more. Both forms of softsign, y = x / (1 + |x|), y' = 1 / (1 + |x|)^2, are proven; the derivative
-//   with
-//   the square forgotten is not.
+//   with the square forgotten is not.
 // Exercise: a gate with two inputs, y = a / (1 + e^{-b}), and its proof; `tests/run -L ch3` runs the solution.
 // Read next: core/matmul.cpp
 #include <cmath>

@@ -6,6 +6,7 @@
 #include "autograd/ops.h"
 
 using namespace orrery;
+using nn::operator+;
 
 TEST_CASE("every row of a name, or those of some variants, compute the wrong function of the same leaves") {
   const nn::WrongFunction twice = [](const std::vector<Variable>& x) { return scale(x[0], 2); };
