@@ -4,8 +4,6 @@
 // Read next: ?
 #include "apps/bench.h"
 
-#include <CLI/CLI.hpp>
-
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -31,16 +29,16 @@ namespace {
 using Bench = int (*)(const BenchOptions&);
 
 // Adds `orrery bench NAME`; more options may follow.
-CLI::App* add_bench(CLI::App& benches, const std::string& name, const std::string& what, Bench bench,
-                    const std::shared_ptr<BenchOptions>& options, int& exit_code) {
-  CLI::App* command = benches.add_subcommand(name, what);
-  add_threads(*command, options->threads);
-  command->add_option("--json", options->json, "Write the results to this file too, in full")
-      ->type_name("FILE")
-      ->default_str("");
-  command->callback([bench, options, &exit_code] {
+CLI::App& add_bench(CLI::App& benches, const std::string& name, const std::string& what, Bench bench,
+                    const std::shared_ptr<BenchOptions>& options, int& exit_code, const std::string& footer) {
+  CLI::App& command = add_command(benches, name, what, footer);
+  add_threads(command, options->threads);
+  add_tiles(command, options->tiles);
+  add_file(command, "--json", options->json, "Write the results to this file too, in full");
+  when_run(command, exit_code, [bench, options] {
     set_threads(static_cast<int>(options->threads));
-    exit_code = bench(*options);
+    set_least_tiles(static_cast<int>(options->tiles));
+    return bench(*options);
   });
   return command;
 }
@@ -70,56 +68,53 @@ std::string configurations() {
 }  // namespace
 
 void add_bench(CLI::App& program, int& exit_code) {
-  CLI::App* benches =
-      program.add_subcommand("bench", "Measure: training steps, their products, their loops, a profile, writing");
+  CLI::App& benches = add_command(program, "bench", "Measure: training steps, their products, their loops, a profile, writing",
+                                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
+  needs_sub_command(benches);
   const auto options = [] { return std::make_shared<BenchOptions>(); };
 
   const auto step = options();
-  CLI::App* command = add_bench(*benches, "step", "The time of a training step", bench_step, step, exit_code);
-  add_step_options(*command, *step);
-  command->footer(configurations() + "Example:\n  orrery bench step --config base --steps 10");
+  CLI::App& step_command =
+      add_bench(benches, "step", "The time of a training step", bench_step, step, exit_code,
+                configurations() + "Example:\n  orrery bench step --config base --steps 10 --length 64");
+  add_step_options(step_command, *step);
+  add_whole_number(step_command, "--batch", step->batch, 0, 100000, "Sequences in a batch, if not 0");
+  add_whole_number(step_command, "--length", step->length, 0, 100000, "Length of all sequences, if not 0");
+  add_whole_number(step_command, "--width", step->width, 0, 100000, "d_model, if not 0; d_ff in proportion");
 
   const auto profile = options();
-  command = add_bench(*benches, "profile", "Where the time of a training step goes", bench_profile, profile, exit_code);
-  add_step_options(*command, *profile);
-  command->footer(
-      "Half of the steps are observed; the last line says what that costs. GF/s count products, GB/s what goes in and "
-      "out.\nExample:\n  orrery bench profile --config tiny-mt --json profile.json");
+  add_step_options(
+      add_bench(benches, "profile", "Where the time of a training step goes", bench_profile, profile, exit_code,
+                "Half of the steps are observed; the last line says what that costs. GF/s count products, GB/s what "
+                "goes in and out.\nExample:\n  orrery bench profile --config tiny-mt --json profile.json"),
+      *profile);
 
   const auto gemm = options();
-  command = add_bench(*benches, "gemm", "The speed of every matrix product of a step", bench_gemm, gemm, exit_code);
   gemm->config = "all";
   std::vector<std::string> names = bench_config_names();
   names.insert(names.begin(), "all");
-  add_choice(*command, "--config", gemm->config, names, "Whose products");
-  command->footer("Example:\n  orrery bench gemm --config base --threads 1");
+  add_choice(add_bench(benches, "gemm", "The speed of every matrix product of a step", bench_gemm, gemm, exit_code,
+                       "Example:\n  orrery bench gemm --config base --threads 1"),
+             "--config", gemm->config, names, "Whose products");
 
-  const auto ops = options();
-  command = add_bench(*benches, "ops", "The speed of everything that is no product", bench_ops, ops, exit_code);
-  command->footer("Example:\n  orrery bench ops --threads 2 --json ops.json");
+  add_bench(benches, "ops", "The speed of everything that is no product", bench_ops, options(), exit_code,
+            "Example:\n  orrery bench ops --threads 2 --json ops.json");
 
-  const auto attention = options();
-  command = add_bench(*benches, "attention", "Time and memory of attention over long sequences", bench_attention,
-                      attention, exit_code);
-  command->footer("Example:\n  orrery bench attention --threads 2");
+  add_bench(benches, "attention", "Time and memory of attention over long sequences", bench_attention, options(),
+            exit_code, "Example:\n  orrery bench attention --threads 2");
 
   const auto decode = options();
-  command =
-      add_bench(*benches, "decode", "How fast a GPT writes, one token at a time", bench_decode, decode, exit_code);
-  decode->config = "gpt2";
-  add_choice(*command, "--config", decode->config, decode_config_names(), "Model");
-  add_whole_number(*command, "--batch", decode->batch, 1, 1024, "Streams of the second measurement; the first has one");
-  add_whole_number(*command, "--context", decode->context, 1, 1000000, "Positions read before the clock runs");
-  add_whole_number(*command, "--steps", decode->steps, 1, 1000000, "Tokens of each stream to measure");
-  add_seed(*command, decode->seed);
-  command->footer(
-      "The limit is the time that memory takes to deliver weights and cache.\nExample:\n"
-      "  orrery bench decode --config nanogpt --context 32");
-
-  benches->footer("Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
-  benches->callback([benches] {
-    if (benches->get_subcommands().empty()) usage_error("bench", "needs the name of a bench: " + names_of(*benches));
-  });
+  CLI::App& decode_command = add_bench(benches, "decode", "How fast a GPT writes, one token at a time", bench_decode,
+                                       decode, exit_code,
+                                       "The limit is the time that memory takes to deliver weights and cache.\n"
+                                       "Example:\n  orrery bench decode --config nanogpt --context 32");
+  decode->config = "gpt2", decode->batch = 8;
+  add_choice(decode_command, "--config", decode->config, decode_config_names(), "Model");
+  add_whole_number(decode_command, "--batch", decode->batch, 1, 1024,
+                   "Streams of the second measurement; the first has one");
+  add_whole_number(decode_command, "--context", decode->context, 1, 1000000, "Positions read before the clock runs");
+  add_whole_number(decode_command, "--steps", decode->steps, 1, 1000000, "Tokens of each stream to measure");
+  add_seed(decode_command, decode->seed);
 }
 
 }  // namespace orrery

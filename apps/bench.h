@@ -15,10 +15,11 @@ namespace orrery {
 
 struct BenchOptions {
   std::string config{};  ///< name of a row in bench_configs.h
-  i64 threads = 1, steps = 20, seed = 1;
-  i64 batch = 8, context = 256;  ///< of `decode`: streams at once, and positions each has read before the clock runs
-  double dropout = -1;           ///< below 0: the configuration's own
-  std::string json{};            ///< file to keep the results in, "" for none
+  i64 threads = 1, tiles = 1, steps = 20, seed = 1;
+  i64 batch = 0, length = 0, width = 0;  ///< in place of the configuration's own; 0 keeps them
+  i64 context = 256;                     ///< of `decode`: positions each stream has read before the clock runs
+  double dropout = -1;                   ///< below 0: the configuration's own
+  std::string json{};                    ///< file to keep the results in, "" for none
 };
 
 /// Steps made before the clock runs: the first ones pay for memory and threads.

@@ -1,6 +1,6 @@
 // Chapter 9. The table of configurations.
 //
-// Read next: ?
+// Read next: apps/bench_training.h
 #include "apps/bench_configs.h"
 
 #include <algorithm>

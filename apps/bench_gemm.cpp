@@ -1,6 +1,6 @@
 // Chapter 9. The products of a step, measured one by one.
 //
-// Read next: ?
+// Read next: apps/bench_loops.h
 #include "apps/bench_gemm.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Chapter 9. The loops: functions of the library, called as training calls them, and the triad.
 //
-// Read next: ?
+// Read next: apps/bench_ops.h
 #include "apps/bench_loops.h"
 
 #include <cmath>

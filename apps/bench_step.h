@@ -1,6 +1,6 @@
 // Chapter 9. `orrery bench step`: how long one training step takes.
 //
-// Read next: ?
+// Read next: apps/bench_step.cpp
 #pragma once
 
 #include <string>

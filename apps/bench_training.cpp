@@ -1,6 +1,6 @@
 // Chapter 9. A batch as other frameworks get it, and the step.
 //
-// Read next: ?
+// Read next: apps/stopwatch.h
 #include "apps/bench_training.h"
 
 #include "core/tensor_ops.h"

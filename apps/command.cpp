@@ -1,4 +1,4 @@
-// Chapter 9. Runs a sub-command and turns whatever happens into an exit code and at most one line on stderr.
+// Chapter 9. Runs a sub-command and turns whatever happens into an exit code and a message on stderr.
 //
 // Read next: apps/exit_code.h
 #include "apps/command.h"
@@ -23,16 +23,20 @@
 #include <span>
 #include <sstream>
 
+#include "core/blas.h"
 #include "core/file.h"
 #include "core/parallel.h"
 
 namespace orrery {
 namespace {
 
+// Wrong usage is said in one line; a failure may bring details below its first.
 int complain(std::string message, int exit_code) {
-  for (size_t at = 0; (at = message.find('\n', at)) != std::string::npos;) {
-    const size_t end = message.find_first_not_of(" \n", at);
-    message.replace(at, end == std::string::npos ? end : end - at, end == std::string::npos ? "" : "; ");
+  if (exit_code == wrong_usage) {
+    for (size_t at = 0; (at = message.find('\n', at)) != std::string::npos;) {
+      const size_t end = message.find_first_not_of(" \n", at);
+      message.replace(at, end == std::string::npos ? end : end - at, end == std::string::npos ? "" : "; ");
+    }
   }
   std::cerr << "orrery: " << message << std::endl;
   return exit_code;
@@ -130,6 +134,46 @@ int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) 
   return after_output(parse_and_run(program, argc, argv, exit_code));
 }
 
+CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& description,
+                      const std::string& footer) {
+  CLI::App& command = *program.add_subcommand(name, description);
+  command.footer(footer);
+  return command;
+}
+
+void when_run(CLI::App& command, int& exit_code, const std::function<int()>& run) {
+  command.callback([run, &exit_code] { exit_code = run(); });
+}
+
+void needs_sub_command(CLI::App& command) {
+  command.callback([&command] {
+    if (command.get_subcommands().empty())
+      usage_error(command.get_name(), "needs the name of a sub-command: " + names_of(command));
+  });
+}
+
+CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
+  return command.add_flag(name, value, description);
+}
+
+CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
+                      const std::string& description) {
+  const auto problem = [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); };
+  return command.add_option(name, value, description)
+      ->check(CLI::Validator(problem, ""))
+      ->type_name(kind)
+      ->default_str("");
+}
+
+CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description) {
+  return add_text(command, name, value, "FILE", description);
+}
+
+CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                           const std::string& description) {
+  return command.add_option(name, values, description)->type_name("")->default_str("");
+}
+
 CLI::Option* add_whole_number(CLI::App& command, const std::string& name, i64& value, i64 low, i64 high,
                               const std::string& description) {
   return add_checked<i64>(command, name, value, low, high, "whole number", description);
@@ -141,16 +185,17 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, double& valu
 }
 
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
-                        const std::vector<std::string>& allowed, const std::string& description) {
+                        const std::vector<std::string>& allowed, const std::string& description,
+                        const std::function<void(const std::string&)>& when_chosen) {
   std::string names;
   for (const std::string& choice : allowed) names += (names.empty() ? "" : ", ") + choice;
   const auto problem = [allowed, names](std::string& text) {
     const bool known = std::find(allowed.begin(), allowed.end(), text) != allowed.end();
     return known ? "" : "'" + text + "' is none of: " + names;
   };
-  return command.add_option(name, value, description + ": " + names)
-      ->check(CLI::Validator(problem, ""))
-      ->type_name("NAME");
+  CLI::Option* option = command.add_option(name, value, description + ": " + names);
+  option->check(CLI::Validator(problem, ""))->type_name("NAME");
+  return when_chosen ? option->each(when_chosen) : option;
 }
 
 CLI::Option* add_seed(CLI::App& command, i64& seed) {
@@ -161,6 +206,22 @@ CLI::Option* add_threads(CLI::App& command, i64& threads) {
   constexpr i64 most = 256;
   threads = std::min<i64>(orrery::threads(), most);
   return add_whole_number(command, "--threads", threads, 1, most, "Threads; the results do not depend on them");
+}
+
+CLI::Option* add_tiles(CLI::App& command, i64& tiles) {
+  tiles = least_tiles();
+  return add_whole_number(command, "--tiles", tiles, 1, 64,
+                          "Parts of a large product, for as many cores; unlike --threads, part of a run's bits");
+}
+
+void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others) {
+  for (CLI::Option* other : others) option->excludes(other);
+}
+
+std::vector<CLI::Option*> options_of(CLI::App& command) {
+  std::vector<CLI::Option*> result = command.get_options();
+  std::erase(result, command.get_help_ptr());
+  return result;
 }
 
 void usage_error(const std::string& subject, const std::string& rule) { throw CLI::ValidationError(subject, rule); }

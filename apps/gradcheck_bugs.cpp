@@ -17,8 +17,7 @@ bool same_row(const Sample& a, const Sample& b) { return a.name == b.name && a.v
 }  // namespace
 
 void list_bugs(std::ostream& out) {
-  for (const nn::Bug& bug : nn::bug_zoo())
-    out << bug.name << '\n' << broken("hint: " + bug.hint, 2) << broken("mistake: " + bug.mistake, 6);
+  for (const nn::Bug& bug : nn::bug_zoo()) out << bug.name << '\n' << broken("hint: " + bug.hint, 2);
 }
 
 const nn::Bug& find_bug(const std::string& name) {
@@ -37,6 +36,14 @@ std::vector<Row> with_bug(std::vector<Row> rows, const nn::Bug& bug) {
     row->sample = wrong;
   }
   return rows;
+}
+
+std::string rows_of(const nn::Bug& bug) {
+  if (bug.samples.empty()) return "no names: it is in no row, and has a check of its own";
+  std::string names;
+  for (const Row& row : all_rows())
+    if (is_replaced(row, bug)) names += (names.empty() ? "'" : " or '") + row.label() + "'";
+  return names;
 }
 
 bool is_replaced(const Row& row, const nn::Bug& bug) {

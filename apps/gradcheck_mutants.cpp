@@ -64,6 +64,8 @@ MutantCount count_mutants(const std::vector<MutatedRow>& table) {
   Tally all;
   for (const MutatedRow& row : table)
     for (const Mutant& mutant : row.report.mutants) add(all, mutant);
+  all.count.rows_not_mutated =
+      std::count_if(table.begin(), table.end(), [](const MutatedRow& row) { return !row.error.empty(); });
   return all.count;
 }
 
@@ -85,7 +87,8 @@ void print_equivalent(std::ostream& out, const std::vector<MutatedRow>& table) {
     std::map<std::string, std::map<std::string, std::string>> reasons;  // reason -> "input 0 of add" -> changes
     for (const Mutant& mutant : row.report.mutants) {
       if (mutant.fate != Fate::equivalent) continue;
-      const std::string place = "input " + std::to_string(mutant.input) + " of " + mutant.operation;
+      const std::string place =
+          (mutant.input < 0 ? "" : "input " + std::to_string(mutant.input) + " of ") + mutant.operation;
       std::string& changes = reasons[mutant.why][place];
       if ((", " + changes + ",").find(", " + mutant.change + ",") == std::string::npos)
         changes += (changes.empty() ? "" : ", ") + mutant.change;
@@ -112,7 +115,10 @@ std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed) {
   using Json = nlohmann::ordered_json;
   constexpr std::array fates{"caught", "equivalent", "survived"};
   Json mutants = Json::array();
+  Json not_mutated = Json::array();
   for (const MutatedRow& row : table) {
+    if (!row.error.empty())
+      not_mutated.push_back({{"name", row.row.name}, {"variant", row.row.sample.variant}, {"error", row.error}});
     for (const Mutant& mutant : row.report.mutants) {
       mutants.push_back({{"name", row.row.name},
                          {"variant", row.row.sample.variant},
@@ -129,6 +135,7 @@ std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed) {
                     {"mutants", count.mutants},
                     {"caught", count.caught},
                     {"equivalent", count.equivalent},
+                    {"rows_not_mutated", not_mutated},
                     {"list", mutants}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -23,6 +23,7 @@ struct MutatedRow {
 /// Sums over many rows.
 struct MutantCount {
   i64 mutants = 0, caught = 0, equivalent = 0;  ///< equivalent ones are not among the mutants
+  i64 rows_not_mutated = 0;                     ///< since their own backward is wrong, or they do not run
 };
 MutantCount count_mutants(const std::vector<MutatedRow>& table);
 

@@ -16,8 +16,12 @@
 namespace orrery {
 namespace {
 
+// A layer may be called without its "nn/".
 bool matches(const std::string& pattern, const Row& row) {
-  return fnmatch(pattern.c_str(), row.name.c_str(), 0) == 0 || fnmatch(pattern.c_str(), row.label().c_str(), 0) == 0;
+  const std::string& name = row.sample.name;
+  for (const std::string& text : {row.name, row.label(), name, name + ", " + row.sample.variant})
+    if (fnmatch(pattern.c_str(), text.c_str(), 0) == 0) return true;
+  return false;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct Row {
 std::vector<Row> all_rows();
 
 /// The rows of `rows` that some pattern matches, in the table's order; all when there are no patterns. A pattern is a
-/// glob for a row's name or label. Wrong usage: a pattern that matches none.
+/// glob for a row's name or label, with or without the "nn/" of layers. Wrong usage: a pattern that matches none.
 std::vector<Row> chosen_rows(const std::vector<Row>& rows, const std::vector<std::string>& patterns);
 
 /// Prints names and variants.

@@ -29,6 +29,11 @@ void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& ter
       << numbers("%8.1e%6ld%6zu%6.0e%6.0f ", report.gradient_norm, report.skipped, report.zeros.size(), proof.f32_error,
                  1000 * proof.seconds)
       << (proof ? coloured("ok", Colour::green, terminal) : coloured("FAIL", Colour::red, terminal)) << '\n';
+  const bool label_cut = row.label().size() > text_width, where_cut = report.worst_at.size() > where_width;
+  if (label_cut || where_cut)
+    out << broken((label_cut ? row.label() : "") + (label_cut && where_cut ? ": " : "") +
+                      (where_cut ? "worst at " + report.worst_at : ""),
+                  4);
   if (!proof) out << broken(proof.message(), 2);
   out << std::flush;
 }

@@ -20,7 +20,7 @@ struct ProvenRow {
 };
 
 void print_proof_header(std::ostream& out);
-/// One line; below it what failed.
+/// One line; below it in full what was cut in it, and what failed.
 void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& terminal);
 /// The gradients that are zero by declaration, and why.
 void print_zeros(std::ostream& out, const std::vector<ProvenRow>& table);

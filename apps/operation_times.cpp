@@ -1,6 +1,6 @@
 // Chapter 9. Noting operations, and summing them up by name.
 //
-// Read next: ?
+// Read next: apps/bench_profile.h
 #include "apps/operation_times.h"
 
 #include <cmath>

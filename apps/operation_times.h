@@ -5,7 +5,7 @@
 //   products     2 m n k operations forward, and twice as many backward (da and db); so for what is fused around them
 //   all others   forward the bytes of inputs and outputs, backward those of dL/dy and of dL/dx; what is only handed on
 //                (a view, an adopted gradient) is no traffic, and what was saved for backward is not counted
-// Read next: ?
+// Read next: apps/operation_times.cpp
 #pragma once
 
 #include <string>

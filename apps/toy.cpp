@@ -5,8 +5,7 @@
 // Read next: apps/toy_training.h
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <iomanip>
@@ -18,6 +17,7 @@
 #include "apps/machine.h"
 #include "apps/progress.h"
 #include "apps/toy_training.h"
+#include "core/blas.h"
 #include "core/parallel.h"
 #include "nn/files.h"
 
@@ -32,7 +32,7 @@ struct Options {
   std::string preset = "small", save, load;
   bool hash = false;
   double require = 0;
-  i64 threads = 1;
+  i64 threads = 1, tiles = 1;
 };
 
 // Five answers, right or wrong.
@@ -167,6 +167,7 @@ int answer_lines(const Options& options) {
 
 int run(const Options& options) {
   set_threads(static_cast<int>(options.threads));
+  set_least_tiles(static_cast<int>(options.tiles));
   if (!options.load.empty()) return answer_lines(options);
   check_options(options);
   return train(options);
@@ -189,8 +190,8 @@ void add_model_options(CLI::App& command, nn::TransformerConfig& model) {
   add_number(command, "--attention-dropout", *model.attention_dropout, 0, 0.99, "The same for attention weights");
   add_number(command, "--activation-dropout", *model.activation_dropout, 0, 0.99,
              "The same inside feed-forward networks");
-  command.add_flag("--norm-first", model.norm_first, "Normalise before each sub-layer instead of after it");
-  command.add_flag("--final-norm", model.final_norm, "One more normalisation after each stack");
+  add_flag(command, "--norm-first", model.norm_first, "Normalise before each sub-layer instead of after it");
+  add_flag(command, "--final-norm", model.final_norm, "One more normalisation after each stack");
 }
 
 void add_training_options(CLI::App& command, ToyRecipe& recipe) {
@@ -208,34 +209,30 @@ void add_training_options(CLI::App& command, ToyRecipe& recipe) {
 
 void add_toy(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("toy", "Train the paper's model, small, to reverse, copy or sort");
+  CLI::App& command =
+      add_command(program, "toy", "Train the paper's model, small, to reverse, copy or sort",
+                  "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
+                  "  echo 'h e l l' | orrery toy --load reverse.safetensors");
   // First, since options take effect in the order they are added: what is given besides changes the preset.
-  add_choice(*command, "--preset", options->preset, {"small", "annotated"},
-             "The defaults below, or the copy task of the Annotated Transformer (d_model 512, 400 steps)")
-      ->each([options](const std::string& name) {
-        if (name == "annotated") options->recipe = annotated_recipe();
-      });
-  add_task_options(*command, options->recipe.task);
-  add_model_options(*command, options->recipe.model);
-  add_training_options(*command, options->recipe);
-  const CLI::Option* threads = add_threads(*command, options->threads);
-  const CLI::Validator named([](std::string& path) { return path.empty() ? "needs the name of a file" : ""; }, "");
-  command->add_option("--save", options->save, "Write parameters and configuration to this file")
-      ->type_name("FILE")
-      ->check(named);
-  command->add_flag("--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
-  add_number(*command, "--require", options->require, 0, 1, "Fail when a smaller part of the answers is right");
-  const std::vector<CLI::Option*> for_training = command->get_options();
-  CLI::Option* load = command->add_option("--load", options->load,
-                                          "Do not train: answer each line of stdin with the model in this file");
-  load->type_name("FILE")->check(named);
-  for (CLI::Option* option : for_training) {
-    if (option != command->get_help_ptr() && option != threads) load->excludes(option);
-  }
-  command->footer(
-      "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
-      "  echo 'h e l l' | orrery toy --load reverse.safetensors");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  add_choice(command, "--preset", options->preset, {"small", "annotated"},
+             "The defaults below, or the copy task of the Annotated Transformer (d_model 512, 400 steps)",
+             [options](const std::string& name) {
+               if (name == "annotated") options->recipe = annotated_recipe();
+             });
+  add_task_options(command, options->recipe.task);
+  add_model_options(command, options->recipe.model);
+  add_training_options(command, options->recipe);
+  CLI::Option* threads = add_threads(command, options->threads);
+  add_tiles(command, options->tiles);
+  add_file(command, "--save", options->save, "Write parameters and configuration to this file");
+  add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
+  add_number(command, "--require", options->require, 0, 1, "Fail when a smaller part of the answers is right");
+  std::vector<CLI::Option*> for_training = options_of(command);
+  std::erase(for_training, threads);
+  exclude(
+      add_file(command, "--load", options->load, "Do not train: answer each line of stdin with the model in this file"),
+      for_training);
+  when_run(command, exit_code, [options] { return run(*options); });
 }
 
 }  // namespace orrery

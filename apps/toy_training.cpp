@@ -11,7 +11,6 @@
 #include "autograd/ops.h"
 #include "core/hash.h"
 #include "nn/decoding.h"
-#include "optim/clip.h"
 #include "optim/schedule.h"
 
 namespace orrery {
@@ -117,19 +116,27 @@ ToyStep ToyTraining::step() {
   const Batch batch = draw(data_);
   const ToyStep result = pass(batch);
   try {
-    check(std::isfinite(result.loss), "loss", "is ", result.loss);
-    // Without clipping the norm is still measured: one look at each gradient.
+    check(std::isfinite(result.loss), "train", "the loss is not finite");
+    // Without clipping the norm is still measured. Nothing moves unless it is finite.
     const double max_norm = recipe_.clip > 0 ? recipe_.clip : std::numeric_limits<double>::infinity();
-    optim::clip_grad_norm(adam_.parameters(), max_norm);
-  } catch (const Error& error) {
-    adam_.clear_gradients();
-    fail("toy", "step ", steps_done_ + 1, " was not made, since a number is not finite (", error.what(),
-         "); a smaller --rate-factor or a longer --warmup may help\n",
-         explain_non_finite([&] { return loss_of(batch); }));
-  }
-  adam_.step(recipe_.rate(++steps_done_));
+    adam_.step(recipe_.rate(steps_done_ + 1), max_norm);
+  } catch (const Error&) { explain(batch, result.loss); }
+  ++steps_done_;
   losses_.push_back(result.loss);
   return result;
+}
+
+void ToyTraining::explain(const Batch& batch, double loss) {
+  try {
+    check_finite(loss, adam_.parameters(), [&] { return loss_of(batch); });
+  } catch (const Error& error) {
+    adam_.clear_gradients();
+    fail("toy", "step ", steps_done_ + 1,
+         " was not made, since a number is not finite; a smaller --rate-factor or a longer --warmup may "
+         "help\n",
+         error.what());
+  }
+  throw;  // every number is finite: the error that led here says more
 }
 
 double ToyTraining::measure(i64 exam_size) {

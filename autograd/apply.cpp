@@ -4,6 +4,7 @@
 #include "autograd/apply.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "autograd/observer.h"
 

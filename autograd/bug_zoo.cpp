@@ -204,8 +204,8 @@ struct Relu {
     return x < 0 ? T{0} : x;
   }
   template <class T>
-  T derivative_at_output(T y) const {
-    return y >= 0 ? T{1} : T{0};
+  T derivative(T x) const {
+    return x >= 0 ? T{1} : T{0};
   }
 };
 

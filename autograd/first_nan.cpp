@@ -239,6 +239,18 @@ FirstNonFinite find_first_non_finite(const std::function<Variable()>& loss) {
   return finder.first;
 }
 
+void check_finite(double loss, const Parameters& parameters, const std::function<Variable()>& replay) {
+  std::string problem;
+  if (!std::isfinite(loss)) problem = "the loss is not finite";
+  for (const NamedParameter& p : parameters) {
+    const Tensor& g = p.value.gradient();
+    // The sum of squares is quick to have; it overflows a little before the numbers themselves.
+    if (!problem.empty() || !g.defined() || std::isfinite(sum_of_squares(g)) || range_of(g).finite()) continue;
+    problem = "the gradient of parameter " + p.name + " is not finite";
+  }
+  if (!problem.empty()) fail("train", problem, ", so the step must not be made\n", explain_non_finite(replay));
+}
+
 std::string explain_non_finite(const std::function<Variable()>& loss) { return find_first_non_finite(loss).text; }
 
 }  // namespace orrery

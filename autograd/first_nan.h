@@ -3,8 +3,8 @@
 // A NaN spreads: whoever sees it in the loss sees it far from where it arose. While all is finite, a training loop pays
 // for nothing but a look at the loss and at the gradient's norm. When one of them is not finite it stops before the
 // optimiser's step; the parameters are then unchanged and a pass is a value, so that the same pass can be run once
-// more, now with an observer that looks at every number:
-//   if (!std::isfinite(loss.item())) fail("train", explain_non_finite([&] { return loss_of(batch, step); }));
+// more, now with an observer that looks at every number. All of it is one line, between backward and step:
+//   check_finite(loss.item(), adam.parameters(), [&] { return loss_of(batch, step); });
 // Forward order decides: the first operation whose output is not finite though no operation's output before it was
 // worse (infinity is worse than any number, NaN worse than infinity). If forward is finite, the same in backward order.
 // Read next: autograd/first_nan.cpp
@@ -45,6 +45,11 @@ struct FirstNonFinite {
 /// failed computed: the same batch, an equal Pass, unchanged parameters. Gradients of parameters are afterwards what
 /// they were. An observer that is in force goes on seeing everything, before this one does.
 FirstNonFinite find_first_non_finite(const std::function<Variable()>& loss);
+
+/// For training loops, after backward and before the optimiser's step, which may then be made. Error: the loss is not
+/// finite, or a gradient of `parameters` is not; then comes the story of the first such number in `replay`, which
+/// computes the loss once more.
+void check_finite(double loss, const Parameters& parameters, const std::function<Variable()>& replay);
 
 /// The text alone: what a training loop adds to its error.
 std::string explain_non_finite(const std::function<Variable()>& loss);

@@ -2,7 +2,7 @@
 //
 // Their composed forms have rows of their own in autograd/samples.cpp; that both say the same is tested operation by
 // operation. Here each fused backward has to agree with its own forward.
-// Read next: ?
+// Read next: core/hash.h
 #include "autograd/ops.h"
 #include "autograd/ops/tiled_attention.h"
 #include "autograd/sample_rows.h"

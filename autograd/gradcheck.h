@@ -84,9 +84,9 @@ struct NumericSlope {
   double central;  ///< the 4-point stencil
   double jump;     ///< derivative from the right minus derivative from the left, O(h^2) where L is smooth
 };
-/// Slopes by input, element and step. They are the function's alone: a check of the same function with another backward
-/// can take them over, and costs one pass then.
-using NumericSlopes = std::map<std::tuple<std::string, i64, double>, NumericSlope>;
+/// Slopes by number of the leaf, element and step. They are the function's alone: a check of the same function with
+/// another backward can take them over, and costs one pass then.
+using NumericSlopes = std::map<std::tuple<i64, i64, double>, NumericSlope>;
 
 /// Checks every leaf of `f`. f must give the same bits each time it is called, recorded or not.
 /// Values and gradients of the leaves are afterwards what they were, also when f throws. A parameter that backward
@@ -101,11 +101,29 @@ inline constexpr bool takes_variables =
     std::is_invocable_v<F, const std::vector<Variable>&> || std::is_invocable_v<F, Variable> ||
     std::is_invocable_v<F, Variable, Variable> || std::is_invocable_v<F, Variable, Variable, Variable>;
 
+/// f(x...). Error: f takes another number of Variables.
+template <class F>
+Variable call_with(const F& f, const std::vector<Variable>& x) {
+  static_assert(takes_variables<F>, "f must take one, two or three Variables, or a std::vector<Variable>");
+  const auto needs = [&](size_t n) { check(x.size() == n, "gradcheck", "f takes ", n, " inputs, got ", x.size()); };
+  if constexpr (std::is_invocable_v<F, const std::vector<Variable>&>) {
+    return f(x);
+  } else if constexpr (std::is_invocable_v<F, Variable, Variable, Variable>) {
+    needs(3);
+    return f(x[0], x[1], x[2]);
+  } else if constexpr (std::is_invocable_v<F, Variable, Variable>) {
+    needs(2);
+    return f(x[0], x[1]);
+  } else {
+    needs(1);
+    return f(x[0]);
+  }
+}
+
 /// The Checkable of f(inputs...): inputs become leaves named "input 0", "input 1", ...
 template <class F>
 Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
                     std::vector<DeclaredZero> zeros = {}) {
-  static_assert(takes_variables<F>, "f must take one, two or three Variables, or a std::vector<Variable>");
   Checkable result{.output = {}, .leaves = {}, .zeros = std::move(zeros)};
   std::vector<Variable> x;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -113,16 +131,7 @@ Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Paramet
     result.leaves.push_back({x.back().name(), x.back()});
   }
   result.leaves.insert(result.leaves.end(), leaves.begin(), leaves.end());
-  result.output = [f, x] {
-    if constexpr (std::is_invocable_v<F, const std::vector<Variable>&>)
-      return f(x);
-    else if constexpr (std::is_invocable_v<F, Variable, Variable, Variable>)
-      return f(x.at(0), x.at(1), x.at(2));
-    else if constexpr (std::is_invocable_v<F, Variable, Variable>)
-      return f(x.at(0), x.at(1));
-    else
-      return f(x.at(0));
-  };
+  result.output = [f, x] { return call_with(f, x); };
   return result;
 }
 
@@ -133,12 +142,14 @@ GradcheckReport gradcheck(const F& f, const std::vector<Tensor>& inputs, const P
   return gradcheck(checkable(f, inputs, leaves), options);
 }
 
-/// One row of the table of proofs: a function that builds what is checked, in f64 or f32, from the same random numbers.
+/// One row of the table of proofs: what builds the function that is checked, in f64 or f32, from the random numbers of
+/// a seed: inputs, weights and dropout masks.
 struct Sample {
   std::string name;     ///< the operation or layer, as it stands in ops.h or nn/*.h
   std::string variant;  ///< what is special here: "broadcast", "size 0", "causal"
-  std::function<Checkable(Dtype)> build;
+  std::function<Checkable(Dtype, u64 seed)> make;
   GradcheckOptions options{};
+  Checkable build(Dtype dtype, u64 seed = 1) const { return make(dtype, seed); }
 };
 
 }  // namespace orrery

@@ -1,7 +1,8 @@
 // Chapter 8. Dropout as part of another operation: rows that are in the nearest cache are multiplied by its factors.
 //
-// The factors are those of ops/dropout.cpp for a matrix of the same shape: fused and composed forms drop the same elements.
-// Read next: ?
+// The factors are those of ops/dropout.cpp for a matrix of the same shape: fused and composed forms drop the same
+// elements.
+// Read next: autograd/ops/linear.cpp
 #pragma once
 
 #include <array>
@@ -27,7 +28,8 @@ struct RowDropout {
     if (n % decisions_per_block == 0) return segment(begin * blocks, (end - begin) * n, x, y);  // no gaps between rows
     for (i64 row = begin; row < end; ++row, x += n, y += n) segment(row * blocks, n, x, y);
   }
-  /// The same in place for columns [begin, end) of row number `row` alone, `begin` a multiple of 8; y points to the row.
+  /// The same in place for columns [begin, end) of row number `row` alone, `begin` a multiple of 8; y points to the
+  /// row.
   template <class T>
   void columns(i64 row, i64 n, i64 begin, i64 end, T* y) const {
     segment(row * blocks_of_row(n) + begin / decisions_per_block, end - begin, y + begin, y + begin);

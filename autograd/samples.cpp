@@ -31,14 +31,22 @@ Tensor draw(const Input& input, Rng& rng, Dtype dtype) {
 
 }  // namespace
 
-Sample sample(std::string name, std::string variant, std::vector<Input> inputs, Function f,
-              std::vector<DeclaredZero> zeros) {
-  return {std::move(name), std::move(variant), [=](Dtype dtype) {
-            Rng rng(7);
+Sample drawn_sample(std::string name, std::string variant, std::vector<Input> inputs, DrawnFunction f,
+                    std::vector<DeclaredZero> zeros) {
+  return {std::move(name), std::move(variant), [=](Dtype dtype, u64 seed) {
+            Rng rng(7 * seed);
             std::vector<Tensor> values;
             for (const Input& input : inputs) values.push_back(draw(input, rng, dtype));
-            return checkable(f, values, {}, zeros);
+            const Draw mask{.seed = 5 * seed, .step = 1};
+            return checkable([f, mask](const Variables& x) { return f(x, mask); }, values, {}, zeros);
           }};
+}
+
+Sample sample(std::string name, std::string variant, std::vector<Input> inputs, Function f,
+              std::vector<DeclaredZero> zeros) {
+  return drawn_sample(
+      std::move(name), std::move(variant), std::move(inputs), [f](const Variables& x, const Draw&) { return f(x); },
+      std::move(zeros));
 }
 
 }  // namespace sample_rows
@@ -171,12 +179,15 @@ void add_lookup_and_noise(std::vector<Sample>& table) {
   table.push_back(sample("embedding", "size 0, no ids", {{{4, 3}}},
                          [](const Variables& x) { return embedding(x[0], Tensor::empty({0}, Dtype::i32)); },
                          {{"input 0", no_output}}));
-  const Draw draw{.seed = 5, .step = 1};
-  table.push_back(
-      sample("dropout", "p 0.3", {{{3, 11}}}, [draw](const Variables& x) { return dropout(x[0], 0.3, draw); }));
-  table.push_back(sample("dropout", "p 0", {{{3, 2}}}, [draw](const Variables& x) { return dropout(x[0], 0, draw); }));
-  table.push_back(sample("dropout", "p 1", {{{3, 2}}}, [draw](const Variables& x) { return dropout(x[0], 1, draw); },
-                         {{"input 0", "everything is dropped"}}));
+  const auto add_dropout = [&](const std::string& variant, const Shape& shape, double p,
+                               std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(drawn_sample(
+        "dropout", variant, {{shape}}, [p](const Variables& x, const Draw& mask) { return dropout(x[0], p, mask); },
+        std::move(zeros)));
+  };
+  add_dropout("p 0.3", {3, 11}, 0.3);
+  add_dropout("p 0", {3, 2}, 0);
+  add_dropout("p 1", {3, 2}, 1, {{"input 0", "everything is dropped"}});
 }
 
 void add_normalisation(std::vector<Sample>& table) {
@@ -220,8 +231,9 @@ void add_attention(std::vector<Sample>& table) {
   table.push_back(sample("zero_padding", "lengths 3 and 2", {{{2, 2, 3, 2}}},
                          [padded](const Variables& x) { return zero_padding(x[0], padded); }));
   const auto add = [&](const std::string& variant, const Mask& mask, double p) {
-    table.push_back(sample("attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}},
-                           [mask, p](const Variables& x) { return attention(x[0], x[1], x[2], mask, p).output; }));
+    table.push_back(drawn_sample(
+        "attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}},
+        [mask, p](const Variables& x, const Draw& d) { return attention(x[0], x[1], x[2], mask, p, d).output; }));
   };
   add("everything", Mask(), 0);
   add("causal and padding", padded, 0);

@@ -1,6 +1,6 @@
 // Chapter 6. The table of proofs for operations: what `orrery gradcheck` and the tests check.
 //
-// Read next: autograd/samples.cpp
+// Read next: autograd/sample_rows.h
 #pragma once
 
 #include "autograd/gradcheck.h"

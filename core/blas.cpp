@@ -14,8 +14,8 @@
 namespace orrery {
 namespace {
 
-// Tiles along the longer side of C are at least this long: each packs the whole other operand once more, which strips of
-// rows feel more (1024 x 512, k = 2048, two threads: 414, 400, 371 GF/s for 2, 4, 8) than strips of columns
+// Tiles along the longer side of C are at least this long: each packs the whole other operand once more, which strips
+// of rows feel more (1024 x 512, k = 2048, two threads: 414, 400, 371 GF/s for 2, 4, 8) than strips of columns
 // (1024 x 2048, k = 512: 409, 417, 426). Their number is a power of 2, so that threads get equal shares.
 // For two threads; with more of them tiles are shorter.
 constexpr i64 tile_rows = 1024, tile_columns = 256;

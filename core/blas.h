@@ -42,8 +42,8 @@ struct Tile {
 /// Work on a tile of c, on the thread that makes it and while it is in that core's cache. Must not throw or allocate.
 using TileWork = std::function<void(const Tile&)>;
 
-/// The same product with work on each tile of c, which together cover c once: `fill` writes what the product is then added
-/// to, such as a bias; `finish` gets the tile when it is complete. Each may be null.
+/// The same product with work on each tile of c, which together cover c once: `fill` writes what the product is then
+/// added to, such as a bias; `finish` gets the tile when it is complete. Each may be null.
 template <class T>
 void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork& fill, const TileWork& finish);
 
@@ -53,12 +53,14 @@ template <class T>
 void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step,
                 Trans trans = Trans::none, bool accumulate = false);
 
-/// Tiles that every larger product is cut into at least: as many as cores that shall work on it. Part of a run's bits, as
-/// its seed is, and therefore no function of the threads; 2 unless set.
+/// Tiles that every larger product is cut into at least: as many as cores that shall work on it. Part of a run's bits,
+/// as its seed is, and therefore no function of the threads; 2 unless set.
 void set_least_tiles(int tiles);
 int least_tiles();
 
 /// Tiles that a product with an m x n result and inner size k is cut into: along its longer side, by the shape alone.
+/// Frozen, since every cut is part of a result's bits: a change would be a new version of the bit contract. The same
+/// holds for the chunks of sums (core/reduce.h) and the tiles of attention (core/scores.h).
 i64 gemm_tiles(i64 m, i64 n, i64 k);
 
 /// What the linked OpenBLAS says of itself, such as "OpenBLAS 0.3.21, kernel Zen, OpenMP".

@@ -4,10 +4,11 @@
 // change:
 //   matmul: inner sizes differ (64 != 128)
 // The tape (autograd/apply.h) appends one line per input: its shape and where it came from.
-// Read next: core/dtype.h
+// Read next: core/error.cpp
 #pragma once
 
-#include <sstream>
+#include <initializer_list>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -17,8 +18,7 @@ namespace orrery {
 /// A broken rule: `what()` is "operation: rule" followed by optional detail lines.
 class Error : public std::runtime_error {
  public:
-  Error(std::string_view operation, std::string_view rule, std::string_view details = "")
-      : std::runtime_error(std::string(operation) + ": " + std::string(rule) + std::string(details)), rule_(rule) {}
+  Error(std::string_view operation, std::string_view rule, std::string_view details = "");
 
   /// The rule alone, for whoever catches the error to say more about it.
   const std::string& rule() const { return rule_; }
@@ -27,19 +27,37 @@ class Error : public std::runtime_error {
   std::string rule_;
 };
 
+/// One part of a message: anything that `<<` writes. It refers to the value, and writes it only if the message is made.
+class MessagePart {
+ public:
+  template <class T>
+  MessagePart(const T& value)
+      : value_(&value), write_([](std::ostream& out, const void* part) { out << *static_cast<const T*>(part); }) {}
+  MessagePart(const char* text);  // texts of every length alike, so that each is not a type of its own
+
+  friend std::ostream& operator<<(std::ostream& out, const MessagePart& part) {
+    part.write_(out, part.value_);
+    return out;
+  }
+
+ private:
+  const void* value_;
+  void (*write_)(std::ostream& out, const void* value);
+};
+
 /// Throws Error{operation, parts written one after another}.
+[[noreturn]] void fail_with(std::string_view operation, std::initializer_list<MessagePart> parts);
+
 template <class... Parts>
 [[noreturn]] void fail(std::string_view operation, const Parts&... parts) {
-  std::ostringstream rule;
-  (rule << ... << parts);
-  throw Error(operation, rule.str());
+  fail_with(operation, {parts...});
 }
 
 /// Throws like `fail` unless `ok`; the parts are only written when the check fails.
 template <class... Parts>
 void check(bool ok, std::string_view operation, const Parts&... parts) {
   if (!ok) [[unlikely]]
-    fail(operation, parts...);
+    fail_with(operation, {parts...});
 }
 
 }  // namespace orrery

@@ -7,6 +7,7 @@
 
 #include <iomanip>
 #include <span>
+#include <sstream>
 #include <string>
 
 #include "core/tensor.h"

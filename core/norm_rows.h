@@ -1,7 +1,7 @@
 // Chapter 8. Kernels of layer normalisation on one row.
 //
 // Formulas and derivation: autograd/ops/layer_norm.cpp. x^ is (x - mean) r.
-// Read next: ?
+// Read next: core/random.h
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,8 @@ struct RowStatistics {
   void store(T* table, i64 row) const { table[3 * row] = mean, table[3 * row + 1] = r, table[3 * row + 2] = k; }
 };
 
-/// Errors, in the name of `operation`, unless x [..., n] can be normalised with weight and bias [n], each maybe undefined.
+/// Errors, in the name of `operation`, unless x [..., n] can be normalised with weight and bias [n], each maybe
+/// undefined.
 inline void check_norm_shapes(std::string_view operation, const Tensor& x, const Tensor& weight, const Tensor& bias,
                               LayerNormForm form) {
   check(x.rank() >= 1, operation, "needs at least one axis");

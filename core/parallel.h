@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 
 #include "core/dtype.h"
 
@@ -22,6 +23,46 @@ inline constexpr i64 elementwise_grain = 16384;
 /// Threads that parallel loops use from now on; at least 1. Results do not depend on it.
 void set_threads(int threads);
 int threads();
+
+/// While it lives, threads that wait for others go to sleep instead of spinning: where loops are tiny, or there are
+/// more threads than free cores, a thread that spins only keeps the others from running. For tests and proofs.
+class SleepingThreads {
+ public:
+  SleepingThreads();
+  ~SleepingThreads();
+  SleepingThreads(const SleepingThreads&) = delete;
+  SleepingThreads& operator=(const SleepingThreads&) = delete;
+
+ private:
+  struct Idle;
+  std::unique_ptr<Idle> idle_;
+};
+
+/// While it lives, loops that this thread begins are cut into chunks of at most `grain` elements, so that a tiny tensor
+/// too is shared among threads. For tests and proofs: results may differ from those without it, but not with the number
+/// of threads. A product of two single matrices is cut as before, by its size (core/blas.h).
+class GrainScope {
+ public:
+  explicit GrainScope(i64 grain) : grain_(grain), before_(current_) { current_ = this; }
+  ~GrainScope() { current_ = before_; }
+  GrainScope(const GrainScope&) = delete;
+  GrainScope& operator=(const GrainScope&) = delete;
+
+  /// Loops of more than one task that this thread has begun since.
+  i64 loops_cut() const { return loops_cut_; }
+
+  /// What parallel loops ask: the grain to use where `wanted` is the usual one.
+  static i64 grain(i64 wanted) { return current_ ? std::min(wanted, current_->grain_) : wanted; }
+  static void loop_begins(i64 tasks) {
+    if (current_ && tasks > 1) ++current_->loops_cut_;
+  }
+
+ private:
+  static inline thread_local GrainScope* current_ = nullptr;
+  const i64 grain_;
+  i64 loops_cut_ = 0;
+  GrainScope* const before_;
+};
 
 /// Numbers below the smallest normal one are taken as zero on this thread: one denormal product is 180 times slower
 /// than a normal one. Set at the entry of every chunk loop, main thread included, so that results do not depend on the
@@ -42,6 +83,7 @@ inline void flush_denormals() {
 /// sees that it must not thread a product itself.
 template <class Body>
 void parallel_tasks(i64 count, const Body& body) {
+  GrainScope::loop_begins(count);
 #pragma omp parallel
   {
     flush_denormals();
@@ -53,6 +95,7 @@ void parallel_tasks(i64 count, const Body& body) {
 /// body(begin, end) over chunks of `grain` elements of [0, n); a single chunk stays on the calling thread.
 template <class Body>
 void parallel_for(i64 n, i64 grain, const Body& body) {
+  grain = GrainScope::grain(grain);
   if (n <= grain) {
     flush_denormals();
     if (n > 0) body(i64{0}, n);

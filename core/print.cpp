@@ -2,6 +2,7 @@
 //
 // Read next: core/tensor_ops.h
 #include <iomanip>
+#include <sstream>
 
 #include "core/tensor.h"
 

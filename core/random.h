@@ -77,8 +77,8 @@ constexpr std::array<u16, 8> decisions(const Draw& draw, u64 block) {
 /// The number of blocks that a row of `columns` decisions takes.
 constexpr i64 blocks_of_row(i64 columns) { return (columns + decisions_per_block - 1) / decisions_per_block; }
 
-/// What dropout with probability p multiplies the elements of `blocks` blocks from `first` on by: 0 or `keep_scale(p)`, 8
-/// for each block. The same decisions as above, 16 blocks at a time in vector registers.
+/// What dropout with probability p multiplies the elements of `blocks` blocks from `first` on by: 0 or `keep_scale(p)`,
+/// 8 for each block. The same decisions as above, 16 blocks at a time in vector registers.
 template <class T>
 void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors);
 

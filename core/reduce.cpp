@@ -24,11 +24,12 @@ AxisSet axis_set(const Shape& shape, const Axes& axes, std::string_view operatio
   return set;
 }
 
-// The same for a matrix so wide that a row of sums would not stay in the nearest cache: strips of the full length, cut into
-// blocks of columns.
+// The same for a matrix so wide that a row of sums would not stay in the nearest cache: strips of the full length, cut
+// into blocks of columns.
 template <class T>
 void sum_wide_columns(i64 rows, i64 columns, i64 block, const T* x, T* y) {
-  const i64 strips = (rows + most_strip_rows - 1) / most_strip_rows, blocks = (columns + block - 1) / block;
+  const i64 strips = std::max<i64>(1, (rows + most_strip_rows - 1) / most_strip_rows),
+            blocks = (columns + block - 1) / block;
   Tensor partial = Tensor::empty({strips, columns}, dtype_of<T>);
   T* sums = partial.write<T>();
   parallel_tasks(strips * blocks, [=](i64 task) {
@@ -112,7 +113,7 @@ void check_defined(const Tensor& x, std::string_view operation) {
 }  // namespace
 
 Tensor combined_strips(const Tensor& partial, i64 matrices) {
-  const i64 columns = partial.size(-1), strips = partial.size(0) / std::max<i64>(1, matrices);
+  const i64 columns = partial.size(-1), strips = matrices == 0 ? 1 : partial.size(0) / matrices;
   Tensor result = Tensor::empty({matrices, columns}, partial.dtype());
   dispatch_floating(partial.dtype(), "strip_sums", [&](auto t) {
     using T = decltype(t);

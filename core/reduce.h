@@ -1,9 +1,9 @@
 // Chapter 8. Sums and maxima whose bits do not depend on the number of threads.
 //
 // A sum runs over fixed chunks of 4,096 elements; inside a chunk 16 lanes add every 16th element (one vector register),
-// lanes are combined by halves and chunks in order, in double. 2e7 float ones add up to exactly 2e7, where one running float
-// stops at 16,777,216. Sums down the columns of a matrix run over fixed strips of at most 256 rows: inside a strip row
-// is added to row in the element type, and strips are combined in order in double.
+// lanes are combined by halves and chunks in order, in double. 2e7 float ones add up to exactly 2e7, where one running
+// float stops at 16,777,216. Sums down the columns of a matrix run over fixed strips of at most 256 rows: inside a
+// strip row is added to row in the element type, and strips are combined in order in double.
 // Read next: core/reduce.cpp
 #pragma once
 
@@ -96,9 +96,9 @@ inline i64 strip_rows(i64 columns) {
   return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
 }
 
-/// Sums down the columns of `matrices` matrices of `rows` rows, strip by strip: add_rows(begin, end, sums) adds what rows
-/// [begin, end) of them all contribute to sums[0 .. columns), and may do other work on these rows at the same time.
-/// Returns [matrices, columns].
+/// Sums down the columns of `matrices` matrices of `rows` rows, strip by strip: add_rows(begin, end, sums) adds what
+/// rows [begin, end) of them all contribute to sums[0 .. columns), and may do other work on these rows at the same
+/// time. Returns [matrices, columns].
 template <class T, class AddRows>
 Tensor strip_sums(i64 matrices, i64 rows, i64 columns, const AddRows& add_rows) {
   const i64 length = strip_rows(columns), strips = std::max<i64>(1, (rows + length - 1) / length);

@@ -1,6 +1,6 @@
 // Chapter 8. Products of small matrices: blocks of C in registers.
 //
-// Read next: ?
+// Read next: core/scores.h
 #include "core/small_product.h"
 
 #include <algorithm>

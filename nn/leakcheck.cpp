@@ -31,7 +31,7 @@ Tensor moved_input(const LeakCheck& c, i64 position, i64 variant) {
   Tensor input = c.input.clone();
   if (input.dtype() == Dtype::i32) {
     i32* id = input.write<i32>() + position;
-    const i64 step = variant == 0 ? 1 : std::max<i64>(1, c.vocabulary / 2);
+    const i64 step = variant == 0 ? 1 : std::max<i64>(2, c.vocabulary / 2);
     *id = static_cast<i32>((*id + step) % c.vocabulary);
     return input;
   }
@@ -94,6 +94,7 @@ LeakReport leakcheck(const LeakCheck& c) {
       const size_t at = static_cast<size_t>(output * B * S + input);
       report.forbidden[at] = !c.may_move(from, to);
       if (report.moved[at] && report.forbidden[at]) report.leaks.push_back({from, to});
+      if (c.all_must_move && !report.moved[at] && !report.forbidden[at]) report.idle.push_back({from, to});
       any_allowed |= !report.forbidden[at];
       any_moved |= report.moved[at];
     }
@@ -108,10 +109,16 @@ std::string LeakReport::message() const {
     return "LEAK: " + text_of(inputs, leaks[0].input) + " -> " + text_of(outputs, leaks[0].output) + more;
   }
   if (!unmoved.empty()) return "nothing was checked: no input moves " + text_of(outputs, unmoved[0]);
-  i64 closed = 0;
+  if (!idle.empty())
+    return "idle: " + text_of(inputs, idle[0].input) + " may move " + text_of(outputs, idle[0].output) +
+           ", and does not; so " + std::to_string(idle.size()) + " pairs";
+  size_t closed = 0, touching = 0;
   for (const bool pair : forbidden) closed += pair;
-  return "no leak: " + std::to_string(closed) + " of " + std::to_string(forbidden.size()) +
-         " pairs must not touch, and do not";
+  for (const bool pair : moved) touching += pair;
+  const size_t pairs = forbidden.size();
+  return "no leak: " + std::to_string(closed) + " of " + std::to_string(pairs) +
+         " pairs must not touch, and do not; of the other " + std::to_string(pairs - closed) + ", " +
+         std::to_string(touching) + " do";
 }
 
 std::ostream& operator<<(std::ostream& out, const LeakReport& report) {

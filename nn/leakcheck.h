@@ -46,6 +46,9 @@ struct LeakCheck {
   std::function<Tensor(const Tensor& input)> output;
   MayMove may_move;
   i64 vocabulary = 0;  ///< for token ids: how many there are, at least 2
+  /// For a model that ought to use everything it may see: a pair that may touch and does not is a failure too. (A self-
+  /// attention that is dead shows in nothing else, since the residual connection still moves the position itself.)
+  bool all_must_move = false;
 };
 
 /// An input that moved an output it must not reach.
@@ -61,8 +64,9 @@ struct LeakReport {
   std::vector<bool> forbidden{};  ///< the same, true where it must not
   std::vector<Leak> leaks{};      ///< every moved and forbidden pair, by output, then by input
   std::vector<Place> unmoved{};   ///< outputs that some input may move, and none does: nothing was checked there
+  std::vector<Leak> idle{};       ///< pairs that may touch, must, and do not; only with `all_must_move`
 
-  bool ok() const { return leaks.empty() && unmoved.empty(); }
+  bool ok() const { return leaks.empty() && unmoved.empty() && idle.empty(); }
   /// One line: what was found, the first leak with its pair of positions; says "no leak" when ok.
   std::string message() const;
 };

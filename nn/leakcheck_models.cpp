@@ -32,9 +32,10 @@ Mask causal_mask(i64 T, MaskFault fault) {
 // What the fault makes of an output [B, ...].
 Tensor faulty(const Tensor& y, MaskFault fault) { return fault == MaskFault::batch ? y - mean(y, {0}, true) : y; }
 
-Tensor vectors(i64 length, i64 d_model, u64 seed) {
+// Of the dtype the model has.
+Tensor vectors(i64 length, i64 d_model, u64 seed, Module& model) {
   Rng rng(seed);
-  return randn({rows, length, d_model}, rng);
+  return randn({rows, length, d_model}, rng, model.parameters().at(0).value.dtype());
 }
 
 // Random ids, `pad_id` behind each row's length.
@@ -63,7 +64,7 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Encoder> encoder, i64 d_model,
     return faulty((*encoder)(constant(x), mask, pass).value(), fault);
   };
   return {{.name = "encoder",
-           .input = vectors(S, d_model, 1),
+           .input = vectors(S, d_model, 1, *encoder),
            .output = output,
            .may_move = within_sequence(false, lengths)}};
 }
@@ -73,7 +74,7 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Decoder> decoder, i64 d_model,
   const Tensor lengths = lengths_up_to(T), memory_lengths = lengths_up_to(S);
   const Mask target = causal_mask(T, fault) & padding_mask(lengths, fault);
   const Mask source = padding_mask(memory_lengths, fault);
-  const Tensor x = vectors(T, d_model, 2), memory = vectors(S, d_model, 3);
+  const Tensor x = vectors(T, d_model, 2, *decoder), memory = vectors(S, d_model, 3, *decoder);
   const auto run = [=](const Tensor& in, const Tensor& from) {
     const NoGradient no_gradient;
     Pass pass;
@@ -103,8 +104,7 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Transformer> model, MaskFault 
     masks.source = masks.memory = padded ? padding_mask(source_lengths, fault) : Mask();
     masks.target = causal_mask(T, fault) & (padded ? padding_mask(target_lengths, fault) : Mask());
   }
-  const Tensor no_lengths, &from = config.pad_id < 0 ? no_lengths : source_lengths,
-                           &to = config.pad_id < 0 ? no_lengths : target_lengths;
+  const Tensor from = config.pad_id < 0 ? Tensor() : source_lengths, to = config.pad_id < 0 ? Tensor() : target_lengths;
   const auto logits = [=](const Tensor& read, const Tensor& written) {
     const NoGradient no_gradient;
     Pass pass;

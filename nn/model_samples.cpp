@@ -5,6 +5,7 @@
 // Read next: nn/leakcheck.h
 #include "nn/gpt.h"
 #include "nn/sample_rows.h"
+#include "nn/stacks.h"
 #include "nn/transformer.h"
 
 namespace orrery::nn {
@@ -30,10 +31,7 @@ template <class Make>
 Sample encoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
   return module_sample(
       std::move(name), std::move(variant), {{2, 3, 4}}, make,
-      [mask = padding()](const auto& layer, const Inputs& in) {
-        Pass pass = Pass::training(5, 1);
-        return layer(in[0], mask, pass);
-      },
+      [mask = padding()](const auto& layer, const Inputs& in, Pass& pass) { return layer(in[0], mask, pass); },
       std::move(notes));
 }
 
@@ -42,8 +40,7 @@ template <class Make>
 Sample decoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
   return module_sample(
       std::move(name), std::move(variant), {{2, 3, 4}, {2, 4, 4}}, make,
-      [mask = padding()](const auto& layer, const Inputs& in) {
-        Pass pass = Pass::training(5, 1);
+      [mask = padding()](const auto& layer, const Inputs& in, Pass& pass) {
         return layer(in[0], in[1], Mask::causal(), mask, pass);
       },
       std::move(notes));
@@ -54,6 +51,25 @@ Sample encoder_layer(std::string variant, LayerOptions options) {
 }
 Sample decoder_layer(std::string variant, LayerOptions options) {
   return decoder("DecoderLayer", std::move(variant), [=](Rng& rng) { return DecoderLayer(options, rng); });
+}
+
+// What a `Stacks` refers to.
+struct EncoderAndDecoder : Module {
+  Encoder encoder;
+  Decoder decoder;
+  EncoderAndDecoder(const LayerOptions& options, Rng& rng)
+      : encoder(1, true, options, rng), decoder(1, true, options, rng) {}
+  void visit(Visitor& v) override { Stacks(encoder, decoder).visit(v); }
+};
+
+Sample stacks() {
+  return module_sample(
+      "Stacks", "of one layer", {{2, 3, 4}, {2, 4, 4}},
+      [](Rng& rng) { return EncoderAndDecoder(small(true, 0, Activation::gelu), rng); },
+      [mask = padding()](EncoderAndDecoder& both, const Inputs& in, Pass& pass) {
+        return Stacks(both.encoder, both.decoder)(in[0], in[1], mask, Mask::causal(), pass);
+      },
+      {.options = some_coordinates});
 }
 
 TransformerConfig small_model() {
@@ -73,10 +89,7 @@ Sample transformer(std::string variant, TransformerConfig config) {
   const Tensor target = Tensor::of<i32>({2, 3}, {1, 4, 5, 1, 3, 0});
   return module_sample(
       "Transformer", std::move(variant), {}, [=](Rng& rng) { return Transformer(config, rng); },
-      [=](const Transformer& model, const Inputs&) {
-        Pass pass = Pass::training(5, 1);
-        return model(source, target, pass);
-      },
+      [=](const Transformer& model, const Inputs&, Pass& pass) { return model(source, target, pass); },
       {.options = some_coordinates});
 }
 
@@ -156,6 +169,7 @@ std::vector<Sample> model_samples() {
               {.options = some_coordinates}),
       decoder("Decoder", "pre-norm, final norm", [](Rng& rng) { return Decoder(2, true, small(true), rng); },
               {.options = some_coordinates}),
+      stacks(),
       transformer("post-norm", small_model()),
       pre_norm_transformer(),
       shared_transformer(),

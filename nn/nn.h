@@ -23,5 +23,6 @@
 #include "nn/positional_encoding.h"
 #include "nn/samples.h"
 #include "nn/sampling.h"
+#include "nn/stacks.h"
 #include "nn/transformer.h"
 #include "nn/transformer_config.h"

@@ -35,22 +35,19 @@ Sample norm(std::string variant, LayerNormOptions options) {
       [](const LayerNorm& layer, const Inputs& in) { return layer(in[0]); });
 }
 
-Sample dropped(std::string variant, Pass fixed) {
+Sample dropped(std::string variant, bool train) {
   return module_sample(
       "Dropout", std::move(variant), {{3, 11}}, [](Rng&) { return Dropout(0.4); },
-      [=](const Dropout& layer, const Inputs& in) {
-        Pass pass = fixed;
-        return layer(in[0], pass);
+      [=](const Dropout& layer, const Inputs& in, Pass& training) {
+        Pass inference = Pass::inference();
+        return layer(in[0], train ? training : inference);
       });
 }
 
 Sample feed_forward(std::string variant, FeedForwardOptions options) {
   return module_sample(
       "FeedForward", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return FeedForward(4, 7, rng, options); },
-      [](const FeedForward& layer, const Inputs& in) {
-        Pass pass = Pass::training(3, 1);
-        return layer(in[0], pass);
-      });
+      [](const FeedForward& layer, const Inputs& in, Pass& pass) { return layer(in[0], pass); });
 }
 
 Sample positions(std::string variant, Positions kind, i64 d_model) {
@@ -64,10 +61,7 @@ Sample self_attention(std::string variant, Mask mask, AttentionOptions options, 
   return module_sample(
       "MultiHeadAttention", std::move(variant), {{2, 3, 4}},
       [=](Rng& rng) { return MultiHeadAttention(4, 2, rng, options); },
-      [=](const MultiHeadAttention& layer, const Inputs& in) {
-        Pass pass = Pass::training(5, 1);
-        return layer(in[0], mask, pass);
-      },
+      [=](const MultiHeadAttention& layer, const Inputs& in, Pass& pass) { return layer(in[0], mask, pass); },
       std::move(notes));
 }
 
@@ -75,10 +69,7 @@ Sample cross_attention(std::string variant, Mask mask, AttentionOptions options,
   return module_sample(
       "MultiHeadAttention", std::move(variant), {{2, 3, 4}, {2, m, 4}},
       [=](Rng& rng) { return MultiHeadAttention(4, 2, rng, options); },
-      [=](const MultiHeadAttention& layer, const Inputs& in) {
-        Pass pass = Pass::training(5, 1);
-        return layer(in[0], in[1], mask, pass);
-      },
+      [=](const MultiHeadAttention& layer, const Inputs& in, Pass& pass) { return layer(in[0], in[1], mask, pass); },
       std::move(notes));
 }
 
@@ -106,8 +97,8 @@ std::vector<Sample> layer_samples() {
       norm("std + eps", {.eps = 1e-3, .form = LayerNormForm::std_plus_eps}),
       norm("unbiased std + eps", {.eps = 1e-3, .form = LayerNormForm::unbiased_std_plus_eps}),
       norm("no bias", {.bias = false}),
-      dropped("training", Pass::training(9, 2)),
-      dropped("inference", Pass::inference()),
+      dropped("training", true),
+      dropped("inference", false),
       feed_forward("relu", {}),
       feed_forward("gelu, dropout, no bias", {.dropout = 0.3, .activation = Activation::gelu, .bias = false}),
       feed_forward("gelu with tanh", {.activation = Activation::gelu_tanh}),

@@ -15,7 +15,8 @@ namespace orrery::optim {
 /// with the largest; the gradients are then unchanged.
 double clip_grad_norm(const Parameters& parameters, double max_norm);
 
-/// The common 2-norm of the gradients of parameters that are all different, as an optimiser's are. Errors: a norm that is not finite, as above.
+/// The common 2-norm of the gradients of parameters that are all different, as an optimiser's are. Errors: a norm that
+/// is not finite, as above.
 double grad_norm(const Parameters& parameters);
 /// What gradients of this norm are multiplied by. Errors: a `max_norm` that is not positive.
 double clip_factor(double norm, double max_norm);

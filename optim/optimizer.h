@@ -25,8 +25,8 @@ class Optimizer {
   /// Errors, before anything moves: a learning rate that is negative or not finite; a gradient that does not fit its
   /// parameter.
   void step(double learning_rate);
-  /// The same for gradients clipped to a common norm of at most `max_norm` (optim/clip.h), without a pass of its own: their
-  /// factor is multiplied in on the way. Returns the norm they had. Errors: as `clip_grad_norm`, too.
+  /// The same for gradients clipped to a common norm of at most `max_norm` (optim/clip.h), without a pass of its own:
+  /// their factor is multiplied in on the way. Returns the norm they had. Errors: as `clip_grad_norm`, too.
   double step(double learning_rate, double max_norm);
   /// Forgets the gradients without a step.
   void clear_gradients();

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -145,4 +146,27 @@ TEST_CASE("programs, paths and commands are found as they are written") {
   CHECK(programs[0].text == "int nn/no;\n");
   CHECK(paths_in(text) == std::set<std::string>{"apps/a.cpp", "apps/run", "core/shape.h", "ops/", "optim.h"});
   CHECK(commands_in(text) == std::set<std::string>{"gradcheck", "toy"});
+}
+
+TEST_CASE("every test of a promise stands in that promise's row") {
+  static const std::regex promise("promise ([0-9]+):");
+  std::map<std::string, std::string> rows;
+  static const std::regex row("^\\| ([0-9]+) \\|");
+  for (const std::string& line : lines_of("tests/promises/README.md"))
+    if (std::smatch match; std::regex_search(line, match, row)) rows[match[1]] = line;
+  CHECK(rows.size() >= 14);
+  for (const Source& source : tree()) {
+    if (!source.path.starts_with("tests/") || !source.path.ends_with("_test.cpp")) continue;
+    const std::string name = source.path.substr(std::string("tests/").size());
+    const std::string any = name.substr(0, name.rfind('/') + 1) + "*_test.cpp";
+    for (const std::string& line : source.lines) {
+      if (!line.starts_with("TEST_CASE(\"")) continue;
+      for (std::sregex_iterator at(line.begin(), line.end(), promise), end; at != end; ++at) {
+        CAPTURE(name);
+        CAPTURE((*at)[1].str());
+        const std::string& text = rows[(*at)[1]];
+        CHECK((text.find('`' + name + '`') != text.npos || text.find('`' + any + '`') != text.npos));
+      }
+    }
+  }
 }

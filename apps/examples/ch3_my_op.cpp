@@ -1,14 +1,15 @@
 // Chapter 3. An operation of the reader's own, twice: as a struct and as two formulas.
 // Question: how do you know that a derivative worked out by hand is right?
-// Answer: gradcheck compares it with the slope of the function itself, in double. Both forms of softsign,
-//   y = x / (1 + |x|), y' = 1 / (1 + |x|)^2, pass; the derivative with the square forgotten is rejected.
+// Answer: `prove` compares it with the slope of the function itself, breaks it in every way to see whether that would
+//   be noticed, and more. Both forms of softsign, y = x / (1 + |x|), y' = 1 / (1 + |x|)^2, are proven; the derivative
+//   with the square forgotten is not.
 // Exercise: a gate with two inputs, y = a / (1 + e^{-b}), and its proof; `tests/run -L ch3` runs the solution.
 // Read next: core/matmul.cpp
 #include <cmath>
 #include <iostream>
 
 #include "autograd/elementwise.h"
-#include "autograd/gradcheck.h"
+#include "autograd/proof.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;
@@ -50,12 +51,11 @@ struct WrongSoftsign : ShortSoftsign {
 }  // namespace
 
 int main() {
-  Rng rng(3);
-  const std::vector<Tensor> x = {randn({3, 4}, rng, f64)};
-  const auto general = gradcheck([](const Variable& v) { return softsign(v); }, x);
-  const auto brief = gradcheck([](const Variable& v) { return elementwise(ShortSoftsign{}, v); }, x);
-  const auto wrong = gradcheck([](const Variable& v) { return elementwise(WrongSoftsign{}, v); }, x);
-  std::cout << "struct          " << general << "\ntwo formulas    " << brief << "\n\nsquare forgotten:\n"
-            << wrong << '\n';
+  const Proof general = prove("softsign", softsign, {{3, 4}});
+  const Proof brief =
+      prove("two formulas", [](const Variable& x) { return elementwise(ShortSoftsign{}, x); }, {{3, 4}});
+  const Proof wrong =
+      prove("square forgotten", [](const Variable& x) { return elementwise(WrongSoftsign{}, x); }, {{3, 4}});
+  std::cout << general << '\n' << brief << '\n' << wrong << '\n';
   return general && brief && !wrong ? 0 : 1;
 }

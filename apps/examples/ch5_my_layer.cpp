@@ -8,8 +8,8 @@
 #include "autograd/apply.h"
 #include "core/elementwise.h"
 #include "core/tensor_ops.h"
-#include "nn/gradcheck.h"
 #include "nn/linear.h"
+#include "nn/proof.h"
 
 using namespace orrery;
 
@@ -42,14 +42,12 @@ struct PrimerFeedForward : nn::Module {
 }  // namespace
 
 int main() {
-  Rng rng(5);
-  PrimerFeedForward layer(4, 6, rng);
-  nn::to(layer, f64);  // proofs need double
-  const std::vector<Tensor> x = {randn({3, 4}, rng, f64)};
-  const auto op = gradcheck([](const Variable& v) { return squared_relu(v); }, x);
-  const auto whole = nn::gradcheck(
-      layer, [&](const Variable& v) { return layer(v); }, x);
-  const auto wrong = gradcheck([](const Variable& v) { return apply(WrongSquaredRelu{}, v); }, x);
-  std::cout << "the operation  " << op << "\nthe layer      " << whole << "\na wrong one    " << wrong << '\n';
+  const auto make = [](Rng& rng) { return PrimerFeedForward(4, 6, rng); };
+  const auto run = [](const PrimerFeedForward& layer, const Variable& x) { return layer(x); };
+  const Proof op = prove("squared_relu", squared_relu, {{3, 4}});
+  const Proof whole = nn::prove("PrimerFeedForward", make, run, {{3, 4}});
+  const Proof wrong =
+      prove("the 2 forgotten", [](const Variable& x) { return apply(WrongSquaredRelu{}, x); }, {{3, 4}});
+  std::cout << op << '\n' << whole << '\n' << wrong << '\n';
   return op && whole && !wrong ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <numbers>
 
+#include "autograd/first_nan.h"
 #include "core/tensor_ops.h"
 #include "nn/linear.h"
 #include "optim/optim.h"
@@ -45,8 +46,10 @@ template <class Layer>
 i64 train(Layer& layer, const Variable& x, const Tensor& labels, i64 steps) {
   optim::Adam adam(layer.parameters());
   for (i64 step = 1; step <= steps; ++step) {
-    const Variable loss = cross_entropy(layer(x), labels);
+    const auto forward = [&] { return cross_entropy(layer(x), labels); };
+    const Variable loss = forward();
     backward(loss);
+    check_finite(loss.item(), adam.parameters(), forward);
     adam.step(optim::warmup_cosine(step, 0.03, 50, steps));
     if (step % 200 == 0) std::cout << "  step " << step << "  loss " << loss.item() << '\n';
   }

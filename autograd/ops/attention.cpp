@@ -49,19 +49,7 @@ struct MaskedSoftmax {
     return weights;
   }
 
-  void backward(const Tensor& dy, Grads& dx) {
-    const Tensor& weights = y;
-    const i64 m = weights.size(-1);
-    Tensor result = Tensor::empty(dy.shape(), dy.dtype());
-    dispatch_floating(dy.dtype(), name, [&](auto t) {
-      using T = decltype(t);
-      const T *p = weights.data<T>(), *d = dy.data<T>();
-      T* out = result.write<T>();
-      for_rows(dy.shape().without_last().count(), m,
-               [=](i64 row) { softmax_derivative_row(p + row * m, d + row * m, out + row * m, m); });
-    });
-    dx.add(0, result);
-  }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, map_rows(y, dy, name, softmax_derivative_row)); }
 };
 
 // Reads the padding of a mask alone: tables over queries do not have to fit keys.

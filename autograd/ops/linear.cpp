@@ -3,13 +3,13 @@
 //   linear        y = x W^T + b                          dx = dy W        dW = dy^T x        db = sum over rows of dy
 //   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) for dy
 //   linear_gelu   y = gelu(z), or gelu_tanh(z)           so, too
-// The composed form, one operation for each sign, is matmul(x, W, Trans::b) + b, then relu, then dropout: the one to read.
-// Fused, each tile of the product (core/blas.h) starts as the bias and gets activation and dropout when it is complete; z
-// never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0. GELU's is
-// computed along with its value and saved in place of z. Where nothing is recorded and x has few rows, as when a model writes
-// token by token, rows of W go by as they lie (core/thin_product.h).
+// The composed form, one operation for each sign, is matmul(x, W, Trans::b) + b, then relu, then dropout: the one to
+// read. Fused, each tile of the product (core/blas.h) starts as the bias and gets activation and dropout when it is
+// complete; z never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0.
+// GELU's is computed along with its value and saved in place of z. Where nothing is recorded and x has few rows, as when
+// a model writes token by token, rows of W go by as they lie (core/thin_product.h).
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
-// Read next: ?
+// Read next: autograd/ops/residual.cpp
 #include "autograd/apply.h"
 #include "autograd/formulas.h"
 #include "autograd/ops.h"
@@ -35,9 +35,8 @@ struct Product {
   RowRange rows;
   Saved x, weight;
 
-  // y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile, on the thread that made it.
-  template <class Finish = Nothing>
-  Tensor forward(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b, const Finish& finish = {}) {
+  // Checks that everything fits, and settles which rows take part.
+  void check_arguments(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b) {
     check(W.rank() == 2, name, "the weight needs shape [out, in], has ", W.shape());
     check(in.rank() >= 1 && in.size(-1) == W.size(1), name, "inner sizes differ (", in.rank() >= 1 ? in.size(-1) : 0,
           " != ", W.size(1), ")");
@@ -46,6 +45,12 @@ struct Product {
     if (rows.end < 0) rows = {0, W.size(0)};
     check(rows.begin >= 0 && rows.begin <= rows.end && rows.end <= W.size(0), name, "rows ", rows.begin, " to ",
           rows.end, " are not rows of a weight ", W.shape());
+  }
+
+  // y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile, on the thread that made it.
+  template <class Finish = Nothing>
+  Tensor forward(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b, const Finish& finish = {}) {
+    check_arguments(name, in, W, b);
     x = in, weight = W;
     const i64 out = rows.end - rows.begin, in_size = in.size(-1), count = in.shape().without_last().count();
     Tensor y = Tensor::empty(in.shape().without_last().plus(out), in.dtype());
@@ -81,7 +86,11 @@ struct Product {
       into.first ? copy_into(part, bias_gradient.reshape(part.shape()))
                  : add_in_place(part, bias_gradient.reshape(part.shape()));
     }
-    if (dx.wanted(0)) dx.into(0).gemm(d, weight.get().rows(rows.begin, rows.end));
+    if (dx.wanted(0)) {
+      const Into into = dx.into(0);
+      Tensor to = folded(into.buffer);
+      matmul_into(to, d_rows, weight.get().rows(rows.begin, rows.end), Trans::none, !into.first);
+    }
     if (dx.wanted(1)) {
       const Into into = dx.into(1);
       Tensor part = opened(into);
@@ -165,7 +174,8 @@ struct LinearGelu {
   Saved slope;  // f'(z)
 
   Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
-    const i64 out = W.rank() == 2 ? W.size(0) : 0;
+    product.check_arguments(name, x, W, b);
+    const i64 out = W.size(0);
     Tensor derivative = Tensor::empty(x.shape().without_last().plus(out), x.dtype());
     Tensor y = dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);

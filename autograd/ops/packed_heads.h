@@ -17,7 +17,7 @@
 namespace orrery::packed_heads {
 
 /// Tasks that share scratch memory form at most so many groups: enough for every core, few enough to stay small.
-inline constexpr i64 most_groups = 64;
+inline constexpr i64 most_groups = 32;
 
 struct Sizes {
   i64 B = 0, n = 0, m = 0, h = 0, d_k = 0, d_v = 0;

@@ -4,10 +4,10 @@
 // output of each sub-layer, before it is added to the sub-layer input and normalized."
 //   residual        s = x + m f                    m_i: dropout's factor of element i, 0 or 1 / (1 - p)
 //   residual_norm   y = layer_norm(s)              ds as in ops/layer_norm.cpp; dx = ds, df = m ds
-// The composed form is layer_norm(x + dropout(f)): three passes over memory forward and six back; fused, a row stays in the
-// nearest cache. Backward draws the factors again.
+// The composed form is layer_norm(x + dropout(f)): three passes over memory forward and six back; fused, a row stays in
+// the nearest cache. Backward draws the factors again.
 // Shapes: x, f, y [..., D]; weight, bias [D].
-// Read next: ?
+// Read next: core/small_product.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "autograd/row_dropout.h"

@@ -47,6 +47,23 @@ TEST_CASE("a line for each operation, by the check that caught, then the engine"
         "engine: overwrites            1      1          0         0           0     0     1     0          0\n");
 }
 
+TEST_CASE("a row whose own backward is wrong is counted apart, and is in the JSON") {
+  std::vector<MutatedRow> table = made_up();
+  table.push_back({table[0].row, {}, "wrong before anything is changed"});
+  CHECK(count_mutants(made_up()).rows_not_mutated == 0);
+  CHECK(count_mutants(table).rows_not_mutated == 1);
+  const auto json = nlohmann::json::parse(mutants_as_json(table, 3));
+  REQUIRE(json["rows_not_mutated"].size() == 1);
+  CHECK(json["rows_not_mutated"][0]["error"] == "wrong before anything is changed");
+}
+
+TEST_CASE("an equivalent mutant of the engine has no input") {
+  std::vector<MutatedRow> table = made_up();
+  table[0].report.mutants = {{"engine", -1, -1, "oldest first", Fate::equivalent, "no difference"}};
+  CHECK(printed(print_equivalent, table) ==
+        "\nequivalent, since they change no gradient:\n  gate, rows (no difference)\n    engine: oldest first\n\n");
+}
+
 TEST_CASE("equivalent ones and survivors are called by name") {
   CHECK(printed(print_equivalent, made_up()) ==
         "\nequivalent, since they change no gradient:\n  gate, rows (size 0)\n    input 0 of exp: dropped, x 2\n\n");

@@ -44,9 +44,11 @@ TEST_CASE("a row is one line of at most 100 columns under its header, and what f
   print_proof(right, made_up(true), {});
   print_proof(wrong, made_up(false), {});
   CHECK(right.str() ==
-        "nn/SomethingWithALongName, and .. 64    294 5e-09 ..ight[10, 1] 3.0e+01     3     1 4e-07  1200 ok\n");
+        "nn/SomethingWithALongName, and .. 64    294 5e-09 ..ight[10, 1] 3.0e+01     3     1 4e-07  1200 ok\n"
+        "    nn/SomethingWithALongName, and a long variant: worst at decoder.layers.0.linear1.weight[10, 1]\n");
   CHECK(header.str().find(" kinks") + 6 == right.str().find("     3 ") + 6);
-  CHECK(wrong.str().find(" FAIL\n  f32: too far off") != std::string::npos);
+  CHECK(wrong.str().find(" FAIL\n    nn/SomethingWithALongName, and a long variant: worst at ") != std::string::npos);
+  CHECK(wrong.str().find("[10, 1]\n  f32: too far off") != std::string::npos);
   for (const auto* text : {&header, &right, &wrong}) check_width(text->str());
 }
 

@@ -1,38 +1,20 @@
 // Chapter 9. Tests of `orrery gradcheck` as a program: its last lines, exit codes and width.
-#include <doctest/doctest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <sstream>
-#include <string>
-
 #include "apps/exit_code.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;
+using namespace orrery::program;
 
 namespace {
 
-struct Result {
-  int exit_code;
-  std::string text;
-};
-
 Result gradcheck(const std::string& arguments) {
-  const std::string command = "'" ORRERY_PROGRAM "' gradcheck " + arguments + " 2>/dev/null";
-  std::FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Result result{};
-  char buffer[4096];
-  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.text.append(buffer, n);
-  result.exit_code = WEXITSTATUS(pclose(pipe));
+  const Result result = run("gradcheck " + arguments);
   std::istringstream lines(result.text);
-  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
+  for (std::string one; std::getline(lines, one);) CHECK(one.size() <= 100);
   CHECK(result.text.find('\033') == std::string::npos);
   return result;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -58,22 +40,52 @@ TEST_CASE("--json writes the same in full") {
   const TemporaryFolder folder;
   CHECK(gradcheck("softmax --json " + folder / "a.json").exit_code == done);
   CHECK(contains(contents(folder / "a.json"), "\"checked\": 3"));
-  CHECK(gradcheck("softmax --json " + folder / "missing/a.json").exit_code == failed);
+  const Result nowhere = gradcheck("softmax --json " + folder / "missing/a.json");
+  CHECK(nowhere.exit_code == failed);
+  CHECK_FALSE(contains(nowhere.text, " ok\n"));  // said before the work, not after it
 }
 
 TEST_CASE("a mistake of the zoo that is caught ends well, one that is not seen does not") {
-  const Result result = gradcheck("--bug dropout-not-rescaled 'dropout*'");
+  const Result result = gradcheck("--bug dropout-not-rescaled 'dropout*' softmax");
   CHECK(result.exit_code == done);
   CHECK(contains(result.text, "ratio 0.7000 everywhere"));
-  CHECK(result.text.ends_with("\ndropout-not-rescaled: caught, 1 of 3 rows fails\n"));
-  CHECK(gradcheck("--bug target-not-shifted").text.ends_with("caught by a check of its own\n"));
-  const Result unseen = gradcheck("--bug dropout-not-rescaled softmax");
+  CHECK_FALSE(contains(result.text, "\nsoftmax"));  // holds no mistake, and passes
+  CHECK(result.text.ends_with("\ndropout-not-rescaled: caught, 1 of the 3 rows that hold it fail\n"));
+  const Result unseen = gradcheck("--bug dropout-not-rescaled 'dropout, p 0'");
   CHECK(unseen.exit_code == failed);
-  CHECK(unseen.text.ends_with("SURVIVED, 0 of 3 rows fail\n"));
+  CHECK(unseen.text.ends_with("SURVIVED, 0 of the 1 row that hold it fail\n"));
+  CHECK(gradcheck("--bug dropout-not-rescaled softmax").exit_code == wrong_usage);
 }
 
-TEST_CASE("what excludes each other is wrong usage") {
-  for (const std::string arguments : {"--all softmax", "--mutate --list", "--bug nonsense", "--bug list --mutate"})
+TEST_CASE("a mistake that no derivative shows stands in its rows, which pass, and its own check sees it") {
+  const Result relu = gradcheck("--bug relu-derivative-at-zero");
+  CHECK(relu.exit_code == done);
+  CHECK(contains(relu.text, "\nrelu, [3, 4] "));
+  CHECK(contains(relu.text, "It passes: the derivatives are right"));
+  CHECK(relu.text.ends_with("caught by a check of its own\n"));
+  const Result shift = gradcheck("--bug target-not-shifted");
+  CHECK(contains(shift.text, "No row holds it"));
+  CHECK(shift.text.ends_with("caught by a check of its own\n"));
+  CHECK(gradcheck("--bug target-not-shifted relu").exit_code == wrong_usage);
+}
+
+TEST_CASE("layers may be called without their folder") {
+  CHECK(gradcheck("Embedding").text.ends_with("\n1 checked, 0 failed\n"));
+  CHECK(gradcheck("'Linear, no bias'").text.ends_with("\n1 checked, 0 failed\n"));
+}
+
+TEST_CASE("a row's name in full, and where its worst error is, stand below what was cut") {
+  const Result result = gradcheck("'nn/Transformer, shared*'");
+  CHECK(contains(result.text, "\n    nn/Transformer, shared embeddings, learned positions, gelu, dropout: worst at"));
+}
+
+TEST_CASE("another seed draws other inputs") {
+  CHECK(gradcheck("softmax --seed 1").text.substr(0, 250) != gradcheck("softmax --seed 2").text.substr(0, 250));
+}
+
+TEST_CASE("what excludes each other, or is empty as an unset variable is, is wrong usage") {
+  for (const std::string arguments :
+       {"--bug ''", "--json ''", "''", "--all softmax", "--mutate --list", "--bug nonsense", "--bug list --mutate"})
     CHECK(gradcheck(arguments).exit_code == wrong_usage);
 }
 

@@ -1,36 +1,16 @@
 // Chapter 9. Tests of `orrery leakcheck`: its picture, its last line and its exit code.
-#include <doctest/doctest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <string>
-
 #include "nn/files.h"
 #include "nn/gpt_files.h"
 #include "nn/transformer.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
+
+using namespace orrery::program;
 
 namespace {
 
-struct Result {
-  int exit_code;
-  std::string text;
-};
-
 // Runs `orrery leakcheck ARGUMENTS`; `text` is stdout and stderr.
-Result leakcheck(const std::string& arguments) {
-  std::FILE* pipe = popen(("'" ORRERY_PROGRAM "' leakcheck " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Result result{};
-  char buffer[4096];
-  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.text.append(buffer, n);
-  const int status = pclose(pipe);
-  REQUIRE(WIFEXITED(status));
-  result.exit_code = WEXITSTATUS(status);
-  return result;
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+Result leakcheck(const std::string& arguments) { return run("leakcheck " + arguments, "2>&1"); }
 
 }  // namespace
 
@@ -96,5 +76,7 @@ TEST_CASE("leakcheck refuses what it does not know") {
   CHECK(leakcheck("nonsense").exit_code == 2);
   CHECK(leakcheck("decoder --load x").exit_code == 2);
   CHECK(leakcheck("--break everything").exit_code == 2);
+  CHECK(leakcheck("--load x --seed 2").exit_code == 2);  // nothing there is random
+  CHECK(leakcheck("--load ''").exit_code == 2);  // an unset variable: no model was looked at
   CHECK(leakcheck("--list").text == "encoder\ndecoder\ntransformer\ntransformer-pre-norm\ngpt\n");
 }

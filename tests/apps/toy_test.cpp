@@ -19,7 +19,7 @@ void check_failure(const std::string& command, const std::string& part) {
   CHECK(contains(result.text, part));
 }
 
-const std::string program = "'" ORRERY_PROGRAM "' ";
+const std::string quoted_program = "'" ORRERY_PROGRAM "' ";
 
 }  // namespace
 
@@ -52,15 +52,16 @@ TEST_CASE("a saved model is rebuilt from its file and answers lines") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   REQUIRE(run(quick + "--save '" + file + "'").exit_code == 0);
-  const Result first = shell("printf 'a b c\\n\\nmmm\\n' | " + program + "toy --load '" + file + "' 2>&1");
+  const Result first = shell("printf 'a b c\\n\\nmmm\\n' | " + quoted_program + "toy --load '" + file + "' 2>&1");
   CHECK(first.exit_code == 0);
   CHECK(std::count(first.text.begin(), first.text.end(), '\n') == 2);
-  const Result second = shell("printf 'a b c\\n\\nmmm\\n' | " + program + "toy --load '" + file + "' 2>&1");
+  const Result second = shell("printf 'a b c\\n\\nmmm\\n' | " + quoted_program + "toy --load '" + file + "' 2>&1");
   CHECK(first.text == second.text);
-  check_failure("echo 'a b z' | " + program + "toy --load '" + file + "'", "symbol 3 of 'a b z' is not one of a to m");
+  check_failure("echo 'a b z' | " + quoted_program + "toy --load '" + file + "'",
+                "symbol 3 of 'a b z' is not one of a to m");
   shell("truncate -s 1000 '" + file + "'");
-  check_failure(program + "toy --load '" + file + "' </dev/null", "model.safetensors");
-  check_failure(program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
+  check_failure(quoted_program + "toy --load '" + file + "' </dev/null", "model.safetensors");
+  check_failure(quoted_program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
 }
 
 TEST_CASE("wrong values are refused before the training begins") {
@@ -70,10 +71,10 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("toy --heads 3", "--heads", "--d-model, 64");
   check_usage_error("toy --min-length 17", "--min-length", "--max-length, 16");
   check_usage_error("toy --preset large", "--preset", "annotated");
-  check_usage_error("toy --save ''", "--save", "name of a file");
+  check_usage_error("toy --save ''", "--save", "must not be empty");
   check_usage_error("toy --load x --task sort", "--load", "--task");
-  check_failure(program + "toy --save /nowhere/model.safetensors", "No such file or directory");
-  check_failure(program + "toy --save /tmp", "is a folder");
+  check_failure(quoted_program + "toy --save /nowhere/model.safetensors", "No such file or directory");
+  check_failure(quoted_program + "toy --save /tmp", "is a folder");
 }
 
 TEST_CASE("--require turns too few right answers into a failure") {
@@ -92,11 +93,11 @@ TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   const Result result =
-      shell("timeout --preserve-status -s INT 3 " + program +
+      shell("timeout --preserve-status -s INT 3 " + quoted_program +
             "toy --steps 1000000 --batch 4 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "' 2>/dev/null");
   CHECK(result.exit_code == 130);
   CHECK(line(result.text, -1).starts_with("exact match "));
-  CHECK(shell("echo abc | " + program + "toy --load '" + file + "'").exit_code == 0);
+  CHECK(shell("echo abc | " + quoted_program + "toy --load '" + file + "'").exit_code == 0);
 }
 
 TEST_CASE("long: each task is learnt with the defaults") {

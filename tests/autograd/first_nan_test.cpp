@@ -13,13 +13,12 @@
 #include "tests/core/support.h"
 
 using namespace orrery;
+using small::contains;
 
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 const double not_a_number = std::nan("");
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Variable vector(std::initializer_list<double> elements, const std::string& name) {
   return parameter(Tensor::of<double>({static_cast<i64>(elements.size())}, elements), name);
@@ -168,4 +167,29 @@ TEST_CASE("a finite pass is said to be finite; parameters and their gradients st
   CHECK(explain_non_finite([&] { return net.loss(); }) == "run once more, every number of the pass was finite");
   CHECK(same_bits(net.weight.value(), value));
   CHECK(same_bits(net.weight.gradient(), gradient));
+}
+
+TEST_CASE("check_finite is one line in a training loop: silent while all is finite, else it names the operation") {
+  Variable x = vector({1, 2}, "x");
+  const auto loss = [&] { return sum(sqrt(x)); };
+  const Parameters parameters{{"x", x}};
+  const auto error = [&] {
+    x.clear_gradient();
+    const Variable y = loss();
+    backward(y);
+    return small::error_of([&] { check_finite(y.item(), parameters, loss); });
+  };
+  CHECK(error() == "");
+  x.mutable_value().write<double>()[1] = -1;
+  CHECK(error().starts_with(
+      "train: the loss is not finite, so the step must not be made\nsqrt (operation 1 of forward)"));
+  x.mutable_value().write<double>()[1] = 0;
+  CHECK(error().starts_with("train: the gradient of parameter x is not finite, so the step must not be made\nsqrt "));
+  CHECK(contains(error(), "of backward) gave infinity as gradient of its input 0"));
+}
+
+TEST_CASE("gradients whose squares overflow are finite for check_finite") {
+  Variable x = vector({1, 2}, "x");
+  x.mutable_gradient() = full({2}, 1e200, f64);
+  CHECK_NOTHROW(check_finite(1, {{"x", x}}, [&] { return sum(x); }));
 }

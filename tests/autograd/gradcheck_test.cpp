@@ -3,25 +3,16 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
+
 #include "autograd/ops.h"
 #include "tests/autograd/wrong_backwards.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 using namespace orrery::wrong;
-
-namespace {
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-template <class Action>
-std::string error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) { return error.what(); }
-  return "";
-}
-
-}  // namespace
+using small::contains;
+using small::error_of;
 
 TEST_CASE("gradcheck accepts right backwards and rejects wrong ones") {
   for (const Case& c : {tanh_case(), product_case(), softmax_case(), layer_norm_case(), sum_case()}) {

@@ -18,6 +18,7 @@ struct Poison : Observer {
   void forward_ended(std::string_view operation, std::span<const Variable* const> inputs,
                      std::span<const Tensor> outputs) override {
     if (forward++ != target || in_backward) return;
+    if (outputs[0].count() == 0) return;
     if (outputs[0].shares_memory_with(inputs[0]->value())) return;  // a view makes no numbers
     Tensor y = outputs[0];
     put(y);
@@ -25,7 +26,7 @@ struct Poison : Observer {
   }
   bool changes_contributions() const override { return in_backward; }
   void contribution(const Node& node, size_t, Tensor& g) override {
-    if (backward != target || !in_backward || !name.empty()) return;
+    if (backward != target || !in_backward || !name.empty() || g.count() == 0) return;
     put(g);
     name = node.name;
   }

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
+
 #include "tests/autograd/small_ops.h"
 
 using namespace orrery;

@@ -31,10 +31,31 @@ TEST_CASE("tiles follow from the shape alone") {
   CHECK(gemm_tiles(64, 64, 64) == 2);
   CHECK(gemm_tiles(63, 64, 64) == 1);
   CHECK(gemm_tiles(512, 512, 512) == 2);
-  CHECK(gemm_tiles(512, 2048, 512) == 4);
-  CHECK(gemm_tiles(100'000, 64, 64) == 4);
+  CHECK(gemm_tiles(2048, 512, 512) == 2);  // rows by 1,024
+  CHECK(gemm_tiles(4096, 512, 512) == 4);
+  CHECK(gemm_tiles(512, 1024, 512) == 4);  // columns by 256
+  CHECK(gemm_tiles(512, 2048, 512) == 8);
+  CHECK(gemm_tiles(100'000, 64, 64) == 8);  // and no more
   CHECK(gemm_tiles(16, 16, 1'000'000) == 1);
   CHECK(gemm_tiles(0, 16, 16) == 1);
+}
+
+TEST_CASE(
+    "the least number of tiles is for all products that are cut at all, and shortens the tiles of the larger ones") {
+  struct Restored {
+    const int before = least_tiles();
+    ~Restored() { set_least_tiles(before); }
+  } const restored;
+  set_least_tiles(4);
+  CHECK(least_tiles() == 4);
+  CHECK(gemm_tiles(64, 64, 64) == 4);
+  CHECK(gemm_tiles(63, 64, 64) == 1);
+  CHECK(gemm_tiles(48, 100, 100) == 4);
+  CHECK(gemm_tiles(32, 32, 1000) == 2);  // of 16 rows
+  CHECK(gemm_tiles(512, 2048, 512) == 16);
+  CHECK(error_of([] { set_least_tiles(0); }) == "gemm: the least number of tiles must be from 1 to 64, got 0");
+  CHECK(error_of([] { set_least_tiles(65); }) == "gemm: the least number of tiles must be from 1 to 64, got 65");
+  CHECK(least_tiles() == 4);
 }
 
 TEST_CASE("without an inner axis a product is zero, or adds nothing") {

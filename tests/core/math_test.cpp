@@ -7,6 +7,8 @@
 #include <cfloat>
 #include <vector>
 
+#include "tests/core/support.h"
+
 using namespace orrery;
 
 namespace {
@@ -27,8 +29,7 @@ double worst(F f, Exact exact, double low, double high, int steps) {
   double result = 0;
   for (int i = 0; i <= steps; ++i) {
     const float x = static_cast<float>(low + (high - low) * i / steps);
-    const double error = ulps(f(x), exact(static_cast<double>(x)));
-    if (!(error <= result)) result = error;
+    result = small::worse(result, ulps(f(x), exact(static_cast<double>(x))));
   }
   return result;
 }
@@ -41,8 +42,7 @@ double worst_near_powers(F f, Exact exact) {
     const float power = std::ldexp(1.0F, exponent);
     for (const float x : {power, std::nextafter(power, 0.0F), std::nextafter(power, infinity), 1.5F * power}) {
       for (const float signed_x : {x, -x}) {
-        const double error = ulps(f(signed_x), exact(static_cast<double>(signed_x)));
-        if (!(error <= result)) result = error;
+        result = small::worse(result, ulps(f(signed_x), exact(static_cast<double>(signed_x))));
       }
     }
   }
@@ -57,6 +57,13 @@ constexpr auto d_tanh = [](double x) { return std::tanh(x); };
 constexpr auto d_erf = [](double x) { return std::erf(x); };
 
 }  // namespace
+
+TEST_CASE("the worst error of a range in which one value is NaN is infinite, wherever it stands") {
+  const auto wrong_at = [](float bad) { return [bad](float x) { return x == bad ? NAN : math::exp(x); }; };
+  for (const float bad : {0.0F, 0.5F, 1.0F}) CHECK(worst(wrong_at(bad), d_exp, 0, 1, 4) == infinity);
+  CHECK(worst_near_powers(wrong_at(1.0F), d_exp) == infinity);
+  CHECK(worst(f_exp, d_exp, 0, 1, 4) < 1);
+}
 
 TEST_CASE("float exp is within 2 units in the last place of libm") {
   CHECK(worst(f_exp, d_exp, -87.3365, 88.7228, 1'000'000) <= 2);
@@ -151,7 +158,7 @@ TEST_CASE("vector code gives what one call gives") {
     const volatile float one = x[i];  // read one by one, so that this loop stays scalar
     const float expected = math::exp(one) + math::tanh(one) + math::erf(one);
     if (expected == y[i]) continue;
-    largest = std::max(largest, static_cast<double>(std::abs(y[i] - expected) / std::abs(expected)));
+    largest = small::worse(largest, static_cast<double>(std::abs(y[i] - expected) / std::abs(expected)));
   }
   CHECK(largest <= 4 * FLT_EPSILON);
 }

@@ -4,15 +4,15 @@
 #include <cmath>
 
 #include "core/tensor_ops.h"
+#include "tests/core/products.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
 using namespace orrery::small;
+using products::every_trans;
 using Numbers = std::vector<double>;
 
 namespace {
-
-constexpr std::array every_trans{Trans::none, Trans::a, Trans::b, Trans::both};
 
 Tensor transposed(const Tensor& x) {
   std::vector<i64> order;

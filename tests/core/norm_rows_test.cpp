@@ -15,11 +15,11 @@ using namespace orrery::small;
 
 namespace {
 
-constexpr LayerNormForm forms[] = {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps,
-                                   LayerNormForm::unbiased_std_plus_eps};
-constexpr double eps = 1e-3;
+constexpr LayerNormForm norm_forms[] = {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps,
+                                        LayerNormForm::unbiased_std_plus_eps};
+constexpr double norm_eps = 1e-3;
 
-std::vector<double> row_of(i64 n, u64 seed) {
+std::vector<double> normal_row(i64 n, u64 seed) {
   Rng rng(seed);
   std::vector<double> x;
   for (i64 i = 0; i < n; ++i) x.push_back(rng.normal() + 0.5);
@@ -32,14 +32,14 @@ std::pair<double, double> deviation_and_mean(const std::vector<double>& x, Layer
   long double mean = 0, squares = 0;
   for (const double v : x) mean += v / n;
   for (const double v : x) squares += (v - mean) * (v - mean);
-  const long double deviation = form == LayerNormForm::root_of_variance_plus_eps ? std::sqrt(squares / n + eps)
-                                : form == LayerNormForm::std_plus_eps            ? std::sqrt(squares / n) + eps
-                                                                                 : std::sqrt(squares / (n - 1)) + eps;
+  const long double deviation = form == LayerNormForm::root_of_variance_plus_eps ? std::sqrt(squares / n + norm_eps)
+                                : form == LayerNormForm::std_plus_eps            ? std::sqrt(squares / n) + norm_eps
+                                                                      : std::sqrt(squares / (n - 1)) + norm_eps;
   return {static_cast<double>(deviation), static_cast<double>(mean)};
 }
 
 // <u, normalised x>
-double weighted(const std::vector<double>& x, const std::vector<double>& u, LayerNormForm form) {
+double weighted_norm(const std::vector<double>& x, const std::vector<double>& u, LayerNormForm form) {
   const auto [deviation, mean] = deviation_and_mean(x, form);
   double total = 0;
   for (size_t i = 0; i < x.size(); ++i) total += u[i] * (x[i] - mean) / deviation;
@@ -49,15 +49,15 @@ double weighted(const std::vector<double>& x, const std::vector<double>& u, Laye
 }  // namespace
 
 TEST_CASE("a row's mean and scale are those of the formula, in every form") {
-  for (const LayerNormForm form : forms) {
+  for (const LayerNormForm form : norm_forms) {
     for (const i64 n : {2, 3, 16, 37, 5000}) {
-      const std::vector<double> x = row_of(n, 3);
+      const std::vector<double> x = normal_row(n, 3);
       const auto [deviation, mean] = deviation_and_mean(x, form);
-      const RowStatistics<double> s = row_statistics(x.data(), n, eps, form);
+      const RowStatistics<double> s = row_statistics(x.data(), n, norm_eps, form);
       CHECK(s.mean == doctest::Approx(mean).epsilon(1e-13));
       CHECK(s.r == doctest::Approx(1 / deviation).epsilon(1e-13));
       const std::vector<float> single(x.begin(), x.end());
-      const RowStatistics<float> rounded = row_statistics(single.data(), n, eps, form);
+      const RowStatistics<float> rounded = row_statistics(single.data(), n, norm_eps, form);
       CHECK(rounded.r == doctest::Approx(1 / deviation).epsilon(1e-5));
     }
   }
@@ -68,7 +68,7 @@ TEST_CASE("constant rows have no deviation but eps, and NaN stays NaN") {
   CHECK(row_statistics(same.data(), 9, 0.25, LayerNormForm::root_of_variance_plus_eps).r == 2);
   CHECK(row_statistics(same.data(), 9, 0.25, LayerNormForm::std_plus_eps).r == 4);
   CHECK(row_statistics(same.data(), 9, 0.25, LayerNormForm::std_plus_eps).k == 0);
-  for (const LayerNormForm form : forms) CHECK(std::isnan(row_statistics(wrong.data(), 3, eps, form).r));
+  for (const LayerNormForm form : norm_forms) CHECK(std::isnan(row_statistics(wrong.data(), 3, norm_eps, form).r));
 }
 
 TEST_CASE("statistics go into a table and come back") {
@@ -95,10 +95,10 @@ TEST_CASE("a row is shifted and scaled, with weight and bias or without") {
 }
 
 TEST_CASE("a row's derivative is its slope in every form, with weight and without, and may replace dy") {
-  for (const LayerNormForm form : forms) {
+  for (const LayerNormForm form : norm_forms) {
     for (const i64 n : {2, 7, 40}) {
-      const std::vector<double> x = row_of(n, 3), dy = row_of(n, 4), weight = row_of(n, 5);
-      const RowStatistics<double> s = row_statistics(x.data(), n, eps, form);
+      const std::vector<double> x = normal_row(n, 3), dy = normal_row(n, 4), weight = normal_row(n, 5);
+      const RowStatistics<double> s = row_statistics(x.data(), n, norm_eps, form);
       for (const bool weighs : {false, true}) {
         std::vector<double> g = dy, dx(static_cast<size_t>(n)), in_place = dy;
         for (size_t i = 0; i < g.size(); ++i) g[i] *= weighs ? weight[i] : 1;
@@ -110,7 +110,7 @@ TEST_CASE("a row's derivative is its slope in every form, with weight and withou
           constexpr double h = 1e-5;
           std::vector<double> up = x, down = x;
           up[i] += h, down[i] -= h;
-          const double slope = (weighted(up, g, form) - weighted(down, g, form)) / (2 * h);
+          const double slope = (weighted_norm(up, g, form) - weighted_norm(down, g, form)) / (2 * h);
           CHECK(std::fabs(dx[i] - slope) <= 1e-6 * std::max(1.0, std::fabs(slope)));
         }
       }
@@ -131,10 +131,10 @@ TEST_CASE("what cannot be normalised is refused in the operation's name") {
   const auto error = [&](const Tensor& in, const Tensor& weight, const Tensor& bias, LayerNormForm form) {
     return error_of([&] { check_norm_shapes("norm", in, weight, bias, form); });
   };
-  CHECK(error(x, {}, {}, forms[2]) == "");
-  CHECK(error(x, zeros({3}), zeros({3}), forms[0]) == "");
-  CHECK(error(zeros({}), {}, {}, forms[0]) == "norm: needs at least one axis");
-  CHECK(error(x, zeros({2}), {}, forms[0]) == "norm: weight and bias need shape [3], got [2]");
-  CHECK(error(x, {}, zeros({2, 3}), forms[0]) == "norm: weight and bias need shape [3], got [2, 3]");
-  CHECK(error(zeros({3, 1}), {}, {}, forms[2]) == "norm: the unbiased form needs rows of at least 2");
+  CHECK(error(x, {}, {}, norm_forms[2]) == "");
+  CHECK(error(x, zeros({3}), zeros({3}), norm_forms[0]) == "");
+  CHECK(error(zeros({}), {}, {}, norm_forms[0]) == "norm: needs at least one axis");
+  CHECK(error(x, zeros({2}), {}, norm_forms[0]) == "norm: weight and bias need shape [3], got [2]");
+  CHECK(error(x, {}, zeros({2, 3}), norm_forms[0]) == "norm: weight and bias need shape [3], got [2, 3]");
+  CHECK(error(zeros({3, 1}), {}, {}, norm_forms[2]) == "norm: the unbiased form needs rows of at least 2");
 }

@@ -9,6 +9,7 @@
 
 #include "core/blas.h"
 #include "core/random.h"
+#include "tests/core/support.h"
 
 namespace orrery::products {
 
@@ -94,7 +95,7 @@ double error_of_case(const Case& s, Rng& rng, bool batched) {
         inside[at] = true;
         const double difference =
             std::abs(static_cast<double>(c[at]) - (exact(s, a, b, x, i, j) + (s.accumulate ? 2 : 0)));
-        if (!(difference <= worst)) worst = difference;
+        worst = small::worse(worst, difference);
       }
     }
   }

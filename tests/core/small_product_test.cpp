@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tests/core/products.h"
 
@@ -15,12 +16,12 @@ namespace {
 constexpr i64 a_gap = 3, b_gap = 5, c_gap = 2;  // between the rows of each matrix
 
 template <class T>
-struct Matrices {
+struct SmallMatrices {
   i64 m, n, k;
   bool transposed;  // A is stored k x m
   std::vector<T> a, b, c;
 
-  Matrices(i64 m, i64 n, i64 k, bool transposed, Rng& rng) : m(m), n(n), k(k), transposed(transposed) {
+  SmallMatrices(i64 m, i64 n, i64 k, bool transposed, Rng& rng) : m(m), n(n), k(k), transposed(transposed) {
     a = products::random_values<T>((transposed ? k : m) * a_row() + 1, rng);
     b = products::random_values<T>(k * b_row() + 1, rng);
     c.assign(static_cast<size_t>(m * c_row() + 1), static_cast<T>(products::guard_value));
@@ -47,7 +48,7 @@ struct Matrices {
 
 // The largest error; infinite if an element outside of C was touched.
 template <class T>
-double error_of(Matrices<T> x, bool accumulate) {
+double worst_error(SmallMatrices<T> x, bool accumulate) {
   x.multiply(accumulate);
   double worst = 0;
   for (i64 at = 0; at < static_cast<i64>(x.c.size()); ++at) {
@@ -72,25 +73,26 @@ TEST_CASE("small products agree with a triple loop for every rest of rows and co
       for (const i64 k : {0, 1, 19}) {
         INFO(m, " ", n, " ", k);
         for (const bool flag : {false, true}) {  // both as transposed and as accumulate
-          CHECK(error_of(Matrices<float>(m, n, k, flag, rng), flag) <= 1e-5);
-          CHECK(error_of(Matrices<double>(m, n, k, !flag, rng), flag) <= 1e-14 * 20);
+          CHECK(worst_error(SmallMatrices<float>(m, n, k, flag, rng), flag) <= 1e-5);
+          CHECK(worst_error(SmallMatrices<double>(m, n, k, !flag, rng), flag) <= 1e-14 * 20);
         }
       }
     }
   }
 }
 
-TEST_CASE("an element has the same bits in any block: its sum runs over p in order") {
+TEST_CASE("an element is the same sum in any block, but for the rounding of products before they are added") {
   Rng rng(5);
   const auto check = [&]<class T>(T) {
-    Matrices<T> all(13, 75, 61, false, rng);
+    SmallMatrices<T> all(13, 75, 61, false, rng);
     all.multiply(true);
     for (i64 i = 0; i < all.m; ++i) {
       for (i64 j = 0; j < all.n; ++j) {
         T alone{2};
         small_product<T>(1, 1, all.k, {all.a.data() + i * all.a_row(), all.a_row(), 1}, all.b.data() + j, all.b_row(),
                          &alone, 1, true);
-        REQUIRE(alone == all.c[static_cast<size_t>(i * all.c_row() + j)]);
+        const T in_block = all.c[static_cast<size_t>(i * all.c_row() + j)];
+        REQUIRE(std::abs(alone - in_block) <= 20 * std::numeric_limits<T>::epsilon());
       }
     }
   };

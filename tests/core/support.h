@@ -1,7 +1,12 @@
 // Chapter 1. What the tests of tensors and of the tape share: errors as text, tensors as lists, runs with threads.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/parallel.h"
@@ -18,11 +23,18 @@ std::string error_of(const Action& action) {
   return "";
 }
 
+inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
 /// The elements of a tensor in row order, to compare with a list.
 inline std::vector<double> elements(const Tensor& x) {
   std::vector<double> result;
   for (i64 i = 0; i < x.count(); ++i) result.push_back(x.at(i));
   return result;
+}
+
+/// The larger of two errors; infinity for NaN, which a running maximum would lose.
+inline double worse(double worst, double error) {
+  return std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
 }
 
 /// What `<<` writes.

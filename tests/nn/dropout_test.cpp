@@ -48,3 +48,8 @@ TEST_CASE("a probability outside [0, 1) is an error") {
   CHECK_THROWS_WITH(nn::Dropout(1.0), "dropout: the probability must be in [0, 1), not 1");
   CHECK_THROWS_AS(nn::Dropout(-0.1), Error);
 }
+
+TEST_CASE("the probability in force is 0 outside training") {
+  CHECK(nn::Dropout(0.3).active(Pass::training(1, 1)) == 0.3);
+  CHECK(nn::Dropout(0.3).active(Pass::inference()) == 0);
+}

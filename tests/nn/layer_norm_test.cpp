@@ -51,3 +51,18 @@ TEST_CASE("a new norm gives mean 0 and variance 1") {
   CHECK(sum(y).item() / 50 == doctest::Approx(0).epsilon(1e-5));
   CHECK(sum_of_squares(y) / 50 == doctest::Approx(1).epsilon(1e-4));
 }
+
+TEST_CASE("the norm of a sum is the norm of x + dropout(f), in every form") {
+  Rng rng(5);
+  const Variable x = constant(randn({2, 3, 6}, rng, f64)), f = constant(randn({2, 3, 6}, rng, f64));
+  const Draw draw{.seed = 3, .step = 1};
+  for (const LayerNormForm form :
+       {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps, LayerNormForm::unbiased_std_plus_eps}) {
+    for (const bool bias : {true, false}) {
+      nn::LayerNorm norm(6, {.eps = 0.1, .bias = bias, .form = form});
+      make_noisy(norm, 6);
+      for (const double p : {0.0, 0.4})
+        CHECK(distance(norm.of_sum(x, f, p, draw).value(), norm(x + dropout(f, p, draw)).value()) < 1e-13);
+    }
+  }
+}

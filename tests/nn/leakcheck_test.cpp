@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 
@@ -52,7 +54,35 @@ TEST_CASE("a causal function does not leak, and its matrix is a triangle for eac
         "row 1   0 . . .   # . .\n"
         "        1 . . .   # # .\n"
         "        2 . . .   # # #\n"
-        "no leak: 24 of 36 pairs must not touch, and do not\n");
+        "no leak: 24 of 36 pairs must not touch, and do not; of the other 12, 12 do\n");
+}
+
+TEST_CASE("a pair that may touch and does not is a failure where all must") {
+  LeakCheck c = causal_sum(0);
+  c.output = [](const Tensor& ids) { return sums(ids, [](i64 s, i64 t) { return s == t; }); };  // a dead attention
+  CHECK(leakcheck(c).ok());
+  CHECK(leakcheck(c).message().ends_with("of the other 12, 6 do"));
+  c.all_must_move = true;
+  const nn::LeakReport report = leakcheck(c);
+  CHECK_FALSE(report.ok());
+  REQUIRE(report.idle.size() == 6);
+  CHECK(report.message() ==
+        "idle: token position 0 of row 0 may move total position 1 of row 0, and does not; so 6 pairs");
+  LeakCheck alive = causal_sum(0);
+  alive.all_must_move = true;
+  CHECK(leakcheck(alive).ok());
+}
+
+TEST_CASE("two moves of a token differ as soon as the vocabulary has three") {
+  std::set<double> seen;
+  LeakCheck c = causal_sum(0);
+  c.input = Tensor::of<i32>({1, 2}, {1, 1}), c.vocabulary = 3;
+  c.output = [&](const Tensor& ids) {
+    seen.insert(ids.at(0));
+    return sums(ids, [](i64 s, i64 t) { return s <= t; });
+  };
+  leakcheck(c);
+  CHECK(seen == std::set<double>{0, 1, 2});
 }
 
 TEST_CASE("one token too many is a leak, told as its pair of positions") {

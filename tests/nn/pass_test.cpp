@@ -16,3 +16,12 @@ TEST_CASE("draws carry seed, step and micro-batch, and are numbered") {
   CHECK(second.index == 1);
   CHECK_FALSE(nn::Pass::inference().train);
 }
+
+TEST_CASE("where nothing is dropped no draw is used up") {
+  nn::Pass pass = nn::Pass::training(7, 3);
+  pass.draw_for(0);
+  CHECK(pass.draws == 0);
+  CHECK(pass.draw_for(0.1).index == 0);
+  CHECK(pass.draw_for(0.1).index == 1);
+  CHECK(pass.draw_for(0.1).seed == 7);
+}

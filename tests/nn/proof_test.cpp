@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "autograd/ops.h"
+#include "nn/dropout.h"
 #include "nn/linear.h"
 #include "tests/core/temporary_folder.h"
 
@@ -36,6 +39,29 @@ TEST_CASE("two inputs, or a list of them") {
                   {{2, 4}, {2, 4}}));
   CHECK(nn::prove("sum", make_linear,
                   [](const nn::Linear& layer, const nn::Inputs& x) { return layer(add(x[0], x[1])); }, {{2, 4}, {4}}));
+}
+
+TEST_CASE("a Pass with dropout on may come last, and follows from the seed like all else") {
+  const auto values = [](u64 seed) {
+    const Sample sample = nn::module_sample(
+        "Dropout", "", {{4, 8}}, [](Rng&) { return nn::Dropout(0.5); },
+        [](const nn::Dropout& layer, const Variable& x, nn::Pass& pass) { return layer(x, pass); });
+    return sample.build(f64, seed).output().value();
+  };
+  const auto kept = [](const Tensor& y) {
+    std::vector<bool> result;
+    for (i64 i = 0; i < y.count(); ++i) result.push_back(y.at(i) != 0);
+    return result;
+  };
+  const std::vector<bool> mask = kept(values(1));
+  CHECK(std::count(mask.begin(), mask.end(), false) > 0);
+  CHECK(mask == kept(values(1)));
+  CHECK(mask != kept(values(2)));
+}
+
+TEST_CASE("another number of inputs than the layer takes is said") {
+  const auto run = [](const nn::Linear& layer, const Variable& a, const Variable& b) { return layer(add(a, b)); };
+  CHECK(nn::prove("sum", make_linear, run, {{2, 4}}).message().find("f takes 2 inputs, got 1") != std::string::npos);
 }
 
 TEST_CASE("a part that visit forgets is found") {

@@ -51,7 +51,7 @@ double worst_error(Dtype dtype, const optim::AdamOptions& o, bool decoupled, int
   double worst = 0;
   for (size_t i = 0; i < reference.size(); ++i) {
     const double expected = reference[i].p, got = w.value().at(static_cast<i64>(i));
-    worst = std::max(worst, std::abs(got - expected) / std::max(1.0, std::abs(expected)));
+    worst = small::worse(worst, std::abs(got - expected) / std::max(1.0, std::abs(expected)));
   }
   return worst;
 }

@@ -18,7 +18,7 @@ template <class T>
 constexpr T not_a_number = std::numeric_limits<T>::quiet_NaN();
 
 // What is wrong with the operands of a product.
-enum class Poison {
+enum class PoisonedPart {
   old_result,        // C is NaN and is to be replaced
   between_rows,      // NaN stands in the memory between the rows of A, B and C
   row_of_a,          // one row of op(A) is NaN
@@ -26,8 +26,9 @@ enum class Poison {
   infinity_by_zero,  // A is 0 and one column of op(B) infinite
   element_of_c,      // one element of C is NaN and is added to
 };
-constexpr std::array every_poison{Poison::old_result,  Poison::between_rows,     Poison::row_of_a,
-                                  Poison::column_of_b, Poison::infinity_by_zero, Poison::element_of_c};
+constexpr std::array every_poison{PoisonedPart::old_result,       PoisonedPart::between_rows,
+                                  PoisonedPart::row_of_a,         PoisonedPart::column_of_b,
+                                  PoisonedPart::infinity_by_zero, PoisonedPart::element_of_c};
 
 struct Size {
   i64 m, n, k;
@@ -71,27 +72,28 @@ T& element(Padded<T>& x, bool transposed, i64 i, i64 j) {
 // Runs one poisoned product; counts the elements of C that should be NaN and are not, and those that should be the
 // number a product of ones gives and are something else.
 template <class T>
-i64 wrong_elements(Size s, Trans trans, Poison poison) {
-  const bool ta = transposes_a(trans), tb = transposes_b(trans), adds = poison == Poison::element_of_c;
-  const T nan = not_a_number<T>, between = poison == Poison::between_rows ? nan : T{7};
-  const T value_of_a = poison == Poison::infinity_by_zero ? T{0} : T{1};
+i64 wrong_elements(Size s, Trans trans, PoisonedPart poison) {
+  const bool ta = transposes_a(trans), tb = transposes_b(trans), adds = poison == PoisonedPart::element_of_c;
+  const T nan = not_a_number<T>, between = poison == PoisonedPart::between_rows ? nan : T{7};
+  const T value_of_a = poison == PoisonedPart::infinity_by_zero ? T{0} : T{1};
   Padded<T> a(ta ? s.k : s.m, ta ? s.m : s.k, value_of_a, between), b(tb ? s.n : s.k, tb ? s.k : s.n, T{2}, between);
-  Padded<T> c(s.m, s.n, poison == Poison::old_result ? nan : T{5}, between);
+  Padded<T> c(s.m, s.n, poison == PoisonedPart::old_result ? nan : T{5}, between);
   const i64 row = s.m / 2, column = s.n - 1;
-  if (poison == Poison::element_of_c) c.at(row, column) = nan;
+  if (poison == PoisonedPart::element_of_c) c.at(row, column) = nan;
   for (i64 l = 0; l < s.k; ++l) {
-    if (poison == Poison::row_of_a) element(a, ta, row, l) = nan;
-    if (poison == Poison::column_of_b) element(b, tb, l, column) = nan;
-    if (poison == Poison::infinity_by_zero) element(b, tb, l, column) = std::numeric_limits<T>::infinity();
+    if (poison == PoisonedPart::row_of_a) element(a, ta, row, l) = nan;
+    if (poison == PoisonedPart::column_of_b) element(b, tb, l, column) = nan;
+    if (poison == PoisonedPart::infinity_by_zero) element(b, tb, l, column) = std::numeric_limits<T>::infinity();
   }
   gemm<T>(a.mat(), b.mat(), c.mat(), trans, adds);
   const T sound = value_of_a * T{2} * static_cast<T>(s.k) + (adds ? T{5} : T{0});
   i64 wrong = 0;
   for (i64 i = 0; i < s.m; ++i) {
     for (i64 j = 0; j < s.n; ++j) {
-      const bool in_row = poison == Poison::row_of_a && i == row;
-      const bool in_column = (poison == Poison::column_of_b || poison == Poison::infinity_by_zero) && j == column;
-      const bool alone = poison == Poison::element_of_c && i == row && j == column;
+      const bool in_row = poison == PoisonedPart::row_of_a && i == row;
+      const bool in_column =
+          (poison == PoisonedPart::column_of_b || poison == PoisonedPart::infinity_by_zero) && j == column;
+      const bool alone = poison == PoisonedPart::element_of_c && i == row && j == column;
       wrong += in_row || in_column || alone ? !std::isnan(c.at(i, j)) : c.at(i, j) != sound;
     }
     for (i64 j = s.n; j < s.n + Padded<T>::gap; ++j) wrong += std::isnan(c.at(i, j)) != std::isnan(between);
@@ -126,7 +128,7 @@ TEST_CASE("promise 5: NaN reaches exactly the elements computed from it") {
   i64 cases = 0;
   for (const Size& s : sizes) {
     for (const Trans trans : every_trans) {
-      for (const Poison poison : every_poison) {
+      for (const PoisonedPart poison : every_poison) {
         CAPTURE(s.m);
         CAPTURE(s.n);
         CAPTURE(s.k);

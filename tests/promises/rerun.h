@@ -1,13 +1,11 @@
 // Chapter 8. Runs programs, and test cases of this one, under other environment variables.
 #pragma once
 
-#include <doctest/doctest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+
+#include "tests/apps/run_program.h"
 
 namespace orrery::promises {
 
@@ -15,34 +13,20 @@ namespace orrery::promises {
 inline constexpr const char *automatic_kernel = "-u OPENBLAS_CORETYPE", *haswell_kernel = "OPENBLAS_CORETYPE=Haswell",
                             *sandybridge_kernel = "OPENBLAS_CORETYPE=Sandybridge";
 
-struct Finished {
-  int exit_code;
-  std::string output;  ///< what it wrote to stdout
-};
-
-/// Runs `command` in a shell with the variables of `environment`. Threads that wait sleep: more threads than cores, or
-/// a busy machine, make threads that spin up to 50 times slower.
-inline Finished run(const std::string& environment, const std::string& command) {
-  const std::string line = "env " + environment + " OMP_WAIT_POLICY=passive " + command;
-  std::FILE* pipe = popen(line.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Finished result{};
-  char buffer[4096];
-  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.output.append(buffer, n);
-  const int status = pclose(pipe);
-  REQUIRE(WIFEXITED(status));
-  result.exit_code = WEXITSTATUS(status);
-  return result;
+/// Runs `command` with the variables of `environment`. Threads that wait sleep: more threads than cores, or a busy
+/// machine, make threads that spin up to 50 times slower.
+inline program::Result run(const std::string& environment, const std::string& command) {
+  return program::shell("env " + environment + " OMP_WAIT_POLICY=passive " + command);
 }
 
 /// Runs one test case of this program; `test_case` is doctest's pattern, without commas.
 inline void check_rerun(const std::string& environment, const std::string& test_case) {
   CAPTURE(environment);
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  const Finished child = run(environment, "'" + program + "' --test-case='" + test_case + "'");
-  CAPTURE(child.output);
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const program::Result child = run(environment, "'" + self + "' --test-case='" + test_case + "'");
+  CAPTURE(child.text);
   CHECK(child.exit_code == 0);
-  CHECK(child.output.find(" 1 passed | 0 failed") != std::string::npos);
+  CHECK(child.text.find(" 1 passed | 0 failed") != std::string::npos);
 }
 
 /// First line of a test case that uses more threads than there are cores: unless waiting threads sleep already, runs

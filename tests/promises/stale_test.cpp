@@ -13,8 +13,9 @@ using namespace orrery;
 namespace {
 
 // The operations that need neither inputs nor outputs for their derivative.
-const std::set<std::string> save_nothing{"add",     "sub",    "neg",   "scale", "sum",    "mean",    "reshape",
-                                         "permute", "concat", "slice", "split", "split3", "dropout", "zero_padding"};
+const std::set<std::string> save_nothing{"add",   "sub",     "neg",     "scale",        "sum",
+                                         "mean",  "reshape", "permute", "concat",       "slice",
+                                         "split", "split3",  "dropout", "zero_padding", "residual"};
 
 // Names of all operations on the tape behind y.
 void collect_names(const Variable& y, std::set<std::string>& names) {
@@ -71,8 +72,8 @@ TEST_CASE("promise 11: a value changed in place is an error naming the operation
       if (!error.empty()) named.insert(error.substr(0, error.find(" (backward)")));
     }
   }
-  named.insert("embedding");  // saves its ids alone: below
-  named.insert("attention");  // is made of the others
+  named.insert("embedding"), named.insert("embedding_sum");  // save their ids alone: below
+  named.insert("attention");                                 // is made of the others
   std::set<std::string> expected = samples::names_of(operation_samples());
   for (const std::string& name : save_nothing) CHECK(expected.erase(name) == 1);
   for (const std::string& name : expected) CHECK_MESSAGE(named.count(name) == 1, name);
@@ -84,9 +85,11 @@ TEST_CASE("promise 11: ids and targets changed in place are errors too") {
   Tensor ids = Tensor::of<i32>({3}, {0, 2, 1});
   const Variable weight = parameter(full({3, 2}, 1.0)), logits = parameter(full({3, 4}, 1.0));
   const Variable rows = sum(embedding(weight, ids)), loss = cross_entropy(logits, ids);
+  const Variable sums = sum(embedding_sum(weight, ids.reshape({1, 3}), 2, constant(full({3, 2}, 1.0))));
   ids.write<i32>()[0] = 1;
   CHECK(small::error_of([&] {
           backward(rows);
         }).starts_with("embedding (backward): saved tensor: a tensor of shape [3]"));
+  CHECK(small::error_of([&] { backward(sums); }).starts_with("embedding_sum (backward): saved tensor"));
   CHECK(small::error_of([&] { backward(loss); }).starts_with("cross_entropy (backward): saved tensor"));
 }

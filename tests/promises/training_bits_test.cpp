@@ -137,12 +137,12 @@ TEST_CASE("slow: promise 1: the program's hash does not depend on --threads, wha
     for (const std::string threads : {"1", "2", "4"}) {
       CAPTURE(kernel);
       CAPTURE(threads);
-      const Finished program =
+      const program::Result toy =
           run(kernel, "'" ORRERY_PROGRAM "' toy --steps 20 --hash --threads " + threads + " 2>/dev/null");
-      CHECK(program.exit_code == 0);
-      const size_t at = program.output.find("\nhash ");
+      CHECK(toy.exit_code == 0);
+      const size_t at = toy.text.find("\nhash ");
       REQUIRE(at != std::string::npos);
-      const std::string hash = program.output.substr(at + 6, 16);
+      const std::string hash = toy.text.substr(at + 6, 16);
       if (expected.empty()) expected = hash;
       CHECK(hash == expected);
     }

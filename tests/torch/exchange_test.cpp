@@ -5,10 +5,10 @@
 #include <cstdlib>
 
 #include "nn/files.h"
+#include "nn/stacks.h"
 #include "nn/transformer.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/torch/fixture.h"
-#include "tests/torch/stacks.h"
 
 using namespace orrery;
 using namespace orrery::torch_parity;
@@ -37,7 +37,7 @@ nn::Transformer make_model(u64 seed) {
 
 TEST_CASE("promise 9: a state_dict of torch.nn.Transformer loads by name, and computes what PyTorch computes") {
   nn::Transformer model = make_model(1);
-  Stacks stacks(model.encoder, model.decoder);
+  nn::Stacks stacks(model.encoder, model.decoder);
   nn::load(stacks, state_dict);
   const TensorMap file = read_safetensors(state_dict).tensors;
   CHECK(same_bits(model.encoder.layers[1].self_attn.in_proj_weight.value(),
@@ -45,7 +45,8 @@ TEST_CASE("promise 9: a state_dict of torch.nn.Transformer loads by name, and co
   nn::to(model, f64);
   const Case c("state_dict_run", "run");
   const auto input = [&](const std::string& name) { return constant(c.at("input." + name).to(f64)); };
-  const Variable y = stacks(input("source"), input("target"), Mask(), Mask::causal());
+  nn::Pass pass;
+  const Variable y = stacks(input("source"), input("target"), Mask(), Mask::causal(), pass);
   CHECK(difference(y.value(), c.at("output")) == "");
 }
 
@@ -55,7 +56,7 @@ TEST_CASE("promise 9: a file of ours has the names, shapes and dtypes of torch.n
   const std::string folder = kept ? kept : temporary.path().string();
 
   nn::Transformer model = make_model(2);
-  Stacks stacks(model.encoder, model.decoder);
+  nn::Stacks stacks(model.encoder, model.decoder);
   nn::save(stacks, folder + "/ours.safetensors", {{std::string(nn::config_key), nn::to_json(model.config)}});
   const TensorMap ours = read_safetensors(folder + "/ours.safetensors").tensors;
   const TensorMap theirs = read_safetensors(state_dict).tensors;
@@ -71,7 +72,8 @@ TEST_CASE("promise 9: a file of ours has the names, shapes and dtypes of torch.n
   Rng rng(3);
   const Tensor source = randn({2, 5, d_model}, rng, f64), target = randn({2, 4, d_model}, rng, f64);
   nn::to(model, f64);
-  const Variable y = stacks(constant(source), constant(target), Mask(), Mask::causal());
+  nn::Pass pass;
+  const Variable y = stacks(constant(source), constant(target), Mask(), Mask::causal(), pass);
   CHECK(largest(y.value()) < INFINITY);
   write_safetensors(folder + "/ours_run.safetensors", {{"source", source}, {"target", target}, {"output", y.value()}});
 }

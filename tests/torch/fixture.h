@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "core/safetensors.h"
 #include "core/tensor_ops.h"

@@ -1,10 +1,10 @@
 // Chapter 7. Equal to PyTorch: encoder and decoder layers, the whole torch.nn.Transformer, ten steps of training it.
 #include "nn/transformer.h"
+#include "nn/stacks.h"
 
 #include "autograd/ops.h"
 #include "optim/optim.h"
 #include "tests/torch/fixture.h"
-#include "tests/torch/stacks.h"
 
 using namespace orrery;
 using namespace orrery::torch_parity;
@@ -54,10 +54,11 @@ TEST_CASE("promise 9: Encoder and Decoder are torch.nn.Transformer") {
     Rng rng(1);
     nn::Encoder encoder(layers, true, options_of(form), rng);
     nn::Decoder decoder(layers, true, options_of(form), rng);
-    Stacks stacks(encoder, decoder);
+    nn::Stacks stacks(encoder, decoder);
     check_equal(Case("transformer", form), stacks, [&](const Inputs& in) {
+      nn::Pass pass = nn::Pass::training(1, 1);
       return stacks(in["source"], in["target"], Mask::padding(in.ids("source_lengths")),
-                    Mask::causal() & Mask::padding(in.ids("target_lengths")));
+                    Mask::causal() & Mask::padding(in.ids("target_lengths")), pass);
     });
   }
 }

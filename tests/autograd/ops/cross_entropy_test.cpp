@@ -113,7 +113,7 @@ TEST_CASE("cross entropy has the same bits for any number of threads") {
 namespace {
 
 // y = 2 x, which tells where y and, in backward, dy lie.
-struct Noted {
+struct NotedLogits {
   static constexpr std::string_view name = "noted";
   const double **value, **gradient;
   Tensor forward(const Tensor& x) {
@@ -127,16 +127,16 @@ struct Noted {
   }
 };
 
-struct InPlace {
+struct LossPass {
   Tensor gradient;   // of the logits' own input
   bool overwritten;  // the logits' memory held their gradient
 };
 
 template <class Hold>
-InPlace pass(const Hold& hold) {
+LossPass loss_pass(const Hold& hold) {
   const Variable x = parameter(normal({3, 5}));
   const double *value = nullptr, *gradient = nullptr;
-  Variable logits = apply(Noted{&value, &gradient}, x);
+  Variable logits = apply(NotedLogits{&value, &gradient}, x);
   [[maybe_unused]] const auto held = hold(logits);
   const Variable loss = cross_entropy(logits, ids({1, 0, 4}), {.label_smoothing = 0.1});
   logits = {};
@@ -147,13 +147,13 @@ InPlace pass(const Hold& hold) {
 }  // namespace
 
 TEST_CASE("logits turn into their gradient in place only where the loss alone owns them") {
-  const InPlace alone = pass([](const Variable&) { return 0; });
-  const InPlace variable = pass([](const Variable& logits) { return logits; });
-  const InPlace tensor = pass([](const Variable& logits) { return logits.value(); });
-  const InPlace view = pass([](const Variable& logits) { return logits.value().reshape({15}); });
-  const InPlace part = pass([](const Variable& logits) { return logits.value().rows(1, 2); });
+  const LossPass alone = loss_pass([](const Variable&) { return 0; });
+  const LossPass variable = loss_pass([](const Variable& logits) { return logits; });
+  const LossPass tensor = loss_pass([](const Variable& logits) { return logits.value(); });
+  const LossPass view = loss_pass([](const Variable& logits) { return logits.value().reshape({15}); });
+  const LossPass part = loss_pass([](const Variable& logits) { return logits.value().rows(1, 2); });
   CHECK(alone.overwritten);
-  for (const InPlace& held : {variable, tensor, view, part}) {
+  for (const LossPass& held : {variable, tensor, view, part}) {
     CHECK_FALSE(held.overwritten);
     CHECK(same_bits(held.gradient, alone.gradient));
   }

@@ -38,12 +38,12 @@ TEST_CASE("embedding's bits do not depend on the number of threads") {
 
 namespace {
 
-constexpr Draw draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
+constexpr Draw embedding_draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
 
 // Paper, section 3.4 and 3.5, one operation after another; x = {table, positions}.
 Variable composed_sum(const Variables& x, const Tensor& ids, double factor, double p) {
   const Variable positions = slice(x[1], 0, 0, ids.size(1));
-  return dropout(scale(embedding(x[0], ids), factor) + positions, p, draw);
+  return dropout(scale(embedding(x[0], ids), factor) + positions, p, embedding_draw);
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ TEST_CASE("embedding_sum equals embedding, scale, positions and dropout: the sam
     for (const i64 spare : {0, 2}) {
       for (const double p : {0.0, 0.3}) {
         INFO(B, " ", T, " ", rows, " ", columns, " ", spare, " ", p);
-        check_fused([&](const Variables& x) { return embedding_sum(x[0], ids, 2.5, x[1], p, draw); },
+        check_fused([&](const Variables& x) { return embedding_sum(x[0], ids, 2.5, x[1], p, embedding_draw); },
                     [&](const Variables& x) { return composed_sum(x, ids, 2.5, p); },
                     normals({{rows, columns}, {T + spare, columns}}));
       }
@@ -68,27 +68,28 @@ TEST_CASE("embedding_sum with constant positions, and with one table for both") 
   const Tensor ids = Tensor::of<i32>({2, 3}, {1, 0, 1, 3, 1, 0}), positions = normal({3, 5}, 8);
   check_fused(
       [&](const Variables& x) {
-        return embedding_sum(x[0], ids, 2.5, constant(positions.to(x[0].dtype())), 0.3, draw);
+        return embedding_sum(x[0], ids, 2.5, constant(positions.to(x[0].dtype())), 0.3, embedding_draw);
       },
       [&](const Variables& x) {
         return composed_sum({x[0], constant(positions.to(x[0].dtype()))}, ids, 2.5, 0.3);
       },
       normals({{4, 5}}));
-  check_fused([&](const Variables& x) { return embedding_sum(x[0], ids, 2.5, x[0], 0.3, draw); },
+  check_fused([&](const Variables& x) { return embedding_sum(x[0], ids, 2.5, x[0], 0.3, embedding_draw); },
               [&](const Variables& x) {
                 return composed_sum({x[0], x[0]}, ids, 2.5, 0.3);
               },
               normals({{4, 5}}));
   const Variable learned = parameter(positions.clone());  // the table itself is no parameter
   const Tensor dy = normal({2, 3, 5}, 9), before = dy.clone();
-  backward(embedding_sum(constant(normal({4, 5})), ids, 2.5, learned, 0, draw), dy);
+  backward(embedding_sum(constant(normal({4, 5})), ids, 2.5, learned, 0, embedding_draw), dy);
   CHECK(close(learned.gradient(), elements(dy.rows(0, 1) + dy.rows(1, 2))));
   CHECK(same_bits(dy, before));
 }
 
 TEST_CASE("embedding_sum of no id, and errors") {
   const Variable weight = parameter(normal({3, 2}), "embed.weight"), positions = parameter(normal({4, 2}));
-  backward(embedding_sum(weight, Tensor::empty({0, 4}, Dtype::i32), 2, positions, 0.3, draw), zeros({0, 4, 2}, f64));
+  backward(embedding_sum(weight, Tensor::empty({0, 4}, Dtype::i32), 2, positions, 0.3, embedding_draw),
+           zeros({0, 4, 2}, f64));
   CHECK(close(weight.gradient(), std::vector<double>(6, 0.0)));
   CHECK(close(positions.gradient(), std::vector<double>(8, 0.0)));
   const Tensor ids = Tensor::of<i32>({2, 2}, {0, 1, 3, 2}), five = full({1, 5}, i32{0});
@@ -108,6 +109,6 @@ TEST_CASE("embedding_sum of no id, and errors") {
 TEST_CASE("embedding_sum has the same bits for any number of threads") {
   Rng rng(4);
   const Tensor ids = randint(0, 57, {79, 19}, rng);
-  CHECK(thread_proof([&](const auto& x) { return embedding_sum(x[0], ids, 2.5, x[1], 0.2, draw); },
+  CHECK(thread_proof([&](const auto& x) { return embedding_sum(x[0], ids, 2.5, x[1], 0.2, embedding_draw); },
                      {{57, 33}, {19, 33}}));
 }

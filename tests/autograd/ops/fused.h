@@ -22,7 +22,8 @@ inline std::vector<Tensor> converted(const std::vector<Tensor>& tensors, Dtype d
   return result;
 }
 
-/// f's value, then dL/dx of each input, for a fixed random dL/dy that f32 and f64 hold alike; backward runs `passes` times.
+/// f's value, then dL/dx of each input, for a fixed random dL/dy that f32 and f64 hold alike; backward runs `passes`
+/// times.
 inline std::vector<Tensor> value_then_gradients(const Function& f, const std::vector<Tensor>& inputs, int passes = 1) {
   Variables x;
   for (const Tensor& input : inputs) x.push_back(parameter(input.clone()));
@@ -37,25 +38,21 @@ inline std::vector<Tensor> value_then_gradients(const Function& f, const std::ve
   return result;
 }
 
-/// The largest difference, as a part of the largest |expected|; infinite where only one of the two is defined.
-inline double distance(const Tensor& got, const Tensor& expected) {
+/// The largest difference, as a part of the largest |expected| of all; infinite where only one of two is defined.
+inline double distance(const std::vector<Tensor>& got, const std::vector<Tensor>& expected) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (got.defined() != expected.defined()) return infinity;
-  if (!got.defined()) return 0;
-  if (got.shape() != expected.shape()) return infinity;
   double worst = 0, largest = 0;
-  for (i64 i = 0; i < got.count(); ++i) {
-    const double difference = std::fabs(got.at(i) - expected.at(i));
-    if (!(difference <= worst)) worst = std::isnan(difference) ? infinity : difference;
-    largest = std::max(largest, std::fabs(expected.at(i)));
+  for (size_t t = 0; t < expected.size(); ++t) {
+    if (got[t].defined() != expected[t].defined()) return infinity;
+    if (!got[t].defined()) continue;
+    if (got[t].shape() != expected[t].shape()) return infinity;
+    for (i64 i = 0; i < got[t].count(); ++i) {
+      const double difference = std::fabs(got[t].at(i) - expected[t].at(i));
+      if (!(difference <= worst)) worst = std::isnan(difference) ? infinity : difference;
+      largest = std::max(largest, std::fabs(expected[t].at(i)));
+    }
   }
   return worst == 0 ? 0 : worst / largest;
-}
-
-inline double distance(const std::vector<Tensor>& got, const std::vector<Tensor>& expected) {
-  double worst = 0;
-  for (size_t i = 0; i < got.size(); ++i) worst = std::max(worst, distance(got[i], expected[i]));
-  return worst;
 }
 
 /// f used twice on values computed from the inputs: its gradients meet others that are there already.

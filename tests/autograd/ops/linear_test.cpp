@@ -7,18 +7,20 @@ using namespace orrery::small;
 
 namespace {
 
-constexpr Draw draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
+constexpr Draw linear_draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
 
 // x W^T + b, for the rows `rows` of W and b; x = {input, weight} or {input, weight, bias}.
-Variable product(const Variables& x, RowRange rows = {}) {
+Variable composed_linear(const Variables& x, RowRange rows = {}) {
   const i64 end = rows.end < 0 ? x[1].size(0) : rows.end;
-  const Variable y = matmul(x[0], slice(x[1], 0, rows.begin, end), Trans::b);
+  const Shape leading = x[0].shape().without_last();
+  const Variable matrix = leading.rank() == 0 ? reshape(x[0], {1, -1}) : x[0];
+  const Variable y = reshape(matmul(matrix, slice(x[1], 0, rows.begin, end), Trans::b), leading.plus(end - rows.begin));
   return x.size() > 2 ? y + slice(x[2], 0, rows.begin, end) : y;
 }
 
-Variable bias_of(const Variables& x) { return x.size() > 2 ? x[2] : Variable(); }
+Variable linear_bias(const Variables& x) { return x.size() > 2 ? x[2] : Variable(); }
 
-struct Sizes {
+struct LinearSizes {
   Shape leading;
   i64 in, out;
   std::vector<Shape> shapes(bool bias) const {
@@ -29,9 +31,9 @@ struct Sizes {
 };
 
 // One element; odd sizes; three axes; tiles of rows; tiles of columns, whose dropout begins in the middle of a row.
-const std::vector<Sizes>& sizes() {
-  static const std::vector<Sizes> all{{{}, 3, 2},        {{1}, 1, 1},      {{5}, 7, 13},      {{2, 3}, 9, 16},
-                                      {{7, 43}, 37, 51}, {{21}, 61, 1030}, {{2, 300}, 33, 24}};
+const std::vector<LinearSizes>& linear_sizes() {
+  static const std::vector<LinearSizes> all{{{}, 3, 2},        {{1}, 1, 1},      {{5}, 7, 13},      {{2, 3}, 9, 16},
+                                            {{7, 43}, 37, 51}, {{21}, 61, 1030}, {{2, 300}, 33, 24}};
   return all;
 }
 
@@ -43,11 +45,11 @@ TEST_CASE("the sizes below are cut into several tiles both ways") {
 }
 
 TEST_CASE("linear equals product and bias") {
-  for (const Sizes& s : sizes()) {
+  for (const LinearSizes& s : linear_sizes()) {
     for (const bool bias : {false, true}) {
       INFO(s.leading.plus(s.in), " ", s.out, " ", bias);
-      check_fused([](const Variables& x) { return linear(x[0], x[1], bias_of(x)); },
-                  [](const Variables& x) { return product(x); }, normals(s.shapes(bias)));
+      check_fused([](const Variables& x) { return linear(x[0], x[1], linear_bias(x)); },
+                  [](const Variables& x) { return composed_linear(x); }, normals(s.shapes(bias)));
     }
   }
 }
@@ -56,9 +58,9 @@ TEST_CASE("linear by some rows of a weight equals the product with their slice; 
   for (const RowRange rows : {RowRange{0, 5}, RowRange{4, 9}, RowRange{9, 17}, RowRange{3, 3}, RowRange{0, 17}}) {
     for (const bool bias : {false, true}) {
       INFO(rows.begin, " ", rows.end, " ", bias);
-      const Sizes s{{2, 3}, 5, 17};
-      check_fused([rows](const Variables& x) { return linear(x[0], x[1], bias_of(x), rows); },
-                  [rows](const Variables& x) { return product(x, rows); }, normals(s.shapes(bias)));
+      const LinearSizes s{{2, 3}, 5, 17};
+      check_fused([rows](const Variables& x) { return linear(x[0], x[1], linear_bias(x), rows); },
+                  [rows](const Variables& x) { return composed_linear(x, rows); }, normals(s.shapes(bias)));
     }
   }
 }
@@ -69,16 +71,17 @@ TEST_CASE("several ranges of one weight share its gradient, whichever comes firs
     return concat({first, last}, -1);
   };
   check_fused(
-      apart, [](const Variables& x) { return product(x); }, normals({{6, 5}, {11, 5}, {11}}));
+      apart, [](const Variables& x) { return composed_linear(x); }, normals({{6, 5}, {11, 5}, {11}}));
 }
 
 TEST_CASE("linear_relu equals product, bias, relu and dropout: the same elements are dropped") {
-  for (const Sizes& s : sizes()) {
+  for (const LinearSizes& s : linear_sizes()) {
     for (const double p : {0.0, 0.3}) {
       for (const bool bias : {false, true}) {
         INFO(s.leading.plus(s.in), " ", s.out, " ", p, " ", bias);
-        check_fused([p](const Variables& x) { return linear_relu(x[0], x[1], bias_of(x), p, draw); },
-                    [p](const Variables& x) { return dropout(relu(product(x)), p, draw); }, normals(s.shapes(bias)));
+        check_fused([p](const Variables& x) { return linear_relu(x[0], x[1], linear_bias(x), p, linear_draw); },
+                    [p](const Variables& x) { return dropout(relu(composed_linear(x)), p, linear_draw); },
+                    normals(s.shapes(bias)));
       }
     }
   }
@@ -86,7 +89,7 @@ TEST_CASE("linear_relu equals product, bias, relu and dropout: the same elements
 
 TEST_CASE("linear_relu drops everything with p = 1") {
   const Variable x = parameter(normal({4, 3})), weight = parameter(normal({5, 3}, 2));
-  const Variable y = linear_relu(x, weight, {}, 1, draw);
+  const Variable y = linear_relu(x, weight, {}, 1, linear_draw);
   backward(y, normal({4, 5}, 3));
   CHECK(same_bits(y.value(), zeros({4, 5}, f64)));
   CHECK(same_bits(x.gradient(), zeros({4, 3}, f64)));
@@ -94,13 +97,13 @@ TEST_CASE("linear_relu drops everything with p = 1") {
 }
 
 TEST_CASE("linear_gelu equals product, bias and gelu, and so with tanh") {
-  for (const Sizes& s : sizes()) {
+  for (const LinearSizes& s : linear_sizes()) {
     for (const bool bias : {false, true}) {
       INFO(s.leading.plus(s.in), " ", s.out, " ", bias);
-      check_fused([](const Variables& x) { return linear_gelu(x[0], x[1], bias_of(x)); },
-                  [](const Variables& x) { return gelu(product(x)); }, normals(s.shapes(bias)));
-      check_fused([](const Variables& x) { return linear_gelu_tanh(x[0], x[1], bias_of(x)); },
-                  [](const Variables& x) { return gelu_tanh(product(x)); }, normals(s.shapes(bias)));
+      check_fused([](const Variables& x) { return linear_gelu(x[0], x[1], linear_bias(x)); },
+                  [](const Variables& x) { return gelu(composed_linear(x)); }, normals(s.shapes(bias)));
+      check_fused([](const Variables& x) { return linear_gelu_tanh(x[0], x[1], linear_bias(x)); },
+                  [](const Variables& x) { return gelu_tanh(composed_linear(x)); }, normals(s.shapes(bias)));
     }
   }
 }
@@ -109,7 +112,7 @@ TEST_CASE("only gradients that are wanted are computed, and a dL/dy that others 
   const Tensor weight = normal({5, 3}), bias = normal({5}), dy = normal({4, 5}, 9), dy_before = dy.clone();
   for (const auto& f :
        {+[](const Variable&x, const Variable&w, const Variable&b) { return linear(x, w, b); },
-        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, draw); },
+        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, linear_draw); },
         +[](const Variable&x, const Variable&w, const Variable&b) { return linear_gelu(x, w, b); },
         +[](const Variable&x, const Variable&w, const Variable&b) { return linear_gelu_tanh(x, w, b); }}) {
     std::vector<Tensor> all;
@@ -134,7 +137,7 @@ TEST_CASE("only gradients that are wanted are computed, and a dL/dy that others 
 TEST_CASE("linear maps of no row give no number and zero gradients") {
   for (const auto& f :
        {+[](const Variable&x, const Variable&w, const Variable&b) { return linear(x, w, b); },
-        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, draw); },
+        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, linear_draw); },
         +[](const Variable&x, const Variable&w, const Variable&b) { return linear_gelu(x, w, b); },
         +[](const Variable&x, const Variable&w, const Variable&b) { return linear_gelu_tanh(x, w, b); }}) {
     const Variable x = parameter(zeros({0, 3})), weight = parameter(zeros({5, 3})), bias = parameter(zeros({5}));
@@ -188,7 +191,7 @@ TEST_CASE("linear maps have the same bits for any number of threads") {
   for (const std::vector<Shape>& shapes : {tall, wide}) {
     CHECK(thread_proof([](const auto& x) { return linear(x[0], x[1], x[2]); }, shapes));
     CHECK(thread_proof([](const auto& x) { return linear(x[0], x[1], x[2], {17, 53}); }, shapes));
-    CHECK(thread_proof([](const auto& x) { return linear_relu(x[0], x[1], x[2], 0.2, draw); }, shapes));
+    CHECK(thread_proof([](const auto& x) { return linear_relu(x[0], x[1], x[2], 0.2, linear_draw); }, shapes));
     CHECK(thread_proof([](const auto& x) { return linear_gelu(x[0], x[1], x[2]); }, shapes));
     CHECK(thread_proof([](const auto& x) { return linear_gelu_tanh(x[0], x[1], x[2]); }, shapes));
   }

@@ -6,13 +6,13 @@ using namespace orrery::small;
 
 namespace {
 
-constexpr Draw draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
+constexpr Draw residual_draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
 
-constexpr LayerNormForm forms[] = {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps,
-                                   LayerNormForm::unbiased_std_plus_eps};
+constexpr LayerNormForm residual_forms[] = {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps,
+                                            LayerNormForm::unbiased_std_plus_eps};
 
-// Rows of one element, of an odd number, of whole blocks of decisions, of several pieces; enough rows for several strips.
-const std::vector<Shape>& shapes() {
+// Rows of one element, of an odd number, of whole blocks of decisions, of several pieces; and several strips of rows.
+const std::vector<Shape>& residual_shapes() {
   static const std::vector<Shape> all{{1}, {3, 1}, {2, 3, 13}, {5, 16}, {3, 1030}, {703, 24}, {41, 7, 29}};
   return all;
 }
@@ -20,24 +20,26 @@ const std::vector<Shape>& shapes() {
 }  // namespace
 
 TEST_CASE("residual equals x + dropout(f): the same elements are dropped") {
-  for (const Shape& shape : shapes()) {
+  for (const Shape& shape : residual_shapes()) {
     for (const double p : {0.0, 0.3, 1.0}) {
       INFO(shape, " ", p);
-      check_fused([p](const Variables& x) { return residual(x[0], x[1], p, draw); },
-                  [p](const Variables& x) { return x[0] + dropout(x[1], p, draw); }, normals({shape, shape}));
+      check_fused([p](const Variables& x) { return residual(x[0], x[1], p, residual_draw); },
+                  [p](const Variables& x) { return x[0] + dropout(x[1], p, residual_draw); }, normals({shape, shape}));
     }
   }
 }
 
 TEST_CASE("residual_norm equals layer_norm(x + dropout(f)) in all three forms") {
-  for (const LayerNormForm form : forms) {
-    for (const Shape& shape : shapes()) {
+  for (const LayerNormForm form : residual_forms) {
+    for (const Shape& shape : residual_shapes()) {
       if (shape[-1] == 1) continue;
       for (const double p : {0.0, 0.3}) {
         INFO(static_cast<int>(form), " ", shape, " ", p);
         check_fused(
-            [=](const Variables& x) { return residual_norm(x[0], x[1], x[2], x[3], 1e-3, form, p, draw); },
-            [=](const Variables& x) { return layer_norm(x[0] + dropout(x[1], p, draw), x[2], x[3], 1e-3, form); },
+            [=](const Variables& x) { return residual_norm(x[0], x[1], x[2], x[3], 1e-3, form, p, residual_draw); },
+            [=](const Variables& x) {
+              return layer_norm(x[0] + dropout(x[1], p, residual_draw), x[2], x[3], 1e-3, form);
+            },
             normals({shape, shape, {shape[-1]}, {shape[-1]}}));
       }
     }
@@ -53,9 +55,11 @@ TEST_CASE("residual_norm without weight, without bias, without both") {
     for (int i = weight + bias; i > 0; --i) inputs.push_back({13});
     constexpr LayerNormForm form = LayerNormForm::root_of_variance_plus_eps;
     check_fused(
-        [=](const Variables& x) { return residual_norm(x[0], x[1], of(x).first, of(x).second, 1e-5, form, 0.3, draw); },
         [=](const Variables& x) {
-          return layer_norm(x[0] + dropout(x[1], 0.3, draw), of(x).first, of(x).second, 1e-5, form);
+          return residual_norm(x[0], x[1], of(x).first, of(x).second, 1e-5, form, 0.3, residual_draw);
+        },
+        [=](const Variables& x) {
+          return layer_norm(x[0] + dropout(x[1], 0.3, residual_draw), of(x).first, of(x).second, 1e-5, form);
         },
         normals(inputs));
   };
@@ -64,11 +68,16 @@ TEST_CASE("residual_norm without weight, without bias, without both") {
 
 TEST_CASE("one value as input and as sub-layer output") {
   for (const double p : {0.0, 0.3}) {
-    check_fused([p](const Variables& x) { return residual(x[0], x[0], p, draw); },
-                [p](const Variables& x) { return x[0] + dropout(x[0], p, draw); }, normals({{4, 11}}));
-    check_fused([p](const Variables& x) { return residual_norm(x[0], x[0], x[1], {}, 1e-3, forms[0], p, draw); },
-                [p](const Variables& x) { return layer_norm(x[0] + dropout(x[0], p, draw), x[1], {}, 1e-3, forms[0]); },
-                normals({{4, 11}, {11}}));
+    check_fused([p](const Variables& x) { return residual(x[0], x[0], p, residual_draw); },
+                [p](const Variables& x) { return x[0] + dropout(x[0], p, residual_draw); }, normals({{4, 11}}));
+    check_fused(
+        [p](const Variables& x) {
+          return residual_norm(x[0], x[0], x[1], {}, 1e-3, residual_forms[0], p, residual_draw);
+        },
+        [p](const Variables& x) {
+          return layer_norm(x[0] + dropout(x[0], p, residual_draw), x[1], {}, 1e-3, residual_forms[0]);
+        },
+        normals({{4, 11}, {11}}));
   }
 }
 
@@ -76,24 +85,24 @@ TEST_CASE("each input's gradient is its own, and a dL/dy that others hold stays"
   const Tensor dy = normal({4, 5}, 9), before = dy.clone();
   for (const double p : {0.0, 0.3}) {
     Variable x = parameter(normal({4, 5})), f = parameter(normal({4, 5}, 2));
-    backward(residual(x, f, p, draw), dy);
+    backward(residual(x, f, p, residual_draw), dy);
     CHECK_FALSE(x.gradient().shares_memory_with(f.gradient()));
     x.clear_gradient(), f.clear_gradient();
-    backward(residual_norm(x, f, {}, {}, 1e-5, forms[0], p, draw), dy);
+    backward(residual_norm(x, f, {}, {}, 1e-5, residual_forms[0], p, residual_draw), dy);
     CHECK_FALSE(x.gradient().shares_memory_with(f.gradient()));
     const Tensor dx = x.gradient().clone(), df = f.gradient().clone();
     Variable alone = parameter(normal({4, 5}));  // only one of the two wanted
-    backward(residual_norm(alone, constant(f.value()), {}, {}, 1e-5, forms[0], p, draw), dy);
+    backward(residual_norm(alone, constant(f.value()), {}, {}, 1e-5, residual_forms[0], p, residual_draw), dy);
     CHECK(same_bits(alone.gradient(), dx));
     Variable other = parameter(normal({4, 5}, 2));
-    backward(residual_norm(constant(x.value()), other, {}, {}, 1e-5, forms[0], p, draw), dy);
+    backward(residual_norm(constant(x.value()), other, {}, {}, 1e-5, residual_forms[0], p, residual_draw), dy);
     CHECK(same_bits(other.gradient(), df));
   }
   CHECK(same_bits(dy, before));
 }
 
 TEST_CASE("residuals of no row, and errors") {
-  CHECK(residual(constant(zeros({0, 3})), constant(zeros({0, 3})), 0.5, draw).shape() == Shape{0, 3});
+  CHECK(residual(constant(zeros({0, 3})), constant(zeros({0, 3})), 0.5, residual_draw).shape() == Shape{0, 3});
   const Variable weight = parameter(zeros({3}));
   const Variable y = residual_norm(constant(zeros({0, 3})), constant(zeros({0, 3})), weight, {});
   backward(y, zeros({0, 3}));
@@ -110,14 +119,15 @@ TEST_CASE("residuals of no row, and errors") {
                    (void)residual_norm(one, one, {}, {}, 1e-5, LayerNormForm::unbiased_std_plus_eps);
                  }),
                  "residual_norm: the unbiased form needs rows of at least 2"));
-  CHECK(contains(error_of([&] { (void)residual_norm(x, x, {}, {}, 1e-5, forms[0], std::nan("")); }),
+  CHECK(contains(error_of([&] { (void)residual_norm(x, x, {}, {}, 1e-5, residual_forms[0], std::nan("")); }),
                  "residual_norm: needs a probability in [0, 1]"));
 }
 
 TEST_CASE("residuals have the same bits for any number of threads") {
-  CHECK(thread_proof([](const auto& x) { return residual(x[0], x[1], 0.2, draw); }, {{403, 97}, {403, 97}}));
-  for (const LayerNormForm form : forms) {
-    CHECK(thread_proof([&](const auto& x) { return residual_norm(x[0], x[1], x[2], x[3], 1e-5, form, 0.2, draw); },
-                       {{403, 97}, {403, 97}, {97}, {97}}));
+  CHECK(thread_proof([](const auto& x) { return residual(x[0], x[1], 0.2, residual_draw); }, {{403, 97}, {403, 97}}));
+  for (const LayerNormForm form : residual_forms) {
+    CHECK(thread_proof(
+        [&](const auto& x) { return residual_norm(x[0], x[1], x[2], x[3], 1e-5, form, 0.2, residual_draw); },
+        {{403, 97}, {403, 97}, {97}, {97}}));
   }
 }

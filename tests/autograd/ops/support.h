@@ -33,8 +33,6 @@ inline bool close(const Tensor& x, const std::vector<double>& expected, double t
   return true;
 }
 
-inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
 /// f's value and dL/dx of each input, all in one row, for a fixed random dL/dy.
 template <class F>
 Tensor value_and_gradients(const F& f, const std::vector<Tensor>& inputs) {
