@@ -48,8 +48,8 @@ void add_step_options(CLI::App& command, BenchOptions& options) {
   add_choice(command, "--config", options.config, bench_config_names(), "Model and batch");
   add_whole_number(command, "--steps", options.steps, 1, 1000000,
                    "Steps to measure, after " + std::to_string(warm_up_steps) + " to warm up");
-  add_number(command, "--dropout", options.dropout, 0, 0.99, "Probability of dropping a unit")
-      ->default_str("the configuration's");
+  show_default(add_number(command, "--dropout", options.dropout, 0, 0.99, "Probability of dropping a unit"),
+               "the configuration's");
   add_seed(command, options.seed);
 }
 
@@ -68,8 +68,9 @@ std::string configurations() {
 }  // namespace
 
 void add_bench(CLI::App& program, int& exit_code) {
-  CLI::App& benches = add_command(program, "bench", "Measure: training steps, their products, their loops, a profile, writing",
-                                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
+  CLI::App& benches =
+      add_command(program, "bench", "Measure: training steps, their products, their loops, a profile, writing",
+                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
   needs_sub_command(benches);
   const auto options = [] { return std::make_shared<BenchOptions>(); };
 
@@ -104,10 +105,10 @@ void add_bench(CLI::App& program, int& exit_code) {
             exit_code, "Example:\n  orrery bench attention --threads 2");
 
   const auto decode = options();
-  CLI::App& decode_command = add_bench(benches, "decode", "How fast a GPT writes, one token at a time", bench_decode,
-                                       decode, exit_code,
-                                       "The limit is the time that memory takes to deliver weights and cache.\n"
-                                       "Example:\n  orrery bench decode --config nanogpt --context 32");
+  CLI::App& decode_command =
+      add_bench(benches, "decode", "How fast a GPT writes, one token at a time", bench_decode, decode, exit_code,
+                "The limit is the time that memory takes to deliver weights and cache.\n"
+                "Example:\n  orrery bench decode --config nanogpt --context 32");
   decode->config = "gpt2", decode->batch = 8;
   add_choice(decode_command, "--config", decode->config, decode_config_names(), "Model");
   add_whole_number(decode_command, "--batch", decode->batch, 1, 1024,

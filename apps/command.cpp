@@ -214,6 +214,8 @@ CLI::Option* add_tiles(CLI::App& command, i64& tiles) {
                           "Parts of a large product, for as many cores; unlike --threads, part of a run's bits");
 }
 
+void show_default(CLI::Option* option, const std::string& text) { option->default_str(text); }
+
 void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others) {
   for (CLI::Option* other : others) option->excludes(other);
 }

@@ -75,6 +75,8 @@ CLI::Option* add_threads(CLI::App& command, i64& threads);
 /// `--tiles`: parts that large products are cut into at least. Pass the value to `set_least_tiles`.
 CLI::Option* add_tiles(CLI::App& command, i64& tiles);
 
+/// What help calls the default of `option`, where its value does not say it.
+void show_default(CLI::Option* option, const std::string& text);
 /// Giving `option` and one of `others` together is wrong usage.
 void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others);
 /// The options added so far, without `--help`.

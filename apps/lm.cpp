@@ -158,11 +158,6 @@ void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
   add_seed(command, recipe.seed);
 }
 
-CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& path, const std::string& what) {
-  const CLI::Validator named([](std::string& text) { return text.empty() ? "needs the name of a file" : ""; }, "");
-  return command.add_option(name, path, what)->type_name("FILE")->check(named);
-}
-
 void add_train(CLI::App& lm, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* command = lm.add_subcommand("train", "Learn a text; the defaults are nanoGPT's recipe for a CPU");

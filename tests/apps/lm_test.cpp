@@ -8,7 +8,7 @@ using namespace orrery::program;
 
 namespace {
 
-const std::string program = "'" ORRERY_PROGRAM "' ";
+const std::string lm_program = "'" ORRERY_PROGRAM "' ";
 // Learns next to nothing, in a moment.
 const std::string tiny = "--batch 2 --block 8 --layers 1 --heads 2 --d-model 8 --d-ff 8 ";
 const std::string quick = tiny + "--steps 4 --warmup 1 --estimate-every 2 --estimate-batches 2 ";
@@ -59,7 +59,7 @@ TEST_CASE("lm train reports its losses, and the model writes text of its alphabe
   CHECK(run(sample + "--temperature 0 --seed 1").text == run(sample + "--top-k 1 --seed 2").text);
   CHECK(run(sample + "--top-p 0.0001").text == run(sample + "--temperature 0").text);
   CHECK(run("lm sample --load '" + file + "' --prompt ab --tokens 0").text == "ab\n");
-  check_failure(program + "lm sample --load '" + file + "' --prompt 'ab!'",
+  check_failure(lm_program + "lm sample --load '" + file + "' --prompt 'ab!'",
                 "character 3, '!', is not one of the model's 4");
   CHECK(run("lm sample --load '" + file + "' --tokens 30").text.find_first_not_of("ab\u00e4 \n") == std::string::npos);
 }
@@ -87,7 +87,7 @@ TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another 
 
 TEST_CASE("a text that is missing, empty, too short or none says so in one line") {
   const orrery::TemporaryFolder folder;
-  const auto train = [](const std::string& path) { return program + "lm train '" + path + "'"; };
+  const auto train = [](const std::string& path) { return lm_program + "lm train '" + path + "'"; };
   check_failure(train(folder / "nowhere"), "No such file or directory");
   check_failure(train("/tmp"), "/tmp is a folder");
   check_failure(train(written(folder / "empty", "")), "is empty");
@@ -106,8 +106,8 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("lm sample", "--load", "required");
   check_usage_error("lm sample --load x --top-p 0", "--top-p", "from 1e-09 to 1");
   check_usage_error("lm sample --load x --temperature -1", "--temperature", "from 0 to");
-  check_failure(program + "lm train --save /nowhere/model.safetensors", "No such file or directory");
-  check_failure(program + "lm sample --load /nowhere/model", "/nowhere/model");
+  check_failure(lm_program + "lm train --save /nowhere/model.safetensors", "No such file or directory");
+  check_failure(lm_program + "lm sample --load /nowhere/model", "/nowhere/model");
   CHECK(contains(run("lm train --help").text, "orrery lm train --save"));
   CHECK(contains(run("lm train --help").text, "--rate NUMBER=0.001"));
   CHECK(contains(run("lm sample --help").text, "--prompt ROMEO:"));
@@ -117,22 +117,22 @@ TEST_CASE("a file that holds another model is refused") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "toy.safetensors";
   REQUIRE(run("toy --steps 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "'").exit_code == 0);
-  check_failure(program + "lm sample --load '" + file + "'", "was not saved by orrery lm");
+  check_failure(lm_program + "lm sample --load '" + file + "'", "was not saved by orrery lm");
 }
 
 TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits with 130; writing ends too") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   const std::string text = written(folder / "text", many("abc \n", 200));
-  const Result result = shell("timeout --preserve-status -s INT 3 " + program + "lm train '" + text + "' " + tiny +
+  const Result result = shell("timeout --preserve-status -s INT 3 " + lm_program + "lm train '" + text + "' " + tiny +
                               "--steps 100000000 --save '" + file + "' 2>/dev/null");
   CHECK(result.exit_code == 130);
   CHECK(line(result.text, -1).starts_with("validation loss "));
-  const Result writing = shell("timeout --preserve-status -s INT 1 " + program + "lm sample --load '" + file +
+  const Result writing = shell("timeout --preserve-status -s INT 1 " + lm_program + "lm sample --load '" + file +
                                "' --tokens 1000000000 2>/dev/null");
   CHECK(writing.exit_code == 130);
   CHECK(writing.text.size() > 100);
-  CHECK(shell(program + "lm sample --load '" + file + "' --tokens 1000000000 | head -c 50 | wc -c").text == "50\n");
+  CHECK(shell(lm_program + "lm sample --load '" + file + "' --tokens 1000000000 | head -c 50 | wc -c").text == "50\n");
 }
 
 TEST_CASE("seeds: nanoGPT's recipe reaches nanoGPT's loss") {

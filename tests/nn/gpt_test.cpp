@@ -15,11 +15,11 @@ using nn::Pass;
 
 namespace {
 
-GptConfig small() {
+GptConfig small_gpt() {
   return {.vocab_size = 9, .d_model = 8, .num_heads = 2, .num_layers = 2, .d_ff = 12, .max_len = 6, .dropout = 0};
 }
 
-Gpt build(const GptConfig& config, u64 seed = 1) {
+Gpt build_gpt(const GptConfig& config, u64 seed = 1) {
   Rng rng(seed);
   return Gpt(config, rng);
 }
@@ -39,9 +39,9 @@ double deviation(const Variable& x) {
 
 TEST_CASE("the model is tokens + positions, two pre-norm sub-layers in each layer, a norm, and the table once more") {
   for (const nn::Activation activation : {nn::Activation::gelu, nn::Activation::gelu_tanh}) {
-    GptConfig config = small();
+    GptConfig config = small_gpt();
     config.activation = activation;
-    Gpt model = build(config);
+    Gpt model = build_gpt(config);
     make_noisy(model, 2);
     const auto gelu_of = activation == nn::Activation::gelu ? gelu : gelu_tanh;
     Variable x = embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4);
@@ -59,9 +59,9 @@ TEST_CASE("the model is tokens + positions, two pre-norm sub-layers in each laye
 }
 
 TEST_CASE("dropout falls on embeddings, attention weights and sub-layers' outputs, and on nothing else") {
-  GptConfig config = small();
+  GptConfig config = small_gpt();
   config.dropout = 0.3;
-  Gpt model = build(config);
+  Gpt model = build_gpt(config);
   make_noisy(model, 2);
   Pass pass = Pass::training(5, 1), same = Pass::training(5, 1);
   Variable x = dropout(embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4),
@@ -81,7 +81,7 @@ TEST_CASE("dropout falls on embeddings, attention weights and sub-layers' output
 }
 
 TEST_CASE("names are those of GPT-2's files") {
-  Gpt model = build(small());
+  Gpt model = build_gpt(small_gpt());
   std::vector<std::string> names;
   for (const NamedParameter& p : model.parameters()) names.push_back(p.name);
   const std::vector<std::string> layer{
@@ -92,9 +92,9 @@ TEST_CASE("names are those of GPT-2's files") {
     for (const std::string& name : layer) expected.push_back(prefix + name);
   expected.insert(expected.end(), {"ln_f.weight", "ln_f.bias"});
   CHECK(names == expected);
-  GptConfig other = small();
+  GptConfig other = small_gpt();
   other.bias = other.tied = false;
-  Gpt untied = build(other);
+  Gpt untied = build_gpt(other);
   names.clear();
   for (const NamedParameter& p : untied.parameters()) names.push_back(p.name);
   CHECK(names.back() == "lm_head.weight");
@@ -102,10 +102,10 @@ TEST_CASE("names are those of GPT-2's files") {
 }
 
 TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, biases from 0, norms from 1") {
-  GptConfig config = small();
+  GptConfig config = small_gpt();
   config.vocab_size = config.max_len = 100, config.d_model = 64, config.d_ff = 256, config.num_layers = 8;
   config.tied = false;
-  const Gpt model = build(config);
+  const Gpt model = build_gpt(config);
   const auto near = [](const Variable& x, double wanted) {
     CHECK(deviation(x) == doctest::Approx(wanted).epsilon(0.05));
   };
@@ -125,7 +125,7 @@ TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, bia
 }
 
 TEST_CASE("a later token leaves earlier logits bit-equal, and rows do not touch") {
-  const Gpt model = build(small());
+  const Gpt model = build_gpt(small_gpt());
   Tensor other = ids.clone();
   other.write<i32>()[2] = 7;
   const Tensor a = logits_of(model, ids), b = logits_of(model, other);
@@ -135,7 +135,7 @@ TEST_CASE("a later token leaves earlier logits bit-equal, and rows do not touch"
 }
 
 TEST_CASE("attention weights of every layer and head, each row adding up to 1, nothing ahead") {
-  const Gpt model = build(small());
+  const Gpt model = build_gpt(small_gpt());
   Pass pass;
   std::vector<Tensor> weights;
   model(ids, pass, &weights);
@@ -146,14 +146,14 @@ TEST_CASE("attention weights of every layer and head, each row adding up to 1, n
 }
 
 TEST_CASE("the tied head is one matrix through conversion and training; a head of its own is not") {
-  Gpt model = build(small());
+  Gpt model = build_gpt(small_gpt());
   to(model, f64);
   Pass pass;
   backward(sum(model(ids, pass) * constant(full({2, 4, 9}, 0.5, f64))));
   const Tensor both = model.token_embedding.weight.gradient().clone();
-  GptConfig config = small();
+  GptConfig config = small_gpt();
   config.tied = false;
-  Gpt untied = build(config);
+  Gpt untied = build_gpt(config);
   to(untied, f64);
   copy_into(untied.head_weight.mutable_value(), model.token_embedding.weight.value());
   for (NamedParameter& p : untied.parameters()) {
@@ -166,7 +166,7 @@ TEST_CASE("the tied head is one matrix through conversion and training; a head o
 }
 
 TEST_CASE("a clone is equal and independent, and keeps the dtype") {
-  Gpt model = build(small());
+  Gpt model = build_gpt(small_gpt());
   to(model, f64);
   Gpt copy = model.clone();
   const Tensor before = logits_of(copy, ids);
@@ -177,7 +177,7 @@ TEST_CASE("a clone is equal and independent, and keeps the dtype") {
 }
 
 TEST_CASE("f32 and f64 agree, and every parameter gets a gradient") {
-  Gpt model = build(small());
+  Gpt model = build_gpt(small_gpt());
   const Tensor single = logits_of(model, ids);
   to(model, f64);
   CHECK(distance(single.to(f64), logits_of(model, ids)) < 1e-5);
@@ -192,7 +192,7 @@ TEST_CASE("f32 and f64 agree, and every parameter gets a gradient") {
 }
 
 TEST_CASE("errors name the parameter, the id, or the limit") {
-  Gpt model = build(small());
+  Gpt model = build_gpt(small_gpt());
   Pass pass;
   CHECK_THROWS_WITH_AS(model(full({1, 7}, i32{3}), pass), "gpt: a sequence has 7 positions, but max_len is 6", Error);
   CHECK_THROWS_WITH_AS(model(full({1, 2}, i32{9}), pass), doctest::Contains("9"), Error);
@@ -202,7 +202,7 @@ TEST_CASE("errors name the parameter, the id, or the limit") {
 }
 
 TEST_CASE("a model prints as a tree") {
-  Gpt model = build(small());
+  Gpt model = build_gpt(small_gpt());
   std::ostringstream out;
   out << model;
   const std::string text = out.str();
