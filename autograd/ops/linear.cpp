@@ -3,11 +3,11 @@
 //   linear        y = x W^T + b                          dx = dy W        dW = dy^T x        db = sum over rows of dy
 //   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) for dy
 //   linear_gelu   y = gelu(z), or gelu_tanh(z)           so, too
-// The composed form, one operation for each sign, is matmul(x, W, Trans::b) + b, then relu, then dropout: the one to read.
-// Fused, each tile of the product (core/blas.h) starts as the bias and gets activation and dropout when it is complete; z
-// never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0. GELU's is
-// computed along with its value and saved in place of z. Where nothing is recorded and x has few rows, as when a model writes
-// token by token, rows of W go by as they lie (core/thin_product.h).
+// The composed form, one operation for each sign, is matmul(x, W, Trans::b) + b, then relu, then dropout: the one to
+// read. Fused, each tile of the product (core/blas.h) starts as the bias and gets activation and dropout when it is
+// complete; z never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0.
+// GELU's is computed along with its value and saved in place of z. Where nothing is recorded and x has few rows, as
+// when a model writes token by token, rows of W go by as they lie (core/thin_product.h).
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
 // Read next: ?
 #include "autograd/apply.h"
