@@ -3,7 +3,7 @@
 //   step     how long a training step takes                gemm   how fast each of its matrix products is
 //   profile  where its time goes                           ops    how fast everything else is
 //   decode   how fast a model writes                       attention   how time and memory grow with the length
-// Read next: ?
+// Read next: apps/bench.cpp
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

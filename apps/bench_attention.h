@@ -1,7 +1,7 @@
 // Chapter 9. `orrery bench attention`: time and memory of attention as sequences become long.
 //
 // One causal self-attention of 4 heads with d_k = d_v = 64, forward and backward, without the products around it.
-// Read next: ?
+// Read next: apps/bench_attention.cpp
 #pragma once
 
 #include <ostream>
@@ -11,7 +11,8 @@
 
 namespace orrery {
 
-/// Attention over T positions: seconds of the fastest run, and the most bytes held at a time, inputs and gradients included.
+/// Attention over T positions: seconds of the fastest run, and the most bytes held at a time, inputs and gradients
+/// included.
 struct AttentionFigures {
   i64 T = 0;
   double forward = 0, backward = 0;  ///< seconds

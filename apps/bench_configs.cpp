@@ -16,7 +16,7 @@ std::span<const BenchConfig> bench_configs() {
       {"tiny-mt",   10000,   128,    4,    4,      4,      256,  128,  16,    16,    0.1, "a translator, Multi30k"},
       {"base",      8000,    512,    8,    6,      6,      2048, 32,   32,    32,    0.1, "the paper's base model"},
       {"nanogpt",   65,      128,    4,    0,      4,      512,  12,   0,     64,    0.0, "nanoGPT's recipe for a CPU"},
-      {"gpt-mid",   65,      384,    6,    0,      6,      1536, 16,   0,     256,   0.1, "nanoGPT's for a GPU, batch 16"},
+      {"gpt-mid",   65,      384,    6,    0,      6,      1536, 16,   0,     256,   0.1, "nanoGPT's for a GPU"},
       {"gpt2",      50257,   768,    12,   0,      12,     3072, 4,    0,     64,    0.0, "llm.c's default on a CPU"},
       {"long",      256,     256,    4,    0,      2,      1024, 1,    0,     4096,  0.0, "one long sequence"},
   };

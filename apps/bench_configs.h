@@ -3,7 +3,7 @@
 // Two kinds: encoder-decoders, and GPTs, which are those without an encoder. All are trained alike (bench_training.h).
 // One table says what differs, in this order: tokens of the vocabulary, d_model, heads, layers, d_ff, the shape of a
 // batch, dropout.
-// Read next: ?
+// Read next: apps/bench_configs.cpp
 #pragma once
 
 #include <span>

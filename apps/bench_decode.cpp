@@ -1,6 +1,6 @@
 // Chapter 9. Measuring how fast a GPT writes: one stream, then a batch of them.
 //
-// Read next: ?
+// Read next: apps/lm.cpp
 #include "apps/bench_decode.h"
 
 #include <iostream>

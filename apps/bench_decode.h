@@ -1,11 +1,11 @@
 // Chapter 9. `orrery bench decode`: how fast a GPT writes, beside what memory allows.
 //
-// For each token the model reads all its weights once, and each stream its cache of keys and values. With one stream that is
-// two operations for every number read, so that memory is the limit:
+// For each token the model reads all its weights once, and each stream its cache of keys and values. With one stream
+// that is two operations for every number read, so that memory is the limit:
 //   tokens per second <= streams * bandwidth / (bytes of weights + streams * bytes of one stream's cache)
-// A batch of streams shares the weights. The bandwidth is measured, by reading memory and doing nothing else. A model that
-// fits into the caches may be faster than this limit.
-// Read next: ?
+// A batch of streams shares the weights. The bandwidth is measured, by reading memory and doing nothing else. A model
+// that fits into the caches may be faster than this limit.
+// Read next: apps/bench_decode.cpp
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 // N and T say of the left and the right factor whether it is transposed. Attention's are measured as products of their
 // own, as the composed form makes them, nothing masked; the fused form does them inside one operation, which the
 // profile shows.
-// Read next: ?
+// Read next: apps/bench_gemm.cpp
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,6 @@
 // Chapter 9. Loops, measured at two sizes.
 //
-// Read next: apps/machine.h
+// Read next: apps/bench_attention.h
 #include "apps/bench_ops.h"
 
 #include <iostream>

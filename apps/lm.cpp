@@ -2,7 +2,7 @@
 //
 //   orrery lm train --save shakespeare.safetensors
 //   orrery lm sample --load shakespeare.safetensors --prompt ROMEO:
-// Read next: ?
+// Read next: apps/lm_training.h
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

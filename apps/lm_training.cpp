@@ -1,6 +1,6 @@
 // Chapter 9. Training a GPT on a text: draw blocks, predict, compare, go back, step; and judge.
 //
-// Read next: ?
+// Read next: apps/text_data.h
 #include "apps/lm_training.h"
 
 #include <cmath>

@@ -1,10 +1,11 @@
 // Chapter 9. Training a GPT on a text, character by character.
 //
-// Defaults are nanoGPT's recipe for a CPU (github.com/karpathy/nanoGPT, README, "I only have a macbook"): 4 layers of 4 heads
-// and width 128 without biases, blocks of 64 characters, 12 in a batch, 2,000 steps of AdamW, no dropout. Its loss is an
-// estimate: the mean over 20 batches of random validation blocks, every 250 steps, of which the README names the lowest,
-// 1.88. The loss over the whole validation text, block after block, is measured at the end.
-// Read next: ?
+// Defaults are nanoGPT's recipe for a CPU (github.com/karpathy/nanoGPT, README, "I only have a macbook"): 4 layers of 4
+// heads and width 128 without biases, blocks of 64 characters, 12 in a batch, 2,000 steps of AdamW, no dropout; "gets
+// us a loss of only 1.88". That loss is an estimate: the mean over 20 batches of random validation blocks, every 250
+// steps, of which we report the lowest. The loss over the whole validation text, block after block, is measured at the
+// end.
+// Read next: apps/lm_training.cpp
 #pragma once
 
 #include <functional>
@@ -35,8 +36,8 @@ struct LmRecipe {
 class LmTraining {
  public:
   LmTraining(const LmRecipe& recipe, const TextData& data);
-  /// Trains on one batch and returns its loss for each character. Errors, before any parameter moves: a loss or a gradient
-  /// that is not finite, naming the operation that first made it so.
+  /// Trains on one batch and returns its loss for each character. Errors, before any parameter moves: a loss or a
+  /// gradient that is not finite, naming the operation that first made it so.
   double step();
   i64 steps_done() const { return steps_done_; }
   i64 tokens_per_step() const { return recipe_.batch * recipe_.model.max_len; }
@@ -45,7 +46,8 @@ class LmTraining {
 
   /// The mean loss over random blocks of the validation text, new ones each time.
   double estimate();
-  /// The loss over the whole validation text in blocks that follow one another; every character but the first counts once.
+  /// The loss over the whole validation text in blocks that follow one another; every character but the first counts
+  /// once.
   double validation_loss() const;
 
   nn::Gpt& model() { return model_; }

@@ -1,6 +1,6 @@
 // Chapter 9. A text as tokens: UTF-8 taken apart, and blocks cut out.
 //
-// Read next: ?
+// Read next: apps/machine.h
 #include "apps/text_data.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Chapter 9. A text as tokens: one for each character, cut into a part to learn from and a part to be judged by.
 //
-// As nanoGPT prepares its text (data/shakespeare_char/prepare.py): the alphabet is every character that occurs, sorted; the
-// first nine tenths are for training, the rest for validation. Characters are those of Unicode, written as UTF-8.
-// Read next: ?
+// As nanoGPT prepares its text (data/shakespeare_char/prepare.py): the alphabet is every character that occurs, sorted;
+// the first nine tenths are for training, the rest for validation. Characters are those of Unicode, written as UTF-8.
+// Read next: apps/text_data.cpp
 #pragma once
 
 #include <map>

@@ -143,8 +143,8 @@ Variable residual_norm(const Variable& x, const Variable& f, const Variable& wei
 Variable embedding_sum(const Variable& weight, const Tensor& ids, double factor, const Variable& positions,
                        double p = 0, const Draw& draw = {});
 /// Attention on packed products, heads side by side as the projections leave them: qkv [B, n, h (2 d_k + d_v)] to
-/// [B, n, h d_v], without a copy (ops/packed_attention.cpp). More than 512 keys go by in tiles, so that memory grows with
-/// the length and not with its square (ops/tiled_attention.cpp).
+/// [B, n, h d_v], without a copy (ops/packed_attention.cpp). More than 512 keys go by in tiles, so that memory grows
+/// with the length and not with its square (ops/tiled_attention.cpp).
 Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p = 0,
                           const Draw& draw = {});
 /// The same with queries [B, n, h d_k] of one sequence and keys and values [B, m, h (d_k + d_v)] of another.

@@ -3,7 +3,7 @@
 // Softmax and its derivative (core/rows.h) work along the keys. Here keys lie below one another, so that every
 // instruction works on 16 queries at once and no sum runs across a register. Used by autograd/ops/packed_attention.cpp
 // and tiled_attention.cpp, which say what S, P, W and m are.
-// Read next: autograd/ops/packed_attention.cpp
+// Read next: autograd/ops/packed_heads.h
 #pragma once
 
 #include <array>
@@ -142,8 +142,9 @@ void hide(i64 n, i32 key, const i32* limit, T* S) {
   for (i64 i = 0; i < n; ++i) S[i] = key < limit[i] ? S[i] : -std::numeric_limits<T>::infinity();
 }
 
-/// One key, computed again, with P = e^{S - L} and D = <dO, O>: W = P m from S, which it replaces, and dS from dW, which it
-/// replaces. Where P is 0, dS is 0 whatever dW is. Two loops, and nothing else under a condition: that is twice as fast.
+/// One key, computed again, with P = e^{S - L} and D = <dO, O>: W = P m from S, which it replaces, and dS from dW,
+/// which it replaces. Where P is 0, dS is 0 whatever dW is. Two loops, and nothing else under a condition: that is
+/// twice as fast.
 template <class T>
 void recompute_weights(i64 n, const T* L, const T* D, const T* m, T factor, T* S, T* dS) {
 #pragma omp simd

@@ -108,9 +108,9 @@ void copied_strip(i64 m, const Operands<T>& o, Columns part = {}) {
   }
 }
 
-// Rows of B that are far apart share few places of the nearest cache, and each needs an entry of the address cache. Copied
-// first, 128 x 64 x 256 with rows 3 KB apart runs at 225 to 230 GF/s a core and not at 212 to 220 (from one block of memory:
-// 240). For few rows of A the copy costs more than it gains.
+// Rows of B that are far apart share few places of the nearest cache, and each needs an entry of the address cache.
+// Copied first, 128 x 64 x 256 with rows 3 KB apart runs at 225 to 230 GF/s a core and not at 212 to 220 (from one
+// block of memory: 240). For few rows of A the copy costs more than it gains.
 constexpr i64 rows_worth_a_copy = 64;
 
 }  // namespace
@@ -137,8 +137,8 @@ void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, 
     for (; j + 8 <= n; j += 8) strip<T, 8, 1>(m, o.at(0, j));
   }
   for (; j + 4 <= n; j += 4) strip<T, 4, 1>(m, o.at(0, j));
-  // One to three columns run as four. Sums of single numbers would be rounded in another way: there the compiler multiplies
-  // several at a time first and then adds.
+  // One to three columns run as four. Sums of single numbers would be rounded in another way: there the compiler
+  // multiplies several at a time first and then adds.
   if (j < n) copied_strip<T, 4, 1>(m, o.at(0, j), FirstColumns{n - j});
 }
 

@@ -1,6 +1,6 @@
 // Chapter 8. Dot products of a few rows of x with many rows of W.
 //
-// Read next: ?
+// Read next: core/elementwise.h
 #include "core/thin_product.h"
 
 #include <cstring>

@@ -1,11 +1,12 @@
 // Chapter 8. Products with few rows: a model that writes one token at a time reads every weight for one row of x.
 //
 // Such a product does two operations for each number of W it reads, so its speed is that of memory, and what BLAS does
-// for large ones (copying W into an order of its own) only costs. Here rows of W go by as they lie, each dotted with every
-// row of x: c[i, j] = <x_i, w_j> + what was there. A sum runs over 16 lanes (or what a vector holds), combined in a fixed
-// order: each number of c is a function of its two rows alone, whatever the threads and whatever else is in the product.
+// for large ones (copying W into an order of its own) only costs. Here rows of W go by as they lie, each dotted with
+// every row of x: c[i, j] = <x_i, w_j> + what was there. A sum runs over 16 lanes (or what a vector holds), combined in
+// a fixed order: each number of c is a function of its two rows alone, whatever the threads and whatever else is in the
+// product.
 // Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
-// Read next: ?
+// Read next: core/thin_product.cpp
 #pragma once
 
 #include "core/blas.h"
@@ -19,8 +20,8 @@ inline constexpr i64 thin_rows = 8;
 template <class T>
 void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c);
 
-/// c = x W^T in parallel over the rows of W, with work on each tile of c as in `gemm` (core/blas.h); tiles are columns of
-/// c. Errors: sizes that do not fit.
+/// c = x W^T in parallel over the rows of W, with work on each tile of c as in `gemm` (core/blas.h); tiles are columns
+/// of c. Errors: sizes that do not fit.
 template <class T>
 void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, const TileWork& fill, const TileWork& finish);
 

@@ -41,7 +41,8 @@ struct MultiHeadAttention : Module {
 
   /// An empty cache for self-attention over up to `capacity` positions.
   KeyValueCache cache(i64 B, i64 capacity) const;
-  /// Causal self-attention of the n positions x [B, n, d_model] that follow those in `cache`, to which they are appended.
+  /// Causal self-attention of the n positions x [B, n, d_model] that follow those in `cache`, to which they are
+  /// appended.
   Variable next(const Variable& x, KeyValueCache& cache) const;
   /// Keys and values of memory [B, m, d_model], for `over`.
   KeyValueCache cache_of(const Variable& memory, const Mask& mask) const;

@@ -1,6 +1,6 @@
 // Chapter 7. Decoders one step at a time: their layers, called with caches.
 //
-// Read next: ?
+// Read next: nn/decoding.h
 #include "nn/decoder_state.h"
 
 #include <cmath>

@@ -1,13 +1,14 @@
 // Chapter 7. Decoders one step at a time: what they keep between tokens, and the next positions computed from it.
 //
-// The same layers as in nn/decoder.h and nn/gpt.h, given only the positions that are new: attention sees the others through
-// a cache of keys and values (nn/key_value_cache.h). The encoder's output never changes, so that cross-attention projects
-// it once. A state belongs to its caller; a copy shares the memory, so go on with one of the two only.
+// The same layers as in nn/decoder.h and nn/gpt.h, given only the positions that are new: attention sees the others
+// through a cache of keys and values (nn/key_value_cache.h). The encoder's output never changes, so that
+// cross-attention projects it once. A state belongs to its caller; a copy shares the memory, so go on with one of the
+// two only.
 //   NoGradient nothing_recorded;
 //   DecoderState state = decoder_state(model, memory, memory_mask, max_len);
-//   Variable logits = model.generator(next_positions(model, tokens, state));        // tokens [B, n] -> logits [B, n, K]
+//   Variable logits = model.generator(next_positions(model, tokens, state));   // tokens [B, n] -> logits [B, n, K]
 // Shapes: tokens i32 [B, n], the positions that follow those read so far; y [B, n, d_model].
-// Read next: ?
+// Read next: nn/decoder_state.cpp
 #pragma once
 
 #include "nn/gpt.h"

@@ -1,6 +1,6 @@
 // Chapter 7. Decoding: one token for every row at a time, until all have ended, or as many as were asked for.
 //
-// Read next: nn/stacks.h
+// Read next: nn/sampling.h
 #include "nn/decoding.h"
 
 #include "core/tensor_ops.h"

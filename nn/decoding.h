@@ -1,8 +1,9 @@
 // Chapter 7. Decoding: from a trained model to sentences.
 //
 // Paper, section 3: "At each step the model is auto-regressive [10], consuming the previously generated symbols as
-// additional input when generating the next." Greedy: y_t = argmax_k logits_t[k], until every row has ended; or y_t drawn
-// from softmax(logits_t) (nn/sampling.h). Each step computes the new position alone: nn/decoder_state.h keeps the others.
+// additional input when generating the next." Greedy: y_t = argmax_k logits_t[k], until every row has ended; or y_t
+// drawn from softmax(logits_t) (nn/sampling.h). Each step computes the new position alone: nn/decoder_state.h keeps the
+// others.
 // Shapes: source i32 [B, S], answer i32 [B, T'].
 // Read next: nn/decoding.cpp
 #pragma once
@@ -26,9 +27,9 @@ struct GreedyOptions {
 /// once. Equal scores go to the smaller id. Errors: max_len beyond the model's positions.
 Tensor greedy_decode(const Transformer& model, const Tensor& source, const GreedyOptions& options);
 
-/// Continues `prompt`, at least one token, by `count` tokens drawn from what the model gives, and hands each to `on_token`
-/// as soon as it is there; false stops. When the model's positions are used up it starts again from the newer half of
-/// them, so that it always sees the last max_len / 2 tokens at least, as far as there are any.
+/// Continues `prompt`, at least one token, by `count` tokens drawn from what the model gives, and hands each to
+/// `on_token` as soon as it is there; false stops. When the model's positions are used up it starts again from the
+/// newer half of them, so that it always sees the last max_len / 2 tokens at least, as far as there are any.
 void generate(const Gpt& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling, Rng& rng,
               const std::function<bool(i32)>& on_token);
 

@@ -1,6 +1,6 @@
 // Chapter 9. Models in files: comparing what a file holds with what a model needs.
 //
-// Read next: nn/proof.cpp
+// Read next: nn/gpt_files.h
 #include "nn/files.h"
 
 #include <map>

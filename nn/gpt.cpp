@@ -1,6 +1,6 @@
 // Chapter 7. Gpt: embed, look back layer by layer, score.
 //
-// Read next: ?
+// Read next: nn/decoder_state.h
 #include "nn/gpt.h"
 
 #include <cmath>

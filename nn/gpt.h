@@ -9,9 +9,9 @@
 //   x = x + dropout(attention(norm(x)));   x = x + dropout(feed_forward(norm(x)))      in each layer
 //   logits = norm(x) token_embedding^T                                                 the tied head
 // Shapes: ids i32 [B, T], T <= max_len, x [B, T, d_model], logits [B, T, vocab_size]. Row t of the logits is about
-// token t + 1. Parameters have the names of GPT-2's published files (wte, wpe, h.0.ln_1, ...), and lie in files as they do
-// there: the weights of layers as [in, out] (nn/gpt_files.h).
-// Read next: ?
+// token t + 1. Parameters have the names of GPT-2's published files (wte, wpe, h.0.ln_1, ...), and lie in files as they
+// do there: the weights of layers as [in, out] (nn/gpt_files.h).
+// Read next: nn/gpt.cpp
 #pragma once
 
 #include "nn/embedding.h"

@@ -1,6 +1,6 @@
 // Chapter 7. GptConfig: its rules, its presets, its count, and its fields by name.
 //
-// Read next: ?
+// Read next: nn/gpt.h
 #include "nn/gpt_config.h"
 
 #include <span>

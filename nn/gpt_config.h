@@ -8,9 +8,9 @@
 //   gpt2-xl            50,257    1,600  25  48    1,024  1,557,611,200
 //   gpt3               50,257   12,288  96  96    2,048  174,604,259,328   Brown et al. 2020, table 2.1
 // d_ff is 4 d_model everywhere. GPT-2's counts are those of its published weights (the paper's own, 117 to 1542
-// million, were miscounted, as its authors' repository says). GPT-3's weights have never been published: its count follows from
-// the sizes in its table, which rounds it to 175.0 billion.
-// Read next: ?
+// million, were miscounted, as its authors' repository says). GPT-3's weights have never been published: its count
+// follows from the sizes in its table, which rounds it to 175.0 billion.
+// Read next: nn/gpt_config.cpp
 #pragma once
 
 #include "nn/encoder.h"

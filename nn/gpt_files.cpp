@@ -1,6 +1,6 @@
 // Chapter 9. GPTs in files: what other programs write, brought to the names that the model has.
 //
-// Read next: ?
+// Read next: nn/proof.cpp
 #include "nn/gpt_files.h"
 
 #include "core/tensor_ops.h"

@@ -5,7 +5,7 @@
 //   transformer.wte.weight    the prefix, which depends on the program that wrote the file
 //   h.0.attn.bias             the causal mask as a table, with h.0.attn.masked_bias: no parameters, passed over
 //   lm_head.weight            a copy of wte.weight: must be equal to it
-// Read next: ?
+// Read next: nn/gpt_files.cpp
 #pragma once
 
 #include "core/safetensors.h"
@@ -17,8 +17,8 @@ namespace orrery::nn {
 void save_gpt(Gpt& model, const std::string& path, Metadata metadata = {});
 
 /// Reads a model from `path`. Its configuration stands in the file, or follows from shapes: heads are then of 64
-/// columns, as all of GPT-2's, and the other fields have their defaults. Errors: those of `nn::load` and `gpt_config`; a file
-/// that holds no GPT; a copy of wte.weight that differs from it.
+/// columns, as all of GPT-2's, and the other fields have their defaults. Errors: those of `nn::load` and `gpt_config`;
+/// a file that holds no GPT; a copy of wte.weight that differs from it.
 Gpt load_gpt(const std::string& path);
 /// The same with a configuration of the caller's, whatever the file says.
 Gpt load_gpt(const std::string& path, const GptConfig& config);

@@ -1,8 +1,8 @@
 // Chapter 6. KeyValueCache: rows copied in, and attention read out of it.
 //
-// One task is one head of one batch row. Its scores are dot products of a query with the keys as they lie, its output a sum
-// of values: nothing is copied, transposed or padded, for memory is what this costs.
-// Read next: ?
+// One task is one head of one batch row. Its scores are dot products of a query with the keys as they lie, its output a
+// sum of values: nothing is copied, transposed or padded, for memory is what this costs.
+// Read next: apps/attention_map.h
 #include "nn/key_value_cache.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Chapter 6. PositionalEncoding: the table of sines and cosines, and its rows added to a sequence.
 //
-// Read next: apps/attention_map.h
+// Read next: nn/key_value_cache.h
 #include "nn/positional_encoding.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Chapter 7. Sampling: sort, cut, draw.
 //
-// Read next: ?
+// Read next: nn/stacks.h
 #include "nn/sampling.h"
 
 #include <algorithm>

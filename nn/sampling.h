@@ -1,11 +1,11 @@
-// Chapter 7. Sampling: the next token drawn by chance, from all of what the model thinks possible or from the best of it.
+// Chapter 7. Sampling: the next token drawn by chance, from all that the model thinks possible or from the best of it.
 //
 //   p_k = e^{logit_k / temperature} / sum_l e^{logit_l / temperature}
-// A temperature below 1 sharpens, above 1 flattens; at 0 the likeliest token is taken. Top-k (Fan et al. 2018) keeps the k
-// likeliest tokens; top-p, or nucleus sampling (Holtzman et al. 2020), the fewest likeliest ones whose probabilities
-// together reach p: "the vast majority of probability mass at each time step is concentrated in the nucleus". What is left
+// A temperature below 1 sharpens, above 1 flattens; at 0 the likeliest token is taken. Top-k (Fan et al. 2018) keeps
+// the k likeliest tokens; top-p, or nucleus sampling (Holtzman et al. 2020), the fewest likeliest ones whose
+// probabilities together reach p, so that few are kept where the model is sure and many where it is not. What is left
 // is drawn from in proportion. First the temperature, then top-k, then top-p.
-// Read next: ?
+// Read next: nn/sampling.cpp
 #pragma once
 
 #include <vector>
@@ -26,8 +26,8 @@ struct Candidate {
   i32 token;
   double probability;
 };
-/// What may be drawn for logits [K], probabilities of sum 1: where some tokens are left out, likeliest first (of equals the
-/// smaller id); else in the order of their ids.
+/// What may be drawn for logits [K], probabilities of sum 1: where some tokens are left out, likeliest first (of equals
+/// the smaller id); else in the order of their ids.
 /// Errors: options out of range; a logit that is NaN or infinity.
 std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& options);
 

@@ -1,6 +1,6 @@
 // Chapter 7. Transformer: embed, encode, decode, score.
 //
-// Read next: nn/decoding.h
+// Read next: nn/gpt_config.h
 #include "nn/transformer.h"
 
 #include <cmath>

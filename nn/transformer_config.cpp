@@ -1,6 +1,6 @@
 // Chapter 7. TransformerConfig: its rules, its presets, and its fields by name.
 //
-// Read next: nn/transformer.h
+// Read next: nn/config_json.h
 #include "nn/transformer_config.h"
 
 #include "nn/config_json.h"

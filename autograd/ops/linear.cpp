@@ -6,8 +6,8 @@
 // The composed form, one operation for each sign, is matmul(x, W, Trans::b) + b, then relu, then dropout: the one to
 // read. Fused, each tile of the product (core/blas.h) starts as the bias and gets activation and dropout when it is
 // complete; z never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0.
-// GELU's is computed along with its value and saved in place of z. Where nothing is recorded and x has few rows, as when
-// a model writes token by token, rows of W go by as they lie (core/thin_product.h).
+// GELU's is computed along with its value and saved in place of z. Where x has few rows, as when a model writes token
+// by token, rows of W go by as they lie (core/thin_product.h).
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
 // Read next: autograd/ops/residual.cpp
 #include "autograd/apply.h"
@@ -68,7 +68,7 @@ struct Product {
       const Mat<const T> left(in.data<T>(), count, in_size), right(W.data<T>() + rows.begin * in_size, out, in_size);
       const TileWork before = bias ? TileWork(fill) : nullptr;
       const TileWork after = std::is_same_v<Finish, Nothing> ? nullptr : TileWork(finish_rows);
-      if (count <= thin_rows && !gradients_are_recorded())
+      if (count <= thin_rows)
         thin_product<T>(left, right, {to, count, out}, before, after);
       else
         gemm<T>(left, right, {to, count, out}, Trans::b, before, after);

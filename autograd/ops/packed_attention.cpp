@@ -6,14 +6,14 @@
 //   dV = W^T dO      dW = dO V^T      dP = m dW      dS = P (dP - sum over keys of P dP) / sqrt(d_k)
 //   dQ = dS K        dK = dS^T Q
 // The composed form is ops/attention.cpp, the one to read: there each line is an operation of its own and every head is
-// first copied out. Here one task is one head of one batch row; its matrices are columns of the packed products. Queries go
-// by in tiles, so that a tile's scores, weights and gradients stay in the core's own cache, and they lie transposed, a row
-// for each key: softmax then works down the columns, 16 queries in one instruction, without a sum across a register. Keys
-// that padding cuts off are never read; those that no query of a tile may see, above the causal diagonal, cost nothing.
-// P is saved, with the sign bit where dropout drops: one tensor tells both P and m. Where no gradient is wanted, nothing is.
-// All of P is B h n m numbers: for many keys, ops/tiled_attention.cpp computes the same without it.
-// Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n, h d_v].
-// Read next: ?
+// first copied out. Here one task is one head of one batch row; its matrices are columns of the packed products.
+// Queries go by in tiles, so that a tile's scores, weights and gradients stay in the core's own cache, and they lie
+// transposed, a row for each key: softmax then works down the columns, 16 queries in one instruction, without a sum
+// across a register. Keys that padding cuts off are never read; those that no query of a tile may see, above the causal
+// diagonal, cost nothing. P is saved, with the sign bit where dropout drops: one tensor tells both P and m. Where no
+// gradient is wanted, nothing is. All of P is B h n m numbers: for many keys, ops/tiled_attention.cpp computes the same
+// without it. Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n, h d_v].
+// Read next: autograd/ops/tiled_attention.h
 #include "autograd/ops.h"
 #include "autograd/ops/packed_heads.h"
 #include "autograd/ops/tiled_attention.h"
@@ -23,8 +23,8 @@ namespace {
 
 using namespace packed_heads;
 
-// More keys than this go by in tiles. Up to here the saved weights stay small, and reading them is cheaper than computing
-// them again.
+// More keys than this go by in tiles. Up to here the saved weights stay small, and reading them is cheaper than
+// computing them again.
 constexpr i64 most_keys = 512;
 
 template <class T>

@@ -1,9 +1,11 @@
-// Chapter 8. What both forms of attention on packed products share: where each head's matrices stand, and what hides keys.
+// Chapter 8. What both forms of attention on packed products share: where each head's matrices stand, and what hides
+// keys.
 //
 // A head of a batch row has its Q, K and V in columns of the packed products:
-//   qkv [B, n, h (2 d_k + d_v)]: all Q, all K, all V        or  q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]: all K, all V
+//   qkv [B, n, h (2 d_k + d_v)]: all Q, all K, all V        or  q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]: all K,
+//   all V
 // and its O in columns of [B, n, h d_v]. Queries go by in tiles and lie transposed, a lane each (core/scores.h).
-// Read next: ?
+// Read next: autograd/ops/packed_attention.cpp
 #pragma once
 
 #include <cmath>
@@ -160,8 +162,8 @@ struct PackedHeads {
     }
   }
 
-  /// Dropout's factors m^T for `keys` keys from `first` on and `width` queries from `begin` on, width numbers a key. A key
-  /// is a row of the mask, a query a column; both `begin` and `width` are multiples of a block's decisions.
+  /// Dropout's factors m^T for `keys` keys from `first` on and `width` queries from `begin` on, width numbers a key. A
+  /// key is a row of the mask, a query a column; both `begin` and `width` are multiples of a block's decisions.
   template <class T>
   void draw_factors(Head at, i64 begin, i64 width, i64 first, i64 keys, T* factors) const {
     const i64 blocks = blocks_of_row(s.n), tile_blocks = width / decisions_per_block;

@@ -1,7 +1,7 @@
 // Chapter 8. Attention in tiles that never holds all scores: the form `packed_attention` takes for long sequences.
 //
 // Only tests and the gradient checker call it by name, with tiles small enough that a short sequence has several.
-// Read next: ?
+// Read next: autograd/ops/tiled_attention.cpp
 #pragma once
 
 #include "autograd/ops.h"

@@ -1,4 +1,4 @@
-// Chapter 9. Training a small GPT on a small text: it learns, to the same bits on any number of threads, and judges right.
+// Chapter 9. Training a small GPT on a small text: it learns, to the same bits on any number of threads, and is judged.
 #include "apps/lm_training.h"
 
 #include <doctest/doctest.h>

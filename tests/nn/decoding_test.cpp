@@ -1,4 +1,5 @@
-// Chapter 7. Greedy decoding: a model made by hand, padding of ended rows, the same answer as step by step without a cache;
+// Chapter 7. Greedy decoding: a model made by hand, padding of ended rows, the same answer as step by step without a
+// cache;
 // and a GPT that writes on.
 #include "nn/decoding.h"
 

@@ -1,4 +1,5 @@
-// Chapter 6. Attention with a cache against attention without: all ways to cut a sequence, both dtypes, masks, mistakes.
+// Chapter 6. Attention with a cache against attention without: all ways to cut a sequence, both dtypes, masks,
+// mistakes.
 #include "nn/key_value_cache.h"
 
 #include <doctest/doctest.h>
