@@ -173,8 +173,8 @@ void add_leakcheck(CLI::App& program, int& exit_code) {
                                   "  orrery leakcheck --load reverse.safetensors");
   add_arguments(command, "MODEL", options->names,
                 "Built-in models, such as decoder or 'transformer*'; without any: all");
-  CLI::Option* load =
-      add_file(command, "--load", options->load, "Check the model in this file, as orrery toy --save or orrery lm train wrote it");
+  CLI::Option* load = add_file(command, "--load", options->load,
+                               "Check the model in this file, as orrery toy --save or orrery lm train wrote it");
   add_choice(command, "--break", options->fault, {"none", "causal", "padding", "batch"},
              "Build a mistake in: a causal or a padding mask that is one too wide, or outputs mixed over the batch");
   add_flag(command, "--list", options->list, "Print the names of the models, check nothing");

@@ -77,6 +77,6 @@ TEST_CASE("leakcheck refuses what it does not know") {
   CHECK(leakcheck("decoder --load x").exit_code == 2);
   CHECK(leakcheck("--break everything").exit_code == 2);
   CHECK(leakcheck("--load x --seed 2").exit_code == 2);  // nothing there is random
-  CHECK(leakcheck("--load ''").exit_code == 2);  // an unset variable: no model was looked at
+  CHECK(leakcheck("--load ''").exit_code == 2);          // an unset variable: no model was looked at
   CHECK(leakcheck("--list").text == "encoder\ndecoder\ntransformer\ntransformer-pre-norm\ngpt\n");
 }
