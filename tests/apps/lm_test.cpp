@@ -102,7 +102,7 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("lm train --dropout 2", "--dropout", "from 0 to");
   check_usage_error("lm train --heads 3", "--heads", "--d-model, 128");
   check_usage_error("lm train --steps 100", "--warmup", "--steps, 100");
-  check_usage_error("lm train --save ''", "--save", "name of a file");
+  check_usage_error("lm train --save ''", "--save", "must not be empty");
   check_usage_error("lm sample", "--load", "required");
   check_usage_error("lm sample --load x --top-p 0", "--top-p", "from 1e-09 to 1");
   check_usage_error("lm sample --load x --temperature -1", "--temperature", "from 0 to");
