@@ -120,8 +120,9 @@ TEST_CASE("each element of a product is filled before and finished after, once, 
                                 {0, 4, 4},
                                 {4, 0, 4},
                                 {64, 2000, 100}}) {
+    const Shape sizes{m, n, k};
     for (const int count : {1, 3}) {
-      INFO(m, " ", n, " ", k);
+      CAPTURE(sizes);
       const Threads scope(count);
       Rng rng(6);
       const Tensor a = randn({m, k}, rng), b = randn({k, n}, rng);

@@ -50,8 +50,9 @@ Variable composed_sum(const Variables& x, const Tensor& ids, double factor, doub
 
 TEST_CASE("embedding_sum equals embedding, scale, positions and dropout: the same elements are dropped") {
   Rng rng(4);
-  for (const auto& [B, T, rows, columns] :
+  for (const std::array<i64, 4>& sizes :
        {std::array<i64, 4>{1, 1, 1, 1}, {2, 3, 4, 13}, {3, 7, 2, 16}, {41, 17, 57, 33}, {2, 3, 5, 1030}}) {
+    const i64 B = sizes[0], T = sizes[1], rows = sizes[2], columns = sizes[3];
     const Tensor ids = randint(0, rows, {B, T}, rng);
     for (const i64 spare : {0, 2}) {
       for (const double p : {0.0, 0.3}) {
