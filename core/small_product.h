@@ -16,7 +16,6 @@ template <class T>
 struct Strided {
   const T* data;
   i64 row, column;
-  Strided transposed() const { return {data, column, row}; }
 };
 
 /// c = a b, or c += a b: a is m x k, b is k x n with rows `b_stride` elements apart, c is m x n with rows `c_stride`

@@ -30,10 +30,7 @@ struct SmallMatrices {
   i64 a_row() const { return (transposed ? m : k) + a_gap; }
   i64 b_row() const { return n + b_gap; }
   i64 c_row() const { return n + c_gap; }
-  Strided<T> left() const {
-    const Strided<T> stored{a.data(), a_row(), 1};
-    return transposed ? stored.transposed() : stored;
-  }
+  Strided<T> left() const { return transposed ? Strided<T>{a.data(), 1, a_row()} : Strided<T>{a.data(), a_row(), 1}; }
   void multiply(bool accumulate) {
     small_product<T>(m, n, k, left(), b.data(), b_row(), c.data(), c_row(), accumulate);
   }
