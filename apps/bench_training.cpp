@@ -44,17 +44,16 @@ BenchTraining::BenchTraining(const BenchConfig& config, double dropout, i64 seed
   gold_ = slice(target, 1, 1);
 }
 
-Variable BenchTraining::logits(nn::Pass& pass) const {
-  if (const nn::Gpt* gpt = std::get_if<nn::Gpt>(&model_)) return (*gpt)(input_, pass);
-  return std::get<nn::Transformer>(model_)(source_, input_, pass);
+Variable BenchTraining::loss(nn::Pass& pass) const {
+  if (const nn::Gpt* gpt = std::get_if<nn::Gpt>(&model_)) return gpt->loss(input_, gold_, pass, loss_options_);
+  return std::get<nn::Transformer>(model_).loss(source_, input_, gold_, loss_options_, pass);
 }
 
 double BenchTraining::pass() {
   nn::Pass pass = nn::Pass::training(seed_, ++steps_begun_);
-  // The logits, the largest tensor of all, are nobody's but the loss's.
-  const Variable loss = cross_entropy(logits(pass), gold_, loss_options_);
-  backward(loss);
-  return loss.item();
+  const Variable now = loss(pass);
+  backward(now);
+  return now.item();
 }
 
 void BenchTraining::update() { adam_.step(learning_rate, max_norm); }

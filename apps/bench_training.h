@@ -38,7 +38,7 @@ class BenchTraining {
   }
 
  private:
-  Variable logits(nn::Pass& pass) const;
+  Variable loss(nn::Pass& pass) const;
 
   u64 seed_;
   i64 steps_begun_ = 0;

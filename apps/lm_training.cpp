@@ -42,7 +42,7 @@ LmTraining::LmTraining(const LmRecipe& recipe, const TextData& data)
 // The same bits for the same batch as long as no parameter moves, dropout included: a pass is a value.
 Variable LmTraining::loss_of(const TextBatch& batch) const {
   nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1);
-  return cross_entropy(model_(batch.ids, pass), batch.next);
+  return model_.loss(batch.ids, batch.next, pass);
 }
 
 double LmTraining::step() {
@@ -72,7 +72,7 @@ double LmTraining::mean_loss(Rng& numbers) const {
   for (i64 i = 0; i < recipe_.estimate_batches; ++i) {
     const TextBatch batch = random_blocks(data_.validation, recipe_.batch, recipe_.model.max_len, numbers);
     nn::Pass pass = nn::Pass::inference();
-    total += cross_entropy(model_(batch.ids, pass), batch.next).item();
+    total += model_.loss(batch.ids, batch.next, pass).item();
   }
   return total / static_cast<double>(recipe_.estimate_batches);
 }
@@ -88,7 +88,7 @@ double LmTraining::validation_loss() const {
     const i64 whole = std::min(at_once, (count - begin) / block), length = whole > 0 ? block : count - begin;
     const TextBatch batch = blocks_from(data_.validation, begin, std::max<i64>(1, whole), length);
     nn::Pass pass = nn::Pass::inference();
-    total += cross_entropy(model_(batch.ids, pass), batch.next, {.reduction = Reduction::sum}).item();
+    total += model_.loss(batch.ids, batch.next, pass, {.reduction = Reduction::sum}).item();
     begin += batch.ids.count();
   }
   return total / static_cast<double>(count);

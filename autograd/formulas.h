@@ -6,7 +6,6 @@
 // Read next: autograd/ops/activation.cpp
 #pragma once
 
-#include <numbers>
 #include <string_view>
 
 #include "core/math.h"
@@ -28,21 +27,13 @@ struct Relu {
 struct Gelu {
   static constexpr std::string_view name = "gelu";
   template <class T>
-  static T cdf(T x) {
-    return T{0.5} * (T{1} + math::erf(x * (std::numbers::sqrt2_v<T> / 2)));
-  }
-  template <class T>
-  static T pdf(T x) {
-    constexpr T scale = std::numbers::inv_sqrtpi_v<T> / std::numbers::sqrt2_v<T>;
-    return scale * math::exp(T{-0.5} * x * x);
-  }
-  template <class T>
   T value(T x) const {
-    return x * cdf(x);
+    return x * math::normal(x).cdf;
   }
   template <class T>
   T derivative(T x) const {
-    return cdf(x) + x * pdf(x);
+    const auto [cdf, pdf] = math::normal(x);
+    return cdf + x * pdf;
   }
 };
 

@@ -71,6 +71,31 @@ void add_activated(std::vector<Sample>& table) {
                          {{"input 1", no_output}, {"input 2", no_output}}));
 }
 
+void add_linear_cross_entropy(std::vector<Sample>& table) {
+  const auto add = [&](const std::string& variant, const Shape& x, const Tensor& targets, CrossEntropyOptions options,
+                       std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "linear_cross_entropy", variant, {{x}, {{5, 3}}, {{5}}},
+        [=](const Variables& in) { return linear_cross_entropy(in[0], in[1], in[2], targets, options); },
+        std::move(zeros)));
+  };
+  const Tensor targets = Tensor::of<i32>({2, 2}, {3, 0, -100, 3});
+  add("mean", {2, 2, 3}, targets, {});
+  add("smoothing over all classes, sum", {2, 2, 3}, targets, {.label_smoothing = 0.2, .reduction = Reduction::sum});
+  add("smoothing over wrong classes", {2, 2, 3}, targets,
+      {.label_smoothing = 0.2, .smoothing = Smoothing::wrong_classes, .reduction = Reduction::divisor, .divisor = 3});
+  const std::string nothing = "no target counts";
+  add("nothing counts", {2, 3}, Tensor::of<i32>({2}, {-100, -100}), {},
+      {{"input 0", nothing}, {"input 1", nothing}, {"input 2", nothing}});
+  add("size 0, no rows", {0, 3}, Tensor::empty({0}, Dtype::i32), {}, {{"input 1", nothing}, {"input 2", nothing}});
+  table.push_back(sample("linear_cross_entropy", "no bias", {{{2, 3}}, {{5, 3}}}, [](const Variables& x) {
+    return linear_cross_entropy(x[0], x[1], {}, Tensor::of<i32>({2}, {4, 1}));
+  }));
+  table.push_back(sample("linear_cross_entropy", "repeated input", {{{3, 3}}}, [](const Variables& x) {
+    return linear_cross_entropy(x[0], x[0], {}, Tensor::of<i32>({3}, {2, 0, 1}));
+  }));
+}
+
 void add_residual(std::vector<Sample>& table) {
   const auto add = [&](const std::string& variant, const Shape& shape, double p) {
     table.push_back(sample("residual", variant, {{shape}, {shape}},
@@ -191,6 +216,7 @@ void add_tiled_attention(std::vector<Sample>& table) {
 void add_fused(std::vector<Sample>& table) {
   add_linear(table);
   add_activated(table);
+  add_linear_cross_entropy(table);
   add_residual(table);
   add_embedding_sum(table);
   add_packed_attention(table);

@@ -133,6 +133,9 @@ Variable linear_relu(const Variable& x, const Variable& weight, const Variable& 
 /// gelu(linear(x)), and gelu_tanh(linear(x)).
 Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias);
 Variable linear_gelu_tanh(const Variable& x, const Variable& weight, const Variable& bias);
+/// cross_entropy(linear(x), targets) without the logits: a few hundred rows at a time (ops/linear_cross_entropy.cpp).
+Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
+                              const CrossEntropyOptions& options = {});
 /// x + dropout(f), both of one shape (ops/residual.cpp).
 Variable residual(const Variable& x, const Variable& f, double p = 0, const Draw& draw = {});
 /// layer_norm(x + dropout(f)).

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "core/parallel.h"
+#include "core/unpacked_product.h"
 
 namespace orrery {
 namespace {
@@ -102,6 +103,7 @@ void product_in_tiles(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, boo
   guard_blas();
   const Sizes s = checked_sizes<T>(a, b, c, trans);
   if (s.m == 0 || s.n == 0) return;
+  if (runs_unpacked(s.m, s.n, s.k, trans)) return unpacked_product<T>(a, b, c, trans, accumulate, fill, finish);
   const i64 tiles = gemm_tiles(s.m, s.n, s.k), longer = std::max(s.m, s.n);
   const bool rows = s.m >= s.n, add = accumulate || fill;
   const i64 length = ((longer + tiles - 1) / tiles + tile_step - 1) / tile_step * tile_step;

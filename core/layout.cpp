@@ -6,6 +6,7 @@
 
 #include "core/elementwise.h"
 #include "core/tensor_ops.h"
+#include "core/transpose.h"
 
 namespace orrery {
 namespace {
@@ -137,6 +138,7 @@ Tensor permute(const Tensor& x, std::span<const i64> order) {
     using T = decltype(t);
     const T* in = x.data<T>();
     T* out = y.write<T>();
+    if (rank == 2 && column_step > 1) return transpose(Mat<const T>(in, x.size(0), x.size(1)), out);
     for_rows(y.count() / columns, columns, [=](i64 row) {
       i64 rest = row, from = 0;
       for (int axis = rank - 2; axis >= 0; --axis) {

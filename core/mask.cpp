@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/reduce.h"
+
 namespace orrery {
 
 Mask Mask::causal() {
@@ -107,6 +109,21 @@ std::ostream& operator<<(std::ostream& out, const Mask& mask) {
     }
   }
   return joint.empty() ? out << "everything" : out;
+}
+
+bool padding_is_finite(const Tensor& x, const Mask& mask) {
+  const auto [B, m, d] = dims<3>(x, "padding_is_finite");
+  mask.check_fits_batch(B);
+  return dispatch_floating(x.dtype(), "padding_is_finite", [&, B = B, m = m, d = d](auto t) {
+    using T = decltype(t);
+    double nothing = 0;
+    for (i64 b = 0; b < B; ++b) {
+      const i64 kept = mask.length(b, m);
+      const T* rest = x.data<T>() + (b * m + kept) * d;
+      nothing += lane_sum<T>((m - kept) * d, [=](i64 i) { return rest[i] * T{0}; });  // NaN for infinity and NaN
+    }
+    return nothing == 0;
+  });
 }
 
 Tensor lengths_of(const Tensor& ids, i32 pad_id) {

@@ -55,6 +55,9 @@ class Mask {
   std::vector<Tensor> tables_;  // i32 [B or 1, h or 1, n or 1, m or 1]
 };
 
+/// Whether what stands in x [B, m, d] behind the padding lengths of `mask` is finite: 0 times it is 0 then.
+bool padding_is_finite(const Tensor& x, const Mask& mask);
+
 /// Lengths for `Mask::padding` from token ids [B, T]: the position after the last id that is not `pad_id`.
 Tensor lengths_of(const Tensor& ids, i32 pad_id);
 

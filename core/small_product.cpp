@@ -1,6 +1,6 @@
 // Chapter 8. Products of small matrices: blocks of C in registers.
 //
-// Read next: core/scores.h
+// Read next: core/transpose.h
 #include "core/small_product.h"
 
 #include <algorithm>

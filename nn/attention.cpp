@@ -19,9 +19,10 @@ Variable join_heads(const Variable& x) {
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-// x [B, m, d_model] with zeros at the positions that padding cuts off.
-Variable without_padding(const Variable& x, const Mask& mask) {
-  if (!mask.has_padding()) return x;
+// x [B, m, d_model] whose padding does no harm. No query sees it, so that its keys and values get the gradient 0; but 0
+// times NaN or infinity is NaN in the gradient of W. Where there is such a thing, padding is set to 0.
+Variable with_harmless_padding(const Variable& x, const Mask& mask) {
+  if (!mask.has_padding() || padding_is_finite(x.value(), mask)) return x;
   const auto [B, m, d_model] = dims<3>(x.value(), "attention");
   return reshape(zero_padding(reshape(x, {B, 1, m, d_model}), mask), {B, m, d_model});
 }
@@ -71,7 +72,7 @@ Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const 
 Variable MultiHeadAttention::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
   const double p = pass.train ? dropout : 0;
   const Draw draw = pass.draw_for(p);
-  const Variable qkv = linear(without_padding(x, mask), in_proj_weight, in_proj_bias);
+  const Variable qkv = linear(with_harmless_padding(x, mask), in_proj_weight, in_proj_bias);
   if (!weights) return out_proj(packed_attention(qkv, num_heads, d_k, d_v, mask, p, draw));
   const auto [Q, kv] = split(qkv, num_heads * d_k, -1);
   const auto [K, V] = split(kv, num_heads * d_k, -1);
@@ -85,7 +86,7 @@ Variable MultiHeadAttention::operator()(const Variable& x, const Variable& memor
   const i64 q_rows = num_heads * d_k;
   const Variable Q = linear(x, in_proj_weight, in_proj_bias, {0, q_rows});
   const Variable kv =
-      linear(without_padding(memory, mask), in_proj_weight, in_proj_bias, {q_rows, in_proj_weight.size(0)});
+      linear(with_harmless_padding(memory, mask), in_proj_weight, in_proj_bias, {q_rows, in_proj_weight.size(0)});
   if (!weights) return out_proj(packed_attention(Q, kv, num_heads, d_k, d_v, mask, p, draw));
   const auto [K, V] = split(kv, q_rows, -1);
   return out_proj(attend(Q, K, V, mask, p, draw, weights));
@@ -107,9 +108,9 @@ Variable MultiHeadAttention::next(const Variable& x, KeyValueCache& cache) const
 KeyValueCache MultiHeadAttention::cache_of(const Variable& memory, const Mask& mask) const {
   check_nothing_recorded();
   KeyValueCache result = cache(memory.size(0), memory.size(1));
-  result.append(
-      linear(without_padding(memory, mask), in_proj_weight, in_proj_bias, {num_heads * d_k, in_proj_weight.size(0)})
-          .value());
+  result.append(linear(with_harmless_padding(memory, mask), in_proj_weight, in_proj_bias,
+                       {num_heads * d_k, in_proj_weight.size(0)})
+                    .value());
   return result;
 }
 

@@ -74,8 +74,10 @@ Variable Gpt::hidden(const Tensor& ids, const Mask& mask, Pass& pass, std::vecto
   return final_norm(x);
 }
 
-Variable Gpt::head(const Variable& hidden) const {
-  return linear(hidden, config.tied ? token_embedding.weight : head_weight, {});
+Variable Gpt::head(const Variable& hidden) const { return linear(hidden, classes(), {}); }
+
+Variable Gpt::loss(const Tensor& ids, const Tensor& wanted, Pass& pass, const CrossEntropyOptions& options) const {
+  return linear_cross_entropy(hidden(ids, Mask::causal(), pass), classes(), {}, wanted, options);
 }
 
 Gpt Gpt::clone() {

@@ -48,6 +48,10 @@ struct Gpt : Module {
   /// attention weights before dropout, [B, h, T, T].
   Variable operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
 
+  /// The loss of the next tokens `wanted` i32 [B, T], what cross_entropy makes of the logits, which never exist as a
+  /// whole.
+  Variable loss(const Tensor& ids, const Tensor& wanted, Pass& pass, const CrossEntropyOptions& options = {}) const;
+
   /// Its two halves: the last norm's output [B, T, d_model], with a mask that must hold Mask::causal(); and the logits
   /// of some of its positions [..., d_model].
   Variable hidden(const Tensor& ids, const Mask& mask, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
@@ -56,6 +60,9 @@ struct Gpt : Module {
   /// A model of its own with the same values.
   Gpt clone();
   void visit(Visitor& v) override;
+
+ private:
+  const Variable& classes() const { return config.tied ? token_embedding.weight : head_weight; }
 };
 
 }  // namespace orrery::nn

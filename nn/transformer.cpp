@@ -42,10 +42,23 @@ Variable Transformer::encode(const Tensor& source, const Mask& source_mask, Pass
   return encoder(embed(source, src_embed, src_positions, pass), source_mask, pass, maps ? &maps->encoder : nullptr);
 }
 
+Variable Transformer::loss(const Tensor& source, const Tensor& target, const Tensor& wanted,
+                           const CrossEntropyOptions& options, Pass& pass) const {
+  const TransformerMasks mask = masks(source, target);
+  const Variable memory = encode(source, mask.source, pass);
+  return linear_cross_entropy(hidden(target, memory, mask.target, mask.memory, pass), generator.weight, generator.bias,
+                              wanted, options);
+}
+
+Variable Transformer::hidden(const Tensor& target, const Variable& memory, const Mask& target_mask,
+                             const Mask& memory_mask, Pass& pass, AttentionMaps* maps) const {
+  return decoder(embed(target, tgt_embed, tgt_positions, pass), memory, target_mask, memory_mask, pass,
+                 maps ? &maps->decoder_self : nullptr, maps ? &maps->decoder_cross : nullptr);
+}
+
 Variable Transformer::decode(const Tensor& target, const Variable& memory, const Mask& target_mask,
                              const Mask& memory_mask, Pass& pass, AttentionMaps* maps) const {
-  return generator(decoder(embed(target, tgt_embed, tgt_positions, pass), memory, target_mask, memory_mask, pass,
-                           maps ? &maps->decoder_self : nullptr, maps ? &maps->decoder_cross : nullptr));
+  return generator(hidden(target, memory, target_mask, memory_mask, pass, maps));
 }
 
 Variable Transformer::embed(const Tensor& ids, const Embedding& table, const PositionalEncoding& positions,

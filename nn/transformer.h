@@ -50,8 +50,15 @@ struct Transformer : Module {
   Variable operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass,
                       AttentionMaps* maps = nullptr) const;
 
+  /// The loss of targets `wanted` i32 [B, T], what cross_entropy makes of the logits, which never exist as a whole.
+  Variable loss(const Tensor& source, const Tensor& target, const Tensor& wanted, const CrossEntropyOptions& options,
+                Pass& pass) const;
+
   /// The memory [B, S, d_model] of a source.
   Variable encode(const Tensor& source, const Mask& source_mask, Pass& pass, AttentionMaps* maps = nullptr) const;
+  /// What the decoder makes of a target, given the memory: [B, T, d_model]; `generator` turns it into logits.
+  Variable hidden(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
+                  Pass& pass, AttentionMaps* maps = nullptr) const;
   /// Logits [B, T, tgt_vocab_size] of a target, given the memory.
   Variable decode(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                   Pass& pass, AttentionMaps* maps = nullptr) const;

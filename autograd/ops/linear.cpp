@@ -9,7 +9,7 @@
 // GELU's is computed along with its value and saved in place of z. Where x has few rows, as when a model writes token
 // by token, rows of W go by as they lie (core/thin_product.h).
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
-// Read next: autograd/ops/residual.cpp
+// Read next: autograd/ops/linear_cross_entropy.cpp
 #include "autograd/apply.h"
 #include "autograd/formulas.h"
 #include "autograd/ops.h"

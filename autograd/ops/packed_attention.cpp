@@ -111,7 +111,7 @@ struct PackedAttention : PackedHeads {
     const T kept = static_cast<T>(dropout.p == 0 ? 1.0 : keep_scale(dropout.p)),
             factor = static_cast<T>(score_factor());
     transpose(dO, s.n, s.d_v, T{1}, dO_T, stride);
-    if (out.kv && first_kv) {
+    if (out.kv && first_kv && s.n == 0) {
       clear_rows(out.K(s, at), s.m, s.d_k);
       clear_rows(out.V(s, at), s.m, s.d_v);
     }
@@ -128,8 +128,11 @@ struct PackedAttention : PackedHeads {
         score_gradient(width, kept, factor, P + j * stride + begin, inner.data(), dS + j * width);
       if (out.q) product(rows, s.d_k, keys, {dS, 1, width}, K, out.Q(s, at).from(begin), !first_q);
       if (out.kv) {
-        product(keys, s.d_k, rows, {dS, width, 1}, Q.from(begin), out.K(s, at), true);
-        product(keys, s.d_v, rows, {W, width, 1}, dO.from(begin), out.V(s, at), true);
+        const bool first = first_kv && begin == 0;
+        if (first) clear_rows(out.K(s, at).from(keys), s.m - keys, s.d_k);  // what these queries do not see
+        if (first) clear_rows(out.V(s, at).from(keys), s.m - keys, s.d_v);
+        product(keys, s.d_k, rows, {dS, width, 1}, Q.from(begin), out.K(s, at), !first);
+        product(keys, s.d_v, rows, {W, width, 1}, dO.from(begin), out.V(s, at), !first);
       }
     }
   }

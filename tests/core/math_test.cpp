@@ -1,4 +1,4 @@
-// Chapter 8. Tests of exp, tanh, erf and sigmoid in float against libm in double, over dense grids and at the ends.
+// Chapter 8. Tests of exp, tanh, the normal distribution and sigmoid in float against libm in double, over dense grids and at the ends.
 #include "core/math.h"
 
 #include <doctest/doctest.h>
@@ -51,10 +51,8 @@ double worst_near_powers(F f, Exact exact) {
 
 constexpr auto f_exp = [](float x) { return math::exp(x); };
 constexpr auto f_tanh = [](float x) { return math::tanh(x); };
-constexpr auto f_erf = [](float x) { return math::erf(x); };
 constexpr auto d_exp = [](double x) { return std::exp(x); };
 constexpr auto d_tanh = [](double x) { return std::tanh(x); };
-constexpr auto d_erf = [](double x) { return std::erf(x); };
 
 }  // namespace
 
@@ -111,20 +109,36 @@ TEST_CASE("float tanh at its ends") {
   CHECK(std::isnan(math::tanh(nan_value)));
 }
 
-TEST_CASE("float erf is within 2 units in the last place of libm") {
-  CHECK(worst(f_erf, d_erf, -5, 5, 1'000'000) <= 2);
-  CHECK(worst(f_erf, d_erf, -1, 1, 500'000) <= 2);
-  CHECK(worst_near_powers(f_erf, d_erf) <= 2);
+TEST_CASE("the normal distribution in float: its tail and its density keep their digits, its body too") {
+  const auto cdf = [](float x) { return math::normal(x).cdf; };
+  const auto pdf = [](float x) { return math::normal(x).pdf; };
+  const auto exact_cdf = [](double x) { return math::normal(x).cdf; };
+  const auto exact_pdf = [](double x) { return math::normal(x).pdf; };
+  CHECK(worst(cdf, exact_cdf, -3, 8, 1'000'000) <= 12);
+  CHECK(worst(pdf, exact_pdf, -3, 3, 500'000) <= 8);
+  // The rounding of x^2 / 2 grows with it, as e^{-x^2 / 2} becomes small.
+  CHECK(worst(cdf, exact_cdf, -12, -3, 500'000) <= 100);
+  CHECK(worst(pdf, exact_pdf, -12, 12, 500'000) <= 100);
 }
 
-TEST_CASE("float erf at its ends") {
-  CHECK(math::erf(0.0F) == 0.0F);
-  CHECK(math::erf(4.0F) == 1.0F);
-  CHECK(math::erf(-4.0F) == -1.0F);
-  CHECK(math::erf(infinity) == 1.0F);
-  CHECK(math::erf(-infinity) == -1.0F);
-  CHECK(math::erf(-FLT_MAX) == -1.0F);
-  CHECK(std::isnan(math::erf(nan_value)));
+TEST_CASE("the normal distribution at its ends") {
+  CHECK(std::abs(math::normal(0.0F).cdf - 0.5F) <= FLT_EPSILON);
+  CHECK(math::normal(0.0F).pdf == 0.398942280F);
+  for (const float far : {20.0F, FLT_MAX, infinity}) {
+    CHECK(math::normal(far).cdf == 1.0F);
+    CHECK(math::normal(-far).cdf == 0.0F);
+    CHECK(math::normal(far).pdf == 0.0F);
+  }
+  CHECK(std::isnan(math::normal(nan_value).cdf));
+  CHECK(std::isnan(math::normal(nan_value).pdf));
+}
+
+TEST_CASE("the normal distribution in double") {
+  for (const double x : {-9.0, -1.0, -0.25, 0.0, 0.5, 3.0}) {
+    CHECK(math::normal(x).cdf == doctest::Approx(0.5 * (1 + std::erf(x / std::sqrt(2.0)))).epsilon(1e-15));
+    CHECK(math::normal(x).pdf == doctest::Approx(0.3989422804014327 * std::exp(-x * x / 2)).epsilon(1e-14));
+  }
+  CHECK(math::normal(-30.0).cdf == doctest::Approx(4.906713927148187e-198).epsilon(1e-12));
 }
 
 TEST_CASE("sigmoid reaches 0 and 1 without leaving them") {
@@ -144,7 +158,6 @@ TEST_CASE("double uses libm") {
   for (const double x : {-30.0, -0.5, 0.0, 1e-9, 2.0, 30.0}) {
     CHECK(math::exp(x) == std::exp(x));
     CHECK(math::tanh(x) == std::tanh(x));
-    CHECK(math::erf(x) == std::erf(x));
   }
 }
 
@@ -152,11 +165,11 @@ TEST_CASE("vector code gives what one call gives") {
   constexpr int n = 4096;
   std::vector<float> x(n), y(n);
   for (int i = 0; i < n; ++i) x[static_cast<size_t>(i)] = -90.0F + 180.0F * static_cast<float>(i) / n;
-  for (size_t i = 0; i < x.size(); ++i) y[i] = math::exp(x[i]) + math::tanh(x[i]) + math::erf(x[i]);
+  for (size_t i = 0; i < x.size(); ++i) y[i] = math::exp(x[i]) + math::tanh(x[i]) + math::normal(x[i]).cdf;
   double largest = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     const volatile float one = x[i];  // read one by one, so that this loop stays scalar
-    const float expected = math::exp(one) + math::tanh(one) + math::erf(one);
+    const float expected = math::exp(one) + math::tanh(one) + math::normal(one).cdf;
     if (expected == y[i]) continue;
     largest = small::worse(largest, static_cast<double>(std::abs(y[i] - expected) / std::abs(expected)));
   }

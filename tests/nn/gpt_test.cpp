@@ -37,6 +37,19 @@ double deviation(const Variable& x) {
 
 }  // namespace
 
+TEST_CASE("a GPT's loss is the cross entropy of its logits, tied or not") {
+  const Tensor next = Tensor::of<i32>({2, 4}, {4, 5, 6, 7, 8, 0, 0, -100});
+  for (const bool tied : {true, false}) {
+    GptConfig config = small_gpt();
+    config.tied = tied;
+    Gpt model = build_gpt(config);
+    Pass pass;
+    const CrossEntropyOptions options{.label_smoothing = 0.1};
+    const double expected = cross_entropy(model(ids, pass), next, options).item();
+    CHECK(model.loss(ids, next, pass, options).item() == doctest::Approx(expected).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("the model is tokens + positions, two pre-norm sub-layers in each layer, a norm, and the table once more") {
   for (const nn::Activation activation : {nn::Activation::gelu, nn::Activation::gelu_tanh}) {
     GptConfig config = small_gpt();

@@ -1,0 +1,76 @@
+// Chapter 8. Unpacked products: tiles of C, and a B that is transposed first.
+//
+// Read next: core/scores.h
+#include "core/unpacked_product.h"
+
+#include "core/parallel.h"
+#include "core/small_product.h"
+#include "core/tensor.h"
+#include "core/transpose.h"
+
+namespace orrery {
+namespace {
+
+// Tiles are at least this long along the longer side of C; each copies its columns of B once, by panels.
+constexpr i64 least_rows = 192, least_columns = 256;
+// Rows of A and B that A^T B takes at a time: they and C fit a core's cache.
+constexpr i64 depth_at_once = 128;
+// Tiles of rows begin at a multiple of a cache line, tiles of columns at one of what small_product.cpp does at once.
+constexpr i64 line = 16, panel = 64;
+
+// The length of tiles of which a power of 2 fills `size`, so that threads get equal shares.
+i64 tile_length(i64 size, i64 least, i64 step) {
+  i64 count = least_tiles();
+  while (size / (2 * count) >= least) count *= 2;
+  return (size + count * step - 1) / (count * step) * step;
+}
+
+// The product for one tile of C, `depth` rows of B after the other.
+template <class T>
+void tile_product(Strided<T> a, const Mat<const T>& b, const Mat<T>& c, const Tile& tile, i64 depth, bool add) {
+  for (i64 p = 0; p == 0 || p < b.rows; p += depth)
+    small_product<T>(tile.row_end - tile.row, tile.column_end - tile.column, std::min(depth, b.rows - p),
+                     {a.data + tile.row * a.row + p * a.column, a.row, a.column}, b.data + p * b.stride + tile.column,
+                     b.stride, c.data + tile.row * c.stride + tile.column, c.stride, add || p > 0);
+}
+
+}  // namespace
+
+bool runs_unpacked(i64 m, i64 n, i64 k, Trans trans) {
+  switch (trans) {
+    case Trans::none: return m >= 64 && (k <= 2048 || n <= 256);
+    case Trans::b: return m >= 512 && k <= 512;
+    case Trans::a: return m <= 1024 && k >= 64;
+    default: return false;
+  }
+}
+
+template <class T>
+void unpacked_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
+                      const TileWork& finish) {
+  Tensor copy;
+  if (trans == Trans::b) {
+    copy = Tensor::empty({b.cols, b.rows}, dtype_of<T>);
+    transpose(b, copy.write<T>());
+    b = {copy.data<T>(), b.cols, b.rows};
+  }
+  const bool columns_of_a = trans == Trans::a, by_rows = c.rows >= c.cols;
+  const Strided<T> left = columns_of_a ? Strided<T>{a.data, 1, a.stride} : Strided<T>{a.data, a.stride, 1};
+  const i64 size = by_rows ? c.rows : c.cols, depth = columns_of_a ? depth_at_once : std::max<i64>(1, b.rows);
+  const i64 length =
+      by_rows ? tile_length(size, columns_of_a ? size : least_rows, line) : tile_length(size, least_columns, panel);
+  parallel_tasks((size + length - 1) / length, [&](i64 i) {
+    const i64 begin = i * length, end = std::min(size, begin + length);
+    const Tile tile = by_rows ? Tile{begin, end, 0, c.cols} : Tile{0, c.rows, begin, end};
+    if (fill) fill(tile);
+    tile_product<T>(left, b, c, tile, depth, accumulate || fill);
+    if (finish) finish(tile);
+  });
+}
+
+template void unpacked_product(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool, const TileWork&,
+                               const TileWork&);
+template void unpacked_product(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool, const TileWork&,
+                               const TileWork&);
+
+}  // namespace orrery
