@@ -92,7 +92,7 @@ void add_bench(CLI::App& program, int& exit_code) {
       *profile);
 
   const auto promises = options();
-  promises->steps = 200;
+  promises->steps = 300;
   add_step_options(
       add_bench(benches, "promises", "What promises cost a training step: versions, the first-NaN watch, denormals",
                 bench_promises, promises, exit_code,

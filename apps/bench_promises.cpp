@@ -22,7 +22,7 @@ namespace {
 
 constexpr double version_bound = 0.005, watch_bound = 0.01, denormal_bound = 0.05;
 // dL/d(loss) for which the gradients of a step lie on both sides of 1.2e-38, the smallest normal number of f32.
-constexpr double tiny_dy = 1e-33;
+constexpr double tiny_dy = 1e-34;
 
 // Seconds of one step of each kind, in turns.
 struct Turns {
@@ -55,29 +55,29 @@ struct Pair {
         other(config, config.dropout_or_own(options.dropout), options.seed) {}
 };
 
-// With and without a look at the loss and the norm. Where nothing is clipped, the plain step does without the norm.
+// With and without a look at the loss and the norm: what both do to the parameters is the same, so that one training
+// makes both. Where nothing is clipped, the plain step does without the norm.
 Turns watched_turns(const BenchConfig& config, const BenchOptions& options, bool clipped) {
-  Pair pair(config, options);
+  BenchTraining training(config, config.dropout_or_own(options.dropout), options.seed);
   const auto plain = [&] {
     return seconds_of([&] {
-      pair.plain.pass();
+      training.pass();
       if (clipped)
-        pair.plain.update();
+        training.update();
       else
-        pair.plain.optimizer().step(bench_learning_rate);
+        training.optimizer().step(bench_learning_rate);
     });
   };
-  i64 steps = 0;
   const auto watched = [&] {
     return seconds_of([&] {
-      const double loss = pair.other.pass();
+      const double loss = training.pass();
       make_step({.program = "bench",
-                 .number = ++steps,
+                 .number = 1,
                  .loss = loss,
                  .rate = bench_learning_rate,
                  .clip = clipped ? bench_max_norm : 0,
                  .advice = ""},
-                pair.other.optimizer(), [&] { return pair.other.loss(); });
+                training.optimizer(), [&] { return training.loss(); });
     });
   };
   return Turns(options.steps, plain, watched);

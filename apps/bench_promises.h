@@ -3,9 +3,9 @@
 //   11  a saved tensor that was changed is an error: each write counts a version, each save notes it, each use compares
 //   12  the first NaN is named: the loss and the norm of the gradients are looked at before each step
 //   15  denormal numbers cost nothing: every thread takes them as zero
-// Method for 12 and 15: two trainings take turns, one step each, one plain and one that differs in the point alone, in
-// changing order. Each turn gives a ratio; the median of all ratios, minus 1, is the cost. So neither a machine that
-// slows down nor one slow step moves it; below 0 it says how small a cost could have been seen.
+// Method for 12 and 15: steps take turns, one plain and one that differs in the point alone, in changing order. Each
+// turn gives a ratio; the median of all ratios, minus 1, is the cost. So neither a machine that slows down nor one slow
+// step moves it; below 0 it says how small a cost could have been seen.
 // Method for 11: it cannot be switched off, so what it does is timed by itself. One tensor's share (a write, a save, as
 // many uses) times all that the operations of a step could save (as many tensors each as the one that saves the most)
 // is an upper limit, of the plain step's median time.
@@ -21,8 +21,8 @@
 
 namespace orrery {
 
-/// No operation of autograd/ops/ saves more tensors for its backward, and none reads one of them more often.
-inline constexpr i64 most_saved = 4, most_uses = 4;
+/// No operation of autograd/ops/ saves more tensors for its backward, and none asks for one of them more often.
+inline constexpr i64 most_saved = 4, most_uses = 10;
 
 /// What a promise adds to the time of a step.
 struct PromiseCost {
