@@ -12,7 +12,7 @@ namespace {
 constexpr i32 pad = 0;
 constexpr i64 first_word = 3;  // 0, 1 and 2 stand for padding, begin and end
 constexpr i64 short_every = 10, short_by = 2;
-constexpr double learning_rate = 1e-4, max_norm = 1.0, label_smoothing = 0.1;
+constexpr double label_smoothing = 0.1;
 
 // i32 [batch, length]; an encoder-decoder's rows 0, 10, 20, ... end with padding.
 Tensor random_tokens(const BenchConfig& config, i64 length, Rng& rng) {
@@ -44,18 +44,19 @@ BenchTraining::BenchTraining(const BenchConfig& config, double dropout, i64 seed
   gold_ = slice(target, 1, 1);
 }
 
-Variable BenchTraining::loss(nn::Pass& pass) const {
+Variable BenchTraining::loss() const {
+  nn::Pass pass = nn::Pass::training(seed_, steps_begun_);
   if (const nn::Gpt* gpt = std::get_if<nn::Gpt>(&model_)) return gpt->loss(input_, gold_, pass, loss_options_);
   return std::get<nn::Transformer>(model_).loss(source_, input_, gold_, loss_options_, pass);
 }
 
-double BenchTraining::pass() {
-  nn::Pass pass = nn::Pass::training(seed_, ++steps_begun_);
-  const Variable now = loss(pass);
-  backward(now);
+double BenchTraining::pass(double dy) {
+  ++steps_begun_;
+  const Variable now = loss();
+  backward(now, full({}, dy));
   return now.item();
 }
 
-void BenchTraining::update() { adam_.step(learning_rate, max_norm); }
+void BenchTraining::update() { adam_.step(bench_learning_rate, bench_max_norm); }
 
 }  // namespace orrery

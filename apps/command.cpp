@@ -228,12 +228,15 @@ std::vector<CLI::Option*> options_of(CLI::App& command) {
 
 void usage_error(const std::string& subject, const std::string& rule) { throw CLI::ValidationError(subject, rule); }
 
-void check_can_save(const std::string& command, const std::string& path) {
+void check_can_write(const std::string& command, const std::string& option, const std::string& path) {
+  if (path.empty()) return;
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   const bool writable = ::access(folder.c_str(), W_OK) == 0;
   const std::string reason = writable ? "" : std::strerror(errno);
-  check(writable, command, "cannot write to the folder of --save ", path, ": ", reason);
-  check(!std::filesystem::is_directory(path), command, "--save ", path, " is a folder");
+  check(writable, command, "cannot write to the folder of ", option, ' ', path, ": ", reason);
+  check(!std::filesystem::is_directory(path), command, option, ' ', path, " is a folder");
+  check(!std::filesystem::exists(path) || std::filesystem::is_regular_file(path), command, option, ' ', path,
+        " is not a regular file");
 }
 
 void write_text(const std::string& path, const std::string& text) {

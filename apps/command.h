@@ -87,8 +87,9 @@ std::vector<CLI::Option*> options_of(CLI::App& command);
 /// The names of a command's sub-commands: "a, b, c".
 std::string names_of(const CLI::App& command);
 
-/// Errors of `command`, before work that would be lost: a file to --save that cannot be written.
-void check_can_save(const std::string& command, const std::string& path);
+/// Errors of `command`, before work that would be lost: the file that `option` names cannot be written. No file, "", is
+/// none.
+void check_can_write(const std::string& command, const std::string& option, const std::string& path);
 /// Writes `text` to the file `path`, or leaves that as it was.
 void write_text(const std::string& path, const std::string& text);
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -55,20 +54,11 @@ bool for_each_row(const std::vector<Row>& rows, const Work& work) {
   return interrupt.requested();
 }
 
-// Said before minutes of work and not after them.
-void check_writable(const std::string& path) {
-  if (path.empty()) return;
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  check(::access(folder.c_str(), W_OK) == 0, "gradcheck", "cannot write to the folder of --json ", path);
-  check(!std::filesystem::is_directory(path), "gradcheck", "--json ", path, " is a folder");
-}
-
 int prove_rows(const std::vector<Row>& rows, const Options& options) {
   const Terminal terminal = terminal_of(STDOUT_FILENO);
   std::vector<ProvenRow> table;
   size_t wrong = 0;
   print_proof_header(std::cout);
-  check_writable(options.json);
   const bool stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
     table.push_back({row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})});
     if (!table.back().proof) ++wrong;
@@ -99,12 +89,11 @@ MutatedRow mutate_row(const Row& row, i64 seed) {
 int mutate_rows(const std::vector<Row>& rows, const Options& options) {
   std::vector<MutatedRow> table;
   bool wrong = false;
-  check_writable(options.json);
   const bool stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
     table.push_back(mutate_row(row, options.seed));
     wrong = wrong || !table.back().error.empty() || !table.back().report;
     live.clear();
-    print_survivors(std::cout, table.back());
+    print_uncaught(std::cout, table.back());
   });
   print_mutants(std::cout, table);
   print_equivalent(std::cout, table);
@@ -161,6 +150,7 @@ int run_bug(const Options& options) {
   const auto holds_it = [&](const Row& row) { return is_replaced(row, bug); };
   if (!options.names.empty() && std::none_of(rows.begin(), rows.end(), holds_it))
     usage_error("--bug", "none of the chosen rows holds " + bug.name + "; choose " + rows_of(bug));
+  print_start(std::cerr, {.seed = options.seed});
   std::cout << broken("hint: " + bug.hint, 0);
   if (bug.check) {
     std::vector<Row> holding;
@@ -179,7 +169,7 @@ int run_bug(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (options.bug == "list") {
+  if (options.bug == "list" || options.bug == "LIST") {
     list_bugs(std::cout);
     return done;
   }
@@ -188,9 +178,10 @@ int run(const Options& options) {
     list_rows(std::cout, rows);
     return done;
   }
+  check_can_write("gradcheck", "--json", options.json);
   set_threads(static_cast<int>(options.threads));
-  print_start(std::cerr, {.seed = options.seed});
   if (!options.bug.empty()) return run_bug(options);
+  print_start(std::cerr, {.seed = options.seed});
   return options.mutate ? mutate_rows(rows, options) : prove_rows(rows, options);
 }
 

@@ -16,14 +16,14 @@ namespace {
 using Fate = Mutant::Fate;
 
 struct CheckColumn {
-  const char* check;   // what a mutant's `why` says
+  GradientCheck check;
   const char* header;  // as wide as its column
 };
-constexpr std::array<CheckColumn, 5> columns{{{"coordinate", " coordinate"},
-                                              {"direction", " direction"},
-                                              {"missing gradient", " no gradient"},
-                                              {"shape", " shape"},
-                                              {"error", " error"}}};
+constexpr std::array<CheckColumn, 5> columns{{{GradientCheck::coordinate, " coordinate"},
+                                              {GradientCheck::direction, " direction"},
+                                              {GradientCheck::missing_gradient, " no gradient"},
+                                              {GradientCheck::shape, " shape"},
+                                              {GradientCheck::error, " error"}}};
 
 // One line of the table.
 struct Tally {
@@ -45,7 +45,7 @@ void add(Tally& tally, const Mutant& mutant) {
   if (mutant.fate == Fate::survived) return;
   ++tally.count.caught;
   const auto column =
-      std::find_if(columns.begin(), columns.end(), [&](const CheckColumn& c) { return c.check == mutant.why; });
+      std::find_if(columns.begin(), columns.end(), [&](const CheckColumn& c) { return c.check == mutant.caught_by; });
   ++tally.caught_by[static_cast<size_t>(column - columns.begin())];
 }
 
@@ -89,7 +89,7 @@ void print_equivalent(std::ostream& out, const std::vector<MutatedRow>& table) {
       if (mutant.fate != Fate::equivalent) continue;
       const std::string place =
           (mutant.input < 0 ? "" : "input " + std::to_string(mutant.input) + " of ") + mutant.operation;
-      std::string& changes = reasons[mutant.why][place];
+      std::string& changes = reasons[mutant.why()][place];
       if ((", " + changes + ",").find(", " + mutant.change + ",") == std::string::npos)
         changes += (changes.empty() ? "" : ", ") + mutant.change;
     }
@@ -101,12 +101,12 @@ void print_equivalent(std::ostream& out, const std::vector<MutatedRow>& table) {
   if (!lines.empty()) out << "\nequivalent, since they change no gradient:\n" << lines << '\n';
 }
 
-void print_survivors(std::ostream& out, const MutatedRow& row) {
+void print_uncaught(std::ostream& out, const MutatedRow& row) {
   if (!row.error.empty()) out << broken("FAIL " + row.row.label() + ": " + row.error, 0);
   for (const Mutant& mutant : row.report.mutants) {
     if (mutant.fate != Fate::survived) continue;
     std::ostringstream text;
-    text << "SURVIVED " << row.row.label() << ": " << mutant << " (" << mutant.why << ')';
+    text << "SURVIVED " << row.row.label() << ": " << mutant << " (" << mutant.why() << ')';
     out << broken(text.str(), 0);
   }
 }
@@ -127,7 +127,7 @@ std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed) {
                          {"input", mutant.input},
                          {"change", mutant.change},
                          {"fate", fates[static_cast<size_t>(mutant.fate)]},
-                         {"why", mutant.why}});
+                         {"why", mutant.why()}});
     }
   }
   const MutantCount count = count_mutants(table);

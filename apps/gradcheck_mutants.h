@@ -32,7 +32,7 @@ void print_mutants(std::ostream& out, const std::vector<MutatedRow>& table);
 /// Those that change no gradient, by row and reason.
 void print_equivalent(std::ostream& out, const std::vector<MutatedRow>& table);
 /// Those that no check noticed, and rows whose own backward is wrong.
-void print_survivors(std::ostream& out, const MutatedRow& row);
+void print_uncaught(std::ostream& out, const MutatedRow& row);
 
 /// Every mutant and its fate as one JSON object.
 std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed);

@@ -82,7 +82,7 @@ int train(const TrainOptions& options) {
   if (recipe.warmup >= recipe.steps)
     usage_error("--warmup",
                 "(" + std::to_string(recipe.warmup) + ") must be below --steps, " + std::to_string(recipe.steps));
-  if (!options.save.empty()) check_can_save("lm", options.save);
+  check_can_write("lm", "--save", options.save);
   const std::string path = text_path(options.file);
   const TextData data = text_data(read_text(path), recipe.model.max_len);
   const Interrupt interrupt;

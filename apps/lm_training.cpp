@@ -1,16 +1,12 @@
 // Chapter 9. Training a GPT on a text: draw blocks, predict, compare, go back, step; and judge.
 //
-// Read next: apps/text_data.h
+// Read next: apps/training_step.h
 #include "apps/lm_training.h"
 
-#include <cmath>
-#include <limits>
-
 #include "apps/stopwatch.h"
-#include "autograd/first_nan.h"
+#include "apps/training_step.h"
 #include "autograd/ops.h"
 #include "core/hash.h"
-#include "optim/clip.h"
 #include "optim/schedule.h"
 
 namespace orrery {
@@ -45,22 +41,22 @@ Variable LmTraining::loss_of(const TextBatch& batch) const {
   return model_.loss(batch.ids, batch.next, pass);
 }
 
+double LmTraining::pass(const TextBatch& batch) const {
+  const Variable loss = loss_of(batch);
+  backward(loss);
+  return loss.item();
+}
+
 double LmTraining::step() {
   const TextBatch batch = random_blocks(data_.training, recipe_.batch, recipe_.model.max_len, blocks_);
-  const double rate = recipe_.rate_of(steps_done_ + 1);
-  double loss = 0;
-  try {
-    const Variable now = loss_of(batch);
-    loss = now.item();
-    check(std::isfinite(loss), "loss", "is ", loss);
-    backward(now);
-    // Without clipping the norm is still measured: one look at each gradient.
-    adam_.step(rate, recipe_.clip > 0 ? recipe_.clip : std::numeric_limits<double>::infinity());
-  } catch (const Error& error) {
-    adam_.clear_gradients();
-    fail("lm", "step ", steps_done_ + 1, " was not made, since a number is not finite (", error.what(),
-         "); a smaller --rate or a longer --warmup may help\n", explain_non_finite([&] { return loss_of(batch); }));
-  }
+  const double loss = pass(batch);
+  make_step({.program = "lm",
+             .number = steps_done_ + 1,
+             .loss = loss,
+             .rate = recipe_.rate_of(steps_done_ + 1),
+             .clip = recipe_.clip,
+             .advice = "a smaller --rate or a longer --warmup may help"},
+            adam_, [&] { return loss_of(batch); });
   ++steps_done_;
   losses_.push_back(loss);
   return loss;
@@ -97,9 +93,8 @@ double LmTraining::validation_loss() const {
 double LmTraining::measure() {
   Rng blocks = blocks_, judged = judged_;
   const TextBatch batch = random_blocks(data_.training, recipe_.batch, recipe_.model.max_len, blocks);
-  const auto pass = [&] { backward(loss_of(batch)); };
-  pass();  // the first pass pays for memory and threads
-  const double step = seconds_of(pass);
+  pass(batch);  // the first pass pays for memory and threads
+  const double step = seconds_of([&] { pass(batch); });
   adam_.clear_gradients();
   const double estimates = seconds_of([&] { mean_loss(judged); }) *
                            static_cast<double>((recipe_.steps - steps_done_) / recipe_.estimate_every);

@@ -56,6 +56,8 @@ class LmTraining {
 
  private:
   Variable loss_of(const TextBatch& batch) const;
+  // Forward and backward: leaves a gradient at every parameter and returns the loss.
+  double pass(const TextBatch& batch) const;
   double mean_loss(Rng& numbers) const;
 
   LmRecipe recipe_;

@@ -135,7 +135,7 @@ void check_options(const Options& options) {
   if (recipe.model.d_model % recipe.model.num_heads != 0) {
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.d_model));
   }
-  if (!options.save.empty()) check_can_save("toy", options.save);
+  check_can_write("toy", "--save", options.save);
 }
 
 // Rebuilds a saved model and answers each line of stdin.

@@ -4,10 +4,9 @@
 #include "apps/toy_training.h"
 
 #include <cmath>
-#include <limits>
 
 #include "apps/stopwatch.h"
-#include "autograd/first_nan.h"
+#include "apps/training_step.h"
 #include "autograd/ops.h"
 #include "core/hash.h"
 #include "nn/decoding.h"
@@ -115,28 +114,16 @@ ToyStep ToyTraining::pass(const Batch& batch) {
 ToyStep ToyTraining::step() {
   const Batch batch = draw(data_);
   const ToyStep result = pass(batch);
-  try {
-    check(std::isfinite(result.loss), "train", "the loss is not finite");
-    // Without clipping the norm is still measured. Nothing moves unless it is finite.
-    const double max_norm = recipe_.clip > 0 ? recipe_.clip : std::numeric_limits<double>::infinity();
-    adam_.step(recipe_.rate(steps_done_ + 1), max_norm);
-  } catch (const Error&) { explain(batch, result.loss); }
+  make_step({.program = "toy",
+             .number = steps_done_ + 1,
+             .loss = result.loss,
+             .rate = recipe_.rate(steps_done_ + 1),
+             .clip = recipe_.clip,
+             .advice = "a smaller --rate-factor or a longer --warmup may help"},
+            adam_, [&] { return loss_of(batch); });
   ++steps_done_;
   losses_.push_back(result.loss);
   return result;
-}
-
-void ToyTraining::explain(const Batch& batch, double loss) {
-  try {
-    check_finite(loss, adam_.parameters(), [&] { return loss_of(batch); });
-  } catch (const Error& error) {
-    adam_.clear_gradients();
-    fail("toy", "step ", steps_done_ + 1,
-         " was not made, since a number is not finite; a smaller --rate-factor or a longer --warmup may "
-         "help\n",
-         error.what());
-  }
-  throw;  // every number is finite: the error that led here says more
 }
 
 double ToyTraining::measure(i64 exam_size) {

@@ -12,16 +12,20 @@ namespace orrery {
 /// Everything that decides how the toy is trained.
 struct ToyRecipe {
   ToyTask task;
-  nn::TransformerConfig model{
-      .d_model = 64, .num_heads = 4, .num_encoder_layers = 2, .num_decoder_layers = 2, .d_ff = 128, .dropout = 0.1,
-                              .attention_dropout = 0.0,     // as the paper, section 5.4: on sub-layers' outputs
+  nn::TransformerConfig model{.d_model = 64,
+                              .num_heads = 4,
+                              .num_encoder_layers = 2,
+                              .num_decoder_layers = 2,
+                              .d_ff = 128,
+                              .dropout = 0.1,
+                              .attention_dropout = 0.0,  // as the paper, section 5.4: on sub-layers' outputs
                               .activation_dropout = 0.0};
   i64 steps = 3000, batch = 64;
-  i64 warmup = 1000;       ///< steps of Noam's warm-up
-  double rate_factor = 1.5; ///< multiplies Noam's rate
-  double cooldown = 0.5;   ///< last part of the steps, in which the rate falls linearly to 0
-  double smoothing = 0.1;  ///< of the labels
-  double clip = 1;         ///< largest norm of the gradient; 0 does not clip
+  i64 warmup = 1000;         ///< steps of Noam's warm-up
+  double rate_factor = 1.5;  ///< multiplies Noam's rate
+  double cooldown = 0.5;     ///< last part of the steps, in which the rate falls linearly to 0
+  double smoothing = 0.1;    ///< of the labels
+  double clip = 1;           ///< largest norm of the gradient; 0 does not clip
   i64 seed = 1;
 
   /// The model's sizes that follow from the task filled in.
@@ -62,8 +66,6 @@ class ToyTraining {
   };
   Batch draw(Rng& data) const;
   Variable loss_of(const Batch& batch, ToyStep* result = nullptr) const;
-  // Says what was not finite in the step that just failed, and which operation is to blame.
-  [[noreturn]] void explain(const Batch& batch, double loss);
   ToyStep pass(const Batch& batch);
 
   ToyRecipe recipe_;

@@ -49,35 +49,29 @@ void add_line(std::ostream& text, const char* what, size_t i, const ValueRange& 
   text << "\n  " << what << ' ' << i << ": " << range << (origin.empty() ? "" : "  ") << origin;
 }
 
-class Finder final : public Observer {
+class Finder final : public ForwardingObserver {
  public:
-  Finder() : outer_(observer()) {}
-
-  void forward_begins(std::string_view name, std::span<const Variable* const> inputs) override {
-    if (outer_) outer_->forward_begins(name, inputs);
-  }
   void forward_ended(std::string_view name, std::span<const Variable* const> inputs,
                      std::span<const Tensor> outputs) override {
-    if (outer_) outer_->forward_ended(name, inputs, outputs);
+    ForwardingObserver::forward_ended(name, inputs, outputs);
     look_forward(name, inputs, outputs);
     ++forward_index_;
   }
   void backward_begins(const Node& node) override {
-    if (outer_) outer_->backward_begins(node);
+    ForwardingObserver::backward_begins(node);
     look_at_sum(node);
   }
   void backward_ended(const Node& node) override {
-    if (outer_) outer_->backward_ended(node);
+    ForwardingObserver::backward_ended(node);
     ++backward_index_;
   }
   bool changes_contributions() const override { return true; }
   void contribution(const Node& node, size_t input, Tensor& g) override {
-    if (outer_ && outer_->changes_contributions()) outer_->contribution(node, input, g);
+    ForwardingObserver::contribution(node, input, g);
     if (g.defined()) look_backward(node, input, g);
   }
-  bool breaks(EngineRule rule) const override { return outer_ && outer_->breaks(rule); }
   void leaf_reached(const Leaf& leaf) override {
-    if (outer_) outer_->leaf_reached(leaf);
+    ForwardingObserver::leaf_reached(leaf);
     look_at_sum(leaf);
   }
 
@@ -95,7 +89,6 @@ class Finder final : public Observer {
   void look_at_sum(const Node& node);
   void remember_leaf(const Variable& x);
 
-  Observer* outer_;
   i64 forward_index_ = 0, backward_index_ = 0;
   int reported_ = 0;      // severity of `first`
   bool certain_ = false;  // `first` made it itself, or read it from a parameter; else it only passed it on

@@ -34,15 +34,16 @@ class Checker {
     for (const DeclaredZero& zero : f_.zeros) {
       const bool known =
           std::any_of(leaves_.begin(), leaves_.end(), [&](const auto& leaf) { return leaf->name == zero.name; });
-      if (!known) problem("declared zero", zero.name + " is declared zero, but there is no such input");
+      if (!known) problem(GradientCheck::declared_zero, zero.name + " is declared zero, but there is no such input");
     }
     for (size_t i = 0; i < leaves_.size(); ++i) check_leaf(static_cast<i64>(i));
     for (i64 i = 0; i < options_.directions; ++i) check_direction(i);
     if (report_.skipped * 20 > report_.coordinates) {
-      problem("kinks", std::to_string(report_.skipped) + " of " + std::to_string(report_.coordinates) +
-                           " coordinates stand at a kink (or f is too steep for the step h); at most 5 % may be "
-                           "skipped. If a random "
-                           "input happens to stand there, another seed moves it");
+      problem(GradientCheck::kinks,
+              std::to_string(report_.skipped) + " of " + std::to_string(report_.coordinates) +
+                  " coordinates stand at a kink (or f is too steep for the step h); at most 5 % may be "
+                  "skipped. If a random "
+                  "input happens to stand there, another seed moves it");
     }
     report_.inputs = static_cast<i64>(leaves_.size());
     report_.zeros = f_.zeros;
@@ -52,7 +53,7 @@ class Checker {
   }
 
  private:
-  void problem(std::string check, std::string text) { report_.problems.push_back({std::move(check), std::move(text)}); }
+  void problem(GradientCheck check, std::string text) { report_.problems.push_back({check, std::move(text)}); }
   double tolerance(double numeric) const { return options_.atol + options_.rtol * std::fabs(numeric); }
   bool near(double a, double numeric) const { return std::fabs(a - numeric) <= tolerance(numeric); }
 
@@ -81,8 +82,8 @@ class Checker {
   const GradcheckOptions options_;
   HeldLeaves leaves_;
   NumericSlopes* known_;
-  Tensor y_, cotangent_;  // f at the leaves' own values, and u
-  Rng rng_{options_.seed};
+  Tensor y_, cotangent_;                  // f at the leaves' own values, and u
+  Rng rng_{options_.seed, u64{1} << 40};  // of what is chosen at random: far from the numbers of u
   GradcheckReport report_;
 };
 
@@ -92,7 +93,7 @@ void Checker::find_analytic() {
     const Variable y = f_.output();
     check(y.defined() && y.dtype() == f64, "gradcheck", "f's output must be f64");
     y_ = y.value().clone();
-    cotangent_ = randn(y_.shape(), rng_, f64);
+    cotangent_ = cotangent_of(y_.shape(), options_.seed);
     const ObserverScope scope(reached);
     if (y.wants_gradient()) backward(y, cotangent_);
   }
@@ -102,7 +103,7 @@ void Checker::find_analytic() {
     if (leaf->analytic.defined() && leaf->analytic.shape() != leaf->original.shape()) {
       std::ostringstream text;
       text << leaf->name << " has shape " << leaf->original.shape() << ", its gradient " << leaf->analytic.shape();
-      problem("shape", text.str());
+      problem(GradientCheck::shape, text.str());
       leaf->analytic = Tensor();
     }
     if (leaf->analytic.defined()) squares += sum_of_squares(leaf->analytic);
@@ -112,13 +113,14 @@ void Checker::find_analytic() {
     const bool listed =
         std::any_of(leaves_.begin(), leaves_.end(), [&](const auto& h) { return h->leaf.node().get() == leaf; });
     if (!listed)
-      problem("unlisted leaf",
+      problem(GradientCheck::unlisted_leaf,
               "backward reached " + leaf->origin() + ", which is not among the leaves: visit does not name it");
   }
-  if (!same_bits(y_, value())) problem("repeatable", "f is not repeatable: a second evaluation gave other bits");
+  if (!same_bits(y_, value()))
+    problem(GradientCheck::repeatable, "f is not repeatable: a second evaluation gave other bits");
   const double* y = y_.data<double>();
   if (!std::all_of(y, y + y_.count(), [](double v) { return std::isfinite(v); }))
-    problem("finite", "f's value is not finite");
+    problem(GradientCheck::finite, "f's value is not finite");
 }
 
 // L(x + t d) for t = -2h, -h, 0, h, 2h, where move(t) puts the leaves at x + t d.
@@ -218,19 +220,21 @@ void Checker::check_leaf(i64 number) {
     }
   }
   if (coordinates.empty()) return;
-  if (compared == 0) problem("kinks", leaf.name + ": every coordinate stands at a kink, so nothing was checked");
+  if (compared == 0)
+    problem(GradientCheck::kinks, leaf.name + ": every coordinate stands at a kink, so nothing was checked");
   const auto declared =
       std::find_if(f_.zeros.begin(), f_.zeros.end(), [&](const DeclaredZero& zero) { return zero.name == leaf.name; });
   if (declared == f_.zeros.end() && compared > 0 && largest <= 10 * options_.atol) {
-    problem("vacuous",
+    problem(GradientCheck::vacuous,
             leaf.name +
                 ": the numeric gradient is zero everywhere, so nothing was checked (declare it if that is its nature)");
   }
   if (declared != f_.zeros.end()) check_declared_zero(leaf, *declared, largest, largest_at);
   if (!leaf.analytic.defined() && report_.failures.size() > failures_before) {
     report_.failures.resize(failures_before);
-    problem("missing gradient", "no gradient reached " + leaf.name + ", but the numeric one is not zero (" +
-                                    std::to_string(largest) + " at " + largest_at + ")");
+    problem(GradientCheck::missing_gradient, "no gradient reached " + leaf.name +
+                                                 ", but the numeric one is not zero (" + std::to_string(largest) +
+                                                 " at " + largest_at + ")");
   }
 }
 
@@ -238,10 +242,10 @@ void Checker::check_declared_zero(const Held& leaf, const DeclaredZero& zero, do
                                   const std::string& largest_at) {
   const std::string declared = leaf.name + ": is declared zero (" + zero.reason + "), but ";
   if (largest > 10 * options_.atol)
-    return problem("declared zero", declared + "is " + std::to_string(largest) + " at " + largest_at);
+    return problem(GradientCheck::declared_zero, declared + "is " + std::to_string(largest) + " at " + largest_at);
   for (i64 i = 0; i < leaf.count(); ++i) {
     if (std::fabs(leaf.gradient_at(i)) <= options_.atol) continue;
-    return problem("declared zero",
+    return problem(GradientCheck::declared_zero,
                    declared + "backward says otherwise at " + place(leaf.name, leaf.original.shape(), i));
   }
 }
@@ -268,6 +272,11 @@ void Checker::check_direction(i64 number) {
 }
 
 }  // namespace
+
+Tensor cotangent_of(const Shape& shape, u64 seed) {
+  Rng rng(seed);
+  return randn(shape, rng, f64);
+}
 
 GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options, NumericSlopes* known) {
   check(static_cast<bool>(f.output), "gradcheck", "needs a function to check");

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -43,10 +44,27 @@ struct GradcheckFailure {
   double analytic = 0, numeric = 0;
 };
 
+/// The checks that a wrong backward may fail.
+enum class GradientCheck {
+  none,              ///< it failed none
+  coordinate,        ///< one coordinate's slope is another
+  direction,         ///< the slope along a random direction is another
+  missing_gradient,  ///< no gradient came where the numeric one is not zero
+  shape,             ///< a gradient has another shape than its input
+  error,             ///< backward throws
+  vacuous,           ///< the numeric gradient is zero everywhere, and nobody declared that
+  declared_zero,     ///< what is declared zero is not
+  unlisted_leaf,     ///< backward reaches a parameter that is not among the leaves
+  kinks,             ///< too many coordinates stand where no derivative exists
+  repeatable,        ///< a second evaluation gives other bits
+  finite,            ///< f's value is not finite
+};
+/// "missing gradient"; "" for none.
+std::string_view name_of(GradientCheck check);
+
 /// What is wrong with a whole input, or with f itself.
 struct GradcheckProblem {
-  /// "vacuous", "missing gradient", "declared zero", "unlisted leaf", "shape", "kinks", "repeatable", ...
-  std::string check;
+  GradientCheck check;
   std::string text;
 };
 
@@ -63,8 +81,8 @@ struct GradcheckReport {
   std::vector<GradcheckProblem> problems;
   std::string message;  ///< empty when ok; else what is wrong, where, and a constant ratio if there is one
   explicit operator bool() const { return ok; }
-  /// Which check found the mistake: "coordinate", "direction" or a problem's; "" when ok.
-  std::string failed_check() const;
+  /// Which check found the mistake; `none` when ok.
+  GradientCheck failed_check() const;
   /// What `message` says.
   std::string describe() const;
 };
@@ -87,6 +105,9 @@ struct NumericSlope {
 /// Slopes by number of the leaf, element and step. They are the function's alone: a check of the same function with
 /// another backward can take them over, and costs one pass then.
 using NumericSlopes = std::map<std::tuple<i64, i64, double>, NumericSlope>;
+
+/// The random u of L = <u, y> for a y of this shape, f64: the dL/dy that backward is given.
+Tensor cotangent_of(const Shape& shape, u64 seed);
 
 /// Checks every leaf of `f`. f must give the same bits each time it is called, recorded or not.
 /// Values and gradients of the leaves are afterwards what they were, also when f throws. A parameter that backward

@@ -61,37 +61,15 @@ inline HeldLeaves hold(const Parameters& leaves) {
   return held;
 }
 
-/// Collects the leaves that backward reaches, and hands everything on to the observer that was in force before.
-class ReachedLeaves final : public Observer {
+/// Collects the leaves that backward reaches.
+class ReachedLeaves final : public ForwardingObserver {
  public:
-  ReachedLeaves() : outer_(observer()) {}
-  void forward_begins(std::string_view name, std::span<const Variable* const> inputs) override {
-    if (outer_) outer_->forward_begins(name, inputs);
-  }
-  void forward_ended(std::string_view name, std::span<const Variable* const> inputs,
-                     std::span<const Tensor> outputs) override {
-    if (outer_) outer_->forward_ended(name, inputs, outputs);
-  }
-  void backward_begins(const Node& node) override {
-    if (outer_) outer_->backward_begins(node);
-  }
-  void backward_ended(const Node& node) override {
-    if (outer_) outer_->backward_ended(node);
-  }
-  bool changes_contributions() const override { return outer_ && outer_->changes_contributions(); }
-  void contribution(const Node& node, size_t input, Tensor& g) override {
-    if (outer_) outer_->contribution(node, input, g);
-  }
-  bool breaks(EngineRule rule) const override { return outer_ && outer_->breaks(rule); }
   void leaf_reached(const Leaf& leaf) override {
+    ForwardingObserver::leaf_reached(leaf);
     leaves.push_back(&leaf);
-    if (outer_) outer_->leaf_reached(leaf);
   }
 
   std::vector<const Leaf*> leaves;
-
- private:
-  Observer* outer_;
 };
 
 /// "weight[2, 3]" for element number `index`.

@@ -46,11 +46,29 @@ std::string GradcheckReport::describe() const {
   return result;
 }
 
-std::string GradcheckReport::failed_check() const {
+std::string_view name_of(GradientCheck check) {
+  switch (check) {
+    case GradientCheck::none: return "";
+    case GradientCheck::coordinate: return "coordinate";
+    case GradientCheck::direction: return "direction";
+    case GradientCheck::missing_gradient: return "missing gradient";
+    case GradientCheck::shape: return "shape";
+    case GradientCheck::error: return "error";
+    case GradientCheck::vacuous: return "vacuous";
+    case GradientCheck::declared_zero: return "declared zero";
+    case GradientCheck::unlisted_leaf: return "unlisted leaf";
+    case GradientCheck::kinks: return "kinks";
+    case GradientCheck::repeatable: return "repeatable";
+    case GradientCheck::finite: return "finite";
+  }
+  return "";
+}
+
+GradientCheck GradcheckReport::failed_check() const {
   if (!problems.empty()) return problems[0].check;
-  if (failures.empty()) return "";
+  if (failures.empty()) return GradientCheck::none;
   const bool single = std::any_of(failures.begin(), failures.end(), [](const auto& f) { return f.index >= 0; });
-  return single ? "coordinate" : "direction";
+  return single ? GradientCheck::coordinate : GradientCheck::direction;
 }
 
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report) {

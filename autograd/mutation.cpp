@@ -17,10 +17,8 @@ using Fate = Mutant::Fate;
 
 class Judge {
  public:
-  Judge(Checkable f, const GradcheckOptions& options) : f_(std::move(f)), options_(options) {
-    Rng rng(options.seed);
-    cotangent_ = randn(f_.output().shape(), rng, f64);  // the checker's own
-  }
+  Judge(Checkable f, const GradcheckOptions& options)
+      : f_(std::move(f)), options_(options), cotangent_(cotangent_of(f_.output().shape(), options.seed)) {}
 
   MutationReport run() {
     const GradcheckReport unchanged = gradcheck(f_, options_, &slopes_);
@@ -34,25 +32,26 @@ class Judge {
     for (size_t target = 0; target < recorder.contributions.size(); ++target) {
       const Contribution& contribution = recorder.contributions[target];
       for (size_t i = 0; i < changes_.size(); ++i) {
-        if (contribution.possible[i]) judge(contribution, static_cast<i64>(target), changes_[i]);
+        if (contribution.possible[i]) try_change(contribution, static_cast<i64>(target), changes_[i]);
       }
     }
-    judge_engine(recorder);
+    try_engine(recorder);
     return std::move(report_);
   }
 
  private:
-  void judge(const Contribution& contribution, i64 target, const Change& change);
-  void judge_engine(const Recorder& recorder);
+  void try_change(const Contribution& contribution, i64 target, const Change& change);
+  void try_engine(const Recorder& recorder);
   bool changes_nothing(Observer& mistake) const;
-  std::string caught_by(Observer& mistake);
+  GradientCheck caught_by(Observer& mistake);
+  void ask_checker(Mutant& mutant, Observer& mistake);
   std::string reason(const Contribution& contribution, const Change& change) const;
   bool ends_in_zeros(const Contribution& contribution) const;
 
   const Checkable f_;
   const GradcheckOptions options_;
   const std::vector<Change> changes_ = all_changes();
-  Tensor cotangent_;
+  const Tensor cotangent_;
   std::vector<Tensor> right_;
   std::vector<Contribution> contributions_;
   NumericSlopes slopes_;
@@ -78,12 +77,12 @@ bool Judge::changes_nothing(Observer& mistake) const {
   } catch (const std::exception&) { return false; }
 }
 
-// The check that rejects, "" if none does.
-std::string Judge::caught_by(Observer& mistake) {
+// The check that rejects.
+GradientCheck Judge::caught_by(Observer& mistake) {
   const ObserverScope scope(mistake);
   try {
     return gradcheck(f_, options_, &slopes_).failed_check();
-  } catch (const std::exception&) { return "error"; }
+  } catch (const std::exception&) { return GradientCheck::error; }
 }
 
 // True when the operation that takes it up passes nothing but zeros on: softmax over one element does.
@@ -106,37 +105,40 @@ std::string Judge::reason(const Contribution& contribution, const Change& change
   return change.name == "transposed" && contribution.symmetric ? "equal to its transpose" : "";
 }
 
-void Judge::judge(const Contribution& contribution, i64 target, const Change& change) {
-  Mutant mutant{contribution.operation, target, contribution.input, change.name, Fate::survived, ""};
+void Judge::try_change(const Contribution& contribution, i64 target, const Change& change) {
+  Mutant mutant{contribution.operation, target, contribution.input, change.name};
   ChangeOne mistake(change, target);
   if (changes_nothing(mistake)) {
-    mutant.why = reason(contribution, change);
-    if (mutant.why.empty())
-      mutant.why = "the gradients change by less than the checker tolerates";
+    mutant.why_not = reason(contribution, change);
+    if (mutant.why_not.empty())
+      mutant.why_not = "the gradients change by less than the checker tolerates";
     else
       mutant.fate = Fate::equivalent;
   } else {
     mistake.reset();
-    mutant.why = caught_by(mistake);
-    if (mutant.why.empty())
-      mutant.why = "the check passes";
-    else
-      mutant.fate = Fate::caught;
+    ask_checker(mutant, mistake);
   }
   report_.mutants.push_back(std::move(mutant));
 }
 
+void Judge::ask_checker(Mutant& mutant, Observer& mistake) {
+  mutant.caught_by = caught_by(mistake);
+  if (mutant.caught_by == GradientCheck::none)
+    mutant.why_not = "the check passes";
+  else
+    mutant.fate = Fate::caught;
+}
+
 // Where a rule has nothing to do there is nothing to break. Where it has, it may still make no difference: two
 // parameters wait, and either may come first; or a shape of size 0 is summed to another.
-void Judge::judge_engine(const Recorder& recorder) {
+void Judge::try_engine(const Recorder& recorder) {
   const auto break_rule = [&](const std::string& change, bool possible, Observer&& mistake) {
     if (!possible) return;
-    Mutant mutant{"engine", -1, -1, change, Fate::survived, "the check passes"};
-    if (changes_nothing(mistake)) {
-      mutant.fate = Fate::equivalent, mutant.why = "the rule makes no difference here";
-    } else if (const std::string why = caught_by(mistake); !why.empty()) {
-      mutant.fate = Fate::caught, mutant.why = why;
-    }
+    Mutant mutant{"engine", -1, -1, change};
+    if (changes_nothing(mistake))
+      mutant.fate = Fate::equivalent, mutant.why_not = "the rule makes no difference here";
+    else
+      ask_checker(mutant, mistake);
     report_.mutants.push_back(std::move(mutant));
   };
   break_rule("no un-broadcast", recorder.unbroadcasts, BreakRule(EngineRule::unbroadcast));
@@ -180,7 +182,7 @@ std::ostream& operator<<(std::ostream& out, const MutationReport& report) {
   out << report.mutants.size() - static_cast<size_t>(equivalent) << " mutants, " << report.count(Fate::caught)
       << " caught";
   for (const Mutant& mutant : report.mutants)
-    if (mutant.fate == Fate::survived) out << "\n  survived: " << mutant << " (" << mutant.why << ')';
+    if (mutant.fate == Fate::survived) out << "\n  survived: " << mutant << " (" << mutant.why() << ')';
   return out;
 }
 

@@ -24,7 +24,10 @@ struct Mutant {
   i64 input = 0;          ///< of the operation; -1 for the engine
   std::string change;     ///< "x -1", "dropped", "no un-broadcast"
   Fate fate = Fate::survived;
-  std::string why;  ///< caught: by which check; else why not
+  GradientCheck caught_by = GradientCheck::none;
+  std::string why_not{};  ///< caught
+  /// The check that caught it by name, or why none did.
+  std::string why() const { return fate == Fate::caught ? std::string(name_of(caught_by)) : why_not; }
 };
 /// "x -1 on input 0 of softmax"
 std::ostream& operator<<(std::ostream& out, const Mutant& mutant);

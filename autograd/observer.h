@@ -46,6 +46,36 @@ Observer* observer();
 /// True when the observer in force, if there is one, breaks `rule`.
 inline bool broken(EngineRule rule) { return observer() && observer()->breaks(rule); }
 
+/// The base of an observer that others may look over: it hands everything on to the one that was in force before. Where
+/// it looks itself it calls the base's function too, first.
+class ForwardingObserver : public Observer {
+ public:
+  void forward_begins(std::string_view name, std::span<const Variable* const> inputs) override {
+    if (outer_) outer_->forward_begins(name, inputs);
+  }
+  void forward_ended(std::string_view name, std::span<const Variable* const> inputs,
+                     std::span<const Tensor> outputs) override {
+    if (outer_) outer_->forward_ended(name, inputs, outputs);
+  }
+  void backward_begins(const Node& node) override {
+    if (outer_) outer_->backward_begins(node);
+  }
+  void backward_ended(const Node& node) override {
+    if (outer_) outer_->backward_ended(node);
+  }
+  bool changes_contributions() const override { return outer_ && outer_->changes_contributions(); }
+  void contribution(const Node& node, size_t input, Tensor& g) override {
+    if (outer_ && outer_->changes_contributions()) outer_->contribution(node, input, g);
+  }
+  bool breaks(EngineRule rule) const override { return outer_ && outer_->breaks(rule); }
+  void leaf_reached(const Leaf& leaf) override {
+    if (outer_) outer_->leaf_reached(leaf);
+  }
+
+ private:
+  Observer* const outer_ = observer();
+};
+
 /// Puts an observer in force for as long as this object lives.
 class ObserverScope {
  public:

@@ -17,7 +17,7 @@ using Leaves = std::vector<Variable>;
 
 // Adds the two halves of a check that takes what it checks as an argument.
 template <class Check, class Version>
-Bug found_by(Bug bug, Check check, Version wrong, Version right) {
+Bug with_check(Bug bug, Check check, Version wrong, Version right) {
   bug.check = [=] { return check(wrong); };
   bug.check_right = [=] { return check(right); };
   return bug;
@@ -119,50 +119,51 @@ std::vector<Sample> masked_attention(Attention wrong) {
 
 std::vector<Bug> bugs_found_without_derivatives() {
   return {
-      found_by({.name = "attention-without-scale",
-                .mistake = "Scores are not divided by sqrt(d_k), neither forward nor backward.",
-                .hint = "The derivative is right: it is that of another function. What knows the right value?",
-                .samples = operation_rows(
-                    "attention", {"everything", "more keys than queries", "one query, one key"},
-                    [](const Leaves& x) { return bugs::attention_without_scale(x[0], x[1], x[2], Mask()).output; })},
-               check_attention_value, Attention{bugs::attention_without_scale}, Attention{right_attention}),
-      found_by({.name = "mask-after-softmax",
-                .mistake = "Masked weights are set to 0 after the softmax: hidden keys still count in its denominator.",
-                .hint = "Do the weights of a row still add up to 1? What would have to know of the hidden keys?",
-                .samples = masked_attention(bugs::attention_masked_after_softmax)},
-               check_causal_attention, Attention{bugs::attention_masked_after_softmax}, Attention{right_attention}),
-      found_by({.name = "masked-scores-set-to-zero",
-                .mistake = "Masked scores are multiplied by 0 before the softmax, where -infinity belongs.",
-                .hint = "What is e^0?",
-                .samples = masked_attention(bugs::attention_with_masked_scores_of_zero)},
-               check_causal_attention, Attention{bugs::attention_with_masked_scores_of_zero},
-               Attention{right_attention}),
-      found_by({.name = "causal-mask-one-too-wide",
-                .mistake = "Position i sees positions up to i + 1: the triangle is off by one.",
-                .hint = "Training would look too good to be true. Which single pair of positions shows it?"},
-               check_decoder, MaskFault::causal, MaskFault::none),
-      found_by({.name = "padding-mask-one-too-long",
-                .mistake = "The first padded position of each row counts as a token.",
-                .hint = "What a sentence means must not depend on how far its neighbours made it be filled up."},
-               check_decoder, MaskFault::padding, MaskFault::none),
-      found_by({.name = "target-not-shifted",
-                .mistake = "The decoder reads the very token it is to say: its input is not shifted by one.",
-                .hint = "The loss falls to 0 within a few steps, and greedy decoding writes nonsense."},
-               check_shift, DecoderInput{[](const Tensor& target) { return slice(target, 1, 1); }},
-               DecoderInput{[](const Tensor& target) { return slice(target, 1, 0, -1); }}),
-      found_by({.name = "relu-derivative-at-zero",
-                .mistake = "relu's derivative is 1 where x >= 0, not only where x > 0.",
-                .hint = "No difference quotient decides it. But how often is a number exactly 0 behind a mask?",
-                .samples = operation_rows("relu", {},
-                                          [](const Leaves& x) { return bugs::relu_with_derivative_at_zero(x[0]); })},
-               check_relu_at_zero, Activate{bugs::relu_with_derivative_at_zero}, Activate{relu}),
-      found_by({.name = "max-gradient-to-all-ties",
-                .mistake = "Where several elements are the largest, each gets the whole gradient.",
-                .hint = "At a tie no derivative exists, so gradcheck keeps away. Move all of them at once.",
-                .samples = operation_rows(
-                    "max", {"last axis"},
-                    [](const Leaves& x) { return bugs::max_with_whole_gradient_to_all_ties(x[0], {-1}, false); })},
-               check_max_of_ties, Maximum{bugs::max_with_whole_gradient_to_all_ties}, Maximum{orrery::max}),
+      with_check({.name = "attention-without-scale",
+                  .mistake = "Scores are not divided by sqrt(d_k), neither forward nor backward.",
+                  .hint = "The derivative is right: it is that of another function. What knows the right value?",
+                  .samples = operation_rows(
+                      "attention", {"everything", "more keys than queries", "one query, one key"},
+                      [](const Leaves& x) { return bugs::attention_without_scale(x[0], x[1], x[2], Mask()).output; })},
+                 check_attention_value, Attention{bugs::attention_without_scale}, Attention{right_attention}),
+      with_check(
+          {.name = "mask-after-softmax",
+           .mistake = "Masked weights are set to 0 after the softmax: hidden keys still count in its denominator.",
+           .hint = "Do the weights of a row still add up to 1? What would have to know of the hidden keys?",
+           .samples = masked_attention(bugs::attention_masked_after_softmax)},
+          check_causal_attention, Attention{bugs::attention_masked_after_softmax}, Attention{right_attention}),
+      with_check({.name = "masked-scores-set-to-zero",
+                  .mistake = "Masked scores are multiplied by 0 before the softmax, where -infinity belongs.",
+                  .hint = "What is e^0?",
+                  .samples = masked_attention(bugs::attention_with_masked_scores_of_zero)},
+                 check_causal_attention, Attention{bugs::attention_with_masked_scores_of_zero},
+                 Attention{right_attention}),
+      with_check({.name = "causal-mask-one-too-wide",
+                  .mistake = "Position i sees positions up to i + 1: the triangle is off by one.",
+                  .hint = "Training would look too good to be true. Which single pair of positions shows it?"},
+                 check_decoder, MaskFault::causal, MaskFault::none),
+      with_check({.name = "padding-mask-one-too-long",
+                  .mistake = "The first padded position of each row counts as a token.",
+                  .hint = "What a sentence means must not depend on how far its neighbours made it be filled up."},
+                 check_decoder, MaskFault::padding, MaskFault::none),
+      with_check({.name = "target-not-shifted",
+                  .mistake = "The decoder reads the very token it is to say: its input is not shifted by one.",
+                  .hint = "The loss falls to 0 within a few steps, and greedy decoding writes nonsense."},
+                 check_shift, DecoderInput{[](const Tensor& target) { return slice(target, 1, 1); }},
+                 DecoderInput{[](const Tensor& target) { return slice(target, 1, 0, -1); }}),
+      with_check({.name = "relu-derivative-at-zero",
+                  .mistake = "relu's derivative is 1 where x >= 0, not only where x > 0.",
+                  .hint = "No difference quotient decides it. But how often is a number exactly 0 behind a mask?",
+                  .samples = operation_rows("relu", {},
+                                            [](const Leaves& x) { return bugs::relu_with_derivative_at_zero(x[0]); })},
+                 check_relu_at_zero, Activate{bugs::relu_with_derivative_at_zero}, Activate{relu}),
+      with_check({.name = "max-gradient-to-all-ties",
+                  .mistake = "Where several elements are the largest, each gets the whole gradient.",
+                  .hint = "At a tie no derivative exists, so gradcheck keeps away. Move all of them at once.",
+                  .samples = operation_rows(
+                      "max", {"last axis"},
+                      [](const Leaves& x) { return bugs::max_with_whole_gradient_to_all_ties(x[0], {-1}, false); })},
+                 check_max_of_ties, Maximum{bugs::max_with_whole_gradient_to_all_ties}, Maximum{orrery::max}),
   };
 }
 

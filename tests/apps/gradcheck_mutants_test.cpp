@@ -14,12 +14,12 @@ namespace {
 std::vector<MutatedRow> made_up() {
   const Row row{"gate", {"gate", "rows", {}, {}}};
   return {{row,
-           {{{"mul", 0, 0, "x 0", Fate::caught, "coordinate"},
-             {"mul", 0, 0, "x -1", Fate::caught, "something new"},
-             {"mul", 1, 1, "x 2", Fate::survived, "the check passes"},
-             {"exp", 2, 0, "dropped", Fate::equivalent, "size 0"},
-             {"exp", 2, 0, "x 2", Fate::equivalent, "size 0"},
-             {"engine", -1, -1, "overwrites", Fate::caught, "error"}}},
+           {{{"mul", 0, 0, "x 0", Fate::caught, GradientCheck::coordinate},
+             {"mul", 0, 0, "x -1", Fate::caught, GradientCheck::kinks},
+             {"mul", 1, 1, "x 2", Fate::survived, GradientCheck::none, "the check passes"},
+             {"exp", 2, 0, "dropped", Fate::equivalent, GradientCheck::none, "size 0"},
+             {"exp", 2, 0, "x 2", Fate::equivalent, GradientCheck::none, "size 0"},
+             {"engine", -1, -1, "overwrites", Fate::caught, GradientCheck::error}}},
            ""}};
 }
 
@@ -59,7 +59,8 @@ TEST_CASE("a row whose own backward is wrong is counted apart, and is in the JSO
 
 TEST_CASE("an equivalent mutant of the engine has no input") {
   std::vector<MutatedRow> table = made_up();
-  table[0].report.mutants = {{"engine", -1, -1, "oldest first", Fate::equivalent, "no difference"}};
+  table[0].report.mutants = {
+      {"engine", -1, -1, "oldest first", Fate::equivalent, GradientCheck::none, "no difference"}};
   CHECK(printed(print_equivalent, table) ==
         "\nequivalent, since they change no gradient:\n  gate, rows (no difference)\n    engine: oldest first\n\n");
 }
@@ -67,8 +68,8 @@ TEST_CASE("an equivalent mutant of the engine has no input") {
 TEST_CASE("equivalent ones and survivors are called by name") {
   CHECK(printed(print_equivalent, made_up()) ==
         "\nequivalent, since they change no gradient:\n  gate, rows (size 0)\n    input 0 of exp: dropped, x 2\n\n");
-  CHECK(printed(print_survivors, made_up()[0]) == "SURVIVED gate, rows: x 2: input 1 of mul (the check passes)\n");
-  CHECK(printed(print_survivors, MutatedRow{made_up()[0].row, {}, "cannot be built"}) ==
+  CHECK(printed(print_uncaught, made_up()[0]) == "SURVIVED gate, rows: x 2: input 1 of mul (the check passes)\n");
+  CHECK(printed(print_uncaught, MutatedRow{made_up()[0].row, {}, "cannot be built"}) ==
         "FAIL gate, rows: cannot be built\n");
 }
 
@@ -76,5 +77,7 @@ TEST_CASE("JSON names every mutant and its fate") {
   const auto json = nlohmann::json::parse(mutants_as_json(made_up(), 3));
   CHECK(json["mutants"] == 4);
   CHECK(json["list"].size() == 6);
+  CHECK(json["list"][0]["why"] == "coordinate");
   CHECK(json["list"][2]["fate"] == "survived");
+  CHECK(json["list"][2]["why"] == "the check passes");
 }

@@ -87,6 +87,13 @@ TEST_CASE("what excludes each other, or is empty as an unset variable is, is wro
   for (const std::string arguments :
        {"--bug ''", "--json ''", "''", "--all softmax", "--mutate --list", "--bug nonsense", "--bug list --mutate"})
     CHECK(gradcheck(arguments).exit_code == wrong_usage);
+  check_usage_error("gradcheck --bug nonsense", "'nonsense'", "--bug list");
+  check_usage_error("gradcheck --bug dropout-not-rescaled softmax", "none of the chosen rows", "dropout");
+}
+
+TEST_CASE("the list of mistakes may be asked for in either spelling") {
+  CHECK(gradcheck("--bug LIST").text == gradcheck("--bug list").text);
+  CHECK(contains(gradcheck("--bug list").text, "softmax-without-inner-product\n  hint: "));
 }
 
 TEST_CASE("slow: every operation, layer and model is proven") {

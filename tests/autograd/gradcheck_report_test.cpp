@@ -1,6 +1,7 @@
 // Chapter 3. Tests of the checker's words: the shared ratio, the list cut short, and which check found the mistake.
 #include <doctest/doctest.h>
 
+#include <set>
 #include <sstream>
 
 #include "autograd/gradcheck.h"
@@ -34,14 +35,22 @@ TEST_CASE("a ratio that all share is said once, and five coordinates are enough"
 }
 
 TEST_CASE("the check that found the mistake") {
-  CHECK(GradcheckReport().failed_check() == "");
+  CHECK(GradcheckReport().failed_check() == GradientCheck::none);
   GradcheckReport report = wrong_by(2, 1);
-  CHECK(report.failed_check() == "coordinate");
+  CHECK(report.failed_check() == GradientCheck::coordinate);
   report.failures[0].index = -1;
-  CHECK(report.failed_check() == "direction");
-  report.problems.push_back({"vacuous", "x: nothing was checked"});
-  CHECK(report.failed_check() == "vacuous");
+  CHECK(report.failed_check() == GradientCheck::direction);
+  report.problems.push_back({GradientCheck::vacuous, "x: nothing was checked"});
+  CHECK(report.failed_check() == GradientCheck::vacuous);
   CHECK(report.describe().starts_with("x: nothing was checked\n"));
+}
+
+TEST_CASE("every check has a name of its own") {
+  std::set<std::string_view> names;
+  constexpr int count = static_cast<int>(GradientCheck::finite) + 1;
+  for (int i = 0; i < count; ++i) names.insert(name_of(static_cast<GradientCheck>(i)));
+  CHECK(names.size() == count);
+  CHECK(names.contains("missing gradient"));
 }
 
 TEST_CASE("printed: what was checked, then what is zero, then what is wrong") {

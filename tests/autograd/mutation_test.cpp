@@ -79,7 +79,7 @@ TEST_CASE("where a value is used twice, overwriting is a mutant of the operation
 TEST_CASE("a missing un-broadcast is caught at a parameter and within the graph") {
   const auto why = [](const MutationReport& report) {
     for (const Mutant& mutant : report.mutants)
-      if (mutant.change == "no un-broadcast") return mutant.why;
+      if (mutant.change == "no un-broadcast") return mutant.why();
     return std::string("no such mutant");
   };
   const std::vector<Tensor> inputs = {noise({4, 3}), noise({3})};
@@ -92,7 +92,7 @@ TEST_CASE("what cannot be wrong is equivalent, with its reason") {
   const auto reasons = [](const MutationReport& report) {
     std::set<std::string> found;
     for (const Mutant& mutant : report.mutants)
-      if (mutant.fate == Fate::equivalent) found.insert(mutant.why);
+      if (mutant.fate == Fate::equivalent) found.insert(mutant.why());
     CHECK(report);
     return found;
   };
@@ -121,7 +121,7 @@ TEST_CASE("a declared zero excuses what leads to it, and nothing else") {
   CHECK(report.count(Fate::survived) == 2);  // x 1.0001, of what exp and what add pass on to input 0
   for (const Mutant& mutant : report.mutants) {
     const bool to_zero = mutant.operation == "softmax" || (mutant.operation == "add" && mutant.input == 1);
-    CHECK((mutant.why == "declared zero: one element") == to_zero);
+    CHECK((mutant.why() == "declared zero: one element") == to_zero);
   }
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("an engine's mutant that makes no difference is equivalent, with its r
                                   [](const Mutant& mutant) { return mutant.change == "oldest first"; });
   REQUIRE(order != report.mutants.end());
   CHECK(order->fate == Fate::equivalent);
-  CHECK(order->why == "the rule makes no difference here");
+  CHECK(order->why() == "the rule makes no difference here");
 }
 
 TEST_CASE("leaves of one name keep their own slopes") {

@@ -1,0 +1,31 @@
+// Chapter 9. A training program's step, watched: where a number is not finite nothing moves, and the cause is named.
+//
+// The norm of the gradients, which clipping needs anyway, is finite only if every gradient is. So the watch costs a
+// look at the loss and at the norm, nothing more; `orrery bench promises` measures it. When one of them is not finite,
+// the pass is run once more under an observer (autograd/first_nan.h), which names the first operation that gave such a
+// number.
+// Read next: apps/training_step.cpp
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "optim/optimizer.h"
+
+namespace orrery {
+
+/// A step whose backward has run.
+struct TrainingStep {
+  std::string program;  ///< "toy": errors begin with it
+  i64 number = 0;       ///< counted from 1
+  double loss = 0;      ///< that backward began with
+  double rate = 0;      ///< the learning rate
+  double clip = 0;      ///< largest norm of the gradient; 0 does not clip
+  std::string advice;   ///< what may help where a number is not finite
+};
+
+/// optimizer.step(rate, clip). Error: the loss or a gradient is not finite; then no parameter moves, the gradients are
+/// forgotten, and the message tells what the same pass, computed again by `replay`, met first.
+void make_step(const TrainingStep& step, optim::Optimizer& optimizer, const std::function<Variable()>& replay);
+
+}  // namespace orrery
