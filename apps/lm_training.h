@@ -47,8 +47,8 @@ struct LmState {
   u64 blocks = 0, judged = 0;  ///< positions in the random numbers of training and of validation blocks
   i64 best_step = 0;           ///< that of the lowest estimate; 0 before the first
   double best_estimate = std::numeric_limits<double>::infinity();
-  /// "parameter.NAME", "best.NAME" of the best step where that is an earlier one, all that AdamW remembers, and "losses"
-  /// f64 [steps_done].
+  /// "parameter.NAME", "best.NAME" of the best step where that is an earlier one, all that AdamW remembers, and
+  /// "losses" f64 [steps_done].
   TensorMap tensors;
 };
 
@@ -64,15 +64,16 @@ class LmTraining {
   /// Seconds that the rest of the steps and all evaluations should take, from a trial that changes nothing.
   double measure();
 
-  /// The mean loss over random blocks of the validation text, new ones each time. The model of the lowest is remembered.
+  /// The mean loss over random blocks of the validation text, new ones each time. The model of the lowest is
+  /// remembered.
   double estimate();
   i64 best_step() const { return best_step_; }
   double best_estimate() const { return best_estimate_; }
   /// The loss over the whole validation text in blocks that follow one another; every character but the first counts
   /// once.
   double validation_loss() const;
-  /// Ends the training with the model of the lowest estimate or the last one, whichever has the lower `validation_loss`,
-  /// and returns that.
+  /// Ends the training with the model of the lowest estimate or the last one, whichever has the lower
+  /// `validation_loss`, and returns that.
   double settle();
   /// What the model writes, a function of seed and step: `count` characters, drawn at temperature 0.8.
   std::string sample(i64 count) const;

@@ -33,9 +33,9 @@ struct TensorFile {
 /// that is not UTF-8; whatever the system reports.
 void write_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
 
-/// Reads the tensors whose names are `wanted`, all if it is not given: F32, F64 and I32 as they are, F16 and BF16 as f32,
-/// which holds all their values. Files of other programs have no checksums; ours must have all of them, and right.
-/// Errors, of operation "read PATH", are one line that says what is wrong; so is a wanted tensor of another dtype.
+/// Reads the tensors whose names are `wanted`, all if it is not given: F32, F64 and I32 as they are, F16 and BF16 as
+/// f32, which holds all their values. Files of other programs have no checksums; ours must have all of them, and right.
+/// Errors, of operation "read PATH", are one line that says what is wrong; a wanted tensor of another dtype is one.
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& wanted = {});
 
 /// The metadata alone; checks the header as `read_safetensors` does, and reads no tensor.

@@ -7,7 +7,8 @@
 // keys; m is dropout's factors and W = m P, as in ops/packed_attention.cpp; largest_i, sum_i and L_i are a number for
 // each query (m_i, l_i and L_i of Dao 2023).
 //
-// Forward (Dao 2023, algorithm 1). For each i, from largest_i = -infinity, sum_i = 0, O_i = 0, over all j that Q_i sees:
+// Forward (Dao 2023, algorithm 1). For each i, from largest_i = -infinity, sum_i = 0, O_i = 0, over all j that Q_i
+// sees:
 //   S_ij = Q_i K_j^T / sqrt(d_k)
 //   largest_new = max(largest_i, largest of each row of S_ij)
 //   a = e^{largest_i - largest_new}           what earlier tiles are worth now

@@ -215,7 +215,7 @@ TEST_CASE("what does not fit the header is named with the file") {
   const TemporaryFolder folder;
   CHECK(complaint(folder, raw_file(R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})", 8)) == "");
   CHECK(complaint(folder, raw_file(R"({"w": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}})", 8)) ==
-        "tensor 'w' has offsets [0, 8), but f32 [3] takes 12 bytes");
+        "tensor 'w' has offsets [0, 8), but F32 [3] takes 12 bytes");
 }
 
 TEST_CASE("what cannot be written leaves the old file") {
