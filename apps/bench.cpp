@@ -1,6 +1,7 @@
 // Chapter 9. `orrery bench`: the program measures itself.
 //
-// Each bench is one file: bench_step, bench_gemm, bench_ops, bench_profile, bench_attention, bench_decode.
+// Each bench is one file: bench_step, bench_profile, bench_promises, bench_gemm, bench_ops, bench_attention,
+// bench_decode.
 // Read next: apps/bench_configs.h
 #include "apps/bench.h"
 
@@ -36,6 +37,7 @@ CLI::App& add_bench(CLI::App& benches, const std::string& name, const std::strin
   add_tiles(command, options->tiles);
   add_file(command, "--json", options->json, "Write the results to this file too, in full");
   when_run(command, exit_code, [bench, options] {
+    check_can_write("bench", "--json", options->json);
     set_threads(static_cast<int>(options->threads));
     set_least_tiles(static_cast<int>(options->tiles));
     return bench(*options);
@@ -68,9 +70,9 @@ std::string configurations() {
 }  // namespace
 
 void add_bench(CLI::App& program, int& exit_code) {
-  CLI::App& benches =
-      add_command(program, "bench", "Measure: training steps, their products, their loops, a profile, writing",
-                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
+  CLI::App& benches = add_command(program, "bench",
+                                  "Measure: training steps, their products, their loops, a profile, promises, writing",
+                                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
   needs_sub_command(benches);
   const auto options = [] { return std::make_shared<BenchOptions>(); };
 
@@ -89,6 +91,16 @@ void add_bench(CLI::App& program, int& exit_code) {
                 "Half of the steps are observed; the last line says what that costs. GF/s count products, GB/s what "
                 "goes in and out.\nExample:\n  orrery bench profile --config tiny-mt --json profile.json"),
       *profile);
+
+  const auto promises = options();
+  promises->steps = 200;
+  add_step_options(
+      add_bench(benches, "promises", "What promises cost a training step: versions, the first-NaN watch, denormals",
+                bench_promises, promises, exit_code,
+                "Steps with and without take turns; a cost is the median of the ratios of neighbours, minus 1. The "
+                "versions of\nsaved tensors cannot be switched off: one tensor is timed, for as many as all operations "
+                "of a step may save.\nExample:\n  orrery bench promises --config tiny-mt --steps 20"),
+      *promises);
 
   const auto gemm = options();
   gemm->config = "all";

@@ -3,6 +3,7 @@
 //   step     how long a training step takes                gemm   how fast each of its matrix products is
 //   profile  where its time goes                           ops    how fast everything else is
 //   decode   how fast a model writes                       attention   how time and memory grow with the length
+//   promises what three promises cost a training step
 // Read next: apps/bench.cpp
 #pragma once
 
@@ -32,6 +33,7 @@ int bench_gemm(const BenchOptions& options);
 int bench_ops(const BenchOptions& options);
 int bench_attention(const BenchOptions& options);
 int bench_decode(const BenchOptions& options);
+int bench_promises(const BenchOptions& options);
 
 /// Writes `results` to the file of --json, if one was given, with what they depend on: the bench, threads, BLAS kernel.
 void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results);

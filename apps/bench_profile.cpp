@@ -1,6 +1,6 @@
 // Chapter 9. The profile: measured, put in order, printed.
 //
-// Read next: apps/bench_gemm.h
+// Read next: apps/bench_promises.h
 #include "apps/bench_profile.h"
 
 #include <iostream>

@@ -12,7 +12,7 @@ namespace {
 constexpr i32 pad = 0;
 constexpr i64 first_word = 3;  // 0, 1 and 2 stand for padding, begin and end
 constexpr i64 short_every = 10, short_by = 2;
-constexpr double learning_rate = 1e-4, max_norm = 1.0, label_smoothing = 0.1;
+constexpr double label_smoothing = 0.1;
 
 // i32 [batch, length]; an encoder-decoder's rows 0, 10, 20, ... end with padding.
 Tensor random_tokens(const BenchConfig& config, i64 length, Rng& rng) {
@@ -49,14 +49,19 @@ Variable BenchTraining::logits(nn::Pass& pass) const {
   return std::get<nn::Transformer>(model_)(source_, input_, pass);
 }
 
-double BenchTraining::pass() {
-  nn::Pass pass = nn::Pass::training(seed_, ++steps_begun_);
+Variable BenchTraining::loss() const {
+  nn::Pass pass = nn::Pass::training(seed_, steps_begun_);
   // The logits, the largest tensor of all, are nobody's but the loss's.
-  const Variable loss = cross_entropy(logits(pass), gold_, loss_options_);
-  backward(loss);
-  return loss.item();
+  return cross_entropy(logits(pass), gold_, loss_options_);
 }
 
-void BenchTraining::update() { adam_.step(learning_rate, max_norm); }
+double BenchTraining::pass(double dy) {
+  ++steps_begun_;
+  const Variable now = loss();
+  backward(now, full({}, dy));
+  return now.item();
+}
+
+void BenchTraining::update() { adam_.step(bench_learning_rate, bench_max_norm); }
 
 }  // namespace orrery

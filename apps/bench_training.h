@@ -16,6 +16,9 @@
 
 namespace orrery {
 
+/// What gradients are clipped to, and how far Adam goes.
+inline constexpr double bench_max_norm = 1.0, bench_learning_rate = 1e-4;
+
 /// A model of one configuration with its batch and its optimiser.
 class BenchTraining {
  public:
@@ -28,10 +31,14 @@ class BenchTraining {
     update();
     return loss;
   }
-  /// Its first part, forward and backward: leaves a gradient at every parameter and returns the loss.
-  double pass();
+  /// Its first part, forward and backward: leaves a gradient at every parameter and returns the loss. Gradients are
+  /// multiplied by `dy`, dL/d(loss).
+  double pass(double dy = 1);
   /// Its second part: gradients are clipped and used up.
   void update();
+  /// The loss of the step that `pass` began last: the same bits until an update.
+  Variable loss() const;
+  optim::Adam& optimizer() { return adam_; }
 
   i64 parameter_count() {
     return std::visit([](auto& model) { return model.parameter_count(); }, model_);

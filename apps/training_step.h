@@ -1,8 +1,8 @@
-// Chapter 9. The step of a training program, watched: where a number is not finite, nothing moves and the cause is named.
+// Chapter 9. A training program's step, watched: where a number is not finite nothing moves, and the cause is named.
 //
-// The norm of the gradients, which clipping needs anyway, is finite only if every gradient is. So the watch costs a look
-// at the loss and at the norm, nothing more; `orrery bench promises` measures it. When one of them is not finite, the
-// pass is run once more under an observer (autograd/first_nan.h), which names the first operation that gave such a
+// The norm of the gradients, which clipping needs anyway, is finite only if every gradient is. So the watch costs a
+// look at the loss and at the norm, nothing more; `orrery bench promises` measures it. When one of them is not finite,
+// the pass is run once more under an observer (autograd/first_nan.h), which names the first operation that gave such a
 // number.
 // Besides, what else the training programs share: random numbers for each purpose, and a fingerprint of the whole run.
 // Read next: apps/training_step.cpp

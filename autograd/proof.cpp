@@ -254,9 +254,13 @@ std::string Proof::message() const {
 
 std::ostream& operator<<(std::ostream& out, const Proof& proof) {
   out << proof.name << (proof.variant.empty() ? "" : ", ") << proof.variant << (proof ? ": proven" : ": NOT PROVEN");
-  for (const ProofPart& part : proof.parts)
-    out << "\n  " << std::left << std::setw(11) << part.name << std::right << (part.ok ? "ok      " : "FAILED  ")
-        << part.detail;
+  for (auto part = proof.parts.begin(); part != proof.parts.end(); ++part) {
+    const auto first = std::find_if(proof.parts.begin(), part, [&](const ProofPart& earlier) {
+      return !earlier.ok && earlier.detail == part->detail;
+    });
+    out << "\n  " << std::left << std::setw(11) << part->name << std::right << (part->ok ? "ok      " : "FAILED  ")
+        << (first == part ? part->detail : "as " + first->name);
+  }
   for (const DeclaredZero& zero : proof.gradients.zeros)
     out << "\n  zero by declaration: " << zero.name << " (" << zero.reason << ')';
   return out;

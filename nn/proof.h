@@ -28,8 +28,8 @@ struct SampleNotes {
 /// Adds a little noise to every parameter.
 void shake(Module& module, Rng& rng);
 
-/// nn::save to `path`, every parameter lost, nn::load: what a proof asks of a layer (`Checkable::through_file`). Buffers
-/// keep their numbers: a file does not hold them, a module makes its own.
+/// nn::save to `path`, every parameter lost, nn::load: what a proof asks of a layer (`Checkable::through_file`).
+/// Buffers keep their numbers: a file does not hold them, a module makes its own.
 void save_and_load(Module& module, const std::string& path);
 
 /// run(module, inputs...) as a function of the inputs alone; where `run` takes a Pass& after them, with dropout on.

@@ -94,9 +94,10 @@ struct CrossEntropy {
     check(eps == 0 || over_all || K > 1, name, "smoothing over wrong classes needs at least 2 classes");
     off = eps == 0 ? 0 : eps / static_cast<double>(over_all ? K : K - 1);
     on = 1.0 - eps + (over_all ? off : 0);
+    const Tensor& ids = targets;
     i64 counted = 0;
-    for (i64 i = 0; i < targets.get().count(); ++i) {
-      const i32 id = targets.get().data<i32>()[i];
+    for (i64 i = 0; i < ids.count(); ++i) {
+      const i32 id = ids.data<i32>()[i];
       if (id == options.ignore_index) continue;
       check(id >= 0 && id < K, name, "target ", id, " at position ", i, " is outside [0, ", K, ")");
       ++counted;

@@ -50,8 +50,8 @@ TEST_CASE("bench step prints its line and nothing else on stdout, and keeps it i
 }
 
 TEST_CASE("bench refuses what it does not know, and names what there is") {
-  check_usage_error("bench", "bench", "step, profile, gemm, ops");
-  check_usage_error("bench nonsense", "'nonsense'", "step, profile, gemm, ops");
+  check_usage_error("bench", "bench", "step, profile, promises, gemm, ops");
+  check_usage_error("bench nonsense", "'nonsense'", "step, profile, promises, gemm, ops");
   check_usage_error("bench step --nonsense", "'--nonsense'", "orrery bench step --help");
   check_usage_error("bench step --config gigantic", "'gigantic'", "toy, annotated, tiny-mt, base");
   check_usage_error("bench gemm --config gigantic", "'gigantic'", "all, toy, annotated, tiny-mt, base");
@@ -59,8 +59,21 @@ TEST_CASE("bench refuses what it does not know, and names what there is") {
   check_usage_error("bench step --dropout 1", "--dropout: '1'", "from 0 to 0.99");
 }
 
+TEST_CASE("each bench refuses a file that it could not write, before it measures") {
+  const TemporaryFolder folder;
+  for (const std::string name : {"step", "profile", "gemm", "ops", "attention", "promises", "decode"}) {
+    CAPTURE(name);
+    const std::string path = folder / "missing/a.json";
+    CHECK(run("bench " + name + " --json " + path, "2>&1").text ==
+          "orrery: bench: cannot write to the folder of --json " + path + ": No such file or directory\n");
+    CHECK(run("bench " + name + " --json /dev/null", "2>&1").text ==
+          "orrery: bench: --json /dev/null is not a regular file\n");
+    CHECK(run("bench " + name + " --json " + folder / "").exit_code == 1);
+  }
+}
+
 TEST_CASE("each bench shows its defaults and an example") {
-  for (const std::string name : {"step", "profile", "gemm", "ops"}) {
+  for (const std::string name : {"step", "profile", "gemm", "ops", "attention", "promises", "decode"}) {
     const Result result = run("bench " + name + " --help");
     CAPTURE(name);
     CHECK(result.exit_code == 0);

@@ -195,12 +195,13 @@ TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits w
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   const std::string text = written(folder / "text", many("abc \n", 200));
-  const Result result = shell("timeout --preserve-status -s INT 3 " + lm_program + "lm train '" + text + "' " + tiny +
-                              "--steps 100000000 --estimate-every 100000000 --save '" + file + "' 2>/dev/null");
+  const Result result = shell("timeout --foreground --preserve-status -s INT 3 " + lm_program + "lm train '" + text +
+                              "' " + tiny + "--steps 100000000 --estimate-every 100000000 --save '" + file +
+                              "' 2>/dev/null");
   CHECK(result.exit_code == 130);
   CHECK(line(result.text, -1).starts_with("validation loss "));
-  const Result writing = shell("timeout --preserve-status -s INT 1 " + lm_program + "lm sample --load '" + file +
-                               "' --tokens 1000000000 2>/dev/null");
+  const Result writing = shell("timeout --foreground --preserve-status -s INT 1 " + lm_program + "lm sample --load '" +
+                               file + "' --tokens 1000000000 2>/dev/null");
   CHECK(writing.exit_code == 130);
   CHECK(writing.text.size() > 100);
   CHECK(shell(lm_program + "lm sample --load '" + file + "' --tokens 1000000000 | head -c 50 | wc -c").text == "50\n");

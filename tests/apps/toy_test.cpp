@@ -93,7 +93,7 @@ TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   const Result result =
-      shell("timeout --preserve-status -s INT 3 " + quoted_program +
+      shell("timeout --foreground --preserve-status -s INT 3 " + quoted_program +
             "toy --steps 1000000 --batch 4 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "' 2>/dev/null");
   CHECK(result.exit_code == 130);
   CHECK(line(result.text, -1).starts_with("exact match "));

@@ -231,6 +231,10 @@ TEST_CASE("a part in which the function throws has failed; the other parts run, 
   CHECK(part(in_f32, "gradients").ok);
   CHECK(part(in_f32, "f32").detail == "no floats");
   CHECK(part(in_f32, "threads").detail == "no floats");
+  std::ostringstream text;
+  text << in_f32;
+  CHECK(text.str().find("f32        FAILED  no floats\n") != std::string::npos);
+  CHECK(text.str().find("threads    FAILED  as f32") != std::string::npos);
 }
 
 TEST_CASE("a function of another number of inputs is a failed part that says so") {
