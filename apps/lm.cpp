@@ -5,6 +5,7 @@
 // Read next: apps/lm_training.h
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -190,14 +191,24 @@ int write_text_on(const SampleOptions& options) {
   check(model.config.vocab_size == alphabet.size(), "lm", options.load, " holds a model of ", model.config.vocab_size,
         " tokens and an alphabet of ", alphabet.size());
   const std::vector<i32> prompt = options.prompt.empty() ? alphabet.beginning() : alphabet.tokens(options.prompt);
+  const i64 read = std::min(static_cast<i64>(prompt.size()), model.config.max_len);
+  print_start(std::cerr, {.seed = options.seed, .parameters = model.config.parameter_count()});
+  if (read < static_cast<i64>(prompt.size()))
+    std::cerr << "the model sees " << read << " characters at once: only the last of the prompt count\n";
   const Interrupt interrupt;
   Rng rng(static_cast<u64>(options.seed));
+  i64 written = 0;
+  const Stopwatch watch;
   std::cout << options.prompt << std::flush;
   nn::generate(model, prompt, options.tokens, options.sampling, rng, [&](i32 token) {
     std::cout << alphabet.character(token) << std::flush;
+    ++written;
     return std::cout.good() && !interrupt.requested();
   });
   std::cout << std::endl;
+  if (written > 0)
+    std::cerr << written << " tokens, " << std::llround(static_cast<double>(written) / watch.seconds())
+              << " tokens/s\n";
   return interrupt.requested() ? interrupted : done;
 }
 

@@ -1,8 +1,9 @@
-// Chapter 8. What both forms of attention on packed products share: where a head's matrices stand, and what hides keys.
+// Chapter 8. What both forms of attention on packed products share: where each head's matrices stand, and what hides
+// keys.
 //
 // A head of a batch row has its Q, K and V in columns of the packed products:
-//   qkv [B, n, h (2 d_k + d_v)]                       all Q, all K, all V
-//   or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]   all Q; all K, all V
+//   qkv [B, n, h (2 d_k + d_v)]: all Q, all K, all V        or  q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]: all K,
+//   all V
 // and its O in columns of [B, n, h d_v]. Queries go by in tiles and lie transposed, a lane each (core/scores.h).
 // Read next: autograd/ops/packed_attention.cpp
 #pragma once

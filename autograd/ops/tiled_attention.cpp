@@ -247,21 +247,18 @@ struct TiledAttention : PackedHeads {
   }
 };
 
-// Whether queries and keys are one tensor, forward finds out.
-TiledAttention tiled(const Sizes& s, const Mask& mask, const RowDropout& dropout, TileSizes tile) {
-  return {{s, mask, dropout, true, {}, {}}, tile, {}, {}};
-}
-
 }  // namespace
 
 Variable tiled_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p,
                          const Draw& draw, TileSizes tile) {
-  return apply(tiled({.h = num_heads, .d_k = d_k, .d_v = d_v}, mask, {p, draw}, tile), qkv);
+  const PackedHeads heads{{.h = num_heads, .d_k = d_k, .d_v = d_v}, mask, {p, draw}, true, {}, {}};
+  return apply(TiledAttention{heads, tile, {}, {}}, qkv);
 }
 
 Variable tiled_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
                          double p, const Draw& draw, TileSizes tile) {
-  return apply(tiled({.h = num_heads, .d_k = d_k, .d_v = d_v}, mask, {p, draw}, tile), q, kv);
+  const PackedHeads heads{{.h = num_heads, .d_k = d_k, .d_v = d_v}, mask, {p, draw}, false, {}, {}};
+  return apply(TiledAttention{heads, tile, {}, {}}, q, kv);
 }
 
 }  // namespace orrery

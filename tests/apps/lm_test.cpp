@@ -66,6 +66,10 @@ TEST_CASE("lm train reports its losses, and the model writes text of its alphabe
   CHECK(run(sample + "--temperature 0 --seed 1").text == run(sample + "--top-k 1 --seed 2").text);
   CHECK(run(sample + "--top-p 0.0001").text == run(sample + "--temperature 0").text);
   CHECK(run("lm sample --load '" + file + "' --prompt ab --tokens 0").text == "ab\n");
+  const std::string start = errors(sample + "--seed 3").text;
+  CHECK(start.starts_with("seed 3, "));
+  CHECK(contains(start, "\n20 tokens, "));
+  CHECK(contains(errors("lm sample --load '" + file + "' --prompt abababababab --tokens 1").text, "sees 8 characters"));
   check_failure(lm_program + "lm sample --load '" + file + "' --prompt 'ab!'",
                 "character 3, '!', is not one of the model's 4");
   CHECK(run("lm sample --load '" + file + "' --tokens 30").text.find_first_not_of("ab\u00e4 \n") == std::string::npos);
@@ -195,9 +199,9 @@ TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits w
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   const std::string text = written(folder / "text", many("abc \n", 200));
-  const Result result = shell("timeout --foreground --preserve-status -s INT 3 " + lm_program + "lm train '" + text +
-                              "' " + tiny + "--steps 100000000 --estimate-every 100000000 --save '" + file +
-                              "' 2>/dev/null");
+  const Result result =
+      shell("timeout --foreground --preserve-status -s INT 3 " + lm_program + "lm train '" + text + "' " + tiny +
+            "--steps 100000000 --estimate-every 100000000 --save '" + file + "' 2>/dev/null");
   CHECK(result.exit_code == 130);
   CHECK(line(result.text, -1).starts_with("validation loss "));
   const Result writing = shell("timeout --foreground --preserve-status -s INT 1 " + lm_program + "lm sample --load '" +
