@@ -1,7 +1,8 @@
 // Chapter 9. `orrery bench attention`: time and memory of attention as sequences become long.
 //
 // Two things at each length: one causal self-attention of 4 heads with d_k = d_v = 64, forward and backward, without
-// the products around it; and a whole training step of the configuration `long`, a GPT of two layers with such attentions.
+// the products around it; and a whole training step of the configuration `long`, a GPT of two layers with such
+// attentions.
 // Read next: apps/bench_attention.cpp
 #pragma once
 

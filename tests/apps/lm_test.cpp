@@ -140,8 +140,8 @@ TEST_CASE("a model that no memory holds is refused at once, on the command line 
 TEST_CASE("a training that was stopped goes on to the bits of one that was not") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200));
-  const std::string recipe =
-      "'" + text + "' " + tiny + "--dropout 0.1 --steps 3000 --estimate-every 200 --estimate-batches 2 --hash ";
+  const std::string recipe = "'" + text + "' " + tiny +
+                             "--dropout 0.1 --threads 1 --steps 3000 --estimate-every 200 --estimate-batches 2 --hash ";
   const Result whole = run("lm train " + recipe);
   REQUIRE(whole.exit_code == 0);
   // Stopped by SIGTERM as soon as there is something to go on from.
@@ -154,7 +154,7 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
   check_failure(
       lm_program + "lm train --resume '" + file + "' '" + written(folder / "wrong", many("abd \n", 200)) + "'",
       "is not the text that this training began with");
-  const Result resumed = run("lm train --hash --threads 1 --resume '" + file + "'");
+  const Result resumed = run("lm train --hash --threads 2 --resume '" + file + "'");
   CHECK(resumed.exit_code == 0);
   CHECK(line(resumed.text, -2) == line(whole.text, -2));
   CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
@@ -186,6 +186,21 @@ TEST_CASE("a file that holds another model is refused") {
   const std::string file = folder / "toy.safetensors";
   REQUIRE(run("toy --steps 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "'").exit_code == 0);
   check_failure(lm_program + "lm sample --load '" + file + "'", "was not saved by orrery lm");
+}
+
+TEST_CASE("a training whose folder is lost goes on, reports, and says that nothing is saved") {
+  const orrery::TemporaryFolder folder;
+  const std::string inner = folder / "inner", text = written(folder / "text", many("abc \n", 200));
+  std::filesystem::create_directory(inner);
+  const Result result = shell(lm_program + "lm train '" + text + "' " + tiny +
+                              "--threads 1 --steps 20000 --estimate-every 500 --estimate-batches 2 --save '" + inner +
+                              "/model' 2>'" + (folder / "log") + "' & while [ ! -e '" + inner +
+                              "/model.resume' ]; do sleep 0.01; done; rm -r '" + inner + "'; wait $!");
+  CHECK(result.exit_code == 1);
+  CHECK(line(result.text, -1).starts_with("validation loss "));
+  const std::string log = orrery::contents(folder / "log");
+  CHECK(contains(log, "; the training goes on\n"));
+  CHECK(contains(log, "orrery: lm: the model is not saved: write " + inner + "/model: "));
 }
 
 TEST_CASE("few steps need no other option") {
