@@ -1,6 +1,7 @@
 // Chapter 9. `orrery bench`: the program measures itself.
 //
-// Each bench is one file: bench_step, bench_gemm, bench_ops, bench_profile, bench_promises, bench_decode.
+// Each bench is one file: bench_step, bench_profile, bench_promises, bench_gemm, bench_ops, bench_attention,
+// bench_decode.
 // Read next: apps/bench_configs.h
 #include "apps/bench.h"
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench.h"
+#include "apps/bench_training.h"
 #include "apps/columns.h"
 #include "apps/exit_code.h"
 #include "apps/machine.h"
@@ -22,7 +23,7 @@ namespace orrery {
 namespace {
 
 constexpr i64 num_heads = 4, d_head = 64;
-constexpr int runs = 3;
+constexpr int runs = 3, steps = 2;
 
 double square_of(i64 T) { return static_cast<double>(num_heads * T) * static_cast<double>(T); }
 
@@ -54,14 +55,30 @@ AttentionFigures measure_attention(i64 T) {
   return figures;
 }
 
+void measure_long_step(AttentionFigures& figures) {
+  BenchConfig config = bench_config("long");
+  config.target_length = figures.T;
+  BenchTraining training(config, config.dropout, 1);
+  reset_peak();
+  training.step();  // pays for memory
+  for (int run = 0; run < steps; ++run) {
+    const double seconds = seconds_of([&] { training.step(); });
+    figures.step = run == 0 ? seconds : std::min(figures.step, seconds);
+  }
+  figures.step_peak_bytes = memory_counters().peak_bytes;
+}
+
 void print_attention(std::ostream& out, const std::vector<AttentionFigures>& rows) {
   constexpr double megabyte = 1 << 20, bytes_of_score = 4;
-  out << numbers("causal self-attention, %ld heads, d_k = d_v = %ld, a batch of one\n", num_heads, d_head)
-      << "     T   forward ms   backward ms    GF/s   peak MB   scores alone MB\n";
+  out << numbers("causal self-attention, %ld heads, d_k = d_v = %ld, a batch of one; and a whole training step of\n",
+                 num_heads, d_head)
+      << "the configuration long: two layers of such attentions, d_model 256\n"
+      << "     T   forward ms   backward ms    GF/s   peak MB   scores alone MB   step ms   step peak MB\n";
   for (const AttentionFigures& row : rows) {
-    out << numbers("%6ld%13.1f%14.1f%8.0f%10.0f%18.0f\n", row.T, 1e3 * row.forward, 1e3 * row.backward,
+    out << numbers("%6ld%13.1f%14.1f%8.0f%10.0f%18.0f%10.0f%15.0f\n", row.T, 1e3 * row.forward, 1e3 * row.backward,
                    1e-9 * row.flop() / (row.forward + row.backward), static_cast<double>(row.peak_bytes) / megabyte,
-                   bytes_of_score * square_of(row.T) / megabyte)
+                   bytes_of_score * square_of(row.T) / megabyte, 1e3 * row.step,
+                   static_cast<double>(row.step_peak_bytes) / megabyte)
         << std::flush;
   }
 }
@@ -69,7 +86,7 @@ void print_attention(std::ostream& out, const std::vector<AttentionFigures>& row
 int bench_attention(const BenchOptions& options) {
   print_start(std::cerr, {.seed = options.seed});
   std::vector<AttentionFigures> rows;
-  for (const i64 T : attention_lengths()) rows.push_back(measure_attention(T));
+  for (const i64 T : attention_lengths()) measure_long_step(rows.emplace_back(measure_attention(T)));
   print_attention(std::cout, rows);
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   for (const AttentionFigures& row : rows) {
@@ -77,7 +94,9 @@ int bench_attention(const BenchOptions& options) {
                        {"forward_ms", 1e3 * row.forward},
                        {"backward_ms", 1e3 * row.backward},
                        {"gflop", 1e-9 * row.flop()},
-                       {"peak_bytes", row.peak_bytes}});
+                       {"peak_bytes", row.peak_bytes},
+                       {"step_ms", 1e3 * row.step},
+                       {"step_peak_bytes", row.step_peak_bytes}});
   }
   keep(options, "attention", results);
   return done;

@@ -26,6 +26,7 @@
 #include "core/blas.h"
 #include "core/file.h"
 #include "core/parallel.h"
+#include "core/safetensors.h"
 
 namespace orrery {
 namespace {
@@ -123,7 +124,9 @@ std::string names_of(const CLI::App& command) {
 }
 
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) {
-  std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe fails instead of ending the program
+  // Writing to a closed pipe, or a file beyond its limit, fails instead of ending the program.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App program("Orrery: the Transformer of \"Attention Is All You Need\", from scratch.", "orrery");
   program.set_version_flag("--version", "orrery " ORRERY_VERSION, "Print the version and exit");
   program.set_help_flag("-h,--help", "Print this help and exit");
@@ -210,9 +213,11 @@ CLI::Option* add_threads(CLI::App& command, i64& threads) {
 
 CLI::Option* add_tiles(CLI::App& command, i64& tiles) {
   tiles = least_tiles();
-  return add_whole_number(command, "--tiles", tiles, 1, 64,
+  return add_whole_number(command, "--tiles", tiles, 1, most_tiles,
                           "Parts of a large product, for as many cores; unlike --threads, part of a run's bits");
 }
+
+void require(CLI::Option* option) { option->required(); }
 
 void show_default(CLI::Option* option, const std::string& text) { option->default_str(text); }
 
@@ -237,6 +242,19 @@ void check_can_write(const std::string& command, const std::string& option, cons
   check(!std::filesystem::is_directory(path), command, option, ' ', path, " is a folder");
   check(!std::filesystem::exists(path) || std::filesystem::is_regular_file(path), command, option, ' ', path,
         " is not a regular file");
+}
+
+void check_can_save(const std::string& command, const std::string& path, i64 bytes) {
+  if (path.empty()) return;
+  check_can_write(command, "--save", path);
+  if (std::filesystem::exists(path) && std::filesystem::file_size(path) > 0) {
+    try {
+      read_safetensors_metadata(path);
+    } catch (const Error&) {
+      fail(command, "--save ", path, " is a file that holds no model; name another, or remove it");
+    }
+  }
+  check_replaceable(path, static_cast<u64>(bytes));
 }
 
 void write_text(const std::string& path, const std::string& text) {

@@ -72,9 +72,13 @@ CLI::Option* add_seed(CLI::App& command, i64& seed);
 /// `--threads`: from 1 to 256; sets `threads` to its default, what OpenMP offers. Pass the value to `set_threads`.
 CLI::Option* add_threads(CLI::App& command, i64& threads);
 
+/// The most that `--tiles` may ask for.
+inline constexpr i64 most_tiles = 64;
 /// `--tiles`: parts that large products are cut into at least. Pass the value to `set_least_tiles`.
 CLI::Option* add_tiles(CLI::App& command, i64& tiles);
 
+/// Leaving `option` out is wrong usage.
+void require(CLI::Option* option);
 /// What help calls the default of `option`, where its value does not say it.
 void show_default(CLI::Option* option, const std::string& text);
 /// Giving `option` and one of `others` together is wrong usage.
@@ -90,6 +94,9 @@ std::string names_of(const CLI::App& command);
 /// Errors of `command`, before work that would be lost: the file that `option` names cannot be written. No file, "", is
 /// none.
 void check_can_write(const std::string& command, const std::string& option, const std::string& path);
+/// The same for `--save PATH` and a model of `bytes` bytes. Errors besides: they have no place there; what stands there
+/// now is something else than a model. No file is made.
+void check_can_save(const std::string& command, const std::string& path, i64 bytes);
 /// Writes `text` to the file `path`, or leaves that as it was.
 void write_text(const std::string& path, const std::string& text);
 

@@ -33,10 +33,14 @@ Interrupt::Interrupt() {
   action.sa_handler = on_interrupt;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &before_);
+  sigaction(SIGINT, &action, &interrupt_before_);
+  sigaction(SIGTERM, &action, &terminate_before_);
 }
 
-Interrupt::~Interrupt() { sigaction(SIGINT, &before_, nullptr); }
+Interrupt::~Interrupt() {
+  sigaction(SIGINT, &interrupt_before_, nullptr);
+  sigaction(SIGTERM, &terminate_before_, nullptr);
+}
 
 bool Interrupt::requested() const { return signals != 0; }
 

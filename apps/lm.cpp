@@ -5,18 +5,19 @@
 // Read next: apps/lm_training.h
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
+#include <cmath>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
 
 #include "apps/command.h"
 #include "apps/interrupt.h"
-#include "apps/lm_training.h"
+#include "apps/lm_checkpoint.h"
 #include "apps/machine.h"
 #include "apps/progress.h"
 #include "apps/stopwatch.h"
+#include "core/blas.h"
+#include "core/crc32c.h"
 #include "core/parallel.h"
 #include "nn/decoding.h"
 #include "nn/gpt_files.h"
@@ -24,14 +25,14 @@
 namespace orrery {
 namespace {
 
-const std::string alphabet_key = "alphabet";  // in the metadata of a saved model
 constexpr std::string_view shipped_text = "tinyshakespeare.txt";
+constexpr i64 glimpse = 60, last_sample = 300;  // characters shown at each estimate, and at the end
 
 struct TrainOptions {
   LmRecipe recipe;
-  std::string file, save;
-  bool hash = false;
-  i64 threads = 1;
+  std::string file, save, resume;
+  bool hash = false, untied = false;
+  i64 threads = 1, tiles = 1;
 };
 
 struct SampleOptions {
@@ -49,98 +50,178 @@ std::string text_path(const std::string& given) {
   usage_error("FILE", "is missing, and the text that comes with the program is not at " + shipped.string());
 }
 
-std::string estimate_line(i64 step, double estimate) {
-  std::ostringstream line;
-  line << "step " << step << ": validation estimate " << std::fixed << std::setprecision(4) << estimate;
-  return line.str();
-}
-
-// Trains to the end or to Ctrl-C; returns the lowest estimate, of which there is one at least.
-double run_steps(LmTraining& training, const LmRecipe& recipe, const Interrupt& interrupt) {
-  Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps);
-  double best = std::numeric_limits<double>::infinity();
-  bool last = false;
-  while (!last) {
-    const double loss = training.step();
-    const i64 step = training.steps_done();
-    last = step >= recipe.steps || interrupt.requested();
-    progress.update({.step = step, .loss = loss, .rate = recipe.rate_of(step), .tokens = training.tokens_per_step()});
-    if (!last && step % recipe.estimate_every != 0) continue;
-    const double estimate = training.estimate();
-    best = std::min(best, estimate);
-    progress.note(estimate_line(step, estimate));
-  }
-  return best;
-}
-
-int train(const TrainOptions& options) {
-  const Stopwatch watch;
-  const LmRecipe& recipe = options.recipe;
-  set_threads(static_cast<int>(options.threads));
+// What one option alone cannot know; said before the training and not after it.
+void check_options(const LmRecipe& recipe) {
   if (recipe.model.d_model % recipe.model.num_heads != 0)
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.d_model));
   if (recipe.warmup >= recipe.steps)
     usage_error("--warmup",
                 "(" + std::to_string(recipe.warmup) + ") must be below --steps, " + std::to_string(recipe.steps));
-  check_can_write("lm", "--save", options.save);
-  const std::string path = text_path(options.file);
-  const TextData data = text_data(read_text(path), recipe.model.max_len);
+}
+
+// A number to learn is held with its gradient, AdamW's two moments, and the best so far.
+void check_memory(i64 parameters) {
+  constexpr i64 numbers_for_each = 5, megabyte = 1 << 20;
+  const i64 needed = numbers_for_each * bytes_of(f32) * (parameters / megabyte), there = physical_memory() / megabyte;
+  check(needed <= there, "lm", "to train ", parameters, " parameters takes ", needed, " MB of memory and more; this ",
+        "machine has ", there);
+}
+
+// A text on one line: what breaks lines or commands a terminal is shown as a sign.
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text)
+    line += c == '\n' ? "\u21b5" : static_cast<unsigned char>(c) < ' ' ? "?" : std::string(1, c);
+  return line;
+}
+
+std::string estimate_line(i64 step, double estimate, bool best) {
+  std::ostringstream line;
+  line << "step " << step << ": validation estimate " << std::fixed << std::setprecision(4) << estimate
+       << (best ? ", the lowest so far" : "");
+  return line.str();
+}
+
+// Trains to the end or to Ctrl-C, and keeps what it has at each estimate and where it is stopped.
+void run_steps(LmTraining& training, const LmOrigin& origin, LmFiles& files, const Interrupt& interrupt) {
+  const LmRecipe& recipe = origin.recipe;
+  Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, training.steps_done());
+  while (training.steps_done() < recipe.steps && !interrupt.requested()) {
+    const double loss = training.step();
+    const i64 step = training.steps_done();
+    progress.update({.step = step, .loss = loss, .rate = recipe.rate_of(step), .tokens = training.tokens_per_step()});
+    if (step % recipe.estimate_every == 0 || step == recipe.steps) {
+      const double estimate = training.estimate();
+      progress.note(estimate_line(step, estimate, training.best_step() == step));
+      progress.note("  it writes: " + on_one_line(training.sample(glimpse)));
+    } else if (!interrupt.requested()) {
+      continue;
+    }
+    if (!files.keep(origin, training)) progress.note("not saved: " + files.problem() + "; the training goes on");
+  }
+}
+
+// The losses of a training that has come to its end, or to Ctrl-C, and what it can write now.
+int finish(const TrainOptions& options, LmTraining& training, LmFiles& files, const Stopwatch& watch) {
+  const bool finished = training.steps_done() == training.recipe().steps;
+  const std::string hash = training.hash();
+  const double loss = training.settle();
+  const bool kept = files.end(training, finished);
+  if (files.used() && kept) std::cerr << "saved to " << files.model() << '\n';
+  if (!finished)
+    std::cerr << "stopped after step " << training.steps_done() << " of " << training.recipe().steps << "; "
+              << (files.used() ? "to go on: orrery lm train --resume " + files.model()
+                               : "what is trained without --save cannot be gone on with")
+              << '\n';
+  std::cout << training.sample(last_sample) << '\n';
+  if (options.hash) std::cout << "hash " << hash << '\n';
+  std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss;
+  if (training.best_step() > 0)
+    std::cout << " (best estimate " << training.best_estimate() << " at step " << training.best_step() << ')';
+  std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
+  if (!kept) fail("lm", "the model is not saved: ", files.problem());
+  return finished ? done : interrupted;
+}
+
+// Trains from `state`, or from the beginning.
+int train(const TrainOptions& options, const LmOrigin& origin, const LmState* state, const std::string& text,
+          LmFiles files) {
+  const Stopwatch watch;
+  const LmRecipe& recipe = origin.recipe;
+  const TextData data = text_data(text, recipe.model.max_len);
+  nn::GptConfig model = recipe.model;
+  model.vocab_size = data.alphabet.size();
+  check_memory(model.parameter_count());
+  if (!state) files.check_usable(origin.text, model.parameter_count());
+  std::cerr << "text " << origin.text << ": " << data.training.count() << " + " << data.validation.count()
+            << " characters of " << data.alphabet.size() << " kinds\n";
   const Interrupt interrupt;
   LmTraining training(recipe, data);
-  std::cerr << "text " << path << ": " << data.training.count() << " + " << data.validation.count() << " characters of "
-            << data.alphabet.size() << " kinds\n";
+  if (state) training.load_state(*state);
   print_start(
       std::cerr,
       {.seed = recipe.seed, .parameters = training.model().parameter_count(), .expected_seconds = training.measure()});
-  const double estimate = run_steps(training, recipe, interrupt);
-  if (!options.save.empty()) {
-    nn::save_gpt(training.model(), options.save, {{alphabet_key, data.alphabet.text()}});
-    std::cerr << "saved to " << options.save << '\n';
+  if (state) std::cerr << "going on after step " << state->steps_done << " of " << recipe.steps << '\n';
+  try {
+    run_steps(training, origin, files, interrupt);
+  } catch (const Error&) {
+    if (files.used() && training.best_step() > 0)
+      std::cerr << "the model of step " << training.best_step() << " is in " << files.model() << '\n';
+    throw;
   }
-  const double loss = training.validation_loss();
-  if (options.hash) std::cout << "hash " << training.hash() << '\n';
-  std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss << " (estimate " << estimate << ") in "
-            << std::setprecision(1) << watch.seconds() << " s" << std::endl;
-  return interrupt.requested() ? interrupted : done;
+  return finish(options, training, files, watch);
 }
 
-// Without a prompt the model begins after a new line, or what stands first in its alphabet.
-std::vector<i32> begin(const Alphabet& alphabet, const std::string& prompt) {
-  if (!prompt.empty()) return alphabet.tokens(prompt);
-  const std::string characters = alphabet.text();
-  return characters.find('\n') != std::string::npos ? alphabet.tokens("\n") : std::vector<i32>{0};
+int resume(const TrainOptions& options) {
+  const LmFiles files(options.resume);
+  LmCheckpoint checkpoint = read_checkpoint(files);
+  if (!options.file.empty()) checkpoint.origin.text = options.file;
+  const std::string text = read_text(checkpoint.origin.text);
+  check(crc32c(std::as_bytes(std::span(text))) == checkpoint.origin.text_checksum, "lm", checkpoint.origin.text,
+        " is not the text that this training began with");
+  check(checkpoint.origin.tiles >= 1 && checkpoint.origin.tiles <= most_tiles, "lm", files.resume(), " asks for ",
+        checkpoint.origin.tiles, " tiles");
+  set_least_tiles(checkpoint.origin.tiles);
+  if (checkpoint.origin.kernel != blas_info().kernel)
+    std::cerr << "warning: this training began with OpenBLAS's kernel " << checkpoint.origin.kernel
+              << "; its bits will not be those of an uninterrupted one\n";
+  return train(options, checkpoint.origin, &checkpoint.state, text, files);
+}
+
+int begin(TrainOptions options) {
+  options.recipe.model.tied = !options.untied;
+  check_options(options.recipe);
+  set_least_tiles(static_cast<int>(options.tiles));
+  const std::string path = std::filesystem::absolute(text_path(options.file)).string(), text = read_text(path);
+  const LmOrigin origin{.recipe = options.recipe,
+                        .text = path,
+                        .text_checksum = crc32c(std::as_bytes(std::span(text))),
+                        .tiles = static_cast<int>(options.tiles),
+                        .kernel = blas_info().kernel};
+  return train(options, origin, nullptr, text, LmFiles(options.save));
 }
 
 int write_text_on(const SampleOptions& options) {
   set_threads(static_cast<int>(options.threads));
   const Metadata metadata = read_safetensors_metadata(options.load);
-  const auto found = metadata.find(alphabet_key);
+  const auto found = metadata.find(std::string(alphabet_key));
   check(found != metadata.end(), "lm", options.load, " was not saved by orrery lm (it has no ", alphabet_key, ')');
   const Alphabet alphabet(found->second);
   const nn::Gpt model = nn::load_gpt(options.load);
   check(model.config.vocab_size == alphabet.size(), "lm", options.load, " holds a model of ", model.config.vocab_size,
         " tokens and an alphabet of ", alphabet.size());
-  const std::vector<i32> prompt = begin(alphabet, options.prompt);
+  const std::vector<i32> prompt = options.prompt.empty() ? alphabet.beginning() : alphabet.tokens(options.prompt);
+  const i64 read = std::min(static_cast<i64>(prompt.size()), model.config.max_len);
+  print_start(std::cerr, {.seed = options.seed, .parameters = model.config.parameter_count()});
+  if (read < static_cast<i64>(prompt.size()))
+    std::cerr << "the model sees " << read << " characters at once: only the last of the prompt count\n";
   const Interrupt interrupt;
   Rng rng(static_cast<u64>(options.seed));
+  i64 written = 0;
+  const Stopwatch watch;
   std::cout << options.prompt << std::flush;
   nn::generate(model, prompt, options.tokens, options.sampling, rng, [&](i32 token) {
     std::cout << alphabet.character(token) << std::flush;
+    ++written;
     return std::cout.good() && !interrupt.requested();
   });
   std::cout << std::endl;
+  if (written > 0)
+    std::cerr << written << " tokens, " << std::llround(static_cast<double>(written) / watch.seconds())
+              << " tokens/s\n";
   return interrupt.requested() ? interrupted : done;
 }
 
-void add_model_options(CLI::App& command, nn::GptConfig& model) {
+void add_model_options(CLI::App& command, TrainOptions& options) {
+  nn::GptConfig& model = options.recipe.model;
   add_whole_number(command, "--block", model.max_len, 1, 65536, "Characters that the model sees at once");
   add_whole_number(command, "--layers", model.num_layers, 1, 96, "Layers");
   add_whole_number(command, "--heads", model.num_heads, 1, 96, "Attention heads; must divide the width");
   add_whole_number(command, "--d-model", model.d_model, 1, 12288, "Width of the model");
   add_whole_number(command, "--d-ff", model.d_ff, 1, 49152, "Width inside the feed-forward networks");
   add_number(command, "--dropout", model.dropout, 0, 0.99, "Probability of dropping a unit");
-  command.add_flag("--bias,!--no-bias", model.bias, "Biases in linear maps and norms")->default_str("--no-bias");
-  command.add_flag("--tied,!--untied", model.tied, "One matrix for the embedding and the head")->default_str("--tied");
+  add_flag(command, "--bias", model.bias, "Biases in linear maps and norms");
+  add_flag(command, "--untied", options.untied, "A matrix of its own for the head, instead of the embedding's");
 }
 
 void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
@@ -148,58 +229,68 @@ void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
   add_whole_number(command, "--batch", recipe.batch, 1, 65536, "Blocks in a batch");
   add_number(command, "--rate", recipe.rate, 0, 100, "Largest learning rate");
   add_number(command, "--last-rate", recipe.last_rate, 0, 100, "Where the rate's cosine ends");
-  add_whole_number(command, "--warmup", recipe.warmup, 0, 100000000, "Steps in which the rate rises");
+  show_default(add_whole_number(command, "--warmup", recipe.warmup, 0, 100000000,
+                                "Steps in which the rate rises; if not given, a twentieth of all, 100 at most"),
+               "");
   add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "AdamW's memory of the gradient");
   add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "AdamW's memory of its square");
   add_number(command, "--weight-decay", recipe.weight_decay, 0, 100, "Weight decay, of matrices alone");
   add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
-  add_whole_number(command, "--estimate-every", recipe.estimate_every, 1, 100000000, "Steps between estimates");
+  add_whole_number(command, "--estimate-every", recipe.estimate_every, 1, 100000000,
+                   "Steps between estimates of the validation loss; then the best model is saved");
   add_whole_number(command, "--estimate-batches", recipe.estimate_batches, 1, 1000000, "Batches of an estimate");
   add_seed(command, recipe.seed);
 }
 
 void add_train(CLI::App& lm, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App* command = lm.add_subcommand("train", "Learn a text; the defaults are nanoGPT's recipe for a CPU");
-  add_file(*command, "FILE", options->file, "Text to learn, UTF-8; without it tinyshakespeare")->type_name("");
-  add_model_options(*command, options->recipe.model);
-  add_recipe_options(*command, options->recipe);
-  add_threads(*command, options->threads);
-  add_file(*command, "--save", options->save, "Write parameters, configuration and alphabet to this file");
-  command->add_flag("--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
-  command->footer("Example:\n  orrery lm train --save shakespeare.safetensors --seed 3");
-  command->callback([options, &exit_code] { exit_code = train(*options); });
+  CLI::App& command = add_command(lm, "train", "Learn a text; the defaults are nanoGPT's recipe for a CPU",
+                                  "Examples:\n  orrery lm train --save shakespeare.safetensors --seed 3\n"
+                                  "  orrery lm train --resume shakespeare.safetensors");
+  add_model_options(command, *options);
+  add_recipe_options(command, options->recipe);
+  add_tiles(command, options->tiles);
+  add_file(command, "--save", options->save,
+           "Keep the best model in this file, and an unfinished training beside it, in FILE.resume");
+  const std::vector<CLI::Option*> of_a_new_training = options_of(command);
+  exclude(add_file(command, "--resume", options->resume, "Go on with the training that --save FILE began"),
+          of_a_new_training);
+  add_text(command, "FILE", options->file, "", "Text to learn, UTF-8; without it tinyshakespeare");
+  add_threads(command, options->threads);
+  add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
+  when_run(command, exit_code, [options] {
+    set_threads(static_cast<int>(options->threads));
+    return options->resume.empty() ? begin(*options) : resume(*options);
+  });
 }
 
 void add_sample(CLI::App& lm, int& exit_code) {
   auto options = std::make_shared<SampleOptions>();
-  CLI::App* command = lm.add_subcommand("sample", "Write on after a prompt, with a model from `lm train --save`");
-  add_file(*command, "--load", options->load, "The model")->required();
-  command->add_option("--prompt", options->prompt, "Text to begin with; without it, a new line that is not shown")
-      ->type_name("TEXT")
-      ->default_str("");
-  add_whole_number(*command, "--tokens", options->tokens, 0, 1000000000, "Characters to write");
-  add_number(*command, "--temperature", options->sampling.temperature, 0, 1000,
+  CLI::App& command =
+      add_command(lm, "sample", "Write on after a prompt, with a model from `lm train --save`",
+                  "Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --temperature 0.8");
+  require(add_file(command, "--load", options->load, "The model"));
+  add_text(command, "--prompt", options->prompt, "TEXT",
+           "Text to begin with; without it, a new line that is not shown");
+  add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Characters to write");
+  add_number(command, "--temperature", options->sampling.temperature, 0, 1000,
              "Below 1 keeps to the likely, above 1 dares more; 0 always takes the likeliest");
-  add_whole_number(*command, "--top-k", options->sampling.top_k, 0, 1000000, "Draw from the k likeliest; 0: from all");
-  add_number(*command, "--top-p", options->sampling.top_p, 1e-9, 1,
+  add_whole_number(command, "--top-k", options->sampling.top_k, 0, 1000000, "Draw from the k likeliest; 0: from all");
+  add_number(command, "--top-p", options->sampling.top_p, 1e-9, 1,
              "Draw from the fewest likeliest whose probabilities reach p");
-  add_seed(*command, options->seed);
-  add_threads(*command, options->threads);
-  command->footer("Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --temperature 0.8");
-  command->callback([options, &exit_code] { exit_code = write_text_on(*options); });
+  add_seed(command, options->seed);
+  add_threads(command, options->threads);
+  when_run(command, exit_code, [options] { return write_text_on(*options); });
 }
 
 }  // namespace
 
 void add_lm(CLI::App& program, int& exit_code) {
-  CLI::App* lm = program.add_subcommand("lm", "A language model: train a GPT on a text, and let it write");
-  add_train(*lm, exit_code);
-  add_sample(*lm, exit_code);
-  lm->footer("Example:\n  orrery lm train\nEach has its own --help.");
-  lm->callback([lm] {
-    if (lm->get_subcommands().empty()) usage_error("lm", "needs the name of a sub-command: " + names_of(*lm));
-  });
+  CLI::App& lm = add_command(program, "lm", "A language model: train a GPT on a text, and let it write",
+                             "Example:\n  orrery lm train\nEach has its own --help.");
+  add_train(lm, exit_code);
+  add_sample(lm, exit_code);
+  needs_sub_command(lm);
 }
 
 }  // namespace orrery

@@ -1,20 +1,21 @@
 // Chapter 9. Training a GPT on a text: draw blocks, predict, compare, go back, step; and judge.
 //
-// Read next: apps/training_step.h
+// Read next: apps/lm_checkpoint.h
 #include "apps/lm_training.h"
 
 #include "apps/stopwatch.h"
 #include "apps/training_step.h"
 #include "autograd/ops.h"
-#include "core/hash.h"
+#include "core/tensor_ops.h"
+#include "nn/config_json.h"
+#include "nn/decoding.h"
 #include "optim/schedule.h"
 
 namespace orrery {
 namespace {
 
-// Stretches of one seed's random sequence that never meet.
-constexpr u64 stretch = u64{1} << 40;
-Rng numbers_of(i64 seed, u64 which) { return Rng(static_cast<u64>(seed), which * stretch); }
+// Names in a state.
+const std::string of_parameter = "parameter.", of_best = "best.", losses_name = "losses";
 
 nn::GptConfig for_text(nn::GptConfig config, const TextData& data) {
   config.vocab_size = data.alphabet.size();
@@ -23,14 +24,44 @@ nn::GptConfig for_text(nn::GptConfig config, const TextData& data) {
 
 }  // namespace
 
-double LmRecipe::rate_of(i64 step) const { return optim::warmup_cosine(step, rate, warmup, steps, last_rate); }
+// Calls field(name, value) for every field (nn/config_json.h).
+template <class Recipe, class Field>
+static void for_each_field(Recipe& recipe, Field&& field) {
+  field("steps", recipe.steps);
+  field("batch", recipe.batch);
+  field("warmup", recipe.warmup);
+  field("rate", recipe.rate);
+  field("last_rate", recipe.last_rate);
+  field("beta1", recipe.beta1);
+  field("beta2", recipe.beta2);
+  field("weight_decay", recipe.weight_decay);
+  field("clip", recipe.clip);
+  field("estimate_every", recipe.estimate_every);
+  field("estimate_batches", recipe.estimate_batches);
+}
+
+std::string to_json(const LmRecipe& recipe) { return nn::config_json::text_of(recipe); }
+
+LmRecipe lm_recipe(const std::string& json) { return nn::config_json::config_of<LmRecipe>(json, "lm recipe"); }
+
+void LmRecipe::validate() const {
+  using nn::config_json::check_positive;
+  check_positive("lm recipe", "steps", steps);
+  check_positive("lm recipe", "batch", batch);
+  check_positive("lm recipe", "estimate_every", estimate_every);
+  check_positive("lm recipe", "estimate_batches", estimate_batches);
+  check(warmup_steps() >= 0 && warmup_steps() < steps, "lm recipe", "warmup (", warmup, ") must be below steps, ",
+        steps);
+}
+
+double LmRecipe::rate_of(i64 step) const { return optim::warmup_cosine(step, rate, warmup_steps(), steps, last_rate); }
 
 LmTraining::LmTraining(const LmRecipe& recipe, const TextData& data)
     : recipe_(recipe),
       data_(data),
-      weights_(numbers_of(recipe.seed, 0)),
-      blocks_(numbers_of(recipe.seed, 1)),
-      judged_(numbers_of(recipe.seed, 2)),
+      weights_(random_numbers(recipe.seed, 0)),
+      blocks_(random_numbers(recipe.seed, 1)),
+      judged_(random_numbers(recipe.seed, 2)),
       model_(for_text(recipe.model, data), weights_),
       adam_(optim::decay_matrices(model_.parameters(), recipe.weight_decay),
             {.beta1 = recipe.beta1, .beta2 = recipe.beta2, .weight_decay = recipe.weight_decay}) {}
@@ -73,7 +104,88 @@ double LmTraining::mean_loss(Rng& numbers) const {
   return total / static_cast<double>(recipe_.estimate_batches);
 }
 
-double LmTraining::estimate() { return mean_loss(judged_); }
+double LmTraining::estimate() {
+  const double loss = mean_loss(judged_);
+  if (loss < best_estimate_) {
+    best_estimate_ = loss, best_step_ = steps_done_;
+    best_ = copy_of_parameters();
+  }
+  return loss;
+}
+
+double LmTraining::settle() {
+  const double last = validation_loss();
+  if (best_step_ == 0 || best_step_ == steps_done_) return last;
+  const TensorMap last_parameters = copy_of_parameters();
+  load_parameters(best_, "");
+  const double best = validation_loss();
+  if (best <= last) return best;
+  load_parameters(last_parameters, "");
+  return last;
+}
+
+std::string LmTraining::sample(i64 count) const {
+  Rng numbers = random_numbers(recipe_.seed, 3);
+  std::string text;
+  nn::generate(model_, data_.alphabet.beginning(), count, {.temperature = 0.8}, numbers, [&](i32 token) {
+    text += data_.alphabet.character(token);
+    return true;
+  });
+  return text;
+}
+
+TensorMap LmTraining::copy_of_parameters() const {
+  TensorMap copies;
+  for (const NamedParameter& p : adam_.parameters()) copies[p.name] = p.value.value().clone();
+  return copies;
+}
+
+void LmTraining::load_parameters(const TensorMap& tensors, const std::string& prefix) {
+  for (NamedParameter p : adam_.parameters()) {
+    const auto found = tensors.find(prefix + p.name);
+    check(
+        found != tensors.end() && found->second.shape() == p.value.shape() && found->second.dtype() == p.value.dtype(),
+        "lm", "the state to go on from has no ", prefix, p.name, " that fits the model");
+    copy_into(p.value.mutable_value(), found->second);
+  }
+}
+
+LmState LmTraining::state() const {
+  LmState state{.steps_done = steps_done_,
+                .blocks = blocks_.position(),
+                .judged = judged_.position(),
+                .best_step = best_step_,
+                .best_estimate = best_estimate_,
+                .tensors = adam_.state()};
+  for (const NamedParameter& p : adam_.parameters()) state.tensors[of_parameter + p.name] = p.value.value();
+  if (best_step_ != steps_done_)
+    for (const auto& [name, tensor] : best_) state.tensors[of_best + name] = tensor;
+  state.tensors[losses_name] = Tensor::of<double>({steps_done_}, losses_);
+  return state;
+}
+
+void LmTraining::load_state(const LmState& state) {
+  std::map<std::string, Tensor> moments = state.tensors;
+  std::erase_if(moments, [](const auto& entry) {
+    return entry.first.starts_with(of_parameter) || entry.first.starts_with(of_best) || entry.first == losses_name;
+  });
+  const auto losses = state.tensors.find(losses_name);
+  check(losses != state.tensors.end() && losses->second.dtype() == f64 && state.steps_done >= 0 &&
+            state.steps_done <= recipe_.steps && losses->second.count() == state.steps_done,
+        "lm", "the state to go on from is not of a training of ", recipe_.steps, " steps");
+  check(state.best_step >= 0 && state.best_step <= state.steps_done, "lm",
+        "the state to go on from has its best step in the future");
+  adam_.load_state(moments);
+  if (state.best_step > 0) {
+    load_parameters(state.tensors, state.best_step == state.steps_done ? of_parameter : of_best);
+    best_ = copy_of_parameters();
+  }
+  load_parameters(state.tensors, of_parameter);
+  const double* all = losses->second.data<double>();
+  losses_.assign(all, all + state.steps_done);
+  steps_done_ = state.steps_done, best_step_ = state.best_step, best_estimate_ = state.best_estimate;
+  blocks_ = Rng(blocks_.seed(), state.blocks), judged_ = Rng(judged_.seed(), state.judged);
+}
 
 double LmTraining::validation_loss() const {
   const NoGradient nothing_recorded;
@@ -103,12 +215,6 @@ double LmTraining::measure() {
          forward * static_cast<double>(data_.validation.count());
 }
 
-std::string LmTraining::hash() const {
-  Fingerprint fingerprint;
-  for (double loss : losses_) fingerprint.add(loss);
-  for (const NamedParameter& p : adam_.parameters()) fingerprint.add(p.value.value());
-  for (const auto& [name, tensor] : adam_.state()) fingerprint.add(tensor);
-  return fingerprint.hex();
-}
+std::string LmTraining::hash() const { return training_hash(losses_, adam_); }
 
 }  // namespace orrery

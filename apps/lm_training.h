@@ -8,9 +8,10 @@
 // Read next: apps/lm_training.cpp
 #pragma once
 
-#include <functional>
+#include <limits>
 
 #include "apps/text_data.h"
+#include "core/safetensors.h"
 #include "nn/gpt.h"
 #include "optim/adam.h"
 
@@ -18,9 +19,10 @@ namespace orrery {
 
 /// Everything that decides how a model is trained.
 struct LmRecipe {
+  static constexpr i64 automatic = -1;
   nn::GptConfig model = nn::gpt_preset("nanogpt");  ///< vocab_size follows from the text; max_len is the block
   i64 steps = 2000, batch = 12;
-  i64 warmup = 100;                      ///< steps in which the rate rises
+  i64 warmup = automatic;                ///< steps in which the rate rises; automatic: a twentieth of all, at most 100
   double rate = 1e-3, last_rate = 1e-4;  ///< its peak, and where the cosine ends
   double beta1 = 0.9, beta2 = 0.99;      ///< of AdamW
   double weight_decay = 0.1;             ///< of matrices
@@ -28,8 +30,26 @@ struct LmRecipe {
   i64 estimate_every = 250, estimate_batches = 20;
   i64 seed = 1;
 
+  i64 warmup_steps() const { return warmup == automatic ? std::min<i64>(100, steps / 20) : warmup; }
   /// The learning rate of a step, counted from 1.
   double rate_of(i64 step) const;
+  /// Errors: numbers that make no training. The model's are its own affair.
+  void validate() const;
+};
+
+/// Every field but the model and the seed as JSON, and back.
+std::string to_json(const LmRecipe& recipe);
+LmRecipe lm_recipe(const std::string& json);
+
+/// Where a training stands: all that its further steps depend on besides recipe and text.
+struct LmState {
+  i64 steps_done = 0;
+  u64 blocks = 0, judged = 0;  ///< positions in the random numbers of training and of validation blocks
+  i64 best_step = 0;           ///< that of the lowest estimate; 0 before the first
+  double best_estimate = std::numeric_limits<double>::infinity();
+  /// "parameter.NAME", "best.NAME" of the best step where that is an earlier one, all that AdamW remembers, and
+  /// "losses" f64 [steps_done].
+  TensorMap tensors;
 };
 
 /// A model in training. One call of `step` is one update; which blocks it sees is a function of the seed alone.
@@ -44,13 +64,28 @@ class LmTraining {
   /// Seconds that the rest of the steps and all evaluations should take, from a trial that changes nothing.
   double measure();
 
-  /// The mean loss over random blocks of the validation text, new ones each time.
+  /// The mean loss over random blocks of the validation text, new ones each time. The model of the lowest is
+  /// remembered.
   double estimate();
+  i64 best_step() const { return best_step_; }
+  double best_estimate() const { return best_estimate_; }
   /// The loss over the whole validation text in blocks that follow one another; every character but the first counts
   /// once.
   double validation_loss() const;
+  /// Ends the training with the model of the lowest estimate or the last one, whichever has the lower
+  /// `validation_loss`, and returns that.
+  double settle();
+  /// What the model writes, a function of seed and step: `count` characters, drawn at temperature 0.8.
+  std::string sample(i64 count) const;
+
+  /// Training that goes on from a state equals to the bit training that was never interrupted. A state shares memory
+  /// with the training: use it before the next step. Error: a state of another recipe; the training is then of no use.
+  LmState state() const;
+  void load_state(const LmState& state);
 
   nn::Gpt& model() { return model_; }
+  const LmRecipe& recipe() const { return recipe_; }
+  const Alphabet& alphabet() const { return data_.alphabet; }
   /// A fingerprint of all losses so far, the parameters and the optimiser's state.
   std::string hash() const;
 
@@ -59,13 +94,17 @@ class LmTraining {
   // Forward and backward: leaves a gradient at every parameter and returns the loss.
   double pass(const TextBatch& batch) const;
   double mean_loss(Rng& numbers) const;
+  TensorMap copy_of_parameters() const;
+  void load_parameters(const TensorMap& tensors, const std::string& prefix);
 
   LmRecipe recipe_;
   TextData data_;
   Rng weights_, blocks_, judged_;
   nn::Gpt model_;
   optim::AdamW adam_;
-  i64 steps_done_ = 0;
+  i64 steps_done_ = 0, best_step_ = 0;
+  double best_estimate_ = std::numeric_limits<double>::infinity();
+  TensorMap best_;  // parameters of that step
   std::vector<double> losses_;
 };
 

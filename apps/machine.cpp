@@ -3,6 +3,8 @@
 // Read next: apps/terminal.h
 #include "apps/machine.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
@@ -54,6 +56,8 @@ std::string version_of(const std::string& config) {
 }
 
 }  // namespace
+
+i64 physical_memory() { return static_cast<i64>(sysconf(_SC_PHYS_PAGES)) * static_cast<i64>(sysconf(_SC_PAGESIZE)); }
 
 VectorLevel cpu_vector_level() {
 #if defined(__x86_64__)

@@ -22,6 +22,9 @@ struct RunStart {
 /// Prints the lines, and a warning for each environment variable that makes this machine slower than it is.
 void print_start(std::ostream& out, const RunStart& start);
 
+/// Bytes of memory that this machine has.
+i64 physical_memory();
+
 /// Vector instructions, from narrow to wide.
 enum class VectorLevel { baseline, avx, avx2, avx512 };
 /// What this CPU can do; `baseline` on anything but x86.

@@ -4,33 +4,45 @@
 #include "apps/text_data.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <array>
+#include <map>
+
+#include "apps/machine.h"
+#include "core/file.h"
 
 namespace orrery {
 namespace {
 
-// Bytes of the character that begins with `first` (RFC 3629), 0 if none does.
-size_t length_of(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first < 0xE0) return 2;
-  if (first >= 0xE0 && first < 0xF0) return 3;
-  return first >= 0xF0 && first < 0xF5 ? 4 : 0;
+struct Character {
+  size_t code = 0;   // Unicode's number of it
+  size_t bytes = 0;  // that it takes; 0 where there is no character
+};
+
+// The character that begins a text. RFC 3629, section 4: of the forms that bytes can have, those that are longer than
+// need be, those of UTF-16's surrogates (D800 to DFFF) and those beyond 10FFFF are none.
+Character first_character(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return {byte(0), 1};
+  const size_t bytes = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
+  if (byte(0) < 0xC0 || byte(0) > 0xF7 || text.size() < bytes) return {};
+  size_t code = byte(0) & (0x7Fu >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3Fu);
+  }
+  constexpr std::array<size_t, 5> least{0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  return code < least[bytes] || surrogate || code > 0x10FFFF ? Character{} : Character{code, bytes};
 }
 
-// each(character) for every character of a text. Byte order is code point order, in UTF-8.
+// each(code, character) for every character of a text.
 template <class Each>
-void for_each_character(const std::string& text, const Each& each) {
+void for_each_character(std::string_view text, const Each& each) {
   for (size_t at = 0; at < text.size();) {
-    const size_t length = length_of(static_cast<unsigned char>(text[at]));
-    bool whole = length > 0 && at + length <= text.size();
-    for (size_t i = 1; whole && i < length; ++i) whole = (static_cast<unsigned char>(text[at + i]) & 0xC0) == 0x80;
-    check(whole, "text", "is not UTF-8: byte ", at, " begins no character");
-    each(text.substr(at, length));
-    at += length;
+    const Character found = first_character(text.substr(at));
+    check(found.bytes > 0, "text", "is not UTF-8: byte ", at, " begins no character");
+    each(found.code, text.substr(at, found.bytes));
+    at += found.bytes;
   }
 }
 
@@ -53,21 +65,28 @@ TextBatch blocks(const Tensor& tokens, i64 batch, i64 length, const Begin& begin
 }  // namespace
 
 Alphabet::Alphabet(const std::string& text) {
-  for_each_character(text, [&](const std::string& character) { numbers_.emplace(character, 0); });
-  for (auto& [character, number] : numbers_) {
-    number = static_cast<i32>(characters_.size());
-    characters_.push_back(character);
+  std::map<size_t, std::string_view> found;
+  std::vector<bool> known;
+  for_each_character(text, [&](size_t code, std::string_view character) {
+    if (code >= known.size()) known.resize(code + 1);
+    if (!known[code]) found.emplace(code, character);
+    known[code] = true;
+  });
+  numbers_.assign(known.size(), none);
+  for (const auto& [code, character] : found) {
+    numbers_[code] = static_cast<i32>(characters_.size());
+    characters_.emplace_back(character);
   }
 }
 
 std::vector<i32> Alphabet::tokens(const std::string& text) const {
   std::vector<i32> result;
   result.reserve(text.size());
-  for_each_character(text, [&](const std::string& character) {
-    const auto found = numbers_.find(character);
-    check(found != numbers_.end(), "text", "character ", result.size() + 1, ", '", character,
-          "', is not one of the model's ", size());
-    result.push_back(found->second);
+  for_each_character(text, [&](size_t code, std::string_view character) {
+    const i32 number = code < numbers_.size() ? numbers_[code] : none;
+    check(number != none, "text", "character ", result.size() + 1, ", '", character, "', is not one of the model's ",
+          size());
+    result.push_back(number);
   });
   return result;
 }
@@ -75,6 +94,11 @@ std::vector<i32> Alphabet::tokens(const std::string& text) const {
 const std::string& Alphabet::character(i32 token) const {
   check(token >= 0 && token < size(), "text", "there is no character ", token, " among ", size());
   return characters_[static_cast<size_t>(token)];
+}
+
+std::vector<i32> Alphabet::beginning() const {
+  const bool has_lines = numbers_.size() > '\n' && numbers_['\n'] != none;
+  return {has_lines ? numbers_['\n'] : 0};
 }
 
 std::string Alphabet::text() const {
@@ -96,13 +120,16 @@ TextData text_data(const std::string& text, i64 block) {
 }
 
 std::string read_text(const std::string& path) {
-  check(!std::filesystem::is_directory(path), "text", path, " is a folder");
-  std::ifstream file(path, std::ios::binary);
-  check(file.good(), "text", "cannot read ", path, ": ", std::strerror(errno));
-  std::ostringstream text;
-  text << file.rdbuf();
-  check(!text.str().empty(), "text", path, " is empty");
-  return text.str();
+  const InputFile file(path);
+  check(file.size() > 0, "text", path, " is empty");
+  // A character, its token, and the token once more while tokens become a tensor.
+  constexpr u64 bytes_of_character = 1 + 2 * sizeof(i32);
+  const u64 memory = static_cast<u64>(physical_memory());
+  check(file.size() <= memory / bytes_of_character, "text", path, " has ", file.size(),
+        " bytes, too many for this machine's ", memory >> 20, " MB of memory");
+  std::string text(file.size(), ' ');
+  file.read(0, std::as_writable_bytes(std::span(text)));
+  return text;
 }
 
 TextBatch random_blocks(const Tensor& tokens, i64 batch, i64 length, Rng& rng) {

@@ -5,7 +5,6 @@
 // Read next: apps/text_data.cpp
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -25,12 +24,15 @@ class Alphabet {
   std::vector<i32> tokens(const std::string& text) const;
   /// The character of a token.
   const std::string& character(i32 token) const;
+  /// What a text begins after that has no beginning of its own: a new line, or what stands first in the alphabet.
+  std::vector<i32> beginning() const;
   /// Every character once: the text that makes this alphabet again.
   std::string text() const;
 
  private:
-  std::vector<std::string> characters_;
-  std::map<std::string, i32> numbers_;
+  static constexpr i32 none = -1;
+  std::vector<std::string> characters_;  // of each token
+  std::vector<i32> numbers_;             // of each code point up to the alphabet's last, `none` where it is not in it
 };
 
 struct TextData {
@@ -39,7 +41,8 @@ struct TextData {
 };
 /// A text split in two. Errors: a text that is not UTF-8, or of which a part is not longer than `block`.
 TextData text_data(const std::string& text, i64 block);
-/// The contents of a file. Errors: what cannot be read; a folder; an empty file.
+/// The contents of a file. Errors: what cannot be read; what is no regular file, or an empty one, or one that this
+/// machine's memory cannot hold with its tokens.
 std::string read_text(const std::string& path);
 
 /// Blocks of text, and what follows each of their characters: i32 [B, T] both.

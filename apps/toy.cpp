@@ -5,9 +5,7 @@
 // Read next: apps/toy_training.h
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <iomanip>
 #include <iostream>
 
@@ -135,7 +133,7 @@ void check_options(const Options& options) {
   if (recipe.model.d_model % recipe.model.num_heads != 0) {
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.d_model));
   }
-  check_can_write("toy", "--save", options.save);
+  check_can_save("toy", options.save, recipe.config().parameter_count() * bytes_of(f32));
 }
 
 // Rebuilds a saved model and answers each line of stdin.
@@ -150,14 +148,7 @@ int answer_lines(const Options& options) {
   const nn::TransformerConfig config = nn::transformer_config(entry(nn::config_key));
   check(config.src_vocab_size == task.vocab_size() && config.tgt_vocab_size == task.vocab_size(), "toy", options.load,
         " holds a model of ", config.src_vocab_size, " tokens for a task of ", task.vocab_size());
-  // The model is built before its tensors are compared with the file's: what cannot stand in the file is not even
-  // tried.
-  const i64 numbers_in_file = static_cast<i64>(std::filesystem::file_size(options.load)) / bytes_of(f32);
-  check(config.d_model <= numbers_in_file && config.d_ff <= numbers_in_file / config.d_model, "toy", options.load,
-        " is too small for the model it describes");
-  Rng rng(0);
-  nn::Transformer model(config, rng);
-  nn::load(model, options.load);
+  const nn::Transformer model = nn::load_transformer(options.load, config);
   for (std::string line; std::getline(std::cin, line);) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     std::cout << task.text(answers(model, task, {task.parse(line)})[0]) << std::endl;

@@ -8,19 +8,16 @@
 #include "apps/stopwatch.h"
 #include "apps/training_step.h"
 #include "autograd/ops.h"
-#include "core/hash.h"
 #include "nn/decoding.h"
 #include "optim/schedule.h"
 
 namespace orrery {
 namespace {
 
-// Stretches of one seed's random sequence that never meet.
-constexpr u64 stretch = u64{1} << 40;
-Rng weight_numbers(i64 seed) { return Rng(static_cast<u64>(seed)); }
-Rng data_numbers(i64 seed) { return Rng(static_cast<u64>(seed), stretch); }
-Rng exam_numbers(i64 seed) { return Rng(static_cast<u64>(seed), 2 * stretch); }
-Rng trial_numbers(i64 seed) { return Rng(static_cast<u64>(seed), 3 * stretch); }
+Rng weight_numbers(i64 seed) { return random_numbers(seed, 0); }
+Rng data_numbers(i64 seed) { return random_numbers(seed, 1); }
+Rng exam_numbers(i64 seed) { return random_numbers(seed, 2); }
+Rng trial_numbers(i64 seed) { return random_numbers(seed, 3); }
 
 // The part of the targets, padding apart, that has the highest score.
 double token_accuracy(const Tensor& logits, const Tensor& gold, i32 pad) {
@@ -142,13 +139,7 @@ i64 ToyTraining::tokens_per_step() const {
   return recipe_.batch * (recipe_.task.source_length() + recipe_.task.target_length() - 1);
 }
 
-std::string ToyTraining::hash() const {
-  Fingerprint fingerprint;
-  for (double loss : losses_) fingerprint.add(loss);
-  for (const NamedParameter& p : adam_.parameters()) fingerprint.add(p.value.value());
-  for (const auto& [name, tensor] : adam_.state()) fingerprint.add(tensor);
-  return fingerprint.hex();
-}
+std::string ToyTraining::hash() const { return training_hash(losses_, adam_); }
 
 std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources) {
   constexpr size_t at_once = 200;

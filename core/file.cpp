@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -40,15 +42,6 @@ void check_regular(const struct stat& status, const std::string& operation) {
   check(!S_ISDIR(status.st_mode), operation, "is a directory");
   check(S_ISREG(status.st_mode), operation, "is not a regular file");
 }
-
-// Removes the temporary file unless it was renamed.
-struct Temporary {
-  const std::string& path;
-  bool renamed = false;
-  ~Temporary() {
-    if (!renamed) ::unlink(path.c_str());
-  }
-};
 
 // Takes the temporary file for ourselves. One left behind by a program that was killed is used again; one that somebody
 // is writing is locked, and so is one that somebody renamed between our opening and our locking it.
@@ -80,6 +73,43 @@ void flush_directory(const std::string& path, const std::string& operation) {
   check_call(flushed || unsupported, operation, "written, but its directory cannot be flushed: ");
 }
 
+// The mode of `path`, if there is one; an error if it is something else than a regular file.
+std::optional<mode_t> mode_of_regular(const std::string& path, const std::string& operation) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  check_regular(status, operation);
+  return status.st_mode & 07777;
+}
+
+// Removes a file of ours at the end, unless it has been renamed.
+struct Temporary {
+  std::string path;
+  bool ours = false;
+  ~Temporary() {
+    if (ours) ::unlink(path.c_str());
+  }
+};
+
+// The second file beside `path`, locked, empty, and of the first one's mode.
+struct Replacement {
+  explicit Replacement(const std::string& path)
+      : operation("write " + path),
+        mode(mode_of_regular(path, operation)),
+        temporary{path + ".tmp"},
+        file(open_file(temporary.path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK)) {
+    check_call(file.number() >= 0, operation, "cannot create " + temporary.path + ": ");
+    lock(file, temporary.path, operation);
+    temporary.ours = true;
+    check_call(::ftruncate(file.number(), 0) == 0, operation);
+    if (mode) check_call(::fchmod(file.number(), *mode) == 0, operation);
+  }
+
+  std::string operation;
+  std::optional<mode_t> mode;  // none where there is no first file
+  Temporary temporary;
+  Descriptor file;
+};
+
 }  // namespace
 
 Descriptor::~Descriptor() { close(); }
@@ -110,24 +140,23 @@ void InputFile::read(u64 offset, std::span<std::byte> to) const {
 }
 
 void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {
-  const std::string operation = "write " + path, temporary_path = path + ".tmp";
-  struct stat before {};
-  const bool exists = ::stat(path.c_str(), &before) == 0;
-  if (exists) check_regular(before, operation);
-
-  Descriptor file(open_file(temporary_path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK));
-  check_call(file.number() >= 0, operation, "cannot create " + temporary_path + ": ");
-  lock(file, temporary_path, operation);
-  const Descriptor lock_holder(::dup(file.number()));  // the lock stays until after the rename
-  Temporary temporary{temporary_path};
-  check_call(::ftruncate(file.number(), 0) == 0, operation);
-  if (exists) check_call(::fchmod(file.number(), before.st_mode & 07777) == 0, operation);
-  for (const auto& part : parts) write_all(file, part, operation);
-  check_call(retry([&] { return ::fsync(file.number()); }) == 0, operation);
-  check_call(file.close(), operation);
-  check_call(::rename(temporary_path.c_str(), path.c_str()) == 0, operation);
-  temporary.renamed = true;
+  Replacement next(path);
+  const std::string& operation = next.operation;
+  const Descriptor lock_holder(::dup(next.file.number()));  // the lock stays until after the rename
+  for (const auto& part : parts) write_all(next.file, part, operation);
+  check_call(retry([&] { return ::fsync(next.file.number()); }) == 0, operation);
+  check_call(next.file.close(), operation);
+  check_call(::rename(next.temporary.path.c_str(), path.c_str()) == 0, operation);
+  next.temporary.ours = false;
   flush_directory(path, operation);
+}
+
+void check_replaceable(const std::string& path, u64 bytes) {
+  const Replacement next(path);
+  const int error = ::posix_fallocate(next.file.number(), 0, static_cast<off_t>(std::max<u64>(bytes, 1)));
+  // Other errors say that this file system cannot be asked in advance.
+  check(error != ENOSPC && error != EFBIG && error != EDQUOT, next.operation, bytes,
+        " bytes have no place there: ", std::generic_category().message(error));
 }
 
 }  // namespace orrery

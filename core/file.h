@@ -49,4 +49,8 @@ class InputFile {
 /// writing it.
 void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts);
 
+/// Error, the one that `replace_file` would throw: `path` cannot be made a file of `bytes` bytes now. Leaves `path` as
+/// it is. Before long work whose result goes there.
+void check_replaceable(const std::string& path, u64 bytes);
+
 }  // namespace orrery

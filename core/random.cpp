@@ -10,6 +10,7 @@
 namespace orrery {
 
 u64 Rng::next() {
+  if (draws_zeros_) return 0;
   // The last counter word keeps these draws apart from dropout's, whose last word counts the draws of a pass.
   constexpr u32 sequence = 0xFFFFFFFF;
   const u64 block = position_ / 2;

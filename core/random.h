@@ -30,6 +30,13 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<u32, 2> key) {
 class Rng {
  public:
   explicit Rng(u64 seed, u64 position = 0) : seed_(seed), position_(position) {}
+  /// For building a model whose numbers come from elsewhere, such as a file: every draw is 0 and costs nothing.
+  static Rng of_zeros() {
+    Rng rng(0);
+    rng.draws_zeros_ = true;
+    return rng;
+  }
+  bool draws_zeros() const { return draws_zeros_; }
 
   u64 seed() const { return seed_; }
   u64 position() const { return position_; }
@@ -46,6 +53,7 @@ class Rng {
  private:
   u64 seed_;
   u64 position_;  // draws made
+  bool draws_zeros_ = false;
 };
 
 /// Names one dropout mask of a training run: the n-th draw of one pass. The mask's bits are a function of it alone.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -67,7 +68,7 @@ std::string make_header(const std::vector<const TensorMap::value_type*>& order, 
   i64 offset = 0;
   for (const auto* entry : order) {
     const auto& [name, tensor] = *entry;
-    header[name] = {{"dtype", file_dtype(tensor.dtype())},
+    header[name] = {{"dtype", name_of(file_dtype(tensor.dtype()))},
                     {"shape", std::vector<i64>(tensor.shape().begin(), tensor.shape().end())},
                     {"data_offsets", {offset, offset + tensor.bytes()}}};
     offset += tensor.bytes();
@@ -104,6 +105,18 @@ std::vector<std::string> take_checksums(TensorHeader& header, std::string text, 
   return checksums;
 }
 
+// bfloat16 is the upper half of an f32.
+float float_of_bf16(u16 bits) { return std::bit_cast<float>(u32{bits} << 16); }
+
+// IEEE 754's binary16: a sign, 5 bits of exponent e, 10 of fraction f. The value is 2^(e - 15) (1 + f / 1024); where e
+// is 0 it is 2^-14 f / 1024, where e is 31 infinity or NaN.
+float float_of_f16(u16 bits) {
+  const u32 sign = u32{bits & 0x8000u} << 16, exponent = bits >> 10 & 31u, fraction = bits & 0x3FFu;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | fraction << 13);
+  if (exponent > 0) return std::bit_cast<float>(sign | (exponent + 127 - 15) << 23 | fraction << 13);
+  return std::copysign(static_cast<float>(fraction) * 0x1p-24f, sign != 0 ? -1.0f : 1.0f);
+}
+
 // A file whose header has been read and checked.
 struct OpenFile {
   explicit OpenFile(const std::string& path) : operation("read " + path), file(path) {
@@ -122,14 +135,41 @@ struct OpenFile {
 
   Tensor read(size_t i) const {
     const TensorEntry& entry = header.entries[i];
-    Tensor tensor = Tensor::empty(entry.shape, entry.dtype);
-    dispatch(entry.dtype, [&](auto t) {
-      const std::span to(tensor.write<decltype(t)>(), static_cast<size_t>(tensor.count()));
-      file.read(data_begin + entry.begin, std::as_writable_bytes(to));
-    });
-    const bool right = checksums.empty() || hex(crc32c(elements(tensor))) == checksums[i];
-    check(right, operation, "tensor ", printable(entry.name), " is damaged: its checksum is wrong");
+    switch (entry.dtype) {
+      case FileDtype::F32: return read_as<float>(i, [](float x) { return x; });
+      case FileDtype::F64: return read_as<double>(i, [](double x) { return x; });
+      case FileDtype::I32: return read_as<i32>(i, [](i32 x) { return x; });
+      case FileDtype::F16: return read_as<u16>(i, float_of_f16);
+      case FileDtype::BF16: return read_as<u16>(i, float_of_bf16);
+      default:
+        fail(operation, "tensor ", printable(entry.name), " has dtype ", name_of(entry.dtype),
+             "; only F32, F64, F16, BF16 and I32 can be read");
+    }
+  }
+
+  // A tensor of which the file holds elements of type T, each converted by `value`.
+  template <class T, class Value>
+  Tensor read_as(size_t i, const Value& value) const {
+    using Result = decltype(value(T{}));
+    const TensorEntry& entry = header.entries[i];
+    Tensor tensor = Tensor::empty(entry.shape, dtype_of<Result>);
+    const size_t count = static_cast<size_t>(tensor.count());
+    Result* to = tensor.write<Result>();
+    if constexpr (std::is_same_v<T, Result>) {
+      read_checked(i, std::as_writable_bytes(std::span(to, count)));
+    } else {
+      std::vector<T> stored(count);
+      read_checked(i, std::as_writable_bytes(std::span(stored)));
+      std::transform(stored.begin(), stored.end(), to, value);
+    }
     return tensor;
+  }
+
+  void read_checked(size_t i, std::span<std::byte> to) const {
+    const TensorEntry& entry = header.entries[i];
+    file.read(data_begin + entry.begin, to);
+    const bool right = checksums.empty() || hex(crc32c(to)) == checksums[i];
+    check(right, operation, "tensor ", printable(entry.name), " is damaged: its checksum is wrong");
   }
 
   std::string operation;
@@ -154,10 +194,13 @@ void write_safetensors(const std::string& path, const TensorMap& tensors, const 
   replace_file(path, parts);
 }
 
-TensorFile read_safetensors(const std::string& path) try {
+TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& wanted) try {
   OpenFile open(path);
   TensorFile result{.tensors = {}, .metadata = std::move(open.header.metadata)};
-  for (size_t i = 0; i < open.header.entries.size(); ++i) result.tensors[open.header.entries[i].name] = open.read(i);
+  for (size_t i = 0; i < open.header.entries.size(); ++i) {
+    const std::string& name = open.header.entries[i].name;
+    if (!wanted || wanted(name)) result.tensors[name] = open.read(i);
+  }
   return result;
 } catch (const std::bad_alloc&) { fail("read " + path, "there is not enough memory for it"); }
 

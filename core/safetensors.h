@@ -11,6 +11,7 @@
 // Read next: core/safetensors_header.h
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -32,9 +33,10 @@ struct TensorFile {
 /// that is not UTF-8; whatever the system reports.
 void write_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
 
-/// Reads a file of f32, f64 and i32 tensors (F32, F64, I32). Files of other programs have no checksums; ours must have
-/// all of them, and right. Errors, of operation "read PATH", are one line that says what is wrong.
-TensorFile read_safetensors(const std::string& path);
+/// Reads the tensors whose names are `wanted`, all if it is not given: F32, F64 and I32 as they are, F16 and BF16 as
+/// f32, which holds all their values. Files of other programs have no checksums; ours must have all of them, and right.
+/// Errors, of operation "read PATH", are one line that says what is wrong; a wanted tensor of another dtype is one.
+TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& wanted = {});
 
 /// The metadata alone; checks the header as `read_safetensors` does, and reads no tensor.
 Metadata read_safetensors_metadata(const std::string& path);

@@ -4,6 +4,7 @@
 #include "core/safetensors_header.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -12,6 +13,27 @@ namespace orrery {
 namespace {
 
 constexpr std::string_view metadata_name = "__metadata__";
+
+// In the order of FileDtype.
+struct Kind {
+  std::string_view name;
+  i64 bytes;
+};
+constexpr std::array<Kind, 15> kinds{{{"BOOL", 1},
+                                      {"U8", 1},
+                                      {"I8", 1},
+                                      {"F8_E5M2", 1},
+                                      {"F8_E4M3", 1},
+                                      {"U16", 2},
+                                      {"I16", 2},
+                                      {"F16", 2},
+                                      {"BF16", 2},
+                                      {"U32", 4},
+                                      {"I32", 4},
+                                      {"F32", 4},
+                                      {"U64", 8},
+                                      {"I64", 8},
+                                      {"F64", 8}}};
 
 // Receives the parser's events and accepts only what may come next.
 class Reader : public nlohmann::json_sax<nlohmann::json> {
@@ -112,12 +134,10 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
           field, " twice");
   }
 
-  Dtype parse_dtype(const std::string& value) const {
-    for (Dtype dtype : {f32, f64, Dtype::i32}) {
-      if (value == file_dtype(dtype)) return dtype;
-    }
-    fail(operation_, "tensor ", printable(name_), " has dtype ", printable(value),
-         "; only F32, F64 and I32 can be read");
+  FileDtype parse_dtype(const std::string& value) const {
+    const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.name == value; });
+    check(found != kinds.end(), operation_, "tensor ", printable(name_), " has an unknown dtype, ", printable(value));
+    return static_cast<FileDtype>(found - kinds.begin());
   }
 
   void end_entry() {
@@ -133,8 +153,8 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     }
     entry_.shape = Shape(sizes);
     check(entry_.begin <= entry_.end && entry_.end - entry_.begin == bytes, operation_, "tensor ", printable(name_),
-          " has offsets [", entry_.begin, ", ", entry_.end, "), but ", entry_.dtype, ' ', entry_.shape, " takes ",
-          bytes, " bytes");
+          " has offsets [", entry_.begin, ", ", entry_.end, "), but ", name_of(entry_.dtype), ' ', entry_.shape,
+          " takes ", bytes, " bytes");
     entries.emplace(name_, std::move(entry_));
   }
 
@@ -161,13 +181,16 @@ void check_contiguous(const std::vector<TensorEntry>& entries, u64 data_bytes, c
 
 }  // namespace
 
-std::string_view file_dtype(Dtype dtype) {
+std::string_view name_of(FileDtype dtype) { return kinds[static_cast<size_t>(dtype)].name; }
+
+i64 bytes_of(FileDtype dtype) { return kinds[static_cast<size_t>(dtype)].bytes; }
+
+FileDtype file_dtype(Dtype dtype) {
   switch (dtype) {
-    case Dtype::f32: return "F32";
-    case Dtype::f64: return "F64";
-    case Dtype::i32: return "I32";
+    case Dtype::f64: return FileDtype::F64;
+    case Dtype::i32: return FileDtype::I32;
+    default: return FileDtype::F32;
   }
-  return "?";
 }
 
 TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation) {

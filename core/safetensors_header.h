@@ -13,10 +13,17 @@
 
 namespace orrery {
 
+/// What files may hold. Tensors in memory have fewer kinds (core/dtype.h).
+enum class FileDtype : u8 { BOOL, U8, I8, F8_E5M2, F8_E4M3, U16, I16, F16, BF16, U32, I32, F32, U64, I64, F64 };
+std::string_view name_of(FileDtype dtype);
+i64 bytes_of(FileDtype dtype);
+/// How a file names what a tensor holds: F32, F64 or I32.
+FileDtype file_dtype(Dtype dtype);
+
 /// Where one tensor's elements stand: bytes [begin, end) after the header.
 struct TensorEntry {
   std::string name;
-  Dtype dtype = f32;
+  FileDtype dtype = FileDtype::F32;
   Shape shape;
   u64 begin = 0, end = 0;
 };
@@ -26,9 +33,6 @@ struct TensorHeader {
   std::vector<TensorEntry> entries;
   std::map<std::string, std::string> metadata;
 };
-
-/// The name of a dtype in files: "F32", "F64", "I32".
-std::string_view file_dtype(Dtype dtype);
 
 /// Parses the header `text`, followed by `data_bytes` bytes of elements. Errors, of `operation`: anything but the
 /// structure that the format describes; names that appear twice; offsets that leave a gap, overlap, do not fit shape

@@ -110,6 +110,9 @@ Config config_of(const std::string& text, std::string_view operation) {
   return config;
 }
 
+/// A count of parameters as a whole number: exact up to 2^53, and 2^53 for all that is more, however much that is.
+inline i64 whole(double count) { return static_cast<i64>(std::min(count, 0x1p53)); }
+
 /// The rules that configurations share.
 inline void check_positive(std::string_view operation, std::string_view name, i64 value) {
   check(value > 0, operation, name, " must be positive, not ", value);

@@ -67,6 +67,7 @@ void generate(const Gpt& model, const std::vector<i32>& prompt, i64 count, const
     const i32 token = sample(logits.reshape({model.config.vocab_size}), sampling, rng);
     if (!on_token(token)) return;
     context.push_back(token);
+    if (context.size() > 2 * most) context.erase(context.begin(), context.end() - static_cast<std::ptrdiff_t>(most));
     unread.assign(1, token);
   }
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 
+#include "core/file.h"
 #include "core/safetensors_header.h"
 #include "core/tensor_ops.h"
 
@@ -77,6 +78,7 @@ void check_tied(const std::vector<Stored>& parameters, const TensorMap& tensors,
   std::map<const Node*, const Stored*> first_name;
   for (const Stored& p : parameters) {
     const Stored& first = *first_name.emplace(p.parameter.node().get(), &p).first->second;
+    if (&first == &p) continue;
     check(same_bits(first.turned(tensors.at(first.name)), p.turned(tensors.at(p.name))), operation, first.name, " and ",
           p.name, " are one parameter in the model, and differ in the file");
   }
@@ -105,6 +107,23 @@ void load(Module& module, const TensorMap& tensors, const std::string& operation
   for (Stored& p : parameters) {
     copy_into(p.parameter.mutable_value(), p.turned(tensors.at(p.name)).to(p.parameter.dtype()));
   }
+}
+
+void check_size(i64 numbers, const std::string& path) {
+  constexpr i64 times = 2, few = 1 << 20;
+  const i64 held = static_cast<i64>(InputFile(path).size()) / bytes_of(f32);
+  check(numbers <= times * held + few, "load " + path, "is too small for the model it describes: that has ", numbers,
+        " numbers, the file at most ", held);
+}
+
+Transformer load_transformer(const std::string& path, const TransformerConfig& config) {
+  // Sinusoids stand in no file: two tables, each number in f64.
+  const double sinusoids = 2 * 2 * static_cast<double>(config.max_len) * static_cast<double>(config.d_model);
+  check_size(config.parameter_count() + static_cast<i64>(std::min(sinusoids, 0x1p53)), path);
+  Rng zeros = Rng::of_zeros();
+  Transformer model(config, zeros);
+  load(model, path);
+  return model;
 }
 
 }  // namespace orrery::nn

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "core/safetensors.h"
-#include "nn/module.h"
+#include "nn/transformer.h"
 
 namespace orrery::nn {
 
@@ -26,5 +26,13 @@ void save(Module& module, const std::string& path, const Metadata& metadata = {}
 Metadata load(Module& module, const std::string& path);
 /// The same from tensors that have been read; `operation`, such as "load PATH", begins its errors.
 void load(Module& module, const TensorMap& tensors, const std::string& operation);
+
+/// The Transformer of `path`, built as `config` says. Errors, besides those of `load`: `check_size`'s.
+Transformer load_transformer(const std::string& path, const TransformerConfig& config);
+
+/// For a model that is built as a file says: an error of "load PATH" if its parameters and tables are many times as
+/// many numbers as the file holds. A file that does not fit exactly is better told what is missing; one that describes
+/// a huge model must not take the memory for it.
+void check_size(i64 numbers, const std::string& path);
 
 }  // namespace orrery::nn

@@ -73,11 +73,12 @@ LayerOptions GptConfig::layer() const {
 }
 
 i64 GptConfig::parameter_count() const {
-  const i64 norm = bias ? 2 * d_model : d_model;
-  const i64 attention = 4 * d_model * d_model + (bias ? 4 * d_model : 0);
-  const i64 feed_forward = 2 * d_model * d_ff + (bias ? d_ff + d_model : 0);
-  const i64 tables = ((tied ? 1 : 2) * vocab_size + max_len) * d_model;
-  return tables + num_layers * (attention + feed_forward + 2 * norm) + norm;
+  const double d = static_cast<double>(d_model), inner = static_cast<double>(d_ff);
+  const double norm = bias ? 2 * d : d;
+  const double attention = 4 * d * d + (bias ? 4 * d : 0);
+  const double feed_forward = 2 * d * inner + (bias ? inner + d : 0);
+  const double tables = ((tied ? 1 : 2) * static_cast<double>(vocab_size) + static_cast<double>(max_len)) * d;
+  return config_json::whole(tables + static_cast<double>(num_layers) * (attention + feed_forward + 2 * norm) + norm);
 }
 
 GptConfig gpt_preset(const std::string& name) {

@@ -16,14 +16,21 @@ bool is_mask(std::string_view name) {
   return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
 }
 
-TensorMap without_prefix_and_masks(const TensorMap& tensors, const std::string& operation) {
+std::string without_prefix(const std::string& name) {
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+// What the file holds, masks apart, under the names of the model. Masks may be of any kind, and are large: they are not
+// even read.
+TensorFile read_gpt(const std::string& path, const std::string& operation) {
+  TensorFile file = read_safetensors(path, [](const std::string& name) { return !is_mask(without_prefix(name)); });
   TensorMap plain;
-  for (const auto& [full_name, tensor] : tensors) {
-    const std::string name = full_name.starts_with(prefix) ? full_name.substr(prefix.size()) : full_name;
-    if (is_mask(name)) continue;
+  for (const auto& [full_name, tensor] : file.tensors) {
+    const std::string name = without_prefix(full_name);
     check(plain.emplace(name, tensor).second, operation, name, " stands there twice, with and without ", prefix);
   }
-  return plain;
+  file.tensors = std::move(plain);
+  return file;
 }
 
 // The sizes of a model without a configuration; whatever else is missing, `load` will find.
@@ -60,9 +67,10 @@ void drop_copy_of_table(TensorMap& tensors, const std::string& operation) {
   tensors.erase(copy);
 }
 
-Gpt built(const GptConfig& config, TensorMap tensors, const std::string& operation) {
-  Rng unused(0);
-  Gpt model(config, unused);
+Gpt built(const GptConfig& config, TensorMap tensors, const std::string& path, const std::string& operation) {
+  check_size(config.parameter_count(), path);
+  Rng zeros = Rng::of_zeros();
+  Gpt model(config, zeros);
   if (config.tied) drop_copy_of_table(tensors, operation);
   load(model, tensors, operation);
   return model;
@@ -77,16 +85,16 @@ void save_gpt(Gpt& model, const std::string& path, Metadata metadata) {
 
 Gpt load_gpt(const std::string& path) {
   const std::string operation = "load " + path;
-  const TensorFile file = read_safetensors(path);
-  const TensorMap tensors = without_prefix_and_masks(file.tensors, operation);
+  TensorFile file = read_gpt(path, operation);
   const auto config = file.metadata.find(std::string(config_key));
-  return built(config == file.metadata.end() ? config_of(tensors, operation) : gpt_config(config->second), tensors,
-               operation);
+  const GptConfig described =
+      config == file.metadata.end() ? config_of(file.tensors, operation) : gpt_config(config->second);
+  return built(described, std::move(file.tensors), path, operation);
 }
 
 Gpt load_gpt(const std::string& path, const GptConfig& config) {
   const std::string operation = "load " + path;
-  return built(config, without_prefix_and_masks(read_safetensors(path).tensors, operation), operation);
+  return built(config, read_gpt(path, operation).tensors, path, operation);
 }
 
 }  // namespace orrery::nn

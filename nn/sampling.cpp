@@ -24,11 +24,14 @@ std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& o
   check(options.temperature >= 0, "sample", "the temperature must be 0 or more, not ", options.temperature);
   check(options.top_k >= 0, "sample", "top_k must be 0 or more, not ", options.top_k);
   check(options.top_p > 0 && options.top_p <= 1, "sample", "top_p must be in (0, 1], not ", options.top_p);
-  std::vector<Candidate> list;
-  for (i64 k = 0; k < K; ++k) {
-    check(std::isfinite(logits.at(k)), "sample", "logit ", k, " is ", logits.at(k));
-    list.push_back({static_cast<i32>(k), logits.at(k)});
-  }
+  std::vector<Candidate> list(static_cast<size_t>(K));
+  dispatch_floating(logits.dtype(), "sample", [&](auto t) {
+    const auto* logit = logits.data<decltype(t)>();
+    for (i64 k = 0; k < K; ++k) {
+      check(std::isfinite(logit[k]), "sample", "logit ", k, " is ", logit[k]);
+      list[static_cast<size_t>(k)] = {static_cast<i32>(k), static_cast<double>(logit[k])};
+    }
+  });
   const auto likelier = [](const Candidate& a, const Candidate& b) {
     return a.probability > b.probability || (a.probability == b.probability && a.token < b.token);
   };

@@ -90,6 +90,21 @@ LayerOptions TransformerConfig::layer() const {
           .init = init};
 }
 
+i64 TransformerConfig::parameter_count() const {
+  const double d = static_cast<double>(d_model), inner = static_cast<double>(d_ff), h = static_cast<double>(num_heads);
+  const double head_k = d_k > 0 ? static_cast<double>(d_k) : d / h, head_v = d_v > 0 ? static_cast<double>(d_v) : d / h;
+  const double in_rows = h * (2 * head_k + head_v);
+  const double norm = bias ? 2 * d : d;
+  const double attention = in_rows * d + h * head_v * d + (bias ? in_rows + d : 0);
+  const double feed_forward = 2 * d * inner + (bias ? inner + d : 0);
+  const double source = static_cast<double>(src_vocab_size), target = static_cast<double>(tgt_vocab_size);
+  const double tables = share_embeddings ? source * d : source * d + 2 * target * d;  // with the generator's weight
+  const double learned = positions == Positions::learned ? 2 * static_cast<double>(max_len) * d : 0;
+  const double encoder = static_cast<double>(num_encoder_layers) * (attention + feed_forward + 2 * norm);
+  const double decoder = static_cast<double>(num_decoder_layers) * (2 * attention + feed_forward + 3 * norm);
+  return config_json::whole(tables + learned + encoder + decoder + (final_norm ? 2 * norm : 0) + (bias ? target : 0));
+}
+
 TransformerConfig base(i64 vocab_size) { return of_paper(vocab_size); }
 
 TransformerConfig big(i64 vocab_size) {

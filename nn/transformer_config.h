@@ -39,6 +39,8 @@ struct TransformerConfig {
   void validate() const;
   /// The part that layers need.
   LayerOptions layer() const;
+  /// How many numbers the model learns, without building it; 2^53 if they are more.
+  i64 parameter_count() const;
   friend bool operator==(const TransformerConfig&, const TransformerConfig&) = default;
 };
 

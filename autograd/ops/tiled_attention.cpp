@@ -1,20 +1,9 @@
-// Chapter 8. Attention in tiles: no more than B_r x B_c scores exist at a time, whatever the length.
+// Chapter 8. Attention in tiles: the loops over tiles, and who computes which.
 //
-// "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness" (Dao, Fu, Ermon, Rudra, Re 2022), with
-// its symbols: tiles Q_i, O_i, dO_i of B_r queries, tiles K_j, V_j of B_c keys, m dropout's factors. Tiles that the
-// causal mask or padding hides cost nothing, in the same way as in ops/packed_attention.cpp.
-// Forward (its algorithms 1 and 2), for each i, over all j that Q_i may see, from m_i = -infinity, l_i = 0, O_i = 0:
-//   S_ij = Q_i K_j^T / sqrt(d_k)       m_new = max(m_i, largest of S_ij)      P~ = e^{S_ij - m_new}    a = e^{m_i -
-//   m_new}
-//   l_i = a l_i + sum over keys of P~  O_i = a O_i + (m P~) V_j               m_i = m_new
-//   At the end O_i = O_i / l_i, and L_i = m_i + log l_i is saved: with it P_ij = e^{S_ij - L_i} is one formula.
-// Backward (its algorithm 4), for each j, over all i that may see K_j:
-//   P_ij = e^{S_ij - L_i}              dV_j += (m P_ij)^T dO_i                dW = dO_i V_j^T
-//   dS_ij = P_ij (m dW - D_i) / sqrt(d_k)                                     dK_j += dS_ij^T Q_i      dQ_i += dS_ij
-//   K_j
-//   with D_i = <dO_i, O_i>, a number a query: it equals the sum over keys of P dP, since O_i is the sum of m P V.
-// Tasks of backward own tiles of keys. With few heads, a head's tiles are shared out among several tasks, each of which
-// has its own dQ; these are added in order at the end, so that the bits depend on the shape alone.
+// The formulas stand in tiled_attention.h. Forward: a task is one tile of queries of one head. Backward: a task owns
+// tiles of keys. With few heads, a head's tiles are shared out among several tasks, each of which has its own dQ; these
+// are added in order at the end, so that the bits depend on the shape alone. As in ops/packed_attention.cpp, scores lie
+// transposed, a row for each key.
 // Read next: autograd/fused_samples.cpp
 #include "autograd/ops/tiled_attention.h"
 
@@ -68,7 +57,8 @@ struct TiledAttention : PackedHeads {
                           .first_q = dq.first,
                           .first_kv = dkv.first};
       for_query_tiles<T>(0, [&](const Queries& at, T*) { prepare_queries(o, at); });
-      for_tasks<T>(heads * parts, (2 * tile.keys + tile.keys) * tile.queries,
+      constexpr i64 matrices = 3;  // W, dS and dropout's factors
+      for_tasks<T>(heads * parts, matrices * tile.keys * tile.queries,
                    [&](i64 i, T* scratch) { backward_part(o, head(i / parts), i % parts, scratch); });
       if (dq.data) for_query_tiles<T>(0, [&](const Queries& at, T*) { add_parts(o, at); });
     });

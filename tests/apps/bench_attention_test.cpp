@@ -24,7 +24,32 @@ TEST_CASE("bench attention measures time and memory") {
 
 TEST_CASE("bench attention prints a row for each length, with what all scores would take") {
   std::ostringstream out;
-  print_attention(out, {{.T = 1024, .forward = 0.002, .backward = 0.005, .peak_bytes = 3 << 20}});
+  print_attention(out, {{.T = 1024,
+                         .forward = 0.002,
+                         .backward = 0.005,
+                         .peak_bytes = 3 << 20,
+                         .step = 0.042,
+                         .step_peak_bytes = 50 << 20}});
   CHECK(out.str().find("  1024          2.0           5.0") != std::string::npos);
-  CHECK(out.str().find("3                16\n") != std::string::npos);  // 4 heads of 1024 x 1024 floats
+  CHECK(out.str().find("3                16        42             50\n") !=
+        std::string::npos);  // scores: 4 heads of 1024 x 1024 floats
+}
+
+TEST_CASE("long: the training step of 16,384 positions takes at most 1 GB, and one of half as many half of it") {
+  AttentionFigures half{.T = 8192}, whole{.T = 16384};
+  measure_long_step(half);
+  measure_long_step(whole);
+  if (whole.step_peak_bytes == 0) return;  // under AddressSanitizer nothing is counted
+  MESSAGE("peak bytes: " << half.step_peak_bytes << ", " << whole.step_peak_bytes);
+  CHECK(whole.step_peak_bytes <= 1 << 30);
+  CHECK(static_cast<double>(whole.step_peak_bytes) <= 2.2 * static_cast<double>(half.step_peak_bytes));
+}
+
+TEST_CASE("bench attention measures a training step, whose memory grows with the length") {
+  AttentionFigures shorter{.T = 600}, longer{.T = 1200};
+  measure_long_step(shorter);
+  measure_long_step(longer);
+  CHECK(longer.step > 0);
+  CHECK(longer.step_peak_bytes >= shorter.step_peak_bytes);
+  CHECK(static_cast<double>(longer.step_peak_bytes) <= 2.2 * static_cast<double>(shorter.step_peak_bytes));
 }

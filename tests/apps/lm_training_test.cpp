@@ -73,6 +73,86 @@ TEST_CASE("a small model learns to count, and evaluations agree with each other"
   const double last = training.validation_loss();
   CHECK(last < 0.8 * first);
   CHECK(training.estimate() == doctest::Approx(last).epsilon(0.1));
+  CHECK(training.best_step() == 30);
+  CHECK(training.settle() == last);
+  CHECK(training.sample(40).size() == 40);
+  CHECK(training.sample(40) == training.sample(40));
+  CHECK(training.sample(20) == training.sample(40).substr(0, 20));
+}
+
+TEST_CASE("warm-up follows from the steps unless it is given") {
+  LmRecipe recipe;
+  CHECK(recipe.warmup_steps() == 100);
+  recipe.steps = 50;
+  CHECK(recipe.warmup_steps() == 2);
+  recipe.steps = 1;
+  CHECK(recipe.warmup_steps() == 0);
+  CHECK(recipe.rate_of(1) == doctest::Approx(recipe.last_rate));
+  recipe.steps = 50, recipe.warmup = 10;
+  CHECK(recipe.warmup_steps() == 10);
+}
+
+TEST_CASE("a training that was interrupted equals to the bit one that was not: N + N = 2 N") {
+  LmRecipe recipe = small_recipe();
+  recipe.estimate_every = 4;
+  const auto train = [&](LmTraining& training, i64 until) {
+    while (training.steps_done() < until) {
+      training.step();
+      if (training.steps_done() % recipe.estimate_every == 0) training.estimate();
+    }
+  };
+  LmTraining whole(recipe, counting());
+  train(whole, 12);
+  for (const i64 stop : {0, 3, 4, 6, 11}) {  // before, at and after an estimate
+    CAPTURE(stop);
+    LmTraining first(recipe, counting()), second(recipe, counting());
+    train(first, stop);
+    second.load_state(first.state());
+    CHECK(second.hash() == first.hash());
+    CHECK(second.best_step() == first.best_step());
+    train(second, 12);
+    CHECK(second.hash() == whole.hash());
+    CHECK(second.best_estimate() == whole.best_estimate());
+    CHECK(second.settle() == second.validation_loss());
+  }
+}
+
+TEST_CASE("the best model comes back where the last is worse on the whole validation text") {
+  LmRecipe recipe = small_recipe();
+  recipe.rate = 3e-2;
+  LmTraining training(recipe, counting());
+  for (int i = 0; i < 15; ++i) training.step();
+  training.estimate();
+  const double best = training.validation_loss();
+  for (NamedParameter& p : training.model().parameters()) scale_in_place(p.value.mutable_value(), -1.0);
+  training.step();
+  CHECK(training.best_step() == 15);
+  REQUIRE(training.validation_loss() > best);
+  const LmState state = training.state();
+  CHECK(state.tensors.contains("best.wte.weight"));
+  LmTraining resumed(recipe, counting());
+  resumed.load_state(state);
+  CHECK(training.settle() == best);
+  CHECK(training.validation_loss() == best);
+  CHECK(resumed.settle() == best);
+}
+
+TEST_CASE("a state of another training is refused, and a recipe goes through JSON unchanged") {
+  LmRecipe recipe = small_recipe(), wider = small_recipe();
+  wider.model.d_ff = 38;
+  LmTraining training(recipe, counting()), other(wider, counting());
+  training.step();
+  CHECK_THROWS_AS(other.load_state(training.state()), Error);
+  LmState broken = training.state();
+  broken.steps_done = 2;
+  CHECK_THROWS_WITH_AS(LmTraining(recipe, counting()).load_state(broken), doctest::Contains("not of a training"),
+                       Error);
+  recipe.rate = 1.0 / 3;
+  const LmRecipe read = lm_recipe(to_json(recipe));
+  CHECK(read.rate == recipe.rate);
+  CHECK(to_json(read) == to_json(recipe));
+  CHECK_THROWS_WITH_AS(lm_recipe(R"({"steps": 0})"), doctest::Contains("steps must be positive"), Error);
+  CHECK_THROWS_WITH_AS(lm_recipe(R"({"steps": 5, "warmup": 5})"), doctest::Contains("warmup (5)"), Error);
 }
 
 TEST_CASE("the validation loss is the mean over every character that follows another") {

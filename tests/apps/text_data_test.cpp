@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/core/support.h"
@@ -34,9 +35,25 @@ TEST_CASE("characters of several bytes are one token, and broken ones are named"
   CHECK(alphabet.text() == "az\u00e4\u20ac\U0001F600");
   CHECK(alphabet.tokens("\u20ac\u00e4") == std::vector<i32>{3, 2});
   CHECK_THROWS_WITH_AS(Alphabet("ab\xff"), "text: is not UTF-8: byte 2 begins no character", Error);
-  for (const std::string broken : {"\x80", "\xc3", "\xc3z", "\xe2\x82", "\xc0\x80", "\xf5\x80\x80\x80"}) {
+  for (const std::string broken : {"\x80", "\xc3", "\xc3z", "\xe2\x82", "\xf0\x9f\x98", "\xf8\x88\x80\x80\x80"}) {
     CHECK_THROWS_AS(Alphabet{broken}, Error);
   }
+}
+
+TEST_CASE("what has the form of a character and is none is refused: RFC 3629, section 4") {
+  for (const std::string none :
+       {"\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xed\xa0\x80",
+        "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xf7\xbf\xbf\xbf"}) {
+    CHECK_THROWS_WITH_AS(Alphabet("ab" + none), "text: is not UTF-8: byte 2 begins no character", Error);
+  }
+  // Their neighbours on the other side of each border.
+  CHECK(Alphabet("\xc2\x80\xe0\xa0\x80\xf0\x90\x80\x80\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf").size() == 6);
+}
+
+TEST_CASE("a text begins after a new line, or with what stands first in the alphabet") {
+  CHECK(Alphabet("b\na").beginning() == Alphabet("b\na").tokens("\n"));
+  CHECK(Alphabet("\tba\n").beginning() == std::vector<i32>{1});
+  CHECK(Alphabet("cba").beginning() == std::vector<i32>{0});
 }
 
 TEST_CASE("nine tenths are for training") {
@@ -76,7 +93,11 @@ TEST_CASE("blocks in a row cover the text") {
 TEST_CASE("files that cannot be read say why") {
   const TemporaryFolder folder;
   CHECK(small::error_of([&] { read_text(folder / "none"); }).find("No such file") != std::string::npos);
-  CHECK(small::error_of([&] { read_text(folder / "."); }).find("is a folder") != std::string::npos);
+  CHECK(small::error_of([&] { read_text(folder / "."); }).ends_with("is a directory"));
+  CHECK(small::error_of([&] { read_text("/dev/zero"); }).ends_with("is not a regular file"));
+  std::ofstream(folder / "huge").flush();
+  std::filesystem::resize_file(folder / "huge", std::uintmax_t{1} << 42);  // holes alone: takes no place
+  CHECK(small::error_of([&] { read_text(folder / "huge"); }).find("too many for this machine's") != std::string::npos);
   std::ofstream(folder / "empty").flush();
   CHECK(small::error_of([&] { read_text(folder / "empty"); }).ends_with("empty is empty"));
   std::ofstream(folder / "some") << "a\r\nb";

@@ -148,3 +148,22 @@ TEST_CASE("what cannot be read") {
   CHECK(error_of([&] { InputFile{folder.path().string()}; }) == "read " + folder.path().string() + ": is a directory");
   CHECK(error_of([&] { InputFile{pipe}; }) == "read " + pipe + ": is not a regular file");
 }
+
+TEST_CASE("check_replaceable refuses what replace_file would, and leaves everything as it is") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  check_replaceable(path, 100);
+  CHECK(folder.count() == 0);
+  set_contents(path, "old");
+  check_replaceable(path, 100);
+  CHECK(contents(path) == "old");
+  CHECK(folder.count() == 1);
+  CHECK(error_of([&] { check_replaceable("/dev/full", 1); }) == "write /dev/full: is not a regular file");
+  CHECK(error_of([&] { check_replaceable(folder / "none/a", 1); }).ends_with("No such file or directory"));
+  const SizeLimit limit(1000);
+  CHECK(error_of([&] { check_replaceable(path, 2000); }) ==
+        "write " + path + ": 2000 bytes have no place there: File too large");
+  CHECK(error_of([&] { check_replaceable(path, 1000); }) == "");
+  CHECK(contents(path) == "old");
+  CHECK(folder.count() == 1);
+}

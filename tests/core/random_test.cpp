@@ -170,3 +170,13 @@ TEST_CASE("a row of decisions takes whole blocks") {
   CHECK(blocks_of_row(8) == 1);
   CHECK(blocks_of_row(9) == 2);
 }
+
+TEST_CASE("a generator of zeros draws zeros, whatever is asked of it") {
+  Rng zero = Rng::of_zeros();
+  CHECK(zero.next() == 0);
+  CHECK(zero.normal() == 0);
+  CHECK(zero.integer(3, 9) == 3);
+  CHECK(same_bits(randn({2, 3}, zero), zeros({2, 3})));
+  CHECK(same_bits(rand_uniform({2, 3}, -1, 1, zero, f64), zeros({2, 3}, f64)));
+  CHECK_FALSE(Rng(0).draws_zeros());
+}

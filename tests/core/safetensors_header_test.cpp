@@ -23,7 +23,7 @@ TEST_CASE("entries come in the order of their offsets") {
       20, "read");
   REQUIRE(header.entries.size() == 2);
   CHECK(header.entries[0].name == "a");
-  CHECK(header.entries[0].dtype == f64);
+  CHECK(header.entries[0].dtype == FileDtype::F64);
   CHECK(header.entries[0].shape == Shape{1, 2});
   CHECK(header.entries[1].name == "b");
   CHECK(header.entries[1].begin == 16);
@@ -56,7 +56,8 @@ TEST_CASE("malformed headers, each with its reason") {
       {tensor(good + R"(, "shape": [2])"), "tensor 'w' has shape twice"},
       {tensor(good + R"(, "extra": 1)"), "tensor 'w' has an unknown field 'extra'"},
       {R"({"w": {)" + good + R"(}, "w": {)" + good + "}}", "tensor 'w' appears twice"},
-      {entry(R"("BF16")", "[2]", "[0, 4]"), "tensor 'w' has dtype 'BF16'; only F32, F64 and I32 can be read"},
+      {entry(R"("F128")", "[2]", "[0, 4]"), "tensor 'w' has an unknown dtype, 'F128'"},
+      {entry(R"("BOOL")", "[2]", "[0, 8]"), "tensor 'w' has offsets [0, 8), but BOOL [2] takes 2 bytes"},
       {entry("32", "[2]", "[0, 8]"), "the header has a number where none may stand"},
       {entry(R"("F32")", "2", "[0, 8]"), "the header has a number where none may stand"},
       {entry(R"("F32")", R"("2")", "[0, 8]"), "the header has text where none may stand"},
@@ -68,9 +69,9 @@ TEST_CASE("malformed headers, each with its reason") {
       {entry(R"("F32")", "[1, 1, 1, 1, 1, 1, 2]", "[0, 8]"), "tensor 'w' has more than 6 axes"},
       {entry(R"("F32")", "[2]", "[0]"), "tensor 'w' needs two offsets"},
       {entry(R"("F32")", "[2]", "[0, 4, 8]"), "tensor 'w' has more than 2 offsets"},
-      {entry(R"("F32")", "[3]", "[0, 8]"), "tensor 'w' has offsets [0, 8), but f32 [3] takes 12 bytes"},
-      {entry(R"("F64")", "[2]", "[0, 8]"), "tensor 'w' has offsets [0, 8), but f64 [2] takes 16 bytes"},
-      {entry(R"("F32")", "[2]", "[8, 0]"), "tensor 'w' has offsets [8, 0), but f32 [2] takes 8 bytes"},
+      {entry(R"("F32")", "[3]", "[0, 8]"), "tensor 'w' has offsets [0, 8), but F32 [3] takes 12 bytes"},
+      {entry(R"("F64")", "[2]", "[0, 8]"), "tensor 'w' has offsets [0, 8), but F64 [2] takes 16 bytes"},
+      {entry(R"("F32")", "[2]", "[8, 0]"), "tensor 'w' has offsets [8, 0), but F32 [2] takes 8 bytes"},
       {entry(R"("F32")", "[4611686018427387904, 4]", "[0, 8]"), "tensor 'w' has a shape that overflows"},
       {entry(R"("F32")", "[18446744073709551615]", "[0, 8]"), "tensor 'w' has a shape that overflows"},
       {entry(R"("F32")", "[0, 18446744073709551615]", "[0, 8]"), "tensor 'w' has a shape that overflows"},
@@ -107,4 +108,35 @@ TEST_CASE("names are made fit for a message") {
   CHECK(printable("a\x1B[2J\n-\x7F") == "'a?[2J?-?'");
   CHECK(printable(std::string(101, 'n')) == "'" + std::string(100, 'n') + "...'");
   CHECK(printable(std::string(99, 'n') + "\xC3\xA9") == "'" + std::string(99, 'n') + "...'");
+}
+
+TEST_CASE("every dtype of the format has its name and its size") {
+  std::string header = "{";
+  u64 end = 0;
+  for (const auto& [name, bytes] : std::vector<std::pair<std::string, u64>>{{"BOOL", 1},
+                                                                            {"U8", 1},
+                                                                            {"I8", 1},
+                                                                            {"F8_E5M2", 1},
+                                                                            {"F8_E4M3", 1},
+                                                                            {"U16", 2},
+                                                                            {"I16", 2},
+                                                                            {"F16", 2},
+                                                                            {"BF16", 2},
+                                                                            {"U32", 4},
+                                                                            {"I32", 4},
+                                                                            {"F32", 4},
+                                                                            {"U64", 8},
+                                                                            {"I64", 8},
+                                                                            {"F64", 8}}) {
+    header += (end > 0 ? ", " : "") + ("\"" + name) + R"(": {"dtype": ")" + name +
+              R"(", "shape": [3], "data_offsets": [)" + std::to_string(end) + ", " + std::to_string(end + 3 * bytes) +
+              "]}";
+    end += 3 * bytes;
+  }
+  const TensorHeader parsed = parse_header(header + "}", end, "read");
+  CHECK(parsed.entries.size() == 15);
+  for (const TensorEntry& entry : parsed.entries) CHECK(entry.name == name_of(entry.dtype));
+  CHECK(file_dtype(f32) == FileDtype::F32);
+  CHECK(file_dtype(f64) == FileDtype::F64);
+  CHECK(file_dtype(Dtype::i32) == FileDtype::I32);
 }

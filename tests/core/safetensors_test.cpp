@@ -109,6 +109,44 @@ TEST_CASE("a file that another program wrote, in any order and with spaces, is r
   CHECK(file.tensors.at("none").shape() == Shape{0, 7});
 }
 
+TEST_CASE("halves become the f32 of the same value") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  // Binary16: 1, -2, the largest, the smallest normal and subnormal number, -0, infinity, NaN (IEEE 754, table 3.5).
+  const std::vector<u16> f16{0x3C00, 0xC000, 0x7BFF, 0x0400, 0x0001, 0x8000, 0x7C00, 0x7E01};
+  const std::vector<u16> bf16{0x3F80, 0xC000, 0x7F7F, 0x0080, 0x3DCD, 0x8000, 0xFF80, 0x7FC0};
+  std::string text = raw_file(R"({"h": {"dtype": "F16", "shape": [8], "data_offsets": [0, 16]},
+      "b": {"dtype": "BF16", "shape": [8], "data_offsets": [16, 32]}})",
+                              32);
+  std::memcpy(text.data() + text.size() - 32, f16.data(), 16);
+  std::memcpy(text.data() + text.size() - 16, bf16.data(), 16);
+  set_contents(path, text);
+  const TensorMap file = read_safetensors(path).tensors;
+  const std::vector<double> half{1, -2, 65504, 0x1p-14, 0x1p-24, 0, INFINITY},
+      brain{1, -2, 0x1.FEp127, 0x1p-126, 0.10009765625, 0, -INFINITY};
+  for (size_t i = 0; i < half.size(); ++i) {
+    CHECK(file.at("h").at(static_cast<i64>(i)) == half[i]);
+    CHECK(file.at("b").at(static_cast<i64>(i)) == brain[i]);
+  }
+  CHECK(std::signbit(file.at("h").at(5)));
+  CHECK(std::isnan(file.at("h").at(7)));
+  CHECK(std::isnan(file.at("b").at(7)));
+  CHECK(file.at("h").dtype() == f32);
+}
+
+TEST_CASE("only what is wanted is read, and need be of a kind that tensors have") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  set_contents(path, raw_file(R"({"mask": {"dtype": "BOOL", "shape": [4], "data_offsets": [0, 4]},
+      "a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})",
+                              8));
+  CHECK(error_of([&] { read_safetensors(path); }) ==
+        "read " + path + ": tensor 'mask' has dtype BOOL; only F32, F64, F16, BF16 and I32 can be read");
+  const TensorMap file = read_safetensors(path, [](const std::string& name) { return name != "mask"; }).tensors;
+  CHECK(file.size() == 1);
+  CHECK(file.at("a").dtype() == f32);
+}
+
 TEST_CASE("every truncation and every added byte is found") {
   const TemporaryFolder folder;
   const std::string path = folder / "a";
@@ -177,7 +215,7 @@ TEST_CASE("what does not fit the header is named with the file") {
   const TemporaryFolder folder;
   CHECK(complaint(folder, raw_file(R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})", 8)) == "");
   CHECK(complaint(folder, raw_file(R"({"w": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}})", 8)) ==
-        "tensor 'w' has offsets [0, 8), but f32 [3] takes 12 bytes");
+        "tensor 'w' has offsets [0, 8), but F32 [3] takes 12 bytes");
 }
 
 TEST_CASE("what cannot be written leaves the old file") {

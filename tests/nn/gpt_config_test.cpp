@@ -132,3 +132,8 @@ TEST_CASE("text that is no configuration is refused") {
   refused("{\"activation\": \"swish\"}", "activation cannot be \"swish\"");
   refused("{\"d_model\": 8}", "vocab_size must be positive, not 0");
 }
+
+TEST_CASE("a count that is beyond all measure stays a number") {
+  nn::GptConfig config{.vocab_size = 1 << 30, .d_model = 1 << 30, .num_heads = 1, .num_layers = 1 << 30};
+  CHECK(config.parameter_count() == i64{1} << 53);
+}

@@ -134,6 +134,10 @@ TEST_CASE("a file that does not fit is refused") {
   CHECK(turned == load +
                       "the file does not fit the model; 1 of another shape: h.0.mlp.c_fc.weight is f32 [12, 8] in "
                       "the file, f32 [8, 12] in the model");
+  GptConfig huge = tiny();  // of 32 GB
+  huge.d_model = 1 << 15, huge.num_layers = 4;
+  const std::string hostile = refusal([&](TensorFile& file) { file.metadata["config"] = nn::to_json(huge); });
+  CHECK(hostile.find("is too small for the model it describes") != std::string::npos);
   CHECK(refusal([](TensorFile& file) { file.metadata["config"] = "{}"; }) ==
         "gpt config: vocab_size must be positive, not 0");
 }

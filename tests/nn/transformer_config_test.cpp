@@ -12,9 +12,12 @@ using nn::TransformerConfig;
 
 namespace {
 
+// What the model has, and what its configuration says it has.
 i64 parameters_of(const TransformerConfig& config) {
-  Rng rng(1);
-  return nn::Transformer(config, rng).parameter_count();
+  Rng rng = Rng::of_zeros();
+  const i64 count = nn::Transformer(config, rng).parameter_count();
+  CHECK(config.parameter_count() == count);
+  return count;
 }
 
 // By hand: four d x d matrices of attention with biases, the feed-forward network, and norms of 2 d.
@@ -69,6 +72,12 @@ TEST_CASE("counts follow every option") {
   CHECK(parameters_of(config) == plain + 2 * 16 + 2 * 10 * 8);
   config.d_k = 3, config.d_v = 5;  // each attention: 2 (3 + 3 + 5) x 8 in, 8 x 10 out
   CHECK(parameters_of(config) == plain + 32 + 160 + 8 * (22 * 8 + 22 + 80 + 8 - attention(8)));
+  config.bias = false;
+  parameters_of(config);
+  config.src_vocab_size = 11, config.share_embeddings = true;
+  parameters_of(config);
+  config.d_model = config.d_ff = config.num_decoder_layers = config.d_v = i64{1} << 30;
+  CHECK(config.parameter_count() == i64{1} << 53);  // more than can be told apart
 }
 
 TEST_CASE("dropout inside sub-layers: as everywhere by default, none in the paper's presets") {

@@ -45,7 +45,7 @@ Tensor as_in_file(const std::string& name, const Tensor& gradient) {
 }  // namespace
 
 TEST_CASE("promise 9: a file of GPT-2's names loads, and has PyTorch's logits, loss and gradients") {
-  for (const std::string name : {"gpt2", "gpt2_head"}) {
+  for (const std::string name : {"gpt2", "gpt2_head", "gpt2_f16", "gpt2_bf16"}) {
     INFO(name);
     const std::string path = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/" + name + ".safetensors";
     const Case c("gpt2_run", name);
