@@ -143,7 +143,7 @@ struct LinearRelu {
     Tensor result = product.forward(name, x, W, b, [=, this](const Tile& tile, i64 row, auto* to) {
 #pragma omp simd
       for (i64 i = tile.column; i < tile.column_end; ++i) to[i] = formula::Relu().value(to[i]);
-      dropout.columns(row, out, tile.column, tile.column_end, to);  // tiles begin at a multiple of 16 columns
+      dropout.columns(row, out, tile.column, tile.column_end, to);  // tiles begin at a multiple of 8 columns
     });
     y = result;
     return result;

@@ -52,6 +52,7 @@ TEST_CASE(
   CHECK(gemm_tiles(63, 64, 64) == 1);
   CHECK(gemm_tiles(48, 100, 100) == 4);
   CHECK(gemm_tiles(32, 32, 1000) == 2);  // of 16 rows
+  CHECK(gemm_tiles(80, 64, 64) == 3);  // of 32, 32 and 16 rows
   CHECK(gemm_tiles(512, 2048, 512) == 16);
   CHECK(error_of([] { set_least_tiles(0); }) == "gemm: the least number of tiles must be from 1 to 64, got 0");
   CHECK(error_of([] { set_least_tiles(65); }) == "gemm: the least number of tiles must be from 1 to 64, got 65");
