@@ -23,10 +23,6 @@ namespace {
 
 using namespace packed_heads;
 
-// More keys than this go by in tiles. Up to here the saved weights stay small, and reading them is cheaper than
-// computing them again.
-constexpr i64 most_keys = 512;
-
 template <class T>
 void drop_row(i64 n, const T* m, T* P, T* W) {
 #pragma omp simd
@@ -143,14 +139,14 @@ bool in_tiles(const Variable& kv) { return kv.shape().rank() == 3 && kv.size(1) 
 Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p,
                           const Draw& draw) {
   if (in_tiles(qkv)) return tiled_attention(qkv, num_heads, d_k, d_v, mask, p, draw);
-  const PackedHeads heads{{.h = num_heads, .d_k = d_k, .d_v = d_v}, mask, {p, draw}, true, {}, {}};
+  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
   return apply(PackedAttention{heads, tape::records(std::array{&qkv}), {}}, qkv);
 }
 
 Variable packed_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
                           double p, const Draw& draw) {
   if (in_tiles(kv)) return tiled_attention(q, kv, num_heads, d_k, d_v, mask, p, draw);
-  const PackedHeads heads{{.h = num_heads, .d_k = d_k, .d_v = d_v}, mask, {p, draw}, false, {}, {}};
+  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
   return apply(PackedAttention{heads, tape::records(std::array{&q, &kv}), {}}, q, kv);
 }
 
