@@ -89,9 +89,7 @@ int least_tiles() { return current_least_tiles; }
 namespace {
 
 // The length of each of about `tiles` tiles along a side; the last may be shorter.
-i64 tile_length(i64 side, i64 tiles) {
-  return ((side + tiles - 1) / tiles + tile_step - 1) / tile_step * tile_step;
-}
+i64 tile_length(i64 side, i64 tiles) { return ((side + tiles - 1) / tiles + tile_step - 1) / tile_step * tile_step; }
 
 }  // namespace
 
@@ -141,6 +139,13 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork&
 }
 
 template <class T>
+void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans) {
+  guard_blas();
+  const Sizes s = checked_sizes<T>(a, b, c, trans);
+  if (s.m > 0 && s.n > 0 && s.k > 0) tile<T>(a, b, c, trans, false, s, true, 0, s.m);
+}
+
+template <class T>
 void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
                 bool accumulate) {
   guard_blas();
@@ -162,6 +167,8 @@ template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
 template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
 template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, const TileWork&, const TileWork&);
 template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, const TileWork&, const TileWork&);
+template void gemm_by_blas(Mat<const float>, Mat<const float>, Mat<float>, Trans);
+template void gemm_by_blas(Mat<const double>, Mat<const double>, Mat<double>, Trans);
 template void gemm_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
 template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
 

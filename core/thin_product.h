@@ -22,6 +22,10 @@ inline constexpr i64 thin_tile_step = 8;
 template <class T>
 void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c);
 
+/// Tiles that a product with W [n, k] is cut into: chunks of about `elementwise_grain` numbers of W, whole blocks of
+/// rows. Other than a product's in core/blas.h they are no part of any bit.
+i64 thin_tiles(i64 n, i64 k);
+
 /// c = x W^T in parallel over the rows of W, with work on each tile of c as in `gemm` (core/blas.h); tiles are columns
 /// of c. Errors: sizes that do not fit.
 template <class T>

@@ -66,8 +66,8 @@ struct Product {
         for (i64 row = tile.row; row < tile.row_end; ++row) finish(tile, row, to + row * out);
       };
       const Mat<const T> left(in.data<T>(), count, in_size), right(W.data<T>() + rows.begin * in_size, out, in_size);
-      const TileWork before = bias ? TileWork(fill) : nullptr;
-      const TileWork after = std::is_same_v<Finish, Nothing> ? nullptr : TileWork(finish_rows);
+      const TileWork before = bias ? TileWork(fill) : TileWork();
+      const TileWork after = std::is_same_v<Finish, Nothing> ? TileWork() : TileWork(finish_rows);
       if (count <= thin_rows)
         thin_product<T>(left, right, {to, count, out}, before, after);
       else
@@ -170,17 +170,25 @@ struct LinearRelu {
 template <class Formula>
 struct LinearGelu {
   static constexpr std::string_view name = std::is_same_v<Formula, formula::Gelu> ? "linear_gelu" : "linear_gelu_tanh";
-  Product product;
-  Saved slope;  // f'(z)
+  bool recorded;  // backward may come, so that the derivative has to be kept
+  Product product{};
+  Saved slope{};  // f'(z)
 
   Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
     product.check_arguments(name, x, W, b);
     const i64 out = W.size(0);
+    if (!recorded) {
+      return product.forward(name, x, W, b, [](const Tile& tile, i64, auto* to) {
+#pragma omp simd
+        for (i64 i = tile.column; i < tile.column_end; ++i) to[i] = Formula().value(to[i]);
+      });
+    }
     Tensor derivative = Tensor::empty(x.shape().without_last().plus(out), x.dtype());
     Tensor y = dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
       T* slopes = derivative.write<T>();
       return product.forward(name, x, W, b, [=](const Tile& tile, i64 row, auto* to) {
+        // `forward` makes this for f32 and for f64, and runs the one of x's dtype.
         if constexpr (std::is_same_v<decltype(to), T*>) {
 #pragma omp simd
           for (i64 i = tile.column; i < tile.column_end; ++i) {
@@ -213,10 +221,10 @@ Variable linear_relu(const Variable& x, const Variable& weight, const Variable& 
   return apply(LinearRelu{{p, draw}, {}, {}}, x, weight, bias);
 }
 Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias) {
-  return apply(LinearGelu<formula::Gelu>{}, x, weight, bias);
+  return apply(LinearGelu<formula::Gelu>{tape::records(std::array{&x, &weight, &bias})}, x, weight, bias);
 }
 Variable linear_gelu_tanh(const Variable& x, const Variable& weight, const Variable& bias) {
-  return apply(LinearGelu<formula::GeluTanh>{}, x, weight, bias);
+  return apply(LinearGelu<formula::GeluTanh>{tape::records(std::array{&x, &weight, &bias})}, x, weight, bias);
 }
 
 }  // namespace orrery

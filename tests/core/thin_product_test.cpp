@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "core/parallel.h"
@@ -72,6 +73,19 @@ TEST_CASE("tiles are filled, finished, and cover the result once") {
   double worst = 0;
   for (i64 i = 0; i < m * n; ++i) worst = std::max(worst, std::abs(c.at(i) - ((plain.at(i) + 2) * 3 + 1)));
   CHECK(worst < 1e-4);
+}
+
+TEST_CASE("tiles are as many as announced, and begin where whole blocks of decisions do") {
+  for (const auto& [n, k] : {std::pair<i64, i64>{1, 5}, {900, 300}, {1001, 17}, {4096, 512}}) {
+    const Tensor x = full({2, k}, 1.0), W = full({n, k}, 1.0);
+    std::atomic<i64> tiles = 0, wrong = 0;
+    product<float>(x, W, nullptr, [&](const Tile& tile) { ++tiles, wrong += tile.column % thin_tile_step != 0; });
+    CHECK(tiles == thin_tiles(n, k));
+    CHECK(wrong == 0);
+    const GrainScope smallest(1);
+    product<float>(x, W, nullptr, [&](const Tile& tile) { wrong += tile.column % thin_tile_step != 0; });
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("a number's bits depend on its two rows alone") {
