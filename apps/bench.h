@@ -3,6 +3,7 @@
 //   step     how long a training step takes                gemm   how fast each of its matrix products is
 //   profile  where its time goes                           ops    how fast everything else is
 //   decode   how fast a model writes                       attention   how time and memory grow with the length
+//   fused    what each fused operation saves
 // Read next: apps/bench.cpp
 #pragma once
 
@@ -12,6 +13,8 @@
 #include "core/dtype.h"
 
 namespace orrery {
+
+struct BenchConfig;
 
 struct BenchOptions {
   std::string config{};  ///< name of a row in bench_configs.h
@@ -30,10 +33,15 @@ int bench_step(const BenchOptions& options);
 int bench_profile(const BenchOptions& options);
 int bench_gemm(const BenchOptions& options);
 int bench_ops(const BenchOptions& options);
+int bench_fused(const BenchOptions& options);
 int bench_attention(const BenchOptions& options);
 int bench_decode(const BenchOptions& options);
 
-/// Writes `results` to the file of --json, if one was given, with what they depend on: the bench, threads, BLAS kernel.
+/// Name and sizes of a configuration, for the file of --json.
+nlohmann::ordered_json as_json(const BenchConfig& config);
+
+/// Writes `results` to the file of --json, if one was given, with what they depend on: the bench, threads, tiles, seed,
+/// CPU, BLAS kernel.
 void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results);
 
 }  // namespace orrery
