@@ -8,6 +8,8 @@
 //   over all classes:    on = 1 - eps + eps / K    off = eps / K            (PyTorch)
 //   over wrong classes:  on = 1 - eps              off = eps / (K - 1)      (fairseq)
 // The loss is the sum over targets that count, divided by their number, by nothing, or by what the caller gives.
+// `orrery bench fused`, forward and backward, as log_softmax, mul, sum and as one operation: of base 6.2 ms and 3.2, of
+// tiny-mt 16.6 and 8.1 (two cores of an AMD EPYC, Zen 5).
 // Read next: autograd/ops/reduce.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"

@@ -1,4 +1,4 @@
-// Chapter 8. The linear map of every layer, with what follows it done while the product is still in the cache.
+// Chapter 8. The linear map of every layer, with bias, activation and dropout done tile by tile of its product.
 //
 //   linear        y = x W^T + b                          dx = dy W        dW = dy^T x        db = sum over rows of dy
 //   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) for dy
@@ -8,6 +8,8 @@
 // complete; z never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0.
 // GELU's is computed along with its value and saved in place of z. Where x has few rows, as when a model writes token
 // by token, rows of W go by as they lie (core/thin_product.h).
+// `orrery bench fused`, forward and backward, composed and fused: linear_relu of base 16.1 ms and 15.1, of tiny-mt 1.27
+// and 1.08, of toy 0.20 and 0.14 (two cores of an AMD EPYC, Zen 5). The wider the product, the less is left to save.
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
 // Read next: autograd/ops/residual.cpp
 #include "autograd/apply.h"
