@@ -78,7 +78,7 @@ std::string configurations() {
   for (const BenchConfig& c : bench_configs()) {
     lines +=
         "  " + fitted(c.name, 11) +
-        (c.is_gpt() ? numbers("d_model %4ld, %ld layers,     batch of %3ld x %4ld tokens:      ", c.d_model,
+        (c.is_gpt() ? numbers("d_model %4ld, %2ld layers,    batch of %3ld x %4ld tokens:      ", c.d_model,
                               c.num_decoder_layers, c.batch, c.target_length)
                     : numbers("d_model %4ld, %ld + %ld layers, batch of %3ld x (%2ld + %2ld) tokens: ", c.d_model,
                               c.num_encoder_layers, c.num_decoder_layers, c.batch, c.source_length, c.target_length)) +
@@ -119,8 +119,11 @@ void add_bench(CLI::App& program, int& exit_code) {
   add_bench(benches, "ops", "The speed of everything that is no product", bench_ops, options(), exit_code,
             "Example:\n  orrery bench ops --threads 2 --json ops.json");
 
-  add_bench(benches, "fused", "What each fused operation saves over its composed form", bench_fused, options(),
-            exit_code, "Example:\n  orrery bench fused --threads 1");
+  const auto fused = options();
+  fused->config = "base";
+  add_choice(add_bench(benches, "fused", "What each fused operation saves over its composed form", bench_fused, fused,
+                       exit_code, "Example:\n  orrery bench fused --config tiny-mt"),
+             "--config", fused->config, bench_config_names(), "Whose sizes");
 
   add_bench(benches, "attention", "Time and memory of attention over long sequences", bench_attention, options(),
             exit_code, "Example:\n  orrery bench attention --threads 2");

@@ -19,7 +19,6 @@
 namespace orrery {
 namespace {
 
-constexpr i64 d_model = 512, d_ff = 2048, num_heads = 8, d_head = d_model / num_heads, length = 32, words = 8000;
 constexpr double dropped = 0.1, seconds_for_a_form = 0.4;
 constexpr size_t name_width = 18, parts_width = 50;
 
@@ -31,14 +30,15 @@ Variable composed_cross_entropy(const Variable& logits, const Tensor& q, double 
 }
 
 // Q, K and V cut out of the packed product, a copy for each; and the heads joined again.
-Variable composed_attention(const Variable& qkv, const Draw& draw) {
-  const auto heads = [](const Variable& x) {
-    return permute(reshape(x, {-1, length, num_heads, d_head}), {0, 2, 1, 3});
+Variable composed_attention(const Variable& qkv, i64 num_heads, const Draw& draw) {
+  const i64 B = qkv.size(0), T = qkv.size(1), d_model = qkv.size(2) / 3;
+  const auto heads = [=](const Variable& x) {
+    return permute(reshape(x, {B, T, num_heads, d_model / num_heads}), {0, 2, 1, 3});
   };
   const std::array<Variable, 3> parts = split3(qkv, -1);
   const AttentionResult result =
       attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), Mask::causal(), dropped, draw);
-  return reshape(permute(result.output, {0, 2, 1, 3}), {-1, length, d_model});
+  return reshape(permute(result.output, {0, 2, 1, 3}), {B, T, d_model});
 }
 
 double seconds_of_form(const FusedPair& pair, const std::function<Variable()>& form) {
@@ -52,17 +52,19 @@ double seconds_of_form(const FusedPair& pair, const std::function<Variable()>& f
 
 }  // namespace
 
-std::vector<FusedPair> fused_pairs(i64 tokens) {
+std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
+  const i64 B = c.batch, T = c.target_length, tokens = B * T, words = c.vocab_size, d_model = c.d_model,
+            h = c.num_heads, d_head = c.d_head();
   Rng rng(1);
   const Draw draw{.seed = 1};
   const Variable x = random_leaf({tokens, d_model}, rng), f = random_leaf({tokens, d_model}, rng);
-  const Variable W = random_leaf({d_ff, d_model}, rng), b = random_leaf({d_ff}, rng);
+  const Variable W = random_leaf({c.d_ff, d_model}, rng), b = random_leaf({c.d_ff}, rng);
   const Variable gain = random_leaf({d_model}, rng), shift = random_leaf({d_model}, rng);
   const Variable table = random_leaf({words, d_model}, rng), logits = random_leaf({tokens, words}, rng);
-  const Variable positions = constant(rand_uniform({length, d_model}, -1, 1, rng));
-  const Variable qkv = random_leaf({tokens / length, length, 3 * d_model}, rng);
-  const Tensor ids = randint(0, words, {tokens / length, length}, rng), targets = randint(0, words, {tokens}, rng);
-  Tensor q = full({tokens, words}, 0.1 / words);
+  const Variable positions = constant(rand_uniform({T, d_model}, -1, 1, rng));
+  const Variable qkv = random_leaf({B, T, 3 * d_model}, rng);
+  const Tensor ids = randint(0, words, {B, T}, rng), targets = randint(0, words, {tokens}, rng);
+  Tensor q = full({tokens, words}, 0.1 / static_cast<double>(words));
   for (i64 i = 0; i < tokens; ++i) q.write<float>()[i * words + targets.data<i32>()[i]] += 0.9F;
   const auto z = [=] { return add(matmul(x, W, Trans::b), b); };
   return {
@@ -95,8 +97,8 @@ std::vector<FusedPair> fused_pairs(i64 tokens) {
       {"packed_attention",
        "split, permute, attention, permute",
        {qkv},
-       [=] { return composed_attention(qkv, draw); },
-       [=] { return packed_attention(qkv, num_heads, d_head, d_head, Mask::causal(), dropped, draw); }},
+       [=] { return composed_attention(qkv, h, draw); },
+       [=] { return packed_attention(qkv, h, d_head, d_head, Mask::causal(), dropped, draw); }},
       {"cross_entropy",
        "-sum(q log_softmax), label smoothing",
        {logits},
@@ -122,14 +124,14 @@ void print_fused(std::ostream& out, const std::vector<FusedTimes>& rows) {
 
 int bench_fused(const BenchOptions& options) {
   print_start(std::cerr, {.seed = options.seed});
-  constexpr i64 tokens = 1024;
+  const BenchConfig& config = bench_config(options.config);
   std::vector<FusedTimes> rows;
-  for (const FusedPair& pair : fused_pairs(tokens)) rows.push_back(measure_pair(pair));
+  for (const FusedPair& pair : fused_pairs(config)) rows.push_back(measure_pair(pair));
   print_fused(std::cout, rows);
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   for (const FusedTimes& row : rows)
     results.push_back({{"name", row.name}, {"composed_ms", 1e3 * row.composed}, {"fused_ms", 1e3 * row.fused}});
-  keep(options, "fused", {{"tokens", tokens}, {"d_model", d_model}, {"d_ff", d_ff}, {"rows", results}});
+  keep(options, "fused", {{"config", as_json(config)}, {"rows", results}});
   return done;
 }
 

@@ -1,7 +1,7 @@
 // Chapter 9. `orrery bench fused`: each fused operation beside its composed form, the one to read.
 //
 // Both forms compute the same; the tests of autograd/ops/ say so. Fused, what several operations do is one pass over
-// memory. Times are of forward and backward together, at the sizes of the paper's base model.
+// memory. Times are of forward and backward together, at the sizes of a configuration's decoder.
 // Read next: apps/bench_fused.cpp
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/bench_configs.h"
 #include "autograd/variable.h"
 
 namespace orrery {
@@ -21,8 +22,8 @@ struct FusedPair {
   std::vector<Variable> leaves;
   std::function<Variable()> composed, fused;
 };
-/// Every fused operation of autograd/ops.h that encoder-decoders train with, for `tokens` tokens; a multiple of 32.
-std::vector<FusedPair> fused_pairs(i64 tokens);
+/// The fused operations of autograd/ops.h, each as a decoder layer of this configuration calls it.
+std::vector<FusedPair> fused_pairs(const BenchConfig& config);
 
 struct FusedTimes {
   std::string name, composed_of;

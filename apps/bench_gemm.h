@@ -9,8 +9,8 @@
 //   linear maps   core/blas.h, in tiles             beside one call of OpenBLAS, shared among its own threads
 //   attention     core/small_product.h, a head      beside one call of OpenBLAS for each head; nothing is masked, and
 //                 a thread                           K^T and V^T lie as rows, as the fused operation lays Q^T and dO^T
-//   few rows      core/thin_product.h               beside one call of OpenBLAS: what a model that writes token by token
-//                                                    does; no part of a training step
+//   few rows      core/thin_product.h               beside one call of OpenBLAS: what a model that writes token by
+//                                                    token does; no part of a training step
 // Read next: apps/bench_gemm.cpp
 #pragma once
 

@@ -34,8 +34,8 @@ std::optional<VectorLevel> kernel_vector_level(std::string_view kernel);
 
 /// Warns when OPENBLAS_CORETYPE (`coretype`, null if not set) made OpenBLAS take a kernel below the CPU's level.
 std::optional<std::string> kernel_warning(const char* coretype, std::string_view kernel, VectorLevel cpu);
-/// Says which variables OPENBLAS_... of `environment` (null at its end) are set: OpenBLAS reads them, and they may change
-/// speed and bits. Nothing if none is.
+/// Says which variables OPENBLAS_... of `environment` (null at its end) are set: OpenBLAS reads them, and they may
+/// change speed and bits. Nothing if none is.
 std::optional<std::string> blas_variables(const char* const* environment);
 /// Warns when there are more threads than tiles: the others have nothing to do in most products.
 std::optional<std::string> tiles_warning(int threads, int tiles);

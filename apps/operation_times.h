@@ -3,8 +3,8 @@
 // While the step runs it only appends to a list; names are summed up afterwards, so that looking on costs little.
 // What an operation does is known from its shapes:
 //   products     2 m n k operations forward, and twice as many backward (da and db); so for what is fused around them
-//                Of attention these are all n x m pairs, whatever a mask leaves out, and what backward computes again is
-//                not counted: its rate is that of a full product, not of the instructions that ran.
+//                Of attention these are all n x m pairs, whatever a mask leaves out, and what backward computes again
+//                is not counted: its rate is that of a full product, not of the instructions that ran.
 //   all others   forward the bytes of inputs and outputs, backward those of dL/dy and of dL/dx; what is only handed on
 //                (a view, an adopted gradient) is no traffic, and what was saved for backward is not counted
 // Read next: apps/operation_times.cpp

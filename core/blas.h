@@ -40,9 +40,9 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, b
 struct Tile {
   i64 row, row_end, column, column_end;
 };
-/// Work on a tile of c, on the thread that makes it, right after or before it. Must not throw or allocate. Refers to a
-/// function object that somebody else owns and that outlives the product: std::function would own it, and ask for memory
-/// at every product.
+/// Work on a tile of c, on the thread that makes it, right before or after. Must not throw or allocate. Refers to a
+/// function object that somebody else owns and that outlives the product: std::function would own it, and ask for
+/// memory at every product.
 class TileWork {
  public:
   TileWork(std::nullptr_t = nullptr) {}

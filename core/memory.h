@@ -2,11 +2,11 @@
 //
 // From the third equal step on a training asks the system for no memory and no page, and C++'s `new` for nothing: what
 // its tensors, its tape and its lists need comes from here (tests/promises/memory_test.cpp). A training step allocates
-// the same tensors in the same order every time. Handing pages back to the system and faulting them in again costs up to
-// a third of a step; memory kept from step to step costs nothing. The allocator is TLSF, "two-level segregated fit"
+// the same tensors in the same order every time. Handing pages back to the system and faulting them in again costs up
+// to a third of a step; memory kept from step to step costs nothing. The allocator is TLSF, "two-level segregated fit"
 // (Masmano, Ripoll, Crespo, Real 2004): free blocks stand in lists by size class, finding one is two bit scans,
-// neighbours that become free are joined. Block addresses are multiples of 64. Under AddressSanitizer it steps aside, so
-// that the sanitizer sees every block.
+// neighbours that become free are joined. Block addresses are multiples of 64. Under AddressSanitizer it steps aside,
+// so that the sanitizer sees every block.
 // Read next: core/memory.cpp
 #pragma once
 

@@ -95,8 +95,8 @@ void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, const TileWork& fill
   check(x.cols == W.cols, "thin_product", "inner sizes differ (", x.cols, " != ", W.cols, ")");
   check(c.rows == x.rows && c.cols == W.rows, "thin_product", "the result is ", c.rows, " x ", c.cols, ", needs ",
         x.rows, " x ", W.rows);
-  // Tasks are blocks of rows of W, so that tiles begin where they may (thin_product.h); a chunk of them stays in a core's
-  // cache while rows of x go by.
+  // Tasks are blocks of rows of W, so that tiles begin where they may (thin_product.h); a chunk of them stays in a
+  // core's cache while rows of x go by.
   parallel_for(blocks_of(W.rows), row_grain(thin_tile_step * W.cols), [&](i64 first, i64 last) {
     const i64 begin = first * thin_tile_step, end = std::min(W.rows, last * thin_tile_step);
     const Tile tile{0, c.rows, begin, end};

@@ -8,8 +8,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <map>
-#include <new>
 #include <type_traits>
 
 #include "optim/parameters.h"
@@ -62,7 +62,7 @@ class Optimizer {
     Move(const F& f)
         : call_([](const void* object, i64 begin, i64 end) { (*static_cast<const F*>(object))(begin, end); }) {
       static_assert(sizeof(F) <= sizeof object_ && std::is_trivially_copyable_v<F>);
-      ::new (object_) F(f);
+      std::memcpy(object_, &f, sizeof f);
     }
     void operator()(i64 begin, i64 end) const { call_(object_, begin, end); }
 
