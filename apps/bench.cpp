@@ -1,7 +1,7 @@
 // Chapter 9. `orrery bench`: the program measures itself.
 //
-// Each bench is one file: bench_step, bench_profile, bench_promises, bench_gemm, bench_ops, bench_attention,
-// bench_decode.
+// Each bench is one file: bench_step, bench_profile, bench_promises, bench_gemm, bench_ops, bench_fused,
+// bench_attention, bench_decode.
 // Read next: apps/bench_configs.h
 #include "apps/bench.h"
 
@@ -12,16 +12,32 @@
 #include "apps/bench_decode.h"
 #include "apps/columns.h"
 #include "apps/command.h"
+#include "apps/machine.h"
 #include "core/blas.h"
 #include "core/parallel.h"
 
 namespace orrery {
 
+nlohmann::ordered_json as_json(const BenchConfig& config) {
+  return {{"name", config.name},
+          {"batch", config.batch},
+          {"source_length", config.source_length},
+          {"target_length", config.target_length},
+          {"d_model", config.d_model},
+          {"d_ff", config.d_ff},
+          {"heads", config.num_heads},
+          {"encoder_layers", config.num_encoder_layers},
+          {"decoder_layers", config.num_decoder_layers},
+          {"vocabulary", config.vocab_size}};
+}
+
 void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results) {
   if (options.json.empty()) return;
   const BlasInfo blas = blas_info();
-  const nlohmann::ordered_json all = {{"bench", bench},        {"threads", threads()},           {"blas", blas.config},
-                                      {"kernel", blas.kernel}, {"blas_threads", blas.threading}, {"results", results}};
+  const nlohmann::ordered_json all = {
+      {"bench", bench},       {"cpu", cpu_name()},   {"threads", threads()},  {"tiles", least_tiles()},
+      {"seed", options.seed}, {"blas", blas.config}, {"kernel", blas.kernel}, {"blas_threads", blas.threading},
+      {"results", results}};
   write_text(options.json, all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
 }
 
@@ -53,16 +69,22 @@ void add_step_options(CLI::App& command, BenchOptions& options) {
   show_default(add_number(command, "--dropout", options.dropout, 0, 0.99, "Probability of dropping a unit"),
                "the configuration's");
   add_seed(command, options.seed);
+  add_whole_number(command, "--batch", options.batch, 0, 100000, "Sequences in a batch, if not 0");
+  add_whole_number(command, "--length", options.length, 0, 100000, "Length of all sequences, if not 0");
+  add_whole_number(command, "--width", options.width, 0, 100000, "d_model, if not 0; d_ff in proportion");
 }
 
 // One line for each configuration, for the end of a help text.
 std::string configurations() {
   std::string lines = "Configurations:\n";
   for (const BenchConfig& c : bench_configs()) {
-    lines += "  " + fitted(c.name, 11) +
-             numbers("d_model %4ld, %ld + %ld layers, batch of %3ld x %2ld + %4ld tokens: ", c.d_model,
-                     c.num_encoder_layers, c.num_decoder_layers, c.batch, c.source_length, c.target_length) +
-             c.what + '\n';
+    lines +=
+        "  " + fitted(c.name, 11) +
+        (c.is_gpt() ? numbers("d_model %4ld, %2ld layers,    batch of %3ld x %4ld tokens:      ", c.d_model,
+                              c.num_decoder_layers, c.batch, c.target_length)
+                    : numbers("d_model %4ld, %ld + %ld layers, batch of %3ld x (%2ld + %2ld) tokens: ", c.d_model,
+                              c.num_encoder_layers, c.num_decoder_layers, c.batch, c.source_length, c.target_length)) +
+        c.what + '\n';
   }
   return lines;
 }
@@ -70,20 +92,17 @@ std::string configurations() {
 }  // namespace
 
 void add_bench(CLI::App& program, int& exit_code) {
-  CLI::App& benches = add_command(program, "bench",
-                                  "Measure: training steps, their products, their loops, a profile, promises, writing",
-                                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
+  CLI::App& benches = add_command(
+      program, "bench",
+      "Measure: training steps, a profile, promises, products, loops, what fusing saves, attention, writing",
+      "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
   needs_sub_command(benches);
   const auto options = [] { return std::make_shared<BenchOptions>(); };
 
   const auto step = options();
-  CLI::App& step_command =
-      add_bench(benches, "step", "The time of a training step", bench_step, step, exit_code,
-                configurations() + "Example:\n  orrery bench step --config base --steps 10 --length 64");
-  add_step_options(step_command, *step);
-  add_whole_number(step_command, "--batch", step->batch, 0, 100000, "Sequences in a batch, if not 0");
-  add_whole_number(step_command, "--length", step->length, 0, 100000, "Length of all sequences, if not 0");
-  add_whole_number(step_command, "--width", step->width, 0, 100000, "d_model, if not 0; d_ff in proportion");
+  add_step_options(add_bench(benches, "step", "The time of a training step", bench_step, step, exit_code,
+                             configurations() + "Example:\n  orrery bench step --config base --steps 10 --length 64"),
+                   *step);
 
   const auto profile = options();
   add_step_options(
@@ -112,6 +131,12 @@ void add_bench(CLI::App& program, int& exit_code) {
 
   add_bench(benches, "ops", "The speed of everything that is no product", bench_ops, options(), exit_code,
             "Example:\n  orrery bench ops --threads 2 --json ops.json");
+
+  const auto fused = options();
+  fused->config = "base";
+  add_choice(add_bench(benches, "fused", "What each fused operation saves over its composed form", bench_fused, fused,
+                       exit_code, "Example:\n  orrery bench fused --config tiny-mt"),
+             "--config", fused->config, bench_config_names(), "Whose sizes");
 
   add_bench(benches, "attention", "Time and memory of attention over long sequences", bench_attention, options(),
             exit_code, "Example:\n  orrery bench attention --threads 2");

@@ -4,6 +4,7 @@
 //   profile  where its time goes                           ops    how fast everything else is
 //   decode   how fast a model writes                       attention   how time and memory grow with the length
 //   promises what three promises cost a training step
+//   fused    what each fused operation saves
 // Read next: apps/bench.cpp
 #pragma once
 
@@ -13,6 +14,8 @@
 #include "core/dtype.h"
 
 namespace orrery {
+
+struct BenchConfig;
 
 struct BenchOptions {
   std::string config{};  ///< name of a row in bench_configs.h
@@ -31,11 +34,16 @@ int bench_step(const BenchOptions& options);
 int bench_profile(const BenchOptions& options);
 int bench_gemm(const BenchOptions& options);
 int bench_ops(const BenchOptions& options);
+int bench_fused(const BenchOptions& options);
 int bench_attention(const BenchOptions& options);
 int bench_decode(const BenchOptions& options);
 int bench_promises(const BenchOptions& options);
 
-/// Writes `results` to the file of --json, if one was given, with what they depend on: the bench, threads, BLAS kernel.
+/// Name and sizes of a configuration, for the file of --json.
+nlohmann::ordered_json as_json(const BenchConfig& config);
+
+/// Writes `results` to the file of --json, if one was given, with what they depend on: the bench, threads, tiles, seed,
+/// CPU, BLAS kernel.
 void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results);
 
 }  // namespace orrery

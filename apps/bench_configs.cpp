@@ -39,6 +39,28 @@ const BenchConfig& bench_config(const std::string& name) {
   fail("bench", "no configuration is called '", name, "'; there are: ", names);
 }
 
+BenchConfig scaled(BenchConfig config, i64 batch, i64 length, i64 width) {
+  std::string changed;
+  const auto note = [&](const std::string& what, i64 value) {
+    changed += (changed.empty() ? "" : ",") + what + '=' + std::to_string(value);
+  };
+  if (batch > 0) config.batch = batch, note("B", batch);
+  if (length > 0) {
+    if (!config.is_gpt()) config.source_length = length;
+    config.target_length = length;
+    note("T", length);
+  }
+  if (width > 0) {
+    check(width % config.num_heads == 0, "bench", "--width must be a multiple of ", config.num_heads, ", the heads of ",
+          config.name, ", not ", width);
+    config.d_ff = config.d_ff / config.d_model * width;
+    config.d_model = width;
+    note("d_model", width);
+  }
+  if (!changed.empty()) config.name += '[' + changed + ']';
+  return config;
+}
+
 nn::TransformerConfig BenchConfig::transformer(double dropout) const {
   check(!is_gpt(), "bench", name, " is a GPT");
   return {.src_vocab_size = vocab_size,

@@ -41,6 +41,10 @@ struct BenchConfig {
   nn::GptConfig gpt(double dropout) const;
 };
 
+/// The configuration with another batch, length of all sequences or d_model (d_ff in proportion); 0 keeps its own. Its
+/// name then tells what it is: "base[B=8,T=64]". Errors: a width that the heads do not divide.
+BenchConfig scaled(BenchConfig config, i64 batch, i64 length, i64 width);
+
 /// Every configuration.
 std::span<const BenchConfig> bench_configs();
 /// Their names.

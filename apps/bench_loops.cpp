@@ -11,8 +11,10 @@
 #include "autograd/node.h"
 #include "autograd/ops.h"
 #include "core/elementwise.h"
+#include "core/mask.h"
 #include "core/tensor_ops.h"
 #include "optim/adam.h"
+#include "optim/sgd.h"
 
 namespace orrery {
 namespace {
@@ -39,11 +41,12 @@ Loop backward_loop(const std::string& name, double bytes, const std::vector<Vari
               }};
 }
 
-// The loss with its derivative: how they share the work is theirs to choose.
-Loop cross_entropy_loop(const Tensor& logits, double bytes) {
+// The loss with its derivative: how they share the work is theirs to choose. About `numbers` logits.
+Loop cross_entropy_loop(const std::string& name, i64 numbers, i64 classes) {
   Rng rng(1);
-  const Tensor targets = randint(0, logits.size(1), {logits.size(0)}, rng);
-  return {.name = "cross entropy, both ways", .bytes = bytes, .run = [=] {
+  const Tensor logits = rand_uniform({std::max<i64>(1, numbers / classes), classes}, -1, 1, rng);
+  const Tensor targets = randint(0, classes, {logits.size(0)}, rng);
+  return {.name = name, .bytes = 2.0 * static_cast<double>(logits.bytes()), .run = [=] {
             const Variable loss = cross_entropy(parameter(logits), targets, {.label_smoothing = 0.1});
             loss.node()->outputs[0].gradient = full({}, 1.0);
             Grads dx(*loss.node());
@@ -51,12 +54,15 @@ Loop cross_entropy_loop(const Tensor& logits, double bytes) {
           }};
 }
 
-Loop adam_loop(const Tensor& start, const Tensor& gradient, double bytes) {
+// One step of an optimiser over one parameter.
+template <class Optimizer, class Options, class Step>
+Loop optimizer_loop(const std::string& name, double bytes, const Tensor& start, const Tensor& gradient,
+                    const Options& options, const Step& step) {
   Variable p = parameter(start.clone());
-  const auto adam = std::make_shared<optim::Adam>(std::vector<Variable>{p});
-  return {.name = "Adam",
+  const auto optimizer = std::make_shared<Optimizer>(std::vector<Variable>{p}, options);
+  return {.name = name,
           .bytes = bytes,
-          .run = [adam] { adam->step(1e-4); },
+          .run = [=] { step(*optimizer); },
           .prepare = [p, gradient]() mutable { p.mutable_gradient() = gradient; }};
 }
 
@@ -103,6 +109,7 @@ std::vector<Loop> bench_loops(i64 rows, i64 columns) {
   const Variable x = constant(a), y = constant(b), row = constant(d_row);
   const Variable leaf = parameter(a), y_leaf = parameter(b), weight = parameter(d_row), bias = parameter(d_row.clone());
   const double array = static_cast<double>(a.bytes());
+  const Tensor in_sequences = b.reshape({-1, sequence_length, columns});
   const Tensor in_heads = a.reshape({-1, sequence_length, heads, columns / heads});
   std::vector<Loop> loops{triad(a, b, 3 * array)};
   const auto add_loop = [&](const std::string& name, double arrays, const std::function<void()>& run) {
@@ -121,12 +128,17 @@ std::vector<Loop> bench_loops(i64 rows, i64 columns) {
   add_loop("scale", 2, [=] { scale(a, 0.5); });
   add_loop("sum of squares", 1, [=] { sum_of_squares(a); });
   add_loop("column sums", 1, [=] { sum(a, {0}); });
+  add_loop("max of rows", 1, [=] { max(a, {-1}); });
+  add_loop("argmax of rows", 1, [=] { argmax(a); });
   add_loop("relu", 2, [=] { relu(x); });
   add_backward("relu, backward", 3, {leaf}, [=] { return relu(leaf); });
+  add_loop("tanh", 2, [=] { tanh(x); });
+  add_loop("silu", 2, [=] { silu(x); });
   add_loop("gelu", 2, [=] { gelu(x); });
   add_backward("gelu, backward", 3, {leaf}, [=] { return gelu(leaf); });
   add_loop("softmax", 2, [=] { softmax(x); });
   add_backward("softmax, backward", 3, {leaf}, [=] { return softmax(leaf); });
+  add_loop("log softmax", 2, [=] { log_softmax(x); });
   add_loop("layer norm", 2, [=] { layer_norm(x, row, row); });
   add_backward("layer norm, backward", 3, {leaf, weight, bias}, [=] { return layer_norm(leaf, weight, bias); });
   add_loop("dropout", 2, [=] { dropout(x, dropped, Draw{.seed = 1}); });
@@ -136,9 +148,36 @@ std::vector<Loop> bench_loops(i64 rows, i64 columns) {
   };
   add_loop("residual, dropout, layer norm", 3,
            [=] { residual_norm(x, y, row, row, 1e-5, LayerNormForm::root_of_variance_plus_eps, dropped, {}); });
-  add_backward("the same, backward", 4, {leaf, y_leaf, weight, bias}, residual_and_norm);
-  loops.push_back(cross_entropy_loop(a, 2 * array));
-  loops.push_back(adam_loop(a, b, 7 * array));
+  add_backward("the same three, backward", 4, {leaf, y_leaf, weight, bias}, residual_and_norm);
+  add_loop("residual and dropout", 3, [=] { residual(x, y, dropped, {}); });
+  add_backward("residual and dropout, backward", 2, {leaf, y_leaf},
+               [=] { return residual(leaf, y_leaf, dropped, {}); });
+  // A row of the table for each place: what is looked up is as much as what is written.
+  const Tensor ids = randint(0, rows, {rows / sequence_length, sequence_length}, rng);
+  const Variable positions = constant(rand_uniform({sequence_length, columns}, -1, 1, rng));
+  add_loop("embedding", 2, [=] { embedding(x, ids); });
+  loops.push_back(
+      backward_loop("embedding, backward", 2 * array, {leaf}, in_sequences, [=] { return embedding(leaf, ids); }));
+  const auto summed = [=](const Variable& table) { return embedding_sum(table, ids, 8.0, positions, dropped, {}); };
+  add_loop("embedding, position, dropout", 2, [=] { summed(x); });
+  loops.push_back(
+      backward_loop("embedding and so on, backward", 2 * array, {leaf}, in_sequences, [=] { return summed(leaf); }));
+  const Variable padded_input = constant(in_sequences.reshape({-1, 1, sequence_length, columns}));
+  const Mask padding = Mask::padding(full({rows / sequence_length}, static_cast<i32>(sequence_length - 2)));
+  add_loop("zero padding", 2, [=] { zero_padding(padded_input, padding); });
+  // What follows a product in its tiles, with a product of inner size 1, which is next to nothing.
+  const Variable narrow = constant(full({rows, 1}, 1.0)), narrow_weight = parameter(full({columns, 1}, 1.0));
+  add_loop("bias", 1, [=] { linear(narrow, constant(narrow_weight.value()), bias); });
+  add_loop("bias, ReLU, dropout", 1, [=] { linear_relu(narrow, narrow_weight, bias, dropped, {}); });
+  add_loop("bias, GELU and its derivative", 2, [=] { linear_gelu(narrow, narrow_weight, bias); });
+  loops.push_back(cross_entropy_loop("cross entropy, 512 classes", rows * columns, 512));
+  loops.push_back(cross_entropy_loop("cross entropy, 10,000 classes", rows * columns, 10000));
+  loops.push_back(optimizer_loop<optim::SGD>("SGD with momentum", 5 * array, a, b, optim::SGDOptions{.momentum = 0.9},
+                                             [](optim::SGD& sgd) { sgd.step(1e-4); }));
+  loops.push_back(optimizer_loop<optim::Adam>("Adam", 7 * array, a, b, optim::AdamOptions{},
+                                              [](optim::Adam& adam) { adam.step(1e-4); }));
+  loops.push_back(optimizer_loop<optim::Adam>("clipping and Adam", 8 * array, a, b, optim::AdamOptions{},
+                                              [](optim::Adam& adam) { adam.step(1e-4, 1.0); }));
   return loops;
 }
 

@@ -1,4 +1,4 @@
-// Chapter 9. The loops that `orrery bench ops` measures: every kernel that is no matrix product.
+// Chapter 9. The loops that `orrery bench ops` measures: the kernels of a training step that are no matrix product.
 //
 // Such a loop reads and writes memory and computes little between. So its speed is that of its memory, and its measure
 // is the triad  a_i = b_i + s c_i  (McCalpin's STREAM), which computes next to nothing: what a loop stays behind it is

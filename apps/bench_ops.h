@@ -24,10 +24,14 @@ struct MeasuredLoop {
 
 /// Bytes per second in its fastest run.
 double measured_speed(const Loop& loop);
-/// Every loop at both sizes; the first one is the triad.
-std::vector<MeasuredLoop> measure_loops();
+/// Every loop at both sizes; the first one is the triad, of which the best of three counts: at the start, in the middle
+/// and at the end of its size. A busy machine, where these differ by more than a fifth, gets a warning on `notes`.
+std::vector<MeasuredLoop> measure_loops(std::ostream& notes);
 
-/// At most 100 columns; shares are of the first row.
+/// The largest; warns on `notes` when the smallest is less than 0.8 of it.
+double best_of_triads(const std::vector<double>& speeds, std::ostream& notes);
+
+/// At most 100 columns; shares are of the first row, at most 999 %.
 void print_loops(std::ostream& out, const std::vector<MeasuredLoop>& loops);
 
 }  // namespace orrery

@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-constexpr size_t name_width = 32, direction_width = 10;
+constexpr size_t name_width = 36, direction_width = 10;
 
 // Seconds of each part of all observed steps.
 struct PartTimes {
@@ -35,7 +35,7 @@ std::vector<ProfileRow> rows_of(const PartTimes& times, i64 steps) {
   std::vector<ProfileRow> rows;
   double tape = times.pass;
   for (const OperationTime& op : times.operations.summed_up()) {
-    rows.push_back({.name = op.name,
+    rows.push_back({.name = op.shape.empty() ? op.name : op.name + ' ' + op.shape,
                     .direction = op.backward ? "backward" : "forward",
                     .calls = static_cast<double>(op.calls) / n,
                     .seconds = op.seconds / n,
@@ -96,14 +96,14 @@ void print_profile(std::ostream& out, const Profile& profile) {
 }
 
 int bench_profile(const BenchOptions& options) {
-  const BenchConfig& config = bench_config(options.config);
+  const BenchConfig config = scaled(bench_config(options.config), options.batch, options.length, options.width);
   print_start(std::cerr, {.seed = options.seed});
   const Profile profile = measure_profile(config, options);
   print_profile(std::cout, profile);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const ProfileRow& row : profile.rows) rows.push_back(as_json(row));
   keep(options, "profile",
-       {{"config", config.name},
+       {{"config", as_json(config)},
         {"steps", options.steps},
         {"dropout", config.dropout_or_own(options.dropout)},
         {"step_ms", 1e3 * profile.seconds},

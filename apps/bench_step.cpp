@@ -23,22 +23,6 @@ i64 peak_resident_megabytes() {
   return usage.ru_maxrss / 1024;  // Linux counts in KiB
 }
 
-// The configuration with what the options change; width also changes the feed-forward networks, in proportion.
-BenchConfig scaled(BenchConfig config, const BenchOptions& options) {
-  if (options.batch > 0) config.batch = options.batch;
-  if (options.length > 0) {
-    if (config.source_length > 0) config.source_length = options.length;
-    config.target_length = options.length;
-  }
-  if (options.width > 0) {
-    check(options.width % config.num_heads == 0, "bench", "--width must be a multiple of ", config.num_heads,
-          ", the heads of ", config.name, ", not ", options.width);
-    config.d_ff = config.d_ff / config.d_model * options.width;
-    config.d_model = options.width;
-  }
-  return config;
-}
-
 }  // namespace
 
 StepFigures measure_steps(const BenchConfig& config, const BenchOptions& options) {
@@ -61,12 +45,12 @@ std::string step_line(const StepFigures& f) {
 }
 
 int bench_step(const BenchOptions& options) {
-  const BenchConfig config = scaled(bench_config(options.config), options);
+  const BenchConfig config = scaled(bench_config(options.config), options.batch, options.length, options.width);
   print_start(std::cerr, {.seed = options.seed});
   const StepFigures figures = measure_steps(config, options);
   std::cout << step_line(figures) << std::endl;
   keep(options, "step",
-       {{"config", figures.config},
+       {{"config", as_json(config)},
         {"steps", options.steps},
         {"dropout", config.dropout_or_own(options.dropout)},
         {"median_ms", 1e3 * figures.median},

@@ -14,13 +14,14 @@ constexpr i64 first_word = 3;  // 0, 1 and 2 stand for padding, begin and end
 constexpr i64 short_every = 10, short_by = 2;
 constexpr double label_smoothing = 0.1;
 
-// i32 [batch, length]; an encoder-decoder's rows 0, 10, 20, ... end with padding.
+// i32 [batch, length]; an encoder-decoder's rows 0, 10, 20, ... end with padding, after at least one word.
 Tensor random_tokens(const BenchConfig& config, i64 length, Rng& rng) {
   Tensor tokens = randint(first_word, config.vocab_size, {config.batch, length}, rng);
   if (config.is_gpt()) return tokens;
+  const i64 padding = std::min(short_by, length - 1);
   i32* token = tokens.write<i32>();
   for (i64 row = 0; row < config.batch; row += short_every)
-    std::fill_n(token + (row + 1) * length - short_by, short_by, pad);
+    std::fill_n(token + (row + 1) * length - padding, padding, pad);
   return tokens;
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 
 #include "apps/progress.h"
@@ -70,6 +71,15 @@ VectorLevel cpu_vector_level() {
   return VectorLevel::baseline;
 }
 
+std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
 std::optional<VectorLevel> kernel_vector_level(std::string_view kernel) {
   for (const Kernel& known : x86_kernels)
     if (same_name(known.name, kernel)) return known.level;
@@ -85,6 +95,22 @@ std::optional<std::string> kernel_warning(const char* coretype, std::string_view
   return warning.str();
 }
 
+std::optional<std::string> blas_variables(const char* const* environment) {
+  std::string all;
+  for (; *environment != nullptr; ++environment)
+    if (std::string_view(*environment).starts_with("OPENBLAS_"))
+      all += (all.empty() ? "" : ", ") + std::string(*environment);
+  if (all.empty()) return std::nullopt;
+  return "set, and read by OpenBLAS: " + all;
+}
+
+std::optional<std::string> tiles_warning(int threads, int tiles) {
+  if (threads <= tiles) return std::nullopt;
+  const std::string cores = std::to_string(tiles), wanted = std::to_string(threads);
+  return "warning: most products are cut for " + cores + (tiles == 1 ? " core; --tiles " : " cores; --tiles ") +
+         wanted + " cuts them for " + wanted + " (and gives other bits, as another seed would)";
+}
+
 std::optional<std::string> wait_policy_warning(const char* policy) {
   if (policy == nullptr || !same_name(policy, "passive")) return std::nullopt;
   return "warning: OMP_WAIT_POLICY=passive makes every parallel loop wake its threads anew (unset it to be faster)";
@@ -93,13 +119,16 @@ std::optional<std::string> wait_policy_warning(const char* policy) {
 void print_start(std::ostream& out, const RunStart& start) {
   guard_blas();
   const BlasInfo blas = blas_info();
-  out << "seed " << start.seed << ", " << threads() << (threads() == 1 ? " thread, " : " threads, ")
+  out << "seed " << start.seed << ", " << threads() << (threads() == 1 ? " thread" : " threads")
+      << ", products in at least " << least_tiles() << (least_tiles() == 1 ? " tile, " : " tiles, ")
       << version_of(blas.config) << " (" << blas.threading << "), kernel " << blas.kernel << '\n';
   if (start.parameters > 0) out << "model of " << start.parameters << " parameters\n";
   if (start.expected_seconds > 0) out << "expected time " << duration(start.expected_seconds) << '\n';
   if (const auto warning = kernel_warning(std::getenv("OPENBLAS_CORETYPE"), blas.kernel, cpu_vector_level()))
     out << *warning << '\n';
-  if (const auto warning = wait_policy_warning(std::getenv("OMP_WAIT_POLICY"))) out << *warning << '\n';
+  for (const auto& line : {blas_variables(environ), tiles_warning(threads(), least_tiles()),
+                           wait_policy_warning(std::getenv("OMP_WAIT_POLICY"))})
+    if (line) out << *line << '\n';
   out << std::flush;
 }
 

@@ -1,6 +1,6 @@
 // Chapter 9. What a run says at its start: everything its speed and its bits depend on.
 //
-//   seed 1, 2 threads, OpenBLAS 0.3.21 (OpenMP), kernel Haswell
+//   seed 1, 2 threads, products in at least 2 tiles, OpenBLAS 0.3.21 (OpenMP), kernel Haswell
 //   model of 128013 parameters
 // Read next: apps/machine.cpp
 #pragma once
@@ -25,6 +25,9 @@ void print_start(std::ostream& out, const RunStart& start);
 /// Bytes of memory that this machine has.
 i64 physical_memory();
 
+/// Such as "AMD EPYC 9B45"; "unknown" where the system does not tell.
+std::string cpu_name();
+
 /// Vector instructions, from narrow to wide.
 enum class VectorLevel { baseline, avx, avx2, avx512 };
 /// What this CPU can do; `baseline` on anything but x86.
@@ -34,6 +37,11 @@ std::optional<VectorLevel> kernel_vector_level(std::string_view kernel);
 
 /// Warns when OPENBLAS_CORETYPE (`coretype`, null if not set) made OpenBLAS take a kernel below the CPU's level.
 std::optional<std::string> kernel_warning(const char* coretype, std::string_view kernel, VectorLevel cpu);
+/// Says which variables OPENBLAS_... of `environment` (null at its end) are set: OpenBLAS reads them, and they may
+/// change speed and bits. Nothing if none is.
+std::optional<std::string> blas_variables(const char* const* environment);
+/// Warns when there are more threads than tiles: the others have nothing to do in most products.
+std::optional<std::string> tiles_warning(int threads, int tiles);
 /// Warns when OMP_WAIT_POLICY is passive: threads then sleep between loops that follow one another in microseconds.
 std::optional<std::string> wait_policy_warning(const char* policy);
 

@@ -1,10 +1,11 @@
-// Chapter 9. Noting operations, and summing them up by name.
+// Chapter 9. Noting operations, and summing them up by name, linear maps by shape, too.
 //
 // Read next: apps/bench_profile.h
 #include "apps/operation_times.h"
 
 #include <cmath>
 #include <map>
+#include <tuple>
 
 namespace orrery {
 namespace {
@@ -40,6 +41,23 @@ double flop_of(std::string_view name, Inputs inputs, std::span<const Tensor> out
   return 0;
 }
 
+// Of y = x W^T with y of this shape; `in` comes from whichever of x and W is at hand.
+LinearSizes linear_sizes(std::string_view name, const Shape& y, const Shape& x_or_W) {
+  if (!name.starts_with("linear")) return {};
+  return {.rows = y.without_last().count(), .in = x_or_W[-1], .out = y[-1]};
+}
+LinearSizes linear_sizes(const Node& node) {
+  for (const Edge& edge : node.inputs)
+    if (edge.node)
+      return linear_sizes(node.name, node.outputs[0].shape, edge.node->outputs[static_cast<size_t>(edge.output)].shape);
+  return {};
+}
+
+std::string text_of(const LinearSizes& sizes) {
+  if (sizes.rows == 0) return "";
+  return '[' + std::to_string(sizes.rows) + ',' + std::to_string(sizes.in) + "] to " + std::to_string(sizes.out);
+}
+
 bool shares_memory(const Tensor& x, const Node& node) {
   return std::any_of(node.outputs.begin(), node.outputs.end(),
                      [&](const OutputSlot& output) { return x.shares_memory_with(output.gradient); });
@@ -72,7 +90,8 @@ u64 changes(const Node& node) {
 
 void OperationTimes::forward_ended(std::string_view name, Inputs inputs, std::span<const Tensor> outputs) {
   const double seconds = watch_.seconds(), flop = flop_of(name, inputs, outputs);
-  events_.push_back({name, false, seconds, flop, flop > 0 ? 0 : traffic(name, inputs, outputs)});
+  const LinearSizes sizes = linear_sizes(name, outputs[0].shape(), inputs[0]->shape());
+  events_.push_back({name, sizes, false, seconds, flop, flop > 0 ? 0 : traffic(name, inputs, outputs)});
 }
 
 void OperationTimes::backward_begins(const Node& node) {
@@ -90,14 +109,14 @@ void OperationTimes::backward_ended(const Node& node) {
     const Tensor& gradient = edge.node->outputs[static_cast<size_t>(edge.output)].gradient;
     if (in_place || !shares_memory(gradient, node)) written += bytes_of(gradient);
   }
-  events_.push_back({node.name, true, seconds, 0, written > 0 ? read + written : 0});
+  events_.push_back({node.name, linear_sizes(node), true, seconds, 0, written > 0 ? read + written : 0});
 }
 
 std::vector<OperationTime> OperationTimes::summed_up() const {
-  std::map<std::pair<std::string_view, bool>, OperationTime> sums;
+  std::map<std::tuple<std::string_view, LinearSizes, bool>, OperationTime> sums;
   for (const Event& event : events_) {
-    OperationTime& sum = sums[{event.name, event.backward}];
-    sum.name = event.name, sum.backward = event.backward;
+    OperationTime& sum = sums[{event.name, event.sizes, event.backward}];
+    sum.name = event.name, sum.shape = text_of(event.sizes), sum.backward = event.backward;
     ++sum.calls;
     sum.seconds += event.seconds;
     sum.flop += event.flop;
@@ -105,8 +124,8 @@ std::vector<OperationTime> OperationTimes::summed_up() const {
   }
   std::vector<OperationTime> result;
   for (auto& [key, sum] : sums) {
-    const auto forward = sums.find({key.first, false});
-    if (sum.backward && key.first != head_with_loss && forward != sums.end() && forward->second.flop > 0)
+    const auto forward = sums.find({std::get<0>(key), std::get<1>(key), false});
+    if (sum.backward && std::get<0>(key) != head_with_loss && forward != sums.end() && forward->second.flop > 0)
       sum.flop = 2 * forward->second.flop, sum.bytes = 0;
     result.push_back(sum);
   }

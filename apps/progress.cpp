@@ -4,7 +4,6 @@
 #include "apps/progress.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 
@@ -22,10 +21,6 @@ std::string format(const char* pattern, Values... values) {
 }
 
 }  // namespace
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 void LiveLine::show(const std::string& text) {
   if (!terminal_.live) return;

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <string>
 
+#include "apps/stopwatch.h"
 #include "apps/terminal.h"
 #include "core/dtype.h"
 
@@ -16,7 +17,6 @@ namespace orrery {
 
 /// Seconds since some fixed moment. Tests bring their own.
 using Clock = std::function<double()>;
-double steady_seconds();
 
 /// One line of a terminal, drawn again and again; on anything else nothing is drawn.
 class LiveLine {

@@ -6,12 +6,17 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
-#include "apps/progress.h"
 #include "core/error.h"
 
 namespace orrery {
+
+/// Seconds since some fixed moment.
+inline double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 /// Runs from when it is made.
 class Stopwatch {

@@ -5,7 +5,6 @@
 // Read next: apps/toy_training.h
 #include <unistd.h>
 
-#include <chrono>
 #include <iomanip>
 #include <iostream>
 
@@ -14,6 +13,7 @@
 #include "apps/interrupt.h"
 #include "apps/machine.h"
 #include "apps/progress.h"
+#include "apps/stopwatch.h"
 #include "apps/toy_training.h"
 #include "core/blas.h"
 #include "core/parallel.h"
@@ -91,7 +91,7 @@ void save(nn::Transformer& model, const Options& options) {
 }
 
 int train(const Options& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const ToyRecipe& recipe = options.recipe;
   const Interrupt interrupt;
   ToyTraining training(recipe);
@@ -108,14 +108,15 @@ int train(const Options& options) {
                      .tokens = training.tokens_per_step()});
   }
   if (!options.save.empty()) save(training.model(), options);
+  const double trained = watch.seconds();
   const ToyExam exam = examine(training.model(), recipe.task, exam_size, recipe.seed);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = watch.seconds();
   print_answers(recipe.task, exam);
   if (recipe.task.begin_is_symbol) print_counting(training.model(), recipe.task);
   print_sharpest_head(training.model(), recipe.task, exam);
   if (options.hash) std::cout << "hash " << training.hash() << '\n';
   std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
-            << seconds.count() << " s" << std::endl;
+            << seconds << " s: trained in " << trained << " s, decoded in " << seconds - trained << " s" << std::endl;
   if (interrupt.requested()) return interrupted;
   if (static_cast<double>(exam.right) < options.require * exam_size) {
     fail("toy", "fewer answers are right than --require ", options.require, " asks for");

@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-using Waiting = std::vector<std::shared_ptr<Node>>;
+using Waiting = CachedVector<std::shared_ptr<Node>>;
 
 bool older(const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) { return a->number < b->number; }
 

@@ -20,7 +20,7 @@ Node::Node(std::string_view name) : name(name), number(next_number++) {}
 // A chain of a million nodes must not be freed by a million nested destructors: whoever dies first takes the nodes that
 // nobody else holds from their owners' edges, one after another.
 Node::~Node() {
-  std::vector<Edge> dying = std::move(inputs);
+  CachedVector<Edge> dying = std::move(inputs);
   while (!dying.empty()) {
     const std::shared_ptr<Node> node = std::move(dying.back().node);
     dying.pop_back();

@@ -13,6 +13,7 @@
 
 #include "autograd/variable.h"
 #include "core/blas.h"
+#include "core/memory.h"
 
 namespace orrery {
 
@@ -48,8 +49,8 @@ class Node {
 
   const std::string_view name;
   const u64 number;  // creation number: larger is newer
-  std::vector<Edge> inputs;
-  std::vector<OutputSlot> outputs;
+  CachedVector<Edge> inputs;
+  CachedVector<OutputSlot> outputs;
   bool walked = false;  // backward has passed, saved values are gone
   bool queued = false;  // waits for its turn in a running backward pass
 };

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 
 #include "core/elementwise.h"
 #include "core/random.h"
@@ -32,6 +33,7 @@ struct RowDropout {
   /// row.
   template <class T>
   void columns(i64 row, i64 n, i64 begin, i64 end, T* y) const {
+    assert(begin % decisions_per_block == 0);  // no exception: these are often parts of a parallel loop
     segment(row * blocks_of_row(n) + begin / decisions_per_block, end - begin, y + begin, y + begin);
   }
 

@@ -87,12 +87,20 @@ void set_least_tiles(int tiles) {
 }
 int least_tiles() { return current_least_tiles; }
 
+namespace {
+
+// The length of each of about `tiles` tiles along a side; the last may be shorter.
+i64 tile_length(i64 side, i64 tiles) { return ((side + tiles - 1) / tiles + tile_step - 1) / tile_step * tile_step; }
+
+}  // namespace
+
 i64 gemm_tiles(i64 m, i64 n, i64 k) {
   const i64 longer = std::max(m, n), length = (m >= n ? tile_rows : tile_columns) * 2 / current_least_tiles;
   if (m * n * k < one_tile_work || longer <= tile_step) return 1;
   i64 tiles = current_least_tiles;
   while (tiles < 4 * current_least_tiles && longer / (2 * tiles) >= length) tiles *= 2;
-  return std::min(tiles, (longer + tile_step - 1) / tile_step);
+  const i64 rounded = tile_length(longer, tiles);
+  return (longer + rounded - 1) / rounded;
 }
 
 namespace {
@@ -106,8 +114,8 @@ void product_in_tiles(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, boo
   if (runs_unpacked(s.m, s.n, s.k, trans)) return unpacked_product<T>(a, b, c, trans, accumulate, fill, finish);
   const i64 tiles = gemm_tiles(s.m, s.n, s.k), longer = std::max(s.m, s.n);
   const bool rows = s.m >= s.n, add = accumulate || fill;
-  const i64 length = ((longer + tiles - 1) / tiles + tile_step - 1) / tile_step * tile_step;
-  parallel_tasks((longer + length - 1) / length, [&](i64 i) {
+  const i64 length = tile_length(longer, tiles);
+  parallel_tasks(tiles, [&](i64 i) {
     const i64 begin = i * length, end = std::min(longer, begin + length);
     const Tile of_c = rows ? Tile{begin, end, 0, s.n} : Tile{0, s.m, begin, end};
     if (fill) fill(of_c);
@@ -133,6 +141,13 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork&
 }
 
 template <class T>
+void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans) {
+  guard_blas();
+  const Sizes s = checked_sizes<T>(a, b, c, trans);
+  if (s.m > 0 && s.n > 0 && s.k > 0) tile<T>(a, b, c, trans, false, s, true, 0, s.m);
+}
+
+template <class T>
 void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
                 bool accumulate) {
   guard_blas();
@@ -154,6 +169,8 @@ template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
 template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
 template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, const TileWork&, const TileWork&);
 template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, const TileWork&, const TileWork&);
+template void gemm_by_blas(Mat<const float>, Mat<const float>, Mat<float>, Trans);
+template void gemm_by_blas(Mat<const double>, Mat<const double>, Mat<double>, Trans);
 template void gemm_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
 template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
 

@@ -6,7 +6,8 @@
 // Read next: core/blas.cpp
 #pragma once
 
-#include <functional>
+#include <concepts>
+#include <cstddef>
 #include <string>
 
 #include "core/dtype.h"
@@ -39,13 +40,32 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, b
 struct Tile {
   i64 row, row_end, column, column_end;
 };
-/// Work on a tile of c, on the thread that makes it and while it is in that core's cache. Must not throw or allocate.
-using TileWork = std::function<void(const Tile&)>;
+/// Work on a tile of c, on the thread that makes it, right before or after. Must not throw or allocate. Refers to a
+/// function object that somebody else owns and that outlives the product: std::function would own it, and ask for
+/// memory at every product.
+class TileWork {
+ public:
+  TileWork(std::nullptr_t = nullptr) {}
+  template <class Work>
+  requires std::invocable<const Work&, const Tile&> TileWork(const Work& work)
+      : work_(&work), call_([](const void* object, const Tile& tile) { (*static_cast<const Work*>(object))(tile); }) {}
+  explicit operator bool() const { return work_ != nullptr; }
+  void operator()(const Tile& tile) const { call_(work_, tile); }
+
+ private:
+  const void* work_ = nullptr;
+  void (*call_)(const void*, const Tile&) = nullptr;
+};
 
 /// The same product with work on each tile of c, which together cover c once: `fill` writes what the product is then
 /// added to, such as a bias; `finish` gets the tile when it is complete. Each may be null.
 template <class T>
 void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork& fill, const TileWork& finish);
+
+/// The same product as one call of OpenBLAS, which shares it among its own threads: bits then depend on their number.
+/// What `gemm` is measured by; nothing else uses it.
+template <class T>
+void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none);
 
 /// `batch` products whose factors and results lie `a_step`, `b_step`, `c_step` elements apart, in parallel over the
 /// batch.

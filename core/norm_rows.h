@@ -1,4 +1,4 @@
-// Chapter 8. Kernels of layer normalisation on one row.
+// Chapter 8. Kernels of layer normalisation on one row, and its backward pass over all of them.
 //
 // Formulas and derivation: autograd/ops/layer_norm.cpp. x^ is (x - mean) r.
 // Read next: core/random.h
@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "core/elementwise.h"
 #include "core/reduce.h"
 
 namespace orrery {
@@ -94,6 +95,24 @@ void add_norm_gradients(const T* x, const RowStatistics<T>& s, const T* dy, T* d
     dweight[i] += dy[i] * ((x[i] - s.mean) * s.r);
     dbias[i] += dy[i];
   }
+}
+
+/// The whole backward pass for `rows` rows of n numbers: dx, which may be dy, and [1, 2 n]: the gradients of weight and
+/// of bias. `then(begin, end)` is called for groups of rows whose dx is complete and still in the nearest cache.
+template <class T, class Then>
+Tensor norm_backward(i64 rows, i64 n, const T* x, const T* statistics, const T* weight, const T* dy, T* dx,
+                     const Then& then) {
+  return strip_sums<T>(1, rows, 2 * n, [=, &then](i64 first, i64 last, T* gradients) {
+    in_row_groups(first, last, n, [&](i64 begin, i64 end) {
+      for (i64 row = begin; row < end; ++row) {
+        const i64 at = row * n;
+        const RowStatistics<T> s = RowStatistics<T>::load(statistics, row);
+        add_norm_gradients(x + at, s, dy + at, gradients, gradients + n, n);
+        norm_derivative_row(x + at, s, weight, dy + at, dx + at, n);
+      }
+      then(begin, end);
+    });
+  });
 }
 
 }  // namespace orrery

@@ -17,8 +17,10 @@
 
 namespace orrery {
 
-/// Elements a chunk of an elementwise loop holds: large enough that a region (0.5 microseconds) does not show.
-inline constexpr i64 elementwise_grain = 16384;
+/// Elements a chunk of an elementwise loop holds: enough that a region (0.5 microseconds) does not show, few enough
+/// that threads get equal shares of small tensors: toy's steps are 4 % shorter than with 16,384, which cuts its 49,152
+/// activations into 3, and with 4,096 no shorter. No part of any bit.
+inline constexpr i64 elementwise_grain = 8192;
 
 /// Threads that parallel loops use from now on; at least 1. Results do not depend on it.
 void set_threads(int threads);

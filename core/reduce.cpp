@@ -106,6 +106,22 @@ Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view oper
   return y;
 }
 
+// y[k] = the sum of x[s, k] over the strips, in their order and in double, for the first `width` columns.
+template <class T>
+void add_strips(const T* x, i64 strips, i64 columns, i64 width, T* y) {
+  double total[lanes] = {};
+  if (width == lanes) {
+    for (i64 s = 0; s < strips; ++s) {
+#pragma omp simd
+      for (i64 k = 0; k < lanes; ++k) total[k] += static_cast<double>(x[s * columns + k]);
+    }
+  } else {
+    for (i64 s = 0; s < strips; ++s)
+      for (i64 k = 0; k < width; ++k) total[k] += static_cast<double>(x[s * columns + k]);
+  }
+  for (i64 k = 0; k < width; ++k) y[k] = static_cast<T>(total[k]);
+}
+
 void check_defined(const Tensor& x, std::string_view operation) {
   check(x.defined(), operation, "the tensor is not defined");
 }
@@ -119,12 +135,11 @@ Tensor combined_strips(const Tensor& partial, i64 matrices) {
     using T = decltype(t);
     const T* sums = partial.data<T>();
     T* y = result.write<T>();
-    parallel_for(matrices * columns, std::max<i64>(1, reduce_chunk / strips), [=](i64 begin, i64 end) {
-      for (i64 i = begin; i < end; ++i) {
-        const T* column = sums + i / columns * strips * columns + i % columns;
-        double total = 0;
-        for (i64 s = 0; s < strips; ++s) total += static_cast<double>(column[s * columns]);
-        y[i] = static_cast<T>(total);
+    parallel_for(matrices * columns, std::max<i64>(lanes, reduce_chunk / strips), [=](i64 begin, i64 end) {
+      // Neighbouring columns go by together, a lane each, so that what is read of a strip is one piece of memory.
+      for (i64 i = begin, width = 0; i < end; i += width) {
+        width = std::min({lanes, end - i, columns - i % columns});
+        add_strips(sums + i / columns * strips * columns + i % columns, strips, columns, width, y + i);
       }
     });
   });

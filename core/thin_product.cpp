@@ -81,14 +81,24 @@ void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c) {
   if (x.rows - i >= 1) rows_of.template operator()<1>();
 }
 
+namespace {
+i64 blocks_of(i64 rows) { return (rows + thin_tile_step - 1) / thin_tile_step; }
+}  // namespace
+
+i64 thin_tiles(i64 n, i64 k) {
+  const i64 grain = row_grain(thin_tile_step * k);
+  return (blocks_of(n) + grain - 1) / grain;
+}
+
 template <class T>
 void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, const TileWork& fill, const TileWork& finish) {
   check(x.cols == W.cols, "thin_product", "inner sizes differ (", x.cols, " != ", W.cols, ")");
   check(c.rows == x.rows && c.cols == W.rows, "thin_product", "the result is ", c.rows, " x ", c.cols, ", needs ",
         x.rows, " x ", W.rows);
-  constexpr i64 together = 8;  // rows of W in a block; a chunk of them stays in a core's cache while rows of x go by
-  const i64 grain = (row_grain(W.cols) + together - 1) / together * together;
-  parallel_for(W.rows, grain, [&](i64 begin, i64 end) {
+  // Tasks are blocks of rows of W, so that tiles begin where they may (thin_product.h); a chunk of them stays in a
+  // core's cache while rows of x go by.
+  parallel_for(blocks_of(W.rows), row_grain(thin_tile_step * W.cols), [&](i64 first, i64 last) {
+    const i64 begin = first * thin_tile_step, end = std::min(W.rows, last * thin_tile_step);
     const Tile tile{0, c.rows, begin, end};
     if (fill) {
       fill(tile);

@@ -15,10 +15,16 @@ namespace orrery {
 
 /// Up to so many rows, this product is faster than BLAS's.
 inline constexpr i64 thin_rows = 8;
+/// Its tiles begin at multiples of so many columns, where whole blocks of dropout's decisions begin, too.
+inline constexpr i64 thin_tile_step = 8;
 
 /// c += x W^T on the calling thread; W is read once for each four rows of x. T is float or double.
 template <class T>
 void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c);
+
+/// Tiles that a product with W [n, k] is cut into: chunks of about `elementwise_grain` numbers of W, whole blocks of
+/// rows. Other than a product's in core/blas.h they are no part of any bit.
+i64 thin_tiles(i64 n, i64 k);
 
 /// c = x W^T in parallel over the rows of W, with work on each tile of c as in `gemm` (core/blas.h); tiles are columns
 /// of c. Errors: sizes that do not fit.

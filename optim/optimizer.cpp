@@ -59,8 +59,8 @@ double Optimizer::step(double learning_rate, double max_norm) {
 
 // All parameters in one parallel region: most of them are too small for one of their own.
 void Optimizer::move(double learning_rate, double gradient_factor) {
-  std::vector<Move> moves;
-  std::vector<i64> sizes;
+  CachedVector<Move> moves;
+  CachedVector<i64> sizes;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Variable& p = parameters_[i].value;
     if (!p.gradient().defined()) continue;
@@ -69,7 +69,7 @@ void Optimizer::move(double learning_rate, double gradient_factor) {
                                setting.weight_decay, gradient_factor}));
     sizes.push_back(p.value().count());
   }
-  const std::vector<Piece> pieces = pieces_of(sizes);
+  const CachedVector<Piece> pieces = pieces_of(sizes);
   parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
     moves[piece.owner](piece.begin, piece.end);

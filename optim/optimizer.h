@@ -7,8 +7,10 @@
 // Read next: optim/optimizer.cpp
 #pragma once
 
-#include <functional>
+#include <cstddef>
+#include <cstring>
 #include <map>
+#include <type_traits>
 
 #include "optim/parameters.h"
 
@@ -52,8 +54,22 @@ class Optimizer {
     double learning_rate, weight_decay;
     double gradient_factor;  ///< what clipping leaves of the gradient, at most 1
   };
-  /// Moves elements [begin, end) of a parameter.
-  using Move = std::function<void(i64 begin, i64 end)>;
+  /// Moves elements [begin, end) of a parameter: a function object of pointers and numbers, kept in place, where
+  /// std::function would ask for memory at every step.
+  class Move {
+   public:
+    template <class F>
+    Move(const F& f)
+        : call_([](const void* object, i64 begin, i64 end) { (*static_cast<const F*>(object))(begin, end); }) {
+      static_assert(sizeof(F) <= sizeof object_ && std::is_trivially_copyable_v<F>);
+      std::memcpy(object_, &f, sizeof f);
+    }
+    void operator()(i64 begin, i64 end) const { call_(object_, begin, end); }
+
+   private:
+    alignas(16) std::byte object_[128];
+    void (*call_)(const void*, i64 begin, i64 end);
+  };
   /// Prepares the update of parameter number `i` of the list: the result moves its elements, any part on any thread.
   virtual Move update(size_t i, const Update& u) = 0;
 

@@ -6,8 +6,6 @@
 
 #include <unordered_set>
 
-#include "core/parallel.h"
-
 namespace orrery::optim {
 namespace {
 
@@ -36,11 +34,11 @@ ParameterGroups decay_matrices(const Parameters& parameters, double weight_decay
   return {std::move(matrices), std::move(others)};
 }
 
-std::vector<Piece> pieces_of(const std::vector<i64>& sizes) {
-  std::vector<Piece> pieces;
+CachedVector<Piece> pieces_of(const CachedVector<i64>& sizes) {
+  CachedVector<Piece> pieces;
   for (size_t owner = 0; owner < sizes.size(); ++owner) {
-    for (i64 begin = 0; begin < sizes[owner]; begin += elementwise_grain)
-      pieces.push_back({owner, begin, std::min(sizes[owner], begin + elementwise_grain)});
+    for (i64 begin = 0; begin < sizes[owner]; begin += piece_size)
+      pieces.push_back({owner, begin, std::min(sizes[owner], begin + piece_size)});
   }
   return pieces;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "autograd/variable.h"
+#include "core/memory.h"
 
 namespace orrery::optim {
 
@@ -39,13 +40,15 @@ class ParameterGroups {
 /// Two groups: matrices (two axes and more) with this weight decay, everything else with none.
 ParameterGroups decay_matrices(const Parameters& parameters, double weight_decay);
 
+/// Elements of a piece. Frozen, as the tiles of products are (core/blas.h): a norm of gradients is added up by pieces.
+inline constexpr i64 piece_size = 16384;
 /// A part of one of several tensors, small enough to be one thread's next task.
 struct Piece {
   size_t owner;    ///< which tensor
   i64 begin, end;  ///< its elements
 };
 /// Tensors of these sizes cut into pieces, in order; the cuts depend on the sizes alone.
-std::vector<Piece> pieces_of(const std::vector<i64>& sizes);
+CachedVector<Piece> pieces_of(const CachedVector<i64>& sizes);
 
 /// The list with every tied parameter kept only under its first name. Errors: what is no parameter.
 Parameters without_repeats(const Parameters& parameters);

@@ -4,6 +4,9 @@
 //   dweight[r] = sum over i with ids[i] = r of dy[i]
 // Places are first sorted by id; each row then belongs to one thread, which adds its places in order. No two threads
 // ever write to one row, and the order of the sum does not depend on how many there are.
+// embedding_sum, a fused operation (chapter 8), is dropout(factor embedding + positions) in one pass.
+// `orrery bench fused`, forward and backward, composed and fused: of base 0.47 ms and 0.33, of tiny-mt 0.28 and 0.20
+// (two cores of an AMD EPYC, Zen 5).
 // Read next: nn/embedding.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
@@ -16,11 +19,11 @@ namespace {
 
 // Places sorted by id: those of row r are order[first[r]] ... order[first[r + 1] - 1], in their own order.
 struct Places {
-  std::vector<i64> first, order;
+  CachedVector<i64> first, order;
   Places(const i32* ids, i64 n, i64 rows) : first(static_cast<size_t>(rows) + 1), order(static_cast<size_t>(n)) {
     for (i64 i = 0; i < n; ++i) ++first[static_cast<size_t>(ids[i]) + 1];
     for (size_t r = 1; r < first.size(); ++r) first[r] += first[r - 1];
-    std::vector<i64> next(first.begin(), first.end() - 1);
+    CachedVector<i64> next(first.begin(), first.end() - 1);
     for (i64 i = 0; i < n; ++i) order[static_cast<size_t>(next[static_cast<size_t>(ids[i])]++)] = i;
   }
 };
@@ -122,7 +125,7 @@ struct EmbeddingSum {
   }
 
   void backward(const Tensor& dy, Grads& dx) {
-    const Tensor d = dropout.applied(dy, dx.reuse(dy));
+    const Tensor d = dropout.p == 0 ? dy : dropout.applied(dy, dx.reuse(dy));
     lookup.backward(d, factor, dx);
     if (!dx.wanted(1)) return;
     const Tensor by_position = sum(d, {0});

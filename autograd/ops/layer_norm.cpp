@@ -45,20 +45,11 @@ struct LayerNorm {
 
   void backward(const Tensor& dy, Grads& dx) {
     const i64 n = dy.size(-1), count = dy.shape().without_last().count();
-    Tensor d_in = Tensor::empty(dy.shape(), dy.dtype()), sums;
+    Tensor d_in = dx.reuse(dy), sums;
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
-      const T *in = x.get().data<T>(), *d = dy.data<T>(), *statistics = rows.get().data<T>();
-      const T* gain = data_or_null<T>(weight);
-      T* out = d_in.write<T>();
-      sums = strip_sums<T>(1, count, 2 * n, [=](i64 begin, i64 end, T* gradients) {
-        for (i64 row = begin; row < end; ++row) {
-          const T *a = in + row * n, *b = d + row * n;
-          const RowStatistics<T> s = RowStatistics<T>::load(statistics, row);
-          add_norm_gradients(a, s, b, gradients, gradients + n, n);
-          norm_derivative_row(a, s, gain, b, out + row * n, n);
-        }
-      });
+      sums = norm_backward(count, n, x.get().data<T>(), rows.get().data<T>(), data_or_null<T>(weight), dy.data<T>(),
+                           d_in.write<T>(), [](i64, i64) {});
     });
     dx.add(0, d_in);
     dx.add(1, sums.reshape({2, n}).rows(0, 1).reshape({n}));

@@ -2,8 +2,8 @@
 // keys.
 //
 // A head of a batch row has its Q, K and V in columns of the packed products:
-//   qkv [B, n, h (2 d_k + d_v)]: all Q, all K, all V        or  q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]: all K,
-//   all V
+//   qkv [B, n, h (2 d_k + d_v)]: all Q, all K, all V
+//   or  q [B, n, h d_k]  and  kv [B, m, h (d_k + d_v)]: all K, all V
 // and its O in columns of [B, n, h d_v]. Queries go by in tiles and lie transposed, a lane each (core/scores.h).
 // Read next: autograd/ops/packed_attention.cpp
 #pragma once
@@ -18,8 +18,9 @@
 
 namespace orrery::packed_heads {
 
-/// Tasks that share scratch memory form at most so many groups: enough for every core, few enough to stay small.
-inline constexpr i64 most_groups = 32;
+/// More keys than this go by in tiles. Up to here the saved weights stay small, and reading them is cheaper than
+/// computing them again. Frozen (core/blas.h).
+inline constexpr i64 most_keys = 512;
 
 struct Sizes {
   i64 B = 0, n = 0, m = 0, h = 0, d_k = 0, d_v = 0;
@@ -93,7 +94,7 @@ struct PackedHeads {
   Mask mask;
   RowDropout dropout;
   bool self = true;
-  Saved q, kv;
+  Saved q{}, kv{};
 
   /// Saves the inputs, reads the sizes and checks that everything fits.
   void prepare(const Tensor& queries, const Tensor& keys_values, bool is_self) {
@@ -132,14 +133,18 @@ struct PackedHeads {
   Head head(i64 i) const { return {i / s.h, i % s.h}; }
   double score_factor() const { return 1.0 / std::sqrt(static_cast<double>(s.d_k)); }
 
-  /// body(i, scratch) for i in [0, tasks), with `scratch_size` numbers of memory of its own.
+  /// body(i, scratch) for i in [0, tasks), with `scratch_size` numbers of memory whose contents mean nothing. A thread
+  /// has one group of tasks, which share its scratch: that stays in its core's cache, and no thread goes without work.
+  /// No bit depends on these borders, since a task reads of the scratch only what it wrote.
   template <class T, class Body>
   void for_tasks(i64 tasks, i64 scratch_size, const Body& body) const {
-    const i64 grain = std::max<i64>(1, (tasks + most_groups - 1) / most_groups);
-    Tensor memory = Tensor::empty({(tasks + grain - 1) / grain, scratch_size}, dtype_of<T>);
+    const i64 share = GrainScope::grain(std::max<i64>(1, (tasks + threads() - 1) / threads()));
+    const i64 groups = (tasks + share - 1) / share;
+    Tensor memory = Tensor::empty({groups, scratch_size}, dtype_of<T>);
     T* scratch = memory.write<T>();
-    parallel_for(tasks, grain, [&](i64 begin, i64 end) {
-      for (i64 i = begin; i < end; ++i) body(i, scratch + begin / grain * scratch_size);
+    parallel_tasks(groups, [&](i64 group) {
+      for (i64 i = group * share; i < std::min(tasks, (group + 1) * share); ++i)
+        body(i, scratch + group * scratch_size);
     });
   }
 
@@ -173,6 +178,12 @@ struct PackedHeads {
       dropout_factors(dropout.draw, dropout.p, start + j * blocks, tile_blocks, factors + j * width);
   }
 };
+
+/// Heads whose inputs are still to come: `prepare` reads the other sizes from them.
+inline PackedHeads heads_of(i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p, const Draw& draw) {
+  return {.s = {.h = num_heads, .d_k = d_k, .d_v = d_v}, .mask = mask, .dropout = {p, draw}};
+}
+
 static_assert(lane_multiple == decisions_per_block, "a tile of queries is drawn in whole blocks");
 
 }  // namespace orrery::packed_heads

@@ -251,13 +251,13 @@ struct TiledAttention : PackedHeads {
 
 Variable tiled_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p,
                          const Draw& draw, TileSizes tile) {
-  const PackedHeads heads{{.h = num_heads, .d_k = d_k, .d_v = d_v}, mask, {p, draw}, true, {}, {}};
+  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
   return apply(TiledAttention{heads, tile, {}, {}}, qkv);
 }
 
 Variable tiled_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
                          double p, const Draw& draw, TileSizes tile) {
-  const PackedHeads heads{{.h = num_heads, .d_k = d_k, .d_v = d_v}, mask, {p, draw}, false, {}, {}};
+  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
   return apply(TiledAttention{heads, tile, {}, {}}, q, kv);
 }
 

@@ -65,6 +65,20 @@ TEST_CASE("batches have the shapes that other frameworks are measured with") {
   CHECK(bench_config("long").tokens_per_step() == 4096);
 }
 
+TEST_CASE("a changed configuration keeps its proportions, and its name tells what was changed") {
+  const BenchConfig& base = bench_config("base");
+  CHECK(scaled(base, 0, 0, 0).name == "base");
+  const BenchConfig small = scaled(base, 8, 64, 256);
+  CHECK(small.name == "base[B=8,T=64,d_model=256]");
+  CHECK(small.tokens_per_step() == 8 * 128);
+  CHECK(small.d_ff == 1024);
+  const BenchConfig gpt = scaled(bench_config("nanogpt"), 0, 32, 0);
+  CHECK(gpt.name == "nanogpt[T=32]");
+  CHECK(gpt.source_length == 0);
+  CHECK_THROWS_WITH_AS(scaled(base, 0, 0, 100), "bench: --width must be a multiple of 8, the heads of base, not 100",
+                       Error);
+}
+
 TEST_CASE("every encoder-decoder is torch.nn.Transformer: final norms, biases, dropout everywhere") {
   for (const BenchConfig& config : bench_configs()) {
     CAPTURE(config.name);

@@ -23,12 +23,21 @@ TEST_CASE("every loop can be prepared and run more than once") {
   CHECK(names.size() == loops.size());
   CHECK(loops[0].name.starts_with("triad"));
   for (const std::string name : {"add", "relu", "gelu", "softmax", "layer norm", "layer norm, backward", "dropout",
-                                 "cross entropy, both ways", "Adam", "column sums", "sum of squares", "copy"})
+                                 "cross entropy, 10,000 classes", "clipping and Adam", "column sums", "sum of squares",
+                                 "embedding, backward", "residual and dropout", "zero padding", "copy"})
     CHECK(names.contains(name));
 }
 
 TEST_CASE("a loop's speed is its bytes over its time") {
   CHECK(measured_speed({.name = "nothing", .bytes = 1, .run = [] {}}) > 0);
+}
+
+TEST_CASE("the best triad counts, and one that is much slower is said") {
+  std::ostringstream quiet, busy;
+  CHECK(best_of_triads({4e10, 5e10, 4.5e10}, quiet) == 5e10);
+  CHECK(quiet.str().empty());
+  CHECK(best_of_triads({4e10, 5e10, 1e10}, busy) == 5e10);
+  CHECK(busy.str().starts_with("warning: the triad ran at 10 to 50 GB/s"));
 }
 
 TEST_CASE("loops print beside the triad, at most 100 columns wide") {
@@ -41,5 +50,5 @@ TEST_CASE("loops print beside the triad, at most 100 columns wide") {
     CHECK(line.size() <= 100);
   }
   CHECK(count == 4);
-  CHECK(out.str().find("     100.0    50 %           30.0    75 %\n") != std::string::npos);
+  CHECK(out.str().find("     100.0     50 %           30.0     75 %\n") != std::string::npos);
 }

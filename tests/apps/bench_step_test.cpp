@@ -44,14 +44,24 @@ TEST_CASE("bench step prints its line and nothing else on stdout, and keeps it i
   const nlohmann::json kept = nlohmann::json::parse(file);
   CHECK(kept["bench"] == "step");
   CHECK(kept["threads"] == 1);
-  CHECK(kept["results"]["config"] == "toy");
+  CHECK(kept["tiles"] == 2);
+  CHECK(kept["seed"] == 1);
+  CHECK_FALSE(kept["cpu"].get<std::string>().empty());
+  CHECK(kept["results"]["config"]["name"] == "toy");
+  CHECK(kept["results"]["config"]["batch"] == 64);
   CHECK(kept["results"]["parameters"] == 170768);
   CHECK(kept["results"]["median_ms"].get<double>() == doctest::Approx(median).epsilon(0.01));
 }
 
+TEST_CASE("what was changed of a configuration stands in its line") {
+  const Result result = run("bench step --config toy --steps 1 --batch 3 --length 1 --width 32");
+  CHECK(result.exit_code == 0);
+  CHECK(result.text.starts_with("toy[B=3,T=1,d_model=32] step_ms="));
+}
+
 TEST_CASE("bench refuses what it does not know, and names what there is") {
-  check_usage_error("bench", "bench", "step, profile, promises, gemm, ops");
-  check_usage_error("bench nonsense", "'nonsense'", "step, profile, promises, gemm, ops");
+  check_usage_error("bench", "bench", "step, profile, promises, gemm, ops, fused, attention, decode");
+  check_usage_error("bench nonsense", "'nonsense'", "step, profile, promises, gemm, ops, fused, attention, decode");
   check_usage_error("bench step --nonsense", "'--nonsense'", "orrery bench step --help");
   check_usage_error("bench step --config gigantic", "'gigantic'", "toy, annotated, tiny-mt, base");
   check_usage_error("bench gemm --config gigantic", "'gigantic'", "all, toy, annotated, tiny-mt, base");
@@ -73,7 +83,7 @@ TEST_CASE("each bench refuses a file that it could not write, before it measures
 }
 
 TEST_CASE("each bench shows its defaults and an example") {
-  for (const std::string name : {"step", "profile", "gemm", "ops", "attention", "promises", "decode"}) {
+  for (const std::string name : {"step", "profile", "promises", "gemm", "ops", "fused", "attention", "decode"}) {
     const Result result = run("bench " + name + " --help");
     CAPTURE(name);
     CHECK(result.exit_code == 0);

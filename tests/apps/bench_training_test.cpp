@@ -33,6 +33,17 @@ TEST_CASE("a GPT's loss starts at that of a guess and falls") {
   CHECK(loss.back() < loss.front());
 }
 
+TEST_CASE("sequences of one or two tokens keep a word each, and their neighbours") {
+  for (const i64 length : {1, 2}) {
+    BenchConfig config = bench_config("toy");
+    config.source_length = config.target_length = length;
+    BenchTraining training(config, 0.0, 1);
+    const double loss = training.step();
+    CHECK(loss > std::log(13.0));
+    CHECK(loss < 4);
+  }
+}
+
 TEST_CASE("seed and dropout count, threads do not") {
   const int before = threads();
   set_threads(1);

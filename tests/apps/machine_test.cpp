@@ -32,10 +32,28 @@ TEST_CASE("a passive wait policy is worth a warning") {
   CHECK_FALSE(wait_policy_warning(nullptr));
 }
 
-TEST_CASE("the first lines name seed, kernel, model and time") {
+TEST_CASE("what OpenBLAS reads from the environment is said in one line") {
+  const char* const some[] = {"PATH=/bin", "OPENBLAS_L2_SIZE=512", "MY_OPENBLAS_X=1", "OPENBLAS_CORETYPE=Haswell",
+                              nullptr};
+  CHECK(blas_variables(some) == "set, and read by OpenBLAS: OPENBLAS_L2_SIZE=512, OPENBLAS_CORETYPE=Haswell");
+  CHECK_FALSE(blas_variables(some + 4));
+}
+
+TEST_CASE("more threads than tiles are worth a warning") {
+  CHECK_FALSE(tiles_warning(2, 2));
+  CHECK_FALSE(tiles_warning(1, 2));
+  CHECK(tiles_warning(8, 2) ==
+        "warning: most products are cut for 2 cores; --tiles 8 cuts them for 8 (and gives other bits, as another seed "
+        "would)");
+}
+
+TEST_CASE("the CPU has a name") { CHECK_FALSE(cpu_name().empty()); }
+
+TEST_CASE("the first lines name seed, tiles, kernel, model and time") {
   std::ostringstream out;
   print_start(out, {.seed = 42, .parameters = 128013, .expected_seconds = 75});
   CHECK(out.str().starts_with("seed 42, "));
+  CHECK(out.str().find(", products in at least 2 tiles, OpenBLAS ") != std::string::npos);
   CHECK(out.str().find("kernel " + blas_info().kernel + "\n") != std::string::npos);
   CHECK(out.str().find("model of 128013 parameters\n") != std::string::npos);
   CHECK(out.str().find("expected time 1 min 15 s\n") != std::string::npos);

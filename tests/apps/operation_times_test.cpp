@@ -52,6 +52,20 @@ TEST_CASE("fused products are products") {
   CHECK(find(all, "linear_relu", true).flop == 2 * 2 * 6 * 4 * 5);
 }
 
+TEST_CASE("linear maps of different shapes are told apart") {
+  const auto all = seen([] {
+    const Variable x = ones({2, 3, 4});
+    return linear(linear(x, ones({5, 4}), ones({5})), ones({7, 5}), Variable());
+  });
+  CHECK(all.size() == 4);
+  for (const OperationTime& time : all) {
+    CHECK(time.name == "linear");
+    CHECK(time.calls == 1);
+    CHECK((time.shape == "[6,4] to 5" || time.shape == "[6,5] to 7"));
+    CHECK(time.flop == (time.backward ? 2 : 1) * 2.0 * 6 * (time.shape == "[6,4] to 5" ? 4 * 5 : 5 * 7));
+  }
+}
+
 TEST_CASE("attention is two products of every head") {
   const double flop = 2.0 * 3 * 5 * 5 * (2 * 4 + 2 * 6);  // B n m (h d_k + h d_v), twice
   const auto self = seen([] { return packed_attention(ones({3, 5, 2 * (4 + 4 + 6)}), 2, 4, 6, Mask()); });

@@ -65,9 +65,9 @@ TEST_CASE("gradcheck softmax ends with its count, in a table of at most 100 colu
   }
 }
 
-TEST_CASE("the run says its seed and threads on stderr, where no colours and no redrawing go into a pipe") {
+TEST_CASE("the run says its seed, threads and tiles on stderr, where no colours and no redrawing go into a pipe") {
   const Result result = errors("gradcheck softmax --seed 7 --threads 1");
-  CHECK(result.text.starts_with("seed 7, 1 thread, OpenBLAS "));
+  CHECK(result.text.starts_with("seed 7, 1 thread, products in at least 2 tiles, OpenBLAS "));
   CHECK_FALSE(contains(result.text, "\033"));
   CHECK_FALSE(contains(result.text, "\r"));
 }

@@ -32,6 +32,8 @@ TEST_CASE("toy prints five answers, a picture, the hash on the line before the l
   CHECK(line(result.text, -2).size() == 5 + 16);
   CHECK(line(result.text, -1).starts_with("exact match "));
   CHECK(contains(line(result.text, -1), "/1000 in "));
+  CHECK(contains(line(result.text, -1), " s: trained in "));
+  CHECK(contains(line(result.text, -1), " s, decoded in "));
 }
 
 TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another seed") {

@@ -52,6 +52,7 @@ TEST_CASE(
   CHECK(gemm_tiles(63, 64, 64) == 1);
   CHECK(gemm_tiles(48, 100, 100) == 4);
   CHECK(gemm_tiles(32, 32, 1000) == 2);  // of 16 rows
+  CHECK(gemm_tiles(80, 64, 64) == 3);    // of 32, 32 and 16 rows
   CHECK(gemm_tiles(512, 2048, 512) == 16);
   CHECK(error_of([] { set_least_tiles(0); }) == "gemm: the least number of tiles must be from 1 to 64, got 0");
   CHECK(error_of([] { set_least_tiles(65); }) == "gemm: the least number of tiles must be from 1 to 64, got 65");
@@ -165,4 +166,12 @@ TEST_CASE("finishing alone leaves the product what it is") {
   gemm<float>({a.data<float>(), 450, 61}, {b.data<float>(), 61, 37}, {c.write<float>(), 450, 37}, Trans::none, nullptr,
               [](const Tile&) {});
   CHECK(same_bits(c, matmul(a, b)));
+}
+
+TEST_CASE("a product by OpenBLAS alone is the same product") {
+  Rng rng(7);
+  const Tensor a = randn({61, 45}, rng), b = randn({37, 61}, rng);
+  Tensor c = full({45, 37}, 777.0);
+  gemm_by_blas<float>({a.data<float>(), 61, 45}, {b.data<float>(), 37, 61}, {c.write<float>(), 45, 37}, Trans::both);
+  CHECK(sum_of_squares(c - matmul(a, b, Trans::both)) <= 1e-6);
 }

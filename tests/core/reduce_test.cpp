@@ -75,6 +75,21 @@ TEST_CASE("every set of axes, against the definition") {
   }
 }
 
+TEST_CASE("strips are added up one after another in double, whatever the number of columns") {
+  Rng rng(4);
+  for (const i64 columns : {1, 7, 16, 17, 40, 300}) {
+    for (const i64 matrices : {1, 3}) {
+      constexpr i64 strips = 37;
+      const Tensor partial = randn({matrices * strips, columns}, rng), result = combined_strips(partial, matrices);
+      for (i64 i = 0; i < matrices * columns; ++i) {
+        double total = 0;
+        for (i64 s = 0; s < strips; ++s) total += partial.at((i / columns * strips + s) * columns + i % columns);
+        REQUIRE(result.at(i) == static_cast<double>(static_cast<float>(total)));
+      }
+    }
+  }
+}
+
 TEST_CASE("reduced axes are dropped, or kept with size 1") {
   CHECK(reduced_shape({3, 4, 5}, {}, false, "sum") == Shape{});
   CHECK(reduced_shape({3, 4, 5}, {}, true, "sum") == Shape{1, 1, 1});

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "core/parallel.h"
@@ -74,6 +75,19 @@ TEST_CASE("tiles are filled, finished, and cover the result once") {
   CHECK(worst < 1e-4);
 }
 
+TEST_CASE("tiles are as many as announced, and begin where whole blocks of decisions do") {
+  for (const auto& [n, k] : {std::pair<i64, i64>{1, 5}, {900, 300}, {1001, 17}, {4096, 512}}) {
+    const Tensor x = full({2, k}, 1.0), W = full({n, k}, 1.0);
+    std::atomic<i64> tiles = 0, wrong = 0;
+    product<float>(x, W, nullptr, [&](const Tile& tile) { ++tiles, wrong += tile.column % thin_tile_step != 0; });
+    CHECK(tiles == thin_tiles(n, k));
+    CHECK(wrong == 0);
+    const GrainScope smallest(1);
+    product<float>(x, W, nullptr, [&](const Tile& tile) { wrong += tile.column % thin_tile_step != 0; });
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("a number's bits depend on its two rows alone") {
   Rng rng(3);
   const Tensor x = randn({6, 300}, rng), W = randn({900, 300}, rng);
@@ -85,8 +99,16 @@ TEST_CASE("a number's bits depend on its two rows alone") {
     CHECK(same_bits(product<float>(x, W), one));
   }
   set_threads(before);
-  const Tensor row = product<float>(x.rows(5, 6), W.rows(100, 500));
-  CHECK(same_bits(row.reshape({400}), slice(one, 1, 100, 500).rows(5, 6).reshape({400})));
+  const auto check_alone = [&]<class T>(T) {
+    const Tensor rows_x = x.to(dtype_of<T>), rows_W = W.to(dtype_of<T>), all = product<T>(rows_x, rows_W);
+    for (i64 i = 0; i < x.size(0); ++i) {
+      for (const auto& [begin, end] : {std::pair<i64, i64>{0, 1}, {3, 6}, {100, 500}, {895, 900}}) {
+        const Tensor part = product<T>(rows_x.rows(i, i + 1), rows_W.rows(begin, end));
+        REQUIRE(same_bits(part, slice(all, 1, begin, end).rows(i, i + 1)));
+      }
+    }
+  };
+  check_alone(float{}), check_alone(double{});
 }
 
 TEST_CASE("sizes that do not fit are refused") {

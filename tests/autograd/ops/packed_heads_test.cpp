@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -31,4 +32,23 @@ TEST_CASE("rows are cleared in their own columns only") {
   std::vector<double> x(2 * 3, 1);
   clear_rows(Part<double>{x.data(), 3}, 2, 2);
   CHECK(x == std::vector<double>{0, 0, 1, 0, 0, 1});
+}
+
+TEST_CASE("every task runs once, with scratch that no other thread writes to, for any number of threads") {
+  const PackedHeads heads = heads_of(2, 5, 7, Mask(), 0, {});
+  const int before = threads();
+  for (const int count : {1, 3, 8}) {
+    set_threads(count);
+    for (const i64 tasks : {1, 7, 100}) {
+      std::vector<int> runs(static_cast<size_t>(tasks)), torn(static_cast<size_t>(tasks));
+      heads.for_tasks<float>(tasks, 1000, [&](i64 i, float* scratch) {
+        std::fill_n(scratch, 1000, static_cast<float>(i));
+        torn[static_cast<size_t>(i)] = std::count(scratch, scratch + 1000, static_cast<float>(i)) != 1000;
+        ++runs[static_cast<size_t>(i)];
+      });
+      CHECK(std::count(runs.begin(), runs.end(), 1) == tasks);
+      CHECK(std::count(torn.begin(), torn.end(), 0) == tasks);
+    }
+  }
+  set_threads(before);
 }

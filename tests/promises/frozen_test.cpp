@@ -1,0 +1,46 @@
+// Chapter 8. What a result's bits are made of: every size by which work is cut where the cut shows in a sum.
+//
+// These numbers are frozen. To change one is to make a new version of the bit contract: every training then ends with
+// other bits, and every fingerprint (`orrery toy --hash`) that somebody noted is worth nothing any more.
+#include <doctest/doctest.h>
+
+#include "autograd/ops/packed_heads.h"
+#include "autograd/ops/tiled_attention.h"
+#include "core/blas.h"
+#include "core/random.h"
+#include "core/reduce.h"
+#include "core/thin_product.h"
+#include "optim/parameters.h"
+
+using namespace orrery;
+
+TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
+  // Products: tiles of 1,024 rows or 256 columns, for two cores, none below 2^18 multiplications, borders at 16.
+  CHECK(least_tiles() == 2);
+  CHECK(gemm_tiles(4095, 512, 4096) == 2);
+  CHECK(gemm_tiles(4096, 512, 4096) == 4);
+  CHECK(gemm_tiles(512, 1023, 4096) == 2);
+  CHECK(gemm_tiles(512, 1024, 4096) == 4);
+  CHECK(gemm_tiles(1 << 20, 512, 4096) == 8);
+  CHECK(gemm_tiles(64, 64, 63) == 1);
+  CHECK(gemm_tiles(64, 64, 64) == 2);
+  CHECK(gemm_tiles(17, 16, 4096) == 2);
+  CHECK(gemm_tiles(16, 16, 4096) == 1);
+  CHECK(thin_rows == 8);
+  // Sums.
+  CHECK(reduce_chunk == 4096);
+  CHECK(lanes == 16);
+  CHECK(most_strip_rows == 256);
+  CHECK(strip_rows(1) == 256);
+  CHECK(strip_rows(64) == 128);
+  CHECK(strip_rows(1024) == 16);
+  CHECK(optim::piece_size == 16384);
+  // Attention.
+  CHECK(query_tile == 128);
+  CHECK(lane_multiple == 8);
+  CHECK(packed_heads::most_keys == 512);
+  CHECK(TileSizes{}.queries == 128);
+  CHECK(TileSizes{}.keys == 256);
+  // Dropout.
+  CHECK(decisions_per_block == 8);
+}
