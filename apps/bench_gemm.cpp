@@ -17,7 +17,7 @@
 namespace orrery {
 namespace {
 
-constexpr size_t name_width = 30;
+constexpr size_t product_width = 30;
 constexpr double seconds_for_a_product = 0.05;
 
 // "NT": the left factor as it is, the right one transposed.
@@ -113,17 +113,17 @@ double best_speed() {
 
 void print_products(std::ostream& out, const std::string& config, const std::vector<MeasuredProduct>& products,
                     double best) {
-  out << fitted(config, name_width) << " form      m      n      k  batch tiles calls  ms a step   GF/s   best\n";
+  out << fitted(config, product_width) << " form      m      n      k  batch tiles calls  ms a step   GF/s   best\n";
   double seconds = 0, flop = 0;
   for (const auto& [p, speed] : products) {
     const double work = p.flop() * static_cast<double>(p.calls);
     const i64 tiles = p.batch > 1 ? p.batch : gemm_tiles(p.m, p.n, p.k);
-    out << fitted(p.what, name_width) << "   " << form_of(p.trans)
+    out << fitted(p.what, product_width) << "   " << form_of(p.trans)
         << numbers("%7ld%7ld%7ld%7ld%6ld%6ld%11.3f%7.0f%5.0f %%\n", p.m, p.n, p.k, p.batch, tiles, p.calls,
                    1e3 * work / speed, 1e-9 * speed, 1e2 * speed / best);
     seconds += work / speed, flop += work;
   }
-  out << fitted("all products of a step", name_width)
+  out << fitted("all products of a step", product_width)
       << numbers("%56.3f%7.0f%5.0f %%\n", 1e3 * seconds, 1e-9 * flop / seconds, 1e2 * flop / seconds / best);
 }
 

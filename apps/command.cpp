@@ -30,6 +30,14 @@
 namespace orrery {
 namespace {
 
+// The names of a command's sub-commands: "a, b, c".
+std::string names_of(const CLI::App& command) {
+  std::string names;
+  for (const CLI::App* known : command.get_subcommands(nullptr))
+    names += (names.empty() ? "" : ", ") + known->get_name();
+  return names;
+}
+
 // Wrong usage is said in one line; a failure may bring details below its first.
 int complain(std::string message, int exit_code) {
   if (exit_code == wrong_usage) {
@@ -115,13 +123,6 @@ CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T
 
 }  // namespace
 
-std::string names_of(const CLI::App& command) {
-  std::string names;
-  for (const CLI::App* known : command.get_subcommands(nullptr))
-    names += (names.empty() ? "" : ", ") + known->get_name();
-  return names;
-}
-
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) {
   std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe fails instead of ending the program
   CLI::App program("Orrery: the Transformer of \"Attention Is All You Need\", from scratch.", "orrery");
@@ -163,6 +164,11 @@ CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& v
       ->check(CLI::Validator(problem, ""))
       ->type_name(kind)
       ->default_str("");
+}
+
+CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
+                          const std::string& description) {
+  return command.add_option(name, value, description)->type_name("TEXT")->default_str("");
 }
 
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description) {
@@ -215,6 +221,8 @@ CLI::Option* add_tiles(CLI::App& command, i64& tiles) {
 }
 
 void show_default(CLI::Option* option, const std::string& text) { option->default_str(text); }
+
+void require(CLI::Option* option) { option->required(); }
 
 void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others) {
   for (CLI::Option* other : others) option->excludes(other);

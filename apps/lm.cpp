@@ -5,8 +5,6 @@
 // Read next: apps/lm_training.h
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -139,8 +137,9 @@ void add_model_options(CLI::App& command, nn::GptConfig& model) {
   add_whole_number(command, "--d-model", model.d_model, 1, 12288, "Width of the model");
   add_whole_number(command, "--d-ff", model.d_ff, 1, 49152, "Width inside the feed-forward networks");
   add_number(command, "--dropout", model.dropout, 0, 0.99, "Probability of dropping a unit");
-  command.add_flag("--bias,!--no-bias", model.bias, "Biases in linear maps and norms")->default_str("--no-bias");
-  command.add_flag("--tied,!--untied", model.tied, "One matrix for the embedding and the head")->default_str("--tied");
+  show_default(add_flag(command, "--bias,!--no-bias", model.bias, "Biases in linear maps and norms"), "--no-bias");
+  show_default(add_flag(command, "--tied,!--untied", model.tied, "One matrix for the embedding and the head"),
+               "--tied");
 }
 
 void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
@@ -160,46 +159,43 @@ void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
 
 void add_train(CLI::App& lm, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App* command = lm.add_subcommand("train", "Learn a text; the defaults are nanoGPT's recipe for a CPU");
-  add_file(*command, "FILE", options->file, "Text to learn, UTF-8; without it tinyshakespeare")->type_name("");
-  add_model_options(*command, options->recipe.model);
-  add_recipe_options(*command, options->recipe);
-  add_threads(*command, options->threads);
-  add_file(*command, "--save", options->save, "Write parameters, configuration and alphabet to this file");
-  command->add_flag("--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
-  command->footer("Example:\n  orrery lm train --save shakespeare.safetensors --seed 3");
-  command->callback([options, &exit_code] { exit_code = train(*options); });
+  CLI::App& command = add_command(lm, "train", "Learn a text; the defaults are nanoGPT's recipe for a CPU",
+                                  "Example:\n  orrery lm train --save shakespeare.safetensors --seed 3");
+  add_text(command, "FILE", options->file, "", "Text to learn, UTF-8; without it tinyshakespeare");
+  add_model_options(command, options->recipe.model);
+  add_recipe_options(command, options->recipe);
+  add_threads(command, options->threads);
+  add_file(command, "--save", options->save, "Write parameters, configuration and alphabet to this file");
+  add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
+  when_run(command, exit_code, [options] { return train(*options); });
 }
 
 void add_sample(CLI::App& lm, int& exit_code) {
   auto options = std::make_shared<SampleOptions>();
-  CLI::App* command = lm.add_subcommand("sample", "Write on after a prompt, with a model from `lm train --save`");
-  add_file(*command, "--load", options->load, "The model")->required();
-  command->add_option("--prompt", options->prompt, "Text to begin with; without it, a new line that is not shown")
-      ->type_name("TEXT")
-      ->default_str("");
-  add_whole_number(*command, "--tokens", options->tokens, 0, 1000000000, "Characters to write");
-  add_number(*command, "--temperature", options->sampling.temperature, 0, 1000,
+  CLI::App& command =
+      add_command(lm, "sample", "Write on after a prompt, with a model from `lm train --save`",
+                  "Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --temperature 0.8");
+  require(add_file(command, "--load", options->load, "The model"));
+  add_any_text(command, "--prompt", options->prompt, "Text to begin with; without it, a new line that is not shown");
+  add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Characters to write");
+  add_number(command, "--temperature", options->sampling.temperature, 0, 1000,
              "Below 1 keeps to the likely, above 1 dares more; 0 always takes the likeliest");
-  add_whole_number(*command, "--top-k", options->sampling.top_k, 0, 1000000, "Draw from the k likeliest; 0: from all");
-  add_number(*command, "--top-p", options->sampling.top_p, 1e-9, 1,
+  add_whole_number(command, "--top-k", options->sampling.top_k, 0, 1000000, "Draw from the k likeliest; 0: from all");
+  add_number(command, "--top-p", options->sampling.top_p, 1e-9, 1,
              "Draw from the fewest likeliest whose probabilities reach p");
-  add_seed(*command, options->seed);
-  add_threads(*command, options->threads);
-  command->footer("Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --temperature 0.8");
-  command->callback([options, &exit_code] { exit_code = write_text_on(*options); });
+  add_seed(command, options->seed);
+  add_threads(command, options->threads);
+  when_run(command, exit_code, [options] { return write_text_on(*options); });
 }
 
 }  // namespace
 
 void add_lm(CLI::App& program, int& exit_code) {
-  CLI::App* lm = program.add_subcommand("lm", "A language model: train a GPT on a text, and let it write");
-  add_train(*lm, exit_code);
-  add_sample(*lm, exit_code);
-  lm->footer("Example:\n  orrery lm train\nEach has its own --help.");
-  lm->callback([lm] {
-    if (lm->get_subcommands().empty()) usage_error("lm", "needs the name of a sub-command: " + names_of(*lm));
-  });
+  CLI::App& lm = add_command(program, "lm", "A language model: train a GPT on a text, and let it write",
+                             "Example:\n  orrery lm train\nEach has its own --help.");
+  add_train(lm, exit_code);
+  add_sample(lm, exit_code);
+  needs_sub_command(lm);
 }
 
 }  // namespace orrery

@@ -16,9 +16,8 @@
 namespace orrery {
 namespace {
 
-// Stretches of one seed's random sequence that never meet.
-constexpr u64 stretch = u64{1} << 40;
-Rng numbers_of(i64 seed, u64 which) { return Rng(static_cast<u64>(seed), which * stretch); }
+// Stretches of one seed's random sequence, 2^40 numbers each, that never meet.
+Rng numbers_of(i64 seed, u64 which) { return Rng(static_cast<u64>(seed), which << 40); }
 
 nn::GptConfig for_text(nn::GptConfig config, const TextData& data) {
   config.vocab_size = data.alphabet.size();
