@@ -19,8 +19,8 @@
 namespace orrery {
 namespace {
 
-constexpr double dropped = 0.1, seconds_for_a_form = 0.4;
-constexpr size_t name_width = 18, parts_width = 50;
+constexpr double drop_rate = 0.1, seconds_for_a_form = 0.4;
+constexpr size_t fused_width = 18, parts_width = 50;
 
 Variable random_leaf(const Shape& shape, Rng& rng) { return parameter(rand_uniform(shape, -1, 1, rng)); }
 
@@ -37,7 +37,7 @@ Variable composed_attention(const Variable& qkv, i64 num_heads, const Draw& draw
   };
   const std::array<Variable, 3> parts = split3(qkv, -1);
   const AttentionResult result =
-      attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), Mask::causal(), dropped, draw);
+      attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), Mask::causal(), drop_rate, draw);
   return reshape(permute(result.output, {0, 2, 1, 3}), {B, T, d_model});
 }
 
@@ -72,8 +72,8 @@ std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
       {"linear_relu",
        "matmul + bias, relu, dropout",
        {x, W, b},
-       [=] { return dropout(relu(z()), dropped, draw); },
-       [=] { return linear_relu(x, W, b, dropped, draw); }},
+       [=] { return dropout(relu(z()), drop_rate, draw); },
+       [=] { return linear_relu(x, W, b, drop_rate, draw); }},
       {"linear_gelu",
        "matmul + bias, gelu",
        {x, W, b},
@@ -82,23 +82,25 @@ std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
       {"residual",
        "x + dropout(f)",
        {x, f},
-       [=] { return add(x, dropout(f, dropped, draw)); },
-       [=] { return residual(x, f, dropped, draw); }},
+       [=] { return add(x, dropout(f, drop_rate, draw)); },
+       [=] { return residual(x, f, drop_rate, draw); }},
       {"residual_norm",
        "layer_norm(x + dropout(f))",
        {x, f, gain, shift},
-       [=] { return layer_norm(add(x, dropout(f, dropped, draw)), gain, shift); },
-       [=] { return residual_norm(x, f, gain, shift, 1e-5, LayerNormForm::root_of_variance_plus_eps, dropped, draw); }},
+       [=] { return layer_norm(add(x, dropout(f, drop_rate, draw)), gain, shift); },
+       [=] {
+         return residual_norm(x, f, gain, shift, 1e-5, LayerNormForm::root_of_variance_plus_eps, drop_rate, draw);
+       }},
       {"embedding_sum",
        "dropout(8 embedding + positions)",
        {table},
-       [=] { return dropout(add(scale(embedding(table, ids), 8.0), positions), dropped, draw); },
-       [=] { return embedding_sum(table, ids, 8.0, positions, dropped, draw); }},
+       [=] { return dropout(add(scale(embedding(table, ids), 8.0), positions), drop_rate, draw); },
+       [=] { return embedding_sum(table, ids, 8.0, positions, drop_rate, draw); }},
       {"packed_attention",
        "split, permute, attention, permute",
        {qkv},
        [=] { return composed_attention(qkv, h, draw); },
-       [=] { return packed_attention(qkv, h, d_head, d_head, Mask::causal(), dropped, draw); }},
+       [=] { return packed_attention(qkv, h, d_head, d_head, Mask::causal(), drop_rate, draw); }},
       {"cross_entropy",
        "-sum(q log_softmax), label smoothing",
        {logits},
@@ -115,9 +117,9 @@ FusedTimes measure_pair(const FusedPair& pair) {
 }
 
 void print_fused(std::ostream& out, const std::vector<FusedTimes>& rows) {
-  out << fitted("fused", name_width) << fitted("composed", parts_width) << "composed ms   fused ms   times\n";
+  out << fitted("fused", fused_width) << fitted("composed", parts_width) << "composed ms   fused ms   times\n";
   for (const FusedTimes& row : rows) {
-    out << fitted(row.name, name_width) << fitted(row.composed_of, parts_width)
+    out << fitted(row.name, fused_width) << fitted(row.composed_of, parts_width)
         << numbers("%11.2f%11.2f%8.1f\n", 1e3 * row.composed, 1e3 * row.fused, row.composed / row.fused);
   }
 }

@@ -20,7 +20,7 @@
 namespace orrery {
 namespace {
 
-constexpr size_t name_width = 28;
+constexpr size_t product_width = 28;
 constexpr double seconds_for_a_product = 0.05;
 
 // "NT": the left factor as it is, the right one transposed.
@@ -144,16 +144,16 @@ double grid_against_blas(const std::vector<MeasuredProduct>& products) {
 
 void print_products(std::ostream& out, const std::string& config, const std::vector<MeasuredProduct>& products,
                     double best) {
-  out << fitted(config, name_width) << " form     m     n     k batch tiles calls ms a step  GF/s  best OpenBLAS\n";
+  out << fitted(config, product_width) << " form     m     n     k batch tiles calls ms a step  GF/s  best OpenBLAS\n";
   double seconds = 0, flop = 0;
   for (const auto& [p, speed, by_blas] : products) {
     const double work = p.flop() * static_cast<double>(p.calls);
-    out << fitted(p.what, name_width) << "   " << form_of(p.trans)
+    out << fitted(p.what, product_width) << "   " << form_of(p.trans)
         << numbers("%6ld%6ld%6ld%6ld%6ld%6ld%10.3f%6.0f%5.0f %%%8.0f\n", p.m, p.n, p.k, p.batch, tiles_of(p), p.calls,
                    1e3 * work / speed, 1e-9 * speed, 1e2 * speed / best, 1e-9 * by_blas);
     seconds += work / speed, flop += work;
   }
-  out << fitted("all products of a step", name_width)
+  out << fitted("all products of a step", product_width)
       << numbers("%51.3f%6.0f%5.0f %%\n", 1e3 * seconds, 1e-9 * flop / seconds, 1e2 * flop / seconds / best)
       << numbers("our tiles against OpenBLAS's own threads: %.3f times the speed (geometric mean)\n",
                  grid_against_blas(products));

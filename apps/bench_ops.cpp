@@ -15,7 +15,7 @@
 namespace orrery {
 namespace {
 
-constexpr size_t name_width = 34;
+constexpr size_t loop_width = 34;
 constexpr double seconds_for_a_loop = 0.1;
 
 double share(double speed, double of) { return std::min(999.0, 1e2 * speed / of); }
@@ -56,12 +56,12 @@ std::vector<MeasuredLoop> measure_loops(std::ostream& notes) {
 
 void print_loops(std::ostream& out, const std::vector<MeasuredLoop>& loops) {
   constexpr double kilobyte = 1024, bytes_of_row = 4.0 * loop_columns;
-  out << fitted("matrices of", name_width)
+  out << fitted("matrices of", loop_width)
       << numbers("%13.0f KB%21.0f MB\n", rows_in_cache * bytes_of_row / kilobyte,
                  rows_beyond_cache * bytes_of_row / kilobyte / kilobyte)
-      << fitted("loop", name_width) << "      GB/s    triad           GB/s    triad\n";
+      << fitted("loop", loop_width) << "      GB/s    triad           GB/s    triad\n";
   for (const MeasuredLoop& loop : loops) {
-    out << fitted(loop.name, name_width)
+    out << fitted(loop.name, loop_width)
         << numbers("%10.1f%7.0f %%%15.1f%7.0f %%\n", 1e-9 * loop.in_cache, share(loop.in_cache, loops[0].in_cache),
                    1e-9 * loop.beyond_cache, share(loop.beyond_cache, loops[0].beyond_cache));
   }

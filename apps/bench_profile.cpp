@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-constexpr size_t name_width = 36, direction_width = 10;
+constexpr size_t operation_width = 36, direction_width = 10;
 
 // Seconds of each part of all observed steps.
 struct PartTimes {
@@ -30,7 +30,7 @@ void observed_step(BenchTraining& training, PartTimes& times) {
   times.update += seconds_of([&] { training.update(); });
 }
 
-std::vector<ProfileRow> rows_of(const PartTimes& times, i64 steps) {
+std::vector<ProfileRow> rows_from(const PartTimes& times, i64 steps) {
   const double n = static_cast<double>(steps);
   std::vector<ProfileRow> rows;
   double tape = times.pass;
@@ -77,20 +77,21 @@ Profile measure_profile(const BenchConfig& config, const BenchOptions& options) 
     unobserved.push_back(seconds_of([&] { training.step(); }));
     observed.push_back(seconds_of([&] { observed_step(training, times); }));
   }
-  return {.rows = rows_of(times, options.steps),
+  return {.rows = rows_from(times, options.steps),
           .seconds = (times.pass + times.update) / static_cast<double>(options.steps),
           .observed = median(observed),
           .unobserved = median(unobserved)};
 }
 
 void print_profile(std::ostream& out, const Profile& profile) {
-  out << fitted("operation", name_width) << fitted("", direction_width)
+  out << fitted("operation", operation_width) << fitted("", direction_width)
       << "  calls   ms a step   share          rate\n";
   for (const ProfileRow& row : profile.rows) {
-    out << fitted(row.name, name_width) << fitted(row.direction, direction_width)
+    out << fitted(row.name, operation_width) << fitted(row.direction, direction_width)
         << numbers("%7.0f%12.3f%6.1f %%", row.calls, 1e3 * row.seconds, 1e2 * row.share) << rate_of(row) << '\n';
   }
-  out << fitted("a step", name_width + direction_width) << numbers("%19.3f%6.1f %%\n", 1e3 * profile.seconds, 100.0)
+  out << fitted("a step", operation_width + direction_width)
+      << numbers("%19.3f%6.1f %%\n", 1e3 * profile.seconds, 100.0)
       << numbers("median step %.3f ms observed, %.3f ms not: the observer costs %.1f %%\n", 1e3 * profile.observed,
                  1e3 * profile.unobserved, 1e2 * profile.overhead());
 }

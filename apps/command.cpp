@@ -31,6 +31,14 @@
 namespace orrery {
 namespace {
 
+// The names of a command's sub-commands: "a, b, c".
+std::string names_of(const CLI::App& command) {
+  std::string names;
+  for (const CLI::App* known : command.get_subcommands(nullptr))
+    names += (names.empty() ? "" : ", ") + known->get_name();
+  return names;
+}
+
 // Wrong usage is said in one line; a failure may bring details below its first.
 int complain(std::string message, int exit_code) {
   if (exit_code == wrong_usage) {
@@ -116,13 +124,6 @@ CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T
 
 }  // namespace
 
-std::string names_of(const CLI::App& command) {
-  std::string names;
-  for (const CLI::App* known : command.get_subcommands(nullptr))
-    names += (names.empty() ? "" : ", ") + known->get_name();
-  return names;
-}
-
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) {
   // Writing to a closed pipe, or a file beyond its limit, fails instead of ending the program.
   std::signal(SIGPIPE, SIG_IGN);
@@ -166,6 +167,11 @@ CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& v
       ->check(CLI::Validator(problem, ""))
       ->type_name(kind)
       ->default_str("");
+}
+
+CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
+                          const std::string& description) {
+  return command.add_option(name, value, description)->type_name("TEXT")->default_str("");
 }
 
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description) {
@@ -217,9 +223,9 @@ CLI::Option* add_tiles(CLI::App& command, i64& tiles) {
                           "Parts of a large product, for as many cores; unlike --threads, part of a run's bits");
 }
 
-void require(CLI::Option* option) { option->required(); }
-
 void show_default(CLI::Option* option, const std::string& text) { option->default_str(text); }
+
+void require(CLI::Option* option) { option->required(); }
 
 void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others) {
   for (CLI::Option* other : others) option->excludes(other);

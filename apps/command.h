@@ -51,6 +51,9 @@ CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, c
 /// An option whose value must not be empty, as that of a shell's unset variable is; `kind` stands in the help.
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description);
+/// An option whose value may be any text, the empty one too.
+CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
+                          const std::string& description);
 /// An option whose value is the name of a file.
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description);
 /// Arguments without an option before them, as many as are given.
@@ -77,10 +80,10 @@ inline constexpr i64 most_tiles = 64;
 /// `--tiles`: parts that large products are cut into at least. Pass the value to `set_least_tiles`.
 CLI::Option* add_tiles(CLI::App& command, i64& tiles);
 
-/// Leaving `option` out is wrong usage.
-void require(CLI::Option* option);
 /// What help calls the default of `option`, where its value does not say it.
 void show_default(CLI::Option* option, const std::string& text);
+/// Leaving `option` out is wrong usage.
+void require(CLI::Option* option);
 /// Giving `option` and one of `others` together is wrong usage.
 void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others);
 /// The options added so far, without `--help`.
@@ -88,8 +91,6 @@ std::vector<CLI::Option*> options_of(CLI::App& command);
 
 /// Ends the command with exit code 2: `subject` is the option or argument, `rule` says what is allowed.
 [[noreturn]] void usage_error(const std::string& subject, const std::string& rule);
-/// The names of a command's sub-commands: "a, b, c".
-std::string names_of(const CLI::App& command);
 
 /// Errors of `command`, before work that would be lost: the file that `option` names cannot be written. No file, "", is
 /// none.

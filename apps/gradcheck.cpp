@@ -23,7 +23,7 @@
 namespace orrery {
 namespace {
 
-struct Options {
+struct CheckerOptions {
   std::vector<std::string> names;
   bool all = false;
   bool list = false;
@@ -54,7 +54,7 @@ bool for_each_row(const std::vector<Row>& rows, const Work& work) {
   return interrupt.requested();
 }
 
-int prove_rows(const std::vector<Row>& rows, const Options& options) {
+int prove_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   const Terminal terminal = terminal_of(STDOUT_FILENO);
   std::vector<ProvenRow> table;
   size_t wrong = 0;
@@ -86,7 +86,7 @@ MutatedRow mutate_row(const Row& row, i64 seed) {
   } catch (const std::exception& error) { return {row, {}, error.what()}; }
 }
 
-int mutate_rows(const std::vector<Row>& rows, const Options& options) {
+int mutate_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   std::vector<MutatedRow> table;
   bool wrong = false;
   const bool stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
@@ -144,7 +144,7 @@ int run_own_check(const nn::Bug& bug, const BugTally& tally) {
 }
 
 // The mistake stands in every row of the function that it concerns; the other rows are right and must pass.
-int run_bug(const Options& options) {
+int run_bug(const CheckerOptions& options) {
   const nn::Bug& bug = find_bug(options.bug);
   const std::vector<Row> rows = chosen_rows(with_bug(all_rows(), bug), options.names);
   const auto holds_it = [&](const Row& row) { return is_replaced(row, bug); };
@@ -168,7 +168,7 @@ int run_bug(const Options& options) {
   return caught && tally.others_wrong == 0 ? done : failed;
 }
 
-int run(const Options& options) {
+int run(const CheckerOptions& options) {
   if (options.bug == "list" || options.bug == "LIST") {
     list_bugs(std::cout);
     return done;
@@ -188,7 +188,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_gradcheck(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckerOptions>();
   CLI::App& command = add_command(
       program, "gradcheck", "Prove every derivative: against its function, in f64 and f32",
       "Each row is also proven to give its f64 gradients in f32 within 1e-6 of the largest, equal bits in two passes "

@@ -49,10 +49,10 @@ void add(Tally& tally, const Mutant& mutant) {
   ++tally.caught_by[static_cast<size_t>(column - columns.begin())];
 }
 
-constexpr size_t name_width = 23;
+constexpr size_t mutated_width = 23;
 
 void print_line(std::ostream& out, const std::string& name, const Tally& tally) {
-  out << fitted(name, name_width) << numbers("%8ld%7ld", tally.count.mutants, tally.count.caught);
+  out << fitted(name, mutated_width) << numbers("%8ld%7ld", tally.count.mutants, tally.count.caught);
   for (size_t i = 0; i < columns.size(); ++i)
     out << numbers("%*ld", static_cast<int>(std::string(columns[i].header).size()), tally.caught_by[i]);
   out << numbers("%6ld%11ld", tally.caught_by.back(), tally.count.equivalent) << '\n';
@@ -74,7 +74,7 @@ void print_mutants(std::ostream& out, const std::vector<MutatedRow>& table) {
   for (const MutatedRow& row : table)
     for (const Mutant& mutant : row.report.mutants)
       add((mutant.operation == "engine" ? engine : operations)[line_of(mutant)], mutant);
-  out << fitted("operation", name_width) << " mutants caught";
+  out << fitted("operation", mutated_width) << " mutants caught";
   for (const CheckColumn& column : columns) out << column.header;
   out << " other equivalent\n";
   for (const auto& [name, tally] : operations) print_line(out, name, tally);

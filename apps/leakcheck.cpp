@@ -23,7 +23,7 @@ namespace {
 using nn::MaskFault;
 using Checks = std::vector<nn::LeakCheck>;
 
-struct Options {
+struct LeakcheckOptions {
   std::vector<std::string> names;
   std::string load, fault = "none";
   bool list = false;
@@ -107,7 +107,7 @@ bool is_chosen(const std::string& model, const std::vector<std::string>& names) 
          });
 }
 
-Checks chosen_checks(const Options& options) {
+Checks chosen_checks(const LeakcheckOptions& options) {
   const MaskFault fault = fault_of(options.fault);
   if (!options.load.empty()) return saved_model(options.load, fault);
   Rng rng(static_cast<u64>(options.seed));
@@ -123,7 +123,7 @@ Checks chosen_checks(const Options& options) {
   return all;
 }
 
-void check_names(const Options& options) {
+void check_names(const LeakcheckOptions& options) {
   if (!options.load.empty() && !options.names.empty()) {
     usage_error("leakcheck", "takes the names of built-in models or --load, not both");
   }
@@ -135,7 +135,7 @@ void check_names(const Options& options) {
   }
 }
 
-int run(const Options& options) {
+int run(const LeakcheckOptions& options) {
   check_names(options);
   if (options.list) {
     for (const BuiltIn& model : built_in_models()) std::cout << model.name << '\n';
@@ -160,7 +160,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_leakcheck(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LeakcheckOptions>();
   CLI::App& command = add_command(program, "leakcheck", "Show that no model sees the future, padding or other rows",
                                   "Examples:\n  orrery leakcheck\n  orrery leakcheck decoder --break causal\n"
                                   "  orrery leakcheck --load reverse.safetensors");

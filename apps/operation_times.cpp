@@ -43,7 +43,7 @@ double flop_of(std::string_view name, Inputs inputs, std::span<const Tensor> out
 
 // Of y = x W^T with y of this shape; `in` comes from whichever of x and W is at hand.
 LinearSizes linear_sizes(std::string_view name, const Shape& y, const Shape& x_or_W) {
-  if (!name.starts_with("linear")) return {};
+  if (!name.starts_with("linear") || name == head_with_loss) return {};
   return {.rows = y.without_last().count(), .in = x_or_W[-1], .out = y[-1]};
 }
 LinearSizes linear_sizes(const Node& node) {

@@ -25,7 +25,7 @@ namespace {
 constexpr i64 exam_size = 1000;
 constexpr std::string_view task_key = "toy_task";  // in the metadata of a saved model
 
-struct Options {
+struct ToyOptions {
   ToyRecipe recipe;
   std::string preset = "small", save, load;
   bool hash = false;
@@ -83,14 +83,14 @@ void print_counting(const nn::Transformer& model, const ToyTask& task) {
             << '\n';
 }
 
-void save(nn::Transformer& model, const Options& options) {
+void save(nn::Transformer& model, const ToyOptions& options) {
   nn::save(model, options.save,
            {{std::string(nn::config_key), nn::to_json(model.config)},
             {std::string(task_key), to_json(options.recipe.task)}});
   std::cerr << "saved to " << options.save << '\n';
 }
 
-int train(const Options& options) {
+int train(const ToyOptions& options) {
   const Stopwatch watch;
   const ToyRecipe& recipe = options.recipe;
   const Interrupt interrupt;
@@ -125,7 +125,7 @@ int train(const Options& options) {
 }
 
 // What one option alone cannot know; said before the training and not after it.
-void check_options(const Options& options) {
+void check_options(const ToyOptions& options) {
   const ToyRecipe& recipe = options.recipe;
   if (recipe.task.min_length > recipe.task.max_length) {
     usage_error("--min-length", "(" + std::to_string(recipe.task.min_length) + ") must not exceed --max-length, " +
@@ -138,7 +138,7 @@ void check_options(const Options& options) {
 }
 
 // Rebuilds a saved model and answers each line of stdin.
-int answer_lines(const Options& options) {
+int answer_lines(const ToyOptions& options) {
   const Metadata metadata = read_safetensors_metadata(options.load);
   const auto entry = [&](std::string_view key) {
     const auto found = metadata.find(std::string(key));
@@ -157,7 +157,7 @@ int answer_lines(const Options& options) {
   return done;
 }
 
-int run(const Options& options) {
+int run(const ToyOptions& options) {
   set_threads(static_cast<int>(options.threads));
   set_least_tiles(static_cast<int>(options.tiles));
   if (!options.load.empty()) return answer_lines(options);
@@ -200,7 +200,7 @@ void add_training_options(CLI::App& command, ToyRecipe& recipe) {
 }  // namespace
 
 void add_toy(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ToyOptions>();
   CLI::App& command =
       add_command(program, "toy", "Train the paper's model, small, to reverse, copy or sort",
                   "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"

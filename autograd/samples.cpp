@@ -14,7 +14,7 @@ namespace orrery {
 namespace sample_rows {
 namespace {
 
-Tensor draw(const Input& input, Rng& rng, Dtype dtype) {
+Tensor drawn(const Input& input, Rng& rng, Dtype dtype) {
   Tensor x = randn(input.shape, rng, f64);
   double* value = x.write<double>();
   for (i64 i = 0; i < x.count(); ++i) {
@@ -36,7 +36,7 @@ Sample drawn_sample(std::string name, std::string variant, std::vector<Input> in
   return {std::move(name), std::move(variant), [=](Dtype dtype, u64 seed) {
             Rng rng(7 * seed);
             std::vector<Tensor> values;
-            for (const Input& input : inputs) values.push_back(draw(input, rng, dtype));
+            for (const Input& input : inputs) values.push_back(drawn(input, rng, dtype));
             const Draw mask{.seed = 5 * seed, .step = 1};
             return checkable([f, mask](const Variables& x) { return f(x, mask); }, values, {}, zeros);
           }};

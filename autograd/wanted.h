@@ -1,7 +1,7 @@
 // Chapter 4. What cross entropy wants: a distribution q over the classes at every target.
 //
-// Paper, section 5.4: "we employed label smoothing of value eps_ls = 0.1. This hurts perplexity, as the model learns to be
-// more unsure, but improves accuracy". q is `on` at the target and `off` elsewhere:
+// Paper, section 5.4: "we employed label smoothing of value eps_ls = 0.1. This hurts perplexity, as the model learns to
+// be more unsure, but improves accuracy". q is `on` at the target and `off` elsewhere:
 //   over all classes:    on = 1 - eps + eps / K    off = eps / K            (PyTorch)
 //   over wrong classes:  on = 1 - eps              off = eps / (K - 1)      (fairseq)
 // Used by ops/cross_entropy.cpp and, with the head in one, ops/linear_cross_entropy.cpp.
@@ -19,8 +19,9 @@ struct Wanted {
   double on = 1, off = 0;
   double divisor = 1;  ///< of the summed loss
 
-  /// Works out q and the divisor for rows of K classes, and returns the number of rows. Errors: targets that are no i32,
-  /// have another shape than the rows, or are no class; smoothing outside of [0, 1]; a divisor that is not positive.
+  /// Works out q and the divisor for rows of K classes, and returns the number of rows. Errors: targets that are no
+  /// i32, have another shape than the rows, or are no class; smoothing outside of [0, 1]; a divisor that is not
+  /// positive.
   i64 settle(std::string_view operation, const Shape& rows, i64 K);
 };
 

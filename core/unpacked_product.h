@@ -1,9 +1,9 @@
 // Chapter 8. Products that leave the large factor where it lies: nearly all of a Transformer's layers.
 //
-// BLAS copies ("packs") both factors into an order of its own, sets C to zero, and goes over C once for each few hundred
-// numbers of the inner size. With a weight of a few hundred rows and columns each number is used only so many times, and
-// those passes over memory cost more than the packed inner loop gains. Here tiles of C are computed by small_product.h,
-// which reads A as it lies and copies panels of B alone:
+// BLAS copies ("packs") both factors into an order of its own, sets C to zero, and goes over C once for each few
+// hundred numbers of the inner size. With a weight of a few hundred rows and columns each number is used only so many
+// times, and those passes over memory cost more than the packed inner loop gains. Here tiles of C are computed by
+// small_product.h, which reads A as it lies and copies panels of B alone:
 //   A B      up to an inner size of 2,048, or where C is narrow
 //   A B^T    up to an inner size of 512, from 512 rows on: B is transposed first, a small part of the work then
 //   A^T B    up to 1,024 columns of A: C stays in the cache and grows by 128 rows of A and B at a time

@@ -9,6 +9,7 @@
 #include "autograd/samples.h"
 #include "core/tensor_ops.h"
 #include "nn/bug_zoo_rows.h"
+#include "nn/sample_rows.h"
 #include "nn/samples.h"
 
 namespace orrery::nn {
@@ -36,8 +37,6 @@ std::vector<Sample> replaced(const std::vector<Sample>& table, const std::string
         "there are no such samples of ", name);
   return result;
 }
-
-Tensor ids(const Shape& shape, const std::vector<i32>& elements) { return Tensor::of<i32>(shape, elements); }
 
 // Every row of layer norm in its usual form, with weight and bias: one has another eps than the rest.
 using LayerNormFunction = Variable (*)(const Variable&, const Variable&, const Variable&, double);

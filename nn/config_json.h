@@ -91,7 +91,7 @@ class Reader {
 
 /// Every field as JSON text.
 template <class Config>
-std::string text_of(const Config& config) {
+std::string text_of(Config config) {
   Json json;
   for_each_field(config, [&](const char* name, const auto& value) { json[name] = written(value); });
   return json.dump();

@@ -10,7 +10,7 @@
 namespace orrery::nn {
 namespace {
 
-constexpr std::string_view operation = "gpt config";
+constexpr std::string_view gpt_operation = "gpt config";
 
 struct Preset {
   std::string_view name;
@@ -30,8 +30,8 @@ constexpr std::array<Preset, 6> presets{{
 }  // namespace
 
 // Calls field(name, value) for every field (nn/config_json.h).
-template <class Config, class Field>
-static void for_each_field(Config& config, Field&& field) {
+template <class Field>
+static void for_each_field(GptConfig& config, Field&& field) {
   field("vocab_size", config.vocab_size);
   field("d_model", config.d_model);
   field("num_heads", config.num_heads);
@@ -47,16 +47,17 @@ static void for_each_field(Config& config, Field&& field) {
 
 void GptConfig::validate() const {
   using config_json::check_positive;
-  check_positive(operation, "vocab_size", vocab_size);
-  check_positive(operation, "d_model", d_model);
-  check_positive(operation, "num_heads", num_heads);
-  check_positive(operation, "num_layers", num_layers);
-  check_positive(operation, "d_ff", d_ff);
-  check_positive(operation, "max_len", max_len);
-  check(d_model % num_heads == 0, operation, "d_model (", d_model, ") is not a multiple of num_heads (", num_heads,
+  check_positive(gpt_operation, "vocab_size", vocab_size);
+  check_positive(gpt_operation, "d_model", d_model);
+  check_positive(gpt_operation, "num_heads", num_heads);
+  check_positive(gpt_operation, "num_layers", num_layers);
+  check_positive(gpt_operation, "d_ff", d_ff);
+  check_positive(gpt_operation, "max_len", max_len);
+  check(d_model % num_heads == 0, gpt_operation, "d_model (", d_model, ") is not a multiple of num_heads (", num_heads,
         ")");
-  check(layer_norm_eps > 0 && layer_norm_eps < 1, operation, "layer_norm_eps must be in (0, 1), not ", layer_norm_eps);
-  config_json::check_probability(operation, "dropout", dropout);
+  check(layer_norm_eps > 0 && layer_norm_eps < 1, gpt_operation, "layer_norm_eps must be in (0, 1), not ",
+        layer_norm_eps);
+  config_json::check_probability(gpt_operation, "dropout", dropout);
 }
 
 LayerOptions GptConfig::layer() const {
@@ -95,7 +96,7 @@ GptConfig gpt_preset(const std::string& name) {
   }
   std::string known;
   for (const std::string& other : gpt_preset_names()) known += (known.empty() ? "" : ", ") + other;
-  fail(operation, "no preset is called '", name, "'; there are: ", known);
+  fail(gpt_operation, "no preset is called '", name, "'; there are: ", known);
 }
 
 std::vector<std::string> gpt_preset_names() {
@@ -106,7 +107,7 @@ std::vector<std::string> gpt_preset_names() {
 
 std::string to_json(const GptConfig& config) { return config_json::text_of(config); }
 
-GptConfig gpt_config(const std::string& json) { return config_json::config_of<GptConfig>(json, operation); }
+GptConfig gpt_config(const std::string& json) { return config_json::config_of<GptConfig>(json, gpt_operation); }
 
 bool is_gpt_config(const std::string& json) {
   const auto parsed = config_json::Json::parse(json, nullptr, /*allow_exceptions=*/false);

@@ -15,13 +15,13 @@
 namespace orrery::nn {
 namespace {
 
-constexpr std::string_view operation = "key/value cache";
+constexpr std::string_view cache_operation = "key/value cache";
 
 struct Sizes {
   i64 B, h, capacity, d_k, d_v;
 };
 Sizes sizes_of(const KeyValueCache& cache) {
-  const auto [B, h, capacity, d_k] = dims<4>(cache.keys, operation);
+  const auto [B, h, capacity, d_k] = dims<4>(cache.keys, cache_operation);
   return {B, h, capacity, d_k, cache.values.size(3)};
 }
 
@@ -34,12 +34,12 @@ KeyValueCache key_value_cache(i64 B, i64 num_heads, i64 capacity, i64 d_k, i64 d
 
 void KeyValueCache::append(const Tensor& rows) {
   const Sizes s = sizes_of(*this);
-  const auto [B, n, columns] = dims<3>(rows, operation);
+  const auto [B, n, columns] = dims<3>(rows, cache_operation);
   const i64 wanted = s.h * (s.d_k + s.d_v);
-  check(B == s.B && columns >= wanted, operation, "rows of shape ", rows.shape(), " do not fit a batch of ", s.B,
+  check(B == s.B && columns >= wanted, cache_operation, "rows of shape ", rows.shape(), " do not fit a batch of ", s.B,
         " with keys and values of ", wanted, " columns");
-  check(length + n <= s.capacity, operation, "is full: ", length, " + ", n, " positions of ", s.capacity);
-  dispatch_floating(rows.dtype(), operation, [&, n = n, columns = columns](auto t) {
+  check(length + n <= s.capacity, cache_operation, "is full: ", length, " + ", n, " positions of ", s.capacity);
+  dispatch_floating(rows.dtype(), cache_operation, [&, n = n, columns = columns](auto t) {
     using T = decltype(t);
     const T* from = rows.data<T>() + (columns - wanted);
     T *K = keys.write<T>() + length * s.d_k, *V = values.write<T>() + length * s.d_v;

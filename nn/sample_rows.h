@@ -11,4 +11,7 @@ namespace orrery::nn {
 /// The samples of stacks and of the whole Transformer (nn/model_samples.cpp).
 std::vector<Sample> model_samples();
 
+/// Token ids, row after row.
+inline Tensor ids(const Shape& shape, const std::vector<i32>& elements) { return Tensor::of<i32>(shape, elements); }
+
 }  // namespace orrery::nn

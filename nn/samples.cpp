@@ -15,8 +15,6 @@
 namespace orrery::nn {
 namespace {
 
-Tensor ids(const Shape& shape, const std::vector<i32>& elements) { return Tensor::of<i32>(shape, elements); }
-
 Sample linear(std::string variant, LinearOptions options, Shape x) {
   return module_sample(
       "Linear", std::move(variant), {x}, [=](Rng& rng) { return Linear(4, 3, rng, options); },

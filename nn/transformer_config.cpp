@@ -8,7 +8,7 @@
 namespace orrery::nn {
 namespace {
 
-constexpr std::string_view operation = "transformer config";
+constexpr std::string_view transformer_operation = "transformer config";
 
 TransformerConfig of_paper(i64 vocab_size) {
   return {.src_vocab_size = vocab_size,
@@ -21,8 +21,8 @@ TransformerConfig of_paper(i64 vocab_size) {
 }  // namespace
 
 // Calls field(name, value) for every field (nn/config_json.h).
-template <class Config, class Field>
-static void for_each_field(Config& config, Field&& field) {
+template <class Field>
+static void for_each_field(TransformerConfig& config, Field&& field) {
   field("src_vocab_size", config.src_vocab_size);
   field("tgt_vocab_size", config.tgt_vocab_size);
   field("d_model", config.d_model);
@@ -50,27 +50,28 @@ static void for_each_field(Config& config, Field&& field) {
 
 void TransformerConfig::validate() const {
   using config_json::check_positive, config_json::check_probability;
-  check_positive(operation, "src_vocab_size", src_vocab_size);
-  check_positive(operation, "tgt_vocab_size", tgt_vocab_size);
-  check_positive(operation, "d_model", d_model);
-  check_positive(operation, "num_heads", num_heads);
-  check_positive(operation, "num_encoder_layers", num_encoder_layers);
-  check_positive(operation, "num_decoder_layers", num_decoder_layers);
-  check_positive(operation, "d_ff", d_ff);
-  check_positive(operation, "max_len", max_len);
-  check(d_k >= 0 && d_v >= 0, operation, "d_k and d_v must be positive, or 0 for d_model / num_heads, not ", d_k,
-        " and ", d_v);
-  check((d_k > 0 && d_v > 0) || d_model % num_heads == 0, operation, "d_model (", d_model,
+  check_positive(transformer_operation, "src_vocab_size", src_vocab_size);
+  check_positive(transformer_operation, "tgt_vocab_size", tgt_vocab_size);
+  check_positive(transformer_operation, "d_model", d_model);
+  check_positive(transformer_operation, "num_heads", num_heads);
+  check_positive(transformer_operation, "num_encoder_layers", num_encoder_layers);
+  check_positive(transformer_operation, "num_decoder_layers", num_decoder_layers);
+  check_positive(transformer_operation, "d_ff", d_ff);
+  check_positive(transformer_operation, "max_len", max_len);
+  check(d_k >= 0 && d_v >= 0, transformer_operation, "d_k and d_v must be positive, or 0 for d_model / num_heads, not ",
+        d_k, " and ", d_v);
+  check((d_k > 0 && d_v > 0) || d_model % num_heads == 0, transformer_operation, "d_model (", d_model,
         ") is not a multiple of num_heads (", num_heads, "); give d_k and d_v");
-  check(pad_id >= -1, operation, "pad_id must be a token's id, or -1 for none, not ", pad_id);
-  check(pad_id < src_vocab_size && pad_id < tgt_vocab_size, operation, "pad_id (", pad_id,
+  check(pad_id >= -1, transformer_operation, "pad_id must be a token's id, or -1 for none, not ", pad_id);
+  check(pad_id < src_vocab_size && pad_id < tgt_vocab_size, transformer_operation, "pad_id (", pad_id,
         ") must be below both vocabulary sizes (", src_vocab_size, " and ", tgt_vocab_size, ")");
-  check(!share_embeddings || src_vocab_size == tgt_vocab_size, operation,
+  check(!share_embeddings || src_vocab_size == tgt_vocab_size, transformer_operation,
         "share_embeddings needs one vocabulary, but the sizes are ", src_vocab_size, " and ", tgt_vocab_size);
-  check(layer_norm_eps > 0 && layer_norm_eps < 1, operation, "layer_norm_eps must be in (0, 1), not ", layer_norm_eps);
-  check_probability(operation, "dropout", dropout);
-  check_probability(operation, "attention_dropout", attention_dropout.value_or(dropout));
-  check_probability(operation, "activation_dropout", activation_dropout.value_or(dropout));
+  check(layer_norm_eps > 0 && layer_norm_eps < 1, transformer_operation, "layer_norm_eps must be in (0, 1), not ",
+        layer_norm_eps);
+  check_probability(transformer_operation, "dropout", dropout);
+  check_probability(transformer_operation, "attention_dropout", attention_dropout.value_or(dropout));
+  check_probability(transformer_operation, "activation_dropout", activation_dropout.value_or(dropout));
 }
 
 LayerOptions TransformerConfig::layer() const {
@@ -123,7 +124,7 @@ TransformerConfig tiny(i64 vocab_size) {
 std::string to_json(const TransformerConfig& config) { return config_json::text_of(config); }
 
 TransformerConfig transformer_config(const std::string& text) {
-  return config_json::config_of<TransformerConfig>(text, operation);
+  return config_json::config_of<TransformerConfig>(text, transformer_operation);
 }
 
 }  // namespace orrery::nn

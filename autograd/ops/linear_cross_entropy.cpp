@@ -2,11 +2,11 @@
 //
 //   composed   cross_entropy(linear(x, W, b), targets)        z = x W^T + b, L(z), dx = dz W, dW = dz^T x, db = sum dz
 //   here       the same for a few hundred rows at a time, forward and backward together
-// Logits are by far the largest tensor of a model with a large vocabulary (82 MB for 2,048 tokens of 10,000 classes) and
-// composed go through memory seven times. A chunk of rows stays in a cache that all cores share: its logits turn into
-// their gradient, which is used up by both products at once. So the gradients are computed in the forward pass, for
-// dL/dL = 1; backward multiplies them by the dy that really came. (Liger Kernel, Hsu et al. 2024, section 3.2.)
-// W^T and dW^T stand in for W and dW while there are several chunks, since both products then have a small left factor.
+// Logits are by far the largest tensor of a model with a large vocabulary (82 MB for 2,048 tokens of 10,000 classes);
+// composed, they go through memory seven times. A chunk of rows stays in a cache that all cores share: its logits turn
+// into their gradient, which is used up by both products at once. So the gradients are computed in the forward pass,
+// for dL/dL = 1; backward multiplies them by the dy that really came (as in Liger Kernel, Hsu et al. 2024). While there
+// are several chunks, W^T and dW^T stand in for W and dW: both products then have a small left factor.
 // Shapes: x [..., d], W [K, d], b [K] or not defined, targets i32 [...].
 // Read next: autograd/ops/residual.cpp
 #include "autograd/apply.h"

@@ -15,16 +15,7 @@ namespace {
 const std::string lm_program = "'" ORRERY_PROGRAM "' ";
 // Learns next to nothing, in a moment.
 const std::string tiny = "--batch 2 --block 8 --layers 1 --heads 2 --d-model 8 --d-ff 8 ";
-const std::string quick = tiny + "--steps 4 --warmup 1 --estimate-every 2 --estimate-batches 2 ";
-
-void check_failure(const std::string& command, const std::string& part) {
-  CAPTURE(command);
-  const Result result = shell(command + " 2>&1 >/dev/null");
-  CHECK(result.exit_code == 1);
-  CHECK(result.text.starts_with("orrery: "));
-  CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
-  CHECK(contains(result.text, part));
-}
+const std::string quick_lm = tiny + "--steps 4 --warmup 1 --estimate-every 2 --estimate-batches 2 ";
 
 std::string written(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
@@ -42,7 +33,7 @@ std::string many(const std::string& text, int times) {
 TEST_CASE("lm train reports its losses, and the model writes text of its alphabet") {
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text", many("ab\u00e4 ", 100)), file = folder / "model.safetensors";
-  const Result trained = run("lm train '" + text + "' " + quick + "--hash --save '" + file + "'");
+  const Result trained = run("lm train '" + text + "' " + quick_lm + "--hash --save '" + file + "'");
   CHECK(trained.exit_code == 0);
   CHECK(trained.text.substr(0, trained.text.find("\nhash")).find_first_not_of("ab\u00e4 ") == std::string::npos);
   CHECK(line(trained.text, -2).starts_with("hash "));
@@ -77,7 +68,7 @@ TEST_CASE("lm train reports its losses, and the model writes text of its alphabe
 
 TEST_CASE("estimates and progress go to stderr, with loss, rate, speed and no accuracy") {
   const orrery::TemporaryFolder folder;
-  const Result result = errors("lm train '" + written(folder / "text", many("abc ", 100)) + "' " + quick);
+  const Result result = errors("lm train '" + written(folder / "text", many("abc ", 100)) + "' " + quick_lm);
   CHECK(contains(result.text, ": 360 + 40 characters of 4 kinds\n"));
   CHECK(contains(result.text, "step 2: validation estimate 1."));
   CHECK(contains(result.text, "step 4: validation estimate 1."));
@@ -89,7 +80,7 @@ TEST_CASE("estimates and progress go to stderr, with loss, rate, speed and no ac
 }
 
 TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another seed") {
-  const std::string command = "lm train " + quick + "--hash ";  // the text that comes with the program
+  const std::string command = "lm train " + quick_lm + "--hash ";  // the text that comes with the program
   const std::string hash = line(run(command + "--threads 1").text, -2);
   CHECK(hash.starts_with("hash "));
   CHECK(line(run(command + "--threads 2").text, -2) == hash);
@@ -112,7 +103,7 @@ TEST_CASE("what cannot be saved is said before the training, and no other file i
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text", many("abc ", 100)), kept = orrery::contents(text);
   const auto train = [&](const std::string& save) {
-    return lm_program + "lm train '" + text + "' " + quick + "--save '" + save + "'";
+    return lm_program + "lm train '" + text + "' " + quick_lm + "--save '" + save + "'";
   };
   check_failure(train(text), "would write over the text");
   std::filesystem::create_hard_link(text, folder / "other name.tmp");

@@ -15,7 +15,7 @@ using namespace orrery;
 namespace {
 
 // Odd sizes, so that no tile or chunk comes out even.
-LmRecipe small_recipe() {
+LmRecipe small_lm_recipe() {
   LmRecipe recipe;
   recipe.model.d_model = 15, recipe.model.num_heads = 3, recipe.model.d_ff = 37, recipe.model.num_layers = 2;
   recipe.model.max_len = 11, recipe.model.dropout = 0.1;
@@ -33,7 +33,7 @@ TextData counting() {
 std::string hash_after(int threads) {
   const int before = orrery::threads();
   set_threads(threads);
-  LmTraining training(small_recipe(), counting());
+  LmTraining training(small_lm_recipe(), counting());
   for (int i = 0; i < 12; ++i) training.step();
   set_threads(before);
   return training.hash();
@@ -65,7 +65,7 @@ TEST_CASE("the default recipe is nanoGPT's for a CPU") {
 }
 
 TEST_CASE("a small model learns to count, and evaluations agree with each other") {
-  LmTraining training(small_recipe(), counting());
+  LmTraining training(small_lm_recipe(), counting());
   const double first = training.validation_loss();
   CHECK(first == doctest::Approx(std::log(12)).epsilon(0.05));
   for (i64 i = 0; i < 30; ++i) training.step();
@@ -93,7 +93,7 @@ TEST_CASE("warm-up follows from the steps unless it is given") {
 }
 
 TEST_CASE("a training that was interrupted equals to the bit one that was not: N + N = 2 N") {
-  LmRecipe recipe = small_recipe();
+  LmRecipe recipe = small_lm_recipe();
   recipe.estimate_every = 4;
   const auto train = [&](LmTraining& training, i64 until) {
     while (training.steps_done() < until) {
@@ -118,7 +118,7 @@ TEST_CASE("a training that was interrupted equals to the bit one that was not: N
 }
 
 TEST_CASE("the best model comes back where the last is worse on the whole validation text") {
-  LmRecipe recipe = small_recipe();
+  LmRecipe recipe = small_lm_recipe();
   recipe.rate = 3e-2;
   LmTraining training(recipe, counting());
   for (int i = 0; i < 15; ++i) training.step();
@@ -138,7 +138,7 @@ TEST_CASE("the best model comes back where the last is worse on the whole valida
 }
 
 TEST_CASE("a state of another training is refused, and a recipe goes through JSON unchanged") {
-  LmRecipe recipe = small_recipe(), wider = small_recipe();
+  LmRecipe recipe = small_lm_recipe(), wider = small_lm_recipe();
   wider.model.d_ff = 38;
   LmTraining training(recipe, counting()), other(wider, counting());
   training.step();
@@ -157,7 +157,7 @@ TEST_CASE("a state of another training is refused, and a recipe goes through JSO
 
 TEST_CASE("the validation loss is the mean over every character that follows another") {
   const TextData data = counting();
-  LmTraining training(small_recipe(), data);
+  LmTraining training(small_lm_recipe(), data);
   for (i64 i = 0; i < 5; ++i) training.step();
   const i64 count = data.validation.count() - 1;
   REQUIRE(count % 11 != 0);  // a shorter block at the end
@@ -176,7 +176,7 @@ TEST_CASE("the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
 }
 
 TEST_CASE("measuring, estimating and judging change nothing that is trained") {
-  LmTraining judged(small_recipe(), counting()), plain(small_recipe(), counting());
+  LmTraining judged(small_lm_recipe(), counting()), plain(small_lm_recipe(), counting());
   CHECK(judged.measure() > 0);
   for (int i = 0; i < 3; ++i) {
     judged.step(), plain.step();
@@ -184,7 +184,7 @@ TEST_CASE("measuring, estimating and judging change nothing that is trained") {
     judged.validation_loss();
   }
   CHECK(judged.hash() == plain.hash());
-  LmRecipe other = small_recipe();
+  LmRecipe other = small_lm_recipe();
   other.seed = 2;
   LmTraining different(other, counting());
   for (int i = 0; i < 3; ++i) different.step();
@@ -192,7 +192,7 @@ TEST_CASE("measuring, estimating and judging change nothing that is trained") {
 }
 
 TEST_CASE("a step that meets NaN is not made, and the error names where it began") {
-  LmTraining training(small_recipe(), counting());
+  LmTraining training(small_lm_recipe(), counting());
   training.step();
   for (NamedParameter& p : training.model().parameters())
     if (p.name == "h.0.mlp.c_fc.weight") p.value.mutable_value().write<float>()[4] = NAN;
@@ -206,7 +206,7 @@ TEST_CASE("a step that meets NaN is not made, and the error names where it began
 }
 
 TEST_CASE("weight decay falls on matrices alone") {
-  LmRecipe recipe = small_recipe();
+  LmRecipe recipe = small_lm_recipe();
   recipe.model.bias = true, recipe.rate = recipe.last_rate = 0.1, recipe.weight_decay = 5, recipe.warmup = 1;
   LmRecipe without = recipe;
   without.weight_decay = 0;

@@ -61,4 +61,14 @@ inline void check_usage_error(const std::string& arguments, const std::string& w
   CHECK(run(arguments).text.empty());
 }
 
+/// Work that fails: exit code 1, and one line on stderr that says why. `command` is a whole command, not arguments.
+inline void check_failure(const std::string& command, const std::string& part) {
+  CAPTURE(command);
+  const Result result = shell(command + " 2>&1 >/dev/null");
+  CHECK(result.exit_code == 1);
+  CHECK(result.text.starts_with("orrery: "));
+  CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
+  CHECK(contains(result.text, part));
+}
+
 }  // namespace orrery::program

@@ -99,13 +99,13 @@ TEST_CASE("files that cannot be read say why") {
   std::filesystem::resize_file(folder / "huge", std::uintmax_t{1} << 42);  // holes alone: takes no place
   CHECK(small::error_of([&] { read_text(folder / "huge"); }).find("too many for this machine's") != std::string::npos);
   std::ofstream(folder / "empty").flush();
-  CHECK(small::error_of([&] { read_text(folder / "empty"); }).ends_with("empty is empty"));
+  CHECK(small::error_of([&] { orrery::read_text(folder / "empty"); }).ends_with("empty is empty"));
   std::ofstream(folder / "some") << "a\r\nb";
-  CHECK(read_text(folder / "some") == "a\r\nb");
+  CHECK(orrery::read_text(folder / "some") == "a\r\nb");
 }
 
 TEST_CASE("the text that comes with the program is tinyshakespeare, split as nanoGPT splits it") {
-  const std::string text = read_text(ORRERY_SOURCE_DIR "/apps/data/tinyshakespeare.txt");
+  const std::string text = orrery::read_text(ORRERY_SOURCE_DIR "/apps/data/tinyshakespeare.txt");
   CHECK(text.size() == 1115394);
   const TextData data = text_data(text, 64);
   CHECK(data.alphabet.size() == 65);

@@ -7,24 +7,15 @@ using namespace orrery::program;
 namespace {
 
 // Learns next to nothing, in a moment.
-const std::string quick =
+const std::string quick_toy =
     "toy --steps 3 --batch 4 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-length 9 ";
-
-void check_failure(const std::string& command, const std::string& part) {
-  CAPTURE(command);
-  const Result result = shell(command + " 2>&1 >/dev/null");
-  CHECK(result.exit_code == 1);
-  CHECK(result.text.starts_with("orrery: "));
-  CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
-  CHECK(contains(result.text, part));
-}
 
 const std::string quoted_program = "'" ORRERY_PROGRAM "' ";
 
 }  // namespace
 
 TEST_CASE("toy prints five answers, a picture, the hash on the line before the last, and the exact match") {
-  const Result result = run(quick + "--hash");
+  const Result result = run(quick_toy + "--hash");
   CHECK(result.exit_code == 0);
   for (int i = 0; i < 5; ++i) CHECK(contains(line(result.text, i), "  ->  "));
   CHECK(contains(result.text, "cross-attention, decoder layer 0, head "));
@@ -37,14 +28,14 @@ TEST_CASE("toy prints five answers, a picture, the hash on the line before the l
 }
 
 TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another seed") {
-  const std::string hash = line(run(quick + "--hash --threads 1").text, -2);
-  CHECK(line(run(quick + "--hash --threads 2").text, -2) == hash);
-  CHECK(line(run(quick + "--hash --threads 4").text, -2) == hash);
-  CHECK(line(run(quick + "--hash --seed 2").text, -2) != hash);
+  const std::string hash = line(run(quick_toy + "--hash --threads 1").text, -2);
+  CHECK(line(run(quick_toy + "--hash --threads 2").text, -2) == hash);
+  CHECK(line(run(quick_toy + "--hash --threads 4").text, -2) == hash);
+  CHECK(line(run(quick_toy + "--hash --seed 2").text, -2) != hash);
 }
 
 TEST_CASE("progress goes to stderr, with accuracy beside the loss") {
-  const Result result = errors(quick);
+  const Result result = errors(quick_toy);
   CHECK(contains(line(result.text, -1), "step 3/3"));
   CHECK(contains(line(result.text, -1), "loss "));
   CHECK(contains(line(result.text, -1), "accuracy "));
@@ -53,7 +44,7 @@ TEST_CASE("progress goes to stderr, with accuracy beside the loss") {
 TEST_CASE("a saved model is rebuilt from its file and answers lines") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
-  REQUIRE(run(quick + "--save '" + file + "'").exit_code == 0);
+  REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
   const Result first = shell("printf 'a b c\\n\\nmmm\\n' | " + quoted_program + "toy --load '" + file + "' 2>&1");
   CHECK(first.exit_code == 0);
   CHECK(std::count(first.text.begin(), first.text.end(), '\n') == 2);
@@ -80,7 +71,7 @@ TEST_CASE("wrong values are refused before the training begins") {
 }
 
 TEST_CASE("--require turns too few right answers into a failure") {
-  const Result result = run(quick + "--require 0.5");
+  const Result result = run(quick_toy + "--require 0.5");
   CHECK(result.exit_code == 1);
   CHECK(line(result.text, -1).starts_with("exact match "));
 }

@@ -13,7 +13,7 @@ using namespace orrery;
 namespace {
 
 // Small enough for a test; odd sizes, so that no tile or chunk comes out even.
-ToyRecipe small_recipe() {
+ToyRecipe small_toy_recipe() {
   ToyRecipe recipe;
   recipe.task.symbols = 5, recipe.task.min_length = 2, recipe.task.max_length = 5;
   recipe.model.d_model = 15, recipe.model.num_heads = 3, recipe.model.d_ff = 37;
@@ -34,7 +34,7 @@ std::string hash_after(const ToyRecipe& recipe, int threads) {
 }  // namespace
 
 TEST_CASE("training gives the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
-  const ToyRecipe recipe = small_recipe();
+  const ToyRecipe recipe = small_toy_recipe();
   REQUIRE(recipe.model.dropout > 0);
   const std::string hash = hash_after(recipe, 1);
   for (int threads : {2, 3, 4, 8}) CHECK(hash_after(recipe, threads) == hash);
@@ -52,7 +52,7 @@ TEST_CASE("slow: the default model gives the same bits for 1, 2 and 4 threads") 
 }
 
 TEST_CASE("measuring the time to come changes nothing") {
-  const ToyRecipe recipe = small_recipe();
+  const ToyRecipe recipe = small_toy_recipe();
   ToyTraining measured(recipe), plain(recipe);
   CHECK(measured.measure(10) > 0);
   for (int i = 0; i < 3; ++i) measured.step(), plain.step();
@@ -60,7 +60,7 @@ TEST_CASE("measuring the time to come changes nothing") {
 }
 
 TEST_CASE("a step that meets NaN is not made, and the error names the operation that gave it first") {
-  ToyTraining training(small_recipe());
+  ToyTraining training(small_toy_recipe());
   training.step();
   for (NamedParameter& p : training.model().parameters())
     if (p.name == "encoder.layers.0.linear1.weight") p.value.mutable_value().write<float>()[4] = NAN;

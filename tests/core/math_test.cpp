@@ -1,4 +1,5 @@
-// Chapter 8. Tests of exp, tanh, the normal distribution and sigmoid in float against libm in double, over dense grids and at the ends.
+// Chapter 8. Tests of exp, tanh, the normal distribution and sigmoid in float against libm in double, over dense grids
+// and at the ends.
 #include "core/math.h"
 
 #include <doctest/doctest.h>

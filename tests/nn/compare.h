@@ -1,6 +1,7 @@
 // Chapter 5. What the tests of layers share: distances between tensors, and naive products to compare with.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/variable.h"
@@ -19,6 +20,16 @@ inline double distance(const Tensor& a, const Tensor& b) {
   }
   return worst;
 }
+
+/// The largest difference in parts of the largest number.
+inline double relative(const Tensor& a, const Tensor& b) {
+  double largest = 0;
+  for (i64 i = 0; i < b.count(); ++i) largest = std::max(largest, std::abs(b.at(i)));
+  return distance(a, b) / largest;
+}
+
+/// What rounding may make of `relative` where the same is computed in another order.
+inline double bound(Dtype dtype) { return dtype == f32 ? 1e-5 : 1e-12; }
 
 inline bool all_finite(const Tensor& x) {
   for (i64 i = 0; i < x.count(); ++i) {

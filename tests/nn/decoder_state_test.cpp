@@ -11,14 +11,6 @@ using namespace orrery::nn;
 
 namespace {
 
-double relative(const Tensor& a, const Tensor& b) {
-  double largest = 0;
-  for (i64 i = 0; i < b.count(); ++i) largest = std::max(largest, std::abs(b.at(i)));
-  return distance(a, b) / largest;
-}
-
-double bound(Dtype dtype) { return dtype == f32 ? 1e-5 : 1e-12; }
-
 TransformerConfig small_transformer() {
   return {.src_vocab_size = 11,
           .tgt_vocab_size = 13,
@@ -31,7 +23,7 @@ TransformerConfig small_transformer() {
           .pad_id = 0};
 }
 
-GptConfig small_gpt() {
+GptConfig gpt_of_two_layers() {
   return {.vocab_size = 17, .d_model = 24, .num_heads = 3, .num_layers = 2, .d_ff = 40, .max_len = 20};
 }
 
@@ -84,7 +76,7 @@ TEST_CASE("a GPT, tied and untied, each activation") {
   Rng rng(2);
   const Tensor ids = randint(0, 17, {3, 12}, rng);
   for (const bool tied : {true, false}) {
-    GptConfig config = small_gpt();
+    GptConfig config = gpt_of_two_layers();
     config.tied = config.bias = tied;
     config.activation = tied ? Activation::gelu_tanh : Activation::gelu;
     Gpt model(config, rng);
@@ -107,7 +99,7 @@ TEST_CASE("a GPT, tied and untied, each activation") {
 
 TEST_CASE("rows of a batch do not see each other") {
   Rng rng(3);
-  Gpt model(small_gpt(), rng);
+  Gpt model(gpt_of_two_layers(), rng);
   const NoGradient nothing_recorded;
   const Tensor ids = randint(0, 17, {3, 6}, rng);
   GptState all = gpt_state(model, 3, 6), alone = gpt_state(model, 1, 6);
@@ -119,7 +111,7 @@ TEST_CASE("without recording, a forward pass leaves its result and nothing else 
   if (memory_counters().allocations == 0) return;  // under AddressSanitizer nothing is counted
   Rng rng(4);
   Transformer transformer(small_transformer(), rng);
-  Gpt gpt(small_gpt(), rng);
+  Gpt gpt(gpt_of_two_layers(), rng);
   const Tensor source = randint(1, 11, {2, 7}, rng), ids = randint(1, 13, {2, 9}, rng);
   const auto live = [] { return memory_counters().live_bytes; };
   const i64 before = live();
@@ -149,7 +141,7 @@ TEST_CASE("without recording, a forward pass leaves its result and nothing else 
 
 TEST_CASE("more positions than there are is an error, and so is recording") {
   Rng rng(5);
-  Gpt model(small_gpt(), rng);
+  Gpt model(gpt_of_two_layers(), rng);
   const Tensor ids = randint(0, 17, {1, 3}, rng);
   CHECK_THROWS_WITH_AS(gpt_state(model, 1, 21),
                        "decoder state: max_len must be from 1 to 20, the model's positions, not 21", Error);

@@ -19,13 +19,13 @@ i64 built(const GptConfig& config) {
   return nn::Gpt(config, rng).parameter_count();
 }
 
-GptConfig valid() {
+GptConfig valid_gpt() {
   return {.vocab_size = 11, .d_model = 8, .num_heads = 2, .num_layers = 3, .d_ff = 12, .max_len = 7};
 }
 
 template <class Change>
-void check_refused(const std::string& message, const Change& change) {
-  GptConfig config = valid();
+void check_gpt_refused(const std::string& message, const Change& change) {
+  GptConfig config = valid_gpt();
   change(config);
   CHECK_THROWS_WITH_AS(config.validate(), doctest::Contains(message.c_str()), Error);
 }
@@ -60,7 +60,7 @@ TEST_CASE("the count is that of the model built, with every option") {
   CHECK(built(gpt_preset("nanogpt")) == 804096);
   for (const bool bias : {false, true}) {
     for (const bool tied : {false, true}) {
-      GptConfig config = valid();
+      GptConfig config = valid_gpt();
       config.bias = bias, config.tied = tied;
       CHECK(built(config) == config.parameter_count());
     }
@@ -69,7 +69,7 @@ TEST_CASE("the count is that of the model built, with every option") {
 
 TEST_CASE("long: GPT-2 built has the parameters counted") { CHECK(built(gpt_preset("gpt2")) == 124439808); }
 
-TEST_CASE("every preset is valid, and a wrong name names them") {
+TEST_CASE("every preset is valid_gpt, and a wrong name names them") {
   for (const std::string& name : nn::gpt_preset_names()) {
     const GptConfig config = gpt_preset(name);
     CAPTURE(name);
@@ -85,7 +85,7 @@ TEST_CASE("every preset is valid, and a wrong name names them") {
 }
 
 TEST_CASE("layers are pre-norm; dropout falls on attention weights and outputs, not inside") {
-  const nn::LayerOptions layer = valid().layer();
+  const nn::LayerOptions layer = valid_gpt().layer();
   CHECK(layer.norm_first);
   CHECK(layer.dropout == 0.1);
   CHECK(layer.attention_dropout == 0.1);
@@ -93,28 +93,28 @@ TEST_CASE("layers are pre-norm; dropout falls on attention weights and outputs, 
 }
 
 TEST_CASE("what does not fit is refused, by name") {
-  CHECK_NOTHROW(valid().validate());
-  check_refused("gpt config: vocab_size must be positive, not 0", [](auto& c) { c.vocab_size = 0; });
-  check_refused("d_model must be positive", [](auto& c) { c.d_model = 0; });
-  check_refused("d_model (9) is not a multiple of num_heads (2)", [](auto& c) { c.d_model = 9; });
-  check_refused("num_heads must be positive, not -1", [](auto& c) { c.num_heads = -1; });
-  check_refused("num_layers must be positive", [](auto& c) { c.num_layers = 0; });
-  check_refused("d_ff must be positive", [](auto& c) { c.d_ff = 0; });
-  check_refused("max_len must be positive", [](auto& c) { c.max_len = 0; });
-  check_refused("dropout must be in [0, 1), not 1", [](auto& c) { c.dropout = 1; });
-  check_refused("dropout must be in [0, 1), not nan", [](auto& c) { c.dropout = std::nan(""); });
-  check_refused("layer_norm_eps must be in (0, 1)", [](auto& c) { c.layer_norm_eps = 0; });
+  CHECK_NOTHROW(valid_gpt().validate());
+  check_gpt_refused("gpt config: vocab_size must be positive, not 0", [](auto& c) { c.vocab_size = 0; });
+  check_gpt_refused("d_model must be positive", [](auto& c) { c.d_model = 0; });
+  check_gpt_refused("d_model (9) is not a multiple of num_heads (2)", [](auto& c) { c.d_model = 9; });
+  check_gpt_refused("num_heads must be positive, not -1", [](auto& c) { c.num_heads = -1; });
+  check_gpt_refused("num_layers must be positive", [](auto& c) { c.num_layers = 0; });
+  check_gpt_refused("d_ff must be positive", [](auto& c) { c.d_ff = 0; });
+  check_gpt_refused("max_len must be positive", [](auto& c) { c.max_len = 0; });
+  check_gpt_refused("dropout must be in [0, 1), not 1", [](auto& c) { c.dropout = 1; });
+  check_gpt_refused("dropout must be in [0, 1), not nan", [](auto& c) { c.dropout = std::nan(""); });
+  check_gpt_refused("layer_norm_eps must be in (0, 1)", [](auto& c) { c.layer_norm_eps = 0; });
   Rng rng(1);
   CHECK_THROWS_AS(nn::Gpt({}, rng), Error);
 }
 
 TEST_CASE("a configuration goes through JSON unchanged, and is told from a Transformer's") {
-  GptConfig config = valid();
+  GptConfig config = valid_gpt();
   CHECK(nn::gpt_config(nn::to_json(config)) == config);
   config.dropout = 0.25, config.bias = config.tied = false, config.layer_norm_eps = 1e-6;
   config.activation = nn::Activation::relu;
   CHECK(nn::gpt_config(nn::to_json(config)) == config);
-  CHECK(nn::to_json(valid()).find("\"activation\":\"gelu_tanh\"") != std::string::npos);
+  CHECK(nn::to_json(valid_gpt()).find("\"activation\":\"gelu_tanh\"") != std::string::npos);
   CHECK(nn::is_gpt_config(nn::to_json(config)));
   CHECK_FALSE(nn::is_gpt_config(nn::to_json(nn::base(100))));
   CHECK_FALSE(nn::is_gpt_config("[\"num_layers\"]"));

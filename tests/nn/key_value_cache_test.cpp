@@ -23,15 +23,6 @@ MultiHeadAttention noisy_attention(Dtype dtype, const nn::AttentionOptions& opti
   return layer;
 }
 
-// Largest difference in parts of the largest number.
-double relative(const Tensor& a, const Tensor& b) {
-  double largest = 0;
-  for (i64 i = 0; i < b.count(); ++i) largest = std::max(largest, std::abs(b.at(i)));
-  return distance(a, b) / largest;
-}
-
-double bound(Dtype dtype) { return dtype == f32 ? 1e-5 : 1e-12; }
-
 }  // namespace
 
 TEST_CASE("self-attention in pieces is causal self-attention of the whole") {

@@ -29,11 +29,13 @@ constexpr i64 model(i64 layers, i64 d, i64 f, i64 vocabulary) {
   return layers * (encoder_layer(d, f) + decoder_layer(d, f)) + vocabulary * d + vocabulary;
 }
 
-TransformerConfig valid() { return {.src_vocab_size = 13, .tgt_vocab_size = 11, .d_model = 8, .num_heads = 2}; }
+TransformerConfig valid_transformer() {
+  return {.src_vocab_size = 13, .tgt_vocab_size = 11, .d_model = 8, .num_heads = 2};
+}
 
 template <class Change>
-void check_refused(const std::string& message, const Change& change) {
-  TransformerConfig config = valid();
+void check_transformer_refused(const std::string& message, const Change& change) {
+  TransformerConfig config = valid_transformer();
   change(config);
   CHECK_THROWS_WITH_AS(config.validate(), doctest::Contains(message.c_str()), Error);
 }
@@ -81,8 +83,8 @@ TEST_CASE("counts follow every option") {
 }
 
 TEST_CASE("dropout inside sub-layers: as everywhere by default, none in the paper's presets") {
-  CHECK(valid().layer().attention_dropout == 0.1);
-  CHECK(valid().layer().activation_dropout == 0.1);
+  CHECK(valid_transformer().layer().attention_dropout == 0.1);
+  CHECK(valid_transformer().layer().activation_dropout == 0.1);
   CHECK(nn::base(100).layer().attention_dropout == 0);
   CHECK(nn::base(100).layer().dropout == 0.1);
   CHECK(nn::big(100).layer().dropout == 0.3);
@@ -90,26 +92,29 @@ TEST_CASE("dropout inside sub-layers: as everywhere by default, none in the pape
 }
 
 TEST_CASE("what does not fit is refused, by name") {
-  CHECK_NOTHROW(valid().validate());
-  check_refused("src_vocab_size must be positive, not 0", [](auto& c) { c.src_vocab_size = 0; });
-  check_refused("d_model (9) is not a multiple of num_heads (2); give d_k and d_v", [](auto& c) { c.d_model = 9; });
-  check_refused("num_heads must be positive, not 0", [](auto& c) { c.num_heads = 0; });
-  check_refused("num_decoder_layers must be positive", [](auto& c) { c.num_decoder_layers = 0; });
-  check_refused("dropout must be in [0, 1), not 1", [](auto& c) { c.dropout = 1; });
-  check_refused("attention_dropout must be in [0, 1), not -0.5", [](auto& c) { c.attention_dropout = -0.5; });
-  check_refused("dropout must be in [0, 1), not nan", [](auto& c) { c.dropout = std::nan(""); });
-  check_refused("pad_id (11) must be below both vocabulary sizes (13 and 11)", [](auto& c) { c.pad_id = 11; });
-  check_refused("pad_id must be a token's id, or -1", [](auto& c) { c.pad_id = -2; });
-  check_refused("share_embeddings needs one vocabulary, but the sizes are 13 and 11",
-                [](auto& c) { c.share_embeddings = true; });
-  check_refused("layer_norm_eps must be in (0, 1)", [](auto& c) { c.layer_norm_eps = 0; });
-  check_refused("max_len must be positive", [](auto& c) { c.max_len = 0; });
+  CHECK_NOTHROW(valid_transformer().validate());
+  check_transformer_refused("src_vocab_size must be positive, not 0", [](auto& c) { c.src_vocab_size = 0; });
+  check_transformer_refused("d_model (9) is not a multiple of num_heads (2); give d_k and d_v",
+                            [](auto& c) { c.d_model = 9; });
+  check_transformer_refused("num_heads must be positive, not 0", [](auto& c) { c.num_heads = 0; });
+  check_transformer_refused("num_decoder_layers must be positive", [](auto& c) { c.num_decoder_layers = 0; });
+  check_transformer_refused("dropout must be in [0, 1), not 1", [](auto& c) { c.dropout = 1; });
+  check_transformer_refused("attention_dropout must be in [0, 1), not -0.5",
+                            [](auto& c) { c.attention_dropout = -0.5; });
+  check_transformer_refused("dropout must be in [0, 1), not nan", [](auto& c) { c.dropout = std::nan(""); });
+  check_transformer_refused("pad_id (11) must be below both vocabulary sizes (13 and 11)",
+                            [](auto& c) { c.pad_id = 11; });
+  check_transformer_refused("pad_id must be a token's id, or -1", [](auto& c) { c.pad_id = -2; });
+  check_transformer_refused("share_embeddings needs one vocabulary, but the sizes are 13 and 11",
+                            [](auto& c) { c.share_embeddings = true; });
+  check_transformer_refused("layer_norm_eps must be in (0, 1)", [](auto& c) { c.layer_norm_eps = 0; });
+  check_transformer_refused("max_len must be positive", [](auto& c) { c.max_len = 0; });
   Rng rng(1);
   CHECK_THROWS_AS(nn::Transformer({}, rng), Error);
 }
 
 TEST_CASE("a configuration goes through JSON unchanged") {
-  TransformerConfig config = valid();
+  TransformerConfig config = valid_transformer();
   CHECK(nn::transformer_config(nn::to_json(config)) == config);
   config = {.src_vocab_size = 20,
             .tgt_vocab_size = 20,

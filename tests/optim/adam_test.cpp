@@ -15,7 +15,7 @@ using Numbers = std::vector<double>;
 
 namespace {
 
-Variable leaf(double value, Dtype dtype = f64) { return parameter(full({1}, value, dtype), "w"); }
+Variable one_number(double value, Dtype dtype = f64) { return parameter(full({1}, value, dtype), "w"); }
 
 // One coordinate as torch.optim computes it: the learning rate is applied to m_hat / (sqrt(v_hat) + eps).
 struct Reference {
@@ -60,7 +60,7 @@ double worst_error(Dtype dtype, const optim::AdamOptions& o, bool decoupled, int
 
 TEST_CASE("the first step is the learning rate, against the gradient's sign") {
   for (const double g : {3.0, 1e-3, -40.0}) {
-    Variable w = leaf(1);
+    Variable w = one_number(1);
     optim::Adam adam({w});
     w.mutable_gradient() = full({1}, g, f64);
     adam.step(0.1);
@@ -69,7 +69,7 @@ TEST_CASE("the first step is the learning rate, against the gradient's sign") {
 }
 
 TEST_CASE("two steps by hand") {
-  Variable w = leaf(1);
+  Variable w = one_number(1);
   optim::Adam adam({w}, {.beta1 = 0.5, .beta2 = 0.75, .eps = 1});
   w.mutable_gradient() = full({1}, 2.0, f64);
   adam.step(0.25);  // m = 1, v = 1; m_hat = 2, v_hat = 4; p = 1 - 0.25 * 2 / 3
@@ -94,12 +94,12 @@ TEST_CASE("many steps follow the formula") {
 }
 
 TEST_CASE("AdamW shrinks the parameter, Adam adds to the gradient") {
-  Variable w = leaf(2);
+  Variable w = one_number(2);
   optim::AdamW adamw({w});  // PyTorch's default: 0.01
   w.mutable_gradient() = zeros({1}, f64);
   adamw.step(0.5);
   CHECK(w.value().item() == Approx(2 * (1 - 0.5 * 0.01)).epsilon(1e-14));
-  Variable u = leaf(2);
+  Variable u = one_number(2);
   optim::Adam adam({u}, {.weight_decay = 0.01});
   u.mutable_gradient() = zeros({1}, f64);
   adam.step(0.5);  // g = 0.02: a first step of the learning rate
@@ -108,7 +108,7 @@ TEST_CASE("AdamW shrinks the parameter, Adam adds to the gradient") {
 
 TEST_CASE("zero gradients move nothing, and give no NaN") {
   for (const Dtype dtype : {f32, f64}) {
-    Variable w = leaf(1, dtype);
+    Variable w = one_number(1, dtype);
     optim::Adam adam({w}, {.beta2 = 0.98, .eps = 1e-9});
     for (int step = 0; step < 5; ++step) {
       w.mutable_gradient() = zeros({1}, dtype);
@@ -133,7 +133,7 @@ TEST_CASE("bits do not depend on the number of threads") {
 
 TEST_CASE("options out of range") {
   const auto made = [](const optim::AdamOptions& options) {
-    return error_of([&] { optim::Adam adam({leaf(1)}, options); });
+    return error_of([&] { optim::Adam adam({one_number(1)}, options); });
   };
   CHECK(made({.beta1 = 1}) == "adam: beta1 must be in [0, 1), got 1");
   CHECK(made({.beta2 = -0.5}) == "adam: beta2 must be in [0, 1), got -0.5");

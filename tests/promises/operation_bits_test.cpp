@@ -115,8 +115,7 @@ void check_bits(bool products) {
 
 TEST_CASE("promise 3: every function in autograd/ops.h is compared") {
   std::set<std::string> functions, compared;
-  samples::find_names(ORRERY_SOURCE_DIR "/autograd/ops.h",
-                      R"(^[A-Za-z][\w:<>, ]* (\w+)\()", functions);
+  samples::find_names(ORRERY_SOURCE_DIR "/autograd/ops.h", R"(^[A-Za-z][\w:<>, ]* (\w+)\()", functions);
   for (const RandomOperation& operation : random_operations()) compared.insert(operation.name);
   CHECK(functions == compared);
 }

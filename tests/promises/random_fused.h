@@ -38,6 +38,22 @@ inline void add_fused_products(std::vector<RandomOperation>& table) {
   }));
 }
 
+inline void add_fused_losses(std::vector<RandomOperation>& table) {
+  table.push_back({"linear_cross_entropy", [](Rng& rng) -> Call {
+                     const i64 rows = rng.integer(1, 200), K = rng.integer(2, 200), d = rng.integer(1, 100);
+                     const Tensor targets = draw_ids(rng, K, {rows});
+                     const CrossEntropyOptions options{.ignore_index = 0, .label_smoothing = 0.1 * rng.uniform()};
+                     std::vector<Input> inputs{{{rows, d}}, {{K, d}}};
+                     if (rng.integer(0, 4) > 0) inputs.push_back({{K}});
+                     return {inputs,
+                             [=](const Variables& x) {
+                               return linear_cross_entropy(x[0], x[1], x.size() > 2 ? x[2] : Variable(), targets,
+                                                           options);
+                             },
+                             gemm_tiles(rows, K, d)};
+                   }});
+}
+
 inline void add_fused_sums(std::vector<RandomOperation>& table) {
   table.push_back({"residual", [](Rng& rng) -> Call {
                      const Shape shape = draw_shape(rng);
@@ -89,6 +105,7 @@ inline void add_fused_attention(std::vector<RandomOperation>& table) {
 
 inline void add_fused(std::vector<RandomOperation>& table) {
   add_fused_products(table);
+  add_fused_losses(table);
   add_fused_sums(table);
   add_fused_attention(table);
 }

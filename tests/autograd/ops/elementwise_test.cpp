@@ -6,14 +6,14 @@ using namespace orrery::small;
 
 namespace {
 
-struct Function {
+struct ElementwiseFunction {
   const char* name;
   Variable (*f)(const Variable&);
   double (*value)(double);
   double (*derivative)(double);
 };
 
-const Function functions[] = {
+const ElementwiseFunction functions[] = {
     {"exp", exp, [](double x) { return std::exp(x); }, [](double x) { return std::exp(x); }},
     {"log", log, [](double x) { return std::log(x); }, [](double x) { return 1 / x; }},
     {"sqrt", sqrt, [](double x) { return std::sqrt(x); }, [](double x) { return 0.5 / std::sqrt(x); }},
@@ -27,7 +27,7 @@ const Function functions[] = {
 
 TEST_CASE("elementwise functions and their derivatives equal libm's, in f64 and f32") {
   const std::vector<double> points{0.01, 0.5, 1, 1.75, 3, 20};
-  for (const Function& function : functions) {
+  for (const ElementwiseFunction& function : functions) {
     CAPTURE(function.name);
     std::vector<double> value, derivative;
     for (const double x : points) {
@@ -54,7 +54,7 @@ TEST_CASE("elementwise functions at the rim") {
 }
 
 TEST_CASE("elementwise functions have the same bits for any number of threads") {
-  for (const Function& function : functions) {
+  for (const ElementwiseFunction& function : functions) {
     CAPTURE(function.name);
     CHECK(thread_proof([&](const auto& x) { return function.f(x[0] * x[0]); }, {{35001}}));
   }
