@@ -189,7 +189,8 @@ void print_promises(std::ostream& out, const PromiseFigures& figures) {
 
 int bench_promises(const BenchOptions& options) {
   print_start(std::cerr, {.seed = options.seed});
-  const PromiseFigures figures = measure_promises(bench_config(options.config), options);
+  const PromiseFigures figures =
+      measure_promises(scaled(bench_config(options.config), options.batch, options.length, options.width), options);
   print_promises(std::cout, figures);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const PromiseCost& row : figures.costs)

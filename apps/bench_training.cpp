@@ -48,7 +48,7 @@ BenchTraining::BenchTraining(const BenchConfig& config, double dropout, i64 seed
 Variable BenchTraining::loss() const {
   nn::Pass pass = nn::Pass::training(seed_, steps_begun_);
   if (const nn::Gpt* gpt = std::get_if<nn::Gpt>(&model_)) return gpt->loss(input_, gold_, pass, loss_options_);
-  return std::get<nn::Transformer>(model_).loss(source_, input_, gold_, loss_options_, pass);
+  return std::get<nn::Transformer>(model_).loss(source_, input_, gold_, pass, loss_options_);
 }
 
 double BenchTraining::pass(double dy) {

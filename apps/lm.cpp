@@ -86,19 +86,24 @@ std::string estimate_line(i64 step, double estimate, bool best) {
 void run_steps(LmTraining& training, const LmOrigin& origin, LmFiles& files, const Interrupt& interrupt) {
   const LmRecipe& recipe = origin.recipe;
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, training.steps_done());
+  i64 kept_step = -1;
+  const auto keep = [&] {
+    if (files.keep(origin, training))
+      kept_step = training.steps_done();
+    else
+      progress.note("not saved: " + files.problem() + "; the training goes on");
+  };
   while (training.steps_done() < recipe.steps && !interrupt.requested()) {
     const double loss = training.step();
     const i64 step = training.steps_done();
     progress.update({.step = step, .loss = loss, .rate = recipe.rate_of(step), .tokens = training.tokens_per_step()});
-    if (step % recipe.estimate_every == 0 || step == recipe.steps) {
-      const double estimate = training.estimate();
-      progress.note(estimate_line(step, estimate, training.best_step() == step));
-      progress.note("  it writes: " + on_one_line(training.sample(glimpse)));
-    } else if (!interrupt.requested()) {
-      continue;
-    }
-    if (!files.keep(origin, training)) progress.note("not saved: " + files.problem() + "; the training goes on");
+    if (step % recipe.estimate_every != 0 && step != recipe.steps) continue;
+    const double estimate = training.estimate();
+    progress.note(estimate_line(step, estimate, training.best_step() == step));
+    progress.note("  it writes: " + on_one_line(training.sample(glimpse)));
+    keep();
   }
+  if (kept_step != training.steps_done()) keep();  // stopped, perhaps before the first step
 }
 
 // The losses of a training that has come to its end, or to Ctrl-C, and what it can write now.
@@ -145,7 +150,7 @@ int train(const TrainOptions& options, const LmOrigin& origin, const LmState* st
   try {
     run_steps(training, origin, files, interrupt);
   } catch (const Error&) {
-    if (files.used() && training.best_step() > 0)
+    if (files.used() && training.best_step() > 0 && files.problem().empty())
       std::cerr << "the model of step " << training.best_step() << " is in " << files.model() << '\n';
     throw;
   }

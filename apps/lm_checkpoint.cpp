@@ -89,7 +89,8 @@ bool LmFiles::keep(const LmOrigin& origin, LmTraining& training) {
 bool LmFiles::end(LmTraining& training, bool finished) {
   return !used() || done_without(problem_, [&] {
     save_model(training);
-    if (finished) std::filesystem::remove(resume());
+    std::error_code none;
+    if (finished) std::filesystem::remove(resume(), none);
   });
 }
 

@@ -107,7 +107,7 @@ std::optional<std::string> blas_variables(const char* const* environment) {
 std::optional<std::string> tiles_warning(int threads, int tiles) {
   if (threads <= tiles) return std::nullopt;
   const std::string cores = std::to_string(tiles), wanted = std::to_string(threads);
-  return "warning: most products are cut for " + cores + (tiles == 1 ? " core; --tiles " : " cores; --tiles ") +
+  return "warning: the deepest products are cut for " + cores + (tiles == 1 ? " core; --tiles " : " cores; --tiles ") +
          wanted + " cuts them for " + wanted + " (and gives other bits, as another seed would)";
 }
 

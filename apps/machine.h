@@ -40,7 +40,7 @@ std::optional<std::string> kernel_warning(const char* coretype, std::string_view
 /// Says which variables OPENBLAS_... of `environment` (null at its end) are set: OpenBLAS reads them, and they may
 /// change speed and bits. Nothing if none is.
 std::optional<std::string> blas_variables(const char* const* environment);
-/// Warns when there are more threads than tiles: the others have nothing to do in most products.
+/// Warns when there are more threads than tiles: the others have nothing to do in the deepest products, those of BLAS.
 std::optional<std::string> tiles_warning(int threads, int tiles);
 /// Warns when OMP_WAIT_POLICY is passive: threads then sleep between loops that follow one another in microseconds.
 std::optional<std::string> wait_policy_warning(const char* policy);

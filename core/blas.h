@@ -2,7 +2,7 @@
 //
 // OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles that depend
 // on the shape (m, n, k) alone, and each tile is one single-threaded product: the bits are then the same for any thread
-// count, at no cost in speed.
+// count, at no cost in speed. Shapes for which BLAS's way through memory costs too much go to core/unpacked_product.h.
 // Read next: core/blas.cpp
 #pragma once
 
@@ -73,14 +73,16 @@ template <class T>
 void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step,
                 Trans trans = Trans::none, bool accumulate = false);
 
-/// Tiles that every larger product is cut into at least: as many as cores that shall work on it. Part of a run's bits,
-/// as its seed is, and therefore no function of the threads; 2 unless set.
+/// Tiles that every larger product of BLAS is cut into at least: as many as cores that shall work on it. Part of a run's
+/// bits, as its seed is, and therefore no function of the threads; 2 unless set. Products that run unpacked
+/// (core/unpacked_product.h) need no such promise: their tiles follow the threads, and their bits do not follow the tiles.
 void set_least_tiles(int tiles);
 int least_tiles();
 
-/// Tiles that a product with an m x n result and inner size k is cut into: along its longer side, by the shape alone.
-/// Frozen, since every cut is part of a result's bits: a change would be a new version of the bit contract. The same
-/// holds for the chunks of sums (core/reduce.h) and the tiles of attention (core/scores.h).
+/// Tiles that BLAS's product with an m x n result and inner size k is cut into: along its longer side, by the shape
+/// alone. Frozen, since every cut is part of a result's bits: a change would be a new version of the bit contract. The
+/// same holds for which products are BLAS's (`runs_unpacked`), the chunks of sums (core/reduce.h) and of the head
+/// (autograd/wanted.h), and the tiles of attention (core/scores.h).
 i64 gemm_tiles(i64 m, i64 n, i64 k);
 
 /// What the linked OpenBLAS says of itself, such as "OpenBLAS 0.3.21, kernel Zen, OpenMP".

@@ -111,16 +111,17 @@ std::ostream& operator<<(std::ostream& out, const Mask& mask) {
   return joint.empty() ? out << "everything" : out;
 }
 
-bool padding_is_finite(const Tensor& x, const Mask& mask) {
-  const auto [B, m, d] = dims<3>(x, "padding_is_finite");
+bool padding_is_moderate(const Tensor& x, const Mask& mask) {
+  const auto [B, m, d] = dims<3>(x, "attention");
   mask.check_fits_batch(B);
-  return dispatch_floating(x.dtype(), "padding_is_finite", [&, B = B, m = m, d = d](auto t) {
+  return dispatch_floating(x.dtype(), "attention", [&, B = B, m = m, d = d](auto t) {
     using T = decltype(t);
     double nothing = 0;
     for (i64 b = 0; b < B; ++b) {
       const i64 kept = mask.length(b, m);
       const T* rest = x.data<T>() + (b * m + kept) * d;
-      nothing += lane_sum<T>((m - kept) * d, [=](i64 i) { return rest[i] * T{0}; });  // NaN for infinity and NaN
+      nothing += lane_sum<T>(
+          (m - kept) * d, [=](i64 i) { return rest[i] * T{1e8F} * T{0}; });  // NaN for what is no number to work with
     }
     return nothing == 0;
   });

@@ -22,7 +22,7 @@ class Mask {
   Mask() = default;
   /// Query i of n sees key j of m where j <= i + m - n: with n = m, itself and what came before.
   static Mask causal();
-  /// Batch row b sees only its first lengths[b] keys; i32 [B]. What stands behind them is never read.
+  /// Batch row b sees only its first lengths[b] keys; i32 [B]. What stands behind them reaches nobody.
   static Mask padding(const Tensor& lengths);
   /// Where `allow` is not 0: i32 of shape [n, m], [B, n, m] or [B, h, n, m]; axes of size 1 repeat.
   static Mask allow(const Tensor& allow);
@@ -55,8 +55,9 @@ class Mask {
   std::vector<Tensor> tables_;  // i32 [B or 1, h or 1, n or 1, m or 1]
 };
 
-/// Whether what stands in x [B, m, d] behind the padding lengths of `mask` is finite: 0 times it is 0 then.
-bool padding_is_finite(const Tensor& x, const Mask& mask);
+/// Whether what stands in x [B, m, d] behind the padding lengths of `mask` is finite and no larger than 1e30: 0 times it,
+/// and times what products make of it, is 0 then.
+bool padding_is_moderate(const Tensor& x, const Mask& mask);
 
 /// Lengths for `Mask::padding` from token ids [B, T]: the position after the last id that is not `pad_id`.
 Tensor lengths_of(const Tensor& ids, i32 pad_id);

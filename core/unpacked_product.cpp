@@ -18,9 +18,9 @@ constexpr i64 depth_at_once = 128;
 // Tiles of rows begin at a multiple of a cache line, tiles of columns at one of what small_product.cpp does at once.
 constexpr i64 line = 16, panel = 64;
 
-// The length of tiles of which a power of 2 fills `size`, so that threads get equal shares.
-i64 tile_length(i64 size, i64 least, i64 step) {
-  i64 count = least_tiles();
+// The length of tiles of which the threads get equal shares; no bit depends on where they end.
+i64 share_of(i64 size, i64 least, i64 step) {
+  i64 count = std::max(least_tiles(), threads());
   while (size / (2 * count) >= least) count *= 2;
   return (size + count * step - 1) / (count * step) * step;
 }
@@ -58,7 +58,7 @@ void unpacked_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, boo
   const Strided<T> left = columns_of_a ? Strided<T>{a.data, 1, a.stride} : Strided<T>{a.data, a.stride, 1};
   const i64 size = by_rows ? c.rows : c.cols, depth = columns_of_a ? depth_at_once : std::max<i64>(1, b.rows);
   const i64 length =
-      by_rows ? tile_length(size, columns_of_a ? size : least_rows, line) : tile_length(size, least_columns, panel);
+      by_rows ? share_of(size, columns_of_a ? size : least_rows, line) : share_of(size, least_columns, panel);
   parallel_tasks((size + length - 1) / length, [&](i64 i) {
     const i64 begin = i * length, end = std::min(size, begin + length);
     const Tile tile = by_rows ? Tile{begin, end, 0, c.cols} : Tile{0, c.rows, begin, end};

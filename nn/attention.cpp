@@ -22,7 +22,7 @@ Variable join_heads(const Variable& x) {
 // x [B, m, d_model] whose padding does no harm. No query sees it, so that its keys and values get the gradient 0; but 0
 // times NaN or infinity is NaN in the gradient of W. Where there is such a thing, padding is set to 0.
 Variable with_harmless_padding(const Variable& x, const Mask& mask) {
-  if (!mask.has_padding() || padding_is_finite(x.value(), mask)) return x;
+  if (!mask.has_padding() || padding_is_moderate(x.value(), mask)) return x;
   const auto [B, m, d_model] = dims<3>(x.value(), "attention");
   return reshape(zero_padding(reshape(x, {B, 1, m, d_model}), mask), {B, m, d_model});
 }

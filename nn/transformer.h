@@ -51,8 +51,8 @@ struct Transformer : Module {
                       AttentionMaps* maps = nullptr) const;
 
   /// The loss of targets `wanted` i32 [B, T], what cross_entropy makes of the logits, which never exist as a whole.
-  Variable loss(const Tensor& source, const Tensor& target, const Tensor& wanted, const CrossEntropyOptions& options,
-                Pass& pass) const;
+  Variable loss(const Tensor& source, const Tensor& target, const Tensor& wanted, Pass& pass,
+                const CrossEntropyOptions& options = {}) const;
 
   /// The memory [B, S, d_model] of a source.
   Variable encode(const Tensor& source, const Mask& source_mask, Pass& pass, AttentionMaps* maps = nullptr) const;

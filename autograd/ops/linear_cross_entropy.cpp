@@ -18,17 +18,7 @@
 namespace orrery {
 namespace {
 
-// Chunks hold at least so many rows, for the products' sake, and more while their logits stay below so many bytes.
-constexpr i64 least_rows = 256, most_bytes = 10'000'000;
-
-// Chunks of equal length, by the shape alone: they are part of a result's bits.
-i64 chunk_length(i64 rows, i64 K, Dtype dtype) {
-  const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, K * bytes_of(dtype)));
-  const i64 chunks = std::max<i64>(1, (rows + fitting - 1) / fitting);
-  return std::max<i64>(1, (rows + chunks - 1) / chunks);
-}
-
-// One row of x W^T becomes dL/dz, which is added to `sums`; returns the row's loss.
+// One row of x W^T becomes dL/dz, which is added to `sums` where there is a bias; returns the row's loss.
 template <class T>
 double loss_row(i64 K, i32 target, const T* bias, double on, double off, T factor, T* z, T* sums) {
   if (bias) add_to(K, bias, z);
@@ -40,7 +30,7 @@ double loss_row(i64 K, i32 target, const T* bias, double on, double off, T facto
 #pragma omp simd
   for (i64 k = 0; k < K; ++k) z[k] = z[k] * p_factor - q;
   z[target] += static_cast<T>(off - on) * factor;
-  add_to(K, z, sums);
+  if (bias) add_to(K, z, sums);
   // -sum_k q_k log p_k = log total - (on - off) (z_target - m) - off sum_k (z_k - m)
   return std::log(exps) - (on - off) * at_target - (off == 0 ? 0 : off * differences);
 }
@@ -48,8 +38,8 @@ double loss_row(i64 K, i32 target, const T* bias, double on, double off, T facto
 struct LinearCrossEntropy {
   static constexpr std::string_view name = "linear_cross_entropy";
   Wanted wanted;
-  bool recorded;
-  Tensor dx, dW, db;  // for dy = 1
+  std::array<bool, 3> asked;  // whose gradients somebody will ask for: x, W, b
+  Tensor dx, dW, db;          // for dy = 1
 
   Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
     check(W.rank() == 2, name, "the weight needs shape [classes, d], has ", W.shape());
@@ -57,24 +47,28 @@ struct LinearCrossEntropy {
     check(x.rank() >= 1 && x.size(-1) == d, name, "inner sizes differ (", x.rank() >= 1 ? x.size(-1) : 0, " != ", d,
           ")");
     check(!b.defined() || b.shape() == Shape{K}, name, "the bias needs shape ", Shape{K}, ", has ", b.shape());
-    const i64 rows = wanted.settle(name, x.shape().without_last(), K), length = chunk_length(rows, K, x.dtype());
+    const i64 rows = wanted.settle(name, x.shape().without_last(), K), length = head_chunk(rows, K, x.dtype());
     const bool several = rows > length;
     const Tensor x_rows = x.reshape({rows, d}), W_T = several ? permute(W, {1, 0}) : W;
+    const i32* target = wanted.targets.get().data<i32>();
     Tensor losses = Tensor::empty({rows}, f64), logits = Tensor::empty({length, K}, x.dtype());
-    if (recorded) prepare_gradients(x, W_T, K);
+    if (asked[0]) dx = Tensor::empty(x.shape(), x.dtype());
+    if (asked[1]) dW = rows == 0 ? zeros(W_T.shape(), x.dtype()) : Tensor::empty(W_T.shape(), x.dtype());
+    if (asked[2]) db = zeros({K}, x.dtype());
     for (i64 begin = 0; begin < rows; begin += length) {
       const i64 end = std::min(rows, begin + length);
       const Tensor part = x_rows.rows(begin, end);
       Tensor z = logits.rows(0, end - begin);
       matmul_into(z, part, W_T, several ? Trans::none : Trans::b, false);
-      const Tensor sums = loss_and_gradient(z, b, begin, losses);
-      if (!recorded) continue;
-      Tensor to = dx.reshape({rows, d}).rows(begin, end);
-      matmul_into(to, z, W, Trans::none, false);
-      several ? matmul_into(dW, part, z, Trans::a, begin > 0) : matmul_into(dW, z, part, Trans::a, false);
-      add_in_place(db, sums);
+      const Tensor sums = loss_and_gradient(z, b, target + begin, losses.write<double>() + begin);
+      if (asked[0]) {
+        Tensor to = dx.reshape({rows, d}).rows(begin, end);
+        matmul_into(to, z, W, Trans::none, false);
+      }
+      if (asked[1]) several ? matmul_into(dW, part, z, Trans::a, begin > 0) : matmul_into(dW, z, part, Trans::a, false);
+      if (asked[2]) add_in_place(db, sums);
     }
-    if (recorded && several) dW = permute(dW, {1, 0});
+    if (asked[1] && several) dW = permute(dW, {1, 0});
     return full({}, sum(losses).item() / wanted.divisor, x.dtype());
   }
 
@@ -91,20 +85,12 @@ struct LinearCrossEntropy {
   }
 
  private:
-  void prepare_gradients(const Tensor& x, const Tensor& W_T, i64 K) {
-    dx = Tensor::empty(x.shape(), x.dtype());
-    dW = x.count() == 0 ? zeros(W_T.shape(), x.dtype()) : Tensor::empty(W_T.shape(), x.dtype());
-    db = zeros({K}, x.dtype());
-  }
-
-  // Rows of x W^T, those of targets from `first` on, turn into dL/dz in place; their losses are noted. Returns db.
-  Tensor loss_and_gradient(Tensor& logits, const Tensor& b, i64 first, Tensor& losses) const {
+  // Rows of x W^T turn into dL/dz in place; their losses are noted. Returns db.
+  Tensor loss_and_gradient(Tensor& logits, const Tensor& b, const i32* target, double* loss) const {
     const i64 K = logits.size(1);
     return dispatch_floating(logits.dtype(), name, [&](auto t) {
       using T = decltype(t);
       T* z = logits.write<T>();
-      double* loss = losses.write<double>() + first;
-      const i32* target = wanted.targets.get().data<i32>() + first;
       const T* bias = b.defined() ? b.data<T>() : nullptr;
       const T factor = static_cast<T>(1 / wanted.divisor);
       return strip_sums<T>(1, logits.size(0), K,
@@ -128,8 +114,9 @@ struct LinearCrossEntropy {
 
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
                               const CrossEntropyOptions& options) {
-  const bool recorded = tape::records(std::array{&x, &weight, &bias});
-  return apply(LinearCrossEntropy{{targets, options}, recorded, {}, {}, {}}, x, weight, bias);
+  const auto records = [](const Variable& input) { return tape::records(std::array{&input}); };
+  return apply(LinearCrossEntropy{{targets, options}, {records(x), records(weight), records(bias)}, {}, {}, {}}, x,
+               weight, bias);
 }
 
 }  // namespace orrery

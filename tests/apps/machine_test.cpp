@@ -43,7 +43,8 @@ TEST_CASE("more threads than tiles are worth a warning") {
   CHECK_FALSE(tiles_warning(2, 2));
   CHECK_FALSE(tiles_warning(1, 2));
   CHECK(tiles_warning(8, 2) ==
-        "warning: most products are cut for 2 cores; --tiles 8 cuts them for 8 (and gives other bits, as another seed "
+        "warning: the deepest products are cut for 2 cores; --tiles 8 cuts them for 8 (and gives other bits, as "
+        "another seed "
         "would)");
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("a Transformer's loss is the cross entropy of its logits, with padding
   const Transformer model = build(small_config());
   Pass pass;
   const double expected = cross_entropy(model(source, target, pass), wanted, options).item();
-  CHECK(model.loss(source, target, wanted, options, pass).item() == doctest::Approx(expected).epsilon(1e-6));
+  CHECK(model.loss(source, target, wanted, pass, options).item() == doctest::Approx(expected).epsilon(1e-6));
 }
 
 TEST_CASE("the model is embed * sqrt(d_model) + positions, encoder, decoder, generator") {

@@ -6,10 +6,12 @@
 
 #include "autograd/ops/packed_heads.h"
 #include "autograd/ops/tiled_attention.h"
+#include "autograd/wanted.h"
 #include "core/blas.h"
 #include "core/random.h"
 #include "core/reduce.h"
 #include "core/thin_product.h"
+#include "core/unpacked_product.h"
 #include "optim/parameters.h"
 
 using namespace orrery;
@@ -27,6 +29,18 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(gemm_tiles(17, 16, 4096) == 2);
   CHECK(gemm_tiles(16, 16, 4096) == 1);
   CHECK(thin_rows == 8);
+  // Which products are BLAS's, and which run unpacked.
+  CHECK((runs_unpacked(64, 999, 2048, Trans::none) && !runs_unpacked(63, 999, 2048, Trans::none)));
+  CHECK((runs_unpacked(64, 256, 9999, Trans::none) && !runs_unpacked(64, 257, 2049, Trans::none)));
+  CHECK((runs_unpacked(512, 9, 512, Trans::b) && !runs_unpacked(511, 9, 512, Trans::b)));
+  CHECK((!runs_unpacked(512, 9, 513, Trans::b) && !runs_unpacked(1025, 9, 64, Trans::a)));
+  CHECK((runs_unpacked(1024, 9, 64, Trans::a) && !runs_unpacked(1024, 9, 63, Trans::a)));
+  // The head's chunks of rows: at least 256, and 10 MB of logits.
+  CHECK(head_chunk(2048, 10000, f32) == 256);
+  CHECK(head_chunk(2048, 10000, f64) == 256);
+  CHECK(head_chunk(1024, 8000, f32) == 256);
+  CHECK(head_chunk(600, 5000, f32) == 300);
+  CHECK(head_chunk(768, 65, f32) == 768);
   // Sums.
   CHECK(reduce_chunk == 4096);
   CHECK(lanes == 16);

@@ -85,8 +85,8 @@ Hashes train(const Training& t, const nn::TransformerConfig& config) {
     const Tensor source = sentences(t.batch, t.source_length, config.src_vocab_size, data);
     const Tensor target = sentences(t.batch, t.target_length + 1, config.tgt_vocab_size, data);
     nn::Pass pass = nn::Pass::training(3, step);
-    const Variable logits = model(source, slice(target, 1, 0, -1), pass);
-    return cross_entropy(logits, slice(target, 1, 1), {.ignore_index = 0, .label_smoothing = 0.1});
+    return model.loss(source, slice(target, 1, 0, -1), slice(target, 1, 1), pass,
+                      {.ignore_index = 0, .label_smoothing = 0.1});
   });
 }
 
@@ -96,7 +96,7 @@ Hashes train(const Training& t, const nn::GptConfig& config) {
   return train(model, config.d_model, t.steps, [&](i64 step) {
     const Tensor text = randint(0, config.vocab_size, {t.batch, t.target_length + 1}, data);
     nn::Pass pass = nn::Pass::training(3, step);
-    return cross_entropy(model(slice(text, 1, 0, -1), pass), slice(text, 1, 1));
+    return model.loss(slice(text, 1, 0, -1), slice(text, 1, 1), pass);
   });
 }
 
