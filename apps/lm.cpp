@@ -88,10 +88,8 @@ void run_steps(LmTraining& training, const LmOrigin& origin, LmFiles& files, con
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, training.steps_done());
   i64 kept_step = -1;
   const auto keep = [&] {
-    if (files.keep(origin, training))
-      kept_step = training.steps_done();
-    else
-      progress.note("not saved: " + files.problem() + "; the training goes on");
+    if (files.keep(origin, training)) return void(kept_step = training.steps_done());
+    progress.note("not saved: " + files.problem() + "; the training goes on");
   };
   while (training.steps_done() < recipe.steps && !interrupt.requested()) {
     const double loss = training.step();

@@ -73,9 +73,9 @@ template <class T>
 void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step,
                 Trans trans = Trans::none, bool accumulate = false);
 
-/// Tiles that every larger product of BLAS is cut into at least: as many as cores that shall work on it. Part of a run's
-/// bits, as its seed is, and therefore no function of the threads; 2 unless set. Products that run unpacked
-/// (core/unpacked_product.h) need no such promise: their tiles follow the threads, and their bits do not follow the tiles.
+/// Tiles that every larger product of BLAS is cut into at least: as many as cores that shall work on it. Part of a
+/// run's bits, as its seed is, and therefore no function of the threads; 2 unless set. Products that run unpacked
+/// (core/unpacked_product.h) need no such promise: their tiles follow the threads, their bits do not follow the tiles.
 void set_least_tiles(int tiles);
 int least_tiles();
 
