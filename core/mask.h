@@ -55,8 +55,8 @@ class Mask {
   std::vector<Tensor> tables_;  // i32 [B or 1, h or 1, n or 1, m or 1]
 };
 
-/// Whether what stands in x [B, m, d] behind the padding lengths of `mask` is finite and no larger than 1e30: 0 times it,
-/// and times what products make of it, is 0 then.
+/// Whether what stands in x [B, m, d] behind the padding lengths of `mask` is finite and no larger than 1e30: 0 times
+/// it, and times what products make of it, is 0 then.
 bool padding_is_moderate(const Tensor& x, const Mask& mask);
 
 /// Lengths for `Mask::padding` from token ids [B, T]: the position after the last id that is not `pad_id`.

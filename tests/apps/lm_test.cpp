@@ -239,8 +239,9 @@ TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits w
   CHECK(shell(lm_program + "lm sample --load '" + file + "' --tokens 1000000000 | head -c 50 | wc -c").text == "50\n");
 }
 
-// PyTorch 2.13, the same recipe, six seeds: 1.907 over the whole validation text, 1.913 as lowest estimate, with standard
-// deviations of 0.011 and 0.016. Bounds are two standard errors of a mean of five above it. (Ours: 1.913 and 1.912.)
+// PyTorch 2.13, the same recipe, six seeds: 1.907 over the whole validation text, 1.913 as lowest estimate, with
+// standard deviations of 0.011 and 0.016. Bounds are two standard errors of a mean of five above it. (Ours: 1.913 and
+// 1.912.)
 TEST_CASE("seeds: nanoGPT's recipe reaches the loss that it reaches in PyTorch") {
   double losses = 0, estimates = 0;
   for (int seed = 1; seed <= 5; ++seed) {
