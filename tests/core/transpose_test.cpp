@@ -8,9 +8,9 @@
 using namespace orrery;
 
 TEST_CASE("a transpose has every number where it belongs") {
-  for (const auto& [rows, cols] : {std::pair<i64, i64>{0, 3}, {3, 0}, {1, 1}, {1, 40}, {40, 1}, {16, 16}, {37, 53}}) {
-    CAPTURE(rows);
-    CAPTURE(cols);
+  for (const Shape& shape : {Shape{0, 3}, {3, 0}, {1, 1}, {1, 40}, {40, 1}, {16, 16}, {37, 53}}) {
+    CAPTURE(shape);
+    const i64 rows = shape[0], cols = shape[1];
     const Tensor x = arange(rows * cols).to(f32).reshape({rows, cols});
     Tensor y = full({cols, rows}, -1.0);
     transpose(Mat<const float>(x.data<float>(), rows, cols), y.write<float>());
