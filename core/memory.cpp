@@ -1,6 +1,8 @@
 // Chapter 8. The caching allocator: TLSF's lists, splitting and joining.
 //
-// An arena is one large piece from the system, cut into blocks that lie one after another. A block starts with a
+// A region is one stretch of addresses, far more than will be used, of which the front is open: it holds memory, cut
+// into blocks that lie one after another. When no free block is large enough, the front moves on by what the last one
+// lacks. So whatever becomes free can be joined, and what a model does not need is never held. A block starts with a
 // 64-byte header: its size, its left neighbour, and, while it is free, its place in the list of its size class. Class
 // of a size: the position of its highest bit (first level), then 16 equal steps up to the next power of two (second).
 // Read next: core/parallel.h
@@ -26,18 +28,21 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t unit = 64;                            // alignment of addresses and granularity of sizes
-constexpr std::size_t arena_bytes = std::size_t{32} << 20;  // the least we ask the system for
+constexpr std::size_t unit = 64;  // alignment of addresses and granularity of sizes
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::size_t most_bytes = std::size_t{1} << 46;  // more than any machine holds, less than the lists can name
+constexpr std::size_t region_bytes = std::size_t{1} << 43;  // of addresses, which cost nothing
+constexpr std::size_t most_bytes = region_bytes / 2;        // more than a machine holds
 
 constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
+class Tlsf;
+
 struct alignas(unit) Block {
-  std::size_t size = 0;       // payload bytes, a multiple of `unit`; 0 marks the end of an arena
-  Block* left = nullptr;      // neighbour at the lower address, null for the first of an arena
+  std::size_t size = 0;       // payload bytes, a multiple of `unit`; 0 marks the end of what is open
+  Block* left = nullptr;      // neighbour at the lower address, null for the first of a region
   Block* previous = nullptr;  // in the free list
   Block* next = nullptr;
+  Tlsf* heap = nullptr;  // that it goes back to
   bool free = false;
 
   std::byte* payload() { return reinterpret_cast<std::byte*>(this) + sizeof(Block); }
@@ -47,37 +52,22 @@ static_assert(sizeof(Block) == unit);
 
 class Tlsf {
  public:
-  void* take(std::size_t bytes) {
-    if (bytes > most_bytes) throw std::bad_alloc();
-    const std::size_t size = round_up(std::max<std::size_t>(bytes, 1), unit);
-    const std::lock_guard lock(mutex_);
+  // Adds what it asks the system for to `counters`, and that alone.
+  explicit Tlsf(MemoryCounters& counters) : counters_(counters) {}
+
+  // A block of at least `size` bytes, a multiple of `unit`.
+  Block* take(std::size_t size) {
     Block* block = find(size);
     if (!block) block = grow(size);
     unlink(block);
     split(block, size);
-    ++counters.allocations;
-    counters.live_bytes += static_cast<i64>(block->size);
-    counters.peak_bytes = std::max(counters.peak_bytes, counters.live_bytes);
-    return block->payload();
+    return block;
   }
 
-  void give(void* memory) {
-    const std::lock_guard lock(mutex_);
-    Block* block = reinterpret_cast<Block*>(static_cast<std::byte*>(memory) - sizeof(Block));
-    counters.live_bytes -= static_cast<i64>(block->size);
+  void give(Block* block) {
     if (Block* right = block->right(); right->free) unlink(right), join(block, right);
     if (Block* left = block->left; left && left->free) unlink(left), join(left, block), block = left;
     link(block);
-  }
-
-  MemoryCounters snapshot() {
-    const std::lock_guard lock(mutex_);
-    return counters;
-  }
-
-  void reset_peak() {
-    const std::lock_guard lock(mutex_);
-    counters.peak_bytes = counters.live_bytes;
   }
 
  private:
@@ -152,32 +142,108 @@ class Tlsf {
     left->right()->left = left;
   }
 
+  // A free block of at least `size` at the end of what is open: the one that ends there, and the pages it lacks.
   Block* grow(std::size_t size) {
-    const std::size_t bytes = round_up(std::max(size + 2 * sizeof(Block), arena_bytes), huge_page);
-    void* memory = std::aligned_alloc(huge_page, bytes);
-    if (!memory) throw std::bad_alloc();
-#ifdef MADV_HUGEPAGE
-    ::madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: where the system refuses it, ordinary pages serve
-#endif
-    ++counters.system_requests;
-    counters.system_bytes += static_cast<i64>(bytes);
-    Block* block = ::new (memory) Block{.size = bytes - 2 * sizeof(Block)};
-    ::new (block->right()) Block{.left = block};  // the end mark, never free
+    if (!end_ || lacking(size) > closed_bytes_) reserve(size);
+    const std::size_t more = lacking(size);
+    if (more == 0) return end_->left;  // its list may hold smaller ones, so that `find` passed it by
+    open(end_ + 1, more);
+    Block* block = end_;
+    block->size = more - sizeof(Block);
+    end_ = ::new (block->right()) Block{.left = block};
+    if (Block* left = block->left; left && left->free) unlink(left), join(left, block), block = left;
     link(block);
     return block;
   }
 
-  std::mutex mutex_;
+  std::size_t lacking(std::size_t size) const {
+    const Block* last = end_->left;
+    return round_up(last->free ? size - std::min(size, last->size) : size + sizeof(Block), huge_page);
+  }
+
+  // A new region, open for one page. Whatever was still closed of the one before is given up.
+  void reserve(std::size_t size) {
+    const auto map = [](std::size_t bytes) {
+      return ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    };
+    std::size_t bytes = region_bytes;
+    void* memory = map(bytes);
+    while (memory == MAP_FAILED && bytes / 2 >= size + 3 * huge_page) memory = map(bytes /= 2);  // under ulimit -v
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    std::byte* begin = static_cast<std::byte*>(memory) + (round_up(address, huge_page) - address);
+    closed_bytes_ = bytes - huge_page;
+    open(begin, huge_page);
+    Block* block = ::new (begin) Block{.size = huge_page - 2 * sizeof(Block)};
+    end_ = ::new (block->right()) Block{.left = block};
+    link(block);
+  }
+
+  // Makes memory of the next addresses of the region.
+  void open(void* begin, std::size_t bytes) {
+    if (::mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+    ::madvise(begin, bytes, MADV_HUGEPAGE);  // a wish: where the system refuses it, ordinary pages serve
+#endif
+    closed_bytes_ -= bytes;
+    ++counters_.system_requests;
+    counters_.system_bytes += static_cast<i64>(bytes);
+  }
+
+  MemoryCounters& counters_;
   std::array<Block*, levels * steps> heads_{};
   std::array<u32, levels> used_{};
   u64 used_levels_ = 0;
-  MemoryCounters counters;
+  Block* end_ = nullptr;          // the mark behind the last block, never free; null before the first region
+  std::size_t closed_bytes_ = 0;  // of the region, behind the mark
+};
+
+// Large blocks lie apart from small ones: the bias of a layer that lives on, cut out of the place of an activation that
+// is gone, would keep the next weight's gradient from using it.
+class Memory {
+ public:
+  void* take(std::size_t bytes) {
+    if (bytes > most_bytes) throw std::bad_alloc();
+    const std::size_t size = round_up(std::max<std::size_t>(bytes, 1), unit);
+    const std::lock_guard lock(mutex_);
+    Tlsf& heap = size < large_bytes ? small_ : large_;
+    Block* block = heap.take(size);
+    block->heap = &heap;
+    ++counters_.allocations;
+    counters_.live_bytes += static_cast<i64>(block->size);
+    counters_.peak_bytes = std::max(counters_.peak_bytes, counters_.live_bytes);
+    return block->payload();
+  }
+
+  void give(void* memory) {
+    const std::lock_guard lock(mutex_);
+    Block* block = reinterpret_cast<Block*>(static_cast<std::byte*>(memory) - sizeof(Block));
+    counters_.live_bytes -= static_cast<i64>(block->size);
+    block->heap->give(block);
+  }
+
+  MemoryCounters snapshot() {
+    const std::lock_guard lock(mutex_);
+    return counters_;
+  }
+
+  void reset_peak() {
+    const std::lock_guard lock(mutex_);
+    counters_.peak_bytes = counters_.live_bytes;
+  }
+
+ private:
+  static constexpr std::size_t large_bytes = std::size_t{256} << 10;
+
+  std::mutex mutex_;
+  MemoryCounters counters_;
+  Tlsf small_{counters_}, large_{counters_};
 };
 
 // Never destroyed: tensors in static storage may outlive every other static object.
-Tlsf& tlsf() {
-  alignas(Tlsf) static std::byte storage[sizeof(Tlsf)];
-  static Tlsf* const instance = ::new (storage) Tlsf;
+Memory& memory() {
+  alignas(Memory) static std::byte storage[sizeof(Memory)];
+  static Memory* const instance = ::new (storage) Memory;
   return *instance;
 }
 
@@ -191,13 +257,13 @@ void* allocate(std::size_t bytes) {
 }
 void deallocate(void* memory) noexcept { std::free(memory); }
 #else
-void* allocate(std::size_t bytes) { return tlsf().take(bytes); }
-void deallocate(void* memory) noexcept {
-  if (memory) tlsf().give(memory);
+void* allocate(std::size_t bytes) { return memory().take(bytes); }
+void deallocate(void* block) noexcept {
+  if (block) memory().give(block);
 }
 #endif
 
-MemoryCounters memory_counters() { return tlsf().snapshot(); }
-void reset_peak() { tlsf().reset_peak(); }
+MemoryCounters memory_counters() { return memory().snapshot(); }
+void reset_peak() { memory().reset_peak(); }
 
 }  // namespace orrery

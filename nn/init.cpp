@@ -13,6 +13,13 @@ namespace {
 
 double root(i64 n) { return std::sqrt(static_cast<double>(std::max<i64>(n, 1))); }
 
+// Scaled in place: a second tensor would leave a hole in memory between the weights.
+Tensor normal(const Shape& shape, double deviation, Rng& rng) {
+  Tensor x = randn(shape, rng);
+  scale_in_place(x, deviation);
+  return x;
+}
+
 Tensor uniform(const Shape& shape, double bound, Rng& rng) { return rand_uniform(shape, -bound, bound, rng); }
 
 }  // namespace
@@ -22,8 +29,8 @@ Tensor initial_weight(Init init, i64 fan_out, i64 fan_in, Rng& rng) {
   switch (init) {
     case Init::xavier: return uniform(shape, std::sqrt(6.0) / root(fan_in + fan_out), rng);
     case Init::pytorch_linear: return uniform(shape, 1.0 / root(fan_in), rng);
-    case Init::normal_001: return randn(shape, rng) * 0.01;
-    case Init::normal_002: return randn(shape, rng) * 0.02;
+    case Init::normal_001: return normal(shape, 0.01, rng);
+    case Init::normal_002: return normal(shape, 0.02, rng);
   }
   fail("initial_weight", "no such initialiser");
 }
@@ -34,7 +41,7 @@ Tensor initial_bias(Init init, i64 fan_out, i64 fan_in, Rng& rng) {
 }
 
 Tensor initial_embedding(i64 count, i64 d_model, Rng& rng) {
-  return randn({count, d_model}, rng) * (1.0 / root(d_model));
+  return normal({count, d_model}, 1.0 / root(d_model), rng);
 }
 
 }  // namespace orrery::nn

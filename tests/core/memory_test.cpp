@@ -84,15 +84,37 @@ TEST_CASE("everything given back, and one block takes the whole place again") {
   const i64 live = memory_counters().live_bytes;
   CHECK(stress(4, 5'000));
   CHECK(memory_counters().live_bytes == live);
-  // Joined neighbours: what thousands of small blocks held serves one large request.
+  // Joined neighbours: what many blocks held serves one larger request.
   const i64 requests = memory_counters().system_requests;
-  std::vector<void*> small;
-  for (int i = 0; i < 1000; ++i) small.push_back(allocate(20'000));
+  std::vector<void*> many;
+  for (int i = 0; i < 100; ++i) many.push_back(allocate(300'000));
   const i64 grown = memory_counters().system_requests;
-  for (void* memory : small) deallocate(memory);
-  deallocate(allocate(15'000'000));
+  for (void* memory : many) deallocate(memory);
+  deallocate(allocate(29'000'000));
   CHECK(memory_counters().system_requests == grown);
   CHECK(grown >= requests);
+}
+
+TEST_CASE("a larger request takes the free block at the end and asks for what that lacks") {
+  if (!counts()) return;
+  deallocate(allocate(200'000'000));
+  const i64 held = memory_counters().system_bytes;
+  deallocate(allocate(210'000'000));
+  CHECK(memory_counters().system_bytes > held);
+  CHECK(memory_counters().system_bytes <= held + 10'000'000 + (2 << 20));
+}
+
+TEST_CASE("small blocks leave the place of a large one whole") {
+  if (!counts()) return;
+  void *large = allocate(50'000'000), *next = allocate(1'000'000);
+  deallocate(large);
+  std::vector<void*> small;
+  for (int i = 0; i < 1000; ++i) small.push_back(allocate(1'000));
+  const i64 held = memory_counters().system_bytes;
+  deallocate(allocate(50'000'000));
+  CHECK(memory_counters().system_bytes == held);
+  for (void* memory : small) deallocate(memory);
+  deallocate(next);
 }
 
 TEST_CASE("an equal second round asks the system for nothing") {
