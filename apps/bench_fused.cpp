@@ -58,7 +58,8 @@ std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
   Rng rng(1);
   const Draw draw{.seed = 1};
   const Variable x = random_leaf({tokens, d_model}, rng), f = random_leaf({tokens, d_model}, rng);
-  const Variable W = random_leaf({c.d_ff, d_model}, rng), b = random_leaf({c.d_ff}, rng);
+  const Variable W = random_leaf({c.d_ff, d_model}, rng), b = random_leaf({c.d_ff}, rng),
+                 V = random_leaf({d_model, c.d_ff}, rng);
   const Variable gain = random_leaf({d_model}, rng), shift = random_leaf({d_model}, rng);
   const Variable table = random_leaf({words, d_model}, rng), logits = random_leaf({tokens, words}, rng);
   const Variable positions = constant(rand_uniform({T, d_model}, -1, 1, rng));
@@ -79,11 +80,11 @@ std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
        {x, table},
        [=] { return cross_entropy(linear(x, table, {}), targets, {.label_smoothing = 0.1}); },
        [=] { return linear_cross_entropy(x, table, {}, targets, {.label_smoothing = 0.1}); }},
-      {"linear_gelu",
-       "matmul + bias, gelu",
-       {x, W, b},
-       [=] { return gelu(z()); },
-       [=] { return linear_gelu(x, W, b); }},
+      {"gelu_feed_forward",
+       "linear, gelu, dropout, linear",
+       {x, W, b, V, shift},
+       [=] { return linear(dropout(gelu(linear(x, W, b)), drop_rate, draw), V, shift); },
+       [=] { return gelu_feed_forward(x, W, b, V, shift, drop_rate, draw); }},
       {"residual",
        "x + dropout(f)",
        {x, f},

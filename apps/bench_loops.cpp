@@ -169,7 +169,6 @@ std::vector<Loop> bench_loops(i64 rows, i64 columns) {
   const Variable narrow = constant(full({rows, 1}, 1.0)), narrow_weight = parameter(full({columns, 1}, 1.0));
   add_loop("bias", 1, [=] { linear(narrow, constant(narrow_weight.value()), bias); });
   add_loop("bias, ReLU, dropout", 1, [=] { linear_relu(narrow, narrow_weight, bias, dropped, {}); });
-  add_loop("bias, GELU and its derivative", 2, [=] { linear_gelu(narrow, narrow_weight, bias); });
   loops.push_back(cross_entropy_loop("cross entropy, 512 classes", rows * columns, 512));
   loops.push_back(cross_entropy_loop("cross entropy, 10,000 classes", rows * columns, 10000));
   loops.push_back(optimizer_loop<optim::SGD>("SGD with momentum", 5 * array, a, b, optim::SGDOptions{.momentum = 0.9},

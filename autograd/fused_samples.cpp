@@ -58,17 +58,36 @@ void add_activated(std::vector<Sample>& table) {
   add_relu("size 0, no rows", {0, 4}, 0.3, {{"input 1", no_output}, {"input 2", no_output}});
   table.push_back(sample("linear_relu", "no bias", {{{3, 2}, Range::positive}, {{4, 2}, Range::positive}},
                          [](const Variables& x) { return linear_relu(x[0], x[1], {}); }));
-  table.push_back(sample("linear_gelu", "three axes", {{{2, 3, 4}}, {{5, 4}}, {{5}}},
-                         [](const Variables& x) { return linear_gelu(x[0], x[1], x[2]); }));
-  table.push_back(sample("linear_gelu", "no bias", {{{3, 4}}, {{2, 4}}},
-                         [](const Variables& x) { return linear_gelu(x[0], x[1], {}); }));
-  table.push_back(sample("linear_gelu_tanh", "three axes", {{{2, 3, 4}}, {{5, 4}}, {{5}}},
-                         [](const Variables& x) { return linear_gelu_tanh(x[0], x[1], x[2]); }));
-  table.push_back(sample("linear_gelu_tanh", "no bias", {{{3, 4}}, {{2, 4}}},
-                         [](const Variables& x) { return linear_gelu_tanh(x[0], x[1], {}); }));
-  table.push_back(sample("linear_gelu", "size 0, no rows", {{{0, 3}}, {{2, 3}}, {{2}}},
-                         [](const Variables& x) { return linear_gelu(x[0], x[1], x[2]); },
-                         {{"input 1", no_output}, {"input 2", no_output}}));
+}
+
+void add_feed_forward(std::vector<Sample>& table) {
+  using Function = Variable (*)(const Variable&, const Variable&, const Variable&, const Variable&, const Variable&,
+                                double, const Draw&);
+  const auto add_both = [&](const std::string& variant, std::vector<Input> inputs, double p,
+                            const std::vector<DeclaredZero>& zeros = {}) {
+    for (const auto& [name, f] : {std::pair<const char*, Function>{"gelu_feed_forward", gelu_feed_forward},
+                                  {"gelu_tanh_feed_forward", gelu_tanh_feed_forward}}) {
+      table.push_back(sample(
+          name, variant, inputs,
+          [p, f = f](const Variables& x) {
+            return x.size() == 5 ? f(x[0], x[1], x[2], x[3], x[4], p, draw) : f(x[0], x[1], {}, x[2], {}, p, draw);
+          },
+          zeros));
+    }
+  };
+  add_both("three axes", {{{2, 3, 4}}, {{5, 4}}, {{5}}, {{3, 5}}, {{3}}}, 0);
+  add_both("dropout", {{{4, 3}}, {{9, 3}}, {{9}}, {{2, 9}}, {{2}}}, 0.3);
+  add_both("no bias", {{{3, 4}}, {{2, 4}}, {{4, 2}}}, 0);
+  add_both("size 0, no rows", {{{0, 3}}, {{2, 3}}, {{2}}, {{3, 2}}, {{3}}}, 0.3,
+           {{"input 1", no_output}, {"input 2", no_output}, {"input 3", no_output}, {"input 4", no_output}});
+  table.push_back(sample("gelu_feed_forward", "repeated input", {{{3, 3}}, {{3}}},
+                         [](const Variables& x) { return gelu_feed_forward(x[0], x[0], x[1], x[0], x[1]); }));
+  table.push_back(sample("gelu_feed_forward", "p 1", {{{2, 3}}, {{2, 3}}, {{2}}, {{3, 2}}, {{3}}},
+                         [](const Variables& x) { return gelu_feed_forward(x[0], x[1], x[2], x[3], x[4], 1, draw); },
+                         {{"input 0", "everything is dropped"},
+                          {"input 1", "everything is dropped"},
+                          {"input 2", "everything is dropped"},
+                          {"input 3", "everything is dropped"}}));
 }
 
 void add_linear_cross_entropy(std::vector<Sample>& table) {
@@ -216,6 +235,7 @@ void add_tiled_attention(std::vector<Sample>& table) {
 void add_fused(std::vector<Sample>& table) {
   add_linear(table);
   add_activated(table);
+  add_feed_forward(table);
   add_linear_cross_entropy(table);
   add_residual(table);
   add_embedding_sum(table);

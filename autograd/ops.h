@@ -130,9 +130,12 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
 /// dropout(relu(linear(x))).
 Variable linear_relu(const Variable& x, const Variable& weight, const Variable& bias, double p = 0,
                      const Draw& draw = {});
-/// gelu(linear(x)), and gelu_tanh(linear(x)).
-Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias);
-Variable linear_gelu_tanh(const Variable& x, const Variable& weight, const Variable& bias);
+/// linear(dropout(gelu(linear(x, W1, b1))), W2, b2), and so with gelu_tanh; biases may be undefined
+/// (ops/feed_forward.cpp).
+Variable gelu_feed_forward(const Variable& x, const Variable& W1, const Variable& b1, const Variable& W2,
+                           const Variable& b2, double p = 0, const Draw& draw = {});
+Variable gelu_tanh_feed_forward(const Variable& x, const Variable& W1, const Variable& b1, const Variable& W2,
+                                const Variable& b2, double p = 0, const Draw& draw = {});
 /// cross_entropy(linear(x), targets) without the logits: a few hundred rows at a time (ops/linear_cross_entropy.cpp).
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
                               const CrossEntropyOptions& options = {});

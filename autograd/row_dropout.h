@@ -2,7 +2,7 @@
 //
 // The factors are those of ops/dropout.cpp for a matrix of the same shape: fused and composed forms drop the same
 // elements.
-// Read next: autograd/ops/linear.cpp
+// Read next: autograd/ops/linear_rows.h
 #pragma once
 
 #include <array>

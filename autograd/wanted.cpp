@@ -3,8 +3,6 @@
 // Read next: autograd/ops/reduce.cpp
 #include "autograd/wanted.h"
 
-#include <algorithm>
-
 namespace orrery {
 
 i64 Wanted::settle(std::string_view operation, const Shape& rows, i64 K) {
@@ -31,13 +29,6 @@ i64 Wanted::settle(std::string_view operation, const Shape& rows, i64 K) {
   check(divisor > 0 || (divisor == 0 && counted == 0), operation, "the divisor must be positive, got ", divisor);
   if (counted == 0) divisor = 1;  // loss and gradient are 0, and 0 / 0 would be NaN
   return ids.count();
-}
-
-i64 head_chunk(i64 rows, i64 K, Dtype dtype) {
-  constexpr i64 least_rows = 256, most_bytes = 10'000'000;
-  const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, K * bytes_of(dtype)));
-  const i64 chunks = std::max<i64>(1, (rows + fitting - 1) / fitting);
-  return std::max<i64>(1, (rows + chunks - 1) / chunks);
 }
 
 }  // namespace orrery

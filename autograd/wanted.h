@@ -25,8 +25,4 @@ struct Wanted {
   i64 settle(std::string_view operation, const Shape& rows, i64 K);
 };
 
-/// Rows of logits that linear_cross_entropy works on at a time: all, or equal chunks of at least 256 rows, and of more
-/// while their logits fill no more than 10 MB. By the shape alone, since the chunks are part of a result's bits.
-i64 head_chunk(i64 rows, i64 K, Dtype dtype);
-
 }  // namespace orrery

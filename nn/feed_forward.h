@@ -33,20 +33,17 @@ struct FeedForward : Module {
         linear2(d_ff, d_model, rng, {.bias = options.bias, .init = options.init}),
         dropout(options.dropout),
         activation(options.activation) {}
-  Variable operator()(const Variable& x, Pass& pass) const { return linear2(inner(x, pass)); }
+  Variable operator()(const Variable& x, Pass& pass) const {
+    const Variable &W1 = linear1.weight, &b1 = linear1.bias, &W2 = linear2.weight, &b2 = linear2.bias;
+    const double p = dropout.active(pass);
+    const Draw draw = pass.draw_for(p);
+    if (activation == Activation::gelu) return gelu_feed_forward(x, W1, b1, W2, b2, p, draw);
+    if (activation == Activation::gelu_tanh) return gelu_tanh_feed_forward(x, W1, b1, W2, b2, p, draw);
+    return linear2(linear_relu(x, W1, b1, p, draw));
+  }
   void visit(Visitor& v) override {
     v("linear1", linear1);
     v("linear2", linear2);
-  }
-
- private:
-  // dropout(activation(x W1^T + b1)) [..., d_ff]
-  Variable inner(const Variable& x, Pass& pass) const {
-    const Variable &W1 = linear1.weight, &b1 = linear1.bias;
-    if (activation == Activation::gelu) return dropout(linear_gelu(x, W1, b1), pass);
-    if (activation == Activation::gelu_tanh) return dropout(linear_gelu_tanh(x, W1, b1), pass);
-    const double p = dropout.active(pass);
-    return linear_relu(x, W1, b1, p, pass.draw_for(p));
   }
 };
 

@@ -2,78 +2,43 @@
 //
 //   linear        y = x W^T + b                          dx = dy W        dW = dy^T x        db = sum over rows of dy
 //   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) for dy
-//   linear_gelu   y = gelu(z), or gelu_tanh(z)           so, too
 // The composed form, one operation for each sign, is matmul(x, W, Trans::b) + b, then relu, then dropout: the one to
 // read. Fused, each tile of the product (core/blas.h) starts as the bias and gets activation and dropout when it is
 // complete; z never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0.
-// GELU's is computed along with its value and saved in place of z. Where x has few rows, as when a model writes token
-// by token, rows of W go by as they lie (core/thin_product.h).
 // `orrery bench fused`, forward and backward, composed and fused: linear_relu of base 16.1 ms and 15.1, of tiny-mt 1.27
 // and 1.08, of toy 0.20 and 0.14 (two cores of an AMD EPYC, Zen 5). The wider the product, the less is left to save.
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
-// Read next: autograd/ops/linear_cross_entropy.cpp
+// Read next: autograd/ops/feed_forward.cpp
 #include "autograd/apply.h"
 #include "autograd/formulas.h"
 #include "autograd/ops.h"
+#include "autograd/ops/linear_rows.h"
 #include "autograd/row_dropout.h"
 #include "core/elementwise.h"
-#include "core/tensor_ops.h"
-#include "core/thin_product.h"
 
 namespace orrery {
 namespace {
 
-// All leading axes folded into the rows: [..., n] as [rows, n].
-Tensor folded(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
-
-// What is done with a row of y that is complete, where nothing more is.
-struct Nothing {
-  template <class T>
-  void operator()(const Tile&, i64, T*) const {}
-};
-
-// The product and bias that the three operations share; `rows` are those of W and b which take part.
+// The product and bias that the two operations share; `rows` are those of W and b which take part.
 struct Product {
   RowRange rows;
   Saved x, weight;
 
-  // Checks that everything fits, and settles which rows take part.
-  void check_arguments(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b) {
-    check(W.rank() == 2, name, "the weight needs shape [out, in], has ", W.shape());
-    check(in.rank() >= 1 && in.size(-1) == W.size(1), name, "inner sizes differ (", in.rank() >= 1 ? in.size(-1) : 0,
-          " != ", W.size(1), ")");
-    check(!b.defined() || b.shape() == Shape{W.size(0)}, name, "the bias needs shape ", Shape{W.size(0)}, ", has ",
-          b.shape());
+  // y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile (ops/linear_rows.h).
+  template <class Finish = Nothing>
+  Tensor forward(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b, const Finish& finish = {}) {
+    check_linear(name, in, W, b);
     if (rows.end < 0) rows = {0, W.size(0)};
     check(rows.begin >= 0 && rows.begin <= rows.end && rows.end <= W.size(0), name, "rows ", rows.begin, " to ",
           rows.end, " are not rows of a weight ", W.shape());
-  }
-
-  // y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile, on the thread that made it.
-  template <class Finish = Nothing>
-  Tensor forward(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b, const Finish& finish = {}) {
-    check_arguments(name, in, W, b);
     x = in, weight = W;
     const i64 out = rows.end - rows.begin, in_size = in.size(-1), count = in.shape().without_last().count();
     Tensor y = Tensor::empty(in.shape().without_last().plus(out), in.dtype());
     dispatch_floating(in.dtype(), name, [&](auto t) {
       using T = decltype(t);
-      T* to = y.write<T>();
       const T* bias = b.defined() ? b.data<T>() + rows.begin : nullptr;
-      const auto fill = [=](const Tile& tile) {
-        for (i64 row = tile.row; row < tile.row_end; ++row)
-          std::copy(bias + tile.column, bias + tile.column_end, to + row * out + tile.column);
-      };
-      const auto finish_rows = [=, &finish](const Tile& tile) {
-        for (i64 row = tile.row; row < tile.row_end; ++row) finish(tile, row, to + row * out);
-      };
-      const Mat<const T> left(in.data<T>(), count, in_size), right(W.data<T>() + rows.begin * in_size, out, in_size);
-      const TileWork before = bias ? TileWork(fill) : TileWork();
-      const TileWork after = std::is_same_v<Finish, Nothing> ? TileWork() : TileWork(finish_rows);
-      if (count <= thin_rows)
-        thin_product<T>(left, right, {to, count, out}, before, after);
-      else
-        gemm<T>(left, right, {to, count, out}, Trans::b, before, after);
+      linear_rows<T>({in.data<T>(), count, in_size}, {W.data<T>() + rows.begin * in_size, out, in_size}, bias,
+                     {y.write<T>(), count, out}, finish);
     });
     return y;
   }
@@ -168,52 +133,6 @@ struct LinearRelu {
   }
 };
 
-// y = f(z) for a Formula with a value and a derivative (autograd/formulas.h).
-template <class Formula>
-struct LinearGelu {
-  static constexpr std::string_view name = std::is_same_v<Formula, formula::Gelu> ? "linear_gelu" : "linear_gelu_tanh";
-  bool recorded;  // backward may come, so that the derivative has to be kept
-  Product product{};
-  Saved slope{};  // f'(z)
-
-  Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
-    product.check_arguments(name, x, W, b);
-    const i64 out = W.size(0);
-    if (!recorded) {
-      return product.forward(name, x, W, b, [](const Tile& tile, i64, auto* to) {
-#pragma omp simd
-        for (i64 i = tile.column; i < tile.column_end; ++i) to[i] = Formula().value(to[i]);
-      });
-    }
-    Tensor derivative = Tensor::empty(x.shape().without_last().plus(out), x.dtype());
-    Tensor y = dispatch_floating(x.dtype(), name, [&](auto t) {
-      using T = decltype(t);
-      T* slopes = derivative.write<T>();
-      return product.forward(name, x, W, b, [=](const Tile& tile, i64 row, auto* to) {
-        // `forward` makes this for f32 and for f64, and runs the one of x's dtype.
-        if constexpr (std::is_same_v<decltype(to), T*>) {
-#pragma omp simd
-          for (i64 i = tile.column; i < tile.column_end; ++i) {
-            slopes[row * out + i] = Formula().derivative(to[i]);
-            to[i] = Formula().value(to[i]);
-          }
-        }
-      });
-    });
-    slope = derivative;
-    return y;
-  }
-
-  void backward(const Tensor& dy, Grads& dx) {
-    Tensor dz = dx.reuse(dy);
-    dispatch_floating(dy.dtype(), name, [&](auto t) {
-      using T = decltype(t);
-      map<T>(dy.count(), dy.data<T>(), slope.get().data<T>(), dz.write<T>(), [](T d, T s) { return d * s; });
-    });
-    product.backward(dz, dx);
-  }
-};
-
 }  // namespace
 
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias, RowRange rows) {
@@ -221,12 +140,6 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
 }
 Variable linear_relu(const Variable& x, const Variable& weight, const Variable& bias, double p, const Draw& draw) {
   return apply(LinearRelu{{p, draw}, {}, {}}, x, weight, bias);
-}
-Variable linear_gelu(const Variable& x, const Variable& weight, const Variable& bias) {
-  return apply(LinearGelu<formula::Gelu>{tape::records(std::array{&x, &weight, &bias})}, x, weight, bias);
-}
-Variable linear_gelu_tanh(const Variable& x, const Variable& weight, const Variable& bias) {
-  return apply(LinearGelu<formula::GeluTanh>{tape::records(std::array{&x, &weight, &bias})}, x, weight, bias);
 }
 
 }  // namespace orrery

@@ -48,7 +48,7 @@ struct LinearCrossEntropy {
     check(x.rank() >= 1 && x.size(-1) == d, name, "inner sizes differ (", x.rank() >= 1 ? x.size(-1) : 0, " != ", d,
           ")");
     check(!b.defined() || b.shape() == Shape{K}, name, "the bias needs shape ", Shape{K}, ", has ", b.shape());
-    const i64 rows = wanted.settle(name, x.shape().without_last(), K), length = head_chunk(rows, K, x.dtype());
+    const i64 rows = wanted.settle(name, x.shape().without_last(), K), length = row_chunk(rows, K, x.dtype());
     const bool several = rows > length;
     const Tensor x_rows = x.reshape({rows, d}), W_T = several ? permute(W, {1, 0}) : W;
     const i32* target = wanted.targets.get().data<i32>();

@@ -6,10 +6,10 @@
 
 #include "autograd/ops/packed_heads.h"
 #include "autograd/ops/tiled_attention.h"
-#include "autograd/wanted.h"
 #include "core/blas.h"
 #include "core/random.h"
 #include "core/reduce.h"
+#include "core/rows.h"
 #include "core/thin_product.h"
 #include "core/unpacked_product.h"
 #include "optim/parameters.h"
@@ -36,11 +36,12 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK((!runs_unpacked(512, 9, 513, Trans::b) && !runs_unpacked(1025, 9, 64, Trans::a)));
   CHECK((runs_unpacked(1024, 9, 64, Trans::a) && !runs_unpacked(1024, 9, 63, Trans::a)));
   // The head's chunks of rows: at least 256, and 10 MB of logits.
-  CHECK(head_chunk(2048, 10000, f32) == 256);
-  CHECK(head_chunk(2048, 10000, f64) == 256);
-  CHECK(head_chunk(1024, 8000, f32) == 256);
-  CHECK(head_chunk(600, 5000, f32) == 300);
-  CHECK(head_chunk(768, 65, f32) == 768);
+  CHECK(row_chunk(2048, 10000, f32) == 256);
+  CHECK(row_chunk(2048, 10000, f64) == 256);
+  CHECK(row_chunk(1024, 8000, f32) == 256);
+  CHECK(row_chunk(600, 5000, f32) == 300);
+  CHECK(row_chunk(768, 65, f32) == 768);
+  CHECK(row_chunk(4096, 1024, f32) == 2048);  // of a feed-forward network
   // Sums.
   CHECK(reduce_chunk == 4096);
   CHECK(lanes == 16);

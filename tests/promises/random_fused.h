@@ -31,11 +31,20 @@ inline void add_fused_products(std::vector<RandomOperation>& table) {
   table.push_back(linear_map("linear_relu", [](V x, V weight, V bias, double p, const Draw& draw) {
     return linear_relu(x, weight, bias, p, draw);
   }));
-  table.push_back(linear_map("linear_gelu",
-                             [](V x, V weight, V bias, double, const Draw&) { return linear_gelu(x, weight, bias); }));
-  table.push_back(linear_map("linear_gelu_tanh", [](V x, V weight, V bias, double, const Draw&) {
-    return linear_gelu_tanh(x, weight, bias);
-  }));
+  for (const bool tanh : {false, true}) {
+    table.push_back({tanh ? "gelu_tanh_feed_forward" : "gelu_feed_forward", [tanh](Rng& rng) -> Call {
+                       const i64 rows = rng.integer(1, 200), in = rng.integer(1, 100), inner = rng.integer(1, 200),
+                                 out = rng.integer(1, 100);
+                       const double p = draw_probability(rng);
+                       const Draw draw{.seed = rng.next()};
+                       return {{{{rows, in}}, {{inner, in}}, {{inner}}, {{out, inner}}, {{out}}},
+                               [=](const Variables& x) {
+                                 return (tanh ? gelu_tanh_feed_forward : gelu_feed_forward)(x[0], x[1], x[2], x[3],
+                                                                                            x[4], p, draw);
+                               },
+                               gemm_tiles(rows, inner, in)};
+                     }});
+  }
 }
 
 inline void add_fused_losses(std::vector<RandomOperation>& table) {

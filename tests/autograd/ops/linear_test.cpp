@@ -96,26 +96,13 @@ TEST_CASE("linear_relu drops everything with p = 1") {
   CHECK(same_bits(weight.gradient(), zeros({5, 3}, f64)));
 }
 
-TEST_CASE("linear_gelu equals product, bias and gelu, and so with tanh") {
-  for (const LinearSizes& s : linear_sizes()) {
-    for (const bool bias : {false, true}) {
-      INFO(s.leading.plus(s.in), " ", s.out, " ", bias);
-      check_fused([](const Variables& x) { return linear_gelu(x[0], x[1], linear_bias(x)); },
-                  [](const Variables& x) { return gelu(composed_linear(x)); }, normals(s.shapes(bias)));
-      check_fused([](const Variables& x) { return linear_gelu_tanh(x[0], x[1], linear_bias(x)); },
-                  [](const Variables& x) { return gelu_tanh(composed_linear(x)); }, normals(s.shapes(bias)));
-    }
-  }
-}
-
 TEST_CASE("what is not recorded has the same bits, and is dropped alike however columns are cut") {
   Rng rng(8);
   for (const i64 rows : {3, 40}) {
     const Tensor x = randn({rows, 61}, rng), W = randn({1030, 61}, rng), b = randn({1030}, rng);
     const auto run = [&](const auto& make) {
-      return std::array{linear_relu(make(x), make(W), make(b), 0.4, linear_draw).value(),
-                        linear_gelu(make(x), make(W), make(b)).value(),
-                        linear_gelu_tanh(make(x), make(W), make(b)).value()};
+      return std::array{linear(make(x), make(W), make(b)).value(),
+                        linear_relu(make(x), make(W), make(b), 0.4, linear_draw).value()};
     };
     const auto recorded = run([](const Tensor& t) { return parameter(t); });
     const auto plain = run([](const Tensor& t) { return constant(t); });
@@ -132,9 +119,7 @@ TEST_CASE("only gradients that are wanted are computed, and a dL/dy that others 
   const Tensor weight = normal({5, 3}), bias = normal({5}), dy = normal({4, 5}, 9), dy_before = dy.clone();
   for (const auto& f :
        {+[](const Variable&x, const Variable&w, const Variable&b) { return linear(x, w, b); },
-        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, linear_draw); },
-        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_gelu(x, w, b); },
-        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_gelu_tanh(x, w, b); }}) {
+        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, linear_draw); }}) {
     std::vector<Tensor> all;
     for (int wanted = 0; wanted < 4; ++wanted) {  // 3: all of them
       Variables x;
@@ -157,9 +142,7 @@ TEST_CASE("only gradients that are wanted are computed, and a dL/dy that others 
 TEST_CASE("linear maps of no row give no number and zero gradients") {
   for (const auto& f :
        {+[](const Variable&x, const Variable&w, const Variable&b) { return linear(x, w, b); },
-        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, linear_draw); },
-        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_gelu(x, w, b); },
-        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_gelu_tanh(x, w, b); }}) {
+        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, linear_draw); }}) {
     const Variable x = parameter(zeros({0, 3})), weight = parameter(zeros({5, 3})), bias = parameter(zeros({5}));
     const Variable y = f(x, weight, bias);
     CHECK(y.shape() == Shape{0, 5});
@@ -176,9 +159,7 @@ TEST_CASE("NaN passes through every linear map") {
   Tensor x = normal({2, 3});
   x.write<double>()[4] = std::nan("");
   const Variable weight = constant(normal({5, 3}, 2));
-  for (const Tensor& y :
-       {linear(constant(x), weight, {}).value(), linear_relu(constant(x), weight, {}).value(),
-        linear_gelu(constant(x), weight, {}).value(), linear_gelu_tanh(constant(x), weight, {}).value()}) {
+  for (const Tensor& y : {linear(constant(x), weight, {}).value(), linear_relu(constant(x), weight, {}).value()}) {
     for (i64 i = 0; i < 5; ++i) {
       CHECK_FALSE(std::isnan(y.at(i)));
       CHECK(std::isnan(y.at(5 + i)));
@@ -201,9 +182,6 @@ TEST_CASE("errors of linear maps name the operation and the rule") {
       contains(error_of([&] { (void)linear_relu(x, weight, {}, 1.5); }), "linear_relu: needs a probability in [0, 1]"));
   CHECK(contains(error_of([&] { (void)linear(scalar, weight, {}); }), "linear: inner sizes differ"));
   CHECK(contains(error_of([&] { (void)linear_relu(scalar, weight, {}); }), "linear_relu: inner sizes differ"));
-  CHECK(contains(error_of([&] { (void)linear_gelu(scalar, weight, {}); }), "linear_gelu: inner sizes differ"));
-  CHECK(
-      contains(error_of([&] { (void)linear_gelu_tanh(scalar, weight, {}); }), "linear_gelu_tanh: inner sizes differ"));
 }
 
 TEST_CASE("linear maps have the same bits for any number of threads") {
@@ -212,7 +190,5 @@ TEST_CASE("linear maps have the same bits for any number of threads") {
     CHECK(thread_proof([](const auto& x) { return linear(x[0], x[1], x[2]); }, shapes));
     CHECK(thread_proof([](const auto& x) { return linear(x[0], x[1], x[2], {17, 53}); }, shapes));
     CHECK(thread_proof([](const auto& x) { return linear_relu(x[0], x[1], x[2], 0.2, linear_draw); }, shapes));
-    CHECK(thread_proof([](const auto& x) { return linear_gelu(x[0], x[1], x[2]); }, shapes));
-    CHECK(thread_proof([](const auto& x) { return linear_gelu_tanh(x[0], x[1], x[2]); }, shapes));
   }
 }
