@@ -142,13 +142,13 @@ void hide(i64 n, i32 key, const i32* limit, T* S) {
   for (i64 i = 0; i < n; ++i) S[i] = key < limit[i] ? S[i] : -std::numeric_limits<T>::infinity();
 }
 
-/// One key, computed again, with P = e^{S - L} and D = <dO, O>: W = P m from S, which it replaces, and dS from dW,
-/// which it replaces. Where P is 0, dS is 0 whatever dW is. Two loops, and nothing else under a condition: that is
-/// twice as fast.
+/// One key, computed again, with P = e^{S - largest} / sum, `inverse` being 1 / sum, and D = <dO, O>: W = P m from S,
+/// which it replaces, and dS from dW, which it replaces. Where P is 0, dS is 0 whatever dW is. Two loops, and nothing
+/// else under a condition: that is twice as fast.
 template <class T>
-void recompute_weights(i64 n, const T* L, const T* D, const T* m, T factor, T* S, T* dS) {
+void recompute_weights(i64 n, const T* largest, const T* inverse, const T* D, const T* m, T factor, T* S, T* dS) {
 #pragma omp simd
-  for (i64 i = 0; i < n; ++i) S[i] = math::exp(S[i] - L[i]);
+  for (i64 i = 0; i < n; ++i) S[i] = math::exp(S[i] - largest[i]) * inverse[i];
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     const T P = S[i], gradient = P * (dS[i] * m[i] - D[i]) * factor;

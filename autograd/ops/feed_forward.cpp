@@ -8,7 +8,8 @@
 // computes both again for the price of the second (recomputation as in Chen et al. 2016, "Training Deep Nets with
 // Sublinear Memory Cost"). Forward and backward go by chunks of rows, whose a and dz stay in a cache that all cores
 // share.
-// Shapes: x [..., d_model], W1 [d_ff, d_model], W2 [d_out, d_ff], biases [d_ff] and [d_out] or not defined, y [..., d_out].
+// Shapes: x [..., d_model], W1 [d_ff, d_model], b1 [d_ff], W2 [d_out, d_ff], b2 [d_out], y [..., d_out]; biases may be
+// not defined.
 // Read next: autograd/ops/linear_cross_entropy.cpp
 #include "autograd/apply.h"
 #include "autograd/formulas.h"

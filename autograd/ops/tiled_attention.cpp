@@ -33,7 +33,7 @@ void scale_rows(Part<T> x, i64 rows, i64 columns, const Lanes<T>& factor) {
 
 struct TiledAttention : PackedHeads {
   TileSizes tile;
-  Saved O, L;  // [B, n, h d_v] and [B h, padded(n)]
+  Saved O, softmax;  // [B, n, h d_v]; largest and 1 / sum of every query, [B h, 2, padded(n)]
 
   Tensor forward(const Tensor& qkv) { return run(qkv, qkv, true); }
   Tensor forward(const Tensor& queries, const Tensor& keys_values) { return run(queries, keys_values, false); }
@@ -50,7 +50,7 @@ struct TiledAttention : PackedHeads {
                           .out = packed<T>(dq.data, dkv.data),
                           .dy = dy.data<T>(),
                           .O = O.get().data<T>(),
-                          .L = L.get().data<T>(),
+                          .softmax = softmax.get().data<T>(),
                           .prepared = prepared.write<T>(),
                           .sums = dq.data ? sums.write<T>() : nullptr,
                           .parts = parts,
@@ -76,7 +76,7 @@ struct TiledAttention : PackedHeads {
   struct Backward {
     Packed<const T> in;
     Packed<T> out;
-    const T *dy, *O, *L;
+    const T *dy, *O, *softmax;
     T* prepared;  // for each tile of queries: Q^T / sqrt(d_k), dO^T and D
     T* sums;      // dQ of each part of a head, null where nobody wants it
     i64 parts;
@@ -84,6 +84,7 @@ struct TiledAttention : PackedHeads {
   };
 
   i64 query_tiles() const { return tiles_of(s.n, tile.queries); }
+  i64 saved_index(const Queries& at) const { return head_index(at.at) * 2 * padded(s.n) + at.begin; }
   i64 head_index(Head at) const { return at.b * s.h + at.head; }
   Queries queries(Head at, i64 index) const {
     return {at, index, index * tile.queries, std::min(s.n, (index + 1) * tile.queries)};
@@ -106,33 +107,32 @@ struct TiledAttention : PackedHeads {
           "no tiles of ", tile.queries, " queries and ", tile.keys, " keys");
     prepare(query_input, keys_values, is_self);
     Tensor y = Tensor::empty({s.B, s.n, s.h * s.d_v}, query_input.dtype());
-    Tensor normalizer = Tensor::empty({s.B * s.h, padded(s.n)}, query_input.dtype());
+    Tensor saved = Tensor::empty({s.B * s.h, 2, padded(s.n)}, query_input.dtype());
     dispatch_floating(query_input.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const auto in = inputs<T>();
-      T *out = y.write<T>(), *all_L = normalizer.write<T>();
+      T *out = y.write<T>(), *all_saved = saved.write<T>();
       for_query_tiles<T>((s.d_k + 2 * tile.keys) * tile.queries, [&](const Queries& at, T* scratch) {
-        forward_tile(in, at, output(out, at.at).from(at.begin), all_L + head_index(at.at) * padded(s.n) + at.begin,
-                     scratch);
+        forward_tile(in, at, output(out, at.at).from(at.begin), all_saved + saved_index(at), scratch);
       });
     });
-    O = y, L = normalizer;
+    O = y, softmax = saved;
     return y;
   }
 
   template <class T>
-  void forward_tile(const Packed<const T>& in, const Queries& at, Part<T> O_i, T* L_i, T* scratch) const {
+  void forward_tile(const Packed<const T>& in, const Queries& at, Part<T> O_i, T* largest, T* scratch) const {
     const Part<const T> K = in.K(s, at.at), V = in.V(s, at.at);
     T *Q_T = scratch, *scores = Q_T + s.d_k * tile.queries, *factors = scores + tile.keys * tile.queries;
     Lanes<i32> limit;
     Lanes<T> rescale;
-    RunningSoftmax<T> softmax;
+    RunningSoftmax<T> running;
     const i64 keys = limits(at.at.b, at.begin, at.end, limit);
     transpose(in.Q(s, at.at).from(at.begin), at.rows(), s.d_k, static_cast<T>(score_factor()), Q_T, at.width());
     for (i64 first = 0; first < keys; first += tile.keys) {
       const Scores<T> S{scores, std::min(tile.keys, keys - first), at.width(), at.width()};
       compute_scores(K, Q_T, at, first, S);
-      softmax.add(S, first, limit, rescale);
+      running.add(S, first, limit, rescale);
       if (dropout.p > 0) {
         draw_factors(at.at, at.begin, S.width, first, S.keys, factors);
         for (i64 j = 0; j < S.keys; ++j) multiply(S.width, factors + j * S.width, S.row(j));
@@ -141,12 +141,14 @@ struct TiledAttention : PackedHeads {
       product(at.rows(), s.d_v, S.keys, {S.data, 1, S.stride}, V.from(first), O_i, first > 0);
     }
     if (keys == 0) clear_rows(O_i, at.rows(), s.d_v);
+    T* inverse = largest + padded(s.n);
     for (i64 i = 0; i < at.width(); ++i) {
-      const T l = softmax.sum[i];
-      rescale[i] = l == T{0} ? T{0} : T{1} / l;
-      // A query that sees nothing: P = e^{S - infinity} = 0.
-      L_i[i] = l == T{0} ? std::numeric_limits<T>::infinity() : softmax.largest[i] + std::log(l);
+      // A query that sees nothing has only weights of 0.
+      const bool sees = running.sum[i] != T{0};
+      largest[i] = sees ? running.largest[i] : T{0};
+      inverse[i] = sees ? T{1} / running.sum[i] : T{0};
     }
+    std::copy_n(inverse, at.width(), rescale.data());
     scale_rows(O_i, at.rows(), s.d_v, rescale);
   }
 
@@ -212,7 +214,7 @@ struct TiledAttention : PackedHeads {
     const Part<const T> Q = o.in.Q(s, at.at).from(at.begin), K = o.in.K(s, at.at).from(first),
                         V = o.in.V(s, at.at).from(first), dO = output(o.dy, at.at).from(at.begin);
     const T *Q_T = prepared(o, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
-    const T* L_i = o.L + head_index(at.at) * padded(s.n) + at.begin;
+    const T *largest = o.softmax + saved_index(at), *inverse = largest + padded(s.n);
     T *W = scratch, *dS = W + tile.keys * tile.queries, *factors = dS + tile.keys * tile.queries;
     compute_scores(o.in.K(s, at.at), Q_T, at, first, {W, keys, width, width});
     small_product<T>(keys, width, s.d_v, {V.data, V.stride, 1}, dO_T, width, dS, width, false);  // dW
@@ -226,7 +228,7 @@ struct TiledAttention : PackedHeads {
     for (i64 j = 0; j < keys; ++j) {
       T* row = W + j * width;
       if (first + j >= limit[0]) hide(width, static_cast<i32>(first + j), limit.data(), row);
-      recompute_weights(width, L_i, D, factors + (drops ? j * width : 0), factor, row, dS + j * width);
+      recompute_weights(width, largest, inverse, D, factors + (drops ? j * width : 0), factor, row, dS + j * width);
     }
     if (dQ) product(rows, s.d_k, keys, {dS, 1, width}, K, Part<T>{dQ + at.begin * s.d_k, s.d_k}, true);
     if (o.out.kv) {

@@ -1,4 +1,4 @@
-// Chapter 7. Solution of ch7's exercise: padding behind a source says nothing.
+// Chapter 7. Solutions of ch7's exercises: padding behind a source says nothing; writing without a cache.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -34,4 +34,24 @@ TEST_CASE("exercise 7: padding behind a source moves no logit and no answer; a t
   CHECK(moved(longer) > 1e-3);
   const nn::GreedyOptions greedy{.bos = 1, .eos = 2, .max_len = 8};
   CHECK(same_bits(nn::greedy_decode(model, source, greedy), nn::greedy_decode(model, padded, greedy)));
+}
+
+TEST_CASE("exercise 7: the whole text into the model for each letter writes what generate writes") {
+  constexpr i64 count = 12;
+  Rng rng(3);
+  nn::Gpt model({.vocab_size = 11, .d_model = 16, .num_heads = 2, .num_layers = 2, .d_ff = 32, .max_len = 16}, rng);
+  scale_in_place(model.token_embedding.weight.mutable_value(), 20);  // clear preferences, before any training
+  const NoGradient no_gradient;
+  std::vector<i32> generated, text{5, 2};
+  nn::generate(model, text, count, {.temperature = 0}, rng, [&](i32 token) {
+    generated.push_back(token);
+    return true;
+  });
+  for (i64 i = 0; i < count; ++i) {
+    nn::Pass pass = nn::Pass::inference();
+    const i64 T = static_cast<i64>(text.size());
+    const Tensor likeliest = argmax(model(Tensor::of<i32>({1, T}, text), pass).value());
+    text.push_back(likeliest.data<i32>()[T - 1]);
+  }
+  CHECK(std::vector<i32>(text.begin() + 2, text.end()) == generated);
 }

@@ -1,6 +1,7 @@
 // Chapter 8. Attention on packed products against its heads split out, attended and joined again, one step after
 // another.
 #include "core/mask.h"
+#include "core/memory.h"
 #include "core/scores.h"
 #include "tests/autograd/ops/fused.h"
 
@@ -261,4 +262,23 @@ TEST_CASE("packed attention has the same bits for any number of threads") {
         return packed_attention(x[0], x[1], 3, 5, 4, key_lengths({60, 7}), 0.1, packed_draw);
       },
       {{2, 150, 15}, {2, 60, 27}}));
+}
+
+TEST_CASE("without a tape, attention keeps no weights, and gives the same bits") {
+  const i64 B = 80, h = 1, T = 64, d = 4, weights = B * h * T * T * 8;
+  const Tensor qkv = normal({B, T, h * 3 * d});
+  for (const double p : {0.0, 0.3}) {
+    const auto peak_of = [&](const Variable& x, Tensor& y) {
+      reset_peak();
+      const i64 before = memory_counters().live_bytes;
+      y = packed_attention(x, h, d, d, Mask::causal(), p, packed_draw).value();
+      return memory_counters().peak_bytes - before;
+    };
+    Tensor kept, unkept;
+    const i64 with_tape = peak_of(parameter(qkv), kept), without = peak_of(constant(qkv), unkept);
+    CHECK(same_bits(kept, unkept));
+    if (memory_counters().live_bytes == 0) continue;  // nothing is counted under AddressSanitizer
+    CHECK(with_tape > weights);
+    CHECK(without < weights / 2);
+  }
 }
