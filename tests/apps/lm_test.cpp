@@ -238,7 +238,7 @@ TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits w
   CHECK(shell(lm_program + "lm sample --load '" + file + "' --tokens 1000000000 | head -c 50 | wc -c").text == "50\n");
 }
 
-// nanoGPT's own recipe ends higher, here as in PyTorch: what is different, and all figures, stand in apps/lm_training.h.
+// nanoGPT's own recipe ends higher, here as in PyTorch: apps/lm_training.h says what is different, and all figures.
 TEST_CASE("seeds: the default recipe reaches 1.905 over the whole validation text, and 1.90 as lowest estimate") {
   double losses = 0, estimates = 0;
   for (int seed = 1; seed <= 5; ++seed) {
