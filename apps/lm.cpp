@@ -2,10 +2,10 @@
 //
 //   orrery lm train --save shakespeare.safetensors
 //   orrery lm sample --load shakespeare.safetensors --prompt ROMEO:
+//   orrery lm eval --load shakespeare.safetensors
 // Read next: apps/lm_training.h
 #include <unistd.h>
 
-#include <cmath>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -13,42 +13,25 @@
 #include "apps/command.h"
 #include "apps/interrupt.h"
 #include "apps/lm_checkpoint.h"
+#include "apps/lm_saved.h"
 #include "apps/machine.h"
 #include "apps/progress.h"
 #include "apps/stopwatch.h"
 #include "core/blas.h"
 #include "core/crc32c.h"
 #include "core/parallel.h"
-#include "nn/decoding.h"
-#include "nn/gpt_files.h"
 
 namespace orrery {
 namespace {
 
-constexpr std::string_view shipped_text = "tinyshakespeare.txt";
 constexpr i64 glimpse = 60, last_sample = 300;  // characters shown at each estimate, and at the end
 
 struct TrainOptions {
   LmRecipe recipe;
-  std::string file, save, resume;
+  std::string preset = "nanogpt", file, save, resume;
   bool hash = false, untied = false;
   i64 threads = 1, tiles = 1;
 };
-
-struct SampleOptions {
-  nn::SamplingOptions sampling;
-  std::string load, prompt;
-  i64 tokens = 500, seed = 1, threads = 1;
-};
-
-// The file to learn from: as given, or the text that comes with the program.
-std::string text_path(const std::string& given) {
-  if (!given.empty()) return given;
-  const std::filesystem::path shipped = std::filesystem::path(ORRERY_DATA_FOLDER) / shipped_text;
-  for (const std::filesystem::path& path : {std::filesystem::path("apps/data") / shipped_text, shipped})
-    if (std::filesystem::exists(path)) return path.string();
-  usage_error("FILE", "is missing, and the text that comes with the program is not at " + shipped.string());
-}
 
 // What one option alone cannot know; said before the training and not after it.
 void check_options(const LmRecipe& recipe) {
@@ -59,9 +42,9 @@ void check_options(const LmRecipe& recipe) {
                 "(" + std::to_string(recipe.warmup) + ") must be below --steps, " + std::to_string(recipe.steps));
 }
 
-// A number to learn is held with its gradient, AdamW's two moments, and the best so far.
+// A number to learn is held with its gradient, AdamW's two moments, its average, and the best so far.
 void check_memory(i64 parameters) {
-  constexpr i64 numbers_for_each = 5, megabyte = 1 << 20;
+  constexpr i64 numbers_for_each = 6, megabyte = 1 << 20;
   const i64 needed = numbers_for_each * bytes_of(f32) * (parameters / megabyte), there = physical_memory() / megabyte;
   check(needed <= there, "lm", "to train ", parameters, " parameters takes ", needed, " MB of memory and more; this ",
         "machine has ", there);
@@ -184,39 +167,12 @@ int begin(TrainOptions options) {
   return train(options, origin, nullptr, text, LmFiles(options.save));
 }
 
-int write_text_on(const SampleOptions& options) {
-  set_threads(static_cast<int>(options.threads));
-  const Metadata metadata = read_safetensors_metadata(options.load);
-  const auto found = metadata.find(std::string(alphabet_key));
-  check(found != metadata.end(), "lm", options.load, " was not saved by orrery lm (it has no ", alphabet_key, ')');
-  const Alphabet alphabet(found->second);
-  const nn::Gpt model = nn::load_gpt(options.load);
-  check(model.config.vocab_size == alphabet.size(), "lm", options.load, " holds a model of ", model.config.vocab_size,
-        " tokens and an alphabet of ", alphabet.size());
-  const std::vector<i32> prompt = options.prompt.empty() ? alphabet.beginning() : alphabet.tokens(options.prompt);
-  const i64 read = std::min(static_cast<i64>(prompt.size()), model.config.max_len);
-  print_start(std::cerr, {.seed = options.seed, .parameters = model.config.parameter_count()});
-  if (read < static_cast<i64>(prompt.size()))
-    std::cerr << "the model sees " << read << " characters at once: only the last of the prompt count\n";
-  const Interrupt interrupt;
-  Rng rng(static_cast<u64>(options.seed));
-  i64 written = 0;
-  const Stopwatch watch;
-  std::cout << options.prompt << std::flush;
-  nn::generate(model, prompt, options.tokens, options.sampling, rng, [&](i32 token) {
-    std::cout << alphabet.character(token) << std::flush;
-    ++written;
-    return std::cout.good() && !interrupt.requested();
-  });
-  std::cout << std::endl;
-  if (written > 0)
-    std::cerr << written << " tokens, " << std::llround(static_cast<double>(written) / watch.seconds())
-              << " tokens/s\n";
-  return interrupt.requested() ? interrupted : done;
-}
-
 void add_model_options(CLI::App& command, TrainOptions& options) {
   nn::GptConfig& model = options.recipe.model;
+  // First, since options take effect in the order they are added: what is given besides changes the preset.
+  add_choice(command, "--preset", options.preset, nn::gpt_preset_names(),
+             "The model of the defaults below, or another, with the tokens of the text",
+             [&model](const std::string& name) { model = nn::gpt_preset(name); });
   add_whole_number(command, "--block", model.max_len, 1, 65536, "Characters that the model sees at once");
   add_whole_number(command, "--layers", model.num_layers, 1, 96, "Layers");
   add_whole_number(command, "--heads", model.num_heads, 1, 96, "Attention heads; must divide the width");
@@ -239,6 +195,10 @@ void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
   add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "AdamW's memory of its square");
   add_number(command, "--weight-decay", recipe.weight_decay, 0, 100, "Weight decay, of matrices alone");
   add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
+  add_number(command, "--average", recipe.average, 0, 0.999999,
+             "What is judged and saved is the mean of the model over the steps, this memory of it; 0: the last step's");
+  add_flag(command, "--replacement", recipe.replacement,
+           "Draw each block from anywhere in the text, instead of every block once before any comes again");
   add_whole_number(command, "--estimate-every", recipe.estimate_every, 1, 100000000,
                    "Steps between estimates of the validation loss; then the best model is saved");
   add_whole_number(command, "--estimate-batches", recipe.estimate_batches, 1, 1000000, "Batches of an estimate");
@@ -247,9 +207,11 @@ void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
 
 void add_train(CLI::App& lm, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App& command = add_command(lm, "train", "Learn a text; the defaults are nanoGPT's recipe for a CPU",
-                                  "Examples:\n  orrery lm train --save shakespeare.safetensors --seed 3\n"
-                                  "  orrery lm train --resume shakespeare.safetensors");
+  CLI::App& command = add_command(
+      lm, "train",
+      "Learn a text; the defaults are nanoGPT's recipe for a CPU, with shuffled blocks and an averaged model",
+      "Examples:\n  orrery lm train --save shakespeare.safetensors --seed 3\n"
+      "  orrery lm train --resume shakespeare.safetensors");
   add_model_options(command, *options);
   add_recipe_options(command, options->recipe);
   add_tiles(command, options->tiles);
@@ -267,32 +229,14 @@ void add_train(CLI::App& lm, int& exit_code) {
   });
 }
 
-void add_sample(CLI::App& lm, int& exit_code) {
-  auto options = std::make_shared<SampleOptions>();
-  CLI::App& command =
-      add_command(lm, "sample", "Write on after a prompt, with a model from `lm train --save`",
-                  "Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --temperature 0.8");
-  require(add_file(command, "--load", options->load, "The model"));
-  add_text(command, "--prompt", options->prompt, "TEXT",
-           "Text to begin with; without it, a new line that is not shown");
-  add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Characters to write");
-  add_number(command, "--temperature", options->sampling.temperature, 0, 1000,
-             "Below 1 keeps to the likely, above 1 dares more; 0 always takes the likeliest");
-  add_whole_number(command, "--top-k", options->sampling.top_k, 0, 1000000, "Draw from the k likeliest; 0: from all");
-  add_number(command, "--top-p", options->sampling.top_p, 1e-9, 1,
-             "Draw from the fewest likeliest whose probabilities reach p");
-  add_seed(command, options->seed);
-  add_threads(command, options->threads);
-  when_run(command, exit_code, [options] { return write_text_on(*options); });
-}
-
 }  // namespace
 
 void add_lm(CLI::App& program, int& exit_code) {
-  CLI::App& lm = add_command(program, "lm", "A language model: train a GPT on a text, and let it write",
+  CLI::App& lm = add_command(program, "lm", "A language model: train a GPT on a text, let it write, judge it",
                              "Example:\n  orrery lm train\nEach has its own --help.");
   add_train(lm, exit_code);
-  add_sample(lm, exit_code);
+  add_lm_sample(lm, exit_code);
+  add_lm_eval(lm, exit_code);
   needs_sub_command(lm);
 }
 

@@ -1,6 +1,6 @@
 // Chapter 9. Keeping a training in files: what goes in, and what must be right when it comes out.
 //
-// Read next: apps/training_step.h
+// Read next: apps/lm_saved.h
 #include "apps/lm_checkpoint.h"
 
 #include <filesystem>
@@ -67,7 +67,7 @@ void LmFiles::check_usable(const std::string& text, i64 parameters) const {
         " keeps a training that is unfinished: go on with --resume ", model(), ", or remove it");
   const i64 bytes = parameters * bytes_of(f32);
   check_can_save("lm", model(), bytes);
-  check_can_save("lm", resume(), 4 * bytes);
+  check_can_save("lm", resume(), 5 * bytes);
 }
 
 void LmFiles::save_model(LmTraining& training) const {
@@ -92,6 +92,16 @@ bool LmFiles::end(LmTraining& training, bool finished) {
     std::error_code none;
     if (finished) std::filesystem::remove(resume(), none);
   });
+}
+
+LmModel load_lm(const std::string& path) {
+  const Metadata metadata = read_safetensors_metadata(path);
+  const auto found = metadata.find(std::string(alphabet_key));
+  check(found != metadata.end(), "lm", path, " was not saved by orrery lm (it has no ", alphabet_key, ')');
+  LmModel saved{Alphabet(found->second), nn::load_gpt(path)};
+  check(saved.model.config.vocab_size == saved.alphabet.size(), "lm", path, " holds a model of ",
+        saved.model.config.vocab_size, " tokens and an alphabet of ", saved.alphabet.size());
+  return saved;
 }
 
 LmCheckpoint read_checkpoint(const LmFiles& files) {

@@ -4,7 +4,7 @@
 //   FILE.resume   where the training stands, as long as it is unfinished: `orrery lm train --resume FILE`
 // Both are replaced as wholes (core/file.h), so that a crash at any moment leaves the last ones. The second has the
 // recipe, the parameters, the optimiser's state, the positions of the random numbers and the losses: with the same text
-// the rest of the training has the bits that it would have had. It is about four times as large as the first.
+// the rest of the training has the bits that it would have had. It is about five times as large as the first.
 // Read next: apps/lm_checkpoint.cpp
 #pragma once
 
@@ -26,6 +26,14 @@ struct LmOrigin {
 
 /// Where in the metadata of a saved model its alphabet stands.
 inline constexpr std::string_view alphabet_key = "alphabet";
+
+/// A saved model and the alphabet of its tokens.
+struct LmModel {
+  Alphabet alphabet;
+  nn::Gpt model;
+};
+/// What FILE holds. Errors: those of `nn::load_gpt`; a model that `orrery lm` did not save.
+LmModel load_lm(const std::string& path);
 
 /// The two files of one training.
 class LmFiles {

@@ -5,10 +5,24 @@
 // us a loss of only 1.88". That loss is an estimate: the mean over 20 batches of random validation blocks, every 250
 // steps, of which we report the lowest. The loss over the whole validation text, block after block, is measured at the
 // end.
+//
+// Two things differ from nanoGPT; model, steps, batch, rates, decay and initialisation do not.
+//   order     nanoGPT draws each block from anywhere in the text. The 2,000 steps read 1.5 times its length, and still
+//             a fifth of it is never seen. Here every block comes once before any comes again (text_data.h).
+//   average   nanoGPT judges the parameters of the last step. Here their exponential mean over the steps is judged,
+//             saved and asked to write, with AdamW's own beta2 as its memory, as Kingma and Ba (2015, section 7.2,
+//             "Temporal averaging") propose it for Adam. The steps themselves do not depend on it.
+// Means over seeds 1 to 5, standard deviations in brackets:   whole validation text   lowest estimate
+//   nanoGPT's recipe, --replacement --average 0               1.913 (0.007)           1.912
+//   the default                                               1.900 (0.007)           1.897 (0.016)
+//   nanoGPT's recipe in PyTorch, seven seeds                  1.908 (0.010)           1.915
+// With other draws, six trainings of the default: 1.896 and 1.893. Of that, order alone gives 1.906 and 1.903, and
+// average alone 1.903 and 1.901 (five trainings, whose last steps had 1.911 and 1.909).
 // Read next: apps/lm_training.cpp
 #pragma once
 
 #include <limits>
+#include <optional>
 
 #include "apps/text_data.h"
 #include "core/safetensors.h"
@@ -27,6 +41,8 @@ struct LmRecipe {
   double beta1 = 0.9, beta2 = 0.99;      ///< of AdamW
   double weight_decay = 0.1;             ///< of matrices
   double clip = 1;                       ///< largest norm of the gradient; 0 does not clip
+  double average = 0.99;                 ///< beta of the averaged model; 0 has none
+  bool replacement = false;              ///< blocks are drawn from anywhere, each time anew
   i64 estimate_every = 250, estimate_batches = 20;
   i64 seed = 1;
 
@@ -47,10 +63,14 @@ struct LmState {
   u64 blocks = 0, judged = 0;  ///< positions in the random numbers of training and of validation blocks
   i64 best_step = 0;           ///< that of the lowest estimate; 0 before the first
   double best_estimate = std::numeric_limits<double>::infinity();
-  /// "parameter.NAME", "best.NAME" of the best step where that is an earlier one, all that AdamW remembers, and
-  /// "losses" f64 [steps_done].
+  /// "parameter.NAME", "average.NAME" if there is an averaged model, "best.NAME" of the best step where that is an
+  /// earlier one, all that AdamW remembers, and "losses" f64 [steps_done].
   TensorMap tensors;
 };
+
+/// The mean loss of `model` over a text, in blocks of its length that follow one another; every character but the first
+/// counts once. Error: a text of less than two characters.
+double loss_over(const nn::Gpt& model, const Tensor& text);
 
 /// A model in training. One call of `step` is one update; which blocks it sees is a function of the seed alone.
 class LmTraining {
@@ -69,9 +89,8 @@ class LmTraining {
   double estimate();
   i64 best_step() const { return best_step_; }
   double best_estimate() const { return best_estimate_; }
-  /// The loss over the whole validation text in blocks that follow one another; every character but the first counts
-  /// once.
-  double validation_loss() const;
+  /// The loss over the whole validation text.
+  double validation_loss() const { return loss_over(model(), data_.validation); }
   /// Ends the training with the model of the lowest estimate or the last one, whichever has the lower
   /// `validation_loss`, and returns that.
   double settle();
@@ -83,10 +102,12 @@ class LmTraining {
   LmState state() const;
   void load_state(const LmState& state);
 
-  nn::Gpt& model() { return model_; }
+  /// What is judged, saved and asked to write: the averaged model, or without one the model that is trained.
+  nn::Gpt& model() { return average_ ? *average_ : model_; }
+  const nn::Gpt& model() const { return average_ ? *average_ : model_; }
   const LmRecipe& recipe() const { return recipe_; }
   const Alphabet& alphabet() const { return data_.alphabet; }
-  /// A fingerprint of all losses so far, the parameters and the optimiser's state.
+  /// A fingerprint of all losses so far, the parameters of the trained model and the optimiser's state.
   std::string hash() const;
 
  private:
@@ -94,17 +115,21 @@ class LmTraining {
   // Forward and backward: leaves a gradient at every parameter and returns the loss.
   double pass(const TextBatch& batch) const;
   double mean_loss(Rng& numbers) const;
-  TensorMap copy_of_parameters() const;
-  void load_parameters(const TensorMap& tensors, const std::string& prefix);
+  TextBatch next_batch(Rng& numbers);
+  // Takes the step just made into the average.
+  void average_parameters();
 
   LmRecipe recipe_;
   TextData data_;
   Rng weights_, blocks_, judged_;
+  ShuffledBlocks shuffled_;
   nn::Gpt model_;
+  std::optional<nn::Gpt> average_;
+  Parameters trained_, judged_parameters_;  // of `model_` and of `model()`
   optim::AdamW adam_;
   i64 steps_done_ = 0, best_step_ = 0;
   double best_estimate_ = std::numeric_limits<double>::infinity();
-  TensorMap best_;  // parameters of that step
+  TensorMap best_;  // parameters of `model()` at that step
   std::vector<double> losses_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 
 #include "apps/machine.h"
@@ -107,16 +108,30 @@ std::string Alphabet::text() const {
   return result;
 }
 
-TextData text_data(const std::string& text, i64 block) {
-  const Alphabet alphabet(text);
+Tensor tokens_of(const std::string& text, const Alphabet& alphabet) {
   const std::vector<i32> tokens = alphabet.tokens(text);
-  const i64 count = static_cast<i64>(tokens.size()), training = count * 9 / 10, validation = count - training;
+  return Tensor::of<i32>({static_cast<i64>(tokens.size())}, tokens);
+}
+
+TextData text_data(const std::string& text, i64 block) { return text_data(text, block, Alphabet(text)); }
+
+TextData text_data(const std::string& text, i64 block, const Alphabet& alphabet) {
+  const Tensor all = tokens_of(text, alphabet);
+  const i64 count = all.count(), training = count * 9 / 10, validation = count - training;
   check(validation > block, "text", "of ", count,
         " characters is too short: the last tenth, for validation, must be longer "
         "than a block of ",
         block);
-  const Tensor all = Tensor::of<i32>({count}, tokens);
   return {alphabet, all.rows(0, training), all.rows(training, count)};
+}
+
+std::string text_path(const std::string& given) {
+  constexpr std::string_view shipped_text = "tinyshakespeare.txt";
+  if (!given.empty()) return given;
+  const std::filesystem::path shipped = std::filesystem::path(ORRERY_DATA_FOLDER) / shipped_text;
+  for (const std::filesystem::path& path : {std::filesystem::path("apps/data") / shipped_text, shipped})
+    if (std::filesystem::exists(path)) return path.string();
+  fail("text", "none is given, and the one that comes with the program is not at ", shipped.string());
 }
 
 std::string read_text(const std::string& path) {
@@ -139,6 +154,32 @@ TextBatch random_blocks(const Tensor& tokens, i64 batch, i64 length, Rng& rng) {
 
 TextBatch blocks_from(const Tensor& tokens, i64 begin, i64 batch, i64 length) {
   return blocks(tokens, batch, length, [&](i64 b) { return begin + b * length; });
+}
+
+ShuffledBlocks::ShuffledBlocks(const Tensor& tokens, i64 length, const Rng& numbers)
+    : tokens_(tokens), length_(length), in_epoch_(tokens.count() / length - 1), numbers_(numbers) {
+  check(in_epoch_ > 0, "text", "a text of ", tokens.count(), " characters is too short for blocks of ", length,
+        " in random order");
+}
+
+void ShuffledBlocks::shuffle(i64 epoch) {
+  // One number for the beginning and one for each block; twice as many are kept free, since a draw may need another.
+  const u64 kept_free = 2 * static_cast<u64>(in_epoch_ + 1);
+  Rng rng(numbers_.seed(), numbers_.position() + static_cast<u64>(epoch) * kept_free);
+  const i64 beginning = rng.integer(0, length_);
+  begins_.clear();
+  for (i64 i = 0; i < in_epoch_; ++i) begins_.push_back(beginning + i * length_);
+  for (i64 i = in_epoch_; i > 1; --i)  // Fisher and Yates: the i-th place gets any of those not yet placed
+    std::swap(begins_[static_cast<size_t>(i - 1)], begins_[static_cast<size_t>(rng.integer(0, i))]);
+  epoch_ = epoch;
+}
+
+TextBatch ShuffledBlocks::batch(i64 first, i64 count) {
+  return blocks(tokens_, count, length_, [&](i64 b) {
+    const i64 number = first + b;
+    if (number / in_epoch_ != epoch_) shuffle(number / in_epoch_);
+    return begins_[static_cast<size_t>(number % in_epoch_)];
+  });
 }
 
 }  // namespace orrery

@@ -35,12 +35,19 @@ class Alphabet {
   std::vector<i32> numbers_;             // of each code point up to the alphabet's last, `none` where it is not in it
 };
 
+/// The tokens of a text: i32 [characters]. Errors: those of `Alphabet::tokens`.
+Tensor tokens_of(const std::string& text, const Alphabet& alphabet);
+
 struct TextData {
   Alphabet alphabet;
   Tensor training, validation;  // i32 [characters]
 };
 /// A text split in two. Errors: a text that is not UTF-8, or of which a part is not longer than `block`.
 TextData text_data(const std::string& text, i64 block);
+/// The same with an alphabet that is given. Error besides: a character that is not in it.
+TextData text_data(const std::string& text, i64 block, const Alphabet& alphabet);
+/// The file `given`, or where none is, "", the text that comes with the program. Error: that is not there.
+std::string text_path(const std::string& given);
 /// The contents of a file. Errors: what cannot be read; what is no regular file, or an empty one, or one that this
 /// machine's memory cannot hold with its tokens.
 std::string read_text(const std::string& path);
@@ -53,5 +60,25 @@ struct TextBatch {
 TextBatch random_blocks(const Tensor& tokens, i64 batch, i64 length, Rng& rng);
 /// `batch` blocks of `length` characters that follow one another, from character `begin` on.
 TextBatch blocks_from(const Tensor& tokens, i64 begin, i64 batch, i64 length);
+
+/// The blocks of a text in random order: an epoch has each once, all those that follow one another from a random one of
+/// the first `length` characters on; the next epoch has another beginning and order. Which is block number n is a
+/// function of the random numbers' seed and position and of n alone.
+class ShuffledBlocks {
+ public:
+  /// Error: a text that may have no whole block.
+  ShuffledBlocks(const Tensor& tokens, i64 length, const Rng& numbers);
+  /// Blocks number `first`, `first` + 1, ..., counted from 0.
+  TextBatch batch(i64 first, i64 count);
+  i64 in_epoch() const { return in_epoch_; }
+
+ private:
+  void shuffle(i64 epoch);
+
+  Tensor tokens_;
+  i64 length_, in_epoch_, epoch_ = -1;
+  Rng numbers_;
+  std::vector<i64> begins_;  // of this epoch's blocks
+};
 
 }  // namespace orrery

@@ -62,27 +62,31 @@ Gpt::Gpt(const GptConfig& config, Rng& rng)
 }
 
 Variable Gpt::operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights) const {
-  return head(hidden(ids, Mask::causal(), pass, weights));
+  return head(hidden(ids, pass, weights));
 }
 
-Variable Gpt::hidden(const Tensor& ids, const Mask& mask, Pass& pass, std::vector<Tensor>* weights) const {
+Variable Gpt::hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights) const {
+  Variable x = embed(ids, pass);
+  for (const GptLayer& layer : layers) x = layer(x, Mask::causal(), pass, weights ? &weights->emplace_back() : nullptr);
+  return final_norm(x);
+}
+
+Variable Gpt::embed(const Tensor& ids, Pass& pass) const {
   const i64 T = dims<2>(ids, "ids")[1];
   check(T <= config.max_len, "gpt", "a sequence has ", T, " positions, but max_len is ", config.max_len);
   const double p = dropout.active(pass);
-  Variable x = embedding_sum(token_embedding.weight, ids, 1.0, position_embedding.weight, p, pass.draw_for(p));
-  for (const GptLayer& layer : layers) x = layer(x, mask, pass, weights ? &weights->emplace_back() : nullptr);
-  return final_norm(x);
+  return embedding_sum(token_embedding.weight, ids, 1.0, position_embedding.weight, p, pass.draw_for(p));
 }
 
 Variable Gpt::head(const Variable& hidden) const { return linear(hidden, classes(), {}); }
 
 Variable Gpt::loss(const Tensor& ids, const Tensor& wanted, Pass& pass, const CrossEntropyOptions& options) const {
-  return linear_cross_entropy(hidden(ids, Mask::causal(), pass), classes(), {}, wanted, options);
+  return linear_cross_entropy(hidden(ids, pass), classes(), {}, wanted, options);
 }
 
 Gpt Gpt::clone() {
-  Rng unused(0);
-  Gpt copy(config, unused);
+  Rng zeros = Rng::of_zeros();
+  Gpt copy(config, zeros);
   to(copy, token_embedding.weight.dtype());
   copy_parameters(*this, copy);
   return copy;

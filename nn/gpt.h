@@ -52,10 +52,12 @@ struct Gpt : Module {
   /// whole.
   Variable loss(const Tensor& ids, const Tensor& wanted, Pass& pass, const CrossEntropyOptions& options = {}) const;
 
-  /// Its two halves: the last norm's output [B, T, d_model], with a mask that must hold Mask::causal(); and the logits
+  /// Its two halves: the last norm's output [B, T, d_model], where no position sees what comes after it; and the logits
   /// of some of its positions [..., d_model].
-  Variable hidden(const Tensor& ids, const Mask& mask, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
+  Variable hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
   Variable head(const Variable& hidden) const;
+  /// What the layers begin with, tokens + positions: [B, T, d_model].
+  Variable embed(const Tensor& ids, Pass& pass) const;
 
   /// A model of its own with the same values.
   Gpt clone();

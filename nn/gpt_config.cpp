@@ -27,6 +27,14 @@ constexpr std::array<Preset, 6> presets{{
     {"gpt3", gpt2_tokens, 12288, 96, 96, 2048},
 }};
 
+// transformers, activations.py: what its names stand for.
+Activation published_activation(const config_json::Json& name, const std::string& operation) {
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
+  if (name == "gelu") return Activation::gelu;
+  check(name == "relu", operation, "activation_function cannot be ", name.dump());
+  return Activation::relu;
+}
+
 }  // namespace
 
 // Calls field(name, value) for every field (nn/config_json.h).
@@ -108,6 +116,35 @@ std::vector<std::string> gpt_preset_names() {
 std::string to_json(const GptConfig& config) { return config_json::text_of(config); }
 
 GptConfig gpt_config(const std::string& json) { return config_json::config_of<GptConfig>(json, gpt_operation); }
+
+GptConfig published_gpt_config(const std::string& json, const std::string& operation) {
+  using config_json::Json;
+  const Json published = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  check(published.is_object(), operation, "is not a JSON object");
+  const auto check_usual = [&](const char* field, const Json& usual) {
+    check(published.value(field, usual) == usual, operation, field, " must be ", usual.dump(), ", not ",
+          published.value(field, usual).dump());
+  };
+  check_usual("model_type", "gpt2");
+  check_usual("scale_attn_weights", true);
+  check_usual("scale_attn_by_inverse_layer_idx", false);
+  for (const char* field : {"n_head", "n_layer", "n_embd", "n_positions", "vocab_size"})
+    check(published.contains(field), operation, "has no ", field);
+  GptConfig config;
+  config_json::Reader read(operation, published);
+  read("n_head", config.num_heads);
+  read("n_layer", config.num_layers);
+  read("n_embd", config.d_model);
+  read("n_positions", config.max_len);
+  read("vocab_size", config.vocab_size);
+  read("layer_norm_epsilon", config.layer_norm_eps);
+  read("tie_word_embeddings", config.tied);
+  config.d_ff = 4 * config.d_model;
+  if (!published.value("n_inner", Json(nullptr)).is_null()) read("n_inner", config.d_ff);
+  config.activation = published_activation(published.value("activation_function", Json("gelu_new")), operation);
+  config.validate();
+  return config;
+}
 
 bool is_gpt_config(const std::string& json) {
   const auto parsed = config_json::Json::parse(json, nullptr, /*allow_exceptions=*/false);

@@ -44,6 +44,10 @@ std::vector<std::string> gpt_preset_names();
 /// Errors: text that is no JSON object, unknown fields, values of a wrong type, what `validate` refuses.
 std::string to_json(const GptConfig& config);
 GptConfig gpt_config(const std::string& json);
+/// What a published model's config.json says, as Hugging Face writes it for a GPT-2; fields without a counterpart there
+/// keep their defaults, and so does dropout. Errors of `operation`, naming the field: a text that is no JSON object, or
+/// one that has no n_head, n_layer, n_embd, n_positions or vocab_size; values of a wrong type; what no Gpt computes.
+GptConfig published_gpt_config(const std::string& json, const std::string& operation);
 /// True for what `to_json` made of a GptConfig; false for another model's configuration.
 bool is_gpt_config(const std::string& json);
 

@@ -78,8 +78,8 @@ Mask Transformer::padding(const Tensor& ids) const {
 }
 
 Transformer Transformer::clone() {
-  Rng unused(0);
-  Transformer copy(config, unused);
+  Rng zeros = Rng::of_zeros();
+  Transformer copy(config, zeros);
   to(copy, src_embed.weight.dtype());
   copy_parameters(*this, copy);
   return copy;

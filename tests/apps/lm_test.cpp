@@ -1,34 +1,13 @@
 // Chapter 9. Tests of `orrery lm` as its users type it.
 #include <filesystem>
-#include <fstream>
 
 #include "core/safetensors.h"
 #include "core/tensor_ops.h"
 #include "nn/gpt_config.h"
-#include "tests/apps/run_program.h"
+#include "tests/apps/lm_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;
-
-namespace {
-
-const std::string lm_program = "'" ORRERY_PROGRAM "' ";
-// Learns next to nothing, in a moment.
-const std::string tiny = "--batch 2 --block 8 --layers 1 --heads 2 --d-model 8 --d-ff 8 ";
-const std::string quick_lm = tiny + "--steps 4 --warmup 1 --estimate-every 2 --estimate-batches 2 ";
-
-std::string written(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
-
-std::string many(const std::string& text, int times) {
-  std::string result;
-  for (int i = 0; i < times; ++i) result += text;
-  return result;
-}
-
-}  // namespace
 
 TEST_CASE("lm train reports its losses, and the model writes text of its alphabet") {
   const orrery::TemporaryFolder folder;
@@ -64,6 +43,29 @@ TEST_CASE("lm train reports its losses, and the model writes text of its alphabe
   check_failure(lm_program + "lm sample --load '" + file + "' --prompt 'ab!'",
                 "character 3, '!', is not one of the model's 4");
   CHECK(run("lm sample --load '" + file + "' --tokens 30").text.find_first_not_of("ab\u00e4 \n") == std::string::npos);
+}
+
+TEST_CASE("a preset is a model by name, and single options change it") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("abc ", 100)), file = folder / "model.safetensors";
+  const auto trained = [&](const std::string& options) {
+    const Result result =
+        run("lm train '" + text + "' --steps 1 --batch 1 --threads 1 --save '" + file + "' " + options);
+    REQUIRE(result.exit_code == 0);
+    return orrery::nn::gpt_config(orrery::read_safetensors_metadata(file).at("config"));
+  };
+  orrery::nn::GptConfig gpt2 = orrery::nn::gpt_preset("gpt2");
+  gpt2.vocab_size = 4, gpt2.d_model = 24, gpt2.d_ff = 8, gpt2.num_layers = 2, gpt2.max_len = 16;
+  const std::string small = "--d-model 24 --d-ff 8 --layers 2 --block 16 ";
+  CHECK(trained(small + "--preset gpt2") == gpt2);  // 12 heads, dropout, biases, GPT-2's activation
+  CHECK(trained("--preset gpt2 " + small) == gpt2);
+  orrery::nn::GptConfig nanogpt = orrery::nn::gpt_preset("nanogpt");
+  nanogpt.vocab_size = 4, nanogpt.max_len = 16;
+  CHECK(trained("--block 16") == nanogpt);
+  CHECK(trained("--preset nanogpt --block 16") == nanogpt);
+  check_usage_error("lm train --preset gpt4", "'gpt4'", "nanogpt, gpt2, gpt2-medium, gpt2-large, gpt2-xl, gpt3");
+  CHECK(contains(run("lm train --help").text, "nanogpt, gpt2, gpt2-medium"));
+  check_failure(lm_program + "lm train --preset gpt3", "parameters takes");
 }
 
 TEST_CASE("estimates and progress go to stderr, with loss, rate, speed and no accuracy") {
@@ -153,13 +155,17 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
 }
 
 TEST_CASE("wrong values are refused before the training begins") {
-  check_usage_error("lm", "lm", "train, sample");
-  check_usage_error("lm think", "'think'", "train, sample");
+  check_usage_error("lm", "lm", "train, sample, eval");
+  check_usage_error("lm think", "'think'", "train, sample, eval");
   check_usage_error("lm train --steps 0", "--steps", "from 1 to");
   check_usage_error("lm train --dropout 2", "--dropout", "from 0 to");
   check_usage_error("lm train --heads 3", "--heads", "--d-model, 128");
   check_usage_error("lm train --steps 100 --warmup 100", "--warmup", "--steps, 100");
   check_usage_error("lm train --resume x --steps 5", "--resume", "--steps");
+  check_usage_error("lm eval", "--load", "required");
+  check_usage_error("lm eval --load ''", "--load", "must not be empty");
+  check_usage_error("lm eval --load x --threads 0", "--threads", "from 1 to");
+  check_failure(lm_program + "lm eval --load /nowhere/model", "/nowhere/model");
   check_usage_error("lm train --tiles 0", "--tiles", "from 1 to 64");
   check_usage_error("lm train --save ''", "--save", "must not be empty");
   check_usage_error("lm sample", "--load", "required");
@@ -170,13 +176,6 @@ TEST_CASE("wrong values are refused before the training begins") {
   CHECK(contains(run("lm train --help").text, "--rate NUMBER=0.001"));
   CHECK_FALSE(contains(run("lm train --help").text, "{false}"));
   CHECK(contains(run("lm sample --help").text, "--prompt ROMEO:"));
-}
-
-TEST_CASE("a file that holds another model is refused") {
-  const orrery::TemporaryFolder folder;
-  const std::string file = folder / "toy.safetensors";
-  REQUIRE(run("toy --steps 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "'").exit_code == 0);
-  check_failure(lm_program + "lm sample --load '" + file + "'", "was not saved by orrery lm");
 }
 
 TEST_CASE("slow: promise 17: a training killed again and again ends with the bits of one that was not") {
@@ -239,10 +238,8 @@ TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits w
   CHECK(shell(lm_program + "lm sample --load '" + file + "' --tokens 1000000000 | head -c 50 | wc -c").text == "50\n");
 }
 
-// PyTorch 2.13, the same recipe, six seeds: 1.907 over the whole validation text, 1.913 as lowest estimate, with
-// standard deviations of 0.011 and 0.016. Bounds are two standard errors of a mean of five above it. (Ours: 1.913 and
-// 1.912.)
-TEST_CASE("seeds: nanoGPT's recipe reaches the loss that it reaches in PyTorch") {
+// nanoGPT's own recipe ends higher, here as in PyTorch: apps/lm_training.h says what is different, and all figures.
+TEST_CASE("seeds: the default recipe reaches 1.905 over the whole validation text, and 1.90 as lowest estimate") {
   double losses = 0, estimates = 0;
   for (int seed = 1; seed <= 5; ++seed) {
     const Result result = run("lm train --seed " + std::to_string(seed));
@@ -252,6 +249,6 @@ TEST_CASE("seeds: nanoGPT's recipe reaches the loss that it reaches in PyTorch")
             2);
     losses += loss / 5, estimates += estimate / 5;
   }
-  CHECK(losses <= 1.917);
-  CHECK(estimates <= 1.927);
+  CHECK(losses <= 1.905);
+  CHECK(estimates <= 1.90);
 }

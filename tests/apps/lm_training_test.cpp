@@ -41,7 +41,7 @@ std::string hash_after(int threads) {
 
 }  // namespace
 
-TEST_CASE("the default recipe is nanoGPT's for a CPU") {
+TEST_CASE("the default recipe is nanoGPT's for a CPU, but for the order of blocks and the average") {
   const LmRecipe recipe;
   CHECK(recipe.model.num_layers == 4);
   CHECK(recipe.model.num_heads == 4);
@@ -58,6 +58,8 @@ TEST_CASE("the default recipe is nanoGPT's for a CPU") {
   CHECK(recipe.beta2 == 0.99);
   CHECK(recipe.weight_decay == 0.1);
   CHECK(recipe.clip == 1);
+  CHECK_FALSE(recipe.replacement);
+  CHECK(recipe.average == recipe.beta2);
   CHECK(recipe.rate_of(50) == doctest::Approx(5e-4));
   CHECK(recipe.rate_of(100) == doctest::Approx(1e-3));
   CHECK(recipe.rate_of(1050) == doctest::Approx(5.5e-4));
@@ -101,25 +103,31 @@ TEST_CASE("a training that was interrupted equals to the bit one that was not: N
       if (training.steps_done() % recipe.estimate_every == 0) training.estimate();
     }
   };
-  LmTraining whole(recipe, counting());
-  train(whole, 12);
-  for (const i64 stop : {0, 3, 4, 6, 11}) {  // before, at and after an estimate
-    CAPTURE(stop);
-    LmTraining first(recipe, counting()), second(recipe, counting());
-    train(first, stop);
-    second.load_state(first.state());
-    CHECK(second.hash() == first.hash());
-    CHECK(second.best_step() == first.best_step());
-    train(second, 12);
-    CHECK(second.hash() == whole.hash());
-    CHECK(second.best_estimate() == whole.best_estimate());
-    CHECK(second.settle() == second.validation_loss());
+  for (const double average : {0.0, 0.9}) {
+    CAPTURE(average);
+    recipe.average = average;
+    LmTraining whole(recipe, counting());
+    train(whole, 12);
+    for (const i64 stop : {0, 3, 4, 6, 11}) {  // before, at and after an estimate
+      CAPTURE(stop);
+      LmTraining first(recipe, counting()), second(recipe, counting());
+      train(first, stop);
+      second.load_state(first.state());
+      CHECK(second.hash() == first.hash());
+      CHECK(second.best_step() == first.best_step());
+      train(second, 12);
+      CHECK(second.hash() == whole.hash());
+      CHECK(second.validation_loss() == whole.validation_loss());
+      CHECK(second.best_estimate() == whole.best_estimate());
+      CHECK(second.settle() == second.validation_loss());
+    }
   }
 }
 
 TEST_CASE("the best model comes back where the last is worse on the whole validation text") {
   LmRecipe recipe = small_lm_recipe();
   recipe.rate = 3e-2;
+  recipe.average = 0;
   LmTraining training(recipe, counting());
   for (int i = 0; i < 15; ++i) training.step();
   training.estimate();
@@ -135,6 +143,45 @@ TEST_CASE("the best model comes back where the last is worse on the whole valida
   CHECK(training.settle() == best);
   CHECK(training.validation_loss() == best);
   CHECK(resumed.settle() == best);
+}
+
+TEST_CASE("the averaged model is sum_i beta^(t - i) theta_i (1 - beta) / (1 - beta^t), and moves no training") {
+  LmRecipe recipe = small_lm_recipe(), plain = small_lm_recipe();
+  recipe.average = 0.75, plain.average = 0;
+  LmTraining averaged(recipe, counting()), trained(plain, counting());
+  std::map<std::string, Tensor> sums;
+  double weights = 0;
+  for (int t = 1; t <= 9; ++t) {
+    CHECK(averaged.step() == trained.step());
+    averaged.estimate();
+    weights = 0.75 * weights + 0.25;
+    for (const NamedParameter& p : trained.model().parameters()) {
+      const Tensor theta = p.value.value().to(f64) * 0.25;
+      sums[p.name] = t == 1 ? theta : sums[p.name] * 0.75 + theta;
+    }
+  }
+  CHECK(weights == doctest::Approx(1 - std::pow(0.75, 9)));
+  CHECK(averaged.hash() == trained.hash());
+  for (const NamedParameter& p : averaged.model().parameters())
+    CHECK(std::sqrt(sum_of_squares(p.value.value().to(f64) - sums[p.name] * (1 / weights))) < 1e-6);
+  CHECK(averaged.validation_loss() == loss_over(averaged.model(), counting().validation));
+  CHECK(averaged.validation_loss() != trained.validation_loss());
+}
+
+TEST_CASE("blocks come from the shuffled text, or with replacement from anywhere; both go on where they stopped") {
+  const std::string shuffled = hash_after(1);
+  for (const bool replacement : {false, true}) {
+    LmRecipe recipe = small_lm_recipe();
+    recipe.replacement = replacement;
+    LmTraining whole(recipe, counting()), first(recipe, counting()), second(recipe, counting());
+    for (int i = 0; i < 12; ++i) whole.step();
+    CHECK((whole.hash() == shuffled) == !replacement);
+    for (int i = 0; i < 5; ++i) first.step();
+    second.load_state(first.state());
+    second.measure();
+    for (int i = 0; i < 7; ++i) second.step();
+    CHECK(second.hash() == whole.hash());
+  }
 }
 
 TEST_CASE("a state of another training is refused, and a recipe goes through JSON unchanged") {
@@ -192,7 +239,9 @@ TEST_CASE("measuring, estimating and judging change nothing that is trained") {
 }
 
 TEST_CASE("a step that meets NaN is not made, and the error names where it began") {
-  LmTraining training(small_lm_recipe(), counting());
+  LmRecipe recipe = small_lm_recipe();
+  recipe.average = 0;
+  LmTraining training(recipe, counting());
   training.step();
   for (NamedParameter& p : training.model().parameters())
     if (p.name == "h.0.mlp.c_fc.weight") p.value.mutable_value().write<float>()[4] = NAN;

@@ -90,6 +90,44 @@ TEST_CASE("blocks in a row cover the text") {
   CHECK_THROWS_AS(blocks_from(text, 1, 2, 3), Error);
 }
 
+TEST_CASE("an epoch of shuffled blocks has each once, one after another from a random beginning, in random order") {
+  std::vector<i32> counted(43);
+  for (size_t i = 0; i < counted.size(); ++i) counted[i] = static_cast<i32>(i);
+  const Tensor text = Tensor::of<i32>({43}, counted);
+  constexpr i64 length = 4;
+  ShuffledBlocks shuffled(text, length, Rng(1, 5));
+  const i64 count = shuffled.in_epoch();
+  REQUIRE(count == 9);  // from whichever beginning: 3 + 9 * 4 + 1 characters fit
+  std::vector<std::vector<i32>> orders;
+  std::vector<i32> beginnings;
+  for (i64 epoch = 0; epoch < 20; ++epoch) {
+    const TextBatch batch = shuffled.batch(epoch * count, count);
+    std::vector<i32> begins;
+    for (i64 b = 0; b < count; ++b) {
+      begins.push_back(batch.ids.at(b * length));
+      for (i64 j = 0; j < length; ++j) {
+        CHECK(batch.ids.at(b * length + j) == begins.back() + j);
+        CHECK(batch.next.at(b * length + j) == begins.back() + j + 1);
+      }
+    }
+    orders.push_back(begins);
+    std::sort(begins.begin(), begins.end());
+    beginnings.push_back(begins[0]);
+    CHECK(begins[0] < length);
+    for (size_t b = 1; b < begins.size(); ++b) CHECK(begins[b] == begins[b - 1] + length);
+  }
+  for (i32 beginning = 0; beginning < length; ++beginning)
+    CHECK(std::find(beginnings.begin(), beginnings.end(), beginning) != beginnings.end());
+  std::sort(orders.begin(), orders.end());
+  CHECK(std::adjacent_find(orders.begin(), orders.end()) == orders.end());
+  // A block is a function of its number: also for who begins in the middle, and across epochs.
+  ShuffledBlocks other(text, length, Rng(1, 5)), different(text, length, Rng(2, 5));
+  const TextBatch across = other.batch(count - 2, 5), again = shuffled.batch(count - 2, 5);
+  CHECK(numbers(across.ids) == numbers(again.ids));
+  CHECK(numbers(different.batch(count - 2, 5).ids) != numbers(across.ids));
+  CHECK_THROWS_WITH_AS(ShuffledBlocks(text, 22, Rng(1)), doctest::Contains("too short for blocks of 22"), Error);
+}
+
 TEST_CASE("files that cannot be read say why") {
   const TemporaryFolder folder;
   CHECK(small::error_of([&] { read_text(folder / "none"); }).find("No such file") != std::string::npos);

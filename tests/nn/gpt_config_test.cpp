@@ -137,3 +137,28 @@ TEST_CASE("a count that is beyond all measure stays a number") {
   nn::GptConfig config{.vocab_size = 1 << 30, .d_model = 1 << 30, .num_heads = 1, .num_layers = 1 << 30};
   CHECK(config.parameter_count() == i64{1} << 53);
 }
+
+TEST_CASE("a published config.json: what it leaves open is as in GPT-2, and what no Gpt computes is refused") {
+  const std::string sizes = R"({"n_head": 12, "n_layer": 12, "n_embd": 768, "n_positions": 1024, "vocab_size": 50257)";
+  const auto read = [&](const std::string& more) { return nn::published_gpt_config(sizes + more + "}", "test"); };
+  CHECK(read("") == gpt_preset("gpt2"));
+  CHECK(read(R"(, "n_inner": null, "activation_function": "gelu_new", "eos_token_id": 50256)") == gpt_preset("gpt2"));
+  CHECK(read(R"(, "n_inner": 100)").d_ff == 100);
+  CHECK(read(R"(, "activation_function": "gelu")").activation == nn::Activation::gelu);
+  CHECK(read(R"(, "activation_function": "gelu_pytorch_tanh")").activation == nn::Activation::gelu_tanh);
+  CHECK(read(R"(, "activation_function": "relu")").activation == nn::Activation::relu);
+  CHECK_FALSE(read(R"(, "tie_word_embeddings": false)").tied);
+  const auto refused = [&](const std::string& more, const std::string& message) {
+    CHECK_THROWS_WITH_AS(read(more), message.c_str(), Error);
+  };
+  refused(R"(, "activation_function": "silu")", "test: activation_function cannot be \"silu\"");
+  refused(R"(, "activation_function": 3)", "test: activation_function cannot be 3");
+  refused(R"(, "model_type": "llama")", "test: model_type must be \"gpt2\", not \"llama\"");
+  refused(R"(, "scale_attn_by_inverse_layer_idx": true)",
+          "test: scale_attn_by_inverse_layer_idx must be false, not true");
+  refused(R"(, "scale_attn_weights": false)", "test: scale_attn_weights must be true, not false");
+  refused(R"(, "layer_norm_epsilon": "small")", "test: layer_norm_epsilon must be a number, not \"small\"");
+  refused(R"(, "n_inner": -5)", "test: n_inner must be a whole number below 2^31, not -5");
+  CHECK_THROWS_WITH_AS(nn::published_gpt_config("{}", "test"), "test: has no n_head", Error);
+  CHECK_THROWS_WITH_AS(nn::published_gpt_config("[]", "test"), "test: is not a JSON object", Error);
+}

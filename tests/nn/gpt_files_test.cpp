@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+
 #include "core/tensor_ops.h"
 #include "nn/files.h"
 #include "tests/core/support.h"
@@ -103,6 +105,47 @@ TEST_CASE("without a configuration the sizes follow from the shapes, heads being
     CHECK(loaded.config == config);
     check_equal(loaded, model);
   }
+}
+
+TEST_CASE("a config.json beside a published file says how many heads there are, which nothing in the file does") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.safetensors", beside = folder / "config.json";
+  const auto describe = [&](const std::string& json) { std::ofstream(beside) << json; };
+  // As GPT-2's own, which has fields besides that say nothing about what is computed.
+  const std::string sizes = R"("n_layer": 3, "n_embd": 128, "n_positions": 4, "n_ctx": 4, "vocab_size": 9)";
+  const std::string published = R"({"model_type": "gpt2", "n_head": 4, "n_inner": 5, "layer_norm_epsilon": 1e-3, )" +
+                                sizes + R"(, "activation_function": "gelu", "attn_pdrop": 0.1, "bos_token_id": 8})";
+  GptConfig config{.vocab_size = 9, .d_model = 128, .num_heads = 4, .num_layers = 3, .d_ff = 5, .max_len = 4};
+  config.activation = nn::Activation::gelu, config.layer_norm_eps = 1e-3;
+  Gpt model = build(config);
+  nn::save(model, path);
+  CHECK(nn::load_gpt(path).config.num_heads == 2);  // the guess without it
+  describe(published);
+  Gpt loaded = nn::load_gpt(path);
+  CHECK(loaded.config == config);
+  check_equal(loaded, model);
+
+  const std::string refused = "load " + path + ": " + beside;
+  const auto refusal = [&](const std::string& from, const std::string& to) {
+    std::string json = published;
+    describe(json.replace(json.find(from), from.size(), to));
+    return error_of([&] { nn::load_gpt(path); });
+  };
+  CHECK(refusal("\"n_embd\": 128", "\"n_embd\": 64") ==
+        refused + " says n_embd is 64, but the columns of wte.weight are 128");
+  CHECK(refusal("\"n_layer\": 3", "\"n_layer\": 2") ==
+        refused + " says n_layer is 2, but the layers with a tensor ln_1.weight are 3");
+  CHECK(refusal("\"n_positions\": 4", "\"n_positions\": 8") ==
+        refused + " says n_positions is 8, but the rows of wpe.weight are 4");
+  CHECK(refusal("\"vocab_size\": 9", "\"vocab_size\": 10") ==
+        refused + " says vocab_size is 10, but the rows of wte.weight are 9");
+  CHECK(refusal("\"n_inner\": 5", "\"n_inner\": null") ==
+        refused + " says n_inner is 512, but the columns of h.0.mlp.c_fc.weight are 5");
+  CHECK(refusal("\"n_head\"", "\"heads\"") == refused + ": has no n_head");
+  CHECK(refusal("{", "[").ends_with("config.json: is not a JSON object"));
+
+  nn::save_gpt(model, path);  // a file with a configuration of its own asks for no other
+  CHECK(nn::load_gpt(path).config == config);
 }
 
 TEST_CASE("a file that does not fit is refused") {

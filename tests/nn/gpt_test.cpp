@@ -65,7 +65,7 @@ TEST_CASE("the model is tokens + positions, two pre-norm sub-layers in each laye
     }
     const Variable expected = matmul(model.final_norm(x), model.token_embedding.weight, Trans::b);
     CHECK(distance(logits_of(model, ids), expected.value()) < 1e-12);
-    const Variable hidden = model.hidden(ids, Mask::causal(), pass);
+    const Variable hidden = model.hidden(ids, pass);
     CHECK(hidden.shape() == Shape{2, 4, 8});
     CHECK(same_bits(model.head(hidden).value(), logits_of(model, ids)));
   }
