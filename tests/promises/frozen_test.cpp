@@ -19,15 +19,15 @@ using namespace orrery;
 TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   // Products: tiles of 1,024 rows or 256 columns, for two cores, none below 2^18 multiplications, borders at 16.
   CHECK(least_tiles() == 2);
-  CHECK(gemm_tiles(4095, 512, 4096) == 2);
-  CHECK(gemm_tiles(4096, 512, 4096) == 4);
-  CHECK(gemm_tiles(512, 1023, 4096) == 2);
-  CHECK(gemm_tiles(512, 1024, 4096) == 4);
-  CHECK(gemm_tiles(1 << 20, 512, 4096) == 8);
-  CHECK(gemm_tiles(64, 64, 63) == 1);
-  CHECK(gemm_tiles(64, 64, 64) == 2);
-  CHECK(gemm_tiles(17, 16, 4096) == 2);
-  CHECK(gemm_tiles(16, 16, 4096) == 1);
+  CHECK(blas_tiles(4095, 512, 4096) == 2);
+  CHECK(blas_tiles(4096, 512, 4096) == 4);
+  CHECK(blas_tiles(512, 1023, 4096) == 2);
+  CHECK(blas_tiles(512, 1024, 4096) == 4);
+  CHECK(blas_tiles(1 << 20, 512, 4096) == 8);
+  CHECK(blas_tiles(64, 64, 63) == 1);
+  CHECK(blas_tiles(64, 64, 64) == 2);
+  CHECK(blas_tiles(17, 16, 4096) == 2);
+  CHECK(blas_tiles(16, 16, 4096) == 1);
   CHECK(thin_rows == 8);
   // Which products are BLAS's, and which run unpacked.
   CHECK((runs_unpacked(64, 999, 2048, Trans::none) && !runs_unpacked(63, 999, 2048, Trans::none)));
