@@ -46,6 +46,7 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(reduce_chunk == 4096);
   CHECK(lanes == 16);
   CHECK(most_strip_rows == 256);
+  CHECK(column_block == 1024);
   CHECK(strip_rows(1) == 256);
   CHECK(strip_rows(64) == 128);
   CHECK(strip_rows(1024) == 16);
@@ -54,6 +55,7 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(query_tile == 128);
   CHECK(lane_multiple == 8);
   CHECK(packed_heads::most_keys == 512);
+  CHECK(packed_heads::least_tasks == 16);
   CHECK(TileSizes{}.queries == 128);
   CHECK(TileSizes{}.keys == 256);
   // Dropout.
