@@ -14,7 +14,7 @@
 namespace orrery {
 
 /// Up to so many rows, this product is faster than BLAS's.
-inline constexpr i64 thin_rows = 8;
+inline constexpr i64 thin_rows = 16;
 /// Its tiles begin at multiples of so many columns, where whole blocks of dropout's decisions begin, too.
 inline constexpr i64 thin_tile_step = 24;
 

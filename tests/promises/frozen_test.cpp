@@ -28,7 +28,7 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(blas_tiles(64, 64, 64) == 2);
   CHECK(blas_tiles(17, 16, 4096) == 2);
   CHECK(blas_tiles(16, 16, 4096) == 1);
-  CHECK(thin_rows == 8);
+  CHECK(thin_rows == 16);
   // Which products are BLAS's, and which run unpacked.
   CHECK((runs_unpacked(64, 999, 2048, Trans::none) && !runs_unpacked(63, 999, 2048, Trans::none)));
   CHECK((runs_unpacked(64, 256, 9999, Trans::none) && !runs_unpacked(64, 257, 2049, Trans::none)));
