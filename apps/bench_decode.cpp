@@ -17,7 +17,9 @@
 namespace orrery {
 namespace {
 
-DecodeFigures measure(const nn::Gpt& model, i64 streams, const BenchOptions& options, double bandwidth) {
+constexpr i64 steps_between_readings = 4;
+
+DecodeFigures measure(const nn::Gpt& model, i64 streams, const BenchOptions& options, MemoryReader& memory) {
   const NoGradient nothing_recorded;
   const i64 warm_up = warm_up_steps, vocabulary = model.config.vocab_size;
   Rng rng(static_cast<u64>(options.seed), u64{1} << 40);
@@ -27,13 +29,18 @@ DecodeFigures measure(const nn::Gpt& model, i64 streams, const BenchOptions& opt
   const auto step = [&] { last = argmax(model.head(nn::next_positions(model, last, state)).value()); };
   for (i64 i = 0; i < warm_up; ++i) step();
   const double before = static_cast<double>(state.length());
-  std::vector<double> seconds;
-  for (i64 i = 0; i < options.steps; ++i) seconds.push_back(seconds_of(step));
+  std::vector<double> seconds, reading_seconds;
+  for (i64 i = 0; i < options.steps; ++i) {
+    if (i % steps_between_readings == 0) reading_seconds.push_back(seconds_of([&] { memory.read(); }));
+    seconds.push_back(seconds_of(step));
+  }
+  const double bandwidth = memory.bytes() / median(reading_seconds);
   const double positions = before + 0.5 * static_cast<double>(options.steps + 1);
   return {.config = options.config,
           .streams = streams,
           .step_seconds = median(seconds),
-          .limit_seconds = bytes_of_step(model.config, streams, positions) / bandwidth};
+          .limit_seconds = bytes_of_step(model.config, streams, positions) / bandwidth,
+          .bandwidth = bandwidth};
 }
 
 }  // namespace
@@ -48,8 +55,9 @@ double bytes_of_step(const nn::GptConfig& config, i64 streams, double positions)
 }
 
 std::string decode_line(const DecodeFigures& f) {
-  return f.config + numbers(" streams=%ld tok/s=%.1f limit_tok/s=%.1f of_limit=%.0f%%", f.streams,
-                            f.tokens_per_second(), f.limit(), 100 * f.tokens_per_second() / f.limit());
+  return f.config + numbers(" streams=%ld tok/s=%.1f limit_tok/s=%.1f of_limit=%.0f%% GB/s=%.1f", f.streams,
+                            f.tokens_per_second(), f.limit(), 100 * f.tokens_per_second() / f.limit(),
+                            1e-9 * f.bandwidth);
 }
 
 int bench_decode(const BenchOptions& options) {
@@ -60,22 +68,18 @@ int bench_decode(const BenchOptions& options) {
   Rng rng(static_cast<u64>(options.seed));
   nn::Gpt model(config, rng);
   print_start(std::cerr, {.seed = options.seed, .parameters = model.parameter_count()});
-  const double bandwidth = read_bandwidth();
-  std::cerr << numbers("memory delivers %.1f GB/s", 1e-9 * bandwidth) << std::endl;
+  MemoryReader memory;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const i64 streams : {i64{1}, options.batch}) {
-    const DecodeFigures figures = measure(model, streams, options, bandwidth);
+    const DecodeFigures figures = measure(model, streams, options, memory);
     std::cout << decode_line(figures) << std::endl;
     rows.push_back({{"streams", streams},
                     {"tokens_per_second", figures.tokens_per_second()},
-                    {"limit_tokens_per_second", figures.limit()}});
+                    {"limit_tokens_per_second", figures.limit()},
+                    {"gbyte_per_second", 1e-9 * figures.bandwidth}});
   }
   keep(options, "decode",
-       {{"config", options.config},
-        {"context", options.context},
-        {"steps", options.steps},
-        {"gbyte_per_second", 1e-9 * bandwidth},
-        {"rows", rows}});
+       {{"config", options.config}, {"context", options.context}, {"steps", options.steps}, {"rows", rows}});
   return done;
 }
 

@@ -13,6 +13,7 @@
 #include "apps/machine.h"
 #include "apps/stopwatch.h"
 #include "core/parallel.h"
+#include "core/rows.h"
 #include "core/small_product.h"
 #include "core/tensor_ops.h"
 #include "core/thin_product.h"
@@ -33,8 +34,16 @@ i64 tiles_of(const Product& p) {
   switch (p.kernel()) {
     case ProductKernel::heads: return p.batch;
     case ProductKernel::thin: return thin_tiles(p.n, p.k);
-    default: return gemm_tiles(p.m, p.n, p.k);
+    default: return gemm_tiles(p.m, p.n, p.k, p.trans);
   }
+}
+
+// Calls add(length, chunks) for chunks of rows whose inner result of `columns` columns is not kept (core/rows.h).
+template <class Add>
+void in_chunks(i64 rows, i64 columns, const Add& add) {
+  const i64 length = row_chunk(rows, columns, f32), rest = rows % length;
+  add(length, rows / length);
+  if (rest > 0) add(rest, i64{1});
 }
 
 // Collects products; equal ones are counted.
@@ -52,6 +61,15 @@ class ProductList {
     add({what + ", y", Trans::b, rows, out, in, 1, calls});
     add({what + ", dx", Trans::none, rows, in, out, 1, calls});
     add({what + ", dW", Trans::a, out, in, rows, 1, calls});
+  }
+  // Head and loss in one (autograd/ops/linear_cross_entropy.cpp): several chunks of rows with W^T, or all rows at once.
+  void head(i64 rows, i64 in, i64 classes) {
+    in_chunks(rows, classes, [&](i64 length, i64 chunks) {
+      if (length == rows) return linear("head", 1, rows, in, classes);
+      add({"head, y", Trans::none, length, classes, in, 1, chunks});
+      add({"head, dx", Trans::none, length, in, classes, 1, chunks});
+      add({"head, dW", Trans::a, in, classes, length, 1, chunks});
+    });
   }
   void attention(const std::string& what, i64 calls, i64 heads, i64 n, i64 m, i64 d_k) {
     add({what + ", scores", Trans::b, n, m, d_k, heads, calls});
@@ -83,8 +101,11 @@ std::vector<Product> products_of(const BenchConfig& c) {
     list.linear(name + " Q K V", calls, rows, c.d_model, 3 * c.d_model);
     list.attention(name + " attention", calls, heads, length, length, c.d_head());
     list.linear(name + " attention out", calls, rows, c.d_model, c.d_model);
-    list.linear(name + " feed-forward in", calls, rows, c.d_model, c.d_ff);
-    list.linear(name + " feed-forward out", calls, rows, c.d_ff, c.d_model);
+    const auto feed_forward = [&](i64 length, i64 chunks) {
+      list.linear(name + " feed-forward in", calls * chunks, length, c.d_model, c.d_ff);
+      list.linear(name + " feed-forward out", calls * chunks, length, c.d_ff, c.d_model);
+    };
+    c.is_gpt() ? in_chunks(rows, c.d_ff, feed_forward) : feed_forward(rows, 1);  // GELU's is one operation
   };
   layers("encoder", c.num_encoder_layers, source, c.source_length);
   layers("decoder", c.num_decoder_layers, target, c.target_length);
@@ -94,7 +115,7 @@ std::vector<Product> products_of(const BenchConfig& c) {
     list.attention("cross-attention", c.num_decoder_layers, heads, c.target_length, c.source_length, c.d_head());
     list.linear("cross-attention out", c.num_decoder_layers, target, c.d_model, c.d_model);
   }
-  list.linear("generator", 1, target, c.d_model, c.vocab_size);
+  list.head(target, c.d_model, c.vocab_size);
   for (const i64 rows : {1, 8}) list.add({"few rows: feed-forward in", Trans::b, rows, c.d_ff, c.d_model, 1, 0});
   return std::move(list).products();
 }

@@ -4,8 +4,9 @@
 //   y = x W^T    NT  [rows, out]        scores = Q K^T         NT  [n, m]      d weights = dy V^T     NT  [n, m]
 //   dx = dy W    NN  [rows, in]         y = weights V          NN  [n, d_k]    dQ = d scores K        NN  [n, d_k]
 //   dW = dy^T x  TN  [out, in]          dV = weights^T dy      TN  [m, d_k]    dK = d scores^T Q      TN  [m, d_k]
-// N and T say of the left and the right factor whether it is transposed. Each is measured with the kernel that training
-// runs, beside OpenBLAS:
+// N and T say of the left and the right factor whether it is transposed. A head that works on chunks of rows (autograd/
+// ops/linear_cross_entropy.cpp) makes three products for each, with W^T and dW^T = x^T dy. Each is measured with the
+// kernel that training runs, beside OpenBLAS:
 //   linear maps   core/blas.h, in tiles             beside one call of OpenBLAS, shared among its own threads
 //   attention     core/small_product.h, a head      beside one call of OpenBLAS for each head; nothing is masked, and
 //                 a thread                           K^T and V^T lie as rows, as the fused operation lays Q^T and dO^T

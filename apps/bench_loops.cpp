@@ -13,6 +13,7 @@
 #include "core/elementwise.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
+#include "core/vector.h"
 #include "optim/adam.h"
 #include "optim/sgd.h"
 
@@ -75,8 +76,8 @@ Loop triad(const Tensor& b, const Tensor& c, double bytes) {
 
 // Sums in eight registers: less arithmetic than memory can keep busy.
 float sum_of(const float* x, i64 n) {
-  typedef float Vector __attribute__((vector_size(64)));
-  constexpr i64 lanes = 16, registers = 8;
+  using Vector = VectorOf<float>::type;
+  constexpr i64 lanes = VectorOf<float>::lanes, registers = 8;
   Vector sum[registers] = {};
   for (i64 i = 0; i + registers * lanes <= n; i += registers * lanes) {
     for (i64 r = 0; r < registers; ++r) {
@@ -93,14 +94,13 @@ float sum_of(const float* x, i64 n) {
 
 }  // namespace
 
-double read_bandwidth() {
-  constexpr i64 chunk = 1 << 18, chunks = 256;  // 256 MB
-  const Tensor x = zeros({chunks, chunk});
-  Tensor sums = zeros({chunks});
-  const auto read = [from = x.data<float>(), to = sums.write<float>()] {
-    parallel_tasks(chunks, [=](i64 i) { to[i] = sum_of(from + i * chunk, chunk); });
-  };
-  return static_cast<double>(x.bytes()) / fastest_seconds(1.0, read);
+MemoryReader::MemoryReader() : numbers_(zeros({256, 1 << 18})), sums_(zeros({256})) {}
+
+void MemoryReader::read() {
+  const i64 chunk = numbers_.size(1);
+  parallel_tasks(numbers_.size(0), [=, from = numbers_.data<float>(), to = sums_.write<float>()](i64 i) {
+    to[i] = sum_of(from + i * chunk, chunk);
+  });
 }
 
 std::vector<Loop> bench_loops(i64 rows, i64 columns) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/tensor.h"
 
 namespace orrery {
 
@@ -22,8 +22,16 @@ struct Loop {
   std::function<void()> prepare = [] {};  ///< before every run, not measured
 };
 
-/// Bytes that all threads together read from memory in a second, beyond every cache: the best of some runs.
-double read_bandwidth();
+/// Reads memory and does nothing else, on all threads: 256 MB, more than caches hold.
+class MemoryReader {
+ public:
+  MemoryReader();
+  double bytes() const { return static_cast<double>(numbers_.bytes()); }
+  void read();
+
+ private:
+  Tensor numbers_, sums_;
+};
 
 /// Every loop over matrices of this shape; the first one is the triad. `rows` must be a multiple of 32, `columns` of 8.
 std::vector<Loop> bench_loops(i64 rows, i64 columns);

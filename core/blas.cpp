@@ -2,7 +2,7 @@
 //
 // Traps, all measured: gemv and asum change bits with the threads; alpha = 0 lets NaN through; a product called outside
 // a parallel region is threaded by OpenBLAS itself, so that even one tile gets a region.
-// Read next: core/thin_product.h
+// Read next: core/vector.h
 #include "core/blas.h"
 
 #include <cblas.h>
@@ -94,13 +94,17 @@ i64 tile_length(i64 side, i64 tiles) { return ((side + tiles - 1) / tiles + tile
 
 }  // namespace
 
-i64 gemm_tiles(i64 m, i64 n, i64 k) {
+i64 blas_tiles(i64 m, i64 n, i64 k) {
   const i64 longer = std::max(m, n), length = (m >= n ? tile_rows : tile_columns) * 2 / current_least_tiles;
   if (m * n * k < one_tile_work || longer <= tile_step) return 1;
   i64 tiles = current_least_tiles;
   while (tiles < 4 * current_least_tiles && longer / (2 * tiles) >= length) tiles *= 2;
   const i64 rounded = tile_length(longer, tiles);
   return (longer + rounded - 1) / rounded;
+}
+
+i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans) {
+  return runs_unpacked(m, n, k, trans) ? unpacked_tiles(m, n, trans) : blas_tiles(m, n, k);
 }
 
 namespace {
@@ -112,7 +116,7 @@ void product_in_tiles(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, boo
   const Sizes s = checked_sizes<T>(a, b, c, trans);
   if (s.m == 0 || s.n == 0) return;
   if (runs_unpacked(s.m, s.n, s.k, trans)) return unpacked_product<T>(a, b, c, trans, accumulate, fill, finish);
-  const i64 tiles = gemm_tiles(s.m, s.n, s.k), longer = std::max(s.m, s.n);
+  const i64 tiles = blas_tiles(s.m, s.n, s.k), longer = std::max(s.m, s.n);
   const bool rows = s.m >= s.n, add = accumulate || fill;
   const i64 length = tile_length(longer, tiles);
   parallel_tasks(tiles, [&](i64 i) {

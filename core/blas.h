@@ -79,11 +79,15 @@ void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_ste
 void set_least_tiles(int tiles);
 int least_tiles();
 
-/// Tiles that BLAS's product with an m x n result and inner size k is cut into: along its longer side, by the shape
-/// alone. Frozen, since every cut is part of a result's bits: a change would be a new version of the bit contract. The
-/// same holds for which products are BLAS's (`runs_unpacked`), the chunks of sums (core/reduce.h) and of the head
-/// (autograd/wanted.h), and the tiles of attention (core/scores.h).
-i64 gemm_tiles(i64 m, i64 n, i64 k);
+/// Tiles that `gemm` cuts a product with an m x n result and inner size k into: those of `blas_tiles`, or of
+/// `unpacked_tiles`.
+i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans);
+
+/// Tiles of a product that is BLAS's: along its longer side, by the shape alone. Frozen, since every cut is part of a
+/// result's bits: a change would be a new version of the bit contract. The same holds for which products are BLAS's
+/// (`thin_rows`, `runs_unpacked`), the chunks of sums (core/reduce.h) and of rows (core/rows.h), and the tiles of
+/// attention (core/scores.h).
+i64 blas_tiles(i64 m, i64 n, i64 k);
 
 /// What the linked OpenBLAS says of itself, such as "OpenBLAS 0.3.21, kernel Zen, OpenMP".
 struct BlasInfo {

@@ -45,8 +45,7 @@ void sum_wide_columns(i64 rows, i64 columns, i64 block, const T* x, T* y) {
 // y[o, i] = sum over j of x[o, j, i], inner > 1.
 template <class T>
 void sum_columns(i64 outer, i64 n, i64 inner, const T* x, T* y) {
-  constexpr i64 widest = 1024;
-  if (outer == 1 && inner > 2 * widest) return sum_wide_columns(n, inner, widest, x, y);
+  if (outer == 1 && inner > 2 * column_block) return sum_wide_columns(n, inner, column_block, x, y);
   const Tensor sums = strip_sums<T>(outer, n, inner, [=](i64 begin, i64 end, T* out) {
     for (i64 row = begin; row < end; ++row) add_to(inner, x + row * inner, out);
   });

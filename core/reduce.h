@@ -17,6 +17,8 @@ namespace orrery {
 
 inline constexpr i64 reduce_chunk = 4096;
 inline constexpr i64 most_strip_rows = 256;
+/// A matrix of more columns than two such blocks is summed block by block, in strips of the most rows.
+inline constexpr i64 column_block = 1024;
 
 inline constexpr i64 lanes = 16;
 

@@ -6,24 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/vector.h"
+
 namespace orrery {
 namespace {
 
-// A block of 6 rows by 4 vectors needs 24 registers for C, 4 for B and 1 for A: with AVX-512 there are 32 of 64 bytes,
-// elsewhere 16 or 32 of at most 32 bytes, where 6 x 2 fits.
-#if defined(__AVX512F__)
-constexpr size_t vector_bytes = 64;
-constexpr int widest = 4;
-#else
-constexpr size_t vector_bytes = 32;
-constexpr int widest = 2;
-#endif
-
-// `lanes` numbers that arithmetic treats as one.
-template <class T, size_t lanes>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(lanes * sizeof(T))));
-};
+// A block of 6 rows by 4 vectors needs 24 registers for C, 4 for B and 1 for A; where there are 16, 6 x 2 fits.
+constexpr int widest = vector_registers == 32 ? 4 : 2;
 
 template <class T>
 struct Operands {

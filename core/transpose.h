@@ -13,11 +13,11 @@ namespace orrery {
 /// Numbers that go by together: f32 fills a cache line with them.
 inline constexpr i64 transposed_rows = 16;
 
-/// Rows [begin, end) of `from` as columns of `to`, whose rows are `stride` apart.
+/// Rows [begin, end) of `from`, times `factor`, as columns of `to`, whose rows are `stride` apart.
 template <class T>
-void transpose_rows(const Mat<const T>& from, i64 begin, i64 end, T* to, i64 stride) {
+void transpose_rows(const Mat<const T>& from, i64 begin, i64 end, T* to, i64 stride, T factor = 1) {
   for (i64 j = 0; j < from.cols; ++j)
-    for (i64 i = begin; i < end; ++i) to[j * stride + i] = from.data[i * from.stride + j];
+    for (i64 i = begin; i < end; ++i) to[j * stride + i] = factor * from.data[i * from.stride + j];
 }
 
 /// to [cols, rows] = the transpose of `from` [rows, cols].

@@ -25,6 +25,21 @@ i64 share_of(i64 size, i64 least, i64 step) {
   return (size + count * step - 1) / (count * step) * step;
 }
 
+// C is cut along its longer side.
+struct Cut {
+  bool by_rows;
+  i64 size, length;
+  i64 tiles() const { return (size + length - 1) / std::max<i64>(1, length); }
+  Tile tile(i64 i, i64 m, i64 n) const {
+    const i64 begin = i * length, end = std::min(size, begin + length);
+    return by_rows ? Tile{begin, end, 0, n} : Tile{0, m, begin, end};
+  }
+};
+Cut cut_of(i64 m, i64 n, Trans trans) {
+  if (m < n) return {false, n, share_of(n, least_columns, panel)};
+  return {true, m, share_of(m, trans == Trans::a ? m : least_rows, line)};
+}
+
 // The product for one tile of C, `depth` rows of B after the other.
 template <class T>
 void tile_product(Strided<T> a, const Mat<const T>& b, const Mat<T>& c, const Tile& tile, i64 depth, bool add) {
@@ -45,6 +60,8 @@ bool runs_unpacked(i64 m, i64 n, i64 k, Trans trans) {
   }
 }
 
+i64 unpacked_tiles(i64 m, i64 n, Trans trans) { return cut_of(m, n, trans).tiles(); }
+
 template <class T>
 void unpacked_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
                       const TileWork& finish) {
@@ -54,14 +71,12 @@ void unpacked_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, boo
     transpose(b, copy.write<T>());
     b = {copy.data<T>(), b.cols, b.rows};
   }
-  const bool columns_of_a = trans == Trans::a, by_rows = c.rows >= c.cols;
+  const bool columns_of_a = trans == Trans::a;
   const Strided<T> left = columns_of_a ? Strided<T>{a.data, 1, a.stride} : Strided<T>{a.data, a.stride, 1};
-  const i64 size = by_rows ? c.rows : c.cols, depth = columns_of_a ? depth_at_once : std::max<i64>(1, b.rows);
-  const i64 length =
-      by_rows ? share_of(size, columns_of_a ? size : least_rows, line) : share_of(size, least_columns, panel);
-  parallel_tasks((size + length - 1) / length, [&](i64 i) {
-    const i64 begin = i * length, end = std::min(size, begin + length);
-    const Tile tile = by_rows ? Tile{begin, end, 0, c.cols} : Tile{0, c.rows, begin, end};
+  const i64 depth = columns_of_a ? depth_at_once : std::max<i64>(1, b.rows);
+  const Cut cut = cut_of(c.rows, c.cols, trans);
+  parallel_tasks(cut.tiles(), [&](i64 i) {
+    const Tile tile = cut.tile(i, c.rows, c.cols);
     if (fill) fill(tile);
     tile_product<T>(left, b, c, tile, depth, accumulate || fill);
     if (finish) finish(tile);

@@ -23,6 +23,9 @@ namespace orrery {
 /// Whether `gemm` gives a product with an m x n result and inner size k to `unpacked_product`: by the shape alone.
 bool runs_unpacked(i64 m, i64 n, i64 k, Trans trans);
 
+/// Tiles that such a product is cut into, the more threads the more: no bit depends on them.
+i64 unpacked_tiles(i64 m, i64 n, Trans trans);
+
 /// What `gemm` (core/blas.h) computes, for shapes that `runs_unpacked` names; sizes must have been checked.
 template <class T>
 void unpacked_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,

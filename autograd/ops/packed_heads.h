@@ -15,12 +15,16 @@
 #include "core/mask.h"
 #include "core/scores.h"
 #include "core/small_product.h"
+#include "core/transpose.h"
 
 namespace orrery::packed_heads {
 
 /// More keys than this go by in tiles. Up to here the saved weights stay small, and reading them is cheaper than
 /// computing them again. Frozen (core/blas.h).
 inline constexpr i64 most_keys = 512;
+/// Backward in tiles has at least so many tasks where there are tiles enough: the cuts show in sums, and are frozen.
+/// More would need more memory for their dQ.
+inline constexpr i64 least_tasks = 16;
 
 struct Sizes {
   i64 B = 0, n = 0, m = 0, h = 0, d_k = 0, d_v = 0;
@@ -59,8 +63,8 @@ struct Packed {
 template <class T>
 void transpose(Part<const T> x, i64 rows, i64 columns, T factor, T* to, i64 to_stride) {
   for (i64 j = 0; j < columns; ++j) std::fill(to + j * to_stride + rows, to + (j + 1) * to_stride, T{0});
-  for (i64 i = 0; i < rows; ++i)
-    for (i64 j = 0; j < columns; ++j) to[j * to_stride + i] = factor * x.data[i * x.stride + j];
+  for (i64 i = 0; i < rows; i += transposed_rows)
+    transpose_rows<T>({x.data, rows, columns, x.stride}, i, std::min(rows, i + transposed_rows), to, to_stride, factor);
 }
 
 template <class T>

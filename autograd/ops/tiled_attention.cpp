@@ -16,9 +16,6 @@ namespace {
 
 using namespace packed_heads;
 
-// Backward has at least so many tasks where there are tiles enough. More would need more memory for their dQ.
-constexpr i64 least_tasks = 16;
-
 i64 tiles_of(i64 n, i64 size) { return (n + size - 1) / size; }
 
 // Multiplies row i of x by factor[i].

@@ -31,10 +31,18 @@ TEST_CASE("the toy's products are those of its layers") {
   CHECK(calls_of(products, {"", Trans::a, 192, 64, 768}) == 4);            // and to the weight
   CHECK(calls_of(products, {"", Trans::b, 768, 64, 64}) == 4 + 2 + 2);     // after attention, and Q of cross-attention
   CHECK(calls_of(products, {"", Trans::b, 768, 128, 64}) == 4 + 2);        // into the feed-forward network; K V
-  CHECK(calls_of(products, {"", Trans::b, 768, 16, 64}) == 1);             // the generator
+  CHECK(calls_of(products, {"", Trans::b, 768, 16, 64}) == 1);             // the head
   CHECK(calls_of(products, {"", Trans::b, 12, 12, 16, 256}) == 2 * 6);     // scores and d weights of 6 attentions
   CHECK(calls_of(products, {"", Trans::a, 12, 16, 12, 256}) == 2 * 6);     // dV and dK
   CHECK(calls_of(products, {"", Trans::none, 12, 16, 12, 256}) == 2 * 6);  // y and dQ
+}
+
+TEST_CASE("a head of many classes makes its products for chunks of rows") {
+  const std::vector<Product> products = products_of(bench_config("tiny-mt"));  // 2,048 tokens of 10,000 classes
+  CHECK(calls_of(products, {"", Trans::none, 256, 10000, 128}) == 8);
+  CHECK(calls_of(products, {"", Trans::none, 256, 128, 10000}) == 8);
+  CHECK(calls_of(products, {"", Trans::a, 128, 10000, 256}) == 8);
+  CHECK(calls_of(products, {"", Trans::b, 2048, 10000, 128}) == 0);
 }
 
 TEST_CASE("every configuration's products are distinct and add up to three times those of its forward pass") {

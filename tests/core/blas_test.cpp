@@ -20,24 +20,24 @@ TEST_CASE("products of several tiles agree with a triple loop") {
   for (const Trans trans : every_trans) {
     for (const auto& [m, n] : {std::pair<i64, i64>{450, 37}, {37, 450}, {900, 20}, {211, 211}}) {
       const Case s{1, m, n, 61, 3, 0, 5, trans, trans == Trans::a};
-      CHECK(gemm_tiles(m, n, 61) >= 2);
+      CHECK(gemm_tiles(m, n, 61, trans) >= 2);
       CHECK(error_of_case<float>(s, rng, false) <= 2e-6 * std::sqrt(62.0));
     }
   }
 }
 
 TEST_CASE("tiles follow from the shape alone") {
-  CHECK(gemm_tiles(1, 1, 1) == 1);
-  CHECK(gemm_tiles(64, 64, 64) == 2);
-  CHECK(gemm_tiles(63, 64, 64) == 1);
-  CHECK(gemm_tiles(512, 512, 512) == 2);
-  CHECK(gemm_tiles(2048, 512, 512) == 2);  // rows by 1,024
-  CHECK(gemm_tiles(4096, 512, 512) == 4);
-  CHECK(gemm_tiles(512, 1024, 512) == 4);  // columns by 256
-  CHECK(gemm_tiles(512, 2048, 512) == 8);
-  CHECK(gemm_tiles(100'000, 64, 64) == 8);  // and no more
-  CHECK(gemm_tiles(16, 16, 1'000'000) == 1);
-  CHECK(gemm_tiles(0, 16, 16) == 1);
+  CHECK(blas_tiles(1, 1, 1) == 1);
+  CHECK(blas_tiles(64, 64, 64) == 2);
+  CHECK(blas_tiles(63, 64, 64) == 1);
+  CHECK(blas_tiles(512, 512, 512) == 2);
+  CHECK(blas_tiles(2048, 512, 512) == 2);  // rows by 1,024
+  CHECK(blas_tiles(4096, 512, 512) == 4);
+  CHECK(blas_tiles(512, 1024, 512) == 4);  // columns by 256
+  CHECK(blas_tiles(512, 2048, 512) == 8);
+  CHECK(blas_tiles(100'000, 64, 64) == 8);  // and no more
+  CHECK(blas_tiles(16, 16, 1'000'000) == 1);
+  CHECK(blas_tiles(0, 16, 16) == 1);
 }
 
 TEST_CASE(
@@ -48,12 +48,12 @@ TEST_CASE(
   } const restored;
   set_least_tiles(4);
   CHECK(least_tiles() == 4);
-  CHECK(gemm_tiles(64, 64, 64) == 4);
-  CHECK(gemm_tiles(63, 64, 64) == 1);
-  CHECK(gemm_tiles(48, 100, 100) == 4);
-  CHECK(gemm_tiles(32, 32, 1000) == 2);  // of 16 rows
-  CHECK(gemm_tiles(80, 64, 64) == 3);    // of 32, 32 and 16 rows
-  CHECK(gemm_tiles(512, 2048, 512) == 16);
+  CHECK(blas_tiles(64, 64, 64) == 4);
+  CHECK(blas_tiles(63, 64, 64) == 1);
+  CHECK(blas_tiles(48, 100, 100) == 4);
+  CHECK(blas_tiles(32, 32, 1000) == 2);  // of 16 rows
+  CHECK(blas_tiles(80, 64, 64) == 3);    // of 32, 32 and 16 rows
+  CHECK(blas_tiles(512, 2048, 512) == 16);
   CHECK(error_of([] { set_least_tiles(0); }) == "gemm: the least number of tiles must be from 1 to 64, got 0");
   CHECK(error_of([] { set_least_tiles(65); }) == "gemm: the least number of tiles must be from 1 to 64, got 65");
   CHECK(least_tiles() == 4);

@@ -19,16 +19,16 @@ using namespace orrery;
 TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   // Products: tiles of 1,024 rows or 256 columns, for two cores, none below 2^18 multiplications, borders at 16.
   CHECK(least_tiles() == 2);
-  CHECK(gemm_tiles(4095, 512, 4096) == 2);
-  CHECK(gemm_tiles(4096, 512, 4096) == 4);
-  CHECK(gemm_tiles(512, 1023, 4096) == 2);
-  CHECK(gemm_tiles(512, 1024, 4096) == 4);
-  CHECK(gemm_tiles(1 << 20, 512, 4096) == 8);
-  CHECK(gemm_tiles(64, 64, 63) == 1);
-  CHECK(gemm_tiles(64, 64, 64) == 2);
-  CHECK(gemm_tiles(17, 16, 4096) == 2);
-  CHECK(gemm_tiles(16, 16, 4096) == 1);
-  CHECK(thin_rows == 8);
+  CHECK(blas_tiles(4095, 512, 4096) == 2);
+  CHECK(blas_tiles(4096, 512, 4096) == 4);
+  CHECK(blas_tiles(512, 1023, 4096) == 2);
+  CHECK(blas_tiles(512, 1024, 4096) == 4);
+  CHECK(blas_tiles(1 << 20, 512, 4096) == 8);
+  CHECK(blas_tiles(64, 64, 63) == 1);
+  CHECK(blas_tiles(64, 64, 64) == 2);
+  CHECK(blas_tiles(17, 16, 4096) == 2);
+  CHECK(blas_tiles(16, 16, 4096) == 1);
+  CHECK(thin_rows == 16);
   // Which products are BLAS's, and which run unpacked.
   CHECK((runs_unpacked(64, 999, 2048, Trans::none) && !runs_unpacked(63, 999, 2048, Trans::none)));
   CHECK((runs_unpacked(64, 256, 9999, Trans::none) && !runs_unpacked(64, 257, 2049, Trans::none)));
@@ -46,6 +46,7 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(reduce_chunk == 4096);
   CHECK(lanes == 16);
   CHECK(most_strip_rows == 256);
+  CHECK(column_block == 1024);
   CHECK(strip_rows(1) == 256);
   CHECK(strip_rows(64) == 128);
   CHECK(strip_rows(1024) == 16);
@@ -54,6 +55,7 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(query_tile == 128);
   CHECK(lane_multiple == 8);
   CHECK(packed_heads::most_keys == 512);
+  CHECK(packed_heads::least_tasks == 16);
   CHECK(TileSizes{}.queries == 128);
   CHECK(TileSizes{}.keys == 256);
   // Dropout.

@@ -1,5 +1,5 @@
-// Chapter 8. Promise 25: from the third equal step on, a training asks the system for nothing: no memory, no page; and
-// C++'s own memory for nothing either.
+// Chapter 8. Promise 25: from the third equal step on, a training, or a model that writes, asks the system for nothing:
+// no memory, no page; and C++'s own memory for nothing either.
 #include "core/memory.h"
 
 #include <doctest/doctest.h>
@@ -12,6 +12,8 @@
 #include <new>
 
 #include "apps/bench_training.h"
+#include "core/tensor_ops.h"
+#include "nn/decoder_state.h"
 #include "tests/promises/rerun.h"
 
 using namespace orrery;
@@ -59,23 +61,24 @@ bool counts() {
   return memory_counters().allocations > before;
 }
 
-Requests requests_of_step(BenchTraining& training) {
+template <class Step>
+Requests requests_of(const Step& step) {
   const Requests start = requests();
-  training.step();
+  step();
   const Requests end = requests();
   return {end.of_allocator - start.of_allocator, end.allocations - start.allocations, end.of_new - start.of_new,
           end.small_faults - start.small_faults, end.large_faults - start.large_faults};
 }
 
-void check_third_step(const BenchConfig& config) {
-  CAPTURE(config.name);
-  BenchTraining training(config, config.dropout, 1);
-  requests_of_step(training);
-  const Requests second = requests_of_step(training);
+template <class Step>
+void check_third_step(const std::string& what, const Step& step) {
+  CAPTURE(what);
+  requests_of(step);
+  const Requests second = requests_of(step);
   // Of several steps the quietest counts for pages: now and then the system takes one that was not used for a while.
   long small_faults = std::numeric_limits<long>::max(), large_faults = small_faults;
-  for (int step = 3; step <= 10; ++step) {
-    const Requests later = requests_of_step(training);
+  for (int i = 3; i <= 10; ++i) {
+    const Requests later = requests_of(step);
     CHECK(later.of_allocator == 0);
     CHECK(later.of_new == 0);
     CHECK(later.allocations == second.allocations);
@@ -86,14 +89,31 @@ void check_third_step(const BenchConfig& config) {
   CHECK(large_faults == 0);
 }
 
+void check_training(const BenchConfig& config) {
+  BenchTraining training(config, config.dropout, 1);
+  check_third_step(config.name, [&] { training.step(); });
+}
+
+// A GPT that reads the last token of each stream and its cache, and writes the next.
+void check_writing() {
+  const NoGradient nothing_recorded;
+  Rng rng(1);
+  const nn::Gpt model(nn::gpt_preset("nanogpt"), rng);
+  nn::GptState state = nn::gpt_state(model, 2, 32);
+  Tensor last = zeros({2, 1}, Dtype::i32);
+  check_third_step("writing", [&] { last = argmax(model.head(nn::next_positions(model, last, state)).value()); });
+}
+
 }  // namespace
 
 TEST_CASE("promise 25: from the third equal step on, a training asks the system for neither memory nor pages") {
   // In a process of its own, which begins with nothing.
   if (promises::checked_with_sleeping_threads("promise 25: from the third equal step on*")) return;
   if (!counts()) return;
-  check_third_step(bench_config("toy"));
-  check_third_step(scaled(bench_config("tiny-mt"), 20, 0, 0));  // its head takes two chunks of rows
-  CHECK(memory_counters().system_requests > 0);                 // those of the first steps
+  check_training(bench_config("toy"));
+  check_training(scaled(bench_config("tiny-mt"), 20, 0, 0));  // its head takes two chunks of rows
+  check_training(bench_config("nanogpt"));
+  check_writing();
+  CHECK(memory_counters().system_requests > 0);  // those of the first steps
   if (counts_new) CHECK(news > 0);
 }

@@ -27,6 +27,11 @@ struct Call {
   i64 tasks = 1;  ///< pieces its matrix products are cut into
 };
 
+/// Pieces that the products of dx = dy W and dW = dy^T x are cut into, the more; x is [m, in], W [out, in].
+inline i64 gradient_tiles(i64 m, i64 out, i64 in) {
+  return std::max(gemm_tiles(m, in, out, Trans::none), gemm_tiles(out, in, m, Trans::a));
+}
+
 struct RandomOperation {
   std::string name;  ///< as it stands in ops.h
   std::function<Call(Rng&)> draw;

@@ -18,7 +18,7 @@ RandomOperation linear_map(std::string name, F f) {
             if (rng.integer(0, 4) > 0) inputs.push_back({{out}});
             return {inputs,
                     [=](const Variables& x) { return f(x[0], x[1], x.size() > 2 ? x[2] : Variable(), p, draw); },
-                    gemm_tiles(m, out, in)};
+                    gradient_tiles(m, out, in)};
           }};
 }
 
@@ -42,7 +42,7 @@ inline void add_fused_products(std::vector<RandomOperation>& table) {
                                  return (tanh ? gelu_tanh_feed_forward : gelu_feed_forward)(x[0], x[1], x[2], x[3],
                                                                                             x[4], p, draw);
                                },
-                               gemm_tiles(rows, inner, in)};
+                               gradient_tiles(rows, inner, in)};
                      }});
   }
 }
@@ -59,7 +59,7 @@ inline void add_fused_losses(std::vector<RandomOperation>& table) {
                                return linear_cross_entropy(x[0], x[1], x.size() > 2 ? x[2] : Variable(), targets,
                                                            options);
                              },
-                             gemm_tiles(rows, K, d)};
+                             gradient_tiles(rows, K, d)};
                    }});
 }
 

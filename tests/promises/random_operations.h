@@ -156,7 +156,7 @@ inline void add_products(std::vector<RandomOperation>& table) {
                      const auto batched = [&](const Shape& s) { return Shape{batch, s[0], s[1]}; };
                      return {{{batch == 0 ? a : batched(a)}, {shared ? b : batched(b)}},
                              [=](const Variables& x) { return matmul(x[0], x[1], trans); },
-                             batch > 0 && !shared ? batch : gemm_tiles(m * std::max<i64>(1, batch), n, k)};
+                             batch > 0 && !shared ? batch : gemm_tiles(m * std::max<i64>(1, batch), n, k, trans)};
                    }});
   table.push_back({"attention", [](Rng& rng) -> Call {
                      const i64 B = rng.integer(1, 5), h = rng.integer(1, 5), n = rng.integer(1, 50),
