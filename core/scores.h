@@ -30,15 +30,17 @@ struct Scores {
   T* row(i64 j) const { return data + j * stride; }
 };
 
+/// Keys whose terms are added before their sum is. Frozen (core/blas.h).
+inline constexpr i64 keys_at_once = 64;
+
 /// sum[i] over all keys j of term(j, i), in two steps, so that a long sum keeps its digits.
 template <class T, class Term>
 void sum_over_keys(i64 keys, i64 width, Lanes<T>& sum, const Term& term) {
-  constexpr i64 at_once = 64;
   Lanes<T> part;
   std::fill_n(sum.data(), width, T{0});
-  for (i64 begin = 0; begin < keys; begin += at_once) {
+  for (i64 begin = 0; begin < keys; begin += keys_at_once) {
     std::fill_n(part.data(), width, T{0});
-    for (i64 j = begin; j < std::min(keys, begin + at_once); ++j) term(j, part.data());
+    for (i64 j = begin; j < std::min(keys, begin + keys_at_once); ++j) term(j, part.data());
     add_to(width, part.data(), sum.data());
   }
 }

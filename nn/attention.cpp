@@ -108,9 +108,7 @@ Variable MultiHeadAttention::next(const Variable& x, KeyValueCache& cache) const
 KeyValueCache MultiHeadAttention::cache_of(const Variable& memory, const Mask& mask) const {
   check_nothing_recorded();
   KeyValueCache result = cache(memory.size(0), memory.size(1));
-  result.append(linear(with_harmless_padding(memory, mask), in_proj_weight, in_proj_bias,
-                       {num_heads * d_k, in_proj_weight.size(0)})
-                    .value());
+  result.append(linear(memory, in_proj_weight, in_proj_bias, {num_heads * d_k, in_proj_weight.size(0)}).value());
   return result;
 }
 

@@ -18,14 +18,9 @@ DecoderLayer::DecoderLayer(const LayerOptions& options, Rng& rng)
 Variable DecoderLayer::operator()(const Variable& x, const Variable& memory, const Mask& target_mask,
                                   const Mask& memory_mask, Pass& pass, Tensor* self_weights,
                                   Tensor* cross_weights) const {
-  const Variable looked_back = connected(x, norm1, norm_first, dropout, pass, [&](const Variable& in) {
-    return self_attn(in, target_mask, pass, self_weights);
-  });
-  const Variable looked_over = connected(looked_back, norm2, norm_first, dropout, pass, [&](const Variable& in) {
-    return multihead_attn(in, memory, memory_mask, pass, cross_weights);
-  });
-  return connected(looked_over, norm3, norm_first, dropout, pass,
-                   [&](const Variable& in) { return feed_forward(in, pass); });
+  return with([&](const Variable& in) { return self_attn(in, target_mask, pass, self_weights); },
+              [&](const Variable& in) { return multihead_attn(in, memory, memory_mask, pass, cross_weights); }, x,
+              pass);
 }
 
 void DecoderLayer::visit(Visitor& v) {

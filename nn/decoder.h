@@ -23,6 +23,15 @@ struct DecoderLayer : Module {
   /// x [B, T, d_model], memory [B, S, d_model]; the weights, if asked for, become [B, h, T, T] and [B, h, T, S].
   Variable operator()(const Variable& x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                       Pass& pass, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
+  /// The same with look_back(in) and look_over(in) for the two attentions: nn/decoder_state.h reads keys and values out
+  /// of caches.
+  template <class LookBack, class LookOver>
+  Variable with(const LookBack& look_back, const LookOver& look_over, const Variable& x, Pass& pass) const {
+    const Variable looked_back = connected(x, norm1, norm_first, dropout, pass, look_back);
+    const Variable looked_over = connected(looked_back, norm2, norm_first, dropout, pass, look_over);
+    return connected(looked_over, norm3, norm_first, dropout, pass,
+                     [&](const Variable& in) { return feed_forward(in, pass); });
+  }
   void visit(Visitor& v) override;
 };
 
@@ -31,7 +40,7 @@ struct Decoder : Module {
   std::optional<LayerNorm> norm;  // the final norm
 
   Decoder(i64 num_layers, bool final_norm, const LayerOptions& options, Rng& rng);
-  /// Shapes as for one layer; the weights, if asked for, get one tensor for each layer.
+  /// Shapes as for one layer; the weights, if asked for, get one tensor appended for each layer.
   Variable operator()(Variable x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask, Pass& pass,
                       std::vector<Tensor>* self_weights = nullptr, std::vector<Tensor>* cross_weights = nullptr) const;
   void visit(Visitor& v) override;

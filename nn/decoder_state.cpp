@@ -21,22 +21,9 @@ Variable following(const Tensor& positions, i64 length, i64 n) {
   return constant(positions.rows(length, length + n));
 }
 
-Variable next_of_layer(const DecoderLayer& layer, const Variable& x, KeyValueCache& self_attn,
-                       const KeyValueCache& memory, const Mask& memory_mask, Pass& pass) {
-  const Variable looked_back = connected(x, layer.norm1, layer.norm_first, layer.dropout, pass,
-                                         [&](const Variable& in) { return layer.self_attn.next(in, self_attn); });
-  const Variable looked_over =
-      connected(looked_back, layer.norm2, layer.norm_first, layer.dropout, pass,
-                [&](const Variable& in) { return layer.multihead_attn.over(in, memory, memory_mask); });
-  return connected(looked_over, layer.norm3, layer.norm_first, layer.dropout, pass,
-                   [&](const Variable& in) { return layer.feed_forward(in, pass); });
-}
-
-Variable next_of_layer(const GptLayer& layer, const Variable& x, KeyValueCache& cache, Pass& pass) {
-  const Variable looked_back = connected(x, layer.norm1, /*norm_first=*/true, layer.dropout, pass,
-                                         [&](const Variable& in) { return layer.self_attn.next(in, cache); });
-  return connected(looked_back, layer.norm2, /*norm_first=*/true, layer.dropout, pass,
-                   [&](const Variable& in) { return layer.feed_forward(in, pass); });
+// A state made by another model would be read past its end, or not to its end.
+void check_layers(size_t of_state, size_t of_model) {
+  check(of_state == of_model, "decoder state", "is of a model of ", of_state, " layers, this one has ", of_model);
 }
 
 }  // namespace
@@ -55,12 +42,18 @@ DecoderState decoder_state(const Transformer& model, const Variable& memory, con
 }
 
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state) {
+  check_layers(state.self_attn.size(), model.decoder.layers.size());
+  check_layers(state.memory.size(), model.decoder.layers.size());
   Pass pass = Pass::inference();
   const double root_d_model = std::sqrt(static_cast<double>(model.config.d_model));
   Variable x = embedding_sum(model.tgt_embed.weight, tokens, root_d_model,
                              following(state.positions, state.length(), dims<2>(tokens, "tokens")[1]));
-  for (size_t i = 0; i < state.self_attn.size(); ++i)
-    x = next_of_layer(model.decoder.layers[i], x, state.self_attn[i], state.memory[i], state.memory_mask, pass);
+  for (size_t i = 0; i < state.self_attn.size(); ++i) {
+    const DecoderLayer& layer = model.decoder.layers[i];
+    x = layer.with(
+        [&](const Variable& in) { return layer.self_attn.next(in, state.self_attn[i]); },
+        [&](const Variable& in) { return layer.multihead_attn.over(in, state.memory[i], state.memory_mask); }, x, pass);
+  }
   return model.decoder.norm ? (*model.decoder.norm)(x) : x;
 }
 
@@ -72,11 +65,15 @@ GptState gpt_state(const Gpt& model, i64 B, i64 max_len) {
 }
 
 Variable next_positions(const Gpt& model, const Tensor& tokens, GptState& state) {
+  check_layers(state.layers.size(), model.layers.size());
   Pass pass = Pass::inference();
   const Tensor& positions = model.position_embedding.weight.value();
   Variable x = embedding_sum(model.token_embedding.weight, tokens, 1.0,
                              following(positions, state.length(), dims<2>(tokens, "tokens")[1]));
-  for (size_t i = 0; i < state.layers.size(); ++i) x = next_of_layer(model.layers[i], x, state.layers[i], pass);
+  for (size_t i = 0; i < state.layers.size(); ++i) {
+    const GptLayer& layer = model.layers[i];
+    x = layer.with([&](const Variable& in) { return layer.self_attn.next(in, state.layers[i]); }, x, pass);
+  }
   return model.final_norm(x);
 }
 

@@ -2,8 +2,9 @@
 //
 // The same layers as in nn/decoder.h and nn/gpt.h, given only the positions that are new: attention sees the others
 // through a cache of keys and values (nn/key_value_cache.h). The encoder's output never changes, so that
-// cross-attention projects it once. A state belongs to its caller; a copy shares the memory, so go on with one of the
-// two only.
+// cross-attention projects it once. Logits are those of the whole sequence but for rounding (to 1e-5 of the largest in
+// f32, to 1e-12 in f64, which the tests hold them to), and so are the tokens. A state belongs to its caller; a copy
+// shares the memory, so go on with one of the two only.
 //   NoGradient nothing_recorded;
 //   DecoderState state = decoder_state(model, memory, memory_mask, max_len);
 //   Variable logits = model.generator(next_positions(model, tokens, state));   // tokens [B, n] -> logits [B, n, K]
@@ -30,7 +31,7 @@ struct DecoderState {
 /// The state before the first token, for up to `max_len` of them. Errors: more than the model's positions.
 DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len);
 /// The decoder's output at the next n positions, for `model.generator`. Errors: more positions than the state holds;
-/// gradients that would be recorded.
+/// a state of a model of other layers; gradients that would be recorded.
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state);
 
 /// Of a GPT.

@@ -3,6 +3,9 @@
 // Read next: nn/sampling.h
 #include "nn/decoding.h"
 
+#include <cmath>
+
+#include "core/reduce.h"
 #include "core/tensor_ops.h"
 #include "nn/decoder_state.h"
 
@@ -12,7 +15,9 @@ namespace {
 // The likeliest token after the last position of `hidden` [B, n, d_model], i32 [B, 1].
 template <class Head>
 Tensor likeliest(const Head& head, const Variable& hidden) {
-  return argmax(head(constant(slice(hidden.value(), 1, -1))).value());
+  const Tensor logits = head(constant(slice(hidden.value(), 1, -1))).value();
+  check(!std::isnan(sum(logits).item()), "greedy_decode", "a logit is NaN: a parameter is no number");
+  return argmax(logits);
 }
 
 Tensor row_of(const std::vector<i32>& tokens) { return Tensor::of<i32>({1, static_cast<i64>(tokens.size())}, tokens); }
@@ -52,6 +57,8 @@ Tensor greedy_decode(const Transformer& model, const Tensor& source, const Greed
 void generate(const Gpt& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling, Rng& rng,
               const std::function<bool(i32)>& on_token) {
   check(!prompt.empty(), "generate", "needs a prompt of at least one token");
+  check(count >= 0, "generate", "cannot write ", count, " tokens");
+  check_options(sampling);
   const NoGradient nothing_recorded;
   const size_t most = static_cast<size_t>(model.config.max_len);
   GptState state = gpt_state(model, 1, model.config.max_len);

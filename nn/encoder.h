@@ -67,7 +67,7 @@ struct Encoder : Module {
   std::optional<LayerNorm> norm;  // the final norm
 
   Encoder(i64 num_layers, bool final_norm, const LayerOptions& options, Rng& rng);
-  /// x [B, S, d_model]; `weights`, if given, gets one [B, h, S, S] for each layer.
+  /// x [B, S, d_model]; `weights`, if given, gets one [B, h, S, S] appended for each layer.
   Variable operator()(Variable x, const Mask& mask, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
   void visit(Visitor& v) override;
 };

@@ -27,9 +27,7 @@ GptLayer::GptLayer(const LayerOptions& options, Rng& rng)
       dropout(options.dropout) {}
 
 Variable GptLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
-  const Variable attended =
-      connected(x, norm1, true, dropout, pass, [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
-  return connected(attended, norm2, true, dropout, pass, [&](const Variable& in) { return feed_forward(in, pass); });
+  return with([&](const Variable& in) { return self_attn(in, mask, pass, weights); }, x, pass);
 }
 
 void GptLayer::visit(Visitor& v) {

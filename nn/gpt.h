@@ -29,6 +29,14 @@ struct GptLayer : Module {
   GptLayer(const LayerOptions& options, Rng& rng);
   /// x [B, T, d_model]; `weights`, if given, becomes [B, h, T, T].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
+  /// The same with look_back(in) for attention: nn/decoder_state.h reads keys and values out of a cache.
+  template <class LookBack>
+  Variable with(const LookBack& look_back, const Variable& x, Pass& pass) const {
+    constexpr bool norm_first = true;
+    const Variable attended = connected(x, norm1, norm_first, dropout, pass, look_back);
+    return connected(attended, norm2, norm_first, dropout, pass,
+                     [&](const Variable& in) { return feed_forward(in, pass); });
+  }
   void visit(Visitor& v) override;
 };
 
@@ -44,8 +52,8 @@ struct Gpt : Module {
   /// N(0, 0.02^2 / (2 num_layers)); biases are 0. Errors: whatever `config.validate()` refuses.
   Gpt(const GptConfig& config, Rng& rng);
 
-  /// Scores for every next token: ids i32 [B, T] to logits [B, T, vocab_size]. `weights`, if given, gets every layer's
-  /// attention weights before dropout, [B, h, T, T].
+  /// Scores for every next token: ids i32 [B, T] to logits [B, T, vocab_size]. To `weights`, if given, every layer's
+  /// attention weights before dropout are appended, [B, h, T, T].
   Variable operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
 
   /// The loss of the next tokens `wanted` i32 [B, T], what cross_entropy makes of the logits, which never exist as a

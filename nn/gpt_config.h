@@ -9,7 +9,8 @@
 //   gpt3               50,257   12,288  96  96    2,048  174,604,259,328   Brown et al. 2020, table 2.1
 // d_ff is 4 d_model everywhere. GPT-2's counts are those of its published weights (the paper's own, 117 to 1542
 // million, were miscounted, as its authors' repository says). GPT-3's weights have never been published: its count
-// follows from the sizes in its table, which rounds it to 175.0 billion.
+// follows from the sizes in its table, which rounds it to 175.0 billion. (GPT-3's layers alternate dense attention with
+// "locally banded sparse attention patterns", section 2.1, which have no parameters of their own; here all are dense.)
 // Read next: nn/gpt_config.cpp
 #pragma once
 
@@ -20,11 +21,11 @@ namespace orrery::nn {
 struct GptConfig {
   i64 vocab_size = 0;
   i64 d_model = 768, num_heads = 12, num_layers = 12, d_ff = 3072;
-  i64 max_len = 1024;    ///< positions that have an embedding; a longer sequence is an error
-  double dropout = 0.1;  ///< on embeddings, attention weights and sub-layers' outputs
-  bool bias = true;      ///< of linear maps and norms
-  bool tied = true;      ///< the token embedding is the head's weight too
-  Activation activation = Activation::gelu_tanh;
+  i64 max_len = 1024;                             ///< positions that have an embedding; a longer sequence is an error
+  double dropout = 0.1;                           ///< on embeddings, attention weights and sub-layers' outputs
+  bool bias = true;                               ///< of linear maps and norms
+  bool tied = true;                               ///< the token embedding is the head's weight too
+  Activation activation = Activation::gelu_tanh;  ///< GPT-2's; nanoGPT's models have the exact GELU
   double layer_norm_eps = 1e-5;
 
   /// Errors, naming the field, if some value is out of range or two do not fit.

@@ -38,6 +38,7 @@ void KeyValueCache::append(const Tensor& rows) {
   const i64 wanted = s.h * (s.d_k + s.d_v);
   check(B == s.B && columns >= wanted, cache_operation, "rows of shape ", rows.shape(), " do not fit a batch of ", s.B,
         " with keys and values of ", wanted, " columns");
+  check(rows.dtype() == keys.dtype(), cache_operation, "dtypes differ (", rows.dtype(), " and ", keys.dtype(), ")");
   check(length + n <= s.capacity, cache_operation, "is full: ", length, " + ", n, " positions of ", s.capacity);
   dispatch_floating(rows.dtype(), cache_operation, [&, n = n, columns = columns](auto t) {
     using T = decltype(t);
@@ -79,8 +80,10 @@ Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Ma
         add_thin_product<T>({Q + row * columns + head * s.d_k, 1, s.d_k}, {K + task * s.capacity * s.d_k, limit, s.d_k},
                             {P, 1, limit});
         for (i64 j = 0; j < limit; ++j) P[j] *= factor;
-        for (i64 j = 0; mask.has_table() && j < limit; ++j)
-          if (!mask.allowed(b, head, i, j, n, m)) P[j] = -std::numeric_limits<T>::infinity();
+        if (mask.has_table()) {
+          for (i64 j = 0; j < limit; ++j)
+            if (!mask.allowed(b, head, i, j, n, m)) P[j] = -std::numeric_limits<T>::infinity();
+        }
         softmax_row(P, P, limit);
         small_product<T>(1, s.d_v, limit, {P, m, 1}, V + task * s.capacity * s.d_v, s.d_v,
                          out + (row * s.h + head) * s.d_v, s.d_v, false);

@@ -3,6 +3,7 @@
 // A decoder writes one token at a time. What it has written does not change, and by causality neither do its keys and
 // values: without a cache each step would compute them all again. Paper, section 3: "At each step the model is
 // auto-regressive [10], consuming the previously generated symbols as additional input when generating the next."
+// Its price: h (d_k + d_v) numbers for each position and layer, 73,728 bytes a position for GPT-2 in f32.
 // A cache is a plain value that belongs to whoever generates; layers hold nothing between calls. Each head's keys lie
 // together, then its values, so that attention reads memory from one end to the other.
 // Shapes: keys [B, h, capacity, d_k], values [B, h, capacity, d_v], of which the first `length` positions are filled.
@@ -21,7 +22,8 @@ struct KeyValueCache {
 
   i64 capacity() const { return keys.size(2); }
   /// Appends n positions: the last h (d_k + d_v) columns of rows [B, n, columns], keys before values, as attention's
-  /// packed projections leave them. Errors: more positions than the capacity; shapes that do not fit.
+  /// packed projections leave them. Errors: more positions than the capacity; a shape or dtype that does not
+  /// fit.
   void append(const Tensor& rows);
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace orrery::nn {
 namespace {
@@ -18,25 +19,33 @@ void normalize(std::vector<Candidate>& list) {
 
 }  // namespace
 
-std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& options) {
-  const i64 K = dims<1>(logits, "logits")[0];
-  check(K > 0, "sample", "needs at least one logit");
+void check_options(const SamplingOptions& options) {
   check(options.temperature >= 0, "sample", "the temperature must be 0 or more, not ", options.temperature);
   check(options.top_k >= 0, "sample", "top_k must be 0 or more, not ", options.top_k);
   check(options.top_p > 0 && options.top_p <= 1, "sample", "top_p must be in (0, 1], not ", options.top_p);
-  std::vector<Candidate> list(static_cast<size_t>(K));
+}
+
+std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& options) {
+  const i64 K = dims<1>(logits, "logits")[0];
+  check(K > 0, "sample", "needs at least one logit");
+  check_options(options);
+  std::vector<Candidate> list;
+  list.reserve(static_cast<size_t>(K));
   dispatch_floating(logits.dtype(), "sample", [&](auto t) {
     const auto* logit = logits.data<decltype(t)>();
     for (i64 k = 0; k < K; ++k) {
-      check(std::isfinite(logit[k]), "sample", "logit ", k, " is ", logit[k]);
-      list[static_cast<size_t>(k)] = {static_cast<i32>(k), static_cast<double>(logit[k])};
+      const double value = static_cast<double>(logit[k]);
+      check(value < std::numeric_limits<double>::infinity(), "sample", "logit ", k, " is ", value);  // NaN, too
+      if (std::isfinite(value)) list.push_back({static_cast<i32>(k), value});
     }
   });
+  check(!list.empty(), "sample", "no token is left: every logit is -infinity");
+  const i64 allowed = static_cast<i64>(list.size());
   const auto likelier = [](const Candidate& a, const Candidate& b) {
     return a.probability > b.probability || (a.probability == b.probability && a.token < b.token);
   };
-  const i64 kept = options.temperature == 0 ? 1 : options.top_k > 0 ? std::min(K, options.top_k) : K;
-  if (kept < K || options.top_p < 1) {  // sorting a large vocabulary takes longer than everything else
+  const i64 kept = options.temperature == 0 ? 1 : options.top_k > 0 ? std::min(allowed, options.top_k) : allowed;
+  if (kept < allowed || options.top_p < 1) {  // sorting a large vocabulary takes longer than everything else
     std::partial_sort(list.begin(), list.begin() + kept, list.end(), likelier);
     list.resize(static_cast<size_t>(kept));
   }

@@ -21,6 +21,9 @@ struct SamplingOptions {
   double top_p = 1;        ///< in (0, 1]; 1 keeps all
 };
 
+/// Errors: options out of range.
+void check_options(const SamplingOptions& options);
+
 /// A token and the probability with which it is drawn.
 struct Candidate {
   i32 token;
@@ -28,7 +31,7 @@ struct Candidate {
 };
 /// What may be drawn for logits [K], probabilities of sum 1: where some tokens are left out, likeliest first (of equals
 /// the smaller id); else in the order of their ids.
-/// Errors: options out of range; a logit that is NaN or infinity.
+/// A logit of -infinity bans its token. Errors: options out of range; a logit that is NaN or infinity; no token left.
 std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& options);
 
 /// One of the candidates, by one draw from `rng`; none is made at temperature 0.

@@ -97,6 +97,68 @@ TEST_CASE("a GPT, tied and untied, each activation") {
   }
 }
 
+TEST_CASE("a GPT beyond 512 positions, where attention goes by tiles: logits agree, and every token drawn is equal") {
+  constexpr i64 T = 530;
+  GptConfig config = gpt_of_two_layers();
+  config.max_len = T;
+  Rng rng(6);
+  Gpt model(config, rng);
+  make_noisy(model, 7);
+  const Tensor ids = randint(0, 17, {2, T}, rng);
+  for (const Dtype dtype : {f64, f32}) {
+    to(model, dtype);
+    const NoGradient nothing_recorded;
+    Pass pass = Pass::inference();
+    const Tensor whole = model(ids, pass).value();
+    for (const std::vector<i64>& pieces : std::vector<std::vector<i64>>{{T - 3, 1, 1, 1}, {500, 1, 29}}) {
+      GptState state = gpt_state(model, 2, T);
+      const Tensor logits = in_pieces(
+          ids, pieces, [&](const Tensor& tokens) { return model.head(next_positions(model, tokens, state)).value(); });
+      CHECK(relative(logits, whole) < bound(dtype));
+      CHECK(same_bits(argmax(logits), argmax(whole)));
+    }
+  }
+}
+
+TEST_CASE("the encoder's output is projected once: what becomes of it later moves nothing") {
+  Rng rng(8);
+  Transformer model(small_transformer(), rng);
+  const NoGradient nothing_recorded;
+  Pass pass = Pass::inference();
+  const Tensor target = randint(1, 13, {2, 3}, rng);
+  const Variable memory = model.encode(randint(1, 11, {2, 5}, rng), Mask(), pass);
+  DecoderState quiet = decoder_state(model, memory, Mask(), 3), changed = decoder_state(model, memory, Mask(), 3);
+  const Tensor expected = next_positions(model, target, quiet).value();
+  Tensor numbers = memory.value();
+  fill(numbers, 7.0);
+  CHECK(same_bits(next_positions(model, target, changed).value(), expected));
+}
+
+TEST_CASE("a state of another model is refused: other layers, another dtype") {
+  Rng rng(9);
+  GptConfig three = gpt_of_two_layers(), one = gpt_of_two_layers();
+  three.num_layers = 3, one.num_layers = 1;
+  Gpt model(gpt_of_two_layers(), rng);
+  const NoGradient nothing_recorded;
+  const Tensor tokens = randint(0, 17, {2, 1}, rng);
+  for (const GptConfig& config : {three, one}) {
+    GptState state = gpt_state(Gpt(config, rng), 2, 4);
+    CHECK_THROWS_WITH_AS(next_positions(model, tokens, state), doctest::Contains("layers, this one has 2"), Error);
+  }
+  GptState single = gpt_state(model, 2, 4);
+  to(model, f64);
+  CHECK_THROWS_WITH_AS(next_positions(model, tokens, single), doctest::Contains("dtypes differ (f64 and f32)"), Error);
+  TransformerConfig config = small_transformer();
+  Transformer transformer(config, rng);
+  config.num_decoder_layers = 1;
+  const Transformer shallow(config, rng);
+  Pass pass = Pass::inference();
+  const Variable memory = transformer.encode(randint(1, 11, {2, 3}, rng), Mask(), pass);
+  DecoderState state = decoder_state(shallow, memory, Mask(), 4);
+  CHECK_THROWS_WITH_AS(next_positions(transformer, tokens, state),
+                       doctest::Contains("is of a model of 1 layers, this one has 2"), Error);
+}
+
 TEST_CASE("rows of a batch do not see each other") {
   Rng rng(3);
   Gpt model(gpt_of_two_layers(), rng);

@@ -1,6 +1,5 @@
 // Chapter 7. Greedy decoding: a model made by hand, padding of ended rows, the same answer as step by step without a
-// cache;
-// and a GPT that writes on.
+// cache; and a GPT that writes on.
 #include "nn/decoding.h"
 
 #include <doctest/doctest.h>
@@ -58,40 +57,44 @@ TEST_CASE("stops at max_len without eos") {
   CHECK(tokens(answer) == std::vector<i32>{4, 3, 4, 3, 4});
 }
 
-TEST_CASE("rows agree with one step at a time alone, and are padded after their eos") {
-  Rng rng(11);
-  Transformer model({.src_vocab_size = 6,
-                     .tgt_vocab_size = 6,
-                     .d_model = 8,
-                     .num_heads = 2,
-                     .num_encoder_layers = 1,
-                     .num_decoder_layers = 1,
-                     .d_ff = 12,
-                     .max_len = 8},
-                    rng);
-  make_noisy(model, 87);  // rows end after 0 to 7 tokens
-  scale_in_place(model.decoder.layers[0].multihead_attn.out_proj.weight.mutable_value(), 5.0);
-  const Tensor source = randint(3, 6, {12, 5}, rng);
-  const Tensor answers = greedy_decode(model, source, {.bos = bos, .eos = eos, .max_len = 7});
-  i64 longest = 0, shortest = 99;
-  for (i64 row = 0; row < 12; ++row) {
-    std::vector<i32> expected;
-    Tensor target = full({1, 1}, bos);
-    nn::Pass pass;
-    while (expected.size() < 7 && (expected.empty() || expected.back() != eos)) {
-      const Tensor one = source.rows(row, row + 1);
-      const Tensor logits = model(one, target, {model.padding(one), Mask::causal(), model.padding(one)}, pass).value();
-      const Tensor next = argmax(slice(logits, 1, -1));
-      expected.push_back(next.data<i32>()[0]);
-      target = concat({target, next}, 1);
+TEST_CASE("rows agree with one step at a time alone, and hold pad_id after their eos, or eos where there is none") {
+  for (const i32 pad_id : {pad, -1}) {
+    Rng rng(11);
+    Transformer model({.src_vocab_size = 6,
+                       .tgt_vocab_size = 6,
+                       .d_model = 8,
+                       .num_heads = 2,
+                       .num_encoder_layers = 1,
+                       .num_decoder_layers = 1,
+                       .d_ff = 12,
+                       .max_len = 8,
+                       .pad_id = pad_id},
+                      rng);
+    make_noisy(model, 87);  // rows end after 0 to 7 tokens
+    scale_in_place(model.decoder.layers[0].multihead_attn.out_proj.weight.mutable_value(), 5.0);
+    const Tensor source = randint(3, 6, {12, 5}, rng);
+    const Tensor answers = greedy_decode(model, source, {.bos = bos, .eos = eos, .max_len = 7});
+    i64 longest = 0, shortest = 99;
+    for (i64 row = 0; row < 12; ++row) {
+      std::vector<i32> expected;
+      Tensor target = full({1, 1}, bos);
+      nn::Pass pass;
+      while (expected.size() < 7 && (expected.empty() || expected.back() != eos)) {
+        const Tensor one = source.rows(row, row + 1);
+        const Tensor logits =
+            model(one, target, {model.padding(one), Mask::causal(), model.padding(one)}, pass).value();
+        const Tensor next = argmax(slice(logits, 1, -1));
+        expected.push_back(next.data<i32>()[0]);
+        target = concat({target, next}, 1);
+      }
+      longest = std::max(longest, static_cast<i64>(expected.size()));
+      shortest = std::min(shortest, static_cast<i64>(expected.size()));
+      expected.resize(static_cast<size_t>(answers.size(1)), pad_id < 0 ? eos : pad_id);
+      CHECK(tokens(answers.rows(row, row + 1)) == expected);
     }
-    longest = std::max(longest, static_cast<i64>(expected.size()));
-    shortest = std::min(shortest, static_cast<i64>(expected.size()));
-    expected.resize(static_cast<size_t>(answers.size(1)), pad);
-    CHECK(tokens(answers.rows(row, row + 1)) == expected);
+    CHECK(answers.size(1) == longest);
+    CHECK(shortest < longest);
   }
-  CHECK(answers.size(1) == longest);
-  CHECK(shortest < longest);
 }
 
 TEST_CASE("nothing is recorded, and limits are checked") {
@@ -103,6 +106,9 @@ TEST_CASE("nothing is recorded, and limits are checked") {
   CHECK_THROWS_WITH_AS(greedy_decode(model, source, {.max_len = 11}),
                        doctest::Contains("max_len must be from 1 to 10, the model's positions, not 11"), Error);
   CHECK_THROWS_AS(greedy_decode(model, source, {.max_len = 0}), Error);
+  Transformer broken = chain({0, 2, 0, 0});
+  broken.generator.weight.mutable_value().write<float>()[3] = NAN;
+  CHECK_THROWS_WITH_AS(greedy_decode(broken, source, {.max_len = 3}), doctest::Contains("a logit is NaN"), Error);
 }
 
 namespace {
@@ -166,4 +172,7 @@ TEST_CASE("a seed fixes what is written, and the reader may stop it") {
   generate(model, {1}, 40, {}, rng, [&](i32) { return ++calls < 3; });
   CHECK(calls == 3);
   CHECK_THROWS_WITH_AS(generated(model, {}, 1, {}), "generate: needs a prompt of at least one token", Error);
+  // Before anything is computed: the prompt holds a token that the model does not have.
+  CHECK_THROWS_WITH_AS(generated(model, {99}, 0, {.top_p = 2}), doctest::Contains("top_p must be in (0, 1]"), Error);
+  CHECK_THROWS_WITH_AS(generated(model, {1}, -1, {}), "generate: cannot write -1 tokens", Error);
 }

@@ -71,6 +71,22 @@ TEST_CASE("the model is tokens + positions, two pre-norm sub-layers in each laye
   }
 }
 
+TEST_CASE("the norms' eps is the configuration's, in layers and at the end") {
+  GptConfig config = small_gpt();
+  config.layer_norm_eps = 0.5;
+  Gpt model = build_gpt(config);
+  make_noisy(model, 2);
+  Variable x = embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4);
+  Pass pass;
+  const auto norm = [](const Variable& in, const nn::LayerNorm& n) { return layer_norm(in, n.weight, n.bias, 0.5); };
+  for (const nn::GptLayer& layer : model.layers) {
+    x = x + layer.self_attn(norm(x, layer.norm1), Mask::causal(), pass);
+    x = x + layer.feed_forward(norm(x, layer.norm2), pass);
+  }
+  const Variable expected = matmul(norm(x, model.final_norm), model.token_embedding.weight, Trans::b);
+  CHECK(distance(logits_of(model, ids), expected.value()) < 1e-12);
+}
+
 TEST_CASE("dropout falls on embeddings, attention weights and sub-layers' outputs, and on nothing else") {
   GptConfig config = small_gpt();
   config.dropout = 0.3;
@@ -208,7 +224,7 @@ TEST_CASE("errors name the parameter, the id, or the limit") {
   Gpt model = build_gpt(small_gpt());
   Pass pass;
   CHECK_THROWS_WITH_AS(model(full({1, 7}, i32{3}), pass), "gpt: a sequence has 7 positions, but max_len is 6", Error);
-  CHECK_THROWS_WITH_AS(model(full({1, 2}, i32{9}), pass), doctest::Contains("9"), Error);
+  CHECK_THROWS_WITH_AS(model(full({1, 2}, i32{9}), pass), doctest::Contains("id 9 at position 0"), Error);
   CHECK_THROWS_AS(model(ids.reshape({8}), pass), Error);
   model.layers[1].feed_forward.linear1.weight.replace_value(zeros({12, 7}));
   CHECK_THROWS_WITH_AS(model(ids, pass), doctest::Contains("from parameter h.1.mlp.c_fc.weight"), Error);

@@ -59,6 +59,22 @@ TEST_CASE("top-p keeps the fewest that reach p") {
   CHECK(tokens(candidates(logits(), {.top_k = 3, .top_p = 0.45})) == std::vector<i32>{1, 3});
 }
 
+TEST_CASE("top-p keeps the token that reaches p exactly") {
+  CHECK(tokens(candidates(zeros({4}), {.top_p = 0.5})) == std::vector<i32>{0, 1});
+  CHECK(tokens(candidates(zeros({4}), {.top_p = 1})) == std::vector<i32>{0, 1, 2, 3});
+}
+
+TEST_CASE("a logit of -infinity bans its token, and one token at least must be left") {
+  constexpr float never = -std::numeric_limits<float>::infinity();
+  const Tensor some = Tensor::of<float>({4}, {0, never, 0, never}), none = full({4}, never);
+  for (const SamplingOptions& options : {SamplingOptions{}, {.top_k = 3}, {.top_p = 0.99}, {.temperature = 1e-300}}) {
+    CHECK(tokens(candidates(some, options)) == std::vector<i32>{0, 2});
+    CHECK(candidates(some, options)[1].probability == doctest::Approx(0.5));
+  }
+  CHECK(tokens(candidates(some, {.temperature = 0})) == std::vector<i32>{0});
+  CHECK_THROWS_WITH_AS(candidates(none, {}), doctest::Contains("no token is left"), Error);
+}
+
 TEST_CASE("the temperature sharpens and flattens, and 0 takes the likeliest without a draw") {
   const auto sharp = candidates(logits(), {.temperature = 0.5}), flat = candidates(logits(), {.temperature = 1000});
   CHECK(sharp[1].probability == doctest::Approx(0.16 / 0.30));

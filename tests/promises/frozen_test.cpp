@@ -53,6 +53,7 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(optim::piece_size == 16384);
   // Attention.
   CHECK(query_tile == 128);
+  CHECK(keys_at_once == 64);
   CHECK(lane_multiple == 8);
   CHECK(packed_heads::most_keys == 512);
   CHECK(packed_heads::least_tasks == 16);
