@@ -129,11 +129,19 @@ void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c) {
 }
 
 namespace {
+
+// Up to so many numbers of W one thread has done its work by the time that others have begun.
+constexpr i64 least_shared = 16384;
+
 i64 blocks_of(i64 rows) { return (rows + thin_tile_step - 1) / thin_tile_step; }
+i64 blocks_of_tile(i64 n, i64 k) {
+  return n * k <= least_shared ? std::max<i64>(1, blocks_of(n)) : row_grain(thin_tile_step * k);
+}
+
 }  // namespace
 
 i64 thin_tiles(i64 n, i64 k) {
-  const i64 grain = row_grain(thin_tile_step * k);
+  const i64 grain = blocks_of_tile(n, k);
   return (blocks_of(n) + grain - 1) / grain;
 }
 
@@ -144,7 +152,7 @@ void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, const TileWork& fill
         x.rows, " x ", W.rows);
   // Tasks are blocks of rows of W, so that tiles begin where they may (thin_product.h); a chunk of them stays in a
   // core's cache while rows of x go by.
-  parallel_for(blocks_of(W.rows), row_grain(thin_tile_step * W.cols), [&](i64 first, i64 last) {
+  parallel_for(blocks_of(W.rows), blocks_of_tile(W.rows, W.cols), [&](i64 first, i64 last) {
     const i64 begin = first * thin_tile_step, end = std::min(W.rows, last * thin_tile_step);
     const Tile tile{0, c.rows, begin, end};
     if (fill) {

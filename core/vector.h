@@ -12,13 +12,20 @@
 
 namespace orrery {
 
-/// Bytes of a vector, and registers for them: 32 of 64 bytes with AVX-512, 16 of 32 elsewhere, or as good as that.
+/// Bytes of a vector, and registers for vectors.
 #if defined(__AVX512F__)
 inline constexpr size_t vector_bytes = 64;
 inline constexpr i64 vector_registers = 32;
-#else
+#elif defined(__AVX__)
 inline constexpr size_t vector_bytes = 32;
 inline constexpr i64 vector_registers = 16;
+#else
+inline constexpr size_t vector_bytes = 16;
+#if defined(__aarch64__)
+inline constexpr i64 vector_registers = 32;
+#else
+inline constexpr i64 vector_registers = 16;
+#endif
 #endif
 
 /// `count` numbers that arithmetic treats as one: as many as a register holds, if not told otherwise.
@@ -33,8 +40,10 @@ template <class Vector>
 inline void keep_in_register([[maybe_unused]] Vector& v) {
 #if defined(__AVX512F__)
   asm("" : "+v"(v));
-#elif defined(__AVX__)
+#elif defined(__x86_64__)
   asm("" : "+x"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
 #endif
 }
 
