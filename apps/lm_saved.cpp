@@ -37,7 +37,7 @@ int write_on(const SampleOptions& options) {
   const i64 read = std::min(static_cast<i64>(prompt.size()), saved.model.config.max_len);
   print_start(std::cerr, {.seed = options.seed, .parameters = saved.model.config.parameter_count()});
   if (read < static_cast<i64>(prompt.size()))
-    std::cerr << "the model sees " << read << " characters at once: only the last of the prompt count\n";
+    std::cerr << "the model sees " << read << " characters at once: only the last " << read << " of the prompt count\n";
   const Interrupt interrupt;
   Rng rng(static_cast<u64>(options.seed));
   i64 written = 0;
@@ -50,8 +50,8 @@ int write_on(const SampleOptions& options) {
   });
   std::cout << std::endl;
   if (written > 0)
-    std::cerr << written << " tokens, " << std::llround(static_cast<double>(written) / watch.seconds())
-              << " tokens/s\n";
+    std::cerr << written << (written == 1 ? " token, " : " tokens, ")
+              << std::llround(static_cast<double>(written) / watch.seconds()) << " tokens/s\n";
   return interrupt.requested() ? interrupted : done;
 }
 
