@@ -5,8 +5,8 @@
 //   L = -sum_k q_k log p_k = lse(x) - sum_k q_k x_k        lse(x) = m + log sum_k e^{x_k - m},  m = max x
 //   dL/dx_k = p_k - q_k
 // The loss is the sum over targets that count, divided by their number, by nothing, or by what the caller gives.
-// `orrery bench fused`, forward and backward, as log_softmax, mul, sum and as one operation: of base 6.2 ms and 3.2, of
-// tiny-mt 16.6 and 8.1 (two cores of an AMD EPYC, Zen 5).
+// `orrery bench fused`, forward and backward, as log_softmax, mul, sum and as one operation: of base 9.1 ms and 4.0, of
+// tiny-mt 26.5 and 11.0 (two cores of an AMD EPYC, Zen 5).
 // Read next: autograd/wanted.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"

@@ -7,7 +7,8 @@
 // into their gradient, which is used up by both products at once. So the gradients are computed in the forward pass,
 // for dL/dL = 1; backward multiplies them by the dy that really came (as in Liger Kernel, Hsu et al. 2024). While there
 // are several chunks, W^T and dW^T stand in for W and dW: both products then have a small left factor.
-// `orrery bench fused`, forward and backward, composed and as one operation: of tiny-mt 60.6 ms and 44.1.
+// `orrery bench fused`, forward and backward, composed and as one operation: of tiny-mt 46.2 ms and 44.8; the
+// memory of the logits and of their gradient, 164 MB, is the gain.
 // Shapes: x [..., d], W [K, d], b [K] or not defined, targets i32 [...].
 // Read next: autograd/ops/residual.cpp
 #include "autograd/apply.h"

@@ -6,8 +6,8 @@
 //   residual_norm   y = layer_norm(s)              ds as in ops/layer_norm.cpp; dx = ds, df = m ds
 // The composed form is layer_norm(x + dropout(f)): three passes over memory forward and six back; fused, a row stays in
 // the nearest cache. Backward draws the factors again.
-// `orrery bench fused`, forward and backward, composed and fused: residual_norm of base 0.42 ms and 0.39, residual 0.23
-// and 0.20 (two cores of an AMD EPYC, Zen 5); and x + m f stands in memory once.
+// `orrery bench fused`, forward and backward, composed and fused: residual_norm of base 0.42 ms and 0.40, residual 0.24
+// and 0.21 (two cores of an AMD EPYC, Zen 5); and x + m f stands in memory once.
 // Shapes: x, f, y [..., D]; weight, bias [D].
 // Read next: core/small_product.h
 #include "autograd/apply.h"
