@@ -13,7 +13,7 @@
 #include "apps/machine.h"
 #include "apps/stopwatch.h"
 #include "core/parallel.h"
-#include "core/rows.h"
+#include "core/reduce.h"
 #include "core/small_product.h"
 #include "core/tensor_ops.h"
 #include "core/thin_product.h"
@@ -38,7 +38,7 @@ i64 tiles_of(const Product& p) {
   }
 }
 
-// Calls add(length, chunks) for chunks of rows whose inner result of `columns` columns is not kept (core/rows.h).
+// Calls add(length, chunks) for chunks of rows whose inner result of `columns` columns is not kept (core/reduce.h).
 template <class Add>
 void in_chunks(i64 rows, i64 columns, const Add& add) {
   const i64 length = row_chunk(rows, columns, f32), rest = rows % length;

@@ -22,7 +22,7 @@ struct Loop {
   std::function<void()> prepare = [] {};  ///< before every run, not measured
 };
 
-/// Reads memory and does nothing else, on all threads: 256 MB, more than caches hold.
+/// Reads memory and does nothing else, on all threads: 256 MB, more than the caches of most machines hold.
 class MemoryReader {
  public:
   MemoryReader();

@@ -171,7 +171,7 @@ void add_model_options(CLI::App& command, TrainOptions& options) {
   nn::GptConfig& model = options.recipe.model;
   // First, since options take effect in the order they are added: what is given besides changes the preset.
   add_choice(command, "--preset", options.preset, nn::gpt_preset_names(),
-             "The model of the defaults below, or another, with the tokens of the text",
+             "A model by its name, with the characters of the text as tokens; options given besides change it",
              [&model](const std::string& name) { model = nn::gpt_preset(name); });
   add_whole_number(command, "--block", model.max_len, 1, 65536, "Characters that the model sees at once");
   add_whole_number(command, "--layers", model.num_layers, 1, 96, "Layers");
@@ -179,7 +179,7 @@ void add_model_options(CLI::App& command, TrainOptions& options) {
   add_whole_number(command, "--d-model", model.d_model, 1, 12288, "Width of the model");
   add_whole_number(command, "--d-ff", model.d_ff, 1, 49152, "Width inside the feed-forward networks");
   add_number(command, "--dropout", model.dropout, 0, 0.99, "Probability of dropping a unit");
-  add_flag(command, "--bias", model.bias, "Biases in linear maps and norms");
+  add_flag(command, "--bias,!--no-bias", model.bias, "Biases in linear maps and norms");
   add_flag(command, "--untied", options.untied, "A matrix of its own for the head, instead of the embedding's");
 }
 

@@ -140,15 +140,12 @@ double LmTraining::step() {
   return loss;
 }
 
-// Kingma, Ba 2015, section 7.2: mean <- beta mean + (1 - beta) p, to be divided by 1 - beta^t. Here the mean is kept
-// divided, so that both factors are.
+// The exponential mean of Kingma and Ba 2015, section 7.2, with its bias corrected, as a recurrence:
+//   mean_t = mean_(t-1) + w (p_t - mean_(t-1)),  w = (1 - beta) / (1 - beta^t)
 void LmTraining::average_parameters() {
-  const double beta = recipe_.average, corrected = 1 - std::pow(beta, static_cast<double>(steps_done_));
-  for (size_t i = 0; i < trained_.size(); ++i) {
-    Tensor& mean = judged_parameters_[i].value.mutable_value();
-    scale_in_place(mean, 1 - (1 - beta) / corrected);
-    add_in_place(mean, trained_[i].value.value() * ((1 - beta) / corrected));
-  }
+  const double beta = recipe_.average, w = (1 - beta) / (1 - std::pow(beta, static_cast<double>(steps_done_)));
+  for (size_t i = 0; i < trained_.size(); ++i)
+    lerp_in_place(judged_parameters_[i].value.mutable_value(), trained_[i].value.value(), w);
 }
 
 double LmTraining::mean_loss(Rng& numbers) const {

@@ -61,12 +61,12 @@ TextBatch random_blocks(const Tensor& tokens, i64 batch, i64 length, Rng& rng);
 /// `batch` blocks of `length` characters that follow one another, from character `begin` on.
 TextBatch blocks_from(const Tensor& tokens, i64 begin, i64 batch, i64 length);
 
-/// The blocks of a text in random order: an epoch has each once, all those that follow one another from a random one of
-/// the first `length` characters on; the next epoch has another beginning and order. Which is block number n is a
-/// function of the random numbers' seed and position and of n alone.
+/// The blocks of a text in random order: an epoch has each once, those that follow one another from a random one of the
+/// first `length` characters on, as many as fit from whichever; the next epoch has another beginning and order. Which
+/// is block number n is a function of the random numbers' seed and position and of n alone.
 class ShuffledBlocks {
  public:
-  /// Error: a text that may have no whole block.
+  /// Error: a text that is shorter than two blocks.
   ShuffledBlocks(const Tensor& tokens, i64 length, const Rng& numbers);
   /// Blocks number `first`, `first` + 1, ..., counted from 0.
   TextBatch batch(i64 first, i64 count);

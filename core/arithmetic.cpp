@@ -83,6 +83,15 @@ void add_in_place(Tensor& y, const Tensor& x) {
   });
 }
 
+void lerp_in_place(Tensor& y, const Tensor& x, double weight) {
+  check_alike(y, x, "lerp_in_place");
+  dispatch_floating(y.dtype(), "lerp_in_place", [&](auto t) {
+    using T = decltype(t);
+    T* out = y.write<T>();
+    map<T>(y.count(), out, x.data<T>(), out, [w = static_cast<T>(weight)](T a, T b) { return a + w * (b - a); });
+  });
+}
+
 void scale_in_place(Tensor& y, double factor) {
   dispatch_floating(y.dtype(), "scale_in_place", [&](auto t) {
     using T = decltype(t);

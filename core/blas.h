@@ -85,7 +85,7 @@ i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans);
 
 /// Tiles of a product that is BLAS's: along its longer side, by the shape alone. Frozen, since every cut is part of a
 /// result's bits: a change would be a new version of the bit contract. The same holds for which products are BLAS's
-/// (`thin_rows`, `runs_unpacked`), the chunks of sums (core/reduce.h) and of rows (core/rows.h), and the tiles of
+/// (`thin_rows`, `runs_unpacked`), the chunks of sums and of rows (core/reduce.h), and the tiles of
 /// attention (core/scores.h).
 i64 blas_tiles(i64 m, i64 n, i64 k);
 

@@ -2,9 +2,10 @@
 //
 // A region is one stretch of addresses, far more than will be used, of which the front is open: it holds memory, cut
 // into blocks that lie one after another. When no free block is large enough, the front moves on by what the last one
-// lacks. So whatever becomes free can be joined, and what a model does not need is never held. A block starts with a
-// 64-byte header: its size, its left neighbour, and, while it is free, its place in the list of its size class. Class
-// of a size: the position of its highest bit (first level), then 16 equal steps up to the next power of two (second).
+// lacks. So whatever becomes free can be joined, and what a model does not need is never held. (Closed addresses cost
+// nothing, but `top` shows them as virtual memory: 64 TB.) A block starts with a 64-byte header: its size, its left
+// neighbour, and, while it is free, its place in the list of its size class. Class of a size: the position of its
+// highest bit (first level), then 16 equal steps up to the next power of two (second).
 // Read next: core/parallel.h
 #include "core/memory.h"
 
@@ -30,8 +31,9 @@ namespace {
 
 constexpr std::size_t unit = 64;  // alignment of addresses and granularity of sizes
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::size_t region_bytes = std::size_t{1} << 43;  // of addresses, which cost nothing
-constexpr std::size_t most_bytes = region_bytes / 2;        // more than a machine holds
+constexpr std::size_t region_bytes = std::size_t{1} << 45;  // of addresses, a quarter of all that a process has
+constexpr std::size_t least_region_bytes = std::size_t{32} << 20;
+constexpr std::size_t most_bytes = region_bytes / 2;  // more than machines hold
 
 constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -148,6 +150,7 @@ class Tlsf {
     const std::size_t more = lacking(size);
     if (more == 0) return end_->left;  // its list may hold smaller ones, so that `find` passed it by
     open(end_ + 1, more);
+    closed_bytes_ -= more;
     Block* block = end_;
     block->size = more - sizeof(Block);
     end_ = ::new (block->right()) Block{.left = block};
@@ -168,14 +171,22 @@ class Tlsf {
     };
     std::size_t bytes = region_bytes;
     void* memory = map(bytes);
-    while (memory == MAP_FAILED && bytes / 2 >= size + 3 * huge_page) memory = map(bytes /= 2);  // under ulimit -v
+    if (memory == MAP_FAILED) {  // addresses are limited, as by ulimit -v: no more of them than will be used
+      bytes = std::max(round_up(size, huge_page) + 3 * huge_page, least_region_bytes);
+      memory = map(bytes);
+    }
     if (memory == MAP_FAILED) throw std::bad_alloc();
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     std::byte* begin = static_cast<std::byte*>(memory) + (round_up(address, huge_page) - address);
-    closed_bytes_ = bytes - huge_page;
-    open(begin, huge_page);
+    try {
+      open(begin, huge_page);
+    } catch (const std::bad_alloc&) {
+      ::munmap(memory, bytes);
+      throw;
+    }
     Block* block = ::new (begin) Block{.size = huge_page - 2 * sizeof(Block)};
     end_ = ::new (block->right()) Block{.left = block};
+    closed_bytes_ = bytes - 2 * huge_page;
     link(block);
   }
 
@@ -185,7 +196,6 @@ class Tlsf {
 #ifdef MADV_HUGEPAGE
     ::madvise(begin, bytes, MADV_HUGEPAGE);  // a wish: where the system refuses it, ordinary pages serve
 #endif
-    closed_bytes_ -= bytes;
     ++counters_.system_requests;
     counters_.system_bytes += static_cast<i64>(bytes);
   }
@@ -233,6 +243,8 @@ class Memory {
   }
 
  private:
+  // Above the biases and sums of usual models, below their weights and activations: gpt2 takes as much with 64 KB, and
+  // 50 MB more with 1 MB.
   static constexpr std::size_t large_bytes = std::size_t{256} << 10;
 
   std::mutex mutex_;

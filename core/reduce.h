@@ -98,6 +98,16 @@ inline i64 strip_rows(i64 columns) {
   return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
 }
 
+/// Rows taken at a time by an operation whose inner result, of `columns` columns, is not kept: all, or equal chunks of
+/// at least 256 rows, and of more while they fill no more than 10 MB, so that they stay in a cache of 16 or 32 MB that
+/// cores share. By the shape alone, since the chunks are part of a result's bits.
+inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
+  constexpr i64 least_rows = 256, most_bytes = 10'000'000;
+  const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, columns * bytes_of(dtype)));
+  const i64 chunks = std::max<i64>(1, (rows + fitting - 1) / fitting);
+  return std::max<i64>(1, (rows + chunks - 1) / chunks);
+}
+
 /// Sums down the columns of `matrices` matrices of `rows` rows, strip by strip: add_rows(begin, end, sums) adds what
 /// rows [begin, end) of them all contribute to sums[0 .. columns), and may do other work on these rows at the same
 /// time. Returns [matrices, columns].

@@ -12,16 +12,6 @@
 
 namespace orrery {
 
-/// Rows taken at a time by an operation whose inner result, of `columns` columns, is not kept: all, or equal chunks of
-/// at least 256 rows, and of more while they fill no more than 10 MB. By the shape alone, since the chunks are part of
-/// a result's bits.
-inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
-  constexpr i64 least_rows = 256, most_bytes = 10'000'000;
-  const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, columns * bytes_of(dtype)));
-  const i64 chunks = std::max<i64>(1, (rows + fitting - 1) / fitting);
-  return std::max<i64>(1, (rows + chunks - 1) / chunks);
-}
-
 /// The largest of x[0..n), -infinity for none; NaN is passed over.
 template <class T>
 T row_max(const T* x, i64 n) {

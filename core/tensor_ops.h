@@ -47,6 +47,8 @@ inline Tensor operator-(const Tensor& x) { return scale(x, -1.0); }
 
 /// y += x, in place; equal shapes.
 void add_in_place(Tensor& y, const Tensor& x);
+/// y = y + weight (x - y), in place: a linear interpolation; floating, equal shapes and dtypes.
+void lerp_in_place(Tensor& y, const Tensor& x, double weight);
 /// y *= factor, in place.
 void scale_in_place(Tensor& y, double factor);
 /// y = value everywhere, in place.

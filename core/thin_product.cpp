@@ -31,7 +31,7 @@ constexpr int columns_of(int rows) {
 
 // Segment by segment of `count` lanes, of a and of b in turn: its upper half added to its lower half.
 template <class T, i64 count, size_t... i>
-Vector<T> folded(const Vector<T>& a, const Vector<T>& b, std::index_sequence<i...>) {
+Vector<T> halves_added(const Vector<T>& a, const Vector<T>& b, std::index_sequence<i...>) {
   constexpr size_t half = count / 2, lanes = sizeof...(i);
   const auto from = [](size_t lane) { return lane / count * count + lane % half + (lane / half % 2 == 0 ? 0 : lanes); };
   return __builtin_shufflevector(a, b, from(i)...) + __builtin_shufflevector(a, b, (from(i) + half)...);
@@ -45,7 +45,7 @@ Vector<T> sums_of_lanes(const Vector<T>* sums) {
   } else {
     Vector<T> half[count / 2];
     for (i64 i = 0; i < count / 2; ++i)
-      half[i] = folded<T, count>(sums[i], sums[i + count / 2], std::make_index_sequence<VectorOf<T>::lanes>());
+      half[i] = halves_added<T, count>(sums[i], sums[i + count / 2], std::make_index_sequence<VectorOf<T>::lanes>());
     return sums_of_lanes<T, count / 2>(half);
   }
 }
@@ -73,7 +73,8 @@ void block(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, T* c, i64 
   constexpr i64 lanes = VectorOf<T>::lanes, vectors = (rows * columns + lanes - 1) / lanes;
   constexpr bool keeps_x = rows < columns;
   constexpr int kept_rows = std::min(rows, columns), other_rows = std::max(rows, columns);
-  const T* ahead = W + group * W_stride;  // so far ahead it has come when its turn comes
+  // So far ahead it has come when its turn comes. Behind the last rows of W nothing is read: a prefetch is a wish.
+  const T* ahead = W + group * W_stride;
   Vector<T> sum[vectors * lanes] = {};
   i64 p = 0;
   for (; p + lanes <= k; p += lanes) {

@@ -96,8 +96,15 @@ KeyValueCache MultiHeadAttention::cache(i64 B, i64 capacity) const {
   return key_value_cache(B, num_heads, capacity, d_k, d_v, in_proj_weight.dtype());
 }
 
+void MultiHeadAttention::check_cache(const KeyValueCache& cache) const {
+  const i64 h = cache.keys.size(1), keys = cache.keys.size(3), values = cache.values.size(3);
+  check(h == num_heads && keys == d_k && values == d_v, "key/value cache", "has ", h, " heads of ", keys, " and ",
+        values, ", this attention ", num_heads, " of ", d_k, " and ", d_v);
+}
+
 Variable MultiHeadAttention::next(const Variable& x, KeyValueCache& cache) const {
   check_nothing_recorded();
+  check_cache(cache);
   const Variable qkv = linear(x, in_proj_weight, in_proj_bias);
   const bool all_are_new = cache.length == 0 && x.size(1) > 1;
   cache.append(qkv.value());
@@ -105,7 +112,7 @@ Variable MultiHeadAttention::next(const Variable& x, KeyValueCache& cache) const
                               : constant(cached_attention(qkv.value(), cache, Mask::causal())));
 }
 
-KeyValueCache MultiHeadAttention::cache_of(const Variable& memory, const Mask& mask) const {
+KeyValueCache MultiHeadAttention::cache_of(const Variable& memory) const {
   check_nothing_recorded();
   KeyValueCache result = cache(memory.size(0), memory.size(1));
   result.append(linear(memory, in_proj_weight, in_proj_bias, {num_heads * d_k, in_proj_weight.size(0)}).value());
@@ -114,6 +121,7 @@ KeyValueCache MultiHeadAttention::cache_of(const Variable& memory, const Mask& m
 
 Variable MultiHeadAttention::over(const Variable& x, const KeyValueCache& memory, const Mask& mask) const {
   check_nothing_recorded();
+  check_cache(memory);
   const Variable Q = linear(x, in_proj_weight, in_proj_bias, {0, num_heads * d_k});
   return out_proj(constant(cached_attention(Q.value(), memory, mask)));
 }

@@ -42,10 +42,10 @@ struct MultiHeadAttention : Module {
   /// An empty cache for self-attention over up to `capacity` positions.
   KeyValueCache cache(i64 B, i64 capacity) const;
   /// Causal self-attention of the n positions x [B, n, d_model] that follow those in `cache`, to which they are
-  /// appended.
+  /// appended. Error, of `over` as well: a cache of other heads.
   Variable next(const Variable& x, KeyValueCache& cache) const;
-  /// Keys and values of memory [B, m, d_model], for `over`.
-  KeyValueCache cache_of(const Variable& memory, const Mask& mask) const;
+  /// Keys and values of memory [B, m, d_model], for `over`, whose mask leaves out what is padding there.
+  KeyValueCache cache_of(const Variable& memory) const;
   /// Cross-attention: x [B, n, d_model] over a memory given as its keys and values.
   Variable over(const Variable& x, const KeyValueCache& memory, const Mask& mask) const;
   void visit(Visitor& v) override {
@@ -55,6 +55,7 @@ struct MultiHeadAttention : Module {
   }
 
  private:
+  void check_cache(const KeyValueCache& cache) const;
   Variable attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p, const Draw& draw,
                   Tensor* weights) const;
 };

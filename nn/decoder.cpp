@@ -18,9 +18,9 @@ DecoderLayer::DecoderLayer(const LayerOptions& options, Rng& rng)
 Variable DecoderLayer::operator()(const Variable& x, const Variable& memory, const Mask& target_mask,
                                   const Mask& memory_mask, Pass& pass, Tensor* self_weights,
                                   Tensor* cross_weights) const {
-  return with([&](const Variable& in) { return self_attn(in, target_mask, pass, self_weights); },
-              [&](const Variable& in) { return multihead_attn(in, memory, memory_mask, pass, cross_weights); }, x,
-              pass);
+  return through(
+      x, pass, [&](const Variable& in) { return self_attn(in, target_mask, pass, self_weights); },
+      [&](const Variable& in) { return multihead_attn(in, memory, memory_mask, pass, cross_weights); });
 }
 
 void DecoderLayer::visit(Visitor& v) {

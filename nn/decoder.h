@@ -26,7 +26,7 @@ struct DecoderLayer : Module {
   /// The same with look_back(in) and look_over(in) for the two attentions: nn/decoder_state.h reads keys and values out
   /// of caches.
   template <class LookBack, class LookOver>
-  Variable with(const LookBack& look_back, const LookOver& look_over, const Variable& x, Pass& pass) const {
+  Variable through(const Variable& x, Pass& pass, const LookBack& look_back, const LookOver& look_over) const {
     const Variable looked_back = connected(x, norm1, norm_first, dropout, pass, look_back);
     const Variable looked_over = connected(looked_back, norm2, norm_first, dropout, pass, look_over);
     return connected(looked_over, norm3, norm_first, dropout, pass,

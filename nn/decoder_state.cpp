@@ -36,7 +36,7 @@ DecoderState decoder_state(const Transformer& model, const Variable& memory, con
                      .positions = model.tgt_positions.first(max_len, memory.dtype()).value().rows(0, max_len)};
   for (const DecoderLayer& layer : model.decoder.layers) {
     state.self_attn.push_back(layer.self_attn.cache(memory.size(0), max_len));
-    state.memory.push_back(layer.multihead_attn.cache_of(memory, memory_mask));
+    state.memory.push_back(layer.multihead_attn.cache_of(memory));
   }
   return state;
 }
@@ -50,9 +50,9 @@ Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderS
                              following(state.positions, state.length(), dims<2>(tokens, "tokens")[1]));
   for (size_t i = 0; i < state.self_attn.size(); ++i) {
     const DecoderLayer& layer = model.decoder.layers[i];
-    x = layer.with(
-        [&](const Variable& in) { return layer.self_attn.next(in, state.self_attn[i]); },
-        [&](const Variable& in) { return layer.multihead_attn.over(in, state.memory[i], state.memory_mask); }, x, pass);
+    x = layer.through(
+        x, pass, [&](const Variable& in) { return layer.self_attn.next(in, state.self_attn[i]); },
+        [&](const Variable& in) { return layer.multihead_attn.over(in, state.memory[i], state.memory_mask); });
   }
   return model.decoder.norm ? (*model.decoder.norm)(x) : x;
 }
@@ -72,7 +72,7 @@ Variable next_positions(const Gpt& model, const Tensor& tokens, GptState& state)
                              following(positions, state.length(), dims<2>(tokens, "tokens")[1]));
   for (size_t i = 0; i < state.layers.size(); ++i) {
     const GptLayer& layer = model.layers[i];
-    x = layer.with([&](const Variable& in) { return layer.self_attn.next(in, state.layers[i]); }, x, pass);
+    x = layer.through(x, pass, [&](const Variable& in) { return layer.self_attn.next(in, state.layers[i]); });
   }
   return model.final_norm(x);
 }

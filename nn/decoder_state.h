@@ -31,7 +31,7 @@ struct DecoderState {
 /// The state before the first token, for up to `max_len` of them. Errors: more than the model's positions.
 DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len);
 /// The decoder's output at the next n positions, for `model.generator`. Errors: more positions than the state holds;
-/// a state of a model of other layers; gradients that would be recorded.
+/// a state of a model of other layers or heads; gradients that would be recorded.
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state);
 
 /// Of a GPT.

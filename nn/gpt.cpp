@@ -27,7 +27,7 @@ GptLayer::GptLayer(const LayerOptions& options, Rng& rng)
       dropout(options.dropout) {}
 
 Variable GptLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
-  return with([&](const Variable& in) { return self_attn(in, mask, pass, weights); }, x, pass);
+  return through(x, pass, [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
 }
 
 void GptLayer::visit(Visitor& v) {

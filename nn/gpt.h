@@ -31,7 +31,7 @@ struct GptLayer : Module {
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
   /// The same with look_back(in) for attention: nn/decoder_state.h reads keys and values out of a cache.
   template <class LookBack>
-  Variable with(const LookBack& look_back, const Variable& x, Pass& pass) const {
+  Variable through(const Variable& x, Pass& pass, const LookBack& look_back) const {
     constexpr bool norm_first = true;
     const Variable attended = connected(x, norm1, norm_first, dropout, pass, look_back);
     return connected(attended, norm2, norm_first, dropout, pass,

@@ -91,8 +91,9 @@ GptConfig config_of_description(const std::string& described_in, const GptConfig
 GptConfig config_of_published(const TensorMap& tensors, const std::string& path, const std::string& operation) {
   const GptConfig shapes = config_of_shapes(tensors, operation);
   const std::filesystem::path beside = std::filesystem::path(path).replace_filename("config.json");
-  return std::filesystem::exists(beside) ? config_of_description(beside.string(), shapes, operation)
-                                         : with_guessed_heads(shapes, operation);
+  std::error_code unreadable;  // a folder that may not be looked into has none
+  return std::filesystem::exists(beside, unreadable) ? config_of_description(beside.string(), shapes, operation)
+                                                     : with_guessed_heads(shapes, operation);
 }
 
 // A tied model has one matrix for both.

@@ -18,7 +18,7 @@
 #include "autograd/ops/linear_rows.h"
 #include "autograd/row_dropout.h"
 #include "core/elementwise.h"
-#include "core/rows.h"
+#include "core/reduce.h"
 
 namespace orrery {
 namespace {
@@ -51,7 +51,7 @@ struct FeedForward {
     check_linear(name, in, weight1, b1);
     const i64 rows = in.shape().without_last().count(), d_model = in.size(-1), d_ff = weight1.size(0);
     const i64 chunk = row_chunk(rows, d_ff, in.dtype());
-    const Tensor inner = Tensor::empty({chunk, d_ff}, in.dtype());
+    Tensor inner = Tensor::empty({chunk, d_ff}, in.dtype());
     check_linear(name, inner, weight2, b2);
     const i64 d_out = weight2.size(0);
     x = in, W1 = weight1, W2 = weight2;
@@ -61,7 +61,7 @@ struct FeedForward {
       using T = decltype(t);
       const Mat<const T> first(weight1.data<T>(), d_ff, d_model), second(weight2.data<T>(), d_out, d_ff);
       const T *bias1 = b1.defined() ? b1.data<T>() : nullptr, *bias2 = b2.defined() ? b2.data<T>() : nullptr;
-      T* a = Tensor(inner).write<T>();
+      T* a = inner.write<T>();
       for (i64 begin = 0; begin < rows; begin += chunk) {
         const i64 count = std::min(chunk, rows - begin);
         const auto activate = [=, this](const Tile& tile, i64 row, const T* from) {
@@ -80,7 +80,7 @@ struct FeedForward {
 
   // In each chunk weights come before x, which may be a weight, too, and whose gradient is opened chunk by chunk.
   void backward(const Tensor& dy, Grads& dx) {
-    const Tensor x_rows = folded(x), dy_rows = folded(dy);
+    const Tensor x_rows = as_rows(x), dy_rows = as_rows(dy);
     const i64 rows = z.size(0), d_ff = z.size(1), chunk = row_chunk(rows, d_ff, z.dtype());
     const Tensor inner = Tensor::empty({chunk, d_ff}, z.dtype());
     Tensor db1;
@@ -96,14 +96,17 @@ struct FeedForward {
       if (dx.wanted(of_W1)) dx.into(of_W1).gemm(dz, x_part, Trans::a);
       if (dx.wanted(of_x)) {
         const Into into = dx.into(of_x);
-        if (begin == 0) x_first = into.first;
-        Tensor to = folded(into.buffer).rows(begin, end);
+        if (begin == 0) x_first = into.first;  // so are the rows of later chunks, which are still undefined
+        Tensor to = as_rows(into.buffer).rows(begin, end);
         matmul_into(to, dz, W1, Trans::none, !x_first);
       }
-      db1.defined() ? add_in_place(db1, sums) : void(db1 = sums);
+      if (begin == 0)
+        db1 = sums;
+      else
+        add_in_place(db1, sums);
       begin = end;
     } while (begin < rows);
-    if (dx.wanted(of_b1)) dx.add(of_b1, db1);
+    if (dx.wanted(of_b1)) dx.add(of_b1, std::move(db1));
     if (dx.wanted(of_b2)) dx.add(of_b2, sum(dy_rows, {0}));
   }
 

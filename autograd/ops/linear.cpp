@@ -45,7 +45,7 @@ struct Product {
 
   // dx = d W, dW = d^T x, db = the column sums of d, given as `bias_gradient`, or computed here.
   void backward(const Tensor& d, Grads& dx, Tensor bias_gradient = {}) {
-    const Tensor d_rows = folded(d);
+    const Tensor d_rows = as_rows(d);
     if (dx.wanted(2)) {
       if (!bias_gradient.defined()) bias_gradient = sum(d_rows, {0});
       const Into into = dx.into(2);
@@ -55,13 +55,13 @@ struct Product {
     }
     if (dx.wanted(0)) {
       const Into into = dx.into(0);
-      Tensor to = folded(into.buffer);
+      Tensor to = as_rows(into.buffer);
       matmul_into(to, d_rows, weight.get().rows(rows.begin, rows.end), Trans::none, !into.first);
     }
     if (dx.wanted(1)) {
       const Into into = dx.into(1);
       Tensor part = opened(into);
-      matmul_into(part, d_rows, folded(x), Trans::a, !into.first);
+      matmul_into(part, d_rows, as_rows(x), Trans::a, !into.first);
     }
   }
 

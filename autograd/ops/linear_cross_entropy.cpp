@@ -13,6 +13,7 @@
 // Read next: autograd/ops/residual.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
+#include "autograd/ops/linear_rows.h"
 #include "autograd/wanted.h"
 #include "core/rows.h"
 #include "core/tensor_ops.h"
@@ -44,14 +45,11 @@ struct LinearCrossEntropy {
   Tensor dx, dW, db;          // for dy = 1
 
   Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
-    check(W.rank() == 2, name, "the weight needs shape [classes, d], has ", W.shape());
-    const i64 K = W.size(0), d = W.size(1);
-    check(x.rank() >= 1 && x.size(-1) == d, name, "inner sizes differ (", x.rank() >= 1 ? x.size(-1) : 0, " != ", d,
-          ")");
-    check(!b.defined() || b.shape() == Shape{K}, name, "the bias needs shape ", Shape{K}, ", has ", b.shape());
+    check_linear(name, x, W, b);
+    const i64 K = W.size(0);
     const i64 rows = wanted.settle(name, x.shape().without_last(), K), length = row_chunk(rows, K, x.dtype());
     const bool several = rows > length;
-    const Tensor x_rows = x.reshape({rows, d}), W_T = several ? permute(W, {1, 0}) : W;
+    const Tensor x_rows = as_rows(x), W_T = several ? permute(W, {1, 0}) : W;
     const i32* target = wanted.targets.get().data<i32>();
     Tensor losses = Tensor::empty({rows}, f64), logits = Tensor::empty({length, K}, x.dtype());
     if (asked[0]) dx = Tensor::empty(x.shape(), x.dtype());
@@ -64,7 +62,7 @@ struct LinearCrossEntropy {
       matmul_into(z, part, W_T, several ? Trans::none : Trans::b, false);
       const Tensor sums = loss_and_gradient(z, b, target + begin, losses.write<double>() + begin);
       if (asked[0]) {
-        Tensor to = dx.reshape({rows, d}).rows(begin, end);
+        Tensor to = as_rows(dx).rows(begin, end);
         matmul_into(to, z, W, Trans::none, false);
       }
       if (asked[1]) several ? matmul_into(dW, part, z, Trans::a, begin > 0) : matmul_into(dW, z, part, Trans::a, false);

@@ -13,7 +13,7 @@
 namespace orrery {
 
 /// All leading axes folded into the rows: [..., n] as [rows, n].
-inline Tensor folded(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
+inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
 
 /// Errors: a weight that is no [out, in] for rows of x, a bias that is no [out].
 inline void check_linear(std::string_view operation, const Tensor& x, const Tensor& W, const Tensor& b) {

@@ -59,6 +59,8 @@ TEST_CASE("a preset is a model by name, and single options change it") {
   const std::string small = "--d-model 24 --d-ff 8 --layers 2 --block 16 ";
   CHECK(trained(small + "--preset gpt2") == gpt2);  // 12 heads, dropout, biases, GPT-2's activation
   CHECK(trained("--preset gpt2 " + small) == gpt2);
+  gpt2.bias = false;
+  CHECK(trained(small + "--preset gpt2 --no-bias") == gpt2);
   orrery::nn::GptConfig nanogpt = orrery::nn::gpt_preset("nanogpt");
   nanogpt.vocab_size = 4, nanogpt.max_len = 16;
   CHECK(trained("--block 16") == nanogpt);

@@ -125,6 +125,10 @@ TEST_CASE("an epoch of shuffled blocks has each once, one after another from a r
   const TextBatch across = other.batch(count - 2, 5), again = shuffled.batch(count - 2, 5);
   CHECK(numbers(across.ids) == numbers(again.ids));
   CHECK(numbers(different.batch(count - 2, 5).ids) != numbers(across.ids));
+  CHECK(numbers(other.batch(3, 2 * count + 1).ids) == numbers(shuffled.batch(3, 2 * count + 1).ids));  // whole epochs
+  ShuffledBlocks single(text, text.count() / 2, Rng(1, 5));
+  CHECK(single.in_epoch() == 1);
+  CHECK(single.batch(0, 3).ids.size(0) == 3);
   CHECK_THROWS_WITH_AS(ShuffledBlocks(text, 22, Rng(1)), doctest::Contains("too short for blocks of 22"), Error);
 }
 

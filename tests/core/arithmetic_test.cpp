@@ -68,6 +68,7 @@ TEST_CASE("in place, every view sees the change") {
 
 TEST_CASE("in place, shapes and dtypes must be equal") {
   Tensor x = full({3}, 1.0);
+  CHECK(error_of([&] { lerp_in_place(x, full({1}, 1.0), 0.5); }) == "lerp_in_place: shapes differ ([3] and [1])");
   CHECK(error_of([&] { add_in_place(x, full({1}, 1.0)); }) == "add_in_place: shapes differ ([3] and [1])");
   CHECK(error_of([&] { copy_into(x, full({3}, 1.0, f64)); }) == "copy_into: dtypes differ (f32 and f64)");
   CHECK(error_of([&] { add_in_place(x, Tensor()); }) == "add_in_place: needs two tensors");
@@ -77,4 +78,14 @@ TEST_CASE("in place, shapes and dtypes must be equal") {
 TEST_CASE("dot product") {
   CHECK(dot(Tensor::of<float>({3}, {1, 2, 3}), Tensor::of<float>({3}, {4, -5, 6})) == 12);
   CHECK(dot(full({0}, 1.0), full({0}, 1.0)) == 0);
+}
+
+TEST_CASE("linear interpolation in place goes from y at weight 0 to x at weight 1") {
+  const Tensor x = Tensor::of<double>({3}, {10, 20, -30});
+  for (const double weight : {0.0, 0.25, 1.0}) {
+    Tensor y = Tensor::of<double>({3}, {2, -4, 6});
+    lerp_in_place(y, x, weight);
+    for (i64 i = 0; i < 3; ++i)
+      CHECK(y.at(i) == (1 - weight) * std::array{2.0, -4.0, 6.0}[static_cast<size_t>(i)] + weight * x.at(i));
+  }
 }

@@ -145,6 +145,11 @@ TEST_CASE("a state of another model is refused: other layers, another dtype") {
     GptState state = gpt_state(Gpt(config, rng), 2, 4);
     CHECK_THROWS_WITH_AS(next_positions(model, tokens, state), doctest::Contains("layers, this one has 2"), Error);
   }
+  GptConfig other_heads = gpt_of_two_layers();
+  other_heads.num_heads = 4;
+  GptState four = gpt_state(Gpt(other_heads, rng), 2, 4);
+  CHECK_THROWS_WITH_AS(next_positions(model, tokens, four),
+                       doctest::Contains("has 4 heads of 6 and 6, this attention 3 of 8 and 8"), Error);
   GptState single = gpt_state(model, 2, 4);
   to(model, f64);
   CHECK_THROWS_WITH_AS(next_positions(model, tokens, single), doctest::Contains("dtypes differ (f64 and f32)"), Error);

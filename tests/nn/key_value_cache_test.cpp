@@ -61,7 +61,7 @@ TEST_CASE("cross-attention over a cache made once is cross-attention, under each
     for (const Mask& mask : {Mask(), padding, Mask::allow(table), padding & Mask::allow(table)}) {
       Pass pass = Pass::inference();
       const Tensor whole = layer(constant(x), constant(memory), mask, pass).value();
-      const KeyValueCache cache = layer.cache_of(constant(memory), mask);
+      const KeyValueCache cache = layer.cache_of(constant(memory));
       for (i64 t = 0; t < 4; ++t) {
         const Tensor one = layer.over(constant(slice(x, 1, t, t + 1)), cache, mask).value();
         CHECK(relative(one, slice(whole, 1, t, t + 1)) < bound(dtype));
@@ -79,7 +79,7 @@ TEST_CASE("a row without keys gives what a row without keys gives, and NaN behin
   std::fill_n(memory.write<float>() + 3 * 12, 3 * 12, NAN);
   const Mask mask = Mask::padding(Tensor::of<i32>({2}, {3, 0}));
   Pass pass = Pass::inference();
-  const Tensor y = layer.over(constant(x), layer.cache_of(constant(memory), mask), mask).value();
+  const Tensor y = layer.over(constant(x), layer.cache_of(constant(memory)), mask).value();
   CHECK(all_finite(y));
   CHECK(relative(y, layer(constant(x), constant(memory), mask, pass).value()) < 1e-5);
 }

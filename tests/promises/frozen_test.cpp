@@ -9,7 +9,6 @@
 #include "core/blas.h"
 #include "core/random.h"
 #include "core/reduce.h"
-#include "core/rows.h"
 #include "core/thin_product.h"
 #include "core/unpacked_product.h"
 #include "optim/parameters.h"

@@ -110,10 +110,10 @@ TEST_CASE("promise 25: from the third equal step on, a training asks the system 
   // In a process of its own, which begins with nothing.
   if (promises::checked_with_sleeping_threads("promise 25: from the third equal step on*")) return;
   if (!counts()) return;
+  check_writing();  // first, since it needs the least: what trainings have left free would serve it
   check_training(bench_config("toy"));
   check_training(scaled(bench_config("tiny-mt"), 20, 0, 0));  // its head takes two chunks of rows
   check_training(bench_config("nanogpt"));
-  check_writing();
   CHECK(memory_counters().system_requests > 0);  // those of the first steps
   if (counts_new) CHECK(news > 0);
 }

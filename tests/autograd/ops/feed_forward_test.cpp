@@ -1,6 +1,6 @@
 // Chapter 8. The feed-forward network as one operation against linear, gelu, dropout and linear one after another.
 #include "core/memory.h"
-#include "core/rows.h"
+#include "core/reduce.h"
 #include "tests/autograd/ops/fused.h"
 
 using namespace orrery;
@@ -10,18 +10,21 @@ namespace {
 
 constexpr Draw inner_draw{.seed = 4, .step = 2, .micro = 1, .index = 7};
 
-// x, W1, b1, W2, b2, or x, W1, W2.
-Variable fused_feed_forward(const Variables& x, bool tanh, double p) {
-  const Variable none, &b1 = x.size() > 3 ? x[2] : none, &W2 = x.size() > 3 ? x[3] : x[2],
-                       &b2 = x.size() > 3 ? x[4] : none;
-  return tanh ? gelu_tanh_feed_forward(x[0], x[1], b1, W2, b2, p, inner_draw)
-              : gelu_feed_forward(x[0], x[1], b1, W2, b2, p, inner_draw);
+// x, W1, b1, W2, b2 of five inputs, or of x, W1, W2.
+std::array<Variable, 5> five_of(const Variables& x) {
+  if (x.size() == 5) return {x[0], x[1], x[2], x[3], x[4]};
+  return {x[0], x[1], Variable(), x[2], Variable()};
 }
 
-Variable composed_feed_forward(const Variables& x, bool tanh, double p) {
-  const Variable none, &b1 = x.size() > 3 ? x[2] : none, &W2 = x.size() > 3 ? x[3] : x[2],
-                       &b2 = x.size() > 3 ? x[4] : none;
-  const Variable z = linear(x[0], x[1], b1);
+Variable fused_feed_forward(const Variables& inputs, bool tanh, double p) {
+  const auto [x, W1, b1, W2, b2] = five_of(inputs);
+  return tanh ? gelu_tanh_feed_forward(x, W1, b1, W2, b2, p, inner_draw)
+              : gelu_feed_forward(x, W1, b1, W2, b2, p, inner_draw);
+}
+
+Variable composed_feed_forward(const Variables& inputs, bool tanh, double p) {
+  const auto [x, W1, b1, W2, b2] = five_of(inputs);
+  const Variable z = linear(x, W1, b1);
   return linear(dropout(tanh ? gelu_tanh(z) : gelu(z), p, inner_draw), W2, b2);
 }
 
@@ -91,7 +94,9 @@ TEST_CASE("a feed-forward network that is not recorded has the same bits") {
   }
 }
 
-TEST_CASE("the feed-forward network computes only gradients that are wanted, and leaves a dL/dy that others hold") {
+TEST_CASE(
+    "each gradient of the feed-forward network is the same whichever others are wanted, and a dL/dy that others hold "
+    "stays") {
   const std::vector<Tensor> inputs = normals({{4, 3}, {9, 3}, {9}, {5, 9}, {5}});
   const Tensor dy = normal({4, 5}, 9), dy_before = dy.clone();
   const auto gradients = [&](const auto& wanted) {

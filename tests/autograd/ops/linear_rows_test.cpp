@@ -31,8 +31,8 @@ TEST_CASE("rows of a linear map are finished once each, whether few or many, in 
   }
 }
 
-TEST_CASE("without a bias a linear map is its product, and folded rows are those of all leading axes") {
-  const Tensor x = normal({2, 20, 3}, 1), W = normal({4, 3}, 2), rows = folded(x);
+TEST_CASE("without a bias a linear map is its product, and the rows are those of all leading axes") {
+  const Tensor x = normal({2, 20, 3}, 1), W = normal({4, 3}, 2), rows = as_rows(x);
   CHECK(rows.shape() == Shape{40, 3});
   Tensor y = Tensor::empty({40, 4}, f64);
   linear_rows<double>({rows.data<double>(), 40, 3}, {W.data<double>(), 4, 3}, nullptr, {y.write<double>(), 40, 4});
