@@ -29,7 +29,7 @@ constexpr i64 glimpse = 60, last_sample = 300;  // characters shown at each esti
 struct TrainOptions {
   LmRecipe recipe;
   std::string preset = "nanogpt", file, save, resume;
-  bool hash = false, untied = false;
+  bool hash = false, untied = false, no_bias = false;
   i64 threads = 1, tiles = 1;
 };
 
@@ -156,6 +156,7 @@ int resume(const TrainOptions& options) {
 
 int begin(TrainOptions options) {
   options.recipe.model.tied = !options.untied;
+  if (options.no_bias) options.recipe.model.bias = false;
   check_options(options.recipe);
   set_least_tiles(static_cast<int>(options.tiles));
   const std::string path = std::filesystem::absolute(text_path(options.file)).string(), text = read_text(path);
@@ -179,7 +180,8 @@ void add_model_options(CLI::App& command, TrainOptions& options) {
   add_whole_number(command, "--d-model", model.d_model, 1, 12288, "Width of the model");
   add_whole_number(command, "--d-ff", model.d_ff, 1, 49152, "Width inside the feed-forward networks");
   add_number(command, "--dropout", model.dropout, 0, 0.99, "Probability of dropping a unit");
-  add_flag(command, "--bias,!--no-bias", model.bias, "Biases in linear maps and norms");
+  CLI::Option* bias = add_flag(command, "--bias", model.bias, "Biases in linear maps and norms");
+  exclude(add_flag(command, "--no-bias", options.no_bias, "None, where a preset has them"), {bias});
   add_flag(command, "--untied", options.untied, "A matrix of its own for the head, instead of the embedding's");
 }
 

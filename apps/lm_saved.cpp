@@ -58,11 +58,12 @@ int write_on(const SampleOptions& options) {
 int judge(const EvalOptions& options) {
   set_threads(static_cast<int>(options.threads));
   const LmModel saved = load_lm(options.load);
-  print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
   const std::string path = text_path(options.file), all = read_text(path);
   constexpr i64 shortest = 1;  // block: `loss_over` takes texts that training would refuse
   const Tensor text =
       options.whole ? tokens_of(all, saved.alphabet) : text_data(all, shortest, saved.alphabet).validation;
+  check(text.count() > 1, "lm", path, " is too short: none of its characters follows another");
+  print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
   const Stopwatch watch;
   const double loss = loss_over(saved.model, text);
   std::cerr << "judged by " << (options.whole ? "all " : "the last ") << text.count() << " characters of " << path

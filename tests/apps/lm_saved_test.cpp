@@ -26,7 +26,8 @@ TEST_CASE("lm eval gives the loss that training ended with, in nats, in bits and
   CHECK(contains(errors(eval + "--whole '" + text + "'").text, "judged by all 400 characters of " + text));
   CHECK(run(eval + "--whole '" + text + "'").text.starts_with("loss "));
   CHECK(run(eval + "--whole '" + written(folder / "short", "ab") + "'").exit_code == 0);
-  check_failure(lm_program + eval + "--whole '" + written(folder / "shorter", "a") + "'", "none that follows another");
+  check_failure(lm_program + eval + "--whole '" + written(folder / "shorter", "a") + "'",
+                "none of its characters follows another");
   check_failure(lm_program + eval + "'" + (folder / "short") + "'", "of 2 characters is too short");
   check_failure(lm_program + eval, "is not one of the model's 4");  // Shakespeare's characters
   check_failure(lm_program + eval + "/nowhere/text", "/nowhere/text");

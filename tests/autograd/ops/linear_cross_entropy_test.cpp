@@ -100,7 +100,7 @@ TEST_CASE("shapes that do not fit the head are errors") {
   const Tensor targets = full({2}, i32{0});
   CHECK(message({2, 3}, {5, 4}, {5}, targets).starts_with("linear_cross_entropy: inner sizes differ (3 != 4)"));
   CHECK(message({2, 4}, {5, 4}, {4}, targets).starts_with("linear_cross_entropy: the bias needs shape [5], has [4]"));
-  CHECK(message({2, 4}, {5}, {5}, targets).starts_with("linear_cross_entropy: the weight needs shape [classes, d]"));
+  CHECK(message({2, 4}, {5}, {5}, targets).starts_with("linear_cross_entropy: the weight needs shape [out, in]"));
   CHECK(message({3, 4}, {5, 4}, {5}, targets)
             .starts_with("linear_cross_entropy: logits [3, 5] need targets of shape [3], got [2]"));
   CHECK(message({2, 4}, {5, 4}, {5}, full({2}, i32{5}))
