@@ -157,10 +157,13 @@ TEST_CASE("promise 14: scores of 1e4, growing and falling from tile to tile, are
 }
 
 TEST_CASE("promise 14: in f32, with scores of thousands, the weights that backward computes again add up to 1") {
-  // With dO the identity, dV[j, i] is the weight of key j for query i.
-  constexpr i64 n = 8, m = long_enough, d_k = 16, deviation = 32;
-  const Variable q = parameter((normal({1, n, d_k}, 3) * deviation).to(f32));
-  const Variable kv = parameter((normal({1, m, d_k + n}, 4) * deviation).to(f32));
+  // With dO the identity, dV[j, i] is the weight of key j for query i. The first column makes every score 5,000 larger:
+  // there the numbers of f32 lie 5e-4 apart, and a normalizer that is kept as a score is rounded to one of them.
+  constexpr i64 n = 8, m = long_enough, d_k = 16;
+  Tensor q_numbers = normal({1, n, d_k}, 3, f32), kv_numbers = normal({1, m, d_k + n}, 4, f32);
+  for (i64 i = 0; i < n; ++i) q_numbers.write<float>()[i * d_k] = 100;
+  for (i64 j = 0; j < m; ++j) kv_numbers.write<float>()[j * (d_k + n)] = 200;
+  const Variable q = parameter(q_numbers), kv = parameter(kv_numbers);
   Tensor identity = zeros({1, n, n});
   for (i64 i = 0; i < n; ++i) identity.write<float>()[i * n + i] = 1;
   backward(tiled_attention(q, kv, 1, d_k, n, Mask(), 0, {}, tiny), identity);
