@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <limits>
 #include <new>
 
 #include "apps/bench_training.h"
@@ -75,18 +74,18 @@ void check_third_step(const std::string& what, const Step& step) {
   CAPTURE(what);
   requests_of(step);
   const Requests second = requests_of(step);
-  // Of several steps the quietest counts for pages: now and then the system takes one that was not used for a while.
-  long small_faults = std::numeric_limits<long>::max(), large_faults = small_faults;
-  for (int i = 3; i <= 10; ++i) {
+  // Now and then the system itself moves a page, so that two of the eight steps may meet one. What a step asks for is
+  // met by all of them, and what every other step asks for by four.
+  constexpr int steps = 8, most_disturbed = 2;
+  int disturbed = 0;
+  for (int i = 0; i < steps; ++i) {
     const Requests later = requests_of(step);
     CHECK(later.of_allocator == 0);
     CHECK(later.of_new == 0);
     CHECK(later.allocations == second.allocations);
-    small_faults = std::min(small_faults, later.small_faults);
-    large_faults = std::min(large_faults, later.large_faults);
+    disturbed += later.small_faults > 0 || later.large_faults > 0;
   }
-  CHECK(small_faults == 0);
-  CHECK(large_faults == 0);
+  CHECK(disturbed <= most_disturbed);
 }
 
 void check_training(const BenchConfig& config) {
