@@ -4,8 +4,8 @@
 // gradient; a constant points at nothing. Edges of the graph hold nodes and never values, so that an activation dies as
 // soon as neither the user nor an operation needs it.
 //
-// Threads side by side: each may train, prove, search for the first NaN and generate as if it were alone, with models of
-// its own. A model may be shared while nobody changes it: several threads may run it forward, recorded or not. These
+// Threads side by side: each may train, prove, search for the first NaN and generate as if it were alone, with models
+// of its own. A model may be shared while nobody changes it: several threads may run it forward, recorded or not. These
 // change a parameter, and no other thread may use it meanwhile: a walk of `backward` that leads to it, an optimiser's
 // step, a proof, clear_gradient, replace_value, set_name, loading. Observers (autograd/observer.h), NoGradient,
 // GrainScope and set_threads count for the thread that uses them; a new thread has none, and OpenMP's number of
@@ -90,10 +90,10 @@ using Parameters = std::vector<NamedParameter>;
 ///
 /// When a walk fails, whoever throws (an operation, an observer, std::bad_alloc), nothing of it stays. Gradients inside
 /// the tape are forgotten. A parameter that had no gradient has none. What the walk had passed counts as walked, up to
-/// and including the operation that failed; what it had not reached can serve another loss. One thing cannot be had back
-/// without a copy: a gradient that was already the sum of earlier walks, and that this one added to, is lost. It throws
-/// when it is read, by an optimiser too, or when another walk comes to it, until it is cleared: clear all gradients, and
-/// compute the step again.
+/// and including the operation that failed; what it had not reached can serve another loss. One thing cannot be had
+/// back without a copy: a gradient that was already the sum of earlier walks, and that this one added to, is lost. It
+/// throws when it is read, by an optimiser too, or when another walk comes to it, until it is cleared: clear all
+/// gradients, and compute the step again.
 void backward(const Variable& loss);
 /// The same from any y, given dL/dy of its shape.
 void backward(const Variable& y, const Tensor& dy);

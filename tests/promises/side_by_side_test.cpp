@@ -1,6 +1,6 @@
-// Chapter 8. Promise 27, threads side by side: two of them train, prove and search for the first NaN at once, each as if it were
-// alone (autograd/variable.h says what they may share). .ci/run runs this under ThreadSanitizer as well: ctest --preset
-// tsan.
+// Chapter 8. Promise 27, threads side by side: two of them train, prove and search for the first NaN at once, each as
+// if it were alone (autograd/variable.h says what they may share). .ci/run runs this under ThreadSanitizer as well:
+// ctest --preset tsan.
 #include <doctest/doctest.h>
 
 #include <array>
