@@ -48,7 +48,7 @@ bool records(Inputs inputs) {
 
 void connect(Node& node, Inputs inputs, std::span<const Tensor> outputs) {
   node.inputs.reserve(inputs.size());
-  for (const Variable* input : inputs) node.inputs.push_back({input->node(), input->output()});
+  for (const Variable* input : inputs) node.inputs.push_back(edge_to(*input));
   node.outputs.reserve(outputs.size());
   for (const Tensor& output : outputs) node.outputs.push_back({output.shape(), output.dtype(), Tensor()});
 }

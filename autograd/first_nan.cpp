@@ -173,10 +173,8 @@ void Finder::look_at_sum(const Node& node) {
 class KeptGradients {
  public:
   explicit KeptGradients(std::vector<Variable> leaves) : leaves_(std::move(leaves)) {
-    for (Variable& leaf : leaves_) {
-      kept_.push_back(leaf.gradient());
-      leaf.clear_gradient();
-    }
+    for (const Variable& leaf : leaves_) kept_.push_back(leaf.gradient());
+    for (Variable& leaf : leaves_) leaf.clear_gradient();
   }
   ~KeptGradients() {
     for (size_t i = 0; i < leaves_.size(); ++i) leaves_[i].mutable_gradient() = kept_[i];

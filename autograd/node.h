@@ -23,6 +23,7 @@ class Grads;
 struct Edge {
   std::shared_ptr<Node> node;
   int output = 0;
+  u32 form = 0;  // of a parameter: the size of its `earlier_forms` when the edge was made
 };
 
 /// What a node knows of one of its outputs: enough to allocate its gradient, and the gradient once it arrives.
@@ -63,8 +64,23 @@ class Leaf final : public Node {
   void backward(Grads&) override {}
   void release() override {}
   std::string origin() const override;
+  /// Error of `operation` if the gradient is lost.
+  void check_gradient(std::string_view operation) const;
+
   std::string label;
+  /// Shape and dtype before each `replace_value` that changed them: what tapes recorded until then lead to.
+  struct Form {
+    Shape shape;
+    Dtype dtype;
+  };
+  CachedVector<Form> earlier_forms;
+  /// A walk that failed had added to the sum of earlier walks: the gradient is neither the old sum nor the new one.
+  bool gradient_lost = false;
 };
+
+/// The edge to x, none for a constant. Error: x is a copy of a parameter whose shape or dtype has been replaced, or
+/// `mutable_value` was given another tensor, so that a gradient of x would not fit its place.
+Edge edge_to(const Variable& x);
 
 /// A gradient to write into: `first` means the buffer's contents are undefined and every element must be written;
 /// otherwise add to what is there.

@@ -4,6 +4,7 @@
 // observer the cost is one test of a pointer per operation. The engine's own two rules can be taken away here as well:
 // an observer that breaks one shows that the checker would notice an engine without it. It is asked only at the moment
 // when the rule has something to do, so that a tape where nobody asks has nothing to break.
+// An observer belongs to the thread that put it in force: it sees what this thread runs, and nothing of others.
 // Read next: autograd/ops.h
 #pragma once
 
@@ -20,6 +21,8 @@ enum class EngineRule {
   newest_first,  ///< of the nodes that wait the newest is visited, so that its gradient is complete
 };
 
+/// An operation that throws has a beginning and no end. An observer may throw: that ends the pass as an operation's
+/// error does.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -40,7 +43,7 @@ class Observer {
   virtual void leaf_reached(const Leaf&) {}
 };
 
-/// The observer in force, null if there is none.
+/// The observer in force on this thread, null if there is none.
 Observer* observer();
 
 /// True when the observer in force, if there is one, breaks `rule`.
@@ -76,7 +79,7 @@ class ForwardingObserver : public Observer {
   Observer* const outer_ = observer();
 };
 
-/// Puts an observer in force for as long as this object lives.
+/// Puts an observer in force on this thread for as long as this object lives.
 class ObserverScope {
  public:
   explicit ObserverScope(Observer& observer);

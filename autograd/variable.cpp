@@ -19,14 +19,36 @@ Leaf& leaf_of(const Variable& x, std::string_view operation) {
 }  // namespace
 
 bool Variable::is_leaf() const { return dynamic_cast<const Leaf*>(node_.get()) != nullptr; }
-const Tensor& Variable::gradient() const { return leaf_of(*this, "gradient").outputs[0].gradient; }
-Tensor& Variable::mutable_gradient() { return leaf_of(*this, "gradient").outputs[0].gradient; }
 void Variable::clear_gradient() { mutable_gradient() = Tensor(); }
 const std::string& Variable::name() const { return leaf_of(*this, "name").label; }
-void Variable::set_name(std::string name) { leaf_of(*this, "name").label = std::move(name); }
+
+const Tensor& Variable::gradient() const {
+  const Leaf& leaf = leaf_of(*this, "gradient");
+  leaf.check_gradient("gradient");
+  return leaf.outputs[0].gradient;
+}
+
+// A lost gradient was forgotten when it was lost: whoever asks to write finds none, and begins anew.
+Tensor& Variable::mutable_gradient() {
+  Leaf& leaf = leaf_of(*this, "gradient");
+  leaf.gradient_lost = false;
+  return leaf.outputs[0].gradient;
+}
+
+// A name that is there already is not written again: threads that share a model may all ask for its parameters.
+void Variable::set_name(std::string name) {
+  std::string& label = leaf_of(*this, "name").label;
+  if (label != name) label = std::move(name);
+}
 
 void Variable::replace_value(Tensor value) {
-  leaf_of(*this, "replace_value").outputs[0] = {value.shape(), value.dtype(), Tensor()};
+  check(value.defined() && is_floating(value.dtype()), "replace_value", "needs a tensor of f32 or f64");
+  Leaf& leaf = leaf_of(*this, "replace_value");
+  OutputSlot& slot = leaf.outputs[0];
+  if (value.shape() != slot.shape || value.dtype() != slot.dtype)
+    leaf.earlier_forms.push_back({slot.shape, slot.dtype});
+  slot = {value.shape(), value.dtype(), Tensor()};
+  leaf.gradient_lost = false;
   value_ = std::move(value);
 }
 

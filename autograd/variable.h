@@ -3,6 +3,13 @@
 // A value that was computed points at the node that computed it; a parameter points at its leaf, which collects its
 // gradient; a constant points at nothing. Edges of the graph hold nodes and never values, so that an activation dies as
 // soon as neither the user nor an operation needs it.
+//
+// Threads side by side: each may train, prove, search for the first NaN and generate as if it were alone, with models
+// of its own. A model may be shared while nobody changes it: several threads may run it forward, recorded or not. These
+// change a parameter, and no other thread may use it meanwhile: a walk of `backward` that leads to it, an optimiser's
+// step, a proof, clear_gradient, replace_value, set_name, loading. Observers (autograd/observer.h), NoGradient,
+// GrainScope and set_threads count for the thread that uses them; a new thread has none, and OpenMP's number of
+// threads. Only set_least_tiles (core/blas.h) counts for all: set it before the threads begin.
 // Read next: autograd/variable.cpp
 #pragma once
 
@@ -40,13 +47,17 @@ class Variable {
 
   /// True for what `parameter` made.
   bool is_leaf() const;
-  /// dL/d(this) of a parameter, as `backward` left it; not defined while nothing has reached it.
+  /// dL/d(this) of a parameter, as `backward` left it; not defined while nothing has reached it. Error: a backward pass
+  /// that failed has left only a part of it.
   const Tensor& gradient() const;
-  /// Writable access for optimisers; only for parameters.
+  /// Writable access for optimisers; only for parameters. A gradient that a failed pass left a part of is not defined
+  /// here.
   Tensor& mutable_gradient();
   /// The value, to change in place: every copy of the parameter sees it.
   Tensor& mutable_value() { return value_; }
-  /// Another value, of any shape and dtype; forgets the gradient. Copies of the parameter keep the old value.
+  /// Another value, of any shape and dtype; forgets the gradient. Copies of the parameter keep the old value. Where
+  /// shape or dtype are others, it is an error to walk a tape that was recorded before, or to record an operation on a
+  /// copy that was not replaced.
   void replace_value(Tensor value);
   /// Forgets the gradient; only for parameters.
   void clear_gradient();
@@ -76,6 +87,13 @@ using Parameters = std::vector<NamedParameter>;
 
 /// Runs the tape backwards from a scalar: adds dL/dp to the gradient of every parameter p that led to `loss`, and frees
 /// the tape. A second walk over the same tape is an error.
+///
+/// When a walk fails, whoever throws (an operation, an observer, std::bad_alloc), nothing of it stays. Gradients inside
+/// the tape are forgotten. A parameter that had no gradient has none. What the walk had passed counts as walked, up to
+/// and including the operation that failed; what it had not reached can serve another loss. One thing cannot be had
+/// back without a copy: a gradient that was already the sum of earlier walks, and that this one added to, is lost. It
+/// throws when it is read, by an optimiser too, or when another walk comes to it, until it is cleared: clear all
+/// gradients, and compute the step again.
 void backward(const Variable& loss);
 /// The same from any y, given dL/dy of its shape.
 void backward(const Variable& y, const Tensor& dy);

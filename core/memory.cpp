@@ -18,11 +18,12 @@
 #include <mutex>
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ORRERY_ASAN 1
+// The lock here would order what two threads do before and after they ask for memory, and hide races that they have.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ORRERY_STEPS_ASIDE 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ORRERY_ASAN 1
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ORRERY_STEPS_ASIDE 1
 #endif
 #endif
 
@@ -261,7 +262,7 @@ Memory& memory() {
 
 }  // namespace
 
-#ifdef ORRERY_ASAN
+#ifdef ORRERY_STEPS_ASIDE
 void* allocate(std::size_t bytes) {
   void* memory = std::aligned_alloc(unit, round_up(std::max<std::size_t>(bytes, 1), unit));
   if (!memory) throw std::bad_alloc();

@@ -5,8 +5,8 @@
 // the same tensors in the same order every time. Handing pages back to the system and faulting them in again costs up
 // to a third of a step; memory kept from step to step costs nothing. The allocator is TLSF, "two-level segregated fit"
 // (Masmano, Ripoll, Crespo, Real 2004): free blocks stand in lists by size class, finding one is two bit scans,
-// neighbours that become free are joined. Block addresses are multiples of 64. Under AddressSanitizer it steps aside,
-// so that the sanitizer sees every block.
+// neighbours that become free are joined. Block addresses are multiples of 64. Under AddressSanitizer and
+// ThreadSanitizer it steps aside, so that the sanitizer sees every block.
 // Read next: core/memory.cpp
 #pragma once
 

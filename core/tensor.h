@@ -7,6 +7,7 @@
 // Read next: core/tensor.cpp
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <ostream>
 #include <vector>
@@ -63,8 +64,12 @@ class Tensor {
     check(defined(), "tensor", "is not defined");
     return storage_->version;
   }
-  /// True when no other tensor shares the memory.
-  bool sole_owner() const { return storage_.use_count() == 1; }
+  /// True when no other tensor shares the memory. What another thread read of it before it let go is then over.
+  bool sole_owner() const {
+    const bool sole = storage_.use_count() == 1;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return sole;
+  }
   bool shares_memory_with(const Tensor& other) const { return storage_ && storage_ == other.storage_; }
 
  private:

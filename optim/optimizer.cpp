@@ -61,6 +61,7 @@ double Optimizer::step(double learning_rate, double max_norm) {
 void Optimizer::move(double learning_rate, double gradient_factor) {
   CachedVector<Move> moves;
   CachedVector<i64> sizes;
+  moves.reserve(parameters_.size()), sizes.reserve(parameters_.size());  // what can fail comes before `update` counts
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Variable& p = parameters_[i].value;
     if (!p.gradient().defined()) continue;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "tests/autograd/small_ops.h"
 
@@ -69,6 +70,21 @@ TEST_CASE("scopes nest, and each ends with its object") {
     CHECK(observer() == &outer);
   }
   CHECK(observer() == nullptr);
+}
+
+TEST_CASE("what one thread watches, another never meets") {
+  Diary mine, of_other;
+  const ObserverScope scope(mine);
+  const Observer* met = &mine;
+  std::thread([&] {
+    met = observer();
+    const ObserverScope other(of_other);
+    backward(total(leaf({1})));
+  }).join();
+  CHECK(met == nullptr);
+  CHECK(observer() == &mine);
+  CHECK(mine.words == Words{});
+  CHECK(of_other.words.size() == 5);
 }
 
 TEST_CASE("watching changes no gradient") {

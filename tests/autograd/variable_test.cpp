@@ -60,6 +60,74 @@ TEST_CASE("replace_value changes shape and dtype and forgets the gradient") {
   CHECK(p.gradient().dtype() == f32);
 }
 
+TEST_CASE("replace_value between forward and backward is an error that names the parameter and both shapes") {
+  for (const i64 now : {1, 2, 4}) {
+    Variable p = leaf({1, 2, 3}, "p");
+    const Variable squared = total(times(p, p)), summed = total(p), broadcast = total(plus(p, leaf({1}, "one")));
+    p.replace_value(full({now}, 1.0, f64));
+    for (const Variable& loss : {squared, summed, broadcast}) {
+      const std::string error = error_of([&] { backward(loss); });
+      CHECK(error.find("backward: parameter p was f64 [3] when ") == 0);
+      CHECK(error.find(" read it, and is now f64 [" + std::to_string(now) + "]: replace_value came between") !=
+            std::string::npos);
+      CHECK_FALSE(p.gradient().defined());
+    }
+    backward(total(p));
+    CHECK(p.gradient().shape() == Shape{now});
+  }
+}
+
+TEST_CASE("so is another dtype between forward and backward; the shape and dtype that were read are none") {
+  Variable p = leaf({1, 2, 3}, "p");
+  const Variable before = total(times(p, p));
+  p.replace_value(full({3}, 5.0, f32));
+  const Variable between = total(times(p, p));
+  p.replace_value(full({3}, 5.0, f64));  // what it was at first
+  backward(before);
+  CHECK(elements(p.gradient()) == Numbers{2, 4, 6});
+  p.clear_gradient();
+  CHECK(error_of([&] { backward(between); }).find("p was f32 [3] when times read it, and is now f64 [3]") !=
+        std::string::npos);
+  const Variable loss = total(times(p, p));
+  p.replace_value(full({3}, 7.0, f64));
+  backward(loss);
+  CHECK(elements(p.gradient()) == Numbers{10, 10, 10});  // of the loss as it was computed
+  CHECK(error_of([&] { p.replace_value(Tensor()); }) == "replace_value: needs a tensor of f32 or f64");
+  CHECK(error_of([&] { p.replace_value(arange(3)); }) == "replace_value: needs a tensor of f32 or f64");
+}
+
+TEST_CASE("a copy that kept the old shape, and another tensor put into mutable_value, are errors when recorded") {
+  Variable p = leaf({1, 2, 3}, "p");
+  const Variable copy = p;
+  p.replace_value(full({1}, 1.0, f64));
+  CHECK(error_of([&] { total(copy); }) ==
+        "total: parameter p is f64 [1], but what was given for it is f64 [3]; only replace_value changes a shape or "
+        "dtype, and copies made before it keep the old value\n  input 0: [3]  from parameter p");
+  CHECK(error_of([&] { backward(copy, full({3}, 1.0, f64)); }).find("parameter p is f64 [1], but") !=
+        std::string::npos);
+  p.mutable_value() = full({4}, 1.0, f64);
+  CHECK(error_of([&] { total(p); }).find("parameter p is f64 [1], but what was given for it is f64 [4]") !=
+        std::string::npos);
+  p.mutable_value() = full({1}, 1.0, f32);
+  CHECK(error_of([&] { total(p); }).find("parameter p is f64 [1], but what was given for it is f32 [1]") !=
+        std::string::npos);
+  Variable y = plus(leaf({1, 2}), leaf({3, 4}));
+  y.mutable_value() = full({3}, 1.0, f64);
+  CHECK(error_of([&] { total(y); }).find("plus is f64 [2], but what was given for it is f64 [3]") != std::string::npos);
+  const NoGradient no_gradient;
+  CHECK(total(copy).item() == 6.0);
+}
+
+TEST_CASE("another tensor put into mutable_gradient is an error of the next walk") {
+  Variable p = leaf({1, 2, 3}, "p");
+  for (const Tensor& wrong : {full({1}, 1.0, f64), full({3}, 1.0, f32)}) {
+    p.mutable_gradient() = wrong;
+    const std::string error = error_of([&] { backward(total(p)); });
+    CHECK(error.find("backward: parameter p is f64 [3], its gradient ") == 0);
+    CHECK(error.find("mutable_gradient was given another tensor") != std::string::npos);
+  }
+}
+
 TEST_CASE("only parameters have a gradient and a name") {
   const Variable y = total(leaf({1, 2}));
   CHECK(error_of([&] { y.gradient(); }) == "gradient: only a parameter has one");
