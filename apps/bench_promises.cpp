@@ -71,13 +71,8 @@ Turns watched_turns(const BenchConfig& config, const BenchOptions& options, bool
   const auto watched = [&] {
     return seconds_of([&] {
       const double loss = training.pass();
-      make_step({.program = "bench",
-                 .number = 1,
-                 .loss = loss,
-                 .rate = bench_learning_rate,
-                 .clip = clipped ? bench_max_norm : 0,
-                 .advice = ""},
-                training.optimizer(), [&] { return training.loss(); });
+      make_step({.program = "bench", .number = 1, .rate = bench_learning_rate, .clip = clipped ? bench_max_norm : 0},
+                loss, training.optimizer(), [&] { return training.loss(); });
     });
   };
   return Turns(options.steps, plain, watched);
@@ -188,9 +183,9 @@ void print_promises(std::ostream& out, const PromiseFigures& figures) {
 }
 
 int bench_promises(const BenchOptions& options) {
+  const BenchConfig config = scaled(bench_config(options.config), options.batch, options.length, options.width);
   print_start(std::cerr, {.seed = options.seed});
-  const PromiseFigures figures =
-      measure_promises(scaled(bench_config(options.config), options.batch, options.length, options.width), options);
+  const PromiseFigures figures = measure_promises(config, options);
   print_promises(std::cout, figures);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const PromiseCost& row : figures.costs)

@@ -113,12 +113,6 @@ Variable LmTraining::loss_of(const TextBatch& batch) const {
   return model_.loss(batch.ids, batch.next, pass);
 }
 
-double LmTraining::pass(const TextBatch& batch) const {
-  const Variable loss = loss_of(batch);
-  backward(loss);
-  return loss.item();
-}
-
 TextBatch LmTraining::next_batch(Rng& numbers) {
   return recipe_.replacement ? random_blocks(data_.training, recipe_.batch, recipe_.model.max_len, numbers)
                              : shuffled_.batch(steps_done_ * recipe_.batch, recipe_.batch);
@@ -126,14 +120,12 @@ TextBatch LmTraining::next_batch(Rng& numbers) {
 
 double LmTraining::step() {
   const TextBatch batch = next_batch(blocks_);
-  const double loss = pass(batch);
-  make_step({.program = "lm",
-             .number = steps_done_ + 1,
-             .loss = loss,
-             .rate = recipe_.rate_of(steps_done_ + 1),
-             .clip = recipe_.clip,
-             .advice = "a smaller --rate or a longer --warmup may help"},
-            adam_, [&] { return loss_of(batch); });
+  const double loss = train_step({.program = "lm",
+                                  .number = steps_done_ + 1,
+                                  .rate = recipe_.rate_of(steps_done_ + 1),
+                                  .clip = recipe_.clip,
+                                  .rate_option = "--rate"},
+                                 adam_, [&] { return loss_of(batch); });
   ++steps_done_;
   losses_.push_back(loss);
   if (average_) average_parameters();
@@ -174,7 +166,7 @@ double LmTraining::settle() {
   const TensorMap last_parameters = copy_of(judged_parameters_);
   load(judged_parameters_, best_, "");
   const double best = validation_loss();
-  if (best <= last) return best;
+  if (!(last < best)) return best;  // where the last steps went wrong, `last` may be NaN
   load(judged_parameters_, last_parameters, "");
   return last;
 }
@@ -234,8 +226,9 @@ void LmTraining::load_state(const LmState& state) {
 double LmTraining::measure() {
   Rng blocks = blocks_, judged = judged_;
   const TextBatch batch = next_batch(blocks);
-  pass(batch);  // the first pass pays for memory and threads
-  const double step = seconds_of([&] { pass(batch); });
+  const auto pass = [&] { backward(loss_of(batch)); };
+  pass();  // the first pays for memory and threads
+  const double step = seconds_of(pass);
   adam_.clear_gradients();
   const double estimates = seconds_of([&] { mean_loss(judged); }) *
                            static_cast<double>((recipe_.steps - steps_done_) / recipe_.estimate_every);

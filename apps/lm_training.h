@@ -112,8 +112,6 @@ class LmTraining {
 
  private:
   Variable loss_of(const TextBatch& batch) const;
-  // Forward and backward: leaves a gradient at every parameter and returns the loss.
-  double pass(const TextBatch& batch) const;
   double mean_loss(Rng& numbers) const;
   TextBatch next_batch(Rng& numbers);
   // Takes the step just made into the average.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 namespace orrery {
 namespace {
@@ -20,6 +21,9 @@ std::string format(const char* pattern, Values... values) {
   return text;
 }
 
+// What a line may take without going on in the next.
+size_t columns_of(const Terminal& terminal) { return static_cast<size_t>(std::max(1, terminal.width - 1)); }
+
 }  // namespace
 
 void LiveLine::show(const std::string& text) {
@@ -28,8 +32,7 @@ void LiveLine::show(const std::string& text) {
   if (drawn_at_ >= 0 && now - drawn_at_ < redraw_seconds) return;
   drawn_at_ = now;
   visible_ = true;
-  const size_t columns = static_cast<size_t>(std::max(1, terminal_.width - 1));
-  out_ << "\r\033[K" << text.substr(0, columns) << std::flush;
+  out_ << "\r\033[K" << text.substr(0, columns_of(terminal_)) << std::flush;
 }
 
 void LiveLine::clear() {
@@ -42,6 +45,7 @@ Progress::Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_bef
       clock_(clock),
       live_(out, terminal, clock),
       plain_(!terminal.live),
+      width_(terminal.live ? columns_of(terminal) : std::string::npos),
       total_(total),
       done_before_(done_before),
       start_(clock_()) {}
@@ -69,11 +73,23 @@ std::string Progress::line(const StepReport& report) const {
   const double per_step = elapsed / static_cast<double>(std::max<i64>(1, report.step - done_before_));
   const double left = per_step * static_cast<double>(std::max<i64>(0, total_ - report.step));
   const std::string total = std::to_string(total_);
-  const std::string accuracy = report.accuracy ? format("accuracy %5.1f %%  ", 100 * *report.accuracy) : "";
-  return format("step %*lld/%s  loss %.4f  %srate %.1e  %.0f tokens/s  ", static_cast<int>(total.size()),
-                static_cast<long long>(report.step), total.c_str(), report.loss, accuracy.c_str(), report.rate,
-                static_cast<double>(tokens_) / elapsed) +
-         (report.step >= total_ ? "took " + duration(elapsed) : duration(left) + " left");
+  struct Part {
+    std::string text;
+    int goes;  // in this order where there is no room; 0: never
+  };
+  std::vector<Part> parts{
+      {format("step %*lld/%s", static_cast<int>(total.size()), static_cast<long long>(report.step), total.c_str()), 0},
+      {format("loss %.4f", report.loss), 0},
+      {report.accuracy ? format("accuracy %5.1f %%", 100 * *report.accuracy) : "", 3},
+      {format("rate %.1e", report.rate), 1},
+      {format("%.0f tokens/s", static_cast<double>(tokens_) / elapsed), 2},
+      {report.step >= total_ ? "took " + duration(elapsed) : duration(left) + " left", 0}};
+  for (int gone = 0;; ++gone) {
+    std::erase_if(parts, [&](const Part& part) { return part.text.empty() || (gone > 0 && part.goes == gone); });
+    std::string all;
+    for (const Part& part : parts) all += (all.empty() ? "" : "  ") + part.text;
+    if (all.size() <= width_ || gone == 3) return all;
+  }
 }
 
 std::string duration(double seconds) {

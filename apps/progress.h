@@ -1,6 +1,8 @@
 // Chapter 9. How far a run is: one line that redraws itself on a terminal, plain lines in a file or pipe.
 //
 //   step 1500/3000  loss 0.8123  accuracy 98.1 %  rate 1.2e-03  45123 tokens/s  12 s left
+// Where a terminal is too narrow for that, it goes without the rate, then without the speed, then without the accuracy:
+// the time that is left is never cut off.
 // Read next: apps/progress.cpp
 #pragma once
 
@@ -65,6 +67,7 @@ class Progress {
   Clock clock_;
   LiveLine live_;
   bool plain_;
+  size_t width_;
   i64 total_, done_before_;
   i64 tokens_ = 0;
   double start_;

@@ -77,7 +77,7 @@ ToyTraining::ToyTraining(const ToyRecipe& recipe)
       weights_(weight_numbers(recipe.seed)),
       data_(data_numbers(recipe.seed)),
       model_(recipe.config(), weights_),
-      adam_(model_.parameters(), {.beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9}) {}
+      adam_(model_.parameters(), {.beta1 = recipe.beta1, .beta2 = recipe.beta2, .eps = recipe.eps}) {}
 
 ToyTraining::Batch ToyTraining::draw(Rng& data) const {
   const ToyTask& task = recipe_.task;
@@ -102,22 +102,15 @@ Variable ToyTraining::loss_of(const Batch& batch, ToyStep* result) const {
   return loss;
 }
 
-ToyStep ToyTraining::pass(const Batch& batch) {
-  ToyStep result;
-  backward(loss_of(batch, &result));
-  return result;
-}
-
 ToyStep ToyTraining::step() {
   const Batch batch = draw(data_);
-  const ToyStep result = pass(batch);
-  make_step({.program = "toy",
-             .number = steps_done_ + 1,
-             .loss = result.loss,
-             .rate = recipe_.rate(steps_done_ + 1),
-             .clip = recipe_.clip,
-             .advice = "a smaller --rate-factor or a longer --warmup may help"},
-            adam_, [&] { return loss_of(batch); });
+  ToyStep result;
+  train_step({.program = "toy",
+              .number = steps_done_ + 1,
+              .rate = recipe_.rate(steps_done_ + 1),
+              .clip = recipe_.clip,
+              .rate_option = "--rate-factor"},
+             adam_, [&] { return loss_of(batch, &result); });
   ++steps_done_;
   losses_.push_back(result.loss);
   return result;
@@ -126,8 +119,9 @@ ToyStep ToyTraining::step() {
 double ToyTraining::measure(i64 exam_size) {
   Rng numbers = trial_numbers(recipe_.seed);
   const Batch batch = draw(numbers);
-  pass(batch);  // the first pass pays for memory and threads
-  const double step = seconds_of([&] { pass(batch); });
+  const auto pass = [&] { backward(loss_of(batch)); };
+  pass();  // the first pays for memory and threads
+  const double step = seconds_of(pass);
   adam_.clear_gradients();
   const i64 trial_size = std::min<i64>(exam_size, 50);
   const double trial = seconds_of([&] { examine(model_, recipe_.task, trial_size, recipe_.seed); });

@@ -21,11 +21,12 @@ struct ToyRecipe {
                               .attention_dropout = 0.0,  // as the paper, section 5.4: on sub-layers' outputs
                               .activation_dropout = 0.0};
   i64 steps = 3000, batch = 64;
-  i64 warmup = 1000;         ///< steps of Noam's warm-up
-  double rate_factor = 1.5;  ///< multiplies Noam's rate
-  double cooldown = 0.5;     ///< last part of the steps, in which the rate falls linearly to 0
-  double smoothing = 0.1;    ///< of the labels
-  double clip = 1;           ///< largest norm of the gradient; 0 does not clip
+  i64 warmup = 1000;                             ///< steps of Noam's warm-up
+  double rate_factor = 1.5;                      ///< multiplies Noam's rate
+  double cooldown = 0.5;                         ///< last part of the steps, in which the rate falls linearly to 0
+  double smoothing = 0.1;                        ///< of the labels
+  double clip = 1;                               ///< largest norm of the gradient; 0 does not clip
+  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;  ///< Adam's, as the paper's section 5.3 has them
   i64 seed = 1;
 
   /// The model's sizes that follow from the task filled in.
@@ -66,7 +67,6 @@ class ToyTraining {
   };
   Batch draw(Rng& data) const;
   Variable loss_of(const Batch& batch, ToyStep* result = nullptr) const;
-  ToyStep pass(const Batch& batch);
 
   ToyRecipe recipe_;
   Rng weights_, data_;

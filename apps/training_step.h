@@ -16,19 +16,23 @@
 
 namespace orrery {
 
-/// A step whose backward has run.
+/// A step of a training program.
 struct TrainingStep {
-  std::string program;  ///< "toy": errors begin with it
-  i64 number = 0;       ///< counted from 1
-  double loss = 0;      ///< that backward began with
-  double rate = 0;      ///< the learning rate
-  double clip = 0;      ///< largest norm of the gradient; 0 does not clip
-  std::string advice;   ///< what may help where a number is not finite
+  std::string program;        ///< "toy": errors begin with it
+  i64 number = 0;             ///< counted from 1
+  double rate = 0;            ///< the learning rate
+  double clip = 0;            ///< largest norm of the gradient; 0 does not clip
+  std::string rate_option{};  ///< of the program, such as "--rate": what may help where a number is not finite
 };
 
-/// optimizer.step(rate, clip). Error: the loss or a gradient is not finite; then no parameter moves, the gradients are
-/// forgotten, and the message tells what the same pass, computed again by `replay`, met first.
-void make_step(const TrainingStep& step, optim::Optimizer& optimizer, const std::function<Variable()>& replay);
+/// Forward by `loss_of`, backward, optimizer.step(rate, clip); returns the loss. Error: the loss or a gradient is not
+/// finite; then no parameter moves, the gradients are forgotten, and the message tells what the same pass met first.
+/// `loss_of` must give the same bits when it is called again before the next step.
+double train_step(const TrainingStep& step, optim::Optimizer& optimizer, const std::function<Variable()>& loss_of);
+
+/// The same where backward, from `loss`, has run already.
+void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimizer,
+               const std::function<Variable()>& loss_of);
 
 /// Random numbers of one seed for purpose number `purpose`; those of different purposes never meet.
 Rng random_numbers(i64 seed, u64 purpose);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace orrery {
 namespace {
@@ -43,14 +45,24 @@ void check_regular(const struct stat& status, const std::string& operation) {
   check(S_ISREG(status.st_mode), operation, "is not a regular file");
 }
 
+bool try_flock(const Descriptor& file) {
+  return retry([&] { return ::flock(file.number(), LOCK_EX | LOCK_NB); }) == 0;
+}
+
+// Whether `path` is still the name of the open file.
+bool is_named(const Descriptor& file, const std::string& path) {
+  struct stat ours {
+  }, named{};
+  return ::fstat(file.number(), &ours) == 0 && ::lstat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
+         ours.st_dev == named.st_dev;
+}
+
 // Takes the temporary file for ourselves. One left behind by a program that was killed is used again; one that somebody
 // is writing is locked, and so is one that somebody renamed between our opening and our locking it.
 void lock(const Descriptor& file, const std::string& path, const std::string& operation) {
-  struct stat ours {
-  }, named{};
-  check(retry([&] { return ::flock(file.number(), LOCK_EX | LOCK_NB); }) == 0 && ::fstat(file.number(), &ours) == 0 &&
-            ::lstat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino && ours.st_dev == named.st_dev,
-        operation, "somebody else is writing ", path);
+  check(try_flock(file) && is_named(file, path), operation, "somebody else is writing ", path);
+  struct stat ours {};
+  check_call(::fstat(file.number(), &ours) == 0, operation);
   check_regular(ours, operation);
 }
 
@@ -63,11 +75,14 @@ void write_all(const Descriptor& file, std::span<const std::byte> bytes, const s
   }
 }
 
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
 // A rename is on the disk once its directory is.
 void flush_directory(const std::string& path, const std::string& operation) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  Descriptor directory(open_file(folder, O_RDONLY | O_DIRECTORY));
+  Descriptor directory(open_file(folder_of(path), O_RDONLY | O_DIRECTORY));
   const bool flushed = directory.number() >= 0 && retry([&] { return ::fsync(directory.number()); }) == 0;
   const bool unsupported = errno == EINVAL;  // some file systems have nothing to flush in a directory
   check_call(flushed || unsupported, operation, "written, but its directory cannot be flushed: ");
@@ -109,6 +124,30 @@ struct Replacement {
   Temporary temporary;
   Descriptor file;
 };
+
+u64 size_of_regular(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? static_cast<u64>(status.st_size) : 0;
+}
+
+// Bytes that may still be written beside `path`; none where the file system does not tell.
+std::optional<u64> free_bytes(const std::string& path) {
+  struct statvfs system {};
+  if (::statvfs(folder_of(path).c_str(), &system) != 0 || system.f_blocks == 0) return std::nullopt;
+  return static_cast<u64>(system.f_bavail) * system.f_frsize;
+}
+
+// What a lock file holds begins with this, so that no file of another kind is taken for one.
+constexpr std::string_view lock_mark = "process ";
+
+// The text of a lock file, of which a line of a message is enough.
+std::string read_lock(const Descriptor& file) {
+  constexpr size_t enough = 300;
+  std::string text(enough, ' ');
+  const ssize_t got = retry([&] { return ::pread(file.number(), text.data(), text.size(), 0); });
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  return text.substr(0, text.find('\n'));
+}
 
 }  // namespace
 
@@ -157,6 +196,55 @@ void check_replaceable(const std::string& path, u64 bytes) {
   // Other errors say that this file system cannot be asked in advance.
   check(error != ENOSPC && error != EFBIG && error != EDQUOT, next.operation, bytes,
         " bytes have no place there: ", std::generic_category().message(error));
+}
+
+u64 room_needed(std::span<const PlannedFile> files, bool again) {
+  i64 used = 0, most = 0;  // bytes more than now
+  std::vector<u64> standing;
+  for (const PlannedFile& file : files) standing.push_back(size_of_regular(file.path));
+  for (int round = 0; round < (again ? 2 : 1); ++round) {
+    for (size_t i = 0; i < files.size(); ++i) {
+      used += static_cast<i64>(files[i].bytes);  // the second file
+      most = std::max(most, used);
+      used -= static_cast<i64>(standing[i]);  // takes the name of the first
+      standing[i] = files[i].bytes;
+    }
+  }
+  return static_cast<u64>(most);
+}
+
+void check_room(std::span<const PlannedFile> files, bool again) {
+  if (files.empty()) return;
+  const u64 needed = room_needed(files, again);
+  const std::optional<u64> there = free_bytes(files.front().path);
+  check(!there || needed <= *there, "write " + files.front().path, needed,
+        " bytes have no place there: ", there.value_or(0), " are free (while a file is replaced, both stand)");
+  for (const PlannedFile& file : files) check_replaceable(file.path, file.bytes);
+}
+
+FileLock::FileLock(const std::string& path, const std::string& owner) : path_(path) {
+  const std::string operation = "lock " + path;
+  for (;;) {
+    file_.emplace(open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK));
+    check_call(file_->number() >= 0, operation);
+    const bool ours = try_flock(*file_);
+    if (ours && !is_named(*file_, path)) continue;  // its holder has just removed it: the name is free
+    const std::string text = read_lock(*file_);
+    check(text.empty() || text.starts_with(lock_mark), operation, "another file has this name");
+    if (ours) break;
+    holder_ = text.empty() ? "another process" : text;
+    file_.reset();
+    return;
+  }
+  const std::string text = std::string(lock_mark) + std::to_string(::getpid()) + ", " + owner + "\n";
+  Temporary unfinished{path, true};
+  check_call(::ftruncate(file_->number(), 0) == 0, operation);
+  write_all(*file_, std::as_bytes(std::span(text)), operation);
+  unfinished.ours = false;
+}
+
+FileLock::~FileLock() {
+  if (file_) ::unlink(path_.c_str());  // before the lock is given back, so that nobody else's is removed
 }
 
 }  // namespace orrery

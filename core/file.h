@@ -3,10 +3,12 @@
 // A file that is written in place is broken if the program dies meanwhile. So the new contents go into a second file
 // beside it, are forced to the disk, and the second file then takes the first one's name: at every moment the name
 // stands for the whole old or the whole new contents.
+// A lock file tells other processes that somebody is at work on a file.
 // Read next: core/file.cpp
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -52,5 +54,36 @@ void replace_file(const std::string& path, std::span<const std::span<const std::
 /// Error, the one that `replace_file` would throw: `path` cannot be made a file of `bytes` bytes now. Leaves `path` as
 /// it is. Before long work whose result goes there.
 void check_replaceable(const std::string& path, u64 bytes);
+
+/// A file that will be written, and how large it will be.
+struct PlannedFile {
+  std::string path;
+  u64 bytes = 0;
+};
+/// The free bytes that it takes to write `files`, of one folder, one after another, and where `again`, all of them over
+/// and over: each needs room for its second file while the first one still stands. What stands there now counts.
+u64 room_needed(std::span<const PlannedFile> files, bool again);
+/// Error: one of `files` cannot be replaced, as above, or the disk has less than `room_needed` of them.
+void check_room(std::span<const PlannedFile> files, bool again);
+
+/// A file by which a process tells others that something is its own, such as model.lock beside model. The system takes
+/// the lock back when the process ends, however it ends: what a killed one left behind locks nobody out.
+class FileLock {
+ public:
+  /// Tries to take `path`. The file then says "process 4711, OWNER" and is removed at the end. Errors, of operation
+  /// "lock PATH": it cannot be made; a file that stands there is no such lock.
+  FileLock(const std::string& path, const std::string& owner);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  /// False if another process has it; `holder` is then what that one wrote.
+  bool held() const { return file_.has_value(); }
+  const std::string& holder() const { return holder_; }
+
+ private:
+  std::string path_, holder_;
+  std::optional<Descriptor> file_;
+};
 
 }  // namespace orrery

@@ -267,3 +267,14 @@ TEST_CASE("weight decay falls on matrices alone") {
     CHECK(same_bits(a[i].value.value(), b[i].value.value()) == (a[i].value.shape().rank() == 1));
   }
 }
+
+TEST_CASE("a training whose last steps went wrong ends with its best model") {
+  LmTraining training(small_lm_recipe(), counting());
+  for (int i = 0; i < 3; ++i) training.step();
+  training.estimate();
+  const double best = training.validation_loss();
+  training.step();
+  for (NamedParameter p : training.model().parameters()) p.value.mutable_value().write<float>()[0] = NAN;
+  CHECK(std::isnan(training.validation_loss()));
+  CHECK(training.settle() == best);
+}

@@ -65,6 +65,23 @@ TEST_CASE("on a terminal the line is drawn at most ten times a second, and the l
   CHECK(count(out.str(), '\n') == 1);
 }
 
+TEST_CASE("the time that is left fits every terminal of 80 columns, and other parts go before it does") {
+  const auto shown = [](int width, i64 total, double seconds) {
+    std::ostringstream out;
+    double now = 0;
+    Progress progress(out, {.live = true, .colours = true, .width = width}, total, 0, [&] { return now; });
+    now = seconds;
+    progress.update({.step = total / 2, .loss = 0.5, .accuracy = 0.25, .rate = 1e-3, .tokens = 1000000});
+    return out.str().substr(out.str().rfind('K') + 1);
+  };
+  CHECK(shown(120, 3000, 10) ==
+        "step 1500/3000  loss 0.5000  accuracy  25.0 %  rate 1.0e-03  100000 tokens/s  10 s left");
+  CHECK(shown(80, 3000, 10) == "step 1500/3000  loss 0.5000  accuracy  25.0 %  100000 tokens/s  10 s left");
+  CHECK(shown(80, 1000000, 5000) == "step  500000/1000000  loss 0.5000  accuracy  25.0 %  1 h 23 min left");
+  CHECK(shown(60, 3000, 10) == "step 1500/3000  loss 0.5000  accuracy  25.0 %  10 s left");
+  CHECK(shown(50, 3000, 10) == "step 1500/3000  loss 0.5000  10 s left");
+}
+
 TEST_CASE("a live line is cut to the terminal's width and is taken away at the end") {
   std::ostringstream out;
   {

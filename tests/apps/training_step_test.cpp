@@ -19,16 +19,17 @@ namespace {
 struct WatchedSum {
   Variable x = parameter(Tensor::of<float>({2}, {0, 1}), "x");
   optim::SGD sgd{Parameters{{"x", x}}};
-  TrainingStep step{.program = "test", .number = 7, .rate = 0.5, .advice = "sleep on it"};
+  TrainingStep step{.program = "test", .number = 7, .rate = 0.5, .rate_option = "--speed"};
+  double begun_with = 0;
 
   Variable loss() const { return sum(exp(x)); }
   void pass() {
     const Variable now = loss();
     backward(now);
-    step.loss = now.item();
+    begun_with = now.item();
   }
   std::string error() {
-    return small::error_of([&] { make_step(step, sgd, [&] { return loss(); }); });
+    return small::error_of([&] { make_step(step, begun_with, sgd, [&] { return loss(); }); });
   }
 };
 
@@ -61,10 +62,11 @@ TEST_CASE("a loss that is not finite moves nothing, and the operation that made 
     watched.x.mutable_value().write<float>()[1] = 1000;
     watched.pass();
     const std::string error = watched.error();
-    CHECK(
-        error.starts_with("test: step 7 was not made, since a number is not finite; sleep on it\n"
-                          "train: the loss is not finite, so the step must not be made\n"
-                          "exp (operation 1 of forward) gave infinity from finite inputs\n"));
+    CHECK(error.starts_with(
+        "test: step 7 was not made, since a number is not finite; a smaller --speed or a longer --warmup "
+        "may help\n"
+        "train: the loss is not finite, so the step must not be made\n"
+        "exp (operation 1 of forward) gave infinity from finite inputs\n"));
     CHECK(watched.x.value().at(0) == 0);
     CHECK_FALSE(watched.x.gradient().defined());
   }
@@ -91,4 +93,16 @@ TEST_CASE("another mistake keeps its own words") {
   watched.step.rate = -1;
   CHECK(watched.error() == "optimizer: the learning rate must be 0 or more and finite, got -1");
   CHECK(watched.x.value().at(0) == 0);
+}
+
+TEST_CASE("train_step goes forward and back, steps, and returns the loss that it began with") {
+  WatchedSum whole, parts;
+  parts.pass();
+  CHECK(parts.error() == "");
+  CHECK(train_step(whole.step, whole.sgd, [&] { return whole.loss(); }) == parts.begun_with);
+  CHECK(same_bits(whole.x.value(), parts.x.value()));
+  whole.x.mutable_value().write<float>()[1] = 1000;
+  const std::string error = small::error_of([&] { train_step(whole.step, whole.sgd, [&] { return whole.loss(); }); });
+  CHECK(error.starts_with("test: step 7 was not made"));
+  CHECK(whole.x.value().at(0) == parts.x.value().at(0));
 }

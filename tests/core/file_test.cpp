@@ -167,3 +167,59 @@ TEST_CASE("check_replaceable refuses what replace_file would, and leaves everyth
   CHECK(contents(path) == "old");
   CHECK(folder.count() == 1);
 }
+
+TEST_CASE("room_needed counts every file and, while it is replaced, its twin") {
+  const TemporaryFolder folder;
+  const std::vector<PlannedFile> files{{folder / "a", 100}, {folder / "b", 500}};
+  CHECK(room_needed(files, false) == 600);
+  CHECK(room_needed(files, true) == 1100);  // a and b stand, and b once more
+  set_contents(folder / "b", std::string(500, 'x'));
+  CHECK(room_needed(files, false) == 600);  // the old b stands until the new one is whole
+  CHECK(room_needed(files, true) == 600);
+  set_contents(folder / "a", std::string(100, 'x'));
+  CHECK(room_needed(files, true) == 500);
+  CHECK(room_needed({}, true) == 0);
+}
+
+TEST_CASE("check_room refuses what the disk cannot hold together, and each file that cannot be replaced") {
+  const TemporaryFolder folder;
+  constexpr u64 huge = u64{1} << 60;
+  const std::vector<PlannedFile> fits{{folder / "a", 100}, {folder / "b", 500}};
+  CHECK(error_of([&] { check_room(fits, true); }) == "");
+  const std::vector<PlannedFile> too_many{{folder / "a", huge}, {folder / "b", huge}};
+  CHECK(error_of([&] {
+          check_room(too_many, true);
+        }).starts_with("write " + (folder / "a") + ": 3458764513820540928 bytes have no place there"));
+  const SizeLimit limit(300);
+  CHECK(error_of([&] { check_room(fits, true); }) ==
+        "write " + (folder / "b") + ": 500 bytes have no place there: File too large");
+  CHECK(folder.count() == 0);
+}
+
+TEST_CASE("a lock is held by one at a time, says whose it is, and is gone at the end") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.lock", owner = "process " + std::to_string(::getpid()) + ", the first";
+  {
+    const FileLock first(path, "the first"), second(path, "the second");
+    CHECK(first.held());
+    CHECK(contents(path) == owner + "\n");
+    CHECK_FALSE(second.held());
+    CHECK(second.holder() == owner);
+  }
+  CHECK(folder.count() == 0);
+  CHECK(FileLock(path, "the next").held());
+}
+
+TEST_CASE("a lock that a killed process left is taken over, and no other file is") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.lock";
+  set_contents(path, "process 1, orrery toy --save with a longer command than the next one\n");
+  {
+    const FileLock lock(path, "b");
+    CHECK(lock.held());
+    CHECK(contents(path) == "process " + std::to_string(::getpid()) + ", b\n");
+  }
+  set_contents(path, "[[package]]\n");
+  CHECK(error_of([&] { const FileLock lock(path, "b"); }) == "lock " + path + ": another file has this name");
+  CHECK(contents(path) == "[[package]]\n");
+}
