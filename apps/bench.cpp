@@ -1,10 +1,11 @@
 // Chapter 9. `orrery bench`: the program measures itself.
 //
 // Each bench is one file: bench_step, bench_profile, bench_promises, bench_gemm, bench_ops, bench_fused,
-// bench_attention, bench_decode.
+// bench_attention, bench_busy, bench_decode.
 // Read next: apps/bench_configs.h
 #include "apps/bench.h"
 
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -56,6 +57,7 @@ CLI::App& add_bench(CLI::App& benches, const std::string& name, const std::strin
     check_can_write("bench", "--json", options->json);
     set_threads(static_cast<int>(options->threads));
     set_least_tiles(static_cast<int>(options->tiles));
+    print_busy_warning(std::cerr);
     return bench(*options);
   });
   return command;
@@ -92,7 +94,8 @@ std::string configurations() {
 void add_bench(CLI::App& program, int& exit_code) {
   CLI::App& benches = add_command(
       program, "bench",
-      "Measure: training steps, a profile, promises, products, loops, what fusing saves, attention, writing",
+      "Measure: training steps, a profile, promises, products, loops, what fusing saves, attention, a busy\n"
+      "machine, writing",
       "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
   needs_sub_command(benches);
   const auto options = [] { return std::make_shared<BenchOptions>(); };
@@ -138,6 +141,18 @@ void add_bench(CLI::App& program, int& exit_code) {
 
   add_bench(benches, "attention", "Time and memory of attention over long sequences", bench_attention, options(),
             exit_code, "Example:\n  orrery bench attention --threads 2");
+
+  const auto busy = options();
+  busy->steps = 200;
+  CLI::App& busy_command =
+      add_bench(benches, "busy", "The time of a training step beside other programs", bench_busy, busy, exit_code,
+                "Makes its own company: a program that computes, and then a second training. With all threads a step "
+                "may\nthen take as long as with one, and no longer. It wants a machine that is quiet otherwise.\n"
+                "Example:\n  orrery bench busy --threads 2");
+  busy->config = "toy";
+  add_choice(busy_command, "--config", busy->config, bench_config_names(), "Model and batch");
+  add_whole_number(busy_command, "--steps", busy->steps, 1, 1000000, "Steps of each measurement");
+  add_seed(busy_command, busy->seed);
 
   const auto decode = options();
   CLI::App& decode_command =

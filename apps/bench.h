@@ -4,7 +4,7 @@
 //   profile  where its time goes                           ops    how fast everything else is
 //   decode   how fast a model writes                       attention   how time and memory grow with the length
 //   promises what three promises cost a training step
-//   fused    what each fused operation saves
+//   fused    what each fused operation saves               busy   how long a step takes beside other programs
 // Read next: apps/bench.cpp
 #pragma once
 
@@ -29,7 +29,7 @@ struct BenchOptions {
 /// Steps made before the clock runs: the first ones pay for memory and threads.
 inline constexpr int warm_up_steps = 3;
 
-/// Run a bench, print its result to stdout, and return the exit code.
+/// Run a bench, print its result to stdout, and return the exit code: `failed` where the result says MISSED.
 int bench_step(const BenchOptions& options);
 int bench_profile(const BenchOptions& options);
 int bench_gemm(const BenchOptions& options);
@@ -38,6 +38,7 @@ int bench_fused(const BenchOptions& options);
 int bench_attention(const BenchOptions& options);
 int bench_decode(const BenchOptions& options);
 int bench_promises(const BenchOptions& options);
+int bench_busy(const BenchOptions& options);
 
 /// Name and sizes of a configuration, for the file of --json.
 nlohmann::ordered_json as_json(const BenchConfig& config);

@@ -1,6 +1,6 @@
 // Chapter 9. Attention over longer and longer sequences: four times the time each, twice the memory.
 //
-// Read next: apps/bench_decode.h
+// Read next: apps/bench_busy.h
 #include "apps/bench_attention.h"
 
 #include <algorithm>

@@ -3,7 +3,9 @@
 // Read next: apps/bench_gemm.h
 #include "apps/bench_promises.h"
 
+#include <algorithm>
 #include <bit>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -197,7 +199,8 @@ int bench_promises(const BenchOptions& options) {
         {"operations", figures.operations},
         {"saved_ns", 1e9 * figures.seconds_of_saved},
         {"costs", rows}});
-  return done;
+  const bool kept = std::all_of(figures.costs.begin(), figures.costs.end(), std::mem_fn(&PromiseCost::kept));
+  return kept ? done : failed;
 }
 
 }  // namespace orrery

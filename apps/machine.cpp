@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <iomanip>
+#include <iterator>
 #include <sstream>
+#include <thread>
 
 #include "apps/progress.h"
 #include "core/blas.h"
@@ -114,6 +118,51 @@ std::optional<std::string> tiles_warning(int threads, int tiles) {
 std::optional<std::string> wait_policy_warning(const char* policy) {
   if (policy == nullptr || !same_name(policy, "passive")) return std::nullopt;
   return "warning: OMP_WAIT_POLICY=passive makes every parallel loop wake its threads anew (unset it to be faster)";
+}
+
+namespace {
+
+// Jiffies of all cores: those in which nothing ran, and all.
+struct Jiffies {
+  double idle = 0, all = 0;
+  explicit Jiffies(std::string_view stat) {
+    std::istringstream words{std::string(stat.substr(0, stat.find('\n')))};
+    std::string name;
+    words >> name;
+    constexpr int idle_column = 3, waiting_for_disk = 4, steal = 7;  // man 5 proc; what follows is in them already
+    double count = 0;
+    for (int column = 0; column <= steal && words >> count; ++column) {
+      all += count;
+      if (column == idle_column || column == waiting_for_disk) idle += count;
+    }
+  }
+};
+
+}  // namespace
+
+double busy_cores(std::string_view before, std::string_view after, int cores) {
+  const Jiffies first(before), second(after);
+  const double all = second.all - first.all, idle = second.idle - first.idle;
+  return all > 0 ? std::clamp(1 - idle / all, 0.0, 1.0) * cores : 0;
+}
+
+std::optional<std::string> busy_warning(double busy, int cores) {
+  if (busy <= 0.25) return std::nullopt;
+  std::ostringstream warning;
+  warning << std::fixed << std::setprecision(1) << "warning: other programs keep " << busy << " of " << cores
+          << (cores == 1 ? " core" : " cores") << " busy; times are not those of a quiet machine";
+  return warning.str();
+}
+
+void print_busy_warning(std::ostream& out) {
+  const auto stat = [] {
+    std::ifstream file("/proc/stat");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string before = stat();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const int cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  if (const auto warning = busy_warning(busy_cores(before, stat(), cores), cores)) out << *warning << std::endl;
 }
 
 void print_start(std::ostream& out, const RunStart& start) {

@@ -1,11 +1,13 @@
 // Chapter 8. The one file that calls BLAS, and only ever ?gemm with alpha = 1.
 //
 // Traps, all measured: gemv and asum change bits with the threads; alpha = 0 lets NaN through; a product called outside
-// a parallel region is threaded by OpenBLAS itself, so that even one tile gets a region.
+// a parallel region, or in one that got a single thread, is threaded by OpenBLAS itself, and hangs where it does not
+// get the threads it counts on.
 // Read next: core/vector.h
 #include "core/blas.h"
 
 #include <cblas.h>
+#include <omp.h>
 
 #include <limits>
 
@@ -25,6 +27,19 @@ int current_least_tiles = 2;
 constexpr i64 one_tile_work = i64{1} << 18;
 // Borders fall on multiples of the widest kernels' tiles.
 constexpr i64 tile_step = 16;
+
+// While it lives, OpenBLAS, built with OpenMP, shares a product that this thread asks for among so many threads. The
+// number belongs to the calling thread alone, or inside a region to its task.
+class BlasThreads {
+ public:
+  explicit BlasThreads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+  ~BlasThreads() { omp_set_num_threads(before_); }
+  BlasThreads(const BlasThreads&) = delete;
+  BlasThreads& operator=(const BlasThreads&) = delete;
+
+ private:
+  const int before_;
+};
 
 void single_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, i64 m, i64 n, i64 k, const float* a, i64 lda,
                     const float* b, i64 ldb, float beta, float* c, i64 ldc) {
@@ -59,7 +74,7 @@ void clear(const Mat<T>& c) {
   for (i64 i = 0; i < c.rows; ++i) std::fill_n(c.data + i * c.stride, c.cols, T{0});
 }
 
-// One tile: columns or rows [begin, end) of C. Runs inside a parallel region, on one thread.
+// One tile: columns or rows [begin, end) of C, by one call of BLAS.
 template <class T>
 void tile(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate, Sizes s,
           bool rows, i64 begin, i64 end) {
@@ -123,11 +138,13 @@ void product_in_tiles(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, boo
     const i64 begin = i * length, end = std::min(longer, begin + length);
     const Tile of_c = rows ? Tile{begin, end, 0, s.n} : Tile{0, s.m, begin, end};
     if (fill) fill(of_c);
-    if (s.k > 0)
+    if (s.k > 0) {
+      const BlasThreads one(1);
       tile<T>(a, b, c, trans, add, s, rows, begin, end);
-    else if (!add)
+    } else if (!add) {
       clear<T>({c.data + of_c.row * c.stride + of_c.column, of_c.row_end - of_c.row, of_c.column_end - of_c.column,
                 c.stride});
+    }
     if (finish) finish(of_c);
   });
 }
@@ -148,6 +165,7 @@ template <class T>
 void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans) {
   guard_blas();
   const Sizes s = checked_sizes<T>(a, b, c, trans);
+  const BlasThreads all(threads());
   if (s.m > 0 && s.n > 0 && s.k > 0) tile<T>(a, b, c, trans, false, s, true, 0, s.m);
 }
 
@@ -165,6 +183,7 @@ void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_ste
     }
     const Mat<const T> ai{a.data + i * a_step, a.rows, a.cols, a.stride};
     const Mat<const T> bi{b.data + i * b_step, b.rows, b.cols, b.stride};
+    const BlasThreads one(1);
     tile<T>(ai, bi, ci, trans, accumulate, s, true, 0, s.m);
   });
 }
@@ -189,10 +208,12 @@ BlasAction blas_action(int openblas_parallel, int threads) {
 
 void guard_blas() {
   // Asked again when the number of threads may have grown; the answer of OpenBLAS itself never changes.
+  // Inside a parallel region of the host program, its other threads may call it too.
   static const int parallel = openblas_get_parallel();
-  switch (blas_action(parallel, threads())) {
+  const int callers = std::max(threads(), omp_get_num_threads());
+  switch (blas_action(parallel, callers)) {
     case BlasAction::refuse:
-      fail("blas", "this OpenBLAS was built without threads and gives wrong products when ", threads(),
+      fail("blas", "this OpenBLAS was built without threads and gives wrong products when ", callers,
            " threads call it; install libopenblas0-openmp (or libopenblas0-pthread), or run with --threads 1");
     case BlasAction::single_thread: {
       [[maybe_unused]] static const bool once = (openblas_set_num_threads(1), true);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/crowding.h"
 #include "core/dtype.h"
 
 #if defined(__x86_64__)
@@ -22,12 +23,16 @@ namespace orrery {
 /// activations into 3, and with 4,096 no shorter. No part of any bit.
 inline constexpr i64 elementwise_grain = 8192;
 
-/// Threads that parallel loops use from now on; at least 1. Results do not depend on it.
+/// Threads for parallel loops that this thread begins from now on; at least 1. Results do not depend on it. Where other
+/// programs keep cores busy, loops use fewer for a while (core/crowding.h).
 void set_threads(int threads);
+/// As many as that, but no more than there may be: OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS allow fewer, and inside a
+/// parallel region of the host program there is one.
 int threads();
 
 /// While it lives, threads that wait for others go to sleep instead of spinning: where loops are tiny, or there are
-/// more threads than free cores, a thread that spins only keeps the others from running. For tests and proofs.
+/// more threads than free cores, a thread that spins only keeps the others from running. Loops of the thread that made
+/// it run with exactly the threads that are set. For tests and proofs.
 class SleepingThreads {
  public:
   SleepingThreads();
@@ -38,6 +43,7 @@ class SleepingThreads {
  private:
   struct Idle;
   std::unique_ptr<Idle> idle_;
+  ExactThreads exact_;
 };
 
 /// While it lives, loops that this thread begins are cut into chunks of at most `grain` elements, so that a tiny tensor
@@ -66,29 +72,59 @@ class GrainScope {
   GrainScope* const before_;
 };
 
-/// Numbers below the smallest normal one are taken as zero on this thread: one denormal product is 180 times slower
-/// than a normal one. Set at the entry of every chunk loop, main thread included, so that results do not depend on the
-/// thread.
-inline void flush_denormals() {
-#if defined(__x86_64__)
-  constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x0040;
-  const unsigned state = _mm_getcsr(), wanted = state | flush_to_zero | denormals_are_zero;
-  if (state != wanted) _mm_setcsr(wanted);
-#elif defined(__aarch64__)
-  u64 state;
-  asm volatile("mrs %0, fpcr" : "=r"(state));
-  asm volatile("msr fpcr, %0" ::"r"(state | (u64{1} << 24)));
-#endif
-}
+/// While it lives, numbers below the smallest normal one are taken as zero on this thread: one denormal product is 180
+/// times slower than a normal one. Every chunk loop has it on each of its threads, the caller's included, so that
+/// results depend neither on the thread nor on the mode that a host program has set; the host's mode comes back.
+class FlushDenormals {
+ public:
+  FlushDenormals() : before_(mode()) {
+    if (before_ != (before_ | flush)) set_mode(before_ | flush);
+  }
+  ~FlushDenormals() {
+    if (before_ != (before_ | flush)) set_mode(before_);
+  }
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
 
-/// body(i) for i in [0, count), each i on one thread. Opens a parallel region even for one task: inside it OpenBLAS
-/// sees that it must not thread a product itself.
+ private:
+#if defined(__x86_64__)
+  using Mode = unsigned;
+  static constexpr Mode flush = 0x8000 | 0x0040;  // flush-to-zero, for results, and denormals-are-zero, for operands
+  static Mode mode() { return _mm_getcsr(); }
+  static void set_mode(Mode mode) { _mm_setcsr(mode); }
+#elif defined(__aarch64__)
+  using Mode = u64;
+  static constexpr Mode flush = u64{1} << 24;  // both
+  static Mode mode() {
+    Mode mode;
+    asm volatile("mrs %0, fpcr" : "=r"(mode));
+    return mode;
+  }
+  static void set_mode(Mode mode) { asm volatile("msr fpcr, %0" ::"r"(mode) : "memory"); }
+#else
+  using Mode = unsigned;
+  static constexpr Mode flush = 0;
+  static Mode mode() { return 0; }
+  static void set_mode(Mode) {}
+#endif
+  const Mode before_;
+};
+
+/// body(i) for i in [0, count), each i on one thread; a single task, and all where there is one thread, stay on the
+/// calling one.
 template <class Body>
 void parallel_tasks(i64 count, const Body& body) {
   GrainScope::loop_begins(count);
-#pragma omp parallel
+  const Team team = count > 1 ? crowding_team(threads()) : Team{1};
+  if (team.threads == 1) {
+    const FlushDenormals flushed;
+    for (i64 i = 0; i < count; ++i) body(i);
+    return;
+  }
+#pragma omp parallel num_threads(team.threads)
   {
-    flush_denormals();
+    const FlushDenormals flushed;
+    team.look();
 #pragma omp for schedule(static)
     for (i64 i = 0; i < count; ++i) body(i);
   }
@@ -99,7 +135,7 @@ template <class Body>
 void parallel_for(i64 n, i64 grain, const Body& body) {
   grain = GrainScope::grain(grain);
   if (n <= grain) {
-    flush_denormals();
+    const FlushDenormals flushed;
     if (n > 0) body(i64{0}, n);
     return;
   }

@@ -75,6 +75,7 @@ double lane_sum(i64 n, F f) {
 /// The same sum with the chunks shared among threads: the bits of `lane_sum`.
 template <class T, class F>
 double parallel_sum(i64 n, F f) {
+  const FlushDenormals flushed;
   if (n <= reduce_chunk) return lane_sum<T>(n, f);
   const i64 chunks = (n + reduce_chunk - 1) / reduce_chunk;
   Tensor partial = Tensor::empty({chunks}, f64);

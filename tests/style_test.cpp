@@ -234,7 +234,8 @@ TEST_CASE("nothing is left to be done later") {
 TEST_CASE("the process-wide state is this list") {
   CHECK(report(state_of(tree())) ==
         report({"apps/interrupt.cpp: signals", "autograd/node.cpp: next_number", "autograd/node.cpp: current_observer",
-                "autograd/variable.cpp: recording", "core/blas.cpp: current_least_tiles", "core/memory.cpp: storage",
+                "autograd/variable.cpp: recording", "core/blas.cpp: current_least_tiles", "core/crowding.cpp: crowding",
+                "core/crowding.cpp: wait_before", "core/crowding.h: current_", "core/memory.cpp: storage",
                 "core/parallel.h: current_"}));
 }
 

@@ -26,6 +26,18 @@ TEST_CASE("no warning where the variable changes nothing for the worse") {
   CHECK_FALSE(kernel_warning("NeoverseN1", "neoversen1", VectorLevel::baseline));
 }
 
+TEST_CASE("a busy machine is worth a warning, a quiet one is not") {
+  const std::string before = "cpu  1000 20 300 5000 80 0 10 0 0 0\ncpu0 1 2 3\n";
+  const std::string half = "cpu  1015 20 305 5018 82 0 10 0 0 0\n";  // 20 of 40 jiffies idle
+  CHECK(busy_cores(before, half, 2) == doctest::Approx(1));
+  CHECK(busy_cores(before, "cpu  1000 20 300 5040 80 0 10 0 0 0\n", 2) == 0);
+  CHECK(busy_cores(before, before, 2) == 0);
+  CHECK(busy_cores("", "", 2) == 0);
+  CHECK(busy_warning(1, 2) ==
+        "warning: other programs keep 1.0 of 2 cores busy; times are not those of a quiet machine");
+  CHECK_FALSE(busy_warning(0.2, 2));
+}
+
 TEST_CASE("a passive wait policy is worth a warning") {
   CHECK(wait_policy_warning("PASSIVE"));
   CHECK_FALSE(wait_policy_warning("active"));

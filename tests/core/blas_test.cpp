@@ -3,6 +3,7 @@
 #include "core/blas.h"
 
 #include <doctest/doctest.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -174,4 +175,34 @@ TEST_CASE("a product by OpenBLAS alone is the same product") {
   Tensor c = full({45, 37}, 777.0);
   gemm_by_blas<float>({a.data<float>(), 61, 45}, {b.data<float>(), 37, 61}, {c.write<float>(), 45, 37}, Trans::both);
   CHECK(sum_of_squares(c - matmul(a, b, Trans::both)) <= 1e-6);
+}
+
+TEST_CASE("a product has the same bits where OpenMP gives a region a single thread, and in a region of the caller's") {
+  const Threads scope(2);
+  Rng rng(8);
+  // Products of BLAS in one tile and in several, and a batch: with two threads OpenBLAS would share each by itself.
+  const Tensor a = randn({600, 700}, rng), b = randn({700, 300}, rng);
+  const auto product = [&] {
+    std::vector<Tensor> all{Tensor::empty({600, 300}), matmul(b, a, Trans::both), matmul(slice(a, 0, 0, 40), b)};
+    gemm_batch<float>(2, {a.data<float>(), 300, 700}, 300 * 700, {b.data<float>(), 700, 300}, 0,
+                      {all[0].write<float>(), 300, 300}, 300 * 300);
+    return all;
+  };
+  const std::vector<Tensor> usual = product();
+  const auto check_same = [&] {
+    const std::vector<Tensor> here = product();
+    for (size_t i = 0; i < usual.size(); ++i) CHECK(same_bits(here[i], usual[i]));
+    Tensor c = Tensor::empty({600, 300});
+    gemm_by_blas<float>({a.data<float>(), 600, 700}, {b.data<float>(), 700, 300}, {c.write<float>(), 600, 300});
+    CHECK(sum_of_squares(c - matmul(a, b)) <= 1e-4);
+  };
+  const int levels = omp_get_max_active_levels();
+  omp_set_max_active_levels(0);
+  CHECK(threads() == 1);
+  check_same();
+  omp_set_max_active_levels(levels);
+  CHECK(threads() == 2);
+  parallel_tasks(2, [&](i64 i) {
+    if (i == 0) check_same();
+  });
 }

@@ -12,6 +12,8 @@
 #include <set>
 #include <thread>
 
+#include "core/reduce.h"
+#include "core/tensor_ops.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
@@ -113,6 +115,32 @@ TEST_CASE("promise 15: every thread has flush-to-zero and denormals-are-zero set
 #endif
 
 #if defined(__x86_64__) || defined(__aarch64__)
+TEST_CASE("the floating-point mode of the thread that calls is as it was") {
+  const auto keeps_denormals = [] {
+    const volatile float small = 1e-30F;
+    return std::bit_cast<u32>(small * 1e-10F) != 0;
+  };
+  for (const int count : {1, 2, 8}) {
+    const Threads scope(count);
+    REQUIRE(keeps_denormals());
+    parallel_for(1, 10, [](i64, i64) {});
+    parallel_for(100, 1, [](i64, i64) {});
+    parallel_tasks(1, [](i64) {});
+    CHECK(keeps_denormals());
+    sum_of_squares(full({100}, 1e-30));
+    matmul(full({64, 64}, 1e-30), full({64, 64}, 1e-10));
+    CHECK(keeps_denormals());
+  }
+}
+
+TEST_CASE("promise 15: small sums on the calling thread take denormal numbers as zero, as large ones do") {
+  for (const i64 n : {3, 5000}) {
+    CAPTURE(n);
+    CHECK(std::bit_cast<u32>(static_cast<float>(sum(full({n}, 1e-40)).item())) == 0);
+  }
+}
+
+#if defined(__x86_64__) || defined(__aarch64__)
 TEST_CASE("promise 15: denormal results are zero in every thread") {
   const Threads scope(8);
   constexpr i64 n = 64;
@@ -123,7 +151,7 @@ TEST_CASE("promise 15: denormal results are zero in every thread") {
     products[static_cast<size_t>(begin)] = small * 1e-10F;
     ran_on[static_cast<size_t>(begin)] = std::this_thread::get_id();
   });
-  // By their bits: to comparisons on this thread, which takes denormal numbers as zero, they would be 0.
+  // By their bits, so that the mode of this thread plays no part.
   CHECK(std::all_of(products.begin(), products.end(), [](float p) { return std::bit_cast<u32>(p) == 0; }));
   CHECK(std::set<std::thread::id>(ran_on.begin(), ran_on.end()).size() > 1);
 }
@@ -136,20 +164,51 @@ TEST_CASE("promise 15: denormal results are zero where one chunk stays on a fres
 }
 #endif
 
-TEST_CASE("a forked child computes with one thread and does not hang") {
+TEST_CASE("after a fork parent and child compute with as many threads as they like") {
   const Threads scope(4);
-  std::atomic<i64> warm{0};
-  parallel_for(100, 1, [&](i64 begin, i64 end) { warm += end - begin; });
+  const auto visited = [] {
+    std::atomic<i64> sum{0};
+    std::mutex lock;
+    std::set<std::thread::id> seen;
+    parallel_for(100, 1, [&](i64 begin, i64 end) {
+      sum += end - begin;
+      const std::lock_guard guard(lock);
+      seen.insert(std::this_thread::get_id());
+    });
+    return sum == 100 ? seen.size() : 0;
+  };
+  REQUIRE(visited() == 4);
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    alarm(10);
-    std::atomic<i64> sum{0};
-    parallel_for(100, 1, [&](i64 begin, i64 end) { sum += end - begin; });
-    _exit(sum == 100 && threads() == 1 ? 0 : 1);
+    alarm(20);
+    if (visited() != 4) _exit(1);
+    set_threads(2);
+    _exit(visited() == 2 ? 0 : 2);
   }
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
+  CHECK(visited() == 4);
+}
+
+TEST_CASE("a child forked inside a loop computes, with one thread") {
+  const Threads scope(2);
+  std::atomic<int> status{-1};
+  parallel_tasks(2, [&](i64 i) {
+    if (i != 0) return;
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      i64 sum = 0;
+      set_threads(2);
+      parallel_for(100, 1, [&](i64 begin, i64 end) { sum += end - begin; });
+      _exit(sum == 100 && threads() == 1 ? 0 : 1);
+    }
+    int ended = -1;
+    if (waitpid(child, &ended, 0) == child) status = ended;
+  });
+  CHECK(WIFEXITED(status.load()));
+  CHECK(WEXITSTATUS(status.load()) == 0);
 }

@@ -55,6 +55,7 @@ class Threads {
 
  private:
   int before_;
+  ExactThreads exact_;
 };
 
 /// True when `compute` returns a tensor of the same bits with 1, 2, 3, 4 and 8 threads.
