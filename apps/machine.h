@@ -45,8 +45,8 @@ std::optional<std::string> tiles_warning(int threads, int tiles);
 /// Warns when OMP_WAIT_POLICY is passive: threads then sleep between loops that follow one another in microseconds.
 std::optional<std::string> wait_policy_warning(const char* policy);
 
-/// How many of the cores other programs kept busy between two readings of /proc/stat (Linux) that lie a moment apart, in
-/// which this program slept; 0 where the texts do not tell.
+/// How many of the cores other programs kept busy between two readings of /proc/stat (Linux), a moment apart, in which
+/// this program slept; 0 where the texts do not tell.
 double busy_cores(std::string_view before, std::string_view after, int cores);
 /// Warns when that is more than a quarter of a core: what is measured then is not what the machine can do.
 std::optional<std::string> busy_warning(double busy, int cores);

@@ -68,12 +68,14 @@ TEST_CASE("crowding: when the other program ends, all threads come back, and a n
 }
 
 TEST_CASE("crowding: as many threads are left as had cores, and at least one") {
-  Machine machine{.rule = {}, .wanted = 8};
-  machine.looks_with_all(0.05, 3.0);
-  CHECK(machine.rule.threads() == 5);
-  Machine none{.rule = {}, .wanted = 8};
-  none.looks_with_all(0.05, 7.9);
-  CHECK(none.rule.threads() == 1);
+  CrowdingRule rule;
+  CHECK(rule.after(0, 0, 8) == 8);
+  CHECK(rule.after(0.01, 0.03, 8) == 5);  // 3 of the 8 stood still all the time
+  CHECK(rule.after(0.02, 0, 8) == 5);
+  CHECK(rule.after(0.03, 0.04, 8) == 1);
+  CrowdingRule none;
+  none.after(0, 0, 8);
+  CHECK(none.after(0.01, 0.09, 8) == 1);
 }
 
 TEST_CASE("crowding: another number of threads begins anew") {
