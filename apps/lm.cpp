@@ -53,9 +53,8 @@ void check_memory(i64 parameters) {
 // A text on one line: what breaks lines or commands a terminal is shown as a sign.
 std::string on_one_line(const std::string& text) {
   std::string line;
-  for (const char c : text)
-    line += c == '\n' ? "\u21b5" : static_cast<unsigned char>(c) < ' ' ? "?" : std::string(1, c);
-  return line;
+  for (const char c : text) line += c == '\n' ? "\u21b5" : std::string(1, c);
+  return harmless(line);
 }
 
 std::string estimate_line(i64 step, double estimate, bool best) {
@@ -93,7 +92,7 @@ int finish(const TrainOptions& options, LmTraining& training, LmFiles& files, co
   const std::string hash = training.hash();
   const double loss = training.settle();
   const bool kept = files.end(training, finished);
-  if (files.used() && kept) std::cerr << "saved to " << files.model() << '\n';
+  if (files.used() && kept) std::cerr << "saved to " << harmless(files.model()) << '\n';
   if (!finished)
     std::cerr << "stopped after step " << training.steps_done() << " of " << training.recipe().steps << "; "
               << (files.used() ? "to go on: orrery lm train --resume " + files.model()
@@ -114,12 +113,12 @@ int train(const TrainOptions& options, const LmOrigin& origin, const LmState* st
           LmFiles files) {
   const Stopwatch watch;
   const LmRecipe& recipe = origin.recipe;
-  const TextData data = text_data(text, recipe.model.max_len);
+  const TextData data = within("read " + origin.text, [&] { return text_data(text, recipe.model.max_len); });
   nn::GptConfig model = recipe.model;
   model.vocab_size = data.alphabet.size();
   check_memory(model.parameter_count());
   if (!state) files.check_usable(origin.text, model.parameter_count());
-  std::cerr << "text " << origin.text << ": " << data.training.count() << " + " << data.validation.count()
+  std::cerr << "text " << harmless(origin.text) << ": " << data.training.count() << " + " << data.validation.count()
             << " characters of " << data.alphabet.size() << " kinds\n";
   const Interrupt interrupt;
   LmTraining training(recipe, data);
@@ -132,7 +131,7 @@ int train(const TrainOptions& options, const LmOrigin& origin, const LmState* st
     run_steps(training, origin, files, interrupt);
   } catch (const Error&) {
     if (files.used() && training.best_step() > 0 && files.problem().empty())
-      std::cerr << "the model of step " << training.best_step() << " is in " << files.model() << '\n';
+      std::cerr << "the model of step " << training.best_step() << " is in " << harmless(files.model()) << '\n';
     throw;
   }
   return finish(options, training, files, watch);
@@ -149,7 +148,7 @@ int resume(const TrainOptions& options) {
         checkpoint.origin.tiles, " tiles");
   set_least_tiles(checkpoint.origin.tiles);
   if (checkpoint.origin.kernel != blas_info().kernel)
-    std::cerr << "warning: this training began with OpenBLAS's kernel " << checkpoint.origin.kernel
+    std::cerr << "warning: this training began with OpenBLAS's kernel " << harmless(checkpoint.origin.kernel)
               << "; its bits will not be those of an uninterrupted one\n";
   return train(options, checkpoint.origin, &checkpoint.state, text, files);
 }

@@ -87,7 +87,7 @@ void save(nn::Transformer& model, const ToyOptions& options) {
   nn::save(model, options.save,
            {{std::string(nn::config_key), nn::to_json(model.config)},
             {std::string(task_key), to_json(options.recipe.task)}});
-  std::cerr << "saved to " << options.save << '\n';
+  std::cerr << "saved to " << harmless(options.save) << '\n';
 }
 
 int train(const ToyOptions& options) {
@@ -145,8 +145,8 @@ int answer_lines(const ToyOptions& options) {
     check(found != metadata.end(), "toy", options.load, " was not saved by orrery toy (it has no ", key, ')');
     return found->second;
   };
-  const ToyTask task = toy_task(entry(task_key));
-  const nn::TransformerConfig config = nn::transformer_config(entry(nn::config_key));
+  const ToyTask task = within("load " + options.load, [&] { return toy_task(entry(task_key)); });
+  const nn::TransformerConfig config = nn::config_of(metadata, options.load);
   check(config.src_vocab_size == task.vocab_size() && config.tgt_vocab_size == task.vocab_size(), "toy", options.load,
         " holds a model of ", config.src_vocab_size, " tokens for a task of ", task.vocab_size());
   const nn::Transformer model = nn::load_transformer(options.load, config);

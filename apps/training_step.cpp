@@ -31,7 +31,7 @@ void make_step(const TrainingStep& step, optim::Optimizer& optimizer, const std:
     const std::string cause = cause_of(step, optimizer.parameters(), replay);
     optimizer.clear_gradients();
     check(cause.empty(), step.program, "step ", step.number, " was not made, since a number is not finite; ",
-          step.advice, '\n', cause);
+          step.advice, '\n', Lines{cause});
     throw;  // another mistake, which says itself what it is
   }
 }
