@@ -48,7 +48,7 @@ int complain(std::string message, int exit_code) {
       message.replace(at, end == std::string::npos ? end : end - at, end == std::string::npos ? "" : "; ");
     }
   }
-  std::cerr << "orrery: " << message << std::endl;
+  std::cerr << "orrery: " << harmless_lines(message) << std::endl;
   return exit_code;
 }
 

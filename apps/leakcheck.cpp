@@ -92,11 +92,13 @@ MaskFault fault_of(const std::string& name) {
 Checks saved_model(const std::string& path, MaskFault fault) {
   const Metadata metadata = read_safetensors_metadata(path);
   const auto config = metadata.find(std::string(nn::config_key));
-  const bool is_gpt = config == metadata.end() || nn::is_gpt_config(config->second);  // GPT-2's files have none
-  Checks checks = is_gpt ? nn::leakchecks(exact(std::make_shared<nn::Gpt>(nn::load_gpt(path))), fault)
-                         : nn::leakchecks(exact(std::make_shared<nn::Transformer>(
-                                              nn::load_transformer(path, nn::transformer_config(config->second)))),
-                                          fault);
+  const bool is_gpt =  // GPT-2's files have none
+      config == metadata.end() || within("read " + path, [&] { return nn::is_gpt_config(config->second); });
+  Checks checks =
+      is_gpt ? nn::leakchecks(exact(std::make_shared<nn::Gpt>(nn::load_gpt(path))), fault)
+             : nn::leakchecks(
+                   exact(std::make_shared<nn::Transformer>(nn::load_transformer(path, nn::config_of(metadata, path)))),
+                   fault);
   for (nn::LeakCheck& c : checks) c.name = path;
   return checks;
 }

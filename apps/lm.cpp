@@ -47,9 +47,8 @@ void check_options(const LmRecipe& recipe) {
 // A text on one line: what breaks lines or commands a terminal is shown as a sign.
 std::string on_one_line(const std::string& text) {
   std::string line;
-  for (const char c : text)
-    line += c == '\n' ? "\u21b5" : static_cast<unsigned char>(c) < ' ' ? "?" : std::string(1, c);
-  return line;
+  for (const char c : text) line += c == '\n' ? "\u21b5" : std::string(1, c);
+  return harmless(line);
 }
 
 std::string estimate_line(i64 step, double estimate, bool best) {
@@ -105,13 +104,13 @@ void save(LmTraining& training, LmFiles& files, bool failed_on_its_way) {
   const bool finished = training.steps_done() == training.recipe().steps;
   files.end(training, finished);
   files.check_kept();
-  if (files.used()) std::cerr << "saved to " << files.model() << '\n';
+  if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
   if (finished) return;
   std::cerr << "stopped after step " << training.steps_done() << " of " << training.recipe().steps;
   if (!files.used()) std::cerr << "; what is trained without --save cannot be gone on with";
   // A step that failed would fail again.
   if (!failed_on_its_way && std::filesystem::exists(files.resume()))
-    std::cerr << "; to go on: orrery lm train --resume " << shell_quoted(files.model());
+    std::cerr << "; to go on: orrery lm train --resume " << harmless(shell_quoted(files.model()));
   std::cerr << std::endl;
 }
 
@@ -120,7 +119,7 @@ int train(const TrainOptions& options, const LmOrigin& origin, const LmState* st
           LmFiles& files) {
   const Stopwatch watch;
   const LmRecipe& recipe = origin.recipe;
-  const TextData data = text_data(text, recipe.model.max_len);
+  const TextData data = within("read " + origin.text, [&] { return text_data(text, recipe.model.max_len); });
   nn::GptConfig model = recipe.model;
   model.vocab_size = data.alphabet.size();
   // A number to learn is held with its gradient, AdamW's two moments, the best so far, and perhaps its average.
@@ -128,7 +127,7 @@ int train(const TrainOptions& options, const LmOrigin& origin, const LmState* st
                       .copies = recipe.average > 0 ? 6 : 5,
                       .kept = kept_numbers(model, recipe.batch, model.max_len)});
   files.check_room(model.parameter_count());
-  std::cerr << "text " << origin.text << ": " << data.training.count() << " + " << data.validation.count()
+  std::cerr << "text " << harmless(origin.text) << ": " << data.training.count() << " + " << data.validation.count()
             << " characters of " << data.alphabet.size() << " kinds\n";
   const Interrupt interrupt;
   LmTraining training(recipe, data);
@@ -156,7 +155,7 @@ int resume(const TrainOptions& options) {
         checkpoint.origin.tiles, " tiles");
   set_least_tiles(checkpoint.origin.tiles);
   if (checkpoint.origin.kernel != blas_info().kernel)
-    std::cerr << "warning: this training began with OpenBLAS's kernel " << checkpoint.origin.kernel
+    std::cerr << "warning: this training began with OpenBLAS's kernel " << harmless(checkpoint.origin.kernel)
               << "; its bits will not be those of an uninterrupted one\n";
   return train(options, checkpoint.origin, &checkpoint.state, text, files);
 }

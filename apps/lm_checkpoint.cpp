@@ -6,13 +6,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "nn/config_json.h"
 #include "nn/files.h"
 #include "nn/gpt_files.h"
 
 namespace orrery {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const std::string recipe_key = "recipe", standing_key = "standing";  // in the metadata of FILE.resume
 
@@ -30,17 +29,21 @@ Json standing_of(const LmOrigin& origin, const LmState& state) {
           {"best_estimate", state.best_step > 0 ? Json(state.best_estimate) : Json(nullptr)}};
 }
 
-void read_standing(const Json& json, LmCheckpoint& to) {
-  json.at("text").get_to(to.origin.text);
-  json.at("text_checksum").get_to(to.origin.text_checksum);
-  json.at("tiles").get_to(to.origin.tiles);
-  json.at("kernel").get_to(to.origin.kernel);
-  json.at("seed").get_to(to.origin.recipe.seed);
-  json.at("steps_done").get_to(to.state.steps_done);
-  json.at("blocks").get_to(to.state.blocks);
-  json.at("judged").get_to(to.state.judged);
-  json.at("best_step").get_to(to.state.best_step);
-  if (to.state.best_step > 0) json.at("best_estimate").get_to(to.state.best_estimate);
+void read_standing(const std::string& text, LmCheckpoint& to) {
+  constexpr std::string_view operation = "lm standing";
+  constexpr i64 any = std::numeric_limits<i64>::max();
+  const Json json = parse_json_object(text, operation);
+  nn::config_json::Reader read(operation, json, nn::config_json::Fields::all);
+  read("text", to.origin.text);
+  read("text_checksum", to.origin.text_checksum, 0, std::numeric_limits<u32>::max());
+  read("tiles", to.origin.tiles);
+  read("kernel", to.origin.kernel);
+  read("seed", to.origin.recipe.seed, 0, any);
+  read("steps_done", to.state.steps_done, 0, to.origin.recipe.steps);
+  read("blocks", to.state.blocks, 0, any);
+  read("judged", to.state.judged, 0, any);
+  read("best_step", to.state.best_step, 0, to.state.steps_done);
+  if (to.state.best_step > 0) read("best_estimate", to.state.best_estimate);
 }
 
 }  // namespace
@@ -90,7 +93,7 @@ LmModel load_lm(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
   const auto found = metadata.find(std::string(alphabet_key));
   check(found != metadata.end(), "lm", path, " was not saved by orrery lm (it has no ", alphabet_key, ')');
-  LmModel saved{Alphabet(found->second), nn::load_gpt(path)};
+  LmModel saved{within("load " + path, [&] { return Alphabet(found->second); }), nn::load_gpt(path)};
   check(saved.model.config.vocab_size == saved.alphabet.size(), "lm", path, " holds a model of ",
         saved.model.config.vocab_size, " tokens and an alphabet of ", saved.alphabet.size());
   return saved;
@@ -107,12 +110,14 @@ LmCheckpoint read_checkpoint(const LmFiles& files) {
     return found->second;
   };
   LmCheckpoint checkpoint;
-  checkpoint.origin.recipe = lm_recipe(entry(recipe_key));
-  checkpoint.origin.recipe.model = nn::gpt_config(entry(std::string(nn::config_key)));
+  const std::string recipe = entry(recipe_key), config = entry(std::string(nn::config_key)),
+                    standing = entry(standing_key);
+  within("load " + path, [&] {
+    checkpoint.origin.recipe = lm_recipe(recipe);
+    checkpoint.origin.recipe.model = nn::gpt_config(config);
+    read_standing(standing, checkpoint);
+  });
   nn::check_size(checkpoint.origin.recipe.model.parameter_count(), path);
-  try {
-    read_standing(Json::parse(entry(standing_key)), checkpoint);
-  } catch (const Json::exception& error) { fail("lm", path, " is damaged: ", error.what()); }
   checkpoint.state.tensors = std::move(file.tensors);
   return checkpoint;
 }

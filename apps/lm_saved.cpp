@@ -33,7 +33,9 @@ int write_on(const SampleOptions& options) {
   set_threads(static_cast<int>(options.threads));
   const LmModel saved = load_lm(options.load);
   const Alphabet& alphabet = saved.alphabet;
-  const std::vector<i32> prompt = options.prompt.empty() ? alphabet.beginning() : alphabet.tokens(options.prompt);
+  const std::vector<i32> prompt = options.prompt.empty()
+                                      ? alphabet.beginning()
+                                      : within("--prompt", [&] { return alphabet.tokens(options.prompt); });
   const i64 read = std::min(static_cast<i64>(prompt.size()), saved.model.config.max_len);
   print_start(std::cerr, {.seed = options.seed, .parameters = saved.model.config.parameter_count()});
   if (read < static_cast<i64>(prompt.size()))
@@ -60,14 +62,15 @@ int judge(const EvalOptions& options) {
   const LmModel saved = load_lm(options.load);
   const std::string path = text_path(options.file), all = read_text(path);
   constexpr i64 shortest = 1;  // block: `loss_over` takes texts that training would refuse
-  const Tensor text =
-      options.whole ? tokens_of(all, saved.alphabet) : text_data(all, shortest, saved.alphabet).validation;
+  const Tensor text = within("read " + path, [&] {
+    return options.whole ? tokens_of(all, saved.alphabet) : text_data(all, shortest, saved.alphabet).validation;
+  });
   check(text.count() > 1, "lm", path, " is too short: none of its characters follows another");
   print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
   const Stopwatch watch;
   const double loss = loss_over(saved.model, text);
-  std::cerr << "judged by " << (options.whole ? "all " : "the last ") << text.count() << " characters of " << path
-            << " in " << std::fixed << std::setprecision(1) << watch.seconds() << " s\n";
+  std::cerr << "judged by " << (options.whole ? "all " : "the last ") << text.count() << " characters of "
+            << harmless(path) << " in " << std::fixed << std::setprecision(1) << watch.seconds() << " s\n";
   std::cout << std::fixed << std::setprecision(4) << (options.whole ? "loss " : "validation loss ") << loss << " nats, "
             << loss / std::log(2.0) << " bits per character, perplexity " << std::exp(loss) << std::endl;
   return done;

@@ -115,7 +115,7 @@ i64 report(ToyTraining& training, const ToyOptions& options, const Stopwatch& wa
 void save(ToyTraining& training, const ToyOptions& options, ModelFile& file) {
   file.keep([&] { save_toy(training.model(), options.recipe.task, file.path()); });
   file.check_kept();
-  if (file.used()) std::cerr << "saved to " << file.path() << '\n';
+  if (file.used()) std::cerr << "saved to " << harmless(file.path()) << '\n';
 }
 
 int train(const ToyOptions& options, ModelFile& file) {

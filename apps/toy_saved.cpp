@@ -28,8 +28,8 @@ SavedToy load_toy(const std::string& path) {
     check(found != metadata.end(), "toy", path, " was not saved by orrery toy (it has no ", key, ')');
     return found->second;
   };
-  const ToyTask task = toy_task(entry(task_key));
-  const nn::TransformerConfig config = nn::transformer_config(entry(nn::config_key));
+  const ToyTask task = within("load " + path, [&] { return toy_task(entry(task_key)); });
+  const nn::TransformerConfig config = nn::config_of(metadata, path);
   check(config.src_vocab_size == task.vocab_size() && config.tgt_vocab_size == task.vocab_size(), "toy", path,
         " holds a model of ", config.src_vocab_size, " tokens for a task of ", task.vocab_size());
   return {task, nn::load_transformer(path, config)};

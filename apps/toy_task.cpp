@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/hash.h"
+#include "nn/config_json.h"
 
 namespace orrery {
 namespace {
@@ -85,7 +86,7 @@ Sequence ToyTask::parse(const std::string& line) const {
     const size_t wrong = static_cast<size_t>(
         std::find_if(result.begin(), result.end(), [&](i32 t) { return t < first_symbol || t >= vocab_size(); }) -
         result.begin());
-    check(wrong == result.size(), "toy", "symbol ", wrong + 1, " of '", line, "' is not one of ", alphabet());
+    check(wrong == result.size(), "toy", "symbol ", wrong + 1, " of ", printable(line), " is not one of ", alphabet());
   }
   const i64 length = static_cast<i64>(result.size());
   check(length >= 1 && length <= max_length, "toy", "a line needs 1 to ", max_length, " symbols, got ", length);
@@ -130,24 +131,22 @@ std::string to_json(const ToyTask& task) {
 }
 
 ToyTask toy_task(const std::string& json) {
+  constexpr std::string_view operation = "toy task";
+  constexpr i64 most_symbols = 10000, most_length = 1000;
+  const Json fields = parse_json_object(json, operation);
+  nn::config_json::Reader read(operation, fields, nn::config_json::Fields::all);
   ToyTask task;
-  try {
-    const auto fields = nlohmann::json::parse(json);
-    fields.at("name").get_to(task.name);
-    fields.at("symbols").get_to(task.symbols);
-    fields.at("min_length").get_to(task.min_length);
-    fields.at("max_length").get_to(task.max_length);
-    fields.at("begin_is_symbol").get_to(task.begin_is_symbol);
-    fields.at("begin").get_to(task.begin);
-    fields.at("end").get_to(task.end);
-    fields.at("first_symbol").get_to(task.first_symbol);
-  } catch (const nlohmann::json::exception&) { fail("toy", "the file does not describe a toy task"); }
-  check(task.name == "reverse" || task.name == "copy" || task.name == "sort", "toy",
-        "the file describes a task that is not known");
-  check(task.begin >= 0 && task.begin < task.vocab_size() && task.end >= -1 && task.end < task.vocab_size() &&
-            task.symbols >= 1 && task.symbols <= 10000 && task.min_length >= 1 && task.min_length <= task.max_length &&
-            task.max_length <= 1000 && task.first_symbol >= 1 && task.first_symbol <= 3,
-        "toy", "the file describes a task out of range");
+  read("name", task.name);
+  check(task.name == "reverse" || task.name == "copy" || task.name == "sort", operation,
+        "name must be reverse, copy or sort, not ", printable(task.name));
+  read("symbols", task.symbols, 1, most_symbols);
+  read("first_symbol", task.first_symbol, 1, 3);
+  read("max_length", task.max_length, 1, most_length);
+  read("min_length", task.min_length, 1, task.max_length);
+  read("begin_is_symbol", task.begin_is_symbol);
+  read("begin", task.begin, 0, task.vocab_size() - 1);
+  read("end", task.end, -1, task.vocab_size() - 1);
+  read.check_all_known();
   return task;
 }
 

@@ -47,7 +47,7 @@ void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimize
     const std::string cause = cause_of(loss, optimizer.parameters(), loss_of);
     optimizer.clear_gradients();
     check(cause.empty(), step.program, "step ", step.number, " was not made, since a number is not finite",
-          advice_of(step), '\n', cause);
+          advice_of(step), '\n', Lines{cause});
     throw;  // another mistake, which says itself what it is
   }
 }

@@ -11,10 +11,12 @@
 namespace orrery::tape {
 
 void explain(std::string_view name, const Error& error, Inputs inputs) {
+  constexpr size_t most = 8;  // a list of parts may have thousands
+  const Inputs shown = inputs.first(std::min(inputs.size(), most));
   std::ostringstream lines;
   size_t width = 0;
   std::vector<std::string> shapes;
-  for (const Variable* input : inputs) {
+  for (const Variable* input : shown) {
     std::ostringstream shape;
     if (input->defined())
       shape << input->shape();
@@ -23,11 +25,12 @@ void explain(std::string_view name, const Error& error, Inputs inputs) {
     shapes.push_back(shape.str());
     width = std::max(width, shapes.back().size());
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto& node = inputs[i]->node();
+  for (size_t i = 0; i < shown.size(); ++i) {
+    const auto& node = shown[i]->node();
     lines << "\n  input " << i << ": " << shapes[i] << std::string(width - shapes[i].size() + 2, ' ') << "from "
           << (node ? node->origin() : "a constant");
   }
+  if (shown.size() < inputs.size()) lines << "\n  and " << inputs.size() - shown.size() << " more inputs";
   throw Error(name, error.rule(), lines.str());
 }
 

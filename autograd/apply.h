@@ -70,7 +70,7 @@ class OperationNode final : public Node {
 namespace tape {
 using Inputs = std::span<const Variable* const>;
 
-/// Errors of an operation get its name, and each input's shape and origin.
+/// Errors of an operation get its name, and the shape and origin of its inputs, of the first 8 if they are many.
 [[noreturn]] void explain(std::string_view name, const Error& error, Inputs inputs);
 /// Runs `rules`, which throw errors, for a function that is made of several operations: its errors tell the same.
 template <class Rules>

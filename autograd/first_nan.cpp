@@ -239,7 +239,7 @@ void check_finite(double loss, const Parameters& parameters, const std::function
     if (!problem.empty() || !g.defined() || std::isfinite(sum_of_squares(g)) || range_of(g).finite()) continue;
     problem = "the gradient of parameter " + p.name + " is not finite";
   }
-  if (!problem.empty()) fail("train", problem, ", so the step must not be made\n", explain_non_finite(replay));
+  if (!problem.empty()) fail("train", problem, ", so the step must not be made\n", Lines{explain_non_finite(replay)});
 }
 
 std::string explain_non_finite(const std::function<Variable()>& loss) { return find_first_non_finite(loss).text; }

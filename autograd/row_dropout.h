@@ -18,8 +18,11 @@ struct RowDropout {
   double p = 0;
   Draw draw{};
 
-  void check_probability(std::string_view operation) const {
+  /// Errors of `operation`: a probability that is none, a draw that would have another's mask.
+  void check_usable(std::string_view operation) const {
     check(p >= 0 && p <= 1, operation, "needs a probability in [0, 1], got ", p);
+    check(draw.micro < Draw::most_micro, operation, "needs a micro-batch below ", Draw::most_micro, ", got ",
+          draw.micro);
   }
 
   /// y = x m for rows [begin, end) of a matrix with n columns; x and y point to row `begin`, y may be x.

@@ -4,6 +4,9 @@
 // change:
 //   matmul: inner sizes differ (64 != 128)
 // The tape (autograd/apply.h) appends one line per input: its shape and where it came from.
+// A message may carry text of others: a file's name, the name of a tensor in it, a prompt. Written as it is, an escape
+// sequence in it would command the terminal, a newline would make up a line of its own, and Unicode's marks of
+// direction would turn round what follows. So text that is no literal is made harmless here, for every message.
 // Read next: core/error.cpp
 #pragma once
 
@@ -15,7 +18,8 @@
 
 namespace orrery {
 
-/// A broken rule: `what()` is "operation: rule" followed by optional detail lines.
+/// A broken rule: `what()` is "operation: rule" followed by optional detail lines. The operation is made `harmless`,
+/// the rest `harmless_lines`.
 class Error : public std::runtime_error {
  public:
   Error(std::string_view operation, std::string_view rule, std::string_view details = "");
@@ -27,13 +31,30 @@ class Error : public std::runtime_error {
   std::string rule_;
 };
 
+/// `text` for one line of a message: every control character (line breaks among them), every mark of direction and
+/// every byte that is not UTF-8 becomes a '?'.
+std::string harmless(std::string_view text);
+/// The same, but line breaks stay.
+std::string harmless_lines(std::string_view text);
+/// One line in quotes, cut after 100 bytes: 'name'.
+std::string printable(std::string_view text);
+
+/// A part of a message that may have several lines, such as another error's; it becomes `harmless_lines`.
+struct Lines {
+  std::string_view text;
+};
+
 /// One part of a message: anything that `<<` writes. It refers to the value, and writes it only if the message is made.
+/// Literals are written as they are; other text is made `harmless`, and cut after 4096 bytes, the longest file name.
 class MessagePart {
  public:
   template <class T>
   MessagePart(const T& value)
       : value_(&value), write_([](std::ostream& out, const void* part) { out << *static_cast<const T*>(part); }) {}
   MessagePart(const char* text);  // texts of every length alike, so that each is not a type of its own
+  MessagePart(const std::string& text);
+  MessagePart(const std::string_view& text);
+  MessagePart(const Lines& lines);
 
   friend std::ostream& operator<<(std::ostream& out, const MessagePart& part) {
     part.write_(out, part.value_);
@@ -58,6 +79,14 @@ template <class... Parts>
 void check(bool ok, std::string_view operation, const Parts&... parts) {
   if (!ok) [[unlikely]]
     fail_with(operation, {parts...});
+}
+
+/// What `work` returns; its errors become errors of `operation`, such as "read PATH", that say the whole of the first.
+template <class Work>
+auto within(std::string_view operation, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) { throw Error(operation, error.what()); }
 }
 
 }  // namespace orrery

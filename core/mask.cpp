@@ -77,13 +77,17 @@ bool Mask::allowed(i64 b, i64 h, i64 i, i64 j, i64 n, i64 m) const {
   return j < limit(b, i, n, m) && table_allows(b, h, i, j);
 }
 
-void Mask::check_fits_batch(i64 B) const {
-  check(!has_padding() || lengths_.count() == B, "mask", "has lengths for ", lengths_.count(),
-        " batch rows, there are ", B);
+void Mask::check_padding_fits(i64 B, i64 m) const {
+  if (!has_padding()) return;
+  check(lengths_.count() == B, "mask", "has lengths for ", lengths_.count(), " batch rows, there are ", B);
+  for (i64 b = 0; b < B; ++b) {
+    const i64 length = lengths_.data<i32>()[b];
+    check(length <= m, "mask", "length ", length, " of batch row ", b, " is beyond the ", m, " keys there are");
+  }
 }
 
 void Mask::check_fits(i64 B, i64 h, i64 n, i64 m) const {
-  check_fits_batch(B);
+  check_padding_fits(B, m);
   const std::array<i64, 4> sizes{B, h, n, m};
   for (const Tensor& table : tables_) {
     for (int axis = 0; axis < 4; ++axis) {
@@ -113,7 +117,7 @@ std::ostream& operator<<(std::ostream& out, const Mask& mask) {
 
 bool padding_is_moderate(const Tensor& x, const Mask& mask) {
   const auto [B, m, d] = dims<3>(x, "attention");
-  mask.check_fits_batch(B);
+  mask.check_padding_fits(B, m);
   return dispatch_floating(x.dtype(), "attention", [&, B = B, m = m, d = d](auto t) {
     using T = decltype(t);
     double nothing = 0;

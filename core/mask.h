@@ -22,7 +22,7 @@ class Mask {
   Mask() = default;
   /// Query i of n sees key j of m where j <= i + m - n: with n = m, itself and what came before.
   static Mask causal();
-  /// Batch row b sees only its first lengths[b] keys; i32 [B]. What stands behind them reaches nobody.
+  /// Batch row b sees only its first lengths[b] keys, at most all; i32 [B]. What stands behind them reaches nobody.
   static Mask padding(const Tensor& lengths);
   /// Where `allow` is not 0: i32 of shape [n, m], [B, n, m] or [B, h, n, m]; axes of size 1 repeat.
   static Mask allow(const Tensor& allow);
@@ -42,8 +42,8 @@ class Mask {
   bool allowed(i64 b, i64 h, i64 i, i64 j, i64 n, i64 m) const;
   /// Errors if a part does not fit scores of shape [B, h, n, m].
   void check_fits(i64 B, i64 h, i64 n, i64 m) const;
-  /// The same for the padding alone.
-  void check_fits_batch(i64 B) const;
+  /// The same for the padding alone: one length for each batch row, none beyond m.
+  void check_padding_fits(i64 B, i64 m) const;
 
   friend std::ostream& operator<<(std::ostream& out, const Mask& mask);
 

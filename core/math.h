@@ -18,6 +18,23 @@ namespace orrery::math {
 inline double exp(double x) { return std::exp(x); }
 inline double tanh(double x) { return std::tanh(x); }
 
+/// x, or 0 of its sign where x is denormal: below 1.2e-38 in float, 2.2e-308 in double. Kernels take such numbers as 0
+/// (core/parallel.h); libm, which takes a number apart by its bits, has to be given the 0.
+template <class T>
+T flushed(T x) {
+  return std::fabs(x) < std::numeric_limits<T>::min() ? std::copysign(T{0}, x) : x;
+}
+
+/// ln x and x^p, with a denormal x or result taken as 0: ln of it is -infinity.
+template <class T>
+T log(T x) {
+  return std::log(flushed(x));
+}
+template <class T>
+T pow(T x, T p) {
+  return flushed(std::pow(flushed(x), p));
+}
+
 /// e^x = 2^n e^r with n the integer nearest to x / ln 2, so that |r| <= ln 2 / 2. Zero where the result is denormal.
 inline float exp(float x) {
   constexpr float log2_e = 1.44269504F, ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;

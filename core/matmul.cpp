@@ -25,7 +25,7 @@ Shape matmul_shape(const Shape& a, const Shape& b, Trans trans) {
   check(k == k_b, "matmul", "inner sizes differ (", k, " != ", k_b, ")");
   if (!folds(b, trans)) {
     check(a.without_last(2) == b.without_last(2), "matmul", "leading axes differ (", a.without_last(2), " and ",
-          b.without_last(2), ")");
+          b.without_last(2), ")", b.rank() == 2 ? "; only an a that is not transposed can share one b" : "");
   }
   return a.without_last(2).plus(m).plus(n);
 }

@@ -1,15 +1,18 @@
 // Chapter 8. The caching allocator: TLSF's lists, splitting and joining.
 //
-// A region is one stretch of addresses, far more than will be used, of which the front is open: it holds memory, cut
-// into blocks that lie one after another. When no free block is large enough, the front moves on by what the last one
-// lacks. So whatever becomes free can be joined, and what a model does not need is never held. (Closed addresses cost
-// nothing, but `top` shows them as virtual memory: 64 TB.) A block starts with a 64-byte header: its size, its left
-// neighbour, and, while it is free, its place in the list of its size class. Class of a size: the position of its
-// highest bit (first level), then 16 equal steps up to the next power of two (second).
-// Read next: core/parallel.h
+// A region is one stretch of addresses, as many as the machine has memory, of which the front is open: it holds memory,
+// cut into blocks that lie one after another. When no free block is large enough, the front moves on by what the last
+// one lacks. So whatever becomes free can be joined, and what a model does not need is never held. (Closed addresses
+// cost nothing, but `top` shows them as virtual memory: twice the machine's, since there are two heaps.) A block
+// starts with a 64-byte header: its size, its left neighbour, and, while it is free, its place in the list of its size
+// class. Class of a size: the position of its highest bit (first level), then 16 equal steps up to the next power of
+// two (second).
+// Read next: core/cpu_features.h
 #include "core/memory.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -27,16 +30,31 @@
 #endif
 #endif
 
+// Defined in core/cpu_check.cpp.
+extern "C" const char orrery_checks_the_cpu;
+
 namespace orrery {
 namespace {
 
+// Whoever uses the library uses this file: so the linker takes the check from it, too.
+[[gnu::used]] constexpr const char* cpu_is_checked = &orrery_checks_the_cpu;
+
 constexpr std::size_t unit = 64;  // alignment of addresses and granularity of sizes
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::size_t region_bytes = std::size_t{1} << 45;  // of addresses, a quarter of all that a process has
 constexpr std::size_t least_region_bytes = std::size_t{32} << 20;
-constexpr std::size_t most_bytes = region_bytes / 2;  // more than machines hold
+constexpr std::size_t most_bytes = std::size_t{1} << 44;  // more than machines hold
 
 constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// Addresses that a new region takes if it can: none to spare where they are limited, as by ulimit -v, since libraries
+// and threads need some, too.
+std::size_t preferred_region_bytes() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) return 0;
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? round_up(static_cast<std::size_t>(pages) * static_cast<std::size_t>(page), huge_page)
+                               : 0;
+}
 
 class Tlsf;
 
@@ -170,12 +188,10 @@ class Tlsf {
     const auto map = [](std::size_t bytes) {
       return ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     };
-    std::size_t bytes = region_bytes;
+    const std::size_t least = std::max(round_up(size, huge_page) + 3 * huge_page, least_region_bytes);
+    std::size_t bytes = std::max(preferred_region_bytes(), least);
     void* memory = map(bytes);
-    if (memory == MAP_FAILED) {  // addresses are limited, as by ulimit -v: no more of them than will be used
-      bytes = std::max(round_up(size, huge_page) + 3 * huge_page, least_region_bytes);
-      memory = map(bytes);
-    }
+    if (memory == MAP_FAILED && bytes > least) bytes = least, memory = map(bytes);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     std::byte* begin = static_cast<std::byte*>(memory) + (round_up(address, huge_page) - address);

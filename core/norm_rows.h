@@ -28,9 +28,10 @@ struct RowStatistics {
 };
 
 /// Errors, in the name of `operation`, unless x [..., n] can be normalised with weight and bias [n], each maybe
-/// undefined.
-inline void check_norm_shapes(std::string_view operation, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                              LayerNormForm form) {
+/// undefined; eps is 0 or more, 0 only for rows that are not constant.
+inline void check_norm(std::string_view operation, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                       double eps, LayerNormForm form) {
+  check(eps >= 0 && std::isfinite(eps), operation, "eps must be a number of 0 or more, got ", eps);
   check(x.rank() >= 1, operation, "needs at least one axis");
   const i64 n = x.size(-1);
   for (const Tensor* p : {&weight, &bias}) {
@@ -72,14 +73,17 @@ void normalized_row(const T* x, const RowStatistics<T>& s, const T* weight, cons
   }
 }
 
-/// dx_i = r (g_i - mean of g - x^_i k <g, x^>), with g = dy weight; dx may be dy.
+/// dx_i = r (g_i - mean of g - x^_i k <g, x^>), with g = dy weight; dx may be dy. A row of one number is its own mean,
+/// so that its derivative is 0. Computed, g_1 - mean would be the rounding error of dy_1 weight_1: the mean is rounded,
+/// and g_1 is not where it is part of a fused multiply-add. And r multiplies that by up to 1 / sqrt(eps).
 template <class T>
 void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, T* dx, i64 n) {
   const auto derivative = [&](auto g) {
     const auto sums = lane_sums<T>(n, g, [=](i64 i) { return g(i) * ((x[i] - s.mean) * s.r); });
     const T mean = static_cast<T>(sums[0] / static_cast<double>(n)), inner = s.k * static_cast<T>(sums[1]);
+    const T factor = n > 1 ? s.r : T{0};
 #pragma omp simd
-    for (i64 i = 0; i < n; ++i) dx[i] = s.r * (g(i) - mean - (x[i] - s.mean) * s.r * inner);
+    for (i64 i = 0; i < n; ++i) dx[i] = factor * (g(i) - mean - (x[i] - s.mean) * s.r * inner);
   };
   if (weight)
     derivative([=](i64 i) { return dy[i] * weight[i]; });

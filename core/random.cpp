@@ -48,7 +48,7 @@ void philox_blocks(const Draw& draw, u64 first, u32* words) {
   for (size_t b = 0; b < blocks_at_once; ++b) {
     const u64 block = first + b;
     c0[b] = static_cast<u32>(block), c1[b] = draw.step;
-    c2[b] = static_cast<u32>(draw.micro * 65536u + static_cast<u32>(block >> 32)), c3[b] = draw.index;
+    c2[b] = static_cast<u32>(draw.micro * Draw::most_micro + static_cast<u32>(block >> 32)), c3[b] = draw.index;
   }
   u64 key0 = static_cast<u32>(draw.seed), key1 = draw.seed >> 32;
   for (int round = 0; round < 10; ++round) {

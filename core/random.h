@@ -58,6 +58,9 @@ class Rng {
 
 /// Names one dropout mask of a training run: the n-th draw of one pass. The mask's bits are a function of it alone.
 struct Draw {
+  /// Micro-batches are numbered below this: their number shares a word of Philox's counter with the block's.
+  static constexpr u32 most_micro = 1 << 16;
+
   u64 seed = 0;
   u32 step = 0, micro = 0, index = 0;
 };
@@ -74,9 +77,9 @@ constexpr double keep_scale(double p) { return keep_below(p) == 0 ? 0.0 : 65536.
 
 /// The eight 16-bit decisions of block number `block` of a draw.
 constexpr std::array<u16, 8> decisions(const Draw& draw, u64 block) {
-  const PhiloxBlock words =
-      philox4x32({static_cast<u32>(block), draw.step, draw.micro * 65536u + static_cast<u32>(block >> 32), draw.index},
-                 {static_cast<u32>(draw.seed), static_cast<u32>(draw.seed >> 32)});
+  const PhiloxBlock words = philox4x32(
+      {static_cast<u32>(block), draw.step, draw.micro * Draw::most_micro + static_cast<u32>(block >> 32), draw.index},
+      {static_cast<u32>(draw.seed), static_cast<u32>(draw.seed >> 32)});
   std::array<u16, 8> result{};
   for (size_t i = 0; i < 8; ++i) result[i] = static_cast<u16>(words[i / 2] >> (16 * (i % 2)));
   return result;

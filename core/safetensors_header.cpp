@@ -208,13 +208,4 @@ TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::stri
   return header;
 }
 
-std::string printable(std::string_view name) {
-  size_t length = std::min<size_t>(name.size(), 100);
-  while (length > 0 && length < name.size() && (name[length] & 0xC0) == 0x80) --length;  // not inside a UTF-8 character
-  std::string result = "'" + std::string(name.substr(0, length)) + (length < name.size() ? "...'" : "'");
-  std::replace_if(
-      result.begin(), result.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
-  return result;
-}
-
 }  // namespace orrery

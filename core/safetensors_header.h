@@ -39,7 +39,4 @@ struct TensorHeader {
 /// and dtype, or do not end with the file.
 TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation);
 
-/// `name` in quotes for a message: control characters replaced, long names cut.
-std::string printable(std::string_view name);
-
 }  // namespace orrery

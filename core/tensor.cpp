@@ -4,6 +4,7 @@
 #include "core/tensor.h"
 
 #include <cstring>
+#include <new>
 
 #include "core/memory.h"
 #include "core/parallel.h"
@@ -22,7 +23,11 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype) {
   const bool sizes_known = std::all_of(shape.begin(), shape.end(), [](i64 size) { return size >= 0; });
   check(sizes_known && !__builtin_mul_overflow(result.count_, bytes_of(dtype), &bytes), "tensor", "cannot have shape ",
         shape);
-  result.storage_ = std::allocate_shared<Storage>(CachingAllocator<Storage>(), bytes);
+  try {
+    result.storage_ = std::allocate_shared<Storage>(CachingAllocator<Storage>(), bytes);
+  } catch (const std::bad_alloc&) {
+    fail("tensor", "shape ", shape, " of ", dtype, " takes ", bytes, " bytes, more than the system has to give");
+  }
   return result;
 }
 

@@ -60,7 +60,8 @@ double dot(const Tensor& a, const Tensor& b);
 
 // Products.
 
-/// The shape of op(a) op(b): a is [..., m, k]; b is [k, n], shared by all of a, or [..., k, n] with a's leading axes.
+/// The shape of op(a) op(b): a is [..., m, k]; b is [k, n], shared by all of a, or [..., k, n] with a's leading axes. A
+/// transposed a, [..., k, m], shares no b: its matrices cannot be folded into one.
 Shape matmul_shape(const Shape& a, const Shape& b, Trans trans);
 Tensor matmul(const Tensor& a, const Tensor& b, Trans trans = Trans::none);
 /// c = op(a) op(b), or c += with `accumulate`.

@@ -10,13 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/json.h"
 #include "core/norm_rows.h"
 #include "nn/feed_forward.h"
 #include "nn/positional_encoding.h"
 
 namespace orrery::nn::config_json {
-
-using Json = nlohmann::ordered_json;
 
 /// How the values of enumerations are written, in their order.
 constexpr std::array<std::string_view, 3> names(Activation) { return {"relu", "gelu", "gelu_tanh"}; }
@@ -37,16 +36,24 @@ Json written(const T& value) {
 }
 inline Json written(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
+/// Which fields an object must have.
+enum class Fields { any, all };
+
 /// Reads fields of one object; errors name `operation` and the field.
 class Reader {
  public:
-  Reader(std::string_view operation, const Json& json) : operation_(operation), json_(json) {}
+  Reader(std::string_view operation, const Json& json, Fields needed = Fields::any)
+      : operation_(operation), json_(json), needed_(needed) {}
 
-  /// Sets `value` if the object has the field.
+  /// Sets `value` if the object has the field; an error if it has not, and must.
   template <class T>
   void operator()(const std::string& name, T& value) {
-    known_.push_back(name);
-    if (json_.contains(name)) read(json_.at(name), name, value);
+    if (const Json* found = find(name)) read(*found, name, value);
+  }
+  /// The same for a whole number from `least` to `most`; others are from -1 on, and below 2^31.
+  template <std::integral T>
+  void operator()(const std::string& name, T& value, i64 least, i64 most) {
+    if (const Json* found = find(name)) value = static_cast<T>(whole_number(*found, least, most, operation_, name));
   }
   /// Every field must have been asked for.
   void check_all_known() const {
@@ -57,19 +64,27 @@ class Reader {
   }
 
  private:
+  const Json* find(const std::string& name) {
+    known_.push_back(name);
+    const auto found = json_.find(name);
+    check(found != json_.end() || needed_ == Fields::any, operation_, "has no ", name);
+    return found == json_.end() ? nullptr : &*found;
+  }
   void read(const Json& json, std::string_view name, bool& value) const {
-    check(json.is_boolean(), operation_, name, " must be true or false, not ", json.dump());
+    check(json.is_boolean(), operation_, name, " must be true or false, not ", Shown{json});
     value = json.get<bool>();
   }
   template <std::integral T>
   void read(const Json& json, std::string_view name, T& value) const {
-    check(json.is_number_integer() && json.get<double>() >= -1 && json.get<double>() <= std::numeric_limits<i32>::max(),
-          operation_, name, " must be a whole number below 2^31, not ", json.dump());
-    value = json.get<T>();
+    value = static_cast<T>(whole_number(json, -1, std::numeric_limits<i32>::max(), operation_, name));
   }
   void read(const Json& json, std::string_view name, double& value) const {
-    check(json.is_number(), operation_, name, " must be a number, not ", json.dump());
+    check(json.is_number(), operation_, name, " must be a number, not ", Shown{json});
     value = json.get<double>();
+  }
+  void read(const Json& json, std::string_view name, std::string& value) const {
+    check(json.is_string(), operation_, name, " must be text, not ", Shown{json});
+    value = json.get<std::string>();
   }
   void read(const Json& json, std::string_view name, std::optional<double>& value) const {
     value.reset();
@@ -80,12 +95,13 @@ class Reader {
   void read(const Json& json, std::string_view name, T& value) const {
     const auto all = names(value);
     const auto found = std::find(all.begin(), all.end(), json.is_string() ? json.get<std::string>() : "");
-    check(found != all.end(), operation_, name, " cannot be ", json.dump());
+    check(found != all.end(), operation_, name, " cannot be ", Shown{json});
     value = static_cast<T>(found - all.begin());
   }
 
   std::string_view operation_;
   const Json& json_;
+  Fields needed_;
   std::vector<std::string> known_;
 };
 
@@ -100,8 +116,7 @@ std::string text_of(Config config) {
 /// The valid configuration that `text` describes; absent fields keep their defaults.
 template <class Config>
 Config config_of(const std::string& text, std::string_view operation) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  check(json.is_object(), operation, "is not a JSON object");
+  const Json json = parse_json_object(text, operation);
   Config config;
   Reader reader(operation, json);
   for_each_field(config, reader);

@@ -116,6 +116,13 @@ void check_size(i64 numbers, const std::string& path) {
         " numbers, the file at most ", held);
 }
 
+TransformerConfig config_of(const Metadata& metadata, const std::string& path) {
+  const std::string operation = "load " + path;
+  const auto found = metadata.find(std::string(config_key));
+  check(found != metadata.end(), operation, "has no configuration");
+  return within(operation, [&] { return transformer_config(found->second); });
+}
+
 Transformer load_transformer(const std::string& path, const TransformerConfig& config) {
   // Sinusoids stand in no file: two tables, each number in f64.
   const double sinusoids = 2 * 2 * static_cast<double>(config.max_len) * static_cast<double>(config.d_model);

@@ -29,6 +29,8 @@ void load(Module& module, const TensorMap& tensors, const std::string& operation
 
 /// The Transformer of `path`, built as `config` says. Errors, besides those of `load`: `check_size`'s.
 Transformer load_transformer(const std::string& path, const TransformerConfig& config);
+/// The configuration that metadata of `path` hold. Errors of "load PATH": there is none; those of `transformer_config`.
+TransformerConfig config_of(const Metadata& metadata, const std::string& path);
 
 /// For a model that is built as a file says: an error of "load PATH" if its parameters and tables are many times as
 /// many numbers as the file holds. A file that does not fit exactly is better told what is missing; one that describes

@@ -28,10 +28,10 @@ constexpr std::array<Preset, 6> presets{{
 }};
 
 // transformers, activations.py: what its names stand for.
-Activation published_activation(const config_json::Json& name, const std::string& operation) {
+Activation published_activation(const Json& name, const std::string& operation) {
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
   if (name == "gelu") return Activation::gelu;
-  check(name == "relu", operation, "activation_function cannot be ", name.dump());
+  check(name == "relu", operation, "activation_function cannot be ", Shown{name});
   return Activation::relu;
 }
 
@@ -118,12 +118,10 @@ std::string to_json(const GptConfig& config) { return config_json::text_of(confi
 GptConfig gpt_config(const std::string& json) { return config_json::config_of<GptConfig>(json, gpt_operation); }
 
 GptConfig published_gpt_config(const std::string& json, const std::string& operation) {
-  using config_json::Json;
-  const Json published = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  check(published.is_object(), operation, "is not a JSON object");
+  const Json published = parse_json_object(json, operation);
   const auto check_usual = [&](const char* field, const Json& usual) {
-    check(published.value(field, usual) == usual, operation, field, " must be ", usual.dump(), ", not ",
-          published.value(field, usual).dump());
+    const Json& value = published.contains(field) ? published.at(field) : usual;
+    check(value == usual, operation, field, " must be ", Shown{usual}, ", not ", Shown{value});
   };
   check_usual("model_type", "gpt2");
   check_usual("scale_attn_weights", true);
@@ -147,8 +145,8 @@ GptConfig published_gpt_config(const std::string& json, const std::string& opera
 }
 
 bool is_gpt_config(const std::string& json) {
-  const auto parsed = config_json::Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  return parsed.is_object() && parsed.contains("num_layers");  // a Transformer has num_encoder_layers instead
+  // A Transformer has num_encoder_layers instead.
+  return parse_json_object(json, gpt_operation).contains("num_layers");
 }
 
 }  // namespace orrery::nn

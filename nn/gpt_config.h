@@ -49,7 +49,8 @@ GptConfig gpt_config(const std::string& json);
 /// keep their defaults, and so does dropout. Errors of `operation`, naming the field: a text that is no JSON object, or
 /// one that has no n_head, n_layer, n_embd, n_positions or vocab_size; values of a wrong type; what no Gpt computes.
 GptConfig published_gpt_config(const std::string& json, const std::string& operation);
-/// True for what `to_json` made of a GptConfig; false for another model's configuration.
+/// True for what `to_json` made of a GptConfig; false for another model's configuration. Errors: text that is no JSON
+/// object.
 bool is_gpt_config(const std::string& json);
 
 }  // namespace orrery::nn

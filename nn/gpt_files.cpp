@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/tensor_ops.h"
 #include "nn/files.h"
 
@@ -70,11 +71,11 @@ GptConfig with_guessed_heads(GptConfig config, const std::string& operation) {
 GptConfig config_of_description(const std::string& described_in, const GptConfig& shapes,
                                 const std::string& operation) {
   const InputFile file(described_in);
-  constexpr u64 most = 1 << 20;
-  check(file.size() <= most, operation, described_in, " has ", file.size(), " bytes: it is no configuration");
+  check(file.size() <= most_json_bytes, operation, described_in, " has ", file.size(),
+        " bytes: it is no configuration");
   std::string json(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(json)));
-  GptConfig config = published_gpt_config(json, operation + ": " + described_in);
+  GptConfig config = within(operation, [&] { return published_gpt_config(json, described_in); });
   const auto check_same = [&](const char* field, i64 described, const char* tensors, i64 held) {
     check(described == held, operation, described_in, " says ", field, " is ", described, ", but ", tensors, " ", held);
   };
@@ -125,8 +126,9 @@ Gpt load_gpt(const std::string& path) {
   const std::string operation = "load " + path;
   TensorFile file = read_gpt(path, operation);
   const auto config = file.metadata.find(std::string(config_key));
-  const GptConfig described =
-      config == file.metadata.end() ? config_of_published(file.tensors, path, operation) : gpt_config(config->second);
+  const GptConfig described = config == file.metadata.end()
+                                  ? config_of_published(file.tensors, path, operation)
+                                  : within(operation, [&] { return gpt_config(config->second); });
   return built(described, std::move(file.tensors), path, operation);
 }
 

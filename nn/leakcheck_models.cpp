@@ -3,6 +3,8 @@
 // Read next: nn/bug_zoo.h
 #include "nn/leakcheck_models.h"
 
+#include <algorithm>
+
 #include "core/tensor_ops.h"
 
 namespace orrery::nn {
@@ -18,7 +20,9 @@ Tensor lengths_up_to(i64 longest) {
 Mask padding_mask(const Tensor& lengths, MaskFault fault) {
   if (fault != MaskFault::padding) return Mask::padding(lengths);
   Tensor longer = lengths.clone();
-  for (i64 b = 0; b < rows; ++b) ++longer.write<i32>()[b];
+  i32 *length = longer.write<i32>(), *end = length + rows;
+  const i32 longest = *std::max_element(length, end);  // a mask of more keys than there are is an error
+  std::transform(length, end, length, [=](i32 n) { return std::min(n + 1, longest); });
   return Mask::padding(longer);
 }
 

@@ -6,6 +6,9 @@
 // Read next: nn/init.h
 #pragma once
 
+#include <limits>
+
+#include "core/error.h"
 #include "core/random.h"
 
 namespace orrery::nn {
@@ -15,11 +18,14 @@ struct Pass {
   bool train = false;
   u64 seed = 0;
   u32 step = 0;
-  u32 micro = 0;  ///< number of the micro-batch within the step
+  u32 micro = 0;  ///< number of the micro-batch within the step, below Draw::most_micro
   u32 draws = 0;  ///< dropout masks drawn so far
 
-  /// Dropout on.
+  /// Dropout on. Errors: a step or a micro-batch whose masks would be another's, step < 0 or >= 2^32, micro < 0 or
+  /// >= 65536.
   static Pass training(u64 seed, i64 step, i64 micro = 0) {
+    check(step >= 0 && step <= std::numeric_limits<u32>::max(), "pass", "step must be in [0, 2^32), not ", step);
+    check(micro >= 0 && micro < Draw::most_micro, "pass", "micro must be in [0, ", Draw::most_micro, "), not ", micro);
     return {.train = true, .seed = seed, .step = static_cast<u32>(step), .micro = static_cast<u32>(micro)};
   }
   /// Dropout off.

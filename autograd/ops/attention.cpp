@@ -73,7 +73,7 @@ struct ZeroPadding {
     return y;
   }
   Tensor forward(const Tensor& x) {
-    mask.check_fits_batch(dims<4>(x, name)[0]);
+    mask.check_padding_fits(dims<4>(x, name)[0], x.size(2));
     return cleared(x);
   }
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, cleared(dy)); }

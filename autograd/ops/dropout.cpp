@@ -18,7 +18,7 @@ struct Dropout {
   RowDropout dropout;  // forward and backward are the same linear map
 
   Tensor forward(const Tensor& x) {
-    dropout.check_probability(name);
+    dropout.check_usable(name);
     return dropout.p == 0 ? x : dropout.applied(x, Tensor::empty(x.shape(), x.dtype()));
   }
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, dropout.p == 0 ? dy : dropout.applied(dy, dx.reuse(dy))); }

@@ -2,6 +2,7 @@
 //
 //   y = x^p       dx = dy p x^(p-1)          y = e^x       dx = dy y
 //   y = ln x      dx = dy / x                y = sqrt x    dx = dy / 2y
+// A denormal x counts as 0 (core/math.h): ln x is -infinity, and dx infinite.
 // Read next: autograd/formulas.h
 #include "autograd/elementwise.h"
 
@@ -16,11 +17,11 @@ struct Pow {
   double p;
   template <class T>
   T value(T x) const {
-    return std::pow(x, static_cast<T>(p));
+    return math::pow(x, static_cast<T>(p));
   }
   template <class T>
   T derivative(T x) const {
-    return p == 0 ? T{0} : static_cast<T>(p) * std::pow(x, static_cast<T>(p - 1));
+    return p == 0 ? T{0} : static_cast<T>(p) * math::pow(x, static_cast<T>(p - 1));
   }
 };
 
@@ -40,11 +41,11 @@ struct Log {
   static constexpr std::string_view name = "log";
   template <class T>
   T value(T x) const {
-    return std::log(x);
+    return math::log(x);
   }
   template <class T>
   T derivative(T x) const {
-    return T{1} / x;
+    return T{1} / math::flushed(x);
   }
 };
 

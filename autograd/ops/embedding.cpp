@@ -108,7 +108,7 @@ struct EmbeddingSum {
     const i64 T_ids = ids.size(1);
     check(positions.rank() == 2 && positions.size(0) >= T_ids && positions.size(1) == columns, name,
           "positions need shape [", T_ids, " or more, ", columns, "], have ", positions.shape());
-    dropout.check_probability(name);
+    dropout.check_usable(name);
     Tensor y = Tensor::empty(ids.shape().plus(columns), weight.dtype());
     dispatch_floating(weight.dtype(), name, [&](auto t) {
       using T = decltype(t);

@@ -47,7 +47,7 @@ struct FeedForward {
   Tensor z{};  // of this operation alone: backward writes over it
 
   Tensor forward(const Tensor& in, const Tensor& weight1, const Tensor& b1, const Tensor& weight2, const Tensor& b2) {
-    dropout.check_probability(name);
+    dropout.check_usable(name);
     check_linear(name, in, weight1, b1);
     const i64 rows = in.shape().without_last().count(), d_model = in.size(-1), d_ff = weight1.size(0);
     const i64 chunk = row_chunk(rows, d_ff, in.dtype());

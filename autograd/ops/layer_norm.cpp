@@ -26,7 +26,7 @@ struct LayerNorm {
   Saved x, weight, rows;  // rows: [rows, 3] of RowStatistics
 
   Tensor forward(const Tensor& in, const Tensor& w, const Tensor& b) {
-    check_norm_shapes(name, in, w, b, form);
+    check_norm(name, in, w, b, eps, form);
     const i64 n = in.size(-1), count = in.shape().without_last().count();
     Tensor y = Tensor::empty(in.shape(), in.dtype()), kept = Tensor::empty({count, 3}, in.dtype());
     dispatch_floating(in.dtype(), name, [&](auto t) {

@@ -105,7 +105,7 @@ struct LinearRelu {
   Saved y;
 
   Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
-    dropout.check_probability(name);
+    dropout.check_usable(name);
     const i64 out = W.rank() == 2 ? W.size(0) : 0;
     Tensor result = product.forward(name, x, W, b, [=, this](const Tile& tile, i64 row, auto* to) {
 #pragma omp simd

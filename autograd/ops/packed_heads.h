@@ -114,7 +114,7 @@ struct PackedHeads {
           queries.shape(), " and ", keys_values.shape());
     check(queries.size(0) == keys_values.size(0), name, "batch sizes differ (", queries.size(0), " and ",
           keys_values.size(0), ")");
-    dropout.check_probability(name);
+    dropout.check_usable(name);
     s.B = queries.size(0), s.n = queries.size(1), s.m = keys_values.size(1);
     mask.check_fits(s.B, s.h, s.n, s.m);
   }

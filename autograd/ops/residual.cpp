@@ -38,7 +38,7 @@ struct Residual {
 
   Tensor forward(const Tensor& x, const Tensor& f) {
     check_summands(name, x, f);
-    dropout.check_probability(name);
+    dropout.check_usable(name);
     Tensor s = Tensor::empty(x.shape(), x.dtype());
     dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
@@ -65,8 +65,8 @@ struct ResidualNorm {
 
   Tensor forward(const Tensor& x, const Tensor& f, const Tensor& w, const Tensor& b) {
     check_summands(name, x, f);
-    dropout.check_probability(name);
-    check_norm_shapes(name, x, w, b, form);
+    dropout.check_usable(name);
+    check_norm(name, x, w, b, eps, form);
     const i64 n = x.size(-1), count = x.shape().without_last().count();
     Tensor y = Tensor::empty(x.shape(), x.dtype()), sum = Tensor::empty(x.shape(), x.dtype());
     Tensor kept = Tensor::empty({count, 3}, x.dtype());

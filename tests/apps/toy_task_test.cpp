@@ -107,3 +107,25 @@ TEST_CASE("a task survives its JSON, and other JSON is refused") {
   original.max_length = 1;
   CHECK_THROWS_AS(toy_task(to_json(original)), Error);
 }
+
+TEST_CASE("a task's fields are of their kind and in their range") {
+  const std::string good = to_json(ToyTask{});
+  const auto with = [&](const std::string& field, const std::string& value) {
+    const size_t at = good.find("\"" + field + "\":"), begin = good.find(':', at) + 1,
+                 end = good.find_first_of(",}", begin);
+    REQUIRE(at != std::string::npos);
+    return good.substr(0, begin) + value + good.substr(end);
+  };
+  for (const std::string field : {"symbols", "min_length", "max_length", "begin", "end", "first_symbol"}) {
+    for (const std::string wrong :
+         {"1.5", "true", "9223372036854775807", "18446744073709551615", "-9", "\"2\"", "null"}) {
+      CAPTURE(field);
+      CAPTURE(wrong);
+      const std::string rule = "toy task: " + field + " must be a whole number";
+      CHECK_THROWS_WITH(toy_task(with(field, wrong)), doctest::Contains(rule.c_str()));
+    }
+  }
+  CHECK_THROWS_WITH(toy_task(with("begin_is_symbol", "0")), "toy task: begin_is_symbol must be true or false, not 0");
+  CHECK_THROWS_WITH(toy_task(with("name", "\"a\\nb\"")), "toy task: name must be reverse, copy or sort, not 'a?b'");
+  CHECK_THROWS_WITH(toy_task("{}"), "toy task: has no name");
+}

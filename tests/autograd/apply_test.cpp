@@ -144,3 +144,12 @@ TEST_CASE("two outputs know which one they are") {
   CHECK(second.output() == 1);
   CHECK(first.node()->outputs.size() == 2);
 }
+
+TEST_CASE("the error of an operation with very many inputs shows the first of them") {
+  std::vector<Variable> parts(100'000, constant(zeros({2, 3})));
+  parts.back() = constant(zeros({2, 3, 4}));
+  const std::string text = error_of([&] { (void)concat(parts, 0); });
+  CHECK(contains(text, "\n  input 7: [2, 3]  from a constant\n  and 99992 more inputs"));
+  CHECK_FALSE(contains(text, "input 8:"));
+  CHECK(text.size() < 1000);
+}

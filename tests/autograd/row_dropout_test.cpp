@@ -80,8 +80,11 @@ TEST_CASE("a whole tensor; p = 0 copies rows, and gives the tensor itself") {
 TEST_CASE("a probability outside [0, 1] is refused in the operation's name") {
   for (const double wrong : {-0.1, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
     CHECK(error_of([&] {
-            RowDropout{wrong, row_draw}.check_probability("residual");
+            RowDropout{wrong, row_draw}.check_usable("residual");
           }).starts_with("residual: needs a probability in [0, 1], got "));
   }
-  CHECK_NOTHROW((RowDropout{1, row_draw}.check_probability("residual")));
+  CHECK_NOTHROW((RowDropout{0.5, {.micro = 65535}}.check_usable("residual")));
+  CHECK_THROWS_WITH_AS((RowDropout{0.5, {.micro = 65536}}.check_usable("residual")),
+                       "residual: needs a micro-batch below 65536, got 65536", Error);
+  CHECK_NOTHROW((RowDropout{1, row_draw}.check_usable("residual")));
 }

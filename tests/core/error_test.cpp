@@ -41,3 +41,31 @@ TEST_CASE("details follow the rule, and the rule stays known alone") {
   const std::runtime_error& standard = error;
   CHECK(std::string(standard.what()).starts_with("add: "));
 }
+
+TEST_CASE("text of others is one harmless line, and ours keeps its lines") {
+  // An escape sequence, a line break, C1's sequence introducer, marks of direction and lines, bytes of no character.
+  const std::string bad = "a\x1B[2J\n\xC2\x9B\xE2\x80\xAE\xE2\x80\xA8\xE2\x81\xA6\xD8\x9C\x7F\xFF\xC3";
+  const std::string good = "a?[2J?????????";
+  CHECK(harmless(bad) == good);
+  CHECK(harmless("caf\xC3\xA9 \xF0\x9F\x98\x80") == "caf\xC3\xA9 \xF0\x9F\x98\x80");
+  CHECK(harmless_lines("a\nb\x1B") == "a\nb?");
+  CHECK(error_of([&] { fail(bad, "a rule"); }) == good + ": a rule");
+  CHECK(error_of([&] { fail("op", "of ", bad, ":\n", std::string_view(bad)); }) == "op: of " + good + ":\n" + good);
+  CHECK(error_of([&] { fail("op", Lines{"two\nlines\x1B"}); }) == "op: two\nlines?");
+  const Error error(bad, bad, bad);
+  for (const char c : std::string(error.what())) CHECK((c == '\n' || (c >= ' ' && c <= '~')));
+}
+
+TEST_CASE("text of others is cut") {
+  CHECK(printable("weight") == "'weight'");
+  CHECK(printable("a\x1B[2J\n-\x7F") == "'a?[2J?-?'");
+  CHECK(printable(std::string(101, 'n')) == "'" + std::string(100, 'n') + "...'");
+  CHECK(printable(std::string(99, 'n') + "\xC3\xA9") == "'" + std::string(99, 'n') + "...'");
+  CHECK(error_of([&] { fail("op", std::string(4096, 'n')); }) == "op: " + std::string(4096, 'n'));
+  CHECK(error_of([&] { fail("op", std::string(1 << 20, 'n')); }) == "op: " + std::string(4096, 'n') + "...");
+}
+
+TEST_CASE("within adds what was being done to an error of what it is made of") {
+  CHECK(within("read x", [] { return 3; }) == 3);
+  CHECK(error_of([] { within("read x", [] { fail("config", "no ", 7); }); }) == "read x: config: no 7");
+}

@@ -159,8 +159,20 @@ TEST_CASE("padding is moderate unless NaN, infinity or what comes near it stands
       }
     }
   }
-  CHECK(padding_is_moderate(full({2, 1, 3}, INFINITY), Mask::padding(Tensor::of<i32>({2}, {1, 5}))));
+  CHECK(padding_is_moderate(full({2, 1, 3}, INFINITY), Mask::padding(Tensor::of<i32>({2}, {1, 1}))));
   CHECK(error_of([&] {
           padding_is_moderate(zeros({3, 4, 2}), mask);
         }) == "mask: has lengths for 2 batch rows, there are 3");
+}
+
+TEST_CASE("a length beyond the keys there are is refused, wherever a mask is used") {
+  const Mask mask = Mask::padding(Tensor::of<i32>({2}, {3, 5}));
+  CHECK_NOTHROW(mask.check_fits(2, 1, 4, 5));
+  CHECK(error_of([&] { mask.check_fits(2, 1, 4, 4); }) ==
+        "mask: length 5 of batch row 1 is beyond the 4 keys there are");
+  CHECK(error_of([&] { mask.check_padding_fits(2, 4); }) ==
+        "mask: length 5 of batch row 1 is beyond the 4 keys there are");
+  CHECK(error_of([&] {
+          (void)padding_is_moderate(zeros({2, 4, 3}), mask);
+        }) == "mask: length 5 of batch row 1 is beyond the 4 keys there are");
 }

@@ -177,3 +177,33 @@ TEST_CASE("vector code gives what one call gives") {
   }
   CHECK(largest <= 4 * FLT_EPSILON);
 }
+
+namespace {
+
+// log and pow of a denormal number are those of 0 of its sign.
+template <class T>
+void check_denormals() {
+  using Limits = std::numeric_limits<T>;
+  for (const T x : {Limits::denorm_min(), Limits::min() / 4, std::nextafter(Limits::min(), T{0})}) {
+    CHECK(math::log(x) == -Limits::infinity());
+    CHECK(math::log(-x) == -Limits::infinity());
+    for (const T p : {T{2}, T{1}, T{0.5}}) CHECK(math::pow(x, p) == T{0});
+    CHECK(math::pow(x, T{0}) == T{1});
+    CHECK(math::pow(x, T{-1}) == Limits::infinity());
+    CHECK(math::pow(-x, T{-1}) == -Limits::infinity());
+    CHECK(std::signbit(math::pow(-x, T{3})));
+    CHECK(math::flushed(x) == T{0});
+  }
+  CHECK(math::log(Limits::min()) == std::log(Limits::min()));
+  CHECK(math::flushed(Limits::min()) == Limits::min());
+  CHECK(math::flushed(-Limits::infinity()) == -Limits::infinity());
+  CHECK(std::isnan(math::flushed(Limits::quiet_NaN())));
+  CHECK(math::pow(std::sqrt(Limits::min()), T{2.5}) == T{0});  // a result that would be denormal
+}
+
+}  // namespace
+
+TEST_CASE("log and pow take denormal numbers as 0, in both dtypes") {
+  check_denormals<float>();
+  check_denormals<double>();
+}

@@ -101,7 +101,9 @@ TEST_CASE("shapes that do not fit are errors that say the sizes") {
   CHECK(error({3}, {3, 4}, Trans::none) == "matmul: needs matrices, got shapes [3] and [3, 4]");
   CHECK(error({2, 3, 4}, {5, 4, 3}, Trans::none) == "matmul: leading axes differ ([2] and [5])");
   CHECK(error({3, 4}, {5, 4, 3}, Trans::none) == "matmul: leading axes differ ([] and [5])");
-  CHECK(error({2, 4, 3}, {4, 3}, Trans::a) == "matmul: leading axes differ ([2] and [])");
+  CHECK(error({2, 4, 3}, {4, 3}, Trans::a) ==
+        "matmul: leading axes differ ([2] and []); only an a that is not transposed can share one b");
+  CHECK(error({2, 3, 4}, {3, 3, 5}, Trans::a) == "matmul: leading axes differ ([2] and [3])");
 }
 
 TEST_CASE("dtypes and the result must fit") {

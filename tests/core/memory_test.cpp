@@ -2,10 +2,12 @@
 #include "core/memory.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <new>
 #include <vector>
 
@@ -205,4 +207,48 @@ TEST_CASE("standard containers can use the same memory") {
   for (int i = 0; i < 1000; ++i) numbers.push_back(i);
   CHECK(numbers[999] == 999);
   CHECK(reinterpret_cast<std::uintptr_t>(numbers.data()) % 64 == 0);
+}
+
+TEST_CASE("the addresses that are taken are in proportion to the machine's memory") {
+  if (!counts()) return;                                  // the sanitizer takes its own
+  if (std::getenv("ORRERY_TEST_ADDRESSES") == nullptr) {  // in a program of its own: other tests ask for much more
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    const program::Result child =
+        program::shell("ORRERY_TEST_ADDRESSES=1 '" + self + "' --test-case='the addresses that are taken*'");
+    CAPTURE(child.text);
+    CHECK(child.text.find(" 1 passed | 0 failed") != std::string::npos);
+    return;
+  }
+  deallocate(allocate(100));
+  deallocate(allocate(1'000'000));
+  std::ifstream status("/proc/self/status");
+  i64 kilobytes = -1;
+  for (std::string word; status >> word;) {
+    if (word == "VmSize:") status >> kilobytes;
+  }
+  REQUIRE(kilobytes > 0);
+  const i64 memory = i64{::sysconf(_SC_PHYS_PAGES)} * i64{::sysconf(_SC_PAGESIZE)};
+  CHECK(kilobytes * 1024 <= 4 * memory);
+}
+
+TEST_CASE("a limit of addresses near the machine's memory leaves the libraries theirs") {
+  if (!counts()) return;
+  const char* limited = std::getenv("ORRERY_TEST_NEAR_LIMIT");
+  if (limited == nullptr) {
+    const i64 kilobytes = i64{::sysconf(_SC_PHYS_PAGES)} * i64{::sysconf(_SC_PAGESIZE)} / 1024;
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    const program::Result child =
+        program::shell("ulimit -v " + std::to_string(kilobytes + kilobytes / 20) + " && ORRERY_TEST_NEAR_LIMIT=1 '" +
+                       self + "' --test-case='a limit of addresses near*'");
+    CAPTURE(child.text);
+    CHECK(child.text.find(" 1 passed | 0 failed") != std::string::npos);
+    return;
+  }
+  // One heap must not take what the other needs.
+  const auto most = static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  void *small = allocate(100), *large = allocate(most / 4);
+  CHECK(small != nullptr);
+  CHECK(large != nullptr);
+  deallocate(large);
+  deallocate(small);
 }

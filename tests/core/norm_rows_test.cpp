@@ -129,7 +129,7 @@ TEST_CASE("a row adds its part to the gradients of weight and bias") {
 TEST_CASE("what cannot be normalised is refused in the operation's name") {
   const Tensor x = zeros({2, 3});
   const auto error = [&](const Tensor& in, const Tensor& weight, const Tensor& bias, LayerNormForm form) {
-    return error_of([&] { check_norm_shapes("norm", in, weight, bias, form); });
+    return error_of([&] { check_norm("norm", in, weight, bias, 1e-5, form); });
   };
   CHECK(error(x, {}, {}, norm_forms[2]) == "");
   CHECK(error(x, zeros({3}), zeros({3}), norm_forms[0]) == "");
@@ -137,4 +137,14 @@ TEST_CASE("what cannot be normalised is refused in the operation's name") {
   CHECK(error(x, zeros({2}), {}, norm_forms[0]) == "norm: weight and bias need shape [3], got [2]");
   CHECK(error(x, {}, zeros({2, 3}), norm_forms[0]) == "norm: weight and bias need shape [3], got [2, 3]");
   CHECK(error(zeros({3, 1}), {}, {}, norm_forms[2]) == "norm: the unbiased form needs rows of at least 2");
+}
+
+TEST_CASE("eps is a number of 0 or more") {
+  const auto error = [](double eps) {
+    return error_of([&] { check_norm("norm", zeros({2, 3}), {}, {}, eps, norm_forms[0]); });
+  };
+  CHECK(error(0) == "");
+  CHECK(error(-1) == "norm: eps must be a number of 0 or more, got -1");
+  CHECK(error(NAN) == "norm: eps must be a number of 0 or more, got nan");
+  CHECK(error(INFINITY) == "norm: eps must be a number of 0 or more, got inf");
 }

@@ -103,13 +103,6 @@ TEST_CASE("deep nesting and long names end at once") {
   CHECK(error.size() < 200);
 }
 
-TEST_CASE("names are made fit for a message") {
-  CHECK(printable("weight") == "'weight'");
-  CHECK(printable("a\x1B[2J\n-\x7F") == "'a?[2J?-?'");
-  CHECK(printable(std::string(101, 'n')) == "'" + std::string(100, 'n') + "...'");
-  CHECK(printable(std::string(99, 'n') + "\xC3\xA9") == "'" + std::string(99, 'n') + "...'");
-}
-
 TEST_CASE("every dtype of the format has its name and its size") {
   std::string header = "{";
   u64 end = 0;

@@ -139,3 +139,10 @@ TEST_CASE("memory is aligned to 64 bytes, also for no elements at all") {
     CHECK(reinterpret_cast<std::uintptr_t>(x.data<float>()) % 64 == 0);
   }
 }
+
+TEST_CASE("a size that no machine has is one line with what was asked and its bytes") {
+  CHECK(error_of([] {
+          Tensor::empty({i64{1} << 40, 1 << 10}, f64);
+        }) ==
+        "tensor: shape [1099511627776, 1024] of f64 takes 9007199254740992 bytes, more than the system has to give");
+}

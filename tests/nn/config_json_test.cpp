@@ -69,3 +69,28 @@ TEST_CASE("the rules that configurations share") {
   CHECK_NOTHROW(nn::config_json::check_probability("a", "p", 0));
   CHECK_THROWS_WITH_AS(nn::config_json::check_probability("a", "p", 1), "a: p must be in [0, 1), not 1", Error);
 }
+
+TEST_CASE("an object can be asked for every field, text and ranges among them") {
+  const Json json = parse_json_object(R"({"name": "a", "n": 3, "big": 4294967295})", "test");
+  nn::config_json::Reader read("test", json, nn::config_json::Fields::all);
+  std::string name;
+  u32 big = 0;
+  i64 n = 0;
+  read("name", name);
+  read("big", big, 0, std::numeric_limits<u32>::max());
+  read("n", n, 1, 3);
+  CHECK(name == "a");
+  CHECK(big == 4294967295u);
+  CHECK(n == 3);
+  CHECK_THROWS_WITH_AS(read("n", n, 1, 2), "test: n must be a whole number from 1 to 2, not 3", Error);
+  CHECK_THROWS_WITH_AS(read("n", name), "test: n must be text, not 3", Error);
+  CHECK_THROWS_WITH_AS(read("more", n), "test: has no more", Error);
+}
+
+TEST_CASE("a deep or large text is refused before anything is built of it") {
+  const std::string deep = R"({"count":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  check_refused(deep, "nests more than 32 lists and objects");
+  check_refused(R"({"count": 9223372036854775807})",
+                "count must be a whole number below 2^31, not 9223372036854775807");
+  check_refused("{\"\\u001b[31m\\n\": 1}", "there is no field \"?[31m?\"");
+}

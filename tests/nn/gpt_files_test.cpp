@@ -142,7 +142,7 @@ TEST_CASE("a config.json beside a published file says how many heads there are, 
   CHECK(refusal("\"n_inner\": 5", "\"n_inner\": null") ==
         refused + " says n_inner is 512, but the columns of h.0.mlp.c_fc.weight are 5");
   CHECK(refusal("\"n_head\"", "\"heads\"") == refused + ": has no n_head");
-  CHECK(refusal("{", "[").ends_with("config.json: is not a JSON object"));
+  CHECK(refusal("{", "[").ends_with("config.json: is not valid JSON, at its byte 10"));
 
   nn::save_gpt(model, path);  // a file with a configuration of its own asks for no other
   CHECK(nn::load_gpt(path).config == config);
@@ -182,5 +182,22 @@ TEST_CASE("a file that does not fit is refused") {
   const std::string hostile = refusal([&](TensorFile& file) { file.metadata["config"] = nn::to_json(huge); });
   CHECK(hostile.find("is too small for the model it describes") != std::string::npos);
   CHECK(refusal([](TensorFile& file) { file.metadata["config"] = "{}"; }) ==
-        "gpt config: vocab_size must be positive, not 0");
+        load + "gpt config: vocab_size must be positive, not 0");
+}
+
+TEST_CASE("a configuration that nests 100,000 times is refused in one line that names its file") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "gpt.safetensors", beside = folder / "config.json";
+  const std::string deep = R"({"d_model":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  Gpt model = build(tiny());
+  nn::save_gpt(model, path);
+  rewrite(path, [&](TensorFile& file) { file.metadata["config"] = deep; });
+  CHECK(error_of([&] { nn::load_gpt(path); }) == "load " + path + ": gpt config: nests more than 32 lists and objects");
+  rewrite(path, [&](TensorFile& file) { file.metadata.clear(); });
+  set_contents(beside, deep);
+  CHECK(error_of([&] { nn::load_gpt(path); }) ==
+        "load " + path + ": " + beside + ": nests more than 32 lists and objects");
+  set_contents(beside, R"({"n_head": 2, "n_layer": 2, "n_embd": 8, "n_positions": 6, "vocab_size": 9, "n_inner": )" +
+                           deep + "}");
+  CHECK(error_of([&] { nn::load_gpt(path); }).find("nests more than 32 lists") != std::string::npos);
 }

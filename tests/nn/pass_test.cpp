@@ -25,3 +25,12 @@ TEST_CASE("where nothing is dropped no draw is used up") {
   CHECK(pass.draw_for(0.1).index == 1);
   CHECK(pass.draw_for(0.1).seed == 7);
 }
+
+TEST_CASE("a step or micro-batch whose masks would be another's is refused") {
+  constexpr i64 steps = i64{1} << 32;
+  CHECK(nn::Pass::training(1, steps - 1, 65535).micro == 65535);
+  CHECK_THROWS_WITH_AS(nn::Pass::training(1, 1, 65536), "pass: micro must be in [0, 65536), not 65536", Error);
+  CHECK_THROWS_WITH_AS(nn::Pass::training(1, 1, -1), "pass: micro must be in [0, 65536), not -1", Error);
+  CHECK_THROWS_WITH_AS(nn::Pass::training(1, steps), "pass: step must be in [0, 2^32), not 4294967296", Error);
+  CHECK_THROWS_WITH_AS(nn::Pass::training(1, -1), "pass: step must be in [0, 2^32), not -1", Error);
+}

@@ -59,3 +59,19 @@ TEST_CASE("elementwise functions have the same bits for any number of threads") 
     CHECK(thread_proof([&](const auto& x) { return function.f(x[0] * x[0]); }, {{35001}}));
   }
 }
+
+TEST_CASE("log and pow of denormal numbers are those of 0, and so are their derivatives") {
+  for (const Dtype dtype : {f32, f64}) {
+    const double denormal = dtype == f32 ? 1e-40 : 1e-310;
+    for (const i64 n : {1, 100'000}) {  // on the caller's own thread, and on many
+      const Variable x = parameter(full({n}, denormal, dtype)), y = parameter(full({n}, denormal, dtype));
+      const Variable a = log(x), b = pow(y, 0.5);
+      CHECK(a.value().at(n - 1) == -INFINITY);
+      CHECK(b.value().at(n - 1) == 0);
+      backward(a, full({n}, 1.0, dtype));
+      backward(b, full({n}, 1.0, dtype));
+      CHECK(x.gradient().at(n - 1) == INFINITY);
+      CHECK(y.gradient().at(n - 1) == INFINITY);
+    }
+  }
+}

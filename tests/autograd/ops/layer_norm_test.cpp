@@ -95,3 +95,29 @@ TEST_CASE("layer norm has the same bits for any number of threads") {
         thread_proof([&](const auto& x) { return layer_norm(x[0], x[1], x[2], 1e-5, form); }, {{403, 97}, {97}, {97}}));
   }
 }
+
+TEST_CASE("rows of one element have a gradient of 0, however small eps is") {
+  Rng rng(4);
+  for (const Dtype dtype : {f32, f64}) {
+    for (const double eps : {1e-12, 1e-5}) {
+      const Variable x = parameter(randn({64, 1}, rng, dtype)), weight = parameter(randn({1}, rng, dtype)),
+                     bias = parameter(randn({1}, rng, dtype)), f = parameter(randn({64, 1}, rng, dtype));
+      backward(layer_norm(x, weight, bias, eps), randn({64, 1}, rng, dtype));
+      backward(residual_norm(x, f, weight, bias, eps), randn({64, 1}, rng, dtype));
+      for (i64 i = 0; i < 64; ++i) CHECK(x.gradient().at(i) == 0);
+      for (i64 i = 0; i < 64; ++i) CHECK(f.gradient().at(i) == 0);
+      CHECK(weight.gradient().item() == 0);
+    }
+  }
+}
+
+TEST_CASE("an eps that is none is refused") {
+  const Variable x = constant(zeros({2, 3}));
+  for (const double eps : {-1.0, -1e-12, double{NAN}, double{INFINITY}}) {
+    CAPTURE(eps);
+    CHECK(
+        contains(error_of([&] { (void)layer_norm(x, {}, {}, eps); }), "layer_norm: eps must be a number of 0 or more"));
+    CHECK(contains(error_of([&] { (void)residual_norm(x, x, {}, {}, eps); }),
+                   "residual_norm: eps must be a number of 0 or more"));
+  }
+}

@@ -1,0 +1,27 @@
+// Chapter 1. UTF-8: the bytes of one character.
+//
+// Read next: core/dtype.h
+#include "core/utf8.h"
+
+#include <array>
+
+namespace orrery {
+
+// RFC 3629, section 4: of the forms that bytes can have, those that are longer than need be, those of UTF-16's
+// surrogates (D800 to DFFF) and those beyond 10FFFF are none.
+Character first_character(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return {byte(0), 1};
+  const size_t bytes = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
+  if (byte(0) < 0xC0 || byte(0) > 0xF7 || text.size() < bytes) return {};
+  size_t code = byte(0) & (0x7Fu >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3Fu);
+  }
+  constexpr std::array<size_t, 5> least{0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  return code < least[bytes] || surrogate || code > 0x10FFFF ? Character{} : Character{code, bytes};
+}
+
+}  // namespace orrery

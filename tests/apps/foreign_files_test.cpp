@@ -1,0 +1,125 @@
+// Chapter 9. Files of others, and what the program says of them: one line that names the file and commands no terminal.
+#include "core/safetensors.h"
+#include "tests/apps/lm_program.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery::program;
+using orrery::Metadata;
+
+namespace {
+
+const std::string small_toy =
+    "toy --steps 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-length 9 ";
+
+// 200 KB that no stack of calls can hold.
+const std::string& deep() {
+  static const std::string text = R"({"d_model":)" + many("[", 100'000) + many("]", 100'000) + "}";
+  return text;
+}
+
+// The file of a model with one piece of metadata replaced.
+std::string with_metadata(const std::string& from, const std::string& to, const std::string& key,
+                          const std::string& value) {
+  const orrery::TensorFile file = orrery::read_safetensors(from);
+  Metadata metadata = file.metadata;
+  REQUIRE(metadata.contains(key));
+  metadata[key] = value;
+  orrery::write_safetensors(to, file.tensors, metadata);
+  return to;
+}
+
+std::string replaced(std::string text, const std::string& part, const std::string& by) {
+  const size_t at = text.find(part);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, part.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("JSON that nests 100,000 times is one line, wherever a program reads it") {
+  const orrery::TemporaryFolder folder;
+  const std::string toy = folder / "toy.safetensors", lm = folder / "lm.safetensors",
+                    text = written(folder / "text", many("ab ", 200)), hostile = folder / "hostile";
+  REQUIRE(run(small_toy + "--save '" + toy + "'").exit_code == 0);
+  const std::string line = "load " + hostile + ": ", refused = ": nests more than 32 lists and objects";
+  for (const std::string key : {"config", "toy_task"}) {
+    with_metadata(toy, hostile, key, deep());
+    check_failure(lm_program + "toy --load '" + hostile + "' < /dev/null", line);
+    check_failure(lm_program + "toy --load '" + hostile + "' < /dev/null", refused);
+  }
+  REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
+  with_metadata(lm, hostile, "config", deep());
+  for (const std::string use : {"lm sample --load '", "lm eval --load '"}) {
+    check_failure(lm_program + use + hostile + "'", line);
+    check_failure(lm_program + use + hostile + "'", refused);
+  }
+  CHECK(contains(errors("leakcheck --load '" + hostile + "'").text, "read " + hostile + ": gpt config" + refused));
+}
+
+TEST_CASE("so it is in the state of an unfinished training") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("ab ", 200)), model = folder / "model",
+                    state = folder / "model.resume", kept = folder / "kept";
+  // A training that is interrupted by its own end of input leaves its state behind.
+  const Result stopped = shell("timeout -s INT 1 " + lm_program + "lm train '" + text + "' " + tiny +
+                               "--steps 100000000 --save '" + model + "' 2>/dev/null");
+  REQUIRE(stopped.exit_code != 0);
+  REQUIRE(std::filesystem::exists(state));
+  std::filesystem::rename(state, kept);
+  for (const std::string key : {"config", "recipe", "standing"}) {
+    CAPTURE(key);
+    with_metadata(kept, state, key, deep());
+    check_failure(lm_program + "lm train --resume '" + model + "'", "load " + state + ": ");
+    check_failure(lm_program + "lm train --resume '" + model + "'", ": nests more than 32 lists and objects");
+  }
+  const std::string standing = orrery::read_safetensors_metadata(kept).at("standing");
+  for (const std::string wrong : {"1.5", "true", "9223372036854775807", "-1"}) {
+    with_metadata(kept, state, "standing", replaced(standing, "\"best_step\":", "\"best_step\":" + wrong + ",\"x\":"));
+    check_failure(lm_program + "lm train --resume '" + model + "'", "best_step must be a whole number from 0 to ");
+  }
+}
+
+TEST_CASE("an error in a text or in metadata names the file") {
+  const orrery::TemporaryFolder folder;
+  const std::string toy = folder / "toy", lm = folder / "lm", changed = folder / "changed",
+                    text = written(folder / "text", many("ab ", 200));
+  REQUIRE(run(small_toy + "--save '" + toy + "'").exit_code == 0);
+  REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
+  const std::string no_text = written(folder / "no_text", many("ab\xFF", 200)), short_text = written(folder / "s", "a");
+  check_failure(lm_program + "lm train " + quick_lm + "'" + no_text + "'",
+                "read " + no_text + ": text: is not UTF-8: byte 2 begins no character");
+  check_failure(lm_program + "lm train " + quick_lm + "'" + short_text + "'", "read " + short_text + ": text: ");
+  check_failure(lm_program + "lm eval --load '" + lm + "' '" + no_text + "'", "read " + no_text + ": text: ");
+  check_failure(lm_program + "lm eval --load '" + lm + "' '" + short_text + "'", short_text);
+  check_failure(lm_program + "lm sample --load '" + lm + "' --prompt x", "--prompt: text: character 1, 'x'");
+  const std::string task = orrery::read_safetensors_metadata(toy).at("toy_task");
+  for (const std::string wrong : {"1.5", "true", "9223372036854775807", "-1", "\"2\"", "null"}) {
+    with_metadata(toy, changed, "toy_task", replaced(task, "\"symbols\":13", "\"symbols\":" + wrong));
+    check_failure(lm_program + "toy --load '" + changed + "' < /dev/null",
+                  "load " + changed + ": toy task: symbols must be a whole number from 1 to 10000, not " + wrong);
+  }
+  with_metadata(lm, changed, "alphabet", "ab");
+  check_failure(lm_program + "lm sample --load '" + changed + "'",
+                changed + " holds a model of 3 tokens and an alphabet of 2");
+}
+
+TEST_CASE("names and words of others command no terminal and make no lines") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("ab ", 200)), lm = folder / "lm";
+  REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
+  // An escape sequence, a line of its own, C1's sequence introducer, a reversal of direction, a byte of no character.
+  const std::string bad =
+                        "a\x1B[31m\norrery: \xC2\x9B\xE2\x80\xAE\xFF"
+                        "b",
+                    shown = "a?[31m?orrery: ???b";
+  const std::string file = "'" + (folder / bad) + "'";
+  check_failure(lm_program + "lm eval --load '" + lm + "' " + file, shown + ": No such file");
+  check_failure(lm_program + "lm sample --load " + file, shown + ": No such file");
+  check_failure(lm_program + "toy --load " + file, shown + ": No such file");
+  check_failure(lm_program + "lm sample --load '" + lm + "' --prompt 'ab\x1B'", "character 3, '?', is not one");
+  written(folder / bad, many("ab ", 200));
+  CHECK(contains(errors("lm eval --load '" + lm + "' " + file).text, shown + " in "));
+  CHECK(contains(errors("lm train " + quick_lm + file).text, shown + ": 540 + 60 characters"));
+  for (const std::string arguments : {"toy --task " + file, "lm train --preset " + file, "gradcheck " + file})
+    check_usage_error(arguments, "orrery", "");
+}

@@ -1,0 +1,29 @@
+// Chapter 1. Tests of UTF-8: characters of every length, and bytes that are none.
+#include "core/utf8.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace orrery;
+
+TEST_CASE("characters of one to four bytes") {
+  const auto is = [](const std::string& text, size_t code, size_t bytes) {
+    const Character c = first_character(text + "rest");
+    CHECK(c.code == code);
+    CHECK(c.bytes == bytes);
+  };
+  is("a", 'a', 1);
+  is(std::string(1, '\0'), 0, 1);
+  is("\xC3\xA9", 0xE9, 2);
+  is("\xE2\x80\xAE", 0x202E, 3);
+  is("\xF0\x9F\x98\x80", 0x1F600, 4);
+}
+
+TEST_CASE("bytes that begin no character") {
+  for (const std::string text : {"\x80", "\xFF", "\xC3", "\xC3(", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80",
+                                 "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80"}) {
+    CAPTURE(text.size());
+    CHECK(first_character(text).bytes == 0);
+  }
+}
