@@ -76,15 +76,13 @@ void add_step_options(CLI::App& command, BenchOptions& options) {
 
 // One line for each configuration, for the end of a help text.
 std::string configurations() {
-  std::string lines = "Configurations:\n";
+  std::string lines = "Configurations: d_model, layers, batch x tokens of source and target\n";
   for (const BenchConfig& c : bench_configs()) {
-    lines +=
-        "  " + fitted(c.name, 11) +
-        (c.is_gpt() ? numbers("d_model %4ld, %2ld layers,    batch of %3ld x %4ld tokens:      ", c.d_model,
-                              c.num_decoder_layers, c.batch, c.target_length)
-                    : numbers("d_model %4ld, %ld + %ld layers, batch of %3ld x (%2ld + %2ld) tokens: ", c.d_model,
-                              c.num_encoder_layers, c.num_decoder_layers, c.batch, c.source_length, c.target_length)) +
-        c.what + '\n';
+    const std::string shape = c.is_gpt()
+                                  ? numbers("%2ld        %3ld x  %ld", c.num_decoder_layers, c.batch, c.target_length)
+                                  : numbers("%2ld + %ld    %3ld x (%ld + %ld)", c.num_encoder_layers,
+                                            c.num_decoder_layers, c.batch, c.source_length, c.target_length);
+    lines += "  " + fitted(c.name, 11) + numbers("%4ld  ", c.d_model) + fitted(shape, 30) + c.what + '\n';
   }
   return lines;
 }
@@ -117,7 +115,7 @@ void add_bench(CLI::App& program, int& exit_code) {
       add_bench(benches, "promises", "What promises cost a training step: versions, the first-NaN watch, denormals",
                 bench_promises, promises, exit_code,
                 "Steps with and without take turns; a cost is the median of the ratios of neighbours, minus 1. The "
-                "versions of\nsaved tensors cannot be switched off: one tensor is timed, for as many as all operations "
+                "versions of saved tensors cannot be switched off: one tensor is timed, for as many as all operations "
                 "of a step may save.\nExample:\n  orrery bench promises --config tiny-mt --steps 20"),
       *promises);
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "apps/command.h"
+
 namespace orrery {
 
 std::span<const BenchConfig> bench_configs() {
@@ -51,8 +53,9 @@ BenchConfig scaled(BenchConfig config, i64 batch, i64 length, i64 width) {
     note("T", length);
   }
   if (width > 0) {
-    check(width % config.num_heads == 0, "bench", "--width must be a multiple of ", config.num_heads, ", the heads of ",
-          config.name, ", not ", width);
+    if (width % config.num_heads != 0)
+      usage_error("--width", "must be a multiple of " + std::to_string(config.num_heads) + ", the heads of " +
+                                 config.name + ", not " + std::to_string(width));
     config.d_ff = config.d_ff / config.d_model * width;
     config.d_model = width;
     note("d_model", width);

@@ -42,7 +42,7 @@ struct BenchConfig {
 };
 
 /// The configuration with another batch, length of all sequences or d_model (d_ff in proportion); 0 keeps its own. Its
-/// name then tells what it is: "base[B=8,T=64]". Errors: a width that the heads do not divide.
+/// name then tells what it is: "base[B=8,T=64]". Wrong usage: a width that the heads do not divide.
 BenchConfig scaled(BenchConfig config, i64 batch, i64 length, i64 width);
 
 /// Every configuration.

@@ -8,9 +8,11 @@
 
 #include "apps/bench_loops.h"
 #include "apps/columns.h"
+#include "apps/command.h"
 #include "apps/exit_code.h"
 #include "apps/machine.h"
 #include "apps/stopwatch.h"
+#include "apps/training_memory.h"
 #include "core/tensor_ops.h"
 #include "nn/decoder_state.h"
 
@@ -62,9 +64,13 @@ std::string decode_line(const DecodeFigures& f) {
 
 int bench_decode(const BenchOptions& options) {
   nn::GptConfig config = nn::gpt_preset(options.config);
-  check(options.context + warm_up_steps + options.steps <= config.max_len, "bench decode", "--context ",
-        options.context, " and --steps ", options.steps, " with ", warm_up_steps, " to warm up are more than the ",
-        config.max_len, " positions of ", options.config);
+  const i64 positions = options.context + warm_up_steps + options.steps;
+  if (positions > config.max_len)
+    usage_error("--context and --steps", "with " + std::to_string(warm_up_steps) + " to warm up are " +
+                                             std::to_string(positions) + ", more than the " +
+                                             std::to_string(config.max_len) + " positions of " + options.config);
+  const double cache = static_cast<double>(options.batch * positions * config.num_layers * 2 * config.d_model);
+  check_memory("bench decode", {.parameters = config.parameter_count(), .copies = 1, .kept = cache});
   Rng rng(static_cast<u64>(options.seed));
   nn::Gpt model(config, rng);
   print_start(std::cerr, {.seed = options.seed, .parameters = model.parameter_count()});

@@ -3,6 +3,7 @@
 // Read next: apps/stopwatch.h
 #include "apps/bench_training.h"
 
+#include "apps/training_memory.h"
 #include "core/tensor_ops.h"
 #include "optim/clip.h"
 
@@ -26,8 +27,16 @@ Tensor random_tokens(const BenchConfig& config, i64 length, Rng& rng) {
 }
 
 std::variant<nn::Transformer, nn::Gpt> model_of(const BenchConfig& config, double dropout, Rng& rng) {
-  if (config.is_gpt()) return nn::Gpt(config.gpt(dropout), rng);
-  return nn::Transformer(config.transformer(dropout), rng);
+  if (config.is_gpt()) {
+    const nn::GptConfig model = config.gpt(dropout);
+    check_memory("bench", {.parameters = model.parameter_count(),
+                           .kept = kept_numbers(model, config.batch, config.target_length)});
+    return nn::Gpt(model, rng);
+  }
+  const nn::TransformerConfig model = config.transformer(dropout);
+  check_memory("bench", {.parameters = model.parameter_count(),
+                         .kept = kept_numbers(model, config.batch, config.source_length, config.target_length)});
+  return nn::Transformer(model, rng);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ inline constexpr double bench_max_norm = 1.0, bench_learning_rate = 1e-4;
 /// A model of one configuration with its batch and its optimiser.
 class BenchTraining {
  public:
-  /// Errors: `dropout` outside [0, 1).
+  /// Errors: `dropout` outside [0, 1); more memory than this machine has.
   BenchTraining(const BenchConfig& config, double dropout, i64 seed);
 
   /// One training step; returns the loss it started from.

@@ -75,8 +75,8 @@ TEST_CASE("a changed configuration keeps its proportions, and its name tells wha
   const BenchConfig gpt = scaled(bench_config("nanogpt"), 0, 32, 0);
   CHECK(gpt.name == "nanogpt[T=32]");
   CHECK(gpt.source_length == 0);
-  CHECK_THROWS_WITH_AS(scaled(base, 0, 0, 100), "bench: --width must be a multiple of 8, the heads of base, not 100",
-                       Error);
+  CHECK_THROWS_WITH_AS(scaled(base, 0, 0, 100), "--width: must be a multiple of 8, the heads of base, not 100",
+                       std::runtime_error);
 }
 
 TEST_CASE("every encoder-decoder is torch.nn.Transformer: final norms, biases, dropout everywhere") {
