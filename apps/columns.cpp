@@ -18,17 +18,17 @@ std::string fitted_end(const std::string& text, size_t width) {
   return text.size() <= width ? fitted(text, width) : ".." + text.substr(text.size() - (width - 2));
 }
 
-std::string broken(const std::string& text, size_t indent) {
+std::string broken(const std::string& text, size_t indent, size_t width, size_t continued) {
   std::istringstream lines(text);
   std::string result;
   for (std::string line; std::getline(lines, line);) {
     size_t margin = indent;
-    while (margin + line.size() > table_width) {
-      size_t end = line.rfind(' ', table_width - margin);
-      if (end == line.npos || line.find_first_not_of(' ') > end) end = table_width - margin;  // one long word
+    while (margin + line.size() > width) {
+      size_t end = line.rfind(' ', width - margin);
+      if (end == line.npos || line.find_first_not_of(' ') > end) end = width - margin;  // one long word
       result += std::string(margin, ' ') + line.substr(0, end) + '\n';
       line.erase(0, line[end] == ' ' ? end + 1 : end);
-      margin = indent + 2;
+      margin = continued;
     }
     result += std::string(margin, ' ') + line + '\n';
   }

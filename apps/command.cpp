@@ -1,6 +1,6 @@
 // Chapter 9. Runs a sub-command and turns whatever happens into an exit code and a message on stderr.
 //
-// Read next: apps/exit_code.h
+// Read next: apps/help.h
 #include "apps/command.h"
 
 #include <poll.h>
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -23,10 +24,10 @@
 #include <span>
 #include <sstream>
 
+#include "apps/help.h"
 #include "core/blas.h"
 #include "core/file.h"
 #include "core/parallel.h"
-#include "core/safetensors.h"
 
 namespace orrery {
 namespace {
@@ -132,6 +133,7 @@ int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) 
   program.set_version_flag("--version", "orrery " ORRERY_VERSION, "Print the version and exit");
   program.set_help_flag("-h,--help", "Print this help and exit");
   program.option_defaults()->always_capture_default();
+  program.formatter(help_formatter());
   program.footer("Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.");
   int exit_code = done;
   for (const AddCommand add : commands) add(program, exit_code);
@@ -156,8 +158,19 @@ void needs_sub_command(CLI::App& command) {
   });
 }
 
+void begin_group(CLI::App& command, const std::string& title) { command.option_defaults()->group(title); }
+
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
   return command.add_flag(name, value, description);
+}
+
+void add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
+  const std::string yes = "--" + name, no = "--no-" + name;
+  const auto take = [&value, yes, no](i64 balance) {  // how many more times the first is given
+    if (balance == 0) usage_error(yes, "and " + no + " exclude one another");
+    value = balance > 0;
+  };
+  command.add_flag_function(yes + ",!" + no, take, description);
 }
 
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
@@ -250,22 +263,17 @@ void check_can_write(const std::string& command, const std::string& option, cons
         " is not a regular file");
 }
 
-void check_can_save(const std::string& command, const std::string& path, i64 bytes) {
-  if (path.empty()) return;
-  check_can_write(command, "--save", path);
-  if (std::filesystem::exists(path) && std::filesystem::file_size(path) > 0) {
-    try {
-      read_safetensors_metadata(path);
-    } catch (const Error&) {
-      fail(command, "--save ", path, " is a file that holds no model; name another, or remove it");
-    }
-  }
-  check_replaceable(path, static_cast<u64>(bytes));
-}
-
 void write_text(const std::string& path, const std::string& text) {
   const std::array parts{std::as_bytes(std::span(text))};
   replace_file(path, parts);
+}
+
+std::string shell_quoted(const std::string& argument) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("_@%+=:,./-", c) != nullptr; };
+  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), is_plain)) return argument;
+  std::string quoted = "'";
+  for (const char c : argument) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
 }
 
 }  // namespace orrery

@@ -17,7 +17,7 @@
 #include "apps/exit_code.h"
 #include "core/dtype.h"
 
-// CLI11's header takes seconds to compile: command.cpp alone includes <CLI/CLI.hpp>.
+// CLI11's header takes seconds to compile: command.cpp and help.cpp alone include <CLI/CLI.hpp>.
 namespace CLI {
 class App;
 class Option;
@@ -46,8 +46,13 @@ void when_run(CLI::App& command, int& exit_code, const std::function<int()>& run
 /// Naming `command` without one of its sub-commands is wrong usage.
 void needs_sub_command(CLI::App& command);
 
+/// The options that are added after this stand in the help under `title`.
+void begin_group(CLI::App& command, const std::string& title);
+
 /// A switch: `value` becomes true when it is given.
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description);
+/// Two switches, --NAME and --no-NAME, for what is true by one preset and false by another.
+void add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description);
 /// An option whose value must not be empty, as that of a shell's unset variable is; `kind` stands in the help.
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description);
@@ -95,10 +100,9 @@ std::vector<CLI::Option*> options_of(CLI::App& command);
 /// Errors of `command`, before work that would be lost: the file that `option` names cannot be written. No file, "", is
 /// none.
 void check_can_write(const std::string& command, const std::string& option, const std::string& path);
-/// The same for `--save PATH` and a model of `bytes` bytes. Errors besides: they have no place there; what stands there
-/// now is something else than a model. No file is made.
-void check_can_save(const std::string& command, const std::string& path, i64 bytes);
 /// Writes `text` to the file `path`, or leaves that as it was.
 void write_text(const std::string& path, const std::string& text);
+/// An argument as it is typed in a shell, for commands that a message shows: in quotes unless every character is plain.
+std::string shell_quoted(const std::string& argument);
 
 }  // namespace orrery

@@ -192,9 +192,9 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   CLI::App& command = add_command(
       program, "gradcheck", "Prove every derivative: against its function, in f64 and f32",
       "Each row is also proven to give its f64 gradients in f32 within 1e-6 of the largest, equal bits in two passes "
-      "and with\n"
+      "and with "
       "1, 2, 3 and 8 threads, and 0 for dL/dy = 0; layers and models are saved to a file and loaded again. 'error' is "
-      "the\n"
+      "the "
       "worst |analytic - numeric|, which may reach 1e-9 + 1e-7 |numeric|: look at it beside 'norm'.\n"
       "Example:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
       "--bug softmax-without-inner-product");

@@ -6,6 +6,7 @@
 // Read next: apps/lm_training.h
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -17,6 +18,7 @@
 #include "apps/machine.h"
 #include "apps/progress.h"
 #include "apps/stopwatch.h"
+#include "apps/training_memory.h"
 #include "core/blas.h"
 #include "core/crc32c.h"
 #include "core/parallel.h"
@@ -29,7 +31,7 @@ constexpr i64 glimpse = 60, last_sample = 300;  // characters shown at each esti
 struct TrainOptions {
   LmRecipe recipe;
   std::string preset = "nanogpt", file, save, resume;
-  bool hash = false, untied = false, no_bias = false;
+  bool hash = false, untied = false, overwrite = false;
   i64 threads = 1, tiles = 1;
 };
 
@@ -40,14 +42,6 @@ void check_options(const LmRecipe& recipe) {
   if (recipe.warmup >= recipe.steps)
     usage_error("--warmup",
                 "(" + std::to_string(recipe.warmup) + ") must be below --steps, " + std::to_string(recipe.steps));
-}
-
-// A number to learn is held with its gradient, AdamW's two moments, its average, and the best so far.
-void check_memory(i64 parameters) {
-  constexpr i64 numbers_for_each = 6, megabyte = 1 << 20;
-  const i64 needed = numbers_for_each * bytes_of(f32) * (parameters / megabyte), there = physical_memory() / megabyte;
-  check(needed <= there, "lm", "to train ", parameters, " parameters takes ", needed, " MB of memory and more; this ",
-        "machine has ", there);
 }
 
 // A text on one line: what breaks lines or commands a terminal is shown as a sign.
@@ -63,6 +57,13 @@ std::string estimate_line(i64 step, double estimate, bool best) {
   line << "step " << step << ": validation estimate " << std::fixed << std::setprecision(4) << estimate
        << (best ? ", the lowest so far" : "");
   return line.str();
+}
+
+// A few characters of what the model writes. One that writes nothing is no reason to end its training.
+std::string glimpse_of(const LmTraining& training) {
+  try {
+    return "  it writes: " + on_one_line(training.sample(glimpse));
+  } catch (const Error& error) { return std::string("  it cannot write: ") + error.what(); }
 }
 
 // Trains to the end or to Ctrl-C, and keeps what it has at each estimate and where it is stopped.
@@ -81,44 +82,52 @@ void run_steps(LmTraining& training, const LmOrigin& origin, LmFiles& files, con
     if (step % recipe.estimate_every != 0 && step != recipe.steps) continue;
     const double estimate = training.estimate();
     progress.note(estimate_line(step, estimate, training.best_step() == step));
-    progress.note("  it writes: " + on_one_line(training.sample(glimpse)));
-    keep();
+    progress.note(glimpse_of(training));
+    if (std::isfinite(estimate)) keep();  // otherwise what was kept last is better, and the next step says why
   }
   if (kept_step != training.steps_done()) keep();  // stopped, perhaps before the first step
 }
 
-// The losses of a training that has come to its end, or to Ctrl-C, and what it can write now.
-int finish(const TrainOptions& options, LmTraining& training, LmFiles& files, const Stopwatch& watch) {
-  const bool finished = training.steps_done() == training.recipe().steps;
+// What the model of a training that has ended, or was stopped, can write, and its losses.
+void report(const TrainOptions& options, LmTraining& training, const Stopwatch& watch) {
   const std::string hash = training.hash();
   const double loss = training.settle();
-  const bool kept = files.end(training, finished);
-  if (files.used() && kept) std::cerr << "saved to " << files.model() << '\n';
-  if (!finished)
-    std::cerr << "stopped after step " << training.steps_done() << " of " << training.recipe().steps << "; "
-              << (files.used() ? "to go on: orrery lm train --resume " + files.model()
-                               : "what is trained without --save cannot be gone on with")
-              << '\n';
   std::cout << training.sample(last_sample) << '\n';
   if (options.hash) std::cout << "hash " << hash << '\n';
   std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss;
   if (training.best_step() > 0)
     std::cout << " (best estimate " << training.best_estimate() << " at step " << training.best_step() << ')';
   std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
-  if (!kept) fail("lm", "the model is not saved: ", files.problem());
-  return finished ? done : interrupted;
+}
+
+// Keeps the model, and where the training is unfinished says how to go on.
+void save(LmTraining& training, LmFiles& files, bool failed_on_its_way) {
+  const bool finished = training.steps_done() == training.recipe().steps;
+  files.end(training, finished);
+  files.check_kept();
+  if (files.used()) std::cerr << "saved to " << files.model() << '\n';
+  if (finished) return;
+  std::cerr << "stopped after step " << training.steps_done() << " of " << training.recipe().steps;
+  if (!files.used()) std::cerr << "; what is trained without --save cannot be gone on with";
+  // A step that failed would fail again.
+  if (!failed_on_its_way && std::filesystem::exists(files.resume()))
+    std::cerr << "; to go on: orrery lm train --resume " << shell_quoted(files.model());
+  std::cerr << std::endl;
 }
 
 // Trains from `state`, or from the beginning.
 int train(const TrainOptions& options, const LmOrigin& origin, const LmState* state, const std::string& text,
-          LmFiles files) {
+          LmFiles& files) {
   const Stopwatch watch;
   const LmRecipe& recipe = origin.recipe;
   const TextData data = text_data(text, recipe.model.max_len);
   nn::GptConfig model = recipe.model;
   model.vocab_size = data.alphabet.size();
-  check_memory(model.parameter_count());
-  if (!state) files.check_usable(origin.text, model.parameter_count());
+  // A number to learn is held with its gradient, AdamW's two moments, the best so far, and perhaps its average.
+  check_memory("lm", {.parameters = model.parameter_count(),
+                      .copies = recipe.average > 0 ? 6 : 5,
+                      .kept = kept_numbers(model, recipe.batch, model.max_len)});
+  files.check_room(model.parameter_count());
   std::cerr << "text " << origin.text << ": " << data.training.count() << " + " << data.validation.count()
             << " characters of " << data.alphabet.size() << " kinds\n";
   const Interrupt interrupt;
@@ -128,18 +137,16 @@ int train(const TrainOptions& options, const LmOrigin& origin, const LmState* st
       std::cerr,
       {.seed = recipe.seed, .parameters = training.model().parameter_count(), .expected_seconds = training.measure()});
   if (state) std::cerr << "going on after step " << state->steps_done << " of " << recipe.steps << '\n';
-  try {
-    run_steps(training, origin, files, interrupt);
-  } catch (const Error&) {
-    if (files.used() && training.best_step() > 0 && files.problem().empty())
-      std::cerr << "the model of step " << training.best_step() << " is in " << files.model() << '\n';
-    throw;
-  }
-  return finish(options, training, files, watch);
+  const std::exception_ptr failure = failure_of([&] { run_steps(training, origin, files, interrupt); });
+  if (failure && training.steps_done() == 0) std::rethrow_exception(failure);  // nothing is trained
+  end_training(
+      failure, [&] { report(options, training, watch); }, [&] { save(training, files, failure != nullptr); });
+  return training.steps_done() == recipe.steps ? done : interrupted;
 }
 
 int resume(const TrainOptions& options) {
-  const LmFiles files(options.resume);
+  LmFiles files(options.resume);
+  files.go_on();
   LmCheckpoint checkpoint = read_checkpoint(files);
   if (!options.file.empty()) checkpoint.origin.text = options.file;
   const std::string text = read_text(checkpoint.origin.text);
@@ -156,7 +163,6 @@ int resume(const TrainOptions& options) {
 
 int begin(TrainOptions options) {
   options.recipe.model.tied = !options.untied;
-  if (options.no_bias) options.recipe.model.bias = false;
   check_options(options.recipe);
   set_least_tiles(static_cast<int>(options.tiles));
   const std::string path = std::filesystem::absolute(text_path(options.file)).string(), text = read_text(path);
@@ -165,11 +171,14 @@ int begin(TrainOptions options) {
                         .text_checksum = crc32c(std::as_bytes(std::span(text))),
                         .tiles = static_cast<int>(options.tiles),
                         .kernel = blas_info().kernel};
-  return train(options, origin, nullptr, text, LmFiles(options.save));
+  LmFiles files(options.save);
+  files.begin(origin.text, options.overwrite);
+  return train(options, origin, nullptr, text, files);
 }
 
 void add_model_options(CLI::App& command, TrainOptions& options) {
   nn::GptConfig& model = options.recipe.model;
+  begin_group(command, "Model");
   // First, since options take effect in the order they are added: what is given besides changes the preset.
   add_choice(command, "--preset", options.preset, nn::gpt_preset_names(),
              "A model by its name, with the characters of the text as tokens; options given besides change it",
@@ -180,12 +189,12 @@ void add_model_options(CLI::App& command, TrainOptions& options) {
   add_whole_number(command, "--d-model", model.d_model, 1, 12288, "Width of the model");
   add_whole_number(command, "--d-ff", model.d_ff, 1, 49152, "Width inside the feed-forward networks");
   add_number(command, "--dropout", model.dropout, 0, 0.99, "Probability of dropping a unit");
-  CLI::Option* bias = add_flag(command, "--bias", model.bias, "Biases in linear maps and norms");
-  exclude(add_flag(command, "--no-bias", options.no_bias, "None, where a preset has them"), {bias});
+  add_switch(command, "bias", model.bias, "Biases in linear maps and norms");
   add_flag(command, "--untied", options.untied, "A matrix of its own for the head, instead of the embedding's");
 }
 
 void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
+  begin_group(command, "Training");
   add_whole_number(command, "--steps", recipe.steps, 1, 100000000, "Updates");
   add_whole_number(command, "--batch", recipe.batch, 1, 65536, "Blocks in a batch");
   add_number(command, "--rate", recipe.rate, 0, 100, "Largest learning rate");
@@ -216,11 +225,14 @@ void add_train(CLI::App& lm, int& exit_code) {
       "  orrery lm train --resume shakespeare.safetensors");
   add_model_options(command, *options);
   add_recipe_options(command, options->recipe);
+  begin_group(command, "Run");
   add_tiles(command, options->tiles);
   add_file(command, "--save", options->save,
            "Keep the best model in this file, and an unfinished training beside it, in FILE.resume");
+  add_flag(command, "--overwrite", options->overwrite, "Replace the model or the unfinished training that FILE has");
   const std::vector<CLI::Option*> of_a_new_training = options_of(command);
-  exclude(add_file(command, "--resume", options->resume, "Go on with the training that --save FILE began"),
+  exclude(add_file(command, "--resume", options->resume,
+                   "Go on with the training that --save FILE began, as it was begun: without the options above"),
           of_a_new_training);
   add_text(command, "FILE", options->file, "", "Text to learn, UTF-8; without it tinyshakespeare");
   add_threads(command, options->threads);

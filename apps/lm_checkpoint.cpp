@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "apps/command.h"
 #include "nn/files.h"
 #include "nn/gpt_files.h"
 
@@ -44,30 +43,23 @@ void read_standing(const Json& json, LmCheckpoint& to) {
   if (to.state.best_step > 0) json.at("best_estimate").get_to(to.state.best_estimate);
 }
 
-// Whether `work` went well; if not, why.
-template <class Work>
-bool done_without(std::string& problem, const Work& work) {
-  problem.clear();
-  try {
-    work();
-  } catch (const Error& error) { problem = error.what(); }
-  return problem.empty();
-}
-
 }  // namespace
 
-void LmFiles::check_usable(const std::string& text, i64 parameters) const {
+void LmFiles::begin(const std::string& text, bool overwrite) {
   if (!used()) return;
-  for (const std::string& written : {model(), model() + ".tmp", resume(), resume() + ".tmp"}) {
+  for (const std::string& written : {model(), model() + ".tmp", resume(), resume() + ".tmp", file_.lock()}) {
     std::error_code absent;
     check(!std::filesystem::equivalent(written, text, absent), "lm", "--save ", model(),
           " would write over the text to learn, ", text);
   }
-  check(!std::filesystem::exists(resume()), "lm", resume(),
-        " keeps a training that is unfinished: go on with --resume ", model(), ", or remove it");
-  const i64 bytes = parameters * bytes_of(f32);
-  check_can_save("lm", model(), bytes);
-  check_can_save("lm", resume(), 5 * bytes);
+  file_.claim("--save");
+  file_.check_free(overwrite);
+}
+
+void LmFiles::check_room(i64 parameters) const {
+  constexpr i64 copies = 5;  // in the state: parameters, their average, the best ones, and AdamW's two moments
+  const i64 model = parameters * bytes_of(f32);
+  file_.check_room(model, copies * model);
 }
 
 void LmFiles::save_model(LmTraining& training) const {
@@ -75,7 +67,7 @@ void LmFiles::save_model(LmTraining& training) const {
 }
 
 bool LmFiles::keep(const LmOrigin& origin, LmTraining& training) {
-  return !used() || done_without(problem_, [&] {
+  return file_.keep([&] {
     // Whoever is stopped before the first estimate gets a model, too.
     if (training.best_step() == training.steps_done() || training.best_step() == 0) save_model(training);
     const LmState state = training.state();
@@ -87,7 +79,7 @@ bool LmFiles::keep(const LmOrigin& origin, LmTraining& training) {
 }
 
 bool LmFiles::end(LmTraining& training, bool finished) {
-  return !used() || done_without(problem_, [&] {
+  return file_.keep([&] {
     save_model(training);
     std::error_code none;
     if (finished) std::filesystem::remove(resume(), none);

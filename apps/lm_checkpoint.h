@@ -12,6 +12,7 @@
 #include <string>
 
 #include "apps/lm_training.h"
+#include "apps/model_file.h"
 
 namespace orrery {
 
@@ -39,27 +40,34 @@ LmModel load_lm(const std::string& path);
 class LmFiles {
  public:
   /// Nothing is kept if `path` is "".
-  explicit LmFiles(const std::string& path) : path_(path) {}
+  explicit LmFiles(const std::string& path) : file_("lm", path) {}
 
-  bool used() const { return !path_.empty(); }
-  const std::string& model() const { return path_; }
-  std::string resume() const { return path_ + ".resume"; }
+  bool used() const { return file_.used(); }
+  const std::string& model() const { return file_.path(); }
+  std::string resume() const { return file_.resume(); }
 
-  /// Errors, before a training begins: `text` is a file that would be overwritten; a model of `parameters` numbers and
-  /// what it takes to go on cannot be written; another training is there, unfinished.
-  void check_usable(const std::string& text, i64 parameters) const;
+  /// Takes the files for a new training. Errors: those of ModelFile's `claim` and `check_free`; `text` is a file that
+  /// would be overwritten.
+  void begin(const std::string& text, bool overwrite);
+  /// Takes the files for a training that goes on. Errors: those of ModelFile's `claim`.
+  void go_on() { file_.claim("--resume"); }
+  /// Error, before a training begins or goes on: a model of `parameters` numbers and what it takes to go on have no
+  /// place there.
+  void check_room(i64 parameters) const;
 
   /// The best model, if the last estimate was the lowest, and the training's state. False if they cannot be written:
-  /// `problem` says why, and the files are what they were.
+  /// `problem` then says why.
   bool keep(const LmOrigin& origin, LmTraining& training);
   /// The model as it is; of a finished training the state is removed. False as above.
   bool end(LmTraining& training, bool finished);
-  const std::string& problem() const { return problem_; }
+  const std::string& problem() const { return file_.problem(); }
+  /// Error: the last of them failed.
+  void check_kept() const { file_.check_kept(); }
 
  private:
   void save_model(LmTraining& training) const;
 
-  std::string path_, problem_;
+  ModelFile file_;
 };
 
 /// A training to go on with.

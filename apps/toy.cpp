@@ -2,7 +2,7 @@
 //
 // Train it, examine it on 1,000 sequences it has never seen, print five of its answers and the cross-attention of its
 // sharpest head: for reverse an anti-diagonal, for copy a diagonal.
-// Read next: apps/toy_training.h
+// Read next: apps/toy_saved.h
 #include <unistd.h>
 
 #include <iomanip>
@@ -12,23 +12,24 @@
 #include "apps/command.h"
 #include "apps/interrupt.h"
 #include "apps/machine.h"
+#include "apps/model_file.h"
 #include "apps/progress.h"
 #include "apps/stopwatch.h"
+#include "apps/toy_saved.h"
 #include "apps/toy_training.h"
+#include "apps/training_memory.h"
 #include "core/blas.h"
 #include "core/parallel.h"
-#include "nn/files.h"
 
 namespace orrery {
 namespace {
 
 constexpr i64 exam_size = 1000;
-constexpr std::string_view task_key = "toy_task";  // in the metadata of a saved model
 
 struct ToyOptions {
   ToyRecipe recipe;
   std::string preset = "small", save, load;
-  bool hash = false;
+  bool hash = false, overwrite = false;
   double require = 0;
   i64 threads = 1, tiles = 1;
 };
@@ -83,21 +84,8 @@ void print_counting(const nn::Transformer& model, const ToyTask& task) {
             << '\n';
 }
 
-void save(nn::Transformer& model, const ToyOptions& options) {
-  nn::save(model, options.save,
-           {{std::string(nn::config_key), nn::to_json(model.config)},
-            {std::string(task_key), to_json(options.recipe.task)}});
-  std::cerr << "saved to " << options.save << '\n';
-}
-
-int train(const ToyOptions& options) {
-  const Stopwatch watch;
-  const ToyRecipe& recipe = options.recipe;
-  const Interrupt interrupt;
-  ToyTraining training(recipe);
-  print_start(std::cerr, {.seed = recipe.seed,
-                          .parameters = training.model().parameter_count(),
-                          .expected_seconds = training.measure(exam_size)});
+// Trains to the end or to Ctrl-C.
+void run_steps(ToyTraining& training, const ToyRecipe& recipe, const Interrupt& interrupt) {
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps);
   while (training.steps_done() < recipe.steps && !interrupt.requested()) {
     const ToyStep done = training.step();
@@ -107,7 +95,11 @@ int train(const ToyOptions& options) {
                      .rate = recipe.rate(training.steps_done()),
                      .tokens = training.tokens_per_step()});
   }
-  if (!options.save.empty()) save(training.model(), options);
+}
+
+// Examines the model on sequences it has never seen; returns how many of its answers are right.
+i64 report(ToyTraining& training, const ToyOptions& options, const Stopwatch& watch) {
+  const ToyRecipe& recipe = options.recipe;
   const double trained = watch.seconds();
   const ToyExam exam = examine(training.model(), recipe.task, exam_size, recipe.seed);
   const double seconds = watch.seconds();
@@ -117,55 +109,74 @@ int train(const ToyOptions& options) {
   if (options.hash) std::cout << "hash " << training.hash() << '\n';
   std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
             << seconds << " s: trained in " << trained << " s, decoded in " << seconds - trained << " s" << std::endl;
+  return exam.right;
+}
+
+void save(ToyTraining& training, const ToyOptions& options, ModelFile& file) {
+  file.keep([&] { save_toy(training.model(), options.recipe.task, file.path()); });
+  file.check_kept();
+  if (file.used()) std::cerr << "saved to " << file.path() << '\n';
+}
+
+int train(const ToyOptions& options, ModelFile& file) {
+  const Stopwatch watch;
+  const ToyRecipe& recipe = options.recipe;
+  const Interrupt interrupt;
+  ToyTraining training(recipe);
+  print_start(std::cerr, {.seed = recipe.seed,
+                          .parameters = training.model().parameter_count(),
+                          .expected_seconds = training.measure(exam_size)});
+  const std::exception_ptr failure = failure_of([&] { run_steps(training, recipe, interrupt); });
+  if (failure && training.steps_done() == 0) std::rethrow_exception(failure);  // nothing is trained
+  i64 right = 0;
+  end_training(
+      failure, [&] { right = report(training, options, watch); }, [&] { save(training, options, file); });
   if (interrupt.requested()) return interrupted;
-  if (static_cast<double>(exam.right) < options.require * exam_size) {
+  if (static_cast<double>(right) < options.require * exam_size)
     fail("toy", "fewer answers are right than --require ", options.require, " asks for");
-  }
   return done;
 }
 
 // What one option alone cannot know; said before the training and not after it.
-void check_options(const ToyOptions& options) {
-  const ToyRecipe& recipe = options.recipe;
-  if (recipe.task.min_length > recipe.task.max_length) {
-    usage_error("--min-length", "(" + std::to_string(recipe.task.min_length) + ") must not exceed --max-length, " +
-                                    std::to_string(recipe.task.max_length));
+void check_options(const ToyRecipe& recipe) {
+  const ToyTask& task = recipe.task;
+  if (task.min_length > task.max_length) {
+    usage_error("--min-length", "(" + std::to_string(task.min_length) + ") must not exceed --max-length, " +
+                                    std::to_string(task.max_length));
   }
   if (recipe.model.d_model % recipe.model.num_heads != 0) {
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.d_model));
   }
-  check_can_save("toy", options.save, recipe.config().parameter_count() * bytes_of(f32));
+  try {
+    Rng rng(static_cast<u64>(recipe.seed));
+    for (const bool held_out : {false, true}) task.draw(rng, held_out);
+  } catch (const Error& error) { usage_error("--symbols, --max-length", error.rule()); }
 }
 
-// Rebuilds a saved model and answers each line of stdin.
-int answer_lines(const ToyOptions& options) {
-  const Metadata metadata = read_safetensors_metadata(options.load);
-  const auto entry = [&](std::string_view key) {
-    const auto found = metadata.find(std::string(key));
-    check(found != metadata.end(), "toy", options.load, " was not saved by orrery toy (it has no ", key, ')');
-    return found->second;
-  };
-  const ToyTask task = toy_task(entry(task_key));
-  const nn::TransformerConfig config = nn::transformer_config(entry(nn::config_key));
-  check(config.src_vocab_size == task.vocab_size() && config.tgt_vocab_size == task.vocab_size(), "toy", options.load,
-        " holds a model of ", config.src_vocab_size, " tokens for a task of ", task.vocab_size());
-  const nn::Transformer model = nn::load_transformer(options.load, config);
-  for (std::string line; std::getline(std::cin, line);) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    std::cout << task.text(answers(model, task, {task.parse(line)})[0]) << std::endl;
-  }
-  return done;
+int begin(const ToyOptions& options) {
+  const ToyRecipe& recipe = options.recipe;
+  check_options(recipe);
+  const nn::TransformerConfig model = recipe.config();
+  const i64 parameters = model.parameter_count();
+  ModelFile file("toy", options.save);
+  file.claim("--save");
+  file.check_free(options.overwrite);
+  file.check_room(parameters * bytes_of(f32));
+  check_memory(
+      "toy", {.parameters = parameters,
+              .kept = kept_numbers(model, recipe.batch, recipe.task.source_length(), recipe.task.target_length() - 1)});
+  return train(options, file);
 }
 
 int run(const ToyOptions& options) {
   set_threads(static_cast<int>(options.threads));
   set_least_tiles(static_cast<int>(options.tiles));
-  if (!options.load.empty()) return answer_lines(options);
-  check_options(options);
-  return train(options);
+  if (!options.load.empty()) return answer_lines(options.load);
+  return begin(options);
 }
 
 void add_task_options(CLI::App& command, ToyTask& task) {
+  begin_group(command, "Task");
   add_choice(command, "--task", task.name, {"reverse", "copy", "sort"}, "What to do with a sequence");
   add_whole_number(command, "--symbols", task.symbols, 2, 1000, "Different symbols");
   add_whole_number(command, "--min-length", task.min_length, 1, 512, "Shortest sequence");
@@ -173,6 +184,7 @@ void add_task_options(CLI::App& command, ToyTask& task) {
 }
 
 void add_model_options(CLI::App& command, nn::TransformerConfig& model) {
+  begin_group(command, "Model");
   add_whole_number(command, "--d-model", model.d_model, 1, 4096, "Width of the model");
   add_whole_number(command, "--heads", model.num_heads, 1, 64, "Attention heads; must divide the width");
   add_whole_number(command, "--encoder-layers", model.num_encoder_layers, 1, 24, "Encoder layers");
@@ -182,16 +194,20 @@ void add_model_options(CLI::App& command, nn::TransformerConfig& model) {
   add_number(command, "--attention-dropout", *model.attention_dropout, 0, 0.99, "The same for attention weights");
   add_number(command, "--activation-dropout", *model.activation_dropout, 0, 0.99,
              "The same inside feed-forward networks");
-  add_flag(command, "--norm-first", model.norm_first, "Normalise before each sub-layer instead of after it");
-  add_flag(command, "--final-norm", model.final_norm, "One more normalisation after each stack");
+  add_switch(command, "norm-first", model.norm_first, "Normalise before each sub-layer instead of after it");
+  add_switch(command, "final-norm", model.final_norm, "One more normalisation after each stack");
 }
 
 void add_training_options(CLI::App& command, ToyRecipe& recipe) {
+  begin_group(command, "Training");
   add_whole_number(command, "--steps", recipe.steps, 1, 1000000, "Updates");
   add_whole_number(command, "--batch", recipe.batch, 1, 65536, "Sequences in a batch");
   add_whole_number(command, "--warmup", recipe.warmup, 1, 1000000, "Steps of Noam's warm-up");
   add_number(command, "--rate-factor", recipe.rate_factor, 0, 100, "Multiplies Noam's learning rate");
   add_number(command, "--cooldown", recipe.cooldown, 0, 1, "Last part of the steps, in which the rate falls to 0");
+  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "Adam's memory of the gradient");
+  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam's memory of its square");
+  add_number(command, "--eps", recipe.eps, 1e-30, 1, "What Adam adds to its square root, against a division by 0");
   add_number(command, "--smoothing", recipe.smoothing, 0, 1, "Label smoothing");
   add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
   add_seed(command, recipe.seed);
@@ -204,7 +220,7 @@ void add_toy(CLI::App& program, int& exit_code) {
   CLI::App& command =
       add_command(program, "toy", "Train the paper's model, small, to reverse, copy or sort",
                   "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
-                  "  echo 'h e l l' | orrery toy --load reverse.safetensors");
+                  "  echo headache | orrery toy --load reverse.safetensors");
   // First, since options take effect in the order they are added: what is given besides changes the preset.
   add_choice(command, "--preset", options->preset, {"small", "annotated"},
              "The defaults below, or the copy task of the Annotated Transformer (d_model 512, 400 steps)",
@@ -214,16 +230,19 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_task_options(command, options->recipe.task);
   add_model_options(command, options->recipe.model);
   add_training_options(command, options->recipe);
+  begin_group(command, "Run");
   CLI::Option* threads = add_threads(command, options->threads);
   add_tiles(command, options->tiles);
   add_file(command, "--save", options->save, "Write parameters and configuration to this file");
+  add_flag(command, "--overwrite", options->overwrite, "Replace the model that stands in this file already");
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   add_number(command, "--require", options->require, 0, 1, "Fail when a smaller part of the answers is right");
   std::vector<CLI::Option*> for_training = options_of(command);
   std::erase(for_training, threads);
-  exclude(
-      add_file(command, "--load", options->load, "Do not train: answer each line of stdin with the model in this file"),
-      for_training);
+  exclude(add_file(command, "--load", options->load,
+                   "Do not train: answer each line of stdin with the model in this file. Of all other options only "
+                   "--threads may be given"),
+          for_training);
   when_run(command, exit_code, [options] { return run(*options); });
 }
 

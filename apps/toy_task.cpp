@@ -12,8 +12,17 @@
 
 namespace orrery {
 namespace {
-constexpr i64 letters = 26;
+
+// "8 to 16", or "8" where both are the same.
+template <class T>
+std::string range_of(const T& low, const T& high) {
+  std::ostringstream text;
+  text << low;
+  if (low != high) text << " to " << high;
+  return text.str();
 }
+
+}  // namespace
 
 Sequence ToyTask::answer(const Sequence& source) const {
   Sequence result = source;
@@ -47,7 +56,7 @@ std::string ToyTask::text(const Sequence& tokens) const {
   for (i32 token : tokens) {
     if (token < first_symbol || token == pad) continue;
     if (!result.empty()) result += ' ';
-    if (symbols <= letters && !begin_is_symbol)
+    if (as_letters())
       result += static_cast<char>('a' + token - first_symbol);
     else
       result += std::to_string(token);
@@ -55,12 +64,18 @@ std::string ToyTask::text(const Sequence& tokens) const {
   return result;
 }
 
+std::string ToyTask::alphabet() const {
+  return as_letters() ? range_of('a', static_cast<char>('a' + symbols - 1))
+                      : range_of<i64>(first_symbol, vocab_size() - 1);
+}
+
+std::string ToyTask::lengths() const { return range_of(min_length, max_length); }
+
 Sequence ToyTask::parse(const std::string& line) const {
-  const bool as_letters = symbols <= letters && !begin_is_symbol;
   Sequence result;
   std::istringstream words(line);
   for (std::string word; words >> word;) {
-    if (as_letters) {
+    if (as_letters()) {
       for (char c : word) result.push_back(static_cast<i32>(c - 'a' + first_symbol));
     } else {
       const bool number =
@@ -70,10 +85,7 @@ Sequence ToyTask::parse(const std::string& line) const {
     const size_t wrong = static_cast<size_t>(
         std::find_if(result.begin(), result.end(), [&](i32 t) { return t < first_symbol || t >= vocab_size(); }) -
         result.begin());
-    const std::string last =
-        as_letters ? std::string(1, static_cast<char>('a' + symbols - 1)) : std::to_string(vocab_size() - 1);
-    check(wrong == result.size(), "toy", "symbol ", wrong + 1, " of '", line, "' is not one of ",
-          as_letters ? "a" : std::to_string(first_symbol), " to ", last);
+    check(wrong == result.size(), "toy", "symbol ", wrong + 1, " of '", line, "' is not one of ", alphabet());
   }
   const i64 length = static_cast<i64>(result.size());
   check(length >= 1 && length <= max_length, "toy", "a line needs 1 to ", max_length, " symbols, got ", length);

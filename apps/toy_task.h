@@ -30,6 +30,8 @@ struct ToyTask {
   i64 source_length() const { return max_length; }
   i64 target_length() const { return max_length + (begin_is_symbol ? 0 : end < 0 ? 1 : 2); }
 
+  /// Whether symbols are written as letters; otherwise as their numbers.
+  bool as_letters() const { return symbols <= 26 && !begin_is_symbol; }
   /// The right answer to `source`.
   Sequence answer(const Sequence& source) const;
   /// The answer between the begin and end marks: what the decoder is trained to write.
@@ -39,6 +41,9 @@ struct ToyTask {
 
   /// "a b c", or numbers where the alphabet is too short; end and padding are left out.
   std::string text(const Sequence& tokens) const;
+  /// What a person may type: "a to m", or numbers where that is too short, and "8 to 16".
+  std::string alphabet() const;
+  std::string lengths() const;
   /// The sequence a person typed, with or without blanks. Errors name the symbol and what is allowed.
   Sequence parse(const std::string& line) const;
 };

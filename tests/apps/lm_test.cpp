@@ -50,7 +50,7 @@ TEST_CASE("a preset is a model by name, and single options change it") {
   const std::string text = written(folder / "text", many("abc ", 100)), file = folder / "model.safetensors";
   const auto trained = [&](const std::string& options) {
     const Result result =
-        run("lm train '" + text + "' --steps 1 --batch 1 --threads 1 --save '" + file + "' " + options);
+        run("lm train '" + text + "' --steps 1 --batch 1 --threads 1 --overwrite --save '" + file + "' " + options);
     REQUIRE(result.exit_code == 0);
     return orrery::nn::gpt_config(orrery::read_safetensors_metadata(file).at("config"));
   };

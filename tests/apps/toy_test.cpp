@@ -1,4 +1,7 @@
 // Chapter 0. Tests of `orrery toy` as its users type it.
+#include "apps/toy_task.h"
+#include "core/safetensors.h"
+#include "nn/transformer_config.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
@@ -45,16 +48,64 @@ TEST_CASE("a saved model is rebuilt from its file and answers lines") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
-  const Result first = shell("printf 'a b c\\n\\nmmm\\n' | " + quoted_program + "toy --load '" + file + "' 2>&1");
+  const auto answered = [&](const std::string& lines, const std::string& redirect) {
+    return shell("printf '" + lines + "' | " + quoted_program + "toy --load '" + file + "' " + redirect);
+  };
+  const Result first = answered("a b c d e f g h\\n\\nmmmmmmmm\\n", "2>&1");
   CHECK(first.exit_code == 0);
   CHECK(std::count(first.text.begin(), first.text.end(), '\n') == 2);
-  const Result second = shell("printf 'a b c\\n\\nmmm\\n' | " + quoted_program + "toy --load '" + file + "' 2>&1");
-  CHECK(first.text == second.text);
-  check_failure("echo 'a b z' | " + quoted_program + "toy --load '" + file + "'",
-                "symbol 3 of 'a b z' is not one of a to m");
+  CHECK(answered("a b c d e f g h\\n\\nmmmmmmmm\\n", "2>&1").text == first.text);
+  // What has no answer is an error, what the model has not learnt a warning, and the rest is answered.
+  const std::string lines = "a b z\\nabcdefgh\\nabcdefghij\\nab\\n";
+  const Result mixed = answered(lines, "2>/dev/null"), told = answered(lines, "2>&1 >/dev/null");
+  CHECK(mixed.exit_code == 1);
+  CHECK(std::count(mixed.text.begin(), mixed.text.end(), '\n') == 2);
+  CHECK(line(mixed.text, 0) == line(first.text, 0));
+  CHECK(told.text ==
+        "orrery: toy: line 1: symbol 3 of 'a b z' is not one of a to m\n"
+        "orrery: toy: line 3: a line needs 1 to 9 symbols, got 10\n"
+        "warning: line 4 has 2 symbols, and the model was trained on 8 to 9\n");
   shell("truncate -s 1000 '" + file + "'");
   check_failure(quoted_program + "toy --load '" + file + "' </dev/null", "model.safetensors");
   check_failure(quoted_program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
+}
+
+TEST_CASE("the example of --help is in the range that the defaults train on") {
+  const std::string help = run("toy --help").text;
+  const size_t begin = help.find("echo ") + 5, end = help.find(" | orrery toy --load");
+  REQUIRE(end != std::string::npos);
+  const orrery::ToyTask task;
+  const size_t symbols = task.parse(help.substr(begin, end - begin)).size();
+  CHECK(symbols >= static_cast<size_t>(task.min_length));
+  CHECK(symbols <= static_cast<size_t>(task.max_length));
+}
+
+TEST_CASE("at a terminal the user is told what to type, and in a pipe nobody is") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors";
+  REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
+  const std::string command = quoted_program + "toy --load '" + file + "'";
+  const Result person = shell("{ sleep 0.5; echo abcdefgh; sleep 0.5; } | script -qec \"" + command + "\" /dev/null");
+  CHECK(contains(person.text, "Type 8 to 9 symbols of a to m and Enter; Ctrl-D ends."));
+  CHECK(contains(person.text, "reverse> "));
+  CHECK(shell("echo abcdefgh | " + command + " 2>&1 >/dev/null").text.empty());
+}
+
+TEST_CASE("Adam's numbers and the negations of a preset's flags are options") {
+  const std::string hash = line(run(quick_toy + "--hash").text, -2);
+  for (const std::string option : {"--beta1 0.8", "--beta2 0.9", "--eps 1e-3", "--norm-first", "--final-norm"}) {
+    CAPTURE(option);
+    CHECK(line(run(quick_toy + "--hash " + option).text, -2) != hash);
+  }
+  CHECK(line(run(quick_toy + "--hash --no-norm-first --beta1 0.9 --beta2 0.98 --eps 1e-9").text, -2) == hash);
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors";
+  REQUIRE(run("toy --preset annotated --steps 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --no-final-norm --save '" +
+              file + "'")
+              .exit_code == 0);
+  const auto config = orrery::nn::transformer_config(orrery::read_safetensors_metadata(file).at("config"));
+  CHECK(config.norm_first);
+  CHECK_FALSE(config.final_norm);
 }
 
 TEST_CASE("wrong values are refused before the training begins") {
