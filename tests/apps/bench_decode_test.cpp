@@ -53,6 +53,6 @@ TEST_CASE("what does not fit is refused") {
   check_usage_error("bench decode --config gpt3", "'gpt3'", "nanogpt, gpt2, gpt2-medium, gpt2-large");
   check_usage_error("bench decode --batch 0", "--batch", "from 1 to");
   const Result result = errors("bench decode --config nanogpt --context 60");
-  CHECK(result.exit_code == 1);
-  CHECK(contains(result.text, "are more than the 64 positions of nanogpt"));
+  CHECK(result.exit_code == 2);
+  CHECK(contains(result.text, ", more than the 64 positions of nanogpt"));
 }
