@@ -110,17 +110,12 @@ class FlushDenormals {
   const Mode before_;
 };
 
-/// body(i) for i in [0, count), each i on one thread; a single task, and all where there is one thread, stay on the
-/// calling one.
+/// body(i) for i in [0, count), each i on one thread; a single task stays on the calling one.
 template <class Body>
 void parallel_tasks(i64 count, const Body& body) {
   GrainScope::loop_begins(count);
   const Team team = count > 1 ? crowding_team(threads()) : Team{1};
-  if (team.threads == 1) {
-    const FlushDenormals flushed;
-    for (i64 i = 0; i < count; ++i) body(i);
-    return;
-  }
+  // One thread gets a region too: a second copy of the loop might be compiled, and rounded, in another way.
 #pragma omp parallel num_threads(team.threads)
   {
     const FlushDenormals flushed;
