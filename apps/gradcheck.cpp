@@ -80,9 +80,7 @@ int prove_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
 
 MutatedRow mutate_row(const Row& row, i64 seed) {
   try {
-    GradcheckOptions options = row.sample.options;
-    options.seed = static_cast<u64>(seed);
-    return {row, mutate(row.sample.build(f64, options.seed), options), ""};
+    return {row, mutate(row.sample, static_cast<u64>(seed)), ""};
   } catch (const std::exception& error) { return {row, {}, error.what()}; }
 }
 
@@ -191,10 +189,9 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<CheckerOptions>();
   CLI::App& command = add_command(
       program, "gradcheck", "Prove every derivative: against its function, in f64 and f32",
-      "Each row is also proven to give its f64 gradients in f32 within 1e-6 of the largest, equal bits in two passes "
-      "and with "
-      "1, 2, 3 and 8 threads, and 0 for dL/dy = 0; layers and models are saved to a file and loaded again. 'error' is "
-      "the "
+      "Each row is also proven to give its f64 gradients in f32 within 1e-6 of the largest, equal bits in 64 passes "
+      "and with 1 to 16 threads, and 0 for dL/dy = 0; to add to a gradient that is there, for each choice of inputs; "
+      "and more that autograd/proof.h lists. Layers and models are saved to a file and loaded again. 'error' is the "
       "worst |analytic - numeric|, which may reach 1e-9 + 1e-7 |numeric|: look at it beside 'norm'.\n"
       "Example:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
       "--bug softmax-without-inner-product");

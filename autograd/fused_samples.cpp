@@ -29,6 +29,8 @@ void add_linear(std::vector<Sample>& table) {
   add("one axis", {{{4}}, {{3, 4}}, {{3}}});
   add("size 1", {{{1, 1}}, {{1, 1}}, {{1}}});
   add("size 0, no rows", {{{0, 3}}, {{2, 3}}, {{2}}}, {}, {{"input 1", no_output}, {"input 2", no_output}});
+  table.push_back(long_sample("linear", "long", {{{long_rows, 2}}, {{3, 2}}, {{3}}},
+                              [](const Variables& x) { return linear(x[0], x[1], x[2]); }));
   table.push_back(sample("linear", "repeated input", {{{3, 3}}, {{3}}},
                          [](const Variables& x) { return linear(x[0], x[0], x[1]); }));
   table.push_back(sample("linear", "two ranges of one weight", {{{2, 3}}, {{5, 3}}, {{5}}}, [](const Variables& x) {
@@ -56,6 +58,9 @@ void add_activated(std::vector<Sample>& table) {
             {"input 1", "everything is dropped"},
             {"input 2", "everything is dropped"}});
   add_relu("size 0, no rows", {0, 4}, 0.3, {{"input 1", no_output}, {"input 2", no_output}});
+  table.push_back(long_sample("linear_relu", "long",
+                              {{{long_rows, 2}, Range::positive}, {{3, 2}, Range::positive}, {{3}, Range::positive}},
+                              [](const Variables& x) { return linear_relu(x[0], x[1], x[2]); }));
   table.push_back(sample("linear_relu", "no bias", {{{3, 2}, Range::positive}, {{4, 2}, Range::positive}},
                          [](const Variables& x) { return linear_relu(x[0], x[1], {}); }));
 }
@@ -80,6 +85,12 @@ void add_feed_forward(std::vector<Sample>& table) {
   add_both("no bias", {{{3, 4}}, {{2, 4}}, {{4, 2}}}, 0);
   add_both("size 0, no rows", {{{0, 3}}, {{2, 3}}, {{2}}, {{3, 2}}, {{3}}}, 0.3,
            {{"input 1", no_output}, {"input 2", no_output}, {"input 3", no_output}, {"input 4", no_output}});
+  for (const auto& [name, f] : {std::pair<const char*, Function>{"gelu_feed_forward", gelu_feed_forward},
+                                {"gelu_tanh_feed_forward", gelu_tanh_feed_forward}}) {
+    const auto run = [f = f](const Variables& x) { return f(x[0], x[1], x[2], x[3], x[4], 0, draw); };
+    table.push_back(sample(name, "tails", {{{4, 3}, Range::tails}, {{4, 3}}, {{4}}, {{2, 4}}, {{2}}}, run));
+    table.push_back(long_sample(name, "long", {{{long_rows, 2}}, {{3, 2}}, {{3}}, {{2, 3}}, {{2}}}, run));
+  }
   table.push_back(sample("gelu_feed_forward", "repeated input", {{{3, 3}}, {{3}}},
                          [](const Variables& x) { return gelu_feed_forward(x[0], x[0], x[1], x[0], x[1]); }));
   table.push_back(sample("gelu_feed_forward", "p 1", {{{2, 3}}, {{2, 3}}, {{2}}, {{3, 2}}, {{3}}},
@@ -107,6 +118,10 @@ void add_linear_cross_entropy(std::vector<Sample>& table) {
   add("nothing counts", {2, 3}, Tensor::of<i32>({2}, {-100, -100}), {},
       {{"input 0", nothing}, {"input 1", nothing}, {"input 2", nothing}});
   add("size 0, no rows", {0, 3}, Tensor::empty({0}, Dtype::i32), {}, {{"input 1", nothing}, {"input 2", nothing}});
+  table.push_back(
+      long_sample("linear_cross_entropy", "long", {{{long_rows, 2}}, {{3, 2}}, {{3}}}, [](const Variables& x) {
+        return linear_cross_entropy(x[0], x[1], x[2], spread_ids({long_rows}, 3), {.reduction = Reduction::sum});
+      }));
   table.push_back(sample("linear_cross_entropy", "no bias", {{{2, 3}}, {{5, 3}}}, [](const Variables& x) {
     return linear_cross_entropy(x[0], x[1], {}, Tensor::of<i32>({2}, {4, 1}));
   }));
@@ -123,6 +138,12 @@ void add_residual(std::vector<Sample>& table) {
   add("p 0", {2, 3}, 0);
   add("dropout", {3, 11}, 0.3);
   add("size 0", {0, 3}, 0.3);
+  table.push_back(long_sample("residual", "long", {{{long_rows, 3}}, {{long_rows, 3}}},
+                              [](const Variables& x) { return residual(x[0], x[1], 0.3, draw); }));
+  table.push_back(
+      long_sample("residual_norm", "long", {{{long_rows, 4}}, {{long_rows, 4}}, {{4}}, {{4}}}, [](const Variables& x) {
+        return residual_norm(x[0], x[1], x[2], x[3], 1e-2, LayerNormForm::root_of_variance_plus_eps, 0.1, draw);
+      }));
   table.push_back(sample("residual", "p 1", {{{2, 3}}, {{2, 3}}},
                          [](const Variables& x) { return residual(x[0], x[1], 1, draw); },
                          {{"input 1", "everything is dropped"}}));
@@ -162,6 +183,9 @@ void add_embedding_sum(std::vector<Sample>& table) {
   add("more positions than places", ids, 7, 0);
   add("dropout", ids, 4, 0.3);
   add("size 0, no ids", Tensor::empty({0, 3}, Dtype::i32), 3, 0.3, {{"input 0", no_output}, {"input 1", no_output}});
+  table.push_back(long_sample("embedding_sum", "long", {{{5, 2}}, {{4, 2}}}, [](const Variables& x) {
+    return embedding_sum(x[0], spread_ids({long_rows / 4, 4}, 5), 1.5, x[1], 0.3, draw);
+  }));
   table.push_back(sample("embedding_sum", "constant positions", {{{4, 5}}}, [ids](const Variables& x) {
     Rng rng(2);
     return embedding_sum(x[0], ids, 1.5, constant(randn({3, 5}, rng, x[0].dtype())), 0.3, draw);
@@ -200,6 +224,12 @@ void add_packed_attention(std::vector<Sample>& table) {
   add_cross("causal, more queries than keys", Mask::causal(), 0, 4, 2);
   add_cross("table with an empty row, dropout", sparse, 0.4, 3, 3);
   add_cross("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
+  for (const auto& [variant, n, m] :
+       {std::tuple<const char*, i64, i64>{"cross, long, queries", long_rows, 3}, {"cross, long, keys", 2, long_rows}}) {
+    table.push_back(
+        long_sample("packed_attention", variant, {{{1, n, h * d_k}}, {{1, m, h * (d_k + d_v)}}},
+                    [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, draw); }));
+  }
   table.push_back(sample("packed_attention", "cross, repeated input", {{{2, 3, 4}}}, [](const Variables& x) {
     return packed_attention(x[0], concat({x[0], x[0]}, 2), 2, 2, 2, Mask::causal(), 0.2, draw);
   }));
@@ -225,6 +255,9 @@ void add_tiled_attention(std::vector<Sample>& table) {
   add("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
   add("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, 2, 5,
       {{"input 0", "no query sees a key"}, {"input 1", "no query sees a key"}});
+  table.push_back(
+      long_sample("packed_attention", "tiles, long", {{{1, long_rows, h * d_k}}, {{1, 5, h * (d_k + d_v)}}},
+                  [=](const Variables& x) { return tiled_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, draw, tile); }));
   table.push_back(
       sample("packed_attention", "tiles, self, causal, dropout", {{{2, 9, h * (2 * d_k + d_v)}}},
              [=](const Variables& x) { return tiled_attention(x[0], h, d_k, d_v, Mask::causal(), 0.4, draw, tile); }));

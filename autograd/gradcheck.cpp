@@ -113,8 +113,8 @@ void Checker::find_analytic() {
     const bool listed =
         std::any_of(leaves_.begin(), leaves_.end(), [&](const auto& h) { return h->leaf.node().get() == leaf; });
     if (!listed)
-      problem(GradientCheck::unlisted_leaf,
-              "backward reached " + leaf->origin() + ", which is not among the leaves: visit does not name it");
+      problem(GradientCheck::unlisted_leaf, "backward reached " + description_of(*leaf, f_.leaves) +
+                                                ", which is not among the leaves: visit does not name it");
   }
   if (!same_bits(y_, value()))
     problem(GradientCheck::repeatable, "f is not repeatable: a second evaluation gave other bits");

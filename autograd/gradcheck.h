@@ -95,6 +95,9 @@ struct Checkable {
   std::vector<DeclaredZero> zeros{};
   /// For what can be kept in a file: saves the parameters to a path, loses them, and loads them again.
   std::function<void(const std::string& path)> through_file{};
+  /// The same function of other inputs, in place of the first leaves, as many as it is given; not every sample has it.
+  std::function<Variable(const std::vector<Variable>& inputs)> of_inputs{};
+  size_t inputs = 0;  ///< how many leaves `of_inputs` replaces
 };
 
 /// The derivative of L at one point along one line.
@@ -146,6 +149,7 @@ template <class F>
 Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
                     std::vector<DeclaredZero> zeros = {}) {
   Checkable result{.output = {}, .leaves = {}, .zeros = std::move(zeros)};
+  result.inputs = inputs.size();
   std::vector<Variable> x;
   for (size_t i = 0; i < inputs.size(); ++i) {
     x.push_back(parameter(inputs[i].clone(), "input " + std::to_string(i)));
@@ -153,6 +157,7 @@ Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Paramet
   }
   result.leaves.insert(result.leaves.end(), leaves.begin(), leaves.end());
   result.output = [f, x] { return call_with(f, x); };
+  result.of_inputs = [f](const std::vector<Variable>& others) { return call_with(f, others); };
   return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,21 @@ class ReachedLeaves final : public ForwardingObserver {
 
   std::vector<const Leaf*> leaves;
 };
+
+/// "parameter gate", or "a parameter of shape [4, 3] without a name, made after gate.bias": members are made in the order
+/// in which their class declares them.
+inline std::string description_of(const Leaf& leaf, const Parameters& listed) {
+  if (!leaf.label.empty()) return leaf.origin();
+  const NamedParameter* before = nullptr;
+  for (const NamedParameter& other : listed)
+    if (other.value.node()->number < leaf.number &&
+        (!before || before->value.node()->number < other.value.node()->number))
+      before = &other;
+  std::ostringstream text;
+  text << "a parameter of shape " << leaf.outputs[0].shape << " without a name, made "
+       << (before ? "after " + before->name : "before all others");
+  return text.str();
+}
 
 /// "weight[2, 3]" for element number `index`.
 inline std::string place(const std::string& name, const Shape& shape, i64 index) {

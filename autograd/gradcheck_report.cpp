@@ -14,16 +14,33 @@ namespace {
 
 double ratio(const GradcheckFailure& failure) { return failure.analytic / failure.numeric; }
 
+// With four decimals, and where it is near 1 with as many as show two digits of the difference: 1.0000012, not 1.0000.
+std::string in_digits(double ratio) {
+  const double difference = std::fabs(ratio - 1);
+  int decimals = 4;
+  if (difference > 0 && difference < 1e-3)
+    decimals = std::min(12, static_cast<int>(std::ceil(-std::log10(difference) - 1e-6)) + 1);
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(decimals) << ratio + 0.0;
+  return text.str();
+}
+
 // ", ratio 0.3333 everywhere" when all failures say so: a forgotten factor.
 std::string shared_ratio(const std::vector<GradcheckFailure>& failures) {
   if (failures.size() < 2) return "";
   const double first = ratio(failures[0]);
+  const double tolerance = std::min(1e-3 * std::max(1e-3, std::fabs(first)), 0.1 * std::fabs(first - 1));
   const bool shared = std::all_of(failures.begin(), failures.end(), [&](const GradcheckFailure& failure) {
-    return std::fabs(ratio(failure) - first) <= 1e-3 * std::max(1e-3, std::fabs(first));
+    return std::fabs(ratio(failure) - first) <= tolerance;
   });
-  if (!shared) return "";
+  return shared ? "; ratio " + in_digits(first) + " everywhere" : "";
+}
+
+// As short as it may be said: 0.5, 1.0000012.
+std::string in_short(double ratio) {
+  if (std::fabs(ratio - 1) < 1e-3) return in_digits(ratio);
   std::ostringstream text;
-  text << "; ratio " << std::fixed << std::setprecision(4) << first + 0.0 << " everywhere";
+  text << std::setprecision(5) << ratio;
   return text.str();
 }
 
@@ -38,7 +55,7 @@ std::string GradcheckReport::describe() const {
   }
   for (size_t i = 0; i < std::min(shown, failures.size()); ++i) {
     text << "  " << failures[i].where << ": analytic " << std::setprecision(10) << failures[i].analytic << ", numeric "
-         << failures[i].numeric << ", ratio " << std::setprecision(5) << ratio(failures[i]) << '\n';
+         << failures[i].numeric << ", ratio " << in_short(ratio(failures[i])) << '\n';
   }
   if (failures.size() > shown) text << "  and " << failures.size() - shown << " more\n";
   std::string result = text.str();

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/parallel.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -51,6 +52,11 @@ std::set<const Node*> leaves_below(const Node& node) {
   return leaves;
 }
 
+constexpr i64 last_early_row = 8192;
+bool has_late_rows(const Tensor& x) {
+  return x.rank() > 0 && x.count() > 0 && x.size(0) > last_early_row && !is_zero(x.rows(last_early_row, x.size(0)));
+}
+
 }  // namespace
 
 std::vector<Change> all_changes() {
@@ -68,6 +74,12 @@ std::vector<Change> all_changes() {
                      [](const Tensor& g, const Tensor& so_far) { return g - so_far; }});
   changes.push_back({"transposed", [](const Tensor& g, const Tensor&) { return can_be_turned(g); },
                      [](const Tensor& g, const Tensor&) { return turned(g); }});
+  changes.push_back({"x 2 from row 8192 on", [](const Tensor& g, const Tensor&) { return has_late_rows(g); },
+                     [](const Tensor& g, const Tensor&) {
+                       Tensor wrong = g.clone(), late = wrong.rows(last_early_row, g.size(0));
+                       scale_in_place(late, 2);
+                       return wrong;
+                     }});
   return changes;
 }
 
@@ -115,6 +127,85 @@ void ChangeOne::contribution(const Node& node, size_t input, Tensor& g) {
 void OverwriteAll::contribution(const Node& node, size_t input, Tensor& g) {
   const Tensor& so_far = gradient_so_far(node, input);
   if (so_far.defined()) g = g - so_far;
+}
+
+const std::vector<Hidden::Named>& Hidden::kinds() {
+  static const std::vector<Named> all{{Kind::overwrites, "overwrites what is there", "accumulates"},
+                                      {Kind::adds_twice, "adds twice to what is there", "accumulates"},
+                                      {Kind::others_frozen, "x 2 where another input is frozen", "subsets"},
+                                      {Kind::writes_dy, "writes into dy", "shared"},
+                                      {Kind::remembers, "adds what the first pass added", "interleaved"},
+                                      {Kind::far, "x 2 where an input is beyond 6", "far"},
+                                      {Kind::four_threads, "x 2 with 4 threads", "threads"},
+                                      {Kind::fiftieth, "x 2 in every 50th pass", "repeatable"}};
+  return all;
+}
+
+void Hidden::forward_ended(std::string_view name, std::span<const Variable* const> inputs, std::span<const Tensor>) {
+  if (kind_ != Kind::far || name != operation_) return;
+  largest_input_ = 0;
+  for (const Variable* input : inputs)
+    if (input->defined())
+      for (i64 i = 0; i < input->value().count(); ++i)
+        largest_input_ = std::max(largest_input_, std::fabs(input->value().at(i)));
+}
+
+void Hidden::backward_begins(const Node& node) {
+  if (node.number > root_) root_ = node.number, ++passes_, place_ = 0;
+}
+
+void Hidden::backward_ended(const Node& node) {
+  if (kind_ != Kind::writes_dy || node.name != operation_) return;
+  for (const OutputSlot& output : node.outputs) {
+    Tensor dy = output.gradient;
+    if (dy.defined()) multiply(dy);
+  }
+}
+
+void Hidden::multiply(Tensor& g) {
+  if (is_zero(g)) return;
+  changed_ = true;
+  scale_in_place(g, 2);
+}
+
+void Hidden::recall(const Node& node, size_t input, Tensor& g) {
+  Tensor& first = first_[{g.dtype(), place_}];
+  if (!first.defined()) first = g.clone();
+  if (first.shape() != g.shape() || same_bits(first, g) || node.inputs[input].node == nullptr) return;
+  changed_ = changed_ || !is_zero(first - g);
+  g = first.clone();
+}
+
+void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
+  ++place_;
+  if (node.name != operation_) return;
+  const Tensor& so_far = gradient_so_far(node, input);
+  const auto wanted = static_cast<size_t>(
+      std::count_if(node.inputs.begin(), node.inputs.end(), [](const Edge& edge) { return edge.node != nullptr; }));
+  most_wanted_ = std::max(most_wanted_, wanted);
+  switch (kind_) {
+    case Kind::overwrites:
+      changed_ = changed_ || (so_far.defined() && !is_zero(so_far));
+      if (so_far.defined()) g = g - so_far;
+      break;
+    case Kind::adds_twice:
+      if (so_far.defined()) multiply(g);
+      break;
+    case Kind::others_frozen:
+      if (wanted < most_wanted_) multiply(g);
+      break;
+    case Kind::remembers: recall(node, input, g); break;
+    case Kind::far:
+      if (largest_input_ > 6) multiply(g);
+      break;
+    case Kind::four_threads:
+      if (threads() == 4) multiply(g);
+      break;
+    case Kind::fiftieth:
+      if (passes_ % 50 == 0) multiply(g);
+      break;
+    case Kind::writes_dy: break;
+  }
 }
 
 }  // namespace orrery

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Change {
   std::function<bool(const Tensor& g, const Tensor& so_far)> possible;
   std::function<Tensor(const Tensor& g, const Tensor& so_far)> apply;
 };
-/// x 0, x -1, x 2, x 1.0001, dropped, overwriting, transposed.
+/// x 0, x -1, x 2, x 1.0001, dropped, overwriting, transposed, x 2 from row 8192 on.
 std::vector<Change> all_changes();
 
 /// What is known of one contribution of the right backward pass.
@@ -85,6 +86,49 @@ class OverwriteAll final : public Observer {
  public:
   bool changes_contributions() const override { return true; }
   void contribution(const Node& node, size_t input, Tensor& g) override;
+};
+
+/// A mistake that one pass by itself does not show, of every operation of one name.
+class Hidden final : public Observer {
+ public:
+  enum class Kind {
+    overwrites,     ///< what stood in the gradient before is lost
+    adds_twice,     ///< counts double where something stood there before
+    others_frozen,  ///< x 2 where fewer of the operation's inputs want a gradient than in the first pass
+    writes_dy,      ///< changes dy in place
+    remembers,      ///< adds what it added in the first pass
+    far,            ///< x 2 where an input is beyond 6
+    four_threads,   ///< x 2 with 4 threads
+    fiftieth,       ///< x 2 in every 50th pass
+  };
+  struct Named {
+    Kind kind;
+    const char* change;  ///< what a report calls it
+    const char* part;    ///< of a proof (autograd/proof.h), that must catch it
+  };
+  static const std::vector<Named>& kinds();
+
+  Hidden(Kind kind, std::string operation) : kind_(kind), operation_(std::move(operation)) {}
+  void forward_ended(std::string_view name, std::span<const Variable* const> inputs, std::span<const Tensor>) override;
+  void backward_begins(const Node& node) override;
+  void backward_ended(const Node& node) override;
+  bool changes_contributions() const override { return true; }
+  void contribution(const Node& node, size_t input, Tensor& g) override;
+  /// It had something to change.
+  bool changed_anything() const { return changed_; }
+
+ private:
+  void multiply(Tensor& g);
+  void recall(const Node& node, size_t input, Tensor& g);
+
+  const Kind kind_;
+  const std::string operation_;
+  u64 root_ = 0;                // the newest node of the pass
+  i64 passes_ = 0, place_ = 0;  // and the number of the contribution in it
+  size_t most_wanted_ = 0;
+  double largest_input_ = 0;
+  std::map<std::pair<Dtype, i64>, Tensor> first_;
+  bool changed_ = false;
 };
 
 }  // namespace orrery

@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "autograd/mistakes.h"
+#include "autograd/proof_parts.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -154,6 +155,59 @@ i64 MutationReport::count(Mutant::Fate fate) const {
 
 MutationReport mutate(Checkable f, const GradcheckOptions& options) { return Judge(std::move(f), options).run(); }
 
+namespace {
+
+bool part_passes(const std::string& part, const Sample& sample, u64 seed, Observer& mistake) {
+  using namespace parts;
+  using Prove = ProofPart (*)(const Sample&, u64);
+  static const std::map<std::string, Prove> all{
+      {"accumulates", prove_accumulates}, {"subsets", prove_subsets}, {"shared", prove_shared},
+      {"interleaved", prove_interleaved}, {"far", prove_far},         {"threads", prove_threads},
+      {"repeatable", prove_repeatable}};
+  const ObserverScope scope(mistake);
+  try {
+    return all.at(part)(sample, seed).ok;
+  } catch (const std::exception&) { return false; }
+}
+
+}  // namespace
+
+// Of large samples one operation is broken, of small ones each; of long ones, which take long, none: they have short
+// neighbours.
+MutationReport mutate(const Sample& sample, u64 seed) {
+  const parts::KeepThreads keep;
+  set_threads(1);
+  GradcheckOptions options = sample.options;
+  options.seed = seed;
+  MutationReport report = mutate(sample.build(f64, seed), options);
+  std::vector<std::string> operations;
+  for (const Mutant& mutant : report.mutants)
+    if (mutant.operation != "engine" &&
+        std::find(operations.begin(), operations.end(), mutant.operation) == operations.end())
+      operations.push_back(mutant.operation);
+  if (options.coordinates > 0 && operations.size() > 1) operations.resize(1);
+  if (parts::longest_leaf(sample.build(f64, seed)) >= parts::long_tensor) operations.clear();
+  for (const std::string& operation : operations) {
+    for (const auto& [kind, change, part] : Hidden::kinds()) {
+      Mutant mutant{.operation = operation, .contribution = -1, .input = -1, .change = change, .part = part};
+      Hidden mistake(kind, operation), again(kind, operation);
+      if (!part_passes(part, sample, seed, mistake)) {
+        mutant.fate = Fate::caught;
+      } else if (!mistake.changed_anything()) {
+        mutant.fate = Fate::equivalent, mutant.why_not = "there is nothing that it could change";
+      } else {
+        mutant.part = "";  // an operation that adds to one gradient twice shows it in the first pass already
+        const ObserverScope scope(again);
+        mutant.caught_by = gradcheck(sample.build(f64, seed), options).failed_check();
+        mutant.fate = mutant.caught_by == GradientCheck::none ? Fate::survived : Fate::caught;
+        mutant.why_not = std::string("the part \"") + part + "\" passes";
+      }
+      report.mutants.push_back(std::move(mutant));
+    }
+  }
+  return report;
+}
+
 std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy) {
   std::vector<Tensor> result;
   const Variable y = f.output();
@@ -174,6 +228,7 @@ std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy) {
 std::ostream& operator<<(std::ostream& out, const Mutant& mutant) {
   out << mutant.change;
   if (mutant.input >= 0) out << ": input " << mutant.input << " of " << mutant.operation;
+  if (!mutant.part.empty()) out << ": " << mutant.operation;
   return out;
 }
 

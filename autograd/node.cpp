@@ -57,6 +57,8 @@ Grads::Grads(Node& node, bool isolate) : node_(node), isolate_(isolate) {
 }
 
 OutputSlot& Grads::slot(size_t i) const {
+  check(wanted(i), node_.name, "backward asks for the gradient of input ", i, ", which wants none; ask wanted(", i,
+        ") first");
   const Edge& edge = node_.inputs[i];
   return edge.node->outputs[static_cast<size_t>(edge.output)];
 }

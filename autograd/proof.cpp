@@ -1,7 +1,7 @@
 // Chapter 3. The parts of a proof, one function each.
 //
 // Every part builds the function anew from its sample, so that no part can disturb another.
-// Read next: autograd/first_nan.h
+// Read next: autograd/proof_parts.h
 #include "autograd/proof.h"
 
 #include <stdlib.h>
@@ -17,49 +17,12 @@
 #include <ostream>
 #include <sstream>
 
-#include "core/parallel.h"
+#include "autograd/proof_parts.h"
 
 namespace orrery {
 namespace {
 
-// A random dL/dy that f32 and f64 hold alike.
-Tensor cotangent(const Shape& shape, Dtype dtype, u64 seed) {
-  Rng rng(23 * seed);
-  return randn(shape, rng).to(dtype);
-}
-
-// The largest magnitude; infinity where anything is not a number, which no comparison would find.
-double largest(const std::vector<Tensor>& tensors) {
-  double result = 0;
-  for (const Tensor& x : tensors) {
-    for (i64 i = 0; i < x.count(); ++i) {
-      const double magnitude = std::fabs(x.at(i));
-      if (!(magnitude <= result)) result = std::isnan(magnitude) ? std::numeric_limits<double>::infinity() : magnitude;
-    }
-  }
-  return result;
-}
-
-std::string name_of(const Parameters& leaves, size_t i) { return i < leaves.size() ? leaves[i].name : "the output"; }
-
-// The name of the first leaf whose tensors differ in any bit; "the output" where one follows the leaves; "" if none.
-std::string first_difference(const Parameters& leaves, const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  for (size_t i = 0; i < a.size(); ++i)
-    if (!same_bits(a[i], b[i])) return name_of(leaves, i);
-  return "";
-}
-
-// The gradients of all leaves, and the output.
-std::vector<Tensor> one_pass(const Checkable& f, u64 seed) {
-  const Variable y = f.output();
-  std::vector<Tensor> result = gradients_of(f, cotangent(y.shape(), y.dtype(), seed));
-  result.push_back(y.value());
-  return result;
-}
-
-ProofPart part(std::string name, const std::string& problem, const std::string& detail = "") {
-  return {std::move(name), problem.empty(), problem.empty() ? detail : problem};
-}
+using namespace parts;
 
 GradcheckOptions check_options(const Sample& sample, u64 seed) {
   GradcheckOptions options = sample.options;
@@ -77,7 +40,7 @@ ProofPart prove_gradients(const Sample& sample, u64 seed, Proof& proof) {
 
 ProofPart prove_mutants(const Sample& sample, u64 seed, Proof& proof) {
   if (!proof.gradients) return part("mutants", "not tried, since the right backward is none");
-  proof.mutants = mutate(sample.build(f64, seed), check_options(sample, seed));
+  proof.mutants = mutate(sample, seed);
   std::ostringstream text;
   text << proof.mutants;
   return {"mutants", static_cast<bool>(proof.mutants), text.str()};
@@ -128,15 +91,6 @@ ProofPart prove_f32(const Sample& sample, u64 seed, Proof& proof) {
   return part("f32", found.ok() ? "" : detail.str() + ", more than 1e-6 with any of 4 seeds", detail.str());
 }
 
-ProofPart prove_repeatable(const Sample& sample, u64 seed) {
-  for (const Dtype dtype : {f32, f64}) {
-    const Checkable f = sample.build(dtype, seed);
-    const std::string where = first_difference(f.leaves, one_pass(f, seed), one_pass(f, seed));
-    if (!where.empty()) return part("repeatable", "two passes give other bits for " + where);
-  }
-  return part("repeatable", "", "two fresh passes, equal bits");
-}
-
 ProofPart prove_zero(const Sample& sample, u64 seed) {
   for (const Dtype dtype : {f32, f64}) {
     const Checkable f = sample.build(dtype, seed);
@@ -145,31 +99,6 @@ ProofPart prove_zero(const Sample& sample, u64 seed) {
       if (largest({gradients[i]}) != 0) return part("zero", "dL/dy = 0 gives another gradient for " + f.leaves[i].name);
   }
   return part("zero", "", "dL/dy = 0 gives dL/dx = 0");
-}
-
-struct KeepThreads {
-  const int before = threads();
-  ~KeepThreads() { set_threads(before); }
-};
-
-// Tensors this small would stay on one thread: a grain of one element gives every thread its share.
-ProofPart prove_threads(const Sample& sample, u64 seed) {
-  const std::array f{sample.build(f32, seed), sample.build(f64, seed)};
-  const KeepThreads keep;
-  const SleepingThreads sleeping;
-  const GrainScope cut(1);
-  set_threads(1);
-  const std::array alone{one_pass(f[0], seed), one_pass(f[1], seed)};
-  const i64 loops = cut.loops_cut() / 2;
-  if (loops == 0) return part("threads", "", "not cut: no loop has two elements or tasks to share");
-  for (const int count : {2, 3, 8}) {
-    set_threads(count);
-    for (size_t i = 0; i < f.size(); ++i) {
-      const std::string where = first_difference(f[i].leaves, alone[i], one_pass(f[i], seed));
-      if (!where.empty()) return part("threads", std::to_string(count) + " threads give other bits for " + where);
-    }
-  }
-  return part("threads", "", "equal bits for 1, 2, 3 and 8, with " + std::to_string(loops) + " loops cut");
 }
 
 // A folder that nobody else uses, and no folder there afterwards.
@@ -212,6 +141,8 @@ ProofPart prove_file(const Sample& sample, u64 seed) {
 
 Proof prove(const Sample& sample, const ProofOptions& options) {
   const auto start = std::chrono::steady_clock::now();
+  const KeepThreads keep;
+  set_threads(1);  // the fastest for tiny tensors; no part of any result
   Proof proof{.name = sample.name, .variant = sample.variant, .gradients = {}, .mutants = {}, .parts = {}};
   const auto add = [&](const char* name, const std::function<ProofPart()>& prove_part) {
     try {
@@ -225,6 +156,12 @@ Proof prove(const Sample& sample, const ProofOptions& options) {
   add("repeatable", [&] { return prove_repeatable(sample, seed); });
   add("zero", [&] { return prove_zero(sample, seed); });
   add("threads", [&] { return prove_threads(sample, seed); });
+  add("far", [&] { return prove_far(sample, seed); });
+  add("accumulates", [&] { return prove_accumulates(sample, seed); });
+  add("subsets", [&] { return prove_subsets(sample, seed); });
+  add("shared", [&] { return prove_shared(sample, seed); });
+  add("interleaved", [&] { return prove_interleaved(sample, seed); });
+  add("changed", [&] { return prove_changed(sample, seed); });
   add("file", [&] { return prove_file(sample, seed); });
   std::erase_if(proof.parts, [](const ProofPart& p) { return p.name.empty(); });
   proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -258,7 +195,7 @@ std::ostream& operator<<(std::ostream& out, const Proof& proof) {
     const auto first = std::find_if(proof.parts.begin(), part, [&](const ProofPart& earlier) {
       return !earlier.ok && earlier.detail == part->detail;
     });
-    out << "\n  " << std::left << std::setw(11) << part->name << std::right << (part->ok ? "ok      " : "FAILED  ")
+    out << "\n  " << std::left << std::setw(12) << part->name << std::right << (part->ok ? "ok      " : "FAILED  ")
         << (first == part ? part->detail : "as " + first->name);
   }
   for (const DeclaredZero& zero : proof.gradients.zeros)

@@ -9,10 +9,22 @@
 //   mutants      each backward on the tape broken in every way in turn: the check must notice (autograd/mutation.h)
 //   f32          its gradients within 1e-6 of max |g| of those of f64 (1e-4 where that is 0 by declaration), its output
 //                within 1e-6 of max |y|; if not, with other numbers, up to three times
-//   repeatable   two fresh passes give equal bits
+//   repeatable   64 fresh passes give equal bits (4 where a leaf is long)
 //   zero         dL/dy = 0 gives dL/dx = 0, exactly
-//   threads      equal bits for 1, 2, 3 and 8 threads, every loop cut into chunks of one element (core/parallel.h)
+//   threads      equal bits for 1 to 9, 12, 13 and 16 threads, every loop cut into chunks of one element
+//                (core/parallel.h), long ones into about 64 chunks
+//   far          the gradients again, with inputs 4 and 8 times as large, where the function is finite there
+//   accumulates  a gradient that is there is added to: by a second pass, with a second use before or after, and not in
+//                memory that others hold
+//   subsets      each choice of the inputs that want a gradient (of more than 4: each alone, all but each) gives the
+//                gradients that all together give
+//   shared       dy, inputs and outputs stay as they are
+//   interleaved  two forward passes with other numbers before the first backward, in both orders
+//   changed      each input and each output on the tape changed in place after forward: an error, or the same bits
 //   file         what it saves it loads, and gives the same bits then; only for what can be kept in a file
+// What no proof sees, by its nature: an error below the tolerance; a mistake beyond the numbers and shapes it is given,
+// at a kink, with a number of threads it does not try, or less often than every 64th pass; a wrong forward, whose
+// derivative is right; an operation that asks in forward whether its inputs want a gradient (the tape is cut afterwards).
 // For layers see nn/proof.h.
 // Read next: autograd/proof.cpp
 #pragma once

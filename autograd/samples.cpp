@@ -1,9 +1,12 @@
 // Chapter 6. One line per proof: each operation with the shapes and special cases its derivative must survive.
 //
 // Values come from N(0, 1) unless the operation needs another range: logarithms and roots take positive numbers, kinks
-// (relu, max) are kept at least 0.05 away, since no derivative exists there.
-// Read next: autograd/bug_zoo.h
+// (relu, max) are kept at least 0.05 away, since no derivative exists there. Each operation has a long row: a loop that
+// is cut into chunks of 8,192 elements, or of 8,192 rows, has more than one there.
+// Read next: autograd/simple_samples.cpp
 #include "autograd/samples.h"
+
+#include <cmath>
 
 #include "autograd/ops.h"
 #include "autograd/sample_rows.h"
@@ -22,6 +25,11 @@ Tensor drawn(const Input& input, Rng& rng, Dtype dtype) {
       case Range::normal: break;
       case Range::positive: value[i] = 0.5 + 2.0 * rng.uniform(); break;
       case Range::away_from_zero: value[i] += value[i] < 0 ? -0.05 : 0.05; break;
+      case Range::tails:
+      case Range::positive_tails:
+        if (i % 2 == 1) value[i] = (value[i] < 0 ? -1 : 1) * (4.0 + 6.0 * rng.uniform());
+        if (input.range == Range::positive_tails) value[i] = 0.5 + std::fabs(value[i]);
+        break;
       // No two values nearer than 0.1, in an order that looks random.
       case Range::distinct: value[i] = 0.1 * static_cast<double>((i * 7919 + 3) % std::max<i64>(1, x.count())); break;
     }
@@ -49,70 +57,23 @@ Sample sample(std::string name, std::string variant, std::vector<Input> inputs, 
       std::move(zeros));
 }
 
+Tensor spread_ids(const Shape& shape, i64 rows) {
+  Tensor ids = Tensor::empty(shape, Dtype::i32);
+  for (i64 i = 0; i < ids.count(); ++i) ids.write<i32>()[i] = static_cast<i32>(7 * i % rows);
+  return ids;
+}
+
+Sample long_sample(std::string name, std::string variant, std::vector<Input> inputs, Function f) {
+  Sample result = sample(std::move(name), std::move(variant), std::move(inputs), std::move(f));
+  result.options.coordinates = 3, result.options.directions = 2;
+  return result;
+}
+
 }  // namespace sample_rows
 
 namespace {
 
 using namespace sample_rows;
-
-void add_unary(std::vector<Sample>& table, const std::string& name, Range range,
-               const std::function<Variable(const Variable&)>& f) {
-  const Function on_first = [f](const Variables& x) { return f(x[0]); };
-  table.push_back(sample(name, "[3, 4]", {{{3, 4}, range}}, on_first));
-  table.push_back(sample(name, "scalar", {{{}, Range::positive}}, on_first));
-  table.push_back(sample(name, "size 0", {{{2, 0}, range}}, on_first));
-}
-
-void add_binary(std::vector<Sample>& table, const std::string& name, Range second,
-                const std::function<Variable(const Variable&, const Variable&)>& f) {
-  const Function on_both = [f](const Variables& x) { return f(x[0], x[1]); };
-  table.push_back(sample(name, "equal shapes", {{{2, 3}}, {{2, 3}, second}}, on_both));
-  table.push_back(sample(name, "broadcast row", {{{4, 3}}, {{3}, second}}, on_both));
-  table.push_back(sample(name, "broadcast both", {{{3, 1, 2}}, {{2, 1}, second}}, on_both));
-  table.push_back(sample(name, "scalar", {{{2, 2}}, {{}, second}}, on_both));
-  table.push_back(sample(name, "size 0", {{{0, 3}}, {{3}, second}}, on_both, {{"input 1", no_output}}));
-}
-
-void add_elementwise(std::vector<Sample>& table) {
-  using V = const Variable&;
-  add_binary(table, "add", Range::normal, [](V a, V b) { return add(a, b); });
-  add_binary(table, "sub", Range::normal, [](V a, V b) { return sub(a, b); });
-  add_binary(table, "mul", Range::normal, [](V a, V b) { return mul(a, b); });
-  add_binary(table, "div", Range::positive, [](V a, V b) { return div(a, b); });
-  table.push_back(sample("add", "repeated input", {{{2, 3}}}, [](const Variables& x) { return add(x[0], x[0]); }));
-  table.push_back(sample("mul", "repeated input", {{{2, 3}}}, [](const Variables& x) { return mul(x[0], x[0]); }));
-  add_unary(table, "neg", Range::normal, [](V x) { return neg(x); });
-  add_unary(table, "scale", Range::normal, [](V x) { return scale(x, -1.7); });
-  add_unary(table, "pow", Range::positive, [](V x) { return pow(x, 2.5); });
-  table.push_back(sample("pow", "negative base", {{{5}}}, [](const Variables& x) { return pow(x[0], 3); }));
-  add_unary(table, "exp", Range::normal, [](V x) { return exp(x); });
-  add_unary(table, "log", Range::positive, [](V x) { return log(x); });
-  add_unary(table, "sqrt", Range::positive, [](V x) { return sqrt(x); });
-  add_unary(table, "tanh", Range::normal, [](V x) { return tanh(x); });
-  add_unary(table, "sigmoid", Range::normal, [](V x) { return sigmoid(x); });
-  add_unary(table, "relu", Range::away_from_zero, [](V x) { return relu(x); });
-  add_unary(table, "gelu", Range::normal, [](V x) { return gelu(x); });
-  add_unary(table, "gelu_tanh", Range::normal, [](V x) { return gelu_tanh(x); });
-  add_unary(table, "silu", Range::normal, [](V x) { return silu(x); });
-}
-
-void add_reductions(std::vector<Sample>& table) {
-  const auto add = [&](const std::string& name, Range range, auto f) {
-    table.push_back(
-        sample(name, "all axes", {{{2, 3}, range}}, [f](const Variables& x) { return f(x[0], Axes{}, false); }));
-    table.push_back(
-        sample(name, "last axis", {{{3, 4}, range}}, [f](const Variables& x) { return f(x[0], Axes{-1}, false); }));
-    table.push_back(sample(name, "axes 0 and 2", {{{2, 3, 4}, range}}, [f](const Variables& x) {
-      return f(x[0], Axes{0, 2}, false);
-    }));
-    table.push_back(
-        sample(name, "kept axis", {{{4, 1, 3}, range}}, [f](const Variables& x) { return f(x[0], Axes{0}, true); }));
-  };
-  add("sum", Range::normal, [](const Variable& x, const Axes& axes, bool keep) { return sum(x, axes, keep); });
-  add("mean", Range::normal, [](const Variable& x, const Axes& axes, bool keep) { return mean(x, axes, keep); });
-  add("max", Range::distinct, [](const Variable& x, const Axes& axes, bool keep) { return max(x, axes, keep); });
-  table.push_back(sample("sum", "size 0", {{{0, 3}}}, [](const Variables& x) { return sum(x[0], {0}); }));
-}
 
 void add_products(std::vector<Sample>& table) {
   const auto add = [&](const std::string& variant, const Shape& a, const Shape& b, Trans trans) {
@@ -131,45 +92,14 @@ void add_products(std::vector<Sample>& table) {
   add("shared b transposed", {2, 2, 3}, {4, 3}, Trans::b);
   add("size 1", {1, 1}, {1, 1}, Trans::none);
   add("size 0, k = 0", {2, 0}, {0, 3}, Trans::none);
+  table.push_back(long_sample("matmul", "long", {{{long_rows, 2}}, {{2, 3}}},
+                              [](const Variables& x) { return matmul(x[0], x[1]); }));
+  table.push_back(long_sample("matmul", "long, a transposed", {{{long_rows, 2}}, {{long_rows, 3}}},
+                              [](const Variables& x) { return matmul(x[0], x[1], Trans::a); }));
   table.push_back(sample("matmul", "size 0, m = 0", {{{0, 3}}, {{3, 2}}},
                          [](const Variables& x) { return matmul(x[0], x[1]); }, {{"input 1", no_output}}));
   table.push_back(
       sample("matmul", "repeated input", {{{3, 3}}}, [](const Variables& x) { return matmul(x[0], x[0]); }));
-}
-
-void add_layout(std::vector<Sample>& table) {
-  table.push_back(sample("reshape", "[2, 6] to [3, 4]", {{{2, 6}}}, [](const Variables& x) {
-    return reshape(x[0], {3, -1});
-  }));
-  table.push_back(sample("permute", "three axes", {{{2, 3, 4}}}, [](const Variables& x) {
-    return permute(x[0], {2, 0, -2});
-  }));
-  table.push_back(sample("concat", "axis 1", {{{2, 3}}, {{2, 1}}, {{2, 2}}}, [](const Variables& x) {
-    return concat({x[0], x[1], x[2]}, 1);
-  }));
-  table.push_back(sample("concat", "repeated input", {{{2, 3}}}, [](const Variables& x) {
-    return concat({x[0], x[0]}, 0);
-  }));
-  table.push_back(sample("concat", "size 0 and 1", {{{2, 0}}, {{2, 1}}}, [](const Variables& x) {
-    return concat({x[0], x[1]}, 1);
-  }));
-  table.push_back(sample("slice", "size 0", {{{3, 2}}}, [](const Variables& x) { return slice(x[0], 1, 1, 1); },
-                         {{"input 0", no_output}}));
-  table.push_back(sample("slice", "size 1", {{{1, 1}}}, [](const Variables& x) { return slice(x[0], 1, 0, 1); }));
-  table.push_back(
-      sample("slice", "inner axis", {{{2, 5, 2}}}, [](const Variables& x) { return slice(x[0], 1, 1, -1); }));
-  table.push_back(sample("slice", "axis 0, overlapping", {{{4, 2}}},
-                         [](const Variables& x) { return slice(x[0], 0, 0, 3) * slice(x[0], 0, 1); }));
-  table.push_back(sample("split", "two parts", {{{2, 5}}}, [](const Variables& x) {
-    const auto [left, right] = split(x[0], 2, -1);
-    return concat({exp(left), right}, 1);
-  }));
-  table.push_back(
-      sample("split", "a part unused", {{{5, 2}}}, [](const Variables& x) { return split(x[0], 2, 0)[1]; }));
-  table.push_back(sample("split3", "last axis", {{{2, 6}}}, [](const Variables& x) {
-    const auto [q, k, v] = split3(x[0], -1);
-    return q * k + v;
-  }));
 }
 
 void add_lookup_and_noise(std::vector<Sample>& table) {
@@ -179,6 +109,12 @@ void add_lookup_and_noise(std::vector<Sample>& table) {
   table.push_back(sample("embedding", "size 0, no ids", {{{4, 3}}},
                          [](const Variables& x) { return embedding(x[0], Tensor::empty({0}, Dtype::i32)); },
                          {{"input 0", no_output}}));
+  table.push_back(long_sample("embedding", "long, many ids", {{{5, 2}}},
+                              [](const Variables& x) { return embedding(x[0], spread_ids({long_rows}, 5)); }));
+  table.push_back(long_sample("embedding", "long, many rows", {{{long_rows, 2}}},
+                              [](const Variables& x) { return embedding(x[0], spread_ids({long_rows}, long_rows)); }));
+  table.push_back(long_sample("dropout", "long", {{{long_rows, 3}}},
+                              [](const Variables& x) { return dropout(x[0], 0.3, {.seed = 5, .step = 1}); }));
   const auto add_dropout = [&](const std::string& variant, const Shape& shape, double p,
                                std::vector<DeclaredZero> zeros = {}) {
     table.push_back(drawn_sample(
@@ -199,6 +135,15 @@ void add_normalisation(std::vector<Sample>& table) {
   table.push_back(sample("log_softmax", "one element", {{{3, 1}}}, [](const Variables& x) { return log_softmax(x[0]); },
                          {{"input 0", "the logarithm of softmax over one element is always 0"}}));
   table.push_back(sample("log_softmax", "size 0", {{{0, 3}}}, [](const Variables& x) { return log_softmax(x[0]); }));
+  for (const auto& [name, f] :
+       {std::pair<const char*, Variable (*)(const Variable&)>{"softmax", softmax}, {"log_softmax", log_softmax}}) {
+    const Function on_first = [f = f](const Variables& x) { return f(x[0]); };
+    table.push_back(sample(name, "tails", {{{3, 6}, Range::tails}}, on_first));
+    table.push_back(long_sample(name, "long", {{{long_rows, 3}}}, on_first));
+  }
+  const Function norm = [](const Variables& x) { return layer_norm(x[0], x[1], x[2], 1e-2); };
+  table.push_back(sample("layer_norm", "tails", {{{3, 6}, Range::tails}, {{6}}, {{6}}}, norm));
+  table.push_back(long_sample("layer_norm", "long", {{{long_rows, 4}}, {{4}}, {{4}}}, norm));
   const auto add = [&](const std::string& variant, LayerNormForm form) {
     table.push_back(sample("layer_norm", variant, {{{2, 3, 5}}, {{5}}, {{5}}},
                            [form](const Variables& x) { return layer_norm(x[0], x[1], x[2], 1e-2, form); }));
@@ -230,6 +175,16 @@ void add_attention(std::vector<Sample>& table) {
   add_softmax("table with an empty row", sparse);
   table.push_back(sample("zero_padding", "lengths 3 and 2", {{{2, 2, 3, 2}}},
                          [padded](const Variables& x) { return zero_padding(x[0], padded); }));
+  table.push_back(long_sample("masked_softmax", "long", {{{1, 1, long_rows, 3}}},
+                              [](const Variables& x) { return masked_softmax(x[0], Mask()); }));
+  table.push_back(long_sample("zero_padding", "long", {{{1, 1, long_rows, 2}}}, [](const Variables& x) {
+    return zero_padding(x[0], Mask::padding(Tensor::of<i32>({1}, {long_rows - 3})));
+  }));
+  for (const auto& [variant, n, m] :
+       {std::tuple<const char*, i64, i64>{"long, queries", long_rows, 3}, {"long, keys", 2, long_rows}}) {
+    table.push_back(long_sample("attention", variant, {{{1, 1, n, 2}}, {{1, 1, m, 2}}, {{1, 1, m, 2}}},
+                                [](const Variables& x) { return attention(x[0], x[1], x[2], Mask()).output; }));
+  }
   const auto add = [&](const std::string& variant, const Mask& mask, double p) {
     table.push_back(drawn_sample(
         "attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}},
@@ -261,6 +216,12 @@ void add_losses(std::vector<Sample>& table) {
   add("smoothed over wrong classes", {.label_smoothing = 0.1, .smoothing = Smoothing::wrong_classes});
   add("sum", {.label_smoothing = 0.2, .reduction = Reduction::sum});
   add("given divisor", {.reduction = Reduction::divisor, .divisor = 7});
+  const CrossEntropyOptions total{.reduction = Reduction::sum};
+  table.push_back(sample("cross_entropy", "tails", {{{4, 4}, Range::tails}},
+                         [total](const Variables& x) { return cross_entropy(x[0], spread_ids({4}, 4), total); }));
+  table.push_back(long_sample("cross_entropy", "long", {{{long_rows, 3}}}, [total](const Variables& x) {
+    return cross_entropy(x[0], spread_ids({long_rows}, 3), total);
+  }));
   table.push_back(sample("cross_entropy", "one class", {{{2, 1}}},
                          [](const Variables& x) {
                            return cross_entropy(x[0], Tensor::of<i32>({2}, {0, 0}));
@@ -280,10 +241,8 @@ void add_losses(std::vector<Sample>& table) {
 const std::vector<Sample>& operation_samples() {
   static const std::vector<Sample> table = [] {
     std::vector<Sample> samples;
-    add_elementwise(samples);
-    add_reductions(samples);
+    add_simple(samples);
     add_products(samples);
-    add_layout(samples);
     add_lookup_and_noise(samples);
     add_normalisation(samples);
     add_attention(samples);

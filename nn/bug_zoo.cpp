@@ -30,6 +30,10 @@ std::vector<Sample> replaced(const std::vector<Sample>& table, const std::string
       Leaves leaves;
       for (const NamedParameter& leaf : checkable.leaves) leaves.push_back(leaf.value);
       checkable.output = [wrong, leaves] { return wrong(leaves); };
+      checkable.of_inputs = [wrong, leaves](Leaves others) {
+        others.insert(others.end(), leaves.begin() + static_cast<std::ptrdiff_t>(others.size()), leaves.end());
+        return wrong(others);
+      };
       return checkable;
     };
   }

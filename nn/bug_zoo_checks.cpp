@@ -2,10 +2,15 @@
 //
 // Where the table of proofs has a row for the function, the mistake stands in it too, so that one can watch it pass.
 // Read next: apps/examples/ch7_decoder.cpp
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <sstream>
 
+#include "autograd/apply.h"
 #include "autograd/bug_zoo.h"
+#include "autograd/proof_parts.h"
+#include "core/elementwise.h"
 #include "core/tensor_ops.h"
 #include "nn/bug_zoo_rows.h"
 #include "nn/leakcheck_models.h"
@@ -115,6 +120,40 @@ std::vector<Sample> masked_attention(Attention wrong) {
                         [=](const Leaves& x) { return wrong(x[0], x[1], x[2], padded).output; });
 }
 
+// e^x, whose y is kept as a Tensor: nobody notices when y is changed before backward.
+struct ExpWithBareOutput {
+  static constexpr std::string_view name = "exp";
+  Tensor y;
+  Tensor forward(const Tensor& x) {
+    return y = map(x, name, [](auto v) { return std::exp(v); });
+  }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * y); }
+};
+Variable exp_with_bare_output(const Variable& x) { return apply(ExpWithBareOutput{{}}, x); }
+
+std::string message_of(const ProofPart& part) { return part.ok ? "" : "proof, " + part.name + ": " + part.detail; }
+
+std::string check_change_in_place(Activate f) {
+  return message_of(parts::prove_changed(sample_of("exp", f, {{3}}), 1));
+}
+
+// 2 x, whose backward counts its calls; every `wrong`th is wrong, none where that is 0.
+struct CountedDouble {
+  static constexpr std::string_view name = "double";
+  std::shared_ptr<i64> calls;
+  i64 wrong;
+  Tensor forward(const Tensor& x) { return x * 2.0; }
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, dy * (++*calls % std::max<i64>(wrong, 1) == 0 && wrong > 0 ? 2.002 : 2.0));
+  }
+};
+
+std::string check_many_calls(i64 wrong) {
+  const CountedDouble counted{std::make_shared<i64>(0), wrong};
+  const auto f = [counted](const Variable& x) { return apply(counted, x); };
+  return message_of(parts::prove_repeatable(sample_of("double", f, {{3}}), 1));
+}
+
 }  // namespace
 
 std::vector<Bug> bugs_found_without_derivatives() {
@@ -164,6 +203,16 @@ std::vector<Bug> bugs_found_without_derivatives() {
                       "max", {"last axis"},
                       [](const Leaves& x) { return bugs::max_with_whole_gradient_to_all_ties(x[0], {-1}, false); })},
                  check_max_of_ties, Maximum{bugs::max_with_whole_gradient_to_all_ties}, Maximum{orrery::max}),
+      with_check(
+          {.name = "output-kept-as-tensor",
+           .mistake = "What backward needs is kept as a Tensor, not as a Saved: nobody sees that it was changed.",
+           .hint = "An optimiser, or a user, writes to a tensor between forward and backward.",
+           .samples = operation_rows("exp", {}, [](const Leaves& x) { return exp_with_bare_output(x[0]); })},
+          check_change_in_place, Activate{exp_with_bare_output}, Activate{exp}),
+      with_check({.name = "wrong-in-every-50th-call",
+                  .mistake = "Every 50th backward is wrong by one part in a thousand.",
+                  .hint = "How often must one look?"},
+                 check_many_calls, i64{50}, i64{0}),
   };
 }
 

@@ -9,6 +9,7 @@
 // Read next: apps/examples/ch5_my_layer.cpp
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "autograd/proof.h"
@@ -31,6 +32,13 @@ void shake(Module& module, Rng& rng);
 /// nn::save to `path`, every parameter lost, nn::load: what a proof asks of a layer (`Checkable::through_file`).
 /// Buffers keep their numbers: a file does not hold them, a module makes its own.
 void save_and_load(Module& module, const std::string& path);
+
+/// Which parts y was computed from that neither `visit` names nor `inputs` are: `to(module, f64)` leaves those in f32.
+/// "" if there is none.
+std::string not_visited(const Variable& y, Module& module, const std::vector<Variable>& inputs);
+
+/// The error, and after one that says "dtypes differ" which part `visit` does not name.
+Error explained_by_visit(const Error& error, const std::function<std::string()>& not_visited);
 
 /// run(module, inputs...) as a function of the inputs alone; where `run` takes a Pass& after them, with dropout on.
 template <class M, class Run>
@@ -67,6 +75,20 @@ Sample module_sample(std::string name, std::string variant, std::vector<Shape> s
     for (const Shape& shape : shapes) inputs.push_back(randn(shape, rng, f64).to(dtype));
     const BoundRun<decltype(make(rng)), Run> output{module, run, 5 * seed};
     Checkable f = checkable(output, inputs, module->parameters(), notes.zeros);
+    // What `visit` forgets keeps its dtype: the error names it.
+    const auto said = [=](const Error& error) {
+      Rng again(17 * seed);
+      auto unconverted = std::make_shared<decltype(make(rng))>(make(again));
+      std::vector<Variable> x;
+      for (const Tensor& input : inputs) x.push_back(constant(input.to(f32)));
+      const BoundRun<decltype(make(rng)), Run> run_again{unconverted, run, 5 * seed};
+      return explained_by_visit(error, [&] { return not_visited(call_with(run_again, x), *unconverted, x); });
+    };
+    f.output = [plain = f.output, said] {
+      try {
+        return plain();
+      } catch (const Error& error) { throw said(error); }
+    };
     if (module->parameter_count() > 0)
       f.through_file = [module](const std::string& path) { save_and_load(*module, path); };
     return f;

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
@@ -21,7 +23,27 @@ TEST_CASE("each change does what its name says") {
       CHECK(elements(change.apply(g, so_far)) == std::vector<double>{-9, -8, -7, -6});
     }
   }
-  CHECK(all_changes().size() == 7);
+  CHECK(all_changes().size() == 8);
+  const Change& late = all_changes().back();
+  const Tensor rows = full({8194, 2}, 1.0, f64);
+  CHECK_FALSE(late.possible(g, {}));
+  CHECK(late.possible(rows, {}));
+  CHECK(sum(late.apply(rows, {})).item() == 2 * 8194 + 4);
+}
+
+TEST_CASE(
+    "each hidden mistake says which part of a proof must catch it, and changes nothing where it has nothing to do") {
+  const Checkable f = checkable([](const Variable& x) { return exp(x); }, {full({2}, 1.0, f64)});
+  std::set<std::string> parts;
+  for (const auto& [kind, change, part] : Hidden::kinds()) {
+    parts.insert(part);
+    Hidden mistake(kind, "exp");
+    const ObserverScope scope(mistake);
+    backward(sum(f.output()));
+    f.leaves[0].value.node()->outputs[0].gradient = Tensor();
+    CHECK(mistake.changed_anything() == (kind == Hidden::Kind::writes_dy));
+  }
+  CHECK(parts.size() == 7);
 }
 
 TEST_CASE("a recorder lists contributions, and the leaves declared zero that they lead to") {

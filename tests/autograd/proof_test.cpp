@@ -81,18 +81,19 @@ Proof prove_square(Wrong wrong) {
 
 }  // namespace
 
-TEST_CASE("one line proves an operation of the reader's own, in six parts") {
+TEST_CASE("one line proves an operation of the reader's own, in twelve parts") {
   const Proof proof = prove_square([](const Tensor& g) { return g; });
   CHECK_MESSAGE(static_cast<bool>(proof), proof);
-  CHECK(proof.parts.size() == 6);
-  for (const std::string name : {"gradients", "mutants", "f32", "repeatable", "zero", "threads"})
+  CHECK(proof.parts.size() == 12);
+  for (const std::string name : {"gradients", "mutants", "f32", "repeatable", "zero", "threads", "far", "accumulates",
+                                 "subsets", "shared", "interleaved", "changed"})
     CHECK(part(proof, name).ok);
   CHECK(proof.f32_error > 0);
   CHECK(proof.f32_error <= 1e-6);
-  CHECK(part(proof, "mutants").detail == "6 mutants, 6 caught");
+  CHECK(part(proof, "mutants").detail == "13 mutants, 13 caught");
   std::ostringstream text;
   text << proof;
-  CHECK(text.str().starts_with("square: proven\n  gradients  ok      12 coordinates of 1 inputs"));
+  CHECK(text.str().starts_with("square: proven\n  gradients   ok      12 coordinates of 1 inputs"));
   CHECK(proof.message() == "");
 }
 
@@ -172,7 +173,7 @@ TEST_CASE("a backward with a memory is not repeatable") {
   const auto calls = std::make_shared<int>(0);
   const Proof proof = prove_square([calls](const Tensor& g) { return g * (1 + 1e-12 * ++*calls); });
   CHECK(part(proof, "gradients").ok);
-  CHECK(part(proof, "repeatable").detail == "two passes give other bits for input 0");
+  CHECK(part(proof, "repeatable").detail == "pass 2 gives other bits for input 0");
 }
 
 TEST_CASE("dL/dy = 0 must give 0") {
@@ -223,7 +224,7 @@ TEST_CASE("a part in which the function throws has failed; the other parts run, 
   const Proof impossible = prove("impossible", [](const Variable& x) { return reshape(x, {5}); }, {{3, 4}});
   CHECK_FALSE(impossible);
   CHECK(part(impossible, "gradients").detail.find("reshape") != std::string::npos);
-  CHECK(impossible.message().starts_with("gradients, f32, repeatable, zero, threads: reshape"));
+  CHECK(impossible.message().starts_with("gradients, f32, repeatable, zero, threads, far"));
   const Proof in_f32 = prove_square([](const Tensor& g) {
     if (g.dtype() == f32) throw std::runtime_error("no floats");
     return g;
@@ -233,8 +234,8 @@ TEST_CASE("a part in which the function throws has failed; the other parts run, 
   CHECK(part(in_f32, "threads").detail == "no floats");
   std::ostringstream text;
   text << in_f32;
-  CHECK(text.str().find("f32        FAILED  no floats\n") != std::string::npos);
-  CHECK(text.str().find("threads    FAILED  as f32") != std::string::npos);
+  CHECK(text.str().find("f32         FAILED  no floats\n") != std::string::npos);
+  CHECK(text.str().find("threads     FAILED  as f32") != std::string::npos);
 }
 
 TEST_CASE("a function of another number of inputs is a failed part that says so") {

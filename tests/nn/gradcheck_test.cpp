@@ -53,6 +53,7 @@ TEST_CASE("a parameter that visit forgets is caught") {
   const GradcheckReport report =
       nn::gradcheck(layer, [&](const Variable& x) { return layer(x); }, {randn({2, 3}, rng, f64)});
   CHECK_FALSE(report.ok);
+  CHECK(report.message.starts_with("backward reached a parameter of shape [3] without a name, made after gate.bias, "));
 }
 
 TEST_CASE("a named parameter that gets no gradient is caught") {

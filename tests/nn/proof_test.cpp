@@ -23,6 +23,12 @@ struct Forgetful : nn::Module {
   void visit(nn::Visitor& v) override { v("named", named); }
 };
 
+// A layer whose buffer keeps its dtype.
+struct Unconverted : nn::Module {
+  Tensor factors = full({3}, 2.0);
+  void visit(nn::Visitor&) override {}
+};
+
 }  // namespace
 
 TEST_CASE("one line proves a layer in its inputs and parameters, through a file as well") {
@@ -68,6 +74,18 @@ TEST_CASE("a part that visit forgets is found") {
   const auto run = [](const Forgetful& layer, const Variable& x) { return layer.forgotten(layer.named(x)); };
   const Proof proof = nn::prove("Forgetful", [](Rng& rng) { return Forgetful(rng); }, run, {{2, 4}});
   CHECK_FALSE(proof);
+  const std::string message = proof.message();
+  CHECK(message.find("visit: does not name a parameter of shape [4] without a name, made after named.bias") !=
+        std::string::npos);
+  CHECK(message.find("a parameter of shape [4, 4] without a name, made after named.bias") != std::string::npos);
+}
+
+TEST_CASE("a buffer that visit forgets is found by what the error says") {
+  const auto run = [](const Unconverted& layer, const Variable& x) { return x * constant(layer.factors); };
+  const Proof proof = nn::prove("Unconverted", [](Rng&) { return Unconverted(); }, run, {{2, 3}});
+  CHECK_MESSAGE(proof.message().find("visit: does not name a buffer, or a constant that is made in one dtype") !=
+                    std::string::npos,
+                proof);
 }
 
 TEST_CASE("save_and_load really loses the parameters in between") {
