@@ -17,8 +17,11 @@ using Fate = Mutant::Fate;
 
 class Judge {
  public:
-  Judge(Checkable f, const GradcheckOptions& options)
-      : f_(std::move(f)), options_(options), cotangent_(cotangent_of(f_.output().shape(), options.seed)) {}
+  Judge(Checkable f, const GradcheckOptions& options, NumericSlopes slopes = {})
+      : f_(std::move(f)),
+        options_(options),
+        cotangent_(cotangent_of(f_.output().shape(), options.seed)),
+        slopes_(std::move(slopes)) {}
 
   MutationReport run() {
     const GradcheckReport unchanged = gradcheck(f_, options_, &slopes_);
@@ -153,6 +156,13 @@ i64 MutationReport::count(Mutant::Fate fate) const {
 }
 
 MutationReport mutate(Checkable f, const GradcheckOptions& options) { return Judge(std::move(f), options).run(); }
+
+MutationReport mutate(const Sample& sample, u64 seed) {
+  NumericSlopes slopes;
+  GradcheckOptions options = sample.options;
+  options.seed = gradcheck(sample, seed, &slopes).seed;
+  return Judge(sample.build(f64, options.seed), options, std::move(slopes)).run();
+}
 
 std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy) {
   std::vector<Tensor> result;

@@ -45,6 +45,9 @@ std::ostream& operator<<(std::ostream& out, const MutationReport& report);
 /// Makes and judges every mutant of f. Error: f's own backward does not pass the check.
 MutationReport mutate(Checkable f, const GradcheckOptions& options = {});
 
+/// The same of a sample, with the numbers that `gradcheck(sample, seed)` checks.
+MutationReport mutate(const Sample& sample, u64 seed);
+
 /// dL/d(leaf) for each leaf of f, given dL/dy; zeros where backward does not reach one. Gradients are forgotten again.
 std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy);
 
