@@ -14,6 +14,7 @@
 #include "apps/command.h"
 #include "apps/gradcheck_bugs.h"
 #include "apps/gradcheck_mutants.h"
+#include "apps/gradcheck_seeds.h"
 #include "apps/gradcheck_table.h"
 #include "apps/interrupt.h"
 #include "apps/machine.h"
@@ -26,10 +27,13 @@ namespace {
 struct CheckerOptions {
   std::vector<std::string> names;
   bool all = false;
+  bool operations = false;
   bool list = false;
   bool mutate = false;
   std::string bug;
   std::string json;
+  std::string seeds;
+  std::string resume;
   i64 seed = 1;
   i64 threads = 1;
 };
@@ -73,7 +77,7 @@ int prove_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
     std::cout << empty << (empty == 1 ? " row has" : " rows have")
               << " inputs of size 0: that it runs is all there is to check\n";
   std::cout << table.size() << " checked, " << wrong << " failed\n" << std::flush;
-  if (!options.json.empty()) write_text(options.json, proofs_as_json(table, options.seed));
+  if (!options.json.empty()) write_text(options.json, proofs_as_json(table, options.seed, rows.size()));
   if (stopped) return interrupted;
   return wrong == 0 ? done : failed;
 }
@@ -100,9 +104,11 @@ int mutate_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   if (count.rows_not_mutated > 0)
     std::cout << ", " << count.rows_not_mutated << (count.rows_not_mutated == 1 ? " row" : " rows") << " not mutated";
   std::cout << '\n' << std::flush;
-  if (!options.json.empty()) write_text(options.json, mutants_as_json(table, options.seed));
+  if (!options.json.empty()) write_text(options.json, mutants_as_json(table, options.seed, rows.size()));
   if (stopped) return interrupted;
-  return wrong ? failed : done;
+  if (count.mutants == 0 && !wrong)
+    std::cerr << "orrery: gradcheck: these rows have nothing to break: nothing was tried\n";
+  return wrong || count.mutants == 0 ? failed : done;
 }
 
 // Proves the rows that hold the mistake, and prints them; all of `rows` are run, so that it shows if others fail too.
@@ -171,14 +177,17 @@ int run(const CheckerOptions& options) {
     list_bugs(std::cout);
     return done;
   }
-  const std::vector<Row> rows = chosen_rows(all_rows(), options.names);
+  if (!options.resume.empty() && options.seeds.empty()) usage_error("--resume", "goes with --seeds alone");
+  const std::vector<Row> rows = chosen_rows(options.operations ? operation_rows() : all_rows(), options.names);
   if (options.list) {
     list_rows(std::cout, rows);
     return done;
   }
   check_can_write("gradcheck", "--json", options.json);
+  check_can_write("gradcheck", "--resume", options.resume);
   set_threads(static_cast<int>(options.threads));
   if (!options.bug.empty()) return run_bug(options);
+  if (!options.seeds.empty()) return prove_seeds(rows, options.names, seed_range(options.seeds), options.resume);
   print_start(std::cerr, {.seed = options.seed});
   return options.mutate ? mutate_rows(rows, options) : prove_rows(rows, options);
 }
@@ -189,15 +198,20 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<CheckerOptions>();
   CLI::App& command = add_command(
       program, "gradcheck", "Prove every derivative: against its function, in f64 and f32",
-      "Each row is also proven to give its f64 gradients in f32 within 1e-6 of the largest, equal bits in 64 passes "
-      "and with 1 to 16 threads, and 0 for dL/dy = 0; to add to a gradient that is there, for each choice of inputs; "
-      "and more that autograd/proof.h lists. Layers and models are saved to a file and loaded again. 'error' is the "
-      "worst |analytic - numeric|, which may reach 1e-9 + 1e-7 |numeric|: look at it beside 'norm'.\n"
+      "Each row is also proven to give its f64 gradients in f32 within 1e-6 of each leaf's largest ('f32'; beyond "
+      "that only what is shown to be rounding), equal bits in 64 passes and with 1 to 16 threads, and 0 for dL/dy = 0; "
+      "to add to a gradient that is there, for each choice of inputs; and more that autograd/proof.h lists. Layers and "
+      "models are saved to a file and loaded again. 'error' is the worst |analytic - numeric|, which may reach "
+      "1e-9 + 1e-7 |numeric|: look at it beside 'norm'.\n"
       "Example:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
       "--bug softmax-without-inner-product");
   CLI::Option* names = add_arguments(command, "NAME", options->names,
                                      "Rows, such as softmax, 'nn/*' or 'nn/Transformer, pre*'; without any: all");
-  exclude(add_flag(command, "--all", options->all, "Every row, as without a NAME"), {names});
+  CLI::Option* all = add_flag(command, "--all", options->all, "Every row, as without a NAME");
+  CLI::Option* operations =
+      add_flag(command, "--operations", options->operations, "Every operation, no layer or model");
+  exclude(all, {names, operations});
+  exclude(operations, {names});
   CLI::Option* list = add_flag(command, "--list", options->list, "Print the names and variants, check nothing");
   CLI::Option* mutate =
       add_flag(command, "--mutate", options->mutate, "Break every backward in turn: does a check notice?");
@@ -207,7 +221,12 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   exclude(mutate, {list});
   exclude(bug, {list, mutate});
   exclude(json, {list, bug});
-  add_seed(command, options->seed);
+  CLI::Option* seed = add_seed(command, options->seed);
+  CLI::Option* seeds = add_text(command, "--seeds", options->seeds, "FIRST..LAST",
+                                "Prove the rows with each of these seeds: none may be called wrong");
+  exclude(seeds, {seed, list, mutate, bug, json});
+  add_file(command, "--resume", options->resume,
+           "With --seeds: keep the results in this file, and go on where it ends");
   add_whole_number(command, "--threads", options->threads, 1, 256,
                    "Threads; the results do not depend on them, and tiny tensors are fastest on one");
   when_run(command, exit_code, [options] { return run(*options); });

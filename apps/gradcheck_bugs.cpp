@@ -1,6 +1,6 @@
 // Chapter 9. Putting a mistake into the table.
 //
-// Read next: apps/columns.h
+// Read next: apps/gradcheck_seeds.h
 #include "apps/gradcheck_bugs.h"
 
 #include <algorithm>

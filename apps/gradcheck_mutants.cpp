@@ -111,7 +111,7 @@ void print_uncaught(std::ostream& out, const MutatedRow& row) {
   }
 }
 
-std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed) {
+std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed, size_t chosen) {
   using Json = nlohmann::ordered_json;
   constexpr std::array fates{"caught", "equivalent", "survived"};
   Json mutants = Json::array();
@@ -131,11 +131,8 @@ std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed) {
     }
   }
   const MutantCount count = count_mutants(table);
-  const Json all = {{"seed", seed},
-                    {"mutants", count.mutants},
-                    {"caught", count.caught},
-                    {"equivalent", count.equivalent},
-                    {"rows_not_mutated", not_mutated},
+  const Json all = {{"seed", seed},           {"complete", table.size() == chosen}, {"mutants", count.mutants},
+                    {"caught", count.caught}, {"equivalent", count.equivalent},     {"rows_not_mutated", not_mutated},
                     {"list", mutants}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -34,7 +34,8 @@ void print_equivalent(std::ostream& out, const std::vector<MutatedRow>& table);
 /// Those that no check noticed, and rows whose own backward is wrong.
 void print_uncaught(std::ostream& out, const MutatedRow& row);
 
-/// Every mutant and its fate as one JSON object.
-std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed);
+/// Every mutant and its fate as one JSON object; `chosen` rows were asked for, and where the table has fewer it says
+/// that it is not complete.
+std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed, size_t chosen);
 
 }  // namespace orrery

@@ -28,9 +28,14 @@ bool matches(const std::string& pattern, const Row& row) {
 
 std::string Row::label() const { return sample.variant.empty() ? name : name + ", " + sample.variant; }
 
-std::vector<Row> all_rows() {
+std::vector<Row> operation_rows() {
   std::vector<Row> rows;
   for (const Sample& sample : operation_samples()) rows.push_back({sample.name, sample});
+  return rows;
+}
+
+std::vector<Row> all_rows() {
+  std::vector<Row> rows = operation_rows();
   for (const Sample& sample : nn::module_samples()) rows.push_back({"nn/" + sample.name, sample});
   return rows;
 }

@@ -21,6 +21,8 @@ struct Row {
 
 /// Every operation, layer and model.
 std::vector<Row> all_rows();
+/// The first of them: every operation.
+std::vector<Row> operation_rows();
 
 /// The rows of `rows` that some pattern matches, in the table's order; all when there are no patterns. A pattern is a
 /// glob for a row's name or label, with or without the "nn/" of layers. Wrong usage: a pattern that matches none.

@@ -46,7 +46,7 @@ void print_zeros(std::ostream& out, const std::vector<ProvenRow>& table) {
   if (!lines.empty()) out << "\nzero by declaration, and found to be:\n" << lines << '\n';
 }
 
-std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed) {
+std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed, size_t chosen) {
   using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const auto& [row, proof] : table) {
@@ -64,13 +64,16 @@ std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed) {
                     {"worst_at", report.worst_at},
                     {"gradient_norm", report.gradient_norm},
                     {"kinks_skipped", report.skipped},
+                    {"redrawn", proof.redrawn},
                     {"zeros", zeros},
                     {"f32_error", proof.f32_error},
                     {"seconds", proof.seconds},
                     {"parts", parts}});
   }
   const auto failed = std::count_if(table.begin(), table.end(), [](const ProvenRow& row) { return !row.proof; });
-  const Json all = {{"seed", seed}, {"checked", table.size()}, {"failed", failed}, {"rows", rows}};
+  const Json all = {{"seed", seed},     {"complete", table.size() == chosen},
+                    {"chosen", chosen}, {"checked", table.size()},
+                    {"failed", failed}, {"rows", rows}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

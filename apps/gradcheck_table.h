@@ -25,7 +25,8 @@ void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& ter
 /// The gradients that are zero by declaration, and why.
 void print_zeros(std::ostream& out, const std::vector<ProvenRow>& table);
 
-/// Everything the table says, uncut, as one JSON object.
-std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed);
+/// Everything the table says, uncut, as one JSON object; `chosen` rows were asked for, and where the table has fewer it
+/// says that it is not complete.
+std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed, size_t chosen);
 
 }  // namespace orrery

@@ -34,6 +34,7 @@ struct LeakcheckOptions {
 struct BuiltIn {
   std::string name;
   Checks (*checks)(Rng& rng, MaskFault fault);
+  bool has_padding = true;
 };
 
 constexpr i64 d_model = 16;
@@ -60,9 +61,7 @@ Checks transformer(bool norm_first, Rng& rng, MaskFault fault) {
   return nn::leakchecks(exact(std::make_shared<nn::Transformer>(config, rng)), fault);
 }
 
-// There is no padding in it to break.
 Checks gpt(Rng& rng, MaskFault fault) {
-  if (fault == MaskFault::padding) return {};
   const nn::GptConfig config{
       .vocab_size = 11, .d_model = d_model, .num_heads = 2, .num_layers = 2, .d_ff = 32, .max_len = 16};
   return nn::leakchecks(exact(std::make_shared<nn::Gpt>(config, rng)), fault);
@@ -79,7 +78,10 @@ std::vector<BuiltIn> built_in_models() {
            }},
           {"transformer", [](Rng& rng, MaskFault fault) { return transformer(false, rng, fault); }},
           {"transformer-pre-norm", [](Rng& rng, MaskFault fault) { return transformer(true, rng, fault); }},
-          {"gpt", gpt}};
+          {"gpt", gpt, false},
+          {"decoder-in-tiles", [](Rng& rng, MaskFault fault) {
+             return nn::leakchecks_in_tiles(exact(std::make_shared<nn::Decoder>(1, false, layer, rng)), d_model, fault);
+           }}};
 }
 
 MaskFault fault_of(const std::string& name) {
@@ -109,13 +111,15 @@ bool is_chosen(const std::string& model, const std::vector<std::string>& names) 
          });
 }
 
+bool can_break(const BuiltIn& model, MaskFault fault) { return fault != MaskFault::padding || model.has_padding; }
+
 Checks chosen_checks(const LeakcheckOptions& options) {
   const MaskFault fault = fault_of(options.fault);
   if (!options.load.empty()) return saved_model(options.load, fault);
   Rng rng(static_cast<u64>(options.seed));
   Checks all;
   for (const BuiltIn& model : built_in_models()) {
-    if (!is_chosen(model.name, options.names)) continue;
+    if (!is_chosen(model.name, options.names) || !can_break(model, fault)) continue;
     for (nn::LeakCheck& c : model.checks(rng, fault)) {
       c.name = model.name;
       c.all_must_move = fault == MaskFault::none;
@@ -134,6 +138,10 @@ void check_names(const LeakcheckOptions& options) {
     const bool known =
         std::any_of(models.begin(), models.end(), [&](const BuiltIn& model) { return is_chosen(model.name, {name}); });
     if (!known) usage_error("leakcheck", "no model is called '" + name + "'; orrery leakcheck --list names all");
+    const bool breakable = std::any_of(models.begin(), models.end(), [&](const BuiltIn& model) {
+      return is_chosen(model.name, {name}) && can_break(model, fault_of(options.fault));
+    });
+    if (!breakable) usage_error("--break", "there is no padding in '" + name + "' to break: nothing would be checked");
   }
 }
 
@@ -156,6 +164,7 @@ int run(const LeakcheckOptions& options) {
   }
   if (unchecked > 0) std::cout << unchecked << " checks had nothing to see: something depends on nothing it may\n";
   std::cout << checked << " checked, " << leaks << (leaks == 1 ? " leak\n" : " leaks\n");
+  if (checked == 0) fail("leakcheck", "nothing was checked");
   return leaks + unchecked == 0 ? done : failed;
 }
 

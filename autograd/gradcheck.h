@@ -6,7 +6,8 @@
 // their outputs add up to a constant, both gradients vanish, and wrong backwards pass. So a gradient of zero is a
 // failure too, unless it is declared with its reason. Where a coordinate fails, two smaller steps decide whether a
 // derivative exists there at all: a coordinate at a kink (relu at 0) is skipped and counted, and more than 5 % of such
-// coordinates are a failure; so of fewer than 20 coordinates none may be skipped.
+// coordinates are a failure; so of fewer than 20 coordinates none may be skipped. A sample (below) whose numbers happen
+// to show nothing, for such kinks or since every relu is off, is drawn again.
 //   auto report = gradcheck([](const Variable& x) { return gelu(x); }, {randn({3, 4}, rng, f64)});
 // Read next: autograd/gradcheck_leaves.h
 #pragma once
@@ -177,5 +178,18 @@ struct Sample {
   GradcheckOptions options{};
   Checkable build(Dtype dtype, u64 seed = 1) const { return make(dtype, seed); }
 };
+
+/// The check of one draw of a sample.
+struct DrawnReport {
+  GradcheckReport report;
+  u64 seed = 1;     ///< of the numbers that were checked
+  i64 redrawn = 0;  ///< draws before it that showed nothing
+};
+
+/// Checks `sample` with the numbers of `seed`, and `options.seed` the same. A draw that shows nothing is no fault of
+/// backward's, and other numbers are drawn instead, up to 8 times: too many coordinates stand at kinks, or the numeric
+/// gradient of a leaf is zero everywhere, and nothing else is wrong. A function that shows nothing with any numbers
+/// fails all the same. `known` holds the slopes of the draw that was checked.
+DrawnReport gradcheck(const Sample& sample, u64 seed, NumericSlopes* known = nullptr);
 
 }  // namespace orrery

@@ -18,8 +18,11 @@ using Fate = Mutant::Fate;
 
 class Judge {
  public:
-  Judge(Checkable f, const GradcheckOptions& options)
-      : f_(std::move(f)), options_(options), cotangent_(cotangent_of(f_.output().shape(), options.seed)) {}
+  Judge(Checkable f, const GradcheckOptions& options, NumericSlopes slopes = {})
+      : f_(std::move(f)),
+        options_(options),
+        cotangent_(cotangent_of(f_.output().shape(), options.seed)),
+        slopes_(std::move(slopes)) {}
 
   MutationReport run() {
     const GradcheckReport unchanged = gradcheck(f_, options_, &slopes_);
@@ -177,28 +180,29 @@ bool part_passes(const std::string& part, const Sample& sample, u64 seed, Observ
 MutationReport mutate(const Sample& sample, u64 seed) {
   const parts::KeepThreads keep;
   set_threads(1);
+  NumericSlopes slopes;
   GradcheckOptions options = sample.options;
-  options.seed = seed;
-  MutationReport report = mutate(sample.build(f64, seed), options);
+  options.seed = gradcheck(sample, seed, &slopes).seed;
+  MutationReport report = Judge(sample.build(f64, options.seed), options, std::move(slopes)).run();
   std::vector<std::string> operations;
   for (const Mutant& mutant : report.mutants)
     if (mutant.operation != "engine" &&
         std::find(operations.begin(), operations.end(), mutant.operation) == operations.end())
       operations.push_back(mutant.operation);
   if (options.coordinates > 0 && operations.size() > 1) operations.resize(1);
-  if (parts::longest_leaf(sample.build(f64, seed)) >= parts::long_tensor) operations.clear();
+  if (parts::longest_leaf(sample.build(f64, options.seed)) >= parts::long_tensor) operations.clear();
   for (const std::string& operation : operations) {
     for (const auto& [kind, change, part] : Hidden::kinds()) {
       Mutant mutant{.operation = operation, .contribution = -1, .input = -1, .change = change, .part = part};
       Hidden mistake(kind, operation), again(kind, operation);
-      if (!part_passes(part, sample, seed, mistake)) {
+      if (!part_passes(part, sample, options.seed, mistake)) {
         mutant.fate = Fate::caught;
       } else if (!mistake.changed_anything()) {
         mutant.fate = Fate::equivalent, mutant.why_not = "there is nothing that it could change";
       } else {
         mutant.part = "";  // an operation that adds to one gradient twice shows it in the first pass already
         const ObserverScope scope(again);
-        mutant.caught_by = gradcheck(sample.build(f64, seed), options).failed_check();
+        mutant.caught_by = gradcheck(sample.build(f64, options.seed), options).failed_check();
         mutant.fate = mutant.caught_by == GradientCheck::none ? Fate::survived : Fate::caught;
         mutant.why_not = std::string("the part \"") + part + "\" passes";
       }

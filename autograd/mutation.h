@@ -50,7 +50,8 @@ std::ostream& operator<<(std::ostream& out, const MutationReport& report);
 /// Makes and judges every mutant of f. Error: f's own backward does not pass the check.
 MutationReport mutate(Checkable f, const GradcheckOptions& options = {});
 
-/// Makes and judges these, and every mistake that only a part of the proof can see (`Hidden` in autograd/mistakes.h).
+/// Makes and judges these, with the numbers that `gradcheck(sample, seed)` checks, and every mistake that only a part of
+/// the proof can see (`Hidden` in autograd/mistakes.h).
 MutationReport mutate(const Sample& sample, u64 seed);
 
 /// dL/d(leaf) for each leaf of f, given dL/dy; zeros where backward does not reach one. Gradients are forgotten again.

@@ -7,8 +7,8 @@
 // A gradient that agrees with the slope is not all there is to a backward. A proof has these parts:
 //   gradients    every coordinate against the numeric derivative, in f64
 //   mutants      each backward on the tape broken in every way in turn: the check must notice (autograd/mutation.h)
-//   f32          its gradients within 1e-6 of max |g| of those of f64 (1e-4 where that is 0 by declaration), its output
-//                within 1e-6 of max |y|; if not, with other numbers, up to three times
+//   f32          each leaf's gradient within 1e-6 of that leaf's max |g| of f64's, the output within 1e-6 of max |y|,
+//                in each of four draws of numbers; what is beyond must be shown to be rounding (autograd/rounding.h)
 //   repeatable   64 fresh passes give equal bits (4 where a leaf is long)
 //   zero         dL/dy = 0 gives dL/dx = 0, exactly
 //   threads      equal bits for 1 to 9, 12, 13 and 16 threads, every loop cut into chunks of one element
@@ -26,7 +26,7 @@
 // at a kink, with a number of threads it does not try, or less often than every 64th pass; a wrong forward, whose
 // derivative is right; an operation that asks in forward whether its inputs want a gradient (the tape is cut afterwards).
 // For layers see nn/proof.h.
-// Read next: autograd/proof.cpp
+// Read next: autograd/rounding.h
 #pragma once
 
 #include <string>
@@ -48,8 +48,9 @@ struct ProofPart {
 struct Proof {
   std::string name, variant;
   GradcheckReport gradients;
+  i64 redrawn = 0;  ///< draws that showed nothing, before the one that was checked (autograd/gradcheck.h)
   MutationReport mutants;
-  double f32_error = 0;  ///< of the f32 gradients, as a part of max |g|; 0 where every gradient is 0 in both
+  double f32_error = 0;  ///< of the f32 gradients, the largest as a part of its leaf's max |g|; 0 where all are equal
   std::vector<ProofPart> parts;
   double seconds = 0;
 

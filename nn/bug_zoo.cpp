@@ -158,6 +158,23 @@ std::vector<Bug> wrong_elements() {
   };
 }
 
+// Gradient checks need f64; training runs in f32.
+std::vector<Bug> wrong_in_f32() {
+  return {
+      {.name = "tanh-saturated-early-in-f32",
+       .mistake = "In f32 the derivative is 0 beyond |x| = 1.5, where it is still 0.18.",
+       .hint = "Every slope is right. In which dtype were they taken, and in which one does it train?",
+       .samples =
+           operation_rows("tanh", {"[3, 4]"}, [](const Leaves& x) { return bugs::tanh_saturated_early_in_f32(x[0]); })},
+      {.name = "bias-gradient-negated-in-f32",
+       .mistake = "In f32 the bias's gradient has the wrong sign.",
+       .hint = "Look at each leaf by its own scale: beside the others it may be small.",
+       .samples =
+           operation_rows("linear", {"three axes"},
+                          [](const Leaves& x) { return bugs::linear_with_negated_bias_in_f32(x[0], x[1], x[2]); })},
+  };
+}
+
 }  // namespace
 
 std::vector<Sample> operation_rows(const std::string& name, const std::vector<std::string>& variants,
@@ -173,7 +190,7 @@ const std::vector<Bug>& bug_zoo() {
   static const std::vector<Bug> all = [] {
     std::vector<Bug> bugs;
     for (std::vector<Bug> (*part)() :
-         {wrong_normalisations, wrong_sums, wrong_elements, bugs_found_without_derivatives}) {
+         {wrong_normalisations, wrong_sums, wrong_elements, bugs_found_without_derivatives, wrong_in_f32}) {
       for (Bug& bug : part()) bugs.push_back(std::move(bug));
     }
     return bugs;

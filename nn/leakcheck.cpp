@@ -43,6 +43,28 @@ Tensor moved_input(const LeakCheck& c, i64 position, i64 variant) {
   return input;
 }
 
+// The inputs that are moved, counted over all rows.
+std::vector<i64> inputs_of(const LeakReport& report) {
+  std::vector<i64> inputs;
+  for (i64 row = 0; row < report.B; ++row)
+    for (const i64 position : report.positions) inputs.push_back(row * report.S + position);
+  return inputs;
+}
+
+// Moves one input, and notes which outputs moved.
+void move(const LeakCheck& c, i64 input, const Tensor& before, LeakReport& report) {
+  constexpr i64 variants = 2;
+  for (i64 variant = 0; variant < variants; ++variant) {
+    const Tensor after = c.output(moved_input(c, input, variant));
+    check(after.shape() == before.shape(), "leakcheck", "the output's shape changed from ", before.shape(), " to ",
+          after.shape());
+    for (i64 output = 0; output < report.B * report.T; ++output) {
+      if (same_at(before, after, output)) continue;
+      report.moved[static_cast<size_t>(output * report.B * report.S + input)] = true;
+    }
+  }
+}
+
 std::string text_of(const std::string& what, const Place& place) {
   return what + " position " + std::to_string(place.position) + " of row " + std::to_string(place.row);
 }
@@ -67,29 +89,25 @@ LeakReport leakcheck(const LeakCheck& c) {
   check(c.input.defined() && c.input.rank() == (ids ? 2 : 3), "leakcheck",
         "needs token ids [B, S] or vectors [B, S, D]");
   check(!ids || c.vocabulary >= 2, "leakcheck", "to move a token takes a vocabulary of at least 2, not ", c.vocabulary);
-  const Tensor before = c.output(c.input).clone();
   const i64 B = c.input.size(0), S = c.input.size(1);
+  check(B > 0 && S > 0, "leakcheck", "an input of shape ", c.input.shape(), " has nothing to move: nothing is checked");
+  std::vector<i64> positions = c.positions;
+  for (i64 s = 0; c.positions.empty() && s < S; ++s) positions.push_back(s);
+  for (const i64 s : positions) check(0 <= s && s < S, "leakcheck", "there is no position ", s, " to move");
+  const Tensor before = c.output(c.input).clone();
   check(before.rank() >= 2 && before.size(0) == B, "leakcheck", "the output needs shape [", B, ", T, ...], has ",
         before.shape());
   const i64 T = before.size(1);
-  LeakReport report{.name = c.name, .inputs = c.inputs, .outputs = c.outputs, .B = B, .S = S, .T = T};
+  LeakReport report{
+      .name = c.name, .inputs = c.inputs, .outputs = c.outputs, .B = B, .S = S, .T = T, .positions = positions};
   report.moved.resize(static_cast<size_t>(B * T * B * S));
   report.forbidden.resize(report.moved.size());
 
-  constexpr i64 variants = 2;
-  for (i64 input = 0; input < B * S; ++input) {
-    for (i64 variant = 0; variant < variants; ++variant) {
-      const Tensor after = c.output(moved_input(c, input, variant));
-      check(after.shape() == before.shape(), "leakcheck", "the output's shape changed from ", before.shape(), " to ",
-            after.shape());
-      for (i64 output = 0; output < B * T; ++output) {
-        if (!same_at(before, after, output)) report.moved[static_cast<size_t>(output * B * S + input)] = true;
-      }
-    }
-  }
+  const std::vector<i64> inputs = inputs_of(report);
+  for (const i64 input : inputs) move(c, input, before, report);
   for (i64 output = 0; output < B * T; ++output) {
     bool any_allowed = false, any_moved = false;
-    for (i64 input = 0; input < B * S; ++input) {
+    for (const i64 input : inputs) {
       const Place from{input / S, input % S}, to{output / T, output % T};
       const size_t at = static_cast<size_t>(output * B * S + input);
       report.forbidden[at] = !c.may_move(from, to);
@@ -115,7 +133,7 @@ std::string LeakReport::message() const {
   size_t closed = 0, touching = 0;
   for (const bool pair : forbidden) closed += pair;
   for (const bool pair : moved) touching += pair;
-  const size_t pairs = forbidden.size();
+  const size_t pairs = static_cast<size_t>(B * T * B) * positions.size();
   return "no leak: " + std::to_string(closed) + " of " + std::to_string(pairs) +
          " pairs must not touch, and do not; of the other " + std::to_string(pairs - closed) + ", " +
          std::to_string(touching) + " do";
@@ -123,8 +141,13 @@ std::string LeakReport::message() const {
 
 std::ostream& operator<<(std::ostream& out, const LeakReport& report) {
   const i64 B = report.B, S = report.S, T = report.T;
-  out << report.name << ": which " << report.inputs << " (across) moves which " << report.outputs << " (down)\n"
-      << std::string(10, ' ') << "row 0";
+  constexpr i64 most_shown = 32;
+  out << report.name << ": which " << report.inputs << " (across) moves which " << report.outputs << " (down)\n";
+  if (std::max(S, T) > most_shown)
+    return out << B << " rows, " << report.positions.size() << " of " << S << " inputs by " << T
+               << " outputs each: too many to draw\n"
+               << report.message() << '\n';
+  out << std::string(10, ' ') << "row 0";
   for (i64 b = 1; b < B; ++b) out << std::right << std::setw(static_cast<int>(2 * S + 2)) << "row " + std::to_string(b);
   out << '\n';
   for (i64 output = 0; output < B * T; ++output) {

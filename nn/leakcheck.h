@@ -46,6 +46,8 @@ struct LeakCheck {
   std::function<Tensor(const Tensor& input)> output;
   MayMove may_move;
   i64 vocabulary = 0;  ///< for token ids: how many there are, at least 2
+  /// The positions that are moved, in every row; none given: all. For sequences too long to move each.
+  std::vector<i64> positions{};
   /// For a model that ought to use everything it may see: a pair that may touch and does not is a failure too. (A self-
   /// attention that is dead shows in nothing else, since the residual connection still moves the position itself.)
   bool all_must_move = false;
@@ -60,6 +62,7 @@ struct Leak {
 struct LeakReport {
   std::string name, inputs, outputs;
   i64 B = 0, S = 0, T = 0;
+  std::vector<i64> positions{};   ///< of the inputs: those that were moved
   std::vector<bool> moved{};      ///< [B, T, B, S]: output row and position, then input row and position
   std::vector<bool> forbidden{};  ///< the same, true where it must not
   std::vector<Leak> leaks{};      ///< every moved and forbidden pair, by output, then by input
@@ -72,11 +75,12 @@ struct LeakReport {
 };
 
 /// Moves every input in turn: a token id to two other ids, a vector to other numbers of size 1.
-/// Errors: an input of another rank or dtype, an output that changes its shape or does not have the batch's rows.
+/// Errors: an input of another rank or dtype, or that has nothing to move; a position that it has not; an output that
+/// changes its shape or does not have the batch's rows.
 LeakReport leakcheck(const LeakCheck& check);
 
 /// The matrix, rows of outputs down and inputs across: '#' moved, '.' not moved and must not, '-' not moved though it
-/// may, 'X' leak. Ends with the message.
+/// may, 'X' leak. Of long sequences only their lengths. Ends with the message.
 std::ostream& operator<<(std::ostream& out, const LeakReport& report);
 
 }  // namespace orrery::nn

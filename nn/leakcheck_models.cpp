@@ -4,6 +4,7 @@
 #include "nn/leakcheck_models.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/tensor_ops.h"
 
@@ -15,6 +16,18 @@ constexpr i64 rows = 3;
 Tensor lengths_up_to(i64 longest) {
   const i32 n = static_cast<i32>(longest);
   return Tensor::of<i32>({rows}, {n, std::max(1, n - 2), std::max(1, n / 3)});
+}
+
+// Those of a sequence that are moved: all (none given) of a short one.
+std::vector<i64> moved_positions(const Tensor& lengths, i64 longest) {
+  constexpr i64 all = 32, between = 300;
+  std::set<i64> chosen;
+  if (longest <= all) return {};
+  for (i64 s = 0; s < longest; s += between) chosen.insert(s);
+  for (i64 b = 0; b < rows; ++b)  // the last token of each row, and the first of its padding
+    for (const i64 s : {lengths.data<i32>()[b] - 1, lengths.data<i32>()[b]})
+      if (s < longest) chosen.insert(s);
+  return {chosen.begin(), chosen.end()};
 }
 
 Mask padding_mask(const Tensor& lengths, MaskFault fault) {
@@ -73,8 +86,10 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Encoder> encoder, i64 d_model,
            .may_move = within_sequence(false, lengths)}};
 }
 
-std::vector<LeakCheck> leakchecks(std::shared_ptr<Decoder> decoder, i64 d_model, MaskFault fault) {
-  constexpr i64 T = 6, S = 5;
+namespace {
+
+// On sequences x [B, T, d_model] and memory [B, S, d_model].
+std::vector<LeakCheck> decoder_checks(std::shared_ptr<Decoder> decoder, i64 d_model, MaskFault fault, i64 T, i64 S) {
   const Tensor lengths = lengths_up_to(T), memory_lengths = lengths_up_to(S);
   const Mask target = causal_mask(T, fault) & padding_mask(lengths, fault);
   const Mask source = padding_mask(memory_lengths, fault);
@@ -87,12 +102,26 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Decoder> decoder, i64 d_model,
   return {{.name = "decoder",
            .input = x,
            .output = [=](const Tensor& in) { return run(in, memory); },
-           .may_move = within_sequence(true, lengths)},
+           .may_move = within_sequence(true, lengths),
+           .positions = moved_positions(lengths, T)},
           {.name = "decoder",
            .inputs = "memory",
            .input = memory,
            .output = [=](const Tensor& from) { return run(x, from); },
-           .may_move = across_sequences(memory_lengths)}};
+           .may_move = across_sequences(memory_lengths),
+           .positions = moved_positions(memory_lengths, S)}};
+}
+
+}  // namespace
+
+std::vector<LeakCheck> leakchecks(std::shared_ptr<Decoder> decoder, i64 d_model, MaskFault fault) {
+  return decoder_checks(decoder, d_model, fault, 6, 5);
+}
+
+std::vector<LeakCheck> leakchecks_in_tiles(std::shared_ptr<Decoder> decoder, i64 d_model, MaskFault fault) {
+  constexpr i64 in_tiles = 515, few = 5;
+  return {decoder_checks(decoder, d_model, fault, in_tiles, few)[0],
+          decoder_checks(decoder, d_model, fault, few, in_tiles)[1]};
 }
 
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Transformer> model, MaskFault fault) {

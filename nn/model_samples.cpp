@@ -93,6 +93,21 @@ Sample transformer(std::string variant, TransformerConfig config) {
       {.options = some_coordinates});
 }
 
+// The loss as training takes it, through the head that never makes all logits.
+Sample transformer_loss() {
+  TransformerConfig config = small_model();
+  config.activation = Activation::gelu;
+  const Tensor source = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
+  const Tensor target = Tensor::of<i32>({2, 3}, {1, 4, 5, 1, 3, 0}),
+               wanted = Tensor::of<i32>({2, 3}, {4, 5, 2, 3, 2, 0});
+  return module_sample(
+      "Transformer", "loss, label smoothing, padding", {}, [=](Rng& rng) { return Transformer(config, rng); },
+      [=](const Transformer& model, const Inputs&, Pass& pass) {
+        return model.loss(source, target, wanted, pass, {.ignore_index = 0, .label_smoothing = 0.1});
+      },
+      {.options = some_coordinates});
+}
+
 Sample pre_norm_transformer() {
   TransformerConfig config = small_model();
   config.norm_first = config.final_norm = true;
@@ -137,6 +152,21 @@ Sample gpt(std::string variant, GptConfig config) {
       {.options = some_coordinates});
 }
 
+// Through the same head; the tied table is both ends of the model.
+Sample gpt_loss(std::string variant, bool tied) {
+  GptConfig config = small_gpt();
+  config.tied = tied;
+  const Tensor ids = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 3, 0}),
+               wanted = Tensor::of<i32>({2, 4}, {1, 5, 2, 6, 3, 3, 0, -100});
+  return module_sample(
+      "Gpt", std::move(variant), {}, [=](Rng& rng) { return Gpt(config, rng); },
+      [=](const Gpt& model, const Inputs&) {
+        Pass pass = Pass::training(5, 1);
+        return model.loss(ids, wanted, pass);
+      },
+      {.options = some_coordinates});
+}
+
 Sample gpt_without_biases() {
   GptConfig config = small_gpt();
   config.bias = false;
@@ -173,11 +203,14 @@ std::vector<Sample> model_samples() {
       transformer("post-norm", small_model()),
       pre_norm_transformer(),
       shared_transformer(),
+      transformer_loss(),
       gpt_layer("gelu with tanh", small(true, 0, Activation::gelu_tanh)),
       gpt_layer("gelu, dropout", small(true, 0.2, Activation::gelu)),
       gpt("gelu with tanh, tied", small_gpt()),
       gpt_without_biases(),
       gpt_untied(),
+      gpt_loss("loss, tied", true),
+      gpt_loss("loss, a head of its own", false),
   };
 }
 

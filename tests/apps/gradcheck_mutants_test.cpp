@@ -52,7 +52,7 @@ TEST_CASE("a row whose own backward is wrong is counted apart, and is in the JSO
   table.push_back({table[0].row, {}, "wrong before anything is changed"});
   CHECK(count_mutants(made_up()).rows_not_mutated == 0);
   CHECK(count_mutants(table).rows_not_mutated == 1);
-  const auto json = nlohmann::json::parse(mutants_as_json(table, 3));
+  const auto json = nlohmann::json::parse(mutants_as_json(table, 3, table.size()));
   REQUIRE(json["rows_not_mutated"].size() == 1);
   CHECK(json["rows_not_mutated"][0]["error"] == "wrong before anything is changed");
 }
@@ -74,7 +74,7 @@ TEST_CASE("equivalent ones and survivors are called by name") {
 }
 
 TEST_CASE("JSON names every mutant and its fate") {
-  const auto json = nlohmann::json::parse(mutants_as_json(made_up(), 3));
+  const auto json = nlohmann::json::parse(mutants_as_json(made_up(), 3, made_up().size()));
   CHECK(json["mutants"] == 4);
   CHECK(json["list"].size() == 6);
   CHECK(json["list"][0]["why"] == "coordinate");

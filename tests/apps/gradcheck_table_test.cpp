@@ -70,7 +70,7 @@ TEST_CASE("declared zeros are listed with their reasons, if there are any") {
 
 TEST_CASE("JSON holds everything, uncut, and is written whole") {
   const TemporaryFolder folder;
-  write_text(folder / "proofs.json", proofs_as_json({made_up(true), made_up(false)}, 7));
+  write_text(folder / "proofs.json", proofs_as_json({made_up(true), made_up(false)}, 7, 2));
   const auto json = nlohmann::json::parse(contents(folder / "proofs.json"));
   CHECK(json["seed"] == 7);
   CHECK(json["checked"] == 2);

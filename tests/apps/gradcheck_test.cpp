@@ -45,6 +45,27 @@ TEST_CASE("--json writes the same in full") {
   CHECK_FALSE(contains(nowhere.text, " ok\n"));  // said before the work, not after it
 }
 
+TEST_CASE("Ctrl-C ends with 130, and what --json then writes says that it is not complete") {
+  const TemporaryFolder folder;
+  CHECK(
+      contains((gradcheck("softmax --json " + folder / "a.json"), contents(folder / "a.json")), "\"complete\": true"));
+  for (const std::string mode : {"--all", "--mutate"}) {
+    const std::string file = folder / ("cut" + mode + ".json");
+    const Result cut = shell("timeout --foreground --preserve-status -s INT 1 '" ORRERY_PROGRAM "' gradcheck " + mode +
+                             " --threads 1 --json '" + file + "' 2>/dev/null");
+    CHECK(cut.exit_code == interrupted);
+    CHECK(contains(contents(file), "\"complete\": false"));
+  }
+}
+
+TEST_CASE("rows in which nothing can be broken are no success of --mutate") {
+  const Result result = run("gradcheck --mutate 'softmax, size 0'", "2>&1");
+  CHECK(result.exit_code == failed);
+  CHECK(contains(result.text, "0 mutants, 0 caught\n"));
+  CHECK(contains(result.text, "nothing was tried"));
+  check_usage_error("gradcheck nonsense", "'nonsense'", "--list");
+}
+
 TEST_CASE("a mistake of the zoo that is caught ends well, one that is not seen does not") {
   const Result result = gradcheck("--bug dropout-not-rescaled 'dropout*' softmax");
   CHECK(result.exit_code == done);
@@ -94,6 +115,43 @@ TEST_CASE("what excludes each other, or is empty as an unset variable is, is wro
 TEST_CASE("the list of mistakes may be asked for in either spelling") {
   CHECK(gradcheck("--bug LIST").text == gradcheck("--bug list").text);
   CHECK(contains(gradcheck("--bug list").text, "softmax-without-inner-product\n  hint: "));
+}
+
+TEST_CASE("many seeds: counted together, kept line by line, and gone on with") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "seeds.jsonl", resume = " --resume '" + file + "'";
+  CHECK(gradcheck("relu --seeds 1..2" + resume).text == "2 seeds, 6 checked, 0 failed, 0 drawn again\n");
+  const std::string two = contents(file);
+  CHECK(std::count(two.begin(), two.end(), '\n') == 2);
+  std::ofstream(file, std::ios::app) << "{\"seed\":3,\"na";  // killed while it wrote
+  CHECK(gradcheck("relu --seeds 1..3" + resume).exit_code == done);
+  const std::string three = contents(file);
+  CHECK(three.starts_with(two));  // neither was proven again
+  CHECK(std::count(three.begin(), three.end(), '\n') == 3);
+  CHECK(gradcheck("relu --seeds 2").text == "1 seed, 3 checked, 0 failed, 0 drawn again\n");
+  CHECK(contains(errors("gradcheck softmax --seeds 1..3" + resume).text, "the results of other rows"));
+  std::ofstream(file) << "something else\n";
+  CHECK(contains(errors("gradcheck relu --seeds 1..3" + resume).text, "is no file of gradcheck --seeds"));
+}
+
+TEST_CASE("what --seeds does not take is wrong usage") {
+  for (const std::string range : {"3..1", "x", "1..", "-1..2", "1..2..3", "''", "1..9999999999"})
+    CHECK(gradcheck("relu --seeds " + range).exit_code == wrong_usage);
+  for (const std::string with : {"--seeds 1..2 --seed 3", "--seeds 1..2 --mutate", "--resume x", "--operations relu"})
+    CHECK(gradcheck(with).exit_code == wrong_usage);
+}
+
+TEST_CASE("Ctrl-C among many seeds keeps those that are finished, and exits with 130") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "seeds.jsonl";
+  const Result cut = shell("timeout --foreground --preserve-status -s INT 1 '" ORRERY_PROGRAM
+                           "' gradcheck relu gelu --seeds 1..1000000 --threads 1 --resume '" +
+                           file + "' 2>/dev/null");
+  CHECK(cut.exit_code == interrupted);
+  const std::string kept = contents(file);
+  const auto seeds = std::count(kept.begin(), kept.end(), '\n');
+  CHECK(cut.text == std::to_string(seeds) + (seeds == 1 ? " seed, " : " seeds, ") + std::to_string(6 * seeds) +
+                        " checked, 0 failed, 0 drawn again\n");
 }
 
 TEST_CASE("slow: every operation, layer and model is proven") {

@@ -10,14 +10,14 @@ using namespace orrery::program;
 namespace {
 
 // Runs `orrery leakcheck ARGUMENTS`; `text` is stdout and stderr.
-Result leakcheck(const std::string& arguments) { return run("leakcheck " + arguments, "2>&1"); }
+Result leakcheck(const std::string& arguments) { return run("leakcheck --threads 1 " + arguments, "2>&1"); }
 
 }  // namespace
 
 TEST_CASE("leakcheck shows every model's matrices and ends with 0 leaks") {
   const Result result = leakcheck("");
   CHECK(result.exit_code == 0);
-  CHECK(result.text.ends_with("\n10 checked, 0 leaks\n"));
+  CHECK(result.text.ends_with("\n12 checked, 0 leaks\n"));
   CHECK(contains(result.text, "transformer-pre-norm: which target (across) moves which logits (down)\n"));
   CHECK(contains(result.text, "gpt: which ids (across) moves which logits (down)\n"));
   CHECK(contains(result.text, "\n        2 # # # . . .   . . . . . .   . . . . . .\n"));  // the decoder's triangle
@@ -78,5 +78,21 @@ TEST_CASE("leakcheck refuses what it does not know") {
   CHECK(leakcheck("--break everything").exit_code == 2);
   CHECK(leakcheck("--load x --seed 2").exit_code == 2);  // nothing there is random
   CHECK(leakcheck("--load ''").exit_code == 2);          // an unset variable: no model was looked at
-  CHECK(leakcheck("--list").text == "encoder\ndecoder\ntransformer\ntransformer-pre-norm\ngpt\n");
+  CHECK(leakcheck("--list").text == "encoder\ndecoder\ntransformer\ntransformer-pre-norm\ngpt\ndecoder-in-tiles\n");
+}
+
+TEST_CASE("where nothing can be checked leakcheck does not end well") {
+  check_usage_error("leakcheck gpt --break padding", "no padding in 'gpt'", "nothing would be checked");
+  check_usage_error("leakcheck encoder gpt --break padding", "no padding in 'gpt'", "nothing would be checked");
+  CHECK(leakcheck("'gp?' --break padding").exit_code == 2);
+}
+
+TEST_CASE("attention by tiles is checked too, and its leaks are found") {
+  const Result padding = leakcheck("decoder-in-tiles --break padding");
+  CHECK(padding.exit_code == 1);
+  CHECK(
+      contains(padding.text, "of 515 inputs by 515 outputs each: too many to draw\nLEAK: x position 513 of row 1 -> "));
+  CHECK(
+      contains(padding.text, "of 515 inputs by 5 outputs each: too many to draw\nLEAK: memory position 513 of row 1"));
+  CHECK(leakcheck("decoder-in-tiles --break causal").text.ends_with("\n2 checked, 1 leak\n"));
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "autograd/proof.h"
 #include "autograd/samples.h"
 #include "nn/samples.h"
 
@@ -47,15 +48,15 @@ TEST_CASE(
   CHECK(names.size() >= 12);
 }
 
-TEST_CASE("gradcheck finds every wrong derivative, and passes the right rows of the same names and inputs") {
+TEST_CASE("the proof finds every wrong derivative, and passes the right rows of the same names and inputs") {
   for (const Bug& b : nn::bug_zoo()) {
     CAPTURE(b.name);
     int found = 0;
     for (const Sample& wrong : b.samples) {
       const Sample* right = right_row(wrong);
       REQUIRE(right != nullptr);
-      found += !gradcheck(wrong.build(f64), wrong.options);
-      CHECK(gradcheck(right->build(f64), right->options));
+      found += !prove(wrong, {.mutants = false});
+      CHECK(prove(*right, {.mutants = false}));
     }
     CHECK((found > 0) == !b.check);
   }
@@ -104,4 +105,11 @@ TEST_CASE("the messages say what is wrong") {
         "reference value: softmax(Q K^T / sqrt(d_k)) is 0.9, worked out by hand 0.75 (equation 1)");
   const Sample& dropout = bug("dropout-not-rescaled").samples.at(0);
   CHECK(gradcheck(dropout.build(f64), dropout.options).message.find("ratio 0.7000 everywhere") != std::string::npos);
+}
+
+TEST_CASE("what is wrong in f32 alone passes every check of its slopes, and fails in f32 alone") {
+  for (const std::string name : {"tanh-saturated-early-in-f32", "bias-gradient-negated-in-f32"}) {
+    const Proof proof = prove(bug(name).samples.at(0), {.mutants = false});
+    for (const ProofPart& part : proof.parts) CHECK_MESSAGE(part.ok == (part.name != "f32"), proof);
+  }
 }

@@ -107,3 +107,16 @@ TEST_CASE("a model without padding is checked without it") {
   CHECK_THROWS_AS(leakchecks(transformer(false, -1), MaskFault::padding), Error);
   CHECK_THROWS_WITH_AS(leakchecks(gpt(), MaskFault::padding), "leakcheck: this model has no padding to break", Error);
 }
+
+TEST_CASE("attention by tiles hides what it must, and shows the rest") {
+  Rng rng(4);
+  const auto decoder = std::make_shared<nn::Decoder>(1, false, layer, rng);
+  nn::to(*decoder, f64);
+  for (LeakCheck& c : leakchecks_in_tiles(decoder, 8)) {
+    c.all_must_move = true;
+    const LeakReport report = leakcheck(c);
+    CHECK_MESSAGE(report.ok(), report.message());
+    CHECK(report.positions.size() >= 5);
+    CHECK(report.S > 512);
+  }
+}

@@ -165,3 +165,27 @@ TEST_CASE("what cannot be checked is refused") {
   c.input = zeros({2, 3});
   CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: needs token ids [B, S] or vectors [B, S, D]");
 }
+
+TEST_CASE("of a long sequence some positions are moved, and it is not drawn") {
+  LeakCheck c = causal_sum(0);
+  Rng rng(7);
+  c.input = randint(0, 5, {2, 40}, rng);
+  c.positions = {0, 17, 39};
+  nn::LeakReport report = leakcheck(c);
+  CHECK(report.ok());
+  CHECK(text_of(report) ==
+        "sum: which token (across) moves which total (down)\n"
+        "2 rows, 3 of 40 inputs by 40 outputs each: too many to draw\n"
+        "no leak: 352 of 480 pairs must not touch, and do not; of the other 128, 128 do\n");
+  c.output = causal_sum(1).output;
+  report = leakcheck(c);
+  CHECK(report.message().starts_with("LEAK: token position 17 of row 0 -> total position 16 of row 0, and 3 more"));
+  c.positions = {40};
+  CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: there is no position 40 to move");
+}
+
+TEST_CASE("an input without a position is refused: nothing would be checked") {
+  LeakCheck c = causal_sum(0);
+  c.input = Tensor::empty({2, 0}, Dtype::i32);
+  CHECK(error_of([&] { leakcheck(c); }).ends_with("has nothing to move: nothing is checked"));
+}

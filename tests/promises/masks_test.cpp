@@ -131,23 +131,25 @@ TEST_CASE(
     CAPTURE(norm_first);
     nn::Transformer model = model_of(norm_first);
     const std::vector<Tensor> expected = logits_and_gradients(model, target, {3, 3});
-    // Without a norm in front, scores are squares of what is embedded: 1e15 makes them 1e30.
-    const double loud = norm_first ? 1e30 : 1e15;
-    for (const double value : {loud, -loud}) {
+    for (const double value : {1e15, -1e15, 1e30, -1e30}) {
+      CAPTURE(value);
       poison(model.tgt_embed, last_word, value);
       const std::vector<Tensor> got = logits_and_gradients(model, target, {3, 3});
-      for (size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], expected[i]));
+      // Without a norm in front the scores of the loud token are its squares: those of 1e30 are beyond f32, and what is
+      // not finite reaches the weights that read its row (tests/promises/README.md). No logit sees it.
+      const size_t promised = norm_first || std::fabs(value) < 1e20 ? got.size() : 2;
+      for (size_t i = 0; i < promised; ++i) CHECK(same_bits(got[i], expected[i]));
     }
   }
 }
 
-TEST_CASE("promise 13: NaN, infinity and 1e15 in the target's padding change no bit of a real token's logit") {
+TEST_CASE("promise 13: NaN, infinity and 1e30 in the target's padding change no bit of a real token's logit") {
   const Tensor padded = Tensor::of<i32>({2, 4}, {1, 5, 4, 0, 1, 6, 0, 0});
   for (const bool norm_first : {false, true}) {
     CAPTURE(norm_first);
     nn::Transformer model = model_of(norm_first);
     const std::vector<Tensor> expected = logits_and_gradients(model, padded, {3, 2});
-    for (const double value : {double{NAN}, double{INFINITY}, -double{INFINITY}, 1e15}) {
+    for (const double value : {double{NAN}, double{INFINITY}, -double{INFINITY}, 1e15, 1e30, -1e30}) {
       CAPTURE(value);
       poison(model.tgt_embed, 0, value);
       const std::vector<Tensor> got = logits_and_gradients(model, padded, {3, 2});

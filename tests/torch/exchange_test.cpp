@@ -3,10 +3,14 @@
 // tests/fixtures/exchange_with_pytorch.py shows the other end: it lets the second test keep its file, and loads it in
 // PyTorch.
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
 
 #include "nn/files.h"
 #include "nn/stacks.h"
 #include "nn/transformer.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/torch/fixture.h"
 
@@ -76,4 +80,18 @@ TEST_CASE("promise 9: a file of ours has the names, shapes and dtypes of torch.n
   const Variable y = stacks(constant(source), constant(target), Mask(), Mask::causal(), pass);
   CHECK(largest(y.value()) < INFINITY);
   write_safetensors(folder + "/ours_run.safetensors", {{"source", source}, {"target", target}, {"output", y.value()}});
+}
+
+TEST_CASE("the script that lets PyTorch read our file runs the test that writes it") {
+  std::ifstream file(ORRERY_SOURCE_DIR "/tests/fixtures/exchange_with_pytorch.py");
+  std::stringstream script;
+  script << file.rdbuf();
+  const std::string text = script.str();
+  std::smatch test, filter;
+  REQUIRE(std::regex_search(text, test, std::regex("test = \"([^\"]+)\"")));
+  REQUIRE(std::regex_search(text, filter, std::regex("--test-case=([^{]*)\\{")));
+  const std::string name = std::regex_replace(test[1].str(), std::regex(","), "?");
+  const std::string us = std::filesystem::read_symlink("/proc/self/exe").string();
+  const program::Result count = program::shell("'" + us + "' --count --test-case=\"" + filter[1].str() + name + "\"");
+  CHECK_MESSAGE(program::contains(count.text, "passing the current filters: 1"), count.text);
 }
