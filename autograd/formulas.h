@@ -37,21 +37,34 @@ struct Gelu {
   }
 };
 
-// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+// x/2 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), computed as x s with s = 1 / (1 + e^{-2u}): the same number,
+// but where tanh u is near -1 the sum 1 + tanh u would lose its digits. y' = s + 2 x u' s (1 - s).
 struct GeluTanh {
   static constexpr std::string_view name = "gelu_tanh";
   template <class T>
   static constexpr T slope = T{0.797884560802865355879892119869};  // sqrt(2 / pi)
   template <class T>
   static constexpr T cubic = T{0.044715};
+
+  // s and s (1 - s), from e^{-2|u|}, which is never larger than 1.
+  template <class T>
+  struct Gate {
+    T s, slope;
+  };
+  template <class T>
+  static Gate<T> gate(T u) {
+    const T e = math::exp(T{-2} * std::fabs(u)), at_size = T{1} / (T{1} + e);
+    return {u < T{0} ? e * at_size : at_size, e * at_size * at_size};
+  }
+
   template <class T>
   T value(T x) const {
-    return T{0.5} * x * (T{1} + math::tanh(slope<T> * (x + cubic<T> * x * x * x)));
+    return x * gate(slope<T> * (x + cubic<T> * x * x * x)).s;
   }
   template <class T>
   T derivative(T x) const {
-    const T t = math::tanh(slope<T> * (x + cubic<T> * x * x * x));
-    return T{0.5} * (T{1} + t) + T{0.5} * x * (T{1} - t * t) * slope<T> * (T{1} + T{3} * cubic<T> * x * x);
+    const Gate<T> at = gate(slope<T> * (x + cubic<T> * x * x * x));
+    return at.s + T{2} * x * slope<T> * (T{1} + T{3} * cubic<T> * x * x) * at.slope;
   }
 };
 
