@@ -1,7 +1,7 @@
 // Chapter 9. The program `orrery`: its sub-commands, one file each.
 //
-// Read next: apps/command.h
-#include "apps/command.h"
+// Read next: apps/program/command.h
+#include "apps/program/command.h"
 
 int main(int argc, char** argv) {
   using namespace orrery;

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "autograd/apply.h"
-#include "core/elementwise.h"
+#include "core/kernels/elementwise.h"
 
 namespace orrery {
 

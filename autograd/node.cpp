@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "autograd/observer.h"
-#include "core/reduce.h"
+#include "core/kernels/reduce.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

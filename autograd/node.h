@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "autograd/variable.h"
-#include "core/blas.h"
-#include "core/memory.h"
+#include "core/machine/memory.h"
+#include "core/products/blas.h"
 
 namespace orrery {
 

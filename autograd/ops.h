@@ -1,6 +1,6 @@
 // Chapter 2. The catalogue: every differentiable operation, one line each.
 //
-// Each has its formula, derivative and code in one file under autograd/ops/, its samples in autograd/samples.cpp, and
+// Each has its formula, derivative and code in one file under autograd/ops/, its samples in autograd/check/samples.cpp, and
 // its row in `orrery gradcheck`. Adding one means: a struct with forward and backward, a line here, a sample, a test.
 // Shapes: [...] stands for any axes; elementwise operations of two inputs broadcast like NumPy.
 // Read next: autograd/ops/arithmetic.cpp
@@ -9,11 +9,11 @@
 #include <limits>
 #include <span>
 
+#include "autograd/ops/norm_rows.h"
 #include "autograd/variable.h"
-#include "core/blas.h"
-#include "core/norm_rows.h"
+#include "core/kernels/reduce.h"
+#include "core/products/blas.h"
 #include "core/random.h"
-#include "core/reduce.h"
 
 namespace orrery {
 

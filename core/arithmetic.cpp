@@ -1,7 +1,7 @@
 // Chapter 1. Making tensors, adding and multiplying them.
 //
 // Read next: core/layout.cpp
-#include "core/elementwise.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

@@ -4,9 +4,9 @@
 // Read next: apps/examples/ch1_tensors.cpp
 #include <cstring>
 
-#include "core/elementwise.h"
+#include "core/kernels/elementwise.h"
+#include "core/products/transpose.h"
 #include "core/tensor_ops.h"
-#include "core/transpose.h"
 
 namespace orrery {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/reduce.h"
+#include "core/kernels/reduce.h"
 
 namespace orrery {
 

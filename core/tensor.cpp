@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "core/memory.h"
-#include "core/parallel.h"
+#include "core/machine/memory.h"
+#include "core/machine/parallel.h"
 
 namespace orrery {
 

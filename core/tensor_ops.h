@@ -8,9 +8,9 @@
 #include <limits>
 #include <span>
 
-#include "core/blas.h"
+#include "core/kernels/reduce.h"
+#include "core/products/blas.h"
 #include "core/random.h"
-#include "core/reduce.h"
 #include "core/tensor.h"
 
 namespace orrery {

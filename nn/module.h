@@ -37,7 +37,7 @@ class Visitor {
   void operator()(std::string_view name, std::optional<M>& child) {
     if (child) (*this)(name, *child);
   }
-  /// A weight [out, in] that files hold as [in, out] (nn/files.h); nothing else asks about the difference.
+  /// A weight [out, in] that files hold as [in, out] (nn/files/files.h); nothing else asks about the difference.
   void transposed(std::string_view name, Variable& parameter);
   /// A child whose parts stand under this module's own name, without a prefix.
   void inlined(Module& child);

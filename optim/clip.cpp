@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/parallel.h"
+#include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 #include "optim/parameters.h"
 

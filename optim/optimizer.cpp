@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "core/parallel.h"
+#include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 #include "optim/clip.h"
 

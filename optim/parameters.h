@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "autograd/variable.h"
-#include "core/memory.h"
+#include "core/machine/memory.h"
 
 namespace orrery::optim {
 
@@ -40,7 +40,7 @@ class ParameterGroups {
 /// Two groups: matrices (two axes and more) with this weight decay, everything else with none.
 ParameterGroups decay_matrices(const Parameters& parameters, double weight_decay);
 
-/// Elements of a piece. Frozen, as the tiles of products are (core/blas.h): a norm of gradients is added up by pieces.
+/// Elements of a piece. Frozen, as the tiles of products are (core/products/blas.h): a norm of gradients is added up by pieces.
 inline constexpr i64 piece_size = 16384;
 /// A part of one of several tensors, small enough to be one thread's next task.
 struct Piece {

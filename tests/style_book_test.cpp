@@ -131,5 +131,5 @@ TEST_CASE("a source without a test is found") {
   CHECK(report(test_violations({op, other})) ==
         "\nautograd/ops/softmax.cpp:1: tests/autograd/ops/softmax_test.cpp does not exist");
   CHECK(report(test_violations({op, make_source("tests/autograd/ops/softmax_test.cpp", "")})) == "");
-  CHECK(report(test_violations({make_source("nn/nn.h", ""), make_source("autograd/samples.cpp", "")})) == "");
+  CHECK(report(test_violations({make_source("nn/nn.h", ""), make_source("autograd/check/samples.cpp", "")})) == "");
 }

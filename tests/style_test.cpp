@@ -48,7 +48,7 @@ Words include_violations(const Sources& sources) {
   return found;
 }
 
-// Threads come from core/parallel.h alone; `omp simd` starts none.
+// Threads come from core/machine/parallel.h alone; `omp simd` starts none.
 Words pragma_violations(const Sources& sources) {
   Words found;
   for (const Source& source : sources) {
@@ -56,11 +56,12 @@ Words pragma_violations(const Sources& sources) {
       const std::string &code = source.code[i], &line = source.lines[i];
       const size_t first = code.find_first_not_of(' '), omp = find_word(line, "omp");
       const bool directive = first != code.npos && code[first] == '#' && has_word(code, "pragma");
-      if (source.path == "core/parallel.h" || omp == line.npos || !(directive || has_word(code, "_Pragma"))) continue;
+      if (source.path == "core/machine/parallel.h" || omp == line.npos || !(directive || has_word(code, "_Pragma")))
+        continue;
       std::istringstream words(line.substr(omp + 3));
       std::string kind;
       words >> kind;
-      if (kind != "simd") found.push_back(source.at(i) + "omp " + kind + " belongs to core/parallel.h");
+      if (kind != "simd") found.push_back(source.at(i) + "omp " + kind + " belongs to core/machine/parallel.h");
     }
   }
   return found;
@@ -70,8 +71,8 @@ Words blas_violations(const Sources& sources) {
   Words found;
   for (const Source& source : sources) {
     for (size_t i = 0; i < source.code.size(); ++i) {
-      if (source.path == "core/blas.cpp" || source.code[i].find("cblas") == std::string::npos) continue;
-      found.push_back(source.at(i) + "BLAS is called in core/blas.cpp alone");
+      if (source.path == "core/products/blas.cpp" || source.code[i].find("cblas") == std::string::npos) continue;
+      found.push_back(source.at(i) + "BLAS is called in core/products/blas.cpp alone");
     }
   }
   return found;
@@ -86,7 +87,7 @@ Words ownership_violations(const Sources& sources) {
       const std::string& line = source.code[i];
       const bool counted = source.path == "tests/promises/memory_test.cpp" && line.find(" operator ") != line.npos;
       if (line.starts_with("#") || counted) continue;
-      const bool placement = source.path == "core/memory.cpp" && line.find("::new (") != std::string::npos;
+      const bool placement = source.path == "core/machine/memory.cpp" && line.find("::new (") != std::string::npos;
       if (has_word(line, "new") && !placement) found.push_back(source.at(i) + "new: use a container");
       const size_t at = find_word(line, "delete");
       const bool deleted_function = at != line.npos && at >= 2 && line.substr(0, at).ends_with("= ");
@@ -172,8 +173,8 @@ Words state_of(const Sources& sources) {
 
 std::string report_of(Words (*check)(const Sources&), const std::string& path, const std::string& text) {
   return report(check({make_source(path, text), make_source("core/shape.h", "// Chapter 1. Shapes."),
-                       make_source("nn/linear.h", "// Chapter 5. Linear."),
-                       make_source("core/parallel.h", "// Chapter 8. Threads.")}));
+                       make_source("nn/layers/linear.h", "// Chapter 5. Linear."),
+                       make_source("core/machine/parallel.h", "// Chapter 8. Threads.")}));
 }
 
 }  // namespace
@@ -184,26 +185,27 @@ TEST_CASE("includes that look up or ahead are found") {
   const auto report_for = [](const std::string& path, const std::string& text) {
     return report_of(include_violations, path, text);
   };
-  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n#include \"core/shape.h\"\n#include \"core/parallel.h\"\n") == "");
-  CHECK(report_for("core/a.h", "// Chapter 9. A.\n#include \"nn/linear.h\"\n") ==
-        "\ncore/a.h:2: core must not include nn/linear.h");
-  CHECK(report_for("optim/a.h", "// Chapter 5. A.\n#include \"nn/linear.h\"\n") ==
-        "\noptim/a.h:2: optim must not include nn/linear.h");
-  CHECK(report_for("nn/a.h", "// Chapter 3. A.\n#include \"nn/linear.h\"\n") ==
-        "\nnn/a.h:2: chapter 3 includes nn/linear.h of chapter 5");
-  CHECK(report_for("apps/a.h", "// Chapter 0. A.\n#include \"nn/linear.h\"\n") == "");
+  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n#include \"core/shape.h\"\n#include \"core/machine/parallel.h\"\n") ==
+        "");
+  CHECK(report_for("core/a.h", "// Chapter 9. A.\n#include \"nn/layers/linear.h\"\n") ==
+        "\ncore/a.h:2: core must not include nn/layers/linear.h");
+  CHECK(report_for("optim/a.h", "// Chapter 5. A.\n#include \"nn/layers/linear.h\"\n") ==
+        "\noptim/a.h:2: optim must not include nn/layers/linear.h");
+  CHECK(report_for("nn/a.h", "// Chapter 3. A.\n#include \"nn/layers/linear.h\"\n") ==
+        "\nnn/a.h:2: chapter 3 includes nn/layers/linear.h of chapter 5");
+  CHECK(report_for("apps/a.h", "// Chapter 0. A.\n#include \"nn/layers/linear.h\"\n") == "");
   CHECK(report_for("nn/a.h", "// Chapter 5. A.\n#include \"linear.h\"\n") ==
         "\nnn/a.h:2: includes linear.h, which is no file from the root of the repository");
 }
 
-TEST_CASE("threads are started in core/parallel.h alone") {
+TEST_CASE("threads are started in core/machine/parallel.h alone") {
   CHECK(report(pragma_violations(tree())) == "");
   CHECK(report_of(pragma_violations, "nn/a.h", "\n#pragma omp simd\n  #pragma omp parallel for\n") ==
-        "\nnn/a.h:3: omp parallel belongs to core/parallel.h");
+        "\nnn/a.h:3: omp parallel belongs to core/machine/parallel.h");
   CHECK(report_of(pragma_violations, "nn/a.h", "_Pragma(\"omp for\")\n// #pragma omp parallel\n") != "");
 }
 
-TEST_CASE("BLAS is called in core/blas.cpp alone") {
+TEST_CASE("BLAS is called in core/products/blas.cpp alone") {
   CHECK(report(blas_violations(tree())) == "");
   CHECK(report_of(blas_violations, "nn/a.h", "#include <cblas.h>\n") != "");
   CHECK(report_of(blas_violations, "nn/a.h", "// not <cblas.h>\n") == "");
@@ -232,10 +234,10 @@ TEST_CASE("nothing is left to be done later") {
 }
 
 TEST_CASE("the process-wide state is this list") {
-  CHECK(report(state_of(tree())) ==
-        report({"apps/interrupt.cpp: signals", "autograd/node.cpp: next_number", "autograd/node.cpp: current_observer",
-                "autograd/variable.cpp: recording", "core/blas.cpp: current_least_tiles", "core/memory.cpp: storage",
-                "core/parallel.h: current_"}));
+  CHECK(report(state_of(tree())) == report({"apps/program/interrupt.cpp: signals", "autograd/node.cpp: next_number",
+                                            "autograd/node.cpp: current_observer", "autograd/variable.cpp: recording",
+                                            "core/products/blas.cpp: current_least_tiles",
+                                            "core/machine/memory.cpp: storage", "core/machine/parallel.h: current_"}));
 }
 
 TEST_CASE("process-wide state is found where it is defined") {

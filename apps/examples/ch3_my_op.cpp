@@ -8,8 +8,8 @@
 #include <cmath>
 #include <iostream>
 
+#include "autograd/check/proof.h"
 #include "autograd/elementwise.h"
-#include "autograd/proof.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

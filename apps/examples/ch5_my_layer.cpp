@@ -6,10 +6,10 @@
 #include <iostream>
 
 #include "autograd/apply.h"
-#include "core/elementwise.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
-#include "nn/linear.h"
-#include "nn/proof.h"
+#include "nn/check/proof.h"
+#include "nn/layers/linear.h"
 
 using namespace orrery;
 

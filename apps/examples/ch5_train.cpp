@@ -7,9 +7,9 @@
 #include <iostream>
 #include <numbers>
 
-#include "autograd/first_nan.h"
+#include "autograd/check/first_nan.h"
 #include "core/tensor_ops.h"
-#include "nn/linear.h"
+#include "nn/layers/linear.h"
 #include "optim/optim.h"
 
 using namespace orrery;

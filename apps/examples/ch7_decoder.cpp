@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "core/tensor_ops.h"
-#include "nn/decoding.h"
+#include "nn/generate/decoding.h"
 
 using namespace orrery;
 

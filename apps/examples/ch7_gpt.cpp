@@ -3,11 +3,11 @@
 // Answer: which letter comes next, everywhere at once. Then one letter is drawn, appended, and the next one asked for;
 //   keys and values of the letters before are kept. Nearly every 12 letters that it writes stand in the rhyme so.
 // Exercise: write without `generate`, the whole text into the model each time; `tests/run -L ch7` runs the solution.
-// Read next: core/memory.h
+// Read next: core/machine/memory.h
 #include <iostream>
 #include <set>
 
-#include "nn/decoding.h"
+#include "nn/generate/decoding.h"
 #include "optim/optim.h"
 
 using namespace orrery;

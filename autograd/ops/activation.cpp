@@ -2,13 +2,13 @@
 //
 //   tanh              y' = 1 - y^2
 //   sigmoid s(x)      y' = y (1 - y)
-//   relu, gelu        see autograd/formulas.h
+//   relu, gelu        see autograd/ops/formulas.h
 //   silu x s(x)       y' = s(x) (1 + x (1 - s(x)))
-// Read next: autograd/gradcheck.h
+// Read next: autograd/check/gradcheck.h
 #include "autograd/elementwise.h"
-#include "autograd/formulas.h"
 #include "autograd/ops.h"
-#include "core/math.h"
+#include "autograd/ops/formulas.h"
+#include "core/machine/math.h"
 
 namespace orrery {
 namespace {

@@ -11,8 +11,8 @@
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "autograd/wanted.h"
-#include "core/elementwise.h"
-#include "core/rows.h"
+#include "core/kernels/elementwise.h"
+#include "core/kernels/rows.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

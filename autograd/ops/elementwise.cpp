@@ -2,11 +2,11 @@
 //
 //   y = x^p       dx = dy p x^(p-1)          y = e^x       dx = dy y
 //   y = ln x      dx = dy / x                y = sqrt x    dx = dy / 2y
-// Read next: autograd/formulas.h
+// Read next: autograd/ops/formulas.h
 #include "autograd/elementwise.h"
 
 #include "autograd/ops.h"
-#include "core/math.h"
+#include "core/machine/math.h"
 
 namespace orrery {
 namespace {

@@ -7,11 +7,11 @@
 // embedding_sum, a fused operation (chapter 8), is dropout(factor embedding + positions) in one pass.
 // `orrery bench fused`, forward and backward, composed and fused: of base 0.55 ms and 0.40, of tiny-mt 0.19 and 0.15
 // (two cores of an AMD EPYC, Zen 5).
-// Read next: nn/embedding.h
+// Read next: nn/layers/embedding.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "autograd/row_dropout.h"
-#include "core/elementwise.h"
+#include "autograd/ops/fused/row_dropout.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

@@ -8,12 +8,12 @@
 //   dx_i = r (g_i - 1/n sum_j g_j - x^_i k sum_j g_j x^_j)
 //   dw_i = sum over rows dy_i x^_i        db_i = sum over rows dy_i
 // The term in k comes from dr/dx_i. The variance takes two passes: var = E x^2 - mu^2 in one pass is 24 % wrong at mean
-// 1,000. The loops over one row stand in core/norm_rows.h.
+// 1,000. The loops over one row stand in autograd/ops/norm_rows.h.
 // Read next: autograd/ops/cross_entropy.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "core/elementwise.h"
-#include "core/norm_rows.h"
+#include "autograd/ops/norm_rows.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

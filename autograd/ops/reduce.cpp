@@ -7,7 +7,7 @@
 // Read next: autograd/ops/layout.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "core/elementwise.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

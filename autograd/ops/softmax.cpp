@@ -7,7 +7,7 @@
 // Read next: autograd/ops/layer_norm.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "core/rows.h"
+#include "core/kernels/rows.h"
 
 namespace orrery {
 namespace {

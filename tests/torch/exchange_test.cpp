@@ -4,9 +4,9 @@
 // PyTorch.
 #include <cstdlib>
 
-#include "nn/files.h"
-#include "nn/stacks.h"
-#include "nn/transformer.h"
+#include "nn/files/files.h"
+#include "nn/models/stacks.h"
+#include "nn/models/transformer.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/torch/fixture.h"
 

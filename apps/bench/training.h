@@ -1,0 +1,57 @@
+// Chapter 9. The training step that is measured: forward, loss, backward, clipping, Adam.
+//
+// An encoder-decoder's batch has rows of different lengths, as a real one would: every tenth source and target is two
+// tokens short; its labels are smoothed. A GPT reads running text, and all of it counts. The tokens are random and the
+// same in every step, since speed does not depend on them.
+// Read next: apps/bench/training.cpp
+#pragma once
+
+#include <variant>
+
+#include "apps/bench/configs.h"
+#include "autograd/ops.h"
+#include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
+#include "optim/adam.h"
+
+namespace orrery {
+
+/// What gradients are clipped to, and how far Adam goes.
+inline constexpr double bench_max_norm = 1.0, bench_learning_rate = 1e-4;
+
+/// A model of one configuration with its batch and its optimiser.
+class BenchTraining {
+ public:
+  /// Errors: `dropout` outside [0, 1).
+  BenchTraining(const BenchConfig& config, double dropout, i64 seed);
+
+  /// One training step; returns the loss it started from.
+  double step() {
+    const double loss = pass();
+    update();
+    return loss;
+  }
+  /// Its first part, forward and backward: leaves a gradient at every parameter and returns the loss. Gradients are
+  /// multiplied by `dy`, dL/d(loss).
+  double pass(double dy = 1);
+  /// Its second part: gradients are clipped and used up.
+  void update();
+  /// The loss of the step that `pass` began last: the same bits until an update.
+  Variable loss() const;
+  optim::Adam& optimizer() { return adam_; }
+
+  i64 parameter_count() {
+    return std::visit([](auto& model) { return model.parameter_count(); }, model_);
+  }
+
+ private:
+  u64 seed_;
+  i64 steps_begun_ = 0;
+  Rng rng_;
+  std::variant<nn::Transformer, nn::Gpt> model_;
+  optim::Adam adam_;
+  CrossEntropyOptions loss_options_;
+  Tensor source_, input_, gold_;  // i32 [B, S], [B, T], [B, T]: `gold_` is one token ahead of `input_`
+};
+
+}  // namespace orrery

@@ -1,0 +1,83 @@
+// Chapter 3. What the gradient checker found, in words: the first wrong coordinates, and a ratio they share.
+//
+// A ratio that is the same everywhere is the most telling line of all: 0.5 means a forgotten factor of two.
+// Read next: autograd/check/mutation.h
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include "autograd/check/gradcheck.h"
+
+namespace orrery {
+namespace {
+
+double ratio(const GradcheckFailure& failure) { return failure.analytic / failure.numeric; }
+
+// ", ratio 0.3333 everywhere" when all failures say so: a forgotten factor.
+std::string shared_ratio(const std::vector<GradcheckFailure>& failures) {
+  if (failures.size() < 2) return "";
+  const double first = ratio(failures[0]);
+  const bool shared = std::all_of(failures.begin(), failures.end(), [&](const GradcheckFailure& failure) {
+    return std::fabs(ratio(failure) - first) <= 1e-3 * std::max(1e-3, std::fabs(first));
+  });
+  if (!shared) return "";
+  std::ostringstream text;
+  text << "; ratio " << std::fixed << std::setprecision(4) << first + 0.0 << " everywhere";
+  return text.str();
+}
+
+}  // namespace
+
+std::string GradcheckReport::describe() const {
+  constexpr size_t shown = 5;
+  std::ostringstream text;
+  for (const GradcheckProblem& problem : problems) text << problem.text << '\n';
+  if (!failures.empty()) {
+    text << failures.size() << " of " << coordinates << " coordinates are wrong" << shared_ratio(failures) << '\n';
+  }
+  for (size_t i = 0; i < std::min(shown, failures.size()); ++i) {
+    text << "  " << failures[i].where << ": analytic " << std::setprecision(10) << failures[i].analytic << ", numeric "
+         << failures[i].numeric << ", ratio " << std::setprecision(5) << ratio(failures[i]) << '\n';
+  }
+  if (failures.size() > shown) text << "  and " << failures.size() - shown << " more\n";
+  std::string result = text.str();
+  if (!result.empty()) result.pop_back();
+  return result;
+}
+
+std::string_view name_of(GradientCheck check) {
+  switch (check) {
+    case GradientCheck::none: return "";
+    case GradientCheck::coordinate: return "coordinate";
+    case GradientCheck::direction: return "direction";
+    case GradientCheck::missing_gradient: return "missing gradient";
+    case GradientCheck::shape: return "shape";
+    case GradientCheck::error: return "error";
+    case GradientCheck::vacuous: return "vacuous";
+    case GradientCheck::declared_zero: return "declared zero";
+    case GradientCheck::unlisted_leaf: return "unlisted leaf";
+    case GradientCheck::kinks: return "kinks";
+    case GradientCheck::repeatable: return "repeatable";
+    case GradientCheck::finite: return "finite";
+  }
+  return "";
+}
+
+GradientCheck GradcheckReport::failed_check() const {
+  if (!problems.empty()) return problems[0].check;
+  if (failures.empty()) return GradientCheck::none;
+  const bool single = std::any_of(failures.begin(), failures.end(), [](const auto& f) { return f.index >= 0; });
+  return single ? GradientCheck::coordinate : GradientCheck::direction;
+}
+
+std::ostream& operator<<(std::ostream& out, const GradcheckReport& report) {
+  out << (report.ok ? "ok: " : "FAILED: ") << report.inputs << " inputs, " << report.coordinates << " coordinates, "
+      << report.skipped << " skipped at kinks";
+  if (!report.worst_at.empty()) out << ", worst error " << report.worst_error << " at " << report.worst_at;
+  for (const DeclaredZero& zero : report.zeros) out << "\n  zero: " << zero.name << " (" << zero.reason << ')';
+  if (!report.ok) out << '\n' << report.message;
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,58 @@
+// Chapter 3. Formulas of the Transformer's activation functions, which stand alone and in fused products.
+//
+//   relu max(0, x)    y' = 1 where y > 0, else 0 (at 0: 0)
+//   gelu x Phi(x)     y' = Phi(x) + x phi(x)             Phi, phi: distribution and density of N(0, 1)
+// ReLU: paper, section 3.3. GELU: Hendrycks and Gimpel 2016; its tanh form is the approximation GPT-2 was trained with.
+// Read next: autograd/ops/activation.cpp
+#pragma once
+
+#include <string_view>
+
+#include "core/machine/math.h"
+
+namespace orrery::formula {
+
+struct Relu {
+  static constexpr std::string_view name = "relu";
+  template <class T>
+  T value(T x) const {
+    return x < T{0} ? T{0} : x;
+  }  // NaN passes through
+  template <class T>
+  T derivative_at_output(T y) const {
+    return y > T{0} ? T{1} : T{0};
+  }
+};
+
+struct Gelu {
+  static constexpr std::string_view name = "gelu";
+  template <class T>
+  T value(T x) const {
+    return x * math::normal(x).cdf;
+  }
+  template <class T>
+  T derivative(T x) const {
+    const auto [cdf, pdf] = math::normal(x);
+    return cdf + x * pdf;
+  }
+};
+
+// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+struct GeluTanh {
+  static constexpr std::string_view name = "gelu_tanh";
+  template <class T>
+  static constexpr T slope = T{0.797884560802865355879892119869};  // sqrt(2 / pi)
+  template <class T>
+  static constexpr T cubic = T{0.044715};
+  template <class T>
+  T value(T x) const {
+    return T{0.5} * x * (T{1} + math::tanh(slope<T> * (x + cubic<T> * x * x * x)));
+  }
+  template <class T>
+  T derivative(T x) const {
+    const T t = math::tanh(slope<T> * (x + cubic<T> * x * x * x));
+    return T{0.5} * (T{1} + t) + T{0.5} * x * (T{1} - t * t) * slope<T> * (T{1} + T{3} * cubic<T> * x * x);
+  }
+};
+
+}  // namespace orrery::formula

@@ -1,0 +1,162 @@
+// Chapter 9. Files: the system calls, each one checked.
+//
+// A full disk may show only when data is flushed or the file is closed: the results of fsync and close count as much as
+// write's. A call that a signal interrupted (EINTR) is made again; a short write is continued.
+// Read next: core/files/safetensors.h
+#include "core/files/file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace orrery {
+namespace {
+
+constexpr mode_t default_mode = 0666;  // less the user's umask
+
+// Throws what the operating system says of the last call, unless that went well.
+void check_call(bool ok, const std::string& operation, std::string_view what = "") {
+  if (!ok) fail(operation, what, std::generic_category().message(errno));
+}
+
+// Repeats a system call as long as a signal interrupts it.
+template <class Call>
+auto retry(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+int open_file(const std::string& path, int flags) {
+  return retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, default_mode); });
+}
+
+void check_regular(const struct stat& status, const std::string& operation) {
+  check(!S_ISDIR(status.st_mode), operation, "is a directory");
+  check(S_ISREG(status.st_mode), operation, "is not a regular file");
+}
+
+// Takes the temporary file for ourselves. One left behind by a program that was killed is used again; one that somebody
+// is writing is locked, and so is one that somebody renamed between our opening and our locking it.
+void lock(const Descriptor& file, const std::string& path, const std::string& operation) {
+  struct stat ours {
+  }, named{};
+  check(retry([&] { return ::flock(file.number(), LOCK_EX | LOCK_NB); }) == 0 && ::fstat(file.number(), &ours) == 0 &&
+            ::lstat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino && ours.st_dev == named.st_dev,
+        operation, "somebody else is writing ", path);
+  check_regular(ours, operation);
+}
+
+void write_all(const Descriptor& file, std::span<const std::byte> bytes, const std::string& operation) {
+  while (!bytes.empty()) {
+    const ssize_t written = retry([&] { return ::write(file.number(), bytes.data(), bytes.size()); });
+    check_call(written >= 0, operation);
+    check(written > 0, operation, "the system accepts no more bytes");
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+}
+
+// A rename is on the disk once its directory is.
+void flush_directory(const std::string& path, const std::string& operation) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  Descriptor directory(open_file(folder, O_RDONLY | O_DIRECTORY));
+  const bool flushed = directory.number() >= 0 && retry([&] { return ::fsync(directory.number()); }) == 0;
+  const bool unsupported = errno == EINVAL;  // some file systems have nothing to flush in a directory
+  check_call(flushed || unsupported, operation, "written, but its directory cannot be flushed: ");
+}
+
+// The mode of `path`, if there is one; an error if it is something else than a regular file.
+std::optional<mode_t> mode_of_regular(const std::string& path, const std::string& operation) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  check_regular(status, operation);
+  return status.st_mode & 07777;
+}
+
+// Removes a file of ours at the end, unless it has been renamed.
+struct Temporary {
+  std::string path;
+  bool ours = false;
+  ~Temporary() {
+    if (ours) ::unlink(path.c_str());
+  }
+};
+
+// The second file beside `path`, locked, empty, and of the first one's mode.
+struct Replacement {
+  explicit Replacement(const std::string& path)
+      : operation("write " + path),
+        mode(mode_of_regular(path, operation)),
+        temporary{path + ".tmp"},
+        file(open_file(temporary.path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK)) {
+    check_call(file.number() >= 0, operation, "cannot create " + temporary.path + ": ");
+    lock(file, temporary.path, operation);
+    temporary.ours = true;
+    check_call(::ftruncate(file.number(), 0) == 0, operation);
+    if (mode) check_call(::fchmod(file.number(), *mode) == 0, operation);
+  }
+
+  std::string operation;
+  std::optional<mode_t> mode;  // none where there is no first file
+  Temporary temporary;
+  Descriptor file;
+};
+
+}  // namespace
+
+Descriptor::~Descriptor() { close(); }
+
+bool Descriptor::close() {
+  const int number = std::exchange(number_, -1);
+  return number < 0 || ::close(number) == 0 || errno == EINTR;  // interrupted, it is closed all the same
+}
+
+InputFile::InputFile(const std::string& path)
+    : operation_("read " + path), file_(open_file(path, O_RDONLY | O_NONBLOCK)) {
+  check_call(file_.number() >= 0, operation_);
+  struct stat status {};
+  check_call(::fstat(file_.number(), &status) == 0, operation_);
+  check_regular(status, operation_);
+  size_ = static_cast<u64>(status.st_size);
+}
+
+void InputFile::read(u64 offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const ssize_t got =
+        retry([&] { return ::pread(file_.number(), to.data(), to.size(), static_cast<off_t>(offset)); });
+    check_call(got >= 0, operation_);
+    check(got > 0, operation_, "ends early, at byte ", offset);
+    offset += static_cast<u64>(got);
+    to = to.subspan(static_cast<size_t>(got));
+  }
+}
+
+void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+  Replacement next(path);
+  const std::string& operation = next.operation;
+  const Descriptor lock_holder(::dup(next.file.number()));  // the lock stays until after the rename
+  for (const auto& part : parts) write_all(next.file, part, operation);
+  check_call(retry([&] { return ::fsync(next.file.number()); }) == 0, operation);
+  check_call(next.file.close(), operation);
+  check_call(::rename(next.temporary.path.c_str(), path.c_str()) == 0, operation);
+  next.temporary.ours = false;
+  flush_directory(path, operation);
+}
+
+void check_replaceable(const std::string& path, u64 bytes) {
+  const Replacement next(path);
+  const int error = ::posix_fallocate(next.file.number(), 0, static_cast<off_t>(std::max<u64>(bytes, 1)));
+  // Other errors say that this file system cannot be asked in advance.
+  check(error != ENOSPC && error != EFBIG && error != EDQUOT, next.operation, bytes,
+        " bytes have no place there: ", std::generic_category().message(error));
+}
+
+}  // namespace orrery

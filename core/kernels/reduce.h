@@ -1,0 +1,154 @@
+// Chapter 8. Sums and maxima whose bits do not depend on the number of threads.
+//
+// A sum runs over fixed chunks of 4,096 elements; inside a chunk 16 lanes add every 16th element (one vector register),
+// lanes are combined by halves and chunks in order, in double. 2e7 float ones add up to exactly 2e7, where one running
+// float stops at 16,777,216. Sums down the columns of a matrix run over fixed strips of at most 256 rows: inside a
+// strip row is added to row in the element type, and strips are combined in order in double.
+// Read next: core/kernels/reduce.cpp
+#pragma once
+
+#include <array>
+
+#include "core/machine/memory.h"
+#include "core/machine/parallel.h"
+#include "core/tensor.h"
+
+namespace orrery {
+
+inline constexpr i64 reduce_chunk = 4096;
+inline constexpr i64 most_strip_rows = 256;
+/// A matrix of more columns than two such blocks is summed block by block, in strips of the most rows.
+inline constexpr i64 column_block = 1024;
+
+inline constexpr i64 lanes = 16;
+
+/// The sum of all lanes in double, halves added to halves: 16, 8, 4, 2, 1.
+template <class T>
+double lanes_combined(const T (&lane)[lanes]) {
+  double sum[lanes];
+#pragma omp simd
+  for (i64 k = 0; k < lanes; ++k) sum[k] = static_cast<double>(lane[k]);
+#pragma GCC unroll 4
+  for (i64 half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (i64 k = 0; k < half; ++k) sum[k] += sum[k + half];
+  }
+  return sum[0];
+}
+
+/// The sums of f(i) and of g(i) for i in [0, n), in one pass on the calling thread. f and g return T.
+template <class T, class F, class G>
+std::array<double, 2> lane_sums(i64 n, F f, G g) {
+  std::array<double, 2> total{};
+  for (i64 begin = 0; begin < n; begin += reduce_chunk) {
+    const i64 end = std::min(n, begin + reduce_chunk);
+    T of_f[lanes] = {}, of_g[lanes] = {};
+    i64 i = begin;
+    for (; i + lanes <= end; i += lanes) {
+#pragma omp simd
+      for (i64 k = 0; k < lanes; ++k) of_f[k] += f(i + k), of_g[k] += g(i + k);
+    }
+    for (i64 k = 0; i < end; ++i, ++k) of_f[k] += f(i), of_g[k] += g(i);
+    total[0] += lanes_combined(of_f), total[1] += lanes_combined(of_g);
+  }
+  return total;
+}
+
+/// The sum of f(i) for i in [0, n), on the calling thread. f returns T.
+template <class T, class F>
+double lane_sum(i64 n, F f) {
+  double total = 0;
+  for (i64 begin = 0; begin < n; begin += reduce_chunk) {
+    const i64 end = std::min(n, begin + reduce_chunk);
+    T lane[lanes] = {};
+    i64 i = begin;
+    for (; i + lanes <= end; i += lanes) {
+#pragma omp simd
+      for (i64 k = 0; k < lanes; ++k) lane[k] += f(i + k);
+    }
+    for (i64 k = 0; i < end; ++i, ++k) lane[k] += f(i);
+    total += lanes_combined(lane);
+  }
+  return total;
+}
+
+/// The same sum with the chunks shared among threads: the bits of `lane_sum`.
+template <class T, class F>
+double parallel_sum(i64 n, F f) {
+  if (n <= reduce_chunk) return lane_sum<T>(n, f);
+  const i64 chunks = (n + reduce_chunk - 1) / reduce_chunk;
+  Tensor partial = Tensor::empty({chunks}, f64);
+  double* sums = partial.write<double>();
+  parallel_for(chunks, 4, [=](i64 first, i64 last) {
+    for (i64 chunk = first; chunk < last; ++chunk) {
+      const i64 begin = chunk * reduce_chunk;
+      sums[chunk] = lane_sum<T>(std::min(reduce_chunk, n - begin), [=](i64 i) { return f(begin + i); });
+    }
+  });
+  double total = 0;
+  for (i64 chunk = 0; chunk < chunks; ++chunk) total += sums[chunk];
+  return total;
+}
+
+/// Strips [matrices * strips, columns] combined in order in double, to [matrices, columns].
+Tensor combined_strips(const Tensor& partial, i64 matrices);
+
+/// The length of a strip of rows: about 2 chunks' worth of elements, but few enough rows for a running sum in f32.
+inline i64 strip_rows(i64 columns) {
+  return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
+}
+
+/// Rows taken at a time by an operation whose inner result, of `columns` columns, is not kept: all, or equal chunks of
+/// at least 256 rows, and of more while they fill no more than 10 MB, so that they stay in a cache of 16 or 32 MB that
+/// cores share. By the shape alone, since the chunks are part of a result's bits.
+inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
+  constexpr i64 least_rows = 256, most_bytes = 10'000'000;
+  const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, columns * bytes_of(dtype)));
+  const i64 chunks = std::max<i64>(1, (rows + fitting - 1) / fitting);
+  return std::max<i64>(1, (rows + chunks - 1) / chunks);
+}
+
+/// Sums down the columns of `matrices` matrices of `rows` rows, strip by strip: add_rows(begin, end, sums) adds what
+/// rows [begin, end) of them all contribute to sums[0 .. columns), and may do other work on these rows at the same
+/// time. Returns [matrices, columns].
+template <class T, class AddRows>
+Tensor strip_sums(i64 matrices, i64 rows, i64 columns, const AddRows& add_rows) {
+  const i64 length = strip_rows(columns), strips = std::max<i64>(1, (rows + length - 1) / length);
+  Tensor partial = Tensor::empty({matrices * strips, columns}, dtype_of<T>);
+  T* sums = partial.write<T>();
+  parallel_for(matrices * strips, row_grain(length * columns), [&](i64 first, i64 last) {
+    for (i64 s = first; s < last; ++s) {
+      const i64 matrix = s / strips, begin = s % strips * length, end = std::min(rows, begin + length);
+      T* out = sums + s * columns;
+      std::fill_n(out, columns, T{0});
+      add_rows(matrix * rows + begin, matrix * rows + end, out);
+    }
+  });
+  return strips == 1 ? partial : combined_strips(partial, matrices);
+}
+
+/// Axes to reduce over; empty means all of them. Negative axes count from the end.
+using Axes = CachedVector<i64>;
+
+/// The shape after reducing `axes` of `shape`: those axes are dropped, or kept with size 1.
+Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::string_view operation);
+
+/// Sums over `axes`.
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+/// Means over `axes`; of no element NaN, as in NumPy.
+Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+/// Largest values over `axes`; NaN if any is NaN. Of no element: an error.
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+/// Index of the largest value along the last axis, i32; the first of equal ones. No comparison with NaN is true: a NaN
+/// at index 0 is chosen, any other is passed over.
+Tensor argmax(const Tensor& x);
+
+/// `x` summed down to `shape`: the reverse of broadcasting `shape` to the shape of `x`. The tensor itself if they are
+/// equal.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+/// The sum of all squares, in double: for norms.
+double sum_of_squares(const Tensor& x);
+/// The same for elements [begin, end), on the calling thread.
+double sum_of_squares(const Tensor& x, i64 begin, i64 end);
+
+}  // namespace orrery

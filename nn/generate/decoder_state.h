@@ -1,0 +1,48 @@
+// Chapter 7. Decoders one step at a time: what they keep between tokens, and the next positions computed from it.
+//
+// The same layers as in nn/models/decoder.h and nn/models/gpt.h, given only the positions that are new: attention sees the others
+// through a cache of keys and values (nn/attention/key_value_cache.h). The encoder's output never changes, so that
+// cross-attention projects it once. Logits are those of the whole sequence but for rounding (to 1e-5 of the largest in
+// f32, to 1e-12 in f64, which the tests hold them to), and so are the tokens. A state belongs to its caller; a copy
+// shares the memory, so go on with one of the two only.
+//   NoGradient nothing_recorded;
+//   DecoderState state = decoder_state(model, memory, memory_mask, max_len);
+//   Variable logits = model.generator(next_positions(model, tokens, state));   // tokens [B, n] -> logits [B, n, K]
+// Shapes: tokens i32 [B, n], the positions that follow those read so far; y [B, n, d_model].
+// Read next: nn/generate/decoder_state.cpp
+#pragma once
+
+#include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
+
+namespace orrery::nn {
+
+/// Of a Transformer's decoder.
+struct DecoderState {
+  std::vector<KeyValueCache> self_attn;  // of each layer
+  std::vector<KeyValueCache> memory;     // of each layer: keys and values of the encoder's output
+  Mask memory_mask;
+  Tensor positions;  // [max_len, d_model]
+
+  /// Positions read so far.
+  i64 length() const { return self_attn.empty() ? 0 : self_attn[0].length; }
+};
+
+/// The state before the first token, for up to `max_len` of them. Errors: more than the model's positions.
+DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len);
+/// The decoder's output at the next n positions, for `model.generator`. Errors: more positions than the state holds;
+/// a state of a model of other layers or heads; gradients that would be recorded.
+Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state);
+
+/// Of a GPT.
+struct GptState {
+  std::vector<KeyValueCache> layers;
+
+  i64 length() const { return layers.empty() ? 0 : layers[0].length; }
+};
+
+/// The same for a GPT, whose output is for `model.head`.
+GptState gpt_state(const Gpt& model, i64 B, i64 max_len);
+Variable next_positions(const Gpt& model, const Tensor& tokens, GptState& state);
+
+}  // namespace orrery::nn
