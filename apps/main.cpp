@@ -1,6 +1,6 @@
 // Chapter 9. The program `orrery`: its sub-commands, one file each.
 //
-// Read next: apps/program/command.h
+// Serves: apps/toy/toy.cpp
 #include "apps/program/command.h"
 
 int main(int argc, char** argv) {

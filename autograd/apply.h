@@ -10,7 +10,7 @@
 //   Variable square(const Variable& x) { return apply(Square{}, x); }
 // forward may return std::array<Tensor, N>; backward then takes std::array<Tensor, N>, whose members are not defined
 // where an output led nowhere. A list of inputs arrives as std::span<const Tensor>.
-// Read next: autograd/apply.cpp
+// Read next: apps/examples/ch2_tape.cpp
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // Chapter 2. Nodes: numbering, freeing long chains, and adding up gradients.
 //
-// Read next: autograd/engine.cpp
+// Serves: autograd/node.h
 #include "autograd/node.h"
 
 #include <atomic>

@@ -2,7 +2,7 @@
 //
 // The tape is a graph of nodes. Each node has a number; a node's inputs were made before it and have smaller numbers,
 // so that visiting nodes newest first meets each one after everything that was computed from it.
-// Read next: autograd/node.cpp
+// Read next: autograd/engine.cpp
 #pragma once
 
 #include <memory>

@@ -4,7 +4,7 @@
 // observer the cost is one test of a pointer per operation. The engine's own two rules can be taken away here as well:
 // an observer that breaks one shows that the checker would notice an engine without it. It is asked only at the moment
 // when the rule has something to do, so that a tape where nobody asks has nothing to break.
-// Read next: autograd/ops.h
+// Serves: autograd/engine.cpp
 #pragma once
 
 #include <span>

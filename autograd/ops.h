@@ -3,13 +3,12 @@
 // Each has its formula, derivative and code in one file under autograd/ops/, its samples in autograd/check/samples.cpp, and
 // its row in `orrery gradcheck`. Adding one means: a struct with forward and backward, a line here, a sample, a test.
 // Shapes: [...] stands for any axes; elementwise operations of two inputs broadcast like NumPy.
-// Read next: autograd/ops/arithmetic.cpp
+// Serves: autograd/elementwise.h
 #pragma once
 
 #include <limits>
 #include <span>
 
-#include "autograd/ops/norm_rows.h"
 #include "autograd/variable.h"
 #include "core/kernels/reduce.h"
 #include "core/products/blas.h"
@@ -81,6 +80,10 @@ Variable log_softmax(const Variable& x);
 /// Softmax of scores [B, h, n, m] over the keys `mask` allows; 0 elsewhere, and everywhere in a row that may see
 /// nothing.
 Variable masked_softmax(const Variable& scores, const Mask& mask);
+
+/// How layer normalisation divides: PyTorch and the paper's authors take sqrt(var + eps); tutorials also std + eps, and
+/// std + eps with the variance over n - 1 (the Annotated Transformer).
+enum class LayerNormForm { root_of_variance_plus_eps, std_plus_eps, unbiased_std_plus_eps };
 
 /// (x - mean) / deviation * weight + bias over the last axis [..., D]; weight and bias [D], each may be undefined
 /// (ops/layer_norm.cpp).

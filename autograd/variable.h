@@ -3,7 +3,7 @@
 // A value that was computed points at the node that computed it; a parameter points at its leaf, which collects its
 // gradient; a constant points at nothing. Edges of the graph hold nodes and never values, so that an activation dies as
 // soon as neither the user nor an operation needs it.
-// Read next: autograd/variable.cpp
+// Read next: autograd/node.h
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Chapter 1. Making tensors, adding and multiplying them.
 //
-// Read next: core/layout.cpp
+// Serves: core/tensor_ops.h
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 

@@ -2,7 +2,7 @@
 //
 // Layers are compiled once; the tag decides at run time whether they compute in f32 (training) or f64 (gradient
 // checks). Templates appear only inside kernels, behind `dispatch_floating`.
-// Read next: core/shape.h
+// Serves: core/tensor.h
 #pragma once
 
 #include <cstdint>

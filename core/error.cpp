@@ -1,6 +1,6 @@
 // Chapter 1. How the message of an error is put together.
 //
-// Read next: core/dtype.h
+// Serves: core/tensor.h
 #include "core/error.h"
 
 #include <sstream>

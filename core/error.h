@@ -4,7 +4,7 @@
 // change:
 //   matmul: inner sizes differ (64 != 128)
 // The tape (autograd/apply.h) appends one line per input: its shape and where it came from.
-// Read next: core/error.cpp
+// Serves: core/tensor.h
 #pragma once
 
 #include <initializer_list>

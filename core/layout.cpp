@@ -1,7 +1,7 @@
 // Chapter 1. Moving elements: joining, cutting, reversing and turning axes.
 //
 // Each works on [outer, n, inner]: the axes before, the axis itself, the axes after, which lie together in memory.
-// Read next: apps/examples/ch1_tensors.cpp
+// Serves: core/tensor_ops.h
 #include <cstring>
 
 #include "core/kernels/elementwise.h"

@@ -1,6 +1,6 @@
 // Chapter 6. Mask: its parts, and how they are read.
 //
-// Read next: autograd/ops/attention.cpp
+// Serves: core/mask.h
 #include "core/mask.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 // [..., m, k] times a shared [k, n] is one product with all leading axes folded into the rows; with leading axes on
 // both sides it is one product per batch.
-// Read next: autograd/ops/matmul.cpp
+// Serves: core/tensor_ops.h
 #include "core/tensor_ops.h"
 
 namespace orrery {

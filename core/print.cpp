@@ -1,6 +1,6 @@
 // Chapter 1. Printing a tensor the way one writes it on paper.
 //
-// Read next: core/tensor_ops.h
+// Serves: core/tensor.h
 #include <iomanip>
 #include <sstream>
 

@@ -1,6 +1,6 @@
 // Chapter 8. The sequential generator on top of Philox, and dropout's decisions many at a time.
 //
-// Read next: autograd/ops/fused/row_dropout.h
+// Serves: nn/pass.h
 #include "core/random.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // "Parallel random numbers: as easy as 1, 2, 3" (Salmon, Moraes, Dror, Shaw 2011): ten rounds of multiply and xor turn
 // a 128-bit counter and a 64-bit key into 128 random bits. Value i is a function of (key, i): any thread can draw any
 // value, backward can draw forward's dropout mask again, and a checkpoint restores a generator from two integers.
-// Read next: core/random.cpp
+// Serves: nn/pass.h
 #pragma once
 
 #include <array>

@@ -3,7 +3,7 @@
 // Two shapes are aligned at their last axis; sizes must be equal or one of them 1, and the larger one wins:
 //   [8, 1, 6] with [7, 1]  ->  [8, 7, 6]
 // Shapes live inside the tensor (no heap), so that making one costs nothing.
-// Read next: core/shape.cpp
+// Read next: core/tensor.h
 #pragma once
 
 #include <array>

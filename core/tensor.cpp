@@ -1,6 +1,6 @@
 // Chapter 1. Tensor: ownership, views and conversion.
 //
-// Read next: core/print.cpp
+// Serves: core/tensor.h
 #include "core/tensor.h"
 
 #include <cstring>

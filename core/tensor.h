@@ -4,7 +4,7 @@
 // contiguous; copying a Tensor shares the memory, `clone()` copies it. `reshape` and slices along axis 0 are views of
 // the same memory. The memory counts how often it was changed (its version), so that autograd notices when a value it
 // saved was overwritten.
-// Read next: core/tensor.cpp
+// Read next: core/tensor_ops.h
 #pragma once
 
 #include <memory>

@@ -2,7 +2,7 @@
 //
 // The differentiable functions of autograd/ops.h are built of these. Shapes follow NumPy: operands broadcast, negative
 // axes and slice ends count from the end.
-// Read next: core/arithmetic.cpp
+// Read next: apps/examples/ch1_tensors.cpp
 #pragma once
 
 #include <limits>

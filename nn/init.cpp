@@ -1,6 +1,6 @@
 // Chapter 5. Initialisers: drawn in the order in which layers are built, so that a seed fixes a model.
 //
-// Read next: nn/layers/linear.h
+// Serves: nn/layers/linear.h
 #include "nn/init.h"
 
 #include <algorithm>

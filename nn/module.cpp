@@ -1,7 +1,7 @@
 // Chapter 5. Module: the visitors behind names, counts, conversion and printing.
 //
 // Each walk is one small Visitor: what it does with a parameter is all that differs.
-// Read next: nn/pass.h
+// Serves: nn/module.h
 #include "nn/module.h"
 
 #include <cxxabi.h>

@@ -7,7 +7,7 @@
 //     void visit(Visitor& v) override { v("linear1", linear1); v("linear2", linear2); }
 //   };
 // Modules can be moved but not copied by accident: two layers that should learn apart must not share their weights.
-// Read next: nn/module.cpp
+// Read next: nn/pass.h
 #pragma once
 
 #include <optional>

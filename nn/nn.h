@@ -1,12 +1,10 @@
-// Chapter 7. All of nn: layers, the Transformer, GPT, decoding, and the checker for layers.
+// Chapter 7. All that a user of nn includes: layers, the Transformer, GPT, decoding. The checker: nn/check/proof.h.
 //
-// Read next: nn/models/encoder.h
+// Serves: nn/module.h
 #pragma once
 
 #include "nn/attention/attention.h"
 #include "nn/attention/key_value_cache.h"
-#include "nn/check/gradcheck.h"
-#include "nn/check/samples.h"
 #include "nn/generate/decoder_state.h"
 #include "nn/generate/decoding.h"
 #include "nn/generate/sampling.h"

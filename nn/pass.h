@@ -3,7 +3,7 @@
 // Layers hold no train/eval flag and no random generator. What a pass may do differently, dropout above all, is in the
 // Pass: the n-th draw of a pass is a function of (seed, step, micro, n), so that any thread count, the checker's replay
 // and a run resumed from two integers all draw the same masks.
-// Read next: nn/init.h
+// Read next: nn/layers/linear.h
 #pragma once
 
 #include "core/random.h"

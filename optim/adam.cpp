@@ -3,7 +3,7 @@
 // Both bias corrections are moved out of the loop, as the end of section 2 of the paper does:
 // with s = sqrt(1 - beta2^t),
 //   learning_rate m_hat / (sqrt(v_hat) + eps)  =  learning_rate s / (1 - beta1^t)  *  m / (sqrt(v) + eps s)
-// Read next: optim/clip.h
+// Read next: optim/schedule.h
 #include "optim/adam.h"
 
 #include <cmath>

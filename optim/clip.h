@@ -2,7 +2,7 @@
 //
 //   norm = sqrt(sum over all gradients of g^2),    g <- g min(1, max_norm / (norm + 1e-6))
 // The direction of the step stays; one bad batch cannot throw the model far off. As torch.nn.utils.clip_grad_norm_.
-// Read next: optim/clip.cpp
+// Serves: optim/adam.h
 #pragma once
 
 #include "autograd/variable.h"

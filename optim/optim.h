@@ -1,7 +1,7 @@
 // Chapter 5. The whole folder: optimisers, clipping, schedules.
 //
 // Knows parameters and their gradients, and nothing of the layers they belong to.
-// Read next: optim/parameters.h
+// Serves: optim/adam.h
 #pragma once
 
 #include "optim/adam.h"

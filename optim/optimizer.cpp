@@ -1,6 +1,6 @@
 // Chapter 5. The common part of optimisers: checking the list of parameters, stepping through it, restoring a state.
 //
-// Read next: optim/sgd.h
+// Serves: optim/adam.h
 #include "optim/optimizer.h"
 
 #include <cmath>

@@ -4,7 +4,7 @@
 // A parameter that no gradient reached is passed over: it does not move, does not decay, and its moments stay.
 // Gradients add up over several calls of `backward` until a step uses them, so that k micro-batches make one batch. The
 // learning rate is an argument of each step, so that a schedule is a plain function: adam.step(noam(step, 512, 4000)).
-// Read next: optim/optimizer.cpp
+// Serves: optim/adam.h
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // Early steps are small (warm-up), because Adam's moments and the model's activations are not yet settled; late steps
 // are small again, so that the parameters come to rest. Schedules multiply:
 //   noam(step, 512, 4000) * linear_cooldown(step, n, n / 2)
-// Read next: optim/schedule.cpp
+// Read next: apps/examples/ch5_train.cpp
 #pragma once
 
 #include "core/dtype.h"

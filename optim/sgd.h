@@ -5,7 +5,7 @@
 //   p <- p - learning_rate b
 // As torch.optim.SGD without dampening. Momentum keeps a part of every earlier step, so that steps that agree add up
 // and steps that alternate cancel (Polyak 1964).
-// Read next: optim/sgd.cpp
+// Serves: optim/adam.h
 #pragma once
 
 #include "optim/optimizer.h"

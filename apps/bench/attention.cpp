@@ -1,6 +1,6 @@
 // Chapter 9. Attention over longer and longer sequences: four times the time each, twice the memory.
 //
-// Read next: apps/bench/decode.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/attention.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // Two things at each length: one causal self-attention of 4 heads with d_k = d_v = 64, forward and backward, without
 // the products around it; and a whole training step of the configuration `long`, a GPT of two layers with such
 // attentions.
-// Read next: apps/bench/attention.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

@@ -2,7 +2,7 @@
 //
 // Each bench is one file: bench_step, bench_profile, bench_promises, bench_gemm, bench_ops, bench_fused,
 // bench_attention, bench_decode.
-// Read next: apps/bench/configs.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/bench.h"
 
 #include <memory>

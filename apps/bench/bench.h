@@ -5,7 +5,7 @@
 //   decode   how fast a model writes                       attention   how time and memory grow with the length
 //   promises what three promises cost a training step
 //   fused    what each fused operation saves
-// Read next: apps/bench/bench.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

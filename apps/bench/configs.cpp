@@ -1,6 +1,6 @@
 // Chapter 9. The table of configurations.
 //
-// Read next: apps/bench/training.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/configs.h"
 
 #include <algorithm>

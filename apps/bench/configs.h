@@ -3,7 +3,7 @@
 // Two kinds: encoder-decoders, and GPTs, which are those without an encoder. All are trained alike (bench_training.h).
 // One table says what differs, in this order: tokens of the vocabulary, d_model, heads, layers, d_ff, the shape of a
 // batch, dropout.
-// Read next: apps/bench/configs.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <span>

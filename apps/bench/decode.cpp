@@ -1,6 +1,6 @@
 // Chapter 9. Measuring how fast a GPT writes: one stream, then a batch of them.
 //
-// Read next: apps/lm/lm.cpp
+// Serves: core/machine/parallel.h
 #include "apps/bench/decode.h"
 
 #include <iostream>

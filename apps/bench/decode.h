@@ -6,7 +6,7 @@
 // A batch of streams shares the weights. The bandwidth is measured between the tokens, by reading memory and doing
 // nothing else on the same threads: that of a shared machine may double from one minute to the next. A model that fits
 // into the caches may be faster than this limit.
-// Read next: apps/bench/decode.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <string>

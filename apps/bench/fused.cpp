@@ -1,6 +1,6 @@
 // Chapter 9. The two forms of each fused operation, and their times.
 //
-// Read next: apps/bench/attention.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/fused.h"
 
 #include <iostream>

@@ -2,7 +2,7 @@
 //
 // Both forms compute the same; the tests of autograd/ops/ say so. Fused, what several operations do is one pass over
 // memory. Times are of forward and backward together, at the sizes of a configuration's decoder.
-// Read next: apps/bench/fused.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <functional>

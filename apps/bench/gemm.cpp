@@ -1,6 +1,6 @@
 // Chapter 9. The products of a step, measured one by one.
 //
-// Read next: apps/bench/loops.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/gemm.h"
 
 #include <algorithm>

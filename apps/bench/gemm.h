@@ -12,7 +12,7 @@
 //                 a thread                           K^T and V^T lie as rows, as the fused operation lays Q^T and dO^T
 //   few rows      core/products/thin_product.h               beside one call of OpenBLAS: what a model that writes token by
 //                                                    token does; no part of a training step
-// Read next: apps/bench/gemm.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

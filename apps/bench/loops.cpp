@@ -1,6 +1,6 @@
 // Chapter 9. The loops: functions of the library, called as training calls them, and the triad.
 //
-// Read next: apps/bench/ops.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/loops.h"
 
 #include <cmath>

@@ -3,7 +3,7 @@
 // Such a loop reads and writes memory and computes little between. So its speed is that of its memory, and its measure
 // is the triad  a_i = b_i + s c_i  (McCalpin's STREAM), which computes next to nothing: what a loop stays behind it is
 // time spent on arithmetic, or on moving the same bytes twice.
-// Read next: apps/bench/loops.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Chapter 9. Noting operations, and summing them up by name, linear maps by shape, too.
 //
-// Read next: apps/bench/profile.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/operation_times.h"
 
 #include <cmath>

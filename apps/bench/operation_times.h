@@ -7,7 +7,7 @@
 //                is not counted: its rate is that of a full product, not of the instructions that ran.
 //   all others   forward the bytes of inputs and outputs, backward those of dL/dy and of dL/dx; what is only handed on
 //                (a view, an adopted gradient) is no traffic, and what was saved for backward is not counted
-// Read next: apps/bench/operation_times.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <string>

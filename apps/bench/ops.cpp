@@ -1,6 +1,6 @@
 // Chapter 9. Loops, measured at two sizes.
 //
-// Read next: apps/bench/fused.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/ops.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Chapter 9. `orrery bench ops`: how fast every loop is that is no matrix product, beside the machine's triad.
 //
 // Two sizes: one whose matrices stay in the caches of the cores, one whose do not fit into any cache.
-// Read next: apps/bench/ops.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

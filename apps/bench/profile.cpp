@@ -1,6 +1,6 @@
 // Chapter 9. The profile: measured, put in order, printed.
 //
-// Read next: apps/bench/promises.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/profile.h"
 
 #include <iostream>

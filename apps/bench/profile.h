@@ -2,7 +2,7 @@
 //
 // Every other step is observed (operation_times.h), the ones between are not: their medians show what looking on costs.
 // What is left of a step besides its operations is clipping and Adam, and the tape: making nodes, visiting them.
-// Read next: apps/bench/profile.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,6 @@
 // Chapter 9. Steps in turns: plain, watched, and full of denormal numbers.
 //
-// Read next: apps/bench/gemm.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/promises.h"
 
 #include <bit>

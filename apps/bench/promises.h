@@ -9,7 +9,7 @@
 // Method for 11: it cannot be switched off, so what it does is timed by itself. One tensor's share (a write, a save, as
 // many uses) times all that the operations of a step could save (as many tensors each as the one that saves the most)
 // is an upper limit, of the plain step's median time.
-// Read next: apps/bench/promises.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

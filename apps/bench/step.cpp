@@ -1,6 +1,6 @@
 // Chapter 9. Measuring steps: three to warm up, then the clock runs.
 //
-// Read next: apps/bench/operation_times.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/step.h"
 
 #include <sys/resource.h>

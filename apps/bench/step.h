@@ -1,6 +1,6 @@
 // Chapter 9. `orrery bench step`: how long one training step takes.
 //
-// Read next: apps/bench/step.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <string>

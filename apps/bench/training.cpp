@@ -1,6 +1,6 @@
 // Chapter 9. A batch as other frameworks get it, and the step.
 //
-// Read next: apps/program/stopwatch.h
+// Serves: core/machine/parallel.h
 #include "apps/bench/training.h"
 
 #include "core/tensor_ops.h"

@@ -3,7 +3,7 @@
 // An encoder-decoder's batch has rows of different lengths, as a real one would: every tenth source and target is two
 // tokens short; its labels are smoothed. A GPT reads running text, and all of it counts. The tokens are random and the
 // same in every step, since speed does not depend on them.
-// Read next: apps/bench/training.cpp
+// Serves: core/machine/parallel.h
 #pragma once
 
 #include <variant>

@@ -1,6 +1,6 @@
 // Chapter 9. Putting a mistake into the table.
 //
-// Read next: apps/program/columns.h
+// Serves: autograd/check/proof.h
 #include "apps/check/bugs.h"
 
 #include <algorithm>

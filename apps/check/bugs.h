@@ -1,6 +1,6 @@
 // Chapter 9. `orrery gradcheck --bug`: the table of proofs with a classic mistake built in, as an exercise.
 //
-// Read next: apps/check/bugs.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <ostream>

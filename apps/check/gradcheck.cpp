@@ -3,7 +3,7 @@
 // Three questions: is every derivative right (the table)? Would a wrong one be noticed (--mutate)? What does a classic
 // mistake look like (--bug)? A sample that cannot even be built or run is a failed row too, so that one mistake does
 // not hide the other rows.
-// Read next: apps/check/rows.h
+// Serves: autograd/check/proof.h
 #include <unistd.h>
 
 #include <algorithm>

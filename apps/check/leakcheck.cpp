@@ -3,7 +3,7 @@
 // For each model and each pair of input and output a matrix: which positions move which. Causal models must show a
 // triangle for each row of the batch, padding must be empty columns, other rows empty blocks. With --break a mask is
 // broken on purpose, so that one can see a leak reported.
-// Read next: apps/bench/bench.h
+// Serves: autograd/check/proof.h
 #include <fnmatch.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Chapter 9. Counting mutants by operation and by the check that caught them.
 //
-// Read next: apps/check/bugs.h
+// Serves: autograd/check/proof.h
 #include "apps/check/mutants.h"
 
 #include <algorithm>

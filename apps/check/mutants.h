@@ -1,6 +1,6 @@
 // Chapter 9. The table of mutants: for each operation how many wrong backwards, and which check caught them.
 //
-// Read next: apps/check/mutants.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // Chapter 9. Which rows there are, and which were asked for.
 //
-// Read next: apps/check/table.h
+// Serves: autograd/check/proof.h
 #include "apps/check/rows.h"
 
 #include <fnmatch.h>

@@ -1,7 +1,7 @@
 // Chapter 9. The rows of the table of proofs under the names that `orrery gradcheck` gives them, and how names select
 // them.
 //
-// Read next: apps/check/rows.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Chapter 9. Columns: what was checked, how far off it was, and at what cost.
 //
-// Read next: apps/check/mutants.h
+// Serves: autograd/check/proof.h
 #include "apps/check/table.h"
 
 #include <algorithm>

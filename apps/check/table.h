@@ -1,6 +1,6 @@
 // Chapter 9. The table of proofs as text of 100 columns, and as JSON.
 //
-// Read next: apps/check/table.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <ostream>

@@ -2,7 +2,7 @@
 // Question: how much code does it take to train the model of the paper?
 // Answer: the loop below. After it at least 95 of 100 new sequences come back reversed, all ten symbols right.
 // Exercise: make it copy instead of reverse; `tests/run -L ch0` runs the solution.
-// Read next: apps/toy/toy.cpp
+// Read next: core/shape.h
 #include <iostream>
 
 #include "nn/nn.h"

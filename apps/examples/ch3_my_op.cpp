@@ -4,7 +4,7 @@
 //   be noticed, and more. Both forms of softsign, y = x / (1 + |x|), y' = 1 / (1 + |x|)^2, are proven; the derivative
 //   with the square forgotten is not.
 // Exercise: a gate with two inputs, y = a / (1 + e^{-b}), and its proof; `tests/run -L ch3` runs the solution.
-// Read next: core/matmul.cpp
+// Read next: autograd/ops/matmul.cpp
 #include <cmath>
 #include <iostream>
 

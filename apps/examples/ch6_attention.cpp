@@ -3,7 +3,7 @@
 // Answer: softmax(Q K^T / sqrt(d_k)) V, head by head, is MultiHeadAttention to the last digits. Under a causal mask
 //   row i has weights up to column i only. PE(p) . PE(q) depends on p - q alone: a product says how far apart.
 // Exercise: without positions, attention does not see order: shuffled rows in, shuffled rows out; `tests/run -L ch6`.
-// Read next: nn/nn.h
+// Read next: nn/models/encoder.h
 #include <cmath>
 #include <iostream>
 

@@ -3,7 +3,7 @@
 // Answer: those of rows 3, 4, 5 and no bit of rows 0, 1, 2. So one token can be written after the other: greedy
 //   decoding writes what the model, given the finished answer all at once, holds for likeliest at each place.
 // Exercise: what stands behind a source as padding moves no logit; `tests/run -L ch7` runs the proof.
-// Read next: apps/examples/ch7_gpt.cpp
+// Serves: nn/models/decoder.h
 #include <iostream>
 
 #include "core/tensor_ops.h"

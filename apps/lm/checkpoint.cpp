@@ -1,6 +1,6 @@
 // Chapter 9. Keeping a training in files: what goes in, and what must be right when it comes out.
 //
-// Read next: apps/lm/saved.h
+// Serves: nn/models/gpt.h
 #include "apps/lm/checkpoint.h"
 
 #include <filesystem>

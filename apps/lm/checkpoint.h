@@ -5,7 +5,7 @@
 // Both are replaced as wholes (core/files/file.h), so that a crash at any moment leaves the last ones. The second has the
 // recipe, the parameters, the optimiser's state, the positions of the random numbers and the losses: with the same text
 // the rest of the training has the bits that it would have had. It is about five times as large as the first.
-// Read next: apps/lm/checkpoint.cpp
+// Serves: nn/models/gpt.h
 #pragma once
 
 #include <optional>

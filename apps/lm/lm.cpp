@@ -3,7 +3,7 @@
 //   orrery lm train --save shakespeare.safetensors
 //   orrery lm sample --load shakespeare.safetensors --prompt ROMEO:
 //   orrery lm eval --load shakespeare.safetensors
-// Read next: apps/lm/training.h
+// Serves: nn/models/gpt.h
 #include <unistd.h>
 
 #include <filesystem>

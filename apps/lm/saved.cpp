@@ -1,6 +1,6 @@
 // Chapter 9. A saved model: load it with its alphabet, then let it write on, or judge it.
 //
-// Read next: apps/training/training_step.h
+// Serves: nn/models/gpt.h
 #include "apps/lm/saved.h"
 
 #include <cmath>

@@ -3,7 +3,7 @@
 //   sample   token after token, each drawn from what the model gives after all before it (nn/generate/sampling.h)
 //   eval     the mean of -ln p(character | those before it in its block) over a text: in nats; over ln 2 in bits; as
 //            perplexity, exp of it: out of so many equally likely characters each seems to be drawn
-// Read next: apps/lm/saved.cpp
+// Serves: nn/models/gpt.h
 #pragma once
 
 #include "apps/program/command.h"

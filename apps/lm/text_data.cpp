@@ -1,6 +1,6 @@
 // Chapter 9. A text as tokens: UTF-8 taken apart, and blocks cut out.
 //
-// Read next: apps/program/machine.h
+// Serves: nn/models/gpt.h
 #include "apps/lm/text_data.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 // As nanoGPT prepares its text (data/shakespeare_char/prepare.py): the alphabet is every character that occurs, sorted;
 // the first nine tenths are for training, the rest for validation. Characters are those of Unicode, written as UTF-8.
-// Read next: apps/lm/text_data.cpp
+// Serves: nn/models/gpt.h
 #pragma once
 
 #include <string>

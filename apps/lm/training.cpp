@@ -1,6 +1,6 @@
 // Chapter 9. Training a GPT on a text: draw blocks, predict, compare, go back, step; and judge.
 //
-// Read next: apps/lm/checkpoint.h
+// Serves: nn/models/gpt.h
 #include "apps/lm/training.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "apps/training/training_step.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
-#include "nn/files/config_json.h"
+#include "nn/models/config_json.h"
 #include "nn/generate/decoding.h"
 #include "optim/schedule.h"
 
@@ -42,7 +42,7 @@ void load(const Parameters& parameters, const TensorMap& tensors, const std::str
 
 }  // namespace
 
-// Calls field(name, value) for every field (nn/files/config_json.h).
+// Calls field(name, value) for every field (nn/models/config_json.h).
 template <class Recipe, class Field>
 static void for_each_field(Recipe& recipe, Field&& field) {
   field("steps", recipe.steps);

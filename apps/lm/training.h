@@ -18,7 +18,7 @@
 //   nanoGPT's recipe in PyTorch, seven seeds                   1.908 (0.010)           1.915
 // Five trainings with other random numbers, 1.911 without either: order alone gains 0.005, average alone 0.008, both
 // 0.015.
-// Read next: apps/lm/training.cpp
+// Serves: nn/models/gpt.h
 #pragma once
 
 #include <limits>

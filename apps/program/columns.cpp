@@ -1,6 +1,6 @@
 // Chapter 9. Filling, cutting and breaking text.
 //
-// Read next: apps/check/leakcheck.cpp
+// Serves: apps/toy/toy.cpp
 #include "apps/program/columns.h"
 
 #include <cstdarg>

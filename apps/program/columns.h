@@ -1,6 +1,6 @@
 // Chapter 9. Text in a table: filled, cut or broken to a width.
 //
-// Read next: apps/program/columns.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <string>

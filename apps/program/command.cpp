@@ -1,6 +1,6 @@
 // Chapter 9. Runs a sub-command and turns whatever happens into an exit code and a message on stderr.
 //
-// Read next: apps/program/exit_code.h
+// Serves: apps/toy/toy.cpp
 #include "apps/program/command.h"
 
 #include <poll.h>

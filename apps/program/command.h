@@ -7,7 +7,7 @@
 //   add_seed(command, options->seed);
 //   when_run(command, exit_code, [options] { return run(*options); });
 // Results go to stdout, progress to stderr.
-// Read next: apps/program/command.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <functional>

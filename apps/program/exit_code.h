@@ -1,6 +1,6 @@
 // Chapter 9. How the program ends.
 //
-// Read next: apps/check/gradcheck.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 namespace orrery {

@@ -1,6 +1,6 @@
 // Chapter 9. The signal handler behind Interrupt, which does only what a signal handler may do.
 //
-// Read next: the end
+// Serves: apps/toy/toy.cpp
 #include "apps/program/interrupt.h"
 
 #include <unistd.h>

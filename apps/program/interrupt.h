@@ -3,7 +3,7 @@
 // SIGTERM, with which systems end programs, is understood in the same way.
 //   const Interrupt interrupt;
 //   while (!interrupt.requested()) train_one_step();
-// Read next: apps/program/interrupt.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <csignal>

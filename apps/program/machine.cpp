@@ -1,6 +1,6 @@
 // Chapter 9. Asks the CPU, OpenBLAS and the environment what a run's speed depends on.
 //
-// Read next: apps/program/terminal.h
+// Serves: apps/toy/toy.cpp
 #include "apps/program/machine.h"
 
 #include <unistd.h>

@@ -2,7 +2,7 @@
 //
 //   seed 1, 2 threads, products in at least 2 tiles, OpenBLAS 0.3.21 (OpenMP), kernel Haswell
 //   model of 128013 parameters
-// Read next: apps/program/machine.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <optional>

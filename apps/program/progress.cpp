@@ -1,6 +1,6 @@
 // Chapter 9. Draws how far a run is.
 //
-// Read next: apps/program/interrupt.h
+// Serves: apps/toy/toy.cpp
 #include "apps/program/progress.h"
 
 #include <algorithm>

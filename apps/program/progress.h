@@ -1,7 +1,7 @@
 // Chapter 9. How far a run is: one line that redraws itself on a terminal, plain lines in a file or pipe.
 //
 //   step 1500/3000  loss 0.8123  accuracy 98.1 %  rate 1.2e-03  45123 tokens/s  12 s left
-// Read next: apps/program/progress.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <functional>

@@ -2,7 +2,7 @@
 //
 // The median is what a training feels: one slow step, when the system did something else, does not move it. The
 // shortest time is what a kernel can do: whatever else the machine does only makes it slower.
-// Read next: apps/bench/step.h
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <algorithm>

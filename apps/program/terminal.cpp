@@ -1,6 +1,6 @@
 // Chapter 9. Asks the system what stdout and stderr can show.
 //
-// Read next: apps/program/progress.h
+// Serves: apps/toy/toy.cpp
 #include "apps/program/terminal.h"
 
 #include <sys/ioctl.h>

@@ -2,7 +2,7 @@
 //
 // Colours and lines that redraw themselves are for terminals only; NO_COLOR (https://no-color.org) switches colours
 // off.
-// Read next: apps/program/terminal.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <string>

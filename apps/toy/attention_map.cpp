@@ -1,6 +1,6 @@
 // Chapter 6. A picture of attention: shades of grey, two characters a cell so that cells look square.
 //
-// Read next: autograd/check/samples.h
+// Serves: apps/toy/toy.cpp
 #include "apps/toy/attention_map.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Chapter 6. A picture of attention: who looks at whom, in the terminal.
 //
 // Rows are queries, columns keys; the darker a cell, the more of that key's value flows into that query.
-// Read next: apps/toy/attention_map.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <ostream>

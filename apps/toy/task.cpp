@@ -1,6 +1,6 @@
 // Chapter 0. The toy tasks: drawing sequences, answering them, and writing them for people.
 //
-// Read next: core/error.h
+// Serves: apps/toy/toy.cpp
 #include "apps/toy/task.h"
 
 #include <algorithm>

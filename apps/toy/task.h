@@ -3,7 +3,7 @@
 //   reverse   b a d c  ->  c d a b        copy   b a d c  ->  b a d c        sort   b a d c  ->  a b c d
 // Whether a sequence is held out is decided by its content: those whose hash is a multiple of 8 are never trained on,
 // so that what the model shows at the end is the rule and not its memory.
-// Read next: apps/toy/task.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <string>

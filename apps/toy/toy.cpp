@@ -2,7 +2,7 @@
 //
 // Train it, examine it on 1,000 sequences it has never seen, print five of its answers and the cross-attention of its
 // sharpest head: for reverse an anti-diagonal, for copy a diagonal.
-// Read next: apps/toy/training.h
+// Read next: the end
 #include <unistd.h>
 
 #include <iomanip>

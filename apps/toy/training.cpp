@@ -1,6 +1,6 @@
 // Chapter 0. Training and examining the toy: draw, predict, compare, go back, step.
 //
-// Read next: apps/toy/task.h
+// Serves: apps/toy/toy.cpp
 #include "apps/toy/training.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Chapter 0. Training and examining the toy: the loop everything else in this project serves.
 //
-// Read next: apps/toy/training.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include "apps/toy/task.h"

@@ -1,6 +1,6 @@
 // Chapter 9. A watched step: try it, and explain it where it cannot be made.
 //
-// Read next: apps/lm/text_data.h
+// Serves: apps/toy/toy.cpp
 #include "apps/training/training_step.h"
 
 #include <cmath>

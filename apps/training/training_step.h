@@ -5,7 +5,7 @@
 // the pass is run once more under an observer (autograd/check/first_nan.h), which names the first operation that gave such a
 // number.
 // Besides, what else the training programs share: random numbers for each purpose, and a fingerprint of the whole run.
-// Read next: apps/training/training_step.cpp
+// Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <functional>

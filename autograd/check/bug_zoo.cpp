@@ -1,6 +1,6 @@
 // Chapter 6. The bug zoo, operations: the wrong structs, each one thought away from the right one in autograd/ops/.
 //
-// Read next: apps/examples/ch6_attention.cpp
+// Serves: autograd/check/proof.h
 #include "autograd/check/bug_zoo.h"
 
 #include <cmath>

@@ -2,7 +2,7 @@
 //
 // Every one of these has stood in somebody's code. Find the mistake by reading the struct in autograd/check/bug_zoo.cpp; then
 // look how the proof finds it: `orrery gradcheck --bug NAME`. nn/check/bug_zoo.h has the list, with what is wrong and a hint.
-// Read next: autograd/check/bug_zoo.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include "autograd/ops.h"

@@ -1,6 +1,6 @@
 // Chapter 3. First NaN: an observer that looks at every output forward, and at every contribution backward.
 //
-// Read next: apps/examples/ch3_my_op.cpp
+// Serves: autograd/check/proof.h
 #include "autograd/check/first_nan.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 //   check_finite(loss.item(), adam.parameters(), [&] { return loss_of(batch, step); });
 // Forward order decides: the first operation whose output is not finite though no operation's output before it was
 // worse (infinity is worse than any number, NaN worse than infinity). If forward is finite, the same in backward order.
-// Read next: autograd/check/first_nan.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

@@ -2,7 +2,7 @@
 //
 // Their composed forms have rows of their own in autograd/check/samples.cpp; that both say the same is tested operation by
 // operation. Here each fused backward has to agree with its own forward.
-// Read next: core/files/hash.h
+// Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
 #include "autograd/ops.h"
 #include "autograd/ops/fused/tiled_attention.h"

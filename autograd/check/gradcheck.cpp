@@ -2,7 +2,7 @@
 //
 // y = f(x), u ~ N(0, 1), L = <u, y>. The stencil is applied to y, element by element, and only then multiplied by u:
 // outputs that a coordinate does not touch cancel exactly, and the noise stays at 1e-11 whatever the size of L.
-// Read next: autograd/check/gradcheck_report.cpp
+// Serves: autograd/check/proof.h
 #include "autograd/check/gradcheck.h"
 
 #include <algorithm>

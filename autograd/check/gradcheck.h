@@ -8,7 +8,7 @@
 // derivative exists there at all: a coordinate at a kink (relu at 0) is skipped and counted, and more than 5 % of such
 // coordinates are a failure; so of fewer than 20 coordinates none may be skipped.
 //   auto report = gradcheck([](const Variable& x) { return gelu(x); }, {randn({3, 4}, rng, f64)});
-// Read next: autograd/check/gradcheck_leaves.h
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Chapter 3. What the gradient checker holds on to: the leaves, and the list of those that backward reached.
 //
-// Read next: autograd/check/gradcheck.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Chapter 3. What the gradient checker found, in words: the first wrong coordinates, and a ratio they share.
 //
 // A ratio that is the same everywhere is the most telling line of all: 0.5 means a forgotten factor of two.
-// Read next: autograd/check/mutation.h
+// Serves: autograd/check/proof.h
 #include <algorithm>
 #include <cmath>
 #include <iomanip>

@@ -1,6 +1,6 @@
 // Chapter 3. The mistakes, one by one.
 //
-// Read next: autograd/check/proof.h
+// Serves: autograd/check/proof.h
 #include "autograd/check/mistakes.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 // A contribution g is what one operation adds to the gradient of one of its inputs. Each mistake is an observer
 // (autograd/observer.h); autograd/check/mutation.h asks the gradient checker about every one of them.
-// Read next: autograd/check/mistakes.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Chapter 3. Mutants: the judge of what each mistake does.
 //
-// Read next: autograd/check/mistakes.h
+// Serves: autograd/check/proof.h
 #include "autograd/check/mutation.h"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 // of the transposed matrix in the same shape); or the engine forgets one of its rules. The checker must reject every
 // mutant. One that leaves every gradient as it was is no mistake and is called equivalent, with the reason.
 // The numeric side is the function's alone and is computed once for all mutants of a sample.
-// Read next: autograd/check/mutation.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

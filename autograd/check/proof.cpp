@@ -1,7 +1,7 @@
 // Chapter 3. The parts of a proof, one function each.
 //
 // Every part builds the function anew from its sample, so that no part can disturb another.
-// Read next: autograd/check/first_nan.h
+// Serves: autograd/check/proof.h
 #include "autograd/check/proof.h"
 
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 //   threads      equal bits for 1, 2, 3 and 8 threads, every loop cut into chunks of one element (core/machine/parallel.h)
 //   file         what it saves it loads, and gives the same bits then; only for what can be kept in a file
 // For layers see nn/check/proof.h.
-// Read next: autograd/check/proof.cpp
+// Read next: apps/examples/ch3_my_op.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Chapter 6. Rows of the table of proofs for operations: what the files that hold them share.
 //
-// Read next: autograd/check/samples.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <string>

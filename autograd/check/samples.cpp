@@ -2,7 +2,7 @@
 //
 // Values come from N(0, 1) unless the operation needs another range: logarithms and roots take positive numbers, kinks
 // (relu, max) are kept at least 0.05 away, since no derivative exists there.
-// Read next: autograd/check/bug_zoo.h
+// Serves: autograd/check/proof.h
 #include "autograd/check/samples.h"
 
 #include "autograd/check/sample_rows.h"

@@ -1,6 +1,6 @@
 // Chapter 6. The table of proofs for operations: what `orrery gradcheck` and the tests check.
 //
-// Read next: autograd/check/sample_rows.h
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include "autograd/check/gradcheck.h"

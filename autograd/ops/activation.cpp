@@ -4,7 +4,7 @@
 //   sigmoid s(x)      y' = y (1 - y)
 //   relu, gelu        see autograd/ops/formulas.h
 //   silu x s(x)       y' = s(x) (1 + x (1 - s(x)))
-// Read next: autograd/check/gradcheck.h
+// Serves: nn/layers/feed_forward.h
 #include "autograd/elementwise.h"
 #include "autograd/ops.h"
 #include "autograd/ops/formulas.h"

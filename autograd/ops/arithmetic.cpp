@@ -6,7 +6,7 @@
 //   y = a - b     da = dy          db = -dy
 //   y = a b       da = dy b        db = dy a
 //   y = a / b     da = dy / b      db = -dy a / b^2 = -dy y / b
-// Read next: apps/examples/ch2_tape.cpp
+// Serves: autograd/elementwise.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

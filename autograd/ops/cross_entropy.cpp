@@ -7,10 +7,10 @@
 // The loss is the sum over targets that count, divided by their number, by nothing, or by what the caller gives.
 // `orrery bench fused`, forward and backward, as log_softmax, mul, sum and as one operation: of base 9.1 ms and 4.0, of
 // tiny-mt 26.5 and 11.0 (two cores of an AMD EPYC, Zen 5).
-// Read next: autograd/wanted.h
+// Read next: autograd/ops/layer_norm.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "autograd/wanted.h"
+#include "autograd/ops/wanted.h"
 #include "core/kernels/elementwise.h"
 #include "core/kernels/rows.h"
 #include "core/tensor_ops.h"

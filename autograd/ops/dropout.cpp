@@ -5,10 +5,10 @@
 //   y_i = x_i m_i / (1 - p), with m_i = 0 with probability p, else 1        dx_i = dy_i m_i / (1 - p)
 // The mask is a function of the draw's name and the position (core/random.h): backward draws it again instead of
 // storing it.
-// Read next: nn/layers/dropout.h
+// Serves: nn/pass.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "autograd/ops/fused/row_dropout.h"
+#include "autograd/ops/row_dropout.h"
 
 namespace orrery {
 namespace {

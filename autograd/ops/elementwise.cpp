@@ -2,7 +2,7 @@
 //
 //   y = x^p       dx = dy p x^(p-1)          y = e^x       dx = dy y
 //   y = ln x      dx = dy / x                y = sqrt x    dx = dy / 2y
-// Read next: autograd/ops/formulas.h
+// Read next: autograd/check/proof.h
 #include "autograd/elementwise.h"
 
 #include "autograd/ops.h"

@@ -9,7 +9,7 @@
 //   dw_i = sum over rows dy_i x^_i        db_i = sum over rows dy_i
 // The term in k comes from dr/dx_i. The variance takes two passes: var = E x^2 - mu^2 in one pass is 24 % wrong at mean
 // 1,000. The loops over one row stand in autograd/ops/norm_rows.h.
-// Read next: autograd/ops/cross_entropy.cpp
+// Read next: apps/examples/ch4_four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "autograd/ops/norm_rows.h"

@@ -3,7 +3,7 @@
 //   reshape, permute     dx is dy moved the other way
 //   concat               each part gets its piece of dy
 //   slice, split         dy goes to the piece it was cut from; the rest of dx is 0
-// Read next: apps/examples/ch4_four_derivatives.cpp
+// Serves: autograd/elementwise.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

@@ -1,19 +1,16 @@
 // Chapter 8. Kernels of layer normalisation on one row, and its backward pass over all of them.
 //
 // Formulas and derivation: autograd/ops/layer_norm.cpp. x^ is (x - mean) r.
-// Read next: core/random.h
+// Serves: autograd/ops/layer_norm.cpp
 #pragma once
 
 #include <cmath>
 
+#include "autograd/ops.h"
 #include "core/kernels/elementwise.h"
 #include "core/kernels/reduce.h"
 
 namespace orrery {
-
-/// How layer normalisation divides: PyTorch and the paper's authors take sqrt(var + eps); tutorials also std + eps, and
-/// std + eps with the variance over n - 1 (the Annotated Transformer).
-enum class LayerNormForm { root_of_variance_plus_eps, std_plus_eps, unbiased_std_plus_eps };
 
 /// What the derivative needs to know of a row.
 template <class T>

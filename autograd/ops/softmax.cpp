@@ -4,7 +4,7 @@
 //   y_i = x_i - log sum_j e^{x_j}        dy_i/dx_k = [i = k] - e^{y_k},    so  dx_k = dy_k - e^{y_k} sum_i dy_i
 // Rows are the last axis. The outputs of softmax add up to 1, so that a gradient which is equal for all of them
 // vanishes.
-// Read next: autograd/ops/layer_norm.cpp
+// Read next: autograd/ops/cross_entropy.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/kernels/rows.h"

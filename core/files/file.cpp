@@ -2,7 +2,7 @@
 //
 // A full disk may show only when data is flushed or the file is closed: the results of fsync and close count as much as
 // write's. A call that a signal interrupted (EINTR) is made again; a short write is continued.
-// Read next: core/files/safetensors.h
+// Serves: nn/files/files.h
 #include "core/files/file.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 // A file that is written in place is broken if the program dies meanwhile. So the new contents go into a second file
 // beside it, are forced to the disk, and the second file then takes the first one's name: at every moment the name
 // stands for the whole old or the whole new contents.
-// Read next: core/files/file.cpp
+// Serves: nn/files/files.h
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 //
 // FNV-1a, 64 bits (Fowler, Noll, Vo): h <- (h xor byte) * 1099511628211. Used to compare two trainings in one line, and
 // to decide by a sequence's content alone whether it is held out. It guards against accidents, not against forgers.
-// Read next: core/files/crc32c.h
+// Serves: nn/files/files.h
 #pragma once
 
 #include <iomanip>

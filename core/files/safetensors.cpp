@@ -1,6 +1,6 @@
 // Chapter 9. Safetensors files: writing, reading, and the checksums of both.
 //
-// Read next: nn/files/files.h
+// Serves: nn/files/files.h
 #include "core/files/safetensors.h"
 
 #include <algorithm>

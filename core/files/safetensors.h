@@ -8,7 +8,7 @@
 // a small multiple of the file's size. The format has no checksums, so ours stand in its metadata, where other readers
 // pass over them: "crc32c.tensors" lists one per tensor in the order of the offsets, "crc32c.header" covers the header,
 // itself taken as zeros.
-// Read next: core/files/safetensors_header.h
+// Serves: nn/files/files.h
 #pragma once
 
 #include <functional>

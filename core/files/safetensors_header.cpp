@@ -1,6 +1,6 @@
 // Chapter 9. The header of a safetensors file: the parser and the checks.
 //
-// Read next: core/files/safetensors.cpp
+// Serves: nn/files/files.h
 #include "core/files/safetensors_header.h"
 
 #include <algorithm>

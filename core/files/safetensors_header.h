@@ -2,7 +2,7 @@
 //
 // The JSON is read event by event into exactly the structure the format allows; the first thing that does not belong
 // there ends the reading. So a hostile header can neither nest deeply nor grow in memory.
-// Read next: core/files/safetensors_header.cpp
+// Serves: nn/files/files.h
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // Chapter 8. Broadcasting as a loop: which axes can be joined, and where an element stands.
 //
-// Read next: core/machine/math.h
+// Serves: autograd/elementwise.h
 #include "core/kernels/elementwise.h"
 
 namespace orrery {

@@ -2,7 +2,7 @@
 //
 // The formula is a function object known at compile time, so that the loop around it becomes vector instructions; a
 // call through a pointer per element would be 6 to 20 times slower.
-// Read next: core/kernels/elementwise.cpp
+// Serves: autograd/elementwise.h
 #pragma once
 
 #include <array>

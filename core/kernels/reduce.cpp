@@ -1,6 +1,6 @@
 // Chapter 8. Reductions over axes: neighbouring axes are joined, and each group is one pass over [outer, n, inner].
 //
-// Read next: core/kernels/rows.h
+// Serves: autograd/ops/softmax.cpp
 #include "core/kernels/reduce.h"
 
 #include <limits>

@@ -4,7 +4,7 @@
 // lanes are combined by halves and chunks in order, in double. 2e7 float ones add up to exactly 2e7, where one running
 // float stops at 16,777,216. Sums down the columns of a matrix run over fixed strips of at most 256 rows: inside a
 // strip row is added to row in the element type, and strips are combined in order in double.
-// Read next: core/kernels/reduce.cpp
+// Serves: autograd/ops/softmax.cpp
 #pragma once
 
 #include <array>

@@ -3,7 +3,7 @@
 // A kernel is a function object, so that it can be handed on by its name:  y = map_rows(x, name, softmax_row).
 // The largest number is subtracted before exp, which changes nothing (numerator and denominator shrink alike) but keeps
 // exp from overflowing: softmax(x) = softmax(x - max x).
-// Read next: autograd/ops/norm_rows.h
+// Serves: autograd/ops/softmax.cpp
 #pragma once
 
 #include "core/kernels/elementwise.h"

@@ -6,7 +6,7 @@
 // nothing, but `top` shows them as virtual memory: 64 TB.) A block starts with a 64-byte header: its size, its left
 // neighbour, and, while it is free, its place in the list of its size class. Class of a size: the position of its
 // highest bit (first level), then 16 equal steps up to the next power of two (second).
-// Read next: core/machine/parallel.h
+// Serves: core/machine/memory.h
 #include "core/machine/memory.h"
 
 #include <sys/mman.h>

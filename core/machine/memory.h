@@ -7,7 +7,7 @@
 // (Masmano, Ripoll, Crespo, Real 2004): free blocks stand in lists by size class, finding one is two bit scans,
 // neighbours that become free are joined. Block addresses are multiples of 64. Under AddressSanitizer it steps aside,
 // so that the sanitizer sees every block.
-// Read next: core/machine/memory.cpp
+// Read next: core/machine/parallel.h
 #pragma once
 
 #include <cstddef>

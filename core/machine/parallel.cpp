@@ -1,6 +1,6 @@
 // Chapter 8. The number of threads, and what must happen when the process forks.
 //
-// Read next: core/products/blas.h
+// Serves: core/machine/parallel.h
 #include "core/machine/parallel.h"
 
 #include <omp.h>

@@ -3,7 +3,7 @@
 // Bits must not depend on the number of threads. So work is cut into chunks whose borders depend on (n, grain) alone,
 // each chunk is computed by one thread, and what chunks produce is combined in the order of the chunks. Bodies must not
 // throw (an exception that leaves a parallel region ends the program) and must not allocate.
-// Read next: core/machine/parallel.cpp
+// Read next: core/products/blas.h
 #pragma once
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 // Traps, all measured: gemv and asum change bits with the threads; alpha = 0 lets NaN through; a product called outside
 // a parallel region is threaded by OpenBLAS itself, so that even one tile gets a region.
-// Read next: core/machine/vector.h
+// Serves: core/products/blas.h
 #include "core/products/blas.h"
 
 #include <cblas.h>

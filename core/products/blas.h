@@ -3,7 +3,7 @@
 // OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles that depend
 // on the shape (m, n, k) alone, and each tile is one single-threaded product: the bits are then the same for any thread
 // count, at no cost in speed. Shapes for which BLAS's way through memory costs too much go to core/products/unpacked_product.h.
-// Read next: core/products/blas.cpp
+// Read next: autograd/ops/fused/linear.cpp
 #pragma once
 
 #include <concepts>

@@ -1,6 +1,6 @@
 // Chapter 8. Products of small matrices: blocks of C in registers.
 //
-// Read next: core/products/transpose.h
+// Serves: core/products/blas.h
 #include "core/products/small_product.h"
 
 #include <algorithm>

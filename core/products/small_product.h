@@ -4,7 +4,7 @@
 // first. Here C is computed in blocks that stay in registers while the inner index runs once over k: each step loads a
 // few vectors of a row of B and one number from each row of A, and multiplies every one with every other. Rows of B
 // and C must be contiguous; A is read number by number, in any direction, so that A^T costs nothing. For B^T, copy it.
-// Read next: core/products/small_product.cpp
+// Serves: core/products/blas.h
 #pragma once
 
 #include "core/dtype.h"

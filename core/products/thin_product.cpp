@@ -1,6 +1,6 @@
 // Chapter 8. Dot products of a few rows of x with many rows of W.
 //
-// Read next: core/kernels/elementwise.h
+// Serves: core/products/blas.h
 #include "core/products/thin_product.h"
 
 #include <cstring>

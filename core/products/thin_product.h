@@ -8,7 +8,7 @@
 //   [2048, 512]  16, 85 and 78, 324    [512, 128]  94, 72 and 84, 172    [128, 64]  78, 42 and 158, 70
 // The last takes 0.4 and 1.9 microseconds here: most of that goes into adding up lanes, since its sums are so short.
 // Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
-// Read next: core/products/thin_product.cpp
+// Serves: core/products/blas.h
 #pragma once
 
 #include "core/products/blas.h"

@@ -2,7 +2,7 @@
 //
 // Read along its rows and written along its columns, every number would lie in another cache line. Sixteen rows of the
 // matrix that go by together fill lines of the result one after the other.
-// Read next: core/products/unpacked_product.h
+// Serves: core/products/blas.h
 #pragma once
 
 #include "core/machine/parallel.h"

@@ -13,7 +13,7 @@
 //   128 x 128, k = 2048    A^T B    356, 416 / 251, 267       8000 x 512, k = 1024   A^T B   438, 392 / 436, 382
 // The last two of the right column are among those left to BLAS. A sum runs over the inner index in order, whatever the
 // tiles are; which products run this way is part of a result's bits.
-// Read next: core/products/unpacked_product.cpp
+// Serves: core/products/blas.h
 #pragma once
 
 #include "core/products/blas.h"

@@ -2,7 +2,7 @@
 //
 // One task is one head of one batch row. Its scores are dot products of a query with the keys as they lie, its output a
 // sum of values: nothing is copied, transposed or padded, for memory is what this costs.
-// Read next: apps/toy/attention_map.h
+// Serves: nn/generate/decoding.h
 #include "nn/attention/key_value_cache.h"
 
 #include <cmath>

@@ -7,7 +7,7 @@
 // A cache is a plain value that belongs to whoever generates; layers hold nothing between calls. Each head's keys lie
 // together, then its values, so that attention reads memory from one end to the other.
 // Shapes: keys [B, h, capacity, d_k], values [B, h, capacity, d_v], of which the first `length` positions are filled.
-// Read next: nn/attention/key_value_cache.cpp
+// Serves: nn/generate/decoding.h
 #pragma once
 
 #include "core/mask.h"

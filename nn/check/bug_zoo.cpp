@@ -1,6 +1,6 @@
 // Chapter 7. The bug zoo: the list.
 //
-// Read next: nn/check/bug_zoo_checks.cpp
+// Serves: autograd/check/proof.h
 #include "nn/check/bug_zoo.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 // that is not shifted. They bring the check that does see them, and their rows, where there are any, pass.
 //   orrery gradcheck --bug list            the mistakes and the hints
 //   orrery gradcheck --bug softmax-without-inner-product
-// Read next: nn/check/bug_zoo_rows.h
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

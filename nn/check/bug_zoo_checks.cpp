@@ -1,7 +1,7 @@
 // Chapter 7. The bug zoo: wrong functions with right derivatives, and the checks that see them.
 //
 // Where the table of proofs has a row for the function, the mistake stands in it too, so that one can watch it pass.
-// Read next: apps/examples/ch7_decoder.cpp
+// Serves: autograd/check/proof.h
 #include <cmath>
 #include <sstream>
 

@@ -1,6 +1,6 @@
 // Chapter 7. The bug zoo: how a mistake takes the place of rows of the table of proofs.
 //
-// Read next: nn/check/bug_zoo.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <string>

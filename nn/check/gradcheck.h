@@ -2,7 +2,7 @@
 //
 //   const auto run = [&](const Variable& x) { Pass pass; return layer(x, pass); };
 //   CHECK(nn::gradcheck(layer, run, {randn({2, 3, 8}, rng, f64)}));
-// Read next: nn/check/proof.h
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include "autograd/check/gradcheck.h"

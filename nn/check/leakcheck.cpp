@@ -1,6 +1,6 @@
 // Chapter 7. Leak check: move one input, compare every output.
 //
-// Read next: nn/check/leakcheck_models.h
+// Serves: autograd/check/proof.h
 #include "nn/check/leakcheck.h"
 
 #include <cstring>

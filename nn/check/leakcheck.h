@@ -8,7 +8,7 @@
 // An output that moved against this is a leak. Gradient checks cannot find one: a mask that is one too wide has right
 // derivatives, and training only looks too good to be true. An output that nothing moves is a failure too, since there
 // nothing was checked. Shapes: input i32 [B, S] (token ids) or floating [B, S, D], output [B, T, ...].
-// Read next: nn/check/leakcheck.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Chapter 7. What must not leak: batches with padding, and what may be seen in them.
 //
-// Read next: nn/check/bug_zoo.h
+// Serves: autograd/check/proof.h
 #include "nn/check/leakcheck_models.h"
 
 #include "core/tensor_ops.h"

@@ -7,7 +7,7 @@
 //   Transformer   source -> memory, source -> logits, target -> logits
 //   Gpt           ids -> logits                causality; it knows no padding
 // Every batch has rows of different lengths, so that each check sees padding, and other rows besides.
-// Read next: nn/check/leakcheck_models.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Chapter 9. A layer on its way through a file, for its proof.
 //
-// Read next: apps/main.cpp
+// Serves: autograd/check/proof.h
 #include "nn/check/proof.h"
 
 #include <limits>

@@ -6,7 +6,7 @@
 // The layer is built from fixed random numbers and shaken, so that no bias is 0 and no norm's weight is 1, converted to
 // the dtype in question, and checked in its inputs and in every parameter that `visit` names. Every part of
 // autograd/check/proof.h is proven, and that what nn::save writes nn::load gives back.
-// Read next: apps/examples/ch5_my_layer.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Chapter 7. Rows of the table of proofs: what the files that hold them share.
 //
-// Read next: nn/check/samples.cpp
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include "nn/check/proof.h"

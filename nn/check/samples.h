@@ -1,6 +1,6 @@
 // Chapter 7. The table of proofs for layers and models: what `orrery gradcheck` and the tests check.
 //
-// Read next: nn/check/sample_rows.h
+// Serves: autograd/check/proof.h
 #pragma once
 
 #include "autograd/check/gradcheck.h"

@@ -1,6 +1,6 @@
 // Chapter 9. Models in files: comparing what a file holds with what a model needs.
 //
-// Read next: nn/files/gpt_files.h
+// Serves: nn/files/files.h
 #include "nn/files/files.h"
 
 #include <map>

@@ -5,7 +5,7 @@
 // configuration is one piece of metadata, JSON text, so that a model can be rebuilt from the file alone:
 //   nn::save(model, "reverse.safetensors", {{std::string(nn::config_key), config}});
 //   std::string config = read_safetensors_metadata("reverse.safetensors").at(std::string(nn::config_key));
-// Read next: nn/files/files.cpp
+// Read next: apps/toy/toy.cpp
 #pragma once
 
 #include "core/files/safetensors.h"

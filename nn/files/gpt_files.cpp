@@ -1,6 +1,6 @@
 // Chapter 9. GPTs in files: what other programs write, brought to the names that the model has.
 //
-// Read next: nn/check/proof.cpp
+// Serves: nn/files/files.h
 #include "nn/files/gpt_files.h"
 
 #include <filesystem>

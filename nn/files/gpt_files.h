@@ -7,7 +7,7 @@
 //   lm_head.weight            a copy of wte.weight; one that differs is a head of its own, in files of untied models
 //   F16, BF16                 half as many bits for each number: converted to f32
 //   config.json               a file beside it that says what no shape shows, above all the number of heads
-// Read next: nn/files/gpt_files.cpp
+// Serves: nn/files/files.h
 #pragma once
 
 #include "core/files/safetensors.h"

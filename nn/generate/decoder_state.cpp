@@ -1,6 +1,6 @@
 // Chapter 7. Decoders one step at a time: their layers, called with caches.
 //
-// Read next: nn/generate/decoding.h
+// Serves: nn/generate/decoding.h
 #include "nn/generate/decoder_state.h"
 
 #include <cmath>

@@ -9,7 +9,7 @@
 //   DecoderState state = decoder_state(model, memory, memory_mask, max_len);
 //   Variable logits = model.generator(next_positions(model, tokens, state));   // tokens [B, n] -> logits [B, n, K]
 // Shapes: tokens i32 [B, n], the positions that follow those read so far; y [B, n, d_model].
-// Read next: nn/generate/decoder_state.cpp
+// Serves: nn/generate/decoding.h
 #pragma once
 
 #include "nn/models/gpt.h"

@@ -1,6 +1,6 @@
 // Chapter 7. Decoding: one token for every row at a time, until all have ended, or as many as were asked for.
 //
-// Read next: nn/generate/sampling.h
+// Serves: nn/generate/decoding.h
 #include "nn/generate/decoding.h"
 
 #include <cmath>

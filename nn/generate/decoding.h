@@ -5,7 +5,7 @@
 // drawn from softmax(logits_t) (nn/generate/sampling.h). Each step computes the new position alone: nn/generate/decoder_state.h keeps the
 // others.
 // Shapes: source i32 [B, S], answer i32 [B, T'].
-// Read next: nn/generate/decoding.cpp
+// Read next: apps/examples/ch7_gpt.cpp
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Chapter 7. Sampling: sort, cut, draw.
 //
-// Read next: nn/models/stacks.h
+// Serves: nn/generate/decoding.h
 #include "nn/generate/sampling.h"
 
 #include <algorithm>

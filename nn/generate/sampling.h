@@ -5,7 +5,7 @@
 // the k likeliest tokens; top-p, or nucleus sampling (Holtzman et al. 2020), the fewest likeliest ones whose
 // probabilities together reach p, so that few are kept where the model is sure and many where it is not. What is left
 // is drawn from in proportion. First the temperature, then top-k, then top-p.
-// Read next: nn/generate/sampling.cpp
+// Serves: nn/generate/decoding.h
 #pragma once
 
 #include <vector>

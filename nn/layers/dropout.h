@@ -3,7 +3,7 @@
 // Paper, section 5.4: "We apply dropout [33] to the output of each sub-layer, before it is added to the sub-layer input
 // and normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings."
 // Which numbers, says the Pass: equal passes draw equal masks. Outside training, and for p = 0, x comes back as it is.
-// Read next: nn/layers/layer_norm.h
+// Serves: nn/pass.h
 #pragma once
 
 #include "autograd/ops.h"

@@ -3,7 +3,7 @@
 // Paper, section 3.4: "Similarly to other sequence transduction models, we use learned embeddings to convert the input
 // tokens and output tokens to vectors of dimension d_model."
 // Shapes: ids i32 [B, T], weight [vocabulary, d_model], y [B, T, d_model]. Starts from N(0, 1/d_model).
-// Read next: autograd/ops/dropout.cpp
+// Serves: nn/models/transformer.h
 #pragma once
 
 #include "autograd/ops.h"

@@ -5,7 +5,7 @@
 // activation in between:  FFN(x) = max(0, xW1 + b1)W2 + b2".
 // Shapes: x, y [..., d_model], between them [..., d_ff]. Dropout falls on the inner activations, as in PyTorch's
 // layers.
-// Read next: nn/check/gradcheck.h
+// Read next: apps/examples/ch5_my_layer.cpp
 #pragma once
 
 #include "nn/layers/dropout.h"

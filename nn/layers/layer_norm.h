@@ -4,7 +4,7 @@
 // normalization."
 //   y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias    over the last axis
 // Shapes: x, y [..., D]; weight, bias [D]. Other forms of the divisor: LayerNormForm in autograd/ops.h.
-// Read next: nn/layers/feed_forward.h
+// Serves: autograd/ops/layer_norm.cpp
 #pragma once
 
 #include "autograd/ops.h"

@@ -3,7 +3,7 @@
 // Paper, section 3.3: "While the linear transformations are the same across different positions, they use different
 // parameters from layer to layer."
 // Shapes: x [..., in], W [out, in], b [out], y [..., out]. W is stored with one row per output, as in PyTorch's files.
-// Read next: autograd/ops/embedding.cpp
+// Read next: nn/layers/feed_forward.h
 #pragma once
 
 #include "autograd/ops.h"

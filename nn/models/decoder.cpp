@@ -1,6 +1,6 @@
 // Chapter 7. Decoder: three sub-layers, and the stack.
 //
-// Read next: nn/models/transformer_config.h
+// Serves: nn/models/decoder.h
 #include "nn/models/decoder.h"
 
 namespace orrery::nn {

@@ -5,7 +5,7 @@
 // sub-layer in the decoder stack to prevent positions from attending to subsequent positions."
 // Shapes: x, y [B, T, d_model], memory (the encoder's output) [B, S, d_model]. The target mask must hold
 // Mask::causal().
-// Read next: nn/models/decoder.cpp
+// Read next: nn/models/transformer.h
 #pragma once
 
 #include "nn/models/encoder.h"

@@ -1,6 +1,6 @@
 // Chapter 7. Encoder: two sub-layers, and the stack.
 //
-// Read next: nn/models/decoder.h
+// Serves: nn/models/encoder.h
 #include "nn/models/encoder.h"
 
 namespace orrery::nn {

@@ -7,7 +7,7 @@
 // With norm_first, each is x + Sublayer(LayerNorm(x)) instead, which trains deep stacks without warm-up; such a stack
 // needs a final norm, since nothing else normalises its output. Dropout falls on each sub-layer's output (section 5.4).
 // Shapes: x, y [B, S, d_model].
-// Read next: nn/models/encoder.cpp
+// Read next: nn/models/decoder.h
 #pragma once
 
 #include "core/mask.h"

@@ -1,6 +1,6 @@
 // Chapter 7. Gpt: embed, look back layer by layer, score.
 //
-// Read next: nn/generate/decoder_state.h
+// Read next: nn/generate/decoding.h
 #include "nn/models/gpt.h"
 
 #include <cmath>

@@ -1,11 +1,11 @@
 // Chapter 7. GptConfig: its rules, its presets, its count, and its fields by name.
 //
-// Read next: nn/models/gpt.h
+// Serves: nn/models/gpt.h
 #include "nn/models/gpt_config.h"
 
 #include <span>
 
-#include "nn/files/config_json.h"
+#include "nn/models/config_json.h"
 
 namespace orrery::nn {
 namespace {
@@ -37,7 +37,7 @@ Activation published_activation(const config_json::Json& name, const std::string
 
 }  // namespace
 
-// Calls field(name, value) for every field (nn/files/config_json.h).
+// Calls field(name, value) for every field (nn/models/config_json.h).
 template <class Field>
 static void for_each_field(GptConfig& config, Field&& field) {
   field("vocab_size", config.vocab_size);

@@ -1,6 +1,6 @@
 // Chapter 7. Transformer: embed, encode, decode, score.
 //
-// Read next: nn/models/gpt_config.h
+// Read next: nn/models/gpt.h
 #include "nn/models/transformer.h"
 
 #include <cmath>

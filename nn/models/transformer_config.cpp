@@ -1,9 +1,9 @@
 // Chapter 7. TransformerConfig: its rules, its presets, and its fields by name.
 //
-// Read next: nn/files/config_json.h
+// Serves: nn/models/transformer.h
 #include "nn/models/transformer_config.h"
 
-#include "nn/files/config_json.h"
+#include "nn/models/config_json.h"
 
 namespace orrery::nn {
 namespace {
@@ -20,7 +20,7 @@ TransformerConfig of_paper(i64 vocab_size) {
 
 }  // namespace
 
-// Calls field(name, value) for every field (nn/files/config_json.h).
+// Calls field(name, value) for every field (nn/models/config_json.h).
 template <class Field>
 static void for_each_field(TransformerConfig& config, Field&& field) {
   field("src_vocab_size", config.src_vocab_size);

@@ -1,6 +1,6 @@
 // Chapter 6. PositionalEncoding: the table of sines and cosines, and its rows added to a sequence.
 //
-// Read next: nn/attention/key_value_cache.h
+// Serves: nn/positions/positional_encoding.h
 #include "nn/positions/positional_encoding.h"
 
 #include <cmath>

@@ -11,12 +11,12 @@
 // 33.4 (two cores of an AMD EPYC, Zen 5); a step of long, with two such networks, keeps 32 MB less.
 // Shapes: x [..., d_model], W1 [d_ff, d_model], b1 [d_ff], W2 [d_out, d_ff], b2 [d_out], y [..., d_out]; biases may be
 // not defined.
-// Read next: autograd/ops/fused/linear_cross_entropy.cpp
+// Serves: nn/layers/feed_forward.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "autograd/ops/formulas.h"
 #include "autograd/ops/fused/linear_rows.h"
-#include "autograd/ops/fused/row_dropout.h"
+#include "autograd/ops/row_dropout.h"
 #include "core/kernels/elementwise.h"
 #include "core/kernels/reduce.h"
 

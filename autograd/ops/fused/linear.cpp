@@ -8,12 +8,12 @@
 // `orrery bench fused`, forward and backward, composed and fused: linear_relu of base 16.7 ms and 16.3, of tiny-mt 1.15
 // and 0.99, of toy 0.13 and 0.11 (two cores of an AMD EPYC, Zen 5). The wider the product, the less is left to save.
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
-// Read next: autograd/ops/fused/feed_forward.cpp
+// Read next: autograd/ops/fused/tiled_attention.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "autograd/ops/formulas.h"
 #include "autograd/ops/fused/linear_rows.h"
-#include "autograd/ops/fused/row_dropout.h"
+#include "autograd/ops/row_dropout.h"
 #include "core/kernels/elementwise.h"
 
 namespace orrery {

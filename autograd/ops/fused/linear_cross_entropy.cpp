@@ -10,11 +10,11 @@
 // `orrery bench fused`, forward and backward, composed and as one operation: of tiny-mt 46.2 ms and 44.8; the
 // memory of the logits and of their gradient, 164 MB, is the gain.
 // Shapes: x [..., d], W [K, d], b [K] or not defined, targets i32 [...].
-// Read next: autograd/ops/fused/residual.cpp
+// Serves: autograd/ops/cross_entropy.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "autograd/ops/fused/linear_rows.h"
-#include "autograd/wanted.h"
+#include "autograd/ops/wanted.h"
 #include "core/kernels/rows.h"
 #include "core/tensor_ops.h"
 

@@ -4,7 +4,7 @@
 // Each tile of the product (core/products/blas.h) starts as the bias and is finished when it is complete. Where x has few rows,
 // as when a model writes token by token, rows of W go by as they lie (core/products/thin_product.h).
 // Shapes: x [rows, in], W [out, in], b [out] or null, y [rows, out].
-// Read next: autograd/ops/fused/linear.cpp
+// Serves: autograd/ops/fused/linear.cpp
 #pragma once
 
 #include "core/products/thin_product.h"

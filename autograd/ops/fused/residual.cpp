@@ -9,10 +9,10 @@
 // `orrery bench fused`, forward and backward, composed and fused: residual_norm of base 0.42 ms and 0.40, residual 0.24
 // and 0.21 (two cores of an AMD EPYC, Zen 5); and x + m f stands in memory once.
 // Shapes: x, f, y [..., D]; weight, bias [D].
-// Read next: core/products/small_product.h
+// Serves: nn/models/encoder.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "autograd/ops/fused/row_dropout.h"
+#include "autograd/ops/row_dropout.h"
 #include "autograd/ops/norm_rows.h"
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"

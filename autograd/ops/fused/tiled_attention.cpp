@@ -4,7 +4,7 @@
 // tiles of keys. With few heads, a head's tiles are shared out among several tasks, each of which has its own dQ; these
 // are added in order at the end, so that the bits depend on the shape alone. As in ops/packed_attention.cpp, scores lie
 // transposed, a row for each key.
-// Read next: autograd/check/fused_samples.cpp
+// Serves: autograd/ops/fused/tiled_attention.h
 #include "autograd/ops/fused/tiled_attention.h"
 
 #include <numeric>

@@ -31,7 +31,7 @@
 //   dQ_i = dQ_i + dS_ij K_j
 //
 // Tiles that the causal mask or padding hides from all their queries cost nothing. Memory is linear in n + m.
-// Read next: autograd/ops/fused/tiled_attention.cpp
+// Read next: nn/files/files.h
 #pragma once
 
 #include "autograd/ops.h"

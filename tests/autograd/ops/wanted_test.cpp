@@ -1,5 +1,5 @@
 // Chapter 4. The wanted distribution: both forms of smoothing, divisors, what is refused.
-#include "autograd/wanted.h"
+#include "autograd/ops/wanted.h"
 
 #include "tests/autograd/ops/support.h"
 

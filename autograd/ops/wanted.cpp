@@ -1,7 +1,7 @@
 // Chapter 4. The wanted distribution: checks, smoothing, and what the loss is divided by.
 //
-// Read next: autograd/ops/reduce.cpp
-#include "autograd/wanted.h"
+// Serves: autograd/ops/cross_entropy.cpp
+#include "autograd/ops/wanted.h"
 
 namespace orrery {
 

@@ -2,7 +2,7 @@
 //
 // A configuration says with for_each_field(config, field) which fields it has, and calls field(name, value) for each;
 // reading, writing and the list of known names are made of it. Enumerations are written by name.
-// Read next: nn/models/transformer.h
+// Serves: nn/models/transformer.h
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Chapter 8. Dropout inside other operations: the factors of a whole matrix, whichever part of it is at hand.
-#include "autograd/ops/fused/row_dropout.h"
+#include "autograd/ops/row_dropout.h"
 
 #include <doctest/doctest.h>
 

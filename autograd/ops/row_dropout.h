@@ -2,7 +2,7 @@
 //
 // The factors are those of ops/dropout.cpp for a matrix of the same shape: fused and composed forms drop the same
 // elements.
-// Read next: autograd/ops/fused/linear_rows.h
+// Serves: nn/pass.h
 #pragma once
 
 #include <array>

@@ -5,7 +5,7 @@
 //   over all classes:    on = 1 - eps + eps / K    off = eps / K            (PyTorch)
 //   over wrong classes:  on = 1 - eps              off = eps / (K - 1)      (fairseq)
 // Used by ops/cross_entropy.cpp and, with the head in one, ops/linear_cross_entropy.cpp.
-// Read next: autograd/wanted.cpp
+// Serves: autograd/ops/cross_entropy.cpp
 #pragma once
 
 #include "autograd/ops.h"

@@ -1,5 +1,5 @@
 // Chapter 7. Configurations as JSON text: every kind of field, for a configuration of the test's own.
-#include "nn/files/config_json.h"
+#include "nn/models/config_json.h"
 
 #include <doctest/doctest.h>
 
