@@ -4,9 +4,7 @@
 // for large ones (copying W into an order of its own) only costs. Here rows of W go by as they lie, each dotted with
 // every row of x: c[i, j] = <x_i, w_j> + what was there. A sum runs over 16 lanes (or what a vector holds), combined in
 // a fixed order: each number of c is a function of its two rows alone, whatever the threads and whatever else is in the
-// product. In GF/s on two AVX-512 cores, OpenBLAS and this, one row and eight, W in the cache:
-//   [2048, 512]  16, 85 and 78, 324    [512, 128]  94, 72 and 84, 172    [128, 64]  78, 42 and 158, 70
-// The last takes 0.4 and 1.9 microseconds here: most of that goes into adding up lanes, since its sums are so short.
+// product. Speeds beside OpenBLAS's: apps/bench/README.md.
 // Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
 // Serves: core/products/blas.h
 #pragma once

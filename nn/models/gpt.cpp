@@ -78,8 +78,8 @@ Variable Gpt::embed(const Tensor& ids, Pass& pass) const {
 
 Variable Gpt::head(const Variable& hidden) const { return linear(hidden, classes(), {}); }
 
-Variable Gpt::loss(const Tensor& ids, const Tensor& wanted, Pass& pass, const CrossEntropyOptions& options) const {
-  return linear_cross_entropy(hidden(ids, pass), classes(), {}, wanted, options);
+Variable Gpt::loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options) const {
+  return linear_cross_entropy(hidden(ids, pass), classes(), {}, labels, options);
 }
 
 Gpt Gpt::clone() {

@@ -56,9 +56,9 @@ struct Gpt : Module {
   /// attention weights before dropout are appended, [B, h, T, T].
   Variable operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
 
-  /// The loss of the next tokens `wanted` i32 [B, T], what cross_entropy makes of the logits, which never exist as a
-  /// whole.
-  Variable loss(const Tensor& ids, const Tensor& wanted, Pass& pass, const CrossEntropyOptions& options = {}) const;
+  /// cross_entropy of the logits with `labels` i32 [B, T], the token that follows each of `ids`. The logits never exist
+  /// as a whole.
+  Variable loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options = {}) const;
 
   /// Its two halves: the last norm's output [B, T, d_model], where no position sees what comes after it; and the logits
   /// of some of its positions [..., d_model].

@@ -42,12 +42,12 @@ Variable Transformer::encode(const Tensor& source, const Mask& source_mask, Pass
   return encoder(embed(source, src_embed, src_positions, pass), source_mask, pass, maps ? &maps->encoder : nullptr);
 }
 
-Variable Transformer::loss(const Tensor& source, const Tensor& target, const Tensor& wanted, Pass& pass,
+Variable Transformer::loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
                            const CrossEntropyOptions& options) const {
   const TransformerMasks mask = masks(source, target);
   const Variable memory = encode(source, mask.source, pass);
   return linear_cross_entropy(hidden(target, memory, mask.target, mask.memory, pass), generator.weight, generator.bias,
-                              wanted, options);
+                              labels, options);
 }
 
 Variable Transformer::hidden(const Tensor& target, const Variable& memory, const Mask& target_mask,

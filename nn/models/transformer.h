@@ -50,8 +50,9 @@ struct Transformer : Module {
   Variable operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass,
                       AttentionMaps* maps = nullptr) const;
 
-  /// The loss of targets `wanted` i32 [B, T], what cross_entropy makes of the logits, which never exist as a whole.
-  Variable loss(const Tensor& source, const Tensor& target, const Tensor& wanted, Pass& pass,
+  /// cross_entropy of the logits with `labels` i32 [B, T], the token that follows each of `target`. The logits never exist
+  /// as a whole.
+  Variable loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
                 const CrossEntropyOptions& options = {}) const;
 
   /// The memory [B, S, d_model] of a source.

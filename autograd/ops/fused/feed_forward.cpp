@@ -7,8 +7,7 @@
 // largest activations of a GPT. Here z alone is kept: gelu(z) and gelu'(z) need the same exponential, so that backward
 // computes both again for the price of the second (recomputation as in Chen et al. 2016, "Training Deep Nets with
 // Sublinear Memory Cost"). Forward and backward go by chunks of rows, whose a and dz stay in a cache that all cores
-// share. `orrery bench fused`, linear, gelu, linear and as one operation: of gpt-mid 71.9 ms and 73.8, of long 33.4 and
-// 33.4 (two cores of an AMD EPYC, Zen 5); a step of long, with two such networks, keeps 32 MB less.
+// share. It takes as long as the composed form and saves memory (apps/bench/README.md).
 // Shapes: x [..., d_model], W1 [d_ff, d_model], b1 [d_ff], W2 [d_out, d_ff], b2 [d_out], y [..., d_out]; biases may be
 // not defined.
 // Serves: nn/layers/feed_forward.h

@@ -5,8 +5,7 @@
 // The composed form, one operation for each sign, is matmul(x, W, Trans::b) + b, then relu, then dropout: the one to
 // read. Fused, each tile of the product (core/products/blas.h) starts as the bias and gets activation and dropout when it is
 // complete; z never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0.
-// `orrery bench fused`, forward and backward, composed and fused: linear_relu of base 16.7 ms and 16.3, of tiny-mt 1.15
-// and 0.99, of toy 0.13 and 0.11 (two cores of an AMD EPYC, Zen 5). The wider the product, the less is left to save.
+// The wider the product, the less is left to save (apps/bench/README.md).
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
 // Read next: autograd/ops/fused/tiled_attention.h
 #include "autograd/apply.h"

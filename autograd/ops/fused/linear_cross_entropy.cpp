@@ -7,14 +7,13 @@
 // into their gradient, which is used up by both products at once. So the gradients are computed in the forward pass,
 // for dL/dL = 1; backward multiplies them by the dy that really came (as in Liger Kernel, Hsu et al. 2024). While there
 // are several chunks, W^T and dW^T stand in for W and dW: both products then have a small left factor.
-// `orrery bench fused`, forward and backward, composed and as one operation: of tiny-mt 46.2 ms and 44.8; the
-// memory of the logits and of their gradient, 164 MB, is the gain.
+// The gain is the memory of the logits and of their gradient (apps/bench/README.md).
 // Shapes: x [..., d], W [K, d], b [K] or not defined, targets i32 [...].
 // Serves: autograd/ops/cross_entropy.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "autograd/ops/fused/linear_rows.h"
-#include "autograd/ops/wanted.h"
+#include "autograd/ops/target_distribution.h"
 #include "core/kernels/rows.h"
 #include "core/tensor_ops.h"
 
@@ -40,17 +39,17 @@ double loss_row(i64 K, i32 target, const T* bias, double on, double off, T facto
 
 struct LinearCrossEntropy {
   static constexpr std::string_view name = "linear_cross_entropy";
-  Wanted wanted;
+  TargetDistribution q;
   std::array<bool, 3> asked;  // whose gradients somebody will ask for: x, W, b
   Tensor dx, dW, db;          // for dy = 1
 
   Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
     check_linear(name, x, W, b);
     const i64 K = W.size(0);
-    const i64 rows = wanted.settle(name, x.shape().without_last(), K), length = row_chunk(rows, K, x.dtype());
+    const i64 rows = q.prepare(name, x.shape().without_last(), K), length = row_chunk(rows, K, x.dtype());
     const bool several = rows > length;
     const Tensor x_rows = as_rows(x), W_T = several ? permute(W, {1, 0}) : W;
-    const i32* target = wanted.targets.get().data<i32>();
+    const i32* target = q.targets.get().data<i32>();
     Tensor losses = Tensor::empty({rows}, f64), logits = Tensor::empty({length, K}, x.dtype());
     if (asked[0]) dx = Tensor::empty(x.shape(), x.dtype());
     if (asked[1]) dW = rows == 0 ? zeros(W_T.shape(), x.dtype()) : Tensor::empty(W_T.shape(), x.dtype());
@@ -69,7 +68,7 @@ struct LinearCrossEntropy {
       if (asked[2]) add_in_place(db, sums);
     }
     if (asked[1] && several) dW = permute(dW, {1, 0});
-    return full({}, sum(losses).item() / wanted.divisor, x.dtype());
+    return full({}, sum(losses).item() / q.divisor, x.dtype());
   }
 
   void backward(const Tensor& dy, Grads& grads) {
@@ -92,16 +91,16 @@ struct LinearCrossEntropy {
       using T = decltype(t);
       T* z = logits.write<T>();
       const T* bias = b.defined() ? b.data<T>() : nullptr;
-      const T factor = static_cast<T>(1 / wanted.divisor);
+      const T factor = static_cast<T>(1 / q.divisor);
       return strip_sums<T>(1, logits.size(0), K,
                            [=, this](i64 begin, i64 end, T* sums) {
                              for (i64 row = begin; row < end; ++row) {
-                               if (target[row] == wanted.options.ignore_index) {
+                               if (target[row] == q.options.ignore_index) {
                                  loss[row] = 0;
                                  std::fill_n(z + row * K, K, T{0});
                                } else {
                                  loss[row] =
-                                     loss_row(K, target[row], bias, wanted.on, wanted.off, factor, z + row * K, sums);
+                                     loss_row(K, target[row], bias, q.on, q.off, factor, z + row * K, sums);
                                }
                              }
                            })

@@ -12,8 +12,7 @@
 // across a register. Keys that padding cuts off are never read; those that no query of a tile may see, above the causal
 // diagonal, cost nothing. P is saved, with the sign bit where dropout drops: one tensor tells both P and m. Where no
 // gradient is wanted, nothing is. All of P is B h n m numbers: for many keys, ops/tiled_attention.cpp computes the same
-// without it. `orrery bench fused`, forward and backward, composed and fused: of base 1.79 ms and 0.80, of tiny-mt 0.96
-// and 0.36, of toy 0.54 and 0.10 (two cores of an AMD EPYC, Zen 5).
+// without it. What it gains: apps/bench/README.md.
 // Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n, h d_v].
 // Serves: autograd/ops/fused/tiled_attention.h
 #include "autograd/ops.h"

@@ -6,8 +6,7 @@
 //   residual_norm   y = layer_norm(s)              ds as in ops/layer_norm.cpp; dx = ds, df = m ds
 // The composed form is layer_norm(x + dropout(f)): three passes over memory forward and six back; fused, a row stays in
 // the nearest cache. Backward draws the factors again.
-// `orrery bench fused`, forward and backward, composed and fused: residual_norm of base 0.42 ms and 0.40, residual 0.24
-// and 0.21 (two cores of an AMD EPYC, Zen 5); and x + m f stands in memory once.
+// In memory x + m f stands once (apps/bench/README.md).
 // Shapes: x, f, y [..., D]; weight, bias [D].
 // Serves: nn/models/encoder.h
 #include "autograd/apply.h"

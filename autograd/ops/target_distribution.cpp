@@ -1,11 +1,11 @@
-// Chapter 4. The wanted distribution: checks, smoothing, and what the loss is divided by.
+// Chapter 4. The target distribution: checks, smoothing, and what the loss is divided by.
 //
 // Serves: autograd/ops/cross_entropy.cpp
-#include "autograd/ops/wanted.h"
+#include "autograd/ops/target_distribution.h"
 
 namespace orrery {
 
-i64 Wanted::settle(std::string_view operation, const Shape& rows, i64 K) {
+i64 TargetDistribution::prepare(std::string_view operation, const Shape& rows, i64 K) {
   check(targets.defined() && targets.get().dtype() == Dtype::i32, operation, "targets must be i32");
   const Tensor& ids = targets.get();
   check(rows == ids.shape(), operation, "logits ", rows.plus(K), " need targets of shape ", rows, ", got ",

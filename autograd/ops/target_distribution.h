@@ -1,4 +1,4 @@
-// Chapter 4. What cross entropy wants: a distribution q over the classes at every target.
+// Chapter 4. The distribution q over the classes that cross entropy compares the model with, at every target.
 //
 // Paper, section 5.4: "we employed label smoothing of value eps_ls = 0.1. This hurts perplexity, as the model learns to
 // be more unsure, but improves accuracy". q is `on` at the target and `off` elsewhere:
@@ -13,7 +13,7 @@
 
 namespace orrery {
 
-struct Wanted {
+struct TargetDistribution {
   Saved targets;
   CrossEntropyOptions options;
   double on = 1, off = 0;
@@ -22,7 +22,7 @@ struct Wanted {
   /// Works out q and the divisor for rows of K classes, and returns the number of rows. Errors: targets that are no
   /// i32, have another shape than the rows, or are no class; smoothing outside of [0, 1]; a divisor that is not
   /// positive.
-  i64 settle(std::string_view operation, const Shape& rows, i64 K);
+  i64 prepare(std::string_view operation, const Shape& rows, i64 K);
 };
 
 }  // namespace orrery
