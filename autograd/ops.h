@@ -32,6 +32,13 @@ inline Variable operator/(const Variable& a, const Variable& b) { return div(a, 
 inline Variable operator-(const Variable& x) { return neg(x); }
 inline Variable operator*(const Variable& x, double factor) { return scale(x, factor); }
 inline Variable operator*(double factor, const Variable& x) { return scale(x, factor); }
+/// x + c for a number c.
+Variable shift(const Variable& x, double c);
+inline Variable operator+(const Variable& x, double c) { return shift(x, c); }
+inline Variable operator+(double c, const Variable& x) { return shift(x, c); }
+inline Variable operator-(const Variable& x, double c) { return shift(x, -c); }
+inline Variable operator-(double c, const Variable& x) { return shift(neg(x), c); }
+inline Variable operator/(const Variable& x, double c) { return scale(x, 1.0 / c); }
 
 // Elementwise functions (ops/elementwise.cpp, ops/activation.cpp).
 Variable pow(const Variable& x, double exponent);

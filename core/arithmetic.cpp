@@ -34,8 +34,6 @@ Tensor full(const Shape& shape, double value, Dtype dtype) {
   return y;
 }
 
-Tensor full(const Shape& shape, i32 value) { return full(shape, static_cast<double>(value), Dtype::i32); }
-
 Tensor arange(i64 n) {
   return filled({n}, Dtype::i32, [](i64 i) { return i; });
 }

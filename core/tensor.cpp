@@ -59,6 +59,25 @@ double Tensor::item() const {
   return at(0);
 }
 
+void Tensor::set(i64 i, double value) {
+  check(defined() && i >= 0 && i < count_, "tensor", "element ", i, " is out of range for shape ", shape_);
+  dispatch(dtype_, [&](auto t) { write<decltype(t)>()[i] = static_cast<decltype(t)>(value); });
+}
+
+i64 Tensor::position(std::initializer_list<i64> index) const {
+  check(static_cast<int>(index.size()) == rank(), "tensor", "an element of shape ", shape_, " needs ", rank(),
+        " indices, got ", index.size());
+  i64 result = 0;
+  int axis = 0;
+  for (const i64 i : index) {
+    const i64 size = shape_[axis];
+    check(i >= -size && i < size, "tensor", "index ", i, " is out of range for axis ", axis, " of shape ", shape_);
+    result = result * size + (i < 0 ? i + size : i);
+    ++axis;
+  }
+  return result;
+}
+
 Tensor Tensor::reshape(const Shape& shape) const {
   check(defined(), "reshape", "the tensor is not defined");
   Tensor result = *this;

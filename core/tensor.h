@@ -7,6 +7,8 @@
 // Read next: core/tensor_ops.h
 #pragma once
 
+#include <concepts>
+#include <initializer_list>
 #include <memory>
 #include <ostream>
 #include <vector>
@@ -47,6 +49,26 @@ class Tensor {
   }
   /// Element number `i` in row order as a double, whatever the dtype. For printing and tests; kernels use `data`.
   double at(i64 i) const;
+  /// Element (i, j, ...), one index for each axis; a negative index counts from the end. Reads as a double, whatever the
+  /// dtype, and can be assigned to: x(0, -1) = 2.5. For examples and tests; kernels use `data` and `write`.
+  /// Errors: another number of indices than axes; an index out of range.
+  template <std::convertible_to<i64>... Index>
+  double operator()(Index... index) const {
+    return at(position({static_cast<i64>(index)...}));
+  }
+  template <std::convertible_to<i64>... Index>
+  auto operator()(Index... index) {
+    return Element{*this, position({static_cast<i64>(index)...})};
+  }
+  /// What x(i, j) of a tensor that may be changed stands for.
+  struct Element {
+    Tensor& tensor;
+    i64 position;
+    operator double() const { return tensor.at(position); }
+    void operator=(double value) const { tensor.set(position, value); }
+  };
+  /// Sets element number `i` in row order: one change of the memory.
+  void set(i64 i, double value);
   /// The only element of a tensor that has one.
   double item() const;
 
@@ -77,6 +99,8 @@ class Tensor {
     u64 version = 0;
   };
 
+  /// The place in row order of the element with these indices.
+  i64 position(std::initializer_list<i64> index) const;
   void* address(Dtype expected) const;
   u64& storage_version();
 

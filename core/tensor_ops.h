@@ -18,10 +18,8 @@ namespace orrery {
 // Making tensors.
 
 Tensor zeros(const Shape& shape, Dtype dtype = f32);
-/// All `value`, f32 unless another dtype is given: full({2}, 0.0) is f32, full({2}, 0) is i32.
+/// All `value`. Token ids need their dtype: full({B, 1}, 2, Dtype::i32).
 Tensor full(const Shape& shape, double value, Dtype dtype = f32);
-/// The same in i32, for token ids: full({2}, 0) is i32, full({2}, 0.0) is f32.
-Tensor full(const Shape& shape, i32 value);
 /// i32 [n]: 0, 1, ..., n - 1.
 Tensor arange(i64 n);
 /// Draws from N(0, 1). Drawn in double, then rounded: f32 and f64 tensors of equal state hold the same numbers.

@@ -149,10 +149,14 @@ Parameters Module::parameters() {
   std::set<const Node*> seen;
   for (NamedParameter& parameter : collect(*this).parameters) {
     if (!seen.insert(parameter.value.node().get()).second) continue;
-    parameter.value.set_name(parameter.name);
+    if (parameter.value.name().empty()) parameter.value.set_name(parameter.name);
     once.push_back(std::move(parameter));
   }
   return once;
+}
+
+void Module::name_parameters() {
+  for (NamedParameter& parameter : parameters()) parameter.value.set_name(parameter.name);
 }
 
 Parameters Module::named_parameters() { return collect(*this).parameters; }

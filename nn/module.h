@@ -65,9 +65,12 @@ class Module {
   /// Names each parameter, buffer and child once.
   virtual void visit(Visitor& visitor) = 0;
 
-  /// Every parameter once, under its first name, in the order of `visit`; a tied one is not repeated. Tells each
-  /// parameter its name, so that errors can say it.
+  /// Every parameter once, under its first name, in the order of `visit`; a tied one is not repeated.
+  /// A parameter that has no name yet gets this one, so that errors can say it; the others keep theirs.
   Parameters parameters();
+  /// Gives every parameter its name from here. A model calls this when it has been built: its parts' names become full
+  /// ones, such as "encoder.layers.0.norm1.weight".
+  void name_parameters();
   /// Every name, tied ones repeated, and buffers not included: what a file holds.
   Parameters named_parameters();
   struct NamedBuffer {

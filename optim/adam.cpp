@@ -47,7 +47,7 @@ Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options, Decay 
   check(options.eps >= 0 && std::isfinite(options.eps), "adam", "eps must be 0 or more, got ", options.eps);
   for (const NamedParameter& p : this->parameters()) {
     const Shape& shape = p.value.shape();
-    moments_.push_back({zeros(shape, p.value.dtype()), zeros(shape, p.value.dtype()), full({}, i32{0})});
+    moments_.push_back({zeros(shape, p.value.dtype()), zeros(shape, p.value.dtype()), full({}, 0, Dtype::i32)});
   }
 }
 

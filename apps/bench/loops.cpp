@@ -163,7 +163,8 @@ std::vector<Loop> bench_loops(i64 rows, i64 columns) {
   loops.push_back(
       backward_loop("embedding and so on, backward", 2 * array, {leaf}, in_sequences, [=] { return summed(leaf); }));
   const Variable padded_input = constant(in_sequences.reshape({-1, 1, sequence_length, columns}));
-  const Mask padding = Mask::padding(full({rows / sequence_length}, static_cast<i32>(sequence_length - 2)));
+  const Mask padding =
+      Mask::padding(full({rows / sequence_length}, static_cast<double>(sequence_length - 2), Dtype::i32));
   add_loop("zero padding", 2, [=] { zero_padding(padded_input, padding); });
   // What follows a product in its tiles, with a product of inner size 1, which is next to nothing.
   const Variable narrow = constant(full({rows, 1}, 1.0)), narrow_weight = parameter(full({columns, 1}, 1.0));

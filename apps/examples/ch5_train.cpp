@@ -64,7 +64,7 @@ i64 train(Layer& layer, const Variable& x, const Tensor& labels, i64 steps) {
 
 int main() {
   Rng rng(5);
-  Tensor points = zeros({count, 2}), labels = full({count}, 0);
+  Tensor points = zeros({count, 2}), labels = full({count}, 0, Dtype::i32);
   draw_spirals(points, labels);
   Network network(32, rng);
   nn::Linear line(2, 2, rng);

@@ -39,7 +39,7 @@ int main() {
   }
 
   const Tensor answer = nn::greedy_decode(model, source, {.bos = bos, .eos = no_token, .max_len = T});
-  const Tensor read = concat({full({1, 1}, bos), slice(answer, 1, 0, -1)}, 1);
+  const Tensor read = concat({full({1, 1}, bos, Dtype::i32), slice(answer, 1, 0, -1)}, 1);
   const Tensor likeliest = argmax(model(source, read, pass).value());
   std::cout << "\nwritten token by token  " << answer << "\nlikeliest, all at once  " << likeliest << '\n';
   return as_said && same_bits(answer, likeliest) ? 0 : 1;

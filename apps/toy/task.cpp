@@ -88,7 +88,7 @@ bool is_held_out(const Sequence& source) {
 
 Tensor batch_of(const std::vector<Sequence>& sequences, i64 length, i32 pad) {
   const i64 B = static_cast<i64>(sequences.size());
-  Tensor batch = full({B, length}, pad);
+  Tensor batch = full({B, length}, pad, Dtype::i32);
   i32* out = batch.write<i32>();
   for (i64 b = 0; b < B; ++b) {
     const Sequence& sequence = sequences[static_cast<size_t>(b)];

@@ -187,10 +187,11 @@ i64 bytes_of(FileDtype dtype) { return kinds[static_cast<size_t>(dtype)].bytes; 
 
 FileDtype file_dtype(Dtype dtype) {
   switch (dtype) {
+    case Dtype::f32: return FileDtype::F32;
     case Dtype::f64: return FileDtype::F64;
     case Dtype::i32: return FileDtype::I32;
-    default: return FileDtype::F32;
   }
+  fail("safetensors", "no dtype of files is ours of ", dtype);
 }
 
 TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation) {

@@ -33,7 +33,7 @@ Tensor greedy_decode(const Transformer& model, const Tensor& source, const Greed
   const i32 pad = model.config.pad_id >= 0 ? model.config.pad_id : options.eos;
   DecoderState state = decoder_state(model, model.encode(source, source_mask, pass), source_mask, options.max_len);
 
-  Tensor last = full({B, 1}, options.bos);
+  Tensor last = full({B, 1}, options.bos, Dtype::i32);
   std::vector<Tensor> written{Tensor::empty({B, 0}, Dtype::i32)};
   std::vector<bool> ended(static_cast<size_t>(B), false);
   i64 running = B;

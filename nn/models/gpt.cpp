@@ -56,7 +56,7 @@ Gpt::Gpt(const GptConfig& config, Rng& rng)
     scale_in_place(layer.feed_forward.linear2.weight.mutable_value(), depth);
   }
   if (!config.tied) head_weight = parameter(initial_table(config.vocab_size, config.d_model, rng));
-  parameters();  // tells every parameter its name
+  name_parameters();
 }
 
 Variable Gpt::operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights) const {

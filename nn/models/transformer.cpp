@@ -26,7 +26,7 @@ Transformer::Transformer(const TransformerConfig& config, Rng& rng)
       generator(config.d_model, config.tgt_vocab_size, rng, {.bias = config.bias, .init = config.init}),
       dropout(config.dropout) {
   if (config.share_embeddings) tgt_embed.weight = generator.weight = src_embed.weight;
-  parameters();  // tells every parameter its name
+  name_parameters();
 }
 
 Variable Transformer::operator()(const Tensor& source, const Tensor& target, Pass& pass, AttentionMaps* maps) const {

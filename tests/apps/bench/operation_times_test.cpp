@@ -96,7 +96,7 @@ TEST_CASE("what is only handed on is no traffic") {
 }
 
 TEST_CASE("a lookup reads as many rows as it writes, and writes a whole gradient") {
-  const auto all = seen([] { return embedding(ones({100, 4}), full({8}, 3)); });
+  const auto all = seen([] { return embedding(ones({100, 4}), full({8}, 3, Dtype::i32)); });
   CHECK(find(all, "embedding", false).bytes == 2 * 8 * 16);
   CHECK(find(all, "embedding", true).bytes == 8 * 16 + 100 * 16);
 }

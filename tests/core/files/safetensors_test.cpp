@@ -104,7 +104,7 @@ TEST_CASE("a file that another program wrote, in any order and with spaces, is r
                               8));
   const TensorFile file = read_safetensors(path);
   CHECK(file.metadata == Metadata{{"format", "pt"}});
-  CHECK(same_bits(file.tensors.at("b"), full({1}, i32{0x01010101})));
+  CHECK(same_bits(file.tensors.at("b"), full({1}, 0x01010101, Dtype::i32)));
   CHECK(file.tensors.at("a").shape() == Shape{});
   CHECK(file.tensors.at("none").shape() == Shape{0, 7});
 }

@@ -101,7 +101,7 @@ TEST_CASE("what does not fit is listed, and the model is unchanged") {
             ": the file does not fit the model; 1 missing: output.weight; 2 unexpected: 'output.bias2', 'surplus?'; "
             "1 of another shape: embedding.weight is f32 [4, 3] in the file, f32 [3, 4] in the model");
   TensorMap many = {
-      {"embedding.weight", zeros({3, 4})}, {"output.weight", zeros({3, 4})}, {"output.bias", full({4}, i32{1})}};
+      {"embedding.weight", zeros({3, 4})}, {"output.weight", zeros({3, 4})}, {"output.bias", full({4}, 1, Dtype::i32)}};
   for (int i = 0; i < 7; ++i) many["x" + std::to_string(i)] = zeros({1});
   write_safetensors(path, many);
   CHECK(error_of([&] { nn::load(model, path); }) ==

@@ -46,14 +46,14 @@ std::vector<i32> tokens(const Tensor& x) { return {x.data<i32>(), x.data<i32>() 
 
 TEST_CASE("follows the likeliest token until eos") {
   const Transformer model = chain({0, 4, 0, 2, 5, 3});  // bos -> 4 -> 5 -> 3 -> eos
-  const Tensor answer = greedy_decode(model, full({2, 3}, i32{3}), {.bos = bos, .eos = eos, .max_len = 10});
+  const Tensor answer = greedy_decode(model, full({2, 3}, 3, Dtype::i32), {.bos = bos, .eos = eos, .max_len = 10});
   CHECK(answer.shape() == Shape{2, 4});
   CHECK(tokens(answer) == std::vector<i32>{4, 5, 3, 2, 4, 5, 3, 2});
 }
 
 TEST_CASE("stops at max_len without eos") {
   const Transformer model = chain({0, 4, 0, 4, 3});  // bos -> 4 -> 3 -> 4 -> ...
-  const Tensor answer = greedy_decode(model, full({1, 2}, i32{3}), {.bos = bos, .eos = eos, .max_len = 5});
+  const Tensor answer = greedy_decode(model, full({1, 2}, 3, Dtype::i32), {.bos = bos, .eos = eos, .max_len = 5});
   CHECK(tokens(answer) == std::vector<i32>{4, 3, 4, 3, 4});
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("rows agree with one step at a time alone, and hold pad_id after their
     i64 longest = 0, shortest = 99;
     for (i64 row = 0; row < 12; ++row) {
       std::vector<i32> expected;
-      Tensor target = full({1, 1}, bos);
+      Tensor target = full({1, 1}, bos, Dtype::i32);
       nn::Pass pass;
       while (expected.size() < 7 && (expected.empty() || expected.back() != eos)) {
         const Tensor one = source.rows(row, row + 1);
@@ -99,7 +99,7 @@ TEST_CASE("rows agree with one step at a time alone, and hold pad_id after their
 
 TEST_CASE("nothing is recorded, and limits are checked") {
   const Transformer model = chain({0, 2, 0, 0});
-  const Tensor source = full({1, 2}, i32{3});
+  const Tensor source = full({1, 2}, 3, Dtype::i32);
   greedy_decode(model, source, {.max_len = 10});
   CHECK_FALSE(model.generator.weight.gradient().defined());
   CHECK(gradients_are_recorded());

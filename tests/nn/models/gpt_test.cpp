@@ -223,8 +223,9 @@ TEST_CASE("f32 and f64 agree, and every parameter gets a gradient") {
 TEST_CASE("errors name the parameter, the id, or the limit") {
   Gpt model = build_gpt(small_gpt());
   Pass pass;
-  CHECK_THROWS_WITH_AS(model(full({1, 7}, i32{3}), pass), "gpt: a sequence has 7 positions, but max_len is 6", Error);
-  CHECK_THROWS_WITH_AS(model(full({1, 2}, i32{9}), pass), doctest::Contains("id 9 at position 0"), Error);
+  CHECK_THROWS_WITH_AS(model(full({1, 7}, 3, Dtype::i32), pass), "gpt: a sequence has 7 positions, but max_len is 6",
+                       Error);
+  CHECK_THROWS_WITH_AS(model(full({1, 2}, 9, Dtype::i32), pass), doctest::Contains("id 9 at position 0"), Error);
   CHECK_THROWS_AS(model(ids.reshape({8}), pass), Error);
   model.layers[1].feed_forward.linear1.weight.replace_value(zeros({12, 7}));
   CHECK_THROWS_WITH_AS(model(ids, pass), doctest::Contains("from parameter h.1.mlp.c_fc.weight"), Error);

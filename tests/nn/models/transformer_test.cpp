@@ -222,9 +222,9 @@ TEST_CASE("errors name the parameter, the id, or the limit") {
   CHECK_THROWS_WITH_AS(model(source, target, pass), doctest::Contains("from parameter encoder.layers.0.linear1.weight"),
                        Error);
   const Transformer sound = build(small_config());
-  CHECK_THROWS_WITH_AS(sound(full({1, 2}, i32{9}), target.rows(0, 1), pass), doctest::Contains("9"), Error);
-  CHECK_THROWS_WITH_AS(sound(full({2, 13}, i32{3}), target, pass), doctest::Contains("13 positions, but max_len is 12"),
-                       Error);
+  CHECK_THROWS_WITH_AS(sound(full({1, 2}, 9, Dtype::i32), target.rows(0, 1), pass), doctest::Contains("9"), Error);
+  CHECK_THROWS_WITH_AS(sound(full({2, 13}, 3, Dtype::i32), target, pass),
+                       doctest::Contains("13 positions, but max_len is 12"), Error);
   CHECK_THROWS_AS(sound(source, target.rows(0, 1), pass), Error);
   CHECK_THROWS_AS(sound(source.reshape({8}), target, pass), Error);
 }

@@ -63,7 +63,7 @@ TEST_CASE("all leading axes of x are rows") {
 TEST_CASE("nothing that counts, and no rows, give loss 0 and gradient 0") {
   for (const i64 rows : {0, 3}) {
     const Variable x = parameter(normal({rows, 4})), W = parameter(normal({5, 4}, 2)), b = parameter(normal({5}, 3));
-    const Variable loss = linear_cross_entropy(x, W, b, full({rows}, i32{-100}));
+    const Variable loss = linear_cross_entropy(x, W, b, full({rows}, -100, Dtype::i32));
     backward(loss);
     CHECK(loss.item() == 0);
     for (const Variable& leaf : {x, W, b}) CHECK(same_bits(leaf.gradient(), zeros(leaf.shape(), f64)));
@@ -97,12 +97,12 @@ TEST_CASE("shapes that do not fit the head are errors") {
   const auto message = [](const Shape& x, const Shape& W, const Shape& b, const Tensor& targets) {
     return error_of([&] { linear_cross_entropy(constant(zeros(x)), constant(zeros(W)), constant(zeros(b)), targets); });
   };
-  const Tensor targets = full({2}, i32{0});
+  const Tensor targets = full({2}, 0, Dtype::i32);
   CHECK(message({2, 3}, {5, 4}, {5}, targets).starts_with("linear_cross_entropy: inner sizes differ (3 != 4)"));
   CHECK(message({2, 4}, {5, 4}, {4}, targets).starts_with("linear_cross_entropy: the bias needs shape [5], has [4]"));
   CHECK(message({2, 4}, {5}, {5}, targets).starts_with("linear_cross_entropy: the weight needs shape [out, in]"));
   CHECK(message({3, 4}, {5, 4}, {5}, targets)
             .starts_with("linear_cross_entropy: logits [3, 5] need targets of shape [3], got [2]"));
-  CHECK(message({2, 4}, {5, 4}, {5}, full({2}, i32{5}))
+  CHECK(message({2, 4}, {5, 4}, {5}, full({2}, 5, Dtype::i32))
             .starts_with("linear_cross_entropy: target 5 at position 0 is outside [0, 5)"));
 }

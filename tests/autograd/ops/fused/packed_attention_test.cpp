@@ -248,7 +248,7 @@ TEST_CASE("errors of packed attention name the rule") {
                  }),
                  "lengths for 3 batch rows"));
   CHECK(contains(error([&] {
-                   return packed_attention(q, kv, 2, 3, 2, Mask::allow(full({3, 3}, 1)));
+                   return packed_attention(q, kv, 2, 3, 2, Mask::allow(full({3, 3}, 1, Dtype::i32)));
                  }),
                  "does not fit scores"));
 }
