@@ -3,6 +3,7 @@
 // Serves: apps/toy/toy.cpp
 #include <iostream>
 #include <map>
+#include <memory>
 
 #include "apps/figure/figures.h"
 #include "apps/program/command.h"
@@ -35,7 +36,12 @@ std::vector<std::string> names() {
 int run(const FigureOptions& options) {
   const std::string data = options.data.empty() ? ORRERY_DATA_FOLDER "/" + options.name + ".json" : options.data;
   check_can_write("figure", "--out", options.out);
-  const std::string picture = figures().at(options.name)(read_file(data));
+  const InputFile file(data);
+  constexpr u64 most_bytes = u64{1} << 20;
+  check(file.size() <= most_bytes, "figure", data, " has ", file.size(), " bytes: these are no data of a picture");
+  std::string text(file.size(), ' ');
+  file.read(0, std::as_writable_bytes(std::span(text)));
+  const std::string picture = figures().at(options.name)(text);
   if (options.out.empty())
     std::cout << picture << std::flush;
   else

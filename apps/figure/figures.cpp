@@ -34,8 +34,8 @@ std::string decimals(double x, int digits) {
 }  // namespace
 
 std::string to_json(const AttentionFigure& figure) {
-  json result{{"task", figure.task}, {"layer", figure.layer}, {"head", figure.head},
-              {"written", figure.written}, {"read", figure.read}, {"weights", json::array()}};
+  json result{{"task", figure.task},       {"layer", figure.layer}, {"head", figure.head},
+              {"written", figure.written}, {"read", figure.read},   {"weights", json::array()}};
   for (const std::vector<double>& row : figure.weights) {
     json rounded = json::array();
     for (const double weight : row) rounded.push_back(std::round(weight * 100) / 100);
@@ -53,8 +53,8 @@ AttentionFigure attention_figure(const std::string& text) {
                            .read = data.at("read"),
                            .weights = data.at("weights")};
   });
-  check(figure.weights.size() == figure.written.size(), "figure", "has ", figure.weights.size(), " rows of weights for ",
-        figure.written.size(), " symbols written");
+  check(figure.weights.size() == figure.written.size(), "figure", "has ", figure.weights.size(),
+        " rows of weights for ", figure.written.size(), " symbols written");
   for (const std::vector<double>& row : figure.weights)
     check(row.size() == figure.read.size(), "figure", "has a row of ", row.size(), " weights for ", figure.read.size(),
           " symbols read");
@@ -78,8 +78,7 @@ std::string draw(const AttentionFigure& figure) {
     for (size_t j = 0; j < figure.read.size(); ++j) {
       const double x = left + static_cast<double>(j) * cell;
       svg.rectangle(x, y, cell - gap, cell - gap, Ink::frame);
-      if (figure.weights[i][j] > 0)
-        svg.rectangle(x, y, cell - gap, cell - gap, Ink::mark, figure.weights[i][j]);
+      if (figure.weights[i][j] > 0) svg.rectangle(x, y, cell - gap, cell - gap, Ink::mark, figure.weights[i][j]);
     }
   }
   svg.text(14, top + rows * cell + 18,

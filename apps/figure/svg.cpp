@@ -59,8 +59,8 @@ std::string escaped(const std::string& words) {
 
 Svg::Svg(double width, double height, const std::string& title) {
   const std::string w = number(width), h = number(height);
-  head_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + ' ' +
-          h + "\" role=\"img\">\n<title>" + escaped(title) + "</title>\n" + std::string(style);
+  head_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w +
+          ' ' + h + "\" role=\"img\">\n<title>" + escaped(title) + "</title>\n" + std::string(style);
 }
 
 void Svg::rectangle(double x, double y, double width, double height, Ink ink, double opacity) {
