@@ -25,7 +25,7 @@ using u64 = std::uint64_t;
 enum class Dtype : u8 { f32, f64, i32 };
 inline constexpr Dtype f32 = Dtype::f32, f64 = Dtype::f64;
 
-/// What is known of a dtype.
+/// The name of a dtype, the size of its elements, and whether they are floating.
 struct DtypeFacts {
   Dtype dtype;
   std::string_view name;
@@ -69,8 +69,8 @@ decltype(auto) dispatch_floating(Dtype dtype, std::string_view operation, Kernel
   fail(operation, "needs f32 or f64, got ", dtype);
 }
 
-/// Calls `kernel(T{})` with the C++ type of any dtype. A new dtype that is not handled here is a compiler's warning, and
-/// an error at run time.
+/// Calls `kernel(T{})` with the C++ type of any dtype. A new dtype that is not handled here causes a compiler warning
+/// and an error at run time.
 template <class Kernel>
 decltype(auto) dispatch(Dtype dtype, Kernel&& kernel) {
   switch (dtype) {

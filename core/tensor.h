@@ -49,7 +49,7 @@ class Tensor {
   }
   /// Element number `i` in row-major order as a double, whatever the dtype. For printing and tests; kernels use `data`.
   double at(i64 i) const;
-  /// Element (i, j, ...), one index for each axis; a negative index counts from the end. Reads as a double, whatever the
+  /// Errors: more or fewer indices than axes; an index out of range.
   /// dtype, and can be assigned to: x(0, -1) = 2.5. For examples and tests; kernels use `data` and `write`.
   /// Errors: a number of indices other than the number of axes; an index out of range.
   template <std::convertible_to<i64>... Index>
@@ -99,7 +99,7 @@ class Tensor {
     u64 version = 0;
   };
 
-  /// The place in row order of the element with these indices.
+  /// The place of the element with these indices in row-major order.
   i64 position(std::initializer_list<i64> index) const;
   void* address(Dtype expected) const;
   u64& storage_version();

@@ -70,8 +70,8 @@ class Module {
   /// Every parameter once, in the order of `visit`. A tied parameter (one that is used in several places) has its first
   /// name only. Also gives its name to each parameter that has none yet, for error messages.
   Parameters parameters();
-  /// Names every parameter as seen from this module. A model calls this at the end of its construction: the names of its
-  /// parts then become full ones, such as "encoder.layers.0.norm1.weight".
+  /// Names every parameter as seen from this module. A model calls this at the end of its construction. The names of
+  /// its parts then become full ones, such as "encoder.layers.0.norm1.weight".
   void name_parameters();
   /// Every name with its parameter, a tied parameter under each of its names: what a file holds. Buffers are not
   /// included.
