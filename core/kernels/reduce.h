@@ -100,8 +100,8 @@ inline i64 strip_rows(i64 columns) {
 }
 
 /// How many rows to take at a time in an operation that does not keep its inner result of `columns` columns: all of
-/// them, or equal chunks of at least 256 rows, and of as many more as fit into 10 MB. Such chunks stay in a shared cache
-/// of 16 or 32 MB. Depends on the shape alone, since the chunks affect the bits of a result.
+/// them, or equal chunks of at least 256 rows, and of as many more as fit into 10 MB. Such chunks stay in a shared
+/// cache of 16 or 32 MB. Depends on the shape alone, since the chunks affect the bits of a result.
 inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
   constexpr i64 least_rows = 256, most_bytes = 10'000'000;
   const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, columns * bytes_of(dtype)));
