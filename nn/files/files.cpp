@@ -24,7 +24,7 @@ std::string listed(const std::vector<std::string>& items, std::string_view what)
   return text.str();
 }
 
-// A parameter as it lies in files.
+// A parameter as it is stored in files.
 struct Stored {
   std::string name;
   Variable parameter;
@@ -34,7 +34,7 @@ struct Stored {
     const Shape& own = parameter.shape();
     return transposed ? Shape{own[1], own[0]} : own;
   }
-  // From the form in memory to that in files, and back.
+  // From the layout in memory to that in files, or back.
   Tensor turned(const Tensor& x) const { return transposed ? permute(x, {1, 0}) : x; }
 };
 
@@ -73,7 +73,7 @@ void check_fits(const std::vector<Stored>& parameters, const TensorMap& tensors,
         listed(missing, "missing"), listed(unexpected, "unexpected"), listed(misshapen, "of another shape"));
 }
 
-// Names of one parameter must stand for the same numbers.
+// Errors: a tied parameter whose names stand for different numbers in the file.
 void check_tied(const std::vector<Stored>& parameters, const TensorMap& tensors, const std::string& operation) {
   std::map<const Node*, const Stored*> first_name;
   for (const Stored& p : parameters) {
@@ -117,7 +117,7 @@ void check_size(i64 numbers, const std::string& path) {
 }
 
 Transformer load_transformer(const std::string& path, const TransformerConfig& config) {
-  // Sinusoids stand in no file: two tables, each number in f64.
+  // Sinusoids are not in the file, but take memory: two tables in f64, in which each number counts as two.
   const double sinusoids = 2 * 2 * static_cast<double>(config.max_len) * static_cast<double>(config.d_model);
   check_size(config.parameter_count() + static_cast<i64>(std::min(sinusoids, 0x1p53)), path);
   Rng zeros = Rng::of_zeros();

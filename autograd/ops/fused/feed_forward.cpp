@@ -77,8 +77,8 @@ struct FeedForward {
     return y;
   }
 
-  // In each chunk, the weights' gradients come before that of x: x may itself be one of the weights, and its gradient is
-  // written chunk by chunk.
+  // In each chunk, the weights' gradients come before that of x: x may itself be one of the weights, and its gradient
+  // is written chunk by chunk.
   void backward(const Tensor& dy, Grads& dx) {
     const Tensor x_rows = as_rows(x), dy_rows = as_rows(dy);
     const i64 rows = z.size(0), d_ff = z.size(1), chunk = row_chunk(rows, d_ff, z.dtype());
