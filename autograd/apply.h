@@ -9,7 +9,7 @@
 //   };
 //   Variable square(const Variable& x) { return apply(Square{}, x); }
 // forward may return std::array<Tensor, N>; backward then takes std::array<Tensor, N>, in which the gradient of an
-// unused output is undefined. An operation on a list takes it as std::span<const Tensor>.
+// unused output is undefined. An operation on a list of inputs takes a std::span<const Tensor>.
 // Read next: apps/examples/ch2_tape.cpp
 #pragma once
 

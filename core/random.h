@@ -69,7 +69,7 @@ inline constexpr i64 decisions_per_block = 8;
 
 /// How many of the 65536 patterns of 16 bits keep an element that is dropped with probability p.
 constexpr u32 keep_below(double p) { return static_cast<u32>((1.0 - p) * 65536.0 + 0.5); }
-/// The factor of kept elements, which preserves the mean: 1 / the probability of keeping, as rounded to 1/65536.
+/// The factor of kept elements, which preserves the mean: 1 / (the probability of keeping, rounded to 1/65536).
 constexpr double keep_scale(double p) { return keep_below(p) == 0 ? 0.0 : 65536.0 / keep_below(p); }
 
 /// The eight 16-bit decisions of block number `block` of a draw.

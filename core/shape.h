@@ -1,7 +1,7 @@
 // Chapter 1. Shape: a short list of sizes, with NumPy's broadcasting rule.
 //
-// Broadcasting aligns two shapes at their last axes. Two sizes fit if they are equal or if one of them is 1; the larger
-// one is used:
+// Broadcasting aligns two shapes at their last axes. Two sizes fit if they are equal, or if one of them is 1, which is
+// then repeated:
 //   [8, 1, 6] with [7, 1]  ->  [8, 7, 6]
 // A Shape is stored inside its tensor, not on the heap, so making one is cheap.
 // Read next: core/tensor.h

@@ -1,9 +1,9 @@
 // Chapter 1. Tensor: memory with a shape and an element type, and nothing else.
 //
-// Elements are stored in row-major order without gaps (contiguously): element (i, j) of an [m, n] tensor has index i *
-// n + j. Copying a Tensor shares its memory; `clone()` copies the elements. `reshape` and slices along axis 0 are
-// views: they share the memory, too. The memory counts its changes (its version), so autograd notices when a tensor
-// that it saved has been overwritten.
+// Elements are stored contiguously in row-major order: element (i, j) of an [m, n] tensor has index i * n + j.
+// Copying a Tensor shares its memory; `clone()` copies the elements. `reshape` and slices along axis 0 are views: they
+// share the memory, too. The memory counts its changes (its version), so autograd notices when a tensor that it saved
+// has been overwritten.
 // Read next: core/tensor_ops.h
 #pragma once
 

@@ -81,7 +81,7 @@ class Module {
     Tensor value;
   };
   std::vector<NamedBuffer> buffers();
-  /// How many numbers the model learns.
+  /// How many numbers the module learns.
   i64 parameter_count();
 };
 

@@ -1,4 +1,4 @@
-// Chapter 5. What all optimisers share: the list of parameters, and the walk over it that is one step.
+// Chapter 5. What all optimisers share: the list of parameters, and the loop over it that makes one step.
 //
 //   for each parameter p with a gradient g:   p <- p - learning_rate * direction(g),   then g is released
 // A parameter without a gradient is skipped: it does not move, does not decay, and its moments stay the same. Gradients

@@ -1,4 +1,4 @@
-// Chapter 9. The configurations that speed is measured on: the same models and batches as for other frameworks.
+// Chapter 9. The configurations for measuring speed: the same models and batches as for other frameworks.
 //
 // Two kinds: encoder-decoders, and GPTs, which have no encoder. All are trained in the same way
 // (apps/bench/training.h). One table lists the differences, in this order: size of the vocabulary, d_model, heads,

@@ -1,4 +1,4 @@
-// Chapter 1. Tensors by example: making, reshaping, broadcasting.
+// Chapter 1. Tensors by example: creating, reshaping, broadcasting.
 // Question: what is the sum of a column 10, 20, 30 and a row 1, 2, 3, 4, and what does reshape copy?
 // Answer: shapes are aligned at the last axis, and an axis of size 1 is repeated: [3, 1] with [4] gives [3, 4], whose
 //   element (i, j) is column i + row j. Reshape copies nothing: both tensors share the same memory.

@@ -93,8 +93,7 @@ void scaled_sum(i64 n, T scale, const T* x, const T* y, T* z) {
   for (i64 k = 0; k < n; ++k) z[k] = scale * x[k] + y[k];
 }
 
-// y = m (factor weight[ids] + positions), where m are dropout's factors: sections 3.4, 3.5 and 5.4 of the paper at
-// once.
+// y = m (factor weight[ids] + positions), where m are dropout's factors (paper, sections 3.4, 3.5 and 5.4).
 struct EmbeddingSum {
   static constexpr std::string_view name = "embedding_sum";
   double factor;

@@ -2,7 +2,7 @@
 //
 // y = a b:  y_ij = sum_k a_ik b_kj, so that  dL/da_ik = sum_j dy_ij b_kj  and  dL/db_kj = sum_i a_ik dy_ij:
 //   da = dy b^T        db = a^T dy
-// For transposed factors, read a^T for a or b^T for b:
+// With transposed factors, a^T takes the place of a, or b^T that of b:
 //   y = a b^T          da = dy b           db = dy^T a
 //   y = a^T b          da = b dy^T         db = a dy
 //   y = a^T b^T        da = b^T dy^T       db = dy^T a^T

@@ -1,4 +1,4 @@
-// Chapter 9. Models in files: every parameter under its name, and the model's configuration beside them.
+// Chapter 9. Models in files: every parameter under its name, together with the model's configuration.
 //
 // Names are PyTorch's, so a state_dict saved as safetensors can be loaded here, and our files can be loaded there. A
 // tied parameter is stored under each of its names. A weight that `visit` calls transposed is stored as [in, out]. The
