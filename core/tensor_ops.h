@@ -18,7 +18,7 @@ namespace orrery {
 // Creating tensors.
 
 Tensor zeros(const Shape& shape, Dtype dtype = f32);
-/// All `value`. Token ids need their dtype: full({B, 1}, 2, Dtype::i32).
+/// `value` in every element. Token ids need a dtype: full({B, 1}, 2, Dtype::i32).
 Tensor full(const Shape& shape, double value, Dtype dtype = f32);
 /// i32 [n]: 0, 1, ..., n - 1.
 Tensor arange(i64 n);

@@ -4,8 +4,8 @@
 //   dweight[r] = sum over i with ids[i] = r of dy[i]
 // Backward first sorts the places by id. Each row then belongs to one thread, which adds its places in order. So no two
 // threads write to the same row, and the order of a sum does not depend on the number of threads.
-// embedding_sum, a fused operation (chapter 8), is dropout(factor embedding + positions) in one pass.
-// What it gains: apps/bench/README.md.
+// The fused operation embedding_sum (chapter 8) is dropout(factor embedding + positions) in one pass. What this saves:
+// apps/bench/README.md.
 // Serves: nn/models/transformer.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"

@@ -18,7 +18,7 @@ using Vector = typename VectorOf<T>::type;
 // Rows of W that are multiplied with all rows of x before the next ones are read, so they stay in the nearest cache.
 constexpr i64 group = 12;
 static_assert(thin_tile_step % group == 0, "a tile is made of whole groups");
-// Rows of x in a block, and sums in registers: 24 of 32 (next to 3 + 1 factors), or 12 of 16.
+// The most rows of x in a block, and the most registers for sums: 24 of 32, or 12 of 16. The others hold factors.
 constexpr int most_rows = vector_registers == 32 ? 8 : 4;
 constexpr i64 most_sums = vector_registers * 3 / 4;
 

@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-/// Rows that are copied together: in f32, so many numbers fill a cache line.
+/// Rows that are copied together: as many as a cache line holds f32 numbers.
 inline constexpr i64 transposed_rows = 16;
 
 /// Rows [begin, end) of `from`, times `factor`, as columns of `to`, whose rows are `stride` apart.
