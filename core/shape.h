@@ -55,7 +55,7 @@ class Shape {
 /// `operation`.
 Shape broadcast(const Shape& a, const Shape& b, std::string_view operation);
 
-/// `shape` with its size of -1, if there is one, replaced such that the shape has `count` elements.
+/// `shape` with a size of -1, if there is one, replaced by the size that makes `count` elements.
 Shape infer(const Shape& shape, i64 count, std::string_view operation);
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
