@@ -104,11 +104,11 @@ Variable dropout(const Variable& x, double p, const Draw& draw);
 struct AttentionResult {
   Variable output, weights;
 };
-/// softmax(Q K^T / sqrt(d_k)) V, step by step as in the paper, section 3.2.1 (ops/attention.cpp):
-/// Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h, m, d_v]. Dropout with probability p is applied to the weights.
+/// softmax(Q K^T / sqrt(d_k)) V, as composed in the paper, section 3.2.1 (ops/attention.cpp):
+/// Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h, m, d_v]. Dropout with probability p falls on the weights.
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p = 0,
                           const Draw& draw = {});
-/// x [B, h, m, d] with all rows beyond the padding lengths set to 0, so that their contents never reach a product.
+/// Rows of x [B, h, m, d] behind a padding length set to 0, so that what stands there never reaches a product.
 Variable zero_padding(const Variable& x, const Mask& mask);
 
 /// The two forms of label smoothing: eps is spread over all K classes (PyTorch), or over the K - 1 wrong ones
@@ -159,9 +159,9 @@ Variable residual_norm(const Variable& x, const Variable& f, const Variable& wei
 /// dropout(factor * embedding(weight, ids) + positions): ids [B, T], positions [at least T, D] (ops/embedding.cpp).
 Variable embedding_sum(const Variable& weight, const Tensor& ids, double factor, const Variable& positions,
                        double p = 0, const Draw& draw = {});
-/// Attention on packed projections qkv [B, n, h (2 d_k + d_v)], in which the heads lie side by side as the linear maps
-/// write them: [B, n, h d_v], without a copy (ops/fused/packed_attention.cpp). More than 512 keys are processed in
-/// tiles, so that memory grows with the length and not with its square (ops/fused/tiled_attention.cpp).
+/// Attention on packed products, heads side by side as the projections leave them: qkv [B, n, h (2 d_k + d_v)] to
+/// [B, n, h d_v], without a copy (ops/packed_attention.cpp). More than 512 keys go by in tiles, so that memory grows
+/// with the length and not with its square (ops/tiled_attention.cpp).
 Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p = 0,
                           const Draw& draw = {});
 /// The same with queries [B, n, h d_k] of one sequence and keys and values [B, m, h (d_k + d_v)] of another.

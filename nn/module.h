@@ -41,7 +41,7 @@ class Visitor {
   }
   /// A weight [out, in] that is stored in files as [in, out] (nn/files/files.h). Otherwise it is an ordinary parameter.
   void transposed(std::string_view name, Variable& parameter);
-  /// A child whose parts are named as if they belonged to this module directly, without a prefix.
+  /// A child whose parts stand under this module's own name, without a prefix.
   void inlined(Module& child);
 
  protected:
@@ -85,7 +85,7 @@ class Module {
   i64 parameter_count();
 };
 
-/// Converts every parameter and buffer in place. Tied parameters stay tied; gradients are discarded.
+/// Converts every parameter and buffer in place; tied parameters stay tied. Gradients are forgotten.
 void to(Module& module, Dtype dtype);
 /// Copies the values of all parameters of `from` to those of the same names in `into`. Names and shapes must be the
 /// same.

@@ -20,8 +20,7 @@ struct DecoderLayer : Module {
   bool norm_first;
 
   DecoderLayer(const LayerOptions& options, Rng& rng);
-  /// x is [B, T, d_model], memory [B, S, d_model]. Where given, `self_weights` receives the attention weights [B, h, T,
-  /// T] and `cross_weights` those of [B, h, T, S].
+  /// x [B, T, d_model], memory [B, S, d_model]; the weights, if asked for, become [B, h, T, T] and [B, h, T, S].
   Variable operator()(const Variable& x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                       Pass& pass, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
   /// The same, with look_back(in) for self-attention and look_over(in) for cross-attention. nn/generate/decoder_state.h

@@ -58,7 +58,7 @@ struct EncoderLayer : Module {
   bool norm_first;
 
   EncoderLayer(const LayerOptions& options, Rng& rng);
-  /// x is [B, S, d_model]. If `weights` is given, it receives the attention weights [B, h, S, S].
+  /// x [B, S, d_model]; `weights`, if given, becomes [B, h, S, S].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
   void visit(Visitor& v) override;
 };

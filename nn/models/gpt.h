@@ -46,7 +46,7 @@ struct Gpt : Module {
   Embedding token_embedding, position_embedding;
   std::vector<GptLayer> layers;
   LayerNorm final_norm;
-  Variable head_weight;  // [vocab_size, d_model]; undefined in a tied model
+  Variable head_weight;  // [vocab_size, d_model]; not defined in a tied model
   Dropout dropout;
 
   /// Draws every weight from N(0, 0.02^2), except those that write to the residual connection. They are drawn from
@@ -68,7 +68,7 @@ struct Gpt : Module {
   /// The input of the first layer, tokens + positions: [B, T, d_model].
   Variable embed(const Tensor& ids, Pass& pass) const;
 
-  /// An independent model with the same values.
+  /// A model of its own with the same values.
   Gpt clone();
   void visit(Visitor& v) override;
 
