@@ -1,4 +1,4 @@
-// Chapter 1. Making tensors, adding and multiplying them.
+// Chapter 1. Creating tensors, adding and multiplying them.
 //
 // Serves: core/tensor_ops.h
 #include "core/kernels/elementwise.h"

@@ -1,4 +1,4 @@
-// Chapter 1. What an element of a tensor is: a run-time tag, and the step from the tag to a C++ type.
+// Chapter 1. Dtype: the element type of a tensor as a run-time tag, and the way from the tag to a C++ type.
 //
 // Layers are compiled once; the tag decides at run time whether they compute in f32 (training) or f64 (gradient
 // checks). Templates appear only inside kernels, behind `dispatch_floating`.
@@ -25,7 +25,7 @@ using u64 = std::uint64_t;
 enum class Dtype : u8 { f32, f64, i32 };
 inline constexpr Dtype f32 = Dtype::f32, f64 = Dtype::f64;
 
-/// What is known of a dtype.
+/// The name of a dtype, the size of its elements, and whether they are floating.
 struct DtypeFacts {
   Dtype dtype;
   std::string_view name;
@@ -58,7 +58,7 @@ inline constexpr Dtype dtype_of<double> = Dtype::f64;
 template <>
 inline constexpr Dtype dtype_of<i32> = Dtype::i32;
 
-/// Calls `kernel(T{})` with T = float or double; any other dtype is an error of `operation`.
+/// Calls `kernel(T{})` with T = float or double. Any other dtype is an error that names `operation`.
 template <class Kernel>
 decltype(auto) dispatch_floating(Dtype dtype, std::string_view operation, Kernel&& kernel) {
   switch (dtype) {
@@ -69,8 +69,8 @@ decltype(auto) dispatch_floating(Dtype dtype, std::string_view operation, Kernel
   fail(operation, "needs f32 or f64, got ", dtype);
 }
 
-/// Calls `kernel(T{})` with the C++ type of any dtype. A new dtype that is not handled here is a compiler's warning, and
-/// an error at run time.
+/// Calls `kernel(T{})` with the C++ type of any dtype. A new dtype that is not handled here causes a compiler warning
+/// and an error at run time.
 template <class Kernel>
 decltype(auto) dispatch(Dtype dtype, Kernel&& kernel) {
   switch (dtype) {

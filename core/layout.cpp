@@ -1,6 +1,7 @@
-// Chapter 1. Moving elements: joining, cutting, reversing and turning axes.
+// Chapter 1. Moving elements: joining, slicing, reversing and permuting axes.
 //
-// Each works on [outer, n, inner]: the axes before, the axis itself, the axes after, which lie together in memory.
+// Most functions treat a tensor as [outer, n, inner]: all axes before the chosen one as one axis, the chosen axis
+// itself, and all axes after it as one axis, whose elements are adjacent in memory.
 // Serves: core/tensor_ops.h
 #include <cstring>
 

@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-constexpr i64 shown = 6;  // elements of an axis that are printed; of longer axes the first and last three
+constexpr i64 shown = 6;  // longer axes are shortened to their first and last three elements
 
 void print_axis(std::ostream& out, const Tensor& x, int axis, i64 first, i64 stride, const std::string& indent) {
   if (axis == x.rank()) {

@@ -1,6 +1,6 @@
 // Chapter 5. Module: the visitors behind names, counts, conversion and printing.
 //
-// Each walk is one small Visitor: what it does with a parameter is all that differs.
+// Each of these tasks is one small Visitor. They differ only in what they do with a parameter.
 // Serves: nn/module.h
 #include "nn/module.h"
 
@@ -43,7 +43,7 @@ void Visitor::enter(const std::string&, Module&) {}
 
 namespace {
 
-// Every name with its parameter or buffer; a name given twice is an error, since a file could hold only one of the two.
+// Every name with its parameter or buffer. A name given twice is an error, since a file can hold only one of the two.
 class Collector : public Visitor {
  public:
   Parameters parameters;
@@ -131,13 +131,13 @@ class Printer : public Visitor {
     if (shown_.back()) start_.pop_back();
     shown_.pop_back();
   }
-  // The part of a path below the module it stands in, two spaces deeper than that module.
+  // Prints the part of a path below its module, two spaces deeper than that module.
   std::ostream& indent(const std::string& path) {
     return out_ << std::string(2 * (start_.size() + 1), ' ') << path.substr(start_.empty() ? 0 : start_.back());
   }
 
   std::ostream& out_;
-  std::vector<size_t> start_;  // where names begin within a path, one for each module around
+  std::vector<size_t> start_;  // where names begin within a path, one for each enclosing module
   std::vector<bool> shown_;
   std::map<const Node*, std::string> first_names_;
 };

@@ -1,4 +1,4 @@
-// Chapter 7. All that a user of nn includes: layers, the Transformer, GPT, decoding. The checker: nn/check/proof.h.
+// Chapter 7. What users of nn include: layers, the Transformer, GPT, decoding. The checker is in nn/check/proof.h.
 //
 // Serves: nn/module.h
 #pragma once

@@ -19,7 +19,7 @@ namespace {
 // The largest |g_i|; NaN if any is NaN.
 double largest_element(const Tensor& g) { return std::max(max(g).item(), max(-g).item()); }
 
-// Why the sum of squares is not finite: a gradient is not, or their squares are too large for a double.
+// Throws why the sum of squares is not finite: a gradient is not, or the squares are too large for a double.
 [[noreturn]] void fail_without_norm(const Parameters& parameters) {
   double largest = 0;
   std::string name;

@@ -1,6 +1,6 @@
 // Chapter 5. The whole folder: optimisers, clipping, schedules.
 //
-// Knows parameters and their gradients, and nothing of the layers they belong to.
+// This folder knows parameters and their gradients, but not the layers they belong to.
 // Serves: optim/adam.h
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace orrery::optim {
 namespace {
 
-// Bare Variables without a name are called by their position.
+// Bare Variables without a name are named after their position.
 Parameters named(std::span<const Variable> variables) {
   Parameters result;
   for (const Variable& variable : variables) {

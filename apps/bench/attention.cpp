@@ -1,4 +1,4 @@
-// Chapter 9. Attention over longer and longer sequences: four times the time each, twice the memory.
+// Chapter 9. Attention over longer and longer sequences: each takes four times the time and twice the memory.
 //
 // Serves: core/machine/parallel.h
 #include "apps/bench/attention.h"

@@ -1,7 +1,6 @@
 // Chapter 9. `orrery bench`: the program measures itself.
 //
-// Each bench is one file: bench_step, bench_profile, bench_promises, bench_gemm, bench_ops, bench_fused,
-// bench_attention, bench_decode.
+// Each benchmark is one file: step, profile, promises, gemm, ops, fused, attention, decode.
 // Serves: core/machine/parallel.h
 #include "apps/bench/bench.h"
 
@@ -45,7 +44,7 @@ namespace {
 
 using Bench = int (*)(const BenchOptions&);
 
-// Adds `orrery bench NAME`; more options may follow.
+// Adds `orrery bench NAME`. The caller may add more options.
 CLI::App& add_bench(CLI::App& benches, const std::string& name, const std::string& what, Bench bench,
                     const std::shared_ptr<BenchOptions>& options, int& exit_code, const std::string& footer) {
   CLI::App& command = add_command(benches, name, what, footer);

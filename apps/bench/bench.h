@@ -1,10 +1,13 @@
-// Chapter 9. What the benches share: their options, and how results are kept.
+// Chapter 9. What the benchmarks share: their options, and how results are stored.
 //
-//   step     how long a training step takes                gemm   how fast each of its matrix products is
-//   profile  where its time goes                           ops    how fast everything else is
-//   decode   how fast a model writes                       attention   how time and memory grow with the length
-//   promises what three promises cost a training step
-//   fused    what each fused operation saves
+//   step      how long a training step takes
+//   profile   where its time goes
+//   gemm      how fast each of its matrix products is
+//   ops       how fast everything else is
+//   fused     what each fused operation saves
+//   attention how time and memory grow with the length
+//   decode    how fast a model writes
+//   promises  what three promises cost a training step
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -18,15 +21,15 @@ namespace orrery {
 struct BenchConfig;
 
 struct BenchOptions {
-  std::string config{};  ///< name of a row in bench_configs.h
+  std::string config{};  ///< name of a row in apps/bench/configs.h
   i64 threads = 1, tiles = 1, steps = 20, seed = 1;
-  i64 batch = 0, length = 0, width = 0;  ///< in place of the configuration's own; 0 keeps them
-  i64 context = 256;                     ///< of `decode`: positions each stream has read before the clock runs
-  double dropout = -1;                   ///< below 0: the configuration's own
-  std::string json{};                    ///< file to keep the results in, "" for none
+  i64 batch = 0, length = 0, width = 0;  ///< replace the configuration's own; 0 keeps them
+  i64 context = 256;                     ///< of `decode`: positions of each stream before the clock starts
+  double dropout = -1;                   ///< below 0 means the configuration's own
+  std::string json{};                    ///< file for the results, "" for none
 };
 
-/// Steps made before the clock runs: the first ones pay for memory and threads.
+/// Steps before the clock starts: the first ones pay for memory and threads.
 inline constexpr int warm_up_steps = 3;
 
 /// Run a bench, print its result to stdout, and return the exit code.
@@ -42,8 +45,8 @@ int bench_promises(const BenchOptions& options);
 /// Name and sizes of a configuration, for the file of --json.
 nlohmann::ordered_json as_json(const BenchConfig& config);
 
-/// Writes `results` to the file of --json, if one was given, with what they depend on: the bench, threads, tiles, seed,
-/// CPU, BLAS kernel.
+/// Writes `results` to the file of --json, if one was given, together with what they depend on: the benchmark, threads,
+/// tiles, seed, CPU and BLAS kernel.
 void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results);
 
 }  // namespace orrery

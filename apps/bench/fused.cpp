@@ -29,7 +29,7 @@ Variable composed_cross_entropy(const Variable& logits, const Tensor& q, double 
   return scale(sum(mul(log_softmax(logits), constant(q))), -1.0 / tokens);
 }
 
-// Q, K and V cut out of the packed product, a copy for each; and the heads joined again.
+// Q, K and V are cut out of the packed product, each as a copy; then the heads are joined again.
 Variable composed_attention(const Variable& qkv, i64 num_heads, const Draw& draw) {
   const i64 B = qkv.size(0), T = qkv.size(1), d_model = qkv.size(2) / 3;
   const auto heads = [=](const Variable& x) {

@@ -1,7 +1,8 @@
-// Chapter 9. `orrery bench fused`: each fused operation beside its composed form, the one to read.
+// Chapter 9. `orrery bench fused`: each fused operation, compared with its composed form, the one to read.
 //
-// Both forms compute the same; the tests of autograd/ops/ say so. Fused, what several operations do is one pass over
-// memory. Times are of forward and backward together, at the sizes of a configuration's decoder.
+// Both forms compute the same, as the tests of autograd/ops/ show. The fused form does in one pass over memory what
+// takes several operations in the composed form. Times are for forward and backward together, at the sizes of a
+// configuration's decoder.
 // Serves: core/machine/parallel.h
 #pragma once
 

@@ -24,12 +24,12 @@ namespace {
 constexpr size_t product_width = 28;
 constexpr double seconds_for_a_product = 0.05;
 
-// "NT": the left factor as it is, the right one transposed.
+// For example "NT": the left factor is not transposed, the right one is.
 std::string form_of(Trans trans) {
   return std::string(transposes_a(trans) ? "T" : "N") + (transposes_b(trans) ? "T" : "N");
 }
 
-// Parts that are computed side by side.
+// The number of parts that are computed side by side.
 i64 tiles_of(const Product& p) {
   switch (p.kernel()) {
     case ProductKernel::heads: return p.batch;
@@ -38,7 +38,8 @@ i64 tiles_of(const Product& p) {
   }
 }
 
-// Calls add(length, chunks) for chunks of rows whose inner result of `columns` columns is not kept (core/kernels/reduce.h).
+// Calls add(length, chunks) for chunks of rows, whose inner result of `columns` columns is not kept
+// (core/kernels/reduce.h).
 template <class Add>
 void in_chunks(i64 rows, i64 columns, const Add& add) {
   const i64 length = row_chunk(rows, columns, f32), rest = rows % length;
@@ -46,7 +47,7 @@ void in_chunks(i64 rows, i64 columns, const Add& add) {
   if (rest > 0) add(rest, i64{1});
 }
 
-// Collects products; equal ones are counted.
+// Collects products, and counts equal ones.
 class ProductList {
  public:
   void add(Product product) {
@@ -62,7 +63,8 @@ class ProductList {
     add({what + ", dx", Trans::none, rows, in, out, 1, calls});
     add({what + ", dW", Trans::a, out, in, rows, 1, calls});
   }
-  // Head and loss in one (autograd/ops/fused/linear_cross_entropy.cpp): several chunks of rows with W^T, or all rows at once.
+  // Head and loss as one operation (autograd/ops/fused/linear_cross_entropy.cpp): several chunks of rows with W^T, or
+  // all rows at once.
   void head(i64 rows, i64 in, i64 classes) {
     in_chunks(rows, classes, [&](i64 length, i64 chunks) {
       if (length == rows) return linear("head", 1, rows, in, classes);
@@ -95,7 +97,7 @@ Tensor some_numbers(i64 count) {
 std::vector<Product> products_of(const BenchConfig& c) {
   ProductList list;
   const i64 source = c.source_tokens(), target = c.target_tokens(), heads = c.batch * c.num_heads;
-  // What encoder and decoder layers share: self-attention and the feed-forward network.
+  // What the layers of encoder and decoder share: self-attention and the feed-forward network.
   const auto layers = [&](const std::string& name, i64 calls, i64 rows, i64 length) {
     if (calls == 0) return;
     list.linear(name + " Q K V", calls, rows, c.d_model, 3 * c.d_model);

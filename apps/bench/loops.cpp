@@ -1,4 +1,4 @@
-// Chapter 9. The loops: functions of the library, called as training calls them, and the triad.
+// Chapter 9. The loops: functions of the library, called as in training, and the triad.
 //
 // Serves: core/machine/parallel.h
 #include "apps/bench/loops.h"
@@ -23,7 +23,7 @@ namespace {
 constexpr double dropped = 0.1;
 constexpr i64 heads = 8, sequence_length = 32;
 
-// The backward pass of one operation alone, with dL/dy given: no engine, and no other node.
+// The backward pass of a single operation, for a given dL/dy, without the engine and other nodes.
 Loop backward_loop(const std::string& name, double bytes, const std::vector<Variable>& leaves, const Tensor& dy,
                    const std::function<Variable()>& forward) {
   const auto y = std::make_shared<Variable>();
@@ -42,7 +42,8 @@ Loop backward_loop(const std::string& name, double bytes, const std::vector<Vari
               }};
 }
 
-// The loss with its derivative: how they share the work is theirs to choose. About `numbers` logits.
+// The loss and its derivative together, since an implementation may divide the work between them. About `numbers`
+// logits.
 Loop cross_entropy_loop(const std::string& name, i64 numbers, i64 classes) {
   Rng rng(1);
   const Tensor logits = rand_uniform({std::max<i64>(1, numbers / classes), classes}, -1, 1, rng);
@@ -74,7 +75,7 @@ Loop triad(const Tensor& b, const Tensor& c, double bytes) {
           }};
 }
 
-// Sums in eight registers: less arithmetic than memory can keep busy.
+// Sums in eight registers, so that the arithmetic takes less time than the memory.
 float sum_of(const float* x, i64 n) {
   using Vector = VectorOf<float>::type;
   constexpr i64 lanes = VectorOf<float>::lanes, registers = 8;
@@ -152,7 +153,7 @@ std::vector<Loop> bench_loops(i64 rows, i64 columns) {
   add_loop("residual and dropout", 3, [=] { residual(x, y, dropped, {}); });
   add_backward("residual and dropout, backward", 2, {leaf, y_leaf},
                [=] { return residual(leaf, y_leaf, dropped, {}); });
-  // A row of the table for each place: what is looked up is as much as what is written.
+  // One row of the table for each place: a lookup reads as much as it writes.
   const Tensor ids = randint(0, rows, {rows / sequence_length, sequence_length}, rng);
   const Variable positions = constant(rand_uniform({sequence_length, columns}, -1, 1, rng));
   add_loop("embedding", 2, [=] { embedding(x, ids); });
@@ -166,7 +167,7 @@ std::vector<Loop> bench_loops(i64 rows, i64 columns) {
   const Mask padding =
       Mask::padding(full({rows / sequence_length}, static_cast<double>(sequence_length - 2), Dtype::i32));
   add_loop("zero padding", 2, [=] { zero_padding(padded_input, padding); });
-  // What follows a product in its tiles, with a product of inner size 1, which is next to nothing.
+  // The work that follows a product in its tiles; the product itself has inner size 1 and costs almost nothing.
   const Variable narrow = constant(full({rows, 1}, 1.0)), narrow_weight = parameter(full({columns, 1}, 1.0));
   add_loop("bias", 1, [=] { linear(narrow, constant(narrow_weight.value()), bias); });
   add_loop("bias, ReLU, dropout", 1, [=] { linear_relu(narrow, narrow_weight, bias, dropped, {}); });

@@ -1,8 +1,8 @@
-// Chapter 9. The loops that `orrery bench ops` measures: the kernels of a training step that are no matrix product.
+// Chapter 9. The loops that `orrery bench ops` measures: all kernels of a training step except matrix products.
 //
-// Such a loop reads and writes memory and computes little between. So its speed is that of its memory, and its measure
-// is the triad  a_i = b_i + s c_i  (McCalpin's STREAM), which computes next to nothing: what a loop stays behind it is
-// time spent on arithmetic, or on moving the same bytes twice.
+// Such a loop reads and writes memory and computes little in between, so memory limits its speed. It is compared with
+// the triad  a_i = b_i + s c_i  (McCalpin's STREAM), which computes almost nothing. If a loop is slower than the triad,
+// it spends time on arithmetic or moves the same bytes twice.
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -14,15 +14,15 @@
 
 namespace orrery {
 
-/// One kernel with numbers of its own to work on.
+/// One kernel, with its own numbers to work on.
 struct Loop {
   std::string name;
-  double bytes;                           ///< that one run must read and write, each once
+  double bytes;                           ///< bytes that one run must read and write, each counted once
   std::function<void()> run;              ///< what is measured
   std::function<void()> prepare = [] {};  ///< before every run, not measured
 };
 
-/// Reads memory and does nothing else, on all threads: 256 MB, more than the caches of most machines hold.
+/// Only reads memory, on all threads: 256 MB, which is more than the caches of most machines hold.
 class MemoryReader {
  public:
   MemoryReader();

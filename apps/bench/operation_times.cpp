@@ -1,4 +1,4 @@
-// Chapter 9. Noting operations, and summing them up by name, linear maps by shape, too.
+// Chapter 9. Recording operations, and adding them up by name; linear maps also by shape.
 //
 // Serves: core/machine/parallel.h
 #include "apps/bench/operation_times.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Inputs = std::span<const Variable* const>;
 
-// 2 m n k of y = op(a) op(b). With B products of a [m, k] and b [k, n]: |a| |b| / (B |y|) = k^2, transposed or not.
+// 2 m n k for y = op(a) op(b). With B products of a [m, k] and b [k, n], |a| |b| / (B |y|) = k^2, transposed or not.
 double matmul_flop(const Shape& a, const Shape& b, const Shape& y) {
   if (y.count() == 0) return 0;
   const double size_a = static_cast<double>(a.count()), size_b = static_cast<double>(b.count()),
@@ -21,14 +21,15 @@ double matmul_flop(const Shape& a, const Shape& b, const Shape& y) {
   return 2 * size_y * std::round(std::sqrt(size_a * size_b / (batch * size_y)));
 }
 
-// Scores and their sums of values: 2 B h n m (d_k + d_v), with heads packed side by side in q k v, or in q and k v.
+// Scores and weighted sums of values: 2 B h n m (d_k + d_v). The heads are packed side by side in q k v, or in q and k
+// v.
 double attention_flop(Inputs inputs, const Shape& y) {
   const Shape &q = inputs[0]->shape(), &kv = inputs.back()->shape();
   const i64 h_d_v = y[-1], h_d_k = inputs.size() == 1 ? (q[-1] - h_d_v) / 2 : q[-1];
   return 2.0 * static_cast<double>(q[0] * q[1] * kv[1]) * static_cast<double>(h_d_k + h_d_v);
 }
 
-// The head computes its gradients along with its loss: three products forward, none backward.
+// The head computes its gradients together with its loss: three products forward, none backward.
 constexpr std::string_view head_with_loss = "linear_cross_entropy";
 
 double flop_of(std::string_view name, Inputs inputs, std::span<const Tensor> outputs) {
@@ -41,7 +42,7 @@ double flop_of(std::string_view name, Inputs inputs, std::span<const Tensor> out
   return 0;
 }
 
-// Of y = x W^T with y of this shape; `in` comes from whichever of x and W is at hand.
+// The sizes of y = x W^T, given the shape of y. `in` comes from whichever of x and W is available.
 LinearSizes linear_sizes(std::string_view name, const Shape& y, const Shape& x_or_W) {
   if (!name.starts_with("linear") || name == head_with_loss) return {};
   return {.rows = y.without_last().count(), .in = x_or_W[-1], .out = y[-1]};
@@ -65,7 +66,7 @@ bool shares_memory(const Tensor& x, const Node& node) {
 
 double bytes_of(const Tensor& x) { return x.defined() ? static_cast<double>(x.bytes()) : 0; }
 
-// Forward: what is read and written. A lookup reads as much of its table as it writes.
+// Forward: what is read and written. A lookup reads as much of its table as it writes to the output.
 double traffic(std::string_view name, Inputs inputs, std::span<const Tensor> outputs) {
   double read = 0, written = 0;
   for (const Tensor& output : outputs) {
@@ -78,7 +79,7 @@ double traffic(std::string_view name, Inputs inputs, std::span<const Tensor> out
   return read + written;
 }
 
-// Changes so far of dL/dy: an operation may write dL/dx over it.
+// The number of changes of dL/dy so far: an operation may overwrite it with dL/dx.
 u64 changes(const Node& node) {
   u64 count = 0;
   for (const OutputSlot& output : node.outputs)

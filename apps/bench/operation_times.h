@@ -1,12 +1,12 @@
-// Chapter 9. OperationTimes: an observer with a stopwatch. It notes every operation's forward and backward.
+// Chapter 9. OperationTimes: an observer with a stopwatch, which times the forward and backward of every operation.
 //
-// While the step runs it only appends to a list; names are summed up afterwards, so that looking on costs little.
-// What an operation does is known from its shapes:
-//   products     2 m n k operations forward, and twice as many backward (da and db); so for what is fused around them
-//                Of attention these are all n x m pairs, whatever a mask leaves out, and what backward computes again
-//                is not counted: its rate is that of a full product, not of the instructions that ran.
-//   all others   forward the bytes of inputs and outputs, backward those of dL/dy and of dL/dx; what is only handed on
-//                (a view, an adopted gradient) is no traffic, and what was saved for backward is not counted
+// While a step runs, it only appends to a list, so it costs little. Afterwards it adds up the times of equal names. The
+// work of an operation follows from its shapes:
+//   products     2 m n k operations forward, and twice as many backward (da and db), also if other work is fused with
+//                them. Attention counts all n x m pairs, even those that a mask excludes, but not what backward
+//                computes again: its rate is that of a full product, not of the instructions that ran.
+//   all others   forward the bytes of inputs and outputs, backward those of dL/dy and of dL/dx. A tensor that is only
+//                passed on (a view, an adopted gradient) does not count, nor does a tensor saved for backward.
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -18,15 +18,15 @@
 
 namespace orrery {
 
-/// What one kind of operation did in all steps that were observed. Linear maps of different shapes are different kinds.
+/// The work of one kind of operation in all observed steps. Linear maps of different shapes are different kinds.
 struct OperationTime {
   std::string name;
   std::string shape{};  ///< of a linear map, such as "[2048,128] to 10000"; "" for all others
   bool backward = false;
   i64 calls = 0;
   double seconds = 0;
-  double flop = 0;   ///< multiplications and additions; 0 for what is no product
-  double bytes = 0;  ///< 0 for products, and for what moves nothing
+  double flop = 0;   ///< multiplications and additions; 0 for operations other than products
+  double bytes = 0;  ///< 0 for products, and for operations that move nothing
 };
 
 /// A linear map of `rows` rows; all 0 for any other operation.
@@ -43,7 +43,7 @@ class OperationTimes final : public Observer {
   void backward_begins(const Node& node) override;
   void backward_ended(const Node& node) override;
 
-  /// Every kind with its direction once, the slowest first.
+  /// Every kind, forward and backward separately, the slowest first.
   std::vector<OperationTime> summed_up() const;
 
  private:

@@ -1,4 +1,4 @@
-// Chapter 9. The profile: measured, put in order, printed.
+// Chapter 9. The profile: measuring, sorting and printing it.
 //
 // Serves: core/machine/parallel.h
 #include "apps/bench/profile.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t operation_width = 36, direction_width = 10;
 
-// Seconds of each part of all observed steps.
+// Seconds of each part, over all observed steps.
 struct PartTimes {
   OperationTimes operations;
   double pass = 0, update = 0;

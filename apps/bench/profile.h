@@ -1,7 +1,7 @@
 // Chapter 9. `orrery bench profile`: where the time of a training step goes.
 //
-// Every other step is observed (operation_times.h), the ones between are not: their medians show what looking on costs.
-// What is left of a step besides its operations is clipping and Adam, and the tape: making nodes, visiting them.
+// Every other step is observed (operation_times.h). The medians of observed and other steps show what observing costs.
+// The rest of a step, besides its operations, is clipping, Adam, and the tape: making nodes and visiting them.
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace orrery {
 
-/// A part of a step; all parts together are the step.
+/// A part of a step. All parts together make up the step.
 struct ProfileRow {
   std::string name;
-  std::string direction;                             ///< "forward" or "backward"; "" for what is no operation
-  double calls = 0;                                  ///< a step
-  double seconds = 0;                                ///< a step, the mean of all that were observed
+  std::string direction;                             ///< "forward" or "backward"; "" for anything but operations
+  double calls = 0;                                  ///< per step
+  double seconds = 0;                                ///< per step, the mean over all observed steps
   double share = 0;                                  ///< of the step, 0 to 1
   double flop_per_second = 0, bytes_per_second = 0;  ///< 0 where unknown
 };
@@ -33,7 +33,7 @@ struct Profile {
 
 Profile measure_profile(const BenchConfig& config, const BenchOptions& options);
 
-/// At most 100 columns; the last line says what looking on cost.
+/// At most 100 columns wide. The last line says what observing cost.
 void print_profile(std::ostream& out, const Profile& profile);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Chapter 9. Steps in turns: plain, watched, and full of denormal numbers.
+// Chapter 9. Steps that take turns: plain, watched, and full of denormal numbers.
 //
 // Serves: core/machine/parallel.h
 #include "apps/bench/promises.h"
@@ -21,10 +21,10 @@ namespace orrery {
 namespace {
 
 constexpr double version_bound = 0.005, watch_bound = 0.01, denormal_bound = 0.05;
-// dL/d(loss) for which the gradients of a step lie on both sides of 1.2e-38, the smallest normal number of f32.
+// A dL/d(loss) that puts the gradients of a step on both sides of 1.2e-38, the smallest normal number of f32.
 constexpr double tiny_dy = 1e-34;
 
-// Seconds of one step of each kind, in turns.
+// Seconds of the steps of each kind, which take turns.
 struct Turns {
   std::vector<double> plain, other;
 
@@ -39,7 +39,7 @@ struct Turns {
       if (i >= 0) plain.push_back(first), other.push_back(second);
     }
   }
-  // The median of what the other step takes more, as a part of the plain one.
+  // The median of the extra time of the other step, as a fraction of the plain one.
   double cost() const {
     std::vector<double> ratios;
     for (size_t i = 0; i < plain.size(); ++i) ratios.push_back(other[i] / plain[i]);
@@ -47,7 +47,7 @@ struct Turns {
   }
 };
 
-// Two trainings of one kind.
+// Two trainings of the same kind.
 struct Pair {
   BenchTraining plain, other;
   Pair(const BenchConfig& config, const BenchOptions& options)
@@ -55,8 +55,8 @@ struct Pair {
         other(config, config.dropout_or_own(options.dropout), options.seed) {}
 };
 
-// With and without a look at the loss and the norm: what both do to the parameters is the same, so that one training
-// makes both. Where nothing is clipped, the plain step does without the norm.
+// Steps with and without a check of the loss and the norm. Both change the parameters in the same way, so one training
+// makes both. If nothing is clipped, the plain step does not compute the norm.
 Turns watched_turns(const BenchConfig& config, const BenchOptions& options, bool clipped) {
   BenchTraining training(config, config.dropout_or_own(options.dropout), options.seed);
   const auto plain = [&] {
@@ -83,7 +83,8 @@ Turns watched_turns(const BenchConfig& config, const BenchOptions& options, bool
   return Turns(options.steps, plain, watched);
 }
 
-// The other training's gradients are multiplied by `dy`; before each of its steps `prepare` is called, not measured.
+// The gradients of the other training are multiplied by `dy`. Before each of its steps, `prepare` is called,
+// unmeasured.
 template <class Prepare>
 Turns turns_with(Pair& pair, const BenchOptions& options, double dy, const Prepare& prepare) {
   const auto plain = [&] { return seconds_of([&] { pair.plain.step(); }); };
@@ -116,7 +117,7 @@ Turns tiny_gradient_turns(const BenchConfig& config, const BenchOptions& options
   return turns_with(pair, options, tiny_dy, [] {});
 }
 
-// Counts what a pass records.
+// Counts the operations that a pass records.
 class OperationCounter final : public Observer {
  public:
   void backward_ended(const Node& node) override { count += dynamic_cast<const Leaf*>(&node) == nullptr; }

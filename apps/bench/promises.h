@@ -1,14 +1,15 @@
 // Chapter 9. `orrery bench promises`: what three promises of tests/promises/README.md cost a training step.
 //
-//   11  a saved tensor that was changed is an error: each write counts a version, each save notes it, each use compares
-//   12  the first NaN is named: the loss and the norm of the gradients are looked at before each step
-//   15  denormal numbers cost nothing: every thread takes them as zero
-// Method for 12 and 15: steps take turns, one plain and one that differs in the point alone, in changing order. Each
-// turn gives a ratio; the median of all ratios, minus 1, is the cost. So neither a machine that slows down nor one slow
-// step moves it; below 0 it says how small a cost could have been seen.
-// Method for 11: it cannot be switched off, so what it does is timed by itself. One tensor's share (a write, a save, as
-// many uses) times all that the operations of a step could save (as many tensors each as the one that saves the most)
-// is an upper limit, of the plain step's median time.
+//   11  using a saved tensor that was changed is an error: each write counts a version, each save notes it, each use
+//       compares it
+//   12  the first NaN is named: the loss and the norm of the gradients are checked before each step
+//   15  denormal numbers cost nothing: every thread treats them as zero
+// Method for 12 and 15: plain steps and steps that differ only in the promise take turns, in changing order. Each turn
+// gives a ratio; the cost is the median of all ratios, minus 1. So neither a machine that slows down nor a single slow
+// step affects it. A negative cost shows how precise the measurement is.
+// Method for 11: it cannot be switched off, so its work is timed separately. The time for one tensor (a write, a save,
+// and `most_uses` uses), times the number of tensors that the operations of a step could save (`most_saved` each), is
+// an upper limit. The cost is this limit divided by the median time of a plain step.
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -21,15 +22,15 @@
 
 namespace orrery {
 
-/// No operation of autograd/ops/ saves more tensors for its backward, and none asks for one of them more often.
+/// No operation of autograd/ops/ saves more tensors for its backward, or uses one of them more often.
 inline constexpr i64 most_saved = 4, most_uses = 10;
 
 /// What a promise adds to the time of a step.
 struct PromiseCost {
   i64 promise;       ///< its number in tests/promises/README.md
   std::string what;  ///< "denormal weights"
-  double cost;       ///< as a part of the plain step
-  double bound;      ///< what the cost may reach
+  double cost;       ///< as a fraction of the plain step
+  double bound;      ///< the largest cost allowed
   bool kept() const { return cost <= bound; }
 };
 

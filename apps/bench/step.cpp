@@ -1,4 +1,4 @@
-// Chapter 9. Measuring steps: three to warm up, then the clock runs.
+// Chapter 9. Measuring steps: three steps to warm up, then the clock starts.
 //
 // Serves: core/machine/parallel.h
 #include "apps/bench/step.h"

@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-/// What was measured; times in seconds.
+/// The results; times in seconds.
 struct StepFigures {
   std::string config;
   double median = 0, fastest = 0;  ///< of a step

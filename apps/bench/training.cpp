@@ -1,4 +1,4 @@
-// Chapter 9. A batch as other frameworks get it, and the step.
+// Chapter 9. A batch like those that other frameworks get, and the step.
 //
 // Serves: core/machine/parallel.h
 #include "apps/bench/training.h"

@@ -1,7 +1,7 @@
 // Chapter 9. The training step that is measured: forward, loss, backward, clipping, Adam.
 //
-// An encoder-decoder's batch has rows of different lengths, as a real one would: every tenth source and target is two
-// tokens short; its labels are smoothed. A GPT reads running text, and all of it counts. The tokens are random and the
+// The batch of an encoder-decoder has rows of different lengths, like a real one: every tenth source and target is two
+// tokens shorter. Its labels are smoothed. A GPT reads running text, all of which counts. The tokens are random and the
 // same in every step, since speed does not depend on them.
 // Serves: core/machine/parallel.h
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace orrery {
 
-/// What gradients are clipped to, and how far Adam goes.
+/// The norm that gradients are clipped to, and the learning rate of Adam.
 inline constexpr double bench_max_norm = 1.0, bench_learning_rate = 1e-4;
 
 /// A model of one configuration with its batch and its optimiser.
@@ -25,18 +25,18 @@ class BenchTraining {
   /// Errors: `dropout` outside [0, 1).
   BenchTraining(const BenchConfig& config, double dropout, i64 seed);
 
-  /// One training step; returns the loss it started from.
+  /// One training step; returns the loss before the update.
   double step() {
     const double loss = pass();
     update();
     return loss;
   }
-  /// Its first part, forward and backward: leaves a gradient at every parameter and returns the loss. Gradients are
-  /// multiplied by `dy`, dL/d(loss).
+  /// The first part, forward and backward: leaves a gradient at every parameter and returns the loss. Gradients are
+  /// multiplied by `dy`, the gradient of the loss itself.
   double pass(double dy = 1);
-  /// Its second part: gradients are clipped and used up.
+  /// The second part: clips the gradients and updates the parameters.
   void update();
-  /// The loss of the step that `pass` began last: the same bits until an update.
+  /// The loss for the batch of the last `pass`; the same bits until an update.
   Variable loss() const;
   optim::Adam& optimizer() { return adam_; }
 

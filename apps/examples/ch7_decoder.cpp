@@ -1,8 +1,8 @@
-// Chapter 7. What the decoder may know: the whole source, and of the target only what it has said so far.
-// Question: which logits move when token 3 of the target changes, and how does decoding use that?
-// Answer: those of rows 3, 4, 5 and no bit of rows 0, 1, 2. So one token can be written after the other: greedy
-//   decoding writes what the model, given the finished answer all at once, holds for likeliest at each place.
-// Exercise: what stands behind a source as padding moves no logit; `tests/run -L ch7` runs the proof.
+// Chapter 7. What the decoder may see: the whole source, but of the target only the earlier tokens.
+// Question: which logits change when token 3 of the target changes, and how does decoding use this?
+// Answer: those of rows 3, 4, 5, and no bit of rows 0, 1, 2. So tokens can be written one after another: at each place,
+//   greedy decoding writes the token that the model finds likeliest there when it is given the whole answer at once.
+// Exercise: show that the padding after a source changes no logit; `tests/run -L ch7` runs the proof.
 // Serves: nn/models/decoder.h
 #include <iostream>
 

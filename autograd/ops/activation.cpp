@@ -1,4 +1,4 @@
-// Chapter 3. Activation functions: what stands between two linear maps.
+// Chapter 3. Activation functions: the nonlinearities between linear maps.
 //
 //   tanh              y' = 1 - y^2
 //   sigmoid s(x)      y' = y (1 - y)

@@ -1,7 +1,7 @@
 // Chapter 2. Sums, differences, products and quotients.
 //
-// Operands broadcast; a gradient of the broadcast shape is summed down to the operand's by the engine (Grads::add), so
-// that the formulas below read as for equal shapes:
+// Operands are broadcast. The engine (Grads::add) sums a gradient of the broadcast shape down to the shape of its
+// operand, so the formulas below are those for equal shapes:
 //   y = a + b     da = dy          db = dy
 //   y = a - b     da = dy          db = -dy
 //   y = a b       da = dy b        db = dy a

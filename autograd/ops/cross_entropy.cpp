@@ -1,11 +1,11 @@
 // Chapter 4. Cross entropy: how surprised the model is by what came next.
 //
-// With p = softmax(x) over K classes and the target distribution q (all of it on the target, or smoothed; paper,
-// section 5.4: "we employed label smoothing of value eps_ls = 0.1"):
+// With p = softmax(x) over K classes and the target distribution q (1 for the target class, 0 for all others; or
+// smoothed; paper, section 5.4: "we employed label smoothing of value eps_ls = 0.1"):
 //   L = -sum_k q_k log p_k = lse(x) - sum_k q_k x_k        lse(x) = m + log sum_k e^{x_k - m},  m = max x
 //   dL/dx_k = p_k - q_k
-// The loss is the sum over targets that count, divided by their number, by nothing, or by what the caller gives.
-// One pass instead of log_softmax, mul and sum takes less than half the time (apps/bench/README.md).
+// The loss is the sum over all targets that count (those that are not ignored), divided by their number, by nothing, or
+// by a number that the caller gives. This single pass is faster than log_softmax, mul and sum (apps/bench/README.md).
 // Read next: autograd/ops/layer_norm.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
@@ -20,7 +20,7 @@ namespace {
 struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
   TargetDistribution q;
-  Saved logits, rows;  // rows: [rows, 2], the shift m and log sum e^{x - m} of each
+  Saved logits, rows;  // rows: [rows, 2], m and log sum_k e^{x_k - m} of each row
 
   Tensor forward(const Tensor& x) {
     check(x.rank() >= 1, name, "logits need an axis of classes, have shape ", x.shape());
@@ -53,7 +53,7 @@ struct CrossEntropy {
   void backward(const Tensor& dy, Grads& dx) {
     const Tensor& x = logits;
     const i64 count = q.targets.get().count(), K = x.size(-1);
-    Tensor d = dx.reuse(x);  // the logits, the largest tensor of all, turn into their gradient in place
+    Tensor d = dx.reuse(x);  // the logits, the largest tensor of all, are overwritten if nobody else reads them
     dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const T *in = x.data<T>(), *stat = rows.get().data<T>();

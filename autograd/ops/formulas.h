@@ -1,4 +1,4 @@
-// Chapter 3. Formulas of the Transformer's activation functions, which stand alone and in fused products.
+// Chapter 3. Formulas of the Transformer's activation functions, for the single operations and for fused ones.
 //
 //   relu max(0, x)    y' = 1 where y > 0, else 0 (at 0: 0)
 //   gelu x Phi(x)     y' = Phi(x) + x phi(x)             Phi, phi: distribution and density of N(0, 1)

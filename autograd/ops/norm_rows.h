@@ -12,7 +12,7 @@
 
 namespace orrery {
 
-/// What the derivative needs to know of a row.
+/// What backward needs to know about a row.
 template <class T>
 struct RowStatistics {
   T mean, r, k;
@@ -24,8 +24,8 @@ struct RowStatistics {
   void store(T* table, i64 row) const { table[3 * row] = mean, table[3 * row + 1] = r, table[3 * row + 2] = k; }
 };
 
-/// Errors, in the name of `operation`, unless x [..., n] can be normalised with weight and bias [n], each maybe
-/// undefined.
+/// Checks that x [..., n] can be normalised with weight and bias [n], either of which may be undefined. Errors name
+/// `operation`.
 inline void check_norm_shapes(std::string_view operation, const Tensor& x, const Tensor& weight, const Tensor& bias,
                               LayerNormForm form) {
   check(x.rank() >= 1, operation, "needs at least one axis");
@@ -42,7 +42,7 @@ template <class T>
 RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormForm form) {
   const double size = static_cast<double>(n);
   const T mean = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return x[i]; }) / size);
-  // The mean as rounded to T is off by a little; what the differences still add up to corrects for it.
+  // The mean is rounded to T. The sum of the remaining differences corrects for this.
   const auto [rest, around_mean] = lane_sums<T>(
       n, [=](i64 i) { return x[i] - mean; }, [=](i64 i) { return (x[i] - mean) * (x[i] - mean); });
   const double squares = std::max(around_mean - rest * rest / size, 0.0);  // in this order NaN stays NaN
@@ -94,8 +94,9 @@ void add_norm_gradients(const T* x, const RowStatistics<T>& s, const T* dy, T* d
   }
 }
 
-/// The whole backward pass for `rows` rows of n numbers: dx, which may be dy, and [1, 2 n]: the gradients of weight and
-/// of bias. `then(begin, end)` is called for groups of rows whose dx is complete and still in the nearest cache.
+/// The whole backward pass for `rows` rows of n numbers. Writes dx, which may be dy, and returns the gradients of
+/// weight and bias as [1, 2 n]. Calls `then(begin, end)` for groups of rows whose dx is complete and still in the
+/// nearest cache.
 template <class T, class Then>
 Tensor norm_backward(i64 rows, i64 n, const T* x, const T* statistics, const T* weight, const T* dy, T* dx,
                      const Then& then) {

@@ -1,6 +1,6 @@
-// Chapter 8. Dropout as part of another operation: rows that are in the nearest cache are multiplied by its factors.
+// Chapter 8. Dropout as part of another operation, applied to rows while they are in the nearest cache.
 //
-// The factors are those of ops/dropout.cpp for a matrix of the same shape: fused and composed forms drop the same
+// The factors m are those of ops/dropout.cpp for a matrix of the same shape, so fused and composed forms drop the same
 // elements.
 // Serves: nn/pass.h
 #pragma once
@@ -29,15 +29,15 @@ struct RowDropout {
     if (n % decisions_per_block == 0) return segment(begin * blocks, (end - begin) * n, x, y);  // no gaps between rows
     for (i64 row = begin; row < end; ++row, x += n, y += n) segment(row * blocks, n, x, y);
   }
-  /// The same in place for columns [begin, end) of row number `row` alone, `begin` a multiple of 8; y points to the
-  /// row.
+  /// The same in place for columns [begin, end) of row number `row` only. `begin` must be a multiple of 8; y points to
+  /// the row.
   template <class T>
   void columns(i64 row, i64 n, i64 begin, i64 end, T* y) const {
-    assert(begin % decisions_per_block == 0);  // no exception: these are often parts of a parallel loop
+    assert(begin % decisions_per_block == 0);  // not an exception: this often runs inside a parallel loop
     segment(row * blocks_of_row(n) + begin / decisions_per_block, end - begin, y + begin, y + begin);
   }
 
-  /// y = x m for a whole tensor, written to `result`, which may be x; x itself for p = 0.
+  /// y = x m for a whole tensor, written to `result`, which may be x. Returns x itself if p is 0.
   Tensor applied(const Tensor& x, Tensor result) const {
     if (p == 0) return x;
     dispatch_floating(x.dtype(), "dropout", [&](auto t) {
@@ -52,7 +52,7 @@ struct RowDropout {
   }
 
  private:
-  // Numbers whose decisions follow one another from block `block` on.
+  // n numbers whose decisions follow one another, starting with block `block`.
   template <class T>
   void segment(i64 block, i64 n, const T* x, T* y) const {
     if (p == 0) {

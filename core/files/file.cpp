@@ -1,7 +1,7 @@
 // Chapter 9. Files: the system calls, each one checked.
 //
-// A full disk may show only when data is flushed or the file is closed: the results of fsync and close count as much as
-// write's. A call that a signal interrupted (EINTR) is made again; a short write is continued.
+// A full disk may be reported only when data is flushed or the file is closed, so the results of fsync and close are
+// checked like those of write. A call that a signal interrupted (EINTR) is repeated; a short write is continued.
 // Serves: nn/files/files.h
 #include "core/files/file.h"
 
@@ -19,14 +19,14 @@
 namespace orrery {
 namespace {
 
-constexpr mode_t default_mode = 0666;  // less the user's umask
+constexpr mode_t default_mode = 0666;  // minus the user's umask
 
-// Throws what the operating system says of the last call, unless that went well.
+// Throws the operating system's message about the last call, unless the call succeeded.
 void check_call(bool ok, const std::string& operation, std::string_view what = "") {
   if (!ok) fail(operation, what, std::generic_category().message(errno));
 }
 
-// Repeats a system call as long as a signal interrupts it.
+// Repeats a system call as long as signals interrupt it.
 template <class Call>
 auto retry(const Call& call) {
   auto result = call();
@@ -43,8 +43,8 @@ void check_regular(const struct stat& status, const std::string& operation) {
   check(S_ISREG(status.st_mode), operation, "is not a regular file");
 }
 
-// Takes the temporary file for ourselves. One left behind by a program that was killed is used again; one that somebody
-// is writing is locked, and so is one that somebody renamed between our opening and our locking it.
+// Locks the temporary file. One that was left behind by a killed program is used again. It is an error if somebody else
+// is writing the file (and so holds the lock), or has renamed it between our opening and locking it.
 void lock(const Descriptor& file, const std::string& path, const std::string& operation) {
   struct stat ours {
   }, named{};
@@ -63,7 +63,7 @@ void write_all(const Descriptor& file, std::span<const std::byte> bytes, const s
   }
 }
 
-// A rename is on the disk once its directory is.
+// A rename is on the disk only when its directory has been flushed.
 void flush_directory(const std::string& path, const std::string& operation) {
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -73,7 +73,7 @@ void flush_directory(const std::string& path, const std::string& operation) {
   check_call(flushed || unsupported, operation, "written, but its directory cannot be flushed: ");
 }
 
-// The mode of `path`, if there is one; an error if it is something else than a regular file.
+// The mode of `path`, if it exists; an error if it is anything but a regular file.
 std::optional<mode_t> mode_of_regular(const std::string& path, const std::string& operation) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
@@ -81,7 +81,7 @@ std::optional<mode_t> mode_of_regular(const std::string& path, const std::string
   return status.st_mode & 07777;
 }
 
-// Removes a file of ours at the end, unless it has been renamed.
+// Removes our temporary file at the end, unless it has been renamed.
 struct Temporary {
   std::string path;
   bool ours = false;
@@ -90,7 +90,7 @@ struct Temporary {
   }
 };
 
-// The second file beside `path`, locked, empty, and of the first one's mode.
+// The new file next to `path`: locked, empty, and with the mode of `path`.
 struct Replacement {
   explicit Replacement(const std::string& path)
       : operation("write " + path),
@@ -105,7 +105,7 @@ struct Replacement {
   }
 
   std::string operation;
-  std::optional<mode_t> mode;  // none where there is no first file
+  std::optional<mode_t> mode;  // none if `path` does not exist
   Temporary temporary;
   Descriptor file;
 };
@@ -116,7 +116,7 @@ Descriptor::~Descriptor() { close(); }
 
 bool Descriptor::close() {
   const int number = std::exchange(number_, -1);
-  return number < 0 || ::close(number) == 0 || errno == EINTR;  // interrupted, it is closed all the same
+  return number < 0 || ::close(number) == 0 || errno == EINTR;  // after EINTR it is closed all the same
 }
 
 InputFile::InputFile(const std::string& path)
@@ -154,7 +154,7 @@ void replace_file(const std::string& path, std::span<const std::span<const std::
 void check_replaceable(const std::string& path, u64 bytes) {
   const Replacement next(path);
   const int error = ::posix_fallocate(next.file.number(), 0, static_cast<off_t>(std::max<u64>(bytes, 1)));
-  // Other errors say that this file system cannot be asked in advance.
+  // Other errors only mean that this file system cannot reserve the space in advance.
   check(error != ENOSPC && error != EFBIG && error != EDQUOT, next.operation, bytes,
         " bytes have no place there: ", std::generic_category().message(error));
 }

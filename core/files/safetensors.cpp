@@ -1,4 +1,4 @@
-// Chapter 9. Safetensors files: writing, reading, and the checksums of both.
+// Chapter 9. Safetensors files: writing and reading them, with checksums.
 //
 // Serves: nn/files/files.h
 #include "core/files/safetensors.h"
@@ -38,7 +38,7 @@ std::string hex(u32 value) {
   return digits;
 }
 
-// Sets the eight digits of the header's checksum in its text; false if they are not there exactly once.
+// Replaces the eight digits of the header's checksum in its text; false if their place is not there exactly once.
 bool set_header_checksum(std::string& header, std::string_view digits) {
   const size_t found = header.find(header_value_begin), at = found + header_value_begin.size();
   if (found == std::string::npos || header.rfind(header_value_begin) != found || at + digits.size() > header.size())
@@ -47,7 +47,7 @@ bool set_header_checksum(std::string& header, std::string_view digits) {
   return true;
 }
 
-// Wide elements first, so that each tensor stands at a multiple of its element's size.
+// Wide elements first, so that each tensor starts at a multiple of its element size.
 std::vector<const TensorMap::value_type*> file_order(const TensorMap& tensors, const std::string& operation) {
   std::vector<const TensorMap::value_type*> order;
   for (const auto& entry : tensors) {
@@ -87,8 +87,8 @@ std::string make_header(const std::vector<const TensorMap::value_type*>& order, 
   return text;
 }
 
-// Compares the checksums that a header carries with what they stand for. Returns one per tensor, or none if there are
-// none.
+// Checks the header's own checksum and removes all checksums from its metadata. Returns those of the tensors, one for
+// each, or none if the file has none.
 std::vector<std::string> take_checksums(TensorHeader& header, std::string text, const std::string& operation) {
   Metadata& metadata = header.metadata;
   const bool ours = std::any_of(metadata.begin(), metadata.end(),
@@ -108,8 +108,8 @@ std::vector<std::string> take_checksums(TensorHeader& header, std::string text, 
 // bfloat16 is the upper half of an f32.
 float float_of_bf16(u16 bits) { return std::bit_cast<float>(u32{bits} << 16); }
 
-// IEEE 754's binary16: a sign, 5 bits of exponent e, 10 of fraction f. The value is 2^(e - 15) (1 + f / 1024); where e
-// is 0 it is 2^-14 f / 1024, where e is 31 infinity or NaN.
+// IEEE 754's binary16: a sign, 5 bits of exponent e, 10 of fraction f. The value is 2^(e - 15) (1 + f / 1024). If e is
+// 0, it is 2^-14 f / 1024; if e is 31, it is infinity or NaN.
 float float_of_f16(u16 bits) {
   const u32 sign = u32{bits & 0x8000u} << 16, exponent = bits >> 10 & 31u, fraction = bits & 0x3FFu;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | fraction << 13);
@@ -147,7 +147,7 @@ struct OpenFile {
     }
   }
 
-  // A tensor of which the file holds elements of type T, each converted by `value`.
+  // A tensor whose elements have type T in the file; `value` converts each of them.
   template <class T, class Value>
   Tensor read_as(size_t i, const Value& value) const {
     using Result = decltype(value(T{}));

@@ -4,10 +4,10 @@
 //   N bytes    JSON: {"weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...,
 //                     "__metadata__": {...}}, then spaces
 //   the rest   the tensors' elements, one after another without a gap, at the offsets given
-// A file is hostile until every size, offset and sum in it has been checked; what is read never takes more memory than
-// a small multiple of the file's size. The format has no checksums, so ours stand in its metadata, where other readers
-// pass over them: "crc32c.tensors" lists one per tensor in the order of the offsets, "crc32c.header" covers the header,
-// itself taken as zeros.
+// A file is not trusted until every size, offset and checksum in it has been checked, and reading never takes more
+// memory than a small multiple of the file's size. The format has no checksums. Ours are in its metadata, where other
+// readers ignore them: "crc32c.tensors" lists one for each tensor in the order of the offsets; "crc32c.header" is that
+// of the header, computed with its own digits set to zero.
 // Serves: nn/files/files.h
 #pragma once
 
@@ -28,14 +28,15 @@ struct TensorFile {
   Metadata metadata;
 };
 
-/// Makes `path` a safetensors file of these tensors, or leaves it as it was (see `replace_file`). Errors, of operation
-/// "write PATH": a tensor that is not defined or named "__metadata__"; a metadata key that starts with "crc32c."; text
-/// that is not UTF-8; whatever the system reports.
+/// Makes `path` a safetensors file of these tensors, or leaves it as it was (see `replace_file`). Errors, which name
+/// the operation "write PATH": a tensor that is undefined or named "__metadata__"; a metadata key that starts with
+/// "crc32c."; text that is not UTF-8; whatever the system reports.
 void write_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
 
-/// Reads the tensors whose names are `wanted`, all if it is not given: F32, F64 and I32 as they are, F16 and BF16 as
-/// f32, which holds all their values. Files of other programs have no checksums; ours must have all of them, and right.
-/// Errors, of operation "read PATH", are one line that says what is wrong; a wanted tensor of another dtype is one.
+/// Reads the tensors whose names are `wanted`, or all of them without it. F32, F64 and I32 are read as they are; F16
+/// and BF16 become f32, which can hold all their values. Files of other programs have no checksums; a file that has
+/// some must have all of them, and they must be right. Errors name the operation "read PATH" and say in one line what
+/// is wrong. A wanted tensor of any other dtype is an error.
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& wanted = {});
 
 /// The metadata alone; checks the header as `read_safetensors` does, and reads no tensor.

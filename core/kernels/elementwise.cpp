@@ -1,4 +1,4 @@
-// Chapter 8. Broadcasting as a loop: which axes can be joined, and where an element stands.
+// Chapter 8. Broadcasting as a loop: which axes can be joined, and where an element lies.
 //
 // Serves: autograd/elementwise.h
 #include "core/kernels/elementwise.h"
@@ -6,7 +6,8 @@
 namespace orrery {
 
 BroadcastLoop::BroadcastLoop(const Shape& result, const Shape& shape_a, const Shape& shape_b) {
-  // From the last axis to the first; `stride_*` is the number of elements below the axis in each operand.
+  // From the last axis to the first. `stride_*` is the number of elements that one step along the axis skips in an
+  // operand.
   std::array<i64, max_rank> sizes{}, steps_a{}, steps_b{};
   int joined = 0;
   i64 stride_a = 1, stride_b = 1;

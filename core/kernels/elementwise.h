@@ -1,7 +1,7 @@
 // Chapter 8. Elementwise loops: one formula applied to every element, in parallel, by code the compiler vectorises.
 //
-// The formula is a function object known at compile time, so that the loop around it becomes vector instructions; a
-// call through a pointer per element would be 6 to 20 times slower.
+// The formula is a function object known at compile time, so the loop around it becomes vector instructions. A call
+// through a pointer for each element would be many times slower (apps/bench/README.md).
 // Serves: autograd/elementwise.h
 #pragma once
 
@@ -37,7 +37,7 @@ void add_to(i64 n, const T* x, T* y) {
   for (i64 i = 0; i < n; ++i) y[i] += x[i];
 }
 
-/// body(row) for every row of a matrix with `columns` columns, rows shared among threads.
+/// Calls body(row) for every row of a matrix with `columns` columns; the rows are shared among threads.
 template <class Body>
 void for_rows(i64 rows, i64 columns, const Body& body) {
   parallel_for(rows, row_grain(columns), [&](i64 begin, i64 end) {
@@ -45,33 +45,33 @@ void for_rows(i64 rows, i64 columns, const Body& body) {
   });
 }
 
-/// Rows [begin, end) in groups of about 1,000 numbers.
+/// Calls body(first, last) for the rows [begin, end) in groups of about 1,000 numbers.
 template <class Body>
 void in_row_groups(i64 begin, i64 end, i64 columns, const Body& body) {
   const i64 group = std::max<i64>(1, 1024 / std::max<i64>(1, columns));
   for (i64 row = begin; row < end; row += group) body(row, std::min(end, row + group));
 }
 
-/// body(begin, end) for groups of neighbouring rows, small enough to stay in the nearest cache while several loops pass
-/// over them.
+/// Calls body(begin, end) for groups of adjacent rows, which are shared among threads. A group is small enough to stay
+/// in the nearest cache while several loops pass over it.
 template <class Body>
 void for_row_groups(i64 rows, i64 columns, const Body& body) {
   parallel_for(rows, row_grain(columns), [&](i64 begin, i64 end) { in_row_groups(begin, end, columns, body); });
 }
 
-/// How two operands of different shapes run along their common shape: neighbouring axes along which both advance alike
-/// are joined, so that equal shapes become one long axis, and a matrix plus a row two.
+/// The loop over two operands that are broadcast to a common shape. Adjacent axes are joined if both operands advance
+/// along them in the same way: two equal shapes become one long axis, a matrix plus a row becomes two axes.
 struct BroadcastLoop {
   static constexpr int max_rank = Shape::max_rank;
   int rank = 0;                        // joined axes, the last runs fastest
   std::array<i64, max_rank> size{};    // of each joined axis
-  std::array<i64, max_rank> a{}, b{};  // elements each operand advances per step of that axis; 0 repeats it
+  std::array<i64, max_rank> a{}, b{};  // elements that each operand advances per step of that axis; 0 repeats it
   BroadcastLoop(const Shape& result, const Shape& shape_a, const Shape& shape_b);
 
   struct Position {
     i64 a, b, inner;  // element of each operand, and the index along the last joined axis
   };
-  /// Where element number `i` of the result stands.
+  /// The elements of the operands from which element number `i` of the result is computed.
   Position at(i64 i) const;
 };
 

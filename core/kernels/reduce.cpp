@@ -1,4 +1,4 @@
-// Chapter 8. Reductions over axes: neighbouring axes are joined, and each group is one pass over [outer, n, inner].
+// Chapter 8. Reductions over axes: adjacent axes are joined, and each group is one pass over [outer, n, inner].
 //
 // Serves: autograd/ops/softmax.cpp
 #include "core/kernels/reduce.h"
@@ -73,7 +73,7 @@ struct Max {
         std::copy_n(x + o * n * inner, inner, out);
         for (i64 j = 1; j < n; ++j) {
           const T* row = x + (o * n + j) * inner;
-          // `!(row <= out)` is true for NaN, which so wins and then stays.
+          // `!(row <= out)` is true if row is NaN, so NaN replaces any maximum, and then stays.
           for (i64 i = 0; i < inner; ++i) out[i] = out[i] == out[i] && !(row[i] <= out[i]) ? row[i] : out[i];
         }
       }
@@ -81,7 +81,7 @@ struct Max {
   }
 };
 
-// Reduces the chosen axes, from the last group of neighbours to the first; reduced axes keep size 1.
+// Reduces the chosen axes, from the last group of adjacent axes to the first; reduced axes keep size 1.
 template <class Reduction>
 Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view operation) {
   Tensor y = x;
@@ -105,7 +105,7 @@ Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view oper
   return y;
 }
 
-// y[k] = the sum of x[s, k] over the strips, in their order and in double, for the first `width` columns.
+// y[k] = the sum over the strips s of x[s, k], in order and in double, for the first `width` columns.
 template <class T>
 void add_strips(const T* x, i64 strips, i64 columns, i64 width, T* y) {
   double total[lanes] = {};
@@ -135,7 +135,7 @@ Tensor combined_strips(const Tensor& partial, i64 matrices) {
     const T* sums = partial.data<T>();
     T* y = result.write<T>();
     parallel_for(matrices * columns, std::max<i64>(lanes, reduce_chunk / strips), [=](i64 begin, i64 end) {
-      // Neighbouring columns go by together, a lane each, so that what is read of a strip is one piece of memory.
+      // Adjacent columns are summed together, one in each lane, so that each strip is read in contiguous pieces.
       for (i64 i = begin, width = 0; i < end; i += width) {
         width = std::min({lanes, end - i, columns - i % columns});
         add_strips(sums + i / columns * strips * columns + i % columns, strips, columns, width, y + i);

@@ -1,9 +1,10 @@
 // Chapter 8. Sums and maxima whose bits do not depend on the number of threads.
 //
-// A sum runs over fixed chunks of 4,096 elements; inside a chunk 16 lanes add every 16th element (one vector register),
-// lanes are combined by halves and chunks in order, in double. 2e7 float ones add up to exactly 2e7, where one running
-// float stops at 16,777,216. Sums down the columns of a matrix run over fixed strips of at most 256 rows: inside a
-// strip row is added to row in the element type, and strips are combined in order in double.
+// A sum is split into fixed chunks of 4,096 elements. Inside a chunk, each of 16 lanes (one vector register) adds up
+// every 16th element; then the lanes are added pairwise and the chunks in order, in double. So 2e7 ones in f32 add up
+// to exactly 2e7, where a single f32 accumulator stops at 16,777,216. Sums down the columns of a matrix are split into
+// fixed strips of at most 256 rows: inside a strip, rows are added in the element type; then the strips are added in
+// order, in double.
 // Serves: autograd/ops/softmax.cpp
 #pragma once
 
@@ -17,12 +18,12 @@ namespace orrery {
 
 inline constexpr i64 reduce_chunk = 4096;
 inline constexpr i64 most_strip_rows = 256;
-/// A matrix of more columns than two such blocks is summed block by block, in strips of the most rows.
+/// A matrix with more columns than two such blocks is summed block by block, in strips of `most_strip_rows` rows.
 inline constexpr i64 column_block = 1024;
 
 inline constexpr i64 lanes = 16;
 
-/// The sum of all lanes in double, halves added to halves: 16, 8, 4, 2, 1.
+/// The sum of all lanes in double. Each step adds the upper half to the lower one: 16, 8, 4, 2, 1 lanes.
 template <class T>
 double lanes_combined(const T (&lane)[lanes]) {
   double sum[lanes];
@@ -72,7 +73,7 @@ double lane_sum(i64 n, F f) {
   return total;
 }
 
-/// The same sum with the chunks shared among threads: the bits of `lane_sum`.
+/// The same sum, with the same bits as `lane_sum`, but with its chunks shared among threads.
 template <class T, class F>
 double parallel_sum(i64 n, F f) {
   if (n <= reduce_chunk) return lane_sum<T>(n, f);
@@ -90,17 +91,17 @@ double parallel_sum(i64 n, F f) {
   return total;
 }
 
-/// Strips [matrices * strips, columns] combined in order in double, to [matrices, columns].
+/// Adds up the strips of [matrices * strips, columns] in order and in double: [matrices, columns].
 Tensor combined_strips(const Tensor& partial, i64 matrices);
 
-/// The length of a strip of rows: about 2 chunks' worth of elements, but few enough rows for a running sum in f32.
+/// The number of rows in a strip: about 2 chunks' worth of elements, but few enough rows for a running sum in f32.
 inline i64 strip_rows(i64 columns) {
   return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
 }
 
-/// Rows taken at a time by an operation whose inner result, of `columns` columns, is not kept: all, or equal chunks of
-/// at least 256 rows, and of more while they fill no more than 10 MB, so that they stay in a cache of 16 or 32 MB that
-/// cores share. By the shape alone, since the chunks are part of a result's bits.
+/// How many rows to take at a time in an operation that does not keep its inner result of `columns` columns: all of
+/// them, or equal chunks of at least 256 rows, and of as many more as fit into 10 MB. Such chunks stay in a shared
+/// cache of 16 or 32 MB. Depends on the shape alone, since the chunks affect the bits of a result.
 inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
   constexpr i64 least_rows = 256, most_bytes = 10'000'000;
   const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, columns * bytes_of(dtype)));
@@ -108,9 +109,9 @@ inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
   return std::max<i64>(1, (rows + chunks - 1) / chunks);
 }
 
-/// Sums down the columns of `matrices` matrices of `rows` rows, strip by strip: add_rows(begin, end, sums) adds what
-/// rows [begin, end) of them all contribute to sums[0 .. columns), and may do other work on these rows at the same
-/// time. Returns [matrices, columns].
+/// Sums down the columns of `matrices` matrices of `rows` rows each, strip by strip. add_rows(begin, end, sums) adds to
+/// sums[0 .. columns) what rows [begin, end) contribute, where rows are counted over all matrices. It may do other work
+/// on these rows at the same time. Returns [matrices, columns].
 template <class T, class AddRows>
 Tensor strip_sums(i64 matrices, i64 rows, i64 columns, const AddRows& add_rows) {
   const i64 length = strip_rows(columns), strips = std::max<i64>(1, (rows + length - 1) / length);
@@ -135,15 +136,15 @@ Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::s
 
 /// Sums over `axes`.
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-/// Means over `axes`; of no element NaN, as in NumPy.
+/// Means over `axes`. The mean of no elements is NaN, as in NumPy.
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-/// Largest values over `axes`; NaN if any is NaN. Of no element: an error.
+/// Largest values over `axes`; NaN if any element is NaN. The maximum of no elements is an error.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-/// Index of the largest value along the last axis, i32; the first of equal ones. No comparison with NaN is true: a NaN
-/// at index 0 is chosen, any other is passed over.
+/// Index of the largest value along the last axis, i32; the first one if several are equal. Since no comparison with
+/// NaN is true, a NaN at index 0 is chosen, and any other NaN is skipped.
 Tensor argmax(const Tensor& x);
 
-/// `x` summed down to `shape`: the reverse of broadcasting `shape` to the shape of `x`. The tensor itself if they are
+/// `x` summed down to `shape`: the reverse of broadcasting `shape` to the shape of `x`. `x` itself if the shapes are
 /// equal.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 /// The sum of all squares, in double: for norms.

@@ -1,8 +1,8 @@
-// Chapter 8. Kernels on one row: what softmax and its relatives do to n numbers that lie together.
+// Chapter 8. Kernels on one row: softmax and log softmax of n adjacent numbers, and their derivatives.
 //
-// A kernel is a function object, so that it can be handed on by its name:  y = map_rows(x, name, softmax_row).
-// The largest number is subtracted before exp, which changes nothing (numerator and denominator shrink alike) but keeps
-// exp from overflowing: softmax(x) = softmax(x - max x).
+// A kernel is a function object, so it can be passed by name:  y = map_rows(x, name, softmax_row).
+// The largest number is subtracted before exp, so that exp cannot overflow. This does not change the result, since
+// numerator and denominator shrink by the same factor: softmax(x) = softmax(x - max x).
 // Serves: autograd/ops/softmax.cpp
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace orrery {
 
-/// The largest of x[0..n), -infinity for none; NaN is passed over.
+/// The largest of x[0..n), or -infinity if n is 0; NaN is skipped.
 template <class T>
 T row_max(const T* x, i64 n) {
   T largest = -std::numeric_limits<T>::infinity();
@@ -21,14 +21,14 @@ T row_max(const T* x, i64 n) {
   return largest;
 }
 
-/// What is subtracted before exp: the maximum, or 0 where a row holds nothing but -infinity.
+/// What to subtract before exp: the maximum, or 0 if every number of the row is -infinity.
 template <class T>
 T row_shift(const T* x, i64 n) {
   const T largest = row_max(x, n);
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
 }
 
-/// y = softmax(x) over n numbers; y may be x. All zero where every x is -infinity.
+/// y = softmax(x) over n numbers; y may be x. All 0 if every x is -infinity.
 inline constexpr auto softmax_row = []<class T>(const T* x, T* y, i64 n) {
   const T shift = row_shift(x, n);
 #pragma omp simd
@@ -39,7 +39,7 @@ inline constexpr auto softmax_row = []<class T>(const T* x, T* y, i64 n) {
   for (i64 i = 0; i < n; ++i) y[i] *= factor;
 };
 
-/// dx_i = y_i (dy_i - <dy, y>). Where y is 0, dx is 0 whatever dy is: masked elements pass nothing on.
+/// dx_i = y_i (dy_i - <dy, y>). Where y is 0, dx is 0 even if dy is NaN: no gradient flows to masked elements.
 inline constexpr auto softmax_derivative_row = []<class T>(const T* y, const T* dy, T* dx, i64 n) {
   const T inner = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return y[i] == T{0} ? T{0} : y[i] * dy[i]; }));
 #pragma omp simd
@@ -60,8 +60,8 @@ inline constexpr auto log_softmax_derivative_row = []<class T>(const T* y, const
   for (i64 i = 0; i < n; ++i) dx[i] = dy[i] - math::exp(y[i]) * total;
 };
 
-/// kernel(row of x, row of the result, n) for every row of x in turn, in a new tensor of its shape; a row is n elements
-/// along the last axis. x must be floating and have an axis.
+/// Calls kernel(row of x, row of the result, n) for every row of x, and returns the result, a new tensor of the same
+/// shape. A row is the n elements along the last axis. x must be floating and have at least one axis.
 template <class Kernel>
 Tensor map_rows(const Tensor& x, std::string_view operation, const Kernel& kernel) {
   check(x.rank() >= 1, operation, "needs at least one axis, has shape ", x.shape());
@@ -76,7 +76,7 @@ Tensor map_rows(const Tensor& x, std::string_view operation, const Kernel& kerne
   return result;
 }
 
-/// kernel(row of a, row of b, row of the result, n), for a and b of one shape and dtype.
+/// The same with kernel(row of a, row of b, row of the result, n), for a and b of the same shape and dtype.
 template <class Kernel>
 Tensor map_rows(const Tensor& a, const Tensor& b, std::string_view operation, const Kernel& kernel) {
   check(a.rank() >= 1 && a.shape() == b.shape() && a.dtype() == b.dtype(), operation,

@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-// A block of 6 rows by 4 vectors needs 24 registers for C, 4 for B and 1 for A; where there are 16, 6 x 2 fits.
+// A block of 6 rows by 4 vectors needs 24 registers for C, 4 for B and 1 for A. With 16 registers, only 6 x 2 fits.
 constexpr int widest = vector_registers == 32 ? 4 : 2;
 
 template <class T>
@@ -30,7 +30,7 @@ struct Operands {
   }
 };
 
-// Columns of C that a strip of `lanes` * `vectors` has: all of them, or, of a single vector, the first `columns`.
+// The columns of C in a strip of `lanes` * `vectors` columns: all of them or, if `vectors` is 1, the first `columns`.
 struct AllColumns {};
 struct FirstColumns {
   i64 columns;
@@ -64,11 +64,11 @@ void block(const Operands<T>& o, Columns part) {
     for (int v = 0; v < vectors; ++v) std::memcpy(address(r, v), &sum[r][v], bytes());
 }
 
-// All m rows of a strip of columns that is `vectors` wide.
+// All m rows of a strip that is `vectors` vectors wide.
 template <class T, size_t lanes, int vectors, class Columns = AllColumns>
 void strip(i64 m, const Operands<T>& o, Columns part = {}) {
   i64 i = 0;
-  if constexpr (vectors == 1) {  // multiply-adds take four cycles: narrow blocks need more rows to keep them all busy
+  if constexpr (vectors == 1) {  // a multiply-add takes four cycles: narrow blocks need more rows to overlap them
     for (; i + 12 <= m; i += 12) block<T, lanes, 12, vectors>(o.at(i, 0), part);
   }
   for (; i + 6 <= m; i += 6) block<T, lanes, 6, vectors>(o.at(i, 0), part);
@@ -77,7 +77,7 @@ void strip(i64 m, const Operands<T>& o, Columns part = {}) {
   if (i < m) block<T, lanes, 1, vectors>(o.at(i, 0), part);
 }
 
-// The same with the strip of B copied first, so that its rows follow one another, filled up with zeros.
+// The same, but the strip of B is copied first: its rows then follow one another, and are padded with zeros.
 template <class T, size_t lanes, int vectors, class Columns = AllColumns>
 void copied_strip(i64 m, const Operands<T>& o, Columns part = {}) {
   constexpr i64 width = static_cast<i64>(lanes) * vectors, most_rows = 256;
@@ -97,8 +97,8 @@ void copied_strip(i64 m, const Operands<T>& o, Columns part = {}) {
   }
 }
 
-// Rows of B that are far apart share few places of the nearest cache, and each needs an entry of the address cache.
-// Copying them first pays (apps/bench/README.md), but for few rows of A the copy costs more than it gains.
+// Rows of B that are far apart compete for a few places in the nearest cache, and each needs an entry in the TLB, the
+// cache for addresses. Copying them first pays (apps/bench/README.md), but not for few rows of A.
 constexpr i64 rows_worth_a_copy = 64;
 
 }  // namespace
@@ -125,8 +125,8 @@ void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, 
     for (; j + 8 <= n; j += 8) strip<T, 8, 1>(m, o.at(0, j));
   }
   for (; j + 4 <= n; j += 4) strip<T, 4, 1>(m, o.at(0, j));
-  // One to three columns run as four. Sums of single numbers would be rounded in another way: there the compiler
-  // multiplies several at a time first and then adds.
+  // One to three columns are computed as four. With single numbers the compiler would first multiply several of them
+  // and then add, which rounds differently.
   if (j < n) copied_strip<T, 4, 1>(m, o.at(0, j), FirstColumns{n - j});
 }
 

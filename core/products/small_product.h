@@ -1,9 +1,10 @@
-// Chapter 8. Products of matrices too small for BLAS: attention's, one per head.
+// Chapter 8. Products of matrices that are too small for BLAS, such as those of a single attention head.
 //
-// A call of BLAS costs as much as the product of two 12 x 16 matrices, since it copies both into an order of its own
-// first. Here C is computed in blocks that stay in registers while the inner index runs once over k: each step loads a
-// few vectors of a row of B and one number from each row of A, and multiplies every one with every other. Rows of B
-// and C must be contiguous; A is read number by number, in any direction, so that A^T costs nothing. For B^T, copy it.
+// BLAS first copies both factors into a layout of its own, which costs more than a small product itself
+// (apps/bench/README.md). Here C is computed in blocks that stay in registers while the inner index runs once over k.
+// Each step loads a few vectors from a row of B and one number from each row of A, and multiplies each vector with each
+// number. Rows of B and C must be contiguous. A is read one number at a time, with any strides, so A^T costs nothing
+// extra. To use B^T, copy it.
 // Serves: core/products/blas.h
 #pragma once
 
@@ -19,7 +20,8 @@ struct Strided {
 };
 
 /// c = a b, or c += a b: a is m x k, b is k x n with rows `b_stride` elements apart, c is m x n with rows `c_stride`
-/// apart. Each number is the sum over p = 0, 1, ..., k - 1 in that order, whatever m and n are. T is float or double.
+/// apart. Each element of c is summed over p = 0, 1, ..., k - 1 in that order, whatever m and n are. T is float or
+/// double.
 template <class T>
 void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, T* c, i64 c_stride, bool accumulate);
 

@@ -15,21 +15,21 @@ namespace {
 template <class T>
 using Vector = typename VectorOf<T>::type;
 
-// Rows of W that all rows of x go by before the next ones: they stay in the nearest cache.
+// Rows of W that are multiplied with all rows of x before the next ones are read, so they stay in the nearest cache.
 constexpr i64 group = 12;
 static_assert(thin_tile_step % group == 0, "a tile is made of whole groups");
-// Rows of x that go by together, and sums that stay in registers: 24 beside 3 + 1 factors, or 12 of 16.
+// The most rows of x in a block, and the most registers for sums: 24 of 32, or 12 of 16. The others hold factors.
 constexpr int most_rows = vector_registers == 32 ? 8 : 4;
 constexpr i64 most_sums = vector_registers * 3 / 4;
 
-// Rows of W that make a block with so many rows of x: the most that a group is made of and registers hold.
+// Rows of W in a block with `rows` rows of x: as many as registers can hold, and a divisor of `group`.
 constexpr int columns_of(int rows) {
   i64 columns = std::min(group, most_sums / rows);
   while (group % columns != 0) --columns;
   return static_cast<int>(columns);
 }
 
-// Segment by segment of `count` lanes, of a and of b in turn: its upper half added to its lower half.
+// Splits a, then b, into segments of `count` lanes, and adds the upper half of each segment to its lower half.
 template <class T, i64 count, size_t... i>
 Vector<T> halves_added(const Vector<T>& a, const Vector<T>& b, std::index_sequence<i...>) {
   constexpr size_t half = count / 2, lanes = sizeof...(i);
@@ -37,7 +37,8 @@ Vector<T> halves_added(const Vector<T>& a, const Vector<T>& b, std::index_sequen
   return __builtin_shufflevector(a, b, from(i)...) + __builtin_shufflevector(a, b, (from(i) + half)...);
 }
 
-// The lanes of each of as many vectors as a vector has lanes, added up, upper half to lower half until one is left.
+// Lane i of the result is the sum of all lanes of vector i, for as many vectors as a vector has lanes. Upper halves are
+// added to lower halves until one lane is left.
 template <class T, i64 count = VectorOf<T>::lanes>
 Vector<T> sums_of_lanes(const Vector<T>* sums) {
   if constexpr (count == 1) {
@@ -50,14 +51,15 @@ Vector<T> sums_of_lanes(const Vector<T>* sums) {
   }
 }
 
-// The rest of a row, which fills no vector. A function of its own, so that it is compiled the same for every block.
+// The rest of a row, which does not fill a vector. Not inlined, so that it is compiled the same for every block.
 template <class T>
 [[gnu::noinline]] T with_rest(T total, const T* x, const T* w, i64 n) {
   for (i64 i = 0; i < n; ++i) total += x[i] * w[i];
   return total;
 }
 
-// A vector in a register: loads, again for each use, are what such a product runs out of first.
+// Loads a vector and keeps it in a register. Otherwise it is loaded again for each use, and loads are the bottleneck
+// here.
 template <class T>
 Vector<T> loaded(const T* from) {
   Vector<T> v;
@@ -66,14 +68,15 @@ Vector<T> loaded(const T* from) {
   return v;
 }
 
-// `rows` rows of x with `columns` rows of W: enough sums that their additions need not wait for each other. Vectors of
-// the side with fewer rows are kept while those of the other go by.
+// `rows` rows of x with `columns` rows of W: enough sums that no addition has to wait for the one before it. Vectors of
+// the factor with fewer rows are kept in registers while those of the other one are read in turn.
 template <class T, int rows, int columns>
 void block(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, T* c, i64 c_stride) {
   constexpr i64 lanes = VectorOf<T>::lanes, vectors = (rows * columns + lanes - 1) / lanes;
   constexpr bool keeps_x = rows < columns;
   constexpr int kept_rows = std::min(rows, columns), other_rows = std::max(rows, columns);
-  // So far ahead it has come when its turn comes. Behind the last rows of W nothing is read: a prefetch is a wish.
+  // Prefetch the next group of rows of W, which arrives by the time it is needed. Past the end of W this does no harm,
+  // since a prefetch never fails.
   const T* ahead = W + group * W_stride;
   Vector<T> sum[vectors * lanes] = {};
   i64 p = 0;
@@ -111,7 +114,7 @@ void strip(const T* x, i64 x_stride, const Mat<const T>& W, T* c, i64 c_stride) 
   for (; j < W.rows; ++j) block<T, rows, 1>(x, x_stride, W.data + j * W.stride, W.stride, W.cols, c + j, c_stride);
 }
 
-// A group of rows of W with all rows of x: `rows` at a time, then what is left.
+// A group of rows of W with all rows of x: `rows` rows of x at a time, then the rest.
 template <class T, int rows = most_rows>
 void add_group(Mat<const T> x, const Mat<const T>& W, Mat<T> c) {
   for (; x.rows >= rows; x.rows -= rows, x.data += rows * x.stride, c.data += rows * c.stride)
@@ -131,7 +134,7 @@ void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c) {
 
 namespace {
 
-// Up to so many numbers of W one thread has done its work by the time that others have begun.
+// With at most this many numbers of W, one thread is done before others could have started.
 constexpr i64 least_shared = 16384;
 
 i64 blocks_of(i64 rows) { return (rows + thin_tile_step - 1) / thin_tile_step; }
@@ -151,8 +154,8 @@ void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, const TileWork& fill
   check(x.cols == W.cols, "thin_product", "inner sizes differ (", x.cols, " != ", W.cols, ")");
   check(c.rows == x.rows && c.cols == W.rows, "thin_product", "the result is ", c.rows, " x ", c.cols, ", needs ",
         x.rows, " x ", W.rows);
-  // Tasks are blocks of rows of W, so that tiles begin where they may (thin_product.h); a chunk of them stays in a
-  // core's cache while rows of x go by.
+  // Tasks are blocks of rows of W, so that tiles begin at multiples of thin_tile_step. A chunk of blocks stays in a
+  // core's cache while the rows of x are read.
   parallel_for(blocks_of(W.rows), blocks_of_tile(W.rows, W.cols), [&](i64 first, i64 last) {
     const i64 begin = first * thin_tile_step, end = std::min(W.rows, last * thin_tile_step);
     const Tile tile{0, c.rows, begin, end};

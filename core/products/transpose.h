@@ -1,7 +1,7 @@
-// Chapter 8. The transpose of a matrix, copied by blocks.
+// Chapter 8. The transpose of a matrix, copied in blocks.
 //
-// Read along its rows and written along its columns, every number would lie in another cache line. Sixteen rows of the
-// matrix that go by together fill lines of the result one after the other.
+// A row copied on its own would write each of its numbers to a different cache line. Sixteen rows that are copied
+// together fill the cache lines of the result one after another.
 // Serves: core/products/blas.h
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-/// Numbers that go by together: f32 fills a cache line with them.
+/// Rows that are copied together: as many as a cache line holds f32 numbers.
 inline constexpr i64 transposed_rows = 16;
 
 /// Rows [begin, end) of `from`, times `factor`, as columns of `to`, whose rows are `stride` apart.

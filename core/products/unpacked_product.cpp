@@ -11,14 +11,14 @@
 namespace orrery {
 namespace {
 
-// Tiles are at least this long along the longer side of C; each copies its columns of B once, by panels.
+// Tiles have at least this length along the longer side of C. Each copies its columns of B once, panel by panel.
 constexpr i64 least_rows = 192, least_columns = 256;
-// Rows of A and B that A^T B takes at a time: they and C fit a core's cache.
+// How many rows of A and B the product A^T B takes at a time: together with C they fit into a core's cache.
 constexpr i64 depth_at_once = 128;
-// Tiles of rows begin at a multiple of a cache line, tiles of columns at one of what small_product.cpp does at once.
+// Tiles of rows begin at a multiple of a cache line, tiles of columns at a multiple of the width of strips.
 constexpr i64 line = 16, panel = 64;
 
-// The length of tiles of which the threads get equal shares; no bit depends on where they end.
+// A length of tiles that gives all threads equal shares. The bits do not depend on where tiles end.
 i64 share_of(i64 size, i64 least, i64 step) {
   i64 count = std::max(least_tiles(), threads());
   while (size / (2 * count) >= least) count *= 2;
@@ -40,7 +40,7 @@ Cut cut_of(i64 m, i64 n, Trans trans) {
   return {true, m, share_of(m, trans == Trans::a ? m : least_rows, line)};
 }
 
-// The product for one tile of C, `depth` rows of B after the other.
+// The product for one tile of C, `depth` rows of B at a time.
 template <class T>
 void tile_product(Strided<T> a, const Mat<const T>& b, const Mat<T>& c, const Tile& tile, i64 depth, bool add) {
   for (i64 p = 0; p == 0 || p < b.rows; p += depth)

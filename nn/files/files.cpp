@@ -24,7 +24,7 @@ std::string listed(const std::vector<std::string>& items, std::string_view what)
   return text.str();
 }
 
-// A parameter as it lies in files.
+// A parameter as it is stored in files.
 struct Stored {
   std::string name;
   Variable parameter;
@@ -34,7 +34,7 @@ struct Stored {
     const Shape& own = parameter.shape();
     return transposed ? Shape{own[1], own[0]} : own;
   }
-  // From the form in memory to that in files, and back.
+  // From the layout in memory to that in files, or back.
   Tensor turned(const Tensor& x) const { return transposed ? permute(x, {1, 0}) : x; }
 };
 
@@ -73,7 +73,7 @@ void check_fits(const std::vector<Stored>& parameters, const TensorMap& tensors,
         listed(missing, "missing"), listed(unexpected, "unexpected"), listed(misshapen, "of another shape"));
 }
 
-// Names of one parameter must stand for the same numbers.
+// Errors: a tied parameter whose names stand for different numbers in the file.
 void check_tied(const std::vector<Stored>& parameters, const TensorMap& tensors, const std::string& operation) {
   std::map<const Node*, const Stored*> first_name;
   for (const Stored& p : parameters) {

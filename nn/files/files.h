@@ -1,8 +1,8 @@
-// Chapter 9. Models in files: every parameter under its name, and the model's configuration beside them.
+// Chapter 9. Models in files: every parameter under its name, together with the model's configuration.
 //
-// Names are PyTorch's, so that a state_dict saved as safetensors loads here, and ours loads there. A tied parameter
-// stands in the file under each of its names; what `visit` calls transposed stands in the file as [in, out]. The
-// configuration is one piece of metadata, JSON text, so that a model can be rebuilt from the file alone:
+// Names are PyTorch's, so a state_dict saved as safetensors can be loaded here, and our files can be loaded there. A
+// tied parameter is stored under each of its names. A weight that `visit` calls transposed is stored as [in, out]. The
+// configuration is stored in the metadata as JSON text, so a model can be rebuilt from the file alone:
 //   nn::save(model, "reverse.safetensors", {{std::string(nn::config_key), config}});
 //   std::string config = read_safetensors_metadata("reverse.safetensors").at(std::string(nn::config_key));
 // Read next: apps/toy/toy.cpp
@@ -13,26 +13,27 @@
 
 namespace orrery::nn {
 
-/// The metadata key under which a model's configuration stands.
+/// The metadata key of a model's configuration.
 inline constexpr std::string_view config_key = "config";
 
 /// Writes every parameter and `metadata` to `path`, or leaves it as it was. Errors: see `write_safetensors`.
 void save(Module& module, const std::string& path, const Metadata& metadata = {});
 
-/// Reads every parameter from `path`, into the memory it has, and returns the metadata; f32 and f64 are converted to
-/// what the model holds. Errors, with the model unchanged: those of `read_safetensors`; names or shapes that are not
-/// exactly the model's, listing what is missing, unexpected or of another shape; tied parameters that differ in the
-/// file.
+/// Reads every parameter from `path` into the memory it already has, and returns the metadata. f32 and f64 are
+/// converted to the model's dtype. Errors, which leave the model unchanged: those of `read_safetensors`; names or
+/// shapes that are not exactly the model's (the message lists what is missing, unexpected or of another shape); tied
+/// parameters that differ in the file.
 Metadata load(Module& module, const std::string& path);
-/// The same from tensors that have been read; `operation`, such as "load PATH", begins its errors.
+/// The same from tensors that have already been read. Its errors begin with `operation`, such as "load PATH".
 void load(Module& module, const TensorMap& tensors, const std::string& operation);
 
-/// The Transformer of `path`, built as `config` says. Errors, besides those of `load`: `check_size`'s.
+/// Builds a Transformer as `config` says and loads its parameters from `path`. Errors: those of `load` and
+/// `check_size`.
 Transformer load_transformer(const std::string& path, const TransformerConfig& config);
 
-/// For a model that is built as a file says: an error of "load PATH" if its parameters and tables are many times as
-/// many numbers as the file holds. A file that does not fit exactly is better told what is missing; one that describes
-/// a huge model must not take the memory for it.
+/// For a model whose size is given by a file: an error of "load PATH" if its parameters and tables have far more
+/// numbers than the file. So no memory is taken for a huge model that a small file describes. Small differences are
+/// allowed here, since `load` can say better what is missing.
 void check_size(i64 numbers, const std::string& path);
 
 }  // namespace orrery::nn

@@ -1,4 +1,4 @@
-// Chapter 9. GPTs in files: what other programs write, brought to the names that the model has.
+// Chapter 9. GPTs in files: files of other programs, with their names mapped to those of the model.
 //
 // Serves: nn/files/files.h
 #include "nn/files/gpt_files.h"
@@ -23,8 +23,8 @@ std::string without_prefix(const std::string& name) {
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
-// What the file holds, masks apart, under the names of the model. Masks may be of any kind, and are large: they are not
-// even read.
+// The tensors of the file under the names of the model, except masks. These may have any dtype and are large, so they
+// are not even read.
 TensorFile read_gpt(const std::string& path, const std::string& operation) {
   TensorFile file = read_safetensors(path, [](const std::string& name) { return !is_mask(without_prefix(name)); });
   TensorMap plain;
@@ -36,7 +36,7 @@ TensorFile read_gpt(const std::string& path, const std::string& operation) {
   return file;
 }
 
-// The sizes of a model without a configuration, heads apart; whatever else is missing, `load` will find.
+// The sizes of a model without a configuration, except the number of heads. `load` reports whatever else is missing.
 GptConfig config_of_shapes(const TensorMap& tensors, const std::string& operation) {
   const auto shape = [&](const std::string& name) {
     const auto found = tensors.find(name);
@@ -66,7 +66,7 @@ GptConfig with_guessed_heads(GptConfig config, const std::string& operation) {
   return config;
 }
 
-// What `described_in`, a config.json, says, where it does not contradict the shapes.
+// The configuration in `described_in`, a config.json. It is an error if it contradicts the shapes.
 GptConfig config_of_description(const std::string& described_in, const GptConfig& shapes,
                                 const std::string& operation) {
   const InputFile file(described_in);
@@ -91,12 +91,12 @@ GptConfig config_of_description(const std::string& described_in, const GptConfig
 GptConfig config_of_published(const TensorMap& tensors, const std::string& path, const std::string& operation) {
   const GptConfig shapes = config_of_shapes(tensors, operation);
   const std::filesystem::path beside = std::filesystem::path(path).replace_filename("config.json");
-  std::error_code unreadable;  // a folder that may not be looked into has none
+  std::error_code unreadable;  // a folder that cannot be read counts as one without the file
   return std::filesystem::exists(beside, unreadable) ? config_of_description(beside.string(), shapes, operation)
                                                      : with_guessed_heads(shapes, operation);
 }
 
-// A tied model has one matrix for both.
+// A tied model has one matrix for both, so the copy is dropped. Error: the two differ.
 void drop_copy_of_table(TensorMap& tensors, const std::string& operation) {
   const auto copy = tensors.find(std::string(head)), original = tensors.find(std::string(table));
   if (copy == tensors.end() || original == tensors.end()) return;

@@ -8,7 +8,7 @@
 namespace orrery::nn {
 namespace {
 
-// A new sequence of up to `max_len` positions.
+// Error: max_len is not between 1 and the model's number of positions.
 void check_length(i64 max_len, i64 positions) {
   check(max_len > 0 && max_len <= positions, "decoder state", "max_len must be from 1 to ", positions,
         ", the model's positions, not ", max_len);
@@ -21,7 +21,7 @@ Variable following(const Tensor& positions, i64 length, i64 n) {
   return constant(positions.rows(length, length + n));
 }
 
-// A state made by another model would be read past its end, or not to its end.
+// A state of another model may have more or fewer layers than this one.
 void check_layers(size_t of_state, size_t of_model) {
   check(of_state == of_model, "decoder state", "is of a model of ", of_state, " layers, this one has ", of_model);
 }

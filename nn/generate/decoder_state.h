@@ -1,14 +1,14 @@
 // Chapter 7. Decoders one step at a time: what they keep between tokens, and the next positions computed from it.
 //
-// The same layers as in nn/models/decoder.h and nn/models/gpt.h, given only the positions that are new: attention sees the others
-// through a cache of keys and values (nn/attention/key_value_cache.h). The encoder's output never changes, so that
-// cross-attention projects it once. Logits are those of the whole sequence but for rounding (to 1e-5 of the largest in
-// f32, to 1e-12 in f64, which the tests hold them to), and so are the tokens. A state belongs to its caller; a copy
-// shares the memory, so go on with one of the two only.
+// The layers are those of nn/models/decoder.h and nn/models/gpt.h, but they are given only the new positions. Attention
+// sees the earlier ones through a cache of keys and values (nn/attention/key_value_cache.h). The encoder's output never
+// changes, so cross-attention projects it only once. The logits are those of the whole sequence except for rounding
+// (the tests allow 1e-5 of the largest in f32, 1e-12 in f64), and the tokens are the same. A state belongs to its
+// caller. A copy shares its memory, so continue with only one of the two.
 //   NoGradient nothing_recorded;
 //   DecoderState state = decoder_state(model, memory, memory_mask, max_len);
 //   Variable logits = model.generator(next_positions(model, tokens, state));   // tokens [B, n] -> logits [B, n, K]
-// Shapes: tokens i32 [B, n], the positions that follow those read so far; y [B, n, d_model].
+// Shapes: tokens i32 [B, n], which follow those read so far; y [B, n, d_model].
 // Serves: nn/generate/decoding.h
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace orrery::nn {
 
-/// Of a Transformer's decoder.
+/// The state of a Transformer's decoder.
 struct DecoderState {
   std::vector<KeyValueCache> self_attn;  // of each layer
   std::vector<KeyValueCache> memory;     // of each layer: keys and values of the encoder's output
@@ -28,13 +28,13 @@ struct DecoderState {
   i64 length() const { return self_attn.empty() ? 0 : self_attn[0].length; }
 };
 
-/// The state before the first token, for up to `max_len` of them. Errors: more than the model's positions.
+/// The state before the first token, with room for `max_len` tokens. Errors: more than the model's positions.
 DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len);
-/// The decoder's output at the next n positions, for `model.generator`. Errors: more positions than the state holds;
-/// a state of a model of other layers or heads; gradients that would be recorded.
+/// The decoder's output at the next n positions, for `model.generator`. Errors: more positions than the state has room
+/// for; the state of a model with other layers or heads; a call that would be recorded.
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state);
 
-/// Of a GPT.
+/// The state of a GPT.
 struct GptState {
   std::vector<KeyValueCache> layers;
 

@@ -1,4 +1,4 @@
-// Chapter 7. Decoding: one token for every row at a time, until all have ended, or as many as were asked for.
+// Chapter 7. Decoding: one token for every row at a time, until all rows have ended or the limit is reached.
 //
 // Serves: nn/generate/decoding.h
 #include "nn/generate/decoding.h"
@@ -64,7 +64,7 @@ void generate(const Gpt& model, const std::vector<i32>& prompt, i64 count, const
   std::vector<i32> context = prompt, unread = prompt;
   if (unread.size() > most) unread.erase(unread.begin(), unread.end() - static_cast<std::ptrdiff_t>(most));
   for (i64 i = 0; i < count; ++i) {
-    if (static_cast<size_t>(state.length()) + unread.size() > most) {  // start again with the half that is newer
+    if (static_cast<size_t>(state.length()) + unread.size() > most) {  // start again with the newer half
       state = gpt_state(model, 1, model.config.max_len);
       unread.assign(context.end() - static_cast<std::ptrdiff_t>(std::max<size_t>(1, most / 2)), context.end());
     }

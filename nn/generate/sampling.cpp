@@ -10,7 +10,7 @@
 namespace orrery::nn {
 namespace {
 
-// Makes the probabilities of what is left add up to 1.
+// Scales the probabilities that are left such that they add up to 1.
 void normalize(std::vector<Candidate>& list) {
   double total = 0;
   for (const Candidate& c : list) total += c.probability;
@@ -73,7 +73,7 @@ i32 sample(const Tensor& logits, const SamplingOptions& options, Rng& rng) {
     left -= c.probability;
     if (left < 0) return c.token;
   }
-  return list.back().token;  // rounding
+  return list.back().token;  // reached only because of rounding
 }
 
 }  // namespace orrery::nn

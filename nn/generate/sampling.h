@@ -1,10 +1,10 @@
-// Chapter 7. Sampling: the next token drawn by chance, from all that the model thinks possible or from the best of it.
+// Chapter 7. Sampling: the next token is drawn at random, from all tokens or from the likeliest ones.
 //
 //   p_k = e^{logit_k / temperature} / sum_l e^{logit_l / temperature}
-// A temperature below 1 sharpens, above 1 flattens; at 0 the likeliest token is taken. Top-k (Fan et al. 2018) keeps
-// the k likeliest tokens; top-p, or nucleus sampling (Holtzman et al. 2020), the fewest likeliest ones whose
-// probabilities together reach p, so that few are kept where the model is sure and many where it is not. What is left
-// is drawn from in proportion. First the temperature, then top-k, then top-p.
+// A temperature below 1 sharpens the distribution, one above 1 flattens it; at 0 the likeliest token is taken. Top-k
+// (Fan et al. 2018) keeps the k likeliest tokens. Top-p, or nucleus sampling (Holtzman et al. 2020), keeps the
+// fewest likeliest tokens whose probabilities add up to at least p: few where the model is sure, many where it is not.
+// The probabilities that are left are scaled to add up to 1. The temperature is applied first, then top-k, then top-p.
 // Serves: nn/generate/decoding.h
 #pragma once
 
@@ -29,12 +29,12 @@ struct Candidate {
   i32 token;
   double probability;
 };
-/// What may be drawn for logits [K], probabilities of sum 1: where some tokens are left out, likeliest first (of equals
-/// the smaller id); else in the order of their ids.
-/// A logit of -infinity bans its token. Errors: options out of range; a logit that is NaN or infinity; no token left.
+/// The tokens that may be drawn for logits [K]; their probabilities add up to 1. If some tokens are left out, the
+/// likeliest comes first (the smaller id if two are equal); otherwise they are in the order of their ids. A logit of
+/// -infinity excludes its token. Errors: options out of range; a logit that is NaN or infinity; no token left.
 std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& options);
 
-/// One of the candidates, by one draw from `rng`; none is made at temperature 0.
+/// Draws one of the candidates with one draw from `rng`. Temperature 0 needs no draw.
 i32 sample(const Tensor& logits, const SamplingOptions& options, Rng& rng);
 
 }  // namespace orrery::nn

@@ -3,8 +3,8 @@
 // Paper, section 3.3: "each of the layers in our encoder and decoder contains a fully connected feed-forward network,
 // which is applied to each position separately and identically. This consists of two linear transformations with a ReLU
 // activation in between:  FFN(x) = max(0, xW1 + b1)W2 + b2".
-// Shapes: x, y [..., d_model], between them [..., d_ff]. Dropout falls on the inner activations, as in PyTorch's
-// layers.
+// Shapes: x, y [..., d_model]; inner activations [..., d_ff]. Dropout is applied to the inner activations, as in
+// PyTorch's layers.
 // Read next: apps/examples/ch5_my_layer.cpp
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace orrery::nn {
 
-/// ReLU is the paper's; GELU is exact, or with GPT-2's tanh.
+/// relu is the paper's choice. gelu is exact; gelu_tanh is the approximation of GPT-2.
 enum class Activation { relu, gelu, gelu_tanh };
 
 struct FeedForwardOptions {

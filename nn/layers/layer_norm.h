@@ -1,4 +1,4 @@
-// Chapter 5. LayerNorm: each position's vector brought to mean 0 and variance 1, then scaled and shifted as learned.
+// Chapter 5. LayerNorm: brings each position's vector to mean 0 and variance 1, then scales and shifts it as learned.
 //
 // Paper, section 3.1: "We employ a residual connection around each of the two sub-layers, followed by layer
 // normalization."
@@ -21,7 +21,7 @@ struct LayerNormOptions {
 
 struct LayerNorm : Module {
   Variable weight;  // [D], starts at 1
-  Variable bias;    // [D], starts at 0; not defined without bias
+  Variable bias;    // [D], starts at 0; undefined without bias
   double eps;
   LayerNormForm form;
 

@@ -1,4 +1,4 @@
-// Chapter 5. Linear: y = x W^T + b, applied to every position alike.
+// Chapter 5. Linear: y = x W^T + b, applied to every position in the same way.
 //
 // Paper, section 3.3: "While the linear transformations are the same across different positions, they use different
 // parameters from layer to layer."
@@ -19,7 +19,7 @@ struct LinearOptions {
 
 struct Linear : Module {
   Variable weight;  // [out, in]
-  Variable bias;    // [out], not defined without bias
+  Variable bias;    // [out], undefined without bias
 
   Linear(i64 in, i64 out, Rng& rng, const LinearOptions& options = {})
       : weight(parameter(initial_weight(options.init, out, in, rng))) {

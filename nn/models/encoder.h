@@ -1,11 +1,12 @@
-// Chapter 7. Encoder: a stack of layers, each self-attention and then a feed-forward network.
+// Chapter 7. Encoder: a stack of layers, each of which is self-attention followed by a feed-forward network.
 //
 // Paper, section 3.1: "The encoder is composed of a stack of N = 6 identical layers. Each layer has two sub-layers. The
 // first is a multi-head self-attention mechanism, and the second is a simple, position-wise fully connected
 // feed-forward network. We employ a residual connection around each of the two sub-layers, followed by layer
 // normalization. That is, the output of each sub-layer is LayerNorm(x + Sublayer(x))".
-// With norm_first, each is x + Sublayer(LayerNorm(x)) instead, which trains deep stacks without warm-up; such a stack
-// needs a final norm, since nothing else normalises its output. Dropout falls on each sub-layer's output (section 5.4).
+// With norm_first, the output of each sub-layer is x + Sublayer(LayerNorm(x)) instead; deep stacks then train without
+// warm-up. Such a stack needs a final norm, since nothing else normalises its output. Dropout is applied to the output
+// of each sub-layer (section 5.4).
 // Shapes: x, y [B, S, d_model].
 // Read next: nn/models/decoder.h
 #pragma once
@@ -67,7 +68,7 @@ struct Encoder : Module {
   std::optional<LayerNorm> norm;  // the final norm
 
   Encoder(i64 num_layers, bool final_norm, const LayerOptions& options, Rng& rng);
-  /// x [B, S, d_model]; `weights`, if given, gets one [B, h, S, S] appended for each layer.
+  /// x is [B, S, d_model]. If `weights` is given, the attention weights [B, h, S, S] of each layer are appended to it.
   Variable operator()(Variable x, const Mask& mask, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
   void visit(Visitor& v) override;
 };

@@ -1,16 +1,16 @@
-// Chapter 7. Gpt: the decoder alone, from tokens to scores for the next token, at every position at once.
+// Chapter 7. Gpt: a decoder without an encoder, from tokens to scores for the next token at every position at once.
 //
-// Without an encoder the decoder needs no cross-attention; what is left is an encoder that does not look ahead. Radford
-// et al. 2019 ("GPT-2"), section 2.3: "Layer normalization was moved to the input of each sub-block, [...] and an
-// additional layer normalization was added after the final self-attention block. A modified initialization which
+// Without an encoder, the decoder needs no cross-attention. What remains is an encoder that does not look ahead.
+// Radford et al. 2019 ("GPT-2"), section 2.3: "Layer normalization was moved to the input of each sub-block, [...] and
+// an additional layer normalization was added after the final self-attention block. A modified initialization which
 // accounts for the accumulation on the residual path with model depth is used. We scale the weights of residual layers
 // at initialization by a factor of 1/sqrt(N) where N is the number of residual layers."
 //   x = dropout(token_embedding[ids] + position_embedding[0, 1, ...])
 //   x = x + dropout(attention(norm(x)));   x = x + dropout(feed_forward(norm(x)))      in each layer
 //   logits = norm(x) token_embedding^T                                                 the tied head
-// Shapes: ids i32 [B, T], T <= max_len, x [B, T, d_model], logits [B, T, vocab_size]. Row t of the logits is about
-// token t + 1. Parameters have the names of GPT-2's published files (wte, wpe, h.0.ln_1, ...), and lie in files as they
-// do there: the weights of layers as [in, out] (nn/files/gpt_files.h).
+// Shapes: ids i32 [B, T], T <= max_len, x [B, T, d_model], logits [B, T, vocab_size]. Row t of the logits predicts
+// token t + 1. Parameters have the names of GPT-2's published files (wte, wpe, h.0.ln_1, ...). They are also stored as
+// in those files: the weights of layers as [in, out] (nn/files/gpt_files.h).
 // Read next: nn/models/gpt.cpp
 #pragma once
 
@@ -27,9 +27,10 @@ struct GptLayer : Module {
   Dropout dropout;
 
   GptLayer(const LayerOptions& options, Rng& rng);
-  /// x [B, T, d_model]; `weights`, if given, becomes [B, h, T, T].
+  /// x is [B, T, d_model]. If `weights` is given, it receives the attention weights [B, h, T, T].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
-  /// The same with look_back(in) for attention: nn/generate/decoder_state.h reads keys and values out of a cache.
+  /// The same, with look_back(in) for attention. nn/generate/decoder_state.h uses it to read keys and values from a
+  /// cache.
   template <class LookBack>
   Variable through(const Variable& x, Pass& pass, const LookBack& look_back) const {
     constexpr bool norm_first = true;
@@ -48,23 +49,23 @@ struct Gpt : Module {
   Variable head_weight;  // [vocab_size, d_model]; not defined in a tied model
   Dropout dropout;
 
-  /// Draws every weight from `rng`: N(0, 0.02^2), those that write to the residual connection from
-  /// N(0, 0.02^2 / (2 num_layers)); biases are 0. Errors: whatever `config.validate()` refuses.
+  /// Draws every weight from N(0, 0.02^2), except those that write to the residual connection. They are drawn from
+  /// N(0, 0.02^2 / (2 num_layers)). Biases are 0. Errors: whatever `config.validate()` rejects.
   Gpt(const GptConfig& config, Rng& rng);
 
-  /// Scores for every next token: ids i32 [B, T] to logits [B, T, vocab_size]. To `weights`, if given, every layer's
-  /// attention weights before dropout are appended, [B, h, T, T].
+  /// Scores for every next token: ids i32 [B, T] to logits [B, T, vocab_size]. If `weights` is given, the attention
+  /// weights of each layer before dropout, [B, h, T, T], are appended to it.
   Variable operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
 
-  /// cross_entropy of the logits with `labels` i32 [B, T], the token that follows each of `ids`. The logits never exist
-  /// as a whole.
+  /// The cross_entropy of the logits with `labels` i32 [B, T], the token that follows each of `ids`. The logits never
+  /// exist as a whole.
   Variable loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options = {}) const;
 
-  /// Its two halves: the last norm's output [B, T, d_model], where no position sees what comes after it; and the logits
-  /// of some of its positions [..., d_model].
+  /// The two halves of the model. `hidden`: the output of the last norm, [B, T, d_model], in which no position depends
+  /// on later ones. `head`: the logits for some of these positions [..., d_model].
   Variable hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
   Variable head(const Variable& hidden) const;
-  /// What the layers begin with, tokens + positions: [B, T, d_model].
+  /// The input of the first layer, tokens + positions: [B, T, d_model].
   Variable embed(const Tensor& ids, Pass& pass) const;
 
   /// A model of its own with the same values.

@@ -6,8 +6,8 @@
 // the pre-softmax linear transformation [...]. In the embedding layers, we multiply those weights by sqrt(d_model)."
 //   source [B, S] -> src_embed * sqrt(d_model) + positions -> encoder -> memory [B, S, d_model]
 //   target [B, T] -> tgt_embed * sqrt(d_model) + positions -> decoder(memory) -> generator -> logits [B, T, K]
-// K is tgt_vocab_size. Row t of the logits is about token t + 1 of the target: in training, the target is given without
-// its last token.
+// K is tgt_vocab_size. Row t of the logits predicts token t + 1 of the target, so training leaves out the last token of
+// the target.
 // Read next: nn/models/transformer.cpp
 #pragma once
 
@@ -20,7 +20,7 @@ namespace orrery::nn {
 /// What each of the three attentions may see.
 struct TransformerMasks {
   Mask source;  ///< encoder self-attention, [B, h, S, S]
-  Mask target;  ///< decoder self-attention, [B, h, T, T]; must hold Mask::causal()
+  Mask target;  ///< decoder self-attention, [B, h, T, T]; must include Mask::causal()
   Mask memory;  ///< decoder cross-attention, [B, h, T, S]
 };
 
@@ -40,33 +40,33 @@ struct Transformer : Module {
   Linear generator;  // "the pre-softmax linear transformation"
   Dropout dropout;
 
-  /// Draws every weight from `rng`. Errors: whatever `config.validate()` refuses.
+  /// Draws every weight from `rng`. Errors: whatever `config.validate()` rejects.
   Transformer(const TransformerConfig& config, Rng& rng);
 
   /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size], with the
-  /// masks that follow from `pad_id`. `maps`, if given, gets the attention weights.
+  /// masks that follow from `pad_id`. If `maps` is given, it receives the attention weights.
   Variable operator()(const Tensor& source, const Tensor& target, Pass& pass, AttentionMaps* maps = nullptr) const;
-  /// The same with masks of the caller's own.
+  /// The same with the caller's own masks.
   Variable operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass,
                       AttentionMaps* maps = nullptr) const;
 
-  /// cross_entropy of the logits with `labels` i32 [B, T], the token that follows each of `target`. The logits never exist
-  /// as a whole.
+  /// The cross_entropy of the logits with `labels` i32 [B, T], the token that follows each of `target`. The logits
+  /// never exist as a whole.
   Variable loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
                 const CrossEntropyOptions& options = {}) const;
 
-  /// The memory [B, S, d_model] of a source.
+  /// The memory of a source, which is the encoder's output: [B, S, d_model].
   Variable encode(const Tensor& source, const Mask& source_mask, Pass& pass, AttentionMaps* maps = nullptr) const;
-  /// What the decoder makes of a target, given the memory: [B, T, d_model]; `generator` turns it into logits.
+  /// The decoder's output for a target, given the memory: [B, T, d_model]. `generator` turns it into logits.
   Variable hidden(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                   Pass& pass, AttentionMaps* maps = nullptr) const;
   /// Logits [B, T, tgt_vocab_size] of a target, given the memory.
   Variable decode(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                   Pass& pass, AttentionMaps* maps = nullptr) const;
 
-  /// What follows from `pad_id`: nothing sees trailing padding, and no target position what comes after it.
+  /// The masks that follow from `pad_id`: no position sees trailing padding, and no target position sees later ones.
   TransformerMasks masks(const Tensor& source, const Tensor& target) const;
-  /// Padding alone; everything if there is no pad_id.
+  /// The mask of the padding alone; without a pad_id it allows everything.
   Mask padding(const Tensor& ids) const;
 
   /// A model of its own with the same values.

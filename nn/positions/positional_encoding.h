@@ -1,4 +1,4 @@
-// Chapter 6. PositionalEncoding: tells the model where in the sequence a vector stands.
+// Chapter 6. PositionalEncoding: tells the model the position of each vector in the sequence.
 //
 // Paper, section 3.5: "Since our model contains no recurrence and no convolution, in order for the model to make use of
 // the order of the sequence, we must inject some information about the relative or absolute position of the tokens in
@@ -23,13 +23,13 @@ enum class Positions { sinusoidal, learned };
 Tensor sinusoidal_table(i64 count, i64 d_model);
 
 struct PositionalEncoding : Module {
-  Variable weight;  // [max_len, d_model] when learned, else not defined
-  Tensor table;     // the sinusoids, f64; no buffer, since max_len and d_model say everything about it
+  Variable weight;  // [max_len, d_model] when learned, else undefined
+  Tensor table;     // the sinusoids, f64; not a buffer, since max_len and d_model determine them
 
   PositionalEncoding(Positions kind, i64 max_len, i64 d_model, Rng& rng);
   /// x [B, T, d_model] plus the encoding of positions 0 to T - 1. More positions than max_len are an error.
   Variable operator()(const Variable& x) const;
-  /// The encodings of positions 0 to T - 1, at least: [T or more, d_model].
+  /// The encodings of at least the positions 0 to T - 1: [T or more, d_model].
   Variable first(i64 T, Dtype dtype) const;
   void visit(Visitor& v) override { v("weight", weight); }
 };

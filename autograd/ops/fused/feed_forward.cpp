@@ -1,15 +1,15 @@
-// Chapter 8. The feed-forward network with GELU as one operation: what lies between its linear maps is kept once.
+// Chapter 8. The feed-forward network with GELU as one operation, which keeps one inner tensor instead of two.
 //
 //   z = x W1^T + b1       a = dropout(gelu(z)), or gelu_tanh(z)       y = a W2^T + b2
 //   da = dy W2            dz = dropout(da) gelu'(z)                   dx = dz W1
 //   dW2 = dy^T a, db2 = sum over rows of dy                           dW1 = dz^T x, db1 = sum over rows of dz
-// The composed form, linear, gelu, dropout, linear, is the one to read. It keeps z for gelu' and a for dW2, by far the
-// largest activations of a GPT. Here z alone is kept: gelu(z) and gelu'(z) need the same exponential, so that backward
-// computes both again for the price of the second (recomputation as in Chen et al. 2016, "Training Deep Nets with
-// Sublinear Memory Cost"). Forward and backward go by chunks of rows, whose a and dz stay in a cache that all cores
-// share. It takes as long as the composed form and saves memory (apps/bench/README.md).
+// The composed form (linear, gelu, dropout, linear) is the one to read. It keeps z for gelu' and a for dW2, by far the
+// largest activations of a GPT. Here only z is kept, and backward computes a again. gelu(z) and gelu'(z) need the same
+// exponential, so both cost about as much as gelu'(z) alone (recomputation as in Chen et al. 2016, "Training Deep Nets
+// with Sublinear Memory Cost"). Forward and backward work on chunks of rows, whose a and dz stay in a cache that all
+// cores share. The whole takes as long as the composed form and needs less memory (apps/bench/README.md).
 // Shapes: x [..., d_model], W1 [d_ff, d_model], b1 [d_ff], W2 [d_out, d_ff], b2 [d_out], y [..., d_out]; biases may be
-// not defined.
+// undefined.
 // Serves: nn/layers/feed_forward.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
@@ -22,7 +22,7 @@
 namespace orrery {
 namespace {
 
-// z becomes gelu(z), and da becomes dz, which is added to `sums`.
+// Replaces z by gelu(z) and da by dz, and adds dz to `sums`.
 template <class Formula, class T>
 void differentiate_row(i64 n, T* z, T* da, T* sums) {
 #pragma omp simd
@@ -40,10 +40,10 @@ struct FeedForward {
       std::is_same_v<Formula, formula::Gelu> ? "gelu_feed_forward" : "gelu_tanh_feed_forward";
   enum Input : size_t { of_x, of_W1, of_b1, of_W2, of_b2 };
 
-  bool recorded;  // backward may come, so that z has to be kept
+  bool recorded;  // backward may follow, so z has to be kept
   RowDropout dropout;
   Saved x{}, W1{}, W2{};
-  Tensor z{};  // of this operation alone: backward writes over it
+  Tensor z{};  // belongs to this operation alone: backward overwrites it
 
   Tensor forward(const Tensor& in, const Tensor& weight1, const Tensor& b1, const Tensor& weight2, const Tensor& b2) {
     dropout.check_probability(name);
@@ -67,7 +67,7 @@ struct FeedForward {
           T* to = a + row * d_ff;
 #pragma omp simd
           for (i64 i = tile.column; i < tile.column_end; ++i) to[i] = Formula().value(from[i]);
-          dropout.columns(begin + row, d_ff, tile.column, tile.column_end, to);  // from a multiple of 8 columns on
+          dropout.columns(begin + row, d_ff, tile.column, tile.column_end, to);  // from a multiple of 8 columns
         };
         T* sum = recorded ? z.write<T>() + begin * d_ff : a;
         linear_rows<T>({in.data<T>() + begin * d_model, count, d_model}, first, bias1, {sum, count, d_ff}, activate);
@@ -77,7 +77,8 @@ struct FeedForward {
     return y;
   }
 
-  // In each chunk weights come before x, which may be a weight, too, and whose gradient is opened chunk by chunk.
+  // In each chunk, the weights' gradients come before that of x: x may itself be one of the weights, and its gradient
+  // is written chunk by chunk.
   void backward(const Tensor& dy, Grads& dx) {
     const Tensor x_rows = as_rows(x), dy_rows = as_rows(dy);
     const i64 rows = z.size(0), d_ff = z.size(1), chunk = row_chunk(rows, d_ff, z.dtype());
@@ -95,7 +96,7 @@ struct FeedForward {
       if (dx.wanted(of_W1)) dx.into(of_W1).gemm(dz, x_part, Trans::a);
       if (dx.wanted(of_x)) {
         const Into into = dx.into(of_x);
-        if (begin == 0) x_first = into.first;  // so are the rows of later chunks, which are still undefined
+        if (begin == 0) x_first = into.first;  // also true of the rows of later chunks, which are not written yet
         Tensor to = as_rows(into.buffer).rows(begin, end);
         matmul_into(to, dz, W1, Trans::none, !x_first);
       }
@@ -110,7 +111,7 @@ struct FeedForward {
   }
 
  private:
-  // Turns rows of z, from row `begin` on, into those of a, and da into dz; returns the column sums of dz.
+  // Turns rows of z, starting at row `begin`, into rows of a, and da into dz. Returns the column sums of dz.
   Tensor differentiate(i64 begin, Tensor& rows_of_z, Tensor& da) const {
     const i64 d_ff = da.size(1);
     return dispatch_floating(da.dtype(), name, [&](auto t) {

@@ -1,11 +1,11 @@
-// Chapter 8. The linear map of every layer, with bias, activation and dropout done tile by tile of its product.
+// Chapter 8. The linear map of every layer. Bias, activation and dropout are applied to its product tile by tile.
 //
 //   linear        y = x W^T + b                          dx = dy W        dW = dy^T x        db = sum over rows of dy
-//   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) for dy
-// The composed form, one operation for each sign, is matmul(x, W, Trans::b) + b, then relu, then dropout: the one to
-// read. Fused, each tile of the product (core/products/blas.h) starts as the bias and gets activation and dropout when it is
-// complete; z never exists. ReLU's derivative is read from the output: where y > 0 it is dropout's factor, elsewhere 0.
-// The wider the product, the less is left to save (apps/bench/README.md).
+//   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) as dy
+// The composed form, matmul(x, W, Trans::b) + b, then relu, then dropout, is the one to read. In the fused form, each
+// tile of the product (core/products/blas.h) starts as the bias, and gets activation and dropout when it is complete; z
+// is never stored. The derivative is read from the output: y'(z) is dropout's factor where y > 0, else 0. The wider
+// the product, the less this saves (apps/bench/README.md).
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
 // Read next: autograd/ops/fused/tiled_attention.h
 #include "autograd/apply.h"
@@ -18,12 +18,12 @@
 namespace orrery {
 namespace {
 
-// The product and bias that the two operations share; `rows` are those of W and b which take part.
+// The product and bias that the two operations share. Only `rows` of W and b are used.
 struct Product {
   RowRange rows;
   Saved x, weight;
 
-  // y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile (ops/linear_rows.h).
+  // y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile (ops/fused/linear_rows.h).
   template <class Finish = Nothing>
   Tensor forward(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b, const Finish& finish = {}) {
     check_linear(name, in, W, b);
@@ -42,7 +42,7 @@ struct Product {
     return y;
   }
 
-  // dx = d W, dW = d^T x, db = the column sums of d, given as `bias_gradient`, or computed here.
+  // dx = d W, dW = d^T x, db = the column sums of d, which the caller may give as `bias_gradient`.
   void backward(const Tensor& d, Grads& dx, Tensor bias_gradient = {}) {
     const Tensor d_rows = as_rows(d);
     if (dx.wanted(2)) {
@@ -65,7 +65,7 @@ struct Product {
   }
 
  private:
-  // The rows of a gradient that this product writes; the others are set to 0 by the first who writes.
+  // The rows of a gradient that this product writes. If nothing has been written to it yet, sets the other rows to 0.
   Tensor opened(const Into& into) const {
     const i64 all = into.buffer.size(0);
     if (into.first) {

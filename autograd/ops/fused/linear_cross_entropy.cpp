@@ -1,14 +1,14 @@
-// Chapter 8. The head of a language model and its loss in one: the logits never exist as a whole.
+// Chapter 8. The head of a language model and its loss as one operation: the logits never exist as a whole.
 //
 //   composed   cross_entropy(linear(x, W, b), targets)        z = x W^T + b, L(z), dx = dz W, dW = dz^T x, db = sum dz
 //   here       the same for a few hundred rows at a time, forward and backward together
-// Logits are by far the largest tensor of a model with a large vocabulary (82 MB for 2,048 tokens of 10,000 classes);
-// composed, they go through memory seven times. A chunk of rows stays in a cache that all cores share: its logits turn
-// into their gradient, which is used up by both products at once. So the gradients are computed in the forward pass,
-// for dL/dL = 1; backward multiplies them by the dy that really came (as in Liger Kernel, Hsu et al. 2024). While there
-// are several chunks, W^T and dW^T stand in for W and dW: both products then have a small left factor.
-// The gain is the memory of the logits and of their gradient (apps/bench/README.md).
-// Shapes: x [..., d], W [K, d], b [K] or not defined, targets i32 [...].
+// Logits are by far the largest tensor of a model with a large vocabulary (82 MB for 2,048 tokens of 10,000 classes).
+// In the composed form they go through memory seven times. Here a chunk of rows stays in a cache that all cores share:
+// its logits are overwritten with their gradient, which both products use at once. So the gradients are computed in the
+// forward pass, as if dy were 1; backward multiplies them by the actual dy (as in Liger Kernel, Hsu et al. 2024). If
+// there are several chunks, W^T and dW^T are used instead of W and dW, so that both products have a small left factor.
+// This saves the memory of the logits and of their gradient (apps/bench/README.md).
+// Shapes: x [..., d], W [K, d], b [K] or undefined, targets i32 [...].
 // Serves: autograd/ops/cross_entropy.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
@@ -20,7 +20,7 @@
 namespace orrery {
 namespace {
 
-// One row of x W^T becomes dL/dz, which is added to `sums` where there is a bias; returns the row's loss.
+// Turns one row of x W^T into dL/dz and adds it to `sums` if there is a bias. Returns the loss of the row.
 template <class T>
 double loss_row(i64 K, i32 target, const T* bias, double on, double off, T factor, T* z, T* sums) {
   if (bias) add_to(K, bias, z);
@@ -40,7 +40,7 @@ double loss_row(i64 K, i32 target, const T* bias, double on, double off, T facto
 struct LinearCrossEntropy {
   static constexpr std::string_view name = "linear_cross_entropy";
   TargetDistribution q;
-  std::array<bool, 3> asked;  // whose gradients somebody will ask for: x, W, b
+  std::array<bool, 3> asked;  // which gradients backward will be asked for: x, W, b
   Tensor dx, dW, db;          // for dy = 1
 
   Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
@@ -84,7 +84,7 @@ struct LinearCrossEntropy {
   }
 
  private:
-  // Rows of x W^T turn into dL/dz in place; their losses are noted. Returns db.
+  // Overwrites rows of x W^T with dL/dz and writes the losses of the rows to `loss`. Returns db.
   Tensor loss_and_gradient(Tensor& logits, const Tensor& b, const i32* target, double* loss) const {
     const i64 K = logits.size(1);
     return dispatch_floating(logits.dtype(), name, [&](auto t) {

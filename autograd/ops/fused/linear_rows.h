@@ -1,8 +1,8 @@
 // Chapter 8. The product behind every linear map, with work done on its rows while they are in the nearest cache.
 //
 //   y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile of y, on the thread that made it
-// Each tile of the product (core/products/blas.h) starts as the bias and is finished when it is complete. Where x has few rows,
-// as when a model writes token by token, rows of W go by as they lie (core/products/thin_product.h).
+// Each tile of the product (core/products/blas.h) starts as the bias and is finished when it is complete. If x has few
+// rows, as when a model writes token by token, the rows of W are read where they are (core/products/thin_product.h).
 // Shapes: x [rows, in], W [out, in], b [out] or null, y [rows, out].
 // Serves: autograd/ops/fused/linear.cpp
 #pragma once
@@ -15,7 +15,7 @@ namespace orrery {
 /// All leading axes folded into the rows: [..., n] as [rows, n].
 inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
 
-/// Errors: a weight that is no [out, in] for rows of x, a bias that is no [out].
+/// Errors: a weight that is not [out, in] for rows of x, a bias that is not [out].
 inline void check_linear(std::string_view operation, const Tensor& x, const Tensor& W, const Tensor& b) {
   check(W.rank() == 2, operation, "the weight needs shape [out, in], has ", W.shape());
   check(x.rank() >= 1 && x.size(-1) == W.size(1), operation, "inner sizes differ (", x.rank() >= 1 ? x.size(-1) : 0,
@@ -24,7 +24,7 @@ inline void check_linear(std::string_view operation, const Tensor& x, const Tens
         b.shape());
 }
 
-/// What is done with a row of y that is complete, where nothing more is.
+/// The `finish` that does nothing.
 struct Nothing {
   template <class T>
   void operator()(const Tile&, i64, T*) const {}

@@ -1,12 +1,12 @@
-// Chapter 8. The residual connection: a sub-layer's output, thinned by dropout, added to its input, and normalised.
+// Chapter 8. The residual connection: the output of a sub-layer, after dropout, is added to its input and normalised.
 //
 // Paper, sections 3.1 and 5.4: "the output of each sub-layer is LayerNorm(x + Sublayer(x))", "We apply dropout to the
 // output of each sub-layer, before it is added to the sub-layer input and normalized."
 //   residual        s = x + m f                    m_i: dropout's factor of element i, 0 or 1 / (1 - p)
 //   residual_norm   y = layer_norm(s)              ds as in ops/layer_norm.cpp; dx = ds, df = m ds
-// The composed form is layer_norm(x + dropout(f)): three passes over memory forward and six back; fused, a row stays in
-// the nearest cache. Backward draws the factors again.
-// In memory x + m f stands once (apps/bench/README.md).
+// The composed form, layer_norm(x + dropout(f)), makes three passes over memory forward and six back. In the fused form
+// a row stays in the nearest cache, and backward draws the factors again. Only s is kept in memory
+// (apps/bench/README.md).
 // Shapes: x, f, y [..., D]; weight, bias [D].
 // Serves: nn/models/encoder.h
 #include "autograd/apply.h"
@@ -60,7 +60,7 @@ struct ResidualNorm {
   double eps;
   LayerNormForm form;
   RowDropout dropout;
-  Saved s, weight, rows;  // s = x + m f; rows: [rows, 3] of RowStatistics
+  Saved s, weight, rows;  // rows: the RowStatistics of each row, [rows, 3]
 
   Tensor forward(const Tensor& x, const Tensor& f, const Tensor& w, const Tensor& b) {
     check_summands(name, x, f);
