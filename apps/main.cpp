@@ -1,9 +1,9 @@
 // Chapter 9. The program `orrery`: its sub-commands, one file each.
 //
-// Read next: apps/command.h
-#include "apps/command.h"
+// Serves: apps/toy/toy.cpp
+#include "apps/program/command.h"
 
 int main(int argc, char** argv) {
   using namespace orrery;
-  return run_program(argc, argv, {add_toy, add_lm, add_gradcheck, add_leakcheck, add_bench});
+  return run_program(argc, argv, {add_toy, add_lm, add_gradcheck, add_leakcheck, add_bench, add_figure});
 }

@@ -1,6 +1,6 @@
-// Chapter 2. What every operation needs when it is recorded: checks, edges, and errors that say where.
+// Chapter 2. What every operation needs when it is recorded: checks, edges, and errors that say where they arose.
 //
-// Read next: autograd/observer.h
+// Serves: autograd/apply.h
 #include "autograd/apply.h"
 
 #include <algorithm>

@@ -8,9 +8,9 @@
 //     void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * x.get() * 2.0); }     // dx = 2 x dy
 //   };
 //   Variable square(const Variable& x) { return apply(Square{}, x); }
-// forward may return std::array<Tensor, N>; backward then takes std::array<Tensor, N>, whose members are not defined
-// where an output led nowhere. A list of inputs arrives as std::span<const Tensor>.
-// Read next: autograd/apply.cpp
+// forward may return std::array<Tensor, N>; backward then takes std::array<Tensor, N>, in which the gradient of an
+// unused output is undefined. An operation on a list of inputs takes a std::span<const Tensor>.
+// Read next: apps/examples/ch2_tape.cpp
 #pragma once
 
 #include <array>
@@ -70,18 +70,19 @@ class OperationNode final : public Node {
 namespace tape {
 using Inputs = std::span<const Variable* const>;
 
-/// Errors of an operation get its name, and the shape and origin of its inputs, of the first 8 if they are many.
+/// Throws `error` again, with the name of the operation and the shape and origin of its inputs (of the first 8).
 [[noreturn]] void explain(std::string_view name, const Error& error, Inputs inputs);
-/// Runs `rules`, which throw errors, for a function that is made of several operations: its errors tell the same.
+/// Runs `rules`, the checks of a function that is made of several operations, and explains their errors in the same
+/// way.
 template <class Rules>
 auto explained(std::string_view name, Inputs inputs, const Rules& rules) {
   try {
     return rules();
   } catch (const Error& error) { explain(name, error, inputs); }
 }
-/// All inputs floating and of one dtype.
+/// Errors: an input that is not floating, or inputs of different dtypes.
 void check_inputs(std::string_view name, Inputs inputs);
-/// True when the operation must be recorded: gradients are on and an input wants one.
+/// True if the operation must be recorded: recording is on, and some input needs a gradient.
 bool records(Inputs inputs);
 /// Gives the node its edges and output slots.
 void connect(Node& node, Inputs inputs, std::span<const Tensor> outputs);

@@ -6,16 +6,17 @@
 //     template <class T> T derivative_at_output(T y) const { return 1 - y * y; }
 //   };
 //   Variable tanh(const Variable& x) { return elementwise(Tanh{}, x); }
-// dx_i = dy_i f'(x_i). With derivative_at_output(T y) y is saved, with derivative(T x) instead x; never both.
+// Backward computes dx_i = dy_i f'(x_i). A formula has either derivative_at_output(T y), and then y is saved, or
+// derivative(T x), and then x is saved.
 // Read next: autograd/ops/elementwise.cpp
 #pragma once
 
 #include "autograd/apply.h"
-#include "core/elementwise.h"
+#include "core/kernels/elementwise.h"
 
 namespace orrery {
 
-/// The operation made of a Formula's two functions.
+/// The operation that the two functions of a Formula define.
 template <class Formula>
 struct ElementwiseOperation {
   static constexpr std::string_view name = Formula::name;

@@ -1,12 +1,12 @@
 // Chapter 2. Nodes: numbering, freeing long chains, and adding up gradients.
 //
-// Read next: autograd/engine.cpp
+// Serves: autograd/node.h
 #include "autograd/node.h"
 
 #include <atomic>
 
 #include "autograd/observer.h"
-#include "core/reduce.h"
+#include "core/kernels/reduce.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

@@ -2,7 +2,7 @@
 //
 // The tape is a graph of nodes. Each node has a number; a node's inputs were made before it and have smaller numbers,
 // so that visiting nodes newest first meets each one after everything that was computed from it.
-// Read next: autograd/node.cpp
+// Read next: autograd/engine.cpp
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "autograd/variable.h"
-#include "core/blas.h"
-#include "core/memory.h"
+#include "core/machine/memory.h"
+#include "core/products/blas.h"
 
 namespace orrery {
 

@@ -5,7 +5,7 @@
 // an observer that breaks one shows that the checker would notice an engine without it. It is asked only at the moment
 // when the rule has something to do, so that a tape where nobody asks has nothing to break.
 // An observer belongs to the thread that put it in force: it sees what this thread runs, and nothing of others.
-// Read next: autograd/ops.h
+// Serves: autograd/engine.cpp
 #pragma once
 
 #include <span>

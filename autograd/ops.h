@@ -1,19 +1,18 @@
 // Chapter 2. The catalogue: every differentiable operation, one line each.
 //
-// Each has its formula, derivative and code in one file under autograd/ops/, its samples in autograd/samples.cpp, and
-// its row in `orrery gradcheck`. Adding one means: a struct with forward and backward, a line here, a sample, a test.
-// Shapes: [...] stands for any axes; elementwise operations of two inputs broadcast like NumPy.
-// Read next: autograd/ops/arithmetic.cpp
+// Each has its formula, derivative and code in one file under autograd/ops/, its samples in autograd/check/samples.cpp,
+// and its row in `orrery gradcheck`. To add one, write a struct with forward and backward, a line here, a sample and a
+// test. In shapes, [...] stands for any axes. Elementwise operations of two inputs broadcast like NumPy.
+// Serves: autograd/elementwise.h
 #pragma once
 
 #include <limits>
 #include <span>
 
 #include "autograd/variable.h"
-#include "core/blas.h"
-#include "core/norm_rows.h"
+#include "core/kernels/reduce.h"
+#include "core/products/blas.h"
 #include "core/random.h"
-#include "core/reduce.h"
 
 namespace orrery {
 
@@ -33,6 +32,13 @@ inline Variable operator/(const Variable& a, const Variable& b) { return div(a, 
 inline Variable operator-(const Variable& x) { return neg(x); }
 inline Variable operator*(const Variable& x, double factor) { return scale(x, factor); }
 inline Variable operator*(double factor, const Variable& x) { return scale(x, factor); }
+/// x + c for a number c.
+Variable shift(const Variable& x, double c);
+inline Variable operator+(const Variable& x, double c) { return shift(x, c); }
+inline Variable operator+(double c, const Variable& x) { return shift(x, c); }
+inline Variable operator-(const Variable& x, double c) { return shift(x, -c); }
+inline Variable operator-(double c, const Variable& x) { return shift(neg(x), c); }
+inline Variable operator/(const Variable& x, double c) { return scale(x, 1.0 / c); }
 
 // Elementwise functions (ops/elementwise.cpp, ops/activation.cpp).
 Variable pow(const Variable& x, double exponent);
@@ -46,10 +52,10 @@ Variable gelu(const Variable& x);       // exact: x Phi(x)
 Variable gelu_tanh(const Variable& x);  // GPT-2's approximation
 Variable silu(const Variable& x);
 
-// Reductions (ops/reduce.cpp): over the named axes, which are dropped, or kept with size 1; no axes means all.
+// Reductions (ops/reduce.cpp) over the given axes, which are dropped, or kept with size 1. No axes means all.
 Variable sum(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
 Variable mean(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
-// Equal maxima share the gradient evenly.
+// If several maxima are equal, they share the gradient evenly.
 Variable max(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
 
 // Products (ops/matmul.cpp): [..., m, k] with [k, n] or [..., k, n] gives [..., m, n].
@@ -66,32 +72,35 @@ inline Variable concat(std::initializer_list<Variable> parts, i64 axis) {
   return concat(std::span(parts.begin(), parts.size()), axis);
 }
 Variable slice(const Variable& x, i64 axis, i64 begin, i64 end = std::numeric_limits<i64>::max());
-/// Two parts of `x` along `axis`: the first `size` elements, and the rest.
+/// Two parts of `x` along `axis`: the first `size` elements and the rest.
 std::array<Variable, 2> split(const Variable& x, i64 size, i64 axis);
 /// Three equal parts along `axis`: Q, K and V of a packed product.
 std::array<Variable, 3> split3(const Variable& x, i64 axis);
 
-/// Rows of `weight` [K, D] named by `ids` (i32 of any shape): [ids..., D]. An id outside [0, K) is an error
+/// The rows of `weight` [K, D] that `ids` (i32 of any shape) select: [ids..., D]. An id outside [0, K) is an error
 /// (ops/embedding.cpp).
 Variable embedding(const Variable& weight, const Tensor& ids);
 
 /// e^{x_i} / sum_j e^{x_j} over the last axis (ops/softmax.cpp).
 Variable softmax(const Variable& x);
 Variable log_softmax(const Variable& x);
-/// Softmax of scores [B, h, n, m] over the keys `mask` allows; 0 elsewhere, and everywhere in a row that may see
-/// nothing.
+/// Softmax of scores [B, h, n, m] over the keys that `mask` allows. All other keys get 0, and so does a whole row if
+/// none of its keys is allowed.
 Variable masked_softmax(const Variable& scores, const Mask& mask);
+
+/// The divisor of layer normalisation. PyTorch and the paper's authors use sqrt(var + eps). Some tutorials use std +
+/// eps; the Annotated Transformer uses std + eps with the variance over n - 1.
+enum class LayerNormForm { root_of_variance_plus_eps, std_plus_eps, unbiased_std_plus_eps };
 
 /// (x - mean) / deviation * weight + bias over the last axis [..., D]; weight and bias [D], each may be undefined
 /// (ops/layer_norm.cpp).
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps = 1e-5,
                     LayerNormForm form = LayerNormForm::root_of_variance_plus_eps);
 
-/// Each element set to 0 with probability p, the others scaled so that the mean stays (ops/dropout.cpp).
+/// Sets each element to 0 with probability p and scales the others such that the mean is preserved (ops/dropout.cpp).
 Variable dropout(const Variable& x, double p, const Draw& draw);
 
-/// What attention returns: `output` [B, h, n, d_v], and the `weights` [B, h, n, m] it mixed the values with (before
-/// dropout).
+/// What attention returns: `output` [B, h, n, d_v], and the attention `weights` [B, h, n, m] before dropout.
 struct AttentionResult {
   Variable output, weights;
 };
@@ -102,44 +111,46 @@ AttentionResult attention(const Variable& Q, const Variable& K, const Variable& 
 /// Rows of x [B, h, m, d] behind a padding length set to 0, so that what stands there never reaches a product.
 Variable zero_padding(const Variable& x, const Mask& mask);
 
-/// Label smoothing's two forms: eps spread over all K classes (PyTorch), or over the K - 1 wrong ones (fairseq).
+/// The two forms of label smoothing: eps is spread over all K classes (PyTorch), or over the K - 1 wrong ones
+/// (fairseq).
 enum class Smoothing { all_classes, wrong_classes };
-/// What the summed loss is divided by: the number of targets that count, nothing, or what the caller gives.
+/// What the summed loss is divided by: the number of targets that count, nothing, or the caller's divisor.
 enum class Reduction { mean, sum, divisor };
 struct CrossEntropyOptions {
-  i32 ignore_index = -100;  ///< targets of this id do not count
+  i32 ignore_index = -100;  ///< targets with this id do not count
   double label_smoothing = 0;
   Smoothing smoothing = Smoothing::all_classes;
   Reduction reduction = Reduction::mean;
   double divisor = 1;  ///< for Reduction::divisor, 0 only when no target counts; makes k micro-batches equal one batch
 };
-/// -sum_k q_k log softmax(logits)_k over targets that count; logits [..., K], targets i32 [...]. No target that counts
-/// gives loss 0 and gradient 0 (ops/cross_entropy.cpp).
+/// -sum_k q_k log softmax(logits)_k, summed over the targets that count; logits [..., K], targets i32 [...]. If no
+/// target counts, loss and gradient are 0 (ops/cross_entropy.cpp).
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
 
-// The fused operations: what layers call. Each does in one pass what two to six of the above do, which stay as the form
-// to read; the tests compare the two.
+// The fused operations, which layers call. Each does in one pass what two to six of the operations above do. The
+// composed forms are the ones to read; the tests compare both.
 
 /// Rows [begin, end) of a weight; end = -1 means all.
 struct RowRange {
   i64 begin = 0, end = -1;
 };
-/// x W^T + b, with weight [out, in] and bias [out], which may be undefined; with `rows`, those of weight and bias alone
-/// (ops/linear.cpp).
+/// x W^T + b, with weight [out, in] and bias [out], which may be undefined. With `rows`, only these rows of weight and
+/// bias are used (ops/fused/linear.cpp).
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias, RowRange rows = {});
 /// dropout(relu(linear(x))).
 Variable linear_relu(const Variable& x, const Variable& weight, const Variable& bias, double p = 0,
                      const Draw& draw = {});
-/// linear(dropout(gelu(linear(x, W1, b1))), W2, b2), and so with gelu_tanh; biases may be undefined
-/// (ops/feed_forward.cpp).
+/// linear(dropout(gelu(linear(x, W1, b1))), W2, b2), and the same with gelu_tanh. Biases may be undefined
+/// (ops/fused/feed_forward.cpp).
 Variable gelu_feed_forward(const Variable& x, const Variable& W1, const Variable& b1, const Variable& W2,
                            const Variable& b2, double p = 0, const Draw& draw = {});
 Variable gelu_tanh_feed_forward(const Variable& x, const Variable& W1, const Variable& b1, const Variable& W2,
                                 const Variable& b2, double p = 0, const Draw& draw = {});
-/// cross_entropy(linear(x), targets) without the logits: a few hundred rows at a time (ops/linear_cross_entropy.cpp).
+/// cross_entropy(linear(x), targets) for a few hundred rows at a time: the logits never exist as a whole
+/// (ops/fused/linear_cross_entropy.cpp).
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
                               const CrossEntropyOptions& options = {});
-/// x + dropout(f), both of one shape (ops/residual.cpp).
+/// x + dropout(f), for x and f of the same shape (ops/fused/residual.cpp).
 Variable residual(const Variable& x, const Variable& f, double p = 0, const Draw& draw = {});
 /// layer_norm(x + dropout(f)).
 Variable residual_norm(const Variable& x, const Variable& f, const Variable& weight, const Variable& bias,

@@ -1,7 +1,7 @@
-// Chapter 2. Saved: a tensor an operation keeps for its backward, and the version it had.
+// Chapter 2. Saved: a tensor that an operation keeps for its backward, and the version the tensor had.
 //
-// If the memory was changed in place in between, the derivative would be computed from other numbers than the value
-// was: that is an error, and not a silently wrong gradient.
+// If the memory is changed in place before backward runs, the gradient would be computed from other numbers than the
+// output. Such a change is reported as an error, since the gradient would be silently wrong.
 // Read next: autograd/apply.h
 #pragma once
 
@@ -17,7 +17,7 @@ class Saved {
   Saved() = default;
   Saved(Tensor tensor) : tensor_(std::move(tensor)), version_(tensor_.defined() ? tensor_.version() : 0) {}
 
-  /// The tensor as it was saved; an error if it has been changed since.
+  /// The tensor as it was saved. An error if it has been changed since.
   const Tensor& get() const {
     if (tensor_.defined() && tensor_.version() != version_) {
       fail("saved tensor", "a tensor of shape ", tensor_.shape(),

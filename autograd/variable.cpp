@@ -1,6 +1,6 @@
 // Chapter 2. Variables: constants, parameters, and the mode in which nothing is recorded.
 //
-// Read next: autograd/node.h
+// Serves: autograd/variable.h
 #include "autograd/variable.h"
 
 #include "autograd/node.h"

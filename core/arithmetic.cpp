@@ -1,7 +1,7 @@
-// Chapter 1. Making tensors, adding and multiplying them.
+// Chapter 1. Creating tensors, adding and multiplying them.
 //
-// Read next: core/layout.cpp
-#include "core/elementwise.h"
+// Serves: core/tensor_ops.h
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -33,8 +33,6 @@ Tensor full(const Shape& shape, double value, Dtype dtype) {
   fill(y, value);
   return y;
 }
-
-Tensor full(const Shape& shape, i32 value) { return full(shape, static_cast<double>(value), Dtype::i32); }
 
 Tensor arange(i64 n) {
   return filled({n}, Dtype::i32, [](i64 i) { return i; });

@@ -1,14 +1,14 @@
-// Chapter 1. What an element of a tensor is: a run-time tag, and the step from the tag to a C++ type.
+// Chapter 1. Dtype: the element type of a tensor as a run-time tag, and the way from the tag to a C++ type.
 //
 // Layers are compiled once; the tag decides at run time whether they compute in f32 (training) or f64 (gradient
 // checks). Templates appear only inside kernels, behind `dispatch_floating`.
-// Read next: core/shape.h
+// Serves: core/tensor.h
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <ostream>
 #include <string_view>
-#include <type_traits>
 
 #include "core/error.h"
 
@@ -25,43 +25,60 @@ using u64 = std::uint64_t;
 enum class Dtype : u8 { f32, f64, i32 };
 inline constexpr Dtype f32 = Dtype::f32, f64 = Dtype::f64;
 
-constexpr std::string_view name_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32: return "f32";
-    case Dtype::f64: return "f64";
-    case Dtype::i32: return "i32";
-  }
-  return "?";
-}
+/// The name of a dtype, the size of its elements, and whether they are floating.
+struct DtypeFacts {
+  Dtype dtype;
+  std::string_view name;
+  i64 bytes;
+  bool floating;
+};
+/// One row for each dtype, in the order of the enumeration.
+inline constexpr std::array<DtypeFacts, 3> dtype_table{
+    {{Dtype::f32, "f32", 4, true}, {Dtype::f64, "f64", 8, true}, {Dtype::i32, "i32", 4, false}}};
 
-constexpr i64 bytes_of(Dtype dtype) { return dtype == Dtype::f64 ? 8 : 4; }
-constexpr bool is_floating(Dtype dtype) { return dtype != Dtype::i32; }
+/// The row of `dtype`. Error: there is none.
+constexpr const DtypeFacts& facts_of(Dtype dtype) {
+  for (const DtypeFacts& facts : dtype_table)
+    if (facts.dtype == dtype) return facts;
+  fail("dtype", "number ", static_cast<int>(dtype), " is not in the table of core/dtype.h");
+}
+constexpr std::string_view name_of(Dtype dtype) { return facts_of(dtype).name; }
+constexpr i64 bytes_of(Dtype dtype) { return facts_of(dtype).bytes; }
+constexpr bool is_floating(Dtype dtype) { return facts_of(dtype).floating; }
 
 inline std::ostream& operator<<(std::ostream& out, Dtype dtype) { return out << name_of(dtype); }
 
-/// The tag of a C++ element type.
+/// The tag of a C++ element type; other types have none.
 template <class T>
-requires std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, i32>
-inline constexpr Dtype dtype_of = std::is_same_v<T, float> ? f32 : std::is_same_v<T, double> ? f64 : Dtype::i32;
+inline constexpr Dtype dtype_of = T::has_no_dtype;
+template <>
+inline constexpr Dtype dtype_of<float> = Dtype::f32;
+template <>
+inline constexpr Dtype dtype_of<double> = Dtype::f64;
+template <>
+inline constexpr Dtype dtype_of<i32> = Dtype::i32;
 
-/// Calls `kernel(T{})` with T = float or double; any other dtype is an error of `operation`.
+/// Calls `kernel(T{})` with T = float or double. Any other dtype is an error that names `operation`.
 template <class Kernel>
 decltype(auto) dispatch_floating(Dtype dtype, std::string_view operation, Kernel&& kernel) {
   switch (dtype) {
     case Dtype::f32: return kernel(float{});
     case Dtype::f64: return kernel(double{});
-    default: fail(operation, "needs f32 or f64, got ", dtype);
+    case Dtype::i32: break;
   }
+  fail(operation, "needs f32 or f64, got ", dtype);
 }
 
-/// Calls `kernel(T{})` for every dtype.
+/// Calls `kernel(T{})` with the C++ type of any dtype. A new dtype that is not handled here causes a compiler warning
+/// and an error at run time.
 template <class Kernel>
 decltype(auto) dispatch(Dtype dtype, Kernel&& kernel) {
   switch (dtype) {
     case Dtype::f32: return kernel(float{});
     case Dtype::f64: return kernel(double{});
-    default: return kernel(std::int32_t{});
+    case Dtype::i32: return kernel(i32{});
   }
+  fail("dispatch", "no kernel handles ", dtype);
 }
 
 }  // namespace orrery

@@ -1,6 +1,6 @@
 // Chapter 1. How the message of an error is put together, and what it may not hold.
 //
-// Read next: core/utf8.h
+// Serves: core/tensor.h
 #include "core/error.h"
 
 #include <algorithm>

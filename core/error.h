@@ -1,13 +1,12 @@
 // Chapter 1. The one exception type, and the check that raises it.
 //
-// Every message names the operation and the rule that was broken, so that the reader of the message knows what to
-// change:
+// Every message names the operation and the rule that was broken, so that its reader knows what to change:
 //   matmul: inner sizes differ (64 != 128)
 // The tape (autograd/apply.h) appends one line per input: its shape and where it came from.
 // A message may carry text of others: a file's name, the name of a tensor in it, a prompt. Written as it is, an escape
 // sequence in it would command the terminal, a newline would make up a line of its own, and Unicode's marks of
 // direction would turn round what follows. So text that is no literal is made harmless here, for every message.
-// Read next: core/error.cpp
+// Serves: core/tensor.h
 #pragma once
 
 #include <initializer_list>
@@ -24,7 +23,7 @@ class Error : public std::runtime_error {
  public:
   Error(std::string_view operation, std::string_view rule, std::string_view details = "");
 
-  /// The rule alone, for whoever catches the error to say more about it.
+  /// The rule alone, for code that catches the error and adds details.
   const std::string& rule() const { return rule_; }
 
  private:
@@ -51,7 +50,7 @@ class MessagePart {
   template <class T>
   MessagePart(const T& value)
       : value_(&value), write_([](std::ostream& out, const void* part) { out << *static_cast<const T*>(part); }) {}
-  MessagePart(const char* text);  // texts of every length alike, so that each is not a type of its own
+  MessagePart(const char* text);  // one type for literals of every length
   MessagePart(const std::string& text);
   MessagePart(const std::string_view& text);
   MessagePart(const Lines& lines);
@@ -66,7 +65,7 @@ class MessagePart {
   void (*write_)(std::ostream& out, const void* value);
 };
 
-/// Throws Error{operation, parts written one after another}.
+/// Throws an Error of `operation`. The parts, written one after another, are its rule.
 [[noreturn]] void fail_with(std::string_view operation, std::initializer_list<MessagePart> parts);
 
 template <class... Parts>

@@ -1,12 +1,13 @@
-// Chapter 1. Moving elements: joining, cutting, reversing and turning axes.
+// Chapter 1. Moving elements: joining, slicing, reversing and permuting axes.
 //
-// Each works on [outer, n, inner]: the axes before, the axis itself, the axes after, which lie together in memory.
-// Read next: apps/examples/ch1_tensors.cpp
+// Most functions treat a tensor as [outer, n, inner]: all axes before the chosen one as one axis, the chosen axis
+// itself, and all axes after it as one axis, whose elements are adjacent in memory.
+// Serves: core/tensor_ops.h
 #include <cstring>
 
-#include "core/elementwise.h"
+#include "core/kernels/elementwise.h"
+#include "core/products/transpose.h"
 #include "core/tensor_ops.h"
-#include "core/transpose.h"
 
 namespace orrery {
 namespace {

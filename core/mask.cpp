@@ -1,11 +1,11 @@
 // Chapter 6. Mask: its parts, and how they are read.
 //
-// Read next: autograd/ops/attention.cpp
+// Serves: core/mask.h
 #include "core/mask.h"
 
 #include <algorithm>
 
-#include "core/reduce.h"
+#include "core/kernels/reduce.h"
 
 namespace orrery {
 

@@ -4,7 +4,7 @@
 // property. We implement this inside of scaled dot-product attention by masking out (setting to -inf) all values in the
 // input of the softmax which correspond to illegal connections." A mask is a type and not a tensor of booleans, so that
 // true cannot be mistaken: true always means "may attend".
-// Read next: core/mask.cpp
+// Read next: autograd/ops/attention.cpp
 #pragma once
 
 #include <ostream>

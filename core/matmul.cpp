@@ -1,14 +1,14 @@
-// Chapter 4. Products of tensors: which matrices a product of batches is made of.
+// Chapter 4. Products of tensors: how a batched product is split into products of matrices.
 //
-// [..., m, k] times a shared [k, n] is one product with all leading axes folded into the rows; with leading axes on
-// both sides it is one product per batch.
-// Read next: autograd/ops/matmul.cpp
+// [..., m, k] times a shared [k, n] is one product, with all leading axes folded into the rows. If both factors have
+// leading axes, there is one product for each pair of matrices.
+// Serves: core/tensor_ops.h
 #include "core/tensor_ops.h"
 
 namespace orrery {
 namespace {
 
-// A shared right factor, and a left one whose rows can be folded.
+// True if the right factor is shared and the leading axes of the left one can be folded into its rows.
 bool folds(const Shape& b, Trans trans) { return b.rank() == 2 && !transposes_a(trans); }
 
 template <class T>

@@ -1,6 +1,6 @@
 // Chapter 1. Printing a tensor the way one writes it on paper.
 //
-// Read next: core/tensor_ops.h
+// Serves: core/tensor.h
 #include <iomanip>
 #include <sstream>
 
@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-constexpr i64 shown = 6;  // elements of an axis that are printed; of longer axes the first and last three
+constexpr i64 shown = 6;  // longer axes are shortened to their first and last three elements
 
 void print_axis(std::ostream& out, const Tensor& x, int axis, i64 first, i64 stride, const std::string& indent) {
   if (axis == x.rank()) {

@@ -1,6 +1,6 @@
-// Chapter 8. The sequential generator on top of Philox, and dropout's decisions many at a time.
+// Chapter 8. The sequential generator on top of Philox, and dropout's decisions for many blocks at a time.
 //
-// Read next: autograd/row_dropout.h
+// Serves: nn/pass.h
 #include "core/random.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace orrery {
 
 u64 Rng::next() {
   if (draws_zeros_) return 0;
-  // The last counter word keeps these draws apart from dropout's, whose last word counts the draws of a pass.
+  // Separates these draws from those of dropout, whose last counter word is the number of the mask within its pass.
   constexpr u32 sequence = 0xFFFFFFFF;
   const u64 block = position_ / 2;
   const PhiloxBlock words = philox4x32({static_cast<u32>(block), static_cast<u32>(block >> 32), 0, sequence},
@@ -30,20 +30,20 @@ double Rng::normal() {
 i64 Rng::integer(i64 low, i64 high) {
   check(low < high, "integer", "needs low < high, got ", low, " and ", high);
   const u64 range = static_cast<u64>(high) - static_cast<u64>(low);
-  // Values at the incomplete end of 2^64 would favour small results; draw again there.
+  // 2^64 is not a multiple of every range. Values from `limit` on would favour small results, so draw again.
   const u64 limit = range * (~u64{0} / range);
   u64 value = next();
   while (value >= limit) value = next();
-  return static_cast<i64>(static_cast<u64>(low) + value % range);  // unsigned: the sum may pass 2^63 on its way
+  return static_cast<i64>(static_cast<u64>(low) + value % range);  // unsigned: the sum may exceed 2^63 on the way
 }
 
 namespace {
 
-// Blocks `first`, `first + 1`, ... of a draw: word w of the b-th is words[4 b + w]. philox4x32 of random.h, written so
-// that each line works on all of them at once.
+// Computes blocks `first`, `first + 1`, ... of a draw; word w of the b-th block is words[4 b + w]. This is philox4x32
+// of random.h, written so that each line works on all blocks at once.
 template <size_t blocks_at_once>
 void philox_blocks(const Draw& draw, u64 first, u32* words) {
-  // Words stand in 64 bits each, the upper half 0: the widening products then need no unpacking.
+  // Each word is held in 64 bits, with the upper half 0, so that the widening products need no unpacking.
   std::array<u64, blocks_at_once> c0, c1, c2, c3;
   for (size_t b = 0; b < blocks_at_once; ++b) {
     const u64 block = first + b;

@@ -1,9 +1,9 @@
-// Chapter 8. Random numbers by counting: Philox 4x32-10.
+// Chapter 8. Random numbers from a counter: Philox 4x32-10.
 //
 // "Parallel random numbers: as easy as 1, 2, 3" (Salmon, Moraes, Dror, Shaw 2011): ten rounds of multiply and xor turn
-// a 128-bit counter and a 64-bit key into 128 random bits. Value i is a function of (key, i): any thread can draw any
-// value, backward can draw forward's dropout mask again, and a checkpoint restores a generator from two integers.
-// Read next: core/random.cpp
+// a 128-bit counter and a 64-bit key into 128 random bits. Number i is a function of (key, i) alone. So any thread can
+// draw any number, backward can draw the dropout mask of forward again, and two integers restore a generator.
+// Serves: nn/pass.h
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace orrery {
 
 using PhiloxBlock = std::array<u32, 4>;
 
-/// The four words of `counter` under `key`. Known answers of the authors' Random123 are in the tests.
+/// The four random words for `counter` and `key`. The tests compare them with those of Random123, the authors' library.
 constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<u32, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const u64 low = u64{0xD2511F53} * counter[0], high = u64{0xCD9E8D57} * counter[2];
@@ -30,7 +30,7 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<u32, 2> key) {
 class Rng {
  public:
   explicit Rng(u64 seed, u64 position = 0) : seed_(seed), position_(position) {}
-  /// For building a model whose numbers come from elsewhere, such as a file: every draw is 0 and costs nothing.
+  /// For building a model whose numbers are set afterwards, for example from a file: every draw is 0 and takes no time.
   static Rng of_zeros() {
     Rng rng(0);
     rng.draws_zeros_ = true;
@@ -41,22 +41,22 @@ class Rng {
   u64 seed() const { return seed_; }
   u64 position() const { return position_; }
 
-  /// 64 random bits; every other draw is made of these.
+  /// 64 random bits; all other draws are made from these.
   u64 next();
   /// Uniform in [0, 1), a multiple of 2^-53.
   double uniform();
-  /// Standard normal, by Box and Muller's method.
+  /// Standard normal, by the Box-Muller method.
   double normal();
   /// Uniform in {low, ..., high - 1}; needs low < high.
   i64 integer(i64 low, i64 high);
 
  private:
   u64 seed_;
-  u64 position_;  // draws made
+  u64 position_;  // how many times 64 bits were drawn
   bool draws_zeros_ = false;
 };
 
-/// Names one dropout mask of a training run: the n-th draw of one pass. The mask's bits are a function of it alone.
+/// Identifies one dropout mask of a training run: mask number `index` of one pass. Its bits depend on nothing else.
 struct Draw {
   /// Micro-batches are numbered below this: their number shares a word of Philox's counter with the block's.
   static constexpr u32 most_micro = 1 << 16;
@@ -65,14 +65,14 @@ struct Draw {
   u32 step = 0, micro = 0, index = 0;
 };
 
-/// Dropout's decisions for one row: the element is kept where its 16 bits are below `keep_below(p)`.
-/// Layout: 8 decisions a block, each row starting at a new block: element (row, column) is decision
-/// row * round_up(columns, 8) + column.
+/// Dropout decides with 16 random bits for each element: it keeps the element if they are below `keep_below(p)`. A
+/// block holds 8 such decisions, and each row of a matrix begins with a new block: element (row, column) uses decision
+/// number row * round_up(columns, 8) + column.
 inline constexpr i64 decisions_per_block = 8;
 
-/// The number of 16-bit patterns, of 65536, that keep an element dropped with probability p.
+/// How many of the 65536 patterns of 16 bits keep an element that is dropped with probability p.
 constexpr u32 keep_below(double p) { return static_cast<u32>((1.0 - p) * 65536.0 + 0.5); }
-/// What kept elements are multiplied by, so that the mean stays: one over the probability after rounding to 1/65536.
+/// The factor of kept elements, which preserves the mean: 1 / (the probability of keeping, rounded to 1/65536).
 constexpr double keep_scale(double p) { return keep_below(p) == 0 ? 0.0 : 65536.0 / keep_below(p); }
 
 /// The eight 16-bit decisions of block number `block` of a draw.
@@ -85,11 +85,12 @@ constexpr std::array<u16, 8> decisions(const Draw& draw, u64 block) {
   return result;
 }
 
-/// The number of blocks that a row of `columns` decisions takes.
+/// The number of blocks that a row of `columns` decisions needs.
 constexpr i64 blocks_of_row(i64 columns) { return (columns + decisions_per_block - 1) / decisions_per_block; }
 
-/// What dropout with probability p multiplies the elements of `blocks` blocks from `first` on by: 0 or `keep_scale(p)`,
-/// 8 for each block. The same decisions as above, 16 blocks at a time in vector registers.
+/// Writes the factors of dropout with probability p, each 0 or `keep_scale(p)`, for `blocks` blocks starting at
+/// `first`: 8 factors for each block. The decisions are those above, but 16 blocks are computed at a time in vector
+/// registers.
 template <class T>
 void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors);
 

@@ -1,6 +1,6 @@
 // Chapter 1. Shapes: counting, comparing and broadcasting them.
 //
-// Read next: core/tensor.h
+// Serves: core/shape.h
 #include "core/shape.h"
 
 #include <algorithm>

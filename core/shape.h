@@ -1,9 +1,10 @@
-// Chapter 1. Shapes: a short list of sizes, and NumPy's broadcasting rule.
+// Chapter 1. Shape: a short list of sizes, with NumPy's broadcasting rule.
 //
-// Two shapes are aligned at their last axis; sizes must be equal or one of them 1, and the larger one wins:
+// Broadcasting aligns two shapes at their last axes. Two sizes fit if they are equal, or if one of them is 1, which is
+// then repeated:
 //   [8, 1, 6] with [7, 1]  ->  [8, 7, 6]
-// Shapes live inside the tensor (no heap), so that making one costs nothing.
-// Read next: core/shape.cpp
+// A Shape is stored inside its tensor, not on the heap, so making one is cheap.
+// Read next: core/tensor.h
 #pragma once
 
 #include <array>
@@ -29,7 +30,7 @@ class Shape {
   i64 count() const;
   /// Size along `axis`; negative axes count from the end, as in NumPy.
   i64 operator[](int axis) const { return sizes_[static_cast<size_t>(axis < 0 ? axis + rank_ : axis)]; }
-  /// `axis` made non-negative; an error of `operation` when it is out of range.
+  /// `axis` as an index from 0 to rank() - 1. An axis out of range is an error that names `operation`.
   int axis(i64 axis, std::string_view operation) const;
   /// This shape with the size along `axis` replaced.
   Shape with(int axis, i64 size) const;
@@ -50,10 +51,11 @@ class Shape {
   int rank_ = 0;
 };
 
-/// The shape two operands share under NumPy's rule; an error of `operation` where sizes differ and neither is 1.
+/// The shape that two operands are broadcast to. Sizes that differ, with neither of them 1, are an error that names
+/// `operation`.
 Shape broadcast(const Shape& a, const Shape& b, std::string_view operation);
 
-/// `shape` with one size given as -1 worked out from `count` elements.
+/// `shape` with a size of -1, if there is one, replaced by the size that makes `count` elements.
 Shape infer(const Shape& shape, i64 count, std::string_view operation);
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);

@@ -1,13 +1,13 @@
 // Chapter 1. Tensor: ownership, views and conversion.
 //
-// Read next: core/print.cpp
+// Serves: core/tensor.h
 #include "core/tensor.h"
 
 #include <cstring>
 #include <new>
 
-#include "core/memory.h"
-#include "core/parallel.h"
+#include "core/machine/memory.h"
+#include "core/machine/parallel.h"
 
 namespace orrery {
 
@@ -62,6 +62,25 @@ double Tensor::at(i64 i) const {
 double Tensor::item() const {
   check(defined() && count_ == 1, "item", "needs exactly one element, has shape ", shape_);
   return at(0);
+}
+
+void Tensor::set(i64 i, double value) {
+  check(defined() && i >= 0 && i < count_, "tensor", "element ", i, " is out of range for shape ", shape_);
+  dispatch(dtype_, [&](auto t) { write<decltype(t)>()[i] = static_cast<decltype(t)>(value); });
+}
+
+i64 Tensor::position(std::initializer_list<i64> index) const {
+  check(static_cast<int>(index.size()) == rank(), "tensor", "an element of shape ", shape_, " needs ", rank(),
+        " indices, got ", index.size());
+  i64 result = 0;
+  int axis = 0;
+  for (const i64 i : index) {
+    const i64 size = shape_[axis];
+    check(i >= -size && i < size, "tensor", "index ", i, " is out of range for axis ", axis, " of shape ", shape_);
+    result = result * size + (i < 0 ? i + size : i);
+    ++axis;
+  }
+  return result;
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {

@@ -1,13 +1,15 @@
 // Chapter 1. Tensor: memory with a shape and an element type, and nothing else.
 //
-// Elements lie one after another, last axis fastest: element (i, j) of [m, n] is at i * n + j. Tensors are always
-// contiguous; copying a Tensor shares the memory, `clone()` copies it. `reshape` and slices along axis 0 are views of
-// the same memory. The memory counts how often it was changed (its version), so that autograd notices when a value it
-// saved was overwritten.
-// Read next: core/tensor.cpp
+// Elements are stored contiguously in row-major order: element (i, j) of an [m, n] tensor has index i * n + j.
+// Copying a Tensor shares its memory; `clone()` copies the elements. `reshape` and slices along axis 0 are views: they
+// share the memory, too. The memory counts its changes (its version), so autograd notices when a tensor that it saved
+// has been overwritten.
+// Read next: core/tensor_ops.h
 #pragma once
 
 #include <atomic>
+#include <concepts>
+#include <initializer_list>
 #include <memory>
 #include <ostream>
 #include <vector>
@@ -16,14 +18,14 @@
 
 namespace orrery {
 
-/// A contiguous array of known shape and dtype, sharing its memory with its copies and views.
+/// A contiguous array of known shape and dtype. It shares its memory with its copies and views.
 class Tensor {
  public:
-  /// No tensor at all: `defined()` is false. Used for what is optional, such as a missing bias or gradient.
+  /// An undefined tensor: `defined()` is false. It stands for something optional that is missing, such as a bias.
   Tensor() = default;
-  /// Memory for `shape`, its contents undefined.
+  /// A tensor of this shape whose elements are not initialised.
   static Tensor empty(const Shape& shape, Dtype dtype = f32);
-  /// A tensor of the given elements in row order; T is float, double or i32.
+  /// A tensor with the given elements, in row-major order; T is float, double or i32.
   template <class T>
   static Tensor of(const Shape& shape, const std::vector<T>& elements);
 
@@ -35,31 +37,51 @@ class Tensor {
   i64 count() const { return count_; }
   i64 bytes() const { return count_ * bytes_of(dtype_); }
 
-  /// The elements, to read. T must be the tensor's element type.
+  /// The elements, for reading. T must be the tensor's element type.
   template <class T>
   const T* data() const {
     return static_cast<const T*>(address(dtype_of<T>));
   }
-  /// The elements, to change: counts as one change of the memory.
+  /// The elements, for writing. Each call counts as one change of the memory.
   template <class T>
   T* write() {
     ++storage_version();
     return static_cast<T*>(address(dtype_of<T>));
   }
-  /// Element number `i` in row order as a double, whatever the dtype. For printing and tests; kernels use `data`.
+  /// Element number `i` in row-major order as a double, whatever the dtype. For printing and tests; kernels use `data`.
   double at(i64 i) const;
-  /// The only element of a tensor that has one.
+  /// Errors: more or fewer indices than axes; an index out of range.
+  /// dtype, and can be assigned to: x(0, -1) = 2.5. For examples and tests; kernels use `data` and `write`.
+  /// Errors: a number of indices other than the number of axes; an index out of range.
+  template <std::convertible_to<i64>... Index>
+  double operator()(Index... index) const {
+    return at(position({static_cast<i64>(index)...}));
+  }
+  template <std::convertible_to<i64>... Index>
+  auto operator()(Index... index) {
+    return Element{*this, position({static_cast<i64>(index)...})};
+  }
+  /// What x(i, j) returns if x may be changed: a reference to the element.
+  struct Element {
+    Tensor& tensor;
+    i64 position;
+    operator double() const { return tensor.at(position); }
+    void operator=(double value) const { tensor.set(position, value); }
+  };
+  /// Sets element number `i` in row-major order; counts as one change of the memory.
+  void set(i64 i, double value);
+  /// The element of a tensor that has exactly one.
   double item() const;
 
-  /// The same elements under another shape of equal count; one size may be -1.
+  /// The same elements in another shape of the same count. One size may be -1: it is computed from the others.
   Tensor reshape(const Shape& shape) const;
-  /// Rows [begin, end) along axis 0, a view.
+  /// Rows [begin, end) along axis 0, as a view.
   Tensor rows(i64 begin, i64 end) const;
   Tensor clone() const;
-  /// Converted to `dtype`; the tensor itself when it has that dtype already.
+  /// This tensor converted to `dtype`, or the tensor itself if it already has that dtype.
   Tensor to(Dtype dtype) const;
 
-  /// How often the memory was changed since it was made, by any tensor that shares it.
+  /// How often the memory has been changed so far, through any of the tensors that share it.
   u64 version() const {
     check(defined(), "tensor", "is not defined");
     return storage_->version;
@@ -82,6 +104,8 @@ class Tensor {
     u64 version = 0;
   };
 
+  /// The place of the element with these indices in row-major order.
+  i64 position(std::initializer_list<i64> index) const;
   void* address(Dtype expected) const;
   u64& storage_version();
 
@@ -92,7 +116,7 @@ class Tensor {
   Dtype dtype_ = f32;
 };
 
-/// Checks the rank and names the axes:  const auto [B, T, D] = dims<3>(x, "x");
+/// The sizes of x, which must have N axes, for naming them:  const auto [B, T, D] = dims<3>(x, "x");
 template <int N>
 std::array<i64, N> dims(const Tensor& x, std::string_view name) {
   check(x.defined(), name, "is not defined");
@@ -102,7 +126,7 @@ std::array<i64, N> dims(const Tensor& x, std::string_view name) {
   return sizes;
 }
 
-/// The elements of a tensor that may be left out, null if it was.
+/// The elements of an optional tensor; null if it is undefined.
 template <class T>
 const T* data_or_null(const Tensor& x) {
   return x.defined() ? x.data<T>() : nullptr;
@@ -111,7 +135,7 @@ const T* data_or_null(const Tensor& x) {
 /// True when shape, dtype and every bit are equal.
 bool same_bits(const Tensor& a, const Tensor& b);
 
-/// Rows of numbers in brackets, long axes shortened, then shape and dtype.
+/// Prints rows of numbers in brackets, with long axes shortened, then the shape and the dtype.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
 }  // namespace orrery

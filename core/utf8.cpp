@@ -1,6 +1,6 @@
 // Chapter 1. UTF-8: the bytes of one character.
 //
-// Read next: core/dtype.h
+// Serves: core/tensor.h
 #include "core/utf8.h"
 
 #include <array>

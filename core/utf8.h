@@ -1,6 +1,6 @@
 // Chapter 1. UTF-8: where a character ends, and what is none.
 //
-// Read next: core/utf8.cpp
+// Serves: core/tensor.h
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Chapter 5. Initialisers: drawn in the order in which layers are built, so that a seed fixes a model.
+// Chapter 5. Initialisers: weights are drawn in the order in which layers are built, so a seed determines the model.
 //
-// Read next: nn/linear.h
+// Serves: nn/layers/linear.h
 #include "nn/init.h"
 
 #include <algorithm>

@@ -1,14 +1,14 @@
 // Chapter 5. Initialisers: the random numbers that weights start from, by name.
 //
-// The paper does not say. torch.nn.Transformer draws every matrix from Glorot and Bengio's ("Xavier") distribution,
-// which keeps the variance of activations and of gradients about equal from layer to layer:
-//   xavier           W ~ U(-a, a), a = sqrt(6 / (fan_in + fan_out)); a Linear's bias as below
+// The paper does not name its initialisation. torch.nn.Transformer draws every matrix from Glorot and Bengio's
+// ("Xavier") distribution, which keeps the variance of activations and of gradients about equal from layer to layer:
+//   xavier           W ~ U(-a, a), a = sqrt(6 / (fan_in + fan_out)); the bias of a Linear as in pytorch_linear
 //   pytorch_linear   W, b ~ U(-1/sqrt(fan_in), 1/sqrt(fan_in)), the default of torch.nn.Linear
 //   normal_001       W ~ N(0, 0.01^2), b = 0, as many tutorials write it
 //   normal_002       W ~ N(0, 0.02^2), b = 0, as in GPT
 // A weight is [fan_out, fan_in], a bias [fan_out]. The packed in_proj_weight of attention counts as one matrix, as in
 // PyTorch.
-// Read next: nn/init.cpp
+// Serves: nn/layers/linear.h
 #pragma once
 
 #include "core/random.h"

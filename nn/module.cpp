@@ -1,7 +1,7 @@
 // Chapter 5. Module: the visitors behind names, counts, conversion and printing.
 //
-// Each walk is one small Visitor: what it does with a parameter is all that differs.
-// Read next: nn/pass.h
+// Each of these tasks is one small Visitor. They differ only in what they do with a parameter.
+// Serves: nn/module.h
 #include "nn/module.h"
 
 #include <cxxabi.h>
@@ -43,7 +43,7 @@ void Visitor::enter(const std::string&, Module&) {}
 
 namespace {
 
-// Every name with its parameter or buffer; a name given twice is an error, since a file could hold only one of the two.
+// Every name with its parameter or buffer. A name given twice is an error, since a file can hold only one of the two.
 class Collector : public Visitor {
  public:
   Parameters parameters;
@@ -131,13 +131,13 @@ class Printer : public Visitor {
     if (shown_.back()) start_.pop_back();
     shown_.pop_back();
   }
-  // The part of a path below the module it stands in, two spaces deeper than that module.
+  // Prints the part of a path below its module, two spaces deeper than that module.
   std::ostream& indent(const std::string& path) {
     return out_ << std::string(2 * (start_.size() + 1), ' ') << path.substr(start_.empty() ? 0 : start_.back());
   }
 
   std::ostream& out_;
-  std::vector<size_t> start_;  // where names begin within a path, one for each module around
+  std::vector<size_t> start_;  // where names begin within a path, one for each enclosing module
   std::vector<bool> shown_;
   std::map<const Node*, std::string> first_names_;
 };
@@ -149,10 +149,14 @@ Parameters Module::parameters() {
   std::set<const Node*> seen;
   for (NamedParameter& parameter : collect(*this).parameters) {
     if (!seen.insert(parameter.value.node().get()).second) continue;
-    parameter.value.set_name(parameter.name);
+    if (parameter.value.name().empty()) parameter.value.set_name(parameter.name);
     once.push_back(std::move(parameter));
   }
   return once;
+}
+
+void Module::name_parameters() {
+  for (NamedParameter& parameter : parameters()) parameter.value.set_name(parameter.name);
 }
 
 Parameters Module::named_parameters() { return collect(*this).parameters; }

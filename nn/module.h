@@ -1,13 +1,15 @@
 // Chapter 5. Module: a layer as a plain value that can name its parts.
 //
-// `visit` names every parameter, buffer and child once, and everything else follows from it: lists for optimisers,
-// counts, conversion to f64, files, errors that say where. Names are PyTorch's, so that files fit.
+// `visit` names every parameter, buffer and child module once. Everything else is built on it: the list of parameters
+// for an optimiser, counts, conversion to f64, files, and errors that say where. Names are PyTorch's, so that files fit
+// both.
 //   struct FeedForward : Module {
 //     Linear linear1, linear2;
 //     void visit(Visitor& v) override { v("linear1", linear1); v("linear2", linear2); }
 //   };
-// Modules can be moved but not copied by accident: two layers that should learn apart must not share their weights.
-// Read next: nn/module.cpp
+// A Module can be moved but not copied. A copy would share its weights with the original, so two layers that look
+// independent would learn the same.
+// Read next: nn/pass.h
 #pragma once
 
 #include <optional>
@@ -22,7 +24,7 @@ namespace orrery::nn {
 
 class Module;
 
-/// What `visit` calls for each part. Parts that are not defined (a bias switched off) are passed over.
+/// `visit` calls this for each part. Undefined parts (such as a bias that is switched off) are skipped.
 class Visitor {
  public:
   virtual ~Visitor() = default;
@@ -37,7 +39,7 @@ class Visitor {
   void operator()(std::string_view name, std::optional<M>& child) {
     if (child) (*this)(name, *child);
   }
-  /// A weight [out, in] that files hold as [in, out] (nn/files.h); nothing else asks about the difference.
+  /// A weight [out, in] that is stored in files as [in, out] (nn/files/files.h). Otherwise it is an ordinary parameter.
   void transposed(std::string_view name, Variable& parameter);
   /// A child whose parts stand under this module's own name, without a prefix.
   void inlined(Module& child);
@@ -65,25 +67,30 @@ class Module {
   /// Names each parameter, buffer and child once.
   virtual void visit(Visitor& visitor) = 0;
 
-  /// Every parameter once, under its first name, in the order of `visit`; a tied one is not repeated. Tells each
-  /// parameter its name, so that errors can say it.
+  /// Every parameter once, in the order of `visit`. A tied parameter (one that is used in several places) has its first
+  /// name only. Also gives its name to each parameter that has none yet, for error messages.
   Parameters parameters();
-  /// Every name, tied ones repeated, and buffers not included: what a file holds.
+  /// Names every parameter as seen from this module. A model calls this at the end of its construction. The names of
+  /// its parts then become full ones, such as "encoder.layers.0.norm1.weight".
+  void name_parameters();
+  /// Every name with its parameter, a tied parameter under each of its names: what a file holds. Buffers are not
+  /// included.
   Parameters named_parameters();
   struct NamedBuffer {
     std::string name;
     Tensor value;
   };
   std::vector<NamedBuffer> buffers();
-  /// How many numbers the model learns.
+  /// How many numbers the module learns.
   i64 parameter_count();
 };
 
 /// Converts every parameter and buffer in place; tied parameters stay tied. Gradients are forgotten.
 void to(Module& module, Dtype dtype);
-/// Copies values by name from `from` into `into`, whose names and shapes must be the same.
+/// Copies the values of all parameters of `from` to those of the same names in `into`. Names and shapes must be the
+/// same.
 void copy_parameters(Module& from, Module& into);
-/// The tree of parts with shapes and counts.
+/// Prints the tree of parts with shapes and counts.
 std::ostream& operator<<(std::ostream& out, Module& module);
 
 }  // namespace orrery::nn

@@ -1,9 +1,9 @@
-// Chapter 5. Pass: one trip through a model, as a value that travels with the data.
+// Chapter 5. Pass: one run through a model, as a value that is handed from layer to layer.
 //
-// Layers hold no train/eval flag and no random generator. What a pass may do differently, dropout above all, is in the
-// Pass: the n-th draw of a pass is a function of (seed, step, micro, n), so that any thread count, the checker's replay
-// and a run resumed from two integers all draw the same masks.
-// Read next: nn/init.h
+// Layers hold neither a train/eval flag nor a random generator. Whatever may differ from one pass to another, above all
+// dropout, is in the Pass. Its n-th dropout mask is a function of (seed, step, micro, n) alone. So the masks are the
+// same for any number of threads, when the checker repeats a pass, and in a run that is resumed from its seed and step.
+// Read next: nn/layers/linear.h
 #pragma once
 
 #include <limits>
@@ -13,7 +13,7 @@
 
 namespace orrery::nn {
 
-/// layer(x, ..., pass)
+/// Used as in layer(x, ..., pass).
 struct Pass {
   bool train = false;
   u64 seed = 0;
@@ -31,9 +31,9 @@ struct Pass {
   /// Dropout off.
   static Pass inference() { return {}; }
 
-  /// The name of the next mask of this pass.
+  /// Identifies the next mask of this pass.
   Draw next_draw() { return {.seed = seed, .step = step, .micro = micro, .index = draws++}; }
-  /// The same where something is dropped at all; with p = 0 no mask is used up.
+  /// The same if p > 0. With p = 0 nothing is dropped, and no mask is counted.
   Draw draw_for(double p) { return p > 0 ? next_draw() : Draw{}; }
 };
 

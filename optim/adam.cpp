@@ -1,9 +1,8 @@
 // Chapter 5. Adam and AdamW: the update, one pass over each parameter.
 //
-// Both bias corrections are moved out of the loop, as the end of section 2 of the paper does:
-// with s = sqrt(1 - beta2^t),
+// Both bias corrections are moved out of the loop, as at the end of section 2 of the paper. With s = sqrt(1 - beta2^t),
 //   learning_rate m_hat / (sqrt(v_hat) + eps)  =  learning_rate s / (1 - beta1^t)  *  m / (sqrt(v) + eps s)
-// Read next: optim/clip.h
+// Read next: optim/schedule.h
 #include "optim/adam.h"
 
 #include <cmath>
@@ -17,11 +16,11 @@ namespace {
 template <class T>
 struct Coefficients {
   T beta1, beta2, one_minus_beta1, one_minus_beta2;
-  T factor;    // what clipping leaves of g
+  T factor;    // clipping: g is multiplied by it
   T rate;      // learning_rate s / (1 - beta1^t)
   T eps;       // eps s
-  T gradient;  // what of p is added to g
-  T decay;     // what of p goes; 1 - decay would lose most of a small decay's digits in f32
+  T gradient;  // weight decay of Adam: g grows by this fraction of p
+  T decay;     // AdamW: p shrinks by this fraction; in f32, 1 - decay would lose most digits of a small decay
 };
 
 template <class T>
@@ -47,7 +46,7 @@ Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options, Decay 
   check(options.eps >= 0 && std::isfinite(options.eps), "adam", "eps must be 0 or more, got ", options.eps);
   for (const NamedParameter& p : this->parameters()) {
     const Shape& shape = p.value.shape();
-    moments_.push_back({zeros(shape, p.value.dtype()), zeros(shape, p.value.dtype()), full({}, i32{0})});
+    moments_.push_back({zeros(shape, p.value.dtype()), zeros(shape, p.value.dtype()), full({}, 0, Dtype::i32)});
   }
 }
 

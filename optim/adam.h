@@ -1,14 +1,14 @@
-// Chapter 5. Adam: each coordinate takes steps of about the learning rate, whatever the size of its gradient.
+// Chapter 5. Adam: each number of a parameter moves by about the learning rate, whatever the size of its gradient.
 //
 //   m <- beta1 m + (1 - beta1) g                    mean of the gradient              m_hat = m / (1 - beta1^t)
 //   v <- beta2 v + (1 - beta2) g^2                  mean of its square                v_hat = v / (1 - beta2^t)
 //   p <- p - learning_rate m_hat / (sqrt(v_hat) + eps)
-// "Adam: a method for stochastic optimization" (Kingma, Ba 2015), algorithm 1. m and v start at 0 and are too small at
-// first; the divisions by 1 - beta^t correct that. Weight decay adds weight_decay p to g in Adam; AdamW ("Decoupled
-// weight decay regularization", Loshchilov, Hutter 2019) shrinks p itself instead:
+// "Adam: a method for stochastic optimization" (Kingma, Ba 2015), algorithm 1. m and v start at 0, so they are too
+// small at first; dividing by 1 - beta^t corrects this. In Adam, weight decay adds weight_decay p to g. AdamW
+// ("Decoupled weight decay regularization", Loshchilov, Hutter 2019) shrinks p itself instead:
 //   p <- p - learning_rate weight_decay p
-// Formulas and defaults are those of torch.optim. Vaswani et al., section 5.3:
-// "beta1 = 0.9, beta2 = 0.98 and eps = 10^-9".
+// Formulas and defaults are those of torch.optim. The paper (Vaswani et al., section 5.3) uses "beta1 = 0.9, beta2 =
+// 0.98 and eps = 10^-9".
 // Read next: optim/adam.cpp
 #pragma once
 
@@ -25,7 +25,7 @@ struct AdamOptions {
 class Adam : public Optimizer {
  public:
   explicit Adam(const ParameterGroups& parameters, const AdamOptions& options = {});
-  /// "m.NAME", "v.NAME", and "step.NAME" (i32 scalar: the updates so far) for each parameter.
+  /// For each parameter: "m.NAME", "v.NAME" and "step.NAME" (an i32 scalar: how often it has been updated).
   std::map<std::string, Tensor> state() const override;
 
  protected:
@@ -35,7 +35,7 @@ class Adam : public Optimizer {
  private:
   struct Moments {
     Tensor m, v;
-    Tensor step;  // a parameter that had no gradient in some steps counts fewer
+    Tensor step;  // counts the updates of this parameter: steps in which it has a gradient
   };
   Move update(size_t i, const Update& u) override;
 

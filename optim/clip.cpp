@@ -1,14 +1,14 @@
 // Chapter 5. Clipping by the global norm.
 //
 // Squares are summed in double, over fixed chunks: the norm has the same bits for any number of threads.
-// Read next: optim/schedule.h
+// Serves: optim/adam.h
 #include "optim/clip.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "core/parallel.h"
+#include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 #include "optim/parameters.h"
 
@@ -19,7 +19,7 @@ namespace {
 // The largest |g_i|; NaN if any is NaN.
 double largest_element(const Tensor& g) { return std::max(max(g).item(), max(-g).item()); }
 
-// Why the sum of squares is not finite: a gradient is not, or their squares are too large for a double.
+// Throws why the sum of squares is not finite: a gradient is not, or the squares are too large for a double.
 [[noreturn]] void fail_without_norm(const Parameters& parameters) {
   double largest = 0;
   std::string name;

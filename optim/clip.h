@@ -1,24 +1,25 @@
-// Chapter 5. Clipping: gradients that are too long together are shortened together.
+// Chapter 5. Clipping: if the vector of all gradients is too long, all of them are scaled down by one factor.
 //
 //   norm = sqrt(sum over all gradients of g^2),    g <- g min(1, max_norm / (norm + 1e-6))
-// The direction of the step stays; one bad batch cannot throw the model far off. As torch.nn.utils.clip_grad_norm_.
-// Read next: optim/clip.cpp
+// The direction of the step stays the same, but one bad batch cannot move the model far. As in
+// torch.nn.utils.clip_grad_norm_.
+// Serves: optim/adam.h
 #pragma once
 
 #include "autograd/variable.h"
 
 namespace orrery::optim {
 
-/// Scales the gradients of `parameters` so that their common 2-norm is at most `max_norm`, and returns the norm they
-/// had. A tied parameter counts once; absent gradients count as zero; infinity as `max_norm` only measures. Errors: a
-/// norm that is not finite, naming the first parameter whose gradient is not, or, where squares only overflow, the one
-/// with the largest; the gradients are then unchanged.
+/// Scales the gradients of `parameters` such that their common 2-norm is at most `max_norm`, and returns the norm
+/// before that. A tied parameter counts once; absent gradients count as zero; with infinity as `max_norm`, only the
+/// norm is computed. Error: the norm is not finite. The message names the first parameter whose gradient is not finite
+/// or, if only the squares overflow, the one with the largest gradient. The gradients are then unchanged.
 double clip_grad_norm(const Parameters& parameters, double max_norm);
 
-/// The common 2-norm of the gradients of parameters that are all different, as an optimiser's are. Errors: a norm that
-/// is not finite, as above.
+/// The common 2-norm of the gradients of a list without repeated parameters, such as an optimiser's. Error: the norm is
+/// not finite, as above.
 double grad_norm(const Parameters& parameters);
-/// What gradients of this norm are multiplied by. Errors: a `max_norm` that is not positive.
+/// The factor that clips gradients of this norm. Errors: a `max_norm` that is not positive.
 double clip_factor(double norm, double max_norm);
 
 }  // namespace orrery::optim

@@ -1,7 +1,7 @@
 // Chapter 5. The whole folder: optimisers, clipping, schedules.
 //
-// Knows parameters and their gradients, and nothing of the layers they belong to.
-// Read next: optim/parameters.h
+// This folder knows parameters and their gradients, but not the layers they belong to.
+// Serves: optim/adam.h
 #pragma once
 
 #include "optim/adam.h"

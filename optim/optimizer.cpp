@@ -1,12 +1,12 @@
 // Chapter 5. The common part of optimisers: checking the list of parameters, stepping through it, restoring a state.
 //
-// Read next: optim/sgd.h
+// Serves: optim/adam.h
 #include "optim/optimizer.h"
 
 #include <cmath>
 #include <set>
 
-#include "core/parallel.h"
+#include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 #include "optim/clip.h"
 

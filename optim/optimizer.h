@@ -1,10 +1,10 @@
-// Chapter 5. What all optimisers share: the list of parameters, and the walk over it that is one step.
+// Chapter 5. What all optimisers share: the list of parameters, and the loop over it that makes one step.
 //
 //   for each parameter p with a gradient g:   p <- p - learning_rate * direction(g),   then g is released
-// A parameter that no gradient reached is passed over: it does not move, does not decay, and its moments stay.
-// Gradients add up over several calls of `backward` until a step uses them, so that k micro-batches make one batch. The
-// learning rate is an argument of each step, so that a schedule is a plain function: adam.step(noam(step, 512, 4000)).
-// Read next: optim/optimizer.cpp
+// A parameter without a gradient is skipped: it does not move, does not decay, and its moments stay the same. Gradients
+// add up over several calls of `backward` until a step uses them, so k micro-batches can make one batch. The learning
+// rate is an argument of each step, so a schedule is a plain function: adam.step(noam(step, 512, 4000)).
+// Serves: optim/adam.h
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,10 @@ class Optimizer {
   /// Errors, before anything moves: a learning rate that is negative or not finite; a gradient that does not fit its
   /// parameter.
   void step(double learning_rate);
-  /// The same for gradients clipped to a common norm of at most `max_norm` (optim/clip.h), without a pass of its own:
-  /// their factor is multiplied in on the way. Returns the norm they had. Errors: as `clip_grad_norm`, too.
+  /// The same with gradients clipped to a common norm of at most `max_norm` (optim/clip.h). This needs no extra pass:
+  /// the update multiplies by the factor. Returns the norm before clipping. Errors: also those of `clip_grad_norm`.
   double step(double learning_rate, double max_norm);
-  /// Forgets the gradients without a step.
+  /// Discards the gradients without a step.
   void clear_gradients();
 
   /// Every parameter once, in the order given: for clipping, counting, hashing.
@@ -44,7 +44,8 @@ class Optimizer {
   void load_state(const std::map<std::string, Tensor>& state);
 
  protected:
-  /// Errors: no parameters, a Variable that is none, one parameter in two groups, two parameters of one name.
+  /// Errors: no parameters; a Variable that is not a parameter; a parameter in two groups; two parameters of the same
+  /// name.
   Optimizer(const ParameterGroups& groups, double weight_decay);
 
   /// What one parameter's update starts from.
@@ -52,10 +53,10 @@ class Optimizer {
     Tensor& parameter;
     const Tensor& gradient;
     double learning_rate, weight_decay;
-    double gradient_factor;  ///< what clipping leaves of the gradient, at most 1
+    double gradient_factor;  ///< the factor of clipping, at most 1
   };
-  /// Moves elements [begin, end) of a parameter: a function object of pointers and numbers, kept in place, where
-  /// std::function would ask for memory at every step.
+  /// Moves elements [begin, end) of a parameter. Stores a small function object in place, where std::function would
+  /// allocate memory in every step.
   class Move {
    public:
     template <class F>
@@ -70,7 +71,7 @@ class Optimizer {
     alignas(16) std::byte object_[128];
     void (*call_)(const void*, i64 begin, i64 end);
   };
-  /// Prepares the update of parameter number `i` of the list: the result moves its elements, any part on any thread.
+  /// Prepares the update of parameter number `i` of the list. The result moves any of its elements on any thread.
   virtual Move update(size_t i, const Update& u) = 0;
 
  private:

@@ -1,7 +1,7 @@
 // Chapter 5. Parameter groups: naming bare Variables, and finding tied parameters.
 //
 // Two Variables are the same parameter when they share their leaf, the place where the gradient is collected.
-// Read next: optim/optimizer.h
+// Serves: optim/adam.h
 #include "optim/parameters.h"
 
 #include <unordered_set>
@@ -9,7 +9,7 @@
 namespace orrery::optim {
 namespace {
 
-// Bare Variables without a name are called by their position.
+// Bare Variables without a name are named after their position.
 Parameters named(std::span<const Variable> variables) {
   Parameters result;
   for (const Variable& variable : variables) {

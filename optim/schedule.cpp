@@ -1,6 +1,6 @@
 // Chapter 5. Schedules: the formulas.
 //
-// Read next: apps/examples/ch5_train.cpp
+// Serves: optim/schedule.h
 #include "optim/schedule.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Chapter 5. Schedules: the learning rate as a plain function of the step. The first step is number 1.
 //
-// Early steps are small (warm-up), because Adam's moments and the model's activations are not yet settled; late steps
-// are small again, so that the parameters come to rest. Schedules multiply:
+// Early steps are small (warm-up), because Adam's moments and the model's activations have not settled yet. Late steps
+// are small again, so that the parameters come to rest. Schedules can be multiplied:
 //   noam(step, 512, 4000) * linear_cooldown(step, n, n / 2)
-// Read next: optim/schedule.cpp
+// Read next: apps/examples/ch5_train.cpp
 #pragma once
 
 #include "core/dtype.h"
@@ -17,14 +17,16 @@ double constant(i64 step, double rate);
 /// step. Vaswani et al., equation 3.
 double noam(i64 step, i64 d_model, i64 warmup);
 
-/// From `start_rate` linearly to `peak` at step `warmup`, then peak sqrt(warmup / step). As fairseq's inverse_sqrt.
+/// From `start_rate` linearly to `peak` at step `warmup`, then peak sqrt(warmup / step). The same as fairseq's
+/// inverse_sqrt.
 double inverse_sqrt(i64 step, double peak, i64 warmup, double start_rate = 0);
 
-/// Linearly from 0 to `peak` at step `warmup`, then along half a cosine down to `floor` at step `total`, and there it
+/// Linearly from 0 to `peak` at step `warmup`, then along half a cosine down to `floor` at step `total`, where it
 /// stays.
 double warmup_cosine(i64 step, double peak, i64 warmup, i64 total, double floor = 0);
 
-/// A factor: 1 until step `from`, then linearly down to 0 at step total + 1, so that step `total` still moves.
+/// A factor that is 1 until step `from` and then falls linearly to 0 at step total + 1, so that step `total` still
+/// moves.
 double linear_cooldown(i64 step, i64 total, i64 from);
 
 }  // namespace orrery::optim

@@ -1,6 +1,6 @@
 // Chapter 5. SGD: the update, one pass over each parameter.
 //
-// Read next: optim/adam.h
+// Serves: optim/adam.h
 #include "optim/sgd.h"
 
 #include "core/tensor_ops.h"

@@ -3,9 +3,9 @@
 //   g <- g + weight_decay p
 //   b <- momentum b + g              (b starts at 0; without momentum b = g)
 //   p <- p - learning_rate b
-// As torch.optim.SGD without dampening. Momentum keeps a part of every earlier step, so that steps that agree add up
-// and steps that alternate cancel (Polyak 1964).
-// Read next: optim/sgd.cpp
+// The same as torch.optim.SGD without dampening. Momentum keeps a part of every earlier step, so steps in the same
+// direction add up and steps in alternating directions cancel (Polyak 1964).
+// Serves: optim/adam.h
 #pragma once
 
 #include "optim/optimizer.h"

@@ -1,6 +1,8 @@
-// Chapter 0. The rules of the house for the book: chapter headers, reading order, a test for every source.
+// Chapter 0. The rules of the house for the reader: chapter headers, the spine, rooms, a test for every source.
 #include <doctest/doctest.h>
 
+#include <map>
+#include <regex>
 #include <set>
 
 #include "tests/style_source.h"
@@ -9,16 +11,32 @@ using namespace orrery::style;
 
 namespace {
 
-constexpr std::string_view read_next = "// Read next: ";
-const std::string first_source = "apps/examples/ch0_reverse.cpp", last_word = "the end";
+constexpr std::string_view read_next = "// Read next: ", serves = "// Serves: ";
+const std::string last_word = "the end";
 
-// What the reader reads: everything but the tests.
-Sources book(const Sources& sources) {
-  Sources result;
-  std::copy_if(sources.begin(), sources.end(), std::back_inserter(result),
-               [](const Source& s) { return s.layer() != "tests"; });
-  return result;
+// The spine: the files that a reader reads in order, as the table in apps/README.md lists them.
+struct Spine {
+  Words files;
+  std::vector<int> chapters;  // of each file
+};
+
+// Rows "| 4 | `autograd/ops/matmul.cpp`, ... |" of a table.
+Spine spine_in(const std::string& text) {
+  static const std::regex row("^\\| ([0-9]) \\| (`.*`) \\|$"), file("`([^`]+)`");
+  Spine spine;
+  for (const std::string& line : split_lines(text)) {
+    std::smatch match;
+    if (!std::regex_match(line, match, row)) continue;
+    const std::string files = match[2];
+    for (std::sregex_iterator at(files.begin(), files.end(), file), end; at != end; ++at) {
+      spine.files.push_back((*at)[1]);
+      spine.chapters.push_back(std::stoi(match[1]));
+    }
+  }
+  return spine;
 }
+
+Spine spine() { return spine_in(read_text(root / "apps/README.md")); }
 
 // The number of lines of the comment that a file opens with.
 size_t header_length(const Source& source) {
@@ -27,47 +45,80 @@ size_t header_length(const Source& source) {
   return n;
 }
 
-// Where the header of a file sends its reader, "" if nowhere.
-std::string next_of(const Source& source) {
+// The last line of that comment.
+std::string last_header_line(const Source& source) {
   const size_t n = header_length(source);
-  return n > 0 && source.lines[n - 1].starts_with(read_next) ? source.lines[n - 1].substr(read_next.size()) : "";
+  return n > 0 ? source.lines[n - 1] : "";
 }
 
-Words header_violations(const Sources& sources) {
+// Every file opens with its chapter. A file of the spine names the next one, every other file the one that it serves.
+Words header_violations(const Sources& sources, const Spine& spine) {
   Words found;
   for (const Source& source : sources) {
     const bool test = source.layer() == "tests";
     if (source.chapter < 0 && (!test || source.path.ends_with("_test.cpp"))) {
       found.push_back(source.at(0) + "line 1 is not \"// Chapter N. What the file is.\"");
     }
-    if (!test && next_of(source).empty()) {
-      const size_t n = header_length(source);
-      found.push_back(source.at(n > 0 ? n - 1 : 0) + "the header does not end with \"" + std::string(read_next) +
-                      "...\"");
+    if (test) continue;
+    const std::string line = last_header_line(source), at = source.at(std::max<size_t>(header_length(source), 1) - 1);
+    const auto place = std::find(spine.files.begin(), spine.files.end(), source.path);
+    if (place != spine.files.end()) {
+      const std::string next = place + 1 == spine.files.end() ? last_word : *(place + 1);
+      if (line != std::string(read_next) + next)
+        found.push_back(at + "the header does not end with \"" + std::string(read_next) + next + "\"");
+      if (source.chapter != spine.chapters[static_cast<size_t>(place - spine.files.begin())])
+        found.push_back(source.at(0) + "the spine has this file in another chapter");
+    } else if (!line.starts_with(serves)) {
+      found.push_back(at + "the header does not end with \"" + std::string(serves) + "...\"");
+    } else if (const std::string served = line.substr(serves.size());
+               std::find(spine.files.begin(), spine.files.end(), served) == spine.files.end()) {
+      found.push_back(at + served + " is no file of the spine (apps/README.md)");
     }
   }
   return found;
 }
 
-// Follows "Read next" from the first file; each file must be met once, and the last one must say so.
-Words reading_order_violations(const Sources& sources) {
+// What a reader has read at the end of each file of the spine, in lines. Budgets: the whole, and how soon a reader meets
+// the tape and the product, attention, and the Transformer.
+Words spine_violations(const Sources& sources, const Spine& spine) {
+  constexpr size_t least_files = 40, most_files = 50, most_lines = 7000;
+  static const std::vector<std::pair<std::string, size_t>> budgets{{"autograd/engine.cpp", 1500},
+                                                                   {"autograd/ops/matmul.cpp", 1500},
+                                                                   {"autograd/ops/softmax.cpp", 1500},
+                                                                   {"nn/attention/attention.h", 3000},
+                                                                   {"nn/models/transformer.h", 4000}};
   Words found;
-  std::set<std::string> met;
-  for (const Source* source = find_source(sources, first_source); source;) {
-    met.insert(source->path);
-    const std::string next = next_of(*source), at = source->at(std::max<size_t>(header_length(*source), 1) - 1);
-    const Source* following = find_source(sources, next);
-    if (next == last_word) break;
-    if (!following)
-      found.push_back(at + "read next: \"" + next + "\" is no source file");
-    else if (met.contains(next))
-      found.push_back(at + "read next: " + next + " was read before");
-    if (!found.empty()) return found;
-    source = following;
+  std::map<std::string, size_t> read;
+  size_t lines = 0;
+  for (const std::string& path : spine.files) {
+    const Source* source = find_source(sources, path);
+    if (!source) found.push_back("the spine lists " + path + ", which is no source file");
+    if (read.contains(path)) found.push_back("the spine lists " + path + " twice");
+    if (source) read[path] = lines += source->lines.size();
   }
-  for (const Source& source : sources) {
-    if (!met.contains(source.path)) found.push_back(source.at(0) + "no file says to read it next");
+  if (spine.files.size() < least_files || spine.files.size() > most_files)
+    found.push_back("the spine has " + std::to_string(spine.files.size()) + " files");
+  if (lines > most_lines) found.push_back("the spine has " + std::to_string(lines) + " lines");
+  if (!std::is_sorted(spine.chapters.begin(), spine.chapters.end())) found.push_back("the chapters are out of order");
+  for (const auto& [path, budget] : budgets) {
+    if (!read.contains(path))
+      found.push_back("the spine does not hold " + path);
+    else if (read[path] > budget)
+      found.push_back(path + " ends at line " + std::to_string(read[path]) + " of the spine, later than " +
+                      std::to_string(budget));
   }
+  return found;
+}
+
+// A folder that one sees at a glance has at most 20 sources; a header and its .cpp are one.
+Words crowded_folders(const Sources& sources) {
+  constexpr size_t most_sources = 20;
+  std::map<std::string, std::set<std::string>> stems;
+  for (const Source& source : sources)
+    if (source.layer() != "tests") stems[source.folder()].insert(source.stem());
+  Words found;
+  for (const auto& [folder, names] : stems)
+    if (names.size() > most_sources) found.push_back(folder + " has " + std::to_string(names.size()) + " sources");
   return found;
 }
 
@@ -89,39 +140,63 @@ Words test_violations(const Sources& sources) {
 
 }  // namespace
 
-TEST_CASE("every source opens with its chapter and says what to read next") {
-  CHECK(report(header_violations(tree())) == "");
+TEST_CASE("every source opens with its chapter, and says what to read next or which file of the spine it serves") {
+  CHECK(report(header_violations(tree(), spine())) == "");
 }
 
-TEST_CASE("headers without chapter or next file are found") {
-  const auto report_for = [](const std::string& path, const std::string& text) {
-    return report(header_violations({make_source(path, text)}));
+TEST_CASE("headers without chapter, next file or served file are found") {
+  const Spine two{{"nn/a.h", "nn/b.h"}, {5, 6}};
+  const auto report_for = [&](const std::string& path, const std::string& text) {
+    return report(header_violations({make_source(path, text)}, two));
   };
   CHECK(report_for("nn/a.h", "// Chapter 5. A.\n//\n// Read next: nn/b.h\n#pragma once\n") == "");
+  CHECK(report_for("nn/b.h", "// Chapter 6. B.\n// Read next: the end\n") == "");
+  CHECK(report_for("nn/c.h", "// Chapter 5. C.\n// Serves: nn/a.h\n") == "");
   CHECK(report_for("tests/nn/a_test.cpp", "// Chapter 5. Tests of A.\n") == "");
-  CHECK(report_for("nn/a.h", "// A.\n// Read next: nn/b.h\n") ==
-        "\nnn/a.h:1: line 1 is not \"// Chapter N. What the file is.\"");
-  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n//\nint x;\n") ==
-        "\nnn/a.h:2: the header does not end with \"// Read next: ...\"");
+  CHECK(report_for("nn/c.h", "// C.\n// Serves: nn/b.h\n") ==
+        "\nnn/c.h:1: line 1 is not \"// Chapter N. What the file is.\"");
+  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n// Read next: nn/c.h\n") ==
+        "\nnn/a.h:2: the header does not end with \"// Read next: nn/b.h\"");
+  CHECK(report_for("nn/b.h", "// Chapter 5. B.\n// Read next: the end\n") ==
+        "\nnn/b.h:1: the spine has this file in another chapter");
+  CHECK(report_for("nn/c.h", "// Chapter 5. C.\n// Read next: nn/b.h\n") ==
+        "\nnn/c.h:2: the header does not end with \"// Serves: ...\"");
+  CHECK(report_for("nn/c.h", "// Chapter 5. C.\n// Serves: nn/d.h\n") ==
+        "\nnn/c.h:2: nn/d.h is no file of the spine (apps/README.md)");
   CHECK(report_for("tests/nn/a_test.cpp", "// Tests of A.\n") != "");
 }
 
-TEST_CASE("\"Read next\" leads through every source once, from the first example to the end") {
-  CHECK(report(reading_order_violations(book(tree()))) == "");
+TEST_CASE("the spine keeps to its budget of files and lines") {
+  CHECK(report(spine_violations(tree(), spine())) == "");
 }
 
-TEST_CASE("a reading order with a gap, a loop or a forgotten file is found") {
-  const auto file = [](const std::string& path, const std::string& next) {
-    return make_source(path, "// Chapter 0. A file.\n// Read next: " + next + "\n");
-  };
-  const auto order = [](const Sources& sources) { return report(reading_order_violations(sources)); };
-  CHECK(order({file(first_source, "nn/a.h"), file("nn/a.h", last_word)}) == "");
-  CHECK(order({file(first_source, "nn/b.h")}) == "\n" + first_source + ":2: read next: \"nn/b.h\" is no source file");
-  CHECK(order({file(first_source, "nn/a.h"), file("nn/a.h", first_source)}) ==
-        "\nnn/a.h:2: read next: " + first_source + " was read before");
-  CHECK(order({file(first_source, last_word), file("nn/a.h", last_word)}) ==
-        "\nnn/a.h:1: no file says to read it next");
-  CHECK(order({file("nn/a.h", last_word)}) != "");
+TEST_CASE("a spine that is too long, too late, out of order or not there is found") {
+  const Spine listed =
+      spine_in("| 2 | `autograd/engine.cpp`, `autograd/ops/matmul.cpp` |\n| text | `nn/a.h` |\n| 1 | `nn/b.h` |\n");
+  CHECK(listed.files == Words{"autograd/engine.cpp", "autograd/ops/matmul.cpp", "nn/b.h"});
+  CHECK(listed.chapters == std::vector<int>{2, 2, 1});
+  const std::string found = report(spine_violations({make_source("autograd/engine.cpp", std::string(1501, '\n')),
+                                                     make_source("autograd/ops/matmul.cpp", std::string(6000, '\n'))},
+                                                    listed));
+  for (const std::string problem :
+       {"the spine lists nn/b.h, which is no source file", "the spine has 3 files", "the spine has 7501 lines",
+        "the chapters are out of order", "autograd/engine.cpp ends at line 1501 of the spine, later than 1500",
+        "the spine does not hold nn/attention/attention.h"}) {
+    CAPTURE(problem);
+    CHECK(found.find(problem) != found.npos);
+  }
+}
+
+TEST_CASE("no folder has more than 20 sources") {
+  CHECK(report(crowded_folders(tree())) == "");
+  Sources many;
+  for (char name = 'a'; name < 'a' + 21; ++name) {
+    many.push_back(make_source("nn/" + std::string(1, name) + ".h", ""));
+    many.push_back(make_source("nn/" + std::string(1, name) + ".cpp", ""));
+  }
+  CHECK(report(crowded_folders(many)) == "\nnn has 21 sources");
+  many.pop_back(), many.pop_back();
+  CHECK(report(crowded_folders(many)) == "");
 }
 
 TEST_CASE("every source has a test of its name") { CHECK(report(test_violations(tree())) == ""); }
@@ -131,5 +206,5 @@ TEST_CASE("a source without a test is found") {
   CHECK(report(test_violations({op, other})) ==
         "\nautograd/ops/softmax.cpp:1: tests/autograd/ops/softmax_test.cpp does not exist");
   CHECK(report(test_violations({op, make_source("tests/autograd/ops/softmax_test.cpp", "")})) == "");
-  CHECK(report(test_violations({make_source("nn/nn.h", ""), make_source("autograd/samples.cpp", "")})) == "");
+  CHECK(report(test_violations({make_source("nn/nn.h", ""), make_source("autograd/check/samples.cpp", "")})) == "");
 }

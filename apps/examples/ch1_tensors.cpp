@@ -1,7 +1,7 @@
-// Chapter 1. Tensors by example: making, reshaping, broadcasting.
-// Question: how does a column of 10, 20, 30 meet a row of 1, 2, 3, 4 in one addition, and what does reshape copy?
-// Answer: sizes are aligned at the last axis and an axis of size 1 is repeated: [3, 1] with [4] gives [3, 4], whose
-//   element (i, j) is column i + row j. Reshape copies nothing: both tensors share one memory.
+// Chapter 1. Tensors by example: creating, reshaping, broadcasting.
+// Question: what is the sum of a column 10, 20, 30 and a row 1, 2, 3, 4, and what does reshape copy?
+// Answer: shapes are aligned at the last axis, and an axis of size 1 is repeated: [3, 1] with [4] gives [3, 4], whose
+//   element (i, j) is column i + row j. Reshape copies nothing: both tensors share the same memory.
 // Exercise: bring every column of a matrix to mean 0 with one subtraction; `tests/run -L ch1` runs the solution.
 // Read next: autograd/variable.h
 #include <iostream>
@@ -16,7 +16,7 @@ int main() {
   const Tensor table = column + row;
   std::cout << "column\n" << column << "\nrow\n" << row << "\ncolumn + row\n" << table << "\n\n";
 
-  Tensor flat = table.reshape({-1});  // -1: worked out from the count
+  Tensor flat = table.reshape({-1});  // -1: computed from the count
   std::cout << "reshaped to one axis\n" << flat << '\n';
   flat.write<float>()[5] = 0;
   std::cout << "after a write to element 5 of it, the table is\n" << table << "\n\n";

@@ -12,7 +12,7 @@ using namespace orrery;
 
 namespace {
 
-// Writes down what runs. An Observer only looks on: results do not depend on it.
+// Writes down what runs. An Observer only watches: results do not depend on it.
 struct Diary : Observer {
   std::string visited;
   void forward_begins(std::string_view name, std::span<const Variable* const>) override {

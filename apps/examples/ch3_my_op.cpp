@@ -1,22 +1,22 @@
-// Chapter 3. An operation of the reader's own, twice: as a struct and as two formulas.
+// Chapter 3. An operation of your own, written twice: as a struct and as two formulas.
 // Question: how do you know that a derivative worked out by hand is right?
-// Answer: `prove` compares it with the slope of the function itself, breaks it in every way to see whether that would
-//   be noticed, and more. Both forms of softsign, y = x / (1 + |x|), y' = 1 / (1 + |x|)^2, are proven; the derivative
-//   with the square forgotten is not.
+// Answer: `prove` compares it with the slope of the function, breaks it on purpose to see whether its checks notice,
+//   and more. Both forms of softsign, y = x / (1 + |x|), y' = 1 / (1 + |x|)^2, are proven; a derivative without the
+//   square is rejected.
 // Exercise: a gate with two inputs, y = a / (1 + e^{-b}), and its proof; `tests/run -L ch3` runs the solution.
-// Read next: core/matmul.cpp
+// Read next: autograd/ops/matmul.cpp
 #include <cmath>
 #include <iostream>
 
+#include "autograd/check/proof.h"
 #include "autograd/elementwise.h"
-#include "autograd/proof.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;
 
 namespace {
 
-// The general form: what forward needs to remember, it saves; backward turns dy into dx.
+// The general form: forward saves what backward needs, and backward computes dx from dy.
 struct Softsign {
   static constexpr std::string_view name = "softsign";
   Saved slope;
@@ -45,7 +45,7 @@ struct WrongSoftsign : ShortSoftsign {
   template <class T>
   T derivative(T x) const {
     return 1 / (1 + std::fabs(x));
-  }  // the square is forgotten
+  }  // wrong: the square is missing
 };
 
 }  // namespace

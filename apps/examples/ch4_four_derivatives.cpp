@@ -1,11 +1,11 @@
 // Chapter 4. The four derivatives that matter, worked out by hand and compared with backward.
-// Question: what are the gradients of matmul, softmax, layer norm and cross entropy, and why must no check of softmax
-//   end in a plain sum?
+// Question: what are the gradients of matmul, softmax, layer norm and cross entropy, and why must a check of softmax
+//   not end in a plain sum?
 // Answer: y = a b            da = dy b^T,  db = a^T dy
-//         softmax            dx = y (dy - <dy, y>): 0 when all dy are equal, so that under a sum wrong looks right
+//         softmax            dx = y (dy - <dy, y>): 0 if all dy are equal, so a plain sum hides errors
 //         layer norm         dx = (dy - mean(dy) - n mean(dy n)) / deviation,  n = (x - mean(x)) / deviation
 //         cross entropy      dx = (softmax(x) - onehot(target)) / rows
-// Exercise: layer norm's dx sums to 0 in each row, and so does dx n; `tests/run -L ch4` runs the proof.
+// Exercise: show that layer norm's dx sums to 0 in each row, and so does dx n; `tests/run -L ch4` runs the proof.
 // Read next: nn/module.h
 #include <cmath>
 #include <iostream>

@@ -2,14 +2,14 @@
 // Question: what does it take to add an operation and a layer, and to know that their gradients are right?
 // Answer: one struct and one line of proof each. Where backward forgets a factor 2, the proof says "ratio 0.5000".
 // Exercise: a gated layer, y = linear3(linear1(x) * silu(linear2(x))); `tests/run -L ch5` runs the solution.
-// Read next: optim/optim.h
+// Read next: optim/adam.h
 #include <iostream>
 
 #include "autograd/apply.h"
-#include "core/elementwise.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
-#include "nn/linear.h"
-#include "nn/proof.h"
+#include "nn/check/proof.h"
+#include "nn/layers/linear.h"
 
 using namespace orrery;
 

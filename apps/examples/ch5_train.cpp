@@ -1,15 +1,15 @@
 // Chapter 5. A small network learns to tell two spirals apart.
 // Question: can two linear maps with a nonlinearity between them separate two spirals, which no straight line can?
 // Answer: yes: 600 steps of Adam put at least 195 of 200 points on the right side, a linear map alone fewer than 140.
-// Exercise: exclusive or, learnt by SGD with momentum in place of Adam; `tests/run -L ch5` runs the solution.
+// Exercise: learn exclusive or with SGD and momentum instead of Adam; `tests/run -L ch5` runs the solution.
 // Read next: core/mask.h
 #include <cmath>
 #include <iostream>
 #include <numbers>
 
-#include "autograd/first_nan.h"
+#include "autograd/check/first_nan.h"
 #include "core/tensor_ops.h"
-#include "nn/linear.h"
+#include "nn/layers/linear.h"
 #include "optim/optim.h"
 
 using namespace orrery;
@@ -28,7 +28,7 @@ struct Network : nn::Module {
 
 constexpr i64 count = 200;
 
-// Point i belongs to spiral i mod 2; the second is the first turned by half a circle.
+// Point i belongs to spiral i mod 2; the second spiral is the first one rotated by half a circle.
 void draw_spirals(Tensor& points, Tensor& labels) {
   float* xy = points.write<float>();
   i32* label = labels.write<i32>();
@@ -64,7 +64,7 @@ i64 train(Layer& layer, const Variable& x, const Tensor& labels, i64 steps) {
 
 int main() {
   Rng rng(5);
-  Tensor points = zeros({count, 2}), labels = full({count}, 0);
+  Tensor points = zeros({count, 2}), labels = full({count}, 0, Dtype::i32);
   draw_spirals(points, labels);
   Network network(32, rng);
   nn::Linear line(2, 2, rng);

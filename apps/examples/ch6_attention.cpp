@@ -1,16 +1,16 @@
 // Chapter 6. Attention by hand, a mask, and what positions do.
-// Question: what does a head compute, what does a causal mask leave it to see, and how does it know who stands where?
-// Answer: softmax(Q K^T / sqrt(d_k)) V, head by head, is MultiHeadAttention to the last digits. Under a causal mask
-//   row i has weights up to column i only. PE(p) . PE(q) depends on p - q alone: a product says how far apart.
-// Exercise: without positions, attention does not see order: shuffled rows in, shuffled rows out; `tests/run -L ch6`.
-// Read next: nn/nn.h
+// Question: what does a head compute, what does it see under a causal mask, and how does it know the order?
+// Answer: softmax(Q K^T / sqrt(d_k)) V. Computed head by head, it equals MultiHeadAttention to the last digits. Under
+//   a causal mask, row i has weights only up to column i. PE(p) . PE(q) depends on p - q alone, so it gives a distance.
+// Exercise: show that without positions attention ignores order: shuffled rows in, shuffled out; `tests/run -L ch6`.
+// Read next: nn/models/encoder.h
 #include <cmath>
 #include <iostream>
 
 #include "core/mask.h"
 #include "core/tensor_ops.h"
-#include "nn/attention.h"
-#include "nn/positional_encoding.h"
+#include "nn/attention/attention.h"
+#include "nn/positions/positional_encoding.h"
 
 using namespace orrery;
 

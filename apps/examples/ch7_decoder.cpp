@@ -1,13 +1,13 @@
-// Chapter 7. What the decoder may know: the whole source, and of the target only what it has said so far.
-// Question: which logits move when token 3 of the target changes, and how does decoding use that?
-// Answer: those of rows 3, 4, 5 and no bit of rows 0, 1, 2. So one token can be written after the other: greedy
-//   decoding writes what the model, given the finished answer all at once, holds for likeliest at each place.
-// Exercise: what stands behind a source as padding moves no logit; `tests/run -L ch7` runs the proof.
-// Read next: apps/examples/ch7_gpt.cpp
+// Chapter 7. What the decoder may see: the whole source, but of the target only the earlier tokens.
+// Question: which logits change when token 3 of the target changes, and how does decoding use this?
+// Answer: those of rows 3, 4, 5, and no bit of rows 0, 1, 2. So tokens can be written one after another: at each place,
+//   greedy decoding writes the token that the model finds likeliest there when it is given the whole answer at once.
+// Exercise: show that the padding after a source changes no logit; `tests/run -L ch7` runs the proof.
+// Serves: nn/models/decoder.h
 #include <iostream>
 
 #include "core/tensor_ops.h"
-#include "nn/decoding.h"
+#include "nn/generate/decoding.h"
 
 using namespace orrery;
 
@@ -39,7 +39,7 @@ int main() {
   }
 
   const Tensor answer = nn::greedy_decode(model, source, {.bos = bos, .eos = no_token, .max_len = T});
-  const Tensor read = concat({full({1, 1}, bos), slice(answer, 1, 0, -1)}, 1);
+  const Tensor read = concat({full({1, 1}, bos, Dtype::i32), slice(answer, 1, 0, -1)}, 1);
   const Tensor likeliest = argmax(model(source, read, pass).value());
   std::cout << "\nwritten token by token  " << answer << "\nlikeliest, all at once  " << likeliest << '\n';
   return as_said && same_bits(answer, likeliest) ? 0 : 1;

@@ -1,13 +1,13 @@
-// Chapter 7. A GPT learns a nursery rhyme letter by letter, and recites.
-// Question: what does a decoder alone learn from nothing but a text, and how does it write?
-// Answer: which letter comes next, everywhere at once. Then one letter is drawn, appended, and the next one asked for;
-//   keys and values of the letters before are kept. Nearly every 12 letters that it writes stand in the rhyme so.
-// Exercise: write without `generate`, the whole text into the model each time; `tests/run -L ch7` runs the solution.
-// Read next: core/memory.h
+// Chapter 7. A GPT learns a nursery rhyme letter by letter, and recites it.
+// Question: what does a decoder without an encoder learn from nothing but a text, and how does it write?
+// Answer: it learns which letter comes next, at all positions at once. To write, it draws a letter, appends it, and
+//   continues; keys and values of earlier letters are kept. Nearly every 12 letters that it writes are in the rhyme.
+// Exercise: write without `generate`, with the whole text as input each time; `tests/run -L ch7` runs the solution.
+// Read next: core/machine/memory.h
 #include <iostream>
 #include <set>
 
-#include "nn/decoding.h"
+#include "nn/generate/decoding.h"
 #include "optim/optim.h"
 
 using namespace orrery;
@@ -36,7 +36,7 @@ int main() {
     Tensor ids = Tensor::empty({batch, block}, Dtype::i32), next = Tensor::empty({batch, block}, Dtype::i32);
     for (i64 row = 0; row < batch; ++row) {
       const i64 start = rng.integer(0, length);
-      for (i64 t = 0; t < block; ++t) {  // after the end comes the beginning
+      for (i64 t = 0; t < block; ++t) {  // after its end, the text begins again
         const auto token = [&](i64 at) {
           return static_cast<i32>(alphabet.find(rhyme[static_cast<size_t>(at % length)]));
         };

@@ -1,14 +1,14 @@
-// Chapter 3. Activation functions: what stands between two linear maps.
+// Chapter 3. Activation functions: the nonlinearities between linear maps.
 //
 //   tanh              y' = 1 - y^2
 //   sigmoid s(x)      y' = y (1 - y)
-//   relu, gelu        see autograd/formulas.h
+//   relu, gelu        see autograd/ops/formulas.h
 //   silu x s(x)       y' = s(x) (1 + x (1 - s(x)))
-// Read next: autograd/gradcheck.h
+// Serves: nn/layers/feed_forward.h
 #include "autograd/elementwise.h"
-#include "autograd/formulas.h"
 #include "autograd/ops.h"
-#include "core/math.h"
+#include "autograd/ops/formulas.h"
+#include "core/machine/math.h"
 
 namespace orrery {
 namespace {

@@ -1,12 +1,13 @@
 // Chapter 2. Sums, differences, products and quotients.
 //
-// Operands broadcast; a gradient of the broadcast shape is summed down to the operand's by the engine (Grads::add), so
-// that the formulas below read as for equal shapes:
+// Operands are broadcast. The engine (Grads::add) sums a gradient of the broadcast shape down to the shape of its
+// operand, so the formulas below are those for equal shapes:
 //   y = a + b     da = dy          db = dy
 //   y = a - b     da = dy          db = -dy
 //   y = a b       da = dy b        db = dy a
 //   y = a / b     da = dy / b      db = -dy a / b^2 = -dy y / b
-// Read next: apps/examples/ch2_tape.cpp
+//   y = x + c     dx = dy          for a number c
+// Serves: autograd/elementwise.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
@@ -68,6 +69,13 @@ struct Scale {
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * factor); }
 };
 
+struct ShiftBy {
+  static constexpr std::string_view name = "shift";
+  double c;
+  Tensor forward(const Tensor& x) { return x + full({}, c, x.dtype()); }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy); }
+};
+
 struct Neg {
   static constexpr std::string_view name = "neg";
   Tensor forward(const Tensor& x) { return -x; }
@@ -82,5 +90,6 @@ Variable mul(const Variable& a, const Variable& b) { return apply(Mul{}, a, b); 
 Variable div(const Variable& a, const Variable& b) { return apply(Div{}, a, b); }
 Variable neg(const Variable& x) { return apply(Neg{}, x); }
 Variable scale(const Variable& x, double factor) { return apply(Scale{factor}, x); }
+Variable shift(const Variable& x, double c) { return apply(ShiftBy{c}, x); }
 
 }  // namespace orrery

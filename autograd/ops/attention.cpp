@@ -9,12 +9,12 @@
 //   dx_j = y_j (dy_j - <dy, y>) where j is allowed, else 0
 // Keys and values behind a padding length are set to 0 first: 0 times NaN would otherwise bring back what the mask
 // hides.
-// Read next: nn/attention.h
+// Read next: nn/attention/attention.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "core/elementwise.h"
+#include "core/kernels/elementwise.h"
+#include "core/kernels/rows.h"
 #include "core/mask.h"
-#include "core/rows.h"
 
 namespace orrery {
 namespace {

@@ -1,18 +1,17 @@
 // Chapter 4. Cross entropy: how surprised the model is by what came next.
 //
-// With p = softmax(x) over K classes and the wanted distribution q (all of it on the target, or smoothed; paper,
-// section 5.4: "we employed label smoothing of value eps_ls = 0.1"):
+// With p = softmax(x) over K classes and the target distribution q (1 for the target class, 0 for all others; or
+// smoothed; paper, section 5.4: "we employed label smoothing of value eps_ls = 0.1"):
 //   L = -sum_k q_k log p_k = lse(x) - sum_k q_k x_k        lse(x) = m + log sum_k e^{x_k - m},  m = max x
 //   dL/dx_k = p_k - q_k
-// The loss is the sum over targets that count, divided by their number, by nothing, or by what the caller gives.
-// `orrery bench fused`, forward and backward, as log_softmax, mul, sum and as one operation: of base 9.1 ms and 4.0, of
-// tiny-mt 26.5 and 11.0 (two cores of an AMD EPYC, Zen 5).
-// Read next: autograd/wanted.h
+// The loss is the sum over all targets that count (those that are not ignored), divided by their number, by nothing, or
+// by a number that the caller gives. This single pass is faster than log_softmax, mul and sum (apps/bench/README.md).
+// Read next: autograd/ops/layer_norm.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "autograd/wanted.h"
-#include "core/elementwise.h"
-#include "core/rows.h"
+#include "autograd/ops/target_distribution.h"
+#include "core/kernels/elementwise.h"
+#include "core/kernels/rows.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -20,20 +19,20 @@ namespace {
 
 struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
-  Wanted wanted;
-  Saved logits, rows;  // rows: [rows, 2], the shift m and log sum e^{x - m} of each
+  TargetDistribution q;
+  Saved logits, rows;  // rows: [rows, 2], m and log sum_k e^{x_k - m} of each row
 
   Tensor forward(const Tensor& x) {
     check(x.rank() >= 1, name, "logits need an axis of classes, have shape ", x.shape());
-    const i64 K = x.size(-1), count = wanted.settle(name, x.shape().without_last(), K);
+    const i64 K = x.size(-1), count = q.prepare(name, x.shape().without_last(), K);
     Tensor losses = Tensor::empty({count}, f64), kept = Tensor::empty({count, 2}, x.dtype());
     dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const T* in = x.data<T>();
       T* stat = kept.write<T>();
       double* loss = losses.write<double>();
-      const i32* target = wanted.targets.get().data<i32>();
-      for_rows(count, K, [=, on = wanted.on, off = wanted.off, ignore = wanted.options.ignore_index](i64 row) {
+      const i32* target = q.targets.get().data<i32>();
+      for_rows(count, K, [=, on = q.on, off = q.off, ignore = q.options.ignore_index](i64 row) {
         loss[row] = 0;
         if (target[row] == ignore) return;
         const T* a = in + row * K;
@@ -48,22 +47,22 @@ struct CrossEntropy {
       });
     });
     logits = x, rows = kept;
-    return full({}, sum(losses).item() / wanted.divisor, x.dtype());
+    return full({}, sum(losses).item() / q.divisor, x.dtype());
   }
 
   void backward(const Tensor& dy, Grads& dx) {
     const Tensor& x = logits;
-    const i64 count = wanted.targets.get().count(), K = x.size(-1);
-    Tensor d = dx.reuse(x);  // the logits, the largest tensor of all, turn into their gradient in place
+    const i64 count = q.targets.get().count(), K = x.size(-1);
+    Tensor d = dx.reuse(x);  // the logits, the largest tensor of all, are overwritten if nobody else reads them
     dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const T *in = x.data<T>(), *stat = rows.get().data<T>();
       T* out = d.write<T>();
-      const i32* target = wanted.targets.get().data<i32>();
-      const T factor = static_cast<T>(dy.item() / wanted.divisor);
+      const i32* target = q.targets.get().data<i32>();
+      const T factor = static_cast<T>(dy.item() / q.divisor);
       for_rows(count, K,
-               [=, on = static_cast<T>(wanted.on), off = static_cast<T>(wanted.off),
-                ignore = wanted.options.ignore_index](i64 row) {
+               [=, on = static_cast<T>(q.on), off = static_cast<T>(q.off),
+                ignore = q.options.ignore_index](i64 row) {
                  const T* a = in + row * K;
                  T* o = out + row * K;
                  if (target[row] == ignore) {

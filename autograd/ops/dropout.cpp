@@ -3,12 +3,12 @@
 // Paper, section 5.4: "We apply dropout to the output of each sub-layer, before it is added to the sub-layer input and
 // normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings."
 //   y_i = x_i m_i / (1 - p), with m_i = 0 with probability p, else 1        dx_i = dy_i m_i / (1 - p)
-// The mask is a function of the draw's name and the position (core/random.h): backward draws it again instead of
-// storing it.
-// Read next: nn/dropout.h
+// The mask is a function of the Draw and of the element's position (core/random.h), so backward draws it again instead
+// of storing it.
+// Serves: nn/pass.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "autograd/row_dropout.h"
+#include "autograd/ops/row_dropout.h"
 
 namespace orrery {
 namespace {

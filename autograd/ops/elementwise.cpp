@@ -2,12 +2,12 @@
 //
 //   y = x^p       dx = dy p x^(p-1)          y = e^x       dx = dy y
 //   y = ln x      dx = dy / x                y = sqrt x    dx = dy / 2y
-// A denormal x counts as 0 (core/math.h): ln x is -infinity, and dx infinite.
-// Read next: autograd/formulas.h
+// A denormal x counts as 0 (core/machine/math.h): ln x is -infinity, and dx infinite.
+// Read next: autograd/check/proof.h
 #include "autograd/elementwise.h"
 
 #include "autograd/ops.h"
-#include "core/math.h"
+#include "core/machine/math.h"
 
 namespace orrery {
 namespace {

@@ -1,23 +1,22 @@
-// Chapter 5. Embedding: rows of a table, looked up by number.
+// Chapter 5. Embedding: rows of a table, looked up by token id.
 //
-// y[i] = weight[ids[i]], so that row r of the table gets the gradients of all places where it was used:
+// y[i] = weight[ids[i]], so row r of the table receives the gradients of all places that use it:
 //   dweight[r] = sum over i with ids[i] = r of dy[i]
-// Places are first sorted by id; each row then belongs to one thread, which adds its places in order. No two threads
-// ever write to one row, and the order of the sum does not depend on how many there are.
-// embedding_sum, a fused operation (chapter 8), is dropout(factor embedding + positions) in one pass.
-// `orrery bench fused`, forward and backward, composed and fused: of base 0.55 ms and 0.40, of tiny-mt 0.19 and 0.15
-// (two cores of an AMD EPYC, Zen 5).
-// Read next: nn/embedding.h
+// Backward first sorts the places by id. Each row then belongs to one thread, which adds its places in order. So no two
+// threads write to the same row, and the order of a sum does not depend on the number of threads.
+// The fused operation embedding_sum (chapter 8) is dropout(factor embedding + positions) in one pass. What this saves:
+// apps/bench/README.md.
+// Serves: nn/models/transformer.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "autograd/row_dropout.h"
-#include "core/elementwise.h"
+#include "autograd/ops/row_dropout.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
 namespace {
 
-// Places sorted by id: those of row r are order[first[r]] ... order[first[r + 1] - 1], in their own order.
+// Places sorted by id: those of row r are order[first[r]] ... order[first[r + 1] - 1], in ascending order.
 struct Places {
   CachedVector<i64> first, order;
   Places(const i32* ids, i64 n, i64 rows) : first(static_cast<size_t>(rows) + 1), order(static_cast<size_t>(n)) {
@@ -28,7 +27,7 @@ struct Places {
   }
 };
 
-// The ids of a lookup, and the gradient of the table it looked into.
+// The ids of a lookup, and the gradient of the table.
 struct Lookup {
   Saved ids;
 
@@ -94,7 +93,7 @@ void scaled_sum(i64 n, T scale, const T* x, const T* y, T* z) {
   for (i64 k = 0; k < n; ++k) z[k] = scale * x[k] + y[k];
 }
 
-// y = m (factor weight[ids] + positions), with m dropout's factors: paper, sections 3.4, 3.5 and 5.4, in one pass.
+// y = m (factor weight[ids] + positions), where m are dropout's factors (paper, sections 3.4, 3.5 and 5.4).
 struct EmbeddingSum {
   static constexpr std::string_view name = "embedding_sum";
   double factor;

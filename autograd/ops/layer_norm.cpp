@@ -1,19 +1,19 @@
-// Chapter 4. Layer normalisation: each row brought to mean 0 and deviation 1, then stretched and shifted.
+// Chapter 4. Layer normalisation: each row is brought to mean 0 and standard deviation 1, then scaled and shifted.
 //
 //   mu = 1/n sum_i x_i        var = 1/n sum_i (x_i - mu)^2        x^_i = (x_i - mu) r        y_i = x^_i w_i + b_i
-// Three forms of r, and with g_i = dy_i w_i the derivative of all three:
+// r has one of three forms. With g_i = dy_i w_i, the same formula gives the gradient for all of them:
 //   1 / sqrt(var + eps)                     k = 1 / n                   (Ba, Kiros, Hinton 2016; PyTorch)
 //   1 / (s + eps), s = sqrt(var)            k = 1 / (n s r)
 //   1 / (s + eps), s^2 over n - 1           k = 1 / ((n - 1) s r)       (the Annotated Transformer)
 //   dx_i = r (g_i - 1/n sum_j g_j - x^_i k sum_j g_j x^_j)
 //   dw_i = sum over rows dy_i x^_i        db_i = sum over rows dy_i
-// The term in k comes from dr/dx_i. The variance takes two passes: var = E x^2 - mu^2 in one pass is 24 % wrong at mean
-// 1,000. The loops over one row stand in core/norm_rows.h.
-// Read next: autograd/ops/cross_entropy.cpp
+// The term with k comes from dr/dx_i. The variance takes two passes. The one-pass formula E[x^2] - mu^2 cancels the
+// digits of large numbers: at a mean of 1,000 it is 24 % wrong. The loops over one row are in autograd/ops/norm_rows.h.
+// Read next: apps/examples/ch4_four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "core/elementwise.h"
-#include "core/norm_rows.h"
+#include "autograd/ops/norm_rows.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -23,7 +23,7 @@ struct LayerNorm {
   static constexpr std::string_view name = "layer_norm";
   double eps;
   LayerNormForm form;
-  Saved x, weight, rows;  // rows: [rows, 3] of RowStatistics
+  Saved x, weight, rows;  // rows: the RowStatistics of each row, [rows, 3]
 
   Tensor forward(const Tensor& in, const Tensor& w, const Tensor& b) {
     check_norm(name, in, w, b, eps, form);

@@ -1,9 +1,9 @@
-// Chapter 4. Moving elements: what comes out at one place takes its gradient back to where it came from.
+// Chapter 4. Moving elements: the gradient of each element goes back to where the element came from.
 //
 //   reshape, permute     dx is dy moved the other way
 //   concat               each part gets its piece of dy
 //   slice, split         dy goes to the piece it was cut from; the rest of dx is 0
-// Read next: apps/examples/ch4_four_derivatives.cpp
+// Serves: autograd/elementwise.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
@@ -11,8 +11,8 @@
 namespace orrery {
 namespace {
 
-// Adds dy to the piece of dx(0) that starts at `begin` along `axis`, and sets the rest to 0 when nobody has written
-// there.
+// Adds dy to the piece of dx(0) that starts at `begin` along `axis`. If nothing has been written to dx(0) yet, sets the
+// rest to 0.
 void add_piece(Grads& dx, const Tensor& dy, int axis, i64 begin) {
   if (!dx.wanted(0)) return;
   const Into into = dx.into(0);

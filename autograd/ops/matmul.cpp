@@ -2,7 +2,7 @@
 //
 // y = a b:  y_ij = sum_k a_ik b_kj, so that  dL/da_ik = sum_j dy_ij b_kj  and  dL/db_kj = sum_i a_ik dy_ij:
 //   da = dy b^T        db = a^T dy
-// and with transposed factors, by reading a^T or b^T for a or b:
+// With transposed factors, a^T takes the place of a, or b^T that of b:
 //   y = a b^T          da = dy b           db = dy^T a
 //   y = a^T b          da = b dy^T         db = a dy
 //   y = a^T b^T        da = b^T dy^T       db = dy^T a^T
@@ -37,7 +37,7 @@ struct Matmul {
       }
     }
     if (dx.wanted(1)) {
-      // A b shared by all leading axes of a collects the gradients of all their rows in one product.
+      // If b is shared by all leading axes of a, one product over all rows gives its gradient.
       const bool shared = dx.shape(1).rank() == 2;
       const Tensor rows = shared ? folded(a) : a.get(), d = shared ? folded(dy) : dy;
       switch (trans) {

@@ -3,11 +3,11 @@
 //   y = sum_i x_i         dx_i = dy
 //   y = 1/n sum_i x_i     dx_i = dy / n
 //   y = max_i x_i         dx_i = dy / (number of maxima) where x_i = y, else 0
-// dy is given the reduced axes back, with size 1, and repeated along them.
-// Read next: autograd/ops/layout.cpp
+// dy gets its reduced axes back, with size 1, and is repeated along them.
+// Serves: autograd/elementwise.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "core/elementwise.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

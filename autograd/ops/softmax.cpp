@@ -1,20 +1,20 @@
-// Chapter 4. Softmax: numbers become probabilities, and its logarithm.
+// Chapter 4. Softmax, which turns numbers into probabilities, and its logarithm.
 //
 //   y_i = e^{x_i} / sum_j e^{x_j}        dy_i/dx_k = y_i ([i = k] - y_k),  so  dx_k = y_k (dy_k - sum_i dy_i y_i)
 //   y_i = x_i - log sum_j e^{x_j}        dy_i/dx_k = [i = k] - e^{y_k},    so  dx_k = dy_k - e^{y_k} sum_i dy_i
-// Rows are the last axis. The outputs of softmax add up to 1, so that a gradient which is equal for all of them
-// vanishes.
-// Read next: autograd/ops/layer_norm.cpp
+// Both work along the last axis (on rows). [i = k] is 1 if i = k, else 0. The outputs of softmax always add up to 1, so
+// dx is 0 if all dy_i are equal.
+// Read next: autograd/ops/cross_entropy.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "core/rows.h"
+#include "core/kernels/rows.h"
 
 namespace orrery {
 namespace {
 
 struct Softmax {
   static constexpr std::string_view name = "softmax";
-  Saved y;  // the derivative needs only the output
+  Saved y;  // backward needs only the output
   Tensor forward(const Tensor& x) { return y = map_rows(x, name, softmax_row); }
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, map_rows(y, dy, name, softmax_derivative_row)); }
 };

@@ -1,5 +1,5 @@
 // Chapter 9. Files of others, and what the program says of them: one line that names the file and commands no terminal.
-#include "core/safetensors.h"
+#include "core/files/safetensors.h"
 #include "tests/apps/lm_program.h"
 #include "tests/core/temporary_folder.h"
 

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

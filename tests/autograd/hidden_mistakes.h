@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "autograd/apply.h"
-#include "core/elementwise.h"
-#include "core/parallel.h"
+#include "core/kernels/elementwise.h"
+#include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::hidden {

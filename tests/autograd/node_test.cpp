@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/observer.h"
-#include "core/memory.h"
+#include "core/machine/memory.h"
 #include "tests/autograd/small_ops.h"
 
 using namespace orrery;

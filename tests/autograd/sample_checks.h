@@ -7,7 +7,7 @@
 #include <regex>
 #include <set>
 
-#include "autograd/proof.h"
+#include "autograd/check/proof.h"
 
 namespace orrery::samples {
 

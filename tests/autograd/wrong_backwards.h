@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "autograd/apply.h"
-#include "autograd/gradcheck.h"
-#include "core/elementwise.h"
+#include "autograd/check/gradcheck.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::wrong {

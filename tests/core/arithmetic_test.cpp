@@ -11,8 +11,8 @@ using Numbers = std::vector<double>;
 TEST_CASE("tensors of given values") {
   CHECK(elements(zeros({2}, f64)) == Numbers{0, 0});
   CHECK(elements(full({2}, 2.5)) == Numbers{2.5, 2.5});
-  CHECK(full({2}, i32{7}).dtype() == Dtype::i32);
-  CHECK(elements(full({2}, i32{7})) == Numbers{7, 7});
+  CHECK(full({2}, 7, Dtype::i32).dtype() == Dtype::i32);
+  CHECK(elements(full({2}, 7, Dtype::i32)) == Numbers{7, 7});
   CHECK(elements(arange(4)) == Numbers{0, 1, 2, 3});
   CHECK(arange(0).shape() == Shape{0});
   const Tensor large = full({300'000}, 3.0);

@@ -90,7 +90,7 @@ TEST_CASE("two paddings leave the shorter lengths, and change neither") {
 }
 
 TEST_CASE("a mask keeps copies of what it was made of") {
-  Tensor lengths = Tensor::of<i32>({1}, {2}), table = full({2, 2}, i32{1});
+  Tensor lengths = Tensor::of<i32>({1}, {2}), table = full({2, 2}, 1, Dtype::i32);
   const Mask padding = Mask::padding(lengths), allow = Mask::allow(table);
   fill(lengths, 1), fill(table, 0);
   CHECK(padding.length(0, 9) == 2);
@@ -107,17 +107,19 @@ TEST_CASE("a mask prints its parts") {
 
 TEST_CASE("parts of the wrong kind are refused") {
   CHECK(error_of([] { Mask::padding(full({2}, 1.0)); }) == "mask: lengths must be i32 [B], got shape [2]");
-  CHECK(error_of([] { Mask::padding(full({2, 2}, i32{1})); }) == "mask: lengths must be i32 [B], got shape [2, 2]");
+  CHECK(error_of([] {
+          Mask::padding(full({2, 2}, 1, Dtype::i32));
+        }) == "mask: lengths must be i32 [B], got shape [2, 2]");
   CHECK(error_of([] { Mask::padding(Tensor::of<i32>({2}, {3, -1})); }) == "mask: length -1 of batch row 1 is negative");
   CHECK(error_of([] {
           Mask::allow(full({2, 2}, 1.0));
         }) == "mask: a table must be i32 [n, m], [B, n, m] or [B, h, n, m], got shape [2, 2]");
-  CHECK_THROWS_AS(Mask::allow(full({2}, i32{1})), Error);
+  CHECK_THROWS_AS(Mask::allow(full({2}, 1, Dtype::i32)), Error);
   CHECK_THROWS_AS(Mask::padding(Tensor()), Error);
 }
 
 TEST_CASE("a mask that does not fit the scores says so") {
-  const Mask padding = Mask::padding(full({2}, i32{1})), table = Mask::allow(full({2, 3}, i32{1}));
+  const Mask padding = Mask::padding(full({2}, 1, Dtype::i32)), table = Mask::allow(full({2, 3}, 1, Dtype::i32));
   CHECK_NOTHROW(padding.check_fits(2, 4, 5, 6));
   CHECK_NOTHROW(table.check_fits(2, 4, 2, 3));
   CHECK(error_of([&] { padding.check_fits(3, 4, 5, 6); }) == "mask: has lengths for 2 batch rows, there are 3");

@@ -112,7 +112,9 @@ TEST_CASE("dtypes and the result must fit") {
   CHECK(error_of([&] {
           matmul_into(c, full({2, 3}, 1.0), full({3, 4}, 1.0), Trans::none, false);
         }) == "matmul: the result has shape [2, 2], needs [2, 4]");
-  CHECK(error_of([] { matmul(full({2, 2}, i32{1}), full({2, 2}, i32{1})); }) == "matmul: needs f32 or f64, got i32");
+  CHECK(error_of([] {
+          matmul(full({2, 2}, 1, Dtype::i32), full({2, 2}, 1, Dtype::i32));
+        }) == "matmul: needs f32 or f64, got i32");
 }
 
 TEST_CASE("bits of products do not depend on the threads") {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/parallel.h"
+#include "core/machine/parallel.h"
 #include "core/tensor.h"
 
 namespace orrery::small {

@@ -140,6 +140,27 @@ TEST_CASE("memory is aligned to 64 bytes, also for no elements at all") {
   }
 }
 
+TEST_CASE("x(i, j) reads and writes one element of any dtype") {
+  Tensor x = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor before = x;  // the same memory
+  CHECK(before(0, 0) == 1);
+  CHECK(before(1, 2) == 6);
+  CHECK(before(-1, -3) == 4);
+  const u64 version = x.version();
+  x(0, -1) = 2.5;
+  CHECK(x(0, 2) == 2.5);
+  CHECK(before(0, 2) == 2.5);
+  CHECK(x.version() == version + 1);
+  Tensor ids = zeros({2}, Dtype::i32), one = zeros({}, f64);
+  ids(1) = 7;
+  one() = 0.1;
+  CHECK(ids(1) == 7);
+  CHECK(one.item() == 0.1);
+  CHECK(error_of([&] { (void)before(0); }) == "tensor: an element of shape [2, 3] needs 2 indices, got 1");
+  CHECK(error_of([&] { (void)before(0, 3); }) == "tensor: index 3 is out of range for axis 1 of shape [2, 3]");
+  CHECK(error_of([&] { x(-3, 0) = 1; }) == "tensor: index -3 is out of range for axis 0 of shape [2, 3]");
+}
+
 TEST_CASE("a size that no machine has is one line with what was asked and its bytes") {
   CHECK(error_of([] {
           Tensor::empty({i64{1} << 40, 1 << 10}, f64);

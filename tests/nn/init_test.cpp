@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "nn/attention.h"
+#include "nn/attention/attention.h"
 #include "tests/nn/compare.h"
 
 using namespace orrery;

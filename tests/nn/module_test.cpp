@@ -5,8 +5,8 @@
 
 #include <sstream>
 
-#include "nn/embedding.h"
-#include "nn/linear.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/linear.h"
 #include "tests/nn/compare.h"
 
 using namespace orrery;

@@ -1,5 +1,5 @@
 // Chapter 7. Promise 12: whichever operation of a training step gives the first NaN, it is the one that is named.
-#include "autograd/first_nan.h"
+#include "autograd/check/first_nan.h"
 
 #include <doctest/doctest.h>
 
@@ -7,9 +7,9 @@
 #include <functional>
 #include <set>
 
+#include "autograd/check/samples.h"
 #include "autograd/ops.h"
-#include "autograd/samples.h"
-#include "nn/transformer.h"
+#include "nn/models/transformer.h"
 #include "tests/autograd/poison.h"
 
 using namespace orrery;

@@ -4,13 +4,13 @@
 // other bits, and every fingerprint (`orrery toy --hash`) that somebody noted is worth nothing any more.
 #include <doctest/doctest.h>
 
-#include "autograd/ops/packed_heads.h"
-#include "autograd/ops/tiled_attention.h"
-#include "core/blas.h"
+#include "autograd/ops/fused/packed_heads.h"
+#include "autograd/ops/fused/tiled_attention.h"
+#include "core/kernels/reduce.h"
+#include "core/products/blas.h"
+#include "core/products/thin_product.h"
+#include "core/products/unpacked_product.h"
 #include "core/random.h"
-#include "core/reduce.h"
-#include "core/thin_product.h"
-#include "core/unpacked_product.h"
 #include "optim/parameters.h"
 
 using namespace orrery;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/blas.h"
+#include "core/products/blas.h"
 #include "tests/core/products.h"
 #include "tests/promises/rerun.h"
 

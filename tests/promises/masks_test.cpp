@@ -6,7 +6,7 @@
 #include "autograd/ops.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
-#include "nn/transformer.h"
+#include "nn/models/transformer.h"
 #include "tests/nn/compare.h"
 
 using namespace orrery;

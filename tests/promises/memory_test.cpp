@@ -1,6 +1,6 @@
 // Chapter 8. Promise 25: from the third equal step on, a training, or a model that writes, asks the system for nothing:
 // no memory, no page; and C++'s own memory for nothing either.
-#include "core/memory.h"
+#include "core/machine/memory.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <new>
 
-#include "apps/bench_training.h"
+#include "apps/bench/training.h"
 #include "core/tensor_ops.h"
-#include "nn/decoder_state.h"
+#include "nn/generate/decoder_state.h"
 #include "tests/promises/rerun.h"
 
 using namespace orrery;

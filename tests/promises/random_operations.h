@@ -44,6 +44,7 @@ inline void add_elementwise(std::vector<RandomOperation>& table) {
       "div", [](V a, V b) { return div(a, b); }, true));
   table.push_back(unary("neg", [](V x) { return neg(x); }));
   table.push_back(unary("scale", [](V x) { return scale(x, 0.7); }));
+  table.push_back(unary("shift", [](V x) { return shift(x, 0.7); }));
   table.push_back(unary(
       "pow", [](V x) { return pow(x, 1.7); }, true));
   table.push_back(unary("exp", [](V x) { return exp(x); }));

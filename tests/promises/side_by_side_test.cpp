@@ -12,14 +12,14 @@
 #include <thread>
 #include <vector>
 
-#include "autograd/first_nan.h"
+#include "autograd/check/first_nan.h"
+#include "autograd/check/proof.h"
 #include "autograd/observer.h"
 #include "autograd/ops.h"
-#include "autograd/proof.h"
-#include "core/hash.h"
-#include "core/parallel.h"
+#include "core/files/hash.h"
+#include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
-#include "nn/gpt.h"
+#include "nn/models/gpt.h"
 #include "optim/optim.h"
 
 using namespace orrery;

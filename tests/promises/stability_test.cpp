@@ -67,7 +67,7 @@ TEST_CASE("promise 14: softmax, log_softmax and cross entropy at logits of 1e4 a
   CHECK(relative_error(softmax(constant(x)).value(), p) <= 1e-6);
   CHECK(relative_error(log_softmax(constant(x)).value(), logs) <= 1e-6);
   const Variable logits = parameter(x.clone());
-  const Variable entropy = cross_entropy(logits, full({30}, i32{0}), {.reduction = Reduction::sum});
+  const Variable entropy = cross_entropy(logits, full({30}, 0, Dtype::i32), {.reduction = Reduction::sum});
   CHECK(std::fabs(entropy.item() / static_cast<double>(loss) - 1) <= 1e-6);
   backward(entropy);
   for (i64 i = 0; i < x.count(); ++i) CHECK(std::fabs(logits.gradient().at(i) - p.at(i) + (i % 50 == 0)) <= 1e-6);

@@ -1,9 +1,9 @@
 // Chapter 8. Promise 11: what an operation saved and somebody changed in place is an error that names the operation.
 #include <algorithm>
 
+#include "autograd/check/samples.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
-#include "autograd/samples.h"
 #include "core/tensor_ops.h"
 #include "tests/autograd/sample_checks.h"
 #include "tests/core/support.h"

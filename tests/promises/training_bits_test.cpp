@@ -2,10 +2,10 @@
 #include <variant>
 
 #include "autograd/ops.h"
-#include "core/hash.h"
+#include "core/files/hash.h"
 #include "core/tensor_ops.h"
-#include "nn/gpt.h"
-#include "nn/transformer.h"
+#include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
 #include "optim/optim.h"
 #include "tests/core/support.h"
 #include "tests/promises/rerun.h"

@@ -1,5 +1,5 @@
 // Chapter 6. Equal to PyTorch: multi-head attention, with every kind of mask.
-#include "nn/attention.h"
+#include "nn/attention/attention.h"
 
 #include "core/mask.h"
 #include "tests/torch/fixture.h"

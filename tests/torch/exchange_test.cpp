@@ -7,9 +7,9 @@
 #include <fstream>
 #include <regex>
 
-#include "nn/files.h"
-#include "nn/stacks.h"
-#include "nn/transformer.h"
+#include "nn/files/files.h"
+#include "nn/models/stacks.h"
+#include "nn/models/transformer.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/torch/fixture.h"

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "core/safetensors.h"
+#include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "nn/module.h"
 

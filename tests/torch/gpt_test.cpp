@@ -1,8 +1,8 @@
 // Chapter 7. Equal to PyTorch: files with GPT-2's names load unchanged, and give its logits, loss and gradients.
-#include "nn/gpt.h"
+#include "nn/models/gpt.h"
 
 #include "autograd/ops.h"
-#include "nn/gpt_files.h"
+#include "nn/files/gpt_files.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/torch/fixture.h"
 

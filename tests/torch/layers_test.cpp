@@ -1,7 +1,7 @@
 // Chapter 5. Equal to PyTorch: Linear, LayerNorm, Embedding.
-#include "nn/embedding.h"
-#include "nn/layer_norm.h"
-#include "nn/linear.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/layer_norm.h"
+#include "nn/layers/linear.h"
 #include "tests/torch/fixture.h"
 
 using namespace orrery;

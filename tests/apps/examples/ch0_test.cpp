@@ -22,7 +22,7 @@ TEST_CASE("slow: exercise 0: without flip the model learns to copy") {
   optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});
   for (i64 step = 1; step <= steps; ++step) {
     const Tensor source = randint(3, words, {batch, length}, rng);
-    const Tensor target = concat({full({batch, 1}, bos), source, full({batch, 1}, eos)}, 1);
+    const Tensor target = concat({full({batch, 1}, bos, Dtype::i32), source, full({batch, 1}, eos, Dtype::i32)}, 1);
     nn::Pass pass = nn::Pass::training(1, step);
     const Variable logits = model(source, slice(target, 1, 0, -1), pass);
     backward(cross_entropy(logits, slice(target, 1, 1), {.ignore_index = pad, .label_smoothing = 0.1}));
@@ -31,7 +31,7 @@ TEST_CASE("slow: exercise 0: without flip the model learns to copy") {
   }
   const Tensor source = randint(3, words, {exam, length}, rng);
   const Tensor answer = nn::greedy_decode(model, source, {.bos = bos, .eos = eos, .max_len = length + 1});
-  const Tensor wanted = concat({source, full({exam, 1}, eos)}, 1);
+  const Tensor wanted = concat({source, full({exam, 1}, eos, Dtype::i32)}, 1);
   REQUIRE(answer.shape() == wanted.shape());
   i64 exact = 0;
   for (i64 row = 0; row < exam; ++row) exact += same_bits(answer.rows(row, row + 1), wanted.rows(row, row + 1));

@@ -2,10 +2,10 @@
 #include <doctest/doctest.h>
 
 #include "autograd/apply.h"
-#include "autograd/gradcheck.h"
+#include "autograd/check/gradcheck.h"
 #include "autograd/ops.h"
-#include "core/elementwise.h"
-#include "core/math.h"
+#include "core/kernels/elementwise.h"
+#include "core/machine/math.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "core/tensor_ops.h"
-#include "nn/gradcheck.h"
-#include "nn/linear.h"
+#include "nn/check/gradcheck.h"
+#include "nn/layers/linear.h"
 #include "optim/optim.h"
 
 using namespace orrery;

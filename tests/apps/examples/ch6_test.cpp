@@ -5,8 +5,8 @@
 
 #include "core/mask.h"
 #include "core/tensor_ops.h"
-#include "nn/attention.h"
-#include "nn/positional_encoding.h"
+#include "nn/attention/attention.h"
+#include "nn/positions/positional_encoding.h"
 
 using namespace orrery;
 

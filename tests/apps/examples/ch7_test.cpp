@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/tensor_ops.h"
-#include "nn/decoding.h"
+#include "nn/generate/decoding.h"
 
 using namespace orrery;
 

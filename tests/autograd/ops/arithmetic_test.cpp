@@ -45,3 +45,11 @@ TEST_CASE("arithmetic's bits do not depend on the number of threads") {
   CHECK(thread_proof([](const auto& x) { return x[0] * x[1] - x[0] / (x[2] * x[2] + x[1]); },
                      {{37, 1023}, {1023}, {37, 1}}));
 }
+
+TEST_CASE("numbers stand on either side of an operator") {
+  const Variable x = parameter(vector_of({2, -4}));
+  const Variable y = (1.5 + x) * 2.0 + (3.0 - x) / 4.0 - 0.25;
+  CHECK(close(y.value(), {7, -3.5}));
+  backward(y, vector_of({1, 1}));
+  CHECK(close(x.gradient(), {1.75, 1.75}));
+}

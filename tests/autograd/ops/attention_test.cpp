@@ -136,7 +136,10 @@ TEST_CASE("attention's errors name the rule") {
     CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask(), p); }), "needs a probability in [0, 1]"));
   }
   CHECK(contains(error_of([&] { (void)attention(Q, K, V, padding({1, 2, 3})); }), "lengths for 3 batch rows"));
-  CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask::allow(full({4, 5}, 1))); }), "does not fit scores"));
+  CHECK(contains(error_of([&] {
+                   (void)attention(Q, K, V, Mask::allow(full({4, 5}, 1, Dtype::i32)));
+                 }),
+                 "does not fit scores"));
 }
 
 TEST_CASE("attention has the same bits for any number of threads") {

@@ -93,16 +93,16 @@ TEST_CASE("embedding_sum of no id, and errors") {
            zeros({0, 4, 2}, f64));
   CHECK(close(weight.gradient(), std::vector<double>(6, 0.0)));
   CHECK(close(positions.gradient(), std::vector<double>(8, 0.0)));
-  const Tensor ids = Tensor::of<i32>({2, 2}, {0, 1, 3, 2}), five = full({1, 5}, i32{0});
+  const Tensor ids = Tensor::of<i32>({2, 2}, {0, 1, 3, 2}), five = full({1, 5}, 0, Dtype::i32);
   CHECK(error_of([&] {
           (void)embedding_sum(weight, ids, 2, positions);
         }).starts_with("embedding_sum: id 3 at position 2 is outside [0, 3)\n  input 0: [3, 2]"));
-  CHECK(contains(error_of([&] { (void)embedding_sum(weight, full({2}, i32{0}), 2, positions); }),
+  CHECK(contains(error_of([&] { (void)embedding_sum(weight, full({2}, 0, Dtype::i32), 2, positions); }),
                  "embedding_sum: ids need shape [B, T], have [2]"));
   CHECK(contains(error_of([&] { (void)embedding_sum(weight, five, 2, positions); }),
                  "positions need shape [5 or more, 2], have [4, 2]"));
   CHECK(contains(error_of([&] {
-                   (void)embedding_sum(weight, full({1, 2}, i32{0}), 2, positions, 2);
+                   (void)embedding_sum(weight, full({1, 2}, 0, Dtype::i32), 2, positions, 2);
                  }),
                  "needs a probability in [0, 1], got 2"));
 }

@@ -1,0 +1,54 @@
+// Chapter 9. What the benchmarks share: their options, and how results are stored.
+//
+//   step      how long a training step takes
+//   profile   where its time goes
+//   gemm      how fast each of its matrix products is
+//   ops       how fast everything else is
+//   fused     what each fused operation saves
+//   attention how time and memory grow with the length
+//   decode    how fast a model writes
+//   promises  what three promises cost a training step
+//   busy      how long a step takes beside other programs
+// Serves: core/machine/parallel.h
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+struct BenchConfig;
+
+struct BenchOptions {
+  std::string config{};  ///< name of a row in apps/bench/configs.h
+  i64 threads = 1, tiles = 1, steps = 20, seed = 1;
+  i64 batch = 0, length = 0, width = 0;  ///< replace the configuration's own; 0 keeps them
+  i64 context = 256;                     ///< of `decode`: positions of each stream before the clock starts
+  double dropout = -1;                   ///< below 0 means the configuration's own
+  std::string json{};                    ///< file for the results, "" for none
+};
+
+/// Steps before the clock starts: the first ones pay for memory and threads.
+inline constexpr int warm_up_steps = 3;
+
+/// Run a bench, print its result to stdout, and return the exit code: `failed` where the result says MISSED.
+int bench_step(const BenchOptions& options);
+int bench_profile(const BenchOptions& options);
+int bench_gemm(const BenchOptions& options);
+int bench_ops(const BenchOptions& options);
+int bench_fused(const BenchOptions& options);
+int bench_attention(const BenchOptions& options);
+int bench_decode(const BenchOptions& options);
+int bench_promises(const BenchOptions& options);
+int bench_busy(const BenchOptions& options);
+
+/// Name and sizes of a configuration, for the file of --json.
+nlohmann::ordered_json as_json(const BenchConfig& config);
+
+/// Writes `results` to the file of --json, if one was given, together with what they depend on: the benchmark, threads,
+/// tiles, seed, CPU and BLAS kernel.
+void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results);
+
+}  // namespace orrery

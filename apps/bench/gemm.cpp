@@ -1,0 +1,218 @@
+// Chapter 9. The products of a step, measured one by one.
+//
+// Serves: core/machine/parallel.h
+#include "apps/bench/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/program/columns.h"
+#include "apps/program/exit_code.h"
+#include "apps/program/machine.h"
+#include "apps/program/stopwatch.h"
+#include "core/kernels/reduce.h"
+#include "core/machine/parallel.h"
+#include "core/products/small_product.h"
+#include "core/products/thin_product.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+constexpr size_t product_width = 28;
+constexpr double seconds_for_a_product = 0.05;
+
+// For example "NT": the left factor is not transposed, the right one is.
+std::string form_of(Trans trans) {
+  return std::string(transposes_a(trans) ? "T" : "N") + (transposes_b(trans) ? "T" : "N");
+}
+
+// The number of parts that are computed side by side.
+i64 tiles_of(const Product& p) {
+  switch (p.kernel()) {
+    case ProductKernel::heads: return p.batch;
+    case ProductKernel::thin: return thin_tiles(p.n, p.k);
+    default: return gemm_tiles(p.m, p.n, p.k, p.trans);
+  }
+}
+
+// Calls add(length, chunks) for chunks of rows, whose inner result of `columns` columns is not kept
+// (core/kernels/reduce.h).
+template <class Add>
+void in_chunks(i64 rows, i64 columns, const Add& add) {
+  const i64 length = row_chunk(rows, columns, f32), rest = rows % length;
+  add(length, rows / length);
+  if (rest > 0) add(rest, i64{1});
+}
+
+// Collects products, and counts equal ones.
+class ProductList {
+ public:
+  void add(Product product) {
+    for (Product& known : products_) {
+      if (!known.same_work(product)) continue;
+      known.calls += product.calls;
+      return;
+    }
+    products_.push_back(std::move(product));
+  }
+  void linear(const std::string& what, i64 calls, i64 rows, i64 in, i64 out) {
+    add({what + ", y", Trans::b, rows, out, in, 1, calls});
+    add({what + ", dx", Trans::none, rows, in, out, 1, calls});
+    add({what + ", dW", Trans::a, out, in, rows, 1, calls});
+  }
+  // Head and loss as one operation (autograd/ops/fused/linear_cross_entropy.cpp): several chunks of rows with W^T, or
+  // all rows at once.
+  void head(i64 rows, i64 in, i64 classes) {
+    in_chunks(rows, classes, [&](i64 length, i64 chunks) {
+      if (length == rows) return linear("head", 1, rows, in, classes);
+      add({"head, y", Trans::none, length, classes, in, 1, chunks});
+      add({"head, dx", Trans::none, length, in, classes, 1, chunks});
+      add({"head, dW", Trans::a, in, classes, length, 1, chunks});
+    });
+  }
+  void attention(const std::string& what, i64 calls, i64 heads, i64 n, i64 m, i64 d_k) {
+    add({what + ", scores", Trans::b, n, m, d_k, heads, calls});
+    add({what + ", y", Trans::none, n, d_k, m, heads, calls});
+    add({what + ", d weights", Trans::b, n, m, d_k, heads, calls});
+    add({what + ", dV", Trans::a, m, d_k, n, heads, calls});
+    add({what + ", dQ", Trans::none, n, d_k, m, heads, calls});
+    add({what + ", dK", Trans::a, m, d_k, n, heads, calls});
+  }
+  std::vector<Product> products() && { return std::move(products_); }
+
+ private:
+  std::vector<Product> products_;
+};
+
+Tensor some_numbers(i64 count) {
+  Rng rng(1);
+  return rand_uniform({count}, -1, 1, rng);
+}
+
+}  // namespace
+
+std::vector<Product> products_of(const BenchConfig& c) {
+  ProductList list;
+  const i64 source = c.source_tokens(), target = c.target_tokens(), heads = c.batch * c.num_heads;
+  // What the layers of encoder and decoder share: self-attention and the feed-forward network.
+  const auto layers = [&](const std::string& name, i64 calls, i64 rows, i64 length) {
+    if (calls == 0) return;
+    list.linear(name + " Q K V", calls, rows, c.d_model, 3 * c.d_model);
+    list.attention(name + " attention", calls, heads, length, length, c.d_head());
+    list.linear(name + " attention out", calls, rows, c.d_model, c.d_model);
+    const auto feed_forward = [&](i64 length, i64 chunks) {
+      list.linear(name + " feed-forward in", calls * chunks, length, c.d_model, c.d_ff);
+      list.linear(name + " feed-forward out", calls * chunks, length, c.d_ff, c.d_model);
+    };
+    c.is_gpt() ? in_chunks(rows, c.d_ff, feed_forward) : feed_forward(rows, 1);  // GELU's is one operation
+  };
+  layers("encoder", c.num_encoder_layers, source, c.source_length);
+  layers("decoder", c.num_decoder_layers, target, c.target_length);
+  if (!c.is_gpt()) {
+    list.linear("cross-attention Q", c.num_decoder_layers, target, c.d_model, c.d_model);
+    list.linear("cross-attention K V", c.num_decoder_layers, source, c.d_model, 2 * c.d_model);
+    list.attention("cross-attention", c.num_decoder_layers, heads, c.target_length, c.source_length, c.d_head());
+    list.linear("cross-attention out", c.num_decoder_layers, target, c.d_model, c.d_model);
+  }
+  list.head(target, c.d_model, c.vocab_size);
+  for (const i64 rows : {1, 8}) list.add({"few rows: feed-forward in", Trans::b, rows, c.d_ff, c.d_model, 1, 0});
+  return std::move(list).products();
+}
+
+double measured_speed(const Product& p, bool by_blas) {
+  const Tensor a = some_numbers(p.batch * p.m * p.k), b = some_numbers(p.batch * p.k * p.n);
+  Tensor c = Tensor::empty({p.batch * p.m * p.n});
+  const bool ta = transposes_a(p.trans), tb = transposes_b(p.trans);
+  const Mat<const float> A(a.data<float>(), ta ? p.k : p.m, ta ? p.m : p.k);
+  const Mat<const float> B(b.data<float>(), tb ? p.n : p.k, tb ? p.k : p.n);
+  const Mat<float> C(c.write<float>(), p.m, p.n);
+  const i64 a_step = p.m * p.k, b_step = p.k * p.n, c_step = p.m * p.n;  // from one head to the next
+  const auto heads = [&] {
+    parallel_tasks(p.batch, [&](i64 i) {
+      const Strided<float> left{A.data + i * a_step, ta ? 1 : p.k, ta ? p.m : 1};
+      small_product<float>(p.m, p.n, p.k, left, B.data + i * b_step, p.n, C.data + i * c_step, p.n, false);
+    });
+  };
+  const auto once = [&] {
+    switch (p.kernel()) {
+      case ProductKernel::heads:
+        return by_blas ? gemm_batch<float>(p.batch, A, a_step, B, b_step, C, c_step, p.trans) : heads();
+      case ProductKernel::thin:
+        return by_blas ? gemm_by_blas<float>(A, B, C, p.trans) : thin_product<float>(A, B, C, nullptr, nullptr);
+      default: return by_blas ? gemm_by_blas<float>(A, B, C, p.trans) : gemm<float>(A, B, C, p.trans);
+    }
+  };
+  return p.flop() / fastest_seconds(seconds_for_a_product, once);
+}
+
+double best_speed() {
+  double best = measured_speed({"in tiles", Trans::none, 2048, 2048, 2048});
+  for (const i64 n : {256, 512, 1024}) {
+    const Product each{"one for each thread", Trans::none, n, n, n, std::max(2, threads())};
+    best = std::max(best, measured_speed(each, true));
+  }
+  return best;
+}
+
+double grid_against_blas(const std::vector<MeasuredProduct>& products) {
+  double logarithms = 0, count = 0;
+  for (const auto& [p, speed, by_blas] : products) {
+    if (p.kernel() == ProductKernel::tiles) logarithms += std::log(speed / by_blas), ++count;
+  }
+  return std::exp(logarithms / count);
+}
+
+void print_products(std::ostream& out, const std::string& config, const std::vector<MeasuredProduct>& products,
+                    double best) {
+  out << fitted(config, product_width) << " form     m     n     k batch tiles calls ms a step  GF/s  best OpenBLAS\n";
+  double seconds = 0, flop = 0;
+  for (const auto& [p, speed, by_blas] : products) {
+    const double work = p.flop() * static_cast<double>(p.calls);
+    out << fitted(p.what, product_width) << "   " << form_of(p.trans)
+        << numbers("%6ld%6ld%6ld%6ld%6ld%6ld%10.3f%6.0f%5.0f %%%8.0f\n", p.m, p.n, p.k, p.batch, tiles_of(p), p.calls,
+                   1e3 * work / speed, 1e-9 * speed, 1e2 * speed / best, 1e-9 * by_blas);
+    seconds += work / speed, flop += work;
+  }
+  out << fitted("all products of a step", product_width)
+      << numbers("%51.3f%6.0f%5.0f %%\n", 1e3 * seconds, 1e-9 * flop / seconds, 1e2 * flop / seconds / best)
+      << numbers("our tiles against OpenBLAS's own threads: %.3f times the speed (geometric mean)\n",
+                 grid_against_blas(products));
+}
+
+int bench_gemm(const BenchOptions& options) {
+  print_start(std::cerr, {.seed = options.seed});
+  const double best = best_speed();
+  nlohmann::ordered_json configs = nlohmann::ordered_json::array();
+  std::cout << numbers("the best product of this machine on all threads: %.0f GF/s\n", 1e-9 * best) << std::flush;
+  for (const BenchConfig& config : bench_configs()) {
+    if (options.config != "all" && options.config != config.name) continue;
+    std::vector<MeasuredProduct> measured;
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const Product& p : products_of(config)) {
+      measured.push_back({p, measured_speed(p), measured_speed(p, true)});
+      rows.push_back({{"what", p.what},
+                      {"form", form_of(p.trans)},
+                      {"m", p.m},
+                      {"n", p.n},
+                      {"k", p.k},
+                      {"batch", p.batch},
+                      {"tiles", tiles_of(p)},
+                      {"calls", p.calls},
+                      {"gflop_per_second", 1e-9 * measured.back().flop_per_second},
+                      {"gflop_per_second_of_openblas", 1e-9 * measured.back().by_blas},
+                      {"share_of_best", measured.back().flop_per_second / best}});
+    }
+    std::cout << '\n';
+    print_products(std::cout, config.name, measured, best);
+    std::cout << std::flush;
+    configs.push_back(
+        {{"config", config.name}, {"tiles_against_openblas", grid_against_blas(measured)}, {"products", rows}});
+  }
+  keep(options, "gemm", {{"best_gflop_per_second", 1e-9 * best}, {"configs", configs}});
+  return done;
+}
+
+}  // namespace orrery

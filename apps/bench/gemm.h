@@ -1,0 +1,68 @@
+// Chapter 9. `orrery bench gemm`: how fast each matrix product of a training step is, and how fast it could be.
+//
+// A linear map y = x W^T of `rows` rows makes three products; the attention of one head makes six
+// (autograd/ops/matmul.cpp):
+//   y = x W^T    NT  [rows, out]        scores = Q K^T         NT  [n, m]      d weights = dy V^T     NT  [n, m]
+//   dx = dy W    NN  [rows, in]         y = weights V          NN  [n, d_k]    dQ = d scores K        NN  [n, d_k]
+//   dW = dy^T x  TN  [out, in]          dV = weights^T dy      TN  [m, d_k]    dK = d scores^T Q      TN  [m, d_k]
+// The two letters stand for the left and the right factor: T if it is transposed, N if not. A head that works on chunks
+// of rows (autograd/ops/fused/linear_cross_entropy.cpp) makes three products for each chunk, with W^T and dW^T = x^T
+// dy. Each product is measured with the kernel that training uses, and with OpenBLAS:
+//   linear maps   core/products/blas.h, in tiles; one call of OpenBLAS, shared among its own threads
+//   attention     core/products/small_product.h, one head on each thread; one call of OpenBLAS for each head. Nothing
+//                 is masked. K^T and V^T are stored row by row, as the fused operation stores Q^T and dO^T.
+//   few rows      core/products/thin_product.h; one call of OpenBLAS. This is what a model does that writes token by
+//                 token, and not part of a training step.
+// Serves: core/machine/parallel.h
+#pragma once
+
+#include <ostream>
+#include <vector>
+
+#include "apps/bench/bench.h"
+#include "apps/bench/configs.h"
+#include "core/products/blas.h"
+
+namespace orrery {
+
+/// What computes a product.
+enum class ProductKernel { tiles, heads, thin };
+
+/// C [m, n] = op(A) op(B) with inner size k, for `batch` products side by side.
+struct Product {
+  std::string what;  ///< the first use of the product, such as "feed-forward in, y"
+  Trans trans;
+  i64 m, n, k;
+  i64 batch = 1;  ///< heads of a whole batch; 1 for products that are cut into tiles
+  i64 calls = 1;  ///< in one step
+
+  ProductKernel kernel() const {
+    return calls == 0 ? ProductKernel::thin : batch > 1 ? ProductKernel::heads : ProductKernel::tiles;
+  }
+  double flop() const { return 2.0 * static_cast<double>(m * n * k * batch); }
+  bool same_work(const Product& other) const {
+    return trans == other.trans && m == other.m && n == other.n && k == other.k && batch == other.batch;
+  }
+};
+
+/// Every distinct product of a training step, with its number of calls; and two with few rows, with 0 calls.
+std::vector<Product> products_of(const BenchConfig& config);
+
+/// Operations per second of one product in its fastest run, with its factors in the cache if they fit. With `by_blas`,
+/// those of OpenBLAS.
+double measured_speed(const Product& product, bool by_blas = false);
+/// The same for the fastest square products that all threads can do: a large one in tiles, or one on each thread.
+double best_speed();
+
+/// A product and its speed.
+struct MeasuredProduct {
+  Product product;
+  double flop_per_second, by_blas;
+};
+/// The geometric mean of our speed / OpenBLAS's speed, over the products that are cut into tiles.
+double grid_against_blas(const std::vector<MeasuredProduct>& products);
+/// At most 100 columns; the last lines sum up a step.
+void print_products(std::ostream& out, const std::string& config, const std::vector<MeasuredProduct>& products,
+                    double best);
+
+}  // namespace orrery

@@ -1,0 +1,190 @@
+// Chapter 9. `orrery leakcheck`: shows, from outside, that models see only what they may.
+//
+// For each model and each pair of input and output a matrix: which positions move which. Causal models must show a
+// triangle for each row of the batch, padding must be empty columns, other rows empty blocks. With --break a mask is
+// broken on purpose, so that one can see a leak reported.
+// Serves: autograd/check/proof.h
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "apps/program/command.h"
+#include "apps/program/machine.h"
+#include "core/machine/parallel.h"
+#include "nn/check/leakcheck_models.h"
+#include "nn/files/files.h"
+#include "nn/files/gpt_files.h"
+
+namespace orrery {
+namespace {
+
+using nn::MaskFault;
+using Checks = std::vector<nn::LeakCheck>;
+
+struct LeakcheckOptions {
+  std::vector<std::string> names;
+  std::string load, fault = "none";
+  bool list = false;
+  i64 seed = 1, threads = 1;
+};
+
+// A model under the name it is called by, with weights of its own.
+struct BuiltIn {
+  std::string name;
+  Checks (*checks)(Rng& rng, MaskFault fault);
+  bool has_padding = true;
+};
+
+constexpr i64 d_model = 16;
+constexpr nn::LayerOptions layer{.d_model = d_model, .num_heads = 2, .d_ff = 32};
+
+// In f64: there even an influence of 1e-15 changes a bit.
+template <class M>
+std::shared_ptr<M> exact(std::shared_ptr<M> model) {
+  nn::to(*model, f64);
+  return model;
+}
+
+Checks transformer(bool norm_first, Rng& rng, MaskFault fault) {
+  const nn::TransformerConfig config{.src_vocab_size = 11,
+                                     .tgt_vocab_size = 13,
+                                     .d_model = d_model,
+                                     .num_heads = 2,
+                                     .num_encoder_layers = 2,
+                                     .num_decoder_layers = 2,
+                                     .d_ff = 32,
+                                     .norm_first = norm_first,
+                                     .final_norm = norm_first,
+                                     .max_len = 16};
+  return nn::leakchecks(exact(std::make_shared<nn::Transformer>(config, rng)), fault);
+}
+
+Checks gpt(Rng& rng, MaskFault fault) {
+  const nn::GptConfig config{
+      .vocab_size = 11, .d_model = d_model, .num_heads = 2, .num_layers = 2, .d_ff = 32, .max_len = 16};
+  return nn::leakchecks(exact(std::make_shared<nn::Gpt>(config, rng)), fault);
+}
+
+std::vector<BuiltIn> built_in_models() {
+  return {{"encoder",
+           [](Rng& rng, MaskFault fault) {
+             return nn::leakchecks(exact(std::make_shared<nn::Encoder>(2, false, layer, rng)), d_model, fault);
+           }},
+          {"decoder",
+           [](Rng& rng, MaskFault fault) {
+             return nn::leakchecks(exact(std::make_shared<nn::Decoder>(2, false, layer, rng)), d_model, fault);
+           }},
+          {"transformer", [](Rng& rng, MaskFault fault) { return transformer(false, rng, fault); }},
+          {"transformer-pre-norm", [](Rng& rng, MaskFault fault) { return transformer(true, rng, fault); }},
+          {"gpt", gpt, false},
+          {"decoder-in-tiles", [](Rng& rng, MaskFault fault) {
+             return nn::leakchecks_in_tiles(exact(std::make_shared<nn::Decoder>(1, false, layer, rng)), d_model, fault);
+           }}};
+}
+
+MaskFault fault_of(const std::string& name) {
+  return name == "causal"    ? MaskFault::causal
+         : name == "padding" ? MaskFault::padding
+         : name == "batch"   ? MaskFault::batch
+                             : MaskFault::none;
+}
+
+Checks saved_model(const std::string& path, MaskFault fault) {
+  const Metadata metadata = read_safetensors_metadata(path);
+  const auto config = metadata.find(std::string(nn::config_key));
+  const bool is_gpt =  // GPT-2's files have none
+      config == metadata.end() || within("read " + path, [&] { return nn::is_gpt_config(config->second); });
+  Checks checks =
+      is_gpt ? nn::leakchecks(exact(std::make_shared<nn::Gpt>(nn::load_gpt(path))), fault)
+             : nn::leakchecks(
+                   exact(std::make_shared<nn::Transformer>(nn::load_transformer(path, nn::config_of(metadata, path)))),
+                   fault);
+  for (nn::LeakCheck& c : checks) c.name = path;
+  return checks;
+}
+
+bool is_chosen(const std::string& model, const std::vector<std::string>& names) {
+  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+           return fnmatch(name.c_str(), model.c_str(), 0) == 0;
+         });
+}
+
+bool can_break(const BuiltIn& model, MaskFault fault) { return fault != MaskFault::padding || model.has_padding; }
+
+Checks chosen_checks(const LeakcheckOptions& options) {
+  const MaskFault fault = fault_of(options.fault);
+  if (!options.load.empty()) return saved_model(options.load, fault);
+  Rng rng(static_cast<u64>(options.seed));
+  Checks all;
+  for (const BuiltIn& model : built_in_models()) {
+    if (!is_chosen(model.name, options.names) || !can_break(model, fault)) continue;
+    for (nn::LeakCheck& c : model.checks(rng, fault)) {
+      c.name = model.name;
+      c.all_must_move = fault == MaskFault::none;
+      all.push_back(std::move(c));
+    }
+  }
+  return all;
+}
+
+void check_names(const LeakcheckOptions& options) {
+  if (!options.load.empty() && !options.names.empty()) {
+    usage_error("leakcheck", "takes the names of built-in models or --load, not both");
+  }
+  const std::vector<BuiltIn> models = built_in_models();
+  for (const std::string& name : options.names) {
+    const bool known =
+        std::any_of(models.begin(), models.end(), [&](const BuiltIn& model) { return is_chosen(model.name, {name}); });
+    if (!known) usage_error("leakcheck", "no model is called '" + name + "'; orrery leakcheck --list names all");
+    const bool breakable = std::any_of(models.begin(), models.end(), [&](const BuiltIn& model) {
+      return is_chosen(model.name, {name}) && can_break(model, fault_of(options.fault));
+    });
+    if (!breakable) usage_error("--break", "there is no padding in '" + name + "' to break: nothing would be checked");
+  }
+}
+
+int run(const LeakcheckOptions& options) {
+  check_names(options);
+  if (options.list) {
+    for (const BuiltIn& model : built_in_models()) std::cout << model.name << '\n';
+    return done;
+  }
+  set_threads(static_cast<int>(options.threads));
+  print_start(std::cerr, {.seed = options.seed});
+  std::cout << "#: moves   .: does not, and must not   -: does not, but may   X: leak\n\n";
+  size_t checked = 0, leaks = 0, unchecked = 0;
+  for (const nn::LeakCheck& c : chosen_checks(options)) {
+    const nn::LeakReport report = nn::leakcheck(c);
+    std::cout << report << std::endl;
+    ++checked;
+    leaks += !report.leaks.empty();
+    unchecked += report.leaks.empty() && !report.ok();
+  }
+  if (unchecked > 0) std::cout << unchecked << " checks had nothing to see: something depends on nothing it may\n";
+  std::cout << checked << " checked, " << leaks << (leaks == 1 ? " leak\n" : " leaks\n");
+  if (checked == 0) fail("leakcheck", "nothing was checked");
+  return leaks + unchecked == 0 ? done : failed;
+}
+
+}  // namespace
+
+void add_leakcheck(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<LeakcheckOptions>();
+  CLI::App& command = add_command(program, "leakcheck", "Show that no model sees the future, padding or other rows",
+                                  "Examples:\n  orrery leakcheck\n  orrery leakcheck decoder --break causal\n"
+                                  "  orrery leakcheck --load reverse.safetensors");
+  add_arguments(command, "MODEL", options->names,
+                "Built-in models, such as decoder or 'transformer*'; without any: all");
+  CLI::Option* load = add_file(command, "--load", options->load,
+                               "Check the model in this file, as orrery toy --save or orrery lm train wrote it");
+  add_choice(command, "--break", options->fault, {"none", "causal", "padding", "batch"},
+             "Build a mistake in: a causal or a padding mask that is one too wide, or outputs mixed over the batch");
+  add_flag(command, "--list", options->list, "Print the names of the models, check nothing");
+  exclude(add_seed(command, options->seed), {load});
+  add_threads(command, options->threads);
+  when_run(command, exit_code, [options] { return run(*options); });
+}
+
+}  // namespace orrery

@@ -1,0 +1,64 @@
+// Chapter 9. Which rows there are, and which were asked for.
+//
+// Serves: autograd/check/proof.h
+#include "apps/check/rows.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <iomanip>
+#include <ostream>
+
+#include "apps/program/command.h"
+#include "autograd/check/samples.h"
+#include "nn/check/samples.h"
+
+namespace orrery {
+namespace {
+
+// A layer may be called without its "nn/".
+bool matches(const std::string& pattern, const Row& row) {
+  const std::string& name = row.sample.name;
+  for (const std::string& text : {row.name, row.label(), name, name + ", " + row.sample.variant})
+    if (fnmatch(pattern.c_str(), text.c_str(), 0) == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string Row::label() const { return sample.variant.empty() ? name : name + ", " + sample.variant; }
+
+std::vector<Row> operation_rows() {
+  std::vector<Row> rows;
+  for (const Sample& sample : operation_samples()) rows.push_back({sample.name, sample});
+  return rows;
+}
+
+std::vector<Row> all_rows() {
+  std::vector<Row> rows = operation_rows();
+  for (const Sample& sample : nn::module_samples()) rows.push_back({"nn/" + sample.name, sample});
+  return rows;
+}
+
+std::vector<Row> chosen_rows(const std::vector<Row>& rows, const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return rows;
+  for (const std::string& pattern : patterns) {
+    const bool known = std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return matches(pattern, row); });
+    if (!known)
+      usage_error("gradcheck", "no operation or layer is called '" + pattern + "'; orrery gradcheck --list names all");
+  }
+  std::vector<Row> chosen;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(chosen), [&](const Row& row) {
+    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return matches(p, row); });
+  });
+  return chosen;
+}
+
+void list_rows(std::ostream& out, const std::vector<Row>& rows) {
+  size_t width = 0;
+  for (const Row& row : rows) width = std::max(width, row.name.size());
+  for (const Row& row : rows)
+    out << std::left << std::setw(static_cast<int>(width)) << row.name << "  " << row.sample.variant << '\n';
+}
+
+}  // namespace orrery

@@ -1,0 +1,41 @@
+// Chapter 9. The pictures of this project, each drawn from numbers that stand in a file.
+//
+// What a training gives differs from CPU to CPU, so its numbers are rounded and kept in `apps/data/`; drawing them gives
+// the same picture everywhere, and a test compares it with the one in `apps/book/figures/`.
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace orrery {
+
+/// What one head of a trained toy looks at: weights[i][j] is how much of read[j] flows into written[i].
+struct AttentionFigure {
+  std::string task;  ///< "reverse"
+  int layer = 0, head = 0;
+  std::vector<std::string> written, read;
+  std::vector<std::vector<double>> weights;  ///< rounded to two decimals
+};
+/// The figure as JSON, and back. Errors: text that does not describe one.
+std::string to_json(const AttentionFigure& figure);
+AttentionFigure attention_figure(const std::string& json);
+/// A grid: a row for each symbol written, a column for each symbol read, the darker the more.
+std::string draw(const AttentionFigure& figure);
+
+/// A training step of one configuration, as the comparison with PyTorch measured it.
+struct SpeedRow {
+  std::string config;
+  double pytorch_ms = 0, orrery_ms = 0, limit_ms = 0;
+  double pytorch_mb = 0, orrery_mb = 0;
+};
+struct SpeedFigure {
+  std::string machine;  ///< processor, compiler, libraries, date: one line
+  std::vector<SpeedRow> rows;
+};
+/// Errors: text that does not describe one.
+SpeedFigure speed_figure(const std::string& json);
+/// Two bars a configuration: PyTorch's time and ours, as parts of PyTorch's.
+std::string draw(const SpeedFigure& figure);
+
+}  // namespace orrery

@@ -1,0 +1,279 @@
+// Chapter 9. Runs a sub-command and turns whatever happens into an exit code and a message on stderr.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/program/command.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <limits>
+#include <new>
+#include <span>
+#include <sstream>
+
+#include "apps/program/help.h"
+#include "core/files/file.h"
+#include "core/machine/parallel.h"
+#include "core/products/blas.h"
+
+namespace orrery {
+namespace {
+
+// The names of a command's sub-commands: "a, b, c".
+std::string names_of(const CLI::App& command) {
+  std::string names;
+  for (const CLI::App* known : command.get_subcommands(nullptr))
+    names += (names.empty() ? "" : ", ") + known->get_name();
+  return names;
+}
+
+// Wrong usage is said in one line; a failure may bring details below its first.
+int complain(std::string message, int exit_code) {
+  if (exit_code == wrong_usage) {
+    for (size_t at = 0; (at = message.find('\n', at)) != std::string::npos;) {
+      const size_t end = message.find_first_not_of(" \n", at);
+      message.replace(at, end == std::string::npos ? end : end - at, end == std::string::npos ? "" : "; ");
+    }
+  }
+  std::cerr << "orrery: " << harmless_lines(message) << std::endl;
+  return exit_code;
+}
+
+// The innermost sub-command that was named, or the program itself.
+const CLI::App& chosen(const CLI::App& program) {
+  const auto parsed = program.get_subcommands();
+  return parsed.empty() ? program : chosen(*parsed.front());
+}
+
+// "orrery bench step"
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent ? full_name(*parent) + " " + command.get_name() : command.get_name();
+}
+
+// CLI11 says that an argument "was not expected"; we also say where to look.
+std::string unexpected(const CLI::App& program) {
+  const std::vector<std::string> remaining = program.remaining(true);
+  const std::string argument = remaining.empty() ? "" : remaining.front();
+  const CLI::App& command = chosen(program);
+  const std::string of = &command == &program ? "" : full_name(command).substr(program.get_name().size() + 1) + ": ";
+  const std::string names = names_of(command);
+  if (names.empty() || argument.starts_with("-"))
+    return of + "no option '" + argument + "'; see " + full_name(command) + " --help";
+  return of + "no sub-command '" + argument + "'; there are: " + names;
+}
+
+// A full disk loses results and is a failure; a reader that has seen enough (orrery ... | head) is none.
+int after_output(int exit_code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return exit_code;
+  pollfd output{STDOUT_FILENO, 0, 0};
+  const bool reader_gone = poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+  return reader_gone ? exit_code : complain("cannot write the results to standard output", failed);
+}
+
+int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code) {
+  try {
+    program.parse(argc, argv);
+    if (!program.get_subcommands().empty()) return exit_code;
+    std::cerr << program.help();
+    return wrong_usage;
+  } catch (const CLI::ExtrasError&) {
+    return complain(unexpected(program), wrong_usage);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
+    return complain(error.what(), wrong_usage);
+  } catch (const std::bad_alloc&) { return complain("out of memory", failed); } catch (const std::exception& error) {
+    return complain(error.what(), failed);
+  } catch (...) { return complain("an unknown error", failed); }
+}
+
+// The number that `text` spells in full, and in the one way that every reader of numbers understands alike.
+bool parse(const std::string& text, i64& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && std::to_string(value) == text;
+}
+bool parse(const std::string& text, double& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
+}
+
+template <class T>
+CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T low, T high, const std::string& kind,
+                         const std::string& description) {
+  std::ostringstream rule;
+  rule << " is not a " << kind << " from " << low << " to " << high;
+  const auto problem = [low, high, rule = rule.str()](std::string& text) {
+    T number{};
+    return parse(text, number) && low <= number && number <= high ? "" : "'" + text + "'" + rule;
+  };
+  return command.add_option(name, value, description)->check(CLI::Validator(problem, ""))->type_name("NUMBER");
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) {
+  // Writing to a closed pipe, or a file beyond its limit, fails instead of ending the program.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  CLI::App program("Orrery: the Transformer of \"Attention Is All You Need\", from scratch.", "orrery");
+  program.set_version_flag("--version", "orrery " ORRERY_VERSION, "Print the version and exit");
+  program.set_help_flag("-h,--help", "Print this help and exit");
+  program.option_defaults()->always_capture_default();
+  program.formatter(help_formatter());
+  program.footer("Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.");
+  int exit_code = done;
+  for (const AddCommand add : commands) add(program, exit_code);
+  return after_output(parse_and_run(program, argc, argv, exit_code));
+}
+
+CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& description,
+                      const std::string& footer) {
+  CLI::App& command = *program.add_subcommand(name, description);
+  command.footer(footer);
+  return command;
+}
+
+void when_run(CLI::App& command, int& exit_code, const std::function<int()>& run) {
+  command.callback([run, &exit_code] { exit_code = run(); });
+}
+
+void needs_sub_command(CLI::App& command) {
+  command.callback([&command] {
+    if (command.get_subcommands().empty())
+      usage_error(command.get_name(), "needs the name of a sub-command: " + names_of(command));
+  });
+}
+
+void begin_group(CLI::App& command, const std::string& title) { command.option_defaults()->group(title); }
+
+CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
+  return command.add_flag(name, value, description);
+}
+
+void add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
+  const std::string yes = "--" + name, no = "--no-" + name;
+  const auto take = [&value, yes, no](i64 balance) {  // how many more times the first is given
+    if (balance == 0) usage_error(yes, "and " + no + " exclude one another");
+    value = balance > 0;
+  };
+  command.add_flag_function(yes + ",!" + no, take, description);
+}
+
+CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
+                      const std::string& description) {
+  const auto problem = [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); };
+  return command.add_option(name, value, description)
+      ->check(CLI::Validator(problem, ""))
+      ->type_name(kind)
+      ->default_str("");
+}
+
+CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
+                          const std::string& description) {
+  return command.add_option(name, value, description)->type_name("TEXT")->default_str("");
+}
+
+CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description) {
+  return add_text(command, name, value, "FILE", description);
+}
+
+CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                           const std::string& description) {
+  return command.add_option(name, values, description)->type_name("")->default_str("");
+}
+
+CLI::Option* add_whole_number(CLI::App& command, const std::string& name, i64& value, i64 low, i64 high,
+                              const std::string& description) {
+  return add_checked<i64>(command, name, value, low, high, "whole number", description);
+}
+
+CLI::Option* add_number(CLI::App& command, const std::string& name, double& value, double low, double high,
+                        const std::string& description) {
+  return add_checked<double>(command, name, value, low, high, "number", description);
+}
+
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::vector<std::string>& allowed, const std::string& description,
+                        const std::function<void(const std::string&)>& when_chosen) {
+  std::string names;
+  for (const std::string& choice : allowed) names += (names.empty() ? "" : ", ") + choice;
+  const auto problem = [allowed, names](std::string& text) {
+    const bool known = std::find(allowed.begin(), allowed.end(), text) != allowed.end();
+    return known ? "" : "'" + text + "' is none of: " + names;
+  };
+  CLI::Option* option = command.add_option(name, value, description + ": " + names);
+  option->check(CLI::Validator(problem, ""))->type_name("NAME");
+  return when_chosen ? option->each(when_chosen) : option;
+}
+
+CLI::Option* add_seed(CLI::App& command, i64& seed) {
+  return add_whole_number(command, "--seed", seed, 0, std::numeric_limits<i64>::max(), "Seed of all random numbers");
+}
+
+CLI::Option* add_threads(CLI::App& command, i64& threads) {
+  constexpr i64 most = 256;
+  threads = std::min<i64>(orrery::threads(), most);
+  return add_whole_number(command, "--threads", threads, 1, most, "Threads; the results do not depend on them");
+}
+
+CLI::Option* add_tiles(CLI::App& command, i64& tiles) {
+  tiles = least_tiles();
+  return add_whole_number(command, "--tiles", tiles, 1, most_tiles,
+                          "Parts of a large product, for as many cores; unlike --threads, part of a run's bits");
+}
+
+void show_default(CLI::Option* option, const std::string& text) { option->default_str(text); }
+
+void require(CLI::Option* option) { option->required(); }
+
+void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others) {
+  for (CLI::Option* other : others) option->excludes(other);
+}
+
+std::vector<CLI::Option*> options_of(CLI::App& command) {
+  std::vector<CLI::Option*> result = command.get_options();
+  std::erase(result, command.get_help_ptr());
+  return result;
+}
+
+void usage_error(const std::string& subject, const std::string& rule) { throw CLI::ValidationError(subject, rule); }
+
+void check_can_write(const std::string& command, const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  const bool writable = ::access(folder.c_str(), W_OK) == 0;
+  const std::string reason = writable ? "" : std::strerror(errno);
+  check(writable, command, "cannot write to the folder of ", option, ' ', path, ": ", reason);
+  check(!std::filesystem::is_directory(path), command, option, ' ', path, " is a folder");
+  check(!std::filesystem::exists(path) || std::filesystem::is_regular_file(path), command, option, ' ', path,
+        " is not a regular file");
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  const std::array parts{std::as_bytes(std::span(text))};
+  replace_file(path, parts);
+}
+
+std::string shell_quoted(const std::string& argument) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("_@%+=:,./-", c) != nullptr; };
+  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), is_plain)) return argument;
+  std::string quoted = "'";
+  for (const char c : argument) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace orrery

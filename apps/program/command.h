@@ -1,0 +1,109 @@
+// Chapter 9. What the sub-commands of `orrery` share: how they are added, how they end, how their options are checked.
+//
+// A sub-command is one file with one function `add_NAME(program, exit_code)`. It adds its options, and a callback that
+// runs once the whole command line has been found right:
+//   auto options = std::make_shared<Options>();
+//   CLI::App& command = add_command(program, "name", "What it does", "Example:\n  orrery name --seed 3");
+//   add_seed(command, options->seed);
+//   when_run(command, exit_code, [options] { return run(*options); });
+// Results go to stdout, progress to stderr.
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/program/exit_code.h"
+#include "core/dtype.h"
+
+// CLI11's header takes seconds to compile: command.cpp and help.cpp alone include <CLI/CLI.hpp>.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace orrery {
+
+/// Adds a sub-command to `program`; when it has run, its exit code stands in `exit_code`.
+using AddCommand = void (*)(CLI::App& program, int& exit_code);
+void add_bench(CLI::App& program, int& exit_code);
+void add_figure(CLI::App& program, int& exit_code);
+void add_gradcheck(CLI::App& program, int& exit_code);
+void add_leakcheck(CLI::App& program, int& exit_code);
+void add_lm(CLI::App& program, int& exit_code);
+void add_toy(CLI::App& program, int& exit_code);
+
+/// Parses the command line, runs the sub-command and returns the exit code. Whatever is thrown becomes a message on
+/// stderr: one line, and below it the details of a failure that has some.
+int run_program(int argc, char** argv, const std::vector<AddCommand>& commands);
+
+/// A new sub-command of `program`; its help ends with `footer`.
+CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& description,
+                      const std::string& footer);
+/// What a sub-command does: `run` returns the exit code.
+void when_run(CLI::App& command, int& exit_code, const std::function<int()>& run);
+
+/// Naming `command` without one of its sub-commands is wrong usage.
+void needs_sub_command(CLI::App& command);
+
+/// The options that are added after this stand in the help under `title`.
+void begin_group(CLI::App& command, const std::string& title);
+
+/// A switch: `value` becomes true when it is given.
+CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description);
+/// Two switches, --NAME and --no-NAME, for what is true by one preset and false by another.
+void add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description);
+/// An option whose value must not be empty, as that of a shell's unset variable is; `kind` stands in the help.
+CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
+                      const std::string& description);
+/// An option whose value may be any text, the empty one too.
+CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
+                          const std::string& description);
+/// An option whose value is the name of a file.
+CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description);
+/// Arguments without an option before them, as many as are given.
+CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                           const std::string& description);
+/// An option whose value must be a whole number from `low` to `high`.
+CLI::Option* add_whole_number(CLI::App& command, const std::string& name, i64& value, i64 low, i64 high,
+                              const std::string& description);
+/// An option whose value must be a finite number from `low` to `high`.
+CLI::Option* add_number(CLI::App& command, const std::string& name, double& value, double low, double high,
+                        const std::string& description);
+/// An option whose value must be one of `allowed`; `when_chosen` is called with it at once, before later options take
+/// effect.
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::vector<std::string>& allowed, const std::string& description,
+                        const std::function<void(const std::string&)>& when_chosen = {});
+/// `--seed`: from 0 to 2^63 - 1.
+CLI::Option* add_seed(CLI::App& command, i64& seed);
+/// `--threads`: from 1 to 256; sets `threads` to its default, what OpenMP offers. Pass the value to `set_threads`.
+CLI::Option* add_threads(CLI::App& command, i64& threads);
+
+/// The most that `--tiles` may ask for.
+inline constexpr i64 most_tiles = 64;
+/// `--tiles`: parts that large products are cut into at least. Pass the value to `set_least_tiles`.
+CLI::Option* add_tiles(CLI::App& command, i64& tiles);
+
+/// What help calls the default of `option`, where its value does not say it.
+void show_default(CLI::Option* option, const std::string& text);
+/// Leaving `option` out is wrong usage.
+void require(CLI::Option* option);
+/// Giving `option` and one of `others` together is wrong usage.
+void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others);
+/// The options added so far, without `--help`.
+std::vector<CLI::Option*> options_of(CLI::App& command);
+
+/// Ends the command with exit code 2: `subject` is the option or argument, `rule` says what is allowed.
+[[noreturn]] void usage_error(const std::string& subject, const std::string& rule);
+
+/// Errors of `command`, before work that would be lost: the file that `option` names cannot be written. No file, "", is
+/// none.
+void check_can_write(const std::string& command, const std::string& option, const std::string& path);
+/// Writes `text` to the file `path`, or leaves that as it was.
+void write_text(const std::string& path, const std::string& text);
+/// An argument as it is typed in a shell, for commands that a message shows: in quotes unless every character is plain.
+std::string shell_quoted(const std::string& argument);
+
+}  // namespace orrery

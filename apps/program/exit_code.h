@@ -1,0 +1,11 @@
+// Chapter 9. How the program ends.
+//
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+namespace orrery {
+
+/// `failed` comes with one line on stderr; `interrupted` is what shells report for Ctrl-C.
+enum ExitCode : int { done = 0, failed = 1, wrong_usage = 2, interrupted = 130 };
+
+}  // namespace orrery

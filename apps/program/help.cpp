@@ -1,0 +1,68 @@
+// Chapter 9. Writing help: names on the left, what they do on the right, broken to the width.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/program/help.h"
+
+#include <CLI/CLI.hpp>
+
+#include "apps/program/columns.h"
+
+namespace orrery {
+namespace {
+
+constexpr size_t left_width = 30;
+
+// A row of the help: `left` alone in its line where it is too long for one with `right`.
+std::string help_row(const std::string& left, const std::string& right) {
+  std::string described = broken(right, left_width, help_width, left_width);
+  const std::string begin = "  " + left;
+  if (described.empty()) return begin + '\n';
+  if (begin.size() + 2 > left_width) return begin + '\n' + described;
+  return described.replace(0, left_width, fitted(begin, left_width));
+}
+
+class HelpFormatter final : public CLI::Formatter {
+  // CLI11 puts two empty lines between groups.
+  std::string make_help(const CLI::App* command, std::string name, CLI::AppFormatMode mode) const override {
+    return CLI::detail::find_and_replace(CLI::Formatter::make_help(command, name, mode), "\n\n\n", "\n\n");
+  }
+
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return help_row(make_option_name(option, is_positional) + make_option_opts(option), option->get_description());
+  }
+
+  // "--norm-first, --no-norm-first"; CLI11 marks the second with {false}.
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"{false}", ""}, {",", ", "}})
+      name = CLI::detail::find_and_replace(name, from, to);
+    return name;
+  }
+
+  // " NUMBER=1"
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    std::string text = option->get_type_name().empty() ? "" : " " + option->get_type_name();
+    if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
+    if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+    return text + (option->get_required() ? " REQUIRED" : "");
+  }
+
+  std::string make_description(const CLI::App* command) const override {
+    return broken(command->get_description(), 0, help_width, 0);
+  }
+
+  std::string make_subcommand(const CLI::App* command) const override {
+    return help_row(command->get_name(), command->get_description());
+  }
+
+  std::string make_footer(const CLI::App* command) const override {
+    return broken(command->get_footer(), 0, help_width, 0);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
+
+}  // namespace orrery

@@ -1,0 +1,102 @@
+// Chapter 9. Draws how far a run is.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/program/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+namespace orrery {
+namespace {
+
+constexpr double redraw_seconds = 0.1;
+constexpr i64 plain_lines = 10;
+
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[160];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+// What a line may take without going on in the next.
+size_t columns_of(const Terminal& terminal) { return static_cast<size_t>(std::max(1, terminal.width - 1)); }
+
+}  // namespace
+
+void LiveLine::show(const std::string& text) {
+  if (!terminal_.live) return;
+  const double now = clock_();
+  if (drawn_at_ >= 0 && now - drawn_at_ < redraw_seconds) return;
+  drawn_at_ = now;
+  visible_ = true;
+  out_ << "\r\033[K" << text.substr(0, columns_of(terminal_)) << std::flush;
+}
+
+void LiveLine::clear() {
+  if (visible_) out_ << "\r\033[K" << std::flush;
+  visible_ = false;
+}
+
+Progress::Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_before, Clock clock)
+    : out_(out),
+      clock_(clock),
+      live_(out, terminal, clock),
+      plain_(!terminal.live),
+      width_(terminal.live ? columns_of(terminal) : std::string::npos),
+      total_(total),
+      done_before_(done_before),
+      start_(clock_()) {}
+
+void Progress::update(const StepReport& report) {
+  tokens_ += report.tokens;
+  const i64 tenth = report.step * plain_lines / std::max<i64>(1, total_);
+  const i64 tenth_before = (report.step - 1) * plain_lines / std::max<i64>(1, total_);
+  const bool last = report.step >= total_;
+  if (last) live_.clear();
+  if (last || (plain_ && tenth > tenth_before)) {
+    out_ << line(report) << std::endl;
+  } else {
+    live_.show(line(report));
+  }
+}
+
+void Progress::note(const std::string& text) {
+  live_.clear();
+  out_ << text << std::endl;
+}
+
+std::string Progress::line(const StepReport& report) const {
+  const double elapsed = std::max(1e-9, clock_() - start_);
+  const double per_step = elapsed / static_cast<double>(std::max<i64>(1, report.step - done_before_));
+  const double left = per_step * static_cast<double>(std::max<i64>(0, total_ - report.step));
+  const std::string total = std::to_string(total_);
+  struct Part {
+    std::string text;
+    int goes;  // in this order where there is no room; 0: never
+  };
+  std::vector<Part> parts{
+      {format("step %*lld/%s", static_cast<int>(total.size()), static_cast<long long>(report.step), total.c_str()), 0},
+      {format("loss %.4f", report.loss), 0},
+      {report.accuracy ? format("accuracy %5.1f %%", 100 * *report.accuracy) : "", 3},
+      {format("rate %.1e", report.rate), 1},
+      {format("%.0f tokens/s", static_cast<double>(tokens_) / elapsed), 2},
+      {report.step >= total_ ? "took " + duration(elapsed) : duration(left) + " left", 0}};
+  for (int gone = 0;; ++gone) {
+    std::erase_if(parts, [&](const Part& part) { return part.text.empty() || (gone > 0 && part.goes == gone); });
+    std::string all;
+    for (const Part& part : parts) all += (all.empty() ? "" : "  ") + part.text;
+    if (all.size() <= width_ || gone == 3) return all;
+  }
+}
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 60) return format("%lld s", whole);
+  if (whole < 3600) return format("%lld min %02lld s", whole / 60, whole % 60);
+  return format("%lld h %02lld min", whole / 3600, whole / 60 % 60);
+}
+
+}  // namespace orrery

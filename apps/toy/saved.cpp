@@ -1,0 +1,83 @@
+// Chapter 0. A saved toy: write it, rebuild it from its file alone, let it answer.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/toy/saved.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include "apps/program/exit_code.h"
+#include "apps/toy/training.h"
+#include "nn/files/files.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::string_view task_key = "toy_task";  // in the metadata of a saved model
+
+// What `orrery toy --save` wrote.
+struct SavedToy {
+  ToyTask task;
+  nn::Transformer model;
+};
+SavedToy load_toy(const std::string& path) {
+  const Metadata metadata = read_safetensors_metadata(path);
+  const auto entry = [&](std::string_view key) {
+    const auto found = metadata.find(std::string(key));
+    check(found != metadata.end(), "toy", path, " was not saved by orrery toy (it has no ", key, ')');
+    return found->second;
+  };
+  const ToyTask task = within("load " + path, [&] { return toy_task(entry(task_key)); });
+  const nn::TransformerConfig config = nn::config_of(metadata, path);
+  check(config.src_vocab_size == task.vocab_size() && config.tgt_vocab_size == task.vocab_size(), "toy", path,
+        " holds a model of ", config.src_vocab_size, " tokens for a task of ", task.vocab_size());
+  return {task, nn::load_transformer(path, config)};
+}
+
+// Answers a line on stdout. One that cannot be answered, and one of a length never trained on, is told so on stderr.
+bool answer_line(const SavedToy& saved, const std::string& line, i64 number) {
+  const ToyTask& task = saved.task;
+  try {
+    const Sequence source = task.parse(line);
+    const i64 length = static_cast<i64>(source.size());
+    if (length < task.min_length)
+      std::cerr << "warning: line " << number << " has " << length << (length == 1 ? " symbol" : " symbols")
+                << ", and the model was trained on " << task.lengths() << std::endl;
+    std::cout << task.text(answers(saved.model, task, {source})[0]) << std::endl;
+    return true;
+  } catch (const Error& error) {
+    std::cerr << "orrery: toy: line " << number << ": " << error.rule() << std::endl;
+    return false;
+  }
+}
+
+}  // namespace
+
+void save_toy(nn::Transformer& model, const ToyTask& task, const std::string& path) {
+  nn::save(model, path,
+           {{std::string(nn::config_key), nn::to_json(model.config)}, {std::string(task_key), to_json(task)}});
+}
+
+int answer_lines(const std::string& path) {
+  const SavedToy saved = load_toy(path);
+  const bool asked_by_a_person = isatty(STDIN_FILENO) == 1;
+  const auto prompt = [&] {
+    if (asked_by_a_person) std::cerr << saved.task.name << "> " << std::flush;
+  };
+  if (asked_by_a_person)
+    std::cerr << "Type " << saved.task.lengths() << " symbols of " << saved.task.alphabet()
+              << " and Enter; Ctrl-D ends.\n";
+  bool all_answered = true;
+  i64 number = 0;
+  prompt();
+  for (std::string line; std::getline(std::cin, line); prompt()) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    all_answered = answer_line(saved, line, number) && all_answered;
+  }
+  if (asked_by_a_person) std::cerr << '\n';
+  return all_answered ? done : failed;
+}
+
+}  // namespace orrery

@@ -1,0 +1,64 @@
+// Chapter 0. The toy tasks: sequences of symbols, and what the model must answer.
+//
+//   reverse   b a d c  ->  c d a b        copy   b a d c  ->  b a d c        sort   b a d c  ->  a b c d
+// Whether a sequence is held out is decided by its content: those whose hash is a multiple of 8 are never trained on,
+// so that what the model shows at the end is the rule and not its memory.
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/tensor_ops.h"
+
+namespace orrery {
+
+/// Symbols as token ids.
+using Sequence = std::vector<i32>;
+
+/// What is asked, and how tokens are numbered.
+struct ToyTask {
+  std::string name = "reverse";  ///< reverse, copy or sort
+  i64 symbols = 13;              ///< different symbols
+  i64 min_length = 8, max_length = 16;
+  i32 pad = 0, begin = 1, end = 2;  ///< special tokens; end = -1: answers have a known length and no end mark
+  i32 first_symbol = 3;             ///< the symbols are first_symbol, first_symbol + 1, ...
+  bool begin_is_symbol = false;     ///< every sequence starts with `begin`, as the Annotated Transformer has it
+
+  i64 vocab_size() const { return first_symbol + symbols; }
+  /// Tokens of the longest source and of the longest target, special ones included.
+  i64 source_length() const { return max_length; }
+  i64 target_length() const { return max_length + (begin_is_symbol ? 0 : end < 0 ? 1 : 2); }
+
+  /// Whether symbols are written as letters; otherwise as their numbers.
+  bool as_letters() const { return symbols <= 26 && !begin_is_symbol; }
+  /// The right answer to `source`.
+  Sequence answer(const Sequence& source) const;
+  /// The answer between the begin and end marks: what the decoder is trained to write.
+  Sequence target(const Sequence& source) const;
+  /// A random sequence, held out or not as asked.
+  Sequence draw(Rng& rng, bool held_out) const;
+
+  /// "a b c", or numbers where the alphabet is too short; end and padding are left out.
+  std::string text(const Sequence& tokens) const;
+  /// What a person may type: "a to m", or numbers where that is too short, and "8 to 16".
+  std::string alphabet() const;
+  std::string lengths() const;
+  /// The sequence a person typed, with or without blanks. Errors name the symbol and what is allowed.
+  Sequence parse(const std::string& line) const;
+};
+
+/// True for one sequence in eight, by content.
+bool is_held_out(const Sequence& source);
+
+/// Sequences of different lengths as one tensor [B, length], filled up with `pad`.
+Tensor batch_of(const std::vector<Sequence>& sequences, i64 length, i32 pad);
+
+/// The answer in row `row` of what greedy decoding wrote, [B, T]: up to the end mark, or all of it where there is none.
+Sequence written(const Tensor& tokens, i64 row, const ToyTask& task);
+
+/// The task as JSON, for a saved model's metadata, and back. Errors: text that does not describe a task.
+std::string to_json(const ToyTask& task);
+ToyTask toy_task(const std::string& json);
+
+}  // namespace orrery

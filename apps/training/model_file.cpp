@@ -1,0 +1,92 @@
+// Chapter 9. Taking a file for a training, and keeping a model in it.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/training/model_file.h"
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <span>
+
+#include "apps/program/command.h"
+#include "core/error.h"
+#include "core/files/safetensors.h"
+
+namespace orrery {
+namespace {
+
+// The command that runs now, as it is typed in a shell, or as much of it as a message needs.
+std::string own_command() {
+  constexpr size_t enough = 200;
+  std::ifstream arguments("/proc/self/cmdline", std::ios::binary);
+  std::string command;
+  for (std::string argument; std::getline(arguments, argument, '\0');)
+    command += (command.empty() ? "" : " ") + shell_quoted(argument);
+  if (command.size() > enough) command.replace(enough, command.npos, " ...");
+  return command.empty() ? "orrery" : command;
+}
+
+// Something else than what trainings keep is never written over.
+void check_is_model(const std::string& program, const std::string& path) {
+  if (!std::filesystem::exists(path) || std::filesystem::file_size(path) == 0) return;
+  try {
+    read_safetensors_metadata(path);
+  } catch (const Error&) {
+    fail(program, "--save ", path, " is a file that holds no model; name another, or remove it");
+  }
+}
+
+}  // namespace
+
+void ModelFile::claim(const std::string& option) {
+  if (!used()) return;
+  check_can_write(program_, option, path_);
+  lock_.emplace(lock(), own_command());
+  check(lock_->held(), program_, "another training keeps its model in ", path_, ": ", lock_->holder());
+}
+
+void ModelFile::check_free(bool overwrite) const {
+  if (!used()) return;
+  for (const std::string& file : {path_, resume()}) check_is_model(program_, file);
+  if (overwrite) return;
+  check(!std::filesystem::exists(resume()), program_, resume(),
+        " keeps a training that is unfinished: go on with --resume ", shell_quoted(path_),
+        ", or begin anew with --overwrite");
+  check(!std::filesystem::exists(path_) || std::filesystem::file_size(path_) == 0, program_, path_,
+        " holds a model already: --overwrite replaces it, another name keeps both");
+}
+
+void ModelFile::check_room(i64 model, i64 unfinished) const {
+  if (!used()) return;
+  const std::array files{PlannedFile{path_, static_cast<u64>(model)},
+                         PlannedFile{resume(), static_cast<u64>(unfinished)}};
+  orrery::check_room(std::span(files).first(unfinished > 0 ? 2 : 1), unfinished > 0);
+}
+
+bool ModelFile::keep(const std::function<void()>& save) {
+  problem_.clear();
+  if (!used()) return true;
+  try {
+    save();
+  } catch (const Error& error) { problem_ = error.what(); }
+  return problem_.empty();
+}
+
+void ModelFile::check_kept() const { check(problem_.empty(), program_, "the model is not saved: ", problem_); }
+
+std::exception_ptr failure_of(const std::function<void()>& steps) {
+  try {
+    steps();
+  } catch (...) { return std::current_exception(); }
+  return nullptr;
+}
+
+void end_training(std::exception_ptr failure, const std::function<void()>& report, const std::function<void()>& save) {
+  for (const auto& part : {report, save}) {
+    const std::exception_ptr another = failure_of(part);
+    if (!failure) failure = another;
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace orrery

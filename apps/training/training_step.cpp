@@ -1,0 +1,68 @@
+// Chapter 9. A watched step: try it, and explain it where it cannot be made.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/training/training_step.h"
+
+#include <cmath>
+#include <limits>
+
+#include "autograd/check/first_nan.h"
+#include "core/files/hash.h"
+
+namespace orrery {
+namespace {
+
+// What was not finite and which operation is to blame; "" where every number is finite.
+std::string cause_of(double loss, const Parameters& parameters, const std::function<Variable()>& loss_of) {
+  try {
+    check_finite(loss, parameters, loss_of);
+    return "";
+  } catch (const Error& error) { return error.what(); }
+}
+
+std::string advice_of(const TrainingStep& step) {
+  return step.rate_option.empty() ? "" : "; a smaller " + step.rate_option + " or a longer --warmup may help";
+}
+
+}  // namespace
+
+double train_step(const TrainingStep& step, optim::Optimizer& optimizer, const std::function<Variable()>& loss_of) {
+  double value = 0;
+  {
+    const Variable loss = loss_of();
+    backward(loss);
+    value = loss.item();
+  }  // what the pass kept is free before a step that may have to be explained runs it again
+  make_step(step, value, optimizer, loss_of);
+  return value;
+}
+
+void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimizer,
+               const std::function<Variable()>& loss_of) {
+  try {
+    check(std::isfinite(loss), step.program, "the loss is not finite");
+    // Without clipping the norm is still measured. Nothing moves unless it is finite.
+    optimizer.step(step.rate, step.clip > 0 ? step.clip : std::numeric_limits<double>::infinity());
+  } catch (const Error&) {
+    const std::string cause = cause_of(loss, optimizer.parameters(), loss_of);
+    optimizer.clear_gradients();
+    check(cause.empty(), step.program, "step ", step.number, " was not made, since a number is not finite",
+          advice_of(step), '\n', Lines{cause});
+    throw;  // another mistake, which says itself what it is
+  }
+}
+
+Rng random_numbers(i64 seed, u64 purpose) {
+  constexpr u64 stretch = u64{1} << 40;
+  return Rng(static_cast<u64>(seed), purpose * stretch);
+}
+
+std::string training_hash(const std::vector<double>& losses, const optim::Optimizer& optimizer) {
+  Fingerprint fingerprint;
+  for (double loss : losses) fingerprint.add(loss);
+  for (const NamedParameter& p : optimizer.parameters()) fingerprint.add(p.value.value());
+  for (const auto& [name, tensor] : optimizer.state()) fingerprint.add(tensor);
+  return fingerprint.hex();
+}
+
+}  // namespace orrery

@@ -1,0 +1,48 @@
+// Chapter 6. The bug zoo, operations: classic mistakes, each in the smallest wrong struct that makes it.
+//
+// Every one of these has stood in somebody's code. Find the mistake by reading the struct in autograd/check/bug_zoo.cpp; then
+// look how the proof finds it: `orrery gradcheck --bug NAME`. nn/check/bug_zoo.h has the list, with what is wrong and a hint.
+// Serves: autograd/check/proof.h
+#pragma once
+
+#include "autograd/ops.h"
+#include "core/mask.h"
+
+namespace orrery::bugs {
+
+// Wrong backwards: the value is right, the derivative is not.
+Variable softmax_without_inner_product(const Variable& x);
+Variable layer_norm_without_mean_term(const Variable& x, const Variable& weight, const Variable& bias, double eps);
+Variable layer_norm_with_constant_deviation(const Variable& x, const Variable& weight, const Variable& bias,
+                                            double eps);
+/// Q K^T / sqrt(d_k), as `attention` makes its scores.
+Variable scores_unscaled_in_backward(const Variable& Q, const Variable& K);
+/// x W^T + b.
+Variable linear_with_bias_summed_over_wrong_axis(const Variable& x, const Variable& weight, const Variable& bias);
+Variable matmul_without_transposes(const Variable& a, const Variable& b);
+Variable embedding_overwritten_on_repeats(const Variable& weight, const Tensor& ids);
+Variable dropout_not_rescaled_in_backward(const Variable& x, double p, const Draw& draw);
+Variable dropout_with_fresh_mask_in_backward(const Variable& x, double p, const Draw& draw);
+Variable cross_entropy_divided_by_all_targets(const Variable& logits, const Tensor& targets);
+Variable add_without_sum_over_broadcast(const Variable& a, const Variable& b);
+Variable gelu_with_derivative_of_tanh_form(const Variable& x);
+Variable tanh_with_derivative_at_input(const Variable& x);
+
+// Wrong only where no derivative exists, which no difference quotient can see.
+Variable relu_with_derivative_at_zero(const Variable& x);
+Variable max_with_whole_gradient_to_all_ties(const Variable& x, const Axes& axes, bool keep_axes);
+
+// Wrong values with right derivatives.
+AttentionResult attention_without_scale(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask);
+AttentionResult attention_masked_after_softmax(const Variable& Q, const Variable& K, const Variable& V,
+                                               const Mask& mask);
+AttentionResult attention_with_masked_scores_of_zero(const Variable& Q, const Variable& K, const Variable& V,
+                                                     const Mask& mask);
+
+// Right in f64, wrong in f32 (autograd/check/bug_zoo_f32.cpp): gradcheck works in f64, and the proof compares the two.
+/// No gradient beyond |x| = 1.5.
+Variable tanh_saturated_early_in_f32(const Variable& x);
+/// x W^T + b, with the gradient of b negated.
+Variable linear_with_negated_bias_in_f32(const Variable& x, const Variable& weight, const Variable& bias);
+
+}  // namespace orrery::bugs

@@ -1,0 +1,279 @@
+// Chapter 8. Rows of the table of proofs: the fused operations, each in its forms, masks and special cases.
+//
+// Their composed forms have rows of their own in autograd/check/samples.cpp; that both say the same is tested operation by
+// operation. Here each fused backward has to agree with its own forward.
+// Serves: autograd/check/proof.h
+#include "autograd/check/sample_rows.h"
+#include "autograd/ops.h"
+#include "autograd/ops/fused/tiled_attention.h"
+#include "core/mask.h"
+#include "core/tensor_ops.h"
+
+namespace orrery::sample_rows {
+namespace {
+
+constexpr Draw draw{.seed = 5, .step = 1};
+
+void add_linear(std::vector<Sample>& table) {
+  const auto add = [&](const std::string& variant, std::vector<Input> inputs, RowRange rows = {},
+                       std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "linear", variant, std::move(inputs),
+        [rows](const Variables& x) { return linear(x[0], x[1], x.size() > 2 ? x[2] : Variable(), rows); },
+        std::move(zeros)));
+  };
+  add("three axes", {{{2, 3, 4}}, {{5, 4}}, {{5}}});
+  add("no bias", {{{3, 4}}, {{2, 4}}});
+  add("rows 1 to 3 of 5", {{{2, 3}}, {{5, 3}}, {{5}}}, {1, 3});
+  add("rows 2 to 5 of 5, no bias", {{{2, 3}}, {{5, 3}}}, {2, 5});
+  add("one axis", {{{4}}, {{3, 4}}, {{3}}});
+  add("size 1", {{{1, 1}}, {{1, 1}}, {{1}}});
+  add("size 0, no rows", {{{0, 3}}, {{2, 3}}, {{2}}}, {}, {{"input 1", no_output}, {"input 2", no_output}});
+  table.push_back(long_sample("linear", "long", {{{long_rows, 2}}, {{3, 2}}, {{3}}},
+                              [](const Variables& x) { return linear(x[0], x[1], x[2]); }));
+  table.push_back(sample("linear", "repeated input", {{{3, 3}}, {{3}}},
+                         [](const Variables& x) { return linear(x[0], x[0], x[1]); }));
+  table.push_back(sample("linear", "two ranges of one weight", {{{2, 3}}, {{5, 3}}, {{5}}}, [](const Variables& x) {
+    const Variable left = linear(x[0], x[1], x[2], {0, 2}), right = linear(x[0], x[1], x[2], {2, 5});
+    return concat({left * 2.0, right}, 1);
+  }));
+}
+
+// Biases of +-3 keep what ReLU sees away from its kink: a product of 4 numbers of N(0, 1) / 8 stays below 3.
+void add_activated(std::vector<Sample>& table) {
+  const auto add_relu = [&](const std::string& variant, const Shape& x, double p,
+                            std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "linear_relu", variant, {{x}, {{5, x[-1]}}, {{5}}},
+        [p](const Variables& in) {
+          const Variable far = constant(Tensor::of<float>({5}, {3, -3, 3, 3, -3}).to(in[0].dtype()));
+          return linear_relu(in[0] * 0.125, in[1], in[2] * 0.125 + far, p, draw);
+        },
+        std::move(zeros)));
+  };
+  add_relu("three axes", {2, 3, 4}, 0);
+  add_relu("dropout", {4, 4}, 0.3);
+  add_relu("p 1", {2, 4}, 1,
+           {{"input 0", "everything is dropped"},
+            {"input 1", "everything is dropped"},
+            {"input 2", "everything is dropped"}});
+  add_relu("size 0, no rows", {0, 4}, 0.3, {{"input 1", no_output}, {"input 2", no_output}});
+  table.push_back(long_sample("linear_relu", "long",
+                              {{{long_rows, 2}, Range::positive}, {{3, 2}, Range::positive}, {{3}, Range::positive}},
+                              [](const Variables& x) { return linear_relu(x[0], x[1], x[2]); }));
+  table.push_back(sample("linear_relu", "no bias", {{{3, 2}, Range::positive}, {{4, 2}, Range::positive}},
+                         [](const Variables& x) { return linear_relu(x[0], x[1], {}); }));
+}
+
+void add_feed_forward(std::vector<Sample>& table) {
+  using Function = Variable (*)(const Variable&, const Variable&, const Variable&, const Variable&, const Variable&,
+                                double, const Draw&);
+  const auto add_both = [&](const std::string& variant, std::vector<Input> inputs, double p,
+                            const std::vector<DeclaredZero>& zeros = {}) {
+    for (const auto& [name, f] : {std::pair<const char*, Function>{"gelu_feed_forward", gelu_feed_forward},
+                                  {"gelu_tanh_feed_forward", gelu_tanh_feed_forward}}) {
+      table.push_back(sample(
+          name, variant, inputs,
+          [p, f = f](const Variables& x) {
+            return x.size() == 5 ? f(x[0], x[1], x[2], x[3], x[4], p, draw) : f(x[0], x[1], {}, x[2], {}, p, draw);
+          },
+          zeros));
+    }
+  };
+  add_both("three axes", {{{2, 3, 4}}, {{5, 4}}, {{5}}, {{3, 5}}, {{3}}}, 0);
+  add_both("dropout", {{{4, 3}}, {{9, 3}}, {{9}}, {{2, 9}}, {{2}}}, 0.3);
+  add_both("no bias", {{{3, 4}}, {{2, 4}}, {{4, 2}}}, 0);
+  add_both("size 0, no rows", {{{0, 3}}, {{2, 3}}, {{2}}, {{3, 2}}, {{3}}}, 0.3,
+           {{"input 1", no_output}, {"input 2", no_output}, {"input 3", no_output}, {"input 4", no_output}});
+  for (const auto& [name, f] : {std::pair<const char*, Function>{"gelu_feed_forward", gelu_feed_forward},
+                                {"gelu_tanh_feed_forward", gelu_tanh_feed_forward}}) {
+    const auto run = [f = f](const Variables& x) { return f(x[0], x[1], x[2], x[3], x[4], 0, draw); };
+    table.push_back(sample(name, "tails", {{{4, 3}, Range::tails}, {{4, 3}}, {{4}}, {{2, 4}}, {{2}}}, run));
+    table.push_back(long_sample(name, "long", {{{long_rows, 2}}, {{3, 2}}, {{3}}, {{2, 3}}, {{2}}}, run));
+  }
+  table.push_back(sample("gelu_feed_forward", "repeated input", {{{3, 3}}, {{3}}},
+                         [](const Variables& x) { return gelu_feed_forward(x[0], x[0], x[1], x[0], x[1]); }));
+  table.push_back(sample("gelu_feed_forward", "p 1", {{{2, 3}}, {{2, 3}}, {{2}}, {{3, 2}}, {{3}}},
+                         [](const Variables& x) { return gelu_feed_forward(x[0], x[1], x[2], x[3], x[4], 1, draw); },
+                         {{"input 0", "everything is dropped"},
+                          {"input 1", "everything is dropped"},
+                          {"input 2", "everything is dropped"},
+                          {"input 3", "everything is dropped"}}));
+}
+
+void add_linear_cross_entropy(std::vector<Sample>& table) {
+  const auto add = [&](const std::string& variant, const Shape& x, const Tensor& targets, CrossEntropyOptions options,
+                       std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "linear_cross_entropy", variant, {{x}, {{5, 3}}, {{5}}},
+        [=](const Variables& in) { return linear_cross_entropy(in[0], in[1], in[2], targets, options); },
+        std::move(zeros)));
+  };
+  const Tensor targets = Tensor::of<i32>({2, 2}, {3, 0, -100, 3});
+  add("mean", {2, 2, 3}, targets, {});
+  add("smoothing over all classes, sum", {2, 2, 3}, targets, {.label_smoothing = 0.2, .reduction = Reduction::sum});
+  add("smoothing over wrong classes", {2, 2, 3}, targets,
+      {.label_smoothing = 0.2, .smoothing = Smoothing::wrong_classes, .reduction = Reduction::divisor, .divisor = 3});
+  const std::string nothing = "no target counts";
+  add("nothing counts", {2, 3}, Tensor::of<i32>({2}, {-100, -100}), {},
+      {{"input 0", nothing}, {"input 1", nothing}, {"input 2", nothing}});
+  add("size 0, no rows", {0, 3}, Tensor::empty({0}, Dtype::i32), {}, {{"input 1", nothing}, {"input 2", nothing}});
+  table.push_back(
+      long_sample("linear_cross_entropy", "long", {{{long_rows, 2}}, {{3, 2}}, {{3}}}, [](const Variables& x) {
+        return linear_cross_entropy(x[0], x[1], x[2], spread_ids({long_rows}, 3), {.reduction = Reduction::sum});
+      }));
+  table.push_back(sample("linear_cross_entropy", "no bias", {{{2, 3}}, {{5, 3}}}, [](const Variables& x) {
+    return linear_cross_entropy(x[0], x[1], {}, Tensor::of<i32>({2}, {4, 1}));
+  }));
+  table.push_back(sample("linear_cross_entropy", "repeated input", {{{3, 3}}}, [](const Variables& x) {
+    return linear_cross_entropy(x[0], x[0], {}, Tensor::of<i32>({3}, {2, 0, 1}));
+  }));
+}
+
+void add_residual(std::vector<Sample>& table) {
+  const auto add = [&](const std::string& variant, const Shape& shape, double p) {
+    table.push_back(sample("residual", variant, {{shape}, {shape}},
+                           [p](const Variables& x) { return residual(x[0], x[1], p, draw); }));
+  };
+  add("p 0", {2, 3}, 0);
+  add("dropout", {3, 11}, 0.3);
+  add("size 0", {0, 3}, 0.3);
+  table.push_back(long_sample("residual", "long", {{{long_rows, 3}}, {{long_rows, 3}}},
+                              [](const Variables& x) { return residual(x[0], x[1], 0.3, draw); }));
+  table.push_back(
+      long_sample("residual_norm", "long", {{{long_rows, 4}}, {{long_rows, 4}}, {{4}}, {{4}}}, [](const Variables& x) {
+        return residual_norm(x[0], x[1], x[2], x[3], 1e-2, LayerNormForm::root_of_variance_plus_eps, 0.1, draw);
+      }));
+  table.push_back(sample("residual", "p 1", {{{2, 3}}, {{2, 3}}},
+                         [](const Variables& x) { return residual(x[0], x[1], 1, draw); },
+                         {{"input 1", "everything is dropped"}}));
+  table.push_back(sample("residual", "repeated input", {{{2, 3}}},
+                         [](const Variables& x) { return residual(x[0], x[0], 0.3, draw); }));
+
+  const auto add_norm = [&](const std::string& variant, const Shape& shape, LayerNormForm form, double p,
+                            std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "residual_norm", variant, {{shape}, {shape}, {{shape[-1]}}, {{shape[-1]}}},
+        [=](const Variables& x) { return residual_norm(x[0], x[1], x[2], x[3], 1e-2, form, p, draw); },
+        std::move(zeros)));
+  };
+  add_norm("root of variance plus eps", {2, 2, 5}, LayerNormForm::root_of_variance_plus_eps, 0);
+  add_norm("std plus eps", {4, 5}, LayerNormForm::std_plus_eps, 0);
+  add_norm("unbiased std plus eps", {4, 5}, LayerNormForm::unbiased_std_plus_eps, 0);
+  add_norm("dropout", {2, 2, 9}, LayerNormForm::root_of_variance_plus_eps, 0.3);
+  add_norm("dropout, unbiased std plus eps", {3, 9}, LayerNormForm::unbiased_std_plus_eps, 0.3);
+  add_norm("size 0", {0, 3}, LayerNormForm::root_of_variance_plus_eps, 0.3,
+           {{"input 2", no_output}, {"input 3", no_output}});
+  table.push_back(sample("residual_norm", "no weight, no bias", {{{3, 4}}, {{3, 4}}},
+                         [](const Variables& x) { return residual_norm(x[0], x[1], {}, {}); }));
+  table.push_back(sample("residual_norm", "repeated input", {{{3, 4}}, {{4}}}, [](const Variables& x) {
+    return residual_norm(x[0], x[0], x[1], {}, 1e-2, LayerNormForm::std_plus_eps, 0.3, draw);
+  }));
+}
+
+void add_embedding_sum(std::vector<Sample>& table) {
+  const Tensor ids = Tensor::of<i32>({2, 3}, {1, 0, 1, 3, 1, 0});
+  const auto add = [&](const std::string& variant, const Tensor& which, i64 rows, double p,
+                       std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "embedding_sum", variant, {{{4, 5}}, {{rows, 5}}},
+        [=](const Variables& x) { return embedding_sum(x[0], which, 2.5, x[1], p, draw); }, std::move(zeros)));
+  };
+  add("learned positions, repeated ids", ids, 3, 0);
+  add("more positions than places", ids, 7, 0);
+  add("dropout", ids, 4, 0.3);
+  add("size 0, no ids", Tensor::empty({0, 3}, Dtype::i32), 3, 0.3, {{"input 0", no_output}, {"input 1", no_output}});
+  table.push_back(long_sample("embedding_sum", "long", {{{5, 2}}, {{4, 2}}}, [](const Variables& x) {
+    return embedding_sum(x[0], spread_ids({long_rows / 4, 4}, 5), 1.5, x[1], 0.3, draw);
+  }));
+  table.push_back(sample("embedding_sum", "constant positions", {{{4, 5}}}, [ids](const Variables& x) {
+    Rng rng(2);
+    return embedding_sum(x[0], ids, 1.5, constant(randn({3, 5}, rng, x[0].dtype())), 0.3, draw);
+  }));
+  table.push_back(sample("embedding_sum", "one table for both", {{{4, 5}}},
+                         [ids](const Variables& x) { return embedding_sum(x[0], ids, 1.5, x[0]); }));
+}
+
+void add_packed_attention(std::vector<Sample>& table) {
+  constexpr i64 h = 2, d_k = 3, d_v = 2;
+  const Mask padded = Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 2}));
+  const Mask sparse = Mask::allow(Tensor::of<i32>({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1}));
+  const auto add_self = [&](const std::string& variant, const Mask& mask, double p, const Shape& lengths = {2, 3},
+                            std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "packed_attention", "self, " + variant, {{lengths.plus(h * (2 * d_k + d_v))}},
+        [=](const Variables& x) { return packed_attention(x[0], h, d_k, d_v, mask, p, draw); }, std::move(zeros)));
+  };
+  add_self("everything", Mask(), 0);
+  add_self("causal and padding", padded, 0);
+  add_self("table with an empty row", sparse, 0);
+  add_self("causal, dropout", Mask::causal(), 0.4, {2, 9});
+  add_self("table, dropout", sparse, 0.4);
+  add_self("size 0, no batch row", Mask(), 0.4, {0, 3});
+  add_self("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, {2, 3},
+           {{"input 0", "no query sees a key"}});
+  const auto add_cross = [&](const std::string& variant, const Mask& mask, double p, i64 n, i64 m,
+                             std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "packed_attention", "cross, " + variant, {{{2, n, h * d_k}}, {{2, m, h * (d_k + d_v)}}},
+        [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, mask, p, draw); },
+        std::move(zeros)));
+  };
+  add_cross("more keys than queries", Mask(), 0, 2, 4);
+  add_cross("padding", Mask::padding(Tensor::of<i32>({2}, {3, 1})), 0, 3, 4);
+  add_cross("causal, more queries than keys", Mask::causal(), 0, 4, 2);
+  add_cross("table with an empty row, dropout", sparse, 0.4, 3, 3);
+  add_cross("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
+  for (const auto& [variant, n, m] :
+       {std::tuple<const char*, i64, i64>{"cross, long, queries", long_rows, 3}, {"cross, long, keys", 2, long_rows}}) {
+    table.push_back(
+        long_sample("packed_attention", variant, {{{1, n, h * d_k}}, {{1, m, h * (d_k + d_v)}}},
+                    [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, draw); }));
+  }
+  table.push_back(sample("packed_attention", "cross, repeated input", {{{2, 3, 4}}}, [](const Variables& x) {
+    return packed_attention(x[0], concat({x[0], x[0]}, 2), 2, 2, 2, Mask::causal(), 0.2, draw);
+  }));
+}
+
+// The form for long sequences, with tiles small enough that short ones have several of both kinds, whole and in part.
+void add_tiled_attention(std::vector<Sample>& table) {
+  constexpr i64 h = 2, d_k = 2, d_v = 3;
+  constexpr TileSizes tile{.queries = 8, .keys = 4};
+  const auto add = [&](const std::string& variant, const Mask& mask, double p, i64 n, i64 m,
+                       std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "packed_attention", "tiles, cross, " + variant, {{{2, n, h * d_k}}, {{2, m, h * (d_k + d_v)}}},
+        [=](const Variables& x) { return tiled_attention(x[0], x[1], h, d_k, d_v, mask, p, draw, tile); },
+        std::move(zeros)));
+  };
+  const Mask table_of_tiles =
+      Mask::allow(Tensor::of<i32>({3, 6}, {1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1}));
+  add("everything", Mask(), 0, 3, 6);
+  add("causal, dropout", Mask::causal(), 0.4, 9, 7);
+  add("padding", Mask::padding(Tensor::of<i32>({2}, {5, 3})), 0, 2, 6);
+  add("table with an empty row, and one that sees nothing in a tile", table_of_tiles, 0, 3, 6);
+  add("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
+  add("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, 2, 5,
+      {{"input 0", "no query sees a key"}, {"input 1", "no query sees a key"}});
+  table.push_back(
+      long_sample("packed_attention", "tiles, long", {{{1, long_rows, h * d_k}}, {{1, 5, h * (d_k + d_v)}}},
+                  [=](const Variables& x) { return tiled_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, draw, tile); }));
+  table.push_back(
+      sample("packed_attention", "tiles, self, causal, dropout", {{{2, 9, h * (2 * d_k + d_v)}}},
+             [=](const Variables& x) { return tiled_attention(x[0], h, d_k, d_v, Mask::causal(), 0.4, draw, tile); }));
+}
+
+}  // namespace
+
+void add_fused(std::vector<Sample>& table) {
+  add_linear(table);
+  add_activated(table);
+  add_feed_forward(table);
+  add_linear_cross_entropy(table);
+  add_residual(table);
+  add_embedding_sum(table);
+  add_packed_attention(table);
+  add_tiled_attention(table);
+}
+
+}  // namespace orrery::sample_rows

@@ -1,0 +1,286 @@
+// Chapter 3. The gradient checker: perturbs each coordinate in place, and compares.
+//
+// y = f(x), u ~ N(0, 1), L = <u, y>. The stencil is applied to y, element by element, and only then multiplied by u:
+// outputs that a coordinate does not touch cancel exactly, and the noise stays at 1e-11 whatever the size of L.
+// Serves: autograd/check/proof.h
+#include "autograd/check/gradcheck.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <sstream>
+
+#include "autograd/check/gradcheck_leaves.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+// What is perturbed: element `index` of leaf number `leaf`, or direction number `index`, of all leaves.
+struct Line {
+  i64 leaf = 0;  // -1 for a direction
+  i64 index = 0;
+  std::string name, where;
+};
+
+class Checker {
+ public:
+  Checker(const Checkable& f, const GradcheckOptions& options, NumericSlopes* known)
+      : f_(f), options_(options), leaves_(hold(f.leaves)), known_(known) {}
+
+  GradcheckReport run() {
+    find_analytic();
+    for (const DeclaredZero& zero : f_.zeros) {
+      const bool known =
+          std::any_of(leaves_.begin(), leaves_.end(), [&](const auto& leaf) { return leaf->name == zero.name; });
+      if (!known) problem(GradientCheck::declared_zero, zero.name + " is declared zero, but there is no such input");
+    }
+    for (size_t i = 0; i < leaves_.size(); ++i) check_leaf(static_cast<i64>(i));
+    for (i64 i = 0; i < options_.directions; ++i) check_direction(i);
+    if (report_.skipped * 20 > report_.coordinates) {
+      problem(GradientCheck::kinks,
+              std::to_string(report_.skipped) + " of " + std::to_string(report_.coordinates) +
+                  " coordinates stand at a kink (or f is too steep for the step h); at most 5 % may be "
+                  "skipped. If a random "
+                  "input happens to stand there, another seed moves it");
+    }
+    report_.inputs = static_cast<i64>(leaves_.size());
+    report_.zeros = f_.zeros;
+    report_.message = report_.describe();
+    report_.ok = report_.message.empty();
+    return std::move(report_);
+  }
+
+ private:
+  void problem(GradientCheck check, std::string text) { report_.problems.push_back({check, std::move(text)}); }
+  double tolerance(double numeric) const { return options_.atol + options_.rtol * std::fabs(numeric); }
+  bool near(double a, double numeric) const { return std::fabs(a - numeric) <= tolerance(numeric); }
+
+  // f's value without a tape. Cloned where f returned a view of a leaf, which is about to change.
+  Tensor value() const {
+    const NoGradient no_gradient;
+    Tensor y = f_.output().value();
+    check(!y_.defined() || (y.shape() == y_.shape() && y.dtype() == f64), "gradcheck",
+          "f's output changed its shape or dtype");
+    return y.sole_owner() ? y : y.clone();
+  }
+
+  void find_analytic();
+  void check_leaf(i64 number);
+  void check_declared_zero(const Held& leaf, const DeclaredZero& zero, double largest, const std::string& largest_at);
+  std::vector<i64> coordinates_of(const Held& leaf);
+  void check_direction(i64 number);
+  template <class Move>
+  NumericSlope slope(const Move& move, double h) const;
+  template <class Move>
+  NumericSlope known_slope(const Line& line, const Move& move, double h) const;
+  template <class Move>
+  std::optional<double> compare(const Move& move, double analytic, const Line& line);
+
+  const Checkable& f_;
+  const GradcheckOptions options_;
+  HeldLeaves leaves_;
+  NumericSlopes* known_;
+  Tensor y_, cotangent_;                  // f at the leaves' own values, and u
+  Rng rng_{options_.seed, u64{1} << 40};  // of what is chosen at random: far from the numbers of u
+  GradcheckReport report_;
+};
+
+void Checker::find_analytic() {
+  ReachedLeaves reached;
+  {
+    const Variable y = f_.output();
+    check(y.defined() && y.dtype() == f64, "gradcheck", "f's output must be f64");
+    y_ = y.value().clone();
+    cotangent_ = cotangent_of(y_.shape(), options_.seed);
+    const ObserverScope scope(reached);
+    if (y.wants_gradient()) backward(y, cotangent_);
+  }
+  double squares = 0;
+  for (const auto& leaf : leaves_) {
+    leaf->analytic = leaf->leaf.gradient();
+    if (leaf->analytic.defined() && leaf->analytic.shape() != leaf->original.shape()) {
+      std::ostringstream text;
+      text << leaf->name << " has shape " << leaf->original.shape() << ", its gradient " << leaf->analytic.shape();
+      problem(GradientCheck::shape, text.str());
+      leaf->analytic = Tensor();
+    }
+    if (leaf->analytic.defined()) squares += sum_of_squares(leaf->analytic);
+  }
+  report_.gradient_norm = std::sqrt(squares);
+  for (const Leaf* leaf : reached.leaves) {
+    const bool listed =
+        std::any_of(leaves_.begin(), leaves_.end(), [&](const auto& h) { return h->leaf.node().get() == leaf; });
+    if (!listed)
+      problem(GradientCheck::unlisted_leaf, "backward reached " + description_of(*leaf, f_.leaves) +
+                                                ", which is not among the leaves: visit does not name it");
+  }
+  if (!same_bits(y_, value()))
+    problem(GradientCheck::repeatable, "f is not repeatable: a second evaluation gave other bits");
+  const double* y = y_.data<double>();
+  if (!std::all_of(y, y + y_.count(), [](double v) { return std::isfinite(v); }))
+    problem(GradientCheck::finite, "f's value is not finite");
+}
+
+// L(x + t d) for t = -2h, -h, 0, h, 2h, where move(t) puts the leaves at x + t d.
+template <class Move>
+NumericSlope Checker::slope(const Move& move, double h) const {
+  const auto at = [&](double t) {
+    move(t);
+    return value();
+  };
+  const Tensor left2 = at(-2 * h), left1 = at(-h), right1 = at(h), right2 = at(2 * h);
+  const double *l2 = left2.data<double>(), *l1 = left1.data<double>(), *r1 = right1.data<double>(),
+               *r2 = right2.data<double>();
+  const double *y = y_.data<double>(), *u = cotangent_.data<double>();
+  const i64 n = y_.count();
+  const double central = lane_sum<double>(n, [=](i64 i) { return u[i] * (8 * (r1[i] - l1[i]) - (r2[i] - l2[i])); });
+  const double jump = lane_sum<double>(
+      n, [=](i64 i) { return u[i] * (4 * ((r1[i] - y[i]) + (l1[i] - y[i])) - ((r2[i] - y[i]) + (l2[i] - y[i]))); });
+  return {central / (12 * h), jump / (2 * h)};
+}
+
+template <class Move>
+NumericSlope Checker::known_slope(const Line& line, const Move& move, double h) const {
+  if (!known_) return slope(move, h);
+  const auto found = known_->find({line.leaf, line.index, h});
+  if (found != known_->end()) return found->second;
+  return (*known_)[{line.leaf, line.index, h}] = slope(move, h);
+}
+
+// Compares along one line; the numeric derivative, or nothing at a kink.
+template <class Move>
+std::optional<double> Checker::compare(const Move& move, double analytic, const Line& line) {
+  ++report_.coordinates;
+  double numeric = known_slope(line, move, options_.h).central;
+  if (!near(analytic, numeric)) {
+    // Backward is wrong, L is too steep for h, or a kink lies within 2h; smaller steps tell. Near a kink they disagree;
+    // at it they agree on the mean of both sides, but the sides do not come closer to each other. What is small beside
+    // the error cannot be its cause.
+    const NumericSlope middle = known_slope(line, move, options_.h / 4),
+                       fine = known_slope(line, move, options_.h / 16);
+    const double error = std::fabs(analytic - fine.central), difference = std::fabs(middle.central - fine.central);
+    const bool disagree = difference > std::max(tolerance(fine.central), 0.01 * error);
+    const bool two_sided =
+        std::fabs(fine.jump) > std::max({tolerance(fine.central), 0.01 * error, 0.25 * std::fabs(middle.jump)});
+    if (error > tolerance(fine.central) && (disagree || two_sided)) {
+      ++report_.skipped;
+      return std::nullopt;
+    }
+    numeric = fine.central;
+  }
+  const double error = std::fabs(analytic - numeric);
+  if (!(error <= report_.worst_error)) {
+    report_.worst_error = std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+    report_.worst_at = line.where;
+  }
+  if (!near(analytic, numeric)) {
+    const i64 index = line.leaf < 0 ? -1 : line.index;
+    report_.failures.push_back({line.name, index, line.where, analytic, numeric});
+  }
+  return numeric;
+}
+
+// Every coordinate, or a random choice that always holds the one with the largest gradient: a choice that met only
+// zeros (rows of an embedding that no id names) would look like a vacuous check.
+std::vector<i64> Checker::coordinates_of(const Held& leaf) {
+  std::vector<i64> all(static_cast<size_t>(leaf.count()));
+  std::iota(all.begin(), all.end(), i64{0});
+  if (options_.coordinates <= 0 || options_.coordinates >= leaf.count()) return all;
+  const auto largest = std::max_element(all.begin(), all.end(), [&](i64 a, i64 b) {
+    return std::fabs(leaf.gradient_at(a)) < std::fabs(leaf.gradient_at(b));
+  });
+  std::swap(all[0], *largest);
+  for (i64 i = 1; i < options_.coordinates; ++i) {
+    std::swap(all[static_cast<size_t>(i)], all[static_cast<size_t>(rng_.integer(i, leaf.count()))]);
+  }
+  all.resize(static_cast<size_t>(options_.coordinates));
+  return all;
+}
+
+void Checker::check_leaf(i64 number) {
+  Held& leaf = *leaves_[static_cast<size_t>(number)];
+  const size_t failures_before = report_.failures.size();
+  double largest = 0;
+  std::string largest_at;
+  i64 compared = 0;
+  const std::vector<i64> coordinates = coordinates_of(leaf);
+  for (const i64 i : coordinates) {
+    const double x = leaf.original.data<double>()[i];
+    const auto move = [&](double t) { leaf.leaf.mutable_value().write<double>()[i] = x + t; };
+    const std::string where = place(leaf.name, leaf.original.shape(), i);
+    const std::optional<double> numeric = compare(move, leaf.gradient_at(i), {number, i, leaf.name, where});
+    leaf.restore();
+    if (!numeric) continue;
+    ++compared;
+    if (std::fabs(*numeric) > largest) {
+      largest = std::fabs(*numeric);
+      largest_at = where;
+    }
+  }
+  if (coordinates.empty()) return;
+  if (compared == 0)
+    problem(GradientCheck::kinks, leaf.name + ": every coordinate stands at a kink, so nothing was checked");
+  const auto declared =
+      std::find_if(f_.zeros.begin(), f_.zeros.end(), [&](const DeclaredZero& zero) { return zero.name == leaf.name; });
+  if (declared == f_.zeros.end() && compared > 0 && largest <= 10 * options_.atol) {
+    problem(GradientCheck::vacuous,
+            leaf.name +
+                ": the numeric gradient is zero everywhere, so nothing was checked (declare it if that is its nature)");
+  }
+  if (declared != f_.zeros.end()) check_declared_zero(leaf, *declared, largest, largest_at);
+  if (!leaf.analytic.defined() && report_.failures.size() > failures_before) {
+    report_.failures.resize(failures_before);
+    problem(GradientCheck::missing_gradient, "no gradient reached " + leaf.name +
+                                                 ", but the numeric one is not zero (" + std::to_string(largest) +
+                                                 " at " + largest_at + ")");
+  }
+}
+
+void Checker::check_declared_zero(const Held& leaf, const DeclaredZero& zero, double largest,
+                                  const std::string& largest_at) {
+  const std::string declared = leaf.name + ": is declared zero (" + zero.reason + "), but ";
+  if (largest > 10 * options_.atol)
+    return problem(GradientCheck::declared_zero, declared + "is " + std::to_string(largest) + " at " + largest_at);
+  for (i64 i = 0; i < leaf.count(); ++i) {
+    if (std::fabs(leaf.gradient_at(i)) <= options_.atol) continue;
+    return problem(GradientCheck::declared_zero,
+                   declared + "backward says otherwise at " + place(leaf.name, leaf.original.shape(), i));
+  }
+}
+
+// A random direction d of norm 1 through all leaves: analytic <gradient, d>.
+void Checker::check_direction(i64 number) {
+  std::vector<Tensor> direction;
+  double squares = 0, analytic = 0;
+  for (const auto& leaf : leaves_) {
+    direction.push_back(randn(leaf->original.shape(), rng_, f64));
+    squares += sum_of_squares(direction.back());
+    if (leaf->analytic.defined()) analytic += dot(leaf->analytic, direction.back());
+  }
+  if (squares == 0) return;
+  const double norm = std::sqrt(squares);
+  const auto move = [&](double t) {
+    for (size_t i = 0; i < leaves_.size(); ++i) {
+      copy_into(leaves_[i]->leaf.mutable_value(), leaves_[i]->original + direction[i] * (t / norm));
+    }
+  };
+  const std::string name = "direction " + std::to_string(number);
+  compare(move, analytic / norm, {-1, number, name, name});
+  for (const auto& leaf : leaves_) leaf->restore();
+}
+
+}  // namespace
+
+Tensor cotangent_of(const Shape& shape, u64 seed) {
+  Rng rng(seed);
+  return randn(shape, rng, f64);
+}
+
+GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options, NumericSlopes* known) {
+  check(static_cast<bool>(f.output), "gradcheck", "needs a function to check");
+  return Checker(f, options, known).run();
+}
+
+}  // namespace orrery

@@ -1,0 +1,195 @@
+// Chapter 3. Is the derivative right? Compares what backward says with what the function does.
+//
+// L(x) = <u, f(x)> with a random u; the analytic gradient is backward's, the numeric one the 4-point stencil
+//   dL/dx_i = (8 (L(x + h) - L(x - h)) - (L(x + 2h) - L(x - 2h))) / 12h,     error O(h^4), noise 1e-11 at h = 1e-3
+// in f64, coordinate by coordinate. A plain sum in place of u would make every check of softmax and layer norm vacuous:
+// their outputs add up to a constant, both gradients vanish, and wrong backwards pass. So a gradient of zero is a
+// failure too, unless it is declared with its reason. Where a coordinate fails, two smaller steps decide whether a
+// derivative exists there at all: a coordinate at a kink (relu at 0) is skipped and counted, and more than 5 % of such
+// coordinates are a failure; so of fewer than 20 coordinates none may be skipped. A sample (below) whose numbers happen
+// to show nothing, for such kinks or since every relu is off, is drawn again.
+//   auto report = gradcheck([](const Variable& x) { return gelu(x); }, {randn({3, 4}, rng, f64)});
+// Serves: autograd/check/proof.h
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "autograd/variable.h"
+
+namespace orrery {
+
+struct GradcheckOptions {
+  double h = 1e-3;
+  double atol = 1e-9, rtol = 1e-7;
+  u64 seed = 1;
+  i64 coordinates = 0;  ///< at most this many of each input, drawn at random; 0 means every one
+  i64 directions = 0;   ///< also this many random directions of norm 1 through all inputs together
+};
+
+/// An input whose gradient is zero by its nature, and why; without it a zero gradient is a failure.
+struct DeclaredZero {
+  std::string name, reason;
+};
+
+/// One coordinate (or direction) where analytic and numeric gradient disagree.
+struct GradcheckFailure {
+  std::string name;
+  i64 index = 0;      ///< element in row order, -1 for a direction
+  std::string where;  ///< "weight[2, 3]"
+  double analytic = 0, numeric = 0;
+};
+
+/// The checks that a wrong backward may fail.
+enum class GradientCheck {
+  none,              ///< it failed none
+  coordinate,        ///< one coordinate's slope is another
+  direction,         ///< the slope along a random direction is another
+  missing_gradient,  ///< no gradient came where the numeric one is not zero
+  shape,             ///< a gradient has another shape than its input
+  error,             ///< backward throws
+  vacuous,           ///< the numeric gradient is zero everywhere, and nobody declared that
+  declared_zero,     ///< what is declared zero is not
+  unlisted_leaf,     ///< backward reaches a parameter that is not among the leaves
+  kinks,             ///< too many coordinates stand where no derivative exists
+  repeatable,        ///< a second evaluation gives other bits
+  finite,            ///< f's value is not finite
+};
+/// "missing gradient"; "" for none.
+std::string_view name_of(GradientCheck check);
+
+/// What is wrong with a whole input, or with f itself.
+struct GradcheckProblem {
+  GradientCheck check;
+  std::string text;
+};
+
+struct GradcheckReport {
+  bool ok = false;
+  i64 inputs = 0;
+  i64 coordinates = 0;       ///< compared or skipped, directions included
+  i64 skipped = 0;           ///< coordinates at a kink, where no derivative exists
+  double worst_error = 0;    ///< largest |analytic - numeric|, kinks apart
+  std::string worst_at;      ///< "weight[2, 3]"
+  double gradient_norm = 0;  ///< of the analytic gradient, all inputs together
+  std::vector<DeclaredZero> zeros;
+  std::vector<GradcheckFailure> failures;
+  std::vector<GradcheckProblem> problems;
+  std::string message;  ///< empty when ok; else what is wrong, where, and a constant ratio if there is one
+  explicit operator bool() const { return ok; }
+  /// Which check found the mistake; `none` when ok.
+  GradientCheck failed_check() const;
+  /// What `message` says.
+  std::string describe() const;
+};
+std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
+
+/// What is checked: a function of leaves it captured. Every leaf is perturbed in place, and f called again.
+struct Checkable {
+  std::function<Variable()> output;
+  Parameters leaves;
+  std::vector<DeclaredZero> zeros{};
+  /// For what can be kept in a file: saves the parameters to a path, loses them, and loads them again.
+  std::function<void(const std::string& path)> through_file{};
+  /// The same function of other inputs, in place of the first leaves, as many as it is given; not every sample has it.
+  std::function<Variable(const std::vector<Variable>& inputs)> of_inputs{};
+  size_t inputs = 0;  ///< how many leaves `of_inputs` replaces
+};
+
+/// The derivative of L at one point along one line.
+struct NumericSlope {
+  double central;  ///< the 4-point stencil
+  double jump;     ///< derivative from the right minus derivative from the left, O(h^2) where L is smooth
+};
+/// Slopes by number of the leaf, element and step. They are the function's alone: a check of the same function with
+/// another backward can take them over, and costs one pass then.
+using NumericSlopes = std::map<std::tuple<i64, i64, double>, NumericSlope>;
+
+/// The random u of L = <u, y> for a y of this shape, f64: the dL/dy that backward is given.
+Tensor cotangent_of(const Shape& shape, u64 seed);
+
+/// Checks every leaf of `f`. f must give the same bits each time it is called, recorded or not.
+/// Values and gradients of the leaves are afterwards what they were, also when f throws. A parameter that backward
+/// reaches but `leaves` does not list is a failure; so is a listed one that should have a gradient and gets none.
+/// `known` (null: none) holds slopes of the same f, leaves and options, and takes up what is found here.
+/// Errors: a leaf that is not a parameter, or that is not f64.
+GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options = {}, NumericSlopes* known = nullptr);
+
+/// True for functions of one, two or three Variables, or of a std::vector<Variable>.
+template <class F>
+inline constexpr bool takes_variables =
+    std::is_invocable_v<F, const std::vector<Variable>&> || std::is_invocable_v<F, Variable> ||
+    std::is_invocable_v<F, Variable, Variable> || std::is_invocable_v<F, Variable, Variable, Variable>;
+
+/// f(x...). Error: f takes another number of Variables.
+template <class F>
+Variable call_with(const F& f, const std::vector<Variable>& x) {
+  static_assert(takes_variables<F>, "f must take one, two or three Variables, or a std::vector<Variable>");
+  const auto needs = [&](size_t n) { check(x.size() == n, "gradcheck", "f takes ", n, " inputs, got ", x.size()); };
+  if constexpr (std::is_invocable_v<F, const std::vector<Variable>&>) {
+    return f(x);
+  } else if constexpr (std::is_invocable_v<F, Variable, Variable, Variable>) {
+    needs(3);
+    return f(x[0], x[1], x[2]);
+  } else if constexpr (std::is_invocable_v<F, Variable, Variable>) {
+    needs(2);
+    return f(x[0], x[1]);
+  } else {
+    needs(1);
+    return f(x[0]);
+  }
+}
+
+/// The Checkable of f(inputs...): inputs become leaves named "input 0", "input 1", ...
+template <class F>
+Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
+                    std::vector<DeclaredZero> zeros = {}) {
+  Checkable result{.output = {}, .leaves = {}, .zeros = std::move(zeros)};
+  result.inputs = inputs.size();
+  std::vector<Variable> x;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    x.push_back(parameter(inputs[i].clone(), "input " + std::to_string(i)));
+    result.leaves.push_back({x.back().name(), x.back()});
+  }
+  result.leaves.insert(result.leaves.end(), leaves.begin(), leaves.end());
+  result.output = [f, x] { return call_with(f, x); };
+  result.of_inputs = [f](const std::vector<Variable>& others) { return call_with(f, others); };
+  return result;
+}
+
+/// Checks f(inputs...) in every input, and in `leaves` that f reads besides.
+template <class F>
+GradcheckReport gradcheck(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
+                          const GradcheckOptions& options = {}) {
+  return gradcheck(checkable(f, inputs, leaves), options);
+}
+
+/// One row of the table of proofs: what builds the function that is checked, in f64 or f32, from the random numbers of
+/// a seed: inputs, weights and dropout masks.
+struct Sample {
+  std::string name;     ///< the operation or layer, as it stands in ops.h or nn/*.h
+  std::string variant;  ///< what is special here: "broadcast", "size 0", "causal"
+  std::function<Checkable(Dtype, u64 seed)> make;
+  GradcheckOptions options{};
+  Checkable build(Dtype dtype, u64 seed = 1) const { return make(dtype, seed); }
+};
+
+/// The check of one draw of a sample.
+struct DrawnReport {
+  GradcheckReport report;
+  u64 seed = 1;     ///< of the numbers that were checked
+  i64 redrawn = 0;  ///< draws before it that showed nothing
+};
+
+/// Checks `sample` with the numbers of `seed`, and `options.seed` the same. A draw that shows nothing is no fault of
+/// backward's, and other numbers are drawn instead, up to 8 times: too many coordinates stand at kinks, or the numeric
+/// gradient of a leaf is zero everywhere, and nothing else is wrong. A function that shows nothing with any numbers
+/// fails all the same. `known` holds the slopes of the draw that was checked.
+DrawnReport gradcheck(const Sample& sample, u64 seed, NumericSlopes* known = nullptr);
+
+}  // namespace orrery

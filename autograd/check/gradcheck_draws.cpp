@@ -1,0 +1,35 @@
+// Chapter 3. Which numbers a sample is checked with: the first that show anything.
+//
+// Kinks and zeros are the function's alone: the numeric side finds them, whatever backward says. A backward that is
+// wrong fails at the next draw as it would have at this one.
+// Serves: autograd/check/proof.h
+#include <algorithm>
+
+#include "autograd/check/gradcheck.h"
+
+namespace orrery {
+namespace {
+
+bool shows_nothing(const GradcheckReport& report) {
+  return !report.problems.empty() && report.failures.empty() &&
+         std::all_of(report.problems.begin(), report.problems.end(), [](const GradcheckProblem& problem) {
+           return problem.check == GradientCheck::kinks || problem.check == GradientCheck::vacuous;
+         });
+}
+
+}  // namespace
+
+DrawnReport gradcheck(const Sample& sample, u64 seed, NumericSlopes* known) {
+  constexpr i64 most_redrawn = 8;
+  constexpr u64 between = 0xD1B54A32D192ED03;  // odd, so that no two draws are the same
+  DrawnReport drawn{.report = {}, .seed = seed};
+  for (;; ++drawn.redrawn, drawn.seed += between) {
+    if (known) known->clear();
+    GradcheckOptions options = sample.options;
+    options.seed = drawn.seed;
+    drawn.report = gradcheck(sample.build(f64, drawn.seed), options, known);
+    if (!shows_nothing(drawn.report) || drawn.redrawn == most_redrawn) return drawn;
+  }
+}
+
+}  // namespace orrery

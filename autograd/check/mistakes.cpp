@@ -1,0 +1,211 @@
+// Chapter 3. The mistakes, one by one.
+//
+// Serves: autograd/check/proof.h
+#include "autograd/check/mistakes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "core/machine/parallel.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+// What stood in the slot before a contribution was added; not defined if it is the first.
+const Tensor& gradient_so_far(const Node& node, size_t input) {
+  const Edge& edge = node.inputs[input];
+  return edge.node->outputs[static_cast<size_t>(edge.output)].gradient;
+}
+
+// The numbers of the transposed matrix in the shape of x: rows and columns mixed up.
+Tensor turned(const Tensor& x) {
+  std::vector<i64> order(static_cast<size_t>(x.rank()));
+  std::iota(order.begin(), order.end(), i64{0});
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return permute(x, order).reshape(x.shape());
+}
+
+bool can_be_turned(const Tensor& x) { return x.rank() >= 2 && x.size(-1) > 1 && x.size(-2) > 1 && x.count() > 0; }
+
+bool is_symmetric(const Tensor& x) { return can_be_turned(x) && same_bits(x, turned(x)); }
+
+// Zero but for rounding: 1 - 1 of numbers that are no ones exactly.
+bool is_zero(const Tensor& x) {
+  for (i64 i = 0; i < x.count(); ++i)
+    if (!(std::fabs(x.at(i)) <= 1e-14)) return false;
+  return true;
+}
+
+// The leaves that `node` was computed from; `node` itself if it is one.
+std::set<const Node*> leaves_below(const Node& node) {
+  std::set<const Node*> seen{&node}, leaves;
+  for (std::vector<const Node*> waiting{&node}; !waiting.empty();) {
+    const Node* at = waiting.back();
+    waiting.pop_back();
+    if (dynamic_cast<const Leaf*>(at)) leaves.insert(at);
+    for (const Edge& edge : at->inputs)
+      if (edge.node && seen.insert(edge.node.get()).second) waiting.push_back(edge.node.get());
+  }
+  return leaves;
+}
+
+constexpr i64 last_early_row = 8192;
+bool has_late_rows(const Tensor& x) {
+  return x.rank() > 0 && x.count() > 0 && x.size(0) > last_early_row && !is_zero(x.rows(last_early_row, x.size(0)));
+}
+
+}  // namespace
+
+std::vector<Change> all_changes() {
+  std::vector<Change> changes;
+  const auto anywhere = [](const Tensor&, const Tensor&) { return true; };
+  const auto factor = [&](const std::string& name, double value) {
+    changes.push_back({name, anywhere, [value](const Tensor& g, const Tensor&) { return g * value; }});
+  };
+  factor("x 0", 0);
+  factor("x -1", -1);
+  factor("x 2", 2);
+  factor("x 1.0001", 1.0001);
+  changes.push_back({"dropped", anywhere, [](const Tensor&, const Tensor&) { return Tensor(); }});
+  changes.push_back({"overwriting", [](const Tensor&, const Tensor& so_far) { return so_far.defined(); },
+                     [](const Tensor& g, const Tensor& so_far) { return g - so_far; }});
+  changes.push_back({"transposed", [](const Tensor& g, const Tensor&) { return can_be_turned(g); },
+                     [](const Tensor& g, const Tensor&) { return turned(g); }});
+  changes.push_back({"x 2 from row 8192 on", [](const Tensor& g, const Tensor&) { return has_late_rows(g); },
+                     [](const Tensor& g, const Tensor&) {
+                       Tensor wrong = g.clone(), late = wrong.rows(last_early_row, g.size(0));
+                       scale_in_place(late, 2);
+                       return wrong;
+                     }});
+  return changes;
+}
+
+void Recorder::contribution(const Node& node, size_t input, Tensor& g) {
+  const Tensor& so_far = gradient_so_far(node, input);
+  Contribution found{.operation = std::string(node.name),
+                     .input = static_cast<i64>(input),
+                     .from = node.number,
+                     .to = node.inputs[input].node->number,
+                     .empty = g.count() == 0,
+                     .zero = is_zero(g),
+                     .symmetric = is_symmetric(g),
+                     .declared_zero = declared_zero(*node.inputs[input].node),
+                     .possible = {}};
+  for (const Change& change : changes_) found.possible.push_back(change.possible(g, so_far));
+  accumulates = accumulates || so_far.defined();
+  contributions.push_back(std::move(found));
+}
+
+bool Recorder::breaks(EngineRule rule) const {
+  (rule == EngineRule::unbroadcast ? unbroadcasts : chooses) = true;
+  return false;
+}
+
+std::string Recorder::declared_zero(const Node& node) const {
+  if (f_.zeros.empty()) return "";
+  std::string reasons;
+  for (const Node* reached : leaves_below(node)) {
+    const auto leaf = std::find_if(f_.leaves.begin(), f_.leaves.end(),
+                                   [&](const NamedParameter& p) { return p.value.node().get() == reached; });
+    const auto zero = std::find_if(f_.zeros.begin(), f_.zeros.end(), [&](const DeclaredZero& z) {
+      return leaf != f_.leaves.end() && z.name == leaf->name;
+    });
+    if (zero == f_.zeros.end()) return "";
+    if (reasons.find(zero->reason) == reasons.npos) reasons += (reasons.empty() ? "" : "; ") + zero->reason;
+  }
+  return reasons;
+}
+
+void ChangeOne::contribution(const Node& node, size_t input, Tensor& g) {
+  const Tensor& so_far = gradient_so_far(node, input);
+  if (seen_++ == target_) g = change_.apply(g, so_far);
+}
+
+void OverwriteAll::contribution(const Node& node, size_t input, Tensor& g) {
+  const Tensor& so_far = gradient_so_far(node, input);
+  if (so_far.defined()) g = g - so_far;
+}
+
+const std::vector<Hidden::Named>& Hidden::kinds() {
+  static const std::vector<Named> all{{Kind::overwrites, "overwrites what is there", "accumulates"},
+                                      {Kind::adds_twice, "adds twice to what is there", "accumulates"},
+                                      {Kind::others_frozen, "x 2 where another input is frozen", "subsets"},
+                                      {Kind::writes_dy, "writes into dy", "shared"},
+                                      {Kind::remembers, "adds what the first pass added", "interleaved"},
+                                      {Kind::far, "x 2 where an input is beyond 6", "far"},
+                                      {Kind::four_threads, "x 2 with 4 threads", "threads"},
+                                      {Kind::fiftieth, "x 2 in every 50th pass", "repeatable"}};
+  return all;
+}
+
+void Hidden::forward_ended(std::string_view name, std::span<const Variable* const> inputs, std::span<const Tensor>) {
+  if (kind_ != Kind::far || name != operation_) return;
+  largest_input_ = 0;
+  for (const Variable* input : inputs)
+    if (input->defined())
+      for (i64 i = 0; i < input->value().count(); ++i)
+        largest_input_ = std::max(largest_input_, std::fabs(input->value().at(i)));
+}
+
+void Hidden::backward_begins(const Node& node) {
+  if (node.number > root_) root_ = node.number, ++passes_, place_ = 0;
+}
+
+void Hidden::backward_ended(const Node& node) {
+  if (kind_ != Kind::writes_dy || node.name != operation_) return;
+  for (const OutputSlot& output : node.outputs) {
+    Tensor dy = output.gradient;
+    if (dy.defined()) multiply(dy);
+  }
+}
+
+void Hidden::multiply(Tensor& g) {
+  if (is_zero(g)) return;
+  changed_ = true;
+  scale_in_place(g, 2);
+}
+
+void Hidden::recall(const Node& node, size_t input, Tensor& g) {
+  Tensor& first = first_[{g.dtype(), place_}];
+  if (!first.defined()) first = g.clone();
+  if (first.shape() != g.shape() || same_bits(first, g) || node.inputs[input].node == nullptr) return;
+  changed_ = changed_ || !is_zero(first - g);
+  g = first.clone();
+}
+
+void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
+  ++place_;
+  if (node.name != operation_) return;
+  const Tensor& so_far = gradient_so_far(node, input);
+  const auto wanted = static_cast<size_t>(
+      std::count_if(node.inputs.begin(), node.inputs.end(), [](const Edge& edge) { return edge.node != nullptr; }));
+  most_wanted_ = std::max(most_wanted_, wanted);
+  switch (kind_) {
+    case Kind::overwrites:
+      changed_ = changed_ || (so_far.defined() && !is_zero(so_far));
+      if (so_far.defined()) g = g - so_far;
+      break;
+    case Kind::adds_twice:
+      if (so_far.defined()) multiply(g);
+      break;
+    case Kind::others_frozen:
+      if (wanted < most_wanted_) multiply(g);
+      break;
+    case Kind::remembers: recall(node, input, g); break;
+    case Kind::far:
+      if (largest_input_ > 6) multiply(g);
+      break;
+    case Kind::four_threads:
+      if (threads() == 4) multiply(g);
+      break;
+    case Kind::fiftieth:
+      if (passes_ % 50 == 0) multiply(g);
+      break;
+    case Kind::writes_dy: break;
+  }
+}
+
+}  // namespace orrery

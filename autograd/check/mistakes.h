@@ -1,0 +1,134 @@
+// Chapter 3. Ways to break a backward pass: the changes of one contribution, and the rules an engine may forget.
+//
+// A contribution g is what one operation adds to the gradient of one of its inputs. Each mistake is an observer
+// (autograd/observer.h); autograd/check/mutation.h asks the gradient checker about every one of them.
+// Serves: autograd/check/proof.h
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "autograd/check/gradcheck.h"
+#include "autograd/observer.h"
+
+namespace orrery {
+
+/// One way to get a contribution wrong: its name, where it is possible, and what it makes of g. `so_far` is what stood
+/// in the gradient before; not defined if g is the first.
+struct Change {
+  std::string name;
+  std::function<bool(const Tensor& g, const Tensor& so_far)> possible;
+  std::function<Tensor(const Tensor& g, const Tensor& so_far)> apply;
+};
+/// x 0, x -1, x 2, x 1.0001, dropped, overwriting, transposed, x 2 from row 8192 on.
+std::vector<Change> all_changes();
+
+/// What is known of one contribution of the right backward pass.
+struct Contribution {
+  std::string operation;
+  i64 input = 0;
+  u64 from = 0, to = 0;  ///< numbers of the node that makes it, and of the one whose gradient it is
+  bool empty = false, zero = false, symmetric = false;
+  std::string declared_zero;  ///< the reasons, where it leads to leaves that are declared zero and to no other; else ""
+  std::vector<bool> possible;  ///< for each change
+};
+
+/// Lists the contributions of a backward pass of f, and which of the engine's rules had something to do.
+class Recorder final : public Observer {
+ public:
+  Recorder(const Checkable& f, const std::vector<Change>& changes) : f_(f), changes_(changes) {}
+  bool changes_contributions() const override { return true; }
+  void contribution(const Node& node, size_t input, Tensor& g) override;
+  /// Never; but that the engine asks shows that the rule has something to do, and that is noted.
+  bool breaks(EngineRule rule) const override;
+
+  std::vector<Contribution> contributions;
+  bool accumulates = false;
+  mutable bool unbroadcasts = false, chooses = false;
+
+ private:
+  std::string declared_zero(const Node& node) const;
+
+  const Checkable& f_;
+  const std::vector<Change>& changes_;
+};
+
+/// Applies a change to contribution number `target`.
+class ChangeOne final : public Observer {
+ public:
+  ChangeOne(const Change& change, i64 target) : change_(change), target_(target) {}
+  bool changes_contributions() const override { return true; }
+  void contribution(const Node& node, size_t input, Tensor& g) override;
+  /// The next pass begins.
+  void reset() { seen_ = 0; }
+
+ private:
+  const Change& change_;
+  const i64 target_;
+  i64 seen_ = 0;
+};
+
+/// An engine without one of its rules.
+class BreakRule final : public Observer {
+ public:
+  explicit BreakRule(EngineRule rule) : rule_(rule) {}
+  bool changes_contributions() const override { return true; }
+  bool breaks(EngineRule rule) const override { return rule == rule_; }
+
+ private:
+  const EngineRule rule_;
+};
+
+/// An engine that puts every contribution in the place of what was there.
+class OverwriteAll final : public Observer {
+ public:
+  bool changes_contributions() const override { return true; }
+  void contribution(const Node& node, size_t input, Tensor& g) override;
+};
+
+/// A mistake that one pass by itself does not show, of every operation of one name.
+class Hidden final : public Observer {
+ public:
+  enum class Kind {
+    overwrites,     ///< what stood in the gradient before is lost
+    adds_twice,     ///< counts double where something stood there before
+    others_frozen,  ///< x 2 where fewer of the operation's inputs want a gradient than in the first pass
+    writes_dy,      ///< changes dy in place
+    remembers,      ///< adds what it added in the first pass
+    far,            ///< x 2 where an input is beyond 6
+    four_threads,   ///< x 2 with 4 threads
+    fiftieth,       ///< x 2 in every 50th pass
+  };
+  struct Named {
+    Kind kind;
+    const char* change;  ///< what a report calls it
+    const char* part;    ///< of a proof (autograd/check/proof.h), that must catch it
+  };
+  static const std::vector<Named>& kinds();
+
+  Hidden(Kind kind, std::string operation) : kind_(kind), operation_(std::move(operation)) {}
+  void forward_ended(std::string_view name, std::span<const Variable* const> inputs, std::span<const Tensor>) override;
+  void backward_begins(const Node& node) override;
+  void backward_ended(const Node& node) override;
+  bool changes_contributions() const override { return true; }
+  void contribution(const Node& node, size_t input, Tensor& g) override;
+  /// It had something to change.
+  bool changed_anything() const { return changed_; }
+
+ private:
+  void multiply(Tensor& g);
+  void recall(const Node& node, size_t input, Tensor& g);
+
+  const Kind kind_;
+  const std::string operation_;
+  u64 root_ = 0;                // the newest node of the pass
+  i64 passes_ = 0, place_ = 0;  // and the number of the contribution in it
+  size_t most_wanted_ = 0;
+  double largest_input_ = 0;
+  std::map<std::pair<Dtype, i64>, Tensor> first_;
+  bool changed_ = false;
+};
+
+}  // namespace orrery

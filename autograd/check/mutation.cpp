@@ -1,0 +1,248 @@
+// Chapter 3. Mutants: the judge of what each mistake does.
+//
+// Serves: autograd/check/proof.h
+#include "autograd/check/mutation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+
+#include "autograd/check/mistakes.h"
+#include "autograd/check/proof_parts.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+using Fate = Mutant::Fate;
+
+class Judge {
+ public:
+  Judge(Checkable f, const GradcheckOptions& options, NumericSlopes slopes = {})
+      : f_(std::move(f)),
+        options_(options),
+        cotangent_(cotangent_of(f_.output().shape(), options.seed)),
+        slopes_(std::move(slopes)) {}
+
+  MutationReport run() {
+    const GradcheckReport unchanged = gradcheck(f_, options_, &slopes_);
+    check(unchanged.ok, "mutate", "the backward is wrong before anything is changed: ", unchanged.message);
+    Recorder recorder(f_, changes_);
+    {
+      const ObserverScope scope(recorder);
+      right_ = gradients_of(f_, cotangent_);
+    }
+    contributions_ = recorder.contributions;
+    for (size_t target = 0; target < recorder.contributions.size(); ++target) {
+      const Contribution& contribution = recorder.contributions[target];
+      for (size_t i = 0; i < changes_.size(); ++i) {
+        if (contribution.possible[i]) try_change(contribution, static_cast<i64>(target), changes_[i]);
+      }
+    }
+    try_engine(recorder);
+    return std::move(report_);
+  }
+
+ private:
+  void try_change(const Contribution& contribution, i64 target, const Change& change);
+  void try_engine(const Recorder& recorder);
+  bool changes_nothing(Observer& mistake) const;
+  GradientCheck caught_by(Observer& mistake);
+  void ask_checker(Mutant& mutant, Observer& mistake);
+  std::string reason(const Contribution& contribution, const Change& change) const;
+  bool ends_in_zeros(const Contribution& contribution) const;
+
+  const Checkable f_;
+  const GradcheckOptions options_;
+  const std::vector<Change> changes_ = all_changes();
+  const Tensor cotangent_;
+  std::vector<Tensor> right_;
+  std::vector<Contribution> contributions_;
+  NumericSlopes slopes_;
+  MutationReport report_;
+};
+
+// True when no coordinate changes by more than twice what the checker tolerates.
+bool alike(const std::vector<Tensor>& right, const std::vector<Tensor>& wrong, const GradcheckOptions& options) {
+  for (size_t leaf = 0; leaf < right.size(); ++leaf) {
+    if (right[leaf].shape() != wrong[leaf].shape()) return false;
+    for (i64 i = 0; i < right[leaf].count(); ++i) {
+      const double g = right[leaf].at(i);
+      if (!(std::fabs(wrong[leaf].at(i) - g) <= 2 * (options.atol + options.rtol * std::fabs(g)))) return false;
+    }
+  }
+  return true;
+}
+
+bool Judge::changes_nothing(Observer& mistake) const {
+  const ObserverScope scope(mistake);
+  try {
+    return alike(right_, gradients_of(f_, cotangent_), options_);
+  } catch (const std::exception&) { return false; }
+}
+
+// The check that rejects.
+GradientCheck Judge::caught_by(Observer& mistake) {
+  const ObserverScope scope(mistake);
+  try {
+    return gradcheck(f_, options_, &slopes_).failed_check();
+  } catch (const std::exception&) { return GradientCheck::error; }
+}
+
+// True when the operation that takes it up passes nothing but zeros on: softmax over one element does.
+bool Judge::ends_in_zeros(const Contribution& contribution) const {
+  bool passed_on = false, zeros = true;
+  for (const Contribution& next : contributions_) {
+    if (next.from != contribution.to) continue;
+    passed_on = true;
+    zeros = zeros && next.zero;
+  }
+  return passed_on && zeros;
+}
+
+// Why a mistake that changes nothing is none; "" where there is no reason but that the checker looks too coarsely.
+std::string Judge::reason(const Contribution& contribution, const Change& change) const {
+  if (contribution.empty) return "size 0";
+  if (!contribution.declared_zero.empty()) return "declared zero: " + contribution.declared_zero;
+  if (contribution.zero) return "this gradient is zero";
+  if (ends_in_zeros(contribution)) return "what it is multiplied by next is zero";
+  return change.name == "transposed" && contribution.symmetric ? "equal to its transpose" : "";
+}
+
+void Judge::try_change(const Contribution& contribution, i64 target, const Change& change) {
+  Mutant mutant{contribution.operation, target, contribution.input, change.name};
+  ChangeOne mistake(change, target);
+  if (changes_nothing(mistake)) {
+    mutant.why_not = reason(contribution, change);
+    if (mutant.why_not.empty())
+      mutant.why_not = "the gradients change by less than the checker tolerates";
+    else
+      mutant.fate = Fate::equivalent;
+  } else {
+    mistake.reset();
+    ask_checker(mutant, mistake);
+  }
+  report_.mutants.push_back(std::move(mutant));
+}
+
+void Judge::ask_checker(Mutant& mutant, Observer& mistake) {
+  mutant.caught_by = caught_by(mistake);
+  if (mutant.caught_by == GradientCheck::none)
+    mutant.why_not = "the check passes";
+  else
+    mutant.fate = Fate::caught;
+}
+
+// Where a rule has nothing to do there is nothing to break. Where it has, it may still make no difference: two
+// parameters wait, and either may come first; or a shape of size 0 is summed to another.
+void Judge::try_engine(const Recorder& recorder) {
+  const auto break_rule = [&](const std::string& change, bool possible, Observer&& mistake) {
+    if (!possible) return;
+    Mutant mutant{"engine", -1, -1, change};
+    if (changes_nothing(mistake))
+      mutant.fate = Fate::equivalent, mutant.why_not = "the rule makes no difference here";
+    else
+      ask_checker(mutant, mistake);
+    report_.mutants.push_back(std::move(mutant));
+  };
+  break_rule("no un-broadcast", recorder.unbroadcasts, BreakRule(EngineRule::unbroadcast));
+  break_rule("overwrites", recorder.accumulates, OverwriteAll());
+  break_rule("oldest first", recorder.chooses, BreakRule(EngineRule::newest_first));
+}
+
+}  // namespace
+
+i64 MutationReport::count(Mutant::Fate fate) const {
+  return std::count_if(mutants.begin(), mutants.end(), [&](const Mutant& mutant) { return mutant.fate == fate; });
+}
+
+MutationReport mutate(Checkable f, const GradcheckOptions& options) { return Judge(std::move(f), options).run(); }
+
+namespace {
+
+bool part_passes(const std::string& part, const Sample& sample, u64 seed, Observer& mistake) {
+  using namespace parts;
+  using Prove = ProofPart (*)(const Sample&, u64);
+  static const std::map<std::string, Prove> all{
+      {"accumulates", prove_accumulates}, {"subsets", prove_subsets}, {"shared", prove_shared},
+      {"interleaved", prove_interleaved}, {"far", prove_far},         {"threads", prove_threads},
+      {"repeatable", prove_repeatable}};
+  const ObserverScope scope(mistake);
+  try {
+    return all.at(part)(sample, seed).ok;
+  } catch (const std::exception&) { return false; }
+}
+
+}  // namespace
+
+// Of large samples one operation is broken, of small ones each; of long ones, which take long, none: they have short
+// neighbours.
+MutationReport mutate(const Sample& sample, u64 seed) {
+  const parts::KeepThreads keep;
+  set_threads(1);
+  NumericSlopes slopes;
+  GradcheckOptions options = sample.options;
+  options.seed = gradcheck(sample, seed, &slopes).seed;
+  MutationReport report = Judge(sample.build(f64, options.seed), options, std::move(slopes)).run();
+  std::vector<std::string> operations;
+  for (const Mutant& mutant : report.mutants)
+    if (mutant.operation != "engine" &&
+        std::find(operations.begin(), operations.end(), mutant.operation) == operations.end())
+      operations.push_back(mutant.operation);
+  if (options.coordinates > 0 && operations.size() > 1) operations.resize(1);
+  if (parts::longest_leaf(sample.build(f64, options.seed)) >= parts::long_tensor) operations.clear();
+  for (const std::string& operation : operations) {
+    for (const auto& [kind, change, part] : Hidden::kinds()) {
+      Mutant mutant{.operation = operation, .contribution = -1, .input = -1, .change = change, .part = part};
+      Hidden mistake(kind, operation), again(kind, operation);
+      if (!part_passes(part, sample, options.seed, mistake)) {
+        mutant.fate = Fate::caught;
+      } else if (!mistake.changed_anything()) {
+        mutant.fate = Fate::equivalent, mutant.why_not = "there is nothing that it could change";
+      } else {
+        mutant.part = "";  // an operation that adds to one gradient twice shows it in the first pass already
+        const ObserverScope scope(again);
+        mutant.caught_by = gradcheck(sample.build(f64, options.seed), options).failed_check();
+        mutant.fate = mutant.caught_by == GradientCheck::none ? Fate::survived : Fate::caught;
+        mutant.why_not = std::string("the part \"") + part + "\" passes";
+      }
+      report.mutants.push_back(std::move(mutant));
+    }
+  }
+  return report;
+}
+
+std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy) {
+  std::vector<Tensor> result;
+  const Variable y = f.output();
+  try {
+    if (y.wants_gradient()) backward(y, dy);
+  } catch (...) {
+    for (NamedParameter leaf : f.leaves) leaf.value.clear_gradient();
+    throw;
+  }
+  for (NamedParameter leaf : f.leaves) {
+    const Tensor& g = leaf.value.gradient();
+    result.push_back(g.defined() ? g : zeros(leaf.value.shape(), leaf.value.dtype()));
+    leaf.value.clear_gradient();
+  }
+  return result;
+}
+
+std::ostream& operator<<(std::ostream& out, const Mutant& mutant) {
+  out << mutant.change;
+  if (mutant.input >= 0) out << ": input " << mutant.input << " of " << mutant.operation;
+  if (!mutant.part.empty()) out << ": " << mutant.operation;
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const MutationReport& report) {
+  const i64 equivalent = report.count(Fate::equivalent);
+  out << report.mutants.size() - static_cast<size_t>(equivalent) << " mutants, " << report.count(Fate::caught)
+      << " caught";
+  for (const Mutant& mutant : report.mutants)
+    if (mutant.fate == Fate::survived) out << "\n  survived: " << mutant << " (" << mutant.why() << ')';
+  return out;
+}
+
+}  // namespace orrery

@@ -1,0 +1,60 @@
+// Chapter 3. Can the proof fail? Breaks a backward in every way in turn, and asks the gradient checker about each.
+//
+// A mutant is one sample with one mistake in its backward pass: what one operation adds to the gradient of one input is
+// multiplied by 0, -1, 2 or 1.0001, dropped, put in the place of what was there already, or turned round (the numbers
+// of the transposed matrix in the same shape); or the engine forgets one of its rules. The checker must reject every
+// mutant. One that leaves every gradient as it was is no mistake and is called equivalent, with the reason. Mistakes that
+// a single pass does not show are made too, one operation at a time, and must be caught by their part of a proof.
+// The numeric side is the function's alone and is computed once for all mutants of a sample.
+// Serves: autograd/check/proof.h
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/check/gradcheck.h"
+
+namespace orrery {
+
+/// One wrong backward, and what became of it.
+struct Mutant {
+  enum class Fate { caught, equivalent, survived };
+  std::string operation;  ///< "layer_norm", or "engine"
+  i64 contribution = 0;   ///< which one of the backward pass, counted from 0; -1 for the engine
+  i64 input = 0;          ///< of the operation; -1 for the engine
+  std::string change;     ///< "x -1", "dropped", "no un-broadcast"
+  Fate fate = Fate::survived;
+  GradientCheck caught_by = GradientCheck::none;
+  std::string why_not{};  ///< caught
+  std::string part{};     ///< the part of a proof that had to catch it; "" where that is the gradient check
+  /// The check, or the part of a proof, that caught it by name, or why none did.
+  std::string why() const {
+    if (fate != Fate::caught) return why_not;
+    return part.empty() ? std::string(name_of(caught_by)) : part;
+  }
+};
+/// "x -1 on input 0 of softmax"
+std::ostream& operator<<(std::ostream& out, const Mutant& mutant);
+
+/// Every mutant of one sample.
+struct MutationReport {
+  std::vector<Mutant> mutants;
+  i64 count(Mutant::Fate fate) const;
+  /// Nothing survived.
+  explicit operator bool() const { return count(Mutant::Fate::survived) == 0; }
+};
+/// "30 mutants, 30 caught", and the survivors by name.
+std::ostream& operator<<(std::ostream& out, const MutationReport& report);
+
+/// Makes and judges every mutant of f. Error: f's own backward does not pass the check.
+MutationReport mutate(Checkable f, const GradcheckOptions& options = {});
+
+/// Makes and judges these, with the numbers that `gradcheck(sample, seed)` checks, and every mistake that only a part of
+/// the proof can see (`Hidden` in autograd/check/mistakes.h).
+MutationReport mutate(const Sample& sample, u64 seed);
+
+/// dL/d(leaf) for each leaf of f, given dL/dy; zeros where backward does not reach one. Gradients are forgotten again.
+std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy);
+
+}  // namespace orrery

@@ -1,0 +1,93 @@
+// Chapter 3. The whole proof of a function, in one line: of an operation, a layer or a model, in the tree or in your
+// program.
+//
+//   Proof proof = prove("softsign", [](const Variable& x) { return softsign(x); }, {{3, 4}});
+//   std::cout << proof << '\n';
+//   return proof ? 0 : 1;
+// A gradient that agrees with the slope is not all there is to a backward. A proof has these parts:
+//   gradients    every coordinate against the numeric derivative, in f64
+//   mutants      each backward on the tape broken in every way in turn: the check must notice (autograd/check/mutation.h)
+//   f32          each leaf's gradient within 1e-6 of that leaf's max |g| of f64's, the output within 1e-6 of max |y|,
+//                in each of four draws of numbers; what is beyond must be shown to be rounding (autograd/check/rounding.h)
+//   repeatable   64 fresh passes give equal bits (4 where a leaf is long)
+//   zero         dL/dy = 0 gives dL/dx = 0, exactly
+//   threads      equal bits for 1 to 9, 12, 13 and 16 threads, every loop cut into chunks of one element
+//                (core/machine/parallel.h), long ones into about 64 chunks
+//   far          the gradients again, with inputs 4 and 8 times as large, where the function is finite there
+//   accumulates  a gradient that is there is added to: by a second pass, with a second use before or after, and not in
+//                memory that others hold
+//   subsets      each choice of the inputs that want a gradient (of more than 4: each alone, all but each) gives the
+//                gradients that all together give
+//   shared       dy, inputs and outputs stay as they are
+//   interleaved  two forward passes with other numbers before the first backward, in both orders
+//   changed      each input and each output on the tape changed in place after forward: an error, or the same bits
+//   file         what it saves it loads, and gives the same bits then; only for what can be kept in a file
+// What no proof sees, by its nature: an error below the tolerance; a mistake beyond the numbers and shapes it is given,
+// at a kink, with a number of threads it does not try, or less often than every 64th pass; a wrong forward, whose
+// derivative is right; an operation that asks in forward whether its inputs want a gradient (the tape is cut afterwards).
+// For layers see nn/check/proof.h.
+// Read next: apps/examples/ch3_my_op.cpp
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autograd/check/gradcheck.h"
+#include "autograd/check/mutation.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+
+/// One part of a proof.
+struct ProofPart {
+  std::string name;  ///< "f32", as above
+  bool ok = false;
+  std::string detail;  ///< a figure, or what is wrong
+};
+
+struct Proof {
+  std::string name, variant;
+  GradcheckReport gradients;
+  i64 redrawn = 0;  ///< draws that showed nothing, before the one that was checked (autograd/check/gradcheck.h)
+  MutationReport mutants;
+  double f32_error = 0;  ///< of the f32 gradients, the largest as a part of its leaf's max |g|; 0 where all are equal
+  std::vector<ProofPart> parts;
+  double seconds = 0;
+
+  explicit operator bool() const;
+  /// The parts that failed, a line each; "" when none did.
+  std::string message() const;
+};
+std::ostream& operator<<(std::ostream& out, const Proof& proof);
+
+struct ProofOptions {
+  bool mutants = true;  ///< a tenth of the time without
+  u64 seed = 1;         ///< of inputs, weights, dropout masks, dL/dy and the choice of coordinates
+};
+
+/// Proves `sample`. A part in which the function throws has failed, with the exception's text.
+/// Sets the number of threads while it runs, and sets it back.
+Proof prove(const Sample& sample, const ProofOptions& options = {});
+
+/// The sample of f(inputs...), where inputs of the given shapes are drawn from N(0, 1): one, two or three Variables, or
+/// a std::vector<Variable>.
+template <class F>
+Sample sample_of(std::string name, F f, std::vector<Shape> shapes, std::vector<DeclaredZero> zeros = {}) {
+  const auto build = [=](Dtype dtype, u64 seed) {
+    Rng rng(7 * seed);
+    std::vector<Tensor> inputs;
+    for (const Shape& shape : shapes) inputs.push_back(randn(shape, rng, dtype));
+    return checkable(f, inputs, {}, zeros);
+  };
+  return {std::move(name), "", build, {}};
+}
+
+/// Proves f(inputs...); for values from another range, or a function of more than its inputs, write the Sample
+/// yourself.
+template <class F>
+Proof prove(std::string name, F f, std::vector<Shape> shapes, std::vector<DeclaredZero> zeros = {},
+            const ProofOptions& options = {}) {
+  return prove(sample_of(std::move(name), std::move(f), std::move(shapes), std::move(zeros)), options);
+}
+
+}  // namespace orrery

@@ -1,0 +1,229 @@
+// Chapter 3. The parts of a proof about passes: with other numbers, others in between, many of them, on more threads.
+//
+// Serves: autograd/check/proof.h
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <sstream>
+
+#include "autograd/check/proof_parts.h"
+#include "autograd/observer.h"
+#include "core/machine/parallel.h"
+
+namespace orrery::parts {
+namespace {
+
+constexpr u64 other_seed = 0x9E3779B97F4A7C15;
+
+// What a check of other numbers found. Kinks there, and gradients that happen to be 0, are no mistakes.
+// Numeric derivatives round as y does: to 1e-12 of its largest number.
+std::string wrong_gradients(const Checkable& f, GradcheckOptions options) {
+  options.atol = std::max(options.atol, 1e-12 * largest({f.output().value()}));
+  GradcheckReport report = gradcheck(f, options);
+  std::erase_if(report.problems, [](const GradcheckProblem& problem) {
+    return problem.check != GradientCheck::missing_gradient && problem.check != GradientCheck::shape;
+  });
+  return report.describe();
+}
+
+}  // namespace
+
+i64 longest_leaf(const Checkable& f) {
+  i64 longest = 1;
+  for (const NamedParameter& leaf : f.leaves) longest = std::max(longest, leaf.value.value().count());
+  return longest;
+}
+
+// A factor keeps what samples rely on: signs, order, the distance from 0.
+ProofPart prove_far(const Sample& sample, u64 seed) {
+  std::string tried;
+  for (const auto& [factor, own_seed] : {std::pair{4, seed}, {8, seed + other_seed}}) {
+    Checkable f = built(sample, f64, own_seed);
+    if (factor > 4 && longest_leaf(f) >= long_tensor) break;  // so many numbers get far by themselves
+    for (NamedParameter& leaf : f.leaves) scale_in_place(leaf.value.mutable_value(), factor);
+    if (!std::isfinite(largest({f.output().value()}))) continue;
+    GradcheckOptions options = sample.options;
+    options.seed = own_seed;
+    const std::string times = std::to_string(factor) + " times as large", wrong = wrong_gradients(f, options);
+    if (!wrong.empty()) return part("far", "with inputs " + times + ":\n" + wrong);
+    tried += (tried.empty() ? "" : ", and ") + times;
+  }
+  return part("far", "", tried.empty() ? "not tried: no finite value there" : "inputs " + tried);
+}
+
+namespace {
+
+// The function with other numbers: the same layer, where it can be called with other inputs.
+Checkable with_other_numbers(const Checkable& f, const Sample& sample, Dtype dtype, u64 seed) {
+  Checkable other = built(sample, dtype, seed + other_seed);
+  if (!f.of_inputs || f.inputs == 0 || f.inputs > f.leaves.size()) return other;
+  std::vector<Variable> inputs;
+  for (size_t i = 0; i < f.inputs; ++i) inputs.push_back(other.leaves[i].value);
+  other.leaves.resize(f.inputs);
+  other.leaves.insert(other.leaves.end(), f.leaves.begin() + static_cast<std::ptrdiff_t>(f.inputs), f.leaves.end());
+  other.output = [call = f.of_inputs, inputs] { return call(inputs); };
+  return other;
+}
+
+// The name of the first leaf of f whose gradient is not the one it has alone, added to that of the same leaf in `other`.
+std::string first_disturbed(const Checkable& f, const std::vector<Tensor>& alone, const Checkable& other,
+                            const std::vector<Tensor>& other_alone) {
+  for (size_t i = 0; i < f.leaves.size(); ++i) {
+    Tensor expected = alone[i];
+    for (size_t j = 0; j < other.leaves.size(); ++j)
+      if (other.leaves[j].value.node() == f.leaves[i].value.node()) expected = expected + other_alone[j];
+    const Tensor& got = f.leaves[i].value.gradient();
+    if (!alike(got.defined() ? got : zeros(expected.shape(), expected.dtype()), expected)) return f.leaves[i].name;
+  }
+  return "";
+}
+
+}  // namespace
+
+ProofPart prove_interleaved(const Sample& sample, u64 seed) {
+  for (const Dtype dtype : {f32, f64}) {
+    Checkable first = built(sample, dtype, seed), second = with_other_numbers(first, sample, dtype, seed);
+    const Tensor dy = cotangent(first.output().shape(), dtype, seed);
+    if (second.output().shape() != dy.shape())
+      return part("interleaved", "", "not tried: other shapes with other seeds");
+    const std::vector<Tensor> first_alone = gradients_of(first, dy), second_alone = gradients_of(second, dy);
+    if (dtype == f64) {
+      GradcheckOptions options = sample.options;
+      options.seed = seed, options.coordinates = 2, options.directions = 2;
+      const std::string wrong = wrong_gradients(second, options);
+      if (!wrong.empty()) return part("interleaved", "with other numbers, after the first:\n" + wrong);
+    }
+    for (const bool in_order : {true, false}) {
+      const Variable y1 = first.output(), y2 = second.output();
+      run_backward(in_order ? y1 : y2, dy);
+      run_backward(in_order ? y2 : y1, dy);
+      std::string disturbed = first_disturbed(first, first_alone, second, second_alone);
+      if (disturbed.empty()) disturbed = first_disturbed(second, second_alone, first, first_alone);
+      take_gradients(first.leaves), take_gradients(second.leaves);
+      if (!disturbed.empty())
+        return part("interleaved", std::string("two forward passes before backward, that of the ") +
+                                       (in_order ? "first" : "second") + " first: another gradient for " + disturbed);
+    }
+  }
+  return part("interleaved", "", "two forward passes, then backward in both orders");
+}
+
+namespace {
+
+// What the operations of a pass return, and what each then adds to a gradient.
+class Watcher final : public ForwardingObserver {
+ public:
+  void forward_ended(std::string_view name, std::span<const Variable* const> inputs,
+                     std::span<const Tensor> outputs) override {
+    ForwardingObserver::forward_ended(name, inputs, outputs);
+    for (const Tensor& y : outputs) values.push_back({"what " + std::string(name) + " returned", y});
+  }
+  bool changes_contributions() const override { return true; }
+  void contribution(const Node& node, size_t input, Tensor& g) override {
+    ForwardingObserver::contribution(node, input, g);
+    contributions.push_back({std::string(node.name), g});
+  }
+  struct Value {
+    std::string name;
+    Tensor tensor;
+  };
+  std::vector<Value> values, contributions;
+};
+
+// The operation that added something else than in the right pass, as far as both went; "" if none.
+std::string first_misled(const Watcher& right, const Watcher& changed) {
+  for (size_t i = 0; i < std::min(right.contributions.size(), changed.contributions.size()); ++i) {
+    const Tensor &a = right.contributions[i].tensor, &b = changed.contributions[i].tensor;
+    if (a.defined() != b.defined() || (a.defined() && !same_bits(a, b))) return changed.contributions[i].name;
+  }
+  return "";
+}
+
+// A pass in which value number `target` is overwritten after forward; what went wrong then, "" for a right error or none.
+std::string pass_with_change(Checkable& f, size_t target, const Tensor& dy, Watcher& watcher, bool& noticed) {
+  const ObserverScope scope(watcher);
+  const Variable y = f.output();
+  for (const NamedParameter& leaf : f.leaves) watcher.values.push_back({leaf.name, leaf.value.value()});
+  if (target >= watcher.values.size() || watcher.values[target].tensor.count() == 0) return "";
+  Tensor& tensor = watcher.values[target].tensor;
+  const Tensor before = tensor.clone();
+  fill(tensor, 0.37);
+  std::string error;
+  try {
+    run_backward(y, dy);
+  } catch (const Error& e) { error = e.what(); }
+  copy_into(tensor, before);
+  noticed = !error.empty();
+  if (error.empty() || error.find("changed in place") != error.npos) return "";
+  return "the error does not say so, but: " + error;
+}
+
+}  // namespace
+
+ProofPart prove_changed(const Sample& sample, u64 seed) {
+  size_t changes = 0, errors = 0;
+  for (const Dtype dtype : {f32, f64}) {
+    Checkable f = built(sample, dtype, seed);
+    const Tensor dy = cotangent(f.output().shape(), dtype, seed);
+    Watcher right;
+    {
+      const ObserverScope scope(right);
+      run_backward(f.output(), dy);
+      take_gradients(f.leaves);
+    }
+    for (size_t target = 0; target < right.values.size() + f.leaves.size(); ++target) {
+      Watcher watcher;
+      bool noticed = false;
+      std::string problem = pass_with_change(f, target, dy, watcher, noticed);
+      take_gradients(f.leaves);
+      const std::string misled = first_misled(right, watcher);
+      if (!misled.empty()) problem = misled + " gives another gradient, and no error: a Tensor where a Saved belongs?";
+      if (!problem.empty())
+        return part("changed", watcher.values[target].name + " was changed in place after forward: " + problem);
+      ++changes, errors += noticed;
+    }
+  }
+  return part("changed", "",
+              std::to_string(changes) + " changes in place: " + std::to_string(errors) + " errors, else the same bits");
+}
+
+// More often than a mistake in every 50th pass can hide; where tensors are long, not so often.
+ProofPart prove_repeatable(const Sample& sample, u64 seed) {
+  int passes = 0;
+  for (const Dtype dtype : {f32, f64}) {
+    const Checkable f = sample.build(dtype, seed);
+    passes = longest_leaf(f) < long_tensor ? 64 : 4;
+    const std::vector<Tensor> first = one_pass(f, seed);
+    for (int pass = 2; pass <= passes; ++pass) {
+      const std::string where = first_difference(f.leaves, first, one_pass(f, seed));
+      if (!where.empty()) return part("repeatable", "pass " + std::to_string(pass) + " gives other bits for " + where);
+    }
+  }
+  return part("repeatable", "", std::to_string(passes) + " fresh passes, equal bits");
+}
+
+// Tensors this small would stay on one thread: a grain of one element gives every thread its share. Long ones are cut
+// into as many chunks as there are enough for.
+ProofPart prove_threads(const Sample& sample, u64 seed) {
+  constexpr std::array counts{2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16};
+  constexpr i64 chunks = 64;
+  const std::array f{sample.build(f32, seed), sample.build(f64, seed)};
+  const i64 longest = longest_leaf(f[0]);
+  const KeepThreads keep;
+  const SleepingThreads sleeping;
+  const GrainScope cut(longest < long_tensor ? 1 : longest / chunks);
+  set_threads(1);
+  const std::array alone{one_pass(f[0], seed), one_pass(f[1], seed)};
+  const i64 loops = cut.loops_cut() / 2;
+  if (loops == 0) return part("threads", "", "not cut: no loop has two elements or tasks to share");
+  for (const int count : counts) {
+    set_threads(count);
+    for (size_t i = 0; i < f.size(); ++i) {
+      const std::string where = first_difference(f[i].leaves, alone[i], one_pass(f[i], seed));
+      if (!where.empty()) return part("threads", std::to_string(count) + " threads give other bits for " + where);
+    }
+  }
+  return part("threads", "", "equal bits for 1 to 9, 12, 13, 16, with " + std::to_string(loops) + " loops cut");
+}
+
+}  // namespace orrery::parts

@@ -1,0 +1,53 @@
+// Chapter 6. Rows of the table of proofs for operations: what the files that hold them share.
+//
+// Serves: autograd/check/proof.h
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autograd/check/samples.h"
+#include "core/tensor.h"
+
+namespace orrery::sample_rows {
+
+/// Where an input's values come from. Of tails every second number is drawn from 4 to 10 away from 0.
+enum class Range { normal, positive, away_from_zero, distinct, tails, positive_tails };
+
+/// Sizes beyond the chunks that loops are cut into, of 8,192 elements each: rows of a few columns, and one flat axis.
+inline constexpr int long_rows = 8200, long_flat = 16411;
+
+struct Input {
+  Shape shape;
+  Range range = Range::normal;
+};
+
+using Variables = std::vector<Variable>;
+using Function = std::function<Variable(const Variables&)>;
+
+using DrawnFunction = std::function<Variable(const Variables&, const Draw&)>;
+
+/// Why an input of an operation that made no number has the gradient 0.
+inline constexpr const char* no_output = "nothing was computed from it";
+
+/// The row of f(inputs...).
+Sample sample(std::string name, std::string variant, std::vector<Input> inputs, Function f,
+              std::vector<DeclaredZero> zeros = {});
+
+/// The row of f(inputs, the name of a dropout mask).
+Sample drawn_sample(std::string name, std::string variant, std::vector<Input> inputs, DrawnFunction f,
+                    std::vector<DeclaredZero> zeros = {});
+
+/// A row that is too long to be checked in every coordinate: in a few, and along random directions through all of them.
+Sample long_sample(std::string name, std::string variant, std::vector<Input> inputs, Function f);
+
+/// Token ids 0, 7, 14, ..., modulo `rows`.
+Tensor spread_ids(const Shape& shape, i64 rows);
+
+/// The rows of elementwise operations, of reductions and of what only moves numbers (autograd/check/simple_samples.cpp).
+void add_simple(std::vector<Sample>& table);
+
+/// The rows of the fused operations (autograd/check/fused_samples.cpp).
+void add_fused(std::vector<Sample>& table);
+
+}  // namespace orrery::sample_rows

@@ -1,0 +1,256 @@
+// Chapter 6. One line per proof: each operation with the shapes and special cases its derivative must survive.
+//
+// Values come from N(0, 1) unless the operation needs another range: logarithms and roots take positive numbers, kinks
+// (relu, max) are kept at least 0.05 away, since no derivative exists there. Each operation has a long row: a loop that
+// is cut into chunks of 8,192 elements, or of 8,192 rows, has more than one there.
+// Serves: autograd/check/proof.h
+#include "autograd/check/samples.h"
+
+#include <cmath>
+
+#include "autograd/check/sample_rows.h"
+#include "autograd/ops.h"
+#include "core/mask.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace sample_rows {
+namespace {
+
+Tensor drawn(const Input& input, Rng& rng, Dtype dtype) {
+  Tensor x = randn(input.shape, rng, f64);
+  double* value = x.write<double>();
+  for (i64 i = 0; i < x.count(); ++i) {
+    switch (input.range) {
+      case Range::normal: break;
+      case Range::positive: value[i] = 0.5 + 2.0 * rng.uniform(); break;
+      case Range::away_from_zero: value[i] += value[i] < 0 ? -0.05 : 0.05; break;
+      case Range::tails:
+      case Range::positive_tails:
+        if (i % 2 == 1) value[i] = (value[i] < 0 ? -1 : 1) * (4.0 + 6.0 * rng.uniform());
+        if (input.range == Range::positive_tails) value[i] = 0.5 + std::fabs(value[i]);
+        break;
+      // No two values nearer than 0.1, in an order that looks random.
+      case Range::distinct: value[i] = 0.1 * static_cast<double>((i * 7919 + 3) % std::max<i64>(1, x.count())); break;
+    }
+  }
+  return x.to(dtype);
+}
+
+}  // namespace
+
+Sample drawn_sample(std::string name, std::string variant, std::vector<Input> inputs, DrawnFunction f,
+                    std::vector<DeclaredZero> zeros) {
+  return {std::move(name), std::move(variant), [=](Dtype dtype, u64 seed) {
+            Rng rng(7 * seed);
+            std::vector<Tensor> values;
+            for (const Input& input : inputs) values.push_back(drawn(input, rng, dtype));
+            const Draw mask{.seed = 5 * seed, .step = 1};
+            return checkable([f, mask](const Variables& x) { return f(x, mask); }, values, {}, zeros);
+          }};
+}
+
+Sample sample(std::string name, std::string variant, std::vector<Input> inputs, Function f,
+              std::vector<DeclaredZero> zeros) {
+  return drawn_sample(
+      std::move(name), std::move(variant), std::move(inputs), [f](const Variables& x, const Draw&) { return f(x); },
+      std::move(zeros));
+}
+
+Tensor spread_ids(const Shape& shape, i64 rows) {
+  Tensor ids = Tensor::empty(shape, Dtype::i32);
+  for (i64 i = 0; i < ids.count(); ++i) ids.write<i32>()[i] = static_cast<i32>(7 * i % rows);
+  return ids;
+}
+
+Sample long_sample(std::string name, std::string variant, std::vector<Input> inputs, Function f) {
+  Sample result = sample(std::move(name), std::move(variant), std::move(inputs), std::move(f));
+  result.options.coordinates = 3, result.options.directions = 2;
+  return result;
+}
+
+}  // namespace sample_rows
+
+namespace {
+
+using namespace sample_rows;
+
+void add_products(std::vector<Sample>& table) {
+  const auto add = [&](const std::string& variant, const Shape& a, const Shape& b, Trans trans) {
+    table.push_back(
+        sample("matmul", variant, {{a}, {b}}, [trans](const Variables& x) { return matmul(x[0], x[1], trans); }));
+  };
+  add("plain", {2, 3}, {3, 4}, Trans::none);
+  add("a transposed", {3, 2}, {3, 4}, Trans::a);
+  add("b transposed", {2, 3}, {4, 3}, Trans::b);
+  add("both transposed", {3, 2}, {4, 3}, Trans::both);
+  add("batched", {2, 2, 3}, {2, 3, 2}, Trans::none);
+  add("batched, a transposed", {2, 3, 2}, {2, 3, 2}, Trans::a);
+  add("batched, b transposed", {2, 2, 3}, {2, 2, 3}, Trans::b);
+  add("batched, both transposed", {2, 3, 2}, {2, 2, 3}, Trans::both);
+  add("shared b", {2, 2, 3}, {3, 2}, Trans::none);
+  add("shared b transposed", {2, 2, 3}, {4, 3}, Trans::b);
+  add("size 1", {1, 1}, {1, 1}, Trans::none);
+  add("size 0, k = 0", {2, 0}, {0, 3}, Trans::none);
+  table.push_back(long_sample("matmul", "long", {{{long_rows, 2}}, {{2, 3}}},
+                              [](const Variables& x) { return matmul(x[0], x[1]); }));
+  table.push_back(long_sample("matmul", "long, a transposed", {{{long_rows, 2}}, {{long_rows, 3}}},
+                              [](const Variables& x) { return matmul(x[0], x[1], Trans::a); }));
+  table.push_back(sample("matmul", "size 0, m = 0", {{{0, 3}}, {{3, 2}}},
+                         [](const Variables& x) { return matmul(x[0], x[1]); }, {{"input 1", no_output}}));
+  table.push_back(
+      sample("matmul", "repeated input", {{{3, 3}}}, [](const Variables& x) { return matmul(x[0], x[0]); }));
+}
+
+void add_lookup_and_noise(std::vector<Sample>& table) {
+  table.push_back(sample("embedding", "repeated ids", {{{4, 3}}}, [](const Variables& x) {
+    return embedding(x[0], Tensor::of<i32>({2, 3}, {1, 0, 1, 3, 1, 0}));
+  }));
+  table.push_back(sample("embedding", "size 0, no ids", {{{4, 3}}},
+                         [](const Variables& x) { return embedding(x[0], Tensor::empty({0}, Dtype::i32)); },
+                         {{"input 0", no_output}}));
+  table.push_back(long_sample("embedding", "long, many ids", {{{5, 2}}},
+                              [](const Variables& x) { return embedding(x[0], spread_ids({long_rows}, 5)); }));
+  table.push_back(long_sample("embedding", "long, many rows", {{{long_rows, 2}}},
+                              [](const Variables& x) { return embedding(x[0], spread_ids({long_rows}, long_rows)); }));
+  table.push_back(long_sample("dropout", "long", {{{long_rows, 3}}},
+                              [](const Variables& x) { return dropout(x[0], 0.3, {.seed = 5, .step = 1}); }));
+  const auto add_dropout = [&](const std::string& variant, const Shape& shape, double p,
+                               std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(drawn_sample(
+        "dropout", variant, {{shape}}, [p](const Variables& x, const Draw& mask) { return dropout(x[0], p, mask); },
+        std::move(zeros)));
+  };
+  add_dropout("p 0.3", {3, 11}, 0.3);
+  add_dropout("p 0", {3, 2}, 0);
+  add_dropout("p 1", {3, 2}, 1, {{"input 0", "everything is dropped"}});
+}
+
+void add_normalisation(std::vector<Sample>& table) {
+  table.push_back(sample("softmax", "rows", {{{3, 5}}}, [](const Variables& x) { return softmax(x[0]); }));
+  table.push_back(sample("softmax", "one element", {{{3, 1}}}, [](const Variables& x) { return softmax(x[0]); },
+                         {{"input 0", "softmax over one element is always 1"}}));
+  table.push_back(sample("softmax", "size 0", {{{0, 3}}}, [](const Variables& x) { return softmax(x[0]); }));
+  table.push_back(sample("log_softmax", "rows", {{{3, 5}}}, [](const Variables& x) { return log_softmax(x[0]); }));
+  table.push_back(sample("log_softmax", "one element", {{{3, 1}}}, [](const Variables& x) { return log_softmax(x[0]); },
+                         {{"input 0", "the logarithm of softmax over one element is always 0"}}));
+  table.push_back(sample("log_softmax", "size 0", {{{0, 3}}}, [](const Variables& x) { return log_softmax(x[0]); }));
+  for (const auto& [name, f] :
+       {std::pair<const char*, Variable (*)(const Variable&)>{"softmax", softmax}, {"log_softmax", log_softmax}}) {
+    const Function on_first = [f = f](const Variables& x) { return f(x[0]); };
+    table.push_back(sample(name, "tails", {{{3, 6}, Range::tails}}, on_first));
+    table.push_back(long_sample(name, "long", {{{long_rows, 3}}}, on_first));
+  }
+  const Function norm = [](const Variables& x) { return layer_norm(x[0], x[1], x[2], 1e-2); };
+  table.push_back(sample("layer_norm", "tails", {{{3, 6}, Range::tails}, {{6}}, {{6}}}, norm));
+  table.push_back(long_sample("layer_norm", "long", {{{long_rows, 4}}, {{4}}, {{4}}}, norm));
+  const auto add = [&](const std::string& variant, LayerNormForm form) {
+    table.push_back(sample("layer_norm", variant, {{{2, 3, 5}}, {{5}}, {{5}}},
+                           [form](const Variables& x) { return layer_norm(x[0], x[1], x[2], 1e-2, form); }));
+  };
+  add("root of variance plus eps", LayerNormForm::root_of_variance_plus_eps);
+  add("std plus eps", LayerNormForm::std_plus_eps);
+  add("unbiased std plus eps", LayerNormForm::unbiased_std_plus_eps);
+  const auto add_small = [&](const std::string& variant, const Shape& shape, std::vector<DeclaredZero> zeros) {
+    table.push_back(sample(
+        "layer_norm", variant, {{shape}, {{shape[-1]}}, {{shape[-1]}}},
+        [](const Variables& x) { return layer_norm(x[0], x[1], x[2]); }, std::move(zeros)));
+  };
+  const std::string always_zero = "one number is its own mean, and their difference always 0";
+  add_small("one element", {3, 1}, {{"input 0", always_zero}, {"input 1", always_zero}});
+  add_small("size 0", {0, 3}, {{"input 1", no_output}, {"input 2", no_output}});
+  table.push_back(sample("layer_norm", "no weight, no bias", {{{3, 4}}},
+                         [](const Variables& x) { return layer_norm(x[0], {}, {}); }));
+}
+
+void add_attention(std::vector<Sample>& table) {
+  const Mask padded = Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 2}));
+  const Mask sparse = Mask::allow(Tensor::of<i32>({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1}));
+  const auto add_softmax = [&](const std::string& variant, const Mask& mask) {
+    table.push_back(sample("masked_softmax", variant, {{{2, 2, 3, 3}}},
+                           [mask](const Variables& x) { return masked_softmax(x[0], mask); }));
+  };
+  add_softmax("everything", Mask());
+  add_softmax("causal and padding", padded);
+  add_softmax("table with an empty row", sparse);
+  table.push_back(sample("zero_padding", "lengths 3 and 2", {{{2, 2, 3, 2}}},
+                         [padded](const Variables& x) { return zero_padding(x[0], padded); }));
+  table.push_back(long_sample("masked_softmax", "long", {{{1, 1, long_rows, 3}}},
+                              [](const Variables& x) { return masked_softmax(x[0], Mask()); }));
+  table.push_back(long_sample("zero_padding", "long", {{{1, 1, long_rows, 2}}}, [](const Variables& x) {
+    return zero_padding(x[0], Mask::padding(Tensor::of<i32>({1}, {long_rows - 3})));
+  }));
+  for (const auto& [variant, n, m] :
+       {std::tuple<const char*, i64, i64>{"long, queries", long_rows, 3}, {"long, keys", 2, long_rows}}) {
+    table.push_back(long_sample("attention", variant, {{{1, 1, n, 2}}, {{1, 1, m, 2}}, {{1, 1, m, 2}}},
+                                [](const Variables& x) { return attention(x[0], x[1], x[2], Mask()).output; }));
+  }
+  const auto add = [&](const std::string& variant, const Mask& mask, double p) {
+    table.push_back(drawn_sample(
+        "attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}},
+        [mask, p](const Variables& x, const Draw& d) { return attention(x[0], x[1], x[2], mask, p, d).output; }));
+  };
+  add("everything", Mask(), 0);
+  add("causal and padding", padded, 0);
+  add("table with an empty row", sparse, 0);
+  add("dropout", Mask::causal(), 0.4);
+  const auto add_sizes = [&](const std::string& variant, i64 B, i64 n, i64 m, std::vector<DeclaredZero> zeros) {
+    table.push_back(sample(
+        "attention", variant, {{{B, 2, n, 4}}, {{B, 2, m, 4}}, {{B, 2, m, 2}}},
+        [](const Variables& x) { return attention(x[0], x[1], x[2], Mask()).output; }, std::move(zeros)));
+  };
+  const std::string certain = "softmax over one key is always 1";
+  add_sizes("more keys than queries", 2, 2, 4, {});
+  add_sizes("one query, one key", 2, 1, 1, {{"input 0", certain}, {"input 1", certain}});
+  add_sizes("size 0, no batch row", 0, 3, 3, {});
+}
+
+void add_losses(std::vector<Sample>& table) {
+  const Tensor targets = Tensor::of<i32>({2, 2}, {1, 0, -100, 3});
+  const auto add = [&](const std::string& variant, const CrossEntropyOptions& options) {
+    table.push_back(sample("cross_entropy", variant, {{{2, 2, 4}}},
+                           [=](const Variables& x) { return cross_entropy(x[0], targets, options); }));
+  };
+  add("plain", {});
+  add("smoothed over all classes", {.label_smoothing = 0.1});
+  add("smoothed over wrong classes", {.label_smoothing = 0.1, .smoothing = Smoothing::wrong_classes});
+  add("sum", {.label_smoothing = 0.2, .reduction = Reduction::sum});
+  add("given divisor", {.reduction = Reduction::divisor, .divisor = 7});
+  const CrossEntropyOptions total{.reduction = Reduction::sum};
+  table.push_back(sample("cross_entropy", "tails", {{{4, 4}, Range::tails}},
+                         [total](const Variables& x) { return cross_entropy(x[0], spread_ids({4}, 4), total); }));
+  table.push_back(long_sample("cross_entropy", "long", {{{long_rows, 3}}}, [total](const Variables& x) {
+    return cross_entropy(x[0], spread_ids({long_rows}, 3), total);
+  }));
+  table.push_back(sample("cross_entropy", "one class", {{{2, 1}}},
+                         [](const Variables& x) {
+                           return cross_entropy(x[0], Tensor::of<i32>({2}, {0, 0}));
+                         },
+                         {{"input 0", "the only class is always certain"}}));
+  table.push_back(sample("cross_entropy", "size 0, no rows", {{{0, 4}}},
+                         [](const Variables& x) { return cross_entropy(x[0], Tensor::empty({0}, Dtype::i32)); }));
+  table.push_back(sample("cross_entropy", "nothing counts", {{{2, 4}}},
+                         [](const Variables& x) {
+                           return cross_entropy(x[0], Tensor::of<i32>({2}, {-100, -100}));
+                         },
+                         {{"input 0", "no target counts"}}));
+}
+
+}  // namespace
+
+const std::vector<Sample>& operation_samples() {
+  static const std::vector<Sample> table = [] {
+    std::vector<Sample> samples;
+    add_simple(samples);
+    add_products(samples);
+    add_lookup_and_noise(samples);
+    add_normalisation(samples);
+    add_attention(samples);
+    add_losses(samples);
+    add_fused(samples);
+    return samples;
+  }();
+  return table;
+}
+
+}  // namespace orrery

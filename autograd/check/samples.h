@@ -1,0 +1,13 @@
+// Chapter 6. The table of proofs for operations: what `orrery gradcheck` and the tests check.
+//
+// Serves: autograd/check/proof.h
+#pragma once
+
+#include "autograd/check/gradcheck.h"
+
+namespace orrery {
+
+/// At least one sample of every function in autograd/ops.h; a test compares the two lists.
+const std::vector<Sample>& operation_samples();
+
+}  // namespace orrery

@@ -1,0 +1,50 @@
+// Chapter 8. The product behind every linear map, with work done on its rows while they are in the nearest cache.
+//
+//   y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile of y, on the thread that made it
+// Each tile of the product (core/products/blas.h) starts as the bias and is finished when it is complete. If x has few
+// rows, as when a model writes token by token, the rows of W are read where they are (core/products/thin_product.h).
+// Shapes: x [rows, in], W [out, in], b [out] or null, y [rows, out].
+// Serves: autograd/ops/fused/linear.cpp
+#pragma once
+
+#include "core/products/thin_product.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+
+/// All leading axes folded into the rows: [..., n] as [rows, n].
+inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
+
+/// Errors: a weight that is not [out, in] for rows of x, a bias that is not [out].
+inline void check_linear(std::string_view operation, const Tensor& x, const Tensor& W, const Tensor& b) {
+  check(W.rank() == 2, operation, "the weight needs shape [out, in], has ", W.shape());
+  check(x.rank() >= 1 && x.size(-1) == W.size(1), operation, "inner sizes differ (", x.rank() >= 1 ? x.size(-1) : 0,
+        " != ", W.size(1), ")");
+  check(!b.defined() || b.shape() == Shape{W.size(0)}, operation, "the bias needs shape ", Shape{W.size(0)}, ", has ",
+        b.shape());
+}
+
+/// The `finish` that does nothing.
+struct Nothing {
+  template <class T>
+  void operator()(const Tile&, i64, T*) const {}
+};
+
+template <class T, class Finish = Nothing>
+void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, const Finish& finish = {}) {
+  const auto fill = [=](const Tile& tile) {
+    for (i64 row = tile.row; row < tile.row_end; ++row)
+      std::copy(b + tile.column, b + tile.column_end, y.data + row * y.stride + tile.column);
+  };
+  const auto finish_rows = [=, &finish](const Tile& tile) {
+    for (i64 row = tile.row; row < tile.row_end; ++row) finish(tile, row, y.data + row * y.stride);
+  };
+  const TileWork before = b ? TileWork(fill) : TileWork();
+  const TileWork after = std::is_same_v<Finish, Nothing> ? TileWork() : TileWork(finish_rows);
+  if (x.rows <= thin_rows)
+    thin_product<T>(x, W, y, before, after);
+  else
+    gemm<T>(x, W, y, Trans::b, before, after);
+}
+
+}  // namespace orrery

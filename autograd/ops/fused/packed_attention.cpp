@@ -1,0 +1,157 @@
+// Chapter 8. Attention of all heads at once, read from packed products and written back to one, without a copy.
+//
+//   S = Q K^T / sqrt(d_k)      P = softmax of each row of S over the allowed keys      W = m P      O = W V
+// with m dropout's factors (0 or 1 / (1 - p)). Backward, from dO, with the derivatives of ops/matmul.cpp and
+// ops/softmax.cpp:
+//   dV = W^T dO      dW = dO V^T      dP = m dW      dS = P (dP - sum over keys of P dP) / sqrt(d_k)
+//   dQ = dS K        dK = dS^T Q
+// The composed form is ops/attention.cpp, the one to read: there each line is an operation of its own and every head is
+// first copied out. Here one task is one head of one batch row; its matrices are columns of the packed products.
+// Queries go by in tiles, so that a tile's scores, weights and gradients stay in the core's own cache, and they lie
+// transposed, a row for each key: softmax then works down the columns, 16 queries in one instruction, without a sum
+// across a register. Keys that padding cuts off are never read; those that no query of a tile may see, above the causal
+// diagonal, cost nothing. P is saved, with the sign bit where dropout drops: one tensor tells both P and m. Where no
+// gradient is wanted, nothing is. All of P is B h n m numbers: for many keys, ops/tiled_attention.cpp computes the same
+// without it. What it gains: apps/bench/README.md.
+// Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n, h d_v].
+// Serves: autograd/ops/fused/tiled_attention.h
+#include "autograd/ops.h"
+#include "autograd/ops/fused/packed_heads.h"
+#include "autograd/ops/fused/tiled_attention.h"
+
+namespace orrery {
+namespace {
+
+using namespace packed_heads;
+
+template <class T>
+void drop_row(i64 n, const T* m, T* P, T* W) {
+#pragma omp simd
+  for (i64 j = 0; j < n; ++j) {
+    W[j] = P[j] * m[j];
+    P[j] = m[j] == T{0} ? -P[j] : P[j];
+  }
+}
+
+struct PackedAttention : PackedHeads {
+  bool recorded = true;  // backward may come, so that the weights have to be kept
+  Saved weights;         // P^T [B, h, m, padded(n)], negative where dropout drops
+
+  Tensor forward(const Tensor& qkv) { return run(qkv, qkv, true); }
+  Tensor forward(const Tensor& queries, const Tensor& keys_values) { return run(queries, keys_values, false); }
+
+  void backward(const Tensor& dy, Grads& dx) {
+    dispatch_floating(dy.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const Gradient<T> dq = opened<T>(dx, 0), dkv = self ? dq : opened<T>(dx, 1);
+      const auto in = inputs<T>();
+      const auto out = packed<T>(dq.data, dkv.data);
+      const T *d = dy.data<T>(), *P = weights.get().data<T>();
+      for_tasks<T>(s.B * s.h, s.d_v * padded(s.n) + 2 * query_tile * s.m,
+                   [&](i64 i, T* scratch) { head_backward(in, head(i), d, P, out, dq.first, dkv.first, scratch); });
+    });
+  }
+
+ private:
+  Tensor run(const Tensor& queries, const Tensor& keys_values, bool is_self) {
+    prepare(queries, keys_values, is_self);
+    Tensor y = Tensor::empty({s.B, s.n, s.h * s.d_v}, queries.dtype());
+    Tensor P = Tensor::empty({recorded ? s.B * s.h : 0, s.m, padded(s.n)}, queries.dtype());
+    dispatch_floating(queries.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const auto in = inputs<T>();
+      T *out = y.write<T>(), *all = recorded ? P.write<T>() : nullptr;
+      for_tasks<T>(s.B * s.h, s.d_k * padded(s.n) + (recorded ? 2 : 3) * query_tile * s.m,
+                   [&](i64 i, T* scratch) { head_forward(in, head(i), out, all, scratch); });
+    });
+    weights = P;
+    return y;
+  }
+
+  template <class T>
+  void head_forward(const Packed<const T>& in, Head at, T* y, T* all_weights, T* scratch) const {
+    const i64 stride = padded(s.n);
+    const Part<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at);
+    const Part<T> O = output(y, at);
+    T *Q_T = scratch, *W = Q_T + s.d_k * stride, *factors = W + query_tile * s.m, *unsaved = factors + query_tile * s.m;
+    transpose(Q, s.n, s.d_k, static_cast<T>(score_factor()), Q_T, stride);
+    for (i64 begin = 0; begin < s.n; begin += query_tile) {
+      const i64 end = std::min(s.n, begin + query_tile), width = padded(end - begin);
+      Lanes<i32> limit;
+      const i64 keys = limits(at.b, begin, end, limit);
+      const Scores<T> P =
+          recorded ? Scores<T>{all_weights + (at.b * s.h + at.head) * s.m * stride + begin, keys, width, stride}
+                   : Scores<T>{unsaved, keys, width, width};
+      small_product<T>(keys, width, s.d_k, {K.data, K.stride, 1}, Q_T + begin, stride, P.data, P.stride, false);
+      if (mask.has_table()) hide_by_table(P, at, begin, end, 0);
+      softmax_columns(P, limit);
+      const Scores<T> kept = dropout.p == 0 ? P : Scores<T>{W, keys, width, width};
+      if (dropout.p > 0) drop_weights(P, kept, factors, at, begin);
+      product(end - begin, s.d_v, keys, {kept.data, 1, kept.stride}, V, O.from(begin), false);
+    }
+  }
+
+  // W = m P for a tile; P becomes negative where m is 0.
+  template <class T>
+  void drop_weights(const Scores<T>& P, const Scores<T>& W, T* factors, Head at, i64 begin) const {
+    draw_factors(at, begin, P.width, 0, P.keys, factors);
+    for (i64 j = 0; j < P.keys; ++j) drop_row(P.width, factors + j * P.width, P.row(j), W.row(j));
+  }
+
+  template <class T>
+  void head_backward(const Packed<const T>& in, Head at, const T* dy, const T* all_weights, const Packed<T>& out,
+                     bool first_q, bool first_kv, T* scratch) const {
+    const i64 stride = padded(s.n);
+    const Part<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at), dO = output(dy, at);
+    const T* P = all_weights + (at.b * s.h + at.head) * s.m * stride;
+    T *dO_T = scratch, *W = dO_T + s.d_v * stride, *dS = W + query_tile * s.m;
+    const T kept = static_cast<T>(dropout.p == 0 ? 1.0 : keep_scale(dropout.p)),
+            factor = static_cast<T>(score_factor());
+    transpose(dO, s.n, s.d_v, T{1}, dO_T, stride);
+    if (out.kv && first_kv && s.n == 0) {
+      clear_rows(out.K(s, at), s.m, s.d_k);
+      clear_rows(out.V(s, at), s.m, s.d_v);
+    }
+    for (i64 begin = 0; begin < s.n; begin += query_tile) {
+      const i64 end = std::min(s.n, begin + query_tile), rows = end - begin, width = padded(rows);
+      Lanes<i32> limit;
+      Lanes<T> inner;
+      const i64 keys = limits(at.b, begin, end, limit);
+      small_product<T>(keys, width, s.d_v, {V.data, V.stride, 1}, dO_T + begin, stride, dS, width, false);  // dW
+      sum_over_keys(keys, width, inner, [&](i64 j, T* part) {
+        restore_weights(width, kept, P + j * stride + begin, dS + j * width, W + j * width, part);
+      });
+      for (i64 j = 0; j < keys; ++j)
+        score_gradient(width, kept, factor, P + j * stride + begin, inner.data(), dS + j * width);
+      if (out.q) product(rows, s.d_k, keys, {dS, 1, width}, K, out.Q(s, at).from(begin), !first_q);
+      if (out.kv) {
+        const bool first = first_kv && begin == 0;
+        if (first) clear_rows(out.K(s, at).from(keys), s.m - keys, s.d_k);  // what these queries do not see
+        if (first) clear_rows(out.V(s, at).from(keys), s.m - keys, s.d_v);
+        product(keys, s.d_k, rows, {dS, width, 1}, Q.from(begin), out.K(s, at), !first);
+        product(keys, s.d_v, rows, {W, width, 1}, dO.from(begin), out.V(s, at), !first);
+      }
+    }
+  }
+};
+
+// Whether attention with the keys and values of this tensor goes by in tiles: by its shape alone.
+bool in_tiles(const Variable& kv) { return kv.shape().rank() == 3 && kv.size(1) > most_keys; }
+
+}  // namespace
+
+Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p,
+                          const Draw& draw) {
+  if (in_tiles(qkv)) return tiled_attention(qkv, num_heads, d_k, d_v, mask, p, draw);
+  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
+  return apply(PackedAttention{heads, tape::records(std::array{&qkv}), {}}, qkv);
+}
+
+Variable packed_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
+                          double p, const Draw& draw) {
+  if (in_tiles(kv)) return tiled_attention(q, kv, num_heads, d_k, d_v, mask, p, draw);
+  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
+  return apply(PackedAttention{heads, tape::records(std::array{&q, &kv}), {}}, q, kv);
+}
+
+}  // namespace orrery

@@ -1,0 +1,193 @@
+// Chapter 8. What both forms of attention on packed products share: where each head's matrices stand, and what hides
+// keys.
+//
+// A head of a batch row has its Q, K and V in columns of the packed products:
+//   qkv [B, n, h (2 d_k + d_v)]: all Q, all K, all V
+//   or  q [B, n, h d_k]  and  kv [B, m, h (d_k + d_v)]: all K, all V
+// and its O in columns of [B, n, h d_v]. Queries go by in tiles and lie transposed, a lane each (autograd/ops/fused/scores.h).
+// Serves: autograd/ops/fused/tiled_attention.h
+#pragma once
+
+#include <cmath>
+
+#include "autograd/apply.h"
+#include "autograd/ops/row_dropout.h"
+#include "autograd/ops/fused/scores.h"
+#include "core/mask.h"
+#include "core/products/small_product.h"
+#include "core/products/transpose.h"
+
+namespace orrery::packed_heads {
+
+/// More keys than this go by in tiles. Up to here the saved weights stay small, and reading them is cheaper than
+/// computing them again. Frozen (core/products/blas.h).
+inline constexpr i64 most_keys = 512;
+/// Backward in tiles has at least so many tasks where there are tiles enough: the cuts show in sums, and are frozen.
+/// More would need more memory for their dQ.
+inline constexpr i64 least_tasks = 16;
+
+struct Sizes {
+  i64 B = 0, n = 0, m = 0, h = 0, d_k = 0, d_v = 0;
+};
+
+/// One head of one batch row.
+struct Head {
+  i64 b, head;
+};
+
+/// A matrix inside a packed product: one head's Q, K, V or a gradient of them.
+template <class T>
+struct Part {
+  T* data;
+  i64 stride;
+  Part from(i64 row) const { return {data + row * stride, stride}; }
+};
+
+/// The columns of the packed products where a head keeps its parts.
+template <class T>
+struct Packed {
+  T *q, *kv;  // the same memory in self-attention
+  i64 q_stride, kv_stride;
+  i64 k_column, v_column;  // where all K and all V begin in a row of kv
+
+  Part<T> Q(const Sizes& s, Head at) const { return {q + at.b * s.n * q_stride + at.head * s.d_k, q_stride}; }
+  Part<T> K(const Sizes& s, Head at) const {
+    return {kv + at.b * s.m * kv_stride + k_column + at.head * s.d_k, kv_stride};
+  }
+  Part<T> V(const Sizes& s, Head at) const {
+    return {kv + at.b * s.m * kv_stride + v_column + at.head * s.d_v, kv_stride};
+  }
+};
+
+/// to[j, i] = factor * x[i, j], rows of `to` padded with zeros: Q^T and dO^T, whose rows products can read as vectors.
+template <class T>
+void transpose(Part<const T> x, i64 rows, i64 columns, T factor, T* to, i64 to_stride) {
+  for (i64 j = 0; j < columns; ++j) std::fill(to + j * to_stride + rows, to + (j + 1) * to_stride, T{0});
+  for (i64 i = 0; i < rows; i += transposed_rows)
+    transpose_rows<T>({x.data, rows, columns, x.stride}, i, std::min(rows, i + transposed_rows), to, to_stride, factor);
+}
+
+template <class T>
+void clear_rows(Part<T> x, i64 rows, i64 columns) {
+  for (i64 i = 0; i < rows; ++i) std::fill_n(x.data + i * x.stride, columns, T{0});
+}
+
+/// c = a b or c += a b, with b and c parts of packed products.
+template <class T>
+void product(i64 m, i64 n, i64 k, Strided<T> a, Part<const T> b, Part<T> c, bool accumulate) {
+  small_product<T>(m, n, k, a, b.data, b.stride, c.data, c.stride, accumulate);
+}
+
+/// A gradient to write: null where nobody wants it; `first` where it is to be written, not added to.
+template <class T>
+struct Gradient {
+  T* data = nullptr;
+  bool first = false;
+};
+template <class T>
+Gradient<T> opened(Grads& dx, size_t input) {
+  if (!dx.wanted(input)) return {};
+  const Into into = dx.into(input);
+  return {into.buffer.write<T>(), into.first};
+}
+
+/// What both operations are made of.
+struct PackedHeads {
+  static constexpr std::string_view name = "packed_attention";
+  Sizes s;  // h, d_k and d_v are given, the others are read from the inputs
+  Mask mask;
+  RowDropout dropout;
+  bool self = true;
+  Saved q{}, kv{};
+
+  /// Saves the inputs, reads the sizes and checks that everything fits.
+  void prepare(const Tensor& queries, const Tensor& keys_values, bool is_self) {
+    self = is_self, q = queries, kv = keys_values;
+    check(s.h > 0 && s.d_k > 0 && s.d_v > 0, name, "needs at least one head and sizes above 0, got ", s.h, " heads of ",
+          s.d_k, " and ", s.d_v);
+    check(queries.rank() == 3 && keys_values.rank() == 3, name, "inputs need shape [B, length, columns], have ",
+          queries.shape(), " and ", keys_values.shape());
+    const i64 q_columns = s.h * s.d_k, kv_columns = s.h * (s.d_k + s.d_v);
+    const i64 wanted_q = self ? q_columns + kv_columns : q_columns, wanted_kv = self ? wanted_q : kv_columns;
+    check(queries.size(2) == wanted_q && keys_values.size(2) == wanted_kv, name, s.h, " heads of ", s.d_k, " and ",
+          s.d_v, " need ", wanted_q, self ? "" : " and ", self ? "" : std::to_string(wanted_kv), " columns, got ",
+          queries.shape(), " and ", keys_values.shape());
+    check(queries.size(0) == keys_values.size(0), name, "batch sizes differ (", queries.size(0), " and ",
+          keys_values.size(0), ")");
+    dropout.check_usable(name);
+    s.B = queries.size(0), s.n = queries.size(1), s.m = keys_values.size(1);
+    mask.check_fits(s.B, s.h, s.n, s.m);
+  }
+
+  template <class T>
+  Packed<T> packed(T* q_data, T* kv_data) const {
+    const i64 all_k = s.h * s.d_k, all_v = s.h * s.d_v;
+    if (self) return {q_data, q_data, 2 * all_k + all_v, 2 * all_k + all_v, all_k, 2 * all_k};
+    return {q_data, kv_data, all_k, all_k + all_v, 0, all_k};
+  }
+  template <class T>
+  Packed<const T> inputs() const {
+    return packed<const T>(q.get().data<T>(), kv.get().data<T>());
+  }
+  /// O of a head, or dO, in a tensor [B, n, h d_v].
+  template <class T>
+  Part<T> output(T* y, Head at) const {
+    return {y + (at.b * s.n * s.h + at.head) * s.d_v, s.h * s.d_v};
+  }
+  Head head(i64 i) const { return {i / s.h, i % s.h}; }
+  double score_factor() const { return 1.0 / std::sqrt(static_cast<double>(s.d_k)); }
+
+  /// body(i, scratch) for i in [0, tasks), with `scratch_size` numbers of memory whose contents mean nothing. A thread
+  /// has one group of tasks, which share its scratch: that stays in its core's cache, and no thread goes without work.
+  /// No bit depends on these borders, since a task reads of the scratch only what it wrote.
+  template <class T, class Body>
+  void for_tasks(i64 tasks, i64 scratch_size, const Body& body) const {
+    const i64 share = GrainScope::grain(std::max<i64>(1, (tasks + threads() - 1) / threads()));
+    const i64 groups = (tasks + share - 1) / share;
+    Tensor memory = Tensor::empty({groups, scratch_size}, dtype_of<T>);
+    T* scratch = memory.write<T>();
+    parallel_tasks(groups, [&](i64 group) {
+      for (i64 i = group * share; i < std::min(tasks, (group + 1) * share); ++i)
+        body(i, scratch + group * scratch_size);
+    });
+  }
+
+  /// Keys [0, limit) are all that the queries [begin, end) may see, tables apart; lanes beyond are padding and see
+  /// nothing. Returns the most.
+  i64 limits(i64 b, i64 begin, i64 end, Lanes<i32>& limit) const {
+    mask.limits(b, begin, end, s.n, s.m, limit.data());
+    std::fill(limit.data() + (end - begin), limit.data() + padded(end - begin), 0);
+    return limit[static_cast<size_t>(end - begin - 1)];  // a later query never sees less
+  }
+
+  /// For scores of queries [begin, end) with the keys from `first` on.
+  template <class T>
+  void hide_by_table(const Scores<T>& S, Head at, i64 begin, i64 end, i64 first) const {
+    for (i64 j = 0; j < S.keys; ++j) {
+      for (i64 i = begin; i < end; ++i) {
+        if (!mask.allowed(at.b, at.head, i, first + j, s.n, s.m))
+          S.row(j)[i - begin] = -std::numeric_limits<T>::infinity();
+      }
+    }
+  }
+
+  /// Dropout's factors m^T for `keys` keys from `first` on and `width` queries from `begin` on, width numbers a key. A
+  /// key is a row of the mask, a query a column; both `begin` and `width` are multiples of a block's decisions.
+  template <class T>
+  void draw_factors(Head at, i64 begin, i64 width, i64 first, i64 keys, T* factors) const {
+    const i64 blocks = blocks_of_row(s.n), tile_blocks = width / decisions_per_block;
+    const i64 start = ((at.b * s.h + at.head) * s.m + first) * blocks + begin / decisions_per_block;
+    if (tile_blocks == blocks) return dropout_factors(dropout.draw, dropout.p, start, keys * blocks, factors);
+    for (i64 j = 0; j < keys; ++j)
+      dropout_factors(dropout.draw, dropout.p, start + j * blocks, tile_blocks, factors + j * width);
+  }
+};
+
+/// Heads whose inputs are still to come: `prepare` reads the other sizes from them.
+inline PackedHeads heads_of(i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p, const Draw& draw) {
+  return {.s = {.h = num_heads, .d_k = d_k, .d_v = d_v}, .mask = mask, .dropout = {p, draw}};
+}
+
+static_assert(lane_multiple == decisions_per_block, "a tile of queries is drawn in whole blocks");
+
+}  // namespace orrery::packed_heads

@@ -1,0 +1,263 @@
+// Chapter 8. Attention in tiles: the loops over tiles, and who computes which.
+//
+// The formulas stand in tiled_attention.h. Forward: a task is one tile of queries of one head. Backward: a task owns
+// tiles of keys. With few heads, a head's tiles are shared out among several tasks, each of which has its own dQ; these
+// are added in order at the end, so that the bits depend on the shape alone. As in ops/packed_attention.cpp, scores lie
+// transposed, a row for each key.
+// Serves: autograd/ops/fused/tiled_attention.h
+#include "autograd/ops/fused/tiled_attention.h"
+
+#include <numeric>
+
+#include "autograd/ops/fused/packed_heads.h"
+
+namespace orrery {
+namespace {
+
+using namespace packed_heads;
+
+i64 tiles_of(i64 n, i64 size) { return (n + size - 1) / size; }
+
+// Multiplies row i of x by factor[i].
+template <class T>
+void scale_rows(Part<T> x, i64 rows, i64 columns, const Lanes<T>& factor) {
+  for (i64 i = 0; i < rows; ++i) {
+    T *row = x.data + i * x.stride, f = factor[static_cast<size_t>(i)];
+#pragma omp simd
+    for (i64 j = 0; j < columns; ++j) row[j] *= f;
+  }
+}
+
+struct TiledAttention : PackedHeads {
+  TileSizes tile;
+  Saved O, softmax;  // [B, n, h d_v]; largest and 1 / sum of every query, [B h, 2, padded(n)]
+
+  Tensor forward(const Tensor& qkv) { return run(qkv, qkv, true); }
+  Tensor forward(const Tensor& queries, const Tensor& keys_values) { return run(queries, keys_values, false); }
+
+  void backward(const Tensor& dy, Grads& dx) {
+    dispatch_floating(dy.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const Gradient<T> dq = opened<T>(dx, 0), dkv = self ? dq : opened<T>(dx, 1);
+      const i64 heads = s.B * s.h, key_tiles = tiles_of(s.m, tile.keys);
+      const i64 parts = std::clamp<i64>(tiles_of(least_tasks, std::max<i64>(1, heads)), 1, std::max<i64>(1, key_tiles));
+      Tensor prepared = Tensor::empty({heads * query_tiles(), prepared_size()}, dy.dtype());
+      Tensor sums = Tensor::empty({heads, parts, dq.data ? s.n : 0, s.d_k}, dy.dtype());
+      const Backward<T> o{.in = inputs<T>(),
+                          .out = packed<T>(dq.data, dkv.data),
+                          .dy = dy.data<T>(),
+                          .O = O.get().data<T>(),
+                          .softmax = softmax.get().data<T>(),
+                          .prepared = prepared.write<T>(),
+                          .sums = dq.data ? sums.write<T>() : nullptr,
+                          .parts = parts,
+                          .first_q = dq.first,
+                          .first_kv = dkv.first};
+      for_query_tiles<T>(0, [&](const Queries& at, T*) { prepare_queries(o, at); });
+      constexpr i64 matrices = 3;  // W, dS and dropout's factors
+      for_tasks<T>(heads * parts, matrices * tile.keys * tile.queries,
+                   [&](i64 i, T* scratch) { backward_part(o, head(i / parts), i % parts, scratch); });
+      if (dq.data) for_query_tiles<T>(0, [&](const Queries& at, T*) { add_parts(o, at); });
+    });
+  }
+
+ private:
+  // One tile of queries of a head.
+  struct Queries {
+    Head at;
+    i64 index, begin, end;
+    i64 rows() const { return end - begin; }
+    i64 width() const { return padded(end - begin); }
+  };
+  template <class T>
+  struct Backward {
+    Packed<const T> in;
+    Packed<T> out;
+    const T *dy, *O, *softmax;
+    T* prepared;  // for each tile of queries: Q^T / sqrt(d_k), dO^T and D
+    T* sums;      // dQ of each part of a head, null where nobody wants it
+    i64 parts;
+    bool first_q, first_kv;
+  };
+
+  i64 query_tiles() const { return tiles_of(s.n, tile.queries); }
+  i64 saved_index(const Queries& at) const { return head_index(at.at) * 2 * padded(s.n) + at.begin; }
+  i64 head_index(Head at) const { return at.b * s.h + at.head; }
+  Queries queries(Head at, i64 index) const {
+    return {at, index, index * tile.queries, std::min(s.n, (index + 1) * tile.queries)};
+  }
+
+  // body(queries, scratch) for every tile of queries of every head: the first, the last, the second, the last but one,
+  // ... With a causal mask the last see the most, and neighbours among the tasks are together as much work as other
+  // neighbours.
+  template <class T, class Body>
+  void for_query_tiles(i64 scratch_size, const Body& body) const {
+    const i64 tiles = query_tiles();
+    for_tasks<T>(s.B * s.h * tiles, scratch_size, [&](i64 i, T* scratch) {
+      const i64 k = i % tiles;
+      body(queries(head(i / tiles), k % 2 == 0 ? k / 2 : tiles - 1 - k / 2), scratch);
+    });
+  }
+
+  Tensor run(const Tensor& query_input, const Tensor& keys_values, bool is_self) {
+    check(tile.queries > 0 && tile.queries <= query_tile && tile.queries % lane_multiple == 0 && tile.keys > 0, name,
+          "no tiles of ", tile.queries, " queries and ", tile.keys, " keys");
+    prepare(query_input, keys_values, is_self);
+    Tensor y = Tensor::empty({s.B, s.n, s.h * s.d_v}, query_input.dtype());
+    Tensor saved = Tensor::empty({s.B * s.h, 2, padded(s.n)}, query_input.dtype());
+    dispatch_floating(query_input.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const auto in = inputs<T>();
+      T *out = y.write<T>(), *all_saved = saved.write<T>();
+      for_query_tiles<T>((s.d_k + 2 * tile.keys) * tile.queries, [&](const Queries& at, T* scratch) {
+        forward_tile(in, at, output(out, at.at).from(at.begin), all_saved + saved_index(at), scratch);
+      });
+    });
+    O = y, softmax = saved;
+    return y;
+  }
+
+  template <class T>
+  void forward_tile(const Packed<const T>& in, const Queries& at, Part<T> O_i, T* largest, T* scratch) const {
+    const Part<const T> K = in.K(s, at.at), V = in.V(s, at.at);
+    T *Q_T = scratch, *scores = Q_T + s.d_k * tile.queries, *factors = scores + tile.keys * tile.queries;
+    Lanes<i32> limit;
+    Lanes<T> rescale;
+    RunningSoftmax<T> running;
+    const i64 keys = limits(at.at.b, at.begin, at.end, limit);
+    transpose(in.Q(s, at.at).from(at.begin), at.rows(), s.d_k, static_cast<T>(score_factor()), Q_T, at.width());
+    for (i64 first = 0; first < keys; first += tile.keys) {
+      const Scores<T> S{scores, std::min(tile.keys, keys - first), at.width(), at.width()};
+      compute_scores(K, Q_T, at, first, S);
+      running.add(S, first, limit, rescale);
+      if (dropout.p > 0) {
+        draw_factors(at.at, at.begin, S.width, first, S.keys, factors);
+        for (i64 j = 0; j < S.keys; ++j) multiply(S.width, factors + j * S.width, S.row(j));
+      }
+      if (first > 0) scale_rows(O_i, at.rows(), s.d_v, rescale);
+      product(at.rows(), s.d_v, S.keys, {S.data, 1, S.stride}, V.from(first), O_i, first > 0);
+    }
+    if (keys == 0) clear_rows(O_i, at.rows(), s.d_v);
+    T* inverse = largest + padded(s.n);
+    for (i64 i = 0; i < at.width(); ++i) {
+      // A query that sees nothing has only weights of 0.
+      const bool sees = running.sum[i] != T{0};
+      largest[i] = sees ? running.largest[i] : T{0};
+      inverse[i] = sees ? T{1} / running.sum[i] : T{0};
+    }
+    std::copy_n(inverse, at.width(), rescale.data());
+    scale_rows(O_i, at.rows(), s.d_v, rescale);
+  }
+
+  // S^T = K_j (Q_i^T / sqrt(d_k)), without the keys that a table hides.
+  template <class T>
+  void compute_scores(Part<const T> K, const T* Q_T, const Queries& at, i64 first, const Scores<T>& S) const {
+    small_product<T>(S.keys, S.width, s.d_k, {K.from(first).data, K.stride, 1}, Q_T, S.width, S.data, S.stride, false);
+    if (mask.has_table()) hide_by_table(S, at.at, at.begin, at.end, first);
+  }
+
+  // What all tiles of keys need of a tile of queries: Q_i^T / sqrt(d_k), dO_i^T and D_i.
+  i64 prepared_size() const { return (s.d_k + s.d_v + 1) * tile.queries; }
+  template <class T>
+  T* prepared(const Backward<T>& o, const Queries& at) const {
+    return o.prepared + (head_index(at.at) * query_tiles() + at.index) * prepared_size();
+  }
+  template <class T>
+  void prepare_queries(const Backward<T>& o, const Queries& at) const {
+    const i64 rows = at.rows(), width = at.width();
+    T *Q_T = prepared(o, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
+    const Part<const T> dO = output(o.dy, at.at).from(at.begin);
+    const Part<const T> O_i = output(o.O, at.at).from(at.begin);
+    transpose(o.in.Q(s, at.at).from(at.begin), rows, s.d_k, static_cast<T>(score_factor()), Q_T, width);
+    transpose(dO, rows, s.d_v, T{1}, dO_T, width);
+    std::fill_n(D, width, T{0});
+    for (i64 i = 0; i < rows; ++i)
+      D[i] =
+          std::inner_product(dO.data + i * dO.stride, dO.data + i * dO.stride + s.d_v, O_i.data + i * O_i.stride, T{0});
+  }
+
+  // Part c of a head: tiles c, 2 parts - 1 - c, 2 parts + c, ... of its keys, so that no part has only tiles which few
+  // queries see.
+  template <class T>
+  void backward_part(const Backward<T>& o, Head at, i64 c, T* scratch) const {
+    T* dQ = o.sums ? o.sums + (head_index(at) * o.parts + c) * s.n * s.d_k : nullptr;
+    if (dQ) std::fill_n(dQ, s.n * s.d_k, T{0});
+    for (i64 round = 0; round < tiles_of(tiles_of(s.m, tile.keys), o.parts); ++round) {
+      const i64 first = (round * o.parts + (round % 2 == 0 ? c : o.parts - 1 - c)) * tile.keys;
+      if (first < s.m) backward_keys(o, at, first, dQ, scratch);
+    }
+  }
+
+  // One tile of keys, from `first` on, with all queries that see some of it.
+  template <class T>
+  void backward_keys(const Backward<T>& o, Head at, i64 first, T* dQ, T* scratch) const {
+    const i64 last = std::min(s.m, first + tile.keys);
+    if (o.out.kv && o.first_kv) {
+      clear_rows(o.out.K(s, at).from(first), last - first, s.d_k);
+      clear_rows(o.out.V(s, at).from(first), last - first, s.d_v);
+    }
+    for (i64 i = 0; i < query_tiles(); ++i) {
+      Lanes<i32> limit;
+      const Queries queries_i = queries(at, i);
+      const i64 keys = std::min(last, limits(at.b, queries_i.begin, queries_i.end, limit)) - first;
+      if (keys > 0) backward_tile(o, queries_i, first, keys, limit, dQ, scratch);
+    }
+  }
+
+  template <class T>
+  void backward_tile(const Backward<T>& o, const Queries& at, i64 first, i64 keys, const Lanes<i32>& limit, T* dQ,
+                     T* scratch) const {
+    const i64 rows = at.rows(), width = at.width();
+    const Part<const T> Q = o.in.Q(s, at.at).from(at.begin), K = o.in.K(s, at.at).from(first),
+                        V = o.in.V(s, at.at).from(first), dO = output(o.dy, at.at).from(at.begin);
+    const T *Q_T = prepared(o, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
+    const T *largest = o.softmax + saved_index(at), *inverse = largest + padded(s.n);
+    T *W = scratch, *dS = W + tile.keys * tile.queries, *factors = dS + tile.keys * tile.queries;
+    compute_scores(o.in.K(s, at.at), Q_T, at, first, {W, keys, width, width});
+    small_product<T>(keys, width, s.d_v, {V.data, V.stride, 1}, dO_T, width, dS, width, false);  // dW
+    const T factor = static_cast<T>(score_factor());
+    const bool drops = dropout.p > 0;
+    if (drops) {
+      draw_factors(at.at, at.begin, width, first, keys, factors);
+    } else {
+      std::fill_n(factors, width, T{1});
+    }
+    for (i64 j = 0; j < keys; ++j) {
+      T* row = W + j * width;
+      if (first + j >= limit[0]) hide(width, static_cast<i32>(first + j), limit.data(), row);
+      recompute_weights(width, largest, inverse, D, factors + (drops ? j * width : 0), factor, row, dS + j * width);
+    }
+    if (dQ) product(rows, s.d_k, keys, {dS, 1, width}, K, Part<T>{dQ + at.begin * s.d_k, s.d_k}, true);
+    if (o.out.kv) {
+      product(keys, s.d_k, rows, {dS, width, 1}, Q, o.out.K(s, at.at).from(first), true);
+      product(keys, s.d_v, rows, {W, width, 1}, dO, o.out.V(s, at.at).from(first), true);
+    }
+  }
+
+  // dQ of a tile of queries: the sum of what the parts have.
+  template <class T>
+  void add_parts(const Backward<T>& o, const Queries& at) const {
+    const Part<T> dQ = o.out.Q(s, at.at).from(at.begin);
+    if (o.first_q) clear_rows(dQ, at.rows(), s.d_k);
+    for (i64 c = 0; c < o.parts; ++c) {
+      const T* sum = o.sums + ((head_index(at.at) * o.parts + c) * s.n + at.begin) * s.d_k;
+      for (i64 i = 0; i < at.rows(); ++i) add_to(s.d_k, sum + i * s.d_k, dQ.data + i * dQ.stride);
+    }
+  }
+};
+
+}  // namespace
+
+Variable tiled_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p,
+                         const Draw& draw, TileSizes tile) {
+  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
+  return apply(TiledAttention{heads, tile, {}, {}}, qkv);
+}
+
+Variable tiled_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
+                         double p, const Draw& draw, TileSizes tile) {
+  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
+  return apply(TiledAttention{heads, tile, {}, {}}, q, kv);
+}
+
+}  // namespace orrery

@@ -1,0 +1,77 @@
+// Chapter 8. Dropout as part of another operation, applied to rows while they are in the nearest cache.
+//
+// The factors m are those of ops/dropout.cpp for a matrix of the same shape, so fused and composed forms drop the same
+// elements.
+// Serves: nn/pass.h
+#pragma once
+
+#include <array>
+#include <cassert>
+
+#include "core/kernels/elementwise.h"
+#include "core/random.h"
+
+namespace orrery {
+
+/// Dropout with probability p on the rows of a matrix.
+struct RowDropout {
+  double p = 0;
+  Draw draw{};
+
+  /// Errors of `operation`: a probability that is none, a draw that would have another's mask.
+  void check_usable(std::string_view operation) const {
+    check(p >= 0 && p <= 1, operation, "needs a probability in [0, 1], got ", p);
+    check(draw.micro < Draw::most_micro, operation, "needs a micro-batch below ", Draw::most_micro, ", got ",
+          draw.micro);
+  }
+
+  /// y = x m for rows [begin, end) of a matrix with n columns; x and y point to row `begin`, y may be x.
+  template <class T>
+  void rows(i64 begin, i64 end, i64 n, const T* x, T* y) const {
+    const i64 blocks = blocks_of_row(n);
+    if (n % decisions_per_block == 0) return segment(begin * blocks, (end - begin) * n, x, y);  // no gaps between rows
+    for (i64 row = begin; row < end; ++row, x += n, y += n) segment(row * blocks, n, x, y);
+  }
+  /// The same in place for columns [begin, end) of row number `row` only. `begin` must be a multiple of 8; y points to
+  /// the row.
+  template <class T>
+  void columns(i64 row, i64 n, i64 begin, i64 end, T* y) const {
+    assert(begin % decisions_per_block == 0);  // not an exception: this often runs inside a parallel loop
+    segment(row * blocks_of_row(n) + begin / decisions_per_block, end - begin, y + begin, y + begin);
+  }
+
+  /// y = x m for a whole tensor, written to `result`, which may be x. Returns x itself if p is 0.
+  Tensor applied(const Tensor& x, Tensor result) const {
+    if (p == 0) return x;
+    dispatch_floating(x.dtype(), "dropout", [&](auto t) {
+      using T = decltype(t);
+      const i64 n = x.rank() == 0 ? 1 : x.size(-1);
+      const T* from = x.data<T>();
+      T* to = result.write<T>();
+      parallel_for(n == 0 ? 0 : x.count() / n, row_grain(n),
+                   [=, this](i64 begin, i64 end) { rows(begin, end, n, from + begin * n, to + begin * n); });
+    });
+    return result;
+  }
+
+ private:
+  // n numbers whose decisions follow one another, starting with block `block`.
+  template <class T>
+  void segment(i64 block, i64 n, const T* x, T* y) const {
+    if (p == 0) {
+      if (x != y) std::copy_n(x, n, y);
+      return;
+    }
+    constexpr i64 at_once = 512;
+    std::array<T, at_once> factors;
+    for (i64 i = 0; i < n; i += at_once) {
+      const i64 size = std::min(at_once, n - i);
+      dropout_factors(draw, p, block + i / decisions_per_block, blocks_of_row(size), factors.data());
+      const T* factor = factors.data();
+#pragma omp simd
+      for (i64 j = 0; j < size; ++j) y[i + j] = x[i + j] * factor[j];
+    }
+  }
+};
+
+}  // namespace orrery

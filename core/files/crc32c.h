@@ -1,0 +1,22 @@
+// Chapter 9. CRC32C: 32 bits that change when a file is damaged.
+//
+// The bytes are read as one long polynomial over {0, 1}; the checksum is its remainder after division by Castagnoli's
+// polynomial 0x1EDC6F41 (RFC 3720). Every flipped bit, and every burst of up to 32 damaged bits, changes it.
+// Serves: nn/files/files.h
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+/// The checksum of `bytes`. If `before` is the checksum of earlier bytes, the result is that of the earlier bytes
+/// followed by `bytes`. Uses the CPU's instruction if there is one.
+u32 crc32c(std::span<const std::byte> bytes, u32 before = 0);
+
+/// The same in plain C++, eight bytes at a time by tables.
+u32 crc32c_portable(std::span<const std::byte> bytes, u32 before = 0);
+
+}  // namespace orrery

@@ -1,0 +1,250 @@
+// Chapter 9. Files: the system calls, each one checked.
+//
+// A full disk may be reported only when data is flushed or the file is closed, so the results of fsync and close are
+// checked like those of write. A call that a signal interrupted (EINTR) is repeated; a short write is continued.
+// Serves: nn/files/files.h
+#include "core/files/file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+namespace {
+
+constexpr mode_t default_mode = 0666;  // minus the user's umask
+
+// Throws the operating system's message about the last call, unless the call succeeded.
+void check_call(bool ok, const std::string& operation, std::string_view what = "") {
+  if (!ok) fail(operation, what, std::generic_category().message(errno));
+}
+
+// Repeats a system call as long as signals interrupt it.
+template <class Call>
+auto retry(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+int open_file(const std::string& path, int flags) {
+  return retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, default_mode); });
+}
+
+void check_regular(const struct stat& status, const std::string& operation) {
+  check(!S_ISDIR(status.st_mode), operation, "is a directory");
+  check(S_ISREG(status.st_mode), operation, "is not a regular file");
+}
+
+bool try_flock(const Descriptor& file) {
+  return retry([&] { return ::flock(file.number(), LOCK_EX | LOCK_NB); }) == 0;
+}
+
+// Whether `path` is still the name of the open file.
+bool is_named(const Descriptor& file, const std::string& path) {
+  struct stat ours {
+  }, named{};
+  return ::fstat(file.number(), &ours) == 0 && ::lstat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
+         ours.st_dev == named.st_dev;
+}
+
+// Locks the temporary file. One that was left behind by a killed program is used again. It is an error if somebody else
+// is writing the file (and so holds the lock), or has renamed it between our opening and locking it.
+void lock(const Descriptor& file, const std::string& path, const std::string& operation) {
+  check(try_flock(file) && is_named(file, path), operation, "somebody else is writing ", path);
+  struct stat ours {};
+  check_call(::fstat(file.number(), &ours) == 0, operation);
+  check_regular(ours, operation);
+}
+
+void write_all(const Descriptor& file, std::span<const std::byte> bytes, const std::string& operation) {
+  while (!bytes.empty()) {
+    const ssize_t written = retry([&] { return ::write(file.number(), bytes.data(), bytes.size()); });
+    check_call(written >= 0, operation);
+    check(written > 0, operation, "the system accepts no more bytes");
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// A rename is on the disk only when its directory has been flushed.
+void flush_directory(const std::string& path, const std::string& operation) {
+  Descriptor directory(open_file(folder_of(path), O_RDONLY | O_DIRECTORY));
+  const bool flushed = directory.number() >= 0 && retry([&] { return ::fsync(directory.number()); }) == 0;
+  const bool unsupported = errno == EINVAL;  // some file systems have nothing to flush in a directory
+  check_call(flushed || unsupported, operation, "written, but its directory cannot be flushed: ");
+}
+
+// The mode of `path`, if it exists; an error if it is anything but a regular file.
+std::optional<mode_t> mode_of_regular(const std::string& path, const std::string& operation) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  check_regular(status, operation);
+  return status.st_mode & 07777;
+}
+
+// Removes our temporary file at the end, unless it has been renamed.
+struct Temporary {
+  std::string path;
+  bool ours = false;
+  ~Temporary() {
+    if (ours) ::unlink(path.c_str());
+  }
+};
+
+// The new file next to `path`: locked, empty, and with the mode of `path`.
+struct Replacement {
+  explicit Replacement(const std::string& path)
+      : operation("write " + path),
+        mode(mode_of_regular(path, operation)),
+        temporary{path + ".tmp"},
+        file(open_file(temporary.path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK)) {
+    check_call(file.number() >= 0, operation, "cannot create " + temporary.path + ": ");
+    lock(file, temporary.path, operation);
+    temporary.ours = true;
+    check_call(::ftruncate(file.number(), 0) == 0, operation);
+    if (mode) check_call(::fchmod(file.number(), *mode) == 0, operation);
+  }
+
+  std::string operation;
+  std::optional<mode_t> mode;  // none if `path` does not exist
+  Temporary temporary;
+  Descriptor file;
+};
+
+u64 size_of_regular(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? static_cast<u64>(status.st_size) : 0;
+}
+
+// Bytes that may still be written beside `path`; none where the file system does not tell.
+std::optional<u64> free_bytes(const std::string& path) {
+  struct statvfs system {};
+  if (::statvfs(folder_of(path).c_str(), &system) != 0 || system.f_blocks == 0) return std::nullopt;
+  return static_cast<u64>(system.f_bavail) * system.f_frsize;
+}
+
+// What a lock file holds begins with this, so that no file of another kind is taken for one.
+constexpr std::string_view lock_mark = "process ";
+
+// The text of a lock file, of which a line of a message is enough.
+std::string read_lock(const Descriptor& file) {
+  constexpr size_t enough = 300;
+  std::string text(enough, ' ');
+  const ssize_t got = retry([&] { return ::pread(file.number(), text.data(), text.size(), 0); });
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() { close(); }
+
+bool Descriptor::close() {
+  const int number = std::exchange(number_, -1);
+  return number < 0 || ::close(number) == 0 || errno == EINTR;  // after EINTR it is closed all the same
+}
+
+InputFile::InputFile(const std::string& path)
+    : operation_("read " + path), file_(open_file(path, O_RDONLY | O_NONBLOCK)) {
+  check_call(file_.number() >= 0, operation_);
+  struct stat status {};
+  check_call(::fstat(file_.number(), &status) == 0, operation_);
+  check_regular(status, operation_);
+  size_ = static_cast<u64>(status.st_size);
+}
+
+void InputFile::read(u64 offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const ssize_t got =
+        retry([&] { return ::pread(file_.number(), to.data(), to.size(), static_cast<off_t>(offset)); });
+    check_call(got >= 0, operation_);
+    check(got > 0, operation_, "ends early, at byte ", offset);
+    offset += static_cast<u64>(got);
+    to = to.subspan(static_cast<size_t>(got));
+  }
+}
+
+void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+  Replacement next(path);
+  const std::string& operation = next.operation;
+  const Descriptor lock_holder(::dup(next.file.number()));  // the lock stays until after the rename
+  for (const auto& part : parts) write_all(next.file, part, operation);
+  check_call(retry([&] { return ::fsync(next.file.number()); }) == 0, operation);
+  check_call(next.file.close(), operation);
+  check_call(::rename(next.temporary.path.c_str(), path.c_str()) == 0, operation);
+  next.temporary.ours = false;
+  flush_directory(path, operation);
+}
+
+void check_replaceable(const std::string& path, u64 bytes) {
+  const Replacement next(path);
+  const int error = ::posix_fallocate(next.file.number(), 0, static_cast<off_t>(std::max<u64>(bytes, 1)));
+  // Other errors only mean that this file system cannot reserve the space in advance.
+  check(error != ENOSPC && error != EFBIG && error != EDQUOT, next.operation, bytes,
+        " bytes have no place there: ", std::generic_category().message(error));
+}
+
+u64 room_needed(std::span<const PlannedFile> files, bool again) {
+  i64 used = 0, most = 0;  // bytes more than now
+  std::vector<u64> standing;
+  for (const PlannedFile& file : files) standing.push_back(size_of_regular(file.path));
+  for (int round = 0; round < (again ? 2 : 1); ++round) {
+    for (size_t i = 0; i < files.size(); ++i) {
+      used += static_cast<i64>(files[i].bytes);  // the second file
+      most = std::max(most, used);
+      used -= static_cast<i64>(standing[i]);  // takes the name of the first
+      standing[i] = files[i].bytes;
+    }
+  }
+  return static_cast<u64>(most);
+}
+
+void check_room(std::span<const PlannedFile> files, bool again) {
+  if (files.empty()) return;
+  const u64 needed = room_needed(files, again);
+  const std::optional<u64> there = free_bytes(files.front().path);
+  check(!there || needed <= *there, "write " + files.front().path, needed,
+        " bytes have no place there: ", there.value_or(0), " are free (while a file is replaced, both stand)");
+  for (const PlannedFile& file : files) check_replaceable(file.path, file.bytes);
+}
+
+FileLock::FileLock(const std::string& path, const std::string& owner) : path_(path) {
+  const std::string operation = "lock " + path;
+  for (;;) {
+    file_.emplace(open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK));
+    check_call(file_->number() >= 0, operation);
+    const bool ours = try_flock(*file_);
+    if (ours && !is_named(*file_, path)) continue;  // its holder has just removed it: the name is free
+    const std::string text = read_lock(*file_);
+    check(text.empty() || text.starts_with(lock_mark), operation, "another file has this name");
+    if (ours) break;
+    holder_ = text.empty() ? "another process" : text;
+    file_.reset();
+    return;
+  }
+  const std::string text = std::string(lock_mark) + std::to_string(::getpid()) + ", " + owner + "\n";
+  Temporary unfinished{path, true};
+  check_call(::ftruncate(file_->number(), 0) == 0, operation);
+  write_all(*file_, std::as_bytes(std::span(text)), operation);
+  unfinished.ours = false;
+}
+
+FileLock::~FileLock() {
+  if (file_) ::unlink(path_.c_str());  // before the lock is given back, so that nobody else's is removed
+}
+
+}  // namespace orrery

@@ -1,0 +1,89 @@
+// Chapter 9. Files: reading exactly the bytes asked for, and replacing a file so that it is never half written.
+//
+// If a program dies while it writes a file in place, the file is broken. So the new contents go into a second file next
+// to it and are flushed to the disk; then the second file is renamed to the first. At every moment, the name stands for
+// either all of the old contents or all of the new ones.
+// A lock file tells other processes that somebody is at work on a file.
+// Serves: nn/files/files.h
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+/// An open file of the operating system. The destructor closes it.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor();
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+  /// Closes now; false, with errno set, if that failed. Only this tells whether all that was written has arrived.
+  bool close();
+
+ private:
+  int number_;  // -1 when closed
+};
+
+/// A regular file, open for reading. Errors name the operation "read PATH".
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path);
+  u64 size() const { return size_; }
+  /// Fills `to` from byte `offset` on; an error if the file ends too early.
+  void read(u64 offset, std::span<std::byte> to) const;
+
+ private:
+  std::string operation_;
+  Descriptor file_;
+  u64 size_ = 0;
+};
+
+/// Makes `path` a file that holds `parts` one after another, or leaves it as it was and throws an error that names the
+/// operation "write PATH". A crash or power failure does no harm at any moment: `path`.tmp is written, flushed and
+/// renamed, then its directory is flushed. Errors, besides those of the system: `path` is not a regular file; somebody
+/// else is writing it.
+void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts);
+
+/// Throws the error that `replace_file` would throw now for a file of `bytes` bytes, and leaves `path` as it is. For
+/// use before long work whose result goes there.
+void check_replaceable(const std::string& path, u64 bytes);
+
+/// A file that will be written, and how large it will be.
+struct PlannedFile {
+  std::string path;
+  u64 bytes = 0;
+};
+/// The free bytes that it takes to write `files`, of one folder, one after another, and where `again`, all of them over
+/// and over: each needs room for its second file while the first one still stands. What stands there now counts.
+u64 room_needed(std::span<const PlannedFile> files, bool again);
+/// Error: one of `files` cannot be replaced, as above, or the disk has less than `room_needed` of them.
+void check_room(std::span<const PlannedFile> files, bool again);
+
+/// A file by which a process tells others that something is its own, such as model.lock beside model. The system takes
+/// the lock back when the process ends, however it ends: what a killed one left behind locks nobody out.
+class FileLock {
+ public:
+  /// Tries to take `path`. The file then says "process 4711, OWNER" and is removed at the end. Errors, of operation
+  /// "lock PATH": it cannot be made; a file that stands there is no such lock.
+  FileLock(const std::string& path, const std::string& owner);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  /// False if another process has it; `holder` is then what that one wrote.
+  bool held() const { return file_.has_value(); }
+  const std::string& holder() const { return holder_; }
+
+ private:
+  std::string path_, holder_;
+  std::optional<Descriptor> file_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,54 @@
+// Chapter 8. JSON from files: the limits, watched while the text is read.
+//
+// Serves: nn/files/files.h
+#include "core/files/json.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/error.h"
+
+namespace orrery {
+
+Json parse_json_object(std::string_view text, std::string_view operation) {
+  check(text.size() <= most_json_bytes, operation, "has ", text.size(), " bytes of JSON, at most ", most_json_bytes,
+        " are read");
+  i64 values = 0;
+  const auto watch = [&](int around, Json::parse_event_t event, const Json&) {
+    const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    check(!opens || around < most_json_depth, operation, "nests more than ", most_json_depth, " lists and objects");
+    if (opens || event == Json::parse_event_t::value) ++values;
+    check(values <= most_json_values, operation, "has more than ", most_json_values, " values");
+    return true;
+  };
+  Json json;
+  try {
+    json = Json::parse(text, watch);
+  } catch (const Json::parse_error& error) {
+    fail(operation, "is not valid JSON, at its byte ", error.byte);
+  } catch (const Json::exception&) { fail(operation, "is not valid JSON: a number is too large"); }
+  check(json.is_object(), operation, "is not a JSON object");
+  return json;
+}
+
+std::ostream& operator<<(std::ostream& out, const Shown& shown) {
+  constexpr size_t most = 60;
+  const std::string text = shown.json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  return out << text.substr(0, most) << (text.size() > most ? "..." : "");
+}
+
+i64 whole_number(const Json& json, i64 least, i64 most, std::string_view operation, std::string_view name) {
+  // Numbers beyond an i64 are unsigned ones, or fractions.
+  const bool fits = json.is_number_integer() &&
+                    (!json.is_number_unsigned() || json.get<u64>() <= u64{std::numeric_limits<i64>::max()});
+  const i64 value = fits ? json.get<i64>() : 0;
+  if (most == std::numeric_limits<i32>::max())
+    check(fits && least <= value && value <= most, operation, name, " must be a whole number below 2^31, not ",
+          Shown{json});
+  check(fits && least <= value && value <= most, operation, name, " must be a whole number from ", least, " to ", most,
+        ", not ", Shown{json});
+  return value;
+}
+
+}  // namespace orrery

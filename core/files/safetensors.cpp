@@ -1,0 +1,209 @@
+// Chapter 9. Safetensors files: writing and reading them, with checksums.
+//
+// Serves: nn/files/files.h
+#include "core/files/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/files/crc32c.h"
+#include "core/files/file.h"
+#include "core/files/safetensors_header.h"
+
+namespace orrery {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are written as they stand in memory");
+
+constexpr u64 length_bytes = 8, largest_header = 100'000'000;  // the format's own limit
+constexpr std::string_view checksum_prefix = "crc32c.", header_key = "crc32c.header", tensors_key = "crc32c.tensors";
+constexpr std::string_view header_value_begin = R"("crc32c.header":")", no_checksum = "00000000";
+
+using Bytes = std::span<const std::byte>;
+
+Bytes elements(const Tensor& x) {
+  return dispatch(x.dtype(), [&](auto t) {
+    return std::as_bytes(std::span(x.data<decltype(t)>(), static_cast<size_t>(x.count())));
+  });
+}
+
+std::string hex(u32 value) {
+  std::string digits(8, '0');
+  for (size_t i = 8; i-- > 0; value >>= 4) digits[i] = "0123456789abcdef"[value & 0xF];
+  return digits;
+}
+
+// Replaces the eight digits of the header's checksum in its text; false if their place is not there exactly once.
+bool set_header_checksum(std::string& header, std::string_view digits) {
+  const size_t found = header.find(header_value_begin), at = found + header_value_begin.size();
+  if (found == std::string::npos || header.rfind(header_value_begin) != found || at + digits.size() > header.size())
+    return false;
+  header.replace(at, digits.size(), digits);
+  return true;
+}
+
+// Wide elements first, so that each tensor starts at a multiple of its element size.
+std::vector<const TensorMap::value_type*> file_order(const TensorMap& tensors, const std::string& operation) {
+  std::vector<const TensorMap::value_type*> order;
+  for (const auto& entry : tensors) {
+    check(entry.second.defined(), operation, "tensor ", printable(entry.first), " is not defined");
+    check(entry.first != "__metadata__", operation, "no tensor may be named __metadata__");
+    order.push_back(&entry);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return bytes_of(a->second.dtype()) > bytes_of(b->second.dtype());
+  });
+  return order;
+}
+
+std::string make_header(const std::vector<const TensorMap::value_type*>& order, const Metadata& metadata,
+                        const std::string& operation) {
+  nlohmann::ordered_json header = {{"__metadata__", metadata}};
+  std::string checksums;
+  i64 offset = 0;
+  for (const auto* entry : order) {
+    const auto& [name, tensor] = *entry;
+    header[name] = {{"dtype", name_of(file_dtype(tensor.dtype()))},
+                    {"shape", std::vector<i64>(tensor.shape().begin(), tensor.shape().end())},
+                    {"data_offsets", {offset, offset + tensor.bytes()}}};
+    offset += tensor.bytes();
+    checksums += (checksums.empty() ? "" : " ") + hex(crc32c(elements(tensor)));
+  }
+  header["__metadata__"][std::string(tensors_key)] = checksums;
+  header["__metadata__"][std::string(header_key)] = no_checksum;
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) { fail(operation, "a name or a piece of metadata is not UTF-8 text"); }
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  check(text.size() <= largest_header, operation, "the header takes ", text.size(), " bytes, ", largest_header,
+        " are allowed");
+  set_header_checksum(text, hex(crc32c(std::as_bytes(std::span(text)))));
+  return text;
+}
+
+// Checks the header's own checksum and removes all checksums from its metadata. Returns those of the tensors, one for
+// each, or none if the file has none.
+std::vector<std::string> take_checksums(TensorHeader& header, std::string text, const std::string& operation) {
+  Metadata& metadata = header.metadata;
+  const bool ours = std::any_of(metadata.begin(), metadata.end(),
+                                [](const auto& pair) { return pair.first.starts_with(checksum_prefix); });
+  if (!ours) return {};
+  const std::string expected = metadata[std::string(header_key)], list = metadata[std::string(tensors_key)];
+  const bool right = set_header_checksum(text, no_checksum) && hex(crc32c(std::as_bytes(std::span(text)))) == expected;
+  check(right, operation, "the header's checksum is wrong: the file is damaged, or another program changed it");
+  std::vector<std::string> checksums;
+  for (size_t at = 0; at < list.size(); at += 9) checksums.push_back(list.substr(at, 8));
+  check(checksums.size() == header.entries.size(), operation, "has ", checksums.size(), " checksums for ",
+        header.entries.size(), " tensors");
+  std::erase_if(metadata, [](const auto& pair) { return pair.first.starts_with(checksum_prefix); });
+  return checksums;
+}
+
+// bfloat16 is the upper half of an f32.
+float float_of_bf16(u16 bits) { return std::bit_cast<float>(u32{bits} << 16); }
+
+// IEEE 754's binary16: a sign, 5 bits of exponent e, 10 of fraction f. The value is 2^(e - 15) (1 + f / 1024). If e is
+// 0, it is 2^-14 f / 1024; if e is 31, it is infinity or NaN.
+float float_of_f16(u16 bits) {
+  const u32 sign = u32{bits & 0x8000u} << 16, exponent = bits >> 10 & 31u, fraction = bits & 0x3FFu;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | fraction << 13);
+  if (exponent > 0) return std::bit_cast<float>(sign | (exponent + 127 - 15) << 23 | fraction << 13);
+  return std::copysign(static_cast<float>(fraction) * 0x1p-24f, sign != 0 ? -1.0f : 1.0f);
+}
+
+// A file whose header has been read and checked.
+struct OpenFile {
+  explicit OpenFile(const std::string& path) : operation("read " + path), file(path) {
+    std::array<std::byte, length_bytes> prefix;
+    check(file.size() >= length_bytes, operation, "is not a safetensors file: it has only ", file.size(), " bytes");
+    file.read(0, prefix);
+    const u64 length = std::bit_cast<u64>(prefix), most = std::min(file.size() - length_bytes, largest_header);
+    check(length <= most, operation, "is damaged or not a safetensors file: its header would take ", length,
+          " bytes, at most ", most, " are possible");
+    data_begin = length_bytes + length;
+    std::string text(length, ' ');
+    file.read(length_bytes, std::as_writable_bytes(std::span(text)));
+    header = parse_header(text, file.size() - data_begin, operation);
+    checksums = take_checksums(header, std::move(text), operation);
+  }
+
+  Tensor read(size_t i) const {
+    const TensorEntry& entry = header.entries[i];
+    switch (entry.dtype) {
+      case FileDtype::F32: return read_as<float>(i, [](float x) { return x; });
+      case FileDtype::F64: return read_as<double>(i, [](double x) { return x; });
+      case FileDtype::I32: return read_as<i32>(i, [](i32 x) { return x; });
+      case FileDtype::F16: return read_as<u16>(i, float_of_f16);
+      case FileDtype::BF16: return read_as<u16>(i, float_of_bf16);
+      default:
+        fail(operation, "tensor ", printable(entry.name), " has dtype ", name_of(entry.dtype),
+             "; only F32, F64, F16, BF16 and I32 can be read");
+    }
+  }
+
+  // A tensor whose elements have type T in the file; `value` converts each of them.
+  template <class T, class Value>
+  Tensor read_as(size_t i, const Value& value) const {
+    using Result = decltype(value(T{}));
+    const TensorEntry& entry = header.entries[i];
+    Tensor tensor = Tensor::empty(entry.shape, dtype_of<Result>);
+    const size_t count = static_cast<size_t>(tensor.count());
+    Result* to = tensor.write<Result>();
+    if constexpr (std::is_same_v<T, Result>) {
+      read_checked(i, std::as_writable_bytes(std::span(to, count)));
+    } else {
+      std::vector<T> stored(count);
+      read_checked(i, std::as_writable_bytes(std::span(stored)));
+      std::transform(stored.begin(), stored.end(), to, value);
+    }
+    return tensor;
+  }
+
+  void read_checked(size_t i, std::span<std::byte> to) const {
+    const TensorEntry& entry = header.entries[i];
+    file.read(data_begin + entry.begin, to);
+    const bool right = checksums.empty() || hex(crc32c(to)) == checksums[i];
+    check(right, operation, "tensor ", printable(entry.name), " is damaged: its checksum is wrong");
+  }
+
+  std::string operation;
+  InputFile file;
+  u64 data_begin = 0;
+  TensorHeader header;
+  std::vector<std::string> checksums;  // of each tensor; empty if the file has none
+};
+
+}  // namespace
+
+void write_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata) {
+  const std::string operation = "write " + path;
+  for (const auto& [key, value] : metadata) {
+    check(!key.starts_with(checksum_prefix), operation, "metadata key ", printable(key), " is kept for checksums");
+  }
+  const auto order = file_order(tensors, operation);
+  const std::string header = make_header(order, metadata, operation);
+  const auto length = std::bit_cast<std::array<std::byte, length_bytes>>(u64{header.size()});
+  std::vector<Bytes> parts{length, std::as_bytes(std::span(header))};
+  for (const auto* entry : order) parts.push_back(elements(entry->second));
+  replace_file(path, parts);
+}
+
+TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& wanted) try {
+  OpenFile open(path);
+  TensorFile result{.tensors = {}, .metadata = std::move(open.header.metadata)};
+  for (size_t i = 0; i < open.header.entries.size(); ++i) {
+    const std::string& name = open.header.entries[i].name;
+    if (!wanted || wanted(name)) result.tensors[name] = open.read(i);
+  }
+  return result;
+} catch (const std::bad_alloc&) { fail("read " + path, "there is not enough memory for it"); }
+
+Metadata read_safetensors_metadata(const std::string& path) { return std::move(OpenFile(path).header.metadata); }
+
+}  // namespace orrery

@@ -1,0 +1,45 @@
+// Chapter 9. Tensors in files: the safetensors format, with checksums.
+//
+//   8 bytes    N, the header's length, little-endian
+//   N bytes    JSON: {"weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...,
+//                     "__metadata__": {...}}, then spaces
+//   the rest   the tensors' elements, one after another without a gap, at the offsets given
+// A file is not trusted until every size, offset and checksum in it has been checked, and reading never takes more
+// memory than a small multiple of the file's size. The format has no checksums. Ours are in its metadata, where other
+// readers ignore them: "crc32c.tensors" lists one for each tensor in the order of the offsets; "crc32c.header" is that
+// of the header, computed with its own digits set to zero.
+// Serves: nn/files/files.h
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "core/tensor.h"
+
+namespace orrery {
+
+using TensorMap = std::map<std::string, Tensor>;
+using Metadata = std::map<std::string, std::string>;
+
+/// What a file holds: tensors by name, and text by key.
+struct TensorFile {
+  TensorMap tensors;
+  Metadata metadata;
+};
+
+/// Makes `path` a safetensors file of these tensors, or leaves it as it was (see `replace_file`). Errors, which name
+/// the operation "write PATH": a tensor that is undefined or named "__metadata__"; a metadata key that starts with
+/// "crc32c."; text that is not UTF-8; whatever the system reports.
+void write_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
+
+/// Reads the tensors whose names are `wanted`, or all of them without it. F32, F64 and I32 are read as they are; F16
+/// and BF16 become f32, which can hold all their values. Files of other programs have no checksums; a file that has
+/// some must have all of them, and they must be right. Errors name the operation "read PATH" and say in one line what
+/// is wrong. A wanted tensor of any other dtype is an error.
+TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& wanted = {});
+
+/// The metadata alone; checks the header as `read_safetensors` does, and reads no tensor.
+Metadata read_safetensors_metadata(const std::string& path);
+
+}  // namespace orrery

@@ -1,0 +1,212 @@
+// Chapter 9. The header of a safetensors file: the parser and the checks.
+//
+// Serves: nn/files/files.h
+#include "core/files/safetensors_header.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace orrery {
+namespace {
+
+constexpr std::string_view metadata_name = "__metadata__";
+
+// In the order of FileDtype.
+struct Kind {
+  std::string_view name;
+  i64 bytes;
+};
+constexpr std::array<Kind, 15> kinds{{{"BOOL", 1},
+                                      {"U8", 1},
+                                      {"I8", 1},
+                                      {"F8_E5M2", 1},
+                                      {"F8_E4M3", 1},
+                                      {"U16", 2},
+                                      {"I16", 2},
+                                      {"F16", 2},
+                                      {"BF16", 2},
+                                      {"U32", 4},
+                                      {"I32", 4},
+                                      {"F32", 4},
+                                      {"U64", 8},
+                                      {"I64", 8},
+                                      {"F64", 8}}};
+
+// Receives the parser's events and accepts only what may come next.
+class Reader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit Reader(const std::string& operation) : operation_(operation) {}
+
+  std::map<std::string, TensorEntry> entries;
+  std::map<std::string, std::string> metadata;
+
+  bool start_object(std::size_t) override {
+    switch (at_) {
+      case At::outside: at_ = At::top; return true;
+      case At::name: at_ = At::entry; return true;
+      case At::metadata_name: at_ = At::metadata; return true;
+      default: return misplaced("an object");
+    }
+  }
+  bool key(string_t& key) override {
+    switch (at_) {
+      case At::top: start_entry(key); return true;
+      case At::metadata: key_ = key; return true;
+      default: start_field(key); return true;
+    }
+  }
+  bool end_object() override {
+    if (at_ == At::entry) end_entry();
+    at_ = at_ == At::top ? At::outside : At::top;
+    return true;
+  }
+  bool string(string_t& value) override {
+    if (at_ == At::metadata) {
+      check(metadata.emplace(key_, value).second, operation_, "metadata key ", printable(key_), " appears twice");
+      return true;
+    }
+    if (at_ != At::entry || field_ != Field::dtype) return misplaced("text");
+    entry_.dtype = parse_dtype(value);
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    if (at_ != At::entry || (field_ != Field::shape && field_ != Field::offsets)) return misplaced("a list");
+    at_ = At::list;
+    return true;
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (at_ != At::list) return misplaced("a number");
+    const size_t most = field_ == Field::shape ? Shape::max_rank : 2;
+    check(list_.size() < most, operation_, "tensor ", printable(name_), " has more than ", most,
+          field_ == Field::shape ? " axes" : " offsets");
+    list_.push_back(value);
+    return true;
+  }
+  bool end_array() override {
+    if (field_ == Field::shape) {
+      shape_ = std::exchange(list_, {});
+    } else {
+      check(list_.size() == 2, operation_, "tensor ", printable(name_), " needs two offsets");
+      entry_.begin = list_[0];
+      entry_.end = list_[1];
+      list_.clear();
+    }
+    at_ = At::entry;
+    return true;
+  }
+  bool number_integer(number_integer_t) override { return misplaced("a negative number"); }
+  bool number_float(number_float_t, const string_t&) override { return misplaced("a fraction"); }
+  bool null() override { return misplaced("null"); }
+  bool boolean(bool) override { return misplaced("true or false"); }
+  bool binary(binary_t&) override { return misplaced("binary data"); }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
+    fail(operation_, "the header is not valid JSON, at its byte ", position);
+  }
+
+ private:
+  enum class At { outside, top, name, entry, list, metadata_name, metadata };
+  enum class Field { dtype, shape, offsets };
+
+  bool misplaced(std::string_view what) const { fail(operation_, "the header has ", what, " where none may stand"); }
+
+  void start_entry(const std::string& name) {
+    if (name == metadata_name) {
+      check(!std::exchange(has_metadata_, true), operation_, "the header has two sections of metadata");
+      at_ = At::metadata_name;
+      return;
+    }
+    check(!entries.contains(name), operation_, "tensor ", printable(name), " appears twice");
+    name_ = name;
+    entry_ = TensorEntry();
+    entry_.name = name;
+    seen_ = {};
+    at_ = At::name;
+  }
+
+  void start_field(const std::string& field) {
+    check(field == "dtype" || field == "shape" || field == "data_offsets", operation_, "tensor ", printable(name_),
+          " has an unknown field ", printable(field));
+    field_ = field == "dtype" ? Field::dtype : (field == "shape" ? Field::shape : Field::offsets);
+    check(!std::exchange(seen_[static_cast<size_t>(field_)], true), operation_, "tensor ", printable(name_), " has ",
+          field, " twice");
+  }
+
+  FileDtype parse_dtype(const std::string& value) const {
+    const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.name == value; });
+    check(found != kinds.end(), operation_, "tensor ", printable(name_), " has an unknown dtype, ", printable(value));
+    return static_cast<FileDtype>(found - kinds.begin());
+  }
+
+  void end_entry() {
+    check(seen_[0] && seen_[1] && seen_[2], operation_, "tensor ", printable(name_),
+          " needs dtype, shape and data_offsets");
+    constexpr u64 largest = std::numeric_limits<i64>::max();
+    u64 bytes = static_cast<u64>(bytes_of(entry_.dtype));
+    std::vector<i64> sizes;
+    for (u64 size : shape_) {
+      check(!__builtin_mul_overflow(bytes, size, &bytes) && bytes <= largest && size <= largest, operation_, "tensor ",
+            printable(name_), " has a shape that overflows");
+      sizes.push_back(static_cast<i64>(size));
+    }
+    entry_.shape = Shape(sizes);
+    check(entry_.begin <= entry_.end && entry_.end - entry_.begin == bytes, operation_, "tensor ", printable(name_),
+          " has offsets [", entry_.begin, ", ", entry_.end, "), but ", name_of(entry_.dtype), ' ', entry_.shape,
+          " takes ", bytes, " bytes");
+    entries.emplace(name_, std::move(entry_));
+  }
+
+  const std::string& operation_;
+  At at_ = At::outside;
+  Field field_ = Field::dtype;
+  bool has_metadata_ = false;
+  std::string key_, name_;
+  TensorEntry entry_;
+  std::array<bool, 3> seen_{};  // fields of this entry
+  std::vector<u64> list_, shape_;
+};
+
+// Each tensor must begin where the one before it ended, and the last must end with the file.
+void check_contiguous(const std::vector<TensorEntry>& entries, u64 data_bytes, const std::string& operation) {
+  u64 end = 0;
+  for (const TensorEntry& entry : entries) {
+    check(entry.begin == end, operation, "tensor ", printable(entry.name), " begins at byte ", entry.begin,
+          " of the data, expected ", end, ": tensors may neither overlap nor leave a gap");
+    end = entry.end;
+  }
+  check(end == data_bytes, operation, "its tensors take ", end, " bytes, the file holds ", data_bytes);
+}
+
+}  // namespace
+
+std::string_view name_of(FileDtype dtype) { return kinds[static_cast<size_t>(dtype)].name; }
+
+i64 bytes_of(FileDtype dtype) { return kinds[static_cast<size_t>(dtype)].bytes; }
+
+FileDtype file_dtype(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f32: return FileDtype::F32;
+    case Dtype::f64: return FileDtype::F64;
+    case Dtype::i32: return FileDtype::I32;
+  }
+  fail("safetensors", "no dtype of files is ours of ", dtype);
+}
+
+TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation) {
+  check(text.starts_with('{'), operation, "is not a safetensors file: its header does not start with '{'");
+  check(text.find('\0') == text.npos, operation, "the header has a zero byte");  // where the parser would stop
+  Reader reader(operation);
+  nlohmann::json::sax_parse(text, &reader);
+  TensorHeader header{.entries = {}, .metadata = std::move(reader.metadata)};
+  header.entries.reserve(reader.entries.size());
+  for (auto& [name, entry] : reader.entries) header.entries.push_back(std::move(entry));
+  std::stable_sort(header.entries.begin(), header.entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  check_contiguous(header.entries, data_bytes, operation);
+  return header;
+}
+
+}  // namespace orrery

@@ -1,0 +1,42 @@
+// Chapter 9. The header of a safetensors file: from text to checked entries.
+//
+// The JSON is read event by event into exactly the structure the format allows; the first thing that does not belong
+// there ends the reading. So a hostile header can neither nest deeply nor grow in memory.
+// Serves: nn/files/files.h
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/shape.h"
+
+namespace orrery {
+
+/// What files may hold. Tensors in memory have fewer kinds (core/dtype.h).
+enum class FileDtype : u8 { BOOL, U8, I8, F8_E5M2, F8_E4M3, U16, I16, F16, BF16, U32, I32, F32, U64, I64, F64 };
+std::string_view name_of(FileDtype dtype);
+i64 bytes_of(FileDtype dtype);
+/// How a file names what a tensor holds: F32, F64 or I32.
+FileDtype file_dtype(Dtype dtype);
+
+/// Where one tensor's elements stand: bytes [begin, end) after the header.
+struct TensorEntry {
+  std::string name;
+  FileDtype dtype = FileDtype::F32;
+  Shape shape;
+  u64 begin = 0, end = 0;
+};
+
+/// A parsed header. Entries are in the order of their offsets.
+struct TensorHeader {
+  std::vector<TensorEntry> entries;
+  std::map<std::string, std::string> metadata;
+};
+
+/// Parses the header `text`, followed by `data_bytes` bytes of elements. Errors, of `operation`: anything but the
+/// structure that the format describes; names that appear twice; offsets that leave a gap, overlap, do not fit shape
+/// and dtype, or do not end with the file.
+TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation);
+
+}  // namespace orrery

@@ -1,0 +1,235 @@
+// Chapter 8. Reductions over axes: adjacent axes are joined, and each group is one pass over [outer, n, inner].
+//
+// Serves: autograd/ops/softmax.cpp
+#include "core/kernels/reduce.h"
+
+#include <limits>
+#include <span>
+
+#include "core/kernels/elementwise.h"
+
+namespace orrery {
+namespace {
+
+using AxisSet = std::array<bool, Shape::max_rank>;
+
+AxisSet axis_set(const Shape& shape, const Axes& axes, std::string_view operation) {
+  AxisSet set{};
+  if (axes.empty()) set.fill(true);
+  for (i64 axis : axes) {
+    bool& chosen = set[static_cast<size_t>(shape.axis(axis, operation))];
+    check(!chosen, operation, "axis ", axis, " is named twice");
+    chosen = true;
+  }
+  return set;
+}
+
+// The same for a matrix so wide that a row of sums would not stay in the nearest cache: strips of the full length, cut
+// into blocks of columns.
+template <class T>
+void sum_wide_columns(i64 rows, i64 columns, i64 block, const T* x, T* y) {
+  const i64 strips = std::max<i64>(1, (rows + most_strip_rows - 1) / most_strip_rows),
+            blocks = (columns + block - 1) / block;
+  Tensor partial = Tensor::empty({strips, columns}, dtype_of<T>);
+  T* sums = partial.write<T>();
+  parallel_tasks(strips * blocks, [=](i64 task) {
+    const i64 strip = task / blocks, column = task % blocks * block, width = std::min(block, columns - column);
+    T* out = sums + strip * columns + column;
+    std::fill_n(out, width, T{0});
+    for (i64 row = strip * most_strip_rows; row < std::min(rows, (strip + 1) * most_strip_rows); ++row)
+      add_to(width, x + row * columns + column, out);
+  });
+  std::copy_n(combined_strips(partial, 1).data<T>(), columns, y);
+}
+
+// y[o, i] = sum over j of x[o, j, i], inner > 1.
+template <class T>
+void sum_columns(i64 outer, i64 n, i64 inner, const T* x, T* y) {
+  if (outer == 1 && inner > 2 * column_block) return sum_wide_columns(n, inner, column_block, x, y);
+  const Tensor sums = strip_sums<T>(outer, n, inner, [=](i64 begin, i64 end, T* out) {
+    for (i64 row = begin; row < end; ++row) add_to(inner, x + row * inner, out);
+  });
+  std::copy_n(sums.data<T>(), outer * inner, y);
+}
+
+struct Sum {
+  template <class T>
+  static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
+    if (inner > 1) return sum_columns(outer, n, inner, x, y);
+    if (outer == 1) {
+      *y = static_cast<T>(parallel_sum<T>(n, [=](i64 i) { return x[i]; }));
+      return;
+    }
+    for_rows(outer, n, [=](i64 o) { y[o] = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return x[o * n + i]; })); });
+  }
+};
+
+struct Max {
+  template <class T>
+  static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
+    parallel_for(outer, row_grain(n * inner), [=](i64 first, i64 last) {
+      for (i64 o = first; o < last; ++o) {
+        T* out = y + o * inner;
+        std::copy_n(x + o * n * inner, inner, out);
+        for (i64 j = 1; j < n; ++j) {
+          const T* row = x + (o * n + j) * inner;
+          // `!(row <= out)` is true if row is NaN, so NaN replaces any maximum, and then stays.
+          for (i64 i = 0; i < inner; ++i) out[i] = out[i] == out[i] && !(row[i] <= out[i]) ? row[i] : out[i];
+        }
+      }
+    });
+  }
+};
+
+// Reduces the chosen axes, from the last group of adjacent axes to the first; reduced axes keep size 1.
+template <class Reduction>
+Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view operation) {
+  Tensor y = x;
+  const auto is_chosen = [&](int axis) { return chosen[static_cast<size_t>(axis)]; };
+  for (int last = x.rank() - 1; last >= 0; --last) {
+    if (!is_chosen(last)) continue;
+    int first = last;
+    while (first > 0 && is_chosen(first - 1)) --first;
+    i64 outer = 1, n = 1, inner = 1;
+    for (int axis = 0; axis < x.rank(); ++axis) (axis < first ? outer : axis <= last ? n : inner) *= y.size(axis);
+    Shape shape = y.shape();
+    for (int axis = first; axis <= last; ++axis) shape = shape.with(axis, 1);
+    Tensor reduced = Tensor::empty(shape, x.dtype());
+    dispatch_floating(x.dtype(), operation, [&](auto t) {
+      using T = decltype(t);
+      if (reduced.count() > 0) Reduction::reduce(outer, n, inner, y.data<T>(), reduced.write<T>());
+    });
+    y = reduced;
+    last = first;
+  }
+  return y;
+}
+
+// y[k] = the sum over the strips s of x[s, k], in order and in double, for the first `width` columns.
+template <class T>
+void add_strips(const T* x, i64 strips, i64 columns, i64 width, T* y) {
+  double total[lanes] = {};
+  if (width == lanes) {
+    for (i64 s = 0; s < strips; ++s) {
+#pragma omp simd
+      for (i64 k = 0; k < lanes; ++k) total[k] += static_cast<double>(x[s * columns + k]);
+    }
+  } else {
+    for (i64 s = 0; s < strips; ++s)
+      for (i64 k = 0; k < width; ++k) total[k] += static_cast<double>(x[s * columns + k]);
+  }
+  for (i64 k = 0; k < width; ++k) y[k] = static_cast<T>(total[k]);
+}
+
+void check_defined(const Tensor& x, std::string_view operation) {
+  check(x.defined(), operation, "the tensor is not defined");
+}
+
+}  // namespace
+
+Tensor combined_strips(const Tensor& partial, i64 matrices) {
+  const i64 columns = partial.size(-1), strips = matrices == 0 ? 1 : partial.size(0) / matrices;
+  Tensor result = Tensor::empty({matrices, columns}, partial.dtype());
+  dispatch_floating(partial.dtype(), "strip_sums", [&](auto t) {
+    using T = decltype(t);
+    const T* sums = partial.data<T>();
+    T* y = result.write<T>();
+    parallel_for(matrices * columns, std::max<i64>(lanes, reduce_chunk / strips), [=](i64 begin, i64 end) {
+      // Adjacent columns are summed together, one in each lane, so that each strip is read in contiguous pieces.
+      for (i64 i = begin, width = 0; i < end; i += width) {
+        width = std::min({lanes, end - i, columns - i % columns});
+        add_strips(sums + i / columns * strips * columns + i % columns, strips, columns, width, y + i);
+      }
+    });
+  });
+  return result;
+}
+
+Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::string_view operation) {
+  const AxisSet chosen = axis_set(shape, axes, operation);
+  Shape result;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (!chosen[static_cast<size_t>(axis)])
+      result = result.plus(shape[axis]);
+    else if (keep_axes)
+      result = result.plus(1);
+  }
+  return result;
+}
+
+Tensor sum(const Tensor& x, const Axes& axes, bool keep_axes) {
+  check_defined(x, "sum");
+  const Tensor y = reduce_axes<Sum>(x, axis_set(x.shape(), axes, "sum"), "sum");
+  return (y.shares_memory_with(x) ? y.clone() : y).reshape(reduced_shape(x.shape(), axes, keep_axes, "sum"));
+}
+
+Tensor mean(const Tensor& x, const Axes& axes, bool keep_axes) {
+  check_defined(x, "mean");
+  const Tensor total = sum(x, axes, keep_axes);
+  const double n = static_cast<double>(x.count()) / static_cast<double>(total.count());
+  return map(total, "mean", [n](auto value) { return static_cast<decltype(value)>(value / n); });
+}
+
+Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
+  check_defined(x, "max");
+  const Shape shape = reduced_shape(x.shape(), axes, keep_axes, "max");
+  check(x.count() > 0 || shape.count() == 0, "max", "has no elements to choose from, shape ", x.shape());
+  const Tensor y = reduce_axes<Max>(x, axis_set(x.shape(), axes, "max"), "max");
+  return (y.shares_memory_with(x) ? y.clone() : y).reshape(shape);
+}
+
+Tensor argmax(const Tensor& x) {
+  check_defined(x, "argmax");
+  check(x.rank() >= 1 && x.size(-1) > 0, "argmax", "needs a last axis with elements, has shape ", x.shape());
+  const i64 columns = x.size(-1);
+  Tensor y = Tensor::empty(x.shape().without_last(), Dtype::i32);
+  i32* index = y.write<i32>();
+  dispatch_floating(x.dtype(), "argmax", [&](auto t) {
+    using T = decltype(t);
+    const T* from = x.data<T>();
+    for_rows(y.count(), columns, [=](i64 row) {
+      const T* begin = from + row * columns;
+      index[row] = static_cast<i32>(std::max_element(begin, begin + columns) - begin);
+    });
+  });
+  return y;
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  AxisSet chosen{};
+  const int extra = x.rank() - shape.rank();
+  check(extra >= 0, "sum_to", "cannot sum ", x.shape(), " down to ", shape);
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const i64 wanted = axis < extra ? 1 : shape[axis - extra];
+    chosen[static_cast<size_t>(axis)] = axis < extra || (wanted == 1 && x.size(axis) != 1);
+    check(axis < extra || wanted == x.size(axis) || wanted == 1, "sum_to", "cannot sum ", x.shape(), " down to ",
+          shape);
+  }
+  return reduce_axes<Sum>(x, chosen, "sum_to").reshape(shape);
+}
+
+namespace {
+
+template <class T>
+double square(T x) {
+  return static_cast<double>(x) * static_cast<double>(x);
+}
+
+}  // namespace
+
+double sum_of_squares(const Tensor& x) {
+  return dispatch_floating(x.dtype(), "sum_of_squares", [&](auto t) {
+    const auto* from = x.data<decltype(t)>();
+    return parallel_sum<double>(x.count(), [=](i64 i) { return square(from[i]); });
+  });
+}
+
+double sum_of_squares(const Tensor& x, i64 begin, i64 end) {
+  return dispatch_floating(x.dtype(), "sum_of_squares", [&](auto t) {
+    const auto* from = x.data<decltype(t)>() + begin;
+    return lane_sum<double>(end - begin, [=](i64 i) { return square(from[i]); });
+  });
+}
+
+}  // namespace orrery

@@ -1,0 +1,156 @@
+// Chapter 8. Sums and maxima whose bits do not depend on the number of threads.
+//
+// A sum is split into fixed chunks of 4,096 elements. Inside a chunk, each of 16 lanes (one vector register) adds up
+// every 16th element; then the lanes are added pairwise and the chunks in order, in double. So 2e7 ones in f32 add up
+// to exactly 2e7, where a single f32 accumulator stops at 16,777,216. Sums down the columns of a matrix are split into
+// fixed strips of at most 256 rows: inside a strip, rows are added in the element type; then the strips are added in
+// order, in double.
+// Serves: autograd/ops/softmax.cpp
+#pragma once
+
+#include <array>
+
+#include "core/machine/memory.h"
+#include "core/machine/parallel.h"
+#include "core/tensor.h"
+
+namespace orrery {
+
+inline constexpr i64 reduce_chunk = 4096;
+inline constexpr i64 most_strip_rows = 256;
+/// A matrix with more columns than two such blocks is summed block by block, in strips of `most_strip_rows` rows.
+inline constexpr i64 column_block = 1024;
+
+inline constexpr i64 lanes = 16;
+
+/// The sum of all lanes in double. Each step adds the upper half to the lower one: 16, 8, 4, 2, 1 lanes.
+template <class T>
+double lanes_combined(const T (&lane)[lanes]) {
+  double sum[lanes];
+#pragma omp simd
+  for (i64 k = 0; k < lanes; ++k) sum[k] = static_cast<double>(lane[k]);
+#pragma GCC unroll 4
+  for (i64 half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (i64 k = 0; k < half; ++k) sum[k] += sum[k + half];
+  }
+  return sum[0];
+}
+
+/// The sums of f(i) and of g(i) for i in [0, n), in one pass on the calling thread. f and g return T.
+template <class T, class F, class G>
+std::array<double, 2> lane_sums(i64 n, F f, G g) {
+  std::array<double, 2> total{};
+  for (i64 begin = 0; begin < n; begin += reduce_chunk) {
+    const i64 end = std::min(n, begin + reduce_chunk);
+    T of_f[lanes] = {}, of_g[lanes] = {};
+    i64 i = begin;
+    for (; i + lanes <= end; i += lanes) {
+#pragma omp simd
+      for (i64 k = 0; k < lanes; ++k) of_f[k] += f(i + k), of_g[k] += g(i + k);
+    }
+    for (i64 k = 0; i < end; ++i, ++k) of_f[k] += f(i), of_g[k] += g(i);
+    total[0] += lanes_combined(of_f), total[1] += lanes_combined(of_g);
+  }
+  return total;
+}
+
+/// The sum of f(i) for i in [0, n), on the calling thread. f returns T.
+template <class T, class F>
+double lane_sum(i64 n, F f) {
+  double total = 0;
+  for (i64 begin = 0; begin < n; begin += reduce_chunk) {
+    const i64 end = std::min(n, begin + reduce_chunk);
+    T lane[lanes] = {};
+    i64 i = begin;
+    for (; i + lanes <= end; i += lanes) {
+#pragma omp simd
+      for (i64 k = 0; k < lanes; ++k) lane[k] += f(i + k);
+    }
+    for (i64 k = 0; i < end; ++i, ++k) lane[k] += f(i);
+    total += lanes_combined(lane);
+  }
+  return total;
+}
+
+/// The same sum, with the same bits as `lane_sum`, but with its chunks shared among threads.
+template <class T, class F>
+double parallel_sum(i64 n, F f) {
+  const FlushDenormals flushed;
+  if (n <= reduce_chunk) return lane_sum<T>(n, f);
+  const i64 chunks = (n + reduce_chunk - 1) / reduce_chunk;
+  Tensor partial = Tensor::empty({chunks}, f64);
+  double* sums = partial.write<double>();
+  parallel_for(chunks, 4, [=](i64 first, i64 last) {
+    for (i64 chunk = first; chunk < last; ++chunk) {
+      const i64 begin = chunk * reduce_chunk;
+      sums[chunk] = lane_sum<T>(std::min(reduce_chunk, n - begin), [=](i64 i) { return f(begin + i); });
+    }
+  });
+  double total = 0;
+  for (i64 chunk = 0; chunk < chunks; ++chunk) total += sums[chunk];
+  return total;
+}
+
+/// Adds up the strips of [matrices * strips, columns] in order and in double: [matrices, columns].
+Tensor combined_strips(const Tensor& partial, i64 matrices);
+
+/// The number of rows in a strip: about 2 chunks' worth of elements, but few enough rows for a running sum in f32.
+inline i64 strip_rows(i64 columns) {
+  return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
+}
+
+/// How many rows to take at a time in an operation that does not keep its inner result of `columns` columns: all of
+/// them, or equal chunks of at least 256 rows, and of as many more as fit into 10 MB. Such chunks stay in a shared
+/// cache of 16 or 32 MB. Depends on the shape alone, since the chunks affect the bits of a result.
+inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
+  constexpr i64 least_rows = 256, most_bytes = 10'000'000;
+  const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, columns * bytes_of(dtype)));
+  const i64 chunks = std::max<i64>(1, (rows + fitting - 1) / fitting);
+  return std::max<i64>(1, (rows + chunks - 1) / chunks);
+}
+
+/// Sums down the columns of `matrices` matrices of `rows` rows each, strip by strip. add_rows(begin, end, sums) adds to
+/// sums[0 .. columns) what rows [begin, end) contribute, where rows are counted over all matrices. It may do other work
+/// on these rows at the same time. Returns [matrices, columns].
+template <class T, class AddRows>
+Tensor strip_sums(i64 matrices, i64 rows, i64 columns, const AddRows& add_rows) {
+  const i64 length = strip_rows(columns), strips = std::max<i64>(1, (rows + length - 1) / length);
+  Tensor partial = Tensor::empty({matrices * strips, columns}, dtype_of<T>);
+  T* sums = partial.write<T>();
+  parallel_for(matrices * strips, row_grain(length * columns), [&](i64 first, i64 last) {
+    for (i64 s = first; s < last; ++s) {
+      const i64 matrix = s / strips, begin = s % strips * length, end = std::min(rows, begin + length);
+      T* out = sums + s * columns;
+      std::fill_n(out, columns, T{0});
+      add_rows(matrix * rows + begin, matrix * rows + end, out);
+    }
+  });
+  return strips == 1 ? partial : combined_strips(partial, matrices);
+}
+
+/// Axes to reduce over; empty means all of them. Negative axes count from the end.
+using Axes = CachedVector<i64>;
+
+/// The shape after reducing `axes` of `shape`: those axes are dropped, or kept with size 1.
+Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::string_view operation);
+
+/// Sums over `axes`.
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+/// Means over `axes`. The mean of no elements is NaN, as in NumPy.
+Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+/// Largest values over `axes`; NaN if any element is NaN. The maximum of no elements is an error.
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+/// Index of the largest value along the last axis, i32; the first one if several are equal. Since no comparison with
+/// NaN is true, a NaN at index 0 is chosen, and any other NaN is skipped.
+Tensor argmax(const Tensor& x);
+
+/// `x` summed down to `shape`: the reverse of broadcasting `shape` to the shape of `x`. `x` itself if the shapes are
+/// equal.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+/// The sum of all squares, in double: for norms.
+double sum_of_squares(const Tensor& x);
+/// The same for elements [begin, end), on the calling thread.
+double sum_of_squares(const Tensor& x, i64 begin, i64 end);
+
+}  // namespace orrery

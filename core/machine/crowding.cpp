@@ -1,0 +1,123 @@
+// Chapter 8. How long threads waited for a core, and what follows from it.
+//
+// Serves: core/machine/parallel.h
+#include "core/machine/crowding.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+// Programs in the background, and those that wake up now and then, take less than this part of a core, in pieces of up
+// to 4 ms, and are put up with. One that computes takes half a core, which shows after two or three looks.
+constexpr double usual_part = 0.2, most_too_long = 0.01;
+constexpr double first_pause = 0.1, longest_pause = 1.6, calm = 0.1;
+constexpr double seconds_between_looks = 0.01;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+int CrowdingRule::after(double now, double waited, int wanted) {
+  if (wanted != wanted_) {
+    wanted_ = threads_ = wanted;
+    last_ = all_since_ = now;
+    too_long_ = 0, pause_ = first_pause;
+    return threads_;
+  }
+  const double passed = std::max(now - last_, 1e-6);
+  last_ = now;
+  const bool all = threads_ == wanted_;
+  if (!all && now >= all_again_at_) {
+    threads_ = wanted_, all_since_ = now, too_long_ = 0;
+    return threads_;
+  }
+  if (threads_ == 1) return threads_;
+  too_long_ = std::max(0.0, too_long_ + waited - usual_part * passed);
+  if (all && now - all_since_ >= calm) pause_ = first_pause;
+  if (too_long_ < most_too_long) return threads_;
+  const double without_core = std::clamp(std::round(waited / passed), 1.0, threads_ - 1.0);
+  if (all) {
+    all_again_at_ = now + pause_;
+    pause_ = std::min(2 * pause_, longest_pause);
+  }
+  threads_ -= static_cast<int>(without_core);
+  too_long_ = 0;
+  return threads_;
+}
+
+// Linux: the second number of schedstat. Elsewhere, each time that the thread lost its core counts as a millisecond.
+i64 nanoseconds_without_core() {
+  if (const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC); file >= 0) {
+    char text[80];
+    const ssize_t size = read(file, text, sizeof text);
+    close(file);
+    const char* const end = text + std::max<ssize_t>(0, size);
+    i64 ran = 0, waited = 0;
+    const auto first = std::from_chars(text, end, ran);
+    if (first.ec == std::errc() && first.ptr != end && std::from_chars(first.ptr + 1, end, waited).ec == std::errc())
+      return waited;
+  }
+#if defined(RUSAGE_THREAD)
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nivcsw * i64{1'000'000};
+#else
+  return 0;
+#endif
+}
+
+namespace {
+
+// Of each thread that begins loops.
+struct Crowding {
+  CrowdingRule rule;
+  std::atomic<i64> waited{0};  // nanoseconds, added by the threads of the loop that looked last
+  bool looked = false;         // `waited` has not been judged yet
+  bool stale = true;           // the look before it is missing for some of these threads, or long ago
+  double last_look = 0;
+
+  Team team(int wanted);
+};
+thread_local Crowding crowding;
+thread_local i64 wait_before = 0;  // of each thread of a team, when it looked last
+
+Team Crowding::team(int wanted) {
+  const double now = seconds_now();
+  const bool changed = wanted != rule.wanted(), due = changed || now >= last_look + seconds_between_looks;
+  if (looked || changed || (due && rule.threads() == 1)) {
+    const double together = 1e-9 * static_cast<double>(waited.exchange(0, std::memory_order_relaxed));
+    const int before = rule.threads();
+    stale = rule.after(now, stale ? 0 : together, wanted) > before;
+    looked = false;
+  }
+  if (!due) return {rule.threads()};
+  looked = rule.threads() > 1;
+  stale = stale || now > last_look + 5 * seconds_between_looks;
+  last_look = now;
+  return {rule.threads(), looked ? &waited : nullptr};
+}
+
+}  // namespace
+
+void Team::add_wait() const {
+  const i64 now = nanoseconds_without_core();
+  waited->fetch_add(std::max<i64>(0, now - wait_before), std::memory_order_relaxed);
+  wait_before = now;
+}
+
+Team crowding_team(int wanted) {
+  if (wanted == 1 || ExactThreads::current()) return {wanted};
+  return crowding.team(wanted);
+}
+
+}  // namespace orrery

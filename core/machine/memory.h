@@ -1,0 +1,53 @@
+// Chapter 8. Memory: a caching allocator, so that a repeated training step asks the system for nothing.
+//
+// From the third equal step on a training asks the system for no memory and no page, and C++'s `new` for nothing: what
+// its tensors, its tape and its lists need comes from here (tests/promises/memory_test.cpp). A training step allocates
+// the same tensors in the same order every time. Handing pages back to the system and faulting them in again costs up
+// to a third of a step; memory kept from step to step costs nothing. The allocator is TLSF, "two-level segregated fit"
+// (Masmano, Ripoll, Crespo, Real 2004): free blocks stand in lists by size class, finding one is two bit scans,
+// neighbours that become free are joined. Block addresses are multiples of 64. Under AddressSanitizer and
+// ThreadSanitizer it steps aside, so that the sanitizer sees every block.
+// Read next: core/machine/parallel.h
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+/// `bytes` of uninitialised memory, aligned to 64 bytes. Throws std::bad_alloc when the system has none left.
+void* allocate(std::size_t bytes);
+/// Gives back what `allocate` returned; null is allowed.
+void deallocate(void* memory) noexcept;
+
+/// What the allocator has done since the program started. Bytes are those of the blocks handed out: what was asked for,
+/// rounded up to 64, and 64 more where the rest of a block was too small to be a block. Under AddressSanitizer nothing
+/// is counted.
+struct MemoryCounters {
+  i64 live_bytes = 0;       ///< handed out and not yet given back
+  i64 peak_bytes = 0;       ///< the largest `live_bytes` since the last `reset_peak`
+  i64 allocations = 0;      ///< calls of `allocate`
+  i64 system_requests = 0;  ///< times the system was asked for memory
+  i64 system_bytes = 0;     ///< held from the system
+};
+MemoryCounters memory_counters();
+void reset_peak();
+
+/// The same memory for standard containers and std::allocate_shared.
+template <class T>
+struct CachingAllocator {
+  using value_type = T;
+  CachingAllocator() = default;
+  template <class U>
+  CachingAllocator(const CachingAllocator<U>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(orrery::allocate(n * sizeof(T))); }
+  void deallocate(T* memory, std::size_t) noexcept { orrery::deallocate(memory); }
+  friend bool operator==(const CachingAllocator&, const CachingAllocator&) { return true; }
+};
+
+template <class T>
+using CachedVector = std::vector<T, CachingAllocator<T>>;
+
+}  // namespace orrery

@@ -1,0 +1,143 @@
+// Chapter 8. Threads: the only file with OpenMP's parallel pragmas.
+//
+// Bits must not depend on the number of threads. So work is cut into chunks whose borders depend on (n, grain) alone,
+// each chunk is computed by one thread, and what chunks produce is combined in the order of the chunks. Bodies must not
+// throw (an exception that leaves a parallel region ends the program) and must not allocate.
+// Read next: core/products/blas.h
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "core/dtype.h"
+#include "core/machine/crowding.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace orrery {
+
+/// Elements a chunk of an elementwise loop holds: enough that a region (0.5 microseconds) does not show, few enough
+/// that threads get equal shares of small tensors: toy's steps are 4 % shorter than with 16,384, which cuts its 49,152
+/// activations into 3, and with 4,096 no shorter. No part of any bit.
+inline constexpr i64 elementwise_grain = 8192;
+
+/// Threads for parallel loops that this thread begins from now on; at least 1. Results do not depend on it. Where other
+/// programs keep cores busy, loops use fewer for a while (core/machine/crowding.h).
+void set_threads(int threads);
+/// As many as that, but no more than there may be: OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS allow fewer, and inside a
+/// parallel region of the host program there is one.
+int threads();
+
+/// While it lives, threads that wait for others go to sleep instead of spinning: where loops are tiny, or there are
+/// more threads than free cores, a thread that spins only keeps the others from running. Loops of the thread that made
+/// it run with exactly the threads that are set. For tests and proofs.
+class SleepingThreads {
+ public:
+  SleepingThreads();
+  ~SleepingThreads();
+  SleepingThreads(const SleepingThreads&) = delete;
+  SleepingThreads& operator=(const SleepingThreads&) = delete;
+
+ private:
+  struct Idle;
+  std::unique_ptr<Idle> idle_;
+  ExactThreads exact_;
+};
+
+/// While it lives, loops that this thread begins are cut into chunks of at most `grain` elements, so that a tiny tensor
+/// too is shared among threads. For tests and proofs: results may differ from those without it, but not with the number
+/// of threads. A product of two single matrices is cut as before, by its size (core/products/blas.h).
+class GrainScope {
+ public:
+  explicit GrainScope(i64 grain) : grain_(grain), before_(current_) { current_ = this; }
+  ~GrainScope() { current_ = before_; }
+  GrainScope(const GrainScope&) = delete;
+  GrainScope& operator=(const GrainScope&) = delete;
+
+  /// Loops of more than one task that this thread has begun since.
+  i64 loops_cut() const { return loops_cut_; }
+
+  /// What parallel loops ask: the grain to use where `wanted` is the usual one.
+  static i64 grain(i64 wanted) { return current_ ? std::min(wanted, current_->grain_) : wanted; }
+  static void loop_begins(i64 tasks) {
+    if (current_ && tasks > 1) ++current_->loops_cut_;
+  }
+
+ private:
+  static inline thread_local GrainScope* current_ = nullptr;
+  const i64 grain_;
+  i64 loops_cut_ = 0;
+  GrainScope* const before_;
+};
+
+/// While it lives, numbers below the smallest normal one are taken as zero on this thread: one denormal product is 180
+/// times slower than a normal one. Every chunk loop has it on each of its threads, the caller's included, so that
+/// results depend neither on the thread nor on the mode that a host program has set; the host's mode comes back.
+class FlushDenormals {
+ public:
+  FlushDenormals() : before_(mode()) {
+    if (before_ != (before_ | flush)) set_mode(before_ | flush);
+  }
+  ~FlushDenormals() {
+    if (before_ != (before_ | flush)) set_mode(before_);
+  }
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+#if defined(__x86_64__)
+  using Mode = unsigned;
+  static constexpr Mode flush = 0x8000 | 0x0040;  // flush-to-zero, for results, and denormals-are-zero, for operands
+  static Mode mode() { return _mm_getcsr(); }
+  static void set_mode(Mode mode) { _mm_setcsr(mode); }
+#elif defined(__aarch64__)
+  using Mode = u64;
+  static constexpr Mode flush = u64{1} << 24;  // both
+  static Mode mode() {
+    Mode mode;
+    asm volatile("mrs %0, fpcr" : "=r"(mode));
+    return mode;
+  }
+  static void set_mode(Mode mode) { asm volatile("msr fpcr, %0" ::"r"(mode) : "memory"); }
+#else
+  using Mode = unsigned;
+  static constexpr Mode flush = 0;
+  static Mode mode() { return 0; }
+  static void set_mode(Mode) {}
+#endif
+  const Mode before_;
+};
+
+/// body(i) for i in [0, count), each i on one thread; a single task stays on the calling one.
+template <class Body>
+void parallel_tasks(i64 count, const Body& body) {
+  GrainScope::loop_begins(count);
+  const Team team = count > 1 ? crowding_team(threads()) : Team{1};
+  // One thread gets a region too: a second copy of the loop might be compiled, and rounded, in another way.
+#pragma omp parallel num_threads(team.threads)
+  {
+    const FlushDenormals flushed;
+    team.look();
+#pragma omp for schedule(static)
+    for (i64 i = 0; i < count; ++i) body(i);
+  }
+}
+
+/// body(begin, end) over chunks of `grain` elements of [0, n); a single chunk stays on the calling thread.
+template <class Body>
+void parallel_for(i64 n, i64 grain, const Body& body) {
+  grain = GrainScope::grain(grain);
+  if (n <= grain) {
+    const FlushDenormals flushed;
+    if (n > 0) body(i64{0}, n);
+    return;
+  }
+  parallel_tasks((n + grain - 1) / grain, [&](i64 chunk) { body(chunk * grain, std::min(n, (chunk + 1) * grain)); });
+}
+
+/// The grain for rows of `columns` elements each: about `elementwise_grain` elements, at least one row.
+inline i64 row_grain(i64 columns) { return std::max<i64>(1, elementwise_grain / std::max<i64>(1, columns)); }
+
+}  // namespace orrery

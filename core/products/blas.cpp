@@ -1,0 +1,235 @@
+// Chapter 8. The one file that calls BLAS, and only ever ?gemm with alpha = 1.
+//
+// Traps, all measured: gemv and asum change bits with the threads; alpha = 0 lets NaN through; a product called outside
+// a parallel region, or in one that got a single thread, is threaded by OpenBLAS itself, and hangs where it does not
+// get the threads it counts on.
+// Serves: core/products/blas.h
+#include "core/products/blas.h"
+
+#include <cblas.h>
+#include <omp.h>
+
+#include <limits>
+
+#include "core/machine/parallel.h"
+#include "core/products/unpacked_product.h"
+
+namespace orrery {
+namespace {
+
+// Tiles along the longer side of C are at least this long: each packs the whole other operand once more, which strips
+// of rows feel more (1024 x 512, k = 2048, two threads: 414, 400, 371 GF/s for 2, 4, 8) than strips of columns
+// (1024 x 2048, k = 512: 409, 417, 426). Their number is a power of 2, so that threads get equal shares.
+// For two threads; with more of them tiles are shorter.
+constexpr i64 tile_rows = 1024, tile_columns = 256;
+int current_least_tiles = 2;
+// Below this many multiplications a second tile costs more than it saves.
+constexpr i64 one_tile_work = i64{1} << 18;
+// Borders fall on multiples of the widest kernels' tiles.
+constexpr i64 tile_step = 16;
+
+// While it lives, OpenBLAS, built with OpenMP, shares a product that this thread asks for among so many threads. The
+// number belongs to the calling thread alone, or inside a region to its task.
+class BlasThreads {
+ public:
+  explicit BlasThreads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+  ~BlasThreads() { omp_set_num_threads(before_); }
+  BlasThreads(const BlasThreads&) = delete;
+  BlasThreads& operator=(const BlasThreads&) = delete;
+
+ private:
+  const int before_;
+};
+
+void single_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, i64 m, i64 n, i64 k, const float* a, i64 lda,
+                    const float* b, i64 ldb, float beta, float* c, i64 ldc) {
+  cblas_sgemm(CblasRowMajor, ta, tb, static_cast<blasint>(m), static_cast<blasint>(n), static_cast<blasint>(k), 1.0F, a,
+              static_cast<blasint>(lda), b, static_cast<blasint>(ldb), beta, c, static_cast<blasint>(ldc));
+}
+void single_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, i64 m, i64 n, i64 k, const double* a, i64 lda,
+                    const double* b, i64 ldb, double beta, double* c, i64 ldc) {
+  cblas_dgemm(CblasRowMajor, ta, tb, static_cast<blasint>(m), static_cast<blasint>(n), static_cast<blasint>(k), 1.0, a,
+              static_cast<blasint>(lda), b, static_cast<blasint>(ldb), beta, c, static_cast<blasint>(ldc));
+}
+
+struct Sizes {
+  i64 m, n, k;
+};
+
+template <class T>
+Sizes checked_sizes(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans) {
+  const bool ta = transposes_a(trans), tb = transposes_b(trans);
+  const i64 m = ta ? a.cols : a.rows, k = ta ? a.rows : a.cols, n = tb ? b.rows : b.cols, k_b = tb ? b.cols : b.rows;
+  check(k == k_b, "gemm", "inner sizes differ (", k, " != ", k_b, ")");
+  check(c.rows == m && c.cols == n, "gemm", "the result is ", c.rows, " x ", c.cols, ", needs ", m, " x ", n);
+  check(a.stride >= a.cols && b.stride >= b.cols && c.stride >= c.cols, "gemm", "rows overlap: strides ", a.stride,
+        ", ", b.stride, ", ", c.stride, " for rows of ", a.cols, ", ", b.cols, ", ", c.cols, " elements");
+  constexpr i64 limit = std::numeric_limits<blasint>::max();
+  check(std::max({m, n, k, a.stride, b.stride, c.stride}) <= limit, "gemm", "a size exceeds ", limit);
+  return {m, n, k};
+}
+
+template <class T>
+void clear(const Mat<T>& c) {
+  for (i64 i = 0; i < c.rows; ++i) std::fill_n(c.data + i * c.stride, c.cols, T{0});
+}
+
+// One tile: columns or rows [begin, end) of C, by one call of BLAS.
+template <class T>
+void tile(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate, Sizes s,
+          bool rows, i64 begin, i64 end) {
+  const bool ta = transposes_a(trans), tb = transposes_b(trans);
+  const T *a_begin = a.data, *b_begin = b.data;
+  T* c_begin = c.data;
+  if (rows) {
+    a_begin += ta ? begin : begin * a.stride;
+    c_begin += begin * c.stride;
+    s.m = end - begin;
+  } else {
+    b_begin += tb ? begin * b.stride : begin;
+    c_begin += begin;
+    s.n = end - begin;
+  }
+  single_product(ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, s.m, s.n, s.k, a_begin, a.stride,
+                 b_begin, b.stride, accumulate ? T{1} : T{0}, c_begin, c.stride);
+}
+
+}  // namespace
+
+void set_least_tiles(int tiles) {
+  check(tiles >= 1 && tiles <= 64, "gemm", "the least number of tiles must be from 1 to 64, got ", tiles);
+  current_least_tiles = tiles;
+}
+int least_tiles() { return current_least_tiles; }
+
+namespace {
+
+// The length of each of about `tiles` tiles along a side; the last may be shorter.
+i64 tile_length(i64 side, i64 tiles) { return ((side + tiles - 1) / tiles + tile_step - 1) / tile_step * tile_step; }
+
+}  // namespace
+
+i64 blas_tiles(i64 m, i64 n, i64 k) {
+  const i64 longer = std::max(m, n), length = (m >= n ? tile_rows : tile_columns) * 2 / current_least_tiles;
+  if (m * n * k < one_tile_work || longer <= tile_step) return 1;
+  i64 tiles = current_least_tiles;
+  while (tiles < 4 * current_least_tiles && longer / (2 * tiles) >= length) tiles *= 2;
+  const i64 rounded = tile_length(longer, tiles);
+  return (longer + rounded - 1) / rounded;
+}
+
+i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans) {
+  return runs_unpacked(m, n, k, trans) ? unpacked_tiles(m, n, trans) : blas_tiles(m, n, k);
+}
+
+namespace {
+
+template <class T>
+void product_in_tiles(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
+                      const TileWork& finish) {
+  guard_blas();
+  const Sizes s = checked_sizes<T>(a, b, c, trans);
+  if (s.m == 0 || s.n == 0) return;
+  if (runs_unpacked(s.m, s.n, s.k, trans)) return unpacked_product<T>(a, b, c, trans, accumulate, fill, finish);
+  const i64 tiles = blas_tiles(s.m, s.n, s.k), longer = std::max(s.m, s.n);
+  const bool rows = s.m >= s.n, add = accumulate || fill;
+  const i64 length = tile_length(longer, tiles);
+  parallel_tasks(tiles, [&](i64 i) {
+    const i64 begin = i * length, end = std::min(longer, begin + length);
+    const Tile of_c = rows ? Tile{begin, end, 0, s.n} : Tile{0, s.m, begin, end};
+    if (fill) fill(of_c);
+    if (s.k > 0) {
+      const BlasThreads one(1);
+      tile<T>(a, b, c, trans, add, s, rows, begin, end);
+    } else if (!add) {
+      clear<T>({c.data + of_c.row * c.stride + of_c.column, of_c.row_end - of_c.row, of_c.column_end - of_c.column,
+                c.stride});
+    }
+    if (finish) finish(of_c);
+  });
+}
+
+}  // namespace
+
+template <class T>
+void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
+  product_in_tiles<T>(a, b, c, trans, accumulate, nullptr, nullptr);
+}
+
+template <class T>
+void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork& fill, const TileWork& finish) {
+  product_in_tiles<T>(a, b, c, trans, false, fill, finish);
+}
+
+template <class T>
+void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans) {
+  guard_blas();
+  const Sizes s = checked_sizes<T>(a, b, c, trans);
+  const BlasThreads all(threads());
+  if (s.m > 0 && s.n > 0 && s.k > 0) tile<T>(a, b, c, trans, false, s, true, 0, s.m);
+}
+
+template <class T>
+void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
+                bool accumulate) {
+  guard_blas();
+  const Sizes s = checked_sizes<T>(a, b, c, trans);
+  if (s.m == 0 || s.n == 0) return;
+  parallel_tasks(batch, [&](i64 i) {
+    const Mat<T> ci{c.data + i * c_step, c.rows, c.cols, c.stride};
+    if (s.k == 0) {
+      if (!accumulate) clear(ci);
+      return;
+    }
+    const Mat<const T> ai{a.data + i * a_step, a.rows, a.cols, a.stride};
+    const Mat<const T> bi{b.data + i * b_step, b.rows, b.cols, b.stride};
+    const BlasThreads one(1);
+    tile<T>(ai, bi, ci, trans, accumulate, s, true, 0, s.m);
+  });
+}
+
+template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
+template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
+template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, const TileWork&, const TileWork&);
+template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, const TileWork&, const TileWork&);
+template void gemm_by_blas(Mat<const float>, Mat<const float>, Mat<float>, Trans);
+template void gemm_by_blas(Mat<const double>, Mat<const double>, Mat<double>, Trans);
+template void gemm_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
+template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
+
+BlasAction blas_action(int openblas_parallel, int threads) {
+  switch (openblas_parallel) {
+    case 0: return threads > 1 ? BlasAction::refuse : BlasAction::nothing;  // built without threads
+    case 1: return BlasAction::single_thread;                               // its own thread pool
+    default:
+      return BlasAction::nothing;  // OpenMP: openblas_set_num_threads(1) would set OpenMP to one thread everywhere
+  }
+}
+
+void guard_blas() {
+  // Asked again when the number of threads may have grown; the answer of OpenBLAS itself never changes.
+  // Inside a parallel region of the host program, its other threads may call it too.
+  static const int parallel = openblas_get_parallel();
+  const int callers = std::max(threads(), omp_get_num_threads());
+  switch (blas_action(parallel, callers)) {
+    case BlasAction::refuse:
+      fail("blas", "this OpenBLAS was built without threads and gives wrong products when ", callers,
+           " threads call it; install libopenblas0-openmp (or libopenblas0-pthread), or run with --threads 1");
+    case BlasAction::single_thread: {
+      [[maybe_unused]] static const bool once = (openblas_set_num_threads(1), true);
+      break;
+    }
+    case BlasAction::nothing: break;
+  }
+}
+
+BlasInfo blas_info() {
+  const int parallel = openblas_get_parallel();
+  return {.kernel = openblas_get_corename(),
+          .config = openblas_get_config(),
+          .threading = parallel == 0   ? "none"
+                       : parallel == 1 ? "pthreads"
+                                       : "OpenMP"};
+}
+
+}  // namespace orrery

@@ -1,0 +1,28 @@
+// Chapter 8. Products of matrices that are too small for BLAS, such as those of a single attention head.
+//
+// BLAS first copies both factors into a layout of its own, which costs more than a small product itself
+// (apps/bench/README.md). Here C is computed in blocks that stay in registers while the inner index runs once over k.
+// Each step loads a few vectors from a row of B and one number from each row of A, and multiplies each vector with each
+// number. Rows of B and C must be contiguous. A is read one number at a time, with any strides, so A^T costs nothing
+// extra. To use B^T, copy it.
+// Serves: core/products/blas.h
+#pragma once
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+/// A matrix read one number at a time: element (i, p) is data[i * row + p * column].
+template <class T>
+struct Strided {
+  const T* data;
+  i64 row, column;
+};
+
+/// c = a b, or c += a b: a is m x k, b is k x n with rows `b_stride` elements apart, c is m x n with rows `c_stride`
+/// apart. Each element of c is summed over p = 0, 1, ..., k - 1 in that order, whatever m and n are. T is float or
+/// double.
+template <class T>
+void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, T* c, i64 c_stride, bool accumulate);
+
+}  // namespace orrery

@@ -1,0 +1,34 @@
+// Chapter 8. Products with few rows: a model that writes one token at a time reads all its weights for one row of x.
+//
+// Such a product does only two operations for each number of W that it reads, so its speed is that of memory. Copying W
+// into another layout, as BLAS does for large products, would only cost time. Here the rows of W are read where they
+// are, and each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over 16 lanes (or as many as a
+// vector has), which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends
+// neither on the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/bench/README.md.
+// Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
+// Serves: core/products/blas.h
+#pragma once
+
+#include "core/products/blas.h"
+
+namespace orrery {
+
+/// Up to this many rows of x, this product is faster than BLAS's.
+inline constexpr i64 thin_rows = 16;
+/// Tiles begin at multiples of this many columns, which are also multiples of a block of dropout's decisions.
+inline constexpr i64 thin_tile_step = 24;
+
+/// c += x W^T on the calling thread: all rows of x times a few rows of W at a time. T is float or double.
+template <class T>
+void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c);
+
+/// The number of tiles of a product with W [n, k]: one for a small W, else chunks of about `elementwise_grain` numbers
+/// and whole blocks of rows. Unlike the tiles in core/products/blas.h, they do not affect the bits.
+i64 thin_tiles(i64 n, i64 k);
+
+/// c = x W^T in parallel over the rows of W, with work on each tile of c as in `gemm` (core/products/blas.h). A tile is
+/// a range of columns of c. Errors: sizes that do not fit.
+template <class T>
+void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, const TileWork& fill, const TileWork& finish);
+
+}  // namespace orrery

@@ -1,0 +1,96 @@
+// Chapter 6. KeyValueCache: rows copied in, and attention read out of it.
+//
+// One task is one head of one batch row. Its scores are dot products of a query with the keys as they lie, its output a
+// sum of values: nothing is copied, transposed or padded, for memory is what this costs.
+// Serves: nn/generate/decoding.h
+#include "nn/attention/key_value_cache.h"
+
+#include <cmath>
+
+#include "core/kernels/elementwise.h"
+#include "core/kernels/rows.h"
+#include "core/products/small_product.h"
+#include "core/products/thin_product.h"
+
+namespace orrery::nn {
+namespace {
+
+constexpr std::string_view cache_operation = "key/value cache";
+
+struct Sizes {
+  i64 B, h, capacity, d_k, d_v;
+};
+Sizes sizes_of(const KeyValueCache& cache) {
+  const auto [B, h, capacity, d_k] = dims<4>(cache.keys, cache_operation);
+  return {B, h, capacity, d_k, cache.values.size(3)};
+}
+
+}  // namespace
+
+KeyValueCache key_value_cache(i64 B, i64 num_heads, i64 capacity, i64 d_k, i64 d_v, Dtype dtype) {
+  return {.keys = Tensor::empty({B, num_heads, capacity, d_k}, dtype),
+          .values = Tensor::empty({B, num_heads, capacity, d_v}, dtype)};
+}
+
+void KeyValueCache::append(const Tensor& rows) {
+  const Sizes s = sizes_of(*this);
+  const auto [B, n, columns] = dims<3>(rows, cache_operation);
+  const i64 wanted = s.h * (s.d_k + s.d_v);
+  check(B == s.B && columns >= wanted, cache_operation, "rows of shape ", rows.shape(), " do not fit a batch of ", s.B,
+        " with keys and values of ", wanted, " columns");
+  check(rows.dtype() == keys.dtype(), cache_operation, "dtypes differ (", rows.dtype(), " and ", keys.dtype(), ")");
+  check(length + n <= s.capacity, cache_operation, "is full: ", length, " + ", n, " positions of ", s.capacity);
+  dispatch_floating(rows.dtype(), cache_operation, [&, n = n, columns = columns](auto t) {
+    using T = decltype(t);
+    const T* from = rows.data<T>() + (columns - wanted);
+    T *K = keys.write<T>() + length * s.d_k, *V = values.write<T>() + length * s.d_v;
+    for_rows(s.B * n, wanted, [=](i64 row) {
+      const i64 b = row / n, i = row % n;
+      const T* at = from + row * columns;
+      for (i64 head = 0; head < s.h; ++head, at += s.d_k)
+        std::copy_n(at, s.d_k, K + ((b * s.h + head) * s.capacity + i) * s.d_k);
+      for (i64 head = 0; head < s.h; ++head, at += s.d_v)
+        std::copy_n(at, s.d_v, V + ((b * s.h + head) * s.capacity + i) * s.d_v);
+    });
+  });
+  length += n;
+}
+
+Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Mask& mask) {
+  const Sizes s = sizes_of(cache);
+  const auto [B, n, columns] = dims<3>(rows, "cached attention");
+  const i64 m = cache.length;
+  check(B == s.B && columns >= s.h * s.d_k, "cached attention", "rows of shape ", rows.shape(),
+        " do not fit a batch of ", s.B, " with queries of ", s.h * s.d_k, " columns");
+  check(rows.dtype() == cache.keys.dtype(), "cached attention", "dtypes differ (", rows.dtype(), " and ",
+        cache.keys.dtype(), ")");
+  mask.check_fits(B, s.h, n, m);
+  Tensor y = Tensor::empty({B, n, s.h * s.d_v}, rows.dtype()), scores = Tensor::empty({B * s.h, m}, rows.dtype());
+  dispatch_floating(rows.dtype(), "cached attention", [&, n = n, columns = columns](auto t) {
+    using T = decltype(t);
+    const T *Q = rows.data<T>(), *K = cache.keys.data<T>(), *V = cache.values.data<T>();
+    T *out = y.write<T>(), *scratch = scores.write<T>();
+    const T factor = static_cast<T>(1.0 / std::sqrt(static_cast<double>(s.d_k)));
+    for_rows(s.B * s.h, n * m * (s.d_k + s.d_v), [=, &mask](i64 task) {
+      const i64 b = task / s.h, head = task % s.h;
+      T* P = scratch + task * m;
+      for (i64 i = 0; i < n; ++i) {
+        const i64 limit = mask.limit(b, i, n, m), row = b * n + i;
+        std::fill_n(P, limit, T{0});
+        add_thin_product<T>({Q + row * columns + head * s.d_k, 1, s.d_k}, {K + task * s.capacity * s.d_k, limit, s.d_k},
+                            {P, 1, limit});
+        for (i64 j = 0; j < limit; ++j) P[j] *= factor;
+        if (mask.has_table()) {
+          for (i64 j = 0; j < limit; ++j)
+            if (!mask.allowed(b, head, i, j, n, m)) P[j] = -std::numeric_limits<T>::infinity();
+        }
+        softmax_row(P, P, limit);
+        small_product<T>(1, s.d_v, limit, {P, m, 1}, V + task * s.capacity * s.d_v, s.d_v,
+                         out + (row * s.h + head) * s.d_v, s.d_v, false);
+      }
+    });
+  });
+  return y;
+}
+
+}  // namespace orrery::nn

@@ -1,0 +1,38 @@
+// Chapter 6. KeyValueCache: keys and values of the positions so far, so that the next token costs one row of products.
+//
+// A decoder writes one token at a time. What it has written does not change, and by causality neither do its keys and
+// values: without a cache each step would compute them all again. Paper, section 3: "At each step the model is
+// auto-regressive [10], consuming the previously generated symbols as additional input when generating the next."
+// Its price: h (d_k + d_v) numbers for each position and layer, 73,728 bytes a position for GPT-2 in f32.
+// A cache is a plain value that belongs to whoever generates; layers hold nothing between calls. Each head's keys lie
+// together, then its values, so that attention reads memory from one end to the other.
+// Shapes: keys [B, h, capacity, d_k], values [B, h, capacity, d_v], of which the first `length` positions are filled.
+// Serves: nn/generate/decoding.h
+#pragma once
+
+#include "core/mask.h"
+#include "core/tensor.h"
+
+namespace orrery::nn {
+
+struct KeyValueCache {
+  Tensor keys;    // [B, h, capacity, d_k]
+  Tensor values;  // [B, h, capacity, d_v]
+  i64 length = 0;
+
+  i64 capacity() const { return keys.size(2); }
+  /// Appends n positions: the last h (d_k + d_v) columns of rows [B, n, columns], keys before values, as attention's
+  /// packed projections leave them. Errors: more positions than the capacity; a shape or dtype that does not
+  /// fit.
+  void append(const Tensor& rows);
+};
+
+/// An empty cache.
+KeyValueCache key_value_cache(i64 B, i64 num_heads, i64 capacity, i64 d_k, i64 d_v, Dtype dtype);
+
+/// softmax(Q K^T / sqrt(d_k)) V over all positions of a cache, heads side by side: [B, n, h d_v]. The queries are the
+/// first h d_k columns of rows [B, n, columns]. With Mask::causal() they are the last n of the positions. Nothing is
+/// recorded.
+Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Mask& mask);
+
+}  // namespace orrery::nn

@@ -1,0 +1,201 @@
+// Chapter 7. The bug zoo: the list.
+//
+// Serves: autograd/check/proof.h
+#include "nn/check/bug_zoo.h"
+
+#include <algorithm>
+
+#include "autograd/check/bug_zoo.h"
+#include "autograd/check/samples.h"
+#include "core/tensor_ops.h"
+#include "nn/check/bug_zoo_rows.h"
+#include "nn/check/sample_rows.h"
+#include "nn/check/samples.h"
+
+namespace orrery::nn {
+namespace {
+
+using Leaves = std::vector<Variable>;
+
+// The rows of `table` with another function of the same leaves in place of the right one.
+std::vector<Sample> replaced(const std::vector<Sample>& table, const std::string& name,
+                             const std::vector<std::string>& variants, const WrongFunction& wrong) {
+  std::vector<Sample> result;
+  for (const Sample& row : table) {
+    const bool wanted = variants.empty() || std::find(variants.begin(), variants.end(), row.variant) != variants.end();
+    if (row.name != name || !wanted) continue;
+    result.push_back(row);
+    result.back().make = [right = row.make, wrong](Dtype dtype, u64 seed) {
+      Checkable checkable = right(dtype, seed);
+      Leaves leaves;
+      for (const NamedParameter& leaf : checkable.leaves) leaves.push_back(leaf.value);
+      checkable.output = [wrong, leaves] { return wrong(leaves); };
+      checkable.of_inputs = [wrong, leaves](Leaves others) {
+        others.insert(others.end(), leaves.begin() + static_cast<std::ptrdiff_t>(others.size()), leaves.end());
+        return wrong(others);
+      };
+      return checkable;
+    };
+  }
+  check(!result.empty() && (variants.empty() || result.size() == variants.size()), "bug_zoo",
+        "there are no such samples of ", name);
+  return result;
+}
+
+// Every row of layer norm in its usual form, with weight and bias: one has another eps than the rest.
+using LayerNormFunction = Variable (*)(const Variable&, const Variable&, const Variable&, double);
+std::vector<Sample> layer_norm_rows(LayerNormFunction wrong) {
+  const auto with_eps = [wrong](double eps) {
+    return [wrong, eps](const Leaves& x) { return wrong(x[0], x[1], x[2], eps); };
+  };
+  return operation_rows("layer_norm", {"root of variance plus eps"}, with_eps(1e-2)) +
+         operation_rows("layer_norm", {"one element", "size 0"}, with_eps(1e-5)) +
+         layer_rows("LayerNorm", {"root of variance + eps"}, with_eps(1e-5));
+}
+
+std::vector<Bug> wrong_normalisations() {
+  return {
+      {.name = "softmax-without-inner-product",
+       .mistake = "Softmax's backward is dx = y dy: the inner product <dy, y> is missing.",
+       .hint = "The outputs add up to 1. What must then come of a dy that is the same everywhere?",
+       .samples =
+           operation_rows("softmax", {}, [](const Leaves& x) { return bugs::softmax_without_inner_product(x[0]); })},
+      {.name = "layer-norm-without-mean-term",
+       .mistake = "Layer norm's backward lacks the mean of dy w: it takes the mean of x for a constant.",
+       .hint = "Add 1 to every x of a row: y stays. So the dx of a row must add up to what?",
+       .samples = layer_norm_rows(bugs::layer_norm_without_mean_term)},
+      {.name = "layer-norm-with-constant-deviation",
+       .mistake = "Layer norm's backward takes the deviation of x for a constant.",
+       .hint = "Double every x of a row: y hardly changes. So <dx, x> must be about what?",
+       .samples = layer_norm_rows(bugs::layer_norm_with_constant_deviation)},
+      {.name = "attention-scale-forward-only",
+       .mistake = "Scores are divided by sqrt(d_k) forward; backward forgets it.",
+       .hint = "A forgotten factor is the same in every coordinate: look at the ratio in the message.",
+       .samples = operation_rows("attention", {"everything", "more keys than queries", "one query, one key"},
+                                 [](const Leaves& x) {
+                                   const Variable scores = bugs::scores_unscaled_in_backward(x[0], x[1]);
+                                   return matmul(masked_softmax(scores, Mask()), x[2]);
+                                 })},
+      {.name = "cross-entropy-divided-by-all-targets",
+       .mistake = "The gradient is divided by the number of all targets, the loss by the number of those that count.",
+       .hint = "Gradient and loss agree as long as there is no padding.",
+       .samples = operation_rows("cross_entropy", {"plain"},
+                                 [targets = ids({2, 2}, {1, 0, -100, 3})](const Leaves& x) {
+                                   return bugs::cross_entropy_divided_by_all_targets(x[0], targets);
+                                 })},
+  };
+}
+
+std::vector<Bug> wrong_sums() {
+  return {
+      {.name = "bias-gradient-over-wrong-axis",
+       .mistake = "The bias's gradient sums over the features instead of the positions.",
+       .hint = "Where the number of positions equals the number of outputs, shapes do not tell.",
+       .samples =
+           layer_rows("Linear", {""},
+                      [](const Leaves& x) { return bugs::linear_with_bias_summed_over_wrong_axis(x[0], x[1], x[2]); })},
+      {.name = "broadcast-gradient-not-summed",
+       .mistake = "A row that was added to every row gets the gradient of the first row alone.",
+       .hint = "How often was the row used?",
+       .samples = operation_rows("add", {"broadcast row"},
+                                 [](const Leaves& x) { return bugs::add_without_sum_over_broadcast(x[0], x[1]); })},
+      {.name = "matmul-without-transposes",
+       .mistake = "The product's backward is da = dy b and db = a dy, without transposing.",
+       .hint = "With square matrices shapes do not tell. Write out dL/da_ik for two by two.",
+       .samples = operation_rows("matmul", {"repeated input"},
+                                 [](const Leaves& x) { return bugs::matmul_without_transposes(x[0], x[0]); })},
+      {.name = "embedding-gradient-overwritten",
+       .mistake = "A token that occurs twice keeps only the gradient of its last place: '=' where '+=' belongs.",
+       .hint = "Which sentence would show it, and which would not?",
+       .samples = operation_rows("embedding", {"repeated ids"},
+                                 [i = ids({2, 3}, {1, 0, 1, 3, 1, 0})](const Leaves& x) {
+                                   return bugs::embedding_overwritten_on_repeats(x[0], i);
+                                 }) +
+                  layer_rows("Embedding", {"repeated ids"},
+                             [i = ids({2, 3}, {4, 0, 2, 2, 2, 1})](const Leaves& x) {
+                               return bugs::embedding_overwritten_on_repeats(x[0], i);
+                             })},
+      {.name = "shared-weight-counted-once",
+       .mistake = "A weight that is used twice gets the gradient of its first use alone: the second use reads a copy.",
+       .hint = "Embedding and generator share a matrix. Through how many paths does the loss depend on it?",
+       .samples =
+           operation_rows("matmul", {"repeated input"}, [](const Leaves& x) { return matmul(x[0], detach(x[0])); }) +
+           operation_rows("mul", {"repeated input"}, [](const Leaves& x) { return mul(x[0], detach(x[0])); }) +
+           operation_rows("add", {"repeated input"}, [](const Leaves& x) { return add(x[0], detach(x[0])); })},
+  };
+}
+
+// Every row of dropout but that of inference.
+using DropoutFunction = Variable (*)(const Variable&, double, const Draw&);
+std::vector<Sample> dropout_rows(DropoutFunction wrong) {
+  const auto with = [wrong](double p) {
+    return [wrong, p](const Leaves& x) { return wrong(x[0], p, {.seed = 5, .step = 1}); };
+  };
+  return operation_rows("dropout", {"p 0.3"}, with(0.3)) + operation_rows("dropout", {"p 0"}, with(0)) +
+         operation_rows("dropout", {"p 1"}, with(1)) + layer_rows("Dropout", {"training"}, with(0.4));
+}
+
+std::vector<Bug> wrong_elements() {
+  return {
+      {.name = "dropout-not-rescaled",
+       .mistake = "Forward scales what it keeps by 1 / (1 - p); backward does not.",
+       .hint = "Dropout is a linear map. What is the derivative of a linear map?",
+       .samples = dropout_rows(bugs::dropout_not_rescaled_in_backward)},
+      {.name = "dropout-with-fresh-mask",
+       .mistake = "Backward draws a new mask instead of forward's.",
+       .hint = "Some coordinates have a gradient where y does not depend on x at all.",
+       .samples = dropout_rows(bugs::dropout_with_fresh_mask_in_backward)},
+      {.name = "gelu-derivative-of-other-form",
+       .mistake = "The value is the exact GELU, the derivative that of its tanh approximation.",
+       .hint = "The error is about 0.001: too small for many a tolerance.",
+       .samples =
+           operation_rows("gelu", {}, [](const Leaves& x) { return bugs::gelu_with_derivative_of_tanh_form(x[0]); })},
+      {.name = "tanh-derivative-at-input",
+       .mistake = "The derivative is written as 1 - x^2 where it is 1 - y^2.",
+       .hint = "Which of the two, x or y, does the formula in the book mean?",
+       .samples =
+           operation_rows("tanh", {}, [](const Leaves& x) { return bugs::tanh_with_derivative_at_input(x[0]); })},
+  };
+}
+
+// Gradient checks need f64; training runs in f32.
+std::vector<Bug> wrong_in_f32() {
+  return {
+      {.name = "tanh-saturated-early-in-f32",
+       .mistake = "In f32 the derivative is 0 beyond |x| = 1.5, where it is still 0.18.",
+       .hint = "Every slope is right. In which dtype were they taken, and in which one does it train?",
+       .samples =
+           operation_rows("tanh", {"[3, 4]"}, [](const Leaves& x) { return bugs::tanh_saturated_early_in_f32(x[0]); })},
+      {.name = "bias-gradient-negated-in-f32",
+       .mistake = "In f32 the bias's gradient has the wrong sign.",
+       .hint = "Look at each leaf by its own scale: beside the others it may be small.",
+       .samples =
+           operation_rows("linear", {"three axes"},
+                          [](const Leaves& x) { return bugs::linear_with_negated_bias_in_f32(x[0], x[1], x[2]); })},
+  };
+}
+
+}  // namespace
+
+std::vector<Sample> operation_rows(const std::string& name, const std::vector<std::string>& variants,
+                                   const WrongFunction& wrong) {
+  return replaced(operation_samples(), name, variants, wrong);
+}
+std::vector<Sample> layer_rows(const std::string& name, const std::vector<std::string>& variants,
+                               const WrongFunction& wrong) {
+  return replaced(module_samples(), name, variants, wrong);
+}
+
+const std::vector<Bug>& bug_zoo() {
+  static const std::vector<Bug> all = [] {
+    std::vector<Bug> bugs;
+    for (std::vector<Bug> (*part)() :
+         {wrong_normalisations, wrong_sums, wrong_elements, bugs_found_without_derivatives, wrong_in_f32}) {
+      for (Bug& bug : part()) bugs.push_back(std::move(bug));
+    }
+    return bugs;
+  }();
+  return all;
+}
+
+}  // namespace orrery::nn

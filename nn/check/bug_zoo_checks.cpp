@@ -1,0 +1,219 @@
+// Chapter 7. The bug zoo: wrong functions with right derivatives, and the checks that see them.
+//
+// Where the table of proofs has a row for the function, the mistake stands in it too, so that one can watch it pass.
+// Serves: autograd/check/proof.h
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <sstream>
+
+#include "autograd/apply.h"
+#include "autograd/check/bug_zoo.h"
+#include "autograd/check/proof_parts.h"
+#include "core/kernels/elementwise.h"
+#include "core/tensor_ops.h"
+#include "nn/check/bug_zoo_rows.h"
+#include "nn/check/leakcheck_models.h"
+
+namespace orrery::nn {
+namespace {
+
+using Leaves = std::vector<Variable>;
+
+// Adds the two halves of a check that takes what it checks as an argument.
+template <class Check, class Version>
+Bug with_check(Bug bug, Check check, Version wrong, Version right) {
+  bug.check = [=] { return check(wrong); };
+  bug.check_right = [=] { return check(right); };
+  return bug;
+}
+
+std::string leak_message(const LeakCheck& check) {
+  const LeakReport report = leakcheck(check);
+  return report.ok() ? "" : "leakcheck: " + report.message();
+}
+
+using Attention = AttentionResult (*)(const Variable&, const Variable&, const Variable&, const Mask&);
+AttentionResult right_attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask) {
+  return attention(Q, K, V, mask);
+}
+
+// One query and two keys, d_k = 4: scores 2 ln 3 and 0, divided by sqrt(d_k) ln 3 and 0; weights 3/4 and 1/4.
+std::string check_attention_value(Attention attend) {
+  const Variable Q = constant(Tensor::of<double>({1, 1, 1, 4}, {2, 0, 0, 0}));
+  const Variable K = constant(Tensor::of<double>({1, 1, 2, 4}, {std::log(3.0), 0, 0, 0, 0, 0, 0, 0}));
+  const double weight = attend(Q, K, K, Mask()).weights.value().at(0);
+  if (std::fabs(weight - 0.75) < 1e-12) return "";
+  std::ostringstream text;
+  text << "reference value: softmax(Q K^T / sqrt(d_k)) is " << weight << ", worked out by hand 0.75 (equation 1)";
+  return text.str();
+}
+
+std::string check_causal_attention(Attention attend) {
+  Rng rng(1);
+  return leak_message({.name = "attention",
+                       .input = randn({2, 4, 3}, rng, f64),
+                       .output =
+                           [=](const Tensor& x) {
+                             const Variable heads = constant(x.reshape({2, 1, 4, 3}));
+                             return attend(heads, heads, heads, Mask::causal()).output.value().reshape({2, 4, 3});
+                           },
+                       .may_move = within_sequence(true)});
+}
+
+std::string check_decoder(MaskFault fault) {
+  Rng rng(1);
+  const auto decoder = std::make_shared<Decoder>(1, false, LayerOptions{.d_model = 4, .num_heads = 2, .d_ff = 6}, rng);
+  return leak_message(leakchecks(decoder, 4, fault)[0]);
+}
+
+// A training step reads target [B, T + 1] twice: cut into what the decoder reads, and what it must say, the token
+// after.
+using DecoderInput = Tensor (*)(const Tensor& target);
+std::string check_shift(DecoderInput decoder_input) {
+  Rng rng(1);
+  const auto model = std::make_shared<Transformer>(TransformerConfig{.src_vocab_size = 5,
+                                                                     .tgt_vocab_size = 5,
+                                                                     .d_model = 4,
+                                                                     .num_heads = 2,
+                                                                     .num_encoder_layers = 1,
+                                                                     .num_decoder_layers = 1,
+                                                                     .d_ff = 6,
+                                                                     .max_len = 5,
+                                                                     .pad_id = -1},
+                                                   rng);
+  const Tensor source = randint(0, 5, {2, 3}, rng);
+  return leak_message({.name = "training step",
+                       .inputs = "target",
+                       .outputs = "logits",
+                       .input = randint(0, 5, {2, 5}, rng),
+                       .output =
+                           [=](const Tensor& target) {
+                             Pass pass;
+                             return (*model)(source, decoder_input(target), pass).value();
+                           },
+                       .may_move = within_sequence(true),
+                       .vocabulary = 5});
+}
+
+using Activate = Variable (*)(const Variable&);
+std::string check_relu_at_zero(Activate activate) {
+  const Variable x = parameter(zeros({1}, f64));
+  backward(activate(x));
+  const double slope = x.gradient().item();
+  return slope == 0 ? "" : "reference value: relu's derivative at exactly 0 is " + std::to_string(slope) + ", not 0";
+}
+
+using Maximum = Variable (*)(const Variable&, const Axes&, bool);
+std::string check_max_of_ties(Maximum maximum) {
+  const Variable x = parameter(full({2}, 1.0, f64));
+  backward(maximum(x, {}, false));
+  const double total = sum(x.gradient()).item();
+  if (total == 1) return "";
+  return "reference value: both numbers grow by h, so max grows by h; but their gradients add up to " +
+         std::to_string(total) + ", not 1";
+}
+
+std::vector<Sample> masked_attention(Attention wrong) {
+  const Mask padded = Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 2}));
+  return operation_rows("attention", {"causal and padding"},
+                        [=](const Leaves& x) { return wrong(x[0], x[1], x[2], padded).output; });
+}
+
+// e^x, whose y is kept as a Tensor: nobody notices when y is changed before backward.
+struct ExpWithBareOutput {
+  static constexpr std::string_view name = "exp";
+  Tensor y;
+  Tensor forward(const Tensor& x) {
+    return y = map(x, name, [](auto v) { return std::exp(v); });
+  }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * y); }
+};
+Variable exp_with_bare_output(const Variable& x) { return apply(ExpWithBareOutput{{}}, x); }
+
+std::string message_of(const ProofPart& part) { return part.ok ? "" : "proof, " + part.name + ": " + part.detail; }
+
+std::string check_change_in_place(Activate f) {
+  return message_of(parts::prove_changed(sample_of("exp", f, {{3}}), 1));
+}
+
+// 2 x, whose backward counts its calls; every `wrong`th is wrong, none where that is 0.
+struct CountedDouble {
+  static constexpr std::string_view name = "double";
+  std::shared_ptr<i64> calls;
+  i64 wrong;
+  Tensor forward(const Tensor& x) { return x * 2.0; }
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, dy * (++*calls % std::max<i64>(wrong, 1) == 0 && wrong > 0 ? 2.002 : 2.0));
+  }
+};
+
+std::string check_many_calls(i64 wrong) {
+  const CountedDouble counted{std::make_shared<i64>(0), wrong};
+  const auto f = [counted](const Variable& x) { return apply(counted, x); };
+  return message_of(parts::prove_repeatable(sample_of("double", f, {{3}}), 1));
+}
+
+}  // namespace
+
+std::vector<Bug> bugs_found_without_derivatives() {
+  return {
+      with_check({.name = "attention-without-scale",
+                  .mistake = "Scores are not divided by sqrt(d_k), neither forward nor backward.",
+                  .hint = "The derivative is right: it is that of another function. What knows the right value?",
+                  .samples = operation_rows(
+                      "attention", {"everything", "more keys than queries", "one query, one key"},
+                      [](const Leaves& x) { return bugs::attention_without_scale(x[0], x[1], x[2], Mask()).output; })},
+                 check_attention_value, Attention{bugs::attention_without_scale}, Attention{right_attention}),
+      with_check(
+          {.name = "mask-after-softmax",
+           .mistake = "Masked weights are set to 0 after the softmax: hidden keys still count in its denominator.",
+           .hint = "Do the weights of a row still add up to 1? What would have to know of the hidden keys?",
+           .samples = masked_attention(bugs::attention_masked_after_softmax)},
+          check_causal_attention, Attention{bugs::attention_masked_after_softmax}, Attention{right_attention}),
+      with_check({.name = "masked-scores-set-to-zero",
+                  .mistake = "Masked scores are multiplied by 0 before the softmax, where -infinity belongs.",
+                  .hint = "What is e^0?",
+                  .samples = masked_attention(bugs::attention_with_masked_scores_of_zero)},
+                 check_causal_attention, Attention{bugs::attention_with_masked_scores_of_zero},
+                 Attention{right_attention}),
+      with_check({.name = "causal-mask-one-too-wide",
+                  .mistake = "Position i sees positions up to i + 1: the triangle is off by one.",
+                  .hint = "Training would look too good to be true. Which single pair of positions shows it?"},
+                 check_decoder, MaskFault::causal, MaskFault::none),
+      with_check({.name = "padding-mask-one-too-long",
+                  .mistake = "The first padded position of each row counts as a token.",
+                  .hint = "What a sentence means must not depend on how far its neighbours made it be filled up."},
+                 check_decoder, MaskFault::padding, MaskFault::none),
+      with_check({.name = "target-not-shifted",
+                  .mistake = "The decoder reads the very token it is to say: its input is not shifted by one.",
+                  .hint = "The loss falls to 0 within a few steps, and greedy decoding writes nonsense."},
+                 check_shift, DecoderInput{[](const Tensor& target) { return slice(target, 1, 1); }},
+                 DecoderInput{[](const Tensor& target) { return slice(target, 1, 0, -1); }}),
+      with_check({.name = "relu-derivative-at-zero",
+                  .mistake = "relu's derivative is 1 where x >= 0, not only where x > 0.",
+                  .hint = "No difference quotient decides it. But how often is a number exactly 0 behind a mask?",
+                  .samples = operation_rows("relu", {},
+                                            [](const Leaves& x) { return bugs::relu_with_derivative_at_zero(x[0]); })},
+                 check_relu_at_zero, Activate{bugs::relu_with_derivative_at_zero}, Activate{relu}),
+      with_check({.name = "max-gradient-to-all-ties",
+                  .mistake = "Where several elements are the largest, each gets the whole gradient.",
+                  .hint = "At a tie no derivative exists, so gradcheck keeps away. Move all of them at once.",
+                  .samples = operation_rows(
+                      "max", {"last axis"},
+                      [](const Leaves& x) { return bugs::max_with_whole_gradient_to_all_ties(x[0], {-1}, false); })},
+                 check_max_of_ties, Maximum{bugs::max_with_whole_gradient_to_all_ties}, Maximum{orrery::max}),
+      with_check(
+          {.name = "output-kept-as-tensor",
+           .mistake = "What backward needs is kept as a Tensor, not as a Saved: nobody sees that it was changed.",
+           .hint = "An optimiser, or a user, writes to a tensor between forward and backward.",
+           .samples = operation_rows("exp", {}, [](const Leaves& x) { return exp_with_bare_output(x[0]); })},
+          check_change_in_place, Activate{exp_with_bare_output}, Activate{exp}),
+      with_check({.name = "wrong-in-every-50th-call",
+                  .mistake = "Every 50th backward is wrong by one part in a thousand.",
+                  .hint = "How often must one look?"},
+                 check_many_calls, i64{50}, i64{0}),
+  };
+}
+
+}  // namespace orrery::nn

@@ -1,0 +1,21 @@
+// Chapter 5. Checking a layer: its inputs and every parameter that `visit` names.
+//
+//   const auto run = [&](const Variable& x) { Pass pass; return layer(x, pass); };
+//   CHECK(nn::gradcheck(layer, run, {randn({2, 3, 8}, rng, f64)}));
+// Serves: autograd/check/proof.h
+#pragma once
+
+#include "autograd/check/gradcheck.h"
+#include "nn/module.h"
+
+namespace orrery::nn {
+
+/// Checks f(inputs...) in the inputs and in every parameter of `module`, which must be f64. Fails besides when backward
+/// reaches a parameter that `visit` does not name, or misses one that it does.
+template <class F>
+GradcheckReport gradcheck(Module& module, const F& f, const std::vector<Tensor>& inputs,
+                          const GradcheckOptions& options = {}) {
+  return orrery::gradcheck(f, inputs, module.parameters(), options);
+}
+
+}  // namespace orrery::nn

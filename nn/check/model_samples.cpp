@@ -1,0 +1,217 @@
+// Chapter 7. The table of proofs for stacks and whole models.
+//
+// Layers are checked in every coordinate; models in a few of each parameter and along directions of norm 1 through all
+// of them.
+// Serves: autograd/check/proof.h
+#include "nn/check/sample_rows.h"
+#include "nn/models/gpt.h"
+#include "nn/models/stacks.h"
+#include "nn/models/transformer.h"
+
+namespace orrery::nn {
+namespace {
+
+const GradcheckOptions some_coordinates{.coordinates = 5, .directions = 4};
+
+LayerOptions small(bool norm_first = false, double dropout = 0, Activation activation = Activation::relu) {
+  return {.d_model = 4,
+          .num_heads = 2,
+          .d_ff = 6,
+          .dropout = dropout,
+          .attention_dropout = dropout,
+          .activation_dropout = dropout,
+          .norm_first = norm_first,
+          .activation = activation};
+}
+
+Mask padding() { return Mask::padding(Tensor::of<i32>({2}, {3, 2})); }
+
+// make(rng) builds an EncoderLayer or an Encoder.
+template <class Make>
+Sample encoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
+  return module_sample(
+      std::move(name), std::move(variant), {{2, 3, 4}}, make,
+      [mask = padding()](const auto& layer, const Inputs& in, Pass& pass) { return layer(in[0], mask, pass); },
+      std::move(notes));
+}
+
+// make(rng) builds a DecoderLayer or a Decoder.
+template <class Make>
+Sample decoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
+  return module_sample(
+      std::move(name), std::move(variant), {{2, 3, 4}, {2, 4, 4}}, make,
+      [mask = padding()](const auto& layer, const Inputs& in, Pass& pass) {
+        return layer(in[0], in[1], Mask::causal(), mask, pass);
+      },
+      std::move(notes));
+}
+
+Sample encoder_layer(std::string variant, LayerOptions options) {
+  return encoder("EncoderLayer", std::move(variant), [=](Rng& rng) { return EncoderLayer(options, rng); });
+}
+Sample decoder_layer(std::string variant, LayerOptions options) {
+  return decoder("DecoderLayer", std::move(variant), [=](Rng& rng) { return DecoderLayer(options, rng); });
+}
+
+// What a `Stacks` refers to.
+struct EncoderAndDecoder : Module {
+  Encoder encoder;
+  Decoder decoder;
+  EncoderAndDecoder(const LayerOptions& options, Rng& rng)
+      : encoder(1, true, options, rng), decoder(1, true, options, rng) {}
+  void visit(Visitor& v) override { Stacks(encoder, decoder).visit(v); }
+};
+
+Sample stacks() {
+  return module_sample(
+      "Stacks", "of one layer", {{2, 3, 4}, {2, 4, 4}},
+      [](Rng& rng) { return EncoderAndDecoder(small(true, 0, Activation::gelu), rng); },
+      [mask = padding()](EncoderAndDecoder& both, const Inputs& in, Pass& pass) {
+        return Stacks(both.encoder, both.decoder)(in[0], in[1], mask, Mask::causal(), pass);
+      },
+      {.options = some_coordinates});
+}
+
+TransformerConfig small_model() {
+  return {.src_vocab_size = 7,
+          .tgt_vocab_size = 6,
+          .d_model = 4,
+          .num_heads = 2,
+          .num_encoder_layers = 2,
+          .num_decoder_layers = 2,
+          .d_ff = 6,
+          .dropout = 0,
+          .max_len = 5};
+}
+
+Sample transformer(std::string variant, TransformerConfig config) {
+  const Tensor source = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
+  const Tensor target = Tensor::of<i32>({2, 3}, {1, 4, 5, 1, 3, 0});
+  return module_sample(
+      "Transformer", std::move(variant), {}, [=](Rng& rng) { return Transformer(config, rng); },
+      [=](const Transformer& model, const Inputs&, Pass& pass) { return model(source, target, pass); },
+      {.options = some_coordinates});
+}
+
+// The loss as training takes it, through the head that never makes all logits.
+Sample transformer_loss() {
+  TransformerConfig config = small_model();
+  config.activation = Activation::gelu;
+  const Tensor source = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
+  const Tensor target = Tensor::of<i32>({2, 3}, {1, 4, 5, 1, 3, 0}),
+               wanted = Tensor::of<i32>({2, 3}, {4, 5, 2, 3, 2, 0});
+  return module_sample(
+      "Transformer", "loss, label smoothing, padding", {}, [=](Rng& rng) { return Transformer(config, rng); },
+      [=](const Transformer& model, const Inputs&, Pass& pass) {
+        return model.loss(source, target, wanted, pass, {.ignore_index = 0, .label_smoothing = 0.1});
+      },
+      {.options = some_coordinates});
+}
+
+Sample pre_norm_transformer() {
+  TransformerConfig config = small_model();
+  config.norm_first = config.final_norm = true;
+  config.activation = Activation::gelu;
+  return transformer("pre-norm, gelu, final norm", config);
+}
+
+Sample shared_transformer() {
+  TransformerConfig config = small_model();
+  config.tgt_vocab_size = config.src_vocab_size;
+  config.share_embeddings = true;
+  config.activation = Activation::gelu;  // among so many relus some would stand at their kink
+  config.positions = Positions::learned;
+  config.d_model = 8;  // in narrower rows dropout leaves so little that layer norm magnifies rounding
+  config.dropout = 0.1;
+  return transformer("shared embeddings, learned positions, gelu, dropout", config);
+}
+
+Sample gpt_layer(std::string variant, LayerOptions options) {
+  options.init = Init::normal_002;
+  return module_sample(
+      "GptLayer", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return GptLayer(options, rng); },
+      [](const GptLayer& layer, const Inputs& in) {
+        Pass pass = Pass::training(5, 1);
+        return layer(in[0], Mask::causal(), pass);
+      });
+}
+
+// Wide enough for dropout, as above; more positions than the sequence has.
+GptConfig small_gpt() {
+  return {.vocab_size = 7, .d_model = 8, .num_heads = 2, .num_layers = 2, .d_ff = 12, .max_len = 5, .dropout = 0};
+}
+
+Sample gpt(std::string variant, GptConfig config) {
+  const Tensor ids = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 3, 0});
+  return module_sample(
+      "Gpt", std::move(variant), {}, [=](Rng& rng) { return Gpt(config, rng); },
+      [=](const Gpt& model, const Inputs&) {
+        Pass pass = Pass::training(5, 1);
+        return model(ids, pass);
+      },
+      {.options = some_coordinates});
+}
+
+// Through the same head; the tied table is both ends of the model.
+Sample gpt_loss(std::string variant, bool tied) {
+  GptConfig config = small_gpt();
+  config.tied = tied;
+  const Tensor ids = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 3, 0}),
+               wanted = Tensor::of<i32>({2, 4}, {1, 5, 2, 6, 3, 3, 0, -100});
+  return module_sample(
+      "Gpt", std::move(variant), {}, [=](Rng& rng) { return Gpt(config, rng); },
+      [=](const Gpt& model, const Inputs&) {
+        Pass pass = Pass::training(5, 1);
+        return model.loss(ids, wanted, pass);
+      },
+      {.options = some_coordinates});
+}
+
+Sample gpt_without_biases() {
+  GptConfig config = small_gpt();
+  config.bias = false;
+  config.activation = Activation::gelu;
+  return gpt("gelu, no biases", config);
+}
+
+Sample gpt_untied() {
+  GptConfig config = small_gpt();
+  config.tied = false;
+  config.dropout = 0.1;
+  return gpt("gelu with tanh, a head of its own, dropout", config);
+}
+
+}  // namespace
+
+std::vector<Sample> model_samples() {
+  return {
+      encoder_layer("post-norm", small()),
+      encoder_layer("pre-norm, gelu", small(true, 0, Activation::gelu)),
+      encoder_layer("post-norm, dropout", small(false, 0.2)),
+      encoder("Encoder", "two layers", [](Rng& rng) { return Encoder(2, false, small(), rng); },
+              {.options = some_coordinates}),
+      encoder("Encoder", "pre-norm, final norm", [](Rng& rng) { return Encoder(2, true, small(true), rng); },
+              {.options = some_coordinates}),
+      decoder_layer("post-norm", small()),
+      decoder_layer("pre-norm, gelu", small(true, 0, Activation::gelu)),
+      decoder_layer("pre-norm, dropout", small(true, 0.2)),
+      decoder("Decoder", "two layers", [](Rng& rng) { return Decoder(2, false, small(), rng); },
+              {.options = some_coordinates}),
+      decoder("Decoder", "pre-norm, final norm", [](Rng& rng) { return Decoder(2, true, small(true), rng); },
+              {.options = some_coordinates}),
+      stacks(),
+      transformer("post-norm", small_model()),
+      pre_norm_transformer(),
+      shared_transformer(),
+      transformer_loss(),
+      gpt_layer("gelu with tanh", small(true, 0, Activation::gelu_tanh)),
+      gpt_layer("gelu, dropout", small(true, 0.2, Activation::gelu)),
+      gpt("gelu with tanh, tied", small_gpt()),
+      gpt_without_biases(),
+      gpt_untied(),
+      gpt_loss("loss, tied", true),
+      gpt_loss("loss, a head of its own", false),
+  };
+}
+
+}  // namespace orrery::nn

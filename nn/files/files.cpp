@@ -1,0 +1,136 @@
+// Chapter 9. Models in files: comparing what a file holds with what a model needs.
+//
+// Serves: nn/files/files.h
+#include "nn/files/files.h"
+
+#include <map>
+#include <sstream>
+
+#include "core/files/file.h"
+#include "core/files/safetensors_header.h"
+#include "core/tensor_ops.h"
+
+namespace orrery::nn {
+namespace {
+
+// "; 7 missing: a, b, c, d, e, ..." or nothing for an empty list.
+std::string listed(const std::vector<std::string>& items, std::string_view what) {
+  constexpr size_t most = 5;
+  if (items.empty()) return "";
+  std::ostringstream text;
+  text << "; " << items.size() << ' ' << what << ": ";
+  for (size_t i = 0; i < std::min(most, items.size()); ++i) text << (i == 0 ? "" : ", ") << items[i];
+  if (items.size() > most) text << ", ...";
+  return text.str();
+}
+
+// A parameter as it is stored in files.
+struct Stored {
+  std::string name;
+  Variable parameter;
+  bool transposed;
+
+  Shape shape() const {
+    const Shape& own = parameter.shape();
+    return transposed ? Shape{own[1], own[0]} : own;
+  }
+  // From the layout in memory to that in files, or back.
+  Tensor turned(const Tensor& x) const { return transposed ? permute(x, {1, 0}) : x; }
+};
+
+class StoredParameters : public Visitor {
+ public:
+  std::vector<Stored> list;
+
+ private:
+  void on_parameter(const std::string& path, Variable& parameter) override { list.push_back({path, parameter, false}); }
+  void on_transposed(const std::string& path, Variable& parameter) override { list.push_back({path, parameter, true}); }
+};
+
+std::vector<Stored> stored_parameters(Module& module) {
+  StoredParameters parameters;
+  module.visit(parameters);
+  return std::move(parameters.list);
+}
+
+void check_fits(const std::vector<Stored>& parameters, const TensorMap& tensors, const std::string& operation) {
+  std::vector<std::string> missing, unexpected, misshapen;
+  TensorMap left = tensors;
+  for (const Stored& p : parameters) {
+    const auto found = tensors.find(p.name);
+    left.erase(p.name);
+    if (found == tensors.end()) {
+      missing.push_back(p.name);
+    } else if (found->second.shape() != p.shape() || !is_floating(found->second.dtype())) {
+      std::ostringstream text;
+      text << p.name << " is " << found->second.dtype() << ' ' << found->second.shape() << " in the file, "
+           << p.parameter.dtype() << ' ' << p.shape() << " in the model";
+      misshapen.push_back(text.str());
+    }
+  }
+  for (const auto& [name, tensor] : left) unexpected.push_back(printable(name));
+  check(missing.empty() && unexpected.empty() && misshapen.empty(), operation, "the file does not fit the model",
+        listed(missing, "missing"), listed(unexpected, "unexpected"), listed(misshapen, "of another shape"));
+}
+
+// Errors: a tied parameter whose names stand for different numbers in the file.
+void check_tied(const std::vector<Stored>& parameters, const TensorMap& tensors, const std::string& operation) {
+  std::map<const Node*, const Stored*> first_name;
+  for (const Stored& p : parameters) {
+    const Stored& first = *first_name.emplace(p.parameter.node().get(), &p).first->second;
+    if (&first == &p) continue;
+    check(same_bits(first.turned(tensors.at(first.name)), p.turned(tensors.at(p.name))), operation, first.name, " and ",
+          p.name, " are one parameter in the model, and differ in the file");
+  }
+}
+
+}  // namespace
+
+void save(Module& module, const std::string& path, const Metadata& metadata) {
+  TensorMap tensors;
+  for (const Stored& p : stored_parameters(module)) {
+    check(tensors.emplace(p.name, p.turned(p.parameter.value())).second, "save", "two parameters are named ", p.name);
+  }
+  write_safetensors(path, tensors, metadata);
+}
+
+Metadata load(Module& module, const std::string& path) {
+  TensorFile file = read_safetensors(path);
+  load(module, file.tensors, "load " + path);
+  return std::move(file.metadata);
+}
+
+void load(Module& module, const TensorMap& tensors, const std::string& operation) {
+  std::vector<Stored> parameters = stored_parameters(module);
+  check_fits(parameters, tensors, operation);
+  check_tied(parameters, tensors, operation);
+  for (Stored& p : parameters) {
+    copy_into(p.parameter.mutable_value(), p.turned(tensors.at(p.name)).to(p.parameter.dtype()));
+  }
+}
+
+void check_size(i64 numbers, const std::string& path) {
+  constexpr i64 times = 2, few = 1 << 20;
+  const i64 held = static_cast<i64>(InputFile(path).size()) / bytes_of(f32);
+  check(numbers <= times * held + few, "load " + path, "is too small for the model it describes: that has ", numbers,
+        " numbers, the file at most ", held);
+}
+
+TransformerConfig config_of(const Metadata& metadata, const std::string& path) {
+  const std::string operation = "load " + path;
+  const auto found = metadata.find(std::string(config_key));
+  check(found != metadata.end(), operation, "has no configuration");
+  return within(operation, [&] { return transformer_config(found->second); });
+}
+
+Transformer load_transformer(const std::string& path, const TransformerConfig& config) {
+  // Sinusoids stand in no file: two tables, each number in f64.
+  const double sinusoids = 2 * 2 * static_cast<double>(config.max_len) * static_cast<double>(config.d_model);
+  check_size(config.parameter_count() + static_cast<i64>(std::min(sinusoids, 0x1p53)), path);
+  Rng zeros = Rng::of_zeros();
+  Transformer model(config, zeros);
+  load(model, path);
+  return model;
+}
+
+}  // namespace orrery::nn

@@ -1,0 +1,41 @@
+// Chapter 9. Models in files: every parameter under its name, together with the model's configuration.
+//
+// Names are PyTorch's, so a state_dict saved as safetensors can be loaded here, and our files can be loaded there. A
+// tied parameter is stored under each of its names. A weight that `visit` calls transposed is stored as [in, out]. The
+// configuration is stored in the metadata as JSON text, so a model can be rebuilt from the file alone:
+//   nn::save(model, "reverse.safetensors", {{std::string(nn::config_key), config}});
+//   std::string config = read_safetensors_metadata("reverse.safetensors").at(std::string(nn::config_key));
+// Read next: apps/toy/toy.cpp
+#pragma once
+
+#include "core/files/safetensors.h"
+#include "nn/models/transformer.h"
+
+namespace orrery::nn {
+
+/// The metadata key of a model's configuration.
+inline constexpr std::string_view config_key = "config";
+
+/// Writes every parameter and `metadata` to `path`, or leaves it as it was. Errors: see `write_safetensors`.
+void save(Module& module, const std::string& path, const Metadata& metadata = {});
+
+/// Reads every parameter from `path` into the memory it already has, and returns the metadata. f32 and f64 are
+/// converted to the model's dtype. Errors, which leave the model unchanged: those of `read_safetensors`; names or
+/// shapes that are not exactly the model's (the message lists what is missing, unexpected or of another shape); tied
+/// parameters that differ in the file.
+Metadata load(Module& module, const std::string& path);
+/// The same from tensors that have already been read. Its errors begin with `operation`, such as "load PATH".
+void load(Module& module, const TensorMap& tensors, const std::string& operation);
+
+/// Builds a Transformer as `config` says and loads its parameters from `path`. Errors: those of `load` and
+/// `check_size`.
+Transformer load_transformer(const std::string& path, const TransformerConfig& config);
+/// The configuration that metadata of `path` hold. Errors of "load PATH": there is none; those of `transformer_config`.
+TransformerConfig config_of(const Metadata& metadata, const std::string& path);
+
+/// For a model whose size is given by a file: an error of "load PATH" if its parameters and tables have far more
+/// numbers than the file. So no memory is taken for a huge model that a small file describes. Small differences are
+/// allowed here, since `load` can say better what is missing.
+void check_size(i64 numbers, const std::string& path);
+
+}  // namespace orrery::nn

@@ -1,0 +1,80 @@
+// Chapter 7. Decoders one step at a time: their layers, called with caches.
+//
+// Serves: nn/generate/decoding.h
+#include "nn/generate/decoder_state.h"
+
+#include <cmath>
+
+namespace orrery::nn {
+namespace {
+
+// Error: max_len is not between 1 and the model's number of positions.
+void check_length(i64 max_len, i64 positions) {
+  check(max_len > 0 && max_len <= positions, "decoder state", "max_len must be from 1 to ", positions,
+        ", the model's positions, not ", max_len);
+}
+
+// Rows of a table of positions for n tokens after the first `length`.
+Variable following(const Tensor& positions, i64 length, i64 n) {
+  check(length + n <= positions.size(0), "decoder state", "is full: ", length, " + ", n, " positions of ",
+        positions.size(0));
+  return constant(positions.rows(length, length + n));
+}
+
+// A state of another model may have more or fewer layers than this one.
+void check_layers(size_t of_state, size_t of_model) {
+  check(of_state == of_model, "decoder state", "is of a model of ", of_state, " layers, this one has ", of_model);
+}
+
+}  // namespace
+
+DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len) {
+  check_length(max_len, model.config.max_len);
+  DecoderState state{.self_attn = {},
+                     .memory = {},
+                     .memory_mask = memory_mask,
+                     .positions = model.tgt_positions.first(max_len, memory.dtype()).value().rows(0, max_len)};
+  for (const DecoderLayer& layer : model.decoder.layers) {
+    state.self_attn.push_back(layer.self_attn.cache(memory.size(0), max_len));
+    state.memory.push_back(layer.multihead_attn.cache_of(memory));
+  }
+  return state;
+}
+
+Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state) {
+  check_layers(state.self_attn.size(), model.decoder.layers.size());
+  check_layers(state.memory.size(), model.decoder.layers.size());
+  Pass pass = Pass::inference();
+  const double root_d_model = std::sqrt(static_cast<double>(model.config.d_model));
+  Variable x = embedding_sum(model.tgt_embed.weight, tokens, root_d_model,
+                             following(state.positions, state.length(), dims<2>(tokens, "tokens")[1]));
+  for (size_t i = 0; i < state.self_attn.size(); ++i) {
+    const DecoderLayer& layer = model.decoder.layers[i];
+    x = layer.through(
+        x, pass, [&](const Variable& in) { return layer.self_attn.next(in, state.self_attn[i]); },
+        [&](const Variable& in) { return layer.multihead_attn.over(in, state.memory[i], state.memory_mask); });
+  }
+  return model.decoder.norm ? (*model.decoder.norm)(x) : x;
+}
+
+GptState gpt_state(const Gpt& model, i64 B, i64 max_len) {
+  check_length(max_len, model.config.max_len);
+  GptState state;
+  for (const GptLayer& layer : model.layers) state.layers.push_back(layer.self_attn.cache(B, max_len));
+  return state;
+}
+
+Variable next_positions(const Gpt& model, const Tensor& tokens, GptState& state) {
+  check_layers(state.layers.size(), model.layers.size());
+  Pass pass = Pass::inference();
+  const Tensor& positions = model.position_embedding.weight.value();
+  Variable x = embedding_sum(model.token_embedding.weight, tokens, 1.0,
+                             following(positions, state.length(), dims<2>(tokens, "tokens")[1]));
+  for (size_t i = 0; i < state.layers.size(); ++i) {
+    const GptLayer& layer = model.layers[i];
+    x = layer.through(x, pass, [&](const Variable& in) { return layer.self_attn.next(in, state.layers[i]); });
+  }
+  return model.final_norm(x);
+}
+
+}  // namespace orrery::nn

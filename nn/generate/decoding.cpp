@@ -1,0 +1,81 @@
+// Chapter 7. Decoding: one token for every row at a time, until all rows have ended or the limit is reached.
+//
+// Serves: nn/generate/decoding.h
+#include "nn/generate/decoding.h"
+
+#include <cmath>
+
+#include "core/tensor_ops.h"
+#include "nn/generate/decoder_state.h"
+
+namespace orrery::nn {
+namespace {
+
+// The likeliest token after the last position of `hidden` [B, n, d_model], i32 [B, 1].
+template <class Head>
+Tensor likeliest(const Head& head, const Variable& hidden) {
+  const Tensor logits = head(constant(slice(hidden.value(), 1, -1))).value();
+  check(!std::isnan(sum_of_squares(logits)), "greedy_decode", "a logit is NaN");
+  return argmax(logits);
+}
+
+Tensor row_of(const std::vector<i32>& tokens) { return Tensor::of<i32>({1, static_cast<i64>(tokens.size())}, tokens); }
+
+}  // namespace
+
+Tensor greedy_decode(const Transformer& model, const Tensor& source, const GreedyOptions& options) {
+  const i64 B = dims<2>(source, "source")[0];
+  check(options.max_len > 0 && options.max_len <= model.config.max_len, "greedy_decode", "max_len must be from 1 to ",
+        model.config.max_len, ", the model's positions, not ", options.max_len);
+  const NoGradient nothing_recorded;
+  Pass pass = Pass::inference();
+  const Mask source_mask = model.padding(source);
+  const i32 pad = model.config.pad_id >= 0 ? model.config.pad_id : options.eos;
+  DecoderState state = decoder_state(model, model.encode(source, source_mask, pass), source_mask, options.max_len);
+
+  Tensor last = full({B, 1}, options.bos, Dtype::i32);
+  std::vector<Tensor> written{Tensor::empty({B, 0}, Dtype::i32)};
+  std::vector<bool> ended(static_cast<size_t>(B), false);
+  i64 running = B;
+  while (running > 0 && state.length() < options.max_len) {
+    last = likeliest(model.generator, next_positions(model, last, state));
+    i32* token = last.write<i32>();
+    for (i64 b = 0; b < B; ++b) {
+      if (ended[static_cast<size_t>(b)]) {
+        token[b] = pad;
+      } else if (token[b] == options.eos) {
+        ended[static_cast<size_t>(b)] = true;
+        --running;
+      }
+    }
+    written.push_back(last);
+  }
+  return concat(written, 1);
+}
+
+void generate(const Gpt& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling, Rng& rng,
+              const std::function<bool(i32)>& on_token) {
+  check(!prompt.empty(), "generate", "needs a prompt of at least one token");
+  check(count >= 0, "generate", "cannot write ", count, " tokens");
+  check_options(sampling);
+  const NoGradient nothing_recorded;
+  const size_t most = static_cast<size_t>(model.config.max_len);
+  GptState state = gpt_state(model, 1, model.config.max_len);
+  std::vector<i32> context = prompt, unread = prompt;
+  if (unread.size() > most) unread.erase(unread.begin(), unread.end() - static_cast<std::ptrdiff_t>(most));
+  for (i64 i = 0; i < count; ++i) {
+    if (static_cast<size_t>(state.length()) + unread.size() > most) {  // start again with the newer half
+      state = gpt_state(model, 1, model.config.max_len);
+      unread.assign(context.end() - static_cast<std::ptrdiff_t>(std::max<size_t>(1, most / 2)), context.end());
+    }
+    const Variable hidden = next_positions(model, row_of(unread), state);
+    const Tensor logits = model.head(constant(slice(hidden.value(), 1, -1))).value();
+    const i32 token = sample(logits.reshape({model.config.vocab_size}), sampling, rng);
+    if (!on_token(token)) return;
+    context.push_back(token);
+    if (context.size() > 2 * most) context.erase(context.begin(), context.end() - static_cast<std::ptrdiff_t>(most));
+    unread.assign(1, token);
+  }
+}
+
+}  // namespace orrery::nn

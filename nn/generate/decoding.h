@@ -1,0 +1,39 @@
+// Chapter 7. Decoding: from a trained model to sentences.
+//
+// Paper, section 3: "At each step the model is auto-regressive [10], consuming the previously generated symbols as
+// additional input when generating the next." Greedy decoding takes y_t = argmax_k logits_t[k] until every row has
+// ended. Sampling draws y_t from softmax(logits_t) (nn/generate/sampling.h). Each step computes only the new position;
+// nn/generate/decoder_state.h keeps the earlier ones.
+// Shapes: source i32 [B, S], answer i32 [B, T'].
+// Read next: apps/examples/ch7_gpt.cpp
+#pragma once
+
+#include <functional>
+
+#include "nn/generate/sampling.h"
+#include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
+
+namespace orrery::nn {
+
+struct GreedyOptions {
+  i32 bos = 1;       ///< the token every target begins with
+  i32 eos = 2;       ///< the token that ends one
+  i64 max_len = 64;  ///< generate at most this many tokens, `eos` included
+};
+
+/// The likeliest token at each step: i32 [B, T'] without `bos`, where T' <= max_len is the length of the longest row. A
+/// row that ended earlier has its `eos` and then the model's pad_id (`eos` if it has none). If several tokens are
+/// equally likely, the smallest id is taken. Nothing is recorded; the encoder runs once. Errors: max_len beyond the
+/// model's positions; logits that are NaN.
+Tensor greedy_decode(const Transformer& model, const Tensor& source, const GreedyOptions& options);
+
+/// Continues `prompt`, which needs at least one token, by `count` tokens drawn from the model's probabilities. Each
+/// token is passed to `on_token` at once, which returns false to stop. When the model's positions are used up, it
+/// starts again from the newer half of the tokens, so it always sees at least the last max_len / 2 tokens, as far as
+/// there are any. (Dropping only the oldest token would change every key and value of the cache at every token, since
+/// positions are learned.) Errors: an empty prompt, options out of range, a negative count, logits that are NaN.
+void generate(const Gpt& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling, Rng& rng,
+              const std::function<bool(i32)>& on_token);
+
+}  // namespace orrery::nn

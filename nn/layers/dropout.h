@@ -1,0 +1,28 @@
+// Chapter 5. Dropout: in training, sets each number to 0 with probability p and scales the others to keep the mean.
+//
+// Paper, section 5.4: "We apply dropout [33] to the output of each sub-layer, before it is added to the sub-layer input
+// and normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings."
+// The Pass determines which numbers: equal passes draw equal masks. Outside training, or if p = 0, x is
+// returned unchanged.
+// Serves: nn/pass.h
+#pragma once
+
+#include "autograd/ops.h"
+#include "nn/module.h"
+#include "nn/pass.h"
+
+namespace orrery::nn {
+
+struct Dropout : Module {
+  double p;
+
+  explicit Dropout(double p) : p(p) { check(p >= 0 && p < 1, "dropout", "the probability must be in [0, 1), not ", p); }
+  /// The probability in effect: 0 outside training. For operations that apply dropout themselves.
+  double active(const Pass& pass) const { return pass.train ? p : 0; }
+  Variable operator()(const Variable& x, Pass& pass) const {
+    return active(pass) > 0 ? dropout(x, p, pass.next_draw()) : x;
+  }
+  void visit(Visitor&) override {}
+};
+
+}  // namespace orrery::nn

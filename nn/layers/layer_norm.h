@@ -1,0 +1,43 @@
+// Chapter 5. LayerNorm: brings each position's vector to mean 0 and variance 1, then scales and shifts it as learned.
+//
+// Paper, section 3.1: "We employ a residual connection around each of the two sub-layers, followed by layer
+// normalization."
+//   y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias    over the last axis
+// Shapes: x, y [..., D]; weight, bias [D]. Other forms of the divisor: LayerNormForm in autograd/ops.h.
+// Serves: autograd/ops/layer_norm.cpp
+#pragma once
+
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+#include "nn/module.h"
+
+namespace orrery::nn {
+
+struct LayerNormOptions {
+  double eps = 1e-5;
+  bool bias = true;
+  LayerNormForm form = LayerNormForm::root_of_variance_plus_eps;
+};
+
+struct LayerNorm : Module {
+  Variable weight;  // [D], starts at 1
+  Variable bias;    // [D], starts at 0; undefined without bias
+  double eps;
+  LayerNormForm form;
+
+  explicit LayerNorm(i64 D, const LayerNormOptions& options = {})
+      : weight(parameter(full({D}, 1.0))), eps(options.eps), form(options.form) {
+    if (options.bias) bias = parameter(zeros({D}));
+  }
+  Variable operator()(const Variable& x) const { return layer_norm(x, weight, bias, eps, form); }
+  /// The norm of x + dropout(f), in one pass.
+  Variable of_sum(const Variable& x, const Variable& f, double p, const Draw& draw) const {
+    return residual_norm(x, f, weight, bias, eps, form, p, draw);
+  }
+  void visit(Visitor& v) override {
+    v("weight", weight);
+    v("bias", bias);
+  }
+};
+
+}  // namespace orrery::nn

@@ -1,0 +1,139 @@
+// Chapter 7. Configurations as JSON text: what the models' configurations share.
+//
+// A configuration says with for_each_field(config, field) which fields it has, and calls field(name, value) for each;
+// reading, writing and the list of known names are made of it. Enumerations are written by name.
+// Serves: nn/models/transformer.h
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "autograd/ops/norm_rows.h"
+#include "core/files/json.h"
+#include "nn/layers/feed_forward.h"
+#include "nn/positions/positional_encoding.h"
+
+namespace orrery::nn::config_json {
+
+/// How the values of enumerations are written, in their order.
+constexpr std::array<std::string_view, 3> names(Activation) { return {"relu", "gelu", "gelu_tanh"}; }
+constexpr std::array<std::string_view, 2> names(Positions) { return {"sinusoidal", "learned"}; }
+constexpr std::array<std::string_view, 4> names(Init) {
+  return {"xavier", "pytorch_linear", "normal_001", "normal_002"};
+}
+constexpr std::array<std::string_view, 3> names(LayerNormForm) {
+  return {"root_of_variance_plus_eps", "std_plus_eps", "unbiased_std_plus_eps"};
+}
+
+template <class T>
+Json written(const T& value) {
+  if constexpr (std::is_enum_v<T>)
+    return names(value)[static_cast<size_t>(value)];
+  else
+    return value;
+}
+inline Json written(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+/// Which fields an object must have.
+enum class Fields { any, all };
+
+/// Reads fields of one object; errors name `operation` and the field.
+class Reader {
+ public:
+  Reader(std::string_view operation, const Json& json, Fields needed = Fields::any)
+      : operation_(operation), json_(json), needed_(needed) {}
+
+  /// Sets `value` if the object has the field; an error if it has not, and must.
+  template <class T>
+  void operator()(const std::string& name, T& value) {
+    if (const Json* found = find(name)) read(*found, name, value);
+  }
+  /// The same for a whole number from `least` to `most`; others are from -1 on, and below 2^31.
+  template <std::integral T>
+  void operator()(const std::string& name, T& value, i64 least, i64 most) {
+    if (const Json* found = find(name)) value = static_cast<T>(whole_number(*found, least, most, operation_, name));
+  }
+  /// Every field must have been asked for.
+  void check_all_known() const {
+    for (const auto& [name, value] : json_.items()) {
+      check(std::find(known_.begin(), known_.end(), name) != known_.end(), operation_, "there is no field \"", name,
+            "\"");
+    }
+  }
+
+ private:
+  const Json* find(const std::string& name) {
+    known_.push_back(name);
+    const auto found = json_.find(name);
+    check(found != json_.end() || needed_ == Fields::any, operation_, "has no ", name);
+    return found == json_.end() ? nullptr : &*found;
+  }
+  void read(const Json& json, std::string_view name, bool& value) const {
+    check(json.is_boolean(), operation_, name, " must be true or false, not ", Shown{json});
+    value = json.get<bool>();
+  }
+  template <std::integral T>
+  void read(const Json& json, std::string_view name, T& value) const {
+    value = static_cast<T>(whole_number(json, -1, std::numeric_limits<i32>::max(), operation_, name));
+  }
+  void read(const Json& json, std::string_view name, double& value) const {
+    check(json.is_number(), operation_, name, " must be a number, not ", Shown{json});
+    value = json.get<double>();
+  }
+  void read(const Json& json, std::string_view name, std::string& value) const {
+    check(json.is_string(), operation_, name, " must be text, not ", Shown{json});
+    value = json.get<std::string>();
+  }
+  void read(const Json& json, std::string_view name, std::optional<double>& value) const {
+    value.reset();
+    if (!json.is_null()) read(json, name, value.emplace());
+  }
+  template <class T>
+  requires std::is_enum_v<T>
+  void read(const Json& json, std::string_view name, T& value) const {
+    const auto all = names(value);
+    const auto found = std::find(all.begin(), all.end(), json.is_string() ? json.get<std::string>() : "");
+    check(found != all.end(), operation_, name, " cannot be ", Shown{json});
+    value = static_cast<T>(found - all.begin());
+  }
+
+  std::string_view operation_;
+  const Json& json_;
+  Fields needed_;
+  std::vector<std::string> known_;
+};
+
+/// Every field as JSON text.
+template <class Config>
+std::string text_of(Config config) {
+  Json json;
+  for_each_field(config, [&](const char* name, const auto& value) { json[name] = written(value); });
+  return json.dump();
+}
+
+/// The valid configuration that `text` describes; absent fields keep their defaults.
+template <class Config>
+Config config_of(const std::string& text, std::string_view operation) {
+  const Json json = parse_json_object(text, operation);
+  Config config;
+  Reader reader(operation, json);
+  for_each_field(config, reader);
+  reader.check_all_known();
+  config.validate();
+  return config;
+}
+
+/// A count of parameters as a whole number: exact up to 2^53, and 2^53 for all that is more, however much that is.
+inline i64 whole(double count) { return static_cast<i64>(std::min(count, 0x1p53)); }
+
+/// The rules that configurations share.
+inline void check_positive(std::string_view operation, std::string_view name, i64 value) {
+  check(value > 0, operation, name, " must be positive, not ", value);
+}
+inline void check_probability(std::string_view operation, std::string_view name, double p) {
+  check(p >= 0 && p < 1, operation, name, " must be in [0, 1), not ", p);
+}
+
+}  // namespace orrery::nn::config_json

@@ -1,0 +1,49 @@
+// Chapter 7. Decoder: a stack of layers that attend to the earlier target tokens, then to the encoder's output.
+//
+// Paper, section 3.1: "In addition to the two sub-layers in each encoder layer, the decoder inserts a third sub-layer,
+// which performs multi-head attention over the output of the encoder stack. [...] We also modify the self-attention
+// sub-layer in the decoder stack to prevent positions from attending to subsequent positions."
+// Shapes: x, y [B, T, d_model], memory (the encoder's output) [B, S, d_model]. The target mask must include
+// Mask::causal().
+// Read next: nn/models/transformer.h
+#pragma once
+
+#include "nn/models/encoder.h"
+
+namespace orrery::nn {
+
+struct DecoderLayer : Module {
+  MultiHeadAttention self_attn, multihead_attn;
+  FeedForward feed_forward;
+  LayerNorm norm1, norm2, norm3;
+  Dropout dropout;
+  bool norm_first;
+
+  DecoderLayer(const LayerOptions& options, Rng& rng);
+  /// x [B, T, d_model], memory [B, S, d_model]; the weights, if asked for, become [B, h, T, T] and [B, h, T, S].
+  Variable operator()(const Variable& x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
+                      Pass& pass, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
+  /// The same, with look_back(in) for self-attention and look_over(in) for cross-attention. nn/generate/decoder_state.h
+  /// uses it to read keys and values from caches.
+  template <class LookBack, class LookOver>
+  Variable through(const Variable& x, Pass& pass, const LookBack& look_back, const LookOver& look_over) const {
+    const Variable looked_back = connected(x, norm1, norm_first, dropout, pass, look_back);
+    const Variable looked_over = connected(looked_back, norm2, norm_first, dropout, pass, look_over);
+    return connected(looked_over, norm3, norm_first, dropout, pass,
+                     [&](const Variable& in) { return feed_forward(in, pass); });
+  }
+  void visit(Visitor& v) override;
+};
+
+struct Decoder : Module {
+  std::vector<DecoderLayer> layers;
+  std::optional<LayerNorm> norm;  // the final norm
+
+  Decoder(i64 num_layers, bool final_norm, const LayerOptions& options, Rng& rng);
+  /// Shapes as for one layer. Where given, the lists of weights get one tensor appended for each layer.
+  Variable operator()(Variable x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask, Pass& pass,
+                      std::vector<Tensor>* self_weights = nullptr, std::vector<Tensor>* cross_weights = nullptr) const;
+  void visit(Visitor& v) override;
+};
+
+}  // namespace orrery::nn

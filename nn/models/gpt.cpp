@@ -1,0 +1,101 @@
+// Chapter 7. Gpt: embed, look back layer by layer, score.
+//
+// Read next: nn/generate/decoding.h
+#include "nn/models/gpt.h"
+
+#include <cmath>
+
+#include "core/tensor_ops.h"
+
+namespace orrery::nn {
+namespace {
+
+const GptConfig& valid(const GptConfig& config) {
+  config.validate();
+  return config;
+}
+
+Tensor initial_table(i64 count, i64 d_model, Rng& rng) { return initial_weight(Init::normal_002, count, d_model, rng); }
+
+}  // namespace
+
+GptLayer::GptLayer(const LayerOptions& options, Rng& rng)
+    : norm1(options.d_model, options.norm()),
+      self_attn(options.d_model, options.num_heads, rng, options.attention()),
+      norm2(options.d_model, options.norm()),
+      feed_forward(options.d_model, options.d_ff, rng, options.feed_forward()),
+      dropout(options.dropout) {}
+
+Variable GptLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
+  return through(x, pass, [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
+}
+
+void GptLayer::visit(Visitor& v) {
+  v("ln_1", norm1);
+  v.transposed("attn.c_attn.weight", self_attn.in_proj_weight);
+  v("attn.c_attn.bias", self_attn.in_proj_bias);
+  v.transposed("attn.c_proj.weight", self_attn.out_proj.weight);
+  v("attn.c_proj.bias", self_attn.out_proj.bias);
+  v("ln_2", norm2);
+  v.transposed("mlp.c_fc.weight", feed_forward.linear1.weight);
+  v("mlp.c_fc.bias", feed_forward.linear1.bias);
+  v.transposed("mlp.c_proj.weight", feed_forward.linear2.weight);
+  v("mlp.c_proj.bias", feed_forward.linear2.bias);
+}
+
+Gpt::Gpt(const GptConfig& config, Rng& rng)
+    : config(valid(config)),
+      token_embedding(initial_table(config.vocab_size, config.d_model, rng)),
+      position_embedding(initial_table(config.max_len, config.d_model, rng)),
+      final_norm(config.d_model, config.layer().norm()),
+      dropout(config.dropout) {
+  const double depth = 1.0 / std::sqrt(2.0 * static_cast<double>(config.num_layers));
+  for (i64 i = 0; i < config.num_layers; ++i) {
+    GptLayer& layer = layers.emplace_back(config.layer(), rng);
+    scale_in_place(layer.self_attn.out_proj.weight.mutable_value(), depth);
+    scale_in_place(layer.feed_forward.linear2.weight.mutable_value(), depth);
+  }
+  if (!config.tied) head_weight = parameter(initial_table(config.vocab_size, config.d_model, rng));
+  name_parameters();
+}
+
+Variable Gpt::operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights) const {
+  return head(hidden(ids, pass, weights));
+}
+
+Variable Gpt::hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights) const {
+  Variable x = embed(ids, pass);
+  for (const GptLayer& layer : layers) x = layer(x, Mask::causal(), pass, weights ? &weights->emplace_back() : nullptr);
+  return final_norm(x);
+}
+
+Variable Gpt::embed(const Tensor& ids, Pass& pass) const {
+  const i64 T = dims<2>(ids, "ids")[1];
+  check(T <= config.max_len, "gpt", "a sequence has ", T, " positions, but max_len is ", config.max_len);
+  const double p = dropout.active(pass);
+  return embedding_sum(token_embedding.weight, ids, 1.0, position_embedding.weight, p, pass.draw_for(p));
+}
+
+Variable Gpt::head(const Variable& hidden) const { return linear(hidden, classes(), {}); }
+
+Variable Gpt::loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options) const {
+  return linear_cross_entropy(hidden(ids, pass), classes(), {}, labels, options);
+}
+
+Gpt Gpt::clone() {
+  Rng zeros = Rng::of_zeros();
+  Gpt copy(config, zeros);
+  to(copy, token_embedding.weight.dtype());
+  copy_parameters(*this, copy);
+  return copy;
+}
+
+void Gpt::visit(Visitor& v) {
+  v("wte", token_embedding);
+  v("wpe", position_embedding);
+  v("h", layers);
+  v("ln_f", final_norm);
+  v("lm_head.weight", head_weight);
+}
+
+}  // namespace orrery::nn

@@ -1,0 +1,79 @@
+// Chapter 7. Gpt: a decoder without an encoder, from tokens to scores for the next token at every position at once.
+//
+// Without an encoder, the decoder needs no cross-attention. What remains is an encoder that does not look ahead.
+// Radford et al. 2019 ("GPT-2"), section 2.3: "Layer normalization was moved to the input of each sub-block, [...] and
+// an additional layer normalization was added after the final self-attention block. A modified initialization which
+// accounts for the accumulation on the residual path with model depth is used. We scale the weights of residual layers
+// at initialization by a factor of 1/sqrt(N) where N is the number of residual layers."
+//   x = dropout(token_embedding[ids] + position_embedding[0, 1, ...])
+//   x = x + dropout(attention(norm(x)));   x = x + dropout(feed_forward(norm(x)))      in each layer
+//   logits = norm(x) token_embedding^T                                                 the tied head
+// Shapes: ids i32 [B, T], T <= max_len, x [B, T, d_model], logits [B, T, vocab_size]. Row t of the logits predicts
+// token t + 1. Parameters have the names of GPT-2's published files (wte, wpe, h.0.ln_1, ...). They are also stored as
+// in those files: the weights of layers as [in, out] (nn/files/gpt_files.h).
+// Read next: nn/models/gpt.cpp
+#pragma once
+
+#include "nn/layers/embedding.h"
+#include "nn/models/gpt_config.h"
+
+namespace orrery::nn {
+
+struct GptLayer : Module {
+  LayerNorm norm1;
+  MultiHeadAttention self_attn;
+  LayerNorm norm2;
+  FeedForward feed_forward;
+  Dropout dropout;
+
+  GptLayer(const LayerOptions& options, Rng& rng);
+  /// x is [B, T, d_model]. If `weights` is given, it receives the attention weights [B, h, T, T].
+  Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
+  /// The same, with look_back(in) for attention. nn/generate/decoder_state.h uses it to read keys and values from a
+  /// cache.
+  template <class LookBack>
+  Variable through(const Variable& x, Pass& pass, const LookBack& look_back) const {
+    constexpr bool norm_first = true;
+    const Variable attended = connected(x, norm1, norm_first, dropout, pass, look_back);
+    return connected(attended, norm2, norm_first, dropout, pass,
+                     [&](const Variable& in) { return feed_forward(in, pass); });
+  }
+  void visit(Visitor& v) override;
+};
+
+struct Gpt : Module {
+  GptConfig config;
+  Embedding token_embedding, position_embedding;
+  std::vector<GptLayer> layers;
+  LayerNorm final_norm;
+  Variable head_weight;  // [vocab_size, d_model]; not defined in a tied model
+  Dropout dropout;
+
+  /// Draws every weight from N(0, 0.02^2), except those that write to the residual connection. They are drawn from
+  /// N(0, 0.02^2 / (2 num_layers)). Biases are 0. Errors: whatever `config.validate()` rejects.
+  Gpt(const GptConfig& config, Rng& rng);
+
+  /// Scores for every next token: ids i32 [B, T] to logits [B, T, vocab_size]. If `weights` is given, the attention
+  /// weights of each layer before dropout, [B, h, T, T], are appended to it.
+  Variable operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
+
+  /// The cross_entropy of the logits with `labels` i32 [B, T], the token that follows each of `ids`. The logits never
+  /// exist as a whole.
+  Variable loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options = {}) const;
+
+  /// The two halves of the model. `hidden`: the output of the last norm, [B, T, d_model], in which no position depends
+  /// on later ones. `head`: the logits for some of these positions [..., d_model].
+  Variable hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
+  Variable head(const Variable& hidden) const;
+  /// The input of the first layer, tokens + positions: [B, T, d_model].
+  Variable embed(const Tensor& ids, Pass& pass) const;
+
+  /// A model of its own with the same values.
+  Gpt clone();
+  void visit(Visitor& v) override;
+
+ private:
+  const Variable& classes() const { return config.tied ? token_embedding.weight : head_weight; }
+};
+
+}  // namespace orrery::nn

@@ -1,0 +1,152 @@
+// Chapter 7. GptConfig: its rules, its presets, its count, and its fields by name.
+//
+// Serves: nn/models/gpt.h
+#include "nn/models/gpt_config.h"
+
+#include <span>
+
+#include "nn/models/config_json.h"
+
+namespace orrery::nn {
+namespace {
+
+constexpr std::string_view gpt_operation = "gpt config";
+
+struct Preset {
+  std::string_view name;
+  i64 vocab_size, d_model, num_heads, num_layers, max_len;
+};
+
+constexpr i64 gpt2_tokens = 50257;
+constexpr std::array<Preset, 6> presets{{
+    {"nanogpt", 65, 128, 4, 4, 64},
+    {"gpt2", gpt2_tokens, 768, 12, 12, 1024},
+    {"gpt2-medium", gpt2_tokens, 1024, 16, 24, 1024},
+    {"gpt2-large", gpt2_tokens, 1280, 20, 36, 1024},
+    {"gpt2-xl", gpt2_tokens, 1600, 25, 48, 1024},
+    {"gpt3", gpt2_tokens, 12288, 96, 96, 2048},
+}};
+
+// transformers, activations.py: what its names stand for.
+Activation published_activation(const Json& name, const std::string& operation) {
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
+  if (name == "gelu") return Activation::gelu;
+  check(name == "relu", operation, "activation_function cannot be ", Shown{name});
+  return Activation::relu;
+}
+
+}  // namespace
+
+// Calls field(name, value) for every field (nn/models/config_json.h).
+template <class Field>
+static void for_each_field(GptConfig& config, Field&& field) {
+  field("vocab_size", config.vocab_size);
+  field("d_model", config.d_model);
+  field("num_heads", config.num_heads);
+  field("num_layers", config.num_layers);
+  field("d_ff", config.d_ff);
+  field("max_len", config.max_len);
+  field("dropout", config.dropout);
+  field("bias", config.bias);
+  field("tied", config.tied);
+  field("activation", config.activation);
+  field("layer_norm_eps", config.layer_norm_eps);
+}
+
+void GptConfig::validate() const {
+  using config_json::check_positive;
+  check_positive(gpt_operation, "vocab_size", vocab_size);
+  check_positive(gpt_operation, "d_model", d_model);
+  check_positive(gpt_operation, "num_heads", num_heads);
+  check_positive(gpt_operation, "num_layers", num_layers);
+  check_positive(gpt_operation, "d_ff", d_ff);
+  check_positive(gpt_operation, "max_len", max_len);
+  check(d_model % num_heads == 0, gpt_operation, "d_model (", d_model, ") is not a multiple of num_heads (", num_heads,
+        ")");
+  check(layer_norm_eps > 0 && layer_norm_eps < 1, gpt_operation, "layer_norm_eps must be in (0, 1), not ",
+        layer_norm_eps);
+  config_json::check_probability(gpt_operation, "dropout", dropout);
+}
+
+LayerOptions GptConfig::layer() const {
+  return {.d_model = d_model,
+          .num_heads = num_heads,
+          .d_ff = d_ff,
+          .dropout = dropout,
+          .attention_dropout = dropout,
+          .norm_first = true,
+          .bias = bias,
+          .activation = activation,
+          .layer_norm_eps = layer_norm_eps,
+          .init = Init::normal_002};
+}
+
+i64 GptConfig::parameter_count() const {
+  const double d = static_cast<double>(d_model), inner = static_cast<double>(d_ff);
+  const double norm = bias ? 2 * d : d;
+  const double attention = 4 * d * d + (bias ? 4 * d : 0);
+  const double feed_forward = 2 * d * inner + (bias ? inner + d : 0);
+  const double tables = ((tied ? 1 : 2) * static_cast<double>(vocab_size) + static_cast<double>(max_len)) * d;
+  return config_json::whole(tables + static_cast<double>(num_layers) * (attention + feed_forward + 2 * norm) + norm);
+}
+
+GptConfig gpt_preset(const std::string& name) {
+  for (const Preset& p : presets) {
+    if (p.name != name) continue;
+    GptConfig config{.vocab_size = p.vocab_size,
+                     .d_model = p.d_model,
+                     .num_heads = p.num_heads,
+                     .num_layers = p.num_layers,
+                     .d_ff = 4 * p.d_model,
+                     .max_len = p.max_len};
+    if (name == "nanogpt") config.dropout = 0, config.bias = false, config.activation = Activation::gelu;
+    return config;
+  }
+  std::string known;
+  for (const std::string& other : gpt_preset_names()) known += (known.empty() ? "" : ", ") + other;
+  fail(gpt_operation, "no preset is called '", name, "'; there are: ", known);
+}
+
+std::vector<std::string> gpt_preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& p : presets) names.emplace_back(p.name);
+  return names;
+}
+
+std::string to_json(const GptConfig& config) { return config_json::text_of(config); }
+
+GptConfig gpt_config(const std::string& json) { return config_json::config_of<GptConfig>(json, gpt_operation); }
+
+GptConfig published_gpt_config(const std::string& json, const std::string& operation) {
+  const Json published = parse_json_object(json, operation);
+  const auto check_usual = [&](const char* field, const Json& usual) {
+    const Json& value = published.contains(field) ? published.at(field) : usual;
+    check(value == usual, operation, field, " must be ", Shown{usual}, ", not ", Shown{value});
+  };
+  check_usual("model_type", "gpt2");
+  check_usual("scale_attn_weights", true);
+  check_usual("scale_attn_by_inverse_layer_idx", false);
+  for (const char* field : {"n_head", "n_layer", "n_embd", "n_positions", "vocab_size"})
+    check(published.contains(field), operation, "has no ", field);
+  GptConfig config;
+  config_json::Reader read(operation, published);
+  read("n_head", config.num_heads);
+  read("n_layer", config.num_layers);
+  read("n_embd", config.d_model);
+  read("n_positions", config.max_len);
+  read("vocab_size", config.vocab_size);
+  read("layer_norm_epsilon", config.layer_norm_eps);
+  read("tie_word_embeddings", config.tied);
+  config.d_ff = 4 * config.d_model;
+  if (!published.value("n_inner", Json(nullptr)).is_null()) read("n_inner", config.d_ff);
+  config.activation = published_activation(published.value("activation_function", Json("gelu_new")), operation);
+  config.validate();
+  return config;
+}
+
+bool is_gpt_config(const std::string& json) {
+  // A Transformer has num_encoder_layers instead.
+  return parse_json_object(json, gpt_operation).contains("num_layers");
+}
+
+}  // namespace orrery::nn

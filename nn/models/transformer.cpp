@@ -1,0 +1,98 @@
+// Chapter 7. Transformer: embed, encode, decode, score.
+//
+// Read next: nn/models/gpt.h
+#include "nn/models/transformer.h"
+
+#include <cmath>
+
+namespace orrery::nn {
+namespace {
+
+const TransformerConfig& valid(const TransformerConfig& config) {
+  config.validate();
+  return config;
+}
+
+}  // namespace
+
+Transformer::Transformer(const TransformerConfig& config, Rng& rng)
+    : config(valid(config)),
+      src_embed(config.src_vocab_size, config.d_model, rng),
+      tgt_embed(config.tgt_vocab_size, config.d_model, rng),
+      src_positions(config.positions, config.max_len, config.d_model, rng),
+      tgt_positions(config.positions, config.max_len, config.d_model, rng),
+      encoder(config.num_encoder_layers, config.final_norm, config.layer(), rng),
+      decoder(config.num_decoder_layers, config.final_norm, config.layer(), rng),
+      generator(config.d_model, config.tgt_vocab_size, rng, {.bias = config.bias, .init = config.init}),
+      dropout(config.dropout) {
+  if (config.share_embeddings) tgt_embed.weight = generator.weight = src_embed.weight;
+  name_parameters();
+}
+
+Variable Transformer::operator()(const Tensor& source, const Tensor& target, Pass& pass, AttentionMaps* maps) const {
+  return (*this)(source, target, masks(source, target), pass, maps);
+}
+
+Variable Transformer::operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass,
+                                 AttentionMaps* maps) const {
+  return decode(target, encode(source, masks.source, pass, maps), masks.target, masks.memory, pass, maps);
+}
+
+Variable Transformer::encode(const Tensor& source, const Mask& source_mask, Pass& pass, AttentionMaps* maps) const {
+  return encoder(embed(source, src_embed, src_positions, pass), source_mask, pass, maps ? &maps->encoder : nullptr);
+}
+
+Variable Transformer::loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
+                           const CrossEntropyOptions& options) const {
+  const TransformerMasks mask = masks(source, target);
+  const Variable memory = encode(source, mask.source, pass);
+  return linear_cross_entropy(hidden(target, memory, mask.target, mask.memory, pass), generator.weight, generator.bias,
+                              labels, options);
+}
+
+Variable Transformer::hidden(const Tensor& target, const Variable& memory, const Mask& target_mask,
+                             const Mask& memory_mask, Pass& pass, AttentionMaps* maps) const {
+  return decoder(embed(target, tgt_embed, tgt_positions, pass), memory, target_mask, memory_mask, pass,
+                 maps ? &maps->decoder_self : nullptr, maps ? &maps->decoder_cross : nullptr);
+}
+
+Variable Transformer::decode(const Tensor& target, const Variable& memory, const Mask& target_mask,
+                             const Mask& memory_mask, Pass& pass, AttentionMaps* maps) const {
+  return generator(hidden(target, memory, target_mask, memory_mask, pass, maps));
+}
+
+Variable Transformer::embed(const Tensor& ids, const Embedding& table, const PositionalEncoding& positions,
+                            Pass& pass) const {
+  const double root_d_model = std::sqrt(static_cast<double>(config.d_model)), p = dropout.active(pass);
+  const i64 T = dims<2>(ids, "ids")[1];
+  return embedding_sum(table.weight, ids, root_d_model, positions.first(T, table.weight.dtype()), p, pass.draw_for(p));
+}
+
+TransformerMasks Transformer::masks(const Tensor& source, const Tensor& target) const {
+  const Mask source_padding = padding(source);
+  return {.source = source_padding, .target = Mask::causal() & padding(target), .memory = source_padding};
+}
+
+Mask Transformer::padding(const Tensor& ids) const {
+  return config.pad_id < 0 ? Mask() : Mask::padding(lengths_of(ids, config.pad_id));
+}
+
+Transformer Transformer::clone() {
+  Rng zeros = Rng::of_zeros();
+  Transformer copy(config, zeros);
+  to(copy, src_embed.weight.dtype());
+  copy_parameters(*this, copy);
+  return copy;
+}
+
+void Transformer::visit(Visitor& v) {
+  v("src_embed", src_embed);
+  v("tgt_embed", tgt_embed);
+  v("src_positions", src_positions);
+  v("tgt_positions", tgt_positions);
+  v("encoder", encoder);
+  v("decoder", decoder);
+  v("generator", generator);
+}
+
+}  // namespace orrery::nn

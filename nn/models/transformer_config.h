@@ -1,0 +1,58 @@
+// Chapter 7. TransformerConfig: the numbers that say which Transformer, checked, named, and as text.
+//
+// Paper, table 3:           N  d_model  d_ff  h  d_k  d_v  P_drop  parameters
+//                    base   6      512  2048  8   64   64     0.1     65 * 10^6
+//                    big    6     1024  4096  16  64   64     0.3    213 * 10^6
+// with one vocabulary of about 37,000 tokens for both languages (section 5.1) and shared embeddings (section 3.4).
+// Exact counts of these presets with 37,000 tokens, biases everywhere: 63,119,496 and 214,282,376.
+// Serves: nn/models/transformer.h
+#pragma once
+
+#include "nn/models/encoder.h"
+#include "nn/positions/positional_encoding.h"
+
+namespace orrery::nn {
+
+struct TransformerConfig {
+  i64 src_vocab_size = 0, tgt_vocab_size = 0;
+  i64 d_model = 512, num_heads = 8;
+  i64 num_encoder_layers = 6, num_decoder_layers = 6;
+  i64 d_ff = 2048;
+  i64 d_k = 0, d_v = 0;  ///< 0 means d_model / num_heads
+  double dropout = 0.1;  ///< on sub-layers' outputs and on embeddings plus positions
+  // On attention weights, and inside the feed-forward network: `dropout` if not given, as in PyTorch; the paper has
+  // none.
+  std::optional<double> attention_dropout{}, activation_dropout{};
+  bool norm_first = false;
+  bool final_norm = false;        ///< one more norm after each stack, as torch.nn.Transformer always has
+  i64 max_len = 1024;             ///< positions; a longer sequence is an error
+  i32 pad_id = 0;                 ///< trailing tokens of this id are padding; -1: there is none
+  bool share_embeddings = false;  ///< one matrix for both embeddings and the generator (section 3.4)
+  bool bias = true;
+  Activation activation = Activation::relu;
+  Positions positions = Positions::sinusoidal;
+  double layer_norm_eps = 1e-5;
+  LayerNormForm layer_norm_form = LayerNormForm::root_of_variance_plus_eps;
+  Init init = Init::xavier;
+
+  /// Errors, naming the field, if some value is out of range or two do not fit.
+  void validate() const;
+  /// The part that layers need.
+  LayerOptions layer() const;
+  /// How many numbers the model learns, without building it; 2^53 if they are more.
+  i64 parameter_count() const;
+  friend bool operator==(const TransformerConfig&, const TransformerConfig&) = default;
+};
+
+/// The paper's models, with one vocabulary for both languages; dropout as section 5.4 has it, not inside sub-layers.
+TransformerConfig base(i64 vocab_size);
+TransformerConfig big(i64 vocab_size);
+/// 4 + 4 layers of 128: for Multi30k's 29,000 pairs ("Good for Misconceived Reasons", Wu et al. 2021).
+TransformerConfig tiny(i64 vocab_size);
+
+/// Every field as JSON, for a file's metadata; and back, where absent fields keep their defaults.
+/// Errors: text that is no JSON object, unknown fields, values of a wrong type, what `validate` refuses.
+std::string to_json(const TransformerConfig& config);
+TransformerConfig transformer_config(const std::string& json);
+
+}  // namespace orrery::nn

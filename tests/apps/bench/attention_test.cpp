@@ -1,0 +1,55 @@
+// Chapter 9. The bench of long attention: what it measures, counted by hand, and its table.
+#include "apps/bench/attention.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+using namespace orrery;
+
+TEST_CASE("bench attention counts the products of both passes") {
+  // One position: 7 products of 1 x 1 x 64 for each of 4 heads.
+  CHECK(AttentionFigures{.T = 1}.flop() == 7.0 * 2 * 64 * 4);
+  CHECK(AttentionFigures{.T = 3}.flop() == 7.0 * 2 * 64 * 4 * 6);  // 1 + 2 + 3 pairs
+}
+
+TEST_CASE("bench attention measures time and memory") {
+  const AttentionFigures figures = measure_attention(40);
+  CHECK(figures.T == 40);
+  CHECK(figures.forward > 0);
+  CHECK(figures.backward > 0);
+  CHECK(attention_lengths().front() == 1024);
+  CHECK(attention_lengths().back() == 16384);
+}
+
+TEST_CASE("bench attention prints a row for each length, with what all scores would take") {
+  std::ostringstream out;
+  print_attention(out, {{.T = 1024,
+                         .forward = 0.002,
+                         .backward = 0.005,
+                         .peak_bytes = 3 << 20,
+                         .step = 0.042,
+                         .step_peak_bytes = 50 << 20}});
+  CHECK(out.str().find("  1024          2.0           5.0") != std::string::npos);
+  CHECK(out.str().find("3                16        42             50\n") !=
+        std::string::npos);  // scores: 4 heads of 1024 x 1024 floats
+}
+
+TEST_CASE("long: the training step of 16,384 positions takes at most 1 GB, and one of half as many half of it") {
+  AttentionFigures half{.T = 8192}, whole{.T = 16384};
+  measure_long_step(half);
+  measure_long_step(whole);
+  if (whole.step_peak_bytes == 0) return;  // under AddressSanitizer nothing is counted
+  MESSAGE("peak bytes: " << half.step_peak_bytes << ", " << whole.step_peak_bytes);
+  CHECK(whole.step_peak_bytes <= 1 << 30);
+  CHECK(static_cast<double>(whole.step_peak_bytes) <= 2.2 * static_cast<double>(half.step_peak_bytes));
+}
+
+TEST_CASE("bench attention measures a training step, whose memory grows with the length") {
+  AttentionFigures shorter{.T = 600}, longer{.T = 1200};
+  measure_long_step(shorter);
+  measure_long_step(longer);
+  CHECK(longer.step > 0);
+  CHECK(longer.step_peak_bytes >= shorter.step_peak_bytes);
+  CHECK(static_cast<double>(longer.step_peak_bytes) <= 2.2 * static_cast<double>(shorter.step_peak_bytes));
+}

@@ -1,0 +1,41 @@
+// Chapter 9. Tests of `orrery bench busy`: its verdict, its table, its file; none of its times.
+#include "apps/bench/busy.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+using namespace orrery::program;
+
+TEST_CASE("bench busy says what is missed, where that is promised, within 100 columns") {
+  std::ostringstream out;
+  print_busy(out, "toy", 2,
+             {{"nothing", 0.009, 0.008, false},
+              {"a program that computes", 0.0084, 0.008, true},
+              {"a second training", 0.0085, 0.008, true}});
+  CHECK(out.str() ==
+        "toy: milliseconds of a step\n"
+        "beside                    2 threads    1 thread  ratio\n"
+        "nothing                        9.00        8.00   1.12\n"
+        "a program that computes        8.40        8.00   1.05\n"
+        "a second training              8.50        8.00   1.06  MISSED\n");
+}
+
+TEST_CASE("bench busy measures three rows, keeps them, and fails where it says MISSED") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "busy.json";
+  const Result result = run("bench busy --steps 1 --threads 2 --json " + path);
+  CHECK(result.exit_code == (contains(result.text, "MISSED") ? 1 : 0));
+  CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 5);
+  std::ifstream file(path);
+  const nlohmann::json kept = nlohmann::json::parse(file);
+  CHECK(kept["bench"] == "busy");
+  for (const auto& row : kept["results"]["rows"]) CHECK(row["all_ms"] > 0);
+  CHECK(kept["results"]["rows"].size() == 3);
+}

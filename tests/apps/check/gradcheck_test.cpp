@@ -1,0 +1,168 @@
+// Chapter 9. Tests of `orrery gradcheck` as a program: its last lines, exit codes and width.
+#include "apps/program/exit_code.h"
+#include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+using namespace orrery::program;
+
+namespace {
+
+Result gradcheck(const std::string& arguments) {
+  const Result result = run("gradcheck " + arguments);
+  std::istringstream lines(result.text);
+  for (std::string one; std::getline(lines, one);) CHECK(one.size() <= 100);
+  CHECK(result.text.find('\033') == std::string::npos);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("rows are counted, and zeros by declaration named") {
+  const Result result = gradcheck("softmax 'dropout, p 0'");
+  CHECK(result.exit_code == done);
+  CHECK(result.text.ends_with("\n6 checked, 0 failed\n"));
+  CHECK(contains(result.text, "softmax, one element: input 0, softmax over one element is always 1"));
+}
+
+TEST_CASE("mutants are counted, and equivalent ones named") {
+  const Result result = gradcheck("--mutate softmax matmul");
+  CHECK(result.exit_code == done);
+  CHECK(contains(result.text, "\n  softmax, one element (declared zero: "));
+  const std::string last = result.text.substr(result.text.rfind('\n', result.text.size() - 2) + 1);
+  long mutants = 0, caught = -1;
+  REQUIRE(std::sscanf(last.c_str(), "%ld mutants, %ld caught", &mutants, &caught) == 2);
+  CHECK(mutants > 100);
+  CHECK(caught == mutants);
+}
+
+TEST_CASE("--json writes the same in full") {
+  const TemporaryFolder folder;
+  CHECK(gradcheck("softmax --json " + folder / "a.json").exit_code == done);
+  CHECK(contains(contents(folder / "a.json"), "\"checked\": 5"));
+  const Result nowhere = gradcheck("softmax --json " + folder / "missing/a.json");
+  CHECK(nowhere.exit_code == failed);
+  CHECK_FALSE(contains(nowhere.text, " ok\n"));  // said before the work, not after it
+}
+
+TEST_CASE("Ctrl-C ends with 130, and what --json then writes says that it is not complete") {
+  const TemporaryFolder folder;
+  CHECK(
+      contains((gradcheck("softmax --json " + folder / "a.json"), contents(folder / "a.json")), "\"complete\": true"));
+  for (const std::string mode : {"--all", "--mutate"}) {
+    const std::string file = folder / ("cut" + mode + ".json");
+    const Result cut = shell("timeout --foreground --preserve-status -s INT 1 '" ORRERY_PROGRAM "' gradcheck " + mode +
+                             " --threads 1 --json '" + file + "' 2>/dev/null");
+    CHECK(cut.exit_code == interrupted);
+    CHECK(contains(contents(file), "\"complete\": false"));
+  }
+}
+
+TEST_CASE("rows in which nothing can be broken are no success of --mutate") {
+  const Result result = run("gradcheck --mutate 'softmax, size 0'", "2>&1");
+  CHECK(result.exit_code == failed);
+  CHECK(contains(result.text, "0 mutants, 0 caught\n"));
+  CHECK(contains(result.text, "nothing was tried"));
+  check_usage_error("gradcheck nonsense", "'nonsense'", "--list");
+}
+
+TEST_CASE("a mistake of the zoo that is caught ends well, one that is not seen does not") {
+  const Result result = gradcheck("--bug dropout-not-rescaled 'dropout*' softmax");
+  CHECK(result.exit_code == done);
+  CHECK(contains(result.text, "ratio 0.7000 everywhere"));
+  CHECK_FALSE(contains(result.text, "\nsoftmax"));  // holds no mistake, and passes
+  CHECK(result.text.ends_with("\ndropout-not-rescaled: caught, 1 of the 3 rows that hold it fail\n"));
+  const Result unseen = gradcheck("--bug dropout-not-rescaled 'dropout, p 0'");
+  CHECK(unseen.exit_code == failed);
+  CHECK(unseen.text.ends_with("SURVIVED, 0 of the 1 row that hold it fail\n"));
+  CHECK(gradcheck("--bug dropout-not-rescaled softmax").exit_code == wrong_usage);
+}
+
+TEST_CASE("a mistake that no derivative shows stands in its rows, which pass, and its own check sees it") {
+  const Result relu = gradcheck("--bug relu-derivative-at-zero");
+  CHECK(relu.exit_code == done);
+  CHECK(contains(relu.text, "\nrelu, [3, 4] "));
+  CHECK(contains(relu.text, "It passes: the derivatives are right"));
+  CHECK(relu.text.ends_with("caught by a check of its own\n"));
+  const Result shift = gradcheck("--bug target-not-shifted");
+  CHECK(contains(shift.text, "No row holds it"));
+  CHECK(shift.text.ends_with("caught by a check of its own\n"));
+  CHECK(gradcheck("--bug target-not-shifted relu").exit_code == wrong_usage);
+}
+
+TEST_CASE("layers may be called without their folder") {
+  CHECK(gradcheck("Embedding").text.ends_with("\n1 checked, 0 failed\n"));
+  CHECK(gradcheck("'Linear, no bias'").text.ends_with("\n1 checked, 0 failed\n"));
+}
+
+TEST_CASE("a row's name in full, and where its worst error is, stand below what was cut") {
+  const Result result = gradcheck("'nn/Transformer, shared*'");
+  CHECK(contains(result.text, "\n    nn/Transformer, shared embeddings, learned positions, gelu, dropout: worst at"));
+}
+
+TEST_CASE("another seed draws other inputs") {
+  CHECK(gradcheck("softmax --seed 1").text.substr(0, 250) != gradcheck("softmax --seed 2").text.substr(0, 250));
+}
+
+TEST_CASE("what excludes each other, or is empty as an unset variable is, is wrong usage") {
+  for (const std::string arguments :
+       {"--bug ''", "--json ''", "''", "--all softmax", "--mutate --list", "--bug nonsense", "--bug list --mutate"})
+    CHECK(gradcheck(arguments).exit_code == wrong_usage);
+  check_usage_error("gradcheck --bug nonsense", "'nonsense'", "--bug list");
+  check_usage_error("gradcheck --bug dropout-not-rescaled softmax", "none of the chosen rows", "dropout");
+}
+
+TEST_CASE("the list of mistakes may be asked for in either spelling") {
+  CHECK(gradcheck("--bug LIST").text == gradcheck("--bug list").text);
+  CHECK(contains(gradcheck("--bug list").text, "softmax-without-inner-product\n  hint: "));
+}
+
+TEST_CASE("many seeds: counted together, kept line by line, and gone on with") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "seeds.jsonl", resume = " --resume '" + file + "'";
+  CHECK(gradcheck("relu --seeds 1..2" + resume).text == "2 seeds, 6 checked, 0 failed, 0 drawn again\n");
+  const std::string two = contents(file);
+  CHECK(std::count(two.begin(), two.end(), '\n') == 2);
+  std::ofstream(file, std::ios::app) << "{\"seed\":3,\"na";  // killed while it wrote
+  CHECK(gradcheck("relu --seeds 1..3" + resume).exit_code == done);
+  const std::string three = contents(file);
+  CHECK(three.starts_with(two));  // neither was proven again
+  CHECK(std::count(three.begin(), three.end(), '\n') == 3);
+  CHECK(gradcheck("relu --seeds 2").text == "1 seed, 3 checked, 0 failed, 0 drawn again\n");
+  CHECK(contains(errors("gradcheck softmax --seeds 1..3" + resume).text, "the results of other rows"));
+  std::ofstream(file) << "something else\n";
+  CHECK(contains(errors("gradcheck relu --seeds 1..3" + resume).text, "is no file of gradcheck --seeds"));
+}
+
+TEST_CASE("what --seeds does not take is wrong usage") {
+  for (const std::string range : {"3..1", "x", "1..", "-1..2", "1..2..3", "''", "1..9999999999"})
+    CHECK(gradcheck("relu --seeds " + range).exit_code == wrong_usage);
+  for (const std::string with : {"--seeds 1..2 --seed 3", "--seeds 1..2 --mutate", "--resume x", "--operations relu"})
+    CHECK(gradcheck(with).exit_code == wrong_usage);
+}
+
+TEST_CASE("Ctrl-C among many seeds keeps those that are finished, and exits with 130") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "seeds.jsonl";
+  const Result cut = shell("timeout --foreground --preserve-status -s INT 1 '" ORRERY_PROGRAM
+                           "' gradcheck relu gelu --seeds 1..1000000 --threads 1 --resume '" +
+                           file + "' 2>/dev/null");
+  CHECK(cut.exit_code == interrupted);
+  const std::string kept = contents(file);
+  const auto seeds = std::count(kept.begin(), kept.end(), '\n');
+  CHECK(cut.text == std::to_string(seeds) + (seeds == 1 ? " seed, " : " seeds, ") + std::to_string(6 * seeds) +
+                        " checked, 0 failed, 0 drawn again\n");
+}
+
+TEST_CASE("slow: every operation, layer and model is proven") {
+  const Result result = gradcheck("--all");
+  CHECK(result.exit_code == done);
+  CHECK(result.text.ends_with(" checked, 0 failed\n"));
+}
+
+TEST_CASE("slow: every mutant of every operation, layer and model is caught") {
+  const Result result = gradcheck("--mutate");
+  CHECK(result.exit_code == done);
+  CHECK(contains(result.text, "engine: no un-broadcast"));
+  CHECK_FALSE(contains(result.text, "SURVIVED"));
+}

@@ -1,0 +1,257 @@
+// Chapter 9. Tests of `orrery lm` as its users type it.
+#include <filesystem>
+
+#include "core/files/safetensors.h"
+#include "core/tensor_ops.h"
+#include "nn/models/gpt_config.h"
+#include "tests/apps/lm_program.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery::program;
+
+TEST_CASE("lm train reports its losses, and the model writes text of its alphabet") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("ab\u00e4 ", 100)), file = folder / "model.safetensors";
+  const Result trained = run("lm train '" + text + "' " + quick_lm + "--hash --save '" + file + "'");
+  CHECK(trained.exit_code == 0);
+  CHECK(trained.text.substr(0, trained.text.find("\nhash")).find_first_not_of("ab\u00e4 ") == std::string::npos);
+  CHECK(line(trained.text, -2).starts_with("hash "));
+  double loss = 0, estimate = 0, step = 0, seconds = 0;
+  CHECK(std::sscanf(line(trained.text, -1).c_str(), "validation loss %lf (best estimate %lf at step %lf) in %lf s",
+                    &loss, &estimate, &step, &seconds) == 4);
+  CHECK(loss > 0.5);
+  CHECK(loss < 2);
+  CHECK((step == 2 || step == 4));
+  CHECK(folder.count() == 2);  // the text, the model, and nothing to go on from
+
+  const std::string sample = "lm sample --load '" + file + "' --prompt ab --tokens 20 ";
+  const Result first = run(sample + "--seed 3");
+  CHECK(first.exit_code == 0);
+  CHECK(first.text.starts_with("ab"));
+  CHECK(first.text.ends_with("\n"));
+  CHECK(first.text.find_first_not_of("ab\u00e4 \n") == std::string::npos);
+  CHECK(run(sample + "--seed 3").text == first.text);
+  CHECK(run(sample + "--seed 3 --threads 1").text == first.text);
+  CHECK(run(sample + "--seed 4 --temperature 5").text != first.text);
+  CHECK(run(sample + "--temperature 0 --seed 1").text == run(sample + "--top-k 1 --seed 2").text);
+  CHECK(run(sample + "--top-p 0.0001").text == run(sample + "--temperature 0").text);
+  CHECK(run("lm sample --load '" + file + "' --prompt ab --tokens 0").text == "ab\n");
+  const std::string start = errors(sample + "--seed 3").text;
+  CHECK(start.starts_with("seed 3, "));
+  CHECK(contains(start, "\n20 tokens, "));
+  CHECK(contains(errors("lm sample --load '" + file + "' --prompt abababababab --tokens 1").text, "sees 8 characters"));
+  check_failure(lm_program + "lm sample --load '" + file + "' --prompt 'ab!'",
+                "character 3, '!', is not one of the model's 4");
+  CHECK(run("lm sample --load '" + file + "' --tokens 30").text.find_first_not_of("ab\u00e4 \n") == std::string::npos);
+}
+
+TEST_CASE("a preset is a model by name, and single options change it") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("abc ", 100)), file = folder / "model.safetensors";
+  const auto trained = [&](const std::string& options) {
+    const Result result =
+        run("lm train '" + text + "' --steps 1 --batch 1 --threads 1 --overwrite --save '" + file + "' " + options);
+    REQUIRE(result.exit_code == 0);
+    return orrery::nn::gpt_config(orrery::read_safetensors_metadata(file).at("config"));
+  };
+  orrery::nn::GptConfig gpt2 = orrery::nn::gpt_preset("gpt2");
+  gpt2.vocab_size = 4, gpt2.d_model = 24, gpt2.d_ff = 8, gpt2.num_layers = 2, gpt2.max_len = 16;
+  const std::string small = "--d-model 24 --d-ff 8 --layers 2 --block 16 ";
+  CHECK(trained(small + "--preset gpt2") == gpt2);  // 12 heads, dropout, biases, GPT-2's activation
+  CHECK(trained("--preset gpt2 " + small) == gpt2);
+  gpt2.bias = false;
+  CHECK(trained(small + "--preset gpt2 --no-bias") == gpt2);
+  orrery::nn::GptConfig nanogpt = orrery::nn::gpt_preset("nanogpt");
+  nanogpt.vocab_size = 4, nanogpt.max_len = 16;
+  CHECK(trained("--block 16") == nanogpt);
+  CHECK(trained("--preset nanogpt --block 16") == nanogpt);
+  check_usage_error("lm train --preset gpt4", "'gpt4'", "nanogpt, gpt2, gpt2-medium, gpt2-large, gpt2-xl, gpt3");
+  CHECK(contains(run("lm train --help").text, "nanogpt, gpt2, gpt2-medium"));
+  check_failure(lm_program + "lm train --preset gpt3", "parameters takes");
+}
+
+TEST_CASE("estimates and progress go to stderr, with loss, rate, speed and no accuracy") {
+  const orrery::TemporaryFolder folder;
+  const Result result = errors("lm train '" + written(folder / "text", many("abc ", 100)) + "' " + quick_lm);
+  CHECK(contains(result.text, ": 360 + 40 characters of 4 kinds\n"));
+  CHECK(contains(result.text, "step 2: validation estimate 1."));
+  CHECK(contains(result.text, "step 4: validation estimate 1."));
+  CHECK(contains(result.text, "\n  it writes: "));
+  CHECK(contains(result.text, "step 4/4  loss 1."));
+  CHECK(contains(result.text, "  rate 1.0e-0"));
+  CHECK(contains(result.text, " tokens/s  took "));
+  CHECK_FALSE(contains(result.text, "accuracy"));
+}
+
+TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another seed") {
+  const std::string command = "lm train " + quick_lm + "--hash ";  // the text that comes with the program
+  const std::string hash = line(run(command + "--threads 1").text, -2);
+  CHECK(hash.starts_with("hash "));
+  CHECK(line(run(command + "--threads 2").text, -2) == hash);
+  CHECK(line(run(command + "--threads 4").text, -2) == hash);
+  CHECK(line(run(command + "--seed 2").text, -2) != hash);
+}
+
+TEST_CASE("a text that is missing, empty, too short or none says so in one line") {
+  const orrery::TemporaryFolder folder;
+  const auto train = [](const std::string& path) { return lm_program + "lm train '" + path + "'"; };
+  check_failure(train(folder / "nowhere"), "No such file or directory");
+  check_failure(train("/tmp"), "/tmp: is a directory");
+  check_failure(train(written(folder / "empty", "")), "is empty");
+  check_failure(train(written(folder / "short", many("abc ", 100))), "of 400 characters is too short");
+  check_failure(train(written(folder / "binary", many("\xff\xfe", 1000))), "is not UTF-8");
+  check_failure(train(written(folder / "surrogates", many("a\xed\xa0\x80", 1000))), "is not UTF-8: byte 1 ");
+}
+
+TEST_CASE("what cannot be saved is said before the training, and no other file is written over") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("abc ", 100)), kept = orrery::contents(text);
+  const auto train = [&](const std::string& save) {
+    return lm_program + "lm train '" + text + "' " + quick_lm + "--save '" + save + "'";
+  };
+  check_failure(train(text), "would write over the text");
+  std::filesystem::create_hard_link(text, folder / "other name.tmp");
+  check_failure(train(folder / "other name"), "would write over the text");
+  check_failure(train(written(folder / "notes", "mine")), "holds no model");
+  check_failure(train("/dev/full"), "is not a regular file");
+  check_failure(train("/nowhere/model.safetensors"), "No such file or directory");
+  check_failure(train("/tmp"), "is a folder");
+  check_failure("ulimit -f 1; " + train(folder / "model"), "have no place there");
+  CHECK(orrery::contents(text) == kept);
+  CHECK(orrery::contents(folder / "notes") == "mine");
+  CHECK(folder.count() == 3);
+}
+
+TEST_CASE("a model that no memory holds is refused at once, on the command line and in a file") {
+  check_failure(lm_program + "lm train --d-model 12288 --layers 96 --d-ff 49152 --heads 96", "parameters takes");
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "hostile";
+  orrery::nn::GptConfig config = orrery::nn::gpt_preset("gpt3");
+  orrery::write_safetensors(file, {{"wte.weight", orrery::zeros({2, 2})}},
+                            {{"config", orrery::nn::to_json(config)}, {"alphabet", "ab"}});
+  check_failure(lm_program + "lm sample --load '" + file + "'", "is too small for the model it describes");
+}
+
+TEST_CASE("a training that was stopped goes on to the bits of one that was not") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200));
+  const std::string recipe = "'" + text + "' " + tiny +
+                             "--dropout 0.1 --threads 1 --steps 3000 --estimate-every 200 --estimate-batches 2 --hash ";
+  const Result whole = run("lm train " + recipe);
+  REQUIRE(whole.exit_code == 0);
+  // Stopped by SIGTERM as soon as there is something to go on from.
+  const Result stopped = shell(lm_program + "lm train " + recipe + "--save '" + file + "' 2>'" + (folder / "log") +
+                               "' & while [ ! -e '" + file + ".resume' ]; do sleep 0.01; done; kill -TERM $!; wait $!");
+  REQUIRE(stopped.exit_code == 130);
+  CHECK(contains(orrery::contents(folder / "log"), " of 3000; to go on: orrery lm train --resume " + file + "\n"));
+  CHECK(run("lm sample --tokens 5 --load '" + file + "'").exit_code == 0);
+  check_failure(lm_program + "lm train " + recipe + "--save '" + file + "'", "go on with --resume");
+  check_failure(
+      lm_program + "lm train --resume '" + file + "' '" + written(folder / "wrong", many("abd \n", 200)) + "'",
+      "is not the text that this training began with");
+  const Result resumed = run("lm train --hash --threads 2 --resume '" + file + "'");
+  CHECK(resumed.exit_code == 0);
+  CHECK(line(resumed.text, -2) == line(whole.text, -2));
+  CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
+  check_failure(lm_program + "lm train --resume '" + file + "'", "has ended, or has never begun");
+}
+
+TEST_CASE("wrong values are refused before the training begins") {
+  check_usage_error("lm", "lm", "train, sample, eval");
+  check_usage_error("lm think", "'think'", "train, sample, eval");
+  check_usage_error("lm train --steps 0", "--steps", "from 1 to");
+  check_usage_error("lm train --dropout 2", "--dropout", "from 0 to");
+  check_usage_error("lm train --heads 3", "--heads", "--d-model, 128");
+  check_usage_error("lm train --steps 100 --warmup 100", "--warmup", "--steps, 100");
+  check_usage_error("lm train --resume x --steps 5", "--resume", "--steps");
+  check_usage_error("lm eval", "--load", "required");
+  check_usage_error("lm eval --load ''", "--load", "must not be empty");
+  check_usage_error("lm eval --load x --threads 0", "--threads", "from 1 to");
+  check_failure(lm_program + "lm eval --load /nowhere/model", "/nowhere/model");
+  check_usage_error("lm train --tiles 0", "--tiles", "from 1 to 64");
+  check_usage_error("lm train --save ''", "--save", "must not be empty");
+  check_usage_error("lm sample", "--load", "required");
+  check_usage_error("lm sample --load x --top-p 0", "--top-p", "from 1e-09 to 1");
+  check_usage_error("lm sample --load x --temperature -1", "--temperature", "from 0 to");
+  check_failure(lm_program + "lm sample --load /nowhere/model", "/nowhere/model");
+  CHECK(contains(run("lm train --help").text, "orrery lm train --save"));
+  CHECK(contains(run("lm train --help").text, "--rate NUMBER=0.001"));
+  CHECK_FALSE(contains(run("lm train --help").text, "{false}"));
+  CHECK(contains(run("lm sample --help").text, "--prompt ROMEO:"));
+}
+
+TEST_CASE("slow: promise 17: a training killed again and again ends with the bits of one that was not") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200)), log = folder / "log";
+  const std::string recipe =
+      "'" + text + "' " + tiny + "--threads 1 --steps 30000 --estimate-every 100 --estimate-batches 1 --hash ";
+  const Result whole = run("lm train " + recipe);
+  REQUIRE(whole.exit_code == 0);
+  const std::string until_kept = " & while [ ! -e '" + file + ".resume' ]; do sleep 0.01; done; kill -9 $!; wait $!";
+  CHECK(shell(lm_program + "lm train " + recipe + "--save '" + file + "' 2>'" + log + "'" + until_kept).exit_code ==
+        137);
+  const std::string resume = lm_program + "lm train --hash --threads 1 --resume '" + file + "'";
+  for (int kills = 1; kills <= 20; ++kills) {
+    CAPTURE(kills);
+    const std::string wait = "sleep 0.0" + std::to_string(10 + 3 * kills) + "; kill -9 $!; wait $!";
+    CHECK(shell(resume + " >'" + log + "' 2>&1 & " + wait).exit_code == 137);
+    CHECK(run("lm sample --tokens 3 --load '" + file + "'").exit_code == 0);
+  }
+  const Result resumed = shell(resume + " 2>/dev/null");
+  CHECK(line(resumed.text, -2) == line(whole.text, -2));
+}
+
+TEST_CASE("a training whose folder is lost goes on, reports, and says that nothing is saved") {
+  const orrery::TemporaryFolder folder;
+  const std::string inner = folder / "inner", text = written(folder / "text", many("abc \n", 200));
+  std::filesystem::create_directory(inner);
+  const Result result =
+      shell(lm_program + "lm train '" + text + "' " + tiny +
+            "--threads 1 --steps 40000 --estimate-every 500 --estimate-batches 2 --save '" + inner + "/model' 2>'" +
+            (folder / "log") + "' & while [ ! -e '" + inner + "/model.resume' ]; do sleep 0.01; done; until rm -r '" +
+            inner + "'; do :; done; wait $!");
+  CHECK(result.exit_code == 1);
+  CHECK(line(result.text, -1).starts_with("validation loss "));
+  const std::string log = orrery::contents(folder / "log");
+  CHECK(contains(log, "; the training goes on\n"));
+  CHECK(contains(log, "orrery: lm: the model is not saved: write " + inner + "/model: "));
+}
+
+TEST_CASE("few steps need no other option") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("abc ", 100));
+  CHECK(run("lm train '" + text + "' " + tiny + "--steps 1").exit_code == 0);
+  CHECK(run("lm train '" + text + "' " + tiny + "--steps 50 --tiles 4").exit_code == 0);
+}
+
+TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits with 130; writing ends too") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors";
+  const std::string text = written(folder / "text", many("abc \n", 200));
+  const Result result =
+      shell("timeout --foreground --preserve-status -s INT 3 " + lm_program + "lm train '" + text + "' " + tiny +
+            "--steps 100000000 --estimate-every 100000000 --save '" + file + "' 2>/dev/null");
+  CHECK(result.exit_code == 130);
+  CHECK(line(result.text, -1).starts_with("validation loss "));
+  CHECK(std::filesystem::exists(file + ".resume"));
+  const Result writing = shell("timeout --foreground --preserve-status -s INT 1 " + lm_program + "lm sample --load '" +
+                               file + "' --tokens 1000000000 2>/dev/null");
+  CHECK(writing.exit_code == 130);
+  CHECK(writing.text.size() > 100);
+  CHECK(shell(lm_program + "lm sample --load '" + file + "' --tokens 1000000000 | head -c 50 | wc -c").text == "50\n");
+}
+
+// nanoGPT's own recipe ends higher, here as in PyTorch: apps/lm/training.h says what is different, and all figures.
+TEST_CASE("seeds: the default recipe reaches 1.905 over the whole validation text, and 1.90 as lowest estimate") {
+  double losses = 0, estimates = 0;
+  for (int seed = 1; seed <= 5; ++seed) {
+    const Result result = run("lm train --seed " + std::to_string(seed));
+    MESSAGE("seed " << seed << ": " << line(result.text, -1));
+    double loss = 0, estimate = 0;
+    REQUIRE(std::sscanf(line(result.text, -1).c_str(), "validation loss %lf (best estimate %lf", &loss, &estimate) ==
+            2);
+    losses += loss / 5, estimates += estimate / 5;
+  }
+  CHECK(losses <= 1.905);
+  CHECK(estimates <= 1.90);
+}

@@ -1,0 +1,25 @@
+// Chapter 9. Tests of filling, cutting and breaking text.
+#include "apps/program/columns.h"
+
+#include <doctest/doctest.h>
+
+using namespace orrery;
+
+TEST_CASE("fitted fills, or cuts the end or the beginning") {
+  CHECK(fitted("abc", 5) == "abc  ");
+  CHECK(fitted("abcdef", 6) == "abcdef");
+  CHECK(fitted("abcdefg", 6) == "abcd..");
+  CHECK(fitted_end("abcdefg", 6) == "..defg");
+  CHECK(fitted_end("abc", 5) == "abc  ");
+}
+
+TEST_CASE("broken breaks at spaces, and indents") {
+  CHECK(broken("one\ntwo", 2) == "  one\n  two\n");
+  CHECK(broken("", 2) == "");
+  const std::string word(60, 'a');
+  CHECK(broken(word + " " + word, 1) == " " + word + "\n   " + word + "\n");
+  CHECK(broken(std::string(250, 'b'), 0) ==
+        std::string(100, 'b') + "\n  " + std::string(98, 'b') + "\n  " + std::string(52, 'b') + "\n");
+}
+
+TEST_CASE("numbers") { CHECK(numbers("%3ld|%.1f", 7L, 2.25) == "  7|2.2"); }

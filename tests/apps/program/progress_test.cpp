@@ -1,0 +1,110 @@
+// Chapter 9. Tests of the progress line, with a clock of their own.
+#include "apps/program/progress.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <sstream>
+
+using namespace orrery;
+
+namespace {
+
+const Terminal live{.live = true, .colours = true, .width = 120}, pipe_{};
+
+StepReport report_of(i64 step) { return {.step = step, .loss = 0.5, .accuracy = 0.25, .rate = 1e-3, .tokens = 100}; }
+
+auto count(const std::string& text, char c) { return std::count(text.begin(), text.end(), c); }
+
+}  // namespace
+
+TEST_CASE("in a pipe every tenth part of the steps is a line, and no line redraws") {
+  std::ostringstream out;
+  double now = 0;
+  Progress progress(out, pipe_, 200, 0, [&] { return now; });
+  for (i64 step = 1; step <= 200; ++step) {
+    now = static_cast<double>(step) * 0.5;
+    progress.update(report_of(step));
+  }
+  CHECK(count(out.str(), '\n') == 10);
+  CHECK(count(out.str(), '\r') == 0);
+  CHECK(out.str().starts_with(
+      "step  20/200  loss 0.5000  accuracy  25.0 %  rate 1.0e-03  200 tokens/s  1 min 30 s left\n"));
+  CHECK(out.str().ends_with(
+      "step 200/200  loss 0.5000  accuracy  25.0 %  rate 1.0e-03  200 tokens/s  took 1 min 40 s\n"));
+}
+
+TEST_CASE("a run of few steps prints each, and the last once") {
+  std::ostringstream out;
+  Progress progress(out, pipe_, 3, 0, [] { return 0.0; });
+  for (i64 step = 1; step <= 3; ++step) progress.update(report_of(step));
+  CHECK(count(out.str(), '\n') == 3);
+}
+
+TEST_CASE("a run that goes on counts its time from where it went on") {
+  std::ostringstream out;
+  double now = 0;
+  Progress progress(out, pipe_, 100, 50, [&] { return now; });
+  now = 10;
+  progress.update(report_of(60));
+  CHECK(out.str().ends_with("  40 s left\n"));
+}
+
+TEST_CASE("on a terminal the line is drawn at most ten times a second, and the last step stays") {
+  std::ostringstream out;
+  double now = 0;
+  Progress progress(out, live, 1000, 0, [&] { return now; });
+  for (i64 step = 1; step <= 999; ++step) {
+    now = static_cast<double>(step) * 0.001;
+    progress.update(report_of(step));
+  }
+  CHECK(count(out.str(), '\r') >= 8);
+  CHECK(count(out.str(), '\r') <= 10);
+  CHECK(count(out.str(), '\n') == 0);
+  progress.update(report_of(1000));
+  CHECK(count(out.str(), '\n') == 1);
+}
+
+TEST_CASE("the time that is left fits every terminal of 80 columns, and other parts go before it does") {
+  const auto shown = [](int width, i64 total, double seconds) {
+    std::ostringstream out;
+    double now = 0;
+    Progress progress(out, {.live = true, .colours = true, .width = width}, total, 0, [&] { return now; });
+    now = seconds;
+    progress.update({.step = total / 2, .loss = 0.5, .accuracy = 0.25, .rate = 1e-3, .tokens = 1000000});
+    return out.str().substr(out.str().rfind('K') + 1);
+  };
+  CHECK(shown(120, 3000, 10) ==
+        "step 1500/3000  loss 0.5000  accuracy  25.0 %  rate 1.0e-03  100000 tokens/s  10 s left");
+  CHECK(shown(80, 3000, 10) == "step 1500/3000  loss 0.5000  accuracy  25.0 %  100000 tokens/s  10 s left");
+  CHECK(shown(80, 1000000, 5000) == "step  500000/1000000  loss 0.5000  accuracy  25.0 %  1 h 23 min left");
+  CHECK(shown(60, 3000, 10) == "step 1500/3000  loss 0.5000  accuracy  25.0 %  10 s left");
+  CHECK(shown(50, 3000, 10) == "step 1500/3000  loss 0.5000  10 s left");
+}
+
+TEST_CASE("a live line is cut to the terminal's width and is taken away at the end") {
+  std::ostringstream out;
+  {
+    LiveLine line(out, {.live = true, .colours = false, .width = 11}, [] { return 0.0; });
+    line.show("abcdefghijklmnop");
+  }
+  CHECK(out.str() == "\r\033[Kabcdefghij\r\033[K");
+}
+
+TEST_CASE("durations") {
+  CHECK(duration(0.4) == "0 s");
+  CHECK(duration(59.4) == "59 s");
+  CHECK(duration(59.6) == "1 min 00 s");
+  CHECK(duration(3599.6) == "1 h 00 min");
+  CHECK(duration(7500) == "2 h 05 min");
+}
+
+TEST_CASE("a step without accuracy says nothing of it, and a note is a line of its own") {
+  std::ostringstream out;
+  Progress progress(out, live, 10, 0, [] { return 0.0; });
+  progress.update({.step = 1, .loss = 0.5, .rate = 1e-3, .tokens = 100});
+  progress.note("step 1: found something");
+  CHECK(out.str().find("accuracy") == std::string::npos);
+  CHECK(out.str().find("loss 0.5000  rate 1.0e-03") != std::string::npos);
+  CHECK(out.str().ends_with("\r\033[Kstep 1: found something\n"));
+}

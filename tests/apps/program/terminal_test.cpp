@@ -1,0 +1,40 @@
+// Chapter 9. Tests of terminals: when lines may redraw and colours may show.
+#include "apps/program/terminal.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace orrery;
+
+TEST_CASE("a terminal shows colours unless NO_COLOR is set to something") {
+  CHECK(terminal_rule(true, nullptr, "xterm", 80).colours);
+  CHECK(terminal_rule(true, "", "xterm", 80).colours);
+  CHECK_FALSE(terminal_rule(true, "1", "xterm", 80).colours);
+  CHECK(terminal_rule(true, "1", "xterm", 80).live);
+}
+
+TEST_CASE("a pipe and a dumb terminal are neither live nor coloured") {
+  for (const Terminal& terminal : {terminal_rule(false, nullptr, "xterm", 0), terminal_rule(true, nullptr, "dumb", 80),
+                                   terminal_rule(true, nullptr, nullptr, 80)}) {
+    CHECK_FALSE(terminal.live);
+    CHECK_FALSE(terminal.colours);
+  }
+}
+
+TEST_CASE("the width is what the terminal answered, 80 if it did not") {
+  CHECK(terminal_rule(true, nullptr, "xterm", 132).width == 132);
+  CHECK(terminal_rule(true, nullptr, "xterm", 0).width == 80);
+}
+
+TEST_CASE("a file is not a terminal") {
+  const int file = open("/dev/null", O_WRONLY);
+  REQUIRE(file >= 0);
+  CHECK_FALSE(terminal_of(file).live);
+  close(file);
+}
+
+TEST_CASE("text is coloured only where colours show") {
+  CHECK(coloured("FAILED", Colour::red, {.live = true, .colours = true}) == "\033[31mFAILED\033[0m");
+  CHECK(coloured("FAILED", Colour::red, {}) == "FAILED");
+}

@@ -1,0 +1,170 @@
+// Chapter 0. Tests of `orrery toy` as its users type it.
+#include "apps/toy/task.h"
+#include "core/files/safetensors.h"
+#include "nn/models/transformer_config.h"
+#include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery::program;
+
+namespace {
+
+// Learns next to nothing, in a moment.
+const std::string quick_toy =
+    "toy --steps 3 --batch 4 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-length 9 ";
+
+const std::string quoted_program = "'" ORRERY_PROGRAM "' ";
+
+}  // namespace
+
+TEST_CASE("toy prints five answers, a picture, the hash on the line before the last, and the exact match") {
+  const Result result = run(quick_toy + "--hash");
+  CHECK(result.exit_code == 0);
+  for (int i = 0; i < 5; ++i) CHECK(contains(line(result.text, i), "  ->  "));
+  CHECK(contains(result.text, "cross-attention, decoder layer 0, head "));
+  CHECK(line(result.text, -2).starts_with("hash "));
+  CHECK(line(result.text, -2).size() == 5 + 16);
+  CHECK(line(result.text, -1).starts_with("exact match "));
+  CHECK(contains(line(result.text, -1), "/1000 in "));
+  CHECK(contains(line(result.text, -1), " s: trained in "));
+  CHECK(contains(line(result.text, -1), " s, decoded in "));
+}
+
+TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another seed") {
+  const std::string hash = line(run(quick_toy + "--hash --threads 1").text, -2);
+  CHECK(line(run(quick_toy + "--hash --threads 2").text, -2) == hash);
+  CHECK(line(run(quick_toy + "--hash --threads 4").text, -2) == hash);
+  CHECK(line(run(quick_toy + "--hash --seed 2").text, -2) != hash);
+}
+
+TEST_CASE("progress goes to stderr, with accuracy beside the loss") {
+  const Result result = errors(quick_toy);
+  CHECK(contains(line(result.text, -1), "step 3/3"));
+  CHECK(contains(line(result.text, -1), "loss "));
+  CHECK(contains(line(result.text, -1), "accuracy "));
+}
+
+TEST_CASE("a saved model is rebuilt from its file and answers lines") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors";
+  REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
+  const auto answered = [&](const std::string& lines, const std::string& redirect) {
+    return shell("printf '" + lines + "' | " + quoted_program + "toy --load '" + file + "' " + redirect);
+  };
+  const Result first = answered("a b c d e f g h\\n\\nmmmmmmmm\\n", "2>&1");
+  CHECK(first.exit_code == 0);
+  CHECK(std::count(first.text.begin(), first.text.end(), '\n') == 2);
+  CHECK(answered("a b c d e f g h\\n\\nmmmmmmmm\\n", "2>&1").text == first.text);
+  // What has no answer is an error, what the model has not learnt a warning, and the rest is answered.
+  const std::string lines = "a b z\\nabcdefgh\\nabcdefghij\\nab\\n";
+  const Result mixed = answered(lines, "2>/dev/null"), told = answered(lines, "2>&1 >/dev/null");
+  CHECK(mixed.exit_code == 1);
+  CHECK(std::count(mixed.text.begin(), mixed.text.end(), '\n') == 2);
+  CHECK(line(mixed.text, 0) == line(first.text, 0));
+  CHECK(told.text ==
+        "orrery: toy: line 1: symbol 3 of 'a b z' is not one of a to m\n"
+        "orrery: toy: line 3: a line needs 1 to 9 symbols, got 10\n"
+        "warning: line 4 has 2 symbols, and the model was trained on 8 to 9\n");
+  shell("truncate -s 1000 '" + file + "'");
+  check_failure(quoted_program + "toy --load '" + file + "' </dev/null", "model.safetensors");
+  check_failure(quoted_program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
+}
+
+TEST_CASE("the example of --help is in the range that the defaults train on") {
+  const std::string help = run("toy --help").text;
+  const size_t begin = help.find("echo ") + 5, end = help.find(" | orrery toy --load");
+  REQUIRE(end != std::string::npos);
+  const orrery::ToyTask task;
+  const size_t symbols = task.parse(help.substr(begin, end - begin)).size();
+  CHECK(symbols >= static_cast<size_t>(task.min_length));
+  CHECK(symbols <= static_cast<size_t>(task.max_length));
+}
+
+TEST_CASE("at a terminal the user is told what to type, and in a pipe nobody is") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors";
+  REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
+  const std::string command = quoted_program + "toy --load '" + file + "'";
+  const Result person = shell("{ sleep 0.5; echo abcdefgh; sleep 0.5; } | script -qec \"" + command + "\" /dev/null");
+  CHECK(contains(person.text, "Type 8 to 9 symbols of a to m and Enter; Ctrl-D ends."));
+  CHECK(contains(person.text, "reverse> "));
+  CHECK(shell("echo abcdefgh | " + command + " 2>&1 >/dev/null").text.empty());
+}
+
+TEST_CASE("Adam's numbers and the negations of a preset's flags are options") {
+  const std::string hash = line(run(quick_toy + "--hash").text, -2);
+  for (const std::string option : {"--beta1 0.8", "--beta2 0.9", "--eps 1e-3", "--norm-first", "--final-norm"}) {
+    CAPTURE(option);
+    CHECK(line(run(quick_toy + "--hash " + option).text, -2) != hash);
+  }
+  CHECK(line(run(quick_toy + "--hash --no-norm-first --beta1 0.9 --beta2 0.98 --eps 1e-9").text, -2) == hash);
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors";
+  REQUIRE(run("toy --preset annotated --steps 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --no-final-norm --save '" +
+              file + "'")
+              .exit_code == 0);
+  const auto config = orrery::nn::transformer_config(orrery::read_safetensors_metadata(file).at("config"));
+  CHECK(config.norm_first);
+  CHECK_FALSE(config.final_norm);
+}
+
+TEST_CASE("wrong values are refused before the training begins") {
+  check_usage_error("toy --task turn", "--task", "reverse");
+  check_usage_error("toy --steps 0", "--steps", "from 1 to");
+  check_usage_error("toy --dropout 2", "--dropout", "from 0 to");
+  check_usage_error("toy --heads 3", "--heads", "--d-model, 64");
+  check_usage_error("toy --min-length 17", "--min-length", "--max-length, 16");
+  check_usage_error("toy --preset large", "--preset", "annotated");
+  check_usage_error("toy --save ''", "--save", "must not be empty");
+  check_usage_error("toy --load x --task sort", "--load", "--task");
+  check_failure(quoted_program + "toy --save /nowhere/model.safetensors", "No such file or directory");
+  check_failure(quoted_program + "toy --save /tmp", "is a folder");
+}
+
+TEST_CASE("--require turns too few right answers into a failure") {
+  const Result result = run(quick_toy + "--require 0.5");
+  CHECK(result.exit_code == 1);
+  CHECK(line(result.text, -1).starts_with("exact match "));
+}
+
+TEST_CASE("the Annotated Transformer's preset can be changed, and counts as far as there are symbols") {
+  const Result result = run("toy --preset annotated --symbols 5 --steps 2 --batch 4 --d-model 8 --heads 2 --d-ff 8");
+  CHECK(result.exit_code == 0);
+  CHECK(contains(result.text, "copy  1 2 3 4 5  ->  "));
+}
+
+TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits with 130") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors";
+  const Result result =
+      shell("timeout --foreground --preserve-status -s INT 3 " + quoted_program +
+            "toy --steps 1000000 --batch 4 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "' 2>/dev/null");
+  CHECK(result.exit_code == 130);
+  CHECK(line(result.text, -1).starts_with("exact match "));
+  CHECK(shell("echo abc | " + quoted_program + "toy --load '" + file + "'").exit_code == 0);
+}
+
+TEST_CASE("long: each task is learnt with the defaults") {
+  for (const std::string task : {"reverse", "copy", "sort"}) {
+    const Result result = run("toy --task " + task + " --require 0.995");
+    MESSAGE(task << ": " << line(result.text, -1));
+    CHECK(result.exit_code == 0);
+  }
+}
+
+TEST_CASE("seeds: reverse and copy reach 1000 of 1000, and sort at least 998, for seeds 1 to 5") {
+  for (const std::string task : {"reverse", "copy", "sort"}) {
+    for (int seed = 1; seed <= 5; ++seed) {
+      const std::string required = task == "sort" ? "0.998" : "1";
+      const Result result = run("toy --task " + task + " --seed " + std::to_string(seed) + " --require " + required);
+      MESSAGE(task << " seed " << seed << ": " << line(result.text, -1));
+      CHECK(result.exit_code == 0);
+    }
+  }
+}
+
+TEST_CASE("long: the Annotated Transformer's copy task counts to ten") {
+  const Result result = run("toy --preset annotated");
+  MESSAGE(line(result.text, -1));
+  CHECK(contains(result.text, "copy  1 2 3 4 5 6 7 8 9 10  ->  1 2 3 4 5 6 7 8 9 10\n"));
+}

@@ -1,0 +1,198 @@
+// Chapter 9. Tests of the file of a training: nobody's work is lost in it, by neither program that trains.
+#include "apps/training/model_file.h"
+
+#include <filesystem>
+
+#include "core/files/safetensors.h"
+#include "core/tensor_ops.h"
+#include "tests/apps/lm_program.h"
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery::program;
+using orrery::small::error_of;
+
+namespace {
+
+const std::string tiny_toy =
+    "toy --threads 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 "
+    "--decoder-layers 1 --max-length 9 ";
+
+// Waits in a shell until `condition` holds, or the program in the background has ended.
+std::string until(const std::string& condition) {
+  return " & until " + condition + " 2>/dev/null; do kill -0 $! || break; sleep 0.01; done; ";
+}
+
+// What either program needs to train, for so many steps, into FILE.
+struct Trainer {
+  std::string name, arguments, last_line;
+  std::string command(int steps, const std::string& file) const {
+    return lm_program + arguments + "--steps " + std::to_string(steps) + " --save '" + file + "' ";
+  }
+};
+std::vector<Trainer> trainers(const orrery::TemporaryFolder& folder) {
+  const std::string text = written(folder / "text", many("abc \n", 200));
+  return {{"toy", tiny_toy, "exact match "},
+          {"lm", "lm train '" + text + "' " + tiny + "--threads 1 --estimate-every 1000 ", "validation loss "}};
+}
+
+}  // namespace
+
+TEST_CASE("a training is ended in order: reported, then saved, whatever fails; the first failure is told") {
+  const auto ended = [](const std::string& training, const std::string& report, const std::string& save) {
+    std::string order;
+    const auto part = [&](const std::string& name, const std::string& error) {
+      return [&order, name, error] {
+        order += name + " ";
+        orrery::check(error.empty(), "test", error);
+      };
+    };
+    const auto failure = orrery::failure_of(part("train", training));
+    const std::string error =
+        error_of([&] { orrery::end_training(failure, part("report", report), part("save", save)); });
+    return order + error;
+  };
+  CHECK(ended("", "", "") == "train report save ");
+  CHECK(ended("", "", "disk") == "train report save test: disk");
+  CHECK(ended("", "memory", "disk") == "train report save test: memory");
+  CHECK(ended("nan", "memory", "") == "train report save test: nan");
+}
+
+TEST_CASE("keep remembers what went wrong until it goes well") {
+  orrery::ModelFile file("test", "model"), none("test", "");
+  CHECK(file.keep([] {}));
+  CHECK_FALSE(file.keep([] { orrery::fail("write model", "No space left on device"); }));
+  CHECK(file.problem() == "write model: No space left on device");
+  CHECK(error_of([&] { file.check_kept(); }) == "test: the model is not saved: write model: No space left on device");
+  CHECK(file.keep([] {}));
+  CHECK(error_of([&] { file.check_kept(); }) == "");
+  CHECK(none.keep([] { orrery::fail("write", "is never called"); }));
+}
+
+TEST_CASE("a model or an unfinished training is begun anew only where that is allowed, and another file never") {
+  const orrery::TemporaryFolder folder;
+  orrery::ModelFile file("test", folder / "my model");
+  const auto refusal = [&](bool overwrite) { return error_of([&] { file.check_free(overwrite); }); };
+  CHECK(refusal(false) == "");
+  written(file.path(), "");  // as mktemp leaves it
+  CHECK(refusal(false) == "");
+  std::filesystem::remove(file.path());
+  orrery::write_safetensors(file.path(), {{"x", orrery::zeros({2})}});
+  CHECK(refusal(false) ==
+        "test: " + file.path() + " holds a model already: --overwrite replaces it, another name keeps both");
+  CHECK(refusal(true) == "");
+  orrery::write_safetensors(file.resume(), {{"x", orrery::zeros({2})}});
+  CHECK(refusal(false) == "test: " + file.resume() + " keeps a training that is unfinished: go on with --resume '" +
+                              file.path() + "', or begin anew with --overwrite");
+  CHECK(refusal(true) == "");
+  std::filesystem::remove(file.resume());
+  written(file.resume(), "mine");
+  CHECK(refusal(true).ends_with("is a file that holds no model; name another, or remove it"));
+}
+
+TEST_CASE("room is needed for the model, the unfinished training, and what replaces them") {
+  const orrery::TemporaryFolder folder;
+  const orrery::ModelFile file("test", folder / "model");
+  CHECK(error_of([&] { file.check_room(1000, 5000); }) == "");
+  const orrery::i64 half = static_cast<orrery::i64>(std::filesystem::space(folder.path()).available / 5 * 2);
+  CHECK(error_of([&] { file.check_room(half, half); }).find("are free (while a file is replaced, both stand)") !=
+        std::string::npos);  // two of them fit, and no third
+  CHECK(folder.count() == 0);
+}
+
+TEST_CASE("a model that stands there is not made worse unasked") {
+  const orrery::TemporaryFolder folder;
+  for (const Trainer& trainer : trainers(folder)) {
+    CAPTURE(trainer.name);
+    const std::string file = folder / trainer.name;
+    REQUIRE(shell(trainer.command(3, file) + "2>/dev/null").exit_code == 0);
+    const std::string first = orrery::contents(file);
+    check_failure(trainer.command(2, file), " holds a model already: --overwrite replaces it");
+    CHECK(orrery::contents(file) == first);
+    CHECK(shell(trainer.command(2, file) + "--overwrite 2>/dev/null").exit_code == 0);
+    CHECK(orrery::contents(file) != first);
+    CHECK_FALSE(std::filesystem::exists(file + ".lock"));
+  }
+}
+
+TEST_CASE("a second training into a file is refused at its start, and told whose it is; a killed one is in no way") {
+  const orrery::TemporaryFolder folder;
+  for (const Trainer& trainer : trainers(folder)) {
+    CAPTURE(trainer.name);
+    const std::string file = folder / trainer.name;
+    const Result second =
+        shell(trainer.command(1000000, file) + ">/dev/null 2>&1" + until("[ -s '" + file + ".lock' ]") + "echo $!; " +
+              trainer.command(3, file) + "2>&1; code=$?; kill -9 $!; wait $! 2>/dev/null; exit $code");
+    CHECK(second.exit_code == 1);
+    CHECK(
+        line(second.text, 1).starts_with("orrery: " + trainer.name + ": another training keeps its model in " + file));
+    CHECK(contains(line(second.text, 1), ": process " + line(second.text, 0) + ", "));
+    CHECK(contains(line(second.text, 1), trainer.arguments.substr(0, 5)));
+    CHECK(std::filesystem::exists(file + ".lock"));
+    std::filesystem::remove(file + ".resume");
+    CHECK(shell(trainer.command(3, file) + "--overwrite 2>/dev/null").exit_code == 0);
+    CHECK_FALSE(std::filesystem::exists(file + ".lock"));
+  }
+}
+
+TEST_CASE("where nothing can be saved at the end, what was trained is judged all the same") {
+  const orrery::TemporaryFolder folder;
+  for (const Trainer& trainer : trainers(folder)) {
+    CAPTURE(trainer.name);
+    const std::string inner = folder / "inner", log = folder / "log";
+    std::filesystem::create_directory(inner);
+    const Result result =
+        shell(trainer.command(3000, inner + "/model") + "2>'" + log + "'" + until("grep -q ^step '" + log + "'") +
+              "until rm -r '" + inner + "'; do :; done; wait $!");
+    CHECK(result.exit_code == 1);
+    CHECK(line(result.text, -1).starts_with(trainer.last_line));
+    CHECK(line(orrery::contents(log), -1)
+              .starts_with("orrery: " + trainer.name + ": the model is not saved: write " + inner + "/model: "));
+    std::filesystem::remove(log);
+  }
+}
+
+TEST_CASE("a step that is not finite ends the training, and the model before it is kept") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model";
+  const Result toy = errors(tiny_toy +
+                            "--steps 2000 --rate-factor 100 --warmup 1 --clip 0 --cooldown 0 --eps 1e-30 "
+                            "--beta2 0 --norm-first --save '" +
+                            file + "'");
+  CHECK(toy.exit_code == 1);
+  CHECK(contains(toy.text, "\nsaved to " + file + "\norrery: toy: step "));
+  CHECK(contains(toy.text, "a smaller --rate-factor or a longer --warmup may help\n"));
+  CHECK(orrery::read_safetensors_metadata(file).contains("toy_task"));
+}
+
+TEST_CASE("an lm whose numbers run away ends with its best model, and says which step could not be made") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200));
+  const std::string options =
+      tiny +
+      "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --estimate-every 1 "
+      "--estimate-batches 2 --average 0 --save '" +
+      file + "'";
+  const Result log = errors("lm train '" + text + "' " + options);
+  CHECK(log.exit_code == 1);
+  CHECK(contains(log.text, "\norrery: lm: step "));
+  CHECK(contains(log.text, "since a number is not finite; a smaller --rate or a longer --warmup may help\n"));
+  CHECK(contains(log.text, "\nsaved to " + file + "\nstopped after step "));
+  CHECK_FALSE(contains(log.text, "to go on:"));
+  const Result result = run("lm train '" + text + "' " + options + " --overwrite");
+  CHECK(result.exit_code == 1);
+  CHECK(line(result.text, -1).starts_with("validation loss "));
+  CHECK(run("lm eval --load '" + file + "' '" + text + "'").text.starts_with("validation loss "));
+}
+
+TEST_CASE("a path in a command that is printed is quoted") {
+  const orrery::TemporaryFolder folder;
+  const Trainer lm = trainers(folder)[1];
+  const std::string file = folder / "my model";
+  const std::string log = folder / "log";
+  const Result stopped = shell(lm.command(1000000, file) + ">/dev/null 2>'" + log + "'" +
+                               until("grep -q '^model of' '" + log + "'") + "kill -TERM $!; wait $!");
+  CHECK(stopped.exit_code == 130);
+  CHECK(line(orrery::contents(log), -1).ends_with("; to go on: orrery lm train --resume '" + file + "'"));
+  check_failure(lm.command(3, file), "go on with --resume '" + file + "', or begin anew with --overwrite");
+}

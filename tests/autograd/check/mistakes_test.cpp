@@ -1,0 +1,63 @@
+// Chapter 3. Tests of the mistakes: what is recorded of a contribution, and what each change makes of it.
+#include "autograd/check/mistakes.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using small::elements;
+
+TEST_CASE("each change does what its name says") {
+  const Tensor g = Tensor::of<double>({2, 2}, {1, 2, 3, 4}), so_far = full({2, 2}, 10.0, f64);
+  for (const Change& change : all_changes()) {
+    if (change.name == "x -1") CHECK(elements(change.apply(g, {})) == std::vector<double>{-1, -2, -3, -4});
+    if (change.name == "dropped") CHECK_FALSE(change.apply(g, {}).defined());
+    if (change.name == "transposed") CHECK(elements(change.apply(g, {})) == std::vector<double>{1, 3, 2, 4});
+    if (change.name == "overwriting") {
+      CHECK_FALSE(change.possible(g, {}));
+      CHECK(elements(change.apply(g, so_far)) == std::vector<double>{-9, -8, -7, -6});
+    }
+  }
+  CHECK(all_changes().size() == 8);
+  const Change& late = all_changes().back();
+  const Tensor rows = full({8194, 2}, 1.0, f64);
+  CHECK_FALSE(late.possible(g, {}));
+  CHECK(late.possible(rows, {}));
+  CHECK(sum(late.apply(rows, {})).item() == 2 * 8194 + 4);
+}
+
+TEST_CASE(
+    "each hidden mistake says which part of a proof must catch it, and changes nothing where it has nothing to do") {
+  const Checkable f = checkable([](const Variable& x) { return exp(x); }, {full({2}, 1.0, f64)});
+  std::set<std::string> parts;
+  for (const auto& [kind, change, part] : Hidden::kinds()) {
+    parts.insert(part);
+    Hidden mistake(kind, "exp");
+    const ObserverScope scope(mistake);
+    backward(sum(f.output()));
+    f.leaves[0].value.node()->outputs[0].gradient = Tensor();
+    CHECK(mistake.changed_anything() == (kind == Hidden::Kind::writes_dy));
+  }
+  CHECK(parts.size() == 7);
+}
+
+TEST_CASE("a recorder lists contributions, and the leaves declared zero that they lead to") {
+  const Tensor x = Tensor::of<double>({2, 1}, {1, 2});
+  const Checkable f = checkable([](const Variable& a, const Variable& b) { return exp(a) + softmax(b); }, {x, x}, {},
+                                {{"input 1", "one element"}});
+  const std::vector<Change> changes = all_changes();
+  Recorder recorder(f, changes);
+  {
+    const ObserverScope scope(recorder);
+    backward(sum(f.output()));
+  }
+  int declared = 0;
+  for (const Contribution& c : recorder.contributions) declared += c.declared_zero == "one element";
+  CHECK(declared == 2);  // of add to softmax, of softmax to input 1
+  CHECK(recorder.contributions.size() == 5);
+}

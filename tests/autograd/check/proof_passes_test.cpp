@@ -1,0 +1,95 @@
+// Chapter 3. Tests of the parts about passes: numbers far out, passes in between, changes in place, threads, many calls.
+#include <doctest/doctest.h>
+
+#include "autograd/check/proof_parts.h"
+#include "autograd/ops.h"
+#include "nn/check/bug_zoo_rows.h"
+#include "tests/autograd/hidden_mistakes.h"
+
+using namespace orrery;
+
+namespace {
+
+// A right x^2 but for what `wrong` makes of g.
+Sample almost_square(const std::function<Tensor(const Tensor& x, const Tensor& g)>& wrong) {
+  const hidden::Square::Rule rule = [wrong](const Tensor& x, const Tensor&, const Tensor& g, Grads& dx) {
+    dx.add(0, wrong(x, g));
+  };
+  return sample_of("square", [rule](const Variable& x) { return apply(hidden::Square{rule}, x); }, {{3, 4}});
+}
+
+template <class Operation>
+Sample of_operation(const Operation& operation) {
+  return sample_of("operation", [operation](const Variable& x) { return tanh(apply(operation, tanh(x))); }, {{3, 4}});
+}
+
+}  // namespace
+
+TEST_CASE("far: numbers beyond those that N(0, 1) draws") {
+  const auto verdict = [](const std::function<bool(double)>& wrong) {
+    const Sample sample =
+        almost_square([wrong](const Tensor& x, const Tensor& g) { return hidden::doubled_where(x, g, wrong); });
+    CHECK(gradcheck(sample.build(f64), sample.options));
+    return parts::prove_far(sample, 1);
+  };
+  CHECK(verdict([](double) { return false; }).ok);
+  CHECK(verdict([](double x) { return std::fabs(x) > 4; }).detail.starts_with("with inputs 4 times as large:\n"));
+  CHECK_FALSE(verdict([](double x) { return x > 5; }).ok);
+  CHECK_FALSE(verdict([](double x) { return x < -3.5; }).ok);
+  const Sample steep = sample_of("steep", [](const Variable& x) { return exp(exp(exp(x * x))); }, {{3, 4}});
+  CHECK(parts::prove_far(steep, 1).detail == "not tried: no finite value there");
+}
+
+TEST_CASE("interleaved: what a forward keeps is its own") {
+  for (const bool first : {true, false}) {
+    const Sample sample = of_operation(hidden::Remembering{std::make_shared<hidden::Remembering::Memory>(), first});
+    CHECK(gradcheck(sample.build(f64), sample.options));
+    const ProofPart part = parts::prove_interleaved(sample, 1);
+    CHECK_FALSE(part.ok);
+    CHECK(part.detail.starts_with(first ? "with other numbers" : "two forward passes before backward"));
+  }
+}
+
+TEST_CASE("changed: a Tensor where a Saved belongs") {
+  const ProofPart input = parts::prove_changed(of_operation(hidden::BareInput{}), 1);
+  CHECK(input.detail ==
+        "what tanh returned was changed in place after forward: bare_input gives another gradient, and "
+        "no error: a Tensor where a Saved belongs?");
+  CHECK(parts::prove_changed(of_operation(hidden::BareOutput{}), 1).detail.starts_with("what bare_output returned"));
+  const ProofPart right = parts::prove_changed(almost_square([](const Tensor&, const Tensor& g) { return g; }), 1);
+  CHECK(right.ok);
+  CHECK(right.detail == "4 changes in place: 2 errors, else the same bits");
+}
+
+TEST_CASE("repeatable and threads: every 50th pass, exactly 4 threads, more than 8") {
+  const auto calls = std::make_shared<int>(0);
+  const Sample fiftieth =
+      almost_square([calls](const Tensor&, const Tensor& g) { return ++*calls % 50 == 0 ? g * 1.001 : g; });
+  CHECK(parts::prove_repeatable(fiftieth, 1).detail == "pass 50 gives other bits for input 0");
+  const auto with_threads = [](const std::function<bool(int)>& wrong) {
+    const parts::KeepThreads keep;
+    return parts::prove_threads(
+        almost_square([wrong](const Tensor&, const Tensor& g) { return wrong(threads()) ? g * 1.001 : g; }), 1);
+  };
+  CHECK(with_threads([](int) { return false; }).ok);
+  CHECK(with_threads([](int n) { return n == 4; }).detail == "4 threads give other bits for input 0");
+  CHECK(with_threads([](int n) { return n > 8; }).detail == "9 threads give other bits for input 0");
+  CHECK(with_threads([](int n) { return n > 12; }).detail == "13 threads give other bits for input 0");
+}
+
+TEST_CASE("long rows: a gradient that is wrong from row 8,192 on") {
+  for (const std::string name : {"tanh", "softmax", "log_softmax"}) {
+    const auto right = name == "tanh"      ? [](const Variable& x) { return tanh(x); }
+                       : name == "softmax" ? [](const Variable& x) { return softmax(x); }
+                                           : [](const Variable& x) { return log_softmax(x); };
+    i64 wrong = 0;
+    for (const Sample& row : nn::operation_rows(name, {}, [right](const std::vector<Variable>& x) {
+           return right(apply(hidden::LateRows{8192}, x[0]));
+         })) {
+      const bool ok = static_cast<bool>(gradcheck(row.build(f64), row.options));
+      CHECK(ok == (row.variant != "long"));
+      wrong += !ok;
+    }
+    CHECK(wrong == 1);
+  }
+}

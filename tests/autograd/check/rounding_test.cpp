@@ -1,0 +1,175 @@
+// Chapter 3. Tests of f32 beside f64: rounding passes, and mistakes do not, however small their leaf is.
+#include "autograd/check/rounding.h"
+
+#include <doctest/doctest.h>
+
+#include "autograd/apply.h"
+#include "autograd/check/mistakes.h"
+#include "autograd/check/mutation.h"
+#include "autograd/check/proof.h"
+#include "autograd/check/samples.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+namespace {
+
+// a + 2^-22 b: beside da, db is far below 1e-6.
+struct SmallSecond {
+  static constexpr std::string_view name = "small_second";
+  std::function<Tensor(const Tensor&)> in_f32;  // of b's gradient
+  Tensor forward(const Tensor& a, const Tensor& b) { return a + b * 0x1p-22; }
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, dy);
+    const Tensor g = dy * 0x1p-22, wrong = dy.dtype() == f32 ? in_f32(g) : g;
+    if (wrong.defined()) dx.add(1, wrong);
+  }
+};
+
+SinglePrecision of_small_leaf(const std::function<Tensor(const Tensor&)>& in_f32) {
+  const auto f = [=](const Variable& a, const Variable& b) { return apply(SmallSecond{in_f32}, a, b); };
+  return compare_precisions(sample_of("small", f, {{3, 4}, {3, 4}}), 1);
+}
+
+// Changes one contribution of every backward pass in f32, as if its operation were wrong there.
+class WrongInF32 final : public Observer {
+ public:
+  WrongInF32(const Change& change, i64 target) : change_(change), target_(target) {}
+  bool changes_contributions() const override { return true; }
+  void forward_begins(std::string_view, std::span<const Variable* const>) override { seen_ = 0; }
+  void contribution(const Node&, size_t, Tensor& g) override {
+    if (g.dtype() == f32 && seen_++ == target_) g = change_.apply(g, Tensor());
+  }
+
+ private:
+  const Change change_;
+  const i64 target_;
+  i64 seen_ = 0;
+};
+
+// x, whose gradient goes through `change`.
+struct Through {
+  static constexpr std::string_view name = "through";
+  std::function<Tensor(const Tensor&)> change;
+  Tensor forward(const Tensor& x) { return x * 1.0; }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, change(dy)); }
+};
+
+// f(x) for x as given.
+template <class F>
+Sample at(const F& f, const Tensor& x) {
+  return {"sample", "", [=](Dtype dtype, u64) { return checkable(f, {x.to(dtype)}); }, {}};
+}
+
+// A class that is nearly certain: of p - 1 four digits are left, f32 has no more.
+const auto certain = [](const Variable& x) { return cross_entropy(x, Tensor::of<i32>({1}, {1})); };
+const Tensor nearly_certain = Tensor::of<double>({1, 2}, {0.3, 9.1});
+
+std::vector<Tensor> gradients_in_f32(const Sample& sample) {
+  const Checkable f = sample.build(f32, 1);
+  Rng rng(23);
+  return gradients_of(f, randn(f.output().shape(), rng));
+}
+
+// The largest change of a leaf's gradient, as a part of its largest; of leaves that are not zero by declaration.
+double change_of(const Sample& sample, const std::vector<Tensor>& right, const std::vector<Tensor>& wrong) {
+  const Checkable f = sample.build(f32, 1);
+  double largest = 0;
+  for (size_t i = 0; i < right.size(); ++i) {
+    const bool zero =
+        std::any_of(f.zeros.begin(), f.zeros.end(), [&](const auto& z) { return z.name == f.leaves[i].name; });
+    const double scale = largest_magnitude({right[i]});
+    if (!zero && scale > 0) largest = std::max(largest, largest_magnitude({wrong[i] - right[i]}) / scale);
+  }
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("a leaf is judged by its own scale, a millionth of its neighbour's") {
+  const SinglePrecision right = of_small_leaf([](const Tensor& g) { return g; });
+  CHECK_MESSAGE(right.problem == "", right.problem);
+  CHECK(right.gradient_error < 1e-6);
+  using Wrong = std::function<Tensor(const Tensor&)>;
+  const std::vector<Wrong> all_wrong{[](const Tensor& g) { return g * -1.0; }, [](const Tensor&) { return Tensor(); },
+                                     [](const Tensor& g) { return g * 1.00001; },
+                                     [](const Tensor& g) {
+                                       Tensor one_wrong = g.clone();
+                                       one_wrong.write<float>()[7] *= -1;
+                                       return one_wrong;
+                                     }};
+  for (const Wrong& wrong : all_wrong) {
+    const SinglePrecision found = of_small_leaf(wrong);
+    CHECK_MESSAGE(found.problem.starts_with("input 1 is off by "), found.problem);
+    CHECK(found.worst_at == "input 1");
+    CHECK(found.gradient_error > 9e-6);
+  }
+  CHECK(of_small_leaf(all_wrong.back()).problem.find("input 1[1, 3] is off by") != std::string::npos);
+}
+
+TEST_CASE("what cancelling terms leave is rounding, and a mistake there is still one") {
+  const Sample sample = at(certain, nearly_certain);
+  const SinglePrecision right = compare_precisions(sample, 1);
+  CHECK_MESSAGE(right.problem == "", right.problem);
+  CHECK(right.gradient_error > 1e-6);
+  CHECK(right.rounded == 1);
+  const auto negated = [](const Variable& x) {
+    const auto f = [](const Tensor& g) { return g.dtype() == f32 ? g * -1.0 : g; };
+    return certain(apply(Through{f}, x));
+  };
+  const SinglePrecision found = compare_precisions(at(negated, nearly_certain), 1);
+  CHECK(found.problem.starts_with("input 0 is off by 2 of its max |g|, more than 1e-06, and not by rounding"));
+}
+
+TEST_CASE("an output that is wrong in f32, and numbers that are none") {
+  const auto shifted = [](const Variable& x) { return x.dtype() == f32 ? x * 1.00001 : x * 1.0; };
+  CHECK(compare_precisions(at(shifted, nearly_certain), 1).problem.find("the output is off by") != std::string::npos);
+  const auto none = [](const Variable& x) {
+    const auto f = [](const Tensor& g) { return g.dtype() == f32 ? g * std::nan("") : g; };
+    return apply(Through{f}, x);
+  };
+  CHECK(compare_precisions(at(none, nearly_certain), 1).problem.starts_with("input 0 is off by inf of its max |g|"));
+}
+
+TEST_CASE("a sample that has other leaves in f32 is refused") {
+  const Sample other{"other",
+                     "",
+                     [](Dtype dtype, u64) {
+                       const std::vector<Tensor> two{zeros({2}, dtype), zeros({2}, dtype)};
+                       return dtype == f32 ? checkable([](const Variable& x, const Variable& y) { return x + y; }, two)
+                                           : checkable([](const Variable& x) { return x * 1.0; }, {two[0]});
+                     },
+                     {}};
+  CHECK_THROWS_WITH_AS(compare_precisions(other, 1), "f32: the sample has other inputs than in f64", Error);
+}
+
+TEST_CASE("every operation that is wrong in f32 is found, in every contribution it makes") {
+  i64 tried = 0;
+  for (const Sample& sample : operation_samples()) {
+    CAPTURE(sample.name);
+    CAPTURE(sample.variant);
+    std::vector<Change> changes = all_changes();
+    std::erase_if(changes,
+                  [](const Change& c) { return c.name != "x -1" && c.name != "dropped" && c.name != "x 1.0001"; });
+    REQUIRE(changes.size() == 3);
+    const Checkable f = sample.build(f64, 1);
+    Recorder recorder(f, changes);
+    {
+      const ObserverScope scope(recorder);
+      gradients_of(f, cotangent_of(f.output().shape(), 1));
+    }
+    const std::vector<Tensor> right = gradients_in_f32(sample);
+    for (size_t target = 0; target < recorder.contributions.size(); ++target) {
+      const Change& change = changes[static_cast<size_t>(tried) % changes.size()];  // in turn
+      CAPTURE(change.name);
+      CAPTURE(target);
+      WrongInF32 mistake(change, static_cast<i64>(target));
+      const ObserverScope scope(mistake);
+      if (change_of(sample, right, gradients_in_f32(sample)) < 1e-5) continue;
+      ++tried;
+      CHECK(compare_precisions(sample, 1).problem != "");
+    }
+  }
+  CHECK(tried > 300);
+}

@@ -1,0 +1,194 @@
+// Chapter 8. The fused linear maps against product, bias, activation and dropout one after another.
+#include "core/products/blas.h"
+#include "tests/autograd/ops/fused.h"
+
+using namespace orrery;
+using namespace orrery::small;
+
+namespace {
+
+constexpr Draw linear_draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
+
+// x W^T + b, for the rows `rows` of W and b; x = {input, weight} or {input, weight, bias}.
+Variable composed_linear(const Variables& x, RowRange rows = {}) {
+  const i64 end = rows.end < 0 ? x[1].size(0) : rows.end;
+  const Shape leading = x[0].shape().without_last();
+  const Variable matrix = leading.rank() == 0 ? reshape(x[0], {1, -1}) : x[0];
+  const Variable y = reshape(matmul(matrix, slice(x[1], 0, rows.begin, end), Trans::b), leading.plus(end - rows.begin));
+  return x.size() > 2 ? y + slice(x[2], 0, rows.begin, end) : y;
+}
+
+Variable linear_bias(const Variables& x) { return x.size() > 2 ? x[2] : Variable(); }
+
+struct LinearSizes {
+  Shape leading;
+  i64 in, out;
+  std::vector<Shape> shapes(bool bias) const {
+    std::vector<Shape> all{leading.plus(in), {out, in}};
+    if (bias) all.push_back({out});
+    return all;
+  }
+};
+
+// One element; odd sizes; three axes; tiles of rows; tiles of columns, whose dropout begins in the middle of a row.
+const std::vector<LinearSizes>& linear_sizes() {
+  static const std::vector<LinearSizes> all{{{}, 3, 2},        {{1}, 1, 1},      {{5}, 7, 13},      {{2, 3}, 9, 16},
+                                            {{7, 43}, 37, 51}, {{21}, 61, 1030}, {{2, 300}, 33, 24}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the sizes below are cut into several tiles both ways") {
+  CHECK(gemm_tiles(301, 51, 37, Trans::b) > 1);
+  CHECK(gemm_tiles(21, 1030, 61, Trans::b) > 1);
+}
+
+TEST_CASE("linear equals product and bias") {
+  for (const LinearSizes& s : linear_sizes()) {
+    for (const bool bias : {false, true}) {
+      INFO(s.leading.plus(s.in), " ", s.out, " ", bias);
+      check_fused([](const Variables& x) { return linear(x[0], x[1], linear_bias(x)); },
+                  [](const Variables& x) { return composed_linear(x); }, normals(s.shapes(bias)));
+    }
+  }
+}
+
+TEST_CASE("linear by some rows of a weight equals the product with their slice; the others have no gradient") {
+  for (const RowRange rows : {RowRange{0, 5}, RowRange{4, 9}, RowRange{9, 17}, RowRange{3, 3}, RowRange{0, 17}}) {
+    for (const bool bias : {false, true}) {
+      INFO(rows.begin, " ", rows.end, " ", bias);
+      const LinearSizes s{{2, 3}, 5, 17};
+      check_fused([rows](const Variables& x) { return linear(x[0], x[1], linear_bias(x), rows); },
+                  [rows](const Variables& x) { return composed_linear(x, rows); }, normals(s.shapes(bias)));
+    }
+  }
+}
+
+TEST_CASE("several ranges of one weight share its gradient, whichever comes first") {
+  const auto apart = [](const Variables& x) {
+    const Variable first = linear(x[0], x[1], x[2], {0, 4}), last = linear(x[0], x[1], x[2], {4, 11});
+    return concat({first, last}, -1);
+  };
+  check_fused(
+      apart, [](const Variables& x) { return composed_linear(x); }, normals({{6, 5}, {11, 5}, {11}}));
+}
+
+TEST_CASE("linear_relu equals product, bias, relu and dropout: the same elements are dropped") {
+  for (const LinearSizes& s : linear_sizes()) {
+    for (const double p : {0.0, 0.3}) {
+      for (const bool bias : {false, true}) {
+        INFO(s.leading.plus(s.in), " ", s.out, " ", p, " ", bias);
+        check_fused([p](const Variables& x) { return linear_relu(x[0], x[1], linear_bias(x), p, linear_draw); },
+                    [p](const Variables& x) { return dropout(relu(composed_linear(x)), p, linear_draw); },
+                    normals(s.shapes(bias)));
+      }
+    }
+  }
+}
+
+TEST_CASE("linear_relu drops everything with p = 1") {
+  const Variable x = parameter(normal({4, 3})), weight = parameter(normal({5, 3}, 2));
+  const Variable y = linear_relu(x, weight, {}, 1, linear_draw);
+  backward(y, normal({4, 5}, 3));
+  CHECK(same_bits(y.value(), zeros({4, 5}, f64)));
+  CHECK(same_bits(x.gradient(), zeros({4, 3}, f64)));
+  CHECK(same_bits(weight.gradient(), zeros({5, 3}, f64)));
+}
+
+TEST_CASE("what is not recorded has the same bits, and is dropped alike however columns are cut") {
+  Rng rng(8);
+  for (const i64 rows : {3, 40}) {
+    const Tensor x = randn({rows, 61}, rng), W = randn({1030, 61}, rng), b = randn({1030}, rng);
+    const auto run = [&](const auto& make) {
+      return std::array{linear(make(x), make(W), make(b)).value(),
+                        linear_relu(make(x), make(W), make(b), 0.4, linear_draw).value()};
+    };
+    const auto recorded = run([](const Tensor& t) { return parameter(t); });
+    const auto plain = run([](const Tensor& t) { return constant(t); });
+    const GrainScope smallest(1);
+    const auto cut = run([](const Tensor& t) { return constant(t); });
+    for (size_t i = 0; i < recorded.size(); ++i) {
+      CHECK(same_bits(plain[i], recorded[i]));
+      CHECK(same_bits(cut[i], recorded[i]));
+    }
+  }
+}
+
+TEST_CASE("only gradients that are wanted are computed, and a dL/dy that others hold stays") {
+  const Tensor weight = normal({5, 3}), bias = normal({5}), dy = normal({4, 5}, 9), dy_before = dy.clone();
+  for (const auto& f :
+       {+[](const Variable&x, const Variable&w, const Variable&b) { return linear(x, w, b); },
+        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, linear_draw); }}) {
+    std::vector<Tensor> all;
+    for (int wanted = 0; wanted < 4; ++wanted) {  // 3: all of them
+      Variables x;
+      const std::vector<Tensor> inputs{normal({4, 3}, 2), weight, bias};
+      for (int i = 0; i < 3; ++i) {
+        const Tensor& input = inputs[static_cast<size_t>(i)];
+        x.push_back(wanted == 3 || wanted == i ? parameter(input.clone()) : constant(input));
+      }
+      backward(f(x[0], x[1], x[2]), dy);
+      if (wanted < 3) {
+        all.push_back(x[static_cast<size_t>(wanted)].gradient());
+      } else {
+        for (size_t i = 0; i < 3; ++i) CHECK(same_bits(all[i], x[i].gradient()));
+      }
+    }
+  }
+  CHECK(same_bits(dy, dy_before));
+}
+
+TEST_CASE("linear maps of no row give no number and zero gradients") {
+  for (const auto& f :
+       {+[](const Variable&x, const Variable&w, const Variable&b) { return linear(x, w, b); },
+        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, linear_draw); }}) {
+    const Variable x = parameter(zeros({0, 3})), weight = parameter(zeros({5, 3})), bias = parameter(zeros({5}));
+    const Variable y = f(x, weight, bias);
+    CHECK(y.shape() == Shape{0, 5});
+    backward(y, zeros({0, 5}));
+    CHECK(same_bits(weight.gradient(), zeros({5, 3})));
+    CHECK(same_bits(bias.gradient(), zeros({5})));
+    const Variable none = f(parameter(zeros({2, 0})), parameter(zeros({5, 0})), constant(full({5}, 2.0)));
+    CHECK(none.value().at(9) == doctest::Approx(none.value().at(0)));
+    CHECK(none.shape() == Shape{2, 5});
+  }
+}
+
+TEST_CASE("NaN passes through every linear map") {
+  Tensor x = normal({2, 3});
+  x.write<double>()[4] = std::nan("");
+  const Variable weight = constant(normal({5, 3}, 2));
+  for (const Tensor& y : {linear(constant(x), weight, {}).value(), linear_relu(constant(x), weight, {}).value()}) {
+    for (i64 i = 0; i < 5; ++i) {
+      CHECK_FALSE(std::isnan(y.at(i)));
+      CHECK(std::isnan(y.at(5 + i)));
+    }
+  }
+}
+
+TEST_CASE("errors of linear maps name the operation and the rule") {
+  const Variable x = parameter(zeros({2, 3}), "x"), weight = parameter(zeros({5, 3})), scalar = constant(zeros({}));
+  CHECK(error_of([&] {
+          (void)linear(x, constant(zeros({5, 4})), {});
+        }).starts_with("linear: inner sizes differ (3 != 4)\n  input 0: [2, 3]  from parameter x"));
+  CHECK(contains(error_of([&] { (void)linear(x, constant(zeros({3})), {}); }), "the weight needs shape [out, in]"));
+  CHECK(contains(error_of([&] { (void)linear(x, weight, x); }), "linear: the bias needs shape [5], has [2, 3]"));
+  CHECK(contains(error_of([&] {
+                   (void)linear(x, weight, {}, {3, 6});
+                 }),
+                 "rows 3 to 6 are not rows of a weight [5, 3]"));
+  CHECK(
+      contains(error_of([&] { (void)linear_relu(x, weight, {}, 1.5); }), "linear_relu: needs a probability in [0, 1]"));
+  CHECK(contains(error_of([&] { (void)linear(scalar, weight, {}); }), "linear: inner sizes differ"));
+  CHECK(contains(error_of([&] { (void)linear_relu(scalar, weight, {}); }), "linear_relu: inner sizes differ"));
+}
+
+TEST_CASE("linear maps have the same bits for any number of threads") {
+  const std::vector<Shape> tall{{403, 97}, {61, 97}, {61}}, wide{{13, 97}, {611, 97}, {611}};
+  for (const std::vector<Shape>& shapes : {tall, wide}) {
+    CHECK(thread_proof([](const auto& x) { return linear(x[0], x[1], x[2]); }, shapes));
+    CHECK(thread_proof([](const auto& x) { return linear(x[0], x[1], x[2], {17, 53}); }, shapes));
+    CHECK(thread_proof([](const auto& x) { return linear_relu(x[0], x[1], x[2], 0.2, linear_draw); }, shapes));
+  }
+}

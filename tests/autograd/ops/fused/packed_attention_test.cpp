@@ -1,0 +1,284 @@
+// Chapter 8. Attention on packed products against its heads split out, attended and joined again, one step after
+// another.
+#include "autograd/ops/fused/scores.h"
+#include "core/machine/memory.h"
+#include "core/mask.h"
+#include "tests/autograd/ops/fused.h"
+
+using namespace orrery;
+using namespace orrery::small;
+
+namespace {
+
+constexpr Draw packed_draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
+
+struct PackedSizes {
+  i64 B, h, n, m, d_k, d_v;
+  std::vector<Shape> self() const { return {{B, n, h * (2 * d_k + d_v)}}; }
+  std::vector<Shape> cross() const { return {{B, n, h * d_k}, {B, m, h * (d_k + d_v)}}; }
+};
+std::ostream& operator<<(std::ostream& out, const PackedSizes& s) {
+  return out << "B " << s.B << " h " << s.h << " n " << s.n << " m " << s.m << " d_k " << s.d_k << " d_v " << s.d_v;
+}
+
+// Columns from `first` on as heads: [B, length, ...] to [B, h, length, d].
+Variable heads_of(const Variable& packed, i64 first, i64 h, i64 d) {
+  const Variable part = slice(packed, 2, first, first + h * d);
+  return permute(reshape(part, {part.size(0), part.size(1), h, d}), {0, 2, 1, 3});
+}
+
+// The composed form of self-attention on {qkv} and of cross-attention on {q, kv}.
+Variable composed_attention(const Variables& x, const PackedSizes& s, const Mask& mask, double p) {
+  const Variable &q = x[0], &kv = x.back();
+  const i64 k_column = x.size() == 1 ? s.h * s.d_k : 0;
+  const Variable y = attention(heads_of(q, 0, s.h, s.d_k), heads_of(kv, k_column, s.h, s.d_k),
+                               heads_of(kv, k_column + s.h * s.d_k, s.h, s.d_v), mask, p, packed_draw)
+                         .output;
+  return reshape(permute(y, {0, 2, 1, 3}), {q.size(0), q.size(1), s.h * s.d_v});
+}
+
+Variable fused_attention(const Variables& x, const PackedSizes& s, const Mask& mask, double p) {
+  return x.size() == 1 ? packed_attention(x[0], s.h, s.d_k, s.d_v, mask, p, packed_draw)
+                       : packed_attention(x[0], x[1], s.h, s.d_k, s.d_v, mask, p, packed_draw);
+}
+
+void check_packed(const PackedSizes& s, const Mask& mask, double p, const std::vector<Shape>& shapes) {
+  INFO(s, ", ", mask, ", p ", p);
+  check_fused([&](const Variables& x) { return fused_attention(x, s, mask, p); },
+              [&](const Variables& x) { return composed_attention(x, s, mask, p); }, normals(shapes));
+}
+
+Mask key_lengths(const std::vector<i32>& list) {
+  return Mask::padding(Tensor::of({static_cast<i64>(list.size())}, list));
+}
+
+// A table for every batch row and head, in which every fourth query sees nothing.
+Mask random_keys(const PackedSizes& s) {
+  Rng rng(8);
+  Tensor table = randint(0, 2, {s.B, s.h, s.n, s.m}, rng);
+  for (i64 row = 0; row < s.B * s.h * s.n; row += 4) std::fill_n(table.write<i32>() + row * s.m, s.m, 0);
+  return Mask::allow(table);
+}
+
+std::vector<Mask> masks_for(const PackedSizes& s) {
+  std::vector<i32> shorter, none(static_cast<size_t>(s.B), 0);
+  for (i64 b = 0; b < s.B; ++b) shorter.push_back(static_cast<i32>(s.m * (b + 1) / (s.B + 1)));
+  return {Mask(),
+          Mask::causal(),
+          key_lengths(shorter),
+          key_lengths(none),
+          random_keys(s),
+          Mask::causal() & key_lengths(shorter) & random_keys(s)};
+}
+
+}  // namespace
+
+TEST_CASE("self-attention equals the composed form under every mask, with dropout and without") {
+  for (const PackedSizes& s :
+       {PackedSizes{1, 1, 1, 1, 1, 1}, {2, 3, 5, 5, 4, 4}, {3, 2, 17, 17, 5, 7}, {1, 2, 40, 40, 16, 3}}) {
+    for (const Mask& mask : masks_for(s)) {
+      for (const double p : {0.0, 0.3}) check_packed(s, mask, p, s.self());
+    }
+  }
+}
+
+TEST_CASE("cross-attention equals the composed form under every mask, with dropout and without") {
+  for (const PackedSizes& s :
+       {PackedSizes{1, 1, 1, 3, 1, 1}, {2, 3, 5, 9, 4, 2}, {3, 2, 19, 6, 5, 7}, {2, 1, 33, 70, 8, 16}}) {
+    for (const Mask& mask : masks_for(s)) {
+      for (const double p : {0.0, 0.3}) check_packed(s, mask, p, s.cross());
+    }
+  }
+}
+
+TEST_CASE("several tiles of queries: the last of one query, of a part, and whole") {
+  for (const i64 n : {query_tile + 1, 2 * query_tile, 2 * query_tile + 44}) {
+    const PackedSizes s{1, 2, n, n, 5, 3}, other{2, 1, n, 30, 3, 5};
+    for (const double p : {0.0, 0.2}) {
+      check_packed(s, Mask::causal(), p, s.self());
+      check_packed(s, key_lengths({static_cast<i32>(n - 3)}), p, s.self());
+      check_packed(other, Mask(), p, other.cross());
+      check_packed(other, Mask::causal() & key_lengths({30, 11}), p, other.cross());
+    }
+  }
+  const PackedSizes s{1, 2, query_tile + 7, query_tile + 7, 3, 2};
+  check_packed(s, random_keys(s), 0.2, s.self());
+}
+
+TEST_CASE("more heads than groups of scratch memory") {
+  const PackedSizes s{13, 11, 3, 3, 2, 2};
+  check_packed(s, Mask::causal(), 0.3, s.self());
+}
+
+TEST_CASE("what a query sees does not depend on the tile it is in") {
+  const PackedSizes s{1, 2, 200, 37, 6, 5};
+  const std::vector<Tensor> x = normals(s.cross());
+  const auto rows = [&](i64 begin, i64 end) {
+    return packed_attention(constant(slice(x[0], 1, begin, end)), constant(x[1]), s.h, s.d_k, s.d_v, Mask()).value();
+  };
+  const Tensor all = rows(0, 200);
+  CHECK(distance({rows(0, 7)}, {slice(all, 1, 0, 7)}) <= 1e-15);
+  CHECK(distance({rows(120, 140)}, {slice(all, 1, 120, 140)}) <= 1e-15);
+}
+
+TEST_CASE("promise 13: what stands behind a padding length changes no bit, not even NaN") {
+  const PackedSizes s{2, 3, 5, 6, 4, 2};
+  const Mask mask = key_lengths({4, 6});
+  const i64 columns = s.h * (s.d_k + s.d_v);
+  for (const double p : {0.0, 0.3}) {
+    const Function f = [&](const Variables& x) { return fused_attention(x, s, mask, p); };
+    const std::vector<Tensor> clean = normals(s.cross());
+    const std::vector<Tensor> expected = value_then_gradients(f, clean);
+    for (i64 i = 4 * columns; i < 6 * columns; ++i) CHECK(expected[2].at(i) == 0.0);
+    for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity(), 1e30}) {
+      const std::vector<Tensor> dirty{clean[0], clean[1].clone()};
+      Tensor kv = dirty[1];
+      std::fill_n(kv.write<double>() + 4 * columns, 2 * columns, poison);
+      const std::vector<Tensor> got = value_then_gradients(f, dirty);
+      for (size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], expected[i]));
+    }
+  }
+}
+
+TEST_CASE("promise 13: in self-attention, NaN in padded places reaches no query of another place") {
+  const PackedSizes s{2, 2, 6, 6, 3, 4};
+  const Tensor clean = normal(s.self()[0]);
+  Tensor dirty = clean.clone();
+  const i64 columns = clean.size(2);
+  std::fill_n(dirty.write<double>() + 4 * columns, 2 * columns, std::nan(""));
+  const auto first_places = [&](const Tensor& x) {
+    const Tensor y = packed_attention(constant(x), s.h, s.d_k, s.d_v, key_lengths({4, 6})).value();
+    return concat({slice(y.rows(0, 1), 1, 0, 4), y.rows(1, 2)}, 1);
+  };
+  CHECK(same_bits(first_places(clean), first_places(dirty)));
+}
+
+TEST_CASE("promise 13: 1e30 hidden by causal or explicit masks changes no bit of value or gradients") {
+  const PackedSizes s{1, 2, 6, 6, 3, 2};
+  std::vector<i32> all_but_last(36, 1);
+  for (size_t i = 0; i < 6; ++i) all_but_last[i * 6 + 5] = 0;
+  for (const bool causal : {false, true}) {
+    const Mask mask = causal ? Mask::causal() : Mask::allow(Tensor::of<i32>({6, 6}, all_but_last));
+    const std::vector<Tensor> quiet = normals(s.cross()), loud{quiet[0], quiet[1].clone()};
+    Tensor kv = loud[1];
+    const i64 columns = kv.size(2);
+    for (i64 c = 0; c < columns; ++c) kv.write<double>()[5 * columns + c] = c < s.h * s.d_k ? -1e30 : 1e30;
+    if (causal) {  // the last key is seen by the last query alone
+      const auto first = [&](const std::vector<Tensor>& x) {
+        return slice(fused_attention({constant(x[0]), constant(x[1])}, s, mask, 0).value(), 1, 0, 5);
+      };
+      CHECK(same_bits(first(quiet), first(loud)));
+    } else {
+      const Function f = [&](const Variables& x) { return fused_attention(x, s, mask, 0.3); };
+      const std::vector<Tensor> expected = value_then_gradients(f, quiet), got = value_then_gradients(f, loud);
+      for (size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], expected[i]));
+    }
+  }
+}
+
+TEST_CASE("promise 13: a query that may see nothing gives zeros and zero gradients") {
+  const PackedSizes s{2, 2, 5, 5, 3, 4};
+  const std::vector<Tensor> got = value_then_gradients(
+      [&](const Variables& x) {
+        return fused_attention(x, s, key_lengths({0, 5}), 0.3);
+      },
+      normals(s.self()));
+  for (const Tensor& x : got) {
+    for (i64 i = 0; i < x.count(); ++i) CHECK(std::isfinite(x.at(i)));
+    for (i64 i = 0; i < x.count() / 2; ++i) CHECK(x.at(i) == 0.0);
+  }
+}
+
+TEST_CASE("promise 14: scores of 1e4 and of -infinity are softmaxed like small ones") {
+  const PackedSizes s{1, 1, 3, 3, 2, 2};
+  std::vector<Tensor> x = normals(s.cross());
+  for (i64 i = 0; i < x[0].count(); ++i) x[0].write<double>()[i] *= 1e4;
+  const Tensor y = fused_attention({constant(x[0]), constant(x[1])}, s, Mask(), 0).value();
+  const Tensor expected = composed_attention({constant(x[0]), constant(x[1])}, s, Mask(), 0).value();
+  CHECK(distance({y}, {expected}) <= 1e-12);
+}
+
+TEST_CASE("no batch row, no query, no key") {
+  for (const PackedSizes& s : {PackedSizes{0, 2, 3, 3, 2, 2}, {2, 2, 0, 3, 2, 2}, {2, 2, 3, 0, 2, 2}}) {
+    const std::vector<Tensor> got = value_then_gradients(
+        [&](const Variables& x) { return fused_attention(x, s, Mask(), 0.3); }, normals(s.cross()));
+    CHECK(got[0].shape() == Shape{s.B, s.n, s.h * s.d_v});
+    for (const Tensor& x : got) CHECK(same_bits(x, zeros(x.shape(), f64)));
+  }
+}
+
+TEST_CASE("only gradients that are wanted are computed") {
+  const PackedSizes s{2, 2, 5, 7, 3, 2};
+  const std::vector<Tensor> x = normals(s.cross());
+  const Function f = [&](const Variables& v) { return fused_attention(v, s, Mask::causal(), 0.3); };
+  const std::vector<Tensor> all = value_then_gradients(f, x);
+  CHECK(same_bits(value_then_gradients(
+                      [&](const Variables& v) {
+                        return f({v[0], constant(x[1])});
+                      },
+                      {x[0]})[1],
+                  all[1]));
+  CHECK(same_bits(value_then_gradients(
+                      [&](const Variables& v) {
+                        return f({constant(x[0]), v[0]});
+                      },
+                      {x[1]})[1],
+                  all[2]));
+}
+
+TEST_CASE("errors of packed attention name the rule") {
+  const Variable qkv = constant(zeros({2, 3, 16})), q = constant(zeros({2, 3, 6})), kv = constant(zeros({2, 4, 10}));
+  const auto error = [](const auto& f) { return error_of([&] { (void)f(); }); };
+  CHECK(error([&] {
+          return packed_attention(qkv, 2, 3, 3, Mask());
+        }).starts_with("packed_attention: 2 heads of 3 and 3 need 18 columns, got [2, 3, 16]"));
+  CHECK(contains(error([&] { return packed_attention(q, kv, 2, 3, 3, Mask()); }), "need 6 and 12 columns"));
+  CHECK(contains(error([&] { return packed_attention(q, qkv, 0, 3, 2, Mask()); }), "needs at least one head"));
+  CHECK(contains(error([&] {
+                   return packed_attention(constant(zeros({3, 16})), 2, 3, 2, Mask());
+                 }),
+                 "inputs need shape [B, length, columns]"));
+  CHECK(contains(error([&] {
+                   return packed_attention(constant(zeros({1, 3, 6})), kv, 2, 3, 2, Mask());
+                 }),
+                 "batch sizes differ (1 and 2)"));
+  CHECK(contains(error([&] { return packed_attention(q, kv, 2, 3, 2, Mask(), 1.5); }), "a probability in [0, 1]"));
+  CHECK(contains(error([&] {
+                   return packed_attention(q, kv, 2, 3, 2, key_lengths({1, 2, 3}));
+                 }),
+                 "lengths for 3 batch rows"));
+  CHECK(contains(error([&] {
+                   return packed_attention(q, kv, 2, 3, 2, Mask::allow(full({3, 3}, 1, Dtype::i32)));
+                 }),
+                 "does not fit scores"));
+}
+
+TEST_CASE("packed attention has the same bits for any number of threads") {
+  const Mask mask = Mask::causal() & key_lengths({37, 20, 0});
+  CHECK(thread_proof([&](const auto& x) { return packed_attention(x[0], 4, 9, 11, mask, 0.1, packed_draw); },
+                     {{3, 37, 4 * 29}}));
+  CHECK(thread_proof(
+      [&](const auto& x) {
+        return packed_attention(x[0], x[1], 3, 5, 4, key_lengths({60, 7}), 0.1, packed_draw);
+      },
+      {{2, 150, 15}, {2, 60, 27}}));
+}
+
+TEST_CASE("without a tape, attention keeps no weights, and gives the same bits") {
+  const i64 B = 80, h = 1, T = 64, d = 4, weights = B * h * T * T * 8;
+  const Tensor qkv = normal({B, T, h * 3 * d});
+  for (const double p : {0.0, 0.3}) {
+    const auto peak_of = [&](const Variable& x, Tensor& y) {
+      reset_peak();
+      const i64 before = memory_counters().live_bytes;
+      y = packed_attention(x, h, d, d, Mask::causal(), p, packed_draw).value();
+      return memory_counters().peak_bytes - before;
+    };
+    Tensor kept, unkept;
+    const i64 with_tape = peak_of(parameter(qkv), kept), without = peak_of(constant(qkv), unkept);
+    CHECK(same_bits(kept, unkept));
+    if (memory_counters().live_bytes == 0) continue;  // nothing is counted under AddressSanitizer
+    CHECK(with_tape > weights);
+    CHECK(without < weights / 2);
+  }
+}

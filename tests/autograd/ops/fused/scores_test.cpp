@@ -1,0 +1,129 @@
+// Chapter 8. Kernels of attention on transposed scores, query by query against their definitions.
+#include "autograd/ops/fused/scores.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/random.h"
+
+using namespace orrery;
+
+namespace {
+
+constexpr double endless = std::numeric_limits<double>::infinity();
+
+// Scores of `keys` keys for `width` queries, `gap` numbers between the rows.
+template <class T>
+struct ScoreTable {
+  i64 keys, width, stride;
+  std::vector<T> numbers;
+  ScoreTable(i64 keys, i64 width, i64 gap, u64 seed) : keys(keys), width(width), stride(width + gap) {
+    Rng rng(seed);
+    for (i64 i = 0; i < keys * stride; ++i) numbers.push_back(static_cast<T>(3 * rng.normal()));
+  }
+  Scores<T> scores() { return {numbers.data(), keys, width, stride}; }
+  double at(i64 key, i64 query) const {
+    return static_cast<double>(numbers[static_cast<size_t>(key * stride + query)]);
+  }
+};
+
+// The softmax of one query's scores over its first `limit` keys.
+template <class T>
+std::vector<double> softmax_of(const ScoreTable<T>& S, i64 query, i64 limit) {
+  std::vector<double> p(static_cast<size_t>(S.keys), 0.0);
+  double largest = -endless, total = 0;
+  for (i64 j = 0; j < limit; ++j) largest = std::max(largest, S.at(j, query));
+  for (i64 j = 0; j < limit; ++j) total += p[static_cast<size_t>(j)] = std::exp(S.at(j, query) - largest);
+  for (double& value : p) value = total == 0 ? 0 : value / total;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("rows are padded to multiples of 8, and whole tiles not at all") {
+  CHECK(padded(0) == 0);
+  CHECK(padded(1) == 8);
+  CHECK(padded(8) == 8);
+  CHECK(padded(9) == 16);
+  CHECK(padded(query_tile) == query_tile);
+}
+
+TEST_CASE("softmax works down the columns, over the keys that each query may see, and touches no gap") {
+  const auto check = [&]<class T>(T, double tolerance) {
+    for (const i64 keys : {1, 5, 64, 65, 200}) {
+      ScoreTable<T> S(keys, 48, 5, 2);
+      Lanes<i32> limit{};
+      for (i64 i = 0; i < 48; ++i) limit[static_cast<size_t>(i)] = static_cast<i32>(i * 7 % (keys + 1));
+      const ScoreTable<T> before = S;
+      softmax_columns(S.scores(), limit);
+      for (i64 i = 0; i < S.stride; ++i) {
+        const std::vector<double> expected =
+            i < 48 ? softmax_of(before, i, limit[static_cast<size_t>(i)]) : std::vector<double>();
+        for (i64 j = 0; j < keys; ++j) {
+          if (i < 48)
+            REQUIRE(std::fabs(S.at(j, i) - expected[static_cast<size_t>(j)]) <= tolerance);
+          else
+            REQUIRE(S.at(j, i) == before.at(j, i));
+        }
+      }
+    }
+  };
+  check(float{}, 1e-6), check(double{}, 1e-14);
+}
+
+TEST_CASE("scores of 1e4 and -infinity give what their limits give; NaN stays in its column") {
+  ScoreTable<double> S(3, 16, 0, 2);
+  const auto set = [&](i64 query, std::vector<double> column) {
+    for (size_t j = 0; j < 3; ++j) S.numbers[j * 16 + static_cast<size_t>(query)] = column[j];
+  };
+  set(0, {1e4, -1e4, 1e4});
+  set(1, {-endless, 0, -endless});
+  set(2, {-endless, -endless, -endless});
+  set(3, {0, std::nan(""), 0});
+  set(4, {0, 0, std::nan("")});  // hidden
+  Lanes<i32> limit;
+  limit.fill(3), limit[4] = 2;
+  softmax_columns(S.scores(), limit);
+  const auto column = [&](i64 query) { return std::vector<double>{S.at(0, query), S.at(1, query), S.at(2, query)}; };
+  CHECK(column(0) == std::vector<double>{0.5, 0, 0.5});
+  CHECK(column(1) == std::vector<double>{0, 1, 0});
+  CHECK(column(2) == std::vector<double>{0, 0, 0});
+  for (const double p : column(3)) CHECK(std::isnan(p));
+  CHECK(column(4) == std::vector<double>{0.5, 0.5, 0});
+}
+
+TEST_CASE("a sum over many keys keeps its digits") {
+  constexpr i64 keys = 1'000'000;
+  Lanes<float> sum;
+  sum.fill(-1);
+  sum_over_keys(keys, 16, sum, [](i64, float* part) {
+    for (i64 i = 0; i < 16; ++i) part[i] += 0.1F;
+  });
+  for (size_t i = 0; i < 16; ++i) CHECK(sum[i] == doctest::Approx(1e5).epsilon(3e-4));
+  CHECK(sum[16] == -1);
+  float running = 0;
+  for (i64 j = 0; j < keys; ++j) running += 0.1F;
+  CHECK(std::fabs(running - 1e5F) > 100);  // one running sum loses them
+}
+
+TEST_CASE("weights are read back from signed P, and dS follows from dW") {
+  // Four queries: kept, dropped, P of 0, and P of 0 that was dropped; dW of the last two is NaN and infinity.
+  const std::vector<double> P{0.5, -0.25, 0.0, -0.0}, dW{3, 5, std::nan(""), endless};
+  constexpr double kept = 1.25, factor = 0.5;
+  std::vector<double> W(4, -1), inner{100, 100, 100, 100}, dS = dW;
+  restore_weights(4, kept, P.data(), dW.data(), W.data(), inner.data());
+  CHECK(W == std::vector<double>{0.625, 0, 0, 0});
+  CHECK(inner == std::vector<double>{100 + 0.625 * 3, 100, 100, 100});
+  const std::vector<double> sums{2, 2, 2, 2};
+  score_gradient(4, kept, factor, P.data(), sums.data(), dS.data());
+  CHECK(dS == std::vector<double>{0.5 * (3 * kept - 2) * factor, 0.25 * (0 - 2) * factor, 0, 0});
+}
+
+TEST_CASE("columns are multiplied each by its own factor") {
+  std::vector<float> x{1, 2, 3};
+  const std::vector<float> factor{2, 0, -1};
+  multiply<float>(3, factor.data(), x.data());
+  CHECK(x == std::vector<float>{2, 0, -3});
+}

@@ -1,0 +1,225 @@
+// Chapter 9. Tests of files: whole or not at all, and every refusal with its reason.
+#include "core/files/file.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <vector>
+
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+using small::error_of;
+
+namespace {
+
+std::span<const std::byte> as_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+void replace(const std::string& path, const std::string& text) {
+  const std::vector<std::span<const std::byte>> parts{as_bytes(text)};
+  replace_file(path, parts);
+}
+
+// For as long as it lives, no file of this process may grow past `bytes`: what a full disk is, for a test.
+class SizeLimit {
+ public:
+  explicit SizeLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~SizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+}  // namespace
+
+TEST_CASE("replace_file writes the parts in order and leaves nothing beside the file") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a", first = "one ", second = std::string(100000, 'x'), third = "";
+  const std::vector<std::span<const std::byte>> parts{as_bytes(first), as_bytes(second), as_bytes(third)};
+  replace_file(path, parts);
+  CHECK(contents(path) == first + second);
+  replace(path, "shorter");
+  CHECK(contents(path) == "shorter");
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("a file name without a folder stands in the current one") {
+  const TemporaryFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  replace("plain", "text");
+  std::filesystem::current_path(before);
+  CHECK(contents(folder / "plain") == "text");
+}
+
+TEST_CASE("a temporary file left by a killed program is no obstacle") {
+  const TemporaryFolder folder;
+  set_contents(folder / "a.tmp", "half of a longer old text");
+  replace(folder / "a", "new");
+  CHECK(contents(folder / "a") == "new");
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("the file keeps its permissions") {
+  const TemporaryFolder folder;
+  replace(folder / "a", "old");
+  REQUIRE(::chmod((folder / "a").c_str(), 0600) == 0);
+  replace(folder / "a", "new");
+  struct stat status {};
+  REQUIRE(::stat((folder / "a").c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777) == 0600);
+}
+
+TEST_CASE("when the disk takes no more, the old file is intact and the error says so") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  replace(path, "old");
+  std::string error;
+  {
+    const SizeLimit limit(5000);
+    error = error_of([&] { replace(path, std::string(20000, 'x')); });
+  }
+  CHECK(error == "write " + path + ": File too large");
+  CHECK(contents(path) == "old");
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("two who write one file at once are told so") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  replace(path, "old");
+  const Descriptor other(::open((path + ".tmp").c_str(), O_WRONLY | O_CREAT, 0600));
+  REQUIRE(::flock(other.number(), LOCK_EX) == 0);
+  CHECK(error_of([&] { replace(path, "new"); }) == "write " + path + ": somebody else is writing " + path + ".tmp");
+  CHECK(contents(path) == "old");
+}
+
+TEST_CASE("what cannot be written") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "inner");
+  const std::string none = folder / "none/a";
+  CHECK(error_of([&] { replace(none, "x"); }) ==
+        "write " + none + ": cannot create " + none + ".tmp: No such file or directory");
+  CHECK(error_of([&] { replace(folder / "inner", "x"); }) == "write " + (folder / "inner") + ": is a directory");
+  CHECK(error_of([] { replace("/dev/null", "x"); }) == "write /dev/null: is not a regular file");
+  std::filesystem::create_directory(folder.path() / "b.tmp");
+  CHECK(error_of([&] { replace(folder / "b", "x"); }) != "");
+  CHECK(std::filesystem::is_directory(folder / "b.tmp"));
+  if (::geteuid() != 0) {  // root may write everywhere
+    ::chmod((folder / "inner").c_str(), 0500);
+    CHECK(error_of([&] { replace(folder / "inner/a", "x"); }).ends_with("Permission denied"));
+    ::chmod((folder / "inner").c_str(), 0700);
+  }
+}
+
+TEST_CASE("InputFile reads any part, and says when there is less") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  set_contents(path, "0123456789");
+  const InputFile file(path);
+  CHECK(file.size() == 10);
+  std::string part(4, ' ');
+  file.read(3, std::as_writable_bytes(std::span(part)));
+  CHECK(part == "3456");
+  CHECK(error_of([&] { file.read(8, std::as_writable_bytes(std::span(part))); }) ==
+        "read " + path + ": ends early, at byte 10");
+}
+
+TEST_CASE("what cannot be read") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder / "pipe", none = folder / "none";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(error_of([&] { InputFile{none}; }) == "read " + none + ": No such file or directory");
+  CHECK(error_of([&] { InputFile{folder.path().string()}; }) == "read " + folder.path().string() + ": is a directory");
+  CHECK(error_of([&] { InputFile{pipe}; }) == "read " + pipe + ": is not a regular file");
+}
+
+TEST_CASE("check_replaceable refuses what replace_file would, and leaves everything as it is") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  check_replaceable(path, 100);
+  CHECK(folder.count() == 0);
+  set_contents(path, "old");
+  check_replaceable(path, 100);
+  CHECK(contents(path) == "old");
+  CHECK(folder.count() == 1);
+  CHECK(error_of([&] { check_replaceable("/dev/full", 1); }) == "write /dev/full: is not a regular file");
+  CHECK(error_of([&] { check_replaceable(folder / "none/a", 1); }).ends_with("No such file or directory"));
+  const SizeLimit limit(1000);
+  CHECK(error_of([&] { check_replaceable(path, 2000); }) ==
+        "write " + path + ": 2000 bytes have no place there: File too large");
+  CHECK(error_of([&] { check_replaceable(path, 1000); }) == "");
+  CHECK(contents(path) == "old");
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("room_needed counts every file and, while it is replaced, its twin") {
+  const TemporaryFolder folder;
+  const std::vector<PlannedFile> files{{folder / "a", 100}, {folder / "b", 500}};
+  CHECK(room_needed(files, false) == 600);
+  CHECK(room_needed(files, true) == 1100);  // a and b stand, and b once more
+  set_contents(folder / "b", std::string(500, 'x'));
+  CHECK(room_needed(files, false) == 600);  // the old b stands until the new one is whole
+  CHECK(room_needed(files, true) == 600);
+  set_contents(folder / "a", std::string(100, 'x'));
+  CHECK(room_needed(files, true) == 500);
+  CHECK(room_needed({}, true) == 0);
+}
+
+TEST_CASE("check_room refuses what the disk cannot hold together, and each file that cannot be replaced") {
+  const TemporaryFolder folder;
+  constexpr u64 huge = u64{1} << 60;
+  const std::vector<PlannedFile> fits{{folder / "a", 100}, {folder / "b", 500}};
+  CHECK(error_of([&] { check_room(fits, true); }) == "");
+  const std::vector<PlannedFile> too_many{{folder / "a", huge}, {folder / "b", huge}};
+  CHECK(error_of([&] {
+          check_room(too_many, true);
+        }).starts_with("write " + (folder / "a") + ": 3458764513820540928 bytes have no place there"));
+  const SizeLimit limit(300);
+  CHECK(error_of([&] { check_room(fits, true); }) ==
+        "write " + (folder / "b") + ": 500 bytes have no place there: File too large");
+  CHECK(folder.count() == 0);
+}
+
+TEST_CASE("a lock is held by one at a time, says whose it is, and is gone at the end") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.lock", owner = "process " + std::to_string(::getpid()) + ", the first";
+  {
+    const FileLock first(path, "the first"), second(path, "the second");
+    CHECK(first.held());
+    CHECK(contents(path) == owner + "\n");
+    CHECK_FALSE(second.held());
+    CHECK(second.holder() == owner);
+  }
+  CHECK(folder.count() == 0);
+  CHECK(FileLock(path, "the next").held());
+}
+
+TEST_CASE("a lock that a killed process left is taken over, and no other file is") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.lock";
+  set_contents(path, "process 1, orrery toy --save with a longer command than the next one\n");
+  {
+    const FileLock lock(path, "b");
+    CHECK(lock.held());
+    CHECK(contents(path) == "process " + std::to_string(::getpid()) + ", b\n");
+  }
+  set_contents(path, "[[package]]\n");
+  CHECK(error_of([&] { const FileLock lock(path, "b"); }) == "lock " + path + ": another file has this name");
+  CHECK(contents(path) == "[[package]]\n");
+}

@@ -1,0 +1,94 @@
+// Chapter 8. Tests of JSON from files: what is too deep, too large or no JSON is refused, and numbers keep their range.
+#include "core/files/json.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/core/support.h"
+
+using namespace orrery;
+using small::error_of;
+
+namespace {
+
+std::string repeated(const std::string& text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) result += text;
+  return result;
+}
+
+// An object with `lists` lists around a number.
+std::string nested(int lists) { return R"({"a":)" + repeated("[", lists) + "1" + repeated("]", lists) + "}"; }
+
+std::string problem(const std::string& text) {
+  return error_of([&] { parse_json_object(text, "read x"); });
+}
+
+}  // namespace
+
+TEST_CASE("an object is what its text says") {
+  const Json json = parse_json_object(R"({"b": [1, {"c": null}], "a": "\u00e4"})", "read x");
+  CHECK(json.dump() == "{\"b\":[1,{\"c\":null}],\"a\":\"\u00e4\"}");
+}
+
+TEST_CASE("JSON nests as deeply as the limit, and no further, however deep it goes on") {
+  CHECK(problem(nested(most_json_depth - 1)) == "");
+  CHECK(problem(R"({"a":)" + repeated(R"({"a":)", most_json_depth - 1) + "1" + repeated("}", most_json_depth)) == "");
+  const std::string refused = "read x: nests more than 32 lists and objects";
+  CHECK(problem(nested(most_json_depth)) == refused);
+  CHECK(problem(nested(100'000)) == refused);
+  CHECK(problem(repeated("[", 500'000)) == refused);
+  CHECK(problem(repeated(R"({"a":)", 200'000)) == refused);
+}
+
+TEST_CASE("JSON has as many bytes and values as the limits, and no more") {
+  CHECK(problem("{" + std::string(most_json_bytes - 2, ' ') + "}") == "");
+  CHECK(problem("{" + std::string(most_json_bytes - 1, ' ') + "}") ==
+        "read x: has 1048577 bytes of JSON, at most 1048576 are read");
+  std::string fields;  // a reader that looks up each would take minutes
+  for (int i = 0; i < 60'000; ++i) fields += "\"" + std::to_string(i) + "\":0,";
+  CHECK(problem("{" + fields + "\"a\":0}") == "read x: has more than 10000 values");
+  CHECK(problem(R"({"a":[)" + repeated("0,", 9'000) + "0]}") == "");
+}
+
+TEST_CASE("what is no object is said in one line") {
+  CHECK(problem("") == "read x: is not valid JSON, at its byte 1");
+  CHECK(problem("{\"a\":\x1B[31m}") == "read x: is not valid JSON, at its byte 6");
+  CHECK(problem("{} {}") == "read x: is not valid JSON, at its byte 4");
+  CHECK(problem("{\"a\": \"\xFF\"}") == "read x: is not valid JSON, at its byte 8");
+  CHECK(problem("{\"a\": 1e999}") == "read x: is not valid JSON: a number is too large");
+  for (const std::string text : {"[]", "1", "\"a\"", "null", "true"})
+    CHECK(problem(text) == "read x: is not a JSON object");
+}
+
+TEST_CASE("whole numbers are whole, and in their range") {
+  constexpr i64 most = std::numeric_limits<i64>::max();
+  const auto read = [&](const std::string& text, i64 low, i64 high) {
+    const Json json = parse_json_object("{\"n\": " + text + "}", "read x");
+    i64 value = 0;
+    const std::string error = error_of([&] { value = whole_number(json.at("n"), low, high, "read x", "n"); });
+    return error.empty() ? std::to_string(value) : error;
+  };
+  CHECK(read("7", 1, 7) == "7");
+  CHECK(read("-3", -3, 7) == "-3");
+  CHECK(read("9223372036854775807", 0, most) == "9223372036854775807");
+  CHECK(read("-9223372036854775808", std::numeric_limits<i64>::min(), 0) == "-9223372036854775808");
+  CHECK(read("8", 1, 7) == "read x: n must be a whole number from 1 to 7, not 8");
+  CHECK(read("0", 1, 7) == "read x: n must be a whole number from 1 to 7, not 0");
+  for (const std::string wrong : {"1.5", "1.0", "1e3", "true", "\"1\"", "null", "[1]"}) {
+    CAPTURE(wrong);
+    CHECK(read(wrong, -10, 10'000).starts_with("read x: n must be a whole number from -10 to 10000, not "));
+  }
+  for (const std::string huge : {"9223372036854775808", "18446744073709551615", "99999999999999999999"}) {
+    CAPTURE(huge);
+    CHECK(read(huge, 0, most).starts_with("read x: n must be a whole number from 0 to 9223372036854775807, not "));
+  }
+}
+
+TEST_CASE("a value in a message is one short line of plain characters") {
+  CHECK(small::text_of(Shown{parse_json_object(R"({"a":"\u001b[31m\n\u202e"})", "x")}) ==
+        R"({"a":"\u001b[31m\n\u202e"})");
+  CHECK(small::text_of(Shown{Json(std::string(100, 'a'))}) == "\"" + std::string(59, 'a') + "...");
+}

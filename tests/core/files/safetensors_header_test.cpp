@@ -1,0 +1,135 @@
+// Chapter 9. Tests of the header of safetensors files: the first thing that does not belong there ends the reading.
+#include "core/files/safetensors_header.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/core/support.h"
+
+using namespace orrery;
+
+namespace {
+
+std::string complaint(const std::string& header, u64 data_bytes) {
+  const std::string error = small::error_of([&] { parse_header(header, data_bytes, "read"); });
+  return error.empty() ? "" : error.substr(6);  // without "read: "
+}
+
+}  // namespace
+
+TEST_CASE("entries come in the order of their offsets") {
+  const TensorHeader header = parse_header(
+      R"({"b": {"dtype": "I32", "data_offsets": [16, 20], "shape": []}, "__metadata__": {"k": "v"},
+          "a": {"shape": [1, 2], "dtype": "F64", "data_offsets": [0, 16]}})",
+      20, "read");
+  REQUIRE(header.entries.size() == 2);
+  CHECK(header.entries[0].name == "a");
+  CHECK(header.entries[0].dtype == FileDtype::F64);
+  CHECK(header.entries[0].shape == Shape{1, 2});
+  CHECK(header.entries[1].name == "b");
+  CHECK(header.entries[1].begin == 16);
+  CHECK(header.entries[1].end == 20);
+  CHECK(header.metadata.at("k") == "v");
+}
+
+TEST_CASE("malformed headers, each with its reason") {
+  const auto tensor = [](const std::string& fields) { return R"({"w": {)" + fields + "}}"; };
+  const auto entry = [&](const std::string& dtype, const std::string& shape, const std::string& offsets) {
+    return tensor(R"("dtype": )" + dtype + R"(, "shape": )" + shape + R"(, "data_offsets": )" + offsets);
+  };
+  const std::string good = R"("dtype": "F32", "shape": [2], "data_offsets": [0, 8])";
+  REQUIRE(complaint(tensor(good), 8) == "");
+  const std::string two = "tensor 'v' begins at byte ", rule = ": tensors may neither overlap nor leave a gap";
+  const auto pair = [](const std::string& offsets) {
+    return R"({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
+               "v": {"dtype": "F32", "shape": [1], "data_offsets": )" +
+           offsets + "}}";
+  };
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"{", "the header is not valid JSON, at its byte 2"},
+      {"{}x", "the header is not valid JSON, at its byte 3"},
+      {std::string("{}\0hidden", 9), "the header has a zero byte"},
+      {R"({"w": 1})", "the header has a number where none may stand"},
+      {R"({"w": []})", "the header has a list where none may stand"},
+      {R"({"w": null})", "the header has null where none may stand"},
+      {R"({"w": {}})", "tensor 'w' needs dtype, shape and data_offsets"},
+      {tensor(R"("dtype": "F32", "shape": [2])"), "tensor 'w' needs dtype, shape and data_offsets"},
+      {tensor(good + R"(, "shape": [2])"), "tensor 'w' has shape twice"},
+      {tensor(good + R"(, "extra": 1)"), "tensor 'w' has an unknown field 'extra'"},
+      {R"({"w": {)" + good + R"(}, "w": {)" + good + "}}", "tensor 'w' appears twice"},
+      {entry(R"("F128")", "[2]", "[0, 4]"), "tensor 'w' has an unknown dtype, 'F128'"},
+      {entry(R"("BOOL")", "[2]", "[0, 8]"), "tensor 'w' has offsets [0, 8), but BOOL [2] takes 2 bytes"},
+      {entry("32", "[2]", "[0, 8]"), "the header has a number where none may stand"},
+      {entry(R"("F32")", "2", "[0, 8]"), "the header has a number where none may stand"},
+      {entry(R"("F32")", R"("2")", "[0, 8]"), "the header has text where none may stand"},
+      {entry(R"("F32")", "[-2]", "[0, 8]"), "the header has a negative number where none may stand"},
+      {entry(R"("F32")", "[2.0]", "[0, 8]"), "the header has a fraction where none may stand"},
+      {entry(R"("F32")", "[[2]]", "[0, 8]"), "the header has a list where none may stand"},
+      {entry(R"("F32")", "[true]", "[0, 8]"), "the header has true or false where none may stand"},
+      {entry(R"("F32")", "[{}]", "[0, 8]"), "the header has an object where none may stand"},
+      {entry(R"("F32")", "[1, 1, 1, 1, 1, 1, 2]", "[0, 8]"), "tensor 'w' has more than 6 axes"},
+      {entry(R"("F32")", "[2]", "[0]"), "tensor 'w' needs two offsets"},
+      {entry(R"("F32")", "[2]", "[0, 4, 8]"), "tensor 'w' has more than 2 offsets"},
+      {entry(R"("F32")", "[3]", "[0, 8]"), "tensor 'w' has offsets [0, 8), but F32 [3] takes 12 bytes"},
+      {entry(R"("F64")", "[2]", "[0, 8]"), "tensor 'w' has offsets [0, 8), but F64 [2] takes 16 bytes"},
+      {entry(R"("F32")", "[2]", "[8, 0]"), "tensor 'w' has offsets [8, 0), but F32 [2] takes 8 bytes"},
+      {entry(R"("F32")", "[4611686018427387904, 4]", "[0, 8]"), "tensor 'w' has a shape that overflows"},
+      {entry(R"("F32")", "[18446744073709551615]", "[0, 8]"), "tensor 'w' has a shape that overflows"},
+      {entry(R"("F32")", "[0, 18446744073709551615]", "[0, 8]"), "tensor 'w' has a shape that overflows"},
+      {entry(R"("F32")", "[2305843009213693952]", "[0, 8]"), "tensor 'w' has a shape that overflows"},
+      {entry(R"("F32")", "[99999999999999999999]", "[0, 8]"), "the header has a fraction where none may stand"},
+      {entry(R"("F32")", "[2]", "[4, 12]"), "tensor 'w' begins at byte 4 of the data, expected 0" + rule},
+      {entry(R"("F32")", "[1]", "[0, 4]"), "its tensors take 4 bytes, the file holds 8"},
+      {entry(R"("F32")", "[100]", "[0, 400]"), "its tensors take 400 bytes, the file holds 8"},
+      {pair("[8, 12]"), two + "8 of the data, expected 4" + rule},
+      {pair("[0, 4]"), "tensor 'w' begins at byte 0 of the data, expected 4" + rule},
+      {pair("[2, 6]"), two + "2 of the data, expected 4" + rule},
+      {R"({"__metadata__": {"a": 1}})", "the header has a number where none may stand"},
+      {R"({"__metadata__": {"a": {}}})", "the header has an object where none may stand"},
+      {R"({"__metadata__": "a"})", "the header has text where none may stand"},
+      {R"({"__metadata__": {"a": "", "a": ""}})", "metadata key 'a' appears twice"},
+      {R"({"__metadata__": {}, "__metadata__": {}})", "the header has two sections of metadata"},
+      {"{\"\\u001b[31m\\n\": {\"x\": 1}}", "tensor '?[31m?' has an unknown field 'x'"},
+  };
+  for (const auto& [text, expected] : cases) {
+    const std::string& header = text;
+    CAPTURE(header);
+    CHECK(complaint(header, 8) == expected);
+  }
+}
+
+TEST_CASE("deep nesting and long names end at once") {
+  CHECK(complaint(R"({"w":)" + std::string(1000000, '['), 0) == "the header has a list where none may stand");
+  const std::string error = complaint("{\"" + std::string(100000, 'n') + "\": {\"x\": 1}}", 0);
+  CHECK(error.size() < 200);
+}
+
+TEST_CASE("every dtype of the format has its name and its size") {
+  std::string header = "{";
+  u64 end = 0;
+  for (const auto& [name, bytes] : std::vector<std::pair<std::string, u64>>{{"BOOL", 1},
+                                                                            {"U8", 1},
+                                                                            {"I8", 1},
+                                                                            {"F8_E5M2", 1},
+                                                                            {"F8_E4M3", 1},
+                                                                            {"U16", 2},
+                                                                            {"I16", 2},
+                                                                            {"F16", 2},
+                                                                            {"BF16", 2},
+                                                                            {"U32", 4},
+                                                                            {"I32", 4},
+                                                                            {"F32", 4},
+                                                                            {"U64", 8},
+                                                                            {"I64", 8},
+                                                                            {"F64", 8}}) {
+    header += (end > 0 ? ", " : "") + ("\"" + name) + R"(": {"dtype": ")" + name +
+              R"(", "shape": [3], "data_offsets": [)" + std::to_string(end) + ", " + std::to_string(end + 3 * bytes) +
+              "]}";
+    end += 3 * bytes;
+  }
+  const TensorHeader parsed = parse_header(header + "}", end, "read");
+  CHECK(parsed.entries.size() == 15);
+  for (const TensorEntry& entry : parsed.entries) CHECK(entry.name == name_of(entry.dtype));
+  CHECK(file_dtype(f32) == FileDtype::F32);
+  CHECK(file_dtype(f64) == FileDtype::F64);
+  CHECK(file_dtype(Dtype::i32) == FileDtype::I32);
+}

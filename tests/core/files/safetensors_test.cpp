@@ -1,0 +1,238 @@
+// Chapter 9. Tests of safetensors files: what goes in comes out, and no damage passes.
+#include "core/files/safetensors.h"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+using small::error_of;
+
+namespace {
+
+// A file as other programs write it: no checksums, any header.
+std::string raw_file(const std::string& header, size_t data_bytes) {
+  std::string length(8, '\0');
+  const u64 size = header.size();
+  std::memcpy(length.data(), &size, 8);
+  return length + header + std::string(data_bytes, '\1');
+}
+
+// What reading a file of this text says is wrong with it, without the path.
+std::string complaint(const TemporaryFolder& folder, const std::string& text) {
+  const std::string path = folder / "hostile.safetensors";
+  set_contents(path, text);
+  const std::string error = error_of([&] { read_safetensors(path); });
+  const std::string prefix = "read " + path + ": ";
+  REQUIRE_MESSAGE((error.empty() || error.starts_with(prefix)), error);
+  return error.empty() ? "" : error.substr(prefix.size());
+}
+
+TensorMap small_tensors() {
+  return {{"weight", Tensor::of<float>({2, 2}, {1.5F, -2, 0, 4})},
+          {"bias", Tensor::of<double>({2}, {1e300, -0.0})},
+          {"ids", Tensor::of<i32>({3}, {1, -2, 3})}};
+}
+
+}  // namespace
+
+TEST_CASE("every dtype and shape comes back bit for bit, with its metadata") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.safetensors";
+  Rng rng(1);
+  const float nan = std::bit_cast<float>(0x7FC12345u), infinity = std::numeric_limits<float>::infinity();
+  const TensorMap tensors{{"f32", randn({3, 5, 7}, rng)},
+                          {"f64", randn({11}, rng, f64)},
+                          {"i32", randint(-100, 100, {2, 3}, rng)},
+                          {"scalar", Tensor::of<float>({}, {3})},
+                          {"empty", zeros({0, 4})},
+                          {"empty f64", zeros({3, 0}, f64)},
+                          {"six axes", randn({1, 2, 1, 2, 1, 3}, rng)},
+                          {"special", Tensor::of<float>({5}, {nan, infinity, -infinity, -0.0F, 1e-42F})},
+                          {"a \"name\" \\ with\nspecial letters \xC3\xA9 \xE4\xB8\xAD", zeros({1})},
+                          {"", zeros({2})}};
+  const Metadata metadata{
+      {"config", R"({"d_model": 64, "crc32c.header":"00000000"})"}, {"", ""}, {"\xC3\xA9", "\n\t\"\\"}};
+  write_safetensors(path, tensors, metadata);
+  const TensorFile read = read_safetensors(path);
+  CHECK(read.metadata == metadata);
+  CHECK(read_safetensors_metadata(path) == metadata);
+  REQUIRE(read.tensors.size() == tensors.size());
+  for (const auto& entry : tensors) CHECK_MESSAGE(same_bits(read.tensors.at(entry.first), entry.second), entry.first);
+}
+
+TEST_CASE("a file without tensors, and a view of a larger tensor") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  write_safetensors(path, {});
+  CHECK(read_safetensors(path).tensors.empty());
+  const Tensor whole = arange(12).reshape({4, 3});
+  write_safetensors(path, {{"rows", whole.rows(1, 3)}});
+  CHECK(same_bits(read_safetensors(path).tensors.at("rows"), Tensor::of<i32>({2, 3}, {3, 4, 5, 6, 7, 8})));
+}
+
+TEST_CASE("the layout is the one other readers expect, and the same every time") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  write_safetensors(path, small_tensors());
+  const std::string text = contents(path);
+  u64 length = 0;
+  std::memcpy(&length, text.data(), 8);
+  CHECK(length % 8 == 0);
+  CHECK(text.size() == 8 + length + 16 + 12 + 16);
+  const std::string header = text.substr(8, length);
+  CHECK(header.starts_with(R"({"__metadata__":{"crc32c.)"));
+  CHECK(header.find(R"("bias":{"dtype":"F64","shape":[2],"data_offsets":[0,16]})") != header.npos);  // widest first
+  CHECK(header.find(R"("ids":{"dtype":"I32","shape":[3],"data_offsets":[16,28]})") != header.npos);
+  CHECK(header.find(R"("weight":{"dtype":"F32","shape":[2,2],"data_offsets":[28,44]})") != header.npos);
+  write_safetensors(folder / "b", small_tensors());
+  CHECK(contents(folder / "b") == text);
+}
+
+TEST_CASE("a file that another program wrote, in any order and with spaces, is read") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  set_contents(path, raw_file(R"({ "b": {"shape": [1], "data_offsets": [4, 8], "dtype": "I32"},
+      "none": {"dtype": "F64", "shape": [0, 7], "data_offsets": [4, 4]},
+      "a": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}, "__metadata__": {"format": "pt"} }   )",
+                              8));
+  const TensorFile file = read_safetensors(path);
+  CHECK(file.metadata == Metadata{{"format", "pt"}});
+  CHECK(same_bits(file.tensors.at("b"), full({1}, 0x01010101, Dtype::i32)));
+  CHECK(file.tensors.at("a").shape() == Shape{});
+  CHECK(file.tensors.at("none").shape() == Shape{0, 7});
+}
+
+TEST_CASE("halves become the f32 of the same value") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  // Binary16: 1, -2, the largest, the smallest normal and subnormal number, -0, infinity, NaN (IEEE 754, table 3.5).
+  const std::vector<u16> f16{0x3C00, 0xC000, 0x7BFF, 0x0400, 0x0001, 0x8000, 0x7C00, 0x7E01};
+  const std::vector<u16> bf16{0x3F80, 0xC000, 0x7F7F, 0x0080, 0x3DCD, 0x8000, 0xFF80, 0x7FC0};
+  std::string text = raw_file(R"({"h": {"dtype": "F16", "shape": [8], "data_offsets": [0, 16]},
+      "b": {"dtype": "BF16", "shape": [8], "data_offsets": [16, 32]}})",
+                              32);
+  std::memcpy(text.data() + text.size() - 32, f16.data(), 16);
+  std::memcpy(text.data() + text.size() - 16, bf16.data(), 16);
+  set_contents(path, text);
+  const TensorMap file = read_safetensors(path).tensors;
+  const std::vector<double> half{1, -2, 65504, 0x1p-14, 0x1p-24, 0, INFINITY},
+      brain{1, -2, 0x1.FEp127, 0x1p-126, 0.10009765625, 0, -INFINITY};
+  for (size_t i = 0; i < half.size(); ++i) {
+    CHECK(file.at("h").at(static_cast<i64>(i)) == half[i]);
+    CHECK(file.at("b").at(static_cast<i64>(i)) == brain[i]);
+  }
+  CHECK(std::signbit(file.at("h").at(5)));
+  CHECK(std::isnan(file.at("h").at(7)));
+  CHECK(std::isnan(file.at("b").at(7)));
+  CHECK(file.at("h").dtype() == f32);
+}
+
+TEST_CASE("only what is wanted is read, and need be of a kind that tensors have") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  set_contents(path, raw_file(R"({"mask": {"dtype": "BOOL", "shape": [4], "data_offsets": [0, 4]},
+      "a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})",
+                              8));
+  CHECK(error_of([&] { read_safetensors(path); }) ==
+        "read " + path + ": tensor 'mask' has dtype BOOL; only F32, F64, F16, BF16 and I32 can be read");
+  const TensorMap file = read_safetensors(path, [](const std::string& name) { return name != "mask"; }).tensors;
+  CHECK(file.size() == 1);
+  CHECK(file.at("a").dtype() == f32);
+}
+
+TEST_CASE("every truncation and every added byte is found") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  write_safetensors(path, small_tensors(), {{"config", "{}"}});
+  CHECK(complaint(folder, contents(path) + '\0') != "");
+  for (size_t length = contents(path).size(); length-- > 0;) {
+    std::filesystem::resize_file(path, length);
+    REQUIRE_MESSAGE(error_of([&] { read_safetensors(path); }) != "", length);
+  }
+}
+
+TEST_CASE("every single flipped bit is found") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  for (const TensorMap& tensors : {small_tensors(), TensorMap()}) {
+    write_safetensors(path, tensors, {{"config", "{}"}});
+    const size_t bits = 8 * contents(path).size();
+    for (size_t bit = 0; bit < bits; ++bit) {
+      flip_bit(path, bit);
+      REQUIRE_MESSAGE(error_of([&] { read_safetensors(path); }) != "", "byte ", bit / 8, " bit ", bit % 8);
+      flip_bit(path, bit);
+    }
+    CHECK(error_of([&] { read_safetensors(path); }) == "");
+  }
+}
+
+TEST_CASE("damaged elements are named, and so are tensors in each other's place") {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "a", {{"first", full({4}, 1.0)}, {"second", full({4}, 2.0)}});
+  const std::string text = contents(folder / "a");
+  const size_t data = text.size() - 32;
+  std::string damaged = text;
+  damaged[data + 20] ^= 1;
+  CHECK(complaint(folder, damaged) == "tensor 'second' is damaged: its checksum is wrong");
+  const std::string swapped = text.substr(0, data) + text.substr(data + 16) + text.substr(data, 16);
+  CHECK(complaint(folder, swapped) == "tensor 'first' is damaged: its checksum is wrong");
+  std::string renamed = text;
+  renamed.replace(renamed.find("first"), 5, "fir5t");
+  CHECK(complaint(folder, renamed) ==
+        "the header's checksum is wrong: the file is damaged, or another program changed it");
+}
+
+TEST_CASE("what is no safetensors file") {
+  const TemporaryFolder folder;
+  CHECK(complaint(folder, "") == "is not a safetensors file: it has only 0 bytes");
+  CHECK(complaint(folder, "1234567") == "is not a safetensors file: it has only 7 bytes");
+  CHECK(complaint(folder, std::string(8, '\0')) == "is not a safetensors file: its header does not start with '{'");
+  CHECK(
+      complaint(folder, std::string(16, '\xFF')) ==
+      "is damaged or not a safetensors file: its header would take 18446744073709551615 bytes, at most 8 are possible");
+  CHECK(complaint(folder, raw_file(" {}", 0)) == "is not a safetensors file: its header does not start with '{'");
+  CHECK(complaint(folder, raw_file("{}", 1)) == "its tensors take 0 bytes, the file holds 1");
+  CHECK(complaint(folder, raw_file("{}", 0)) == "");
+}
+
+TEST_CASE("checksums come all together or not at all") {
+  const TemporaryFolder folder;
+  for (const char* metadata :
+       {R"("crc32c.tensors": "")", R"("crc32c.header": "00000000")", R"("crc32c.header":"00000000")"}) {
+    CHECK(complaint(folder, raw_file(std::string(R"({"__metadata__": {)") + metadata + "}}", 0)) ==
+          "the header's checksum is wrong: the file is damaged, or another program changed it");
+  }
+}
+
+TEST_CASE("what does not fit the header is named with the file") {
+  const TemporaryFolder folder;
+  CHECK(complaint(folder, raw_file(R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})", 8)) == "");
+  CHECK(complaint(folder, raw_file(R"({"w": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}})", 8)) ==
+        "tensor 'w' has offsets [0, 8), but F32 [3] takes 12 bytes");
+}
+
+TEST_CASE("what cannot be written leaves the old file") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a", prefix = "write " + path + ": ";
+  write_safetensors(path, small_tensors());
+  const std::string before = contents(path);
+  CHECK(error_of([&] { write_safetensors(path, {{"w", Tensor()}}); }) == prefix + "tensor 'w' is not defined");
+  CHECK(error_of([&] {
+          write_safetensors(path, {{"__metadata__", zeros({1})}});
+        }) == prefix + "no tensor may be named __metadata__");
+  CHECK(error_of([&] {
+          write_safetensors(path, {}, {{"crc32c.header", "0"}});
+        }) == prefix + "metadata key 'crc32c.header' is kept for checksums");
+  CHECK(error_of([&] {
+          write_safetensors(path, {{"\xFF", zeros({1})}});
+        }) == prefix + "a name or a piece of metadata is not UTF-8 text");
+  CHECK(contents(path) == before);
+  CHECK(folder.count() == 1);
+}

@@ -1,0 +1,192 @@
+// Chapter 8. Tests of reductions: exact sums, every set of axes, NaN, sizes of 0, equal bits for any threads.
+#include "core/kernels/reduce.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+using Numbers = std::vector<double>;
+
+namespace {
+
+const double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+// Which element of the reduced tensor (with kept axes) element number i of x belongs to.
+i64 reduced_index(const Shape& shape, const Shape& kept, i64 i) {
+  i64 position = 0, stride = 1;
+  for (int axis = 1; axis <= shape.rank(); ++axis) {
+    const i64 index = i % shape[-axis];
+    i /= shape[-axis];
+    if (kept[-axis] != 1) position += index * stride;
+    stride *= kept[-axis];
+  }
+  return position;
+}
+
+std::vector<Axes> axis_sets() {
+  return {{}, {0}, {1}, {2}, {3}, {0, 1}, {0, 2}, {1, 3}, {2, 3}, {0, 3}, {0, 1, 3}, {-1, -3}};
+}
+
+}  // namespace
+
+TEST_CASE("promise 14: twenty million ones add up to twenty million") {
+  CHECK(sum(full({20'000'000}, 1.0)).item() == 20'000'000.0);
+}
+
+TEST_CASE("promise 14: the sum of twenty million uniform numbers agrees with double to 1e-7") {
+  Rng rng(1);
+  const Tensor x = rand_uniform({20'000'000}, 0, 1, rng);
+  double exact = 0;
+  for (i64 i = 0; i < x.count(); ++i) exact += static_cast<double>(x.data<float>()[i]);
+  CHECK(std::abs(sum(x).item() - exact) <= 1e-7 * exact);
+}
+
+TEST_CASE("long columns add up as exactly as rows") {
+  CHECK(elements(sum(full({2'000'000, 3}, 1.0), {0})) == Numbers{2e6, 2e6, 2e6});
+  Rng rng(2);
+  const Tensor x = rand_uniform({200'000, 2}, 0, 1, rng), wide = x.to(f64);
+  const Tensor column = sum(x, {0}), exact = sum(wide, {0});
+  for (i64 i = 0; i < 2; ++i) CHECK(std::abs(column.at(i) - exact.at(i)) <= 2e-6 * exact.at(i));
+}
+
+TEST_CASE("every set of axes, against the definition") {
+  Rng rng(3);
+  const Tensor x = randn({3, 4, 5, 2}, rng, f64);
+  for (const Axes& axes : axis_sets()) {
+    const Tensor total = sum(x, axes, true), largest = max(x, axes, true);
+    Numbers sums(static_cast<size_t>(total.count()), 0), maxima(sums.size(), -1e9);
+    for (i64 i = 0; i < x.count(); ++i) {
+      const auto at = static_cast<size_t>(reduced_index(x.shape(), total.shape(), i));
+      sums[at] += x.at(i), maxima[at] = std::max(maxima[at], x.at(i));
+    }
+    for (i64 i = 0; i < total.count(); ++i)
+      CHECK(total.at(i) == doctest::Approx(sums[static_cast<size_t>(i)]).epsilon(1e-12));
+    CHECK(elements(largest) == maxima);
+    const double n = static_cast<double>(x.count() / total.count());
+    const Tensor average = mean(x, axes);
+    CHECK(average.shape() == reduced_shape(x.shape(), axes, false, "mean"));
+    for (i64 i = 0; i < total.count(); ++i) CHECK(average.at(i) == total.at(i) / n);
+  }
+}
+
+TEST_CASE("strips are added up one after another in double, whatever the number of columns") {
+  Rng rng(4);
+  for (const i64 columns : {1, 7, 16, 17, 40, 300}) {
+    for (const i64 matrices : {1, 3}) {
+      constexpr i64 strips = 37;
+      const Tensor partial = randn({matrices * strips, columns}, rng), result = combined_strips(partial, matrices);
+      for (i64 i = 0; i < matrices * columns; ++i) {
+        double total = 0;
+        for (i64 s = 0; s < strips; ++s) total += partial.at((i / columns * strips + s) * columns + i % columns);
+        REQUIRE(result.at(i) == static_cast<double>(static_cast<float>(total)));
+      }
+    }
+  }
+}
+
+TEST_CASE("reduced axes are dropped, or kept with size 1") {
+  CHECK(reduced_shape({3, 4, 5}, {}, false, "sum") == Shape{});
+  CHECK(reduced_shape({3, 4, 5}, {}, true, "sum") == Shape{1, 1, 1});
+  CHECK(reduced_shape({3, 4, 5}, {-1}, false, "sum") == Shape{3, 4});
+  CHECK(reduced_shape({3, 4, 5}, {0, 2}, true, "sum") == Shape{1, 4, 1});
+  CHECK(error_of([] { reduced_shape({3, 4}, {2}, false, "sum"); }) == "sum: axis 2 is out of range for shape [3, 4]");
+  CHECK(error_of([] { reduced_shape({3, 4}, {1, -1}, false, "sum"); }) == "sum: axis -1 is named twice");
+}
+
+TEST_CASE("a result never shares the memory of its input") {
+  const Tensor x = full({}, 3.0), y = full({2}, 3.0);
+  CHECK_FALSE(sum(x).shares_memory_with(x));
+  CHECK_FALSE(max(x).shares_memory_with(x));
+  CHECK_FALSE(sum(y, {0}).shares_memory_with(y));
+}
+
+TEST_CASE("sums of nothing are 0, means of nothing NaN, maxima of nothing an error") {
+  CHECK(sum(full({0}, 1.0)).item() == 0);
+  CHECK(elements(sum(full({0, 3}, 1.0), {0})) == Numbers{0, 0, 0});
+  CHECK(elements(sum(full({3, 0}, 1.0), {1})) == Numbers{0, 0, 0});
+  CHECK(sum(full({100'000, 0}, 1.0), {0}).shape() == Shape{0});
+  CHECK(sum(full({3, 5, 0}, 1.0), {1}).shape() == Shape{3, 0});
+  CHECK(std::isnan(mean(full({0}, 1.0)).item()));
+  CHECK(max(full({3, 0}, 1.0), {0}).shape() == Shape{0});
+  CHECK(error_of([] { max(full({0, 3}, 1.0), {0}); }) == "max: has no elements to choose from, shape [0, 3]");
+}
+
+TEST_CASE("NaN wins every maximum") {
+  const Tensor x = Tensor::of<double>({3, 3}, {1, nan_value, 2, nan_value, 5, 6, 7, 8, 9});
+  const Tensor rows = max(x, {1}), columns = max(x, {0});
+  CHECK(std::isnan(rows.at(0)));
+  CHECK(std::isnan(rows.at(1)));
+  CHECK(rows.at(2) == 9);
+  CHECK(std::isnan(columns.at(0)));
+  CHECK(std::isnan(columns.at(1)));
+  CHECK(columns.at(2) == 9);
+  CHECK(std::isnan(sum(x, {1}).at(0)));
+}
+
+TEST_CASE("argmax is the first of the largest") {
+  const Tensor x = Tensor::of<float>({2, 4}, {1, 3, 3, 2, -1, -5, -2, -1});
+  CHECK(argmax(x).dtype() == Dtype::i32);
+  CHECK(elements(argmax(x)) == Numbers{1, 0});
+  CHECK(argmax(full({0, 4}, 1.0)).shape() == Shape{0});
+  CHECK(error_of([] { argmax(full({2, 0}, 1.0)); }) == "argmax: needs a last axis with elements, has shape [2, 0]");
+  CHECK(error_of([] { argmax(Tensor()); }) == "argmax: the tensor is not defined");
+  CHECK(error_of([] { sum(Tensor(), {0}); }) == "sum: the tensor is not defined");
+}
+
+TEST_CASE("argmax passes NaN over, but for the first place") {
+  CHECK(argmax(Tensor::of<double>({3}, {1, nan_value, 2})).item() == 2);
+  CHECK(argmax(Tensor::of<double>({3}, {nan_value, 1, 2})).item() == 0);
+}
+
+TEST_CASE("sum_to undoes broadcasting") {
+  Rng rng(4);
+  const Shape shape{2, 3, 4};
+  const Tensor x = randn(shape, rng, f64);
+  for (const Shape& target :
+       {Shape{2, 3, 4}, Shape{3, 4}, Shape{1, 4}, Shape{4}, Shape{1}, Shape{}, Shape{2, 1, 4}, Shape{2, 1, 1}}) {
+    const Tensor y = randn(target, rng, f64), summed = sum_to(x, target);
+    REQUIRE(summed.shape() == target);
+    // <x, broadcast y> = <sum_to x, y>
+    CHECK(dot(x, broadcast_to(y, shape)) == doctest::Approx(dot(summed, y)).epsilon(1e-12));
+  }
+  CHECK(sum_to(x, shape).shares_memory_with(x));
+  CHECK(error_of([&] { sum_to(x, {5}); }) == "sum_to: cannot sum [2, 3, 4] down to [5]");
+  CHECK(error_of([&] { sum_to(x, {1, 2, 3, 4}); }) == "sum_to: cannot sum [2, 3, 4] down to [1, 2, 3, 4]");
+}
+
+TEST_CASE("sum of squares and dot product work in double") {
+  const Tensor x = full({100'000}, 0.1);
+  const double tenth = static_cast<double>(0.1F);
+  CHECK(sum_of_squares(x) == doctest::Approx(1e5 * tenth * tenth).epsilon(1e-13));
+  CHECK(dot(x, x) == sum_of_squares(x));
+}
+
+TEST_CASE("lane_sum and parallel_sum have equal bits") {
+  Rng rng(5);
+  const Tensor x = randn({100'003}, rng);
+  const float* data = x.data<float>();
+  const auto element = [=](i64 i) { return data[i]; };
+  for (const i64 n : {0, 1, 15, 16, 17, 4095, 4096, 4097, 100'003}) {
+    CHECK(lane_sum<float>(n, element) == parallel_sum<float>(n, element));
+  }
+}
+
+TEST_CASE("bits of reductions do not depend on the threads") {
+  Rng rng(6);
+  const Tensor flat = randn({1'000'003}, rng), matrix = randn({1003, 517}, rng), cube = randn({37, 113, 29}, rng);
+  CHECK(same_for_any_threads([&] { return sum(flat); }));
+  for (const Axes& axes : {Axes{0}, Axes{1}, Axes{}}) {
+    CHECK(same_for_any_threads([&] { return sum(matrix, axes); }));
+    CHECK(same_for_any_threads([&] { return max(matrix, axes); }));
+  }
+  for (const Axes& axes : {Axes{0}, Axes{1}, Axes{2}, Axes{0, 2}, Axes{0, 1}}) {
+    CHECK(same_for_any_threads([&] { return mean(cube, axes); }));
+  }
+  CHECK(same_for_any_threads([&] { return full({}, sum_of_squares(flat), f64); }));
+}

@@ -1,0 +1,59 @@
+// Chapter 8. Tests of the comparison that runs before all else, with CPUs made up.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "core/machine/cpu_features.h"
+
+using namespace orrery;
+
+namespace {
+
+constexpr CpuFeature made_up[] = {{"A", true, CpuAnswers::leaf1_ecx, 3, 0},
+                                  {"B", false, CpuAnswers::leaf7_ebx, 5, 0},
+                                  {"C", true, CpuAnswers::leaf7_ebx, 31, 0x6},
+                                  {"D", true, CpuAnswers::extended_ecx, 0, 0}};
+
+std::string said(const CpuAnswers& cpu, size_t size = 1024) {
+  std::string message(size, '\0');
+  message.resize(lacking_features(made_up, 4, cpu, message.data(), size));
+  return message;
+}
+
+// A CPU with all that is needed, and nothing else.
+CpuAnswers fitting() {
+  CpuAnswers cpu{};
+  cpu.words[CpuAnswers::leaf1_ecx] = 1u << 3;
+  cpu.words[CpuAnswers::leaf7_ebx] = 1u << 31;
+  cpu.words[CpuAnswers::extended_ecx] = 1;
+  cpu.saved_registers = 0x7;
+  return cpu;
+}
+
+}  // namespace
+
+TEST_CASE("a CPU that has what is needed runs, whatever else it lacks") { CHECK(said(fitting()) == ""); }
+
+TEST_CASE("what a CPU lacks is named, with how to build for it, in one line") {
+  const std::string begin = "orrery: this program was built for a CPU that has ",
+                    end =
+                        "; this one has not. Remove the build folder and build on this machine, or configure with "
+                        "-D ORRERY_NATIVE=OFF for any CPU\n";
+  CpuAnswers cpu = fitting();
+  cpu.words[CpuAnswers::leaf7_ebx] = ~(1u << 31);
+  CHECK(said(cpu) == begin + "C" + end);
+  CHECK(said({}) == begin + "A, C, D" + end);
+}
+
+TEST_CASE("a feature whose registers the operating system does not keep is lacking") {
+  CpuAnswers cpu = fitting();
+  for (const unsigned kept : {0u, 0x2u, 0x4u, 0xE1u}) {
+    cpu.saved_registers = kept;
+    CHECK(said(cpu).find("has C;") != std::string::npos);
+  }
+}
+
+TEST_CASE("a message that is too long is cut") {
+  CHECK(said({}, 20).size() == 20);
+  CHECK(said({}, 20) == said({}).substr(0, 20));
+}

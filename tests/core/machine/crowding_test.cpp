@@ -1,0 +1,109 @@
+// Chapter 8. Tests of the rule that takes threads back: fed with times, so that no clock and no machine plays a part.
+#include "core/machine/crowding.h"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+#include <vector>
+
+#include "core/machine/parallel.h"
+
+using namespace orrery;
+
+namespace {
+
+// A rule, and a machine where every look finds that threads waited for `part` of the time.
+struct Machine {
+  CrowdingRule rule;
+  int wanted;
+  double now = 0;
+
+  // Looks every 10 ms for `seconds`; returns for how many of them all threads ran.
+  int looks_with_all(double seconds, double part) {
+    int all = 0;
+    for (const double end = now + seconds; now < end; now += 0.01)
+      all += rule.after(now, rule.threads() > 1 ? 0.01 * part : 0, wanted) == wanted;
+    return all;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("crowding: a free machine gives all threads at once and always") {
+  Machine machine{.rule = {}, .wanted = 4};
+  CHECK(machine.rule.after(0, 0, 4) == 4);
+  CHECK(machine.looks_with_all(10, 0) >= 999);
+  CHECK(machine.rule.after(machine.now, 0, 8) == 8);
+}
+
+TEST_CASE("crowding: what waits little, or seldom, keeps all threads") {
+  Machine machine{.rule = {}, .wanted = 2};
+  CHECK(machine.looks_with_all(10, 0.15) >= 999);
+  for (int i = 0; i < 100; ++i) {  // a time slice of 4 ms every 50 ms
+    CHECK(machine.rule.after(machine.now += 0.01, 0.004, 2) == 2);
+    CHECK(machine.looks_with_all(0.04, 0) >= 4);
+  }
+}
+
+TEST_CASE("crowding: beside a program that computes, two threads become one, and try again ever more seldom") {
+  Machine machine{.rule = {}, .wanted = 2};
+  CHECK(machine.looks_with_all(0.1, 0.5) <= 6);
+  CHECK(machine.rule.threads() == 1);
+  CHECK(machine.looks_with_all(3, 0.5) <= 30);
+  const int tries = machine.looks_with_all(16, 0.5);
+  CHECK(tries <= 60);
+  CHECK(tries >= 10);
+}
+
+TEST_CASE("crowding: when the other program ends, all threads come back, and a new one is met as the first was") {
+  Machine machine{.rule = {}, .wanted = 2};
+  machine.looks_with_all(20, 0.5);
+  machine.looks_with_all(2, 0);
+  CHECK(machine.rule.threads() == 2);
+  CHECK(machine.looks_with_all(5, 0) >= 499);
+  machine.looks_with_all(0.06, 0.5);
+  CHECK(machine.rule.threads() == 1);
+  machine.looks_with_all(0.12, 0);
+  CHECK(machine.rule.threads() == 2);
+}
+
+TEST_CASE("crowding: as many threads are left as had cores, and at least one") {
+  CrowdingRule rule;
+  CHECK(rule.after(0, 0, 8) == 8);
+  CHECK(rule.after(0.01, 0.03, 8) == 5);  // 3 of the 8 stood still all the time
+  CHECK(rule.after(0.02, 0, 8) == 5);
+  CHECK(rule.after(0.03, 0.04, 8) == 1);
+  CrowdingRule none;
+  none.after(0, 0, 8);
+  CHECK(none.after(0.01, 0.09, 8) == 1);
+}
+
+TEST_CASE("crowding: another number of threads begins anew") {
+  Machine machine{.rule = {}, .wanted = 2};
+  machine.looks_with_all(20, 0.5);
+  CHECK(machine.rule.after(machine.now += 0.01, 0, 3) == 3);
+}
+
+TEST_CASE("crowding: exact threads are exact, however long loops wait") {
+  const ExactThreads exact;
+  CHECK(crowding_team(8).threads == 8);
+  CHECK(crowding_team(8).waited == nullptr);
+  bool elsewhere = true;
+  std::thread([&] { elsewhere = ExactThreads::current(); }).join();
+  CHECK_FALSE(elsewhere);
+}
+
+TEST_CASE("crowding: loops that are looked at run every task once, whatever the machine does beside them") {
+  std::vector<int> runs(1000, 0);
+  std::thread([&] {
+    set_threads(3);
+    for (int loop = 0; loop < 2000; ++loop) parallel_tasks(1000, [&](i64 i) { ++runs[static_cast<size_t>(i)]; });
+  }).join();
+  CHECK(runs == std::vector<int>(1000, 2000));
+}
+
+TEST_CASE("crowding: the time without a core never shrinks") {
+  const i64 before = nanoseconds_without_core();
+  CHECK(before >= 0);
+  CHECK(nanoseconds_without_core() >= before);
+}

@@ -1,0 +1,209 @@
+// Chapter 8. Tests of exp, tanh, the normal distribution and sigmoid in float against libm in double, over dense grids
+// and at the ends.
+#include "core/machine/math.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <vector>
+
+#include "tests/core/support.h"
+
+using namespace orrery;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+const float nan_value = std::numeric_limits<float>::quiet_NaN();
+
+// |value - exact| in units of the last place of float at `exact`.
+double ulps(float value, double exact) {
+  if (value == exact) return 0;
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(exact), FLT_MIN_EXP - 1) - (FLT_MANT_DIG - 1));
+  return std::abs(static_cast<double>(value) - exact) / unit;
+}
+
+// The worst error over `steps` points of [low, high].
+template <class F, class Exact>
+double worst(F f, Exact exact, double low, double high, int steps) {
+  double result = 0;
+  for (int i = 0; i <= steps; ++i) {
+    const float x = static_cast<float>(low + (high - low) * i / steps);
+    result = small::worse(result, ulps(f(x), exact(static_cast<double>(x))));
+  }
+  return result;
+}
+
+// The same over every power of two and its neighbours, from 2^-100 to 2^10, of both signs.
+template <class F, class Exact>
+double worst_near_powers(F f, Exact exact) {
+  double result = 0;
+  for (int exponent = -100; exponent <= 10; ++exponent) {
+    const float power = std::ldexp(1.0F, exponent);
+    for (const float x : {power, std::nextafter(power, 0.0F), std::nextafter(power, infinity), 1.5F * power}) {
+      for (const float signed_x : {x, -x}) {
+        result = small::worse(result, ulps(f(signed_x), exact(static_cast<double>(signed_x))));
+      }
+    }
+  }
+  return result;
+}
+
+constexpr auto f_exp = [](float x) { return math::exp(x); };
+constexpr auto f_tanh = [](float x) { return math::tanh(x); };
+constexpr auto d_exp = [](double x) { return std::exp(x); };
+constexpr auto d_tanh = [](double x) { return std::tanh(x); };
+
+}  // namespace
+
+TEST_CASE("the worst error of a range in which one value is NaN is infinite, wherever it stands") {
+  const auto wrong_at = [](float bad) { return [bad](float x) { return x == bad ? NAN : math::exp(x); }; };
+  for (const float bad : {0.0F, 0.5F, 1.0F}) CHECK(worst(wrong_at(bad), d_exp, 0, 1, 4) == infinity);
+  CHECK(worst_near_powers(wrong_at(1.0F), d_exp) == infinity);
+  CHECK(worst(f_exp, d_exp, 0, 1, 4) < 1);
+}
+
+TEST_CASE("float exp is within 2 units in the last place of libm") {
+  CHECK(worst(f_exp, d_exp, -87.3365, 88.7228, 1'000'000) <= 2);
+  CHECK(worst(f_exp, d_exp, -1, 1, 300'000) <= 2);
+}
+
+TEST_CASE("float exp at its ends") {
+  CHECK(math::exp(0.0F) == 1.0F);
+  CHECK(math::exp(-0.0F) == 1.0F);
+  CHECK(math::exp(88.72283F) < infinity);
+  CHECK(math::exp(88.7229F) == infinity);
+  CHECK(math::exp(infinity) == infinity);
+  CHECK(math::exp(FLT_MAX) == infinity);
+  CHECK(math::exp(-87.33654F) >= FLT_MIN);
+  CHECK(std::bit_cast<u32>(math::exp(-87.4F)) == 0);  // a denormal result is zero, by its bits too
+  CHECK(math::exp(-FLT_MAX) == 0.0F);
+  CHECK(math::exp(-infinity) == 0.0F);
+  CHECK(std::isnan(math::exp(nan_value)));
+}
+
+TEST_CASE("float exp never falls where its argument grows by a step of the grid") {
+  bool rises = true;
+  float before = 0;
+  for (int i = -8700; i <= 8870; ++i) {
+    const float y = math::exp(static_cast<float>(i) * 0.01F);
+    rises = rises && y > before;
+    before = y;
+  }
+  CHECK(rises);
+}
+
+TEST_CASE("float tanh is within 2 units in the last place of libm") {
+  CHECK(worst(f_tanh, d_tanh, -10, 10, 1'000'000) <= 2);
+  CHECK(worst(f_tanh, d_tanh, -0.7, 0.7, 500'000) <= 2);
+  CHECK(worst_near_powers(f_tanh, d_tanh) <= 2);
+}
+
+TEST_CASE("float tanh at its ends") {
+  CHECK(math::tanh(0.0F) == 0.0F);
+  CHECK(math::tanh(20.0F) == 1.0F);
+  CHECK(math::tanh(-20.0F) == -1.0F);
+  CHECK(math::tanh(infinity) == 1.0F);
+  CHECK(math::tanh(-infinity) == -1.0F);
+  CHECK(math::tanh(FLT_MAX) == 1.0F);
+  CHECK(std::isnan(math::tanh(nan_value)));
+}
+
+TEST_CASE("the normal distribution in float: its tail and its density keep their digits, its body too") {
+  const auto cdf = [](float x) { return math::normal(x).cdf; };
+  const auto pdf = [](float x) { return math::normal(x).pdf; };
+  const auto exact_cdf = [](double x) { return math::normal(x).cdf; };
+  const auto exact_pdf = [](double x) { return math::normal(x).pdf; };
+  CHECK(worst(cdf, exact_cdf, -3, 8, 1'000'000) <= 12);
+  CHECK(worst(pdf, exact_pdf, -3, 3, 500'000) <= 8);
+  // The rounding of x^2 / 2 grows with it, as e^{-x^2 / 2} becomes small.
+  CHECK(worst(cdf, exact_cdf, -12, -3, 500'000) <= 100);
+  CHECK(worst(pdf, exact_pdf, -12, 12, 500'000) <= 100);
+}
+
+TEST_CASE("the normal distribution at its ends") {
+  CHECK(std::abs(math::normal(0.0F).cdf - 0.5F) <= FLT_EPSILON);
+  CHECK(math::normal(0.0F).pdf == 0.398942280F);
+  for (const float far : {20.0F, FLT_MAX, infinity}) {
+    CHECK(math::normal(far).cdf == 1.0F);
+    CHECK(math::normal(-far).cdf == 0.0F);
+    CHECK(math::normal(far).pdf == 0.0F);
+  }
+  CHECK(std::isnan(math::normal(nan_value).cdf));
+  CHECK(std::isnan(math::normal(nan_value).pdf));
+}
+
+TEST_CASE("the normal distribution in double") {
+  for (const double x : {-9.0, -1.0, -0.25, 0.0, 0.5, 3.0}) {
+    CHECK(math::normal(x).cdf == doctest::Approx(0.5 * (1 + std::erf(x / std::sqrt(2.0)))).epsilon(1e-15));
+    CHECK(math::normal(x).pdf == doctest::Approx(0.3989422804014327 * std::exp(-x * x / 2)).epsilon(1e-14));
+  }
+  CHECK(math::normal(-30.0).cdf == doctest::Approx(4.906713927148187e-198).epsilon(1e-12));
+}
+
+TEST_CASE("sigmoid reaches 0 and 1 without leaving them") {
+  const auto exact = [](double x) { return 1 / (1 + std::exp(-x)); };
+  CHECK(worst([](float x) { return math::sigmoid(x); }, exact, -80, 80, 300'000) <= 4);
+  CHECK(math::sigmoid(0.0F) == 0.5F);
+  CHECK(math::sigmoid(-200.0F) == 0.0F);
+  CHECK(math::sigmoid(200.0F) == 1.0F);
+  CHECK(math::sigmoid(-infinity) == 0.0F);
+  CHECK(math::sigmoid(infinity) == 1.0F);
+  CHECK(math::sigmoid(-800.0) == 0.0);
+  CHECK(math::sigmoid(800.0) == 1.0);
+  CHECK(std::isnan(math::sigmoid(nan_value)));
+}
+
+TEST_CASE("double uses libm") {
+  for (const double x : {-30.0, -0.5, 0.0, 1e-9, 2.0, 30.0}) {
+    CHECK(math::exp(x) == std::exp(x));
+    CHECK(math::tanh(x) == std::tanh(x));
+  }
+}
+
+TEST_CASE("vector code gives what one call gives") {
+  constexpr int n = 4096;
+  std::vector<float> x(n), y(n);
+  for (int i = 0; i < n; ++i) x[static_cast<size_t>(i)] = -90.0F + 180.0F * static_cast<float>(i) / n;
+  for (size_t i = 0; i < x.size(); ++i) y[i] = math::exp(x[i]) + math::tanh(x[i]) + math::normal(x[i]).cdf;
+  double largest = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const volatile float one = x[i];  // read one by one, so that this loop stays scalar
+    const float expected = math::exp(one) + math::tanh(one) + math::normal(one).cdf;
+    if (expected == y[i]) continue;
+    largest = small::worse(largest, static_cast<double>(std::abs(y[i] - expected) / std::abs(expected)));
+  }
+  CHECK(largest <= 4 * FLT_EPSILON);
+}
+
+namespace {
+
+// log and pow of a denormal number are those of 0 of its sign.
+template <class T>
+void check_denormals() {
+  using Limits = std::numeric_limits<T>;
+  for (const T x : {Limits::denorm_min(), Limits::min() / 4, std::nextafter(Limits::min(), T{0})}) {
+    CHECK(math::log(x) == -Limits::infinity());
+    CHECK(math::log(-x) == -Limits::infinity());
+    for (const T p : {T{2}, T{1}, T{0.5}}) CHECK(math::pow(x, p) == T{0});
+    CHECK(math::pow(x, T{0}) == T{1});
+    CHECK(math::pow(x, T{-1}) == Limits::infinity());
+    CHECK(math::pow(-x, T{-1}) == -Limits::infinity());
+    CHECK(std::signbit(math::pow(-x, T{3})));
+    CHECK(math::flushed(x) == T{0});
+  }
+  CHECK(math::log(Limits::min()) == std::log(Limits::min()));
+  CHECK(math::flushed(Limits::min()) == Limits::min());
+  CHECK(math::flushed(-Limits::infinity()) == -Limits::infinity());
+  CHECK(std::isnan(math::flushed(Limits::quiet_NaN())));
+  CHECK(math::pow(std::sqrt(Limits::min()), T{2.5}) == T{0});  // a result that would be denormal
+}
+
+}  // namespace
+
+TEST_CASE("log and pow take denormal numbers as 0, in both dtypes") {
+  check_denormals<float>();
+  check_denormals<double>();
+}

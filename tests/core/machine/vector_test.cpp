@@ -1,0 +1,31 @@
+// Chapter 8. Vectors: every lane for itself, and none changed by staying in a register.
+#include "core/machine/vector.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+using namespace orrery;
+
+namespace {
+
+template <class V>
+void check_lanes() {
+  using Vector = typename V::type;
+  float x[V::lanes], y[V::lanes];
+  for (i64 i = 0; i < V::lanes; ++i) x[i] = static_cast<float>(i) + 0.5F;
+  Vector v;
+  std::memcpy(&v, x, sizeof v);
+  if constexpr (sizeof(Vector) == vector_bytes) keep_in_register(v);
+  v = v * v + v;
+  std::memcpy(y, &v, sizeof v);
+  for (i64 i = 0; i < V::lanes; ++i) CHECK(y[i] == x[i] * x[i] + x[i]);
+}
+
+}  // namespace
+
+TEST_CASE("arithmetic on a vector is done for every lane") {
+  CHECK(VectorOf<float>::lanes == 2 * VectorOf<double>::lanes);
+  check_lanes<VectorOf<float>>();
+  check_lanes<VectorOf<float, 4>>();
+}

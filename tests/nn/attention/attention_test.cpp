@@ -1,0 +1,204 @@
+// Chapter 6. Multi-head attention against triple loops, masks, and what must not leak through them.
+#include "nn/attention/attention.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "core/mask.h"
+#include "tests/nn/compare.h"
+
+using namespace orrery;
+using nn::Pass;
+
+namespace {
+
+struct Naive {
+  Tensor output, weights;
+};
+
+// Section 3.2.2 by loops: x [B, n, D], memory [B, m, D].
+Naive naive_attention(const nn::MultiHeadAttention& layer, const Tensor& x, const Tensor& memory, const Mask& mask) {
+  const i64 B = x.size(0), n = x.size(1), m = memory.size(1), h = layer.num_heads, d_k = layer.d_k, d_v = layer.d_v;
+  const Tensor W = layer.in_proj_weight.value(),
+               b = layer.in_proj_bias.defined() ? layer.in_proj_bias.value() : Tensor();
+  const auto part = [&](const Tensor& in, i64 begin, i64 end) {
+    return naive_linear(in, slice(W, 0, begin, end), b.defined() ? slice(b, 0, begin, end) : Tensor());
+  };
+  const Tensor Q = part(x, 0, h * d_k), K = part(memory, h * d_k, 2 * h * d_k),
+               V = part(memory, 2 * h * d_k, W.size(0));
+  Tensor heads = zeros({B, n, h * d_v}, f64), weights = zeros({B, h, n, m}, f64);
+  for (i64 row = 0; row < B * h * n; ++row) {
+    const i64 sample = row / (h * n), head = row / n % h, i = row % n;
+    double* w = weights.write<double>() + row * m;
+    double total = 0;
+    for (i64 j = 0; j < m; ++j) {
+      if (!mask.allowed(sample, head, i, j, n, m)) continue;
+      double score = 0;
+      for (i64 c = 0; c < d_k; ++c) {
+        score += Q.at(((sample * n + i) * h + head) * d_k + c) * K.at(((sample * m + j) * h + head) * d_k + c);
+      }
+      total += w[j] = std::exp(score / std::sqrt(static_cast<double>(d_k)));
+    }
+    for (i64 j = 0; j < m && total > 0; ++j) {
+      w[j] /= total;
+      for (i64 c = 0; c < d_v; ++c) {
+        heads.write<double>()[((sample * n + i) * h + head) * d_v + c] +=
+            w[j] * V.at(((sample * m + j) * h + head) * d_v + c);
+      }
+    }
+  }
+  const Tensor out_bias = layer.out_proj.bias.defined() ? layer.out_proj.bias.value() : Tensor();
+  return {naive_linear(heads, layer.out_proj.weight.value(), out_bias), weights};
+}
+
+nn::MultiHeadAttention noisy_attention(const nn::AttentionOptions& options = {}) {
+  Rng rng(4);
+  nn::MultiHeadAttention layer(6, 2, rng, options);
+  make_noisy(layer, 5);
+  return layer;
+}
+
+void check_against_loops(const nn::MultiHeadAttention& layer, i64 m, const Mask& mask) {
+  Rng rng(6);
+  const Tensor x = randn({2, 3, 6}, rng, f64), memory = randn({2, m, 6}, rng, f64);
+  Pass pass;
+  Tensor weights;
+  const Naive cross = naive_attention(layer, x, memory, mask);
+  CHECK(distance(layer(constant(x), constant(memory), mask, pass, &weights).value(), cross.output) < 1e-13);
+  CHECK(distance(weights, cross.weights) < 1e-14);
+  CHECK(distance(layer(constant(x), constant(memory), mask, pass).value(), cross.output) < 1e-13);
+  if (m != 3) return;
+  const Naive self = naive_attention(layer, x, x, mask);
+  // Where padding cuts off a query, self-attention reads zeros: only the other rows are promised.
+  for (Tensor* shown : {&weights, static_cast<Tensor*>(nullptr)}) {  // composed, fused
+    const Tensor y = layer(constant(x), mask, pass, shown).value();
+    for (i64 b = 0; b < 2; ++b) {
+      const i64 kept = mask.length(b, 3);
+      CHECK(distance(slice(y.rows(b, b + 1), 1, 0, kept), slice(self.output.rows(b, b + 1), 1, 0, kept)) < 1e-13);
+    }
+  }
+}
+
+const Mask padding = Mask::padding(Tensor::of<i32>({2}, {3, 1}));
+
+}  // namespace
+
+TEST_CASE("attention equals its formula: self, cross, every kind of mask") {
+  const nn::MultiHeadAttention layer = noisy_attention();
+  const Mask table = Mask::allow(Tensor::of<i32>({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 0}));
+  for (const Mask& mask : {Mask(), Mask::causal(), padding, Mask::causal() & padding, table})
+    check_against_loops(layer, 3, mask);
+  for (const Mask& mask : {Mask(), Mask::causal(), padding}) check_against_loops(layer, 5, mask);
+  check_against_loops(layer, 1, Mask());
+}
+
+TEST_CASE("free d_k and d_v, and no bias") {
+  check_against_loops(noisy_attention({.d_k = 2, .d_v = 5}), 4, Mask());
+  check_against_loops(noisy_attention({.d_k = 4, .d_v = 1, .bias = false}), 3, Mask::causal());
+}
+
+TEST_CASE("parameters have PyTorch's names and shapes") {
+  nn::MultiHeadAttention layer = noisy_attention({.d_k = 2, .d_v = 5});
+  const Parameters parameters = layer.parameters();
+  REQUIRE(parameters.size() == 4);
+  CHECK(parameters[0].name == "in_proj_weight");
+  CHECK(parameters[0].value.shape() == Shape{2 * (2 + 2 + 5), 6});
+  CHECK(parameters[1].name == "in_proj_bias");
+  CHECK(parameters[2].name == "out_proj.weight");
+  CHECK(parameters[2].value.shape() == Shape{6, 10});
+  CHECK(parameters[3].name == "out_proj.bias");
+  nn::MultiHeadAttention even = noisy_attention();
+  CHECK(even.in_proj_weight.shape() == Shape{18, 6});
+}
+
+TEST_CASE("self-attention and cross-attention to itself agree") {
+  const nn::MultiHeadAttention layer = noisy_attention();
+  Rng rng(7);
+  const Variable x = constant(randn({2, 4, 6}, rng, f64));
+  Pass pass;
+  CHECK(distance(layer(x, Mask::causal(), pass).value(), layer(x, x, Mask::causal(), pass).value()) < 1e-13);
+}
+
+TEST_CASE("promise 13: NaN and infinity behind padding reach neither outputs nor gradients") {
+  for (const bool self : {false, true}) {
+    nn::MultiHeadAttention layer = noisy_attention();
+    Rng rng(7);
+    const Tensor clean = randn({2, 3, 6}, rng, f64);
+    Tensor dirty = clean.clone();
+    for (i64 i = 24; i < 36; ++i) dirty.write<double>()[i] = i % 2 ? INFINITY : NAN;  // batch row 1, positions 1 and 2
+    const Variable query = constant(randn({2, 3, 6}, rng, f64));
+    const auto run = [&](const Tensor& memory) {
+      Pass pass;
+      const Variable x = parameter(memory);
+      const Variable y = self ? layer(x, padding, pass) : layer(query, x, padding, pass);
+      for (NamedParameter& p : layer.parameters()) p.value.clear_gradient();
+      backward(sum(y * y));
+      std::vector<Tensor> results{y.value(), x.gradient()};
+      for (const NamedParameter& p : layer.parameters()) results.push_back(p.value.gradient());
+      return results;
+    };
+    const std::vector<Tensor> expected = run(clean), results = run(dirty);
+    for (size_t i = 0; i < results.size(); ++i) {
+      CHECK(all_finite(results[i]));
+      CHECK(same_bits(results[i], expected[i]));
+    }
+    CHECK(distance(slice(results[1].rows(1, 2), 1, 1), zeros({1, 2, 6}, f64)) == 0);
+  }
+}
+
+TEST_CASE("promise 13: a query that may see nothing gives the output's bias and passes no gradient") {
+  nn::MultiHeadAttention layer = noisy_attention();
+  Rng rng(7);
+  const Variable x = parameter(randn({1, 2, 6}, rng, f64)), memory = parameter(randn({1, 3, 6}, rng, f64));
+  const Mask mask = Mask::allow(Tensor::of<i32>({2, 3}, {0, 0, 0, 1, 1, 0}));
+  Pass pass;
+  Tensor weights;
+  const Variable y = layer(x, memory, mask, pass, &weights);
+  CHECK(distance(slice(y.value(), 1, 0, 1).reshape({6}), layer.out_proj.bias.value()) == 0);
+  CHECK(distance(slice(weights, 2, 0, 1), zeros({1, 2, 1, 3}, f64)) == 0);
+  backward(slice(y, 1, 0, 1), full({1, 1, 6}, 1.0, f64));
+  CHECK(distance(x.gradient(), zeros({1, 2, 6}, f64)) == 0);
+  CHECK(distance(memory.gradient(), zeros({1, 3, 6}, f64)) == 0);
+}
+
+TEST_CASE("causal: a later token leaves earlier outputs bit-equal") {
+  Rng rng(7);
+  const nn::MultiHeadAttention layer(8, 2, rng);
+  Tensor x = randn({1, 5, 8}, rng);
+  Pass pass;
+  const Tensor before = layer(constant(x.clone()), Mask::causal(), pass).value();
+  for (i64 i = 24; i < 40; ++i) x.write<float>()[i] += 1e3F;
+  const Tensor after = layer(constant(x), Mask::causal(), pass).value();
+  CHECK(same_bits(slice(before, 1, 0, 3), slice(after, 1, 0, 3)));
+  CHECK(distance(slice(before, 1, 3), slice(after, 1, 3)) > 0);
+}
+
+TEST_CASE("dropout falls on the weights in training; the weights shown are those before it") {
+  const nn::MultiHeadAttention layer = noisy_attention({.dropout = 0.5});
+  Rng rng(7);
+  const Variable x = constant(randn({2, 4, 6}, rng, f64));
+  Pass training = Pass::training(1, 1), again = Pass::training(1, 1), inference;
+  Tensor shown, plain;
+  const Tensor y = layer(x, Mask(), training, &shown).value();
+  CHECK(distance(y, layer(x, Mask(), again).value()) < 1e-13);  // fused and composed drop the same weights
+  CHECK(distance(y, layer(x, Mask(), inference, &plain).value()) > 0);
+  CHECK(same_bits(shown, plain));
+  CHECK(training.draws == 1);
+  CHECK(inference.draws == 0);
+}
+
+TEST_CASE("sizes that do not fit are errors") {
+  Rng rng(1);
+  CHECK_THROWS_WITH_AS(nn::MultiHeadAttention(6, 4, rng),
+                       doctest::Contains("d_model (6) is not a multiple of num_heads (4)"), Error);
+  CHECK_NOTHROW(nn::MultiHeadAttention(6, 4, rng, {.d_k = 2, .d_v = 2}));
+  CHECK_THROWS_AS(nn::MultiHeadAttention(6, 0, rng), Error);
+  CHECK_THROWS_AS(nn::MultiHeadAttention(6, 2, rng, {.dropout = 1.0}), Error);
+  const nn::MultiHeadAttention layer = noisy_attention();
+  Pass pass;
+  CHECK_THROWS_WITH_AS(layer(constant(zeros({2, 3, 5}, f64)), Mask(), pass), doctest::Contains("inner sizes differ"),
+                       Error);
+  const Mask three = Mask::padding(Tensor::of<i32>({3}, {1, 1, 1}));
+  CHECK_THROWS_AS(layer(constant(zeros({2, 3, 6}, f64)), three, pass), Error);
+}

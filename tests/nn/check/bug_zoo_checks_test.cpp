@@ -1,0 +1,18 @@
+// Chapter 7. Tests of the mistakes that no derivative shows: their rows pass, their checks do not.
+#include <doctest/doctest.h>
+
+#include "nn/check/bug_zoo_rows.h"
+
+using namespace orrery;
+
+TEST_CASE("each has a check that fails for it alone, and rows that pass") {
+  size_t rows = 0;
+  for (const nn::Bug& bug : nn::bugs_found_without_derivatives()) {
+    CAPTURE(bug.name);
+    CHECK(bug.check() != "");
+    CHECK(bug.check_right() == "");
+    for (const Sample& sample : bug.samples) CHECK(gradcheck(sample.build(f64), sample.options));
+    rows += bug.samples.size();
+  }
+  CHECK(rows >= 9);
+}

@@ -1,0 +1,191 @@
+// Chapter 7. Tests of the leak check: functions whose every connection is known.
+#include "nn/check/leakcheck.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using nn::LeakCheck;
+using nn::Place;
+using small::error_of;
+using small::text_of;
+
+namespace {
+
+/// y[b, t] = sum over s of x[b, s] where sees(s, t); ids [B, S] to [B, S].
+template <class Sees>
+Tensor sums(const Tensor& ids, Sees sees) {
+  const i64 B = ids.size(0), S = ids.size(1);
+  Tensor y = zeros({B, S}, f64);
+  for (i64 b = 0; b < B; ++b) {
+    for (i64 t = 0; t < S; ++t) {
+      for (i64 s = 0; s < S; ++s) y.write<double>()[b * S + t] += sees(s, t) ? ids.at(b * S + s) : 0;
+    }
+  }
+  return y;
+}
+
+LeakCheck causal_sum(i64 reach) {
+  return {.name = "sum",
+          .inputs = "token",
+          .outputs = "total",
+          .input = Tensor::of<i32>({2, 3}, {1, 2, 3, 4, 0, 2}),
+          .output = [=](const Tensor& ids) { return sums(ids, [=](i64 s, i64 t) { return s <= t + reach; }); },
+          .may_move = nn::within_sequence(true),
+          .vocabulary = 5};
+}
+
+}  // namespace
+
+TEST_CASE("a causal function does not leak, and its matrix is a triangle for each row") {
+  const nn::LeakReport report = leakcheck(causal_sum(0));
+  CHECK(report.ok());
+  CHECK(text_of(report) ==
+        "sum: which token (across) moves which total (down)\n"
+        "          row 0   row 1\n"
+        "row 0   0 # . .   . . .\n"
+        "        1 # # .   . . .\n"
+        "        2 # # #   . . .\n"
+        "\n"
+        "row 1   0 . . .   # . .\n"
+        "        1 . . .   # # .\n"
+        "        2 . . .   # # #\n"
+        "no leak: 24 of 36 pairs must not touch, and do not; of the other 12, 12 do\n");
+}
+
+TEST_CASE("a pair that may touch and does not is a failure where all must") {
+  LeakCheck c = causal_sum(0);
+  c.output = [](const Tensor& ids) { return sums(ids, [](i64 s, i64 t) { return s == t; }); };  // a dead attention
+  CHECK(leakcheck(c).ok());
+  CHECK(leakcheck(c).message().ends_with("of the other 12, 6 do"));
+  c.all_must_move = true;
+  const nn::LeakReport report = leakcheck(c);
+  CHECK_FALSE(report.ok());
+  REQUIRE(report.idle.size() == 6);
+  CHECK(report.message() ==
+        "idle: token position 0 of row 0 may move total position 1 of row 0, and does not; so 6 pairs");
+  LeakCheck alive = causal_sum(0);
+  alive.all_must_move = true;
+  CHECK(leakcheck(alive).ok());
+}
+
+TEST_CASE("two moves of a token differ as soon as the vocabulary has three") {
+  std::set<double> seen;
+  LeakCheck c = causal_sum(0);
+  c.input = Tensor::of<i32>({1, 2}, {1, 1}), c.vocabulary = 3;
+  c.output = [&](const Tensor& ids) {
+    seen.insert(ids.at(0));
+    return sums(ids, [](i64 s, i64 t) { return s <= t; });
+  };
+  leakcheck(c);
+  CHECK(seen == std::set<double>{0, 1, 2});
+}
+
+TEST_CASE("one token too many is a leak, told as its pair of positions") {
+  const nn::LeakReport report = leakcheck(causal_sum(1));
+  CHECK_FALSE(report.ok());
+  REQUIRE(report.leaks.size() == 4);
+  CHECK(report.leaks[0].input == Place{0, 1});
+  CHECK(report.leaks[0].output == Place{0, 0});
+  CHECK(report.leaks[3].input == Place{1, 2});
+  CHECK(report.leaks[3].output == Place{1, 1});
+  CHECK(report.message() == "LEAK: token position 1 of row 0 -> total position 0 of row 0, and 3 more");
+  CHECK(text_of(report).find("row 0   0 # X .   . . .\n") != std::string::npos);
+}
+
+TEST_CASE("the smallest change of the bits is a leak: no tolerance hides it") {
+  LeakCheck c = causal_sum(0);
+  c.output = [](const Tensor& ids) {
+    Tensor y = sums(ids, [](i64 s, i64 t) { return s <= t; });
+    y.write<double>()[0] += 1e-15 * ids.at(5);
+    return y;
+  };
+  const nn::LeakReport report = leakcheck(c);
+  REQUIRE(report.leaks.size() == 1);
+  CHECK(report.leaks[0].input == Place{1, 2});
+  CHECK(report.leaks[0].output == Place{0, 0});
+}
+
+TEST_CASE("an output that nothing moves was not checked, and an allowed pair that does not move is shown") {
+  LeakCheck c = causal_sum(0);
+  c.output = [](const Tensor& ids) { return sums(ids, [](i64 s, i64 t) { return s < t; }); };
+  const nn::LeakReport report = leakcheck(c);
+  CHECK(report.leaks.empty());
+  CHECK_FALSE(report.ok());
+  REQUIRE(report.unmoved.size() == 2);
+  CHECK(report.unmoved[1] == Place{1, 0});
+  CHECK(report.message() == "nothing was checked: no input moves total position 0 of row 0");
+  CHECK(text_of(report).find("        1 # - .   . . .\n") != std::string::npos);
+}
+
+TEST_CASE("vectors are moved as whole positions; lengths differ; several numbers make an output") {
+  Rng rng(1);
+  const Tensor lengths = Tensor::of<i32>({2}, {3, 1});
+  LeakCheck c{.name = "mean",
+              .input = randn({2, 3, 4}, rng),
+              .output =
+                  [](const Tensor& x) {
+                    const Tensor first = slice(x, 1, 0, 1);
+                    return concat({first + first, first}, 1).reshape({2, 2, 2, 2});
+                  },
+              .may_move = nn::across_sequences(lengths)};
+  CHECK(leakcheck(c).ok());
+  c.output = [](const Tensor& x) { return concat({mean(x, {1}, true), slice(x, 1, 0, 1)}, 1); };
+  const nn::LeakReport report = leakcheck(c);
+  REQUIRE(report.leaks.size() == 2);  // the mean reads the padding of row 1
+  CHECK(report.leaks[1].input == Place{1, 2});
+  CHECK(report.leaks[1].output == Place{1, 0});
+}
+
+TEST_CASE("who may see whom") {
+  const Tensor lengths = Tensor::of<i32>({2}, {3, 1});
+  const auto may = nn::within_sequence(true, lengths);
+  CHECK(may({0, 1}, {0, 1}));
+  CHECK(may({0, 0}, {0, 2}));
+  CHECK_FALSE(may({0, 2}, {0, 1}));
+  CHECK_FALSE(may({1, 1}, {1, 2}));
+  CHECK(may({1, 2}, {1, 2}));  // padding sees itself
+  CHECK_FALSE(may({0, 0}, {1, 0}));
+  CHECK(nn::within_sequence(false)({0, 2}, {0, 1}));
+  CHECK_FALSE(nn::across_sequences(lengths)({1, 1}, {1, 1}));
+  CHECK(nn::across_sequences(lengths)({1, 0}, {1, 5}));
+}
+
+TEST_CASE("what cannot be checked is refused") {
+  LeakCheck c = causal_sum(0);
+  c.vocabulary = 1;
+  CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: to move a token takes a vocabulary of at least 2, not 1");
+  c = causal_sum(0);
+  c.output = [](const Tensor& ids) { return zeros({1, ids.size(1)}); };
+  CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: the output needs shape [2, T, ...], has [1, 3]");
+  c.input = zeros({2, 3});
+  CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: needs token ids [B, S] or vectors [B, S, D]");
+}
+
+TEST_CASE("of a long sequence some positions are moved, and it is not drawn") {
+  LeakCheck c = causal_sum(0);
+  Rng rng(7);
+  c.input = randint(0, 5, {2, 40}, rng);
+  c.positions = {0, 17, 39};
+  nn::LeakReport report = leakcheck(c);
+  CHECK(report.ok());
+  CHECK(text_of(report) ==
+        "sum: which token (across) moves which total (down)\n"
+        "2 rows, 3 of 40 inputs by 40 outputs each: too many to draw\n"
+        "no leak: 352 of 480 pairs must not touch, and do not; of the other 128, 128 do\n");
+  c.output = causal_sum(1).output;
+  report = leakcheck(c);
+  CHECK(report.message().starts_with("LEAK: token position 17 of row 0 -> total position 16 of row 0, and 3 more"));
+  c.positions = {40};
+  CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: there is no position 40 to move");
+}
+
+TEST_CASE("an input without a position is refused: nothing would be checked") {
+  LeakCheck c = causal_sum(0);
+  c.input = Tensor::empty({2, 0}, Dtype::i32);
+  CHECK(error_of([&] { leakcheck(c); }).ends_with("has nothing to move: nothing is checked"));
+}

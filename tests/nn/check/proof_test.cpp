@@ -1,0 +1,99 @@
+// Chapter 5. Tests of the proof of a layer: its parameters, and its way through a file.
+#include "nn/check/proof.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "autograd/ops.h"
+#include "nn/layers/dropout.h"
+#include "nn/layers/linear.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+
+namespace {
+
+nn::Linear make_linear(Rng& rng) { return nn::Linear(4, 3, rng); }
+
+// A layer that forgets to name its second part.
+struct Forgetful : nn::Module {
+  nn::Linear named, forgotten;
+  explicit Forgetful(Rng& rng) : named(4, 4, rng), forgotten(4, 4, rng) {}
+  void visit(nn::Visitor& v) override { v("named", named); }
+};
+
+// A layer whose buffer keeps its dtype.
+struct Unconverted : nn::Module {
+  Tensor factors = full({3}, 2.0);
+  void visit(nn::Visitor&) override {}
+};
+
+}  // namespace
+
+TEST_CASE("one line proves a layer in its inputs and parameters, through a file as well") {
+  const Proof proof =
+      nn::prove("Linear", make_linear, [](const nn::Linear& layer, const Variable& x) { return layer(x); }, {{2, 4}});
+  CHECK_MESSAGE(static_cast<bool>(proof), proof);
+  CHECK(proof.gradients.inputs == 3);
+  CHECK(proof.parts.back().name == "file");
+}
+
+TEST_CASE("two inputs, or a list of them") {
+  CHECK(nn::prove("sum", make_linear,
+                  [](const nn::Linear& layer, const Variable& a, const Variable& b) { return layer(add(a, b)); },
+                  {{2, 4}, {2, 4}}));
+  CHECK(nn::prove("sum", make_linear,
+                  [](const nn::Linear& layer, const nn::Inputs& x) { return layer(add(x[0], x[1])); }, {{2, 4}, {4}}));
+}
+
+TEST_CASE("a Pass with dropout on may come last, and follows from the seed like all else") {
+  const auto values = [](u64 seed) {
+    const Sample sample = nn::module_sample(
+        "Dropout", "", {{4, 8}}, [](Rng&) { return nn::Dropout(0.5); },
+        [](const nn::Dropout& layer, const Variable& x, nn::Pass& pass) { return layer(x, pass); });
+    return sample.build(f64, seed).output().value();
+  };
+  const auto kept = [](const Tensor& y) {
+    std::vector<bool> result;
+    for (i64 i = 0; i < y.count(); ++i) result.push_back(y.at(i) != 0);
+    return result;
+  };
+  const std::vector<bool> mask = kept(values(1));
+  CHECK(std::count(mask.begin(), mask.end(), false) > 0);
+  CHECK(mask == kept(values(1)));
+  CHECK(mask != kept(values(2)));
+}
+
+TEST_CASE("another number of inputs than the layer takes is said") {
+  const auto run = [](const nn::Linear& layer, const Variable& a, const Variable& b) { return layer(add(a, b)); };
+  CHECK(nn::prove("sum", make_linear, run, {{2, 4}}).message().find("f takes 2 inputs, got 1") != std::string::npos);
+}
+
+TEST_CASE("a part that visit forgets is found") {
+  const auto run = [](const Forgetful& layer, const Variable& x) { return layer.forgotten(layer.named(x)); };
+  const Proof proof = nn::prove("Forgetful", [](Rng& rng) { return Forgetful(rng); }, run, {{2, 4}});
+  CHECK_FALSE(proof);
+  const std::string message = proof.message();
+  CHECK(message.find("visit: does not name a parameter of shape [4] without a name, made after named.bias") !=
+        std::string::npos);
+  CHECK(message.find("a parameter of shape [4, 4] without a name, made after named.bias") != std::string::npos);
+}
+
+TEST_CASE("a buffer that visit forgets is found by what the error says") {
+  const auto run = [](const Unconverted& layer, const Variable& x) { return x * constant(layer.factors); };
+  const Proof proof = nn::prove("Unconverted", [](Rng&) { return Unconverted(); }, run, {{2, 3}});
+  CHECK_MESSAGE(proof.message().find("visit: does not name a buffer, or a constant that is made in one dtype") !=
+                    std::string::npos,
+                proof);
+}
+
+TEST_CASE("save_and_load really loses the parameters in between") {
+  Rng rng(1);
+  nn::Linear layer = make_linear(rng);
+  const Tensor before = layer.parameters()[0].value.value().clone();
+  const TemporaryFolder folder;
+  nn::save_and_load(layer, folder / "linear.safetensors");
+  CHECK(same_bits(layer.parameters()[0].value.value(), before));
+  CHECK_THROWS_AS(nn::save_and_load(layer, folder / "missing/linear.safetensors"), Error);
+}

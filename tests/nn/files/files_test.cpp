@@ -1,0 +1,158 @@
+// Chapter 9. Tests of models in files: what fits is loaded, what does not is listed.
+#include "nn/files/files.h"
+
+#include <doctest/doctest.h>
+
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+using small::elements;
+using small::error_of;
+
+namespace {
+
+// Two matrices, one of them under two names.
+struct Model : nn::Module {
+  Variable shared, bias;
+  Model(u64 seed, i64 width, Dtype dtype = f32) {
+    Rng rng(seed);
+    shared = parameter(randn({3, width}, rng, dtype));
+    bias = parameter(randn({width}, rng, dtype));
+  }
+  void visit(nn::Visitor& v) override {
+    v("embedding.weight", shared);
+    v("output.weight", shared);
+    v("output.bias", bias);
+  }
+};
+
+// A matrix that files hold transposed, under a second name as it is.
+struct Turned : nn::Module {
+  Variable weight = parameter(Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  void visit(nn::Visitor& v) override {
+    v.transposed("turned", weight);
+    v("plain", weight);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what visit calls transposed is turned on its way into the file and back") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  Turned model, other;
+  nn::save(model, path);
+  const Tensor stored = read_safetensors(path).tensors.at("turned");
+  CHECK(stored.shape() == Shape{3, 2});
+  CHECK(elements(stored) == std::vector<double>{1, 4, 2, 5, 3, 6});
+  fill(other.weight.mutable_value(), 0.0);
+  nn::load(other, path);
+  CHECK(same_bits(other.weight.value(), model.weight.value()));
+  nn::load(other, {{"turned", stored}, {"plain", model.weight.value()}}, "test");
+  CHECK(error_of([&] {
+          nn::load(other, {{"turned", stored}, {"plain", zeros({2, 3})}}, "test");
+        }) == "test: turned and plain are one parameter in the model, and differ in the file");
+  CHECK(error_of([&] {
+          nn::load(other, {{"turned", model.weight.value()}, {"plain", model.weight.value()}}, "test");
+        }) ==
+        "test: the file does not fit the model; 1 of another shape: turned is f32 [2, 3] in the file, f32 [3, 2] "
+        "in the model");
+}
+
+TEST_CASE("a saved model is loaded into the memory of another, tied parameters under both names") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.safetensors";
+  Model model(1, 4), other(2, 4);
+  const Variable copy = other.bias;
+  nn::save(model, path, {{std::string(nn::config_key), R"({"width": 4})"}});
+  CHECK(read_safetensors(path).tensors.size() == 3);
+  CHECK(read_safetensors_metadata(path).at("config") == R"({"width": 4})");
+  const u64 version = other.bias.value().version();
+  CHECK(nn::load(other, path) == Metadata{{"config", R"({"width": 4})"}});
+  CHECK(same_bits(other.shared.value(), model.shared.value()));
+  CHECK(same_bits(other.bias.value(), model.bias.value()));
+  CHECK(copy.value().shares_memory_with(other.bias.value()));
+  CHECK(other.bias.value().version() > version);
+}
+
+TEST_CASE("f32 and f64 are converted to what the model holds") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  Model model(1, 4), wide(2, 4, f64);
+  nn::save(model, path);
+  nn::load(wide, path);
+  CHECK(wide.bias.dtype() == f64);
+  CHECK(elements(wide.bias.value()) == elements(model.bias.value()));
+}
+
+TEST_CASE("what does not fit is listed, and the model is unchanged") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  Model model(1, 4);
+  const Tensor before = model.bias.value().clone();
+  write_safetensors(path, {{"embedding.weight", zeros({4, 3})},
+                           {"output.bias", zeros({4})},
+                           {"surplus\n", zeros({1})},
+                           {"output.bias2", zeros({1})}});
+  CHECK(error_of([&] { nn::load(model, path); }) ==
+        "load " + path +
+            ": the file does not fit the model; 1 missing: output.weight; 2 unexpected: 'output.bias2', 'surplus?'; "
+            "1 of another shape: embedding.weight is f32 [4, 3] in the file, f32 [3, 4] in the model");
+  TensorMap many = {
+      {"embedding.weight", zeros({3, 4})}, {"output.weight", zeros({3, 4})}, {"output.bias", full({4}, 1, Dtype::i32)}};
+  for (int i = 0; i < 7; ++i) many["x" + std::to_string(i)] = zeros({1});
+  write_safetensors(path, many);
+  CHECK(error_of([&] { nn::load(model, path); }) ==
+        "load " + path +
+            ": the file does not fit the model; 7 unexpected: 'x0', 'x1', 'x2', 'x3', 'x4', ...; "
+            "1 of another shape: output.bias is i32 [4] in the file, f32 [4] in the model");
+  CHECK(same_bits(model.bias.value(), before));
+}
+
+TEST_CASE("tied parameters that differ in the file are refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  Model model(1, 4);
+  write_safetensors(
+      path, {{"embedding.weight", zeros({3, 4})}, {"output.weight", full({3, 4}, 1.0)}, {"output.bias", zeros({4})}});
+  CHECK(error_of([&] { nn::load(model, path); }) ==
+        "load " + path + ": embedding.weight and output.weight are one parameter in the model, and differ in the file");
+  CHECK(model.bias.value().at(0) != 0);
+}
+
+TEST_CASE("a damaged file or a missing one leaves the model as it was") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a", none = folder / "none";
+  Model model(1, 4), other(2, 4);
+  const Tensor before = other.bias.value().clone();
+  nn::save(model, path);
+  flip_bit(path, 8 * (contents(path).size() - 1));
+  CHECK(error_of([&] { nn::load(other, path); }) ==
+        "read " + path + ": tensor 'output.weight' is damaged: its checksum is wrong");
+  CHECK(error_of([&] { nn::load(other, none); }) == "read " + none + ": No such file or directory");
+  CHECK(same_bits(other.bias.value(), before));
+}
+
+TEST_CASE("a Transformer is built from its file, unless that is far too small for it") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.safetensors";
+  nn::TransformerConfig config{.src_vocab_size = 5, .tgt_vocab_size = 6, .d_model = 8, .num_heads = 2, .d_ff = 12};
+  Rng rng(3);
+  nn::Transformer model(config, rng);
+  nn::save(model, path);
+  nn::Transformer loaded = nn::load_transformer(path, config);
+  const Parameters ours = model.parameters(), theirs = loaded.parameters();
+  REQUIRE(ours.size() == theirs.size());
+  for (size_t i = 0; i < ours.size(); ++i) CHECK(same_bits(ours[i].value.value(), theirs[i].value.value()));
+  // Each of these would take more memory than there is.
+  for (i64 nn::TransformerConfig::*size :
+       {&nn::TransformerConfig::d_model, &nn::TransformerConfig::d_ff, &nn::TransformerConfig::num_decoder_layers,
+        &nn::TransformerConfig::max_len, &nn::TransformerConfig::tgt_vocab_size}) {
+    nn::TransformerConfig huge = config;
+    huge.*size = i64{1} << 30;
+    CHECK(error_of([&] { nn::load_transformer(path, huge); }).find("too small for the model it describes") !=
+          std::string::npos);
+  }
+}

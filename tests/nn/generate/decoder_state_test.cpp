@@ -1,0 +1,224 @@
+// Chapter 7. Both decoders one step at a time give the logits of the whole, in f32 and f64, and leave no memory behind.
+#include "nn/generate/decoder_state.h"
+
+#include <doctest/doctest.h>
+
+#include "core/machine/memory.h"
+#include "tests/nn/compare.h"
+
+using namespace orrery;
+using namespace orrery::nn;
+
+namespace {
+
+TransformerConfig small_transformer() {
+  return {.src_vocab_size = 11,
+          .tgt_vocab_size = 13,
+          .d_model = 24,
+          .num_heads = 3,
+          .num_encoder_layers = 1,
+          .num_decoder_layers = 2,
+          .d_ff = 40,
+          .max_len = 20,
+          .pad_id = 0};
+}
+
+GptConfig gpt_of_two_layers() {
+  return {.vocab_size = 17, .d_model = 24, .num_heads = 3, .num_layers = 2, .d_ff = 40, .max_len = 20};
+}
+
+// The last outputs of cutting `tokens` into pieces, joined.
+template <class Next>
+Tensor in_pieces(const Tensor& tokens, const std::vector<i64>& pieces, const Next& next) {
+  std::vector<Tensor> parts;
+  i64 begin = 0;
+  for (const i64 n : pieces) {
+    parts.push_back(next(slice(tokens, 1, begin, begin + n)));
+    begin += n;
+  }
+  return concat(parts, 1);
+}
+
+const std::vector<std::vector<i64>> cuts{{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {12}, {7, 1, 4}, {1, 11}};
+
+}  // namespace
+
+TEST_CASE("a Transformer's decoder, post-norm and pre-norm, sines and learned positions, padded sources") {
+  Rng rng(1);
+  const Tensor source = Tensor::of<i32>({3, 5}, {3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 10, 3, 4, 0, 0});
+  const Tensor target = randint(1, 13, {3, 12}, rng);
+  for (const bool pre_norm : {false, true}) {
+    TransformerConfig config = small_transformer();
+    config.norm_first = config.final_norm = pre_norm;
+    config.positions = pre_norm ? Positions::learned : Positions::sinusoidal;
+    Transformer model(config, rng);
+    make_noisy(model, 3);
+    for (const Dtype dtype : {f64, f32}) {
+      to(model, dtype);
+      const NoGradient nothing_recorded;
+      Pass pass = Pass::inference();
+      const Mask mask = model.padding(source);
+      const Variable memory = model.encode(source, mask, pass);
+      const Tensor whole = model.decode(target, memory, Mask::causal(), mask, pass).value();
+      for (const std::vector<i64>& pieces : cuts) {
+        DecoderState state = decoder_state(model, memory, mask, 12);
+        const Tensor logits = in_pieces(target, pieces, [&](const Tensor& tokens) {
+          return model.generator(next_positions(model, tokens, state)).value();
+        });
+        CHECK(state.length() == 12);
+        CHECK(relative(logits, whole) < bound(dtype));
+      }
+    }
+  }
+}
+
+TEST_CASE("a GPT, tied and untied, each activation") {
+  Rng rng(2);
+  const Tensor ids = randint(0, 17, {3, 12}, rng);
+  for (const bool tied : {true, false}) {
+    GptConfig config = gpt_of_two_layers();
+    config.tied = config.bias = tied;
+    config.activation = tied ? Activation::gelu_tanh : Activation::gelu;
+    Gpt model(config, rng);
+    make_noisy(model, 4);
+    for (const Dtype dtype : {f64, f32}) {
+      to(model, dtype);
+      const NoGradient nothing_recorded;
+      Pass pass = Pass::inference();
+      const Tensor whole = model(ids, pass).value();
+      for (const std::vector<i64>& pieces : cuts) {
+        GptState state = gpt_state(model, 3, 20);
+        const Tensor logits = in_pieces(ids, pieces, [&](const Tensor& tokens) {
+          return model.head(next_positions(model, tokens, state)).value();
+        });
+        CHECK(relative(logits, whole) < bound(dtype));
+      }
+    }
+  }
+}
+
+TEST_CASE("a GPT beyond 512 positions, where attention goes by tiles: logits agree, and every token drawn is equal") {
+  constexpr i64 T = 530;
+  GptConfig config = gpt_of_two_layers();
+  config.max_len = T;
+  Rng rng(6);
+  Gpt model(config, rng);
+  make_noisy(model, 7);
+  const Tensor ids = randint(0, 17, {2, T}, rng);
+  for (const Dtype dtype : {f64, f32}) {
+    to(model, dtype);
+    const NoGradient nothing_recorded;
+    Pass pass = Pass::inference();
+    const Tensor whole = model(ids, pass).value();
+    for (const std::vector<i64>& pieces : std::vector<std::vector<i64>>{{T - 3, 1, 1, 1}, {500, 1, 29}}) {
+      GptState state = gpt_state(model, 2, T);
+      const Tensor logits = in_pieces(
+          ids, pieces, [&](const Tensor& tokens) { return model.head(next_positions(model, tokens, state)).value(); });
+      CHECK(relative(logits, whole) < bound(dtype));
+      CHECK(same_bits(argmax(logits), argmax(whole)));
+    }
+  }
+}
+
+TEST_CASE("the encoder's output is projected once: what becomes of it later moves nothing") {
+  Rng rng(8);
+  Transformer model(small_transformer(), rng);
+  const NoGradient nothing_recorded;
+  Pass pass = Pass::inference();
+  const Tensor target = randint(1, 13, {2, 3}, rng);
+  const Variable memory = model.encode(randint(1, 11, {2, 5}, rng), Mask(), pass);
+  DecoderState quiet = decoder_state(model, memory, Mask(), 3), changed = decoder_state(model, memory, Mask(), 3);
+  const Tensor expected = next_positions(model, target, quiet).value();
+  Tensor numbers = memory.value();
+  fill(numbers, 7.0);
+  CHECK(same_bits(next_positions(model, target, changed).value(), expected));
+}
+
+TEST_CASE("a state of another model is refused: other layers, another dtype") {
+  Rng rng(9);
+  GptConfig three = gpt_of_two_layers(), one = gpt_of_two_layers();
+  three.num_layers = 3, one.num_layers = 1;
+  Gpt model(gpt_of_two_layers(), rng);
+  const NoGradient nothing_recorded;
+  const Tensor tokens = randint(0, 17, {2, 1}, rng);
+  for (const GptConfig& config : {three, one}) {
+    GptState state = gpt_state(Gpt(config, rng), 2, 4);
+    CHECK_THROWS_WITH_AS(next_positions(model, tokens, state), doctest::Contains("layers, this one has 2"), Error);
+  }
+  GptConfig other_heads = gpt_of_two_layers();
+  other_heads.num_heads = 4;
+  GptState four = gpt_state(Gpt(other_heads, rng), 2, 4);
+  CHECK_THROWS_WITH_AS(next_positions(model, tokens, four),
+                       doctest::Contains("has 4 heads of 6 and 6, this attention 3 of 8 and 8"), Error);
+  GptState single = gpt_state(model, 2, 4);
+  to(model, f64);
+  CHECK_THROWS_WITH_AS(next_positions(model, tokens, single), doctest::Contains("dtypes differ (f64 and f32)"), Error);
+  TransformerConfig config = small_transformer();
+  Transformer transformer(config, rng);
+  config.num_decoder_layers = 1;
+  const Transformer shallow(config, rng);
+  Pass pass = Pass::inference();
+  const Variable memory = transformer.encode(randint(1, 11, {2, 3}, rng), Mask(), pass);
+  DecoderState state = decoder_state(shallow, memory, Mask(), 4);
+  CHECK_THROWS_WITH_AS(next_positions(transformer, tokens, state),
+                       doctest::Contains("is of a model of 1 layers, this one has 2"), Error);
+}
+
+TEST_CASE("rows of a batch do not see each other") {
+  Rng rng(3);
+  Gpt model(gpt_of_two_layers(), rng);
+  const NoGradient nothing_recorded;
+  const Tensor ids = randint(0, 17, {3, 6}, rng);
+  GptState all = gpt_state(model, 3, 6), alone = gpt_state(model, 1, 6);
+  const Tensor together = next_positions(model, ids, all).value();
+  CHECK(relative(next_positions(model, ids.rows(1, 2), alone).value(), together.rows(1, 2)) < 1e-5);
+}
+
+TEST_CASE("without recording, a forward pass leaves its result and nothing else in memory") {
+  if (memory_counters().allocations == 0) return;  // under AddressSanitizer nothing is counted
+  Rng rng(4);
+  Transformer transformer(small_transformer(), rng);
+  Gpt gpt(gpt_of_two_layers(), rng);
+  const Tensor source = randint(1, 11, {2, 7}, rng), ids = randint(1, 13, {2, 9}, rng);
+  const auto live = [] { return memory_counters().live_bytes; };
+  const i64 before = live();
+  for (const Pass& mode : {Pass::inference(), Pass::training(1, 1)}) {
+    Pass pass = mode;
+    const NoGradient nothing_recorded;
+    const Variable a = transformer(source, ids, pass), b = gpt(ids, pass);
+    CHECK(live() - before <= a.value().bytes() + b.value().bytes() + 4 * 64);
+  }
+  CHECK(live() == before);
+  {
+    Pass pass = Pass::inference();
+    const Variable recorded = gpt(ids, pass);
+    CHECK(live() - before > 10 * recorded.value().bytes());  // the measure is a measure
+  }
+  CHECK(live() == before);
+  {
+    const NoGradient nothing_recorded;
+    GptState state = gpt_state(gpt, 2, 9);
+    const i64 with_state = live();
+    next_positions(gpt, slice(ids, 1, 0, 5), state);
+    for (i64 t = 5; t < 9; ++t) next_positions(gpt, slice(ids, 1, t, t + 1), state);
+    CHECK(live() == with_state);
+  }
+  CHECK(live() == before);
+}
+
+TEST_CASE("more positions than there are is an error, and so is recording") {
+  Rng rng(5);
+  Gpt model(gpt_of_two_layers(), rng);
+  const Tensor ids = randint(0, 17, {1, 3}, rng);
+  CHECK_THROWS_WITH_AS(gpt_state(model, 1, 21),
+                       "decoder state: max_len must be from 1 to 20, the model's positions, not 21", Error);
+  GptState state = gpt_state(model, 1, 4);
+  CHECK_THROWS_WITH_AS(next_positions(model, ids, state), doctest::Contains("nothing may be recorded"), Error);
+  const NoGradient nothing_recorded;
+  next_positions(model, ids, state);
+  CHECK_THROWS_WITH_AS(next_positions(model, ids, state), doctest::Contains("is full: 3 + 3 positions of 4"), Error);
+  Transformer transformer(small_transformer(), rng);
+  Pass pass = Pass::inference();
+  const Variable memory = transformer.encode(randint(1, 11, {1, 3}, rng), Mask(), pass);
+  CHECK_THROWS_AS(decoder_state(transformer, memory, Mask(), 0), Error);
+}

@@ -1,0 +1,164 @@
+// Chapter 7. GptConfig: presets with the published counts, errors, and the way through JSON.
+#include "nn/models/gpt_config.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "nn/models/gpt.h"
+#include "nn/models/transformer_config.h"
+
+using namespace orrery;
+using nn::gpt_preset;
+using nn::GptConfig;
+
+namespace {
+
+i64 built(const GptConfig& config) {
+  Rng rng(1);
+  return nn::Gpt(config, rng).parameter_count();
+}
+
+GptConfig valid_gpt() {
+  return {.vocab_size = 11, .d_model = 8, .num_heads = 2, .num_layers = 3, .d_ff = 12, .max_len = 7};
+}
+
+template <class Change>
+void check_gpt_refused(const std::string& message, const Change& change) {
+  GptConfig config = valid_gpt();
+  change(config);
+  CHECK_THROWS_WITH_AS(config.validate(), doctest::Contains(message.c_str()), Error);
+}
+
+}  // namespace
+
+TEST_CASE("GPT-2's presets have as many parameters as its published weights") {
+  CHECK(gpt_preset("gpt2").parameter_count() == 124439808);
+  CHECK(gpt_preset("gpt2-medium").parameter_count() == 354823168);
+  CHECK(gpt_preset("gpt2-large").parameter_count() == 774030080);
+  CHECK(gpt_preset("gpt2-xl").parameter_count() == 1557611200);
+}
+
+TEST_CASE("GPT-3 has 174.6 billion: its paper says 175.0") {
+  // Per layer 12 d^2 + 13 d, besides 50,257 tokens, 2,048 positions and the last norm, with d = 12,288.
+  constexpr i64 d = 12288;
+  static_assert(96 * (12 * d * d + 13 * d) + (50257 + 2048) * d + 2 * d == 174604259328);
+  CHECK(gpt_preset("gpt3").parameter_count() == 174604259328);
+  CHECK(gpt_preset("gpt3").d_model / gpt_preset("gpt3").num_heads == 128);  // d_head of table 2.1
+}
+
+TEST_CASE("nanoGPT counts 0.80 million without positions, as its training prints") {
+  const GptConfig config = gpt_preset("nanogpt");
+  CHECK(config.parameter_count() == 804096);
+  CHECK(config.parameter_count() - config.max_len * config.d_model == 795904);
+  CHECK_FALSE(config.bias);
+  CHECK(config.dropout == 0);
+  CHECK(config.activation == nn::Activation::gelu);
+}
+
+TEST_CASE("the count is that of the model built, with every option") {
+  CHECK(built(gpt_preset("nanogpt")) == 804096);
+  for (const bool bias : {false, true}) {
+    for (const bool tied : {false, true}) {
+      GptConfig config = valid_gpt();
+      config.bias = bias, config.tied = tied;
+      CHECK(built(config) == config.parameter_count());
+    }
+  }
+}
+
+TEST_CASE("long: GPT-2 built has the parameters counted") { CHECK(built(gpt_preset("gpt2")) == 124439808); }
+
+TEST_CASE("every preset is valid_gpt, and a wrong name names them") {
+  for (const std::string& name : nn::gpt_preset_names()) {
+    const GptConfig config = gpt_preset(name);
+    CAPTURE(name);
+    CHECK_NOTHROW(config.validate());
+    CHECK(config.d_ff == 4 * config.d_model);
+    CHECK(config.tied);
+    if (name != "nanogpt") CHECK(config.activation == nn::Activation::gelu_tanh);
+  }
+  CHECK_THROWS_WITH_AS(gpt_preset("gpt5"),
+                       "gpt config: no preset is called 'gpt5'; there are: nanogpt, gpt2, gpt2-medium, gpt2-large, "
+                       "gpt2-xl, gpt3",
+                       Error);
+}
+
+TEST_CASE("layers are pre-norm; dropout falls on attention weights and outputs, not inside") {
+  const nn::LayerOptions layer = valid_gpt().layer();
+  CHECK(layer.norm_first);
+  CHECK(layer.dropout == 0.1);
+  CHECK(layer.attention_dropout == 0.1);
+  CHECK(layer.activation_dropout == 0);
+}
+
+TEST_CASE("what does not fit is refused, by name") {
+  CHECK_NOTHROW(valid_gpt().validate());
+  check_gpt_refused("gpt config: vocab_size must be positive, not 0", [](auto& c) { c.vocab_size = 0; });
+  check_gpt_refused("d_model must be positive", [](auto& c) { c.d_model = 0; });
+  check_gpt_refused("d_model (9) is not a multiple of num_heads (2)", [](auto& c) { c.d_model = 9; });
+  check_gpt_refused("num_heads must be positive, not -1", [](auto& c) { c.num_heads = -1; });
+  check_gpt_refused("num_layers must be positive", [](auto& c) { c.num_layers = 0; });
+  check_gpt_refused("d_ff must be positive", [](auto& c) { c.d_ff = 0; });
+  check_gpt_refused("max_len must be positive", [](auto& c) { c.max_len = 0; });
+  check_gpt_refused("dropout must be in [0, 1), not 1", [](auto& c) { c.dropout = 1; });
+  check_gpt_refused("dropout must be in [0, 1), not nan", [](auto& c) { c.dropout = std::nan(""); });
+  check_gpt_refused("layer_norm_eps must be in (0, 1)", [](auto& c) { c.layer_norm_eps = 0; });
+  Rng rng(1);
+  CHECK_THROWS_AS(nn::Gpt({}, rng), Error);
+}
+
+TEST_CASE("a configuration goes through JSON unchanged, and is told from a Transformer's") {
+  GptConfig config = valid_gpt();
+  CHECK(nn::gpt_config(nn::to_json(config)) == config);
+  config.dropout = 0.25, config.bias = config.tied = false, config.layer_norm_eps = 1e-6;
+  config.activation = nn::Activation::relu;
+  CHECK(nn::gpt_config(nn::to_json(config)) == config);
+  CHECK(nn::to_json(valid_gpt()).find("\"activation\":\"gelu_tanh\"") != std::string::npos);
+  CHECK(nn::is_gpt_config(nn::to_json(config)));
+  CHECK_FALSE(nn::is_gpt_config(nn::to_json(nn::base(100))));
+  CHECK_THROWS_WITH_AS(nn::is_gpt_config("[\"num_layers\"]"), "gpt config: is not a JSON object", Error);
+  CHECK_THROWS_WITH_AS(nn::is_gpt_config("no JSON"), "gpt config: is not valid JSON, at its byte 2", Error);
+}
+
+TEST_CASE("text that is no configuration is refused") {
+  const auto refused = [](const char* text, const char* message) {
+    CHECK_THROWS_WITH_AS(nn::gpt_config(text), doctest::Contains(message), Error);
+  };
+  refused("[1]", "gpt config: is not a JSON object");
+  refused("{\"num_encoder_layers\": 3}", "there is no field \"num_encoder_layers\"");
+  refused("{\"d_model\": \"8\"}", "d_model must be a whole number below 2^31, not \"8\"");
+  refused("{\"tied\": 1}", "tied must be true or false");
+  refused("{\"activation\": \"swish\"}", "activation cannot be \"swish\"");
+  refused("{\"d_model\": 8}", "vocab_size must be positive, not 0");
+}
+
+TEST_CASE("a count that is beyond all measure stays a number") {
+  nn::GptConfig config{.vocab_size = 1 << 30, .d_model = 1 << 30, .num_heads = 1, .num_layers = 1 << 30};
+  CHECK(config.parameter_count() == i64{1} << 53);
+}
+
+TEST_CASE("a published config.json: what it leaves open is as in GPT-2, and what no Gpt computes is refused") {
+  const std::string sizes = R"({"n_head": 12, "n_layer": 12, "n_embd": 768, "n_positions": 1024, "vocab_size": 50257)";
+  const auto read = [&](const std::string& more) { return nn::published_gpt_config(sizes + more + "}", "test"); };
+  CHECK(read("") == gpt_preset("gpt2"));
+  CHECK(read(R"(, "n_inner": null, "activation_function": "gelu_new", "eos_token_id": 50256)") == gpt_preset("gpt2"));
+  CHECK(read(R"(, "n_inner": 100)").d_ff == 100);
+  CHECK(read(R"(, "activation_function": "gelu")").activation == nn::Activation::gelu);
+  CHECK(read(R"(, "activation_function": "gelu_pytorch_tanh")").activation == nn::Activation::gelu_tanh);
+  CHECK(read(R"(, "activation_function": "relu")").activation == nn::Activation::relu);
+  CHECK_FALSE(read(R"(, "tie_word_embeddings": false)").tied);
+  const auto refused = [&](const std::string& more, const std::string& message) {
+    CHECK_THROWS_WITH_AS(read(more), message.c_str(), Error);
+  };
+  refused(R"(, "activation_function": "silu")", "test: activation_function cannot be \"silu\"");
+  refused(R"(, "activation_function": 3)", "test: activation_function cannot be 3");
+  refused(R"(, "model_type": "llama")", "test: model_type must be \"gpt2\", not \"llama\"");
+  refused(R"(, "scale_attn_by_inverse_layer_idx": true)",
+          "test: scale_attn_by_inverse_layer_idx must be false, not true");
+  refused(R"(, "scale_attn_weights": false)", "test: scale_attn_weights must be true, not false");
+  refused(R"(, "layer_norm_epsilon": "small")", "test: layer_norm_epsilon must be a number, not \"small\"");
+  refused(R"(, "n_inner": -5)", "test: n_inner must be a whole number below 2^31, not -5");
+  CHECK_THROWS_WITH_AS(nn::published_gpt_config("{}", "test"), "test: has no n_head", Error);
+  CHECK_THROWS_WITH_AS(nn::published_gpt_config("[]", "test"), "test: is not a JSON object", Error);
+}

@@ -1,0 +1,242 @@
+// Chapter 7. Gpt: composition, initialisation, ties, copies, the future, errors.
+#include "nn/models/gpt.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "autograd/ops.h"
+#include "tests/nn/compare.h"
+
+using namespace orrery;
+using nn::Gpt;
+using nn::GptConfig;
+using nn::Pass;
+
+namespace {
+
+GptConfig small_gpt() {
+  return {.vocab_size = 9, .d_model = 8, .num_heads = 2, .num_layers = 2, .d_ff = 12, .max_len = 6, .dropout = 0};
+}
+
+Gpt build_gpt(const GptConfig& config, u64 seed = 1) {
+  Rng rng(seed);
+  return Gpt(config, rng);
+}
+
+const Tensor ids = Tensor::of<i32>({2, 4}, {3, 4, 5, 6, 7, 8, 0, 0});
+
+Tensor logits_of(const Gpt& model, const Tensor& tokens) {
+  Pass pass;
+  return model(tokens, pass).value();
+}
+
+double deviation(const Variable& x) {
+  return std::sqrt(sum_of_squares(x.value()) / static_cast<double>(x.value().count()));
+}
+
+}  // namespace
+
+TEST_CASE("a GPT's loss is the cross entropy of its logits, tied or not") {
+  const Tensor next = Tensor::of<i32>({2, 4}, {4, 5, 6, 7, 8, 0, 0, -100});
+  for (const bool tied : {true, false}) {
+    GptConfig config = small_gpt();
+    config.tied = tied;
+    Gpt model = build_gpt(config);
+    Pass pass;
+    const CrossEntropyOptions options{.label_smoothing = 0.1};
+    const double expected = cross_entropy(model(ids, pass), next, options).item();
+    CHECK(model.loss(ids, next, pass, options).item() == doctest::Approx(expected).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("the model is tokens + positions, two pre-norm sub-layers in each layer, a norm, and the table once more") {
+  for (const nn::Activation activation : {nn::Activation::gelu, nn::Activation::gelu_tanh}) {
+    GptConfig config = small_gpt();
+    config.activation = activation;
+    Gpt model = build_gpt(config);
+    make_noisy(model, 2);
+    const auto gelu_of = activation == nn::Activation::gelu ? gelu : gelu_tanh;
+    Variable x = embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4);
+    Pass pass;
+    for (const nn::GptLayer& layer : model.layers) {
+      x = x + layer.self_attn(layer.norm1(x), Mask::causal(), pass);
+      x = x + layer.feed_forward.linear2(gelu_of(layer.feed_forward.linear1(layer.norm2(x))));
+    }
+    const Variable expected = matmul(model.final_norm(x), model.token_embedding.weight, Trans::b);
+    CHECK(distance(logits_of(model, ids), expected.value()) < 1e-12);
+    const Variable hidden = model.hidden(ids, pass);
+    CHECK(hidden.shape() == Shape{2, 4, 8});
+    CHECK(same_bits(model.head(hidden).value(), logits_of(model, ids)));
+  }
+}
+
+TEST_CASE("the norms' eps is the configuration's, in layers and at the end") {
+  GptConfig config = small_gpt();
+  config.layer_norm_eps = 0.5;
+  Gpt model = build_gpt(config);
+  make_noisy(model, 2);
+  Variable x = embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4);
+  Pass pass;
+  const auto norm = [](const Variable& in, const nn::LayerNorm& n) { return layer_norm(in, n.weight, n.bias, 0.5); };
+  for (const nn::GptLayer& layer : model.layers) {
+    x = x + layer.self_attn(norm(x, layer.norm1), Mask::causal(), pass);
+    x = x + layer.feed_forward(norm(x, layer.norm2), pass);
+  }
+  const Variable expected = matmul(norm(x, model.final_norm), model.token_embedding.weight, Trans::b);
+  CHECK(distance(logits_of(model, ids), expected.value()) < 1e-12);
+}
+
+TEST_CASE("dropout falls on embeddings, attention weights and sub-layers' outputs, and on nothing else") {
+  GptConfig config = small_gpt();
+  config.dropout = 0.3;
+  Gpt model = build_gpt(config);
+  make_noisy(model, 2);
+  Pass pass = Pass::training(5, 1), same = Pass::training(5, 1);
+  Variable x = dropout(embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4),
+                       0.3, pass.next_draw());
+  for (const nn::GptLayer& layer : model.layers) {
+    const Variable attended = layer.self_attn(layer.norm1(x), Mask::causal(), pass);  // draws for its weights
+    x = x + dropout(attended, 0.3, pass.next_draw());
+    const Variable fed = layer.feed_forward.linear2(gelu_tanh(layer.feed_forward.linear1(layer.norm2(x))));
+    x = x + dropout(fed, 0.3, pass.next_draw());
+  }
+  const Variable expected = matmul(model.final_norm(x), model.token_embedding.weight, Trans::b);
+  CHECK(distance(model(ids, same).value(), expected.value()) < 1e-12);
+  CHECK(same.draws == 1 + 2 * 3);
+  const auto run = [&](Pass p) { return model(ids, p).value(); };
+  CHECK(same_bits(run(Pass::training(1, 5)), run(Pass::training(1, 5))));
+  CHECK_FALSE(same_bits(run(Pass::training(1, 5)), run(Pass::training(1, 6))));
+}
+
+TEST_CASE("names are those of GPT-2's files") {
+  Gpt model = build_gpt(small_gpt());
+  std::vector<std::string> names;
+  for (const NamedParameter& p : model.parameters()) names.push_back(p.name);
+  const std::vector<std::string> layer{
+      "ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
+      "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
+  std::vector<std::string> expected{"wte.weight", "wpe.weight"};
+  for (const std::string prefix : {"h.0.", "h.1."})
+    for (const std::string& name : layer) expected.push_back(prefix + name);
+  expected.insert(expected.end(), {"ln_f.weight", "ln_f.bias"});
+  CHECK(names == expected);
+  GptConfig other = small_gpt();
+  other.bias = other.tied = false;
+  Gpt untied = build_gpt(other);
+  names.clear();
+  for (const NamedParameter& p : untied.parameters()) names.push_back(p.name);
+  CHECK(names.back() == "lm_head.weight");
+  CHECK(std::count_if(names.begin(), names.end(), [](const std::string& name) { return name.ends_with("bias"); }) == 0);
+}
+
+TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, biases from 0, norms from 1") {
+  GptConfig config = small_gpt();
+  config.vocab_size = config.max_len = 100, config.d_model = 64, config.d_ff = 256, config.num_layers = 8;
+  config.tied = false;
+  const Gpt model = build_gpt(config);
+  const auto near = [](const Variable& x, double wanted) {
+    CHECK(deviation(x) == doctest::Approx(wanted).epsilon(0.05));
+  };
+  near(model.token_embedding.weight, 0.02);
+  near(model.position_embedding.weight, 0.02);
+  near(model.head_weight, 0.02);
+  for (const nn::GptLayer& layer : model.layers) {
+    near(layer.self_attn.in_proj_weight, 0.02);
+    near(layer.feed_forward.linear1.weight, 0.02);
+    near(layer.self_attn.out_proj.weight, 0.02 / 4);  // sqrt(2 * 8) = 4
+    near(layer.feed_forward.linear2.weight, 0.02 / 4);
+    for (const Variable& bias : {layer.self_attn.in_proj_bias, layer.self_attn.out_proj.bias,
+                                 layer.feed_forward.linear1.bias, layer.feed_forward.linear2.bias, layer.norm1.bias})
+      CHECK(deviation(bias) == 0);
+    CHECK(same_bits(layer.norm2.weight.value(), full({64}, 1.0)));
+  }
+}
+
+TEST_CASE("a later token leaves earlier logits bit-equal, and rows do not touch") {
+  const Gpt model = build_gpt(small_gpt());
+  Tensor other = ids.clone();
+  other.write<i32>()[2] = 7;
+  const Tensor a = logits_of(model, ids), b = logits_of(model, other);
+  CHECK(same_bits(slice(a, 1, 0, 2), slice(b, 1, 0, 2)));
+  CHECK(same_bits(a.rows(1, 2), b.rows(1, 2)));
+  CHECK(distance(slice(a.rows(0, 1), 1, 2, 3), slice(b.rows(0, 1), 1, 2, 3)) > 0);
+}
+
+TEST_CASE("attention weights of every layer and head, each row adding up to 1, nothing ahead") {
+  const Gpt model = build_gpt(small_gpt());
+  Pass pass;
+  std::vector<Tensor> weights;
+  model(ids, pass, &weights);
+  REQUIRE(weights.size() == 2);
+  REQUIRE(weights[1].shape() == Shape{2, 2, 4, 4});
+  CHECK(distance(sum(weights[1], {-1}), full({2, 2, 4}, 1.0)) < 1e-6);
+  CHECK(weights[0].at(1) == 0);
+}
+
+TEST_CASE("the tied head is one matrix through conversion and training; a head of its own is not") {
+  Gpt model = build_gpt(small_gpt());
+  to(model, f64);
+  Pass pass;
+  backward(sum(model(ids, pass) * constant(full({2, 4, 9}, 0.5, f64))));
+  const Tensor both = model.token_embedding.weight.gradient().clone();
+  GptConfig config = small_gpt();
+  config.tied = false;
+  Gpt untied = build_gpt(config);
+  to(untied, f64);
+  copy_into(untied.head_weight.mutable_value(), model.token_embedding.weight.value());
+  for (NamedParameter& p : untied.parameters()) {
+    for (const NamedParameter& q : model.parameters())
+      if (p.name == q.name) copy_into(p.value.mutable_value(), q.value.value());
+  }
+  CHECK(same_bits(logits_of(untied, ids), logits_of(model, ids)));
+  backward(sum(untied(ids, pass) * constant(full({2, 4, 9}, 0.5, f64))));
+  CHECK(distance(untied.token_embedding.weight.gradient() + untied.head_weight.gradient(), both) < 1e-12);
+}
+
+TEST_CASE("a clone is equal and independent, and keeps the dtype") {
+  Gpt model = build_gpt(small_gpt());
+  to(model, f64);
+  Gpt copy = model.clone();
+  const Tensor before = logits_of(copy, ids);
+  CHECK(before.dtype() == f64);
+  CHECK(same_bits(before, logits_of(model, ids)));
+  for (NamedParameter& p : model.parameters()) fill(p.value.mutable_value(), 0.5);
+  CHECK(same_bits(before, logits_of(copy, ids)));
+}
+
+TEST_CASE("f32 and f64 agree, and every parameter gets a gradient") {
+  Gpt model = build_gpt(small_gpt());
+  const Tensor single = logits_of(model, ids);
+  to(model, f64);
+  CHECK(distance(single.to(f64), logits_of(model, ids)) < 1e-5);
+  Pass pass;
+  const Variable y = model(ids, pass);
+  backward(sum(y * y));
+  for (const NamedParameter& p : model.parameters()) {
+    CAPTURE(p.name);
+    REQUIRE(p.value.gradient().defined());
+    CHECK(sum_of_squares(p.value.gradient()) > 0);
+  }
+}
+
+TEST_CASE("errors name the parameter, the id, or the limit") {
+  Gpt model = build_gpt(small_gpt());
+  Pass pass;
+  CHECK_THROWS_WITH_AS(model(full({1, 7}, 3, Dtype::i32), pass), "gpt: a sequence has 7 positions, but max_len is 6",
+                       Error);
+  CHECK_THROWS_WITH_AS(model(full({1, 2}, 9, Dtype::i32), pass), doctest::Contains("id 9 at position 0"), Error);
+  CHECK_THROWS_AS(model(ids.reshape({8}), pass), Error);
+  model.layers[1].feed_forward.linear1.weight.replace_value(zeros({12, 7}));
+  CHECK_THROWS_WITH_AS(model(ids, pass), doctest::Contains("from parameter h.1.mlp.c_fc.weight"), Error);
+}
+
+TEST_CASE("a model prints as a tree") {
+  Gpt model = build_gpt(small_gpt());
+  std::ostringstream out;
+  out << model;
+  const std::string text = out.str();
+  CHECK(text.starts_with("Gpt, "));
+  CHECK(text.find("\n  h.1: GptLayer, ") != std::string::npos);
+  CHECK(text.find("\n    attn.c_attn.weight [24, 8]\n") != std::string::npos);
+}

@@ -1,0 +1,242 @@
+// Chapter 7. The Transformer: composition, masks, ties, copies, micro-batches, errors.
+#include "nn/models/transformer.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "autograd/ops.h"
+#include "tests/nn/compare.h"
+
+using namespace orrery;
+using nn::Pass;
+using nn::Transformer;
+
+namespace {
+
+nn::TransformerConfig small_config() {
+  return {.src_vocab_size = 9,
+          .tgt_vocab_size = 9,
+          .d_model = 8,
+          .num_heads = 2,
+          .num_encoder_layers = 2,
+          .num_decoder_layers = 2,
+          .d_ff = 12,
+          .dropout = 0,
+          .max_len = 12};
+}
+
+Transformer build(const nn::TransformerConfig& config, u64 seed = 1) {
+  Rng rng(seed);
+  return Transformer(config, rng);
+}
+
+const Tensor source = Tensor::of<i32>({2, 4}, {3, 4, 5, 6, 7, 8, 0, 0});
+const Tensor target = Tensor::of<i32>({2, 3}, {1, 5, 4, 1, 8, 0});
+
+Tensor logits_of(const Transformer& model, const Tensor& from, const Tensor& to) {
+  Pass pass;
+  return model(from, to, pass).value();
+}
+
+std::vector<Tensor> gradients(Transformer& model) {
+  std::vector<Tensor> result;
+  for (NamedParameter& p : model.parameters()) {
+    result.push_back(p.value.gradient());
+    p.value.clear_gradient();
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a Transformer's loss is the cross entropy of its logits, with padding and smoothing") {
+  const Tensor wanted = Tensor::of<i32>({2, 3}, {5, 4, 2, 8, 2, 0});
+  const CrossEntropyOptions options{.ignore_index = 0, .label_smoothing = 0.1};
+  const Transformer model = build(small_config());
+  Pass pass;
+  const double expected = cross_entropy(model(source, target, pass), wanted, options).item();
+  CHECK(model.loss(source, target, wanted, pass, options).item() == doctest::Approx(expected).epsilon(1e-6));
+}
+
+TEST_CASE("the model is embed * sqrt(d_model) + positions, encoder, decoder, generator") {
+  Transformer model = build(small_config());
+  make_noisy(model, 2);
+  Pass pass;
+  const Variable positions = constant(nn::sinusoidal_table(4, 8));
+  const Variable embedded = model.src_embed(source) * std::sqrt(8.0) + positions;
+  const Mask padding = Mask::padding(Tensor::of<i32>({2}, {4, 2}));
+  const Variable memory = model.encoder(embedded, padding, pass);
+  const Variable begun = model.tgt_embed(target) * std::sqrt(8.0) + slice(positions, 0, 0, 3);
+  const Mask causal = Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 2}));
+  const Variable expected = model.generator(model.decoder(begun, memory, causal, padding, pass));
+  CHECK(distance(logits_of(model, source, target), expected.value()) < 1e-5);
+  CHECK(distance(model(source, target, {padding, causal, padding}, pass).value(), expected.value()) < 1e-5);
+  const Variable encoded = model.encode(source, padding, pass);
+  CHECK(distance(encoded.value(), memory.value()) < 1e-5);
+  CHECK(distance(model.decode(target, encoded, causal, padding, pass).value(), expected.value()) < 1e-5);
+}
+
+TEST_CASE("attention maps: every layer and head, rows that add up to 1, nothing behind padding") {
+  const Transformer model = build(small_config());
+  Pass pass;
+  nn::AttentionMaps maps;
+  model(source, target, pass, &maps);
+  REQUIRE(maps.encoder.size() == 2);
+  REQUIRE(maps.decoder_self.size() == 2);
+  REQUIRE(maps.decoder_cross.size() == 2);
+  CHECK(maps.encoder[1].shape() == Shape{2, 2, 4, 4});
+  CHECK(maps.decoder_self[1].shape() == Shape{2, 2, 3, 3});
+  REQUIRE(maps.decoder_cross[1].shape() == Shape{2, 2, 3, 4});
+  CHECK(distance(sum(maps.decoder_cross[1], {-1}), full({2, 2, 3}, 1.0)) < 1e-6);
+  CHECK(distance(slice(maps.decoder_cross[1].rows(1, 2), -1, 2), zeros({1, 2, 3, 2})) == 0);
+  CHECK(maps.decoder_self[0].at(1) == 0);  // the first token does not see the second
+}
+
+TEST_CASE("names are torch.nn.Transformer's, with embeddings and generator beside") {
+  nn::TransformerConfig config = small_config();
+  config.final_norm = true;
+  Transformer model = build(config);
+  std::vector<std::string> names;
+  for (const NamedParameter& p : model.parameters()) names.push_back(p.name);
+  const auto has = [&](const char* name) { return std::count(names.begin(), names.end(), name) == 1; };
+  CHECK(names.front() == "src_embed.weight");
+  CHECK(names.back() == "generator.bias");
+  for (const char* name :
+       {"tgt_embed.weight", "encoder.layers.1.self_attn.in_proj_weight", "encoder.layers.0.linear1.weight",
+        "encoder.norm.weight", "decoder.layers.0.multihead_attn.out_proj.bias", "decoder.layers.1.norm3.weight",
+        "decoder.norm.bias"}) {
+    CAPTURE(name);
+    CHECK(has(name));
+  }
+  CHECK(names.size() == 2 + 2 * 12 + 2 + 2 * 18 + 2 + 2);
+}
+
+TEST_CASE("shared embeddings are one matrix, counted once, through conversion and training") {
+  nn::TransformerConfig config = small_config();
+  const i64 apart = build(config).parameter_count();
+  config.share_embeddings = true;
+  Transformer model = build(config);
+  CHECK(model.parameter_count() == apart - 2 * 9 * 8);
+  to(model, f64);
+  CHECK(model.generator.weight.value().shares_memory_with(model.src_embed.weight.value()));
+  Pass pass;
+  backward(sum(model(source, target, pass)));
+  CHECK(model.src_embed.weight.gradient().defined());
+  CHECK(model.src_embed.weight.node() == model.generator.weight.node());
+  Transformer copy = model.clone();
+  CHECK(copy.generator.weight.value().shares_memory_with(copy.tgt_embed.weight.value()));
+  CHECK(copy.parameter_count() == model.parameter_count());
+}
+
+TEST_CASE("a clone is equal and independent, and keeps the dtype") {
+  Transformer model = build(small_config());
+  to(model, f64);
+  Transformer copy = model.clone();
+  const Tensor before = logits_of(copy, source, target);
+  CHECK(same_bits(before, logits_of(model, source, target)));
+  for (NamedParameter& p : model.parameters()) fill(p.value.mutable_value(), 0.5);
+  CHECK(same_bits(before, logits_of(copy, source, target)));
+  CHECK(distance(before, logits_of(model, source, target)) > 0);
+}
+
+TEST_CASE("f32 and f64 agree") {
+  Transformer model = build(small_config());
+  const Tensor single = logits_of(model, source, target);
+  to(model, f64);
+  CHECK(distance(single.to(f64), logits_of(model, source, target)) < 1e-5);
+}
+
+TEST_CASE("equal passes give equal bits with dropout on; another step gives others") {
+  nn::TransformerConfig config = small_config();
+  config.dropout = 0.3;
+  const Transformer model = build(config);
+  const auto run = [&](Pass pass) { return model(source, target, pass).value(); };
+  CHECK(same_bits(run(Pass::training(1, 5)), run(Pass::training(1, 5))));
+  CHECK_FALSE(same_bits(run(Pass::training(1, 5)), run(Pass::training(1, 6))));
+  CHECK(same_bits(run(Pass::inference()), run(Pass::inference())));
+}
+
+TEST_CASE("a later target token leaves earlier logits bit-equal") {
+  const Transformer model = build(small_config());
+  Tensor other = target.clone();
+  other.write<i32>()[2] = 7;
+  const Tensor a = logits_of(model, source, target), b = logits_of(model, source, other);
+  CHECK(same_bits(slice(a, 1, 0, 2), slice(b, 1, 0, 2)));
+  CHECK(distance(a, b) > 0);
+}
+
+TEST_CASE("padding changes nothing: a row alone equals the same row in a longer batch") {
+  Transformer model = build(small_config());
+  to(model, f64);
+  const Tensor alone = logits_of(model, slice(source.rows(1, 2), 1, 0, 2), slice(target.rows(1, 2), 1, 0, 2));
+  const Tensor together = slice(logits_of(model, source, target).rows(1, 2), 1, 0, 2);
+  CHECK(distance(alone, together) < 1e-13);
+}
+
+TEST_CASE("without a pad_id every token counts") {
+  nn::TransformerConfig config = small_config();
+  config.pad_id = -1;
+  const Transformer model = build(config);
+  CHECK_FALSE(model.masks(source, target).source.has_padding());
+  CHECK(model.masks(source, target).target.is_causal());
+  Tensor other = source.clone();
+  other.write<i32>()[7] = 3;
+  CHECK(distance(logits_of(model, source, target).rows(1, 2), logits_of(model, other, target).rows(1, 2)) > 0);
+}
+
+TEST_CASE("micro-batches with unequal padding add up to the gradient of one batch") {
+  Transformer model = build(small_config());
+  to(model, f64);
+  const Tensor answers = Tensor::of<i32>({2, 3}, {5, 4, 2, 8, 0, 0});  // 4 tokens count
+  const CrossEntropyOptions options{
+      .ignore_index = 0, .label_smoothing = 0.1, .reduction = Reduction::divisor, .divisor = 4};
+  Pass pass;
+  const CrossEntropyOptions mean{.ignore_index = 0, .label_smoothing = 0.1};
+  backward(cross_entropy(model(source, target, pass), answers, mean));
+  const std::vector<Tensor> whole = gradients(model);
+  backward(cross_entropy(model(source.rows(0, 1), target.rows(0, 1), pass), answers.rows(0, 1), options));
+  const Tensor short_source = slice(source.rows(1, 2), 1, 0, 2), short_target = slice(target.rows(1, 2), 1, 0, 1);
+  backward(cross_entropy(model(short_source, short_target, pass), slice(answers.rows(1, 2), 1, 0, 1), options));
+  const std::vector<Tensor> parts = gradients(model);
+  for (size_t i = 0; i < whole.size(); ++i) CHECK(distance(whole[i], parts[i]) < 1e-14);
+}
+
+TEST_CASE("every parameter gets a gradient") {
+  Transformer model = build(small_config());
+  Pass pass;
+  const Variable y = model(source, target, pass);
+  backward(sum(y * y));
+  for (const NamedParameter& p : model.parameters()) {
+    CAPTURE(p.name);
+    REQUIRE(p.value.gradient().defined());
+    CHECK(sum_of_squares(p.value.gradient()) > 0);
+  }
+}
+
+TEST_CASE("errors name the parameter, the id, or the limit") {
+  Transformer model = build(small_config());
+  Pass pass;
+  Variable& weight = model.encoder.layers[0].feed_forward.linear1.weight;
+  weight.replace_value(zeros({12, 7}));
+  CHECK_THROWS_WITH_AS(model(source, target, pass), doctest::Contains("from parameter encoder.layers.0.linear1.weight"),
+                       Error);
+  const Transformer sound = build(small_config());
+  CHECK_THROWS_WITH_AS(sound(full({1, 2}, 9, Dtype::i32), target.rows(0, 1), pass), doctest::Contains("9"), Error);
+  CHECK_THROWS_WITH_AS(sound(full({2, 13}, 3, Dtype::i32), target, pass),
+                       doctest::Contains("13 positions, but max_len is 12"), Error);
+  CHECK_THROWS_AS(sound(source, target.rows(0, 1), pass), Error);
+  CHECK_THROWS_AS(sound(source.reshape({8}), target, pass), Error);
+}
+
+TEST_CASE("a model prints as a tree") {
+  Transformer model = build(small_config());
+  std::ostringstream out;
+  out << model;
+  const std::string text = out.str();
+  CHECK(text.starts_with("Transformer, "));
+  CHECK(text.find("\n  encoder: Encoder, ") != std::string::npos);
+  CHECK(text.find("\n    layers.1: EncoderLayer, ") != std::string::npos);
+  CHECK(text.find("\n      self_attn: MultiHeadAttention, 288\n        in_proj_weight [24, 8]\n") != std::string::npos);
+  CHECK(text.find("Dropout") == std::string::npos);
+}
