@@ -8,37 +8,61 @@
 #include <iomanip>
 
 namespace orrery {
+namespace {
 
-Tensor head_weights(const Tensor& weights, i64 batch, i64 head) {
-  const auto [B, h, n, m] = dims<4>(weights, "attention weights");
-  return weights.reshape({B * h * n, m}).rows((batch * h + head) * n, (batch * h + head + 1) * n);
+std::vector<std::string> labels(const ToyTask& task, const Sequence& tokens) {
+  std::vector<std::string> result;
+  for (i32 token : tokens) result.push_back(token == task.end ? "." : task.text({token}));
+  return result;
 }
 
-double sharpness(const Tensor& map, i64 queries) {
-  const auto [n, m] = dims<2>(map, "attention map");
+// The first `rows` queries and `columns` keys of a head, from weights [1, h, n, m].
+std::vector<std::vector<double>> head_weights(const Tensor& weights, i64 head, size_t rows, size_t columns) {
+  std::vector<std::vector<double>> result(rows, std::vector<double>(columns));
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = 0; j < columns; ++j) result[i][j] = weights(0, head, static_cast<i64>(i), static_cast<i64>(j));
+  return result;
+}
+
+}  // namespace
+
+double sharpness(const std::vector<std::vector<double>>& weights) {
   double total = 0;
-  for (i64 i = 0; i < queries; ++i) {
-    double largest = 0;
-    for (i64 j = 0; j < m; ++j) largest = std::max(largest, map.at(i * m + j));
-    total += largest;
-  }
-  return queries == 0 ? 0 : total / static_cast<double>(queries);
+  for (const std::vector<double>& row : weights) total += row.empty() ? 0 : *std::max_element(row.begin(), row.end());
+  return weights.empty() ? 0 : total / static_cast<double>(weights.size());
 }
 
-void print_attention(std::ostream& out, const Tensor& map, const std::vector<std::string>& rows,
-                     const std::vector<std::string>& columns) {
+AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source) {
+  const NoGradient no_gradient;
+  const Sequence target = task.target(source), written(target.begin() + 1, target.end());
+  const Tensor ids = batch_of({target}, static_cast<i64>(target.size()), task.pad);
+  nn::Pass pass = nn::Pass::inference();
+  nn::AttentionMaps maps;
+  model(batch_of({source}, task.source_length(), task.pad), slice(ids, 1, 0, -1), pass, &maps);
+  AttentionFigure best{
+      .task = task.name, .written = labels(task, written), .read = labels(task, source), .weights = {}};
+  for (size_t layer = 0; layer < maps.decoder_cross.size(); ++layer) {
+    const Tensor& weights = maps.decoder_cross[layer];
+    for (i64 head = 0; head < weights.size(1); ++head) {
+      auto map = head_weights(weights, head, written.size(), source.size());
+      if (!best.weights.empty() && sharpness(map) <= sharpness(best.weights)) continue;
+      best.layer = static_cast<int>(layer), best.head = static_cast<int>(head), best.weights = std::move(map);
+    }
+  }
+  return best;
+}
+
+void print_attention(std::ostream& out, const AttentionFigure& figure) {
   static constexpr std::array<std::string_view, 5> shades{"  ", "░░", "▒▒", "▓▓", "██"};
-  const i64 m = map.size(1);
   size_t width = 1;
-  for (const std::string& label : rows) width = std::max(width, label.size());
+  for (const std::string& label : figure.written) width = std::max(width, label.size());
   const std::string margin(width + 3, ' ');
   out << margin << ' ';
-  for (const std::string& label : columns) out << std::left << std::setw(2) << label.substr(0, 2);
+  for (const std::string& label : figure.read) out << std::left << std::setw(2) << label.substr(0, 2);
   out << '\n';
-  for (size_t i = 0; i < rows.size(); ++i) {
-    out << "  " << std::right << std::setw(static_cast<int>(width)) << rows[i] << " |";
-    for (size_t j = 0; j < columns.size(); ++j) {
-      const double weight = map.at(static_cast<i64>(i) * m + static_cast<i64>(j));
+  for (size_t i = 0; i < figure.written.size(); ++i) {
+    out << "  " << std::right << std::setw(static_cast<int>(width)) << figure.written[i] << " |";
+    for (const double weight : figure.weights[i]) {
       const double steps = static_cast<double>(shades.size());
       out << shades[static_cast<size_t>(std::clamp(weight * steps, 0.0, steps - 1))];
     }

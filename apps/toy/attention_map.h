@@ -5,21 +5,21 @@
 #pragma once
 
 #include <ostream>
-#include <string>
-#include <vector>
 
-#include "core/tensor.h"
+#include "apps/figure/figures.h"
+#include "apps/toy/task.h"
+#include "nn/models/transformer.h"
 
 namespace orrery {
 
-/// One head's weights of one sequence, [n, m], cut out of weights [B, h, n, m].
-Tensor head_weights(const Tensor& weights, i64 batch, i64 head);
+/// The cross-attention of the head that looks most sharply while the model writes the answer to `source`: a row for each
+/// symbol written, a column for each symbol read.
+AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source);
 
-/// How sharply a head looks: the mean over the first `queries` rows of the largest weight; 1 when each row has one key.
-double sharpness(const Tensor& map, i64 queries);
+/// How sharply a head looks: the mean over its rows of the largest weight; 1 if each row reads one symbol.
+double sharpness(const std::vector<std::vector<double>>& weights);
 
-/// Prints the first `rows.size()` queries and `columns.size()` keys of a map [n, m] with their labels.
-void print_attention(std::ostream& out, const Tensor& map, const std::vector<std::string>& rows,
-                     const std::vector<std::string>& columns);
+/// Prints the weights as shades of grey, with their labels.
+void print_attention(std::ostream& out, const AttentionFigure& figure);
 
 }  // namespace orrery

@@ -28,7 +28,7 @@ constexpr i64 exam_size = 1000;
 
 struct ToyOptions {
   ToyRecipe recipe;
-  std::string preset = "small", save, load;
+  std::string preset = "small", save, load, attention;
   bool hash = false, overwrite = false;
   double require = 0;
   i64 threads = 1, tiles = 1;
@@ -43,37 +43,14 @@ void print_answers(const ToyTask& task, const ToyExam& exam) {
   }
 }
 
-std::vector<std::string> labels(const ToyTask& task, const Sequence& tokens) {
-  std::vector<std::string> result;
-  for (i32 token : tokens) result.push_back(token == task.end ? "." : task.text({token}));
-  return result;
-}
-
-// The cross-attention of the head that looks most sharply, for the first sequence of the exam.
-void print_sharpest_head(const nn::Transformer& model, const ToyTask& task, const ToyExam& exam) {
-  const NoGradient no_gradient;
-  const Sequence& source = exam.sources[0];
-  const Sequence target = task.target(source);
-  const Tensor ids = batch_of({target}, static_cast<i64>(target.size()), task.pad);
-  nn::Pass pass = nn::Pass::inference();
-  nn::AttentionMaps maps;
-  model(batch_of({source}, task.source_length(), task.pad), slice(ids, 1, 0, -1), pass, &maps);
-  const Sequence said(target.begin() + 1, target.end());
-  Tensor best;
-  size_t best_layer = 0;
-  i64 best_head = 0;
-  double best_sharpness = -1;
-  for (size_t layer = 0; layer < maps.decoder_cross.size(); ++layer) {
-    for (i64 head = 0; head < maps.decoder_cross[layer].size(1); ++head) {
-      const Tensor map = head_weights(maps.decoder_cross[layer], 0, head);
-      const double sharp = sharpness(map, static_cast<i64>(said.size()));
-      if (sharp > best_sharpness) best = map, best_layer = layer, best_head = head, best_sharpness = sharp;
-    }
-  }
-  std::cout << "\ncross-attention, decoder layer " << best_layer << ", head " << best_head
+// The cross-attention of the sharpest head, for the first sequence of the exam: printed, and kept for `orrery figure`.
+void show_sharpest_head(const nn::Transformer& model, const ToyOptions& options, const ToyExam& exam) {
+  const AttentionFigure figure = sharpest_head(model, options.recipe.task, exam.sources[0]);
+  std::cout << "\ncross-attention, decoder layer " << figure.layer << ", head " << figure.head
             << ": rows are written, columns read\n";
-  print_attention(std::cout, best, labels(task, said), labels(task, source));
+  print_attention(std::cout, figure);
   std::cout << '\n';
+  if (!options.attention.empty()) write_text(options.attention, to_json(figure));
 }
 
 // 1 to 10, as the Annotated Transformer asks at its end.
@@ -105,7 +82,7 @@ i64 report(ToyTraining& training, const ToyOptions& options, const Stopwatch& wa
   const double seconds = watch.seconds();
   print_answers(recipe.task, exam);
   if (recipe.task.begin_is_symbol) print_counting(training.model(), recipe.task);
-  print_sharpest_head(training.model(), recipe.task, exam);
+  show_sharpest_head(training.model(), options, exam);
   if (options.hash) std::cout << "hash " << training.hash() << '\n';
   std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
             << seconds << " s: trained in " << trained << " s, decoded in " << seconds - trained << " s" << std::endl;
@@ -156,6 +133,7 @@ void check_options(const ToyRecipe& recipe) {
 int begin(const ToyOptions& options) {
   const ToyRecipe& recipe = options.recipe;
   check_options(recipe);
+  check_can_write("toy", "--attention", options.attention);
   const nn::TransformerConfig model = recipe.config();
   const i64 parameters = model.parameter_count();
   ModelFile file("toy", options.save);
@@ -235,6 +213,8 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_tiles(command, options->tiles);
   add_file(command, "--save", options->save, "Write parameters and configuration to this file");
   add_flag(command, "--overwrite", options->overwrite, "Replace the model that stands in this file already");
+  add_file(command, "--attention", options->attention,
+           "Write what the sharpest head looks at to this file, for orrery figure attention --data");
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   add_number(command, "--require", options->require, 0, 1, "Fail when a smaller part of the answers is right");
   std::vector<CLI::Option*> for_training = options_of(command);

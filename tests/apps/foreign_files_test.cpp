@@ -120,6 +120,6 @@ TEST_CASE("names and words of others command no terminal and make no lines") {
   written(folder / bad, many("ab ", 200));
   CHECK(contains(errors("lm eval --load '" + lm + "' " + file).text, shown + " in "));
   CHECK(contains(errors("lm train " + quick_lm + file).text, shown + ": 540 + 60 characters"));
-  for (const std::string arguments : {"toy --task " + file, "lm train --preset " + file, "gradcheck " + file})
+  for (const std::string& arguments : {"toy --task " + file, "lm train --preset " + file, "gradcheck " + file})
     check_usage_error(arguments, "orrery", "");
 }
