@@ -35,14 +35,15 @@ void check_leaf(const Leaf& leaf, const Edge& edge, std::string_view user) {
   const OutputSlot& slot = slot_of(edge);
   if (edge.form < leaf.earlier_forms.size()) {
     const Leaf::Form& then = leaf.earlier_forms[edge.form];
-    check(then.shape == slot.shape && then.dtype == slot.dtype, "backward", leaf.origin(), " was ", then.dtype, ' ',
-          then.shape, " when ", user, " read it, and is now ", slot.dtype, ' ', slot.shape,
-          ": replace_value came between forward and backward, so compute the loss again");
+    if (then.shape != slot.shape || then.dtype != slot.dtype)
+      fail("backward", leaf.origin(), " was ", then.dtype, ' ', then.shape, " when ", user, " read it, and is now ",
+           slot.dtype, ' ', slot.shape, ": replace_value came between forward and backward, so compute the loss again");
   }
   const Tensor& g = slot.gradient;
-  check(!g.defined() || (g.shape() == slot.shape && g.dtype() == slot.dtype) || broken(EngineRule::unbroadcast),
-        "backward", leaf.origin(), " is ", slot.dtype, ' ', slot.shape, ", its gradient ", g.dtype(), ' ', g.shape(),
-        ": mutable_gradient was given another tensor");
+  const bool fits = !g.defined() || (g.shape() == slot.shape && g.dtype() == slot.dtype);
+  if (!fits && !broken(EngineRule::unbroadcast))
+    fail("backward", leaf.origin(), " is ", slot.dtype, ' ', slot.shape, ", its gradient ", g.dtype(), ' ', g.shape(),
+         ": mutable_gradient was given another tensor");
 }
 
 // Errors inside an operation's backward get its name.

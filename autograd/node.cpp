@@ -35,17 +35,19 @@ Leaf::Leaf(std::string label) : Node("parameter"), label(std::move(label)) {}
 std::string Leaf::origin() const { return label.empty() ? "a parameter without a name" : "parameter " + label; }
 
 void Leaf::check_gradient(std::string_view operation) const {
-  check(!gradient_lost, operation, "the gradient of ", origin(),
-        " is incomplete, since a backward pass failed after it had added to it; clear all gradients and compute the "
-        "step again");
+  if (!gradient_lost) return;
+  fail(
+      operation, "the gradient of ", origin(),
+      " is incomplete, since a backward pass failed after it had added to it; clear all gradients and compute the step "
+      "again");
 }
 
 Edge edge_to(const Variable& x) {
   if (!x.node()) return {};
   const OutputSlot& slot = x.node()->outputs[static_cast<size_t>(x.output())];
-  check(x.shape() == slot.shape && x.dtype() == slot.dtype, "tape", x.node()->origin(), " is ", slot.dtype, ' ',
-        slot.shape, ", but what was given for it is ", x.dtype(), ' ', x.shape(),
-        "; only replace_value changes a shape or dtype, and copies made before it keep the old value");
+  if (x.shape() != slot.shape || x.dtype() != slot.dtype)
+    fail("tape", x.node()->origin(), " is ", slot.dtype, ' ', slot.shape, ", but what was given for it is ", x.dtype(),
+         ' ', x.shape(), "; only replace_value changes a shape or dtype, and copies made before it keep the old value");
   const Leaf* leaf = x.node()->inputs.empty() ? dynamic_cast<const Leaf*>(x.node().get()) : nullptr;
   return {x.node(), x.output(), leaf ? static_cast<u32>(leaf->earlier_forms.size()) : 0};
 }

@@ -2,38 +2,50 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <iomanip>
 #include <map>
 #include <regex>
 #include <set>
 
+#include "apps/figure/figures.h"
 #include "tests/style_source.h"
 
+using namespace orrery;
 using namespace orrery::style;
 
 namespace {
 
-// A program shown in the text: a line that names its file in backticks, then a block of C++.
+// Code shown in the text: the last link to a source before it, and its lines.
 struct Shown {
-  std::string path, text;
+  std::string path;
+  Words code;
 };
 
-std::vector<Shown> shown_programs(const Words& lines) {
+std::vector<Shown> shown_code(const Words& lines) {
   std::vector<Shown> result;
-  std::string named;
-  static const std::regex file("`([a-z_0-9/]+\\.cpp)`");
+  std::string linked;
+  static const std::regex link("\\]\\(([a-z_0-9/]+\\.cpp)\\)");
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i] == "```cpp") {
-      std::string text;
-      while (++i < lines.size() && lines[i] != "```") text += lines[i] + "\n";
-      result.push_back({named, text});
-      named.clear();
-    } else if (std::smatch match; std::regex_search(lines[i], match, file)) {
-      named = match[1];
-    } else if (!lines[i].empty()) {
-      named.clear();
+      Shown shown{linked, {}};
+      while (++i < lines.size() && lines[i] != "```") shown.code.push_back(lines[i]);
+      result.push_back(shown);
+      linked.clear();
+    } else if (std::smatch match; std::regex_search(lines[i], match, link)) {
+      linked = match[1];
     }
   }
   return result;
+}
+
+// The first line of `code` that `whole` does not have after those before it; "" if it has them all, in this order.
+std::string missing_line(const Words& code, const Words& whole) {
+  size_t at = 0;
+  for (const std::string& line : code) {
+    while (at < whole.size() && whole[at] != line) ++at;
+    if (at++ == whole.size()) return line;
+  }
+  return "";
 }
 
 // What a pattern's first group matches outside of blocks of C++.
@@ -95,19 +107,44 @@ Words all_readmes() {
 
 }  // namespace
 
-TEST_CASE("the README has at most 200 lines") {
+TEST_CASE("a newcomer finishes the README: at most 130 lines of at most 110 columns") {
   const Words lines = lines_of("README.md");
-  CHECK(lines.size() >= 100);
-  CHECK(lines.size() <= 200);
+  CHECK(lines.size() <= 130);
+  bool code = false;
+  for (const std::string& line : lines) {
+    if (line.starts_with("```")) code = !code;
+    constexpr size_t most_columns = 110, most_columns_of_code = 120;  // code has the width of its file
+    CHECK_MESSAGE(line.size() <= (code ? most_columns_of_code : most_columns), line);
+  }
 }
 
-TEST_CASE("the programs in the README are byte for byte files of apps/examples/") {
-  const std::vector<Shown> programs = shown_programs(lines_of("README.md"));
-  REQUIRE(programs.size() == 2);
-  for (const Shown& program : programs) {
-    CAPTURE(program.path);
-    CHECK(program.path.starts_with("apps/examples/ch"));
-    CHECK(program.text == read_text(root / program.path));
+TEST_CASE("code in the README is taken from the files it links, line by line") {
+  const std::vector<Shown> shown = shown_code(lines_of("README.md"));
+  REQUIRE(shown.size() == 2);
+  for (const Shown& piece : shown) {
+    CAPTURE(piece.path);
+    CHECK(piece.path.starts_with("apps/examples/ch"));
+    CHECK(piece.code.size() >= 5);
+    CHECK(missing_line(piece.code, lines_of(piece.path)) == "");
+  }
+}
+
+TEST_CASE("the README's table of speed says what its picture was drawn from") {
+  const SpeedFigure figure = speed_figure(read_text(root / "apps/data/speed.json"));
+  const auto shown = [](double x) {
+    std::ostringstream out;
+    out << std::fixed << std::setprecision(x >= 100 ? 0 : 1) << x;
+    return out.str();
+  };
+  const std::string readme = read_text(root / "README.md");
+  CHECK(figure.rows.size() == 8);
+  for (const SpeedRow& row : figure.rows) {
+    std::ostringstream line;
+    line << "| `" << row.config << "` | " << shown(row.pytorch_ms) << " | " << shown(row.orrery_ms) << " | "
+         << std::fixed << std::setprecision(1) << row.pytorch_ms / row.orrery_ms << " | " << std::setprecision(0)
+         << row.pytorch_mb << " and " << row.orrery_mb << " MB |";
+    CAPTURE(line.str());
+    CHECK(readme.find(line.str()) != readme.npos);
   }
 }
 
@@ -152,14 +189,16 @@ TEST_CASE("every command that a README shows is a sub-command") {
   }
 }
 
-TEST_CASE("programs, paths and commands are found as they are written") {
+TEST_CASE("code, paths and commands are found as they are written") {
   const Words text = split_lines(
-      "See `apps/a.cpp`:\n\n```cpp\nint nn/no;\n```\nRead core/shape.h. Then `optim.h`, `ops/`.\n"
+      "See [a](apps/a.cpp):\n\n```cpp\nint nn/no;\n```\nRead core/shape.h. Then `optim.h`, `ops/`.\n"
       "orrery is small; `orrery toy --seed 2`\n```\napps/run gradcheck\n```\n");
-  const std::vector<Shown> programs = shown_programs(text);
-  REQUIRE(programs.size() == 1);
-  CHECK(programs[0].path == "apps/a.cpp");
-  CHECK(programs[0].text == "int nn/no;\n");
+  const std::vector<Shown> shown = shown_code(text);
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].path == "apps/a.cpp");
+  CHECK(shown[0].code == Words{"int nn/no;"});
+  CHECK(missing_line({"b", "d"}, {"a", "b", "c", "d"}) == "");
+  CHECK(missing_line({"d", "b"}, {"a", "b", "c", "d"}) == "b");
   CHECK(paths_in(text) == std::set<std::string>{"apps/a.cpp", "apps/run", "core/shape.h", "ops/", "optim.h"});
   CHECK(commands_in(text) == std::set<std::string>{"gradcheck", "toy"});
 }

@@ -78,8 +78,8 @@ Words header_violations(const Sources& sources, const Spine& spine) {
   return found;
 }
 
-// What a reader has read at the end of each file of the spine, in lines. Budgets: the whole, and how soon a reader meets
-// the tape and the product, attention, and the Transformer.
+// What a reader has read at the end of each file of the spine, in lines. Budgets: the whole, and how soon a reader
+// meets the tape and the product, attention, and the Transformer.
 Words spine_violations(const Sources& sources, const Spine& spine) {
   constexpr size_t least_files = 40, most_files = 50, most_lines = 7000;
   static const std::vector<std::pair<std::string, size_t>> budgets{{"autograd/engine.cpp", 1500},

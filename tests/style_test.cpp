@@ -23,8 +23,8 @@ bool may_include(const std::string& layer, const std::string& included) {
   return false;
 }
 
-// Rooms in the order in which they stand on one another, within autograd and within nn. A file includes its own room and
-// those before it; nn/nn.h, the list of all, may include every room but the checker's.
+// Rooms in the order in which they stand on one another, within autograd and within nn. A file includes its own room
+// and those before it; nn/nn.h, the list of all, may include every room but the checker's.
 Words room_violations(const Sources& sources) {
   static const Words rooms{"core/machine", "core",      "autograd",       "autograd/ops", "autograd/ops/fused",
                            "nn",           "nn/layers", "nn/positions",   "nn/attention", "nn/models",
@@ -284,9 +284,9 @@ TEST_CASE("the process-wide state is this list") {
   CHECK(report(state_of(tree())) ==
         report({"apps/program/interrupt.cpp: signals", "autograd/node.cpp: next_number",
                 "autograd/node.cpp: current_observer", "autograd/variable.cpp: recording",
-                "core/products/blas.cpp: current_least_tiles", "core/machine/crowding.cpp: crowding",
-                "core/machine/crowding.cpp: wait_before", "core/machine/crowding.h: current_",
-                "core/machine/memory.cpp: storage", "core/machine/parallel.h: current_"}));
+                "core/machine/crowding.cpp: crowding", "core/machine/crowding.cpp: wait_before",
+                "core/machine/crowding.h: current_", "core/machine/memory.cpp: storage",
+                "core/machine/parallel.h: current_", "core/products/blas.cpp: current_least_tiles"}));
 }
 
 TEST_CASE("process-wide state is found where it is defined") {

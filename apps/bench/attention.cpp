@@ -84,7 +84,7 @@ void print_attention(std::ostream& out, const std::vector<AttentionFigures>& row
 }
 
 int bench_attention(const BenchOptions& options) {
-  print_start(std::cerr, {.seed = options.seed});
+  announce(options);
   std::vector<AttentionFigures> rows;
   for (const i64 T : attention_lengths()) measure_long_step(rows.emplace_back(measure_attention(T)));
   print_attention(std::cout, rows);

@@ -18,6 +18,11 @@
 
 namespace orrery {
 
+void announce(const BenchOptions& options, i64 parameters) {
+  print_start(std::cerr, {.seed = options.seed, .parameters = parameters});
+  print_busy_warning(std::cerr);
+}
+
 nlohmann::ordered_json as_json(const BenchConfig& config) {
   return {{"name", config.name},
           {"batch", config.batch},
@@ -56,7 +61,6 @@ CLI::App& add_bench(CLI::App& benches, const std::string& name, const std::strin
     check_can_write("bench", "--json", options->json);
     set_threads(static_cast<int>(options->threads));
     set_least_tiles(static_cast<int>(options->tiles));
-    print_busy_warning(std::cerr);
     return bench(*options);
   });
   return command;

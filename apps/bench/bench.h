@@ -44,6 +44,10 @@ int bench_decode(const BenchOptions& options);
 int bench_promises(const BenchOptions& options);
 int bench_busy(const BenchOptions& options);
 
+/// What every bench says before it measures, once its options are known to be right: the lines of every run, and a
+/// warning where other programs keep the cores busy.
+void announce(const BenchOptions& options, i64 parameters = 0);
+
 /// Name and sizes of a configuration, for the file of --json.
 nlohmann::ordered_json as_json(const BenchConfig& config);
 

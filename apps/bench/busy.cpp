@@ -96,7 +96,7 @@ void print_busy(std::ostream& out, const std::string& config, i64 threads, const
 }
 
 int bench_busy(const BenchOptions& options) {
-  print_start(std::cerr, {.seed = options.seed});
+  announce(options);
   const BenchConfig config = bench_config(options.config);
   const std::vector<BusyRow> rows = measure_busy(config, options);
   print_busy(std::cout, config.name, options.threads, rows);

@@ -1,8 +1,8 @@
 // Chapter 9. `orrery bench busy`: how long a training step takes where other programs want the cores too.
 //
 // Threads of a loop wait for the last of them, and a thread whose core another program has stands still for
-// milliseconds; core/machine/crowding.h says what is done about it. Beside one program that computes, and beside a second
-// training, a step with all threads may take as long as one with a single thread does there.
+// milliseconds; core/machine/crowding.h says what is done about it. Beside one program that computes, and beside a
+// second training, a step with all threads may take as long as one with a single thread does there.
 // Serves: core/machine/parallel.h
 #pragma once
 

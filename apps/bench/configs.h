@@ -43,8 +43,8 @@ struct BenchConfig {
 };
 
 /// The configuration with another batch, another length of all sequences or another d_model (d_ff changes in
-/// proportion); 0 keeps its own. Its name then shows this: "base[B=8,T=64]". Wrong usage: a width that is not a multiple of
-/// the heads.
+/// proportion); 0 keeps its own. Its name then shows this: "base[B=8,T=64]". Wrong usage: a width that is not a
+/// multiple of the heads.
 BenchConfig scaled(BenchConfig config, i64 batch, i64 length, i64 width);
 
 /// Every configuration.

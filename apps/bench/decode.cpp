@@ -73,7 +73,7 @@ int bench_decode(const BenchOptions& options) {
   check_memory("bench decode", {.parameters = config.parameter_count(), .copies = 1, .kept = cache});
   Rng rng(static_cast<u64>(options.seed));
   nn::Gpt model(config, rng);
-  print_start(std::cerr, {.seed = options.seed, .parameters = model.parameter_count()});
+  announce(options, model.parameter_count());
   MemoryReader memory;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const i64 streams : {i64{1}, options.batch}) {

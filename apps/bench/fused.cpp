@@ -131,7 +131,7 @@ void print_fused(std::ostream& out, const std::vector<FusedTimes>& rows) {
 }
 
 int bench_fused(const BenchOptions& options) {
-  print_start(std::cerr, {.seed = options.seed});
+  announce(options);
   const BenchConfig& config = bench_config(options.config);
   std::vector<FusedTimes> rows;
   for (const FusedPair& pair : fused_pairs(config)) rows.push_back(measure_pair(pair));

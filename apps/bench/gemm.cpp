@@ -183,7 +183,7 @@ void print_products(std::ostream& out, const std::string& config, const std::vec
 }
 
 int bench_gemm(const BenchOptions& options) {
-  print_start(std::cerr, {.seed = options.seed});
+  announce(options);
   const double best = best_speed();
   nlohmann::ordered_json configs = nlohmann::ordered_json::array();
   std::cout << numbers("the best product of this machine on all threads: %.0f GF/s\n", 1e-9 * best) << std::flush;

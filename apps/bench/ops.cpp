@@ -68,7 +68,7 @@ void print_loops(std::ostream& out, const std::vector<MeasuredLoop>& loops) {
 }
 
 int bench_ops(const BenchOptions& options) {
-  print_start(std::cerr, {.seed = options.seed});
+  announce(options);
   const std::vector<MeasuredLoop> loops = measure_loops(std::cerr);
   print_loops(std::cout, loops);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();

@@ -98,7 +98,7 @@ void print_profile(std::ostream& out, const Profile& profile) {
 
 int bench_profile(const BenchOptions& options) {
   const BenchConfig config = scaled(bench_config(options.config), options.batch, options.length, options.width);
-  print_start(std::cerr, {.seed = options.seed});
+  announce(options);
   const Profile profile = measure_profile(config, options);
   print_profile(std::cout, profile);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();

@@ -187,7 +187,7 @@ void print_promises(std::ostream& out, const PromiseFigures& figures) {
 
 int bench_promises(const BenchOptions& options) {
   const BenchConfig config = scaled(bench_config(options.config), options.batch, options.length, options.width);
-  print_start(std::cerr, {.seed = options.seed});
+  announce(options);
   const PromiseFigures figures = measure_promises(config, options);
   print_promises(std::cout, figures);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();

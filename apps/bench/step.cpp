@@ -46,7 +46,7 @@ std::string step_line(const StepFigures& f) {
 
 int bench_step(const BenchOptions& options) {
   const BenchConfig config = scaled(bench_config(options.config), options.batch, options.length, options.width);
-  print_start(std::cerr, {.seed = options.seed});
+  announce(options);
   const StepFigures figures = measure_steps(config, options);
   std::cout << step_line(figures) << std::endl;
   keep(options, "step",

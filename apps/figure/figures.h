@@ -1,7 +1,7 @@
 // Chapter 9. The pictures of this project, each drawn from numbers that stand in a file.
 //
-// What a training gives differs from CPU to CPU, so its numbers are rounded and kept in `apps/data/`; drawing them gives
-// the same picture everywhere, and a test compares it with the one in `apps/book/figures/`.
+// What a training gives differs from CPU to CPU, so its numbers are rounded and kept in `apps/data/`; drawing them
+// gives the same picture everywhere, and a test compares it with the one in `apps/book/figures/`.
 // Serves: apps/toy/toy.cpp
 #pragma once
 

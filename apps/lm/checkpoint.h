@@ -2,9 +2,9 @@
 //
 //   FILE          the model, with its configuration and alphabet: `orrery lm sample --load FILE`
 //   FILE.resume   where the training stands, as long as it is unfinished: `orrery lm train --resume FILE`
-// Both are replaced as wholes (core/files/file.h), so that a crash at any moment leaves the last ones. The second has the
-// recipe, the parameters, the optimiser's state, the positions of the random numbers and the losses: with the same text
-// the rest of the training has the bits that it would have had. It is about five times as large as the first.
+// Both are replaced as wholes (core/files/file.h), so that a crash at any moment leaves the last ones. The second has
+// the recipe, the parameters, the optimiser's state, the positions of the random numbers and the losses: with the same
+// text the rest of the training has the bits that it would have had. It is about five times as large as the first.
 // Serves: nn/models/gpt.h
 #pragma once
 

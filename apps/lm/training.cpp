@@ -9,8 +9,8 @@
 #include "apps/training/training_step.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
-#include "nn/models/config_json.h"
 #include "nn/generate/decoding.h"
+#include "nn/models/config_json.h"
 #include "optim/schedule.h"
 
 namespace orrery {

@@ -1,4 +1,4 @@
-// Chapter 6. A picture of attention: shades of grey, two characters a cell so that cells look square.
+// Chapter 9. A picture of attention: shades of grey, two characters a cell so that cells look square.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/toy/attention_map.h"

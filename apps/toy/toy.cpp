@@ -1,4 +1,4 @@
-// Chapter 0. `orrery toy`: the paper's model, small, learns to reverse, copy or sort, and shows what it looks at.
+// Chapter 9. `orrery toy`: the paper's model, small, learns to reverse, copy or sort, and shows what it looks at.
 //
 // Train it, examine it on 1,000 sequences it has never seen, print five of its answers and the cross-attention of its
 // sharpest head: for reverse an anti-diagonal, for copy a diagonal.

@@ -2,8 +2,8 @@
 //
 // The norm of the gradients, which clipping needs anyway, is finite only if every gradient is. So the watch costs a
 // look at the loss and at the norm, nothing more; `orrery bench promises` measures it. When one of them is not finite,
-// the pass is run once more under an observer (autograd/check/first_nan.h), which names the first operation that gave such a
-// number.
+// the pass is run once more under an observer (autograd/check/first_nan.h), which names the first operation that gave
+// such a number.
 // Besides, what else the training programs share: random numbers for each purpose, and a fingerprint of the whole run.
 // Serves: apps/toy/toy.cpp
 #pragma once

@@ -1,7 +1,7 @@
 // Chapter 8. Rows of the table of proofs: the fused operations, each in its forms, masks and special cases.
 //
-// Their composed forms have rows of their own in autograd/check/samples.cpp; that both say the same is tested operation by
-// operation. Here each fused backward has to agree with its own forward.
+// Their composed forms have rows of their own in autograd/check/samples.cpp; that both say the same is tested operation
+// by operation. Here each fused backward has to agree with its own forward.
 // Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
 #include "autograd/ops.h"

@@ -73,8 +73,8 @@ class ReachedLeaves final : public ForwardingObserver {
   std::vector<const Leaf*> leaves;
 };
 
-/// "parameter gate", or "a parameter of shape [4, 3] without a name, made after gate.bias": members are made in the order
-/// in which their class declares them.
+/// "parameter gate", or "a parameter of shape [4, 3] without a name, made after gate.bias": members are made in the
+/// order in which their class declares them.
 inline std::string description_of(const Leaf& leaf, const Parameters& listed) {
   if (!leaf.label.empty()) return leaf.origin();
   const NamedParameter* before = nullptr;

@@ -22,7 +22,9 @@ std::string in_digits(double ratio) {
     decimals = std::min(12, static_cast<int>(std::ceil(-std::log10(difference) - 1e-6)) + 1);
   std::ostringstream text;
   text << std::fixed << std::setprecision(decimals) << ratio + 0.0;
-  return text.str();
+  std::string digits = text.str();
+  for (; decimals > 4 && digits.back() == '0'; --decimals) digits.pop_back();
+  return digits;
 }
 
 // ", ratio 0.3333 everywhere" when all failures say so: a forgotten factor.

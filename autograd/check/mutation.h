@@ -3,8 +3,8 @@
 // A mutant is one sample with one mistake in its backward pass: what one operation adds to the gradient of one input is
 // multiplied by 0, -1, 2 or 1.0001, dropped, put in the place of what was there already, or turned round (the numbers
 // of the transposed matrix in the same shape); or the engine forgets one of its rules. The checker must reject every
-// mutant. One that leaves every gradient as it was is no mistake and is called equivalent, with the reason. Mistakes that
-// a single pass does not show are made too, one operation at a time, and must be caught by their part of a proof.
+// mutant. One that leaves every gradient as it was is no mistake and is called equivalent, with the reason. Mistakes
+// that a single pass does not show are made too, one operation at a time, and must be caught by their part of a proof.
 // The numeric side is the function's alone and is computed once for all mutants of a sample.
 // Serves: autograd/check/proof.h
 #pragma once
@@ -50,8 +50,8 @@ std::ostream& operator<<(std::ostream& out, const MutationReport& report);
 /// Makes and judges every mutant of f. Error: f's own backward does not pass the check.
 MutationReport mutate(Checkable f, const GradcheckOptions& options = {});
 
-/// Makes and judges these, with the numbers that `gradcheck(sample, seed)` checks, and every mistake that only a part of
-/// the proof can see (`Hidden` in autograd/check/mistakes.h).
+/// Makes and judges these, with the numbers that `gradcheck(sample, seed)` checks, and every mistake that only a part
+/// of the proof can see (`Hidden` in autograd/check/mistakes.h).
 MutationReport mutate(const Sample& sample, u64 seed);
 
 /// dL/d(leaf) for each leaf of f, given dL/dy; zeros where backward does not reach one. Gradients are forgotten again.

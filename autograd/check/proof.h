@@ -24,8 +24,8 @@
 //   file         what it saves it loads, and gives the same bits then; only for what can be kept in a file
 // What no proof sees, by its nature: an error below the tolerance; a mistake beyond the numbers and shapes it is given,
 // at a kink, with a number of threads it does not try, or less often than every 64th pass; a wrong forward, whose
-// derivative is right; an operation that asks in forward whether its inputs want a gradient (the tape is cut afterwards).
-// For layers see nn/check/proof.h.
+// derivative is right; an operation that asks in forward whether its inputs want a gradient (the tape is cut
+// afterwards). For layers see nn/check/proof.h.
 // Read next: apps/examples/ch3_my_op.cpp
 #pragma once
 

@@ -65,7 +65,8 @@ Checkable with_other_numbers(const Checkable& f, const Sample& sample, Dtype dty
   return other;
 }
 
-// The name of the first leaf of f whose gradient is not the one it has alone, added to that of the same leaf in `other`.
+// The name of the first leaf of f whose gradient is not the one it has alone, added to that of the same leaf in
+// `other`.
 std::string first_disturbed(const Checkable& f, const std::vector<Tensor>& alone, const Checkable& other,
                             const std::vector<Tensor>& other_alone) {
   for (size_t i = 0; i < f.leaves.size(); ++i) {
@@ -139,7 +140,8 @@ std::string first_misled(const Watcher& right, const Watcher& changed) {
   return "";
 }
 
-// A pass in which value number `target` is overwritten after forward; what went wrong then, "" for a right error or none.
+// A pass in which value number `target` is overwritten after forward; what went wrong then, "" for a right error or
+// none.
 std::string pass_with_change(Checkable& f, size_t target, const Tensor& dy, Watcher& watcher, bool& noticed) {
   const ObserverScope scope(watcher);
   const Variable y = f.output();

@@ -44,7 +44,8 @@ Sample long_sample(std::string name, std::string variant, std::vector<Input> inp
 /// Token ids 0, 7, 14, ..., modulo `rows`.
 Tensor spread_ids(const Shape& shape, i64 rows);
 
-/// The rows of elementwise operations, of reductions and of what only moves numbers (autograd/check/simple_samples.cpp).
+/// The rows of elementwise operations, of reductions and of what only moves numbers
+/// (autograd/check/simple_samples.cpp).
 void add_simple(std::vector<Sample>& table);
 
 /// The rows of the fused operations (autograd/check/fused_samples.cpp).

@@ -61,8 +61,7 @@ struct CrossEntropy {
       const i32* target = q.targets.get().data<i32>();
       const T factor = static_cast<T>(dy.item() / q.divisor);
       for_rows(count, K,
-               [=, on = static_cast<T>(q.on), off = static_cast<T>(q.off),
-                ignore = q.options.ignore_index](i64 row) {
+               [=, on = static_cast<T>(q.on), off = static_cast<T>(q.off), ignore = q.options.ignore_index](i64 row) {
                  const T* a = in + row * K;
                  T* o = out + row * K;
                  if (target[row] == ignore) {

@@ -24,8 +24,8 @@ struct RowStatistics {
   void store(T* table, i64 row) const { table[3 * row] = mean, table[3 * row + 1] = r, table[3 * row + 2] = k; }
 };
 
-/// Checks that x [..., n] can be normalised with weight and bias [n], either of which may be undefined, and that eps is a
-/// number of 0 or more (0 only for rows that are not constant). Errors name `operation`.
+/// Checks that x [..., n] can be normalised with weight and bias [n], either of which may be undefined, and that eps is
+/// a number of 0 or more (0 only for rows that are not constant). Errors name `operation`.
 inline void check_norm(std::string_view operation, const Tensor& x, const Tensor& weight, const Tensor& bias,
                        double eps, LayerNormForm form) {
   check(eps >= 0 && std::isfinite(eps), operation, "eps must be a number of 0 or more, got ", eps);

@@ -2,7 +2,8 @@
 //
 // OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles that depend
 // on the shape (m, n, k) alone, and each tile is one single-threaded product: the bits are then the same for any thread
-// count, at no cost in speed. Shapes for which BLAS's way through memory costs too much go to core/products/unpacked_product.h.
+// count, at no cost in speed. Shapes for which BLAS's way through memory costs too much go to
+// core/products/unpacked_product.h.
 // Read next: autograd/ops/fused/linear.cpp
 #pragma once
 
@@ -75,7 +76,8 @@ void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_ste
 
 /// Tiles that every larger product of BLAS is cut into at least: as many as cores that shall work on it. Part of a
 /// run's bits, as its seed is, and therefore no function of the threads; 2 unless set. Products that run unpacked
-/// (core/products/unpacked_product.h) need no such promise: their tiles follow the threads, their bits do not follow the tiles.
+/// (core/products/unpacked_product.h) need no such promise: their tiles follow the threads, their bits do not follow
+/// the tiles.
 void set_least_tiles(int tiles);
 int least_tiles();
 

@@ -30,9 +30,9 @@ enum class MaskFault {
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Encoder> encoder, i64 d_model, MaskFault fault = MaskFault::none);
 /// A decoder's, on x [B, T, d_model] with memory [B, S, d_model].
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Decoder> decoder, i64 d_model, MaskFault fault = MaskFault::none);
-/// The same with so many keys that attention goes by tiles (autograd/ops/fused/tiled_attention.h): to x with a short memory,
-/// to the memory with a short x. Some positions are moved: of each row the last token and the first of its padding, and
-/// a few more.
+/// The same with so many keys that attention goes by tiles (autograd/ops/fused/tiled_attention.h): to x with a short
+/// memory, to the memory with a short x. Some positions are moved: of each row the last token and the first of its
+/// padding, and a few more.
 std::vector<LeakCheck> leakchecks_in_tiles(std::shared_ptr<Decoder> decoder, i64 d_model,
                                            MaskFault fault = MaskFault::none);
 /// A whole model's, on token ids. Without a fault the masks are those that `model` itself makes of the ids.

@@ -25,7 +25,7 @@ Words violations(const Source& example) {
   if (!example.stem().starts_with("ch" + chapter + "_")) found.push_back(example.at(0) + "not the chapter of its name");
   constexpr size_t most_lines = 80;
   if (example.lines.size() > most_lines) found.push_back(example.at(most_lines) + "too long for one look");
-  Words wanted{"// Question: ", "// Answer: ", "// Exercise: ", "// Read next: "};
+  Words wanted{"// Question: ", "// Answer: ", "// Exercise: "};
   for (size_t i = 1; i < example.lines.size() && example.lines[i].starts_with("//") && !wanted.empty(); ++i) {
     if (example.lines[i].starts_with(wanted[0])) wanted.erase(wanted.begin());
   }

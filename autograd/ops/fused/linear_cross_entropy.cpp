@@ -99,8 +99,7 @@ struct LinearCrossEntropy {
                                  loss[row] = 0;
                                  std::fill_n(z + row * K, K, T{0});
                                } else {
-                                 loss[row] =
-                                     loss_row(K, target[row], bias, q.on, q.off, factor, z + row * K, sums);
+                                 loss[row] = loss_row(K, target[row], bias, q.on, q.off, factor, z + row * K, sums);
                                }
                              }
                            })

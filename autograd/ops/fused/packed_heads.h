@@ -4,15 +4,16 @@
 // A head of a batch row has its Q, K and V in columns of the packed products:
 //   qkv [B, n, h (2 d_k + d_v)]: all Q, all K, all V
 //   or  q [B, n, h d_k]  and  kv [B, m, h (d_k + d_v)]: all K, all V
-// and its O in columns of [B, n, h d_v]. Queries go by in tiles and lie transposed, a lane each (autograd/ops/fused/scores.h).
+// and its O in columns of [B, n, h d_v]. Queries go by in tiles and lie transposed, a lane each
+// (autograd/ops/fused/scores.h).
 // Serves: autograd/ops/fused/tiled_attention.h
 #pragma once
 
 #include <cmath>
 
 #include "autograd/apply.h"
-#include "autograd/ops/row_dropout.h"
 #include "autograd/ops/fused/scores.h"
+#include "autograd/ops/row_dropout.h"
 #include "core/mask.h"
 #include "core/products/small_product.h"
 #include "core/products/transpose.h"

@@ -11,8 +11,8 @@
 // Serves: nn/models/encoder.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "autograd/ops/row_dropout.h"
 #include "autograd/ops/norm_rows.h"
+#include "autograd/ops/row_dropout.h"
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 

@@ -1,8 +1,8 @@
 // Chapter 8. Kernels of attention on transposed scores: a row for each key, a lane for each query.
 //
 // Softmax and its derivative (core/kernels/rows.h) work along the keys. Here keys lie below one another, so that every
-// instruction works on 16 queries at once and no sum runs across a register. Used by autograd/ops/fused/packed_attention.cpp
-// and tiled_attention.cpp, which say what S, P, W and m are.
+// instruction works on 16 queries at once and no sum runs across a register. Used by
+// autograd/ops/fused/packed_attention.cpp and tiled_attention.cpp, which say what S, P, W and m are.
 // Serves: autograd/ops/fused/tiled_attention.h
 #pragma once
 

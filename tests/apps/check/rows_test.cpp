@@ -38,5 +38,7 @@ TEST_CASE("the list names every row once") {
   std::ostringstream out;
   list_rows(out, chosen_rows(all_rows(), {"softmax", "dropout"}));
   CHECK(out.str() ==
-        "dropout  p 0.3\ndropout  p 0\ndropout  p 1\nsoftmax  rows\nsoftmax  one element\nsoftmax  size 0\n");
+        "dropout  long\ndropout  p 0.3\ndropout  p 0\ndropout  p 1\nsoftmax  rows\nsoftmax  one element\nsoftmax  size "
+        "0\n"
+        "softmax  tails\nsoftmax  long\n");
 }

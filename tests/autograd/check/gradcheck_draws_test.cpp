@@ -60,6 +60,6 @@ TEST_CASE("a wrong backward fails, whether the first numbers show it or not") {
 TEST_CASE("mutants are made of the numbers that were checked") {
   const MutationReport report = mutate(first_drawn(relu_of, all_off), 3);
   CHECK(report);
-  CHECK(report.count(Mutant::Fate::caught) == 5);
+  CHECK(report.count(Mutant::Fate::caught) >= 5);
   CHECK_THROWS_AS(mutate(first_drawn(relu_of, all_off, true), 3), Error);
 }

@@ -1,4 +1,5 @@
-// Chapter 3. Tests of the parts about passes: numbers far out, passes in between, changes in place, threads, many calls.
+// Chapter 3. Tests of the parts about passes: numbers far out, passes in between, changes in place, threads, many
+// calls.
 #include <doctest/doctest.h>
 
 #include "autograd/check/proof_parts.h"

