@@ -21,8 +21,8 @@ int main() {
   optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});
   for (i64 step = 1; step <= steps; ++step) {
     const Tensor source = randint(3, words, {batch, length}, rng);  // i32 [B, T]
-    const Tensor target =
-        concat({full({batch, 1}, bos, Dtype::i32), flip(source, 1), full({batch, 1}, eos, Dtype::i32)}, 1);
+    const Tensor first = full({batch, 1}, bos, Dtype::i32), last = full({batch, 1}, eos, Dtype::i32);
+    const Tensor target = concat({first, flip(source, 1), last}, 1);
     nn::Pass pass = nn::Pass::training(1, step);
     const Variable logits = model(source, slice(target, 1, 0, -1), pass);  // teacher forcing
     const Variable loss = cross_entropy(logits, slice(target, 1, 1), {.label_smoothing = 0.1});

@@ -6,9 +6,11 @@
 //   return proof ? 0 : 1;
 // A gradient that agrees with the slope is not all there is to a backward. A proof has these parts:
 //   gradients    every coordinate against the numeric derivative, in f64
-//   mutants      each backward on the tape broken in every way in turn: the check must notice (autograd/check/mutation.h)
+//   mutants      each backward on the tape broken in every way in turn: the check must notice
+//                (autograd/check/mutation.h)
 //   f32          each leaf's gradient within 1e-6 of that leaf's max |g| of f64's, the output within 1e-6 of max |y|,
-//                in each of four draws of numbers; what is beyond must be shown to be rounding (autograd/check/rounding.h)
+//                in each of four draws of numbers; what is beyond must be shown to be rounding
+//                (autograd/check/rounding.h)
 //   repeatable   64 fresh passes give equal bits (4 where a leaf is long)
 //   zero         dL/dy = 0 gives dL/dx = 0, exactly
 //   threads      equal bits for 1 to 9, 12, 13 and 16 threads, every loop cut into chunks of one element
