@@ -201,6 +201,41 @@ Words state_of(const Sources& sources) {
   return found;
 }
 
+// Arithmetic in headers is compiled in each file that uses it, for that file alone: core/kernels/README.md says why.
+bool holds_kernels(const Source& source) {
+  static const std::set<std::string> folders{"core/kernels", "core/products", "autograd/ops", "autograd/ops/fused"};
+  static const std::set<std::string> files{"core/machine/math.h", "core/machine/vector.h"};
+  const bool header = source.path.ends_with(".h") && source.path != "autograd/ops/fused/packed_heads.h";
+  return header && (folders.contains(source.folder()) || files.contains(source.path));
+}
+
+// Definitions start in column 0. Functions that are constexpr choose sizes, and compute with integers alone.
+Words shared_kernels(const Sources& sources) {
+  static const std::set<std::string> other{"namespace", "struct", "class",         "using",   "enum",     "template",
+                                           "static",    "extern", "static_assert", "typedef", "requires", "concept"};
+  Words found;
+  for (const Source& source : sources) {
+    if (!holds_kernels(source)) continue;
+    bool unnamed = false;
+    for (size_t i = 0; i < source.code.size(); ++i) {
+      const std::string& line = source.code[i];
+      if (line.starts_with("namespace {")) unnamed = true;
+      if (source.lines[i] == "}  // namespace") unnamed = false;
+      if (unnamed || line.empty() || !is_word(line[0]) || other.contains(line.substr(0, line.find_first_of(" (<"))))
+        continue;
+      std::string definition = line;
+      for (size_t next = i + 1; definition.find_first_of("{;") == definition.npos && next < source.code.size(); ++next)
+        definition += source.code[next];
+      const size_t end = definition.find_first_of("{;"), bracket = definition.find('(');
+      const bool function = bracket < end && end != definition.npos && definition[end] == '{';
+      const bool object = definition.find("= []") < end;
+      if (object || (function && !has_word(definition.substr(0, bracket), "constexpr")))
+        found.push_back(source.at(i) + "not static: core/kernels/README.md");
+    }
+  }
+  return found;
+}
+
 std::string report_of(Words (*check)(const Sources&), const std::string& path, const std::string& text) {
   return report(check({make_source(path, text), make_source("core/shape.h", "// Chapter 1. Shapes."),
                        make_source("nn/layers/linear.h", "// Chapter 5. Linear."),
@@ -250,6 +285,21 @@ TEST_CASE("threads are started in core/machine/parallel.h alone") {
   CHECK(report_of(pragma_violations, "nn/a.h", "\n#pragma omp simd\n  #pragma omp parallel for\n") ==
         "\nnn/a.h:3: omp parallel belongs to core/machine/parallel.h");
   CHECK(report_of(pragma_violations, "nn/a.h", "_Pragma(\"omp for\")\n// #pragma omp parallel\n") != "");
+}
+
+TEST_CASE("arithmetic in headers is static, so that no user's copy of it replaces the library's") {
+  CHECK(report(shared_kernels(tree())) == "");
+  const auto report_for = [](const std::string& text) { return report_of(shared_kernels, "core/kernels/a.h", text); };
+  CHECK(report_for("template <class T>\nT f(\n    T x) {\n") ==
+        "\ncore/kernels/a.h:2: not static: core/kernels/README.md");
+  CHECK(report_for("inline float f(float x) {") == "\ncore/kernels/a.h:1: not static: core/kernels/README.md");
+  CHECK(report_for("inline constexpr auto f = []<class T>(T x) {") ==
+        "\ncore/kernels/a.h:1: not static: core/kernels/README.md");
+  CHECK(report_for("static float f(float x) {\n") == "");
+  CHECK(report_for("float f(float x);\ninline constexpr i64 n = f(3);\nstruct A {\n") == "");
+  CHECK(report_for("namespace {\nfloat f(float x) {\n}  // namespace\n") == "");
+  CHECK(report_for("namespace {\n}  // namespace\nfloat f(float x) {\n") != "");
+  CHECK(report_of(shared_kernels, "core/tensor.h", "inline float f(float x) {") == "");
 }
 
 TEST_CASE("BLAS is called in core/products/blas.cpp alone") {

@@ -13,10 +13,10 @@
 namespace orrery {
 
 /// All leading axes folded into the rows: [..., n] as [rows, n].
-inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
+static inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
 
 /// Errors: a weight that is not [out, in] for rows of x, a bias that is not [out].
-inline void check_linear(std::string_view operation, const Tensor& x, const Tensor& W, const Tensor& b) {
+static inline void check_linear(std::string_view operation, const Tensor& x, const Tensor& W, const Tensor& b) {
   check(W.rank() == 2, operation, "the weight needs shape [out, in], has ", W.shape());
   check(x.rank() >= 1 && x.size(-1) == W.size(1), operation, "inner sizes differ (", x.rank() >= 1 ? x.size(-1) : 0,
         " != ", W.size(1), ")");
@@ -31,7 +31,7 @@ struct Nothing {
 };
 
 template <class T, class Finish = Nothing>
-void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, const Finish& finish = {}) {
+static void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, const Finish& finish = {}) {
   const auto fill = [=](const Tile& tile) {
     for (i64 row = tile.row; row < tile.row_end; ++row)
       std::copy(b + tile.column, b + tile.column_end, y.data + row * y.stride + tile.column);

@@ -17,7 +17,7 @@ namespace orrery {
 inline constexpr i64 query_tile = 128;
 /// Rows of transposed matrices are padded to half a vector of 16 floats, so that 17 queries do not cost as much as 32.
 inline constexpr i64 lane_multiple = 8;
-constexpr i64 padded(i64 n) { return (n + lane_multiple - 1) / lane_multiple * lane_multiple; }
+static constexpr i64 padded(i64 n) { return (n + lane_multiple - 1) / lane_multiple * lane_multiple; }
 /// What belongs to each query of a tile: one number a lane.
 template <class T>
 using Lanes = std::array<T, query_tile>;
@@ -35,7 +35,7 @@ inline constexpr i64 keys_at_once = 64;
 
 /// sum[i] over all keys j of term(j, i), in two steps, so that a long sum keeps its digits.
 template <class T, class Term>
-void sum_over_keys(i64 keys, i64 width, Lanes<T>& sum, const Term& term) {
+static void sum_over_keys(i64 keys, i64 width, Lanes<T>& sum, const Term& term) {
   Lanes<T> part;
   std::fill_n(sum.data(), width, T{0});
   for (i64 begin = 0; begin < keys; begin += keys_at_once) {
@@ -47,7 +47,7 @@ void sum_over_keys(i64 keys, i64 width, Lanes<T>& sum, const Term& term) {
 
 /// One key: scores of queries that may not see it become -infinity; `largest` follows those that are left.
 template <class T>
-void hide_and_find_largest(i64 n, i32 key, const i32* limit, T* x, T* largest) {
+static void hide_and_find_largest(i64 n, i32 key, const i32* limit, T* x, T* largest) {
   constexpr T never = -std::numeric_limits<T>::infinity();
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
@@ -57,13 +57,13 @@ void hide_and_find_largest(i64 n, i32 key, const i32* limit, T* x, T* largest) {
 }
 
 template <class T>
-void multiply(i64 n, const T* factor, T* x) {
+static void multiply(i64 n, const T* factor, T* x) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) x[i] *= factor[i];
 }
 
 template <class T>
-void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
+static void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     x[i] = math::exp(x[i] - shift[i]);
@@ -73,7 +73,7 @@ void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
 
 /// S^T to P^T in place: the softmax of core/kernels/rows.h, down the columns. Query i may see keys [0, limit[i]).
 template <class T>
-void softmax_columns(const Scores<T>& S, const Lanes<i32>& limit) {
+static void softmax_columns(const Scores<T>& S, const Lanes<i32>& limit) {
   Lanes<T> shift, sum;
   shift.fill(-std::numeric_limits<T>::infinity());
   for (i64 j = 0; j < S.keys; ++j)
@@ -86,7 +86,7 @@ void softmax_columns(const Scores<T>& S, const Lanes<i32>& limit) {
 
 /// One key: dS from dW, which it replaces. Where P is 0, dS is 0 whatever dW is.
 template <class T>
-void score_gradient(i64 n, T kept, T factor, const T* signed_P, const T* inner, T* dS) {
+static void score_gradient(i64 n, T kept, T factor, const T* signed_P, const T* inner, T* dS) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     const T P = signed_P[i] < T{0} ? -signed_P[i] : signed_P[i];
@@ -97,13 +97,15 @@ void score_gradient(i64 n, T kept, T factor, const T* signed_P, const T* inner, 
 
 /// One key: W from P with its signs; W dW is added to `inner`.
 template <class T>
-void restore_weights(i64 n, T kept, const T* signed_P, const T* dW, T* W, T* inner) {
+static void restore_weights(i64 n, T kept, const T* signed_P, const T* dW, T* W, T* inner) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     W[i] = signed_P[i] > T{0} ? signed_P[i] * kept : T{0};
     inner[i] += W[i] == T{0} ? T{0} : W[i] * dW[i];
   }
 }
+
+namespace {  // a copy for each file that uses it: core/kernels/README.md
 
 /// Softmax over keys that go by in tiles, for each query: the largest score so far, and the sum of e^{S - largest}.
 template <class T>
@@ -137,9 +139,11 @@ struct RunningSoftmax {
   }
 };
 
+}  // namespace
+
 /// One key: scores of queries that may not see it become -infinity.
 template <class T>
-void hide(i64 n, i32 key, const i32* limit, T* S) {
+static void hide(i64 n, i32 key, const i32* limit, T* S) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) S[i] = key < limit[i] ? S[i] : -std::numeric_limits<T>::infinity();
 }
@@ -148,7 +152,8 @@ void hide(i64 n, i32 key, const i32* limit, T* S) {
 /// which it replaces, and dS from dW, which it replaces. Where P is 0, dS is 0 whatever dW is. Two loops, and nothing
 /// else under a condition: that is twice as fast.
 template <class T>
-void recompute_weights(i64 n, const T* largest, const T* inverse, const T* D, const T* m, T factor, T* S, T* dS) {
+static void recompute_weights(i64 n, const T* largest, const T* inverse, const T* D, const T* m, T factor, T* S,
+                              T* dS) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) S[i] = math::exp(S[i] - largest[i]) * inverse[i];
 #pragma omp simd
