@@ -1,7 +1,7 @@
-// Chapter 8. A program of a user's own, for plain_build_test.cpp: it trains two small models and prints their fingerprint.
+// Chapter 8. A user's own program, for plain_build_test.cpp: it trains two small models and prints their fingerprint.
 //
-// It also calls the library's kernels itself, so that the compiler makes copies of them in this file. These are compiled
-// with other options than the library, and must not take the place of the library's own copies.
+// It also calls the library's kernels itself, so that the compiler makes copies of them in this file. These are
+// compiled with other options than the library's, and must not take the place of the library's own copies.
 #include <iostream>
 #include <numeric>
 
