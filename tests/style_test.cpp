@@ -209,6 +209,16 @@ bool holds_kernels(const Source& source) {
   return header && (folders.contains(source.folder()) || files.contains(source.path));
 }
 
+// Where a declaration ends, or its body begins: the first ; or { outside parentheses.
+size_t end_of_declaration(const std::string& code) {
+  int depth = 0;
+  for (size_t i = 0; i < code.size(); ++i) {
+    depth += (code[i] == '(') - (code[i] == ')');
+    if (depth == 0 && (code[i] == '{' || code[i] == ';')) return i;
+  }
+  return code.npos;
+}
+
 // Definitions start in column 0. Functions that are constexpr choose sizes, and compute with integers alone.
 Words shared_kernels(const Sources& sources) {
   static const std::set<std::string> other{"namespace", "struct", "class",         "using",   "enum",     "template",
@@ -223,14 +233,15 @@ Words shared_kernels(const Sources& sources) {
       if (source.lines[i] == "}  // namespace") unnamed = false;
       if (unnamed || line.empty() || !is_word(line[0]) || other.contains(line.substr(0, line.find_first_of(" (<"))))
         continue;
+      const std::string at = source.at(i);
       std::string definition = line;
-      for (size_t next = i + 1; definition.find_first_of("{;") == definition.npos && next < source.code.size(); ++next)
-        definition += source.code[next];
-      const size_t end = definition.find_first_of("{;"), bracket = definition.find('(');
+      while (end_of_declaration(definition) == definition.npos && i + 1 < source.code.size())
+        definition += source.code[++i];
+      const size_t end = end_of_declaration(definition), bracket = definition.find('(');
       const bool function = bracket < end && end != definition.npos && definition[end] == '{';
       const bool object = definition.find("= []") < end;
       if (object || (function && !has_word(definition.substr(0, bracket), "constexpr")))
-        found.push_back(source.at(i) + "not static: core/kernels/README.md");
+        found.push_back(at + "not static: core/kernels/README.md");
     }
   }
   return found;
@@ -296,7 +307,7 @@ TEST_CASE("arithmetic in headers is static, so that no user's copy of it replace
   CHECK(report_for("inline constexpr auto f = []<class T>(T x) {") ==
         "\ncore/kernels/a.h:1: not static: core/kernels/README.md");
   CHECK(report_for("static float f(float x) {\n") == "");
-  CHECK(report_for("float f(float x);\ninline constexpr i64 n = f(3);\nstruct A {\n") == "");
+  CHECK(report_for("float f(A a = {},\n        B b = {});\ninline constexpr i64 n = f(3);\nstruct A {\n") == "");
   CHECK(report_for("namespace {\nfloat f(float x) {\n}  // namespace\n") == "");
   CHECK(report_for("namespace {\n}  // namespace\nfloat f(float x) {\n") != "");
   CHECK(report_of(shared_kernels, "core/tensor.h", "inline float f(float x) {") == "");
