@@ -13,7 +13,7 @@
 
 #include "autograd/variable.h"
 #include "core/machine/memory.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 

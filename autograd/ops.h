@@ -11,7 +11,7 @@
 
 #include "autograd/variable.h"
 #include "core/kernels/reduce.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 #include "core/random.h"
 
 namespace orrery {

@@ -19,7 +19,7 @@
 #include "apps/training/memory.h"
 #include "apps/training/model_file.h"
 #include "core/machine/parallel.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 namespace {

@@ -3,7 +3,7 @@
 // Bits must not depend on the number of threads. So work is cut into chunks whose borders depend on (n, grain) alone,
 // each chunk is computed by one thread, and what chunks produce is combined in the order of the chunks. Bodies must not
 // throw (an exception that leaves a parallel region ends the program) and must not allocate.
-// Read next: core/products/blas.h
+// Read next: core/products/gemm.h
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class SleepingThreads {
 
 /// While it lives, loops that this thread begins are cut into chunks of at most `grain` elements, so that a tiny tensor
 /// too is shared among threads. For tests and proofs: results may differ from those without it, but not with the number
-/// of threads. A product of two single matrices is cut as before, by its size (core/products/blas.h).
+/// of threads. A product of two single matrices is cut as before, by its size (core/products/gemm.h).
 class GrainScope {
  public:
   explicit GrainScope(i64 grain) : grain_(grain), before_(current_) { current_ = this; }

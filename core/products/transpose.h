@@ -2,11 +2,11 @@
 //
 // A row copied on its own would write each of its numbers to a different cache line. Sixteen rows that are copied
 // together fill the cache lines of the result one after another.
-// Serves: core/products/blas.h
+// Serves: core/products/gemm.h
 #pragma once
 
 #include "core/machine/parallel.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 

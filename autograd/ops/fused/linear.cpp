@@ -3,7 +3,7 @@
 //   linear        y = x W^T + b                          dx = dy W        dW = dy^T x        db = sum over rows of dy
 //   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) as dy
 // The composed form, matmul(x, W, Trans::b) + b, then relu, then dropout, is the one to read. In the fused form, each
-// tile of the product (core/products/blas.h) starts as the bias, and gets activation and dropout when it is complete; z
+// tile of the product (core/products/gemm.h) starts as the bias, and gets activation and dropout when it is complete; z
 // is never stored. The derivative is read from the output: y'(z) is dropout's factor where y > 0, else 0. The wider
 // the product, the less this saves (apps/bench/README.md).
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
