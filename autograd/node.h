@@ -18,9 +18,13 @@
 namespace orrery {
 
 class Grads;
+struct OutputSlot;
 
 /// Where an input came from: output `output` of `node`, or nowhere (a constant).
 struct Edge {
+  /// What its node knows of that output; only where there is a node.
+  OutputSlot& slot() const;
+
   std::shared_ptr<Node> node;
   int output = 0;
   u32 form = 0;  // of a parameter: the size of its `earlier_forms` when the edge was made
@@ -45,6 +49,8 @@ class Node {
   virtual void backward(Grads& dx) = 0;
   /// Drops what was saved for backward.
   virtual void release() = 0;
+  /// After its backward, or after a walk that failed here: drops what was saved and the gradients of the outputs.
+  void use_up();
   /// How errors speak of a value made here: "gelu", or "parameter encoder.norm.weight".
   virtual std::string origin() const { return std::string(name); }
 
@@ -52,7 +58,7 @@ class Node {
   const u64 number;  // creation number: larger is newer
   CachedVector<Edge> inputs;
   CachedVector<OutputSlot> outputs;
-  bool walked = false;  // backward has passed, saved values are gone
+  bool walked = false;  // used up
   bool queued = false;  // waits for its turn in a running backward pass
 };
 
@@ -95,7 +101,7 @@ struct Into {
 /// un-broadcasting.
 class Grads {
  public:
-  /// `isolate` keeps each contribution apart until `finish`, so that an observer can look at it.
+  /// `isolate` keeps each contribution separate until `finish`, so that an observer can look at it.
   explicit Grads(Node& node, bool isolate = false);
 
   /// dL/d(output) number `i` of the operation; not defined when that output led nowhere.
@@ -117,9 +123,12 @@ class Grads {
 
   /// Hands isolated contributions to the observer, and adds what it makes of them.
   void finish();
+  /// The isolated contribution to input `i`, as the operation gave it: it may have the broadcast shape.
+  const Tensor& isolated(size_t i) const { return contributions_[i]; }
 
  private:
   OutputSlot& slot(size_t i) const;
+  void sum_down(size_t i, Tensor& g) const;
   void accumulate(size_t i, const Tensor& g);
 
   Node& node_;

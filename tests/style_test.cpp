@@ -284,9 +284,9 @@ TEST_CASE("the process-wide state is this list") {
   CHECK(report(state_of(tree())) ==
         report({"apps/program/interrupt.cpp: signals", "autograd/node.cpp: next_number",
                 "autograd/node.cpp: current_observer", "autograd/variable.cpp: recording",
-                "core/products/gemm.cpp: current_least_tiles", "core/machine/crowding.cpp: crowding",
-                "core/machine/crowding.cpp: wait_before", "core/machine/crowding.h: current_",
-                "core/machine/memory.cpp: storage", "core/machine/parallel.h: current_"}));
+                "core/machine/crowding.cpp: crowding", "core/machine/crowding.cpp: wait_before",
+                "core/machine/memory.cpp: storage", "core/machine/parallel.h: loop_rules",
+                "core/products/gemm.cpp: current_least_tiles"}));
 }
 
 TEST_CASE("process-wide state is found where it is defined") {

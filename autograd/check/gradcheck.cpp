@@ -95,7 +95,7 @@ void Checker::find_analytic() {
     y_ = y.value().clone();
     cotangent_ = cotangent_of(y_.shape(), options_.seed);
     const ObserverScope scope(reached);
-    if (y.wants_gradient()) backward(y, cotangent_);
+    f_.walk(y, cotangent_);
   }
   double squares = 0;
   for (const auto& leaf : leaves_) {

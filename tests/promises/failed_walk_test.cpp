@@ -37,7 +37,6 @@ struct ThrowsAt : Observer {
     throw std::bad_alloc();
   }
   bool changes_contributions() const override { return isolate; }
-  bool breaks(EngineRule) const override { return event(), false; }
   void backward_begins(const Node&) override { event(); }
   void contribution(const Node&, size_t, Tensor&) override { event(); }
   void backward_ended(const Node&) override { event(); }

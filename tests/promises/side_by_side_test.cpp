@@ -14,6 +14,7 @@
 
 #include "autograd/check/first_nan.h"
 #include "autograd/check/proof.h"
+#include "autograd/check/scheduling.h"
 #include "autograd/observer.h"
 #include "autograd/ops.h"
 #include "core/files/hash.h"

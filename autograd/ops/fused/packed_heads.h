@@ -11,8 +11,8 @@
 #include <cmath>
 
 #include "autograd/apply.h"
-#include "autograd/ops/row_dropout.h"
 #include "autograd/ops/fused/scores.h"
+#include "autograd/ops/row_dropout.h"
 #include "core/mask.h"
 #include "core/products/small_product.h"
 #include "core/products/transpose.h"
@@ -142,7 +142,7 @@ struct PackedHeads {
   /// No bit depends on these borders, since a task reads of the scratch only what it wrote.
   template <class T, class Body>
   void for_tasks(i64 tasks, i64 scratch_size, const Body& body) const {
-    const i64 share = GrainScope::grain(std::max<i64>(1, (tasks + threads() - 1) / threads()));
+    const i64 share = std::min(std::max<i64>(1, (tasks + threads() - 1) / threads()), loop_rules.largest_grain);
     const i64 groups = (tasks + share - 1) / share;
     Tensor memory = Tensor::empty({groups, scratch_size}, dtype_of<T>);
     T* scratch = memory.write<T>();

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "core/machine/parallel.h"
+#include "autograd/check/scheduling.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -1,4 +1,5 @@
 // Chapter 8. The fused linear maps against product, bias, activation and dropout one after another.
+#include "autograd/check/scheduling.h"
 #include "core/products/gemm.h"
 #include "tests/autograd/ops/fused.h"
 
