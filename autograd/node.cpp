@@ -58,7 +58,9 @@ Edge edge_to(const Variable& x) {
   return {x.node(), x.output(), leaf ? static_cast<u32>(leaf->earlier_forms.size()) : 0};
 }
 
-void Into::gemm(const Tensor& a, const Tensor& b, Trans trans) const { matmul_into(buffer, a, b, trans, !first); }
+void GradientBuffer::gemm(const Tensor& a, const Tensor& b, Trans trans) const {
+  matmul_into(buffer, a, b, trans, !is_new);
+}
 
 Grads::Grads(Node& node, bool isolate) : node_(node), isolate_(isolate) {
   if (isolate_) contributions_.resize(node.inputs.size());
@@ -108,16 +110,16 @@ void Grads::accumulate(size_t i, const Tensor& g) {
   add_up(slot(i).gradient, g, is_leaf);
 }
 
-Into Grads::into(size_t i) {
+GradientBuffer Grads::into(size_t i) {
   Tensor& buffer = isolate_ ? contributions_[i] : slot(i).gradient;
-  const bool first = !buffer.defined();
-  if (first)
+  const bool is_new = !buffer.defined();
+  if (is_new)
     buffer = Tensor::empty(shape(i), dtype(i));
   else if (isolate_ && buffer.shape() != shape(i))
     sum_down(i, buffer);
   else if (!buffer.sole_owner())
     buffer = buffer.clone();
-  return {buffer, first};
+  return {buffer, is_new};
 }
 
 Tensor Grads::reuse(const Tensor& x) const {

@@ -88,11 +88,10 @@ class Leaf final : public Node {
 /// `mutable_value` was given another tensor, so that a gradient of x would not fit its place.
 Edge edge_to(const Variable& x);
 
-/// A gradient to write into: `first` means the buffer's contents are undefined and every element must be written;
-/// otherwise add to what is there.
-struct Into {
+/// A gradient to write or add to.
+struct GradientBuffer {
   Tensor& buffer;
-  bool first;
+  bool is_new;  ///< its contents are undefined: write every element; otherwise add to what is there
   /// buffer = or += op(a) op(b).
   void gemm(const Tensor& a, const Tensor& b, Trans trans = Trans::none) const;
 };
@@ -113,7 +112,7 @@ class Grads {
   /// gradient.
   void add(size_t i, Tensor g);
   /// The gradient of input `i` itself, to write or add to; only when `wanted(i)`.
-  Into into(size_t i);
+  GradientBuffer into(size_t i);
   /// A tensor of x's shape to write to: x's own memory where nobody else reads it any more, else new memory. For an
   /// operation that turns its dy, or what it saved, element by element into a gradient of the same shape.
   Tensor reuse(const Tensor& x) const;

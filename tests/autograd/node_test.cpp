@@ -140,7 +140,7 @@ TEST_CASE("a temporary that only the engine holds becomes the leaf's gradient wi
   CHECK(x.gradient().data<double>() == address);
 }
 
-TEST_CASE("into() says first once, then adds") {
+TEST_CASE("into() gives a new buffer once, then the same to add to") {
   const Variable a = parameter(full({2, 3}, 2.0, f64)), b = parameter(full({3, 1}, 3.0, f64));
   backward(plus(total(product(a, b)), total(product(a, b))));
   CHECK(elements(a.gradient()) == Numbers{6, 6, 6, 6, 6, 6});

@@ -87,8 +87,8 @@ struct Gradient {
 template <class T>
 Gradient<T> opened(Grads& dx, size_t input) {
   if (!dx.wanted(input)) return {};
-  const Into into = dx.into(input);
-  return {into.buffer.write<T>(), into.first};
+  const GradientBuffer into = dx.into(input);
+  return {into.buffer.write<T>(), into.is_new};
 }
 
 /// What both operations are made of.
