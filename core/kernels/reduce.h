@@ -21,16 +21,16 @@ inline constexpr i64 most_strip_rows = 256;
 /// A matrix with more columns than two such blocks is summed block by block, in strips of `most_strip_rows` rows.
 inline constexpr i64 column_block = 1024;
 
-inline constexpr i64 lanes = 16;
+inline constexpr i64 sum_lanes = 16;
 
 /// The sum of all lanes in double. Each step adds the upper half to the lower one: 16, 8, 4, 2, 1 lanes.
 template <class T>
-double lanes_combined(const T (&lane)[lanes]) {
-  double sum[lanes];
+double lanes_combined(const T (&lane)[sum_lanes]) {
+  double sum[sum_lanes];
 #pragma omp simd
-  for (i64 k = 0; k < lanes; ++k) sum[k] = static_cast<double>(lane[k]);
+  for (i64 k = 0; k < sum_lanes; ++k) sum[k] = static_cast<double>(lane[k]);
 #pragma GCC unroll 4
-  for (i64 half = lanes / 2; half > 0; half /= 2) {
+  for (i64 half = sum_lanes / 2; half > 0; half /= 2) {
 #pragma omp simd
     for (i64 k = 0; k < half; ++k) sum[k] += sum[k + half];
   }
@@ -43,11 +43,11 @@ std::array<double, 2> lane_sums(i64 n, F f, G g) {
   std::array<double, 2> total{};
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
-    T of_f[lanes] = {}, of_g[lanes] = {};
+    T of_f[sum_lanes] = {}, of_g[sum_lanes] = {};
     i64 i = begin;
-    for (; i + lanes <= end; i += lanes) {
+    for (; i + sum_lanes <= end; i += sum_lanes) {
 #pragma omp simd
-      for (i64 k = 0; k < lanes; ++k) of_f[k] += f(i + k), of_g[k] += g(i + k);
+      for (i64 k = 0; k < sum_lanes; ++k) of_f[k] += f(i + k), of_g[k] += g(i + k);
     }
     for (i64 k = 0; i < end; ++i, ++k) of_f[k] += f(i), of_g[k] += g(i);
     total[0] += lanes_combined(of_f), total[1] += lanes_combined(of_g);
@@ -61,11 +61,11 @@ double lane_sum(i64 n, F f) {
   double total = 0;
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
-    T lane[lanes] = {};
+    T lane[sum_lanes] = {};
     i64 i = begin;
-    for (; i + lanes <= end; i += lanes) {
+    for (; i + sum_lanes <= end; i += sum_lanes) {
 #pragma omp simd
-      for (i64 k = 0; k < lanes; ++k) lane[k] += f(i + k);
+      for (i64 k = 0; k < sum_lanes; ++k) lane[k] += f(i + k);
     }
     for (i64 k = 0; i < end; ++i, ++k) lane[k] += f(i);
     total += lanes_combined(lane);

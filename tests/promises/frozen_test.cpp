@@ -45,7 +45,7 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(row_chunk(4096, 1024, f32) == 2048);  // of a feed-forward network
   // Sums.
   CHECK(reduce_chunk == 4096);
-  CHECK(lanes == 16);
+  CHECK(sum_lanes == 16);
   CHECK(most_strip_rows == 256);
   CHECK(column_block == 1024);
   CHECK(strip_rows(1) == 256);
