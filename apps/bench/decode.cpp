@@ -49,8 +49,8 @@ std::vector<std::string> decode_config_names() { return {"nanogpt", "gpt2", "gpt
 
 double bytes_of_step(const nn::GptConfig& config, i64 streams, double positions) {
   const i64 tables = config.tied ? config.max_len : config.max_len + config.vocab_size;  // read in single rows
-  const double weights = static_cast<double>(config.parameter_count() - tables * config.d_model);
-  const double cache = static_cast<double>(config.num_layers * 2 * config.d_model) * positions;
+  const double weights = static_cast<double>(config.parameter_count() - tables * config.layer.d_model);
+  const double cache = static_cast<double>(config.num_layers * 2 * config.layer.d_model) * positions;
   return static_cast<double>(bytes_of(f32)) * (weights + static_cast<double>(streams) * cache);
 }
 

@@ -60,6 +60,14 @@ MultiHeadAttention::MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, con
   out_proj.bias = parameter(zeros({d_model}));
 }
 
+double MultiHeadAttention::count(i64 d_model, i64 num_heads, const AttentionOptions& options) {
+  const double d = static_cast<double>(d_model), h = static_cast<double>(num_heads);
+  const double d_k = options.d_k > 0 ? static_cast<double>(options.d_k) : d / h,
+               d_v = options.d_v > 0 ? static_cast<double>(options.d_v) : d / h;
+  const double rows = h * (2 * d_k + d_v);
+  return rows * d + h * d_v * d + (options.bias ? rows + d : 0);
+}
+
 // The composed form, which has the weights to show.
 Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
                                     const Draw& draw, Tensor* weights) const {

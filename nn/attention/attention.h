@@ -30,6 +30,8 @@ struct MultiHeadAttention : Module {
   double dropout;
 
   MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, const AttentionOptions& options = {});
+  /// How many numbers such a layer learns.
+  static double count(i64 d_model, i64 num_heads, const AttentionOptions& options);
   /// Self-attention: x [B, n, d_model] to [B, n, d_model].
   /// `weights`, if given, becomes softmax(Q K^T / sqrt(d_k)) of every head before dropout, [B, h, n, n].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;

@@ -69,11 +69,9 @@ std::string check_shift(DecoderInput decoder_input) {
   Rng rng(1);
   const auto model = std::make_shared<Transformer>(TransformerConfig{.src_vocab_size = 5,
                                                                      .tgt_vocab_size = 5,
-                                                                     .d_model = 4,
-                                                                     .num_heads = 2,
+                                                                     .layer = {.d_model = 4, .num_heads = 2, .d_ff = 6},
                                                                      .num_encoder_layers = 1,
                                                                      .num_decoder_layers = 1,
-                                                                     .d_ff = 6,
                                                                      .max_len = 5,
                                                                      .pad_id = -1},
                                                    rng);

@@ -75,12 +75,9 @@ Sample stacks() {
 TransformerConfig small_model() {
   return {.src_vocab_size = 7,
           .tgt_vocab_size = 6,
-          .d_model = 4,
-          .num_heads = 2,
+          .layer = {.d_model = 4, .num_heads = 2, .d_ff = 6, .dropout = 0},
           .num_encoder_layers = 2,
           .num_decoder_layers = 2,
-          .d_ff = 6,
-          .dropout = 0,
           .max_len = 5};
 }
 
@@ -95,8 +92,8 @@ Sample transformer(std::string variant, TransformerConfig config) {
 
 Sample pre_norm_transformer() {
   TransformerConfig config = small_model();
-  config.norm_first = config.final_norm = true;
-  config.activation = Activation::gelu;
+  config.layer.norm_first = config.final_norm = true;
+  config.layer.activation = Activation::gelu;
   return transformer("pre-norm, gelu, final norm", config);
 }
 
@@ -104,10 +101,10 @@ Sample shared_transformer() {
   TransformerConfig config = small_model();
   config.tgt_vocab_size = config.src_vocab_size;
   config.share_embeddings = true;
-  config.activation = Activation::gelu;  // among so many relus some would stand at their kink
+  config.layer.activation = Activation::gelu;  // among so many relus some would stand at their kink
   config.positions = Positions::learned;
-  config.d_model = 8;  // in narrower rows dropout leaves so little that layer norm magnifies rounding
-  config.dropout = 0.1;
+  config.layer.d_model = 8;  // in narrower rows dropout leaves so little that layer norm magnifies rounding
+  config.layer.dropout = 0.1;
   return transformer("shared embeddings, learned positions, gelu, dropout", config);
 }
 
@@ -123,7 +120,10 @@ Sample gpt_layer(std::string variant, LayerOptions options) {
 
 // Wide enough for dropout, as above; more positions than the sequence has.
 GptConfig small_gpt() {
-  return {.vocab_size = 7, .d_model = 8, .num_heads = 2, .num_layers = 2, .d_ff = 12, .max_len = 5, .dropout = 0};
+  return {.vocab_size = 7,
+          .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0},
+          .num_layers = 2,
+          .max_len = 5};
 }
 
 Sample gpt(std::string variant, GptConfig config) {
@@ -139,15 +139,15 @@ Sample gpt(std::string variant, GptConfig config) {
 
 Sample gpt_without_biases() {
   GptConfig config = small_gpt();
-  config.bias = false;
-  config.activation = Activation::gelu;
+  config.layer.bias = false;
+  config.layer.activation = Activation::gelu;
   return gpt("gelu, no biases", config);
 }
 
 Sample gpt_untied() {
   GptConfig config = small_gpt();
   config.tied = false;
-  config.dropout = 0.1;
+  config.layer.dropout = 0.1;
   return gpt("gelu with tanh, a head of its own, dropout", config);
 }
 

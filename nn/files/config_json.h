@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "autograd/ops/norm_rows.h"
+#include "nn/files/config_rules.h"
 #include "nn/layers/feed_forward.h"
 #include "nn/positions/positional_encoding.h"
 
@@ -35,7 +36,10 @@ Json written(const T& value) {
   else
     return value;
 }
-inline Json written(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+template <class T>
+Json written(const std::optional<T>& value) {
+  return value ? written(*value) : Json(nullptr);
+}
 
 /// Reads fields of one object; errors name `operation` and the field.
 class Reader {
@@ -71,7 +75,8 @@ class Reader {
     check(json.is_number(), operation_, name, " must be a number, not ", json.dump());
     value = json.get<double>();
   }
-  void read(const Json& json, std::string_view name, std::optional<double>& value) const {
+  template <class T>
+  void read(const Json& json, std::string_view name, std::optional<T>& value) const {
     value.reset();
     if (!json.is_null()) read(json, name, value.emplace());
   }
@@ -108,17 +113,6 @@ Config config_of(const std::string& text, std::string_view operation) {
   reader.check_all_known();
   config.validate();
   return config;
-}
-
-/// A count of parameters as a whole number: exact up to 2^53, and 2^53 for all that is more, however much that is.
-inline i64 whole(double count) { return static_cast<i64>(std::min(count, 0x1p53)); }
-
-/// The rules that configurations share.
-inline void check_positive(std::string_view operation, std::string_view name, i64 value) {
-  check(value > 0, operation, name, " must be positive, not ", value);
-}
-inline void check_probability(std::string_view operation, std::string_view name, double p) {
-  check(p >= 0 && p < 1, operation, name, " must be in [0, 1), not ", p);
 }
 
 }  // namespace orrery::nn::config_json

@@ -45,7 +45,7 @@ Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderS
   check_layers(state.self_attn.size(), model.decoder.layers.size());
   check_layers(state.memory.size(), model.decoder.layers.size());
   Pass pass = Pass::inference();
-  const double root_d_model = std::sqrt(static_cast<double>(model.config.d_model));
+  const double root_d_model = std::sqrt(static_cast<double>(model.config.layer.d_model));
   Variable x = embedding_sum(model.tgt_embed.weight, tokens, root_d_model,
                              following(state.positions, state.length(), dims<2>(tokens, "tokens")[1]));
   for (size_t i = 0; i < state.self_attn.size(); ++i) {

@@ -21,6 +21,8 @@ struct FeedForwardOptions {
   Activation activation = Activation::relu;
   bool bias = true;
   Init init = Init::xavier;
+
+  LinearOptions linear() const { return {.bias = bias, .init = init}; }
 };
 
 struct FeedForward : Module {
@@ -29,10 +31,14 @@ struct FeedForward : Module {
   Activation activation;
 
   FeedForward(i64 d_model, i64 d_ff, Rng& rng, const FeedForwardOptions& options = {})
-      : linear1(d_model, d_ff, rng, {.bias = options.bias, .init = options.init}),
-        linear2(d_ff, d_model, rng, {.bias = options.bias, .init = options.init}),
+      : linear1(d_model, d_ff, rng, options.linear()),
+        linear2(d_ff, d_model, rng, options.linear()),
         dropout(options.dropout),
         activation(options.activation) {}
+  /// How many numbers such a layer learns.
+  static double count(i64 d_model, i64 d_ff, const FeedForwardOptions& options) {
+    return Linear::count(d_model, d_ff, options.linear()) + Linear::count(d_ff, d_model, options.linear());
+  }
   Variable operator()(const Variable& x, Pass& pass) const {
     const Variable &W1 = linear1.weight, &b1 = linear1.bias, &W2 = linear2.weight, &b2 = linear2.bias;
     const double p = dropout.active(pass);

@@ -25,6 +25,10 @@ struct Linear : Module {
       : weight(parameter(initial_weight(options.init, out, in, rng))) {
     if (options.bias) bias = parameter(initial_bias(options.init, out, in, rng));
   }
+  /// How many numbers such a layer learns; in double, where no size overflows.
+  static double count(i64 in, i64 out, const LinearOptions& options) {
+    return static_cast<double>(out) * (static_cast<double>(in) + (options.bias ? 1 : 0));
+  }
   /// x [..., in] to [..., out].
   Variable operator()(const Variable& x) const { return linear(x, weight, bias); }
   void visit(Visitor& v) override {

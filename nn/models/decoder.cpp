@@ -15,6 +15,11 @@ DecoderLayer::DecoderLayer(const LayerOptions& options, Rng& rng)
       dropout(options.dropout),
       norm_first(options.norm_first) {}
 
+double DecoderLayer::count(const LayerOptions& o) {
+  return EncoderLayer::count(o) + MultiHeadAttention::count(o.d_model, o.num_heads, o.attention()) +
+         LayerNorm::count(o.d_model, o.norm());
+}
+
 Variable DecoderLayer::operator()(const Variable& x, const Variable& memory, const Mask& target_mask,
                                   const Mask& memory_mask, Pass& pass, Tensor* self_weights,
                                   Tensor* cross_weights) const {

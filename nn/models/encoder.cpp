@@ -13,6 +13,11 @@ EncoderLayer::EncoderLayer(const LayerOptions& options, Rng& rng)
       dropout(options.dropout),
       norm_first(options.norm_first) {}
 
+double EncoderLayer::count(const LayerOptions& o) {
+  return MultiHeadAttention::count(o.d_model, o.num_heads, o.attention()) +
+         FeedForward::count(o.d_model, o.d_ff, o.feed_forward()) + 2 * LayerNorm::count(o.d_model, o.norm());
+}
+
 Variable EncoderLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
   const Variable attended = connected(x, norm1, norm_first, dropout, pass,
                                       [&](const Variable& in) { return self_attn(in, mask, pass, weights); });

@@ -45,17 +45,17 @@ void GptLayer::visit(Visitor& v) {
 
 Gpt::Gpt(const GptConfig& config, Rng& rng)
     : config(valid(config)),
-      token_embedding(initial_table(config.vocab_size, config.d_model, rng)),
-      position_embedding(initial_table(config.max_len, config.d_model, rng)),
-      final_norm(config.d_model, config.layer().norm()),
-      dropout(config.dropout) {
+      token_embedding(initial_table(config.vocab_size, config.layer.d_model, rng)),
+      position_embedding(initial_table(config.max_len, config.layer.d_model, rng)),
+      final_norm(config.layer.d_model, config.layers().norm()),
+      dropout(config.layer.dropout) {
   const double depth = 1.0 / std::sqrt(2.0 * static_cast<double>(config.num_layers));
   for (i64 i = 0; i < config.num_layers; ++i) {
-    GptLayer& layer = layers.emplace_back(config.layer(), rng);
+    GptLayer& layer = layers.emplace_back(config.layers(), rng);
     scale_in_place(layer.self_attn.out_proj.weight.mutable_value(), depth);
     scale_in_place(layer.feed_forward.linear2.weight.mutable_value(), depth);
   }
-  if (!config.tied) head_weight = parameter(initial_table(config.vocab_size, config.d_model, rng));
+  if (!config.tied) head_weight = parameter(initial_table(config.vocab_size, config.layer.d_model, rng));
   parameters();  // tells every parameter its name
 }
 

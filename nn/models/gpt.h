@@ -15,6 +15,7 @@
 #pragma once
 
 #include "nn/layers/embedding.h"
+#include "nn/models/encoder.h"
 #include "nn/models/gpt_config.h"
 
 namespace orrery::nn {

@@ -17,14 +17,14 @@ const TransformerConfig& valid(const TransformerConfig& config) {
 
 Transformer::Transformer(const TransformerConfig& config, Rng& rng)
     : config(valid(config)),
-      src_embed(config.src_vocab_size, config.d_model, rng),
-      tgt_embed(config.tgt_vocab_size, config.d_model, rng),
-      src_positions(config.positions, config.max_len, config.d_model, rng),
-      tgt_positions(config.positions, config.max_len, config.d_model, rng),
-      encoder(config.num_encoder_layers, config.final_norm, config.layer(), rng),
-      decoder(config.num_decoder_layers, config.final_norm, config.layer(), rng),
-      generator(config.d_model, config.tgt_vocab_size, rng, {.bias = config.bias, .init = config.init}),
-      dropout(config.dropout) {
+      src_embed(config.src_vocab_size, config.layer.d_model, rng),
+      tgt_embed(config.tgt_vocab_size, config.layer.d_model, rng),
+      src_positions(config.positions, config.max_len, config.layer.d_model, rng),
+      tgt_positions(config.positions, config.max_len, config.layer.d_model, rng),
+      encoder(config.num_encoder_layers, config.final_norm, config.layers(), rng),
+      decoder(config.num_decoder_layers, config.final_norm, config.layers(), rng),
+      generator(config.layer.d_model, config.tgt_vocab_size, rng, config.layers().linear()),
+      dropout(config.layer.dropout) {
   if (config.share_embeddings) tgt_embed.weight = generator.weight = src_embed.weight;
   parameters();  // tells every parameter its name
 }
@@ -63,7 +63,7 @@ Variable Transformer::decode(const Tensor& target, const Variable& memory, const
 
 Variable Transformer::embed(const Tensor& ids, const Embedding& table, const PositionalEncoding& positions,
                             Pass& pass) const {
-  const double root_d_model = std::sqrt(static_cast<double>(config.d_model)), p = dropout.active(pass);
+  const double root_d_model = std::sqrt(static_cast<double>(config.layer.d_model)), p = dropout.active(pass);
   const i64 T = dims<2>(ids, "ids")[1];
   return embedding_sum(table.weight, ids, root_d_model, positions.first(T, table.weight.dtype()), p, pass.draw_for(p));
 }

@@ -23,12 +23,9 @@ nn::Transformer make_model(u64 seed) {
   Rng rng(seed);
   return nn::Transformer({.src_vocab_size = 11,
                           .tgt_vocab_size = 11,
-                          .d_model = d_model,
-                          .num_heads = 2,
+                          .layer = {.d_model = d_model, .num_heads = 2, .d_ff = 16, .dropout = 0},
                           .num_encoder_layers = 2,
                           .num_decoder_layers = 2,
-                          .d_ff = 16,
-                          .dropout = 0,
                           .final_norm = true},
                          rng);
 }

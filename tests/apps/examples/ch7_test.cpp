@@ -13,11 +13,9 @@ TEST_CASE("exercise 7: padding behind a source moves no logit and no answer; a t
   Rng rng(7);
   nn::Transformer model({.src_vocab_size = 20,
                          .tgt_vocab_size = 20,
-                         .d_model = 32,
-                         .num_heads = 4,
+                         .layer = {.d_model = 32, .num_heads = 4, .d_ff = 64},
                          .num_encoder_layers = 2,
                          .num_decoder_layers = 2,
-                         .d_ff = 64,
                          .pad_id = pad},
                         rng);
   nn::to(model, f64);
@@ -39,7 +37,8 @@ TEST_CASE("exercise 7: padding behind a source moves no logit and no answer; a t
 TEST_CASE("exercise 7: the whole text into the model for each letter writes what generate writes") {
   constexpr i64 count = 12;
   Rng rng(3);
-  nn::Gpt model({.vocab_size = 11, .d_model = 16, .num_heads = 2, .num_layers = 2, .d_ff = 32, .max_len = 16}, rng);
+  nn::Gpt model(
+      {.vocab_size = 11, .layer = {.d_model = 16, .num_heads = 2, .d_ff = 32}, .num_layers = 2, .max_len = 16}, rng);
   scale_in_place(model.token_embedding.weight.mutable_value(), 20);  // clear preferences, before any training
   const NoGradient no_gradient;
   std::vector<i32> generated, text{5, 2};
