@@ -67,6 +67,8 @@ TEST_CASE("long sequences go by in tiles: the last of keys and queries whole, sh
     const AttentionSizes s{1, 2, n, n, 5, 3};
     check_long(s, Mask::causal(), 0, s.self());
     check_long(s, Mask::causal(), 0.2, s.self());
+    check_long(s, Mask::causal() & Mask::window(100), 0.2, s.self());
+    check_long(s, Mask::window(30, 300), 0, s.self());
   }
   const AttentionSizes s{2, 1, long_enough, long_enough, 3, 4}, few{2, 2, 30, 1025, 4, 3}, many{1, 1, 1100, 530, 2, 3};
   check_long(s, padded_to({300, 557}), 0.2, s.self());
