@@ -13,7 +13,7 @@
 namespace orrery::nn {
 
 struct DecoderLayer : Module {
-  MultiHeadAttention self_attn, multihead_attn;
+  Part<Attention> self_attn, multihead_attn;  // each a MultiHeadAttention, or what you put there
   FeedForward feed_forward;
   LayerNorm norm1, norm2, norm3;
   Dropout dropout;

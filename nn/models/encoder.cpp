@@ -6,7 +6,7 @@
 namespace orrery::nn {
 
 EncoderLayer::EncoderLayer(const LayerOptions& options, Rng& rng)
-    : self_attn(options.d_model, options.num_heads, rng, options.attention()),
+    : self_attn(MultiHeadAttention(options.d_model, options.num_heads, rng, options.attention())),
       feed_forward(options.d_model, options.d_ff, rng, options.feed_forward()),
       norm1(options.d_model, options.norm()),
       norm2(options.d_model, options.norm()),

@@ -26,7 +26,7 @@ Variable connected(const Variable& x, const LayerNorm& norm, bool norm_first, co
 }
 
 struct EncoderLayer : Module {
-  MultiHeadAttention self_attn;
+  Part<Attention> self_attn;  // a MultiHeadAttention, or what you put there
   FeedForward feed_forward;
   LayerNorm norm1, norm2;
   Dropout dropout;

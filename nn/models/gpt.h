@@ -22,7 +22,7 @@ namespace orrery::nn {
 
 struct GptLayer : Module {
   LayerNorm norm1;
-  MultiHeadAttention self_attn;
+  Part<Attention> self_attn;  // a MultiHeadAttention, or what you put there
   LayerNorm norm2;
   FeedForward feed_forward;
   Dropout dropout;
@@ -46,7 +46,7 @@ struct Gpt : Module {
   Embedding token_embedding, position_embedding;
   std::vector<GptLayer> layers;
   LayerNorm final_norm;
-  Variable head_weight;  // [vocab_size, d_model]; not defined in a tied model
+  Linear lm_head;  // to vocab_size; in a tied model its weight is not defined, and the token embedding's is used
   Dropout dropout;
 
   /// Draws every weight from `rng`: N(0, 0.02^2), those that write to the residual connection from
@@ -68,12 +68,12 @@ struct Gpt : Module {
   /// What the layers begin with, tokens + positions: [B, T, d_model].
   Variable embed(const Tensor& ids, Pass& pass) const;
 
-  /// A model of its own with the same values.
+  /// A model of its own with the same values and parts.
   Gpt clone();
   void visit(Visitor& v) override;
 
  private:
-  const Variable& classes() const { return config.tied ? token_embedding.weight : head_weight; }
+  const Variable& classes() const { return config.tied ? token_embedding.weight : lm_head.weight; }
 };
 
 }  // namespace orrery::nn

@@ -46,8 +46,9 @@ Variable Transformer::loss(const Tensor& source, const Tensor& target, const Ten
                            const CrossEntropyOptions& options) const {
   const TransformerMasks mask = masks(source, target);
   const Variable memory = encode(source, mask.source, pass);
-  return linear_cross_entropy(hidden(target, memory, mask.target, mask.memory, pass), generator.weight, generator.bias,
-                              wanted, options);
+  const Variable last = hidden(target, memory, mask.target, mask.memory, pass);
+  return generator.is_plain() ? linear_cross_entropy(last, generator.weight, generator.bias, wanted, options)
+                              : cross_entropy(generator(last), wanted, options);
 }
 
 Variable Transformer::hidden(const Tensor& target, const Variable& memory, const Mask& target_mask,
@@ -79,10 +80,7 @@ Mask Transformer::padding(const Tensor& ids) const {
 
 Transformer Transformer::clone() {
   Rng zeros = Rng::of_zeros();
-  Transformer copy(config, zeros);
-  to(copy, src_embed.weight.dtype());
-  copy_parameters(*this, copy);
-  return copy;
+  return cloned(*this, Transformer(config, zeros));
 }
 
 void Transformer::visit(Visitor& v) {

@@ -68,7 +68,7 @@ struct Transformer : Module {
   /// Padding alone; everything if there is no pad_id.
   Mask padding(const Tensor& ids) const;
 
-  /// A model of its own with the same values.
+  /// A model of its own with the same values and parts.
   Transformer clone();
   void visit(Visitor& v) override;
 

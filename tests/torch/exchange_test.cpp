@@ -37,7 +37,7 @@ TEST_CASE("promise 9: a state_dict of torch.nn.Transformer loads by name, and co
   nn::Stacks stacks(model.encoder, model.decoder);
   nn::load(stacks, state_dict);
   const TensorMap file = read_safetensors(state_dict).tensors;
-  CHECK(same_bits(model.encoder.layers[1].self_attn.in_proj_weight.value(),
+  CHECK(same_bits(model.encoder.layers[1].self_attn.as<nn::MultiHeadAttention>().in_proj.weight.value(),
                   file.at("encoder.layers.1.self_attn.in_proj_weight")));
   nn::to(model, f64);
   const Case c("state_dict_run", "run");

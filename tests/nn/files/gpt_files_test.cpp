@@ -74,8 +74,8 @@ TEST_CASE("weights of layers stand in the file as [in, out], embeddings as they 
   CHECK(file.at("h.0.attn.c_attn.weight").shape() == Shape{8, 24});
   CHECK(file.at("h.0.mlp.c_fc.weight").shape() == Shape{8, 12});
   CHECK(file.at("h.1.mlp.c_proj.weight").shape() == Shape{12, 8});
-  CHECK(
-      same_bits(file.at("h.1.attn.c_proj.weight"), permute(model.layers[1].self_attn.out_proj.weight.value(), {1, 0})));
+  CHECK(same_bits(file.at("h.1.attn.c_proj.weight"),
+                  permute(model.layers[1].self_attn.as<nn::MultiHeadAttention>().out_proj.weight.value(), {1, 0})));
   CHECK(same_bits(file.at("wte.weight"), model.token_embedding.weight.value()));
 }
 

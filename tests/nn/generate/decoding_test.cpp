@@ -67,7 +67,8 @@ TEST_CASE("rows agree with one step at a time alone, and hold pad_id after their
                        .pad_id = pad_id},
                       rng);
     make_noisy(model, 87);  // rows end after 0 to 7 tokens
-    scale_in_place(model.decoder.layers[0].multihead_attn.out_proj.weight.mutable_value(), 5.0);
+    scale_in_place(model.decoder.layers[0].multihead_attn.as<nn::MultiHeadAttention>().out_proj.weight.mutable_value(),
+                   5.0);
     const Tensor source = randint(3, 6, {12, 5}, rng);
     const Tensor answers = greedy_decode(model, source, {.bos = bos, .eos = eos, .max_len = 7});
     i64 longest = 0, shortest = 99;

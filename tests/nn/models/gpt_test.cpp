@@ -143,13 +143,14 @@ TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, bia
   };
   near(model.token_embedding.weight, 0.02);
   near(model.position_embedding.weight, 0.02);
-  near(model.head_weight, 0.02);
+  near(model.lm_head.weight, 0.02);
   for (const nn::GptLayer& layer : model.layers) {
-    near(layer.self_attn.in_proj_weight, 0.02);
+    near(layer.self_attn.as<nn::MultiHeadAttention>().in_proj.weight, 0.02);
     near(layer.feed_forward.linear1.weight, 0.02);
-    near(layer.self_attn.out_proj.weight, 0.02 / 4);  // sqrt(2 * 8) = 4
+    near(layer.self_attn.as<nn::MultiHeadAttention>().out_proj.weight, 0.02 / 4);  // sqrt(2 * 8) = 4
     near(layer.feed_forward.linear2.weight, 0.02 / 4);
-    for (const Variable& bias : {layer.self_attn.in_proj_bias, layer.self_attn.out_proj.bias,
+    for (const Variable& bias : {layer.self_attn.as<nn::MultiHeadAttention>().in_proj.bias,
+                                 layer.self_attn.as<nn::MultiHeadAttention>().out_proj.bias,
                                  layer.feed_forward.linear1.bias, layer.feed_forward.linear2.bias, layer.norm1.bias})
       CHECK(deviation(bias) == 0);
     CHECK(same_bits(layer.norm2.weight.value(), full({64}, 1.0)));
@@ -187,14 +188,14 @@ TEST_CASE("the tied head is one matrix through conversion and training; a head o
   config.tied = false;
   Gpt untied = build_gpt(config);
   to(untied, f64);
-  copy_into(untied.head_weight.mutable_value(), model.token_embedding.weight.value());
+  copy_into(untied.lm_head.weight.mutable_value(), model.token_embedding.weight.value());
   for (NamedParameter& p : untied.parameters()) {
     for (const NamedParameter& q : model.parameters())
       if (p.name == q.name) copy_into(p.value.mutable_value(), q.value.value());
   }
   CHECK(same_bits(logits_of(untied, ids), logits_of(model, ids)));
   backward(sum(untied(ids, pass) * constant(full({2, 4, 9}, 0.5, f64))));
-  CHECK(distance(untied.token_embedding.weight.gradient() + untied.head_weight.gradient(), both) < 1e-12);
+  CHECK(distance(untied.token_embedding.weight.gradient() + untied.lm_head.weight.gradient(), both) < 1e-12);
 }
 
 TEST_CASE("a clone is equal and independent, and keeps the dtype") {
@@ -240,5 +241,6 @@ TEST_CASE("a model prints as a tree") {
   const std::string text = out.str();
   CHECK(text.starts_with("Gpt, "));
   CHECK(text.find("\n  h.1: GptLayer, ") != std::string::npos);
-  CHECK(text.find("\n    attn.c_attn.weight [24, 8]\n") != std::string::npos);
+  CHECK(text.find("\n    attn: MultiHeadAttention, 288\n      c_attn: Linear, 216\n        weight [24, 8]\n") !=
+        std::string::npos);
 }
