@@ -100,8 +100,8 @@ struct AttentionResult {
 /// added to the scores: by distance [h, n + m - 1], as for `by_distance`, or one that broadcasts to [B, h, n, m].
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p = 0,
                           const Draw& draw = {}, const Variable& bias = {});
-/// A bias by distance [h, n + m - 1] laid out for n queries and m keys, [h, n, m]: entry j - i + n - 1 stands at query i
-/// and key j. In other words, entry e is for keys e - m + 1 positions after the query, the last of each beside the other.
+/// A bias by distance [h, n + m - 1] laid out for n queries and m keys, [h, n, m]: entry j - i + n - 1 stands at query
+/// i and key j. With the last query beside the last key, entry e is for keys e - m + 1 positions after the query.
 Variable by_distance(const Variable& bias, i64 n, i64 m);
 /// Rows of x [B, h, m, d] behind a padding length set to 0, so that what stands there never reaches a product.
 Variable zero_padding(const Variable& x, const Mask& mask);

@@ -24,10 +24,9 @@ struct KeyRange {
 /// How many distances j - i there are between n queries i and m keys j.
 inline i64 distances(i64 n, i64 m) { return std::max<i64>(0, n + m - 1); }
 
-/// A rule over (batch b, head h, query i, key j): for each query a range of keys, and tables for what is no range. Made
-/// of parts joined with `&`: every part must allow. Plain data: a mask keeps copies, so that changing the tensors it was
-/// made of does not change it. Query i of n stands at position i + m - n among m keys: the last query beside the last
-/// key.
+/// A rule over (batch b, head h, query i, key j): for each query a range of keys, and tables for what is no range. It
+/// is made of parts joined with `&`, which must all allow. It is plain data and keeps copies: changing the tensors it
+/// was made of does not change it. Query i of n stands at position i + m - n: the last query beside the last key.
 class Mask {
  public:
   /// Everything may attend to everything.

@@ -7,8 +7,8 @@
 // Each line of it is an operation whose derivative is known; only the masked softmax is new:
 //   y_j = e^{x_j} / sum over allowed l of e^{x_l} where j is allowed, else 0
 //   dx_j = y_j (dy_j - <dy, y>) where j is allowed, else 0
-// A bias on the scores, added before the softmax, tells it how far apart query and key stand (Shaw et al. 2018, Raffel et
-// al. 2020, Press et al. 2021).
+// A bias on the scores, added before the softmax, can say how far apart query and key stand (T5, Raffel et al. 2020,
+// section 2.1; ALiBi, Press et al. 2022, section 3).
 // Keys and values behind a padding length are set to 0 first: 0 times NaN would otherwise bring back what the mask
 // hides.
 // Read next: nn/attention/attention.h

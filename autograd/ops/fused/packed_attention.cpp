@@ -1,9 +1,9 @@
 // Chapter 8. Attention of all heads at once, read from packed products and written back to one, without a copy.
 //
 //   S = Q K^T / sqrt(d_k) + bias      P = softmax of each row of S over the allowed keys      W = m P      O = W V
-// with m dropout's factors (0 or 1 / (1 - p)), and a bias by distance if there is one: its gradient is the sum of dS over
-// all pairs of that distance, without 1 / sqrt(d_k). Backward, from dO, with the derivatives of ops/matmul.cpp and
-// ops/softmax.cpp:
+// with m dropout's factors (0 or 1 / (1 - p)), and a bias by distance if there is one: its gradient is the sum of dS
+// over all pairs of that distance, without 1 / sqrt(d_k). Backward, from dO, with the derivatives of ops/matmul.cpp
+// and ops/softmax.cpp:
 //   dV = W^T dO      dW = dO V^T      dP = m dW      dS = P (dP - sum over keys of P dP) / sqrt(d_k)
 //   dQ = dS K        dK = dS^T Q
 // The composed form is ops/attention.cpp, the one to read: there each line is an operation of its own and every head is

@@ -93,24 +93,24 @@ Gradient<T> opened(Grads& dx, size_t input) {
   return {into.buffer.write<T>(), into.first};
 }
 
-/// A bias by distance as a tile reads it, and the sums for its gradient. Entry j - i + n - 1 belongs to query i and key j:
-/// turned round, what belongs to a key lies in the order of queries, at m - 1 - j + i.
+/// A bias by distance as a tile reads it, and the sums for its gradient. Entry j - i + n - 1 belongs to query i and key
+/// j. In the opposite order, at m - 1 - j + i, what belongs to a key lies in the order of the queries.
 struct DistanceBias {
   i64 h = 0, n = 0, m = 0;
-  Tensor turned{};  // [h, size()]; not defined without a bias
+  Tensor reversed{};  // [h, size()]; not defined without a bias
 
-  bool defined() const { return turned.defined(); }
+  bool defined() const { return reversed.defined(); }
   /// Entries of a head, with room for the lanes beyond the last query.
   i64 size() const { return std::max<i64>(0, m - 1) + padded(n); }
   i64 at(i64 key, i64 query) const { return m - 1 - key + query; }
 
   void set(const Tensor& bias) {
     const i64 count = distances(n, m);
-    turned = zeros({h, size()}, bias.dtype());
+    reversed = zeros({h, size()}, bias.dtype());
     dispatch_floating(bias.dtype(), "packed_attention", [&](auto t) {
       using T = decltype(t);
       const T* from = bias.data<T>();
-      T* to = turned.write<T>();
+      T* to = reversed.write<T>();
       for (i64 head = 0; head < h; ++head)
         std::reverse_copy(from + head * count, from + (head + 1) * count, to + head * size());
     });
@@ -118,7 +118,7 @@ struct DistanceBias {
   /// S^T plus the bias, for queries from `begin` and keys from `first` on.
   template <class T>
   void add(const Scores<T>& S, i64 head, i64 begin, i64 first) const {
-    const T* bias = turned.data<T>() + head * size();
+    const T* bias = reversed.data<T>() + head * size();
     for (i64 j = 0; j < S.keys; ++j) add_to(S.width, bias + at(first + j, begin), S.row(j));
   }
   /// Adds dS^T of `rows` queries to the sums of a task.
