@@ -33,19 +33,19 @@ struct ElementwiseOperation {
   void backward(const Tensor& dy, Grads& dx) {
     if (!dx.wanted(0)) return;
     const Tensor& at = kept;
-    const Into into = dx.into(0);
+    const GradientBuffer into = dx.into(0);
     dispatch_floating(at.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const T *x = at.data<T>(), *d = dy.data<T>();
       T* out = into.buffer.write<T>();
-      parallel_for(at.count(), elementwise_grain, [=, f = formula, first = into.first](i64 begin, i64 end) {
+      parallel_for(at.count(), elementwise_grain, [=, f = formula, is_new = into.is_new](i64 begin, i64 end) {
         const auto derivative = [f](T value) {
           if constexpr (from_output)
             return f.derivative_at_output(value);
           else
             return f.derivative(value);
         };
-        if (first) {
+        if (is_new) {
 #pragma omp simd
           for (i64 i = begin; i < end; ++i) out[i] = d[i] * derivative(x[i]);
         } else {

@@ -30,6 +30,14 @@ Node::~Node() {
   }
 }
 
+void Node::use_up() {
+  walked = true;
+  release();
+  for (OutputSlot& output : outputs) output.gradient = Tensor();
+}
+
+OutputSlot& Edge::slot() const { return node->outputs[static_cast<size_t>(output)]; }
+
 Leaf::Leaf(std::string label) : Node("parameter"), label(std::move(label)) {}
 
 std::string Leaf::origin() const { return label.empty() ? "a parameter without a name" : "parameter " + label; }
@@ -52,7 +60,9 @@ Edge edge_to(const Variable& x) {
   return {x.node(), x.output(), leaf ? static_cast<u32>(leaf->earlier_forms.size()) : 0};
 }
 
-void Into::gemm(const Tensor& a, const Tensor& b, Trans trans) const { matmul_into(buffer, a, b, trans, !first); }
+void GradientBuffer::gemm(const Tensor& a, const Tensor& b, Trans trans) const {
+  matmul_into(buffer, a, b, trans, !is_new);
+}
 
 Grads::Grads(Node& node, bool isolate) : node_(node), isolate_(isolate) {
   if (isolate_) contributions_.resize(node.inputs.size());
@@ -61,8 +71,7 @@ Grads::Grads(Node& node, bool isolate) : node_(node), isolate_(isolate) {
 OutputSlot& Grads::slot(size_t i) const {
   check(wanted(i), node_.name, "backward asks for the gradient of input ", i, ", which wants none; ask wanted(", i,
         ") first");
-  const Edge& edge = node_.inputs[i];
-  return edge.node->outputs[static_cast<size_t>(edge.output)];
+  return node_.inputs[i].slot();
 }
 
 namespace {
@@ -86,12 +95,16 @@ void Grads::add(size_t i, Tensor g) {
   if (!wanted(i)) return;
   check(g.dtype() == dtype(i), node_.name, "backward made a gradient of dtype ", g.dtype(), " for an input of ",
         dtype(i));
-  if (g.shape() != shape(i) && !broken(EngineRule::unbroadcast)) g = sum_to(g, shape(i));
-  if (isolate_) {
-    add_up(contributions_[i], g, true);
-  } else {
-    accumulate(i, g);
-  }
+  if (isolate_ && !contributions_[i].defined()) return add_up(contributions_[i], g, true);
+  sum_down(i, g);
+  if (!isolate_) return accumulate(i, g);
+  sum_down(i, contributions_[i]);
+  add_up(contributions_[i], g, true);
+}
+
+// Un-broadcasting: where an input was repeated, its gradient is the sum over all repetitions.
+void Grads::sum_down(size_t i, Tensor& g) const {
+  if (g.shape() != shape(i)) g = sum_to(g, shape(i));
 }
 
 void Grads::accumulate(size_t i, const Tensor& g) {
@@ -99,14 +112,16 @@ void Grads::accumulate(size_t i, const Tensor& g) {
   add_up(slot(i).gradient, g, is_leaf);
 }
 
-Into Grads::into(size_t i) {
+GradientBuffer Grads::into(size_t i) {
   Tensor& buffer = isolate_ ? contributions_[i] : slot(i).gradient;
-  const bool first = !buffer.defined();
-  if (first)
+  const bool is_new = !buffer.defined();
+  if (is_new)
     buffer = Tensor::empty(shape(i), dtype(i));
+  else if (isolate_ && buffer.shape() != shape(i))
+    sum_down(i, buffer);
   else if (!buffer.sole_owner())
     buffer = buffer.clone();
-  return {buffer, first};
+  return {buffer, is_new};
 }
 
 Tensor Grads::reuse(const Tensor& x) const {
@@ -116,6 +131,7 @@ Tensor Grads::reuse(const Tensor& x) const {
 void Grads::finish() {
   for (size_t i = 0; i < contributions_.size(); ++i) {
     if (!contributions_[i].defined()) continue;
+    sum_down(i, contributions_[i]);
     if (Observer* o = observer()) o->contribution(node_, i, contributions_[i]);
     if (contributions_[i].defined()) accumulate(i, contributions_[i]);
   }

@@ -13,14 +13,18 @@
 
 #include "autograd/variable.h"
 #include "core/machine/memory.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 
 class Grads;
+struct OutputSlot;
 
 /// Where an input came from: output `output` of `node`, or nowhere (a constant).
 struct Edge {
+  /// What its node knows of that output; only where there is a node.
+  OutputSlot& slot() const;
+
   std::shared_ptr<Node> node;
   int output = 0;
   u32 form = 0;  // of a parameter: the size of its `earlier_forms` when the edge was made
@@ -45,6 +49,8 @@ class Node {
   virtual void backward(Grads& dx) = 0;
   /// Drops what was saved for backward.
   virtual void release() = 0;
+  /// After its backward, or after a walk that failed here: drops what was saved and the gradients of the outputs.
+  void use_up();
   /// How errors speak of a value made here: "gelu", or "parameter encoder.norm.weight".
   virtual std::string origin() const { return std::string(name); }
 
@@ -52,7 +58,7 @@ class Node {
   const u64 number;  // creation number: larger is newer
   CachedVector<Edge> inputs;
   CachedVector<OutputSlot> outputs;
-  bool walked = false;  // backward has passed, saved values are gone
+  bool walked = false;  // used up
   bool queued = false;  // waits for its turn in a running backward pass
 };
 
@@ -82,11 +88,10 @@ class Leaf final : public Node {
 /// `mutable_value` was given another tensor, so that a gradient of x would not fit its place.
 Edge edge_to(const Variable& x);
 
-/// A gradient to write into: `first` means the buffer's contents are undefined and every element must be written;
-/// otherwise add to what is there.
-struct Into {
+/// A gradient to write or add to.
+struct GradientBuffer {
   Tensor& buffer;
-  bool first;
+  bool is_new;  ///< its contents are undefined: write every element; otherwise add to what is there
   /// buffer = or += op(a) op(b).
   void gemm(const Tensor& a, const Tensor& b, Trans trans = Trans::none) const;
 };
@@ -95,7 +100,7 @@ struct Into {
 /// un-broadcasting.
 class Grads {
  public:
-  /// `isolate` keeps each contribution apart until `finish`, so that an observer can look at it.
+  /// `isolate` keeps each contribution separate until `finish`, so that an observer can look at it.
   explicit Grads(Node& node, bool isolate = false);
 
   /// dL/d(output) number `i` of the operation; not defined when that output led nowhere.
@@ -107,7 +112,7 @@ class Grads {
   /// gradient.
   void add(size_t i, Tensor g);
   /// The gradient of input `i` itself, to write or add to; only when `wanted(i)`.
-  Into into(size_t i);
+  GradientBuffer into(size_t i);
   /// A tensor of x's shape to write to: x's own memory where nobody else reads it any more, else new memory. For an
   /// operation that turns its dy, or what it saved, element by element into a gradient of the same shape.
   Tensor reuse(const Tensor& x) const;
@@ -117,9 +122,12 @@ class Grads {
 
   /// Hands isolated contributions to the observer, and adds what it makes of them.
   void finish();
+  /// The isolated contribution to input `i`, as the operation gave it: it may have the broadcast shape.
+  const Tensor& isolated(size_t i) const { return contributions_[i]; }
 
  private:
   OutputSlot& slot(size_t i) const;
+  void sum_down(size_t i, Tensor& g) const;
   void accumulate(size_t i, const Tensor& g);
 
   Node& node_;

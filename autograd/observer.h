@@ -1,9 +1,7 @@
 // Chapter 2. The one place where others may look on: what runs, forward and backward, and what it adds to gradients.
 //
 // Profiles, the search for the first NaN and the checker's mutations all hang here and nowhere else; without an
-// observer the cost is one test of a pointer per operation. The engine's own two rules can be taken away here as well:
-// an observer that breaks one shows that the checker would notice an engine without it. It is asked only at the moment
-// when the rule has something to do, so that a tape where nobody asks has nothing to break.
+// observer the cost is one test of a pointer per operation.
 // An observer belongs to the thread that put it in force: it sees what this thread runs, and nothing of others.
 // Serves: autograd/engine.cpp
 #pragma once
@@ -14,12 +12,6 @@
 #include "autograd/node.h"
 
 namespace orrery {
-
-/// What the engine does for every operation.
-enum class EngineRule {
-  unbroadcast,   ///< a gradient of the broadcast shape is summed down to its input's
-  newest_first,  ///< of the nodes that wait the newest is visited, so that its gradient is complete
-};
 
 /// An operation that throws has a beginning and no end. An observer may throw: that ends the pass as an operation's
 /// error does.
@@ -37,17 +29,12 @@ class Observer {
   /// What a node's backward adds to the gradient of its input number `input`; may be replaced, or dropped by undefining
   /// it.
   virtual void contribution(const Node&, size_t, Tensor&) {}
-  /// True when the engine must go on as if it did not know `rule`.
-  virtual bool breaks(EngineRule) const { return false; }
   /// A gradient arrived at a parameter.
   virtual void leaf_reached(const Leaf&) {}
 };
 
 /// The observer in force on this thread, null if there is none.
 Observer* observer();
-
-/// True when the observer in force, if there is one, breaks `rule`.
-inline bool broken(EngineRule rule) { return observer() && observer()->breaks(rule); }
 
 /// The base of an observer that others may look over: it hands everything on to the one that was in force before. Where
 /// it looks itself it calls the base's function too, first.
@@ -70,7 +57,6 @@ class ForwardingObserver : public Observer {
   void contribution(const Node& node, size_t input, Tensor& g) override {
     if (outer_ && outer_->changes_contributions()) outer_->contribution(node, input, g);
   }
-  bool breaks(EngineRule rule) const override { return outer_ && outer_->breaks(rule); }
   void leaf_reached(const Leaf& leaf) override {
     if (outer_) outer_->leaf_reached(leaf);
   }

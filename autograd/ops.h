@@ -11,7 +11,7 @@
 
 #include "autograd/variable.h"
 #include "core/kernels/reduce.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 #include "core/random.h"
 
 namespace orrery {
@@ -105,9 +105,13 @@ struct AttentionResult {
   Variable output, weights;
 };
 /// softmax(Q K^T / sqrt(d_k)) V, as composed in the paper, section 3.2.1 (ops/attention.cpp):
-/// Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h, m, d_v]. Dropout with probability p falls on the weights.
+/// Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h, m, d_v]. Dropout with probability p falls on the weights. A `bias` is
+/// added to the scores: by distance [h, n + m - 1], as for `by_distance`, or one that broadcasts to [B, h, n, m].
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p = 0,
-                          const Draw& draw = {});
+                          const Draw& draw = {}, const Variable& bias = {});
+/// A bias by distance [h, n + m - 1] laid out for n queries and m keys, [h, n, m]: entry j - i + n - 1 stands at query
+/// i and key j. With the last query beside the last key, entry e is for keys e - m + 1 positions after the query.
+Variable by_distance(const Variable& bias, i64 n, i64 m);
 /// Rows of x [B, h, m, d] behind a padding length set to 0, so that what stands there never reaches a product.
 Variable zero_padding(const Variable& x, const Mask& mask);
 
@@ -161,11 +165,11 @@ Variable embedding_sum(const Variable& weight, const Tensor& ids, double factor,
                        double p = 0, const Draw& draw = {});
 /// Attention on packed products, heads side by side as the projections leave them: qkv [B, n, h (2 d_k + d_v)] to
 /// [B, n, h d_v], without a copy (ops/packed_attention.cpp). More than 512 keys go by in tiles, so that memory grows
-/// with the length and not with its square (ops/tiled_attention.cpp).
+/// with the length and not with its square (ops/tiled_attention.cpp). A `bias` is by distance, as for `by_distance`.
 Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p = 0,
-                          const Draw& draw = {});
+                          const Draw& draw = {}, const Variable& bias = {});
 /// The same with queries [B, n, h d_k] of one sequence and keys and values [B, m, h (d_k + d_v)] of another.
 Variable packed_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
-                          double p = 0, const Draw& draw = {});
+                          double p = 0, const Draw& draw = {}, const Variable& bias = {});
 
 }  // namespace orrery

@@ -8,8 +8,8 @@
 // of its own. A model may be shared while nobody changes it: several threads may run it forward, recorded or not. These
 // change a parameter, and no other thread may use it meanwhile: a walk of `backward` that leads to it, an optimiser's
 // step, a proof, clear_gradient, replace_value, set_name, loading. Observers (autograd/observer.h), NoGradient,
-// GrainScope and set_threads count for the thread that uses them; a new thread has none, and OpenMP's number of
-// threads. Only set_least_tiles (core/products/blas.h) counts for all: set it before the threads begin.
+// and set_threads count for the thread that uses them; a new thread has none, and OpenMP's number of threads. Only
+// set_least_tiles (core/products/gemm.h) counts for all: set it before the threads begin.
 // Read next: autograd/node.h
 #pragma once
 

@@ -11,7 +11,16 @@ namespace orrery {
 
 Mask Mask::causal() {
   Mask mask;
-  mask.causal_ = true;
+  mask.after_ = 0;
+  return mask;
+}
+
+Mask Mask::window(i64 before, i64 after) {
+  check(before >= 0 && after >= 0, "mask", "a window reaches 0 positions or more to each side, not ", before, " and ",
+        after);
+  Mask mask;
+  mask.before_ = std::min(before, unlimited);
+  mask.after_ = std::min(after, unlimited);
   return mask;
 }
 
@@ -38,7 +47,8 @@ Mask Mask::allow(const Tensor& allow) {
 
 Mask operator&(const Mask& a, const Mask& b) {
   Mask both = a;
-  both.causal_ |= b.causal_;
+  both.before_ = std::min(a.before_, b.before_);
+  both.after_ = std::min(a.after_, b.after_);
   both.tables_.insert(both.tables_.end(), b.tables_.begin(), b.tables_.end());
   if (!a.has_padding() || !b.has_padding()) {
     if (b.has_padding()) both.lengths_ = b.lengths_;
@@ -54,15 +64,9 @@ Mask operator&(const Mask& a, const Mask& b) {
 
 i64 Mask::length(i64 b, i64 m) const { return has_padding() ? std::min<i64>(m, lengths_.data<i32>()[b]) : m; }
 
-i64 Mask::limit(i64 b, i64 i, i64 n, i64 m) const {
-  const i64 keys = length(b, m);
-  return causal_ ? std::clamp<i64>(i + m - n + 1, 0, keys) : keys;
-}
-
-void Mask::limits(i64 b, i64 begin, i64 end, i64 n, i64 m, i32* limit) const {
-  const i64 keys = length(b, m);
-  for (i64 i = begin; i < end; ++i)
-    limit[i - begin] = static_cast<i32>(causal_ ? std::clamp<i64>(i + m - n + 1, 0, keys) : keys);
+KeyRange Mask::range(i64 b, i64 i, i64 n, i64 m) const {
+  const i64 position = i + m - n, limit = std::clamp<i64>(position + after_ + 1, 0, length(b, m));
+  return {std::clamp<i64>(position - before_, 0, limit), limit};
 }
 
 bool Mask::table_allows(i64 b, i64 h, i64 i, i64 j) const {
@@ -74,7 +78,8 @@ bool Mask::table_allows(i64 b, i64 h, i64 i, i64 j) const {
 }
 
 bool Mask::allowed(i64 b, i64 h, i64 i, i64 j, i64 n, i64 m) const {
-  return j < limit(b, i, n, m) && table_allows(b, h, i, j);
+  const KeyRange keys = range(b, i, n, m);
+  return j >= keys.first && j < keys.limit && table_allows(b, h, i, j);
 }
 
 void Mask::check_padding_fits(i64 B, i64 m) const {
@@ -100,7 +105,11 @@ void Mask::check_fits(i64 B, i64 h, i64 n, i64 m) const {
 
 std::ostream& operator<<(std::ostream& out, const Mask& mask) {
   std::string_view joint;
-  if (mask.causal_) out << "causal", joint = " & ";
+  if (mask.before_ != Mask::unlimited) {
+    out << "window(" << mask.before_ << ", " << mask.after_ << ')', joint = " & ";
+  } else if (mask.is_causal()) {
+    out << "causal", joint = " & ";
+  }
   if (mask.has_padding()) {
     out << joint << "padding(";
     for (i64 b = 0; b < mask.lengths_.count(); ++b) out << (b ? ", " : "") << mask.lengths_.at(b);

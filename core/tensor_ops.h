@@ -9,7 +9,7 @@
 #include <span>
 
 #include "core/kernels/reduce.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 #include "core/random.h"
 #include "core/tensor.h"
 

@@ -10,8 +10,10 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "core/tensor_ops.h"
+#include "nn/part.h"
 
 namespace orrery::nn {
 
@@ -29,16 +31,42 @@ void Visitor::operator()(std::string_view name, Tensor& buffer) {
   if (buffer.defined()) on_buffer(path_of(name), buffer);
 }
 
-void Visitor::operator()(std::string_view name, Module& child) {
-  const std::string path = path_of(name), outer = prefix_;
-  enter(path, child);
-  prefix_ = path + ".";
-  child.visit(*this);
+// The module that stands in the place of `child`; null if nothing is to be visited there.
+Module* Visitor::visited(Module& child) {
+  auto* const part = dynamic_cast<Replaceable*>(&child);
+  if (!part) return &child;
+  return enters(*part) ? part->held() : nullptr;
+}
+
+void Visitor::walk(Module& module, const std::string& prefix) {
+  const std::string outer = std::exchange(prefix_, prefix);
+  module.visit(*this);
   prefix_ = outer;
+}
+
+void Visitor::operator()(std::string_view name, Module& child) {
+  Module* const module = visited(child);
+  if (!module) return;
+  const std::string path = path_of(name);
+  enter(path, *module);
+  walk(*module, path + ".");
   leave();
 }
 
-void Visitor::inlined(Module& child) { child.visit(*this); }
+void Visitor::transposed(std::string_view name, Module& child) {
+  const bool outer = std::exchange(transposes_, true);
+  (*this)(name, child);
+  transposes_ = outer;
+}
+
+void Visitor::weight(std::string_view name, Variable& parameter) {
+  transposes_ ? transposed(name, parameter) : (*this)(name, parameter);
+}
+
+void Visitor::inlined(Module& child) { joined("", child); }
+void Visitor::joined(std::string_view start, Module& child) {
+  if (Module* const module = visited(child)) walk(*module, path_of(start));
+}
 void Visitor::enter(const std::string&, Module&) {}
 
 namespace {
@@ -88,17 +116,6 @@ class Converter : public Visitor {
   std::map<const Node*, Tensor> converted_;
 };
 
-// "orrery::nn::EncoderLayer" -> "EncoderLayer"
-std::string type_name(const Module& module) {
-  const char* mangled = typeid(module).name();
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> readable(abi::__cxa_demangle(mangled, nullptr, nullptr, &status),
-                                                             &std::free);
-  const std::string name = status == 0 ? readable.get() : mangled;
-  const size_t colons = name.rfind("::");
-  return colons == std::string::npos ? name : name.substr(colons + 2);
-}
-
 // 1234567 -> "1,234,567"
 std::string grouped(i64 count) {
   std::string digits = std::to_string(count);
@@ -143,6 +160,16 @@ class Printer : public Visitor {
 };
 
 }  // namespace
+
+std::string type_name(const Module& module) {
+  const char* mangled = typeid(module).name();
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> readable(abi::__cxa_demangle(mangled, nullptr, nullptr, &status),
+                                                             &std::free);
+  const std::string name = status == 0 ? readable.get() : mangled;
+  const size_t colons = name.rfind("::");
+  return colons == std::string::npos ? name : name.substr(colons + 2);
+}
 
 Parameters Module::parameters() {
   Parameters once;

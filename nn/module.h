@@ -23,6 +23,7 @@
 namespace orrery::nn {
 
 class Module;
+class Replaceable;
 
 /// `visit` calls this for each part. Undefined parts (such as a bias that is switched off) are skipped.
 class Visitor {
@@ -41,8 +42,14 @@ class Visitor {
   }
   /// A weight [out, in] that is stored in files as [in, out] (nn/files/files.h). Otherwise it is an ordinary parameter.
   void transposed(std::string_view name, Variable& parameter);
+  /// A child of which every `weight` is such a one.
+  void transposed(std::string_view name, Module& child);
+  /// The matrix of a linear map.
+  void weight(std::string_view name, Variable& parameter);
   /// A child whose parts stand under this module's own name, without a prefix.
   void inlined(Module& child);
+  /// The same with names that begin with `start`: "in_proj_" and "weight" are "in_proj_weight".
+  void joined(std::string_view start, Module& child);
 
  protected:
   virtual void on_parameter(const std::string& path, Variable& parameter) = 0;
@@ -50,10 +57,15 @@ class Visitor {
   virtual void on_buffer(const std::string&, Tensor&) {}
   virtual void enter(const std::string& path, Module& child);
   virtual void leave() {}
+  /// False for a part (nn/part.h) whose inside is not to be visited.
+  virtual bool enters(Replaceable&) { return true; }
 
  private:
   std::string path_of(std::string_view name) const;
+  Module* visited(Module& child);
+  void walk(Module& module, const std::string& prefix);
   std::string prefix_;
+  bool transposes_ = false;
 };
 
 /// The base of every layer.
@@ -85,6 +97,8 @@ class Module {
   i64 parameter_count();
 };
 
+/// "orrery::nn::EncoderLayer" as "EncoderLayer".
+std::string type_name(const Module& module);
 /// Converts every parameter and buffer in place; tied parameters stay tied. Gradients are forgotten.
 void to(Module& module, Dtype dtype);
 /// Copies the values of all parameters of `from` to those of the same names in `into`. Names and shapes must be the

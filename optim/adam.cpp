@@ -61,13 +61,13 @@ std::map<std::string, Tensor> Adam::state() const {
   return result;
 }
 
-Optimizer::Move Adam::update(size_t i, const Update& u) {
+Optimizer::RangeUpdate Adam::update(size_t i, const Update& u) {
   Moments& moments = moments_[i];
   const i32 t = ++*moments.step.write<i32>();
   const double s = std::sqrt(1 - std::pow(options_.beta2, t));
   const double rate = u.learning_rate * s / (1 - std::pow(options_.beta1, t));
   const bool decoupled = decay_ == Decay::decoupled;
-  return dispatch_floating(u.parameter.dtype(), "adam", [&](auto type) -> Move {
+  return dispatch_floating(u.parameter.dtype(), "adam", [&](auto type) -> RangeUpdate {
     using T = decltype(type);
     const Coefficients<T> c{.beta1 = static_cast<T>(options_.beta1),
                             .beta2 = static_cast<T>(options_.beta2),

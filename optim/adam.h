@@ -37,7 +37,7 @@ class Adam : public Optimizer {
     Tensor m, v;
     Tensor step;  // counts the updates of this parameter: steps in which it has a gradient
   };
-  Move update(size_t i, const Update& u) override;
+  RangeUpdate update(size_t i, const Update& u) override;
 
   AdamOptions options_;
   Decay decay_;

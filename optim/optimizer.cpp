@@ -47,33 +47,33 @@ void Optimizer::check_gradients(double learning_rate) const {
 
 void Optimizer::step(double learning_rate) {
   check_gradients(learning_rate);
-  move(learning_rate, 1.0);
+  update_all(learning_rate, 1.0);
 }
 
 double Optimizer::step(double learning_rate, double max_norm) {
   check_gradients(learning_rate);
   const double norm = grad_norm(parameters_);
-  move(learning_rate, clip_factor(norm, max_norm));
+  update_all(learning_rate, clip_factor(norm, max_norm));
   return norm;
 }
 
 // All parameters in one parallel region: most of them are too small for one of their own.
-void Optimizer::move(double learning_rate, double gradient_factor) {
-  CachedVector<Move> moves;
+void Optimizer::update_all(double learning_rate, double gradient_factor) {
+  CachedVector<RangeUpdate> updates;
   CachedVector<i64> sizes;
-  moves.reserve(parameters_.size()), sizes.reserve(parameters_.size());  // what can fail comes before `update` counts
+  updates.reserve(parameters_.size()), sizes.reserve(parameters_.size());  // what can fail comes before `update` counts
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Variable& p = parameters_[i].value;
     if (!p.gradient().defined()) continue;
     const Setting& setting = settings_[i];
-    moves.push_back(update(i, {p.mutable_value(), p.gradient(), learning_rate * setting.learning_rate_factor,
-                               setting.weight_decay, gradient_factor}));
+    updates.push_back(update(i, {p.mutable_value(), p.gradient(), learning_rate * setting.learning_rate_factor,
+                                 setting.weight_decay, gradient_factor}));
     sizes.push_back(p.value().count());
   }
   const CachedVector<Piece> pieces = pieces_of(sizes);
   parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
-    moves[piece.owner](piece.begin, piece.end);
+    updates[piece.owner](piece.begin, piece.end);
   });
   clear_gradients();
 }

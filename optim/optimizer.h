@@ -55,12 +55,12 @@ class Optimizer {
     double learning_rate, weight_decay;
     double gradient_factor;  ///< the factor of clipping, at most 1
   };
-  /// Moves elements [begin, end) of a parameter. Stores a small function object in place, where std::function would
+  /// Updates elements [begin, end) of a parameter. Stores a small function object in place, where std::function would
   /// allocate memory in every step.
-  class Move {
+  class RangeUpdate {
    public:
     template <class F>
-    Move(const F& f)
+    RangeUpdate(const F& f)
         : call_([](const void* object, i64 begin, i64 end) { (*static_cast<const F*>(object))(begin, end); }) {
       static_assert(sizeof(F) <= sizeof object_ && std::is_trivially_copyable_v<F>);
       std::memcpy(object_, &f, sizeof f);
@@ -71,12 +71,12 @@ class Optimizer {
     alignas(16) std::byte object_[128];
     void (*call_)(const void*, i64 begin, i64 end);
   };
-  /// Prepares the update of parameter number `i` of the list. The result moves any of its elements on any thread.
-  virtual Move update(size_t i, const Update& u) = 0;
+  /// Prepares the update of parameter number `i` of the list. The result updates any of its elements on any thread.
+  virtual RangeUpdate update(size_t i, const Update& u) = 0;
 
  private:
   void check_gradients(double learning_rate) const;
-  void move(double learning_rate, double gradient_factor);
+  void update_all(double learning_rate, double gradient_factor);
 
   struct Setting {
     double weight_decay, learning_rate_factor;

@@ -38,8 +38,8 @@ std::map<std::string, Tensor> SGD::state() const {
   return result;
 }
 
-Optimizer::Move SGD::update(size_t i, const Update& u) {
-  return dispatch_floating(u.parameter.dtype(), "sgd", [&](auto t) -> Move {
+Optimizer::RangeUpdate SGD::update(size_t i, const Update& u) {
+  return dispatch_floating(u.parameter.dtype(), "sgd", [&](auto t) -> RangeUpdate {
     using T = decltype(t);
     T *p = u.parameter.write<T>(), *b = momentum_.empty() ? nullptr : momentum_[i].write<T>();
     const T* g = u.gradient.data<T>();

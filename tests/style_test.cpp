@@ -68,8 +68,8 @@ Words include_violations(const Sources& sources) {
         found.push_back(source.at(i) + "includes " + path + ", which is no file from the root of the repository");
       } else if (!may_include(source.layer(), included->layer())) {
         found.push_back(source.at(i) + source.layer() + " must not include " + path);
-      } else if (source.layer() != "tests" && source.chapter != 0 && included->chapter != 8 &&
-                 included->chapter > source.chapter) {
+      } else if (source.layer() != "tests" && source.folder() != "apps/examples" && source.chapter != 0 &&
+                 included->chapter != 8 && included->chapter > source.chapter) {
         found.push_back(source.at(i) + "chapter " + std::to_string(source.chapter) + " includes " + path +
                         " of chapter " + std::to_string(included->chapter));
       }
@@ -185,6 +185,7 @@ std::string state_defined_by(const std::string& code) {
   if (end == declaration.npos || declaration[end] == '(') return "";  // a function, or nothing yet
   declaration.resize(end);
   if (has_word(declaration, "const") || has_word(declaration, "constexpr")) return "";
+  if (has_word(declaration, "operator")) return "";  // operator== is a function
   const std::string name = word_before(declaration, end);
   return name == declaration ? "" : name;
 }
@@ -196,6 +197,52 @@ Words state_of(const Sources& sources) {
     for (const std::string& line : source.code) {
       const std::string name = state_defined_by(line);
       if (!name.empty()) found.push_back(source.path + ": " + name);
+    }
+  }
+  return found;
+}
+
+// Arithmetic in headers is compiled in each file that uses it, for that file alone: core/kernels/README.md says why.
+bool holds_kernels(const Source& source) {
+  static const std::set<std::string> folders{"core/kernels", "core/products", "autograd/ops", "autograd/ops/fused"};
+  static const std::set<std::string> files{"core/machine/math.h", "core/machine/vector.h"};
+  const bool header = source.path.ends_with(".h") && source.path != "autograd/ops/fused/packed_heads.h";
+  return header && (folders.contains(source.folder()) || files.contains(source.path));
+}
+
+// Where a declaration ends, or its body begins: the first ; or { outside parentheses.
+size_t end_of_declaration(const std::string& code) {
+  int depth = 0;
+  for (size_t i = 0; i < code.size(); ++i) {
+    depth += (code[i] == '(') - (code[i] == ')');
+    if (depth == 0 && (code[i] == '{' || code[i] == ';')) return i;
+  }
+  return code.npos;
+}
+
+// Definitions start in column 0. Functions that are constexpr choose sizes, and compute with integers alone.
+Words shared_kernels(const Sources& sources) {
+  static const std::set<std::string> other{"namespace", "struct", "class",         "using",   "enum",     "template",
+                                           "static",    "extern", "static_assert", "typedef", "requires", "concept"};
+  Words found;
+  for (const Source& source : sources) {
+    if (!holds_kernels(source)) continue;
+    bool unnamed = false;
+    for (size_t i = 0; i < source.code.size(); ++i) {
+      const std::string& line = source.code[i];
+      if (line.starts_with("namespace {")) unnamed = true;
+      if (source.lines[i] == "}  // namespace") unnamed = false;
+      if (unnamed || line.empty() || !is_word(line[0]) || other.contains(line.substr(0, line.find_first_of(" (<"))))
+        continue;
+      const std::string at = source.at(i);
+      std::string definition = line;
+      while (end_of_declaration(definition) == definition.npos && i + 1 < source.code.size())
+        definition += source.code[++i];
+      const size_t end = end_of_declaration(definition), bracket = definition.find('(');
+      const bool function = bracket < end && end != definition.npos && definition[end] == '{';
+      const bool object = definition.find("= []") < end;
+      if (object || (function && !has_word(definition.substr(0, bracket), "constexpr")))
+        found.push_back(at + "not static: core/kernels/README.md");
     }
   }
   return found;
@@ -252,6 +299,21 @@ TEST_CASE("threads are started in core/machine/parallel.h alone") {
   CHECK(report_of(pragma_violations, "nn/a.h", "_Pragma(\"omp for\")\n// #pragma omp parallel\n") != "");
 }
 
+TEST_CASE("arithmetic in headers is static, so that no user's copy of it replaces the library's") {
+  CHECK(report(shared_kernels(tree())) == "");
+  const auto report_for = [](const std::string& text) { return report_of(shared_kernels, "core/kernels/a.h", text); };
+  CHECK(report_for("template <class T>\nT f(\n    T x) {\n") ==
+        "\ncore/kernels/a.h:2: not static: core/kernels/README.md");
+  CHECK(report_for("inline float f(float x) {") == "\ncore/kernels/a.h:1: not static: core/kernels/README.md");
+  CHECK(report_for("inline constexpr auto f = []<class T>(T x) {") ==
+        "\ncore/kernels/a.h:1: not static: core/kernels/README.md");
+  CHECK(report_for("static float f(float x) {\n") == "");
+  CHECK(report_for("float f(A a = {},\n        B b = {});\ninline constexpr i64 n = f(3);\nstruct A {\n") == "");
+  CHECK(report_for("namespace {\nfloat f(float x) {\n}  // namespace\n") == "");
+  CHECK(report_for("namespace {\n}  // namespace\nfloat f(float x) {\n") != "");
+  CHECK(report_of(shared_kernels, "core/tensor.h", "inline float f(float x) {") == "");
+}
+
 TEST_CASE("BLAS is called in core/products/blas.cpp alone") {
   CHECK(report(blas_violations(tree())) == "");
   CHECK(report_of(blas_violations, "nn/a.h", "#include <cblas.h>\n") != "");
@@ -285,8 +347,8 @@ TEST_CASE("the process-wide state is this list") {
         report({"apps/program/interrupt.cpp: signals", "autograd/node.cpp: next_number",
                 "autograd/node.cpp: current_observer", "autograd/variable.cpp: recording",
                 "core/machine/crowding.cpp: crowding", "core/machine/crowding.cpp: wait_before",
-                "core/machine/crowding.h: current_", "core/machine/memory.cpp: storage",
-                "core/machine/parallel.h: current_", "core/products/blas.cpp: current_least_tiles"}));
+                "core/machine/memory.cpp: storage", "core/machine/parallel.h: loop_rules",
+                "core/products/gemm.cpp: current_least_tiles"}));
 }
 
 TEST_CASE("process-wide state is found where it is defined") {
@@ -298,7 +360,8 @@ TEST_CASE("process-wide state is found where it is defined") {
   CHECK(state_defined_by("thread_local bool recording = true;") == "recording");
   for (const std::string harmless :
        {"constexpr int unit = 64;", "  int local = 0;", "using A = B;", "int f(int x) {", "  static int f(int x);",
-        "  static const int parallel = ask();", "struct A {", "Variable add(const Variable& a);", "namespace {", "}"}) {
+        "  static const int parallel = ask();", "bool operator==(const A& a, const A& b) { return true; }",
+        "struct A {", "Variable add(const Variable& a);", "namespace {", "}"}) {
     CAPTURE(harmless);
     CHECK(state_defined_by(harmless) == "");
   }

@@ -1,6 +1,6 @@
 // Chapter 9. `orrery bench`: the program measures itself.
 //
-// Each benchmark is one file: step, profile, promises, gemm, ops, fused, attention, busy, decode.
+// Each benchmark is one file: step, profile, promises, gemm, ops, fused, attention, busy, toy, decode.
 // Serves: core/machine/parallel.h
 #include "apps/bench/bench.h"
 
@@ -156,6 +156,13 @@ void add_bench(CLI::App& program, int& exit_code) {
   add_choice(busy_command, "--config", busy->config, bench_config_names(), "Model and batch");
   add_whole_number(busy_command, "--steps", busy->steps, 1, 1000000, "Steps of each measurement");
   add_seed(busy_command, busy->seed);
+
+  const auto toy = options();
+  toy->steps = 3000;
+  CLI::App& toy_command = add_bench(benches, "toy", "How long the toy takes from nothing to its exam, task by task",
+                                    bench_toy, toy, exit_code, "Example:\n  orrery bench toy --seed 2");
+  add_whole_number(toy_command, "--steps", toy->steps, 1, 1000000, "Steps of each training");
+  add_seed(toy_command, toy->seed);
 
   const auto decode = options();
   CLI::App& decode_command =

@@ -9,6 +9,7 @@
 //   decode    how fast a model writes
 //   promises  what three promises cost a training step
 //   busy      how long a step takes beside other programs
+//   toy       how long whole trainings take
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -42,6 +43,7 @@ int bench_fused(const BenchOptions& options);
 int bench_attention(const BenchOptions& options);
 int bench_decode(const BenchOptions& options);
 int bench_promises(const BenchOptions& options);
+int bench_toy(const BenchOptions& options);
 int bench_busy(const BenchOptions& options);
 
 /// What every bench says before it measures, once its options are known to be right: the lines of every run, and a

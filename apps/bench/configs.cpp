@@ -68,14 +68,14 @@ nn::TransformerConfig BenchConfig::transformer(double dropout) const {
   check(!is_gpt(), "bench", name, " is a GPT");
   return {.src_vocab_size = vocab_size,
           .tgt_vocab_size = vocab_size,
-          .d_model = d_model,
-          .num_heads = num_heads,
+          .layer = {.d_model = d_model,
+                    .num_heads = num_heads,
+                    .d_ff = d_ff,
+                    .dropout = dropout,
+                    .attention_dropout = dropout,
+                    .activation_dropout = dropout},
           .num_encoder_layers = num_encoder_layers,
           .num_decoder_layers = num_decoder_layers,
-          .d_ff = d_ff,
-          .dropout = dropout,
-          .attention_dropout = dropout,
-          .activation_dropout = dropout,
           .final_norm = true,
           .max_len = std::max(source_length, target_length),
           .pad_id = 0};
@@ -84,13 +84,13 @@ nn::TransformerConfig BenchConfig::transformer(double dropout) const {
 nn::GptConfig BenchConfig::gpt(double dropout) const {
   check(is_gpt(), "bench", name, " is no GPT");
   return {.vocab_size = vocab_size,
-          .d_model = d_model,
-          .num_heads = num_heads,
+          .layer = {.d_model = d_model,
+                    .num_heads = num_heads,
+                    .d_ff = d_ff,
+                    .dropout = dropout,
+                    .activation = nn::Activation::gelu},
           .num_layers = num_decoder_layers,
-          .d_ff = d_ff,
-          .max_len = target_length,
-          .dropout = dropout,
-          .activation = nn::Activation::gelu};
+          .max_len = target_length};
 }
 
 }  // namespace orrery

@@ -51,8 +51,8 @@ std::vector<std::string> decode_config_names() { return {"nanogpt", "gpt2", "gpt
 
 double bytes_of_step(const nn::GptConfig& config, i64 streams, double positions) {
   const i64 tables = config.tied ? config.max_len : config.max_len + config.vocab_size;  // read in single rows
-  const double weights = static_cast<double>(config.parameter_count() - tables * config.d_model);
-  const double cache = static_cast<double>(config.num_layers * 2 * config.d_model) * positions;
+  const double weights = static_cast<double>(config.parameter_count() - tables * config.layer.d_model);
+  const double cache = static_cast<double>(config.num_layers * 2 * config.layer.d_model) * positions;
   return static_cast<double>(bytes_of(f32)) * (weights + static_cast<double>(streams) * cache);
 }
 
@@ -69,7 +69,7 @@ int bench_decode(const BenchOptions& options) {
     usage_error("--context and --steps", "with " + std::to_string(warm_up_steps) + " to warm up are " +
                                              std::to_string(positions) + ", more than the " +
                                              std::to_string(config.max_len) + " positions of " + options.config);
-  const double cache = static_cast<double>(options.batch * positions * config.num_layers * 2 * config.d_model);
+  const double cache = static_cast<double>(options.batch * positions * config.num_layers * 2 * config.layer.d_model);
   check_memory("bench decode", {.parameters = config.parameter_count(), .copies = 1, .kept = cache});
   Rng rng(static_cast<u64>(options.seed));
   nn::Gpt model(config, rng);

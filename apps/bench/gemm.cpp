@@ -14,8 +14,8 @@
 #include "apps/program/stopwatch.h"
 #include "core/kernels/reduce.h"
 #include "core/machine/parallel.h"
+#include "core/products/blas.h"
 #include "core/products/small_product.h"
-#include "core/products/thin_product.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -30,13 +30,7 @@ std::string form_of(Trans trans) {
 }
 
 // The number of parts that are computed side by side.
-i64 tiles_of(const Product& p) {
-  switch (p.kernel()) {
-    case ProductKernel::heads: return p.batch;
-    case ProductKernel::thin: return thin_tiles(p.n, p.k);
-    default: return gemm_tiles(p.m, p.n, p.k, p.trans);
-  }
-}
+i64 tiles_of(const Product& p) { return p.kind() == ProductKind::heads ? p.batch : gemm_tiles(p.m, p.n, p.k, p.trans); }
 
 // Calls add(length, chunks) for chunks of rows, whose inner result of `columns` columns is not kept
 // (core/kernels/reduce.h).
@@ -137,13 +131,9 @@ double measured_speed(const Product& p, bool by_blas) {
     });
   };
   const auto once = [&] {
-    switch (p.kernel()) {
-      case ProductKernel::heads:
-        return by_blas ? gemm_batch<float>(p.batch, A, a_step, B, b_step, C, c_step, p.trans) : heads();
-      case ProductKernel::thin:
-        return by_blas ? gemm_by_blas<float>(A, B, C, p.trans) : thin_product<float>(A, B, C, nullptr, nullptr);
-      default: return by_blas ? gemm_by_blas<float>(A, B, C, p.trans) : gemm<float>(A, B, C, p.trans);
-    }
+    if (p.kind() == ProductKind::heads)
+      return by_blas ? gemm_batch<float>(p.batch, A, a_step, B, b_step, C, c_step, p.trans) : heads();
+    by_blas ? gemm_by_blas<float>(A, B, C, p.trans) : gemm<float>(A, B, C, p.trans);
   };
   return p.flop() / fastest_seconds(seconds_for_a_product, once);
 }
@@ -160,7 +150,7 @@ double best_speed() {
 double grid_against_blas(const std::vector<MeasuredProduct>& products) {
   double logarithms = 0, count = 0;
   for (const auto& [p, speed, by_blas] : products) {
-    if (p.kernel() == ProductKernel::tiles) logarithms += std::log(speed / by_blas), ++count;
+    if (p.kind() == ProductKind::linear) logarithms += std::log(speed / by_blas), ++count;
   }
   return std::exp(logarithms / count);
 }

@@ -8,11 +8,10 @@
 // The two letters stand for the left and the right factor: T if it is transposed, N if not. A head that works on chunks
 // of rows (autograd/ops/fused/linear_cross_entropy.cpp) makes three products for each chunk, with W^T and dW^T = x^T
 // dy. Each product is measured with the kernel that training uses, and with OpenBLAS:
-//   linear maps   core/products/blas.h, in tiles; one call of OpenBLAS, shared among its own threads
+//   linear maps   core/products/gemm.h; one call of OpenBLAS, shared among its own threads
 //   attention     core/products/small_product.h, one head on each thread; one call of OpenBLAS for each head. Nothing
 //                 is masked. K^T and V^T are stored row by row, as the fused operation stores Q^T and dO^T.
-//   few rows      core/products/thin_product.h; one call of OpenBLAS. This is what a model does that writes token by
-//                 token, and not part of a training step.
+//   few rows      the same. This is what a model does that writes token by token, and not part of a training step.
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -21,12 +20,12 @@
 
 #include "apps/bench/bench.h"
 #include "apps/bench/configs.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 
-/// What computes a product.
-enum class ProductKernel { tiles, heads, thin };
+/// What a product is for.
+enum class ProductKind { linear, heads, few_rows };
 
 /// C [m, n] = op(A) op(B) with inner size k, for `batch` products side by side.
 struct Product {
@@ -36,8 +35,8 @@ struct Product {
   i64 batch = 1;  ///< heads of a whole batch; 1 for products that are cut into tiles
   i64 calls = 1;  ///< in one step
 
-  ProductKernel kernel() const {
-    return calls == 0 ? ProductKernel::thin : batch > 1 ? ProductKernel::heads : ProductKernel::tiles;
+  ProductKind kind() const {
+    return calls == 0 ? ProductKind::few_rows : batch > 1 ? ProductKind::heads : ProductKind::linear;
   }
   double flop() const { return 2.0 * static_cast<double>(m * n * k * batch); }
   bool same_work(const Product& other) const {

@@ -27,11 +27,11 @@ constexpr double version_bound = 0.005, watch_bound = 0.01, denormal_bound = 0.0
 constexpr double tiny_dy = 1e-34;
 
 // Seconds of the steps of each kind, which take turns.
-struct Turns {
+struct PairedSteps {
   std::vector<double> plain, other;
 
   template <class Plain, class Other>
-  Turns(i64 count, const Plain& plain_step, const Other& other_step) {
+  PairedSteps(i64 count, const Plain& plain_step, const Other& other_step) {
     for (i64 i = -warm_up_steps; i < count; ++i) {
       double first = 0, second = 0;
       const bool plain_first = i % 2 == 0;
@@ -59,7 +59,7 @@ struct Pair {
 
 // Steps with and without a check of the loss and the norm. Both change the parameters in the same way, so one training
 // makes both. If nothing is clipped, the plain step does not compute the norm.
-Turns watched_turns(const BenchConfig& config, const BenchOptions& options, bool clipped) {
+PairedSteps watched_steps(const BenchConfig& config, const BenchOptions& options, bool clipped) {
   BenchTraining training(config, config.dropout_or_own(options.dropout), options.seed);
   const auto plain = [&] {
     return seconds_of([&] {
@@ -77,13 +77,13 @@ Turns watched_turns(const BenchConfig& config, const BenchOptions& options, bool
                 loss, training.optimizer(), [&] { return training.loss(); });
     });
   };
-  return Turns(options.steps, plain, watched);
+  return PairedSteps(options.steps, plain, watched);
 }
 
 // The gradients of the other training are multiplied by `dy`. Before each of its steps, `prepare` is called,
 // unmeasured.
 template <class Prepare>
-Turns turns_with(Pair& pair, const BenchOptions& options, double dy, const Prepare& prepare) {
+PairedSteps steps_with(Pair& pair, const BenchOptions& options, double dy, const Prepare& prepare) {
   const auto plain = [&] { return seconds_of([&] { pair.plain.step(); }); };
   const auto other = [&] {
     prepare();
@@ -92,10 +92,10 @@ Turns turns_with(Pair& pair, const BenchOptions& options, double dy, const Prepa
       pair.other.update();
     });
   };
-  return Turns(options.steps, plain, other);
+  return PairedSteps(options.steps, plain, other);
 }
 
-Turns denormal_weight_turns(const BenchConfig& config, const BenchOptions& options) {
+PairedSteps denormal_weight_steps(const BenchConfig& config, const BenchOptions& options) {
   Pair pair(config, options);
   Rng rng(static_cast<u64>(options.seed));
   Parameters parameters = pair.other.optimizer().parameters();
@@ -104,14 +104,14 @@ Turns denormal_weight_turns(const BenchConfig& config, const BenchOptions& optio
     denormal.push_back(Tensor::empty(p.value.shape()));
     make_denormal(denormal.back(), rng);
   }
-  return turns_with(pair, options, tiny_dy, [&] {  // a step, reading them as zero, leaves zeros
+  return steps_with(pair, options, tiny_dy, [&] {  // a step, reading them as zero, leaves zeros
     for (size_t i = 0; i < parameters.size(); ++i) copy_into(parameters[i].value.mutable_value(), denormal[i]);
   });
 }
 
-Turns tiny_gradient_turns(const BenchConfig& config, const BenchOptions& options) {
+PairedSteps tiny_gradient_steps(const BenchConfig& config, const BenchOptions& options) {
   Pair pair(config, options);
-  return turns_with(pair, options, tiny_dy, [] {});
+  return steps_with(pair, options, tiny_dy, [] {});
 }
 
 // Counts the operations that a pass records.
@@ -156,7 +156,7 @@ void make_denormal(Tensor& weight, Rng& rng) {
 }
 
 PromiseFigures measure_promises(const BenchConfig& config, const BenchOptions& options) {
-  const Turns watched = watched_turns(config, options, true), unclipped = watched_turns(config, options, false);
+  const PairedSteps watched = watched_steps(config, options, true), unclipped = watched_steps(config, options, false);
   PromiseFigures figures{.config = config.name,
                          .step = median(watched.plain),
                          .operations = operations_of_step(config, options),
@@ -167,8 +167,8 @@ PromiseFigures measure_promises(const BenchConfig& config, const BenchOptions& o
       {11, "versions of saved tensors, at most", versions / figures.step, version_bound},
       {12, "the first-NaN watch", watched.cost(), watch_bound},
       {12, "the same, gradients not clipped", unclipped.cost(), watch_bound},
-      {15, "denormal weights, gradients around 1e-38", denormal_weight_turns(config, options).cost(), denormal_bound},
-      {15, "gradients around 1e-38", tiny_gradient_turns(config, options).cost(), denormal_bound}};
+      {15, "denormal weights, gradients around 1e-38", denormal_weight_steps(config, options).cost(), denormal_bound},
+      {15, "gradients around 1e-38", tiny_gradient_steps(config, options).cost(), denormal_bound}};
   return figures;
 }
 

@@ -48,22 +48,20 @@ std::shared_ptr<M> exact(std::shared_ptr<M> model) {
 }
 
 Checks transformer(bool norm_first, Rng& rng, MaskFault fault) {
-  const nn::TransformerConfig config{.src_vocab_size = 11,
-                                     .tgt_vocab_size = 13,
-                                     .d_model = d_model,
-                                     .num_heads = 2,
-                                     .num_encoder_layers = 2,
-                                     .num_decoder_layers = 2,
-                                     .d_ff = 32,
-                                     .norm_first = norm_first,
-                                     .final_norm = norm_first,
-                                     .max_len = 16};
+  const nn::TransformerConfig config{
+      .src_vocab_size = 11,
+      .tgt_vocab_size = 13,
+      .layer = {.d_model = d_model, .num_heads = 2, .d_ff = 32, .norm_first = norm_first},
+      .num_encoder_layers = 2,
+      .num_decoder_layers = 2,
+      .final_norm = norm_first,
+      .max_len = 16};
   return nn::leakchecks(exact(std::make_shared<nn::Transformer>(config, rng)), fault);
 }
 
 Checks gpt(Rng& rng, MaskFault fault) {
   const nn::GptConfig config{
-      .vocab_size = 11, .d_model = d_model, .num_heads = 2, .num_layers = 2, .d_ff = 32, .max_len = 16};
+      .vocab_size = 11, .layer = {.d_model = d_model, .num_heads = 2, .d_ff = 32}, .num_layers = 2, .max_len = 16};
   return nn::leakchecks(exact(std::make_shared<nn::Gpt>(config, rng)), fault);
 }
 

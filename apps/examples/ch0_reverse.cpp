@@ -14,9 +14,9 @@ int main() {
   constexpr i64 words = 16, length = 10, batch = 32, steps = 400;
   constexpr i32 bos = 1, eos = 2;  // 0 is padding, the symbols are 3, ..., 15
   Rng rng(1);
-  nn::TransformerConfig config{.src_vocab_size = words, .tgt_vocab_size = words, .d_model = 64, .num_heads = 4};
+  nn::TransformerConfig config{.src_vocab_size = words, .tgt_vocab_size = words};
+  config.layer = {.d_model = 64, .num_heads = 4, .d_ff = 128};
   config.num_encoder_layers = config.num_decoder_layers = 2;
-  config.d_ff = 128;
   nn::Transformer model(config, rng);
   optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});
   for (i64 step = 1; step <= steps; ++step) {

@@ -21,7 +21,7 @@ double largest(const Tensor& x) { return std::sqrt(max(x * x).item()); }
 // The paper's formula for one sequence x [n, d_model]: W^Q, W^K, W^V of head i are rows of in_proj_weight.
 Tensor by_hand(const nn::MultiHeadAttention& layer, const Tensor& x) {
   const i64 h = layer.num_heads, d_k = layer.d_k;
-  const Tensor W = layer.in_proj_weight.value();
+  const Tensor W = layer.in_proj.weight.value();
   std::vector<Tensor> heads;
   for (i64 i = 0; i < h; ++i) {
     const auto project = [&](i64 part) {

@@ -17,11 +17,9 @@ int main() {
   Rng rng(7);
   nn::Transformer model({.src_vocab_size = words,
                          .tgt_vocab_size = words,
-                         .d_model = 32,
-                         .num_heads = 4,
+                         .layer = {.d_model = 32, .num_heads = 4, .d_ff = 64},
                          .num_encoder_layers = 2,
-                         .num_decoder_layers = 2,
-                         .d_ff = 64},
+                         .num_decoder_layers = 2},
                         rng);
   const NoGradient no_gradient;
   nn::Pass pass = nn::Pass::inference();

@@ -24,12 +24,9 @@ int main() {
 
   Rng rng(1);
   nn::Gpt model({.vocab_size = static_cast<i64>(alphabet.size()),
-                 .d_model = 64,
-                 .num_heads = 4,
+                 .layer = {.d_model = 64, .num_heads = 4, .d_ff = 256, .dropout = 0},
                  .num_layers = 2,
-                 .d_ff = 256,
-                 .max_len = block,
-                 .dropout = 0},
+                 .max_len = block},
                 rng);
   optim::AdamW adam(model.parameters());
   for (i64 step = 1; step <= steps; ++step) {

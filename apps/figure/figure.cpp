@@ -17,11 +17,11 @@ struct FigureOptions {
   std::string name, data, out;
 };
 
-using Draw = std::string (*)(const std::string& data);
+using Picture = std::string (*)(const std::string& data);
 
 // Every picture by its name.
-const std::map<std::string, Draw>& figures() {
-  static const std::map<std::string, Draw> all{
+const std::map<std::string, Picture>& figures() {
+  static const std::map<std::string, Picture> all{
       {"attention", [](const std::string& data) { return draw(attention_figure(data)); }},
       {"speed", [](const std::string& data) { return draw(speed_figure(data)); }}};
   return all;

@@ -37,8 +37,8 @@ struct TrainOptions {
 
 // What one option alone cannot know; said before the training and not after it.
 void check_options(const LmRecipe& recipe) {
-  if (recipe.model.d_model % recipe.model.num_heads != 0)
-    usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.d_model));
+  if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0)
+    usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
   if (recipe.warmup >= recipe.steps)
     usage_error("--warmup",
                 "(" + std::to_string(recipe.warmup) + ") must be below --steps, " + std::to_string(recipe.steps));
@@ -184,11 +184,11 @@ void add_model_options(CLI::App& command, TrainOptions& options) {
              [&model](const std::string& name) { model = nn::gpt_preset(name); });
   add_whole_number(command, "--block", model.max_len, 1, 65536, "Characters that the model sees at once");
   add_whole_number(command, "--layers", model.num_layers, 1, 96, "Layers");
-  add_whole_number(command, "--heads", model.num_heads, 1, 96, "Attention heads; must divide the width");
-  add_whole_number(command, "--d-model", model.d_model, 1, 12288, "Width of the model");
-  add_whole_number(command, "--d-ff", model.d_ff, 1, 49152, "Width inside the feed-forward networks");
-  add_number(command, "--dropout", model.dropout, 0, 0.99, "Probability of dropping a unit");
-  add_switch(command, "bias", model.bias, "Biases in linear maps and norms");
+  add_whole_number(command, "--heads", model.layer.num_heads, 1, 96, "Attention heads; must divide the width");
+  add_whole_number(command, "--d-model", model.layer.d_model, 1, 12288, "Width of the model");
+  add_whole_number(command, "--d-ff", model.layer.d_ff, 1, 49152, "Width inside the feed-forward networks");
+  add_number(command, "--dropout", model.layer.dropout, 0, 0.99, "Probability of dropping a unit");
+  add_switch(command, "bias", model.layer.bias, "Biases in linear maps and norms");
   add_flag(command, "--untied", options.untied, "A matrix of its own for the head, instead of the embedding's");
 }
 

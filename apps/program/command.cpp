@@ -27,7 +27,7 @@
 #include "apps/program/help.h"
 #include "core/files/file.h"
 #include "core/machine/parallel.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 namespace {

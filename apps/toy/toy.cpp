@@ -19,7 +19,7 @@
 #include "apps/training/memory.h"
 #include "apps/training/model_file.h"
 #include "core/machine/parallel.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 namespace {
@@ -121,8 +121,8 @@ void check_options(const ToyRecipe& recipe) {
     usage_error("--min-length", "(" + std::to_string(task.min_length) + ") must not exceed --max-length, " +
                                     std::to_string(task.max_length));
   }
-  if (recipe.model.d_model % recipe.model.num_heads != 0) {
-    usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.d_model));
+  if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0) {
+    usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
   }
   try {
     Rng rng(static_cast<u64>(recipe.seed));
@@ -163,16 +163,16 @@ void add_task_options(CLI::App& command, ToyTask& task) {
 
 void add_model_options(CLI::App& command, nn::TransformerConfig& model) {
   begin_group(command, "Model");
-  add_whole_number(command, "--d-model", model.d_model, 1, 4096, "Width of the model");
-  add_whole_number(command, "--heads", model.num_heads, 1, 64, "Attention heads; must divide the width");
+  add_whole_number(command, "--d-model", model.layer.d_model, 1, 4096, "Width of the model");
+  add_whole_number(command, "--heads", model.layer.num_heads, 1, 64, "Attention heads; must divide the width");
   add_whole_number(command, "--encoder-layers", model.num_encoder_layers, 1, 24, "Encoder layers");
   add_whole_number(command, "--decoder-layers", model.num_decoder_layers, 1, 24, "Decoder layers");
-  add_whole_number(command, "--d-ff", model.d_ff, 1, 16384, "Width inside the feed-forward networks");
-  add_number(command, "--dropout", model.dropout, 0, 0.99, "Probability of dropping a unit");
-  add_number(command, "--attention-dropout", *model.attention_dropout, 0, 0.99, "The same for attention weights");
-  add_number(command, "--activation-dropout", *model.activation_dropout, 0, 0.99,
+  add_whole_number(command, "--d-ff", model.layer.d_ff, 1, 16384, "Width inside the feed-forward networks");
+  add_number(command, "--dropout", model.layer.dropout, 0, 0.99, "Probability of dropping a unit");
+  add_number(command, "--attention-dropout", *model.layer.attention_dropout, 0, 0.99, "The same for attention weights");
+  add_number(command, "--activation-dropout", *model.layer.activation_dropout, 0, 0.99,
              "The same inside feed-forward networks");
-  add_switch(command, "norm-first", model.norm_first, "Normalise before each sub-layer instead of after it");
+  add_switch(command, "norm-first", model.layer.norm_first, "Normalise before each sub-layer instead of after it");
   add_switch(command, "final-norm", model.final_norm, "One more normalisation after each stack");
 }
 

@@ -43,7 +43,7 @@ nn::TransformerConfig ToyRecipe::config() const {
 
 double ToyRecipe::rate(i64 step) const {
   const i64 flat = steps - static_cast<i64>(std::lround(cooldown * static_cast<double>(steps)));
-  return rate_factor * optim::noam(step, model.d_model, warmup) * optim::linear_cooldown(step, steps, flat);
+  return rate_factor * optim::noam(step, model.layer.d_model, warmup) * optim::linear_cooldown(step, steps, flat);
 }
 
 ToyRecipe annotated_recipe() {
@@ -57,15 +57,15 @@ ToyRecipe annotated_recipe() {
                  .end = -1,
                  .first_symbol = 1,
                  .begin_is_symbol = true};
-  recipe.model = {.d_model = 512,
-                  .num_heads = 8,
+  recipe.model = {.layer = {.d_model = 512,
+                            .num_heads = 8,
+                            .d_ff = 2048,
+                            .dropout = 0.1,
+                            .attention_dropout = 0.1,
+                            .activation_dropout = 0.1,
+                            .norm_first = true},
                   .num_encoder_layers = 2,
                   .num_decoder_layers = 2,
-                  .d_ff = 2048,
-                  .dropout = 0.1,
-                  .attention_dropout = 0.1,
-                  .activation_dropout = 0.1,
-                  .norm_first = true,
                   .final_norm = true};
   recipe.steps = 400, recipe.batch = 80, recipe.warmup = 400, recipe.rate_factor = 0.5;
   recipe.cooldown = 0, recipe.smoothing = 0, recipe.clip = 0;

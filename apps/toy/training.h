@@ -12,14 +12,14 @@ namespace orrery {
 /// Everything that decides how the toy is trained.
 struct ToyRecipe {
   ToyTask task;
-  nn::TransformerConfig model{.d_model = 64,
-                              .num_heads = 4,
+  nn::TransformerConfig model{.layer = {.d_model = 64,
+                                        .num_heads = 4,
+                                        .d_ff = 128,
+                                        .dropout = 0.1,
+                                        .attention_dropout = 0.0,  // as the paper, section 5.4: on sub-layers' outputs
+                                        .activation_dropout = 0.0},
                               .num_encoder_layers = 2,
-                              .num_decoder_layers = 2,
-                              .d_ff = 128,
-                              .dropout = 0.1,
-                              .attention_dropout = 0.0,  // as the paper, section 5.4: on sub-layers' outputs
-                              .activation_dropout = 0.0};
+                              .num_decoder_layers = 2};
   i64 steps = 3000, batch = 64;
   i64 warmup = 1000;                             ///< steps of Noam's warm-up
   double rate_factor = 1.5;                      ///< multiplies Noam's rate

@@ -17,15 +17,17 @@ double kept_by_layer(i64 d_model, i64 d_ff, i64 attentions) {
 }  // namespace
 
 double kept_numbers(const nn::TransformerConfig& model, i64 batch, i64 source_length, i64 target_length) {
-  const double encoder = static_cast<double>(model.num_encoder_layers) * kept_by_layer(model.d_model, model.d_ff, 1);
-  const double decoder = static_cast<double>(model.num_decoder_layers) * kept_by_layer(model.d_model, model.d_ff, 2);
+  const double encoder =
+      static_cast<double>(model.num_encoder_layers) * kept_by_layer(model.layer.d_model, model.layer.d_ff, 1);
+  const double decoder =
+      static_cast<double>(model.num_decoder_layers) * kept_by_layer(model.layer.d_model, model.layer.d_ff, 2);
   return static_cast<double>(batch) *
          (static_cast<double>(source_length) * encoder + static_cast<double>(target_length) * decoder);
 }
 
 double kept_numbers(const nn::GptConfig& model, i64 batch, i64 length) {
   return static_cast<double>(batch) * static_cast<double>(length) * static_cast<double>(model.num_layers) *
-         kept_by_layer(model.d_model, model.d_ff, 1);
+         kept_by_layer(model.layer.d_model, model.layer.d_ff, 1);
 }
 
 double bytes_of(const MemoryNeed& need) {

@@ -5,6 +5,7 @@
 
 #include "autograd/apply.h"
 #include "autograd/check/bug_zoo.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::bugs {

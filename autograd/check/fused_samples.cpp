@@ -210,6 +210,14 @@ void add_packed_attention(std::vector<Sample>& table) {
   add_self("causal, dropout", Mask::causal(), 0.4, {2, 9});
   add_self("table, dropout", sparse, 0.4);
   add_self("size 0, no batch row", Mask(), 0.4, {0, 3});
+  add_self("window", Mask::window(1, 2), 0, {2, 5});
+  add_self("causal window, dropout", Mask::causal() & Mask::window(2), 0.4, {2, 9});
+  table.push_back(sample(
+      "packed_attention", "self, bias by distance, dropout", {{{2, 5, h * (2 * d_k + d_v)}}, {{h, 9}}},
+      [=](const Variables& x) { return packed_attention(x[0], h, d_k, d_v, Mask::window(2, 4), 0.4, draw, x[1]); }));
+  table.push_back(
+      sample("packed_attention", "cross, bias by distance", {{{2, 3, h * d_k}}, {{2, 4, h * (d_k + d_v)}}, {{h, 6}}},
+             [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, draw, x[2]); }));
   add_self("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, {2, 3},
            {{"input 0", "no query sees a key"}});
   const auto add_cross = [&](const std::string& variant, const Mask& mask, double p, i64 n, i64 m,
@@ -253,6 +261,14 @@ void add_tiled_attention(std::vector<Sample>& table) {
   add("padding", Mask::padding(Tensor::of<i32>({2}, {5, 3})), 0, 2, 6);
   add("table with an empty row, and one that sees nothing in a tile", table_of_tiles, 0, 3, 6);
   add("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
+  add("window", Mask::window(3, 1), 0.4, 9, 9);
+  table.push_back(
+      sample("packed_attention", "tiles, self, bias by distance, dropout", {{{2, 9, h * (2 * d_k + d_v)}}, {{h, 17}}},
+             [=](const Variables& x) { return tiled_attention(x[0], h, d_k, d_v, Mask(), 0.4, draw, tile, x[1]); }));
+  table.push_back(sample("packed_attention", "tiles, cross, bias by distance",
+                         {{{2, 9, h * d_k}}, {{2, 6, h * (d_k + d_v)}}, {{h, 14}}}, [=](const Variables& x) {
+                           return tiled_attention(x[0], x[1], h, d_k, d_v, Mask::window(4), 0, draw, tile, x[2]);
+                         }));
   add("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, 2, 5,
       {{"input 0", "no query sees a key"}, {"input 1", "no query sees a key"}});
   table.push_back(

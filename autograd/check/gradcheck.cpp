@@ -27,7 +27,7 @@ struct Line {
 class Checker {
  public:
   Checker(const Checkable& f, const GradcheckOptions& options, NumericSlopes* known)
-      : f_(f), options_(options), leaves_(hold(f.leaves)), known_(known) {}
+      : f_(f), options_(options), leaves_(checked_leaves(f.leaves)), known_(known) {}
 
   GradcheckReport run() {
     find_analytic();
@@ -68,8 +68,9 @@ class Checker {
 
   void find_analytic();
   void check_leaf(i64 number);
-  void check_declared_zero(const Held& leaf, const DeclaredZero& zero, double largest, const std::string& largest_at);
-  std::vector<i64> coordinates_of(const Held& leaf);
+  void check_declared_zero(const CheckedLeaf& leaf, const DeclaredZero& zero, double largest,
+                           const std::string& largest_at);
+  std::vector<i64> coordinates_of(const CheckedLeaf& leaf);
   void check_direction(i64 number);
   template <class Move>
   NumericSlope slope(const Move& move, double h) const;
@@ -80,7 +81,7 @@ class Checker {
 
   const Checkable& f_;
   const GradcheckOptions options_;
-  HeldLeaves leaves_;
+  CheckedLeaves leaves_;
   NumericSlopes* known_;
   Tensor y_, cotangent_;                  // f at the leaves' own values, and u
   Rng rng_{options_.seed, u64{1} << 40};  // of what is chosen at random: far from the numbers of u
@@ -95,7 +96,7 @@ void Checker::find_analytic() {
     y_ = y.value().clone();
     cotangent_ = cotangent_of(y_.shape(), options_.seed);
     const ObserverScope scope(reached);
-    if (y.wants_gradient()) backward(y, cotangent_);
+    f_.walk(y, cotangent_);
   }
   double squares = 0;
   for (const auto& leaf : leaves_) {
@@ -184,7 +185,7 @@ std::optional<double> Checker::compare(const Move& move, double analytic, const 
 
 // Every coordinate, or a random choice that always holds the one with the largest gradient: a choice that met only
 // zeros (rows of an embedding that no id names) would look like a vacuous check.
-std::vector<i64> Checker::coordinates_of(const Held& leaf) {
+std::vector<i64> Checker::coordinates_of(const CheckedLeaf& leaf) {
   std::vector<i64> all(static_cast<size_t>(leaf.count()));
   std::iota(all.begin(), all.end(), i64{0});
   if (options_.coordinates <= 0 || options_.coordinates >= leaf.count()) return all;
@@ -200,7 +201,7 @@ std::vector<i64> Checker::coordinates_of(const Held& leaf) {
 }
 
 void Checker::check_leaf(i64 number) {
-  Held& leaf = *leaves_[static_cast<size_t>(number)];
+  CheckedLeaf& leaf = *leaves_[static_cast<size_t>(number)];
   const size_t failures_before = report_.failures.size();
   double largest = 0;
   std::string largest_at;
@@ -238,7 +239,7 @@ void Checker::check_leaf(i64 number) {
   }
 }
 
-void Checker::check_declared_zero(const Held& leaf, const DeclaredZero& zero, double largest,
+void Checker::check_declared_zero(const CheckedLeaf& leaf, const DeclaredZero& zero, double largest,
                                   const std::string& largest_at) {
   const std::string declared = leaf.name + ": is declared zero (" + zero.reason + "), but ";
   if (largest > 10 * options_.atol)

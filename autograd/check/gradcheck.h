@@ -99,6 +99,13 @@ struct Checkable {
   /// The same function of other inputs, in place of the first leaves, as many as it is given; not every sample has it.
   std::function<Variable(const std::vector<Variable>& inputs)> of_inputs{};
   size_t inputs = 0;  ///< how many leaves `of_inputs` replaces
+  /// Walks the tape of the output in place of `backward`: an engine with a mistake (autograd/check/faulty_engine.h).
+  std::function<void(const Variable& y, const Tensor& dy)> engine{};
+  /// Walks the tape of y, if it has one.
+  void walk(const Variable& y, const Tensor& dy) const {
+    if (!y.wants_gradient()) return;
+    engine ? engine(y, dy) : backward(y, dy);
+  }
 };
 
 /// The derivative of L at one point along one line.

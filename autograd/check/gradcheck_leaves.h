@@ -16,21 +16,21 @@
 namespace orrery {
 
 /// A leaf under check. As long as this lives the leaf may be changed; then value and gradient are again what they were.
-class Held {
+class CheckedLeaf {
  public:
-  explicit Held(const NamedParameter& leaf)
+  explicit CheckedLeaf(const NamedParameter& leaf)
       : name(leaf.name),
         leaf(leaf.value),
         original(leaf.value.value().clone()),
         gradient_before_(leaf.value.gradient()) {
     this->leaf.clear_gradient();
   }
-  ~Held() {
+  ~CheckedLeaf() {
     restore();
     leaf.mutable_gradient() = gradient_before_;
   }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
+  CheckedLeaf(const CheckedLeaf&) = delete;
+  CheckedLeaf& operator=(const CheckedLeaf&) = delete;
 
   /// The bits the value had.
   void restore() { copy_into(leaf.mutable_value(), original); }
@@ -46,20 +46,20 @@ class Held {
  private:
   Tensor gradient_before_;
 };
-using HeldLeaves = std::vector<std::unique_ptr<Held>>;
+using CheckedLeaves = std::vector<std::unique_ptr<CheckedLeaf>>;
 
 /// Every leaf once. Errors: one that is not a parameter, or not f64.
-inline HeldLeaves hold(const Parameters& leaves) {
-  HeldLeaves held;
+inline CheckedLeaves checked_leaves(const Parameters& leaves) {
+  CheckedLeaves checked;
   for (const NamedParameter& leaf : leaves) {
     check(leaf.value.defined() && leaf.value.is_leaf(), "gradcheck", leaf.name, " is not a parameter");
     check(leaf.value.dtype() == f64, "gradcheck", leaf.name, " is ", leaf.value.dtype(),
           "; a numeric gradient needs f64, so convert first");
     const bool known =
-        std::any_of(held.begin(), held.end(), [&](const auto& h) { return h->leaf.node() == leaf.value.node(); });
-    if (!known) held.push_back(std::make_unique<Held>(leaf));
+        std::any_of(checked.begin(), checked.end(), [&](const auto& h) { return h->leaf.node() == leaf.value.node(); });
+    if (!known) checked.push_back(std::make_unique<CheckedLeaf>(leaf));
   }
-  return held;
+  return checked;
 }
 
 /// Collects the leaves that backward reaches.

@@ -14,7 +14,7 @@ namespace {
 
 double ratio(const GradcheckFailure& failure) { return failure.analytic / failure.numeric; }
 
-// With four decimals, and where it is near 1 with as many as show two digits of the difference: 1.0000012, not 1.0000.
+// With four decimals, and where it is near 1 with as many as show the difference: 1.000001, not 1.0000.
 std::string in_digits(double ratio) {
   const double difference = std::fabs(ratio - 1);
   int decimals = 4;

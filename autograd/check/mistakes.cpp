@@ -15,10 +15,7 @@ namespace orrery {
 namespace {
 
 // What stood in the slot before a contribution was added; not defined if it is the first.
-const Tensor& gradient_so_far(const Node& node, size_t input) {
-  const Edge& edge = node.inputs[input];
-  return edge.node->outputs[static_cast<size_t>(edge.output)].gradient;
-}
+const Tensor& gradient_so_far(const Node& node, size_t input) { return node.inputs[input].slot().gradient; }
 
 // The numbers of the transposed matrix in the shape of x: rows and columns mixed up.
 Tensor turned(const Tensor& x) {
@@ -97,11 +94,6 @@ void Recorder::contribution(const Node& node, size_t input, Tensor& g) {
   for (const Change& change : changes_) found.possible.push_back(change.possible(g, so_far));
   accumulates = accumulates || so_far.defined();
   contributions.push_back(std::move(found));
-}
-
-bool Recorder::breaks(EngineRule rule) const {
-  (rule == EngineRule::unbroadcast ? unbroadcasts : chooses) = true;
-  return false;
 }
 
 std::string Recorder::declared_zero(const Node& node) const {

@@ -1,7 +1,8 @@
-// Chapter 3. Ways to break a backward pass: the changes of one contribution, and the rules an engine may forget.
+// Chapter 3. Ways to break a backward pass: the changes of one contribution.
 //
 // A contribution g is what one operation adds to the gradient of one of its inputs. Each mistake is an observer
-// (autograd/observer.h); autograd/check/mutation.h asks the gradient checker about every one of them.
+// (autograd/observer.h); autograd/check/mutation.h asks the gradient checker about every one of them. The engine's own
+// rules are broken in autograd/check/faulty_engine.h.
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -35,18 +36,15 @@ struct Contribution {
   std::vector<bool> possible;  ///< for each change
 };
 
-/// Lists the contributions of a backward pass of f, and which of the engine's rules had something to do.
+/// Lists the contributions of a backward pass of f, and whether any was added to one before it.
 class Recorder final : public Observer {
  public:
   Recorder(const Checkable& f, const std::vector<Change>& changes) : f_(f), changes_(changes) {}
   bool changes_contributions() const override { return true; }
   void contribution(const Node& node, size_t input, Tensor& g) override;
-  /// Never; but that the engine asks shows that the rule has something to do, and that is noted.
-  bool breaks(EngineRule rule) const override;
 
   std::vector<Contribution> contributions;
   bool accumulates = false;
-  mutable bool unbroadcasts = false, chooses = false;
 
  private:
   std::string declared_zero(const Node& node) const;
@@ -68,17 +66,6 @@ class ChangeOne final : public Observer {
   const Change& change_;
   const i64 target_;
   i64 seen_ = 0;
-};
-
-/// An engine without one of its rules.
-class BreakRule final : public Observer {
- public:
-  explicit BreakRule(EngineRule rule) : rule_(rule) {}
-  bool changes_contributions() const override { return true; }
-  bool breaks(EngineRule rule) const override { return rule == rule_; }
-
- private:
-  const EngineRule rule_;
 };
 
 /// An engine that puts every contribution in the place of what was there.

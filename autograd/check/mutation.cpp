@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "autograd/check/faulty_engine.h"
 #include "autograd/check/mistakes.h"
 #include "autograd/check/proof_parts.h"
 #include "core/tensor_ops.h"
@@ -46,9 +47,11 @@ class Judge {
  private:
   void try_change(const Contribution& contribution, i64 target, const Change& change);
   void try_engine(const Recorder& recorder);
-  bool changes_nothing(Observer& mistake) const;
-  GradientCheck caught_by(Observer& mistake);
-  void ask_checker(Mutant& mutant, Observer& mistake);
+  void try_rule(EngineRule rule, const std::string& change);
+  bool changes_nothing(const Checkable& f) const;
+  GradientCheck caught_by(const Checkable& f);
+  void ask_checker(Mutant& mutant, const Checkable& f);
+  void judge_engine(const std::string& change, const Checkable& f, bool no_difference);
   std::string reason(const Contribution& contribution, const Change& change) const;
   bool ends_in_zeros(const Contribution& contribution) const;
 
@@ -74,18 +77,16 @@ bool alike(const std::vector<Tensor>& right, const std::vector<Tensor>& wrong, c
   return true;
 }
 
-bool Judge::changes_nothing(Observer& mistake) const {
-  const ObserverScope scope(mistake);
+bool Judge::changes_nothing(const Checkable& f) const {
   try {
-    return alike(right_, gradients_of(f_, cotangent_), options_);
+    return alike(right_, gradients_of(f, cotangent_), options_);
   } catch (const std::exception&) { return false; }
 }
 
 // The check that rejects.
-GradientCheck Judge::caught_by(Observer& mistake) {
-  const ObserverScope scope(mistake);
+GradientCheck Judge::caught_by(const Checkable& f) {
   try {
-    return gradcheck(f_, options_, &slopes_).failed_check();
+    return gradcheck(f, options_, &slopes_).failed_check();
   } catch (const std::exception&) { return GradientCheck::error; }
 }
 
@@ -112,7 +113,8 @@ std::string Judge::reason(const Contribution& contribution, const Change& change
 void Judge::try_change(const Contribution& contribution, i64 target, const Change& change) {
   Mutant mutant{contribution.operation, target, contribution.input, change.name};
   ChangeOne mistake(change, target);
-  if (changes_nothing(mistake)) {
+  const ObserverScope scope(mistake);
+  if (changes_nothing(f_)) {
     mutant.why_not = reason(contribution, change);
     if (mutant.why_not.empty())
       mutant.why_not = "the gradients change by less than the checker tolerates";
@@ -120,34 +122,47 @@ void Judge::try_change(const Contribution& contribution, i64 target, const Chang
       mutant.fate = Fate::equivalent;
   } else {
     mistake.reset();
-    ask_checker(mutant, mistake);
+    ask_checker(mutant, f_);
   }
   report_.mutants.push_back(std::move(mutant));
 }
 
-void Judge::ask_checker(Mutant& mutant, Observer& mistake) {
-  mutant.caught_by = caught_by(mistake);
+void Judge::ask_checker(Mutant& mutant, const Checkable& f) {
+  mutant.caught_by = caught_by(f);
   if (mutant.caught_by == GradientCheck::none)
     mutant.why_not = "the check passes";
   else
     mutant.fate = Fate::caught;
 }
 
-// Where a rule has nothing to do there is nothing to break. Where it has, it may still make no difference: two
-// parameters wait, and either may come first; or a shape of size 0 is summed to another.
 void Judge::try_engine(const Recorder& recorder) {
-  const auto break_rule = [&](const std::string& change, bool possible, Observer&& mistake) {
-    if (!possible) return;
-    Mutant mutant{"engine", -1, -1, change};
-    if (changes_nothing(mistake))
-      mutant.fate = Fate::equivalent, mutant.why_not = "the rule makes no difference here";
-    else
-      ask_checker(mutant, mistake);
-    report_.mutants.push_back(std::move(mutant));
-  };
-  break_rule("no un-broadcast", recorder.unbroadcasts, BreakRule(EngineRule::unbroadcast));
-  break_rule("overwrites", recorder.accumulates, OverwriteAll());
-  break_rule("oldest first", recorder.chooses, BreakRule(EngineRule::newest_first));
+  try_rule(EngineRule::unbroadcast, "no un-broadcast");
+  if (recorder.accumulates) {
+    OverwriteAll mistake;
+    const ObserverScope scope(mistake);
+    judge_engine("overwrites", f_, changes_nothing(f_));
+  }
+  try_rule(EngineRule::newest_first, "oldest first");
+}
+
+// Where a rule has nothing to do there is nothing to break.
+void Judge::try_rule(EngineRule rule, const std::string& change) {
+  Checkable f = f_;
+  bool needed = false;
+  f.engine = [rule, &needed](const Variable& y, const Tensor& dy) { backward_without(rule, y, dy, needed); };
+  const bool no_difference = changes_nothing(f);
+  if (needed) judge_engine(change, f, no_difference);
+}
+
+// A rule that has something to do may still make no difference: two parameters wait, and either may come first; or a
+// shape of size 0 is summed to another.
+void Judge::judge_engine(const std::string& change, const Checkable& f, bool no_difference) {
+  Mutant mutant{"engine", -1, -1, change};
+  if (no_difference)
+    mutant.fate = Fate::equivalent, mutant.why_not = "the rule makes no difference here";
+  else
+    ask_checker(mutant, f);
+  report_.mutants.push_back(std::move(mutant));
 }
 
 }  // namespace
@@ -216,7 +231,7 @@ std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy) {
   std::vector<Tensor> result;
   const Variable y = f.output();
   try {
-    if (y.wants_gradient()) backward(y, dy);
+    f.walk(y, dy);
   } catch (...) {
     for (NamedParameter leaf : f.leaves) leaf.value.clear_gradient();
     throw;

@@ -224,41 +224,43 @@ ProofPart prove_subsets(const Sample& sample, u64 seed) {
 namespace {
 
 // Holds on to every dy and every output, as somebody else might, and looks whether they stay as they are.
-class Holder final : public ForwardingObserver {
+class SharedTensors final : public ForwardingObserver {
  public:
   void forward_ended(std::string_view name, std::span<const Variable* const> inputs,
                      std::span<const Tensor> outputs) override {
     ForwardingObserver::forward_ended(name, inputs, outputs);
-    for (const Tensor& y : outputs) values_.push_back(hold(name, y));
+    for (const Tensor& y : outputs) values_.push_back(snapshot(name, y));
   }
   void backward_begins(const Node& node) override {
     ForwardingObserver::backward_begins(node);
     dy_.clear();
     for (const OutputSlot& output : node.outputs)
-      if (output.gradient.defined()) dy_.push_back(hold(node.name, output.gradient));
+      if (output.gradient.defined()) dy_.push_back(snapshot(node.name, output.gradient));
   }
   void backward_ended(const Node& node) override {
     ForwardingObserver::backward_ended(node);
-    for (const Held& dy : dy_)
+    for (const Snapshot& dy : dy_)
       if (problem.empty() && dy.changed()) problem = dy.name + " writes into dy, which others may share";
   }
   void look_at_values() {
-    for (const Held& y : values_)
+    for (const Snapshot& y : values_)
       if (problem.empty() && y.changed()) problem = "backward writes into what " + y.name + " returned";
   }
 
   std::string problem;
 
  private:
-  struct Held {
+  struct Snapshot {
     std::string name;
     Tensor tensor, before;
     u64 version;
     bool changed() const { return tensor.version() != version || !same_bits(tensor, before); }
   };
-  static Held hold(std::string_view name, const Tensor& x) { return {std::string(name), x, x.clone(), x.version()}; }
+  static Snapshot snapshot(std::string_view name, const Tensor& x) {
+    return {std::string(name), x, x.clone(), x.version()};
+  }
 
-  std::vector<Held> dy_, values_;
+  std::vector<Snapshot> dy_, values_;
 };
 
 }  // namespace
@@ -268,14 +270,14 @@ ProofPart prove_shared(const Sample& sample, u64 seed) {
     const Checkable f = built(sample, dtype, seed);
     std::vector<Tensor> before;
     for (const NamedParameter& leaf : f.leaves) before.push_back(leaf.value.value().clone());
-    Holder holder;
+    SharedTensors shared;
     {
-      const ObserverScope scope(holder);
+      const ObserverScope scope(shared);
       const Variable y = f.output();
       run_backward(y, cotangent(y.shape(), dtype, seed));
     }
-    holder.look_at_values();
-    if (!holder.problem.empty()) return part("shared", holder.problem);
+    shared.look_at_values();
+    if (!shared.problem.empty()) return part("shared", shared.problem);
     std::vector<Tensor> after;
     for (const NamedParameter& leaf : f.leaves) after.push_back(leaf.value.value());
     const std::string written = first_difference(f.leaves, before, after);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "autograd/check/proof_parts.h"
+#include "autograd/check/scheduling.h"
 #include "autograd/observer.h"
 #include "core/machine/parallel.h"
 

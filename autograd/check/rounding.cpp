@@ -82,9 +82,9 @@ std::string digits(double x) {
   return text.str();
 }
 
-class Judge {
+class PrecisionJudge {
  public:
-  Judge(const Sample& sample, u64 seed)
+  PrecisionJudge(const Sample& sample, u64 seed)
       : sample_(sample), seed_(seed), f_(sample.build(f64, seed)), at_draw_(compare_at(sample, seed, 0)) {}
 
   SinglePrecision run() {
@@ -157,6 +157,6 @@ double largest_magnitude(const std::vector<Tensor>& tensors) {
   return result;
 }
 
-SinglePrecision compare_precisions(const Sample& sample, u64 seed) { return Judge(sample, seed).run(); }
+SinglePrecision compare_precisions(const Sample& sample, u64 seed) { return PrecisionJudge(sample, seed).run(); }
 
 }  // namespace orrery

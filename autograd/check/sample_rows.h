@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autograd/check/samples.h"
+#include "core/random.h"
 #include "core/tensor.h"
 
 namespace orrery::sample_rows {

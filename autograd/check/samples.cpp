@@ -173,6 +173,26 @@ void add_attention(std::vector<Sample>& table) {
   add_softmax("everything", Mask());
   add_softmax("causal and padding", padded);
   add_softmax("table with an empty row", sparse);
+  add_softmax("a window, the last query sees less", Mask::window(1) & Mask::padding(Tensor::of<i32>({2}, {3, 2})));
+  const auto add_by_distance = [&](const std::string& variant, i64 n, i64 m) {
+    table.push_back(sample("by_distance", variant, {{{2, n + m - 1}}},
+                           [=](const Variables& x) { return by_distance(x[0], n, m); }));
+  };
+  add_by_distance("as many queries as keys", 3, 3);
+  add_by_distance("more keys than queries", 2, 4);
+  add_by_distance("more queries than keys", 4, 2);
+  add_by_distance("one query, one key", 1, 1);
+  table.push_back(
+      sample("by_distance", "size 0, no head", {{{0, 3}}}, [](const Variables& x) { return by_distance(x[0], 2, 2); }));
+  const auto add_biased = [&](const std::string& variant, const Shape& bias, const Mask& mask,
+                              std::vector<DeclaredZero> zeros = {}) {
+    table.push_back(sample(
+        "attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}, {bias}},
+        [mask](const Variables& x) { return attention(x[0], x[1], x[2], mask, 0, {}, x[3]).output; },
+        std::move(zeros)));
+  };
+  add_biased("a bias by distance", {2, 5}, padded);
+  add_biased("a bias for each pair", {1, 2, 3, 3}, Mask());
   table.push_back(sample("zero_padding", "lengths 3 and 2", {{{2, 2, 3, 2}}},
                          [padded](const Variables& x) { return zero_padding(x[0], padded); }));
   table.push_back(long_sample("masked_softmax", "long", {{{1, 1, long_rows, 3}}},

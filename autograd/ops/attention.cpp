@@ -7,6 +7,8 @@
 // Each line of it is an operation whose derivative is known; only the masked softmax is new:
 //   y_j = e^{x_j} / sum over allowed l of e^{x_l} where j is allowed, else 0
 //   dx_j = y_j (dy_j - <dy, y>) where j is allowed, else 0
+// A bias on the scores, added before the softmax, can say how far apart query and key stand (T5, Raffel et al. 2020,
+// section 2.1; ALiBi, Press et al. 2022, section 3).
 // Keys and values behind a padding length are set to 0 first: 0 times NaN would otherwise bring back what the mask
 // hides.
 // Read next: nn/attention/attention.h
@@ -34,15 +36,16 @@ struct MaskedSoftmax {
       const T* x = scores.data<T>();
       T* out = weights.write<T>();
       for_rows(B * h * n, m, [=, &rule = mask](i64 row) {
-        const i64 b = row / (h * n), head = row / n % h, i = row % n, limit = rule.limit(b, i, n, m);
-        const T* from = x + row * m;
-        T* to = out + row * m;
-        std::fill(to + limit, to + m, T{0});
-        if (!rule.has_table()) return softmax_row(from, to, limit);
-        for (i64 j = 0; j < limit; ++j) {
-          to[j] = rule.allowed(b, head, i, j, n, m) ? from[j] : -std::numeric_limits<T>::infinity();
-        }
-        softmax_row(to, to, limit);
+        const i64 b = row / (h * n), head = row / n % h, i = row % n;
+        const KeyRange keys = rule.range(b, i, n, m);
+        const T* from = x + row * m + keys.first;
+        T *all = out + row * m, *seen = all + keys.first;
+        std::fill(all, seen, T{0});
+        std::fill(all + keys.limit, all + m, T{0});
+        if (!rule.has_table()) return softmax_row(from, seen, keys.count());
+        std::copy_n(from, keys.count(), seen);
+        rule.hide_by_table(b, head, i, keys, seen);
+        softmax_row(seen, seen, keys.count());
       });
     });
     y = weights;
@@ -79,7 +82,49 @@ struct ZeroPadding {
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, cleared(dy)); }
 };
 
+// A bias for each distance, laid out for every query and key: y_hij = bias_h,e with e = j - i + n - 1.
+//   dbias_he = sum of dy_hij over all i, j with that e, in the order of i
+struct ByDistance {
+  static constexpr std::string_view name = "by_distance";
+  i64 n, m;
+
+  Tensor forward(const Tensor& bias) {
+    const auto [h, count] = dims<2>(bias, name);
+    check(n >= 0 && m >= 0 && count == distances(n, m), name, n, " queries and ", m, " keys need a bias of shape [h, ",
+          distances(n, m), "], got ", bias.shape());
+    Tensor y = Tensor::empty({h, n, m}, bias.dtype());
+    dispatch_floating(bias.dtype(), name, [&, count = count](auto t) {
+      using T = decltype(t);
+      const T* from = bias.data<T>();
+      T* to = y.write<T>();
+      for_rows(y.size(0) * n, m,
+               [=, n = n, m = m](i64 row) { std::copy_n(from + row / n * count + n - 1 - row % n, m, to + row * m); });
+    });
+    return y;
+  }
+
+  void backward(const Tensor& dy, Grads& dx) {
+    const i64 h = dy.size(0), count = distances(n, m);
+    Tensor sums = Tensor::empty({h, count}, f64);
+    dispatch_floating(dy.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const T* from = dy.data<T>();
+      double* to = sums.write<double>();
+      for_rows(h, n * m, [=, n = n, m = m](i64 head) {
+        double* sum = to + head * count;
+        std::fill_n(sum, count, 0.0);
+        for (i64 i = 0; i < n; ++i) {
+          for (i64 j = 0; j < m; ++j) sum[j - i + n - 1] += static_cast<double>(from[(head * n + i) * m + j]);
+        }
+      });
+    });
+    dx.add(0, sums.to(dy.dtype()));
+  }
+};
+
 }  // namespace
+
+Variable by_distance(const Variable& bias, i64 n, i64 m) { return apply(ByDistance{n, m}, bias); }
 
 Variable masked_softmax(const Variable& scores, const Mask& mask) { return apply(MaskedSoftmax{mask, {}}, scores); }
 
@@ -98,14 +143,15 @@ Variable weights_dropped(const Variable& weights, double p, const Draw& draw) {
 }  // namespace
 
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
-                          const Draw& draw) {
+                          const Draw& draw, const Variable& bias) {
   tape::explained("attention", std::array{&Q, &K, &V}, [&] {
     check(Q.shape().rank() == 4 && K.shape().rank() == 4 && V.shape().rank() == 4, "attention",
           "Q, K and V need shape [B, h, length, d], have ", Q.shape(), ", ", K.shape(), " and ", V.shape());
   });
   const double d_k = static_cast<double>(Q.size(-1));
   const Variable keys = zero_padding(K, mask), values = zero_padding(V, mask);
-  const Variable scores = matmul(Q, keys, Trans::b) * (1.0 / std::sqrt(d_k));
+  Variable scores = matmul(Q, keys, Trans::b) * (1.0 / std::sqrt(d_k));
+  if (bias.defined()) scores = scores + (bias.shape().rank() == 2 ? by_distance(bias, Q.size(2), K.size(2)) : bias);
   const Variable weights = masked_softmax(scores, mask);
   return {.output = matmul(p == 0 ? weights : weights_dropped(weights, p, draw), values), .weights = weights};
 }

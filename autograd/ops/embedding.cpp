@@ -46,16 +46,16 @@ struct Lookup {
   // dweight[r] += factor * the sum of dy over the places where row r was used.
   void backward(const Tensor& dy, double factor, Grads& dx) const {
     if (!dx.wanted(0)) return;
-    const Into into = dx.into(0);
+    const GradientBuffer into = dx.into(0);
     const i64 rows = into.buffer.size(0), columns = into.buffer.size(1);
     const Places places(ids.get().data<i32>(), ids.get().count(), rows);
     dispatch_floating(dy.dtype(), "embedding", [&](auto t) {
       using T = decltype(t);
       const T* d = dy.data<T>();
       T* out = into.buffer.write<T>();
-      for_rows(rows, columns, [&, first = into.first, scale = static_cast<T>(factor)](i64 r) {
+      for_rows(rows, columns, [&, is_new = into.is_new, scale = static_cast<T>(factor)](i64 r) {
         T* row = out + r * columns;
-        if (first) std::fill_n(row, columns, T{0});
+        if (is_new) std::fill_n(row, columns, T{0});
         const size_t end = static_cast<size_t>(places.first[static_cast<size_t>(r) + 1]);
         for (size_t i = static_cast<size_t>(places.first[static_cast<size_t>(r)]); i < end; ++i) {
           const T* from = d + places.order[i] * columns;

@@ -11,6 +11,7 @@
 #include "core/machine/math.h"
 
 namespace orrery::formula {
+namespace {  // a copy for each file that uses them: core/kernels/README.md
 
 struct Relu {
   static constexpr std::string_view name = "relu";
@@ -68,4 +69,5 @@ struct GeluTanh {
   }
 };
 
+}  // namespace
 }  // namespace orrery::formula

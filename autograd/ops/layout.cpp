@@ -15,8 +15,8 @@ namespace {
 // rest to 0.
 void add_piece(Grads& dx, const Tensor& dy, int axis, i64 begin) {
   if (!dx.wanted(0)) return;
-  const Into into = dx.into(0);
-  if (into.first) fill(into.buffer, 0.0);
+  const GradientBuffer into = dx.into(0);
+  if (into.is_new) fill(into.buffer, 0.0);
   slice_into(into.buffer, dy, axis, begin, true);
 }
 

@@ -26,8 +26,8 @@ struct RowStatistics {
 
 /// Checks that x [..., n] can be normalised with weight and bias [n], either of which may be undefined, and that eps is
 /// a number of 0 or more (0 only for rows that are not constant). Errors name `operation`.
-inline void check_norm(std::string_view operation, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                       double eps, LayerNormForm form) {
+static inline void check_norm(std::string_view operation, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                              double eps, LayerNormForm form) {
   check(eps >= 0 && std::isfinite(eps), operation, "eps must be a number of 0 or more, got ", eps);
   check(x.rank() >= 1, operation, "needs at least one axis");
   const i64 n = x.size(-1);
@@ -40,7 +40,7 @@ inline void check_norm(std::string_view operation, const Tensor& x, const Tensor
 
 /// Mean and scale of n numbers, in two passes.
 template <class T>
-RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormForm form) {
+static RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormForm form) {
   const double size = static_cast<double>(n);
   const T mean = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return x[i]; }) / size);
   // The mean is rounded to T. The sum of the remaining differences corrects for this.
@@ -57,7 +57,7 @@ RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormForm for
 
 /// y = x^ weight + bias; weight and bias may be null.
 template <class T>
-void normalized_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* bias, T* y, i64 n) {
+static void normalized_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* bias, T* y, i64 n) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) y[i] = (x[i] - s.mean) * s.r;
   if (weight) {
@@ -74,7 +74,7 @@ void normalized_row(const T* x, const RowStatistics<T>& s, const T* weight, cons
 /// so that its derivative is 0. Computed, g_1 - mean would be the rounding error of dy_1 weight_1: the mean is rounded,
 /// and g_1 is not where it is part of a fused multiply-add. And r multiplies that by up to 1 / sqrt(eps).
 template <class T>
-void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, T* dx, i64 n) {
+static void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, T* dx, i64 n) {
   const auto derivative = [&](auto g) {
     const auto sums = lane_sums<T>(n, g, [=](i64 i) { return g(i) * ((x[i] - s.mean) * s.r); });
     const T mean = static_cast<T>(sums[0] / static_cast<double>(n)), inner = s.k * static_cast<T>(sums[1]);
@@ -90,7 +90,7 @@ void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight,
 
 /// Adds a row's part to the gradients of weight and bias: dy x^ and dy.
 template <class T>
-void add_norm_gradients(const T* x, const RowStatistics<T>& s, const T* dy, T* dweight, T* dbias, i64 n) {
+static void add_norm_gradients(const T* x, const RowStatistics<T>& s, const T* dy, T* dweight, T* dbias, i64 n) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     dweight[i] += dy[i] * ((x[i] - s.mean) * s.r);
@@ -102,8 +102,8 @@ void add_norm_gradients(const T* x, const RowStatistics<T>& s, const T* dy, T* d
 /// weight and bias as [1, 2 n]. Calls `then(begin, end)` for groups of rows whose dx is complete and still in the
 /// nearest cache.
 template <class T, class Then>
-Tensor norm_backward(i64 rows, i64 n, const T* x, const T* statistics, const T* weight, const T* dy, T* dx,
-                     const Then& then) {
+static Tensor norm_backward(i64 rows, i64 n, const T* x, const T* statistics, const T* weight, const T* dy, T* dx,
+                            const Then& then) {
   return strip_sums<T>(1, rows, 2 * n, [=, &then](i64 first, i64 last, T* gradients) {
     in_row_groups(first, last, n, [&](i64 begin, i64 end) {
       for (i64 row = begin; row < end; ++row) {

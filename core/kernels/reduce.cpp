@@ -108,11 +108,11 @@ Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view oper
 // y[k] = the sum over the strips s of x[s, k], in order and in double, for the first `width` columns.
 template <class T>
 void add_strips(const T* x, i64 strips, i64 columns, i64 width, T* y) {
-  double total[lanes] = {};
-  if (width == lanes) {
+  double total[sum_lanes] = {};
+  if (width == sum_lanes) {
     for (i64 s = 0; s < strips; ++s) {
 #pragma omp simd
-      for (i64 k = 0; k < lanes; ++k) total[k] += static_cast<double>(x[s * columns + k]);
+      for (i64 k = 0; k < sum_lanes; ++k) total[k] += static_cast<double>(x[s * columns + k]);
     }
   } else {
     for (i64 s = 0; s < strips; ++s)
@@ -134,10 +134,10 @@ Tensor combined_strips(const Tensor& partial, i64 matrices) {
     using T = decltype(t);
     const T* sums = partial.data<T>();
     T* y = result.write<T>();
-    parallel_for(matrices * columns, std::max<i64>(lanes, reduce_chunk / strips), [=](i64 begin, i64 end) {
+    parallel_for(matrices * columns, std::max<i64>(sum_lanes, reduce_chunk / strips), [=](i64 begin, i64 end) {
       // Adjacent columns are summed together, one in each lane, so that each strip is read in contiguous pieces.
       for (i64 i = begin, width = 0; i < end; i += width) {
-        width = std::min({lanes, end - i, columns - i % columns});
+        width = std::min({sum_lanes, end - i, columns - i % columns});
         add_strips(sums + i / columns * strips * columns + i % columns, strips, columns, width, y + i);
       }
     });

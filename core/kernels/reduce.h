@@ -21,16 +21,16 @@ inline constexpr i64 most_strip_rows = 256;
 /// A matrix with more columns than two such blocks is summed block by block, in strips of `most_strip_rows` rows.
 inline constexpr i64 column_block = 1024;
 
-inline constexpr i64 lanes = 16;
+inline constexpr i64 sum_lanes = 16;
 
 /// The sum of all lanes in double. Each step adds the upper half to the lower one: 16, 8, 4, 2, 1 lanes.
 template <class T>
-double lanes_combined(const T (&lane)[lanes]) {
-  double sum[lanes];
+static double lanes_combined(const T (&lane)[sum_lanes]) {
+  double sum[sum_lanes];
 #pragma omp simd
-  for (i64 k = 0; k < lanes; ++k) sum[k] = static_cast<double>(lane[k]);
+  for (i64 k = 0; k < sum_lanes; ++k) sum[k] = static_cast<double>(lane[k]);
 #pragma GCC unroll 4
-  for (i64 half = lanes / 2; half > 0; half /= 2) {
+  for (i64 half = sum_lanes / 2; half > 0; half /= 2) {
 #pragma omp simd
     for (i64 k = 0; k < half; ++k) sum[k] += sum[k + half];
   }
@@ -39,15 +39,15 @@ double lanes_combined(const T (&lane)[lanes]) {
 
 /// The sums of f(i) and of g(i) for i in [0, n), in one pass on the calling thread. f and g return T.
 template <class T, class F, class G>
-std::array<double, 2> lane_sums(i64 n, F f, G g) {
+static std::array<double, 2> lane_sums(i64 n, F f, G g) {
   std::array<double, 2> total{};
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
-    T of_f[lanes] = {}, of_g[lanes] = {};
+    T of_f[sum_lanes] = {}, of_g[sum_lanes] = {};
     i64 i = begin;
-    for (; i + lanes <= end; i += lanes) {
+    for (; i + sum_lanes <= end; i += sum_lanes) {
 #pragma omp simd
-      for (i64 k = 0; k < lanes; ++k) of_f[k] += f(i + k), of_g[k] += g(i + k);
+      for (i64 k = 0; k < sum_lanes; ++k) of_f[k] += f(i + k), of_g[k] += g(i + k);
     }
     for (i64 k = 0; i < end; ++i, ++k) of_f[k] += f(i), of_g[k] += g(i);
     total[0] += lanes_combined(of_f), total[1] += lanes_combined(of_g);
@@ -57,15 +57,15 @@ std::array<double, 2> lane_sums(i64 n, F f, G g) {
 
 /// The sum of f(i) for i in [0, n), on the calling thread. f returns T.
 template <class T, class F>
-double lane_sum(i64 n, F f) {
+static double lane_sum(i64 n, F f) {
   double total = 0;
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
-    T lane[lanes] = {};
+    T lane[sum_lanes] = {};
     i64 i = begin;
-    for (; i + lanes <= end; i += lanes) {
+    for (; i + sum_lanes <= end; i += sum_lanes) {
 #pragma omp simd
-      for (i64 k = 0; k < lanes; ++k) lane[k] += f(i + k);
+      for (i64 k = 0; k < sum_lanes; ++k) lane[k] += f(i + k);
     }
     for (i64 k = 0; i < end; ++i, ++k) lane[k] += f(i);
     total += lanes_combined(lane);
@@ -75,7 +75,7 @@ double lane_sum(i64 n, F f) {
 
 /// The same sum, with the same bits as `lane_sum`, but with its chunks shared among threads.
 template <class T, class F>
-double parallel_sum(i64 n, F f) {
+static double parallel_sum(i64 n, F f) {
   const FlushDenormals flushed;
   if (n <= reduce_chunk) return lane_sum<T>(n, f);
   const i64 chunks = (n + reduce_chunk - 1) / reduce_chunk;
@@ -96,14 +96,14 @@ double parallel_sum(i64 n, F f) {
 Tensor combined_strips(const Tensor& partial, i64 matrices);
 
 /// The number of rows in a strip: about 2 chunks' worth of elements, but few enough rows for a running sum in f32.
-inline i64 strip_rows(i64 columns) {
+static inline i64 strip_rows(i64 columns) {
   return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
 }
 
 /// How many rows to take at a time in an operation that does not keep its inner result of `columns` columns: all of
 /// them, or equal chunks of at least 256 rows, and of as many more as fit into 10 MB. Such chunks stay in a shared
 /// cache of 16 or 32 MB. Depends on the shape alone, since the chunks affect the bits of a result.
-inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
+static inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
   constexpr i64 least_rows = 256, most_bytes = 10'000'000;
   const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, columns * bytes_of(dtype)));
   const i64 chunks = std::max<i64>(1, (rows + fitting - 1) / fitting);
@@ -114,7 +114,7 @@ inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
 /// sums[0 .. columns) what rows [begin, end) contribute, where rows are counted over all matrices. It may do other work
 /// on these rows at the same time. Returns [matrices, columns].
 template <class T, class AddRows>
-Tensor strip_sums(i64 matrices, i64 rows, i64 columns, const AddRows& add_rows) {
+static Tensor strip_sums(i64 matrices, i64 rows, i64 columns, const AddRows& add_rows) {
   const i64 length = strip_rows(columns), strips = std::max<i64>(1, (rows + length - 1) / length);
   Tensor partial = Tensor::empty({matrices * strips, columns}, dtype_of<T>);
   T* sums = partial.write<T>();

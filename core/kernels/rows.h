@@ -14,7 +14,7 @@ namespace orrery {
 
 /// The largest of x[0..n), or -infinity if n is 0; NaN is skipped.
 template <class T>
-T row_max(const T* x, i64 n) {
+static T row_max(const T* x, i64 n) {
   T largest = -std::numeric_limits<T>::infinity();
 #pragma omp simd reduction(max : largest)
   for (i64 i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
@@ -23,13 +23,13 @@ T row_max(const T* x, i64 n) {
 
 /// What to subtract before exp: the maximum, or 0 if every number of the row is -infinity.
 template <class T>
-T row_shift(const T* x, i64 n) {
+static T row_shift(const T* x, i64 n) {
   const T largest = row_max(x, n);
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
 }
 
 /// y = softmax(x) over n numbers; y may be x. All 0 if every x is -infinity.
-inline constexpr auto softmax_row = []<class T>(const T* x, T* y, i64 n) {
+static constexpr auto softmax_row = []<class T>(const T* x, T* y, i64 n) {
   const T shift = row_shift(x, n);
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) y[i] = math::exp(x[i] - shift);
@@ -40,21 +40,21 @@ inline constexpr auto softmax_row = []<class T>(const T* x, T* y, i64 n) {
 };
 
 /// dx_i = y_i (dy_i - <dy, y>). Where y is 0, dx is 0 even if dy is NaN: no gradient flows to masked elements.
-inline constexpr auto softmax_derivative_row = []<class T>(const T* y, const T* dy, T* dx, i64 n) {
+static constexpr auto softmax_derivative_row = []<class T>(const T* y, const T* dy, T* dx, i64 n) {
   const T inner = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return y[i] == T{0} ? T{0} : y[i] * dy[i]; }));
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) dx[i] = y[i] == T{0} ? T{0} : y[i] * (dy[i] - inner);
 };
 
 /// y = log softmax(x) over n numbers.
-inline constexpr auto log_softmax_row = []<class T>(const T* x, T* y, i64 n) {
+static constexpr auto log_softmax_row = []<class T>(const T* x, T* y, i64 n) {
   const T shift = row_shift(x, n);
   const T log_total = static_cast<T>(std::log(lane_sum<T>(n, [=](i64 i) { return math::exp(x[i] - shift); })));
   for (i64 i = 0; i < n; ++i) y[i] = x[i] - shift - log_total;
 };
 
 /// dx_i = dy_i - e^{y_i} sum_j dy_j.
-inline constexpr auto log_softmax_derivative_row = []<class T>(const T* y, const T* dy, T* dx, i64 n) {
+static constexpr auto log_softmax_derivative_row = []<class T>(const T* y, const T* dy, T* dx, i64 n) {
   const T total = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return dy[i]; }));
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) dx[i] = dy[i] - math::exp(y[i]) * total;
@@ -63,7 +63,7 @@ inline constexpr auto log_softmax_derivative_row = []<class T>(const T* y, const
 /// Calls kernel(row of x, row of the result, n) for every row of x, and returns the result, a new tensor of the same
 /// shape. A row is the n elements along the last axis. x must be floating and have at least one axis.
 template <class Kernel>
-Tensor map_rows(const Tensor& x, std::string_view operation, const Kernel& kernel) {
+static Tensor map_rows(const Tensor& x, std::string_view operation, const Kernel& kernel) {
   check(x.rank() >= 1, operation, "needs at least one axis, has shape ", x.shape());
   const i64 n = x.size(-1);
   Tensor result = Tensor::empty(x.shape(), x.dtype());
@@ -78,7 +78,7 @@ Tensor map_rows(const Tensor& x, std::string_view operation, const Kernel& kerne
 
 /// The same with kernel(row of a, row of b, row of the result, n), for a and b of the same shape and dtype.
 template <class Kernel>
-Tensor map_rows(const Tensor& a, const Tensor& b, std::string_view operation, const Kernel& kernel) {
+static Tensor map_rows(const Tensor& a, const Tensor& b, std::string_view operation, const Kernel& kernel) {
   check(a.rank() >= 1 && a.shape() == b.shape() && a.dtype() == b.dtype(), operation,
         "rows of equal shape and dtype are needed, got ", a.shape(), " ", a.dtype(), " and ", b.shape(), " ",
         b.dtype());

@@ -116,7 +116,7 @@ void Team::add_wait() const {
 }
 
 Team crowding_team(int wanted) {
-  if (wanted == 1 || ExactThreads::current()) return {wanted};
+  if (wanted == 1) return {wanted};
   return crowding.team(wanted);
 }
 

@@ -50,22 +50,6 @@ struct Team {
 /// The threads of a loop that the calling thread begins, where `wanted` threads are set.
 Team crowding_team(int wanted);
 
-/// While it lives, loops that this thread begins run with all threads that are set, however busy the machine is. For
-/// tests and proofs.
-class ExactThreads {
- public:
-  ExactThreads() : before_(current_) { current_ = true; }
-  ~ExactThreads() { current_ = before_; }
-  ExactThreads(const ExactThreads&) = delete;
-  ExactThreads& operator=(const ExactThreads&) = delete;
-
-  static bool current() { return current_; }
-
- private:
-  static inline thread_local bool current_ = false;
-  const bool before_;
-};
-
 /// Nanoseconds for which the calling thread has been ready to run and had no core.
 i64 nanoseconds_without_core();
 

@@ -15,28 +15,28 @@
 
 namespace orrery::math {
 
-inline double exp(double x) { return std::exp(x); }
-inline double tanh(double x) { return std::tanh(x); }
+static inline double exp(double x) { return std::exp(x); }
+static inline double tanh(double x) { return std::tanh(x); }
 
 /// x, or 0 of its sign where x is denormal: below 1.2e-38 in float, 2.2e-308 in double. Kernels take such numbers as 0
 /// (core/machine/parallel.h); libm, which takes a number apart by its bits, has to be given the 0.
 template <class T>
-T flushed(T x) {
+static T flushed(T x) {
   return std::fabs(x) < std::numeric_limits<T>::min() ? std::copysign(T{0}, x) : x;
 }
 
 /// ln x and x^p, with a denormal x or result taken as 0: ln of it is -infinity.
 template <class T>
-T log(T x) {
+static T log(T x) {
   return std::log(flushed(x));
 }
 template <class T>
-T pow(T x, T p) {
+static T pow(T x, T p) {
   return flushed(std::pow(flushed(x), p));
 }
 
 /// e^x = 2^n e^r with n the integer nearest to x / ln 2, so that |r| <= ln 2 / 2. Zero where the result is denormal.
-inline float exp(float x) {
+static inline float exp(float x) {
   constexpr float log2_e = 1.44269504F, ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
   constexpr float round = 12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
   constexpr float lowest = -87.33654F, highest = 88.72283F;
@@ -60,7 +60,7 @@ inline float exp(float x) {
 }
 
 /// tanh x = x + x^3 P(x^2) near zero, 1 - 2 / (e^{2|x|} + 1) with the sign of x elsewhere.
-inline float tanh(float x) {
+static inline float tanh(float x) {
   const float t = std::fabs(x), s = x * x;
   float p = 2.29274482e-3F;
   p = p * s - 8.34394526e-3F;
@@ -80,14 +80,14 @@ struct Normal {
   T pdf;  ///< phi(x) = e^{-x^2 / 2} / sqrt(2 pi), its density
 };
 
-inline Normal<double> normal(double x) {
+static inline Normal<double> normal(double x) {
   return {0.5 * std::erfc(-x / std::numbers::sqrt2), std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi)};
 }
 
 /// Both from one exp: the tail beyond |x| is e^{-x^2 / 2} P(t) with t = 1 / (1 + 0.3 |x|), P within 5e-7 of itself. The
 /// cdf is within 12 units in the last place for x >= -3; in the tails the rounding of x^2 / 2 shows, up to 1e-5 of the
 /// value, which becomes 0 beyond 13.
-inline Normal<float> normal(float x) {
+static inline Normal<float> normal(float x) {
   const float size = std::fabs(x), bell = exp(-0.5F * x * x), t = 1.0F / (1.0F + 0.3F * size);
   float p = 0.0382709503F;
   p = p * t - 0.168643281F;
@@ -104,7 +104,7 @@ inline Normal<float> normal(float x) {
 
 /// 1 / (1 + e^{-x}), exact to rounding at both ends: e^{-x} may be infinite, its reciprocal is then zero.
 template <class T>
-T sigmoid(T x) {
+static T sigmoid(T x) {
   return T{1} / (T{1} + exp(-x));
 }
 

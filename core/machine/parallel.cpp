@@ -7,8 +7,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <future>
-#include <thread>
 
 namespace orrery {
 
@@ -22,26 +20,6 @@ int threads() {
   if (omp_get_active_level() >= omp_get_max_active_levels()) return 1;
   return std::min(omp_get_max_threads(), omp_get_thread_limit());
 }
-
-// libgomp spins 300,000 times before a thread sleeps, but 100 times where there are more OpenMP threads than CPUs (its
-// manual, GOMP_SPINCOUNT). So a thread of our own opens that many, which have nothing to do.
-struct SleepingThreads::Idle {
-  std::promise<void> finished;
-  std::thread thread{[done = finished.get_future()] {
-    const int count = omp_get_num_procs() + 1;
-    omp_set_num_threads(count);
-    const ExactThreads exact;
-    parallel_tasks(count, [](i64) {});
-    done.wait();
-  }};
-  ~Idle() {
-    finished.set_value();
-    thread.join();
-  }
-};
-
-SleepingThreads::SleepingThreads() : idle_(std::make_unique<Idle>()) {}
-SleepingThreads::~SleepingThreads() = default;
 
 namespace {
 // The threads that wait for the next region do not survive fork, and a region of the child would wait for them. So the

@@ -3,11 +3,11 @@
 // Bits must not depend on the number of threads. So work is cut into chunks whose borders depend on (n, grain) alone,
 // each chunk is computed by one thread, and what chunks produce is combined in the order of the chunks. Bodies must not
 // throw (an exception that leaves a parallel region ends the program) and must not allocate.
-// Read next: core/products/blas.h
+// Read next: core/products/gemm.h
 #pragma once
 
 #include <algorithm>
-#include <memory>
+#include <limits>
 
 #include "core/dtype.h"
 #include "core/machine/crowding.h"
@@ -20,7 +20,7 @@ namespace orrery {
 
 /// Elements a chunk of an elementwise loop holds: enough that a region (0.5 microseconds) does not show, few enough
 /// that threads get equal shares of small tensors: toy's steps are 4 % shorter than with 16,384, which cuts its 49,152
-/// activations into 3, and with 4,096 no shorter. No part of any bit.
+/// activations into 3, and with 4,096 no shorter. Results do not depend on it.
 inline constexpr i64 elementwise_grain = 8192;
 
 /// Threads for parallel loops that this thread begins from now on; at least 1. Results do not depend on it. Where other
@@ -30,47 +30,13 @@ void set_threads(int threads);
 /// parallel region of the host program there is one.
 int threads();
 
-/// While it lives, threads that wait for others go to sleep instead of spinning: where loops are tiny, or there are
-/// more threads than free cores, a thread that spins only keeps the others from running. Loops of the thread that made
-/// it run with exactly the threads that are set. For tests and proofs.
-class SleepingThreads {
- public:
-  SleepingThreads();
-  ~SleepingThreads();
-  SleepingThreads(const SleepingThreads&) = delete;
-  SleepingThreads& operator=(const SleepingThreads&) = delete;
-
- private:
-  struct Idle;
-  std::unique_ptr<Idle> idle_;
-  ExactThreads exact_;
+/// How loops that this thread begins run where a test or a proof wants it otherwise (autograd/check/scheduling.h).
+struct LoopRules {
+  i64 largest_grain = std::numeric_limits<i64>::max();  ///< chunks have at most so many elements
+  bool exact_threads = false;                           ///< the threads that are set, however busy the machine is
+  i64 loops_shared = 0;                                 ///< loops of more than one task that have begun
 };
-
-/// While it lives, loops that this thread begins are cut into chunks of at most `grain` elements, so that a tiny tensor
-/// too is shared among threads. For tests and proofs: results may differ from those without it, but not with the number
-/// of threads. A product of two single matrices is cut as before, by its size (core/products/blas.h).
-class GrainScope {
- public:
-  explicit GrainScope(i64 grain) : grain_(grain), before_(current_) { current_ = this; }
-  ~GrainScope() { current_ = before_; }
-  GrainScope(const GrainScope&) = delete;
-  GrainScope& operator=(const GrainScope&) = delete;
-
-  /// Loops of more than one task that this thread has begun since.
-  i64 loops_cut() const { return loops_cut_; }
-
-  /// What parallel loops ask: the grain to use where `wanted` is the usual one.
-  static i64 grain(i64 wanted) { return current_ ? std::min(wanted, current_->grain_) : wanted; }
-  static void loop_begins(i64 tasks) {
-    if (current_ && tasks > 1) ++current_->loops_cut_;
-  }
-
- private:
-  static inline thread_local GrainScope* current_ = nullptr;
-  const i64 grain_;
-  i64 loops_cut_ = 0;
-  GrainScope* const before_;
-};
+inline thread_local LoopRules loop_rules;
 
 /// While it lives, numbers below the smallest normal one are taken as zero on this thread: one denormal product is 180
 /// times slower than a normal one. Every chunk loop has it on each of its threads, the caller's included, so that
@@ -113,8 +79,8 @@ class FlushDenormals {
 /// body(i) for i in [0, count), each i on one thread; a single task stays on the calling one.
 template <class Body>
 void parallel_tasks(i64 count, const Body& body) {
-  GrainScope::loop_begins(count);
-  const Team team = count > 1 ? crowding_team(threads()) : Team{1};
+  loop_rules.loops_shared += count > 1;
+  const Team team = count <= 1 ? Team{1} : loop_rules.exact_threads ? Team{threads()} : crowding_team(threads());
   // One thread gets a region too: a second copy of the loop might be compiled, and rounded, in another way.
 #pragma omp parallel num_threads(team.threads)
   {
@@ -128,7 +94,7 @@ void parallel_tasks(i64 count, const Body& body) {
 /// body(begin, end) over chunks of `grain` elements of [0, n); a single chunk stays on the calling thread.
 template <class Body>
 void parallel_for(i64 n, i64 grain, const Body& body) {
-  grain = GrainScope::grain(grain);
+  grain = std::min(grain, loop_rules.largest_grain);
   if (n <= grain) {
     const FlushDenormals flushed;
     if (n > 0) body(i64{0}, n);

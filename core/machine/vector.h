@@ -37,7 +37,7 @@ struct VectorOf {
 
 /// Makes the compiler load `v` once, and not from memory again for every use. Changes no number.
 template <class Vector>
-inline void keep_in_register([[maybe_unused]] Vector& v) {
+static void keep_in_register([[maybe_unused]] Vector& v) {
 #if defined(__AVX512F__)
   asm("" : "+v"(v));
 #elif defined(__x86_64__)

@@ -3,16 +3,15 @@
 // Traps, all measured: gemv and asum change bits with the threads; alpha = 0 lets NaN through; a product called outside
 // a parallel region, or in one that got a single thread, is threaded by OpenBLAS itself, and hangs where it does not
 // get the threads it counts on.
-// Serves: core/products/blas.h
+// Serves: core/products/gemm.h
 #include "core/products/blas.h"
 
 #include <cblas.h>
 #include <omp.h>
 
-#include <limits>
+#include <algorithm>
 
 #include "core/machine/parallel.h"
-#include "core/products/unpacked_product.h"
 
 namespace orrery {
 namespace {
@@ -22,7 +21,6 @@ namespace {
 // (1024 x 2048, k = 512: 409, 417, 426). Their number is a power of 2, so that threads get equal shares.
 // For two threads; with more of them tiles are shorter.
 constexpr i64 tile_rows = 1024, tile_columns = 256;
-int current_least_tiles = 2;
 // Below this many multiplications a second tile costs more than it saves.
 constexpr i64 one_tile_work = i64{1} << 18;
 // Borders fall on multiples of the widest kernels' tiles.
@@ -57,16 +55,8 @@ struct Sizes {
 };
 
 template <class T>
-Sizes checked_sizes(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans) {
-  const bool ta = transposes_a(trans), tb = transposes_b(trans);
-  const i64 m = ta ? a.cols : a.rows, k = ta ? a.rows : a.cols, n = tb ? b.rows : b.cols, k_b = tb ? b.cols : b.rows;
-  check(k == k_b, "gemm", "inner sizes differ (", k, " != ", k_b, ")");
-  check(c.rows == m && c.cols == n, "gemm", "the result is ", c.rows, " x ", c.cols, ", needs ", m, " x ", n);
-  check(a.stride >= a.cols && b.stride >= b.cols && c.stride >= c.cols, "gemm", "rows overlap: strides ", a.stride,
-        ", ", b.stride, ", ", c.stride, " for rows of ", a.cols, ", ", b.cols, ", ", c.cols, " elements");
-  constexpr i64 limit = std::numeric_limits<blasint>::max();
-  check(std::max({m, n, k, a.stride, b.stride, c.stride}) <= limit, "gemm", "a size exceeds ", limit);
-  return {m, n, k};
+Sizes sizes_of(const Mat<const T>& a, const Mat<T>& c, Trans trans) {
+  return {c.rows, c.cols, transposes_a(trans) ? a.rows : a.cols};
 }
 
 template <class T>
@@ -94,43 +84,26 @@ void tile(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans t
                  b_begin, b.stride, accumulate ? T{1} : T{0}, c_begin, c.stride);
 }
 
-}  // namespace
-
-void set_least_tiles(int tiles) {
-  check(tiles >= 1 && tiles <= 64, "gemm", "the least number of tiles must be from 1 to 64, got ", tiles);
-  current_least_tiles = tiles;
-}
-int least_tiles() { return current_least_tiles; }
-
-namespace {
-
 // The length of each of about `tiles` tiles along a side; the last may be shorter.
 i64 tile_length(i64 side, i64 tiles) { return ((side + tiles - 1) / tiles + tile_step - 1) / tile_step * tile_step; }
 
 }  // namespace
 
 i64 blas_tiles(i64 m, i64 n, i64 k) {
-  const i64 longer = std::max(m, n), length = (m >= n ? tile_rows : tile_columns) * 2 / current_least_tiles;
+  const i64 longer = std::max(m, n), least = least_tiles();
+  const i64 length = (m >= n ? tile_rows : tile_columns) * 2 / least;
   if (m * n * k < one_tile_work || longer <= tile_step) return 1;
-  i64 tiles = current_least_tiles;
-  while (tiles < 4 * current_least_tiles && longer / (2 * tiles) >= length) tiles *= 2;
+  i64 tiles = least;
+  while (tiles < 4 * least && longer / (2 * tiles) >= length) tiles *= 2;
   const i64 rounded = tile_length(longer, tiles);
   return (longer + rounded - 1) / rounded;
 }
 
-i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans) {
-  return runs_unpacked(m, n, k, trans) ? unpacked_tiles(m, n, trans) : blas_tiles(m, n, k);
-}
-
-namespace {
-
 template <class T>
-void product_in_tiles(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
-                      const TileWork& finish) {
+void blas_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
+                  const TileWork& finish) {
   guard_blas();
-  const Sizes s = checked_sizes<T>(a, b, c, trans);
-  if (s.m == 0 || s.n == 0) return;
-  if (runs_unpacked(s.m, s.n, s.k, trans)) return unpacked_product<T>(a, b, c, trans, accumulate, fill, finish);
+  const Sizes s = sizes_of<T>(a, c, trans);
   const i64 tiles = blas_tiles(s.m, s.n, s.k), longer = std::max(s.m, s.n);
   const bool rows = s.m >= s.n, add = accumulate || fill;
   const i64 length = tile_length(longer, tiles);
@@ -149,32 +122,19 @@ void product_in_tiles(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, boo
   });
 }
 
-}  // namespace
-
-template <class T>
-void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
-  product_in_tiles<T>(a, b, c, trans, accumulate, nullptr, nullptr);
-}
-
-template <class T>
-void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork& fill, const TileWork& finish) {
-  product_in_tiles<T>(a, b, c, trans, false, fill, finish);
-}
-
 template <class T>
 void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans) {
   guard_blas();
-  const Sizes s = checked_sizes<T>(a, b, c, trans);
+  const Sizes s = sizes_of<T>(a, c, trans);
   const BlasThreads all(threads());
   if (s.m > 0 && s.n > 0 && s.k > 0) tile<T>(a, b, c, trans, false, s, true, 0, s.m);
 }
 
 template <class T>
-void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
+void blas_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
                 bool accumulate) {
   guard_blas();
-  const Sizes s = checked_sizes<T>(a, b, c, trans);
-  if (s.m == 0 || s.n == 0) return;
+  const Sizes s = sizes_of<T>(a, c, trans);
   parallel_tasks(batch, [&](i64 i) {
     const Mat<T> ci{c.data + i * c_step, c.rows, c.cols, c.stride};
     if (s.k == 0) {
@@ -188,14 +148,14 @@ void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_ste
   });
 }
 
-template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
-template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
-template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, const TileWork&, const TileWork&);
-template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, const TileWork&, const TileWork&);
+template void blas_product(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool, const TileWork&,
+                           const TileWork&);
+template void blas_product(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool, const TileWork&,
+                           const TileWork&);
 template void gemm_by_blas(Mat<const float>, Mat<const float>, Mat<float>, Trans);
 template void gemm_by_blas(Mat<const double>, Mat<const double>, Mat<double>, Trans);
-template void gemm_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
-template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
+template void blas_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
+template void blas_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
 
 BlasAction blas_action(int openblas_parallel, int threads) {
   switch (openblas_parallel) {

@@ -1,6 +1,6 @@
 // Chapter 8. Dot products of a few rows of x with many rows of W.
 //
-// Serves: core/products/blas.h
+// Serves: core/products/gemm.h
 #include "core/products/thin_product.h"
 
 #include <cstring>
@@ -150,10 +150,8 @@ i64 thin_tiles(i64 n, i64 k) {
 }
 
 template <class T>
-void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, const TileWork& fill, const TileWork& finish) {
-  check(x.cols == W.cols, "thin_product", "inner sizes differ (", x.cols, " != ", W.cols, ")");
-  check(c.rows == x.rows && c.cols == W.rows, "thin_product", "the result is ", c.rows, " x ", c.cols, ", needs ",
-        x.rows, " x ", W.rows);
+void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, bool accumulate, const TileWork& fill,
+                  const TileWork& finish) {
   // Tasks are blocks of rows of W, so that tiles begin at multiples of thin_tile_step. A chunk of blocks stays in a
   // core's cache while the rows of x are read.
   parallel_for(blocks_of(W.rows), blocks_of_tile(W.rows, W.cols), [&](i64 first, i64 last) {
@@ -161,7 +159,7 @@ void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, const TileWork& fill
     const Tile tile{0, c.rows, begin, end};
     if (fill) {
       fill(tile);
-    } else {
+    } else if (!accumulate) {
       for (i64 i = 0; i < c.rows; ++i) std::fill_n(c.data + i * c.stride + begin, end - begin, T{0});
     }
     add_thin_product<T>(x, {W.data + begin * W.stride, end - begin, W.cols, W.stride},
@@ -172,7 +170,7 @@ void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, const TileWork& fill
 
 template void add_thin_product(Mat<const float>, Mat<const float>, Mat<float>);
 template void add_thin_product(Mat<const double>, Mat<const double>, Mat<double>);
-template void thin_product(Mat<const float>, Mat<const float>, Mat<float>, const TileWork&, const TileWork&);
-template void thin_product(Mat<const double>, Mat<const double>, Mat<double>, const TileWork&, const TileWork&);
+template void thin_product(Mat<const float>, Mat<const float>, Mat<float>, bool, const TileWork&, const TileWork&);
+template void thin_product(Mat<const double>, Mat<const double>, Mat<double>, bool, const TileWork&, const TileWork&);
 
 }  // namespace orrery

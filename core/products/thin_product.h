@@ -6,15 +6,17 @@
 // vector has), which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends
 // neither on the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/bench/README.md.
 // Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
-// Serves: core/products/blas.h
+// Serves: core/products/gemm.h
 #pragma once
 
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 
 /// Up to this many rows of x, this product is faster than BLAS's.
 inline constexpr i64 thin_rows = 16;
+/// Whether `gemm` gives a product whose result has m rows to `thin_product`. Depends on the shape alone.
+constexpr bool runs_thin(i64 m, Trans trans) { return trans == Trans::b && m <= thin_rows; }
 /// Tiles begin at multiples of this many columns, which are also multiples of a block of dropout's decisions.
 inline constexpr i64 thin_tile_step = 24;
 
@@ -23,12 +25,13 @@ template <class T>
 void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c);
 
 /// The number of tiles of a product with W [n, k]: one for a small W, else chunks of about `elementwise_grain` numbers
-/// and whole blocks of rows. Unlike the tiles in core/products/blas.h, they do not affect the bits.
+/// and whole blocks of rows. They do not affect the bits.
 i64 thin_tiles(i64 n, i64 k);
 
-/// c = x W^T in parallel over the rows of W, with work on each tile of c as in `gemm` (core/products/blas.h). A tile is
-/// a range of columns of c. Errors: sizes that do not fit.
+/// Computes what `gemm` does with Trans::b, in parallel over the rows of W. A tile is a range of columns of c. Sizes
+/// must have been checked.
 template <class T>
-void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, const TileWork& fill, const TileWork& finish);
+void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, bool accumulate, const TileWork& fill,
+                  const TileWork& finish);
 
 }  // namespace orrery

@@ -7,12 +7,12 @@
 //   A B      from 64 rows on, up to an inner size of 2,048, or where C is narrow
 //   A B^T    from 512 rows on, up to an inner size of 512: B is transposed first, a small part of the work
 //   A^T B    up to 1,024 columns of A: C stays in the cache and adds up 128 rows of A and B at a time
-// All other products are left to BLAS. Speeds of both: apps/bench/README.md. A sum runs over the inner index in order,
-// whatever the tiles are. Which products run this way affects the bits of a result.
-// Serves: core/products/blas.h
+// All others are thin or left to BLAS. Speeds: apps/bench/README.md. A sum runs over the inner index in order, whatever
+// the tiles are. Which products run this way affects the bits of a result.
+// Serves: core/products/gemm.h
 #pragma once
 
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 
@@ -23,7 +23,7 @@ bool runs_unpacked(i64 m, i64 n, i64 k, Trans trans);
 /// The number of tiles of such a product. It grows with the number of threads; no bits depend on it.
 i64 unpacked_tiles(i64 m, i64 n, Trans trans);
 
-/// Computes what `gemm` (core/products/blas.h) does, for shapes that `runs_unpacked` accepts. Sizes must have been
+/// Computes what `gemm` (core/products/gemm.h) does, for shapes that `runs_unpacked` accepts. Sizes must have been
 /// checked.
 template <class T>
 void unpacked_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,

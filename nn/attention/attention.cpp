@@ -27,6 +27,9 @@ Variable with_harmless_padding(const Variable& x, const Mask& mask) {
   return reshape(zero_padding(reshape(x, {B, 1, m, d_model}), mask), {B, m, d_model});
 }
 
+// A bias for each pair of positions is for the composed form alone.
+bool by_packed_products(const Variable& bias) { return !bias.defined() || bias.shape().rank() == 2; }
+
 // No gradient flows through a cache.
 void check_nothing_recorded() {
   check(!gradients_are_recorded(), "attention", "a cache is for generation: nothing may be recorded (NoGradient)");
@@ -44,56 +47,134 @@ i64 head_size(i64 given, i64 d_model, i64 num_heads) {
 
 }  // namespace
 
+Variable Attention::cross_attention(const Variable&, const Variable&, const Mask&, Pass&, Tensor*) const {
+  fail("attention", type_name(*this), " has no cross-attention");
+}
+KeyValueCache Attention::cache(i64, i64, Dtype) const {
+  fail("attention", type_name(*this), " does not generate: it has no cache of keys and values");
+}
+Variable Attention::next(const Variable&, KeyValueCache&) const {
+  fail("attention", type_name(*this), " does not generate: it has no cache of keys and values");
+}
+KeyValueCache Attention::cache_of(const Variable&) const {
+  fail("attention", type_name(*this), " has no cross-attention to generate with");
+}
+Variable Attention::over(const Variable&, const KeyValueCache&, const Mask&) const {
+  fail("attention", type_name(*this), " has no cross-attention to generate with");
+}
+
 MultiHeadAttention::MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, const AttentionOptions& options)
-    : in_proj_weight(parameter(initial_weight(
-          options.init,
-          num_heads * (2 * head_size(options.d_k, d_model, num_heads) + head_size(options.d_v, d_model, num_heads)),
-          d_model, rng))),
+    : in_proj(parameter(initial_weight(options.init,
+                                       num_heads * (2 * head_size(options.d_k, d_model, num_heads) +
+                                                    head_size(options.d_v, d_model, num_heads)),
+                                       d_model, rng)),
+              {}),
       out_proj(num_heads * head_size(options.d_v, d_model, num_heads), d_model, rng,
                {.bias = false, .init = options.init}),
       num_heads(num_heads),
       d_k(head_size(options.d_k, d_model, num_heads)),
       d_v(head_size(options.d_v, d_model, num_heads)),
-      dropout(Dropout(options.dropout).p) {
+      dropout(Dropout(options.dropout).p),
+      names(options.names) {
   if (!options.bias) return;
-  in_proj_bias = parameter(zeros({in_proj_weight.size(0)}));
+  in_proj.bias = parameter(zeros({in_proj.weight.size(0)}));
   out_proj.bias = parameter(zeros({d_model}));
+}
+
+MultiHeadAttention::MultiHeadAttention(Linear in_proj, Linear out_proj, i64 num_heads, i64 d_k, i64 d_v, double dropout)
+    : in_proj(std::move(in_proj)),
+      out_proj(std::move(out_proj)),
+      num_heads(num_heads),
+      d_k(d_k),
+      d_v(d_v),
+      dropout(dropout) {}
+
+MultiHeadAttention MultiHeadAttention::clone() const {
+  MultiHeadAttention copy(in_proj.clone(), out_proj.clone(), num_heads, d_k, d_v, dropout);
+  copy.names = names, copy.rule = rule;
+  copy.positions = positions.clone(), copy.score_bias = score_bias.clone();
+  return copy;
+}
+
+double MultiHeadAttention::count(i64 d_model, i64 num_heads, const AttentionOptions& options) {
+  const double d = static_cast<double>(d_model), h = static_cast<double>(num_heads);
+  const double d_k = options.d_k > 0 ? static_cast<double>(options.d_k) : d / h,
+               d_v = options.d_v > 0 ? static_cast<double>(options.d_v) : d / h;
+  const double rows = h * (2 * d_k + d_v);
+  return rows * d + h * d_v * d + (options.bias ? rows + d : 0);
+}
+
+void MultiHeadAttention::visit(Visitor& v) {
+  if (names == AttentionNames::gpt2) {
+    v.transposed("c_attn", in_proj);
+    v.transposed("c_proj", out_proj);
+  } else {
+    v.joined("in_proj_", in_proj);
+    v("out_proj", out_proj);
+  }
+  v("positions", positions);
+  v("score_bias", score_bias);
 }
 
 // The composed form, which has the weights to show.
 Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
-                                    const Draw& draw, Tensor* weights) const {
+                                    const Draw& draw, const Variable& bias, Tensor* weights) const {
   const AttentionResult heads =
-      attention(split_heads(Q, num_heads), split_heads(K, num_heads), split_heads(V, num_heads), mask, p, draw);
-  *weights = heads.weights.value();
+      attention(split_heads(Q, num_heads), split_heads(K, num_heads), split_heads(V, num_heads), mask, p, draw, bias);
+  if (weights) *weights = heads.weights.value();
   return join_heads(heads.output);
 }
 
-Variable MultiHeadAttention::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
-  const double p = pass.train ? dropout : 0;
-  const Draw draw = pass.draw_for(p);
-  const Variable qkv = linear(with_harmless_padding(x, mask), in_proj_weight, in_proj_bias);
-  if (!weights) return out_proj(packed_attention(qkv, num_heads, d_k, d_v, mask, p, draw));
+// Q and K of the packed product as `positions` changes them, from position `first` on.
+Variable MultiHeadAttention::positioned(const Variable& qkv, i64 first) const {
+  if (!positions) return qkv;
+  const auto [B, n, columns] = dims<3>(qkv.value(), "attention");
+  const Shape split_shape{B, n, num_heads, d_k}, joined_shape{B, n, num_heads * d_k};
   const auto [Q, kv] = split(qkv, num_heads * d_k, -1);
   const auto [K, V] = split(kv, num_heads * d_k, -1);
-  return out_proj(attend(Q, K, V, mask, p, draw, weights));
+  return concat({reshape(positions->queries(reshape(Q, split_shape), first), joined_shape),
+                 reshape(positions->keys(reshape(K, split_shape), first), joined_shape), V},
+                -1);
 }
 
-Variable MultiHeadAttention::operator()(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
-                                        Tensor* weights) const {
+Variable MultiHeadAttention::bias_of(i64 n, i64 m, Dtype dtype) const {
+  return score_bias ? score_bias(n, m, dtype) : Variable();
+}
+
+// Positions of two sequences say nothing about each other.
+void MultiHeadAttention::check_cross() const {
+  check(!positions && !score_bias && rule.allows_all(), "attention",
+        "positions, a bias on the scores and a rule belong to self-attention; this is cross-attention");
+}
+
+Variable MultiHeadAttention::self_attention(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
+  const double p = pass.train ? dropout : 0;
+  const Draw draw = pass.draw_for(p);
+  const Variable qkv = positioned(in_proj(with_harmless_padding(x, mask)), 0);
+  const Variable bias = bias_of(x.size(1), x.size(1), qkv.dtype());
+  const Mask seen = mask & rule;
+  if (!weights && by_packed_products(bias))
+    return out_proj(packed_attention(qkv, num_heads, d_k, d_v, seen, p, draw, bias));
+  const auto [Q, kv] = split(qkv, num_heads * d_k, -1);
+  const auto [K, V] = split(kv, num_heads * d_k, -1);
+  return out_proj(attend(Q, K, V, seen, p, draw, bias, weights));
+}
+
+Variable MultiHeadAttention::cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
+                                             Tensor* weights) const {
+  check_cross();
   const double p = pass.train ? dropout : 0;
   const Draw draw = pass.draw_for(p);
   const i64 q_rows = num_heads * d_k;
-  const Variable Q = linear(x, in_proj_weight, in_proj_bias, {0, q_rows});
-  const Variable kv =
-      linear(with_harmless_padding(memory, mask), in_proj_weight, in_proj_bias, {q_rows, in_proj_weight.size(0)});
+  const Variable Q = in_proj(x, {0, q_rows});
+  const Variable kv = in_proj(with_harmless_padding(memory, mask), key_value_rows());
   if (!weights) return out_proj(packed_attention(Q, kv, num_heads, d_k, d_v, mask, p, draw));
   const auto [K, V] = split(kv, q_rows, -1);
-  return out_proj(attend(Q, K, V, mask, p, draw, weights));
+  return out_proj(attend(Q, K, V, mask, p, draw, {}, weights));
 }
 
-KeyValueCache MultiHeadAttention::cache(i64 B, i64 capacity) const {
-  return key_value_cache(B, num_heads, capacity, d_k, d_v, in_proj_weight.dtype());
+KeyValueCache MultiHeadAttention::cache(i64 B, i64 capacity, Dtype dtype) const {
+  return key_value_cache(B, num_heads, capacity, d_k, d_v, dtype);
 }
 
 void MultiHeadAttention::check_cache(const KeyValueCache& cache) const {
@@ -105,24 +186,29 @@ void MultiHeadAttention::check_cache(const KeyValueCache& cache) const {
 Variable MultiHeadAttention::next(const Variable& x, KeyValueCache& cache) const {
   check_nothing_recorded();
   check_cache(cache);
-  const Variable qkv = linear(x, in_proj_weight, in_proj_bias);
-  const bool all_are_new = cache.length == 0 && x.size(1) > 1;
+  const i64 n = x.size(1);
+  const bool all_are_new = cache.length == 0 && n > 1;
+  const Variable qkv = positioned(in_proj(x), cache.length);
   cache.append(qkv.value());
-  return out_proj(all_are_new ? packed_attention(qkv, num_heads, d_k, d_v, Mask::causal())
-                              : constant(cached_attention(qkv.value(), cache, Mask::causal())));
+  const Variable bias = bias_of(n, cache.length, qkv.dtype());
+  const Mask seen = Mask::causal() & rule;
+  return out_proj(all_are_new && by_packed_products(bias)
+                      ? packed_attention(qkv, num_heads, d_k, d_v, seen, 0, {}, bias)
+                      : constant(cached_attention(qkv.value(), cache, seen, bias.value())));
 }
 
 KeyValueCache MultiHeadAttention::cache_of(const Variable& memory) const {
   check_nothing_recorded();
-  KeyValueCache result = cache(memory.size(0), memory.size(1));
-  result.append(linear(memory, in_proj_weight, in_proj_bias, {num_heads * d_k, in_proj_weight.size(0)}).value());
+  check_cross();
+  KeyValueCache result = cache(memory.size(0), memory.size(1), memory.dtype());
+  result.append(in_proj(memory, key_value_rows()).value());
   return result;
 }
 
 Variable MultiHeadAttention::over(const Variable& x, const KeyValueCache& memory, const Mask& mask) const {
   check_nothing_recorded();
   check_cache(memory);
-  const Variable Q = linear(x, in_proj_weight, in_proj_bias, {0, num_heads * d_k});
+  const Variable Q = in_proj(x, {0, num_heads * d_k});
   return out_proj(constant(cached_attention(Q.value(), memory, mask)));
 }
 

@@ -56,7 +56,34 @@ void KeyValueCache::append(const Tensor& rows) {
   length += n;
 }
 
-Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Mask& mask) {
+namespace {
+
+// Where the bias of query i with key 0 stands, the other keys' after it.
+template <class T>
+struct BiasRows {
+  const T* data;
+  i64 of_batch, of_head, of_query, of_first;  // how far apart; of_first: where query 0 begins
+  const T* row(i64 b, i64 head, i64 i) const { return data + b * of_batch + head * of_head + i * of_query + of_first; }
+};
+
+template <class T>
+BiasRows<T> bias_rows(const Tensor& bias, i64 B, i64 h, i64 n, i64 m) {
+  if (!bias.defined()) return {nullptr, 0, 0, 0, 0};
+  const auto fits = [](i64 size, i64 wanted) { return size == 1 || size == wanted; };
+  if (bias.rank() == 2) {  // entry j - i + n - 1
+    check(bias.size(0) == h && bias.size(1) == n + m - 1, "cached attention", "a bias of ", h, " heads for ", n,
+          " queries and ", m, " keys has shape [", h, ", ", n + m - 1, "], not ", bias.shape());
+    return {bias.data<T>(), 0, n + m - 1, -1, n - 1};
+  }
+  check(bias.rank() == 4 && fits(bias.size(0), B) && fits(bias.size(1), h) && bias.size(2) == n && bias.size(3) == m,
+        "cached attention", "a bias of shape ", bias.shape(), " does not fit scores of shape ", Shape{B, h, n, m});
+  const i64 of_head = bias.size(1) == 1 ? 0 : n * m, of_batch = bias.size(0) == 1 ? 0 : bias.size(1) * n * m;
+  return {bias.data<T>(), of_batch, of_head, m, 0};
+}
+
+}  // namespace
+
+Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Mask& mask, const Tensor& bias) {
   const Sizes s = sizes_of(cache);
   const auto [B, n, columns] = dims<3>(rows, "cached attention");
   const i64 m = cache.length;
@@ -71,22 +98,22 @@ Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Ma
     const T *Q = rows.data<T>(), *K = cache.keys.data<T>(), *V = cache.values.data<T>();
     T *out = y.write<T>(), *scratch = scores.write<T>();
     const T factor = static_cast<T>(1.0 / std::sqrt(static_cast<double>(s.d_k)));
+    const BiasRows<T> biases = bias_rows<T>(bias, s.B, s.h, n, m);
     for_rows(s.B * s.h, n * m * (s.d_k + s.d_v), [=, &mask](i64 task) {
       const i64 b = task / s.h, head = task % s.h;
       T* P = scratch + task * m;
       for (i64 i = 0; i < n; ++i) {
-        const i64 limit = mask.limit(b, i, n, m), row = b * n + i;
-        std::fill_n(P, limit, T{0});
-        add_thin_product<T>({Q + row * columns + head * s.d_k, 1, s.d_k}, {K + task * s.capacity * s.d_k, limit, s.d_k},
-                            {P, 1, limit});
-        for (i64 j = 0; j < limit; ++j) P[j] *= factor;
-        if (mask.has_table()) {
-          for (i64 j = 0; j < limit; ++j)
-            if (!mask.allowed(b, head, i, j, n, m)) P[j] = -std::numeric_limits<T>::infinity();
-        }
-        softmax_row(P, P, limit);
-        small_product<T>(1, s.d_v, limit, {P, m, 1}, V + task * s.capacity * s.d_v, s.d_v,
-                         out + (row * s.h + head) * s.d_v, s.d_v, false);
+        const KeyRange seen = mask.range(b, i, n, m);
+        const i64 row = b * n + i, count = seen.count(), at = task * s.capacity + seen.first;
+        std::fill_n(P, count, T{0});
+        add_thin_product<T>({Q + row * columns + head * s.d_k, 1, s.d_k}, {K + at * s.d_k, count, s.d_k},
+                            {P, 1, count});
+        for (i64 j = 0; j < count; ++j) P[j] *= factor;
+        if (biases.data) add_to(count, biases.row(b, head, i) + seen.first, P);
+        if (mask.has_table()) mask.hide_by_table(b, head, i, seen, P);
+        softmax_row(P, P, count);
+        small_product<T>(1, s.d_v, count, {P, m, 1}, V + at * s.d_v, s.d_v, out + (row * s.h + head) * s.d_v, s.d_v,
+                         false);
       }
     });
   });

@@ -31,8 +31,9 @@ struct KeyValueCache {
 KeyValueCache key_value_cache(i64 B, i64 num_heads, i64 capacity, i64 d_k, i64 d_v, Dtype dtype);
 
 /// softmax(Q K^T / sqrt(d_k)) V over all positions of a cache, heads side by side: [B, n, h d_v]. The queries are the
-/// first h d_k columns of rows [B, n, columns]. With Mask::causal() they are the last n of the positions. Nothing is
-/// recorded.
-Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Mask& mask);
+/// first h d_k columns of rows [B, n, columns]. With Mask::causal() they are the last n of the positions. A bias on the
+/// scores, if there is one, is by distance, [h, n + m - 1] for the m positions of the cache, or [B or 1, h or 1, n, m].
+/// Nothing is recorded.
+Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Mask& mask, const Tensor& bias = {});
 
 }  // namespace orrery::nn

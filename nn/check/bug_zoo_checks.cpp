@@ -33,13 +33,13 @@ std::string leak_message(const LeakCheck& check) {
   return report.ok() ? "" : "leakcheck: " + report.message();
 }
 
-using Attention = AttentionResult (*)(const Variable&, const Variable&, const Variable&, const Mask&);
+using AttentionFunction = AttentionResult (*)(const Variable&, const Variable&, const Variable&, const Mask&);
 AttentionResult right_attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask) {
   return attention(Q, K, V, mask);
 }
 
 // One query and two keys, d_k = 4: scores 2 ln 3 and 0, divided by sqrt(d_k) ln 3 and 0; weights 3/4 and 1/4.
-std::string check_attention_value(Attention attend) {
+std::string check_attention_value(AttentionFunction attend) {
   const Variable Q = constant(Tensor::of<double>({1, 1, 1, 4}, {2, 0, 0, 0}));
   const Variable K = constant(Tensor::of<double>({1, 1, 2, 4}, {std::log(3.0), 0, 0, 0, 0, 0, 0, 0}));
   const double weight = attend(Q, K, K, Mask()).weights.value().at(0);
@@ -49,7 +49,7 @@ std::string check_attention_value(Attention attend) {
   return text.str();
 }
 
-std::string check_causal_attention(Attention attend) {
+std::string check_causal_attention(AttentionFunction attend) {
   Rng rng(1);
   return leak_message({.name = "attention",
                        .input = randn({2, 4, 3}, rng, f64),
@@ -74,11 +74,9 @@ std::string check_shift(DecoderInput decoder_input) {
   Rng rng(1);
   const auto model = std::make_shared<Transformer>(TransformerConfig{.src_vocab_size = 5,
                                                                      .tgt_vocab_size = 5,
-                                                                     .d_model = 4,
-                                                                     .num_heads = 2,
+                                                                     .layer = {.d_model = 4, .num_heads = 2, .d_ff = 6},
                                                                      .num_encoder_layers = 1,
                                                                      .num_decoder_layers = 1,
-                                                                     .d_ff = 6,
                                                                      .max_len = 5,
                                                                      .pad_id = -1},
                                                    rng);
@@ -114,7 +112,7 @@ std::string check_max_of_ties(Maximum maximum) {
          std::to_string(total) + ", not 1";
 }
 
-std::vector<Sample> masked_attention(Attention wrong) {
+std::vector<Sample> masked_attention(AttentionFunction wrong) {
   const Mask padded = Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 2}));
   return operation_rows("attention", {"causal and padding"},
                         [=](const Leaves& x) { return wrong(x[0], x[1], x[2], padded).output; });
@@ -164,19 +162,21 @@ std::vector<Bug> bugs_found_without_derivatives() {
                   .samples = operation_rows(
                       "attention", {"everything", "more keys than queries", "one query, one key"},
                       [](const Leaves& x) { return bugs::attention_without_scale(x[0], x[1], x[2], Mask()).output; })},
-                 check_attention_value, Attention{bugs::attention_without_scale}, Attention{right_attention}),
+                 check_attention_value, AttentionFunction{bugs::attention_without_scale},
+                 AttentionFunction{right_attention}),
       with_check(
           {.name = "mask-after-softmax",
            .mistake = "Masked weights are set to 0 after the softmax: hidden keys still count in its denominator.",
            .hint = "Do the weights of a row still add up to 1? What would have to know of the hidden keys?",
            .samples = masked_attention(bugs::attention_masked_after_softmax)},
-          check_causal_attention, Attention{bugs::attention_masked_after_softmax}, Attention{right_attention}),
+          check_causal_attention, AttentionFunction{bugs::attention_masked_after_softmax},
+          AttentionFunction{right_attention}),
       with_check({.name = "masked-scores-set-to-zero",
                   .mistake = "Masked scores are multiplied by 0 before the softmax, where -infinity belongs.",
                   .hint = "What is e^0?",
                   .samples = masked_attention(bugs::attention_with_masked_scores_of_zero)},
-                 check_causal_attention, Attention{bugs::attention_with_masked_scores_of_zero},
-                 Attention{right_attention}),
+                 check_causal_attention, AttentionFunction{bugs::attention_with_masked_scores_of_zero},
+                 AttentionFunction{right_attention}),
       with_check({.name = "causal-mask-one-too-wide",
                   .mistake = "Position i sees positions up to i + 1: the triangle is off by one.",
                   .hint = "Training would look too good to be true. Which single pair of positions shows it?"},

@@ -75,12 +75,9 @@ Sample stacks() {
 TransformerConfig small_model() {
   return {.src_vocab_size = 7,
           .tgt_vocab_size = 6,
-          .d_model = 4,
-          .num_heads = 2,
+          .layer = {.d_model = 4, .num_heads = 2, .d_ff = 6, .dropout = 0},
           .num_encoder_layers = 2,
           .num_decoder_layers = 2,
-          .d_ff = 6,
-          .dropout = 0,
           .max_len = 5};
 }
 
@@ -96,7 +93,7 @@ Sample transformer(std::string variant, TransformerConfig config) {
 // The loss as training takes it, through the head that never makes all logits.
 Sample transformer_loss() {
   TransformerConfig config = small_model();
-  config.activation = Activation::gelu;
+  config.layer.activation = Activation::gelu;
   const Tensor source = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
   const Tensor target = Tensor::of<i32>({2, 3}, {1, 4, 5, 1, 3, 0}),
                wanted = Tensor::of<i32>({2, 3}, {4, 5, 2, 3, 2, 0});
@@ -110,8 +107,8 @@ Sample transformer_loss() {
 
 Sample pre_norm_transformer() {
   TransformerConfig config = small_model();
-  config.norm_first = config.final_norm = true;
-  config.activation = Activation::gelu;
+  config.layer.norm_first = config.final_norm = true;
+  config.layer.activation = Activation::gelu;
   return transformer("pre-norm, gelu, final norm", config);
 }
 
@@ -119,10 +116,10 @@ Sample shared_transformer() {
   TransformerConfig config = small_model();
   config.tgt_vocab_size = config.src_vocab_size;
   config.share_embeddings = true;
-  config.activation = Activation::gelu;  // among so many relus some would stand at their kink
+  config.layer.activation = Activation::gelu;  // among so many relus some would stand at their kink
   config.positions = Positions::learned;
-  config.d_model = 8;  // in narrower rows dropout leaves so little that layer norm magnifies rounding
-  config.dropout = 0.1;
+  config.layer.d_model = 8;  // in narrower rows dropout leaves so little that layer norm magnifies rounding
+  config.layer.dropout = 0.1;
   return transformer("shared embeddings, learned positions, gelu, dropout", config);
 }
 
@@ -138,7 +135,10 @@ Sample gpt_layer(std::string variant, LayerOptions options) {
 
 // Wide enough for dropout, as above; more positions than the sequence has.
 GptConfig small_gpt() {
-  return {.vocab_size = 7, .d_model = 8, .num_heads = 2, .num_layers = 2, .d_ff = 12, .max_len = 5, .dropout = 0};
+  return {.vocab_size = 7,
+          .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0},
+          .num_layers = 2,
+          .max_len = 5};
 }
 
 Sample gpt(std::string variant, GptConfig config) {
@@ -169,15 +169,15 @@ Sample gpt_loss(std::string variant, bool tied) {
 
 Sample gpt_without_biases() {
   GptConfig config = small_gpt();
-  config.bias = false;
-  config.activation = Activation::gelu;
+  config.layer.bias = false;
+  config.layer.activation = Activation::gelu;
   return gpt("gelu, no biases", config);
 }
 
 Sample gpt_untied() {
   GptConfig config = small_gpt();
   config.tied = false;
-  config.dropout = 0.1;
+  config.layer.dropout = 0.1;
   return gpt("gelu with tanh, a head of its own, dropout", config);
 }
 

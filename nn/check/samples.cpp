@@ -71,6 +71,82 @@ Sample cross_attention(std::string variant, Mask mask, AttentionOptions options,
       std::move(notes));
 }
 
+// What a user may put inside a layer, each with a parameter of its own.
+
+// x W^T + b + (x A^T) B^T
+struct LowRank : LinearMap {
+  Linear base;
+  Variable A, B;  // [2, in], [out, 2]
+  LowRank(Linear linear, Rng& rng)
+      : base(std::move(linear)),
+        A(parameter(randn({2, base.weight.size(1)}, rng))),
+        B(parameter(randn({base.weight.size(0), 2}, rng))) {}
+  Variable operator()(const Variable& x, RowRange rows) const override {
+    return base(x, rows) + orrery::linear(orrery::linear(x, A, {}), B, {}, rows);
+  }
+  void visit(Visitor& v) override { v.inlined(base), v("lora_A", A), v("lora_B", B); }
+};
+
+// Q and K scaled, each position by a number of its own.
+struct ScaledPositions : QueryKeyMap {
+  Variable scale;  // [4, 1, 1]
+  explicit ScaledPositions(Rng& rng) : scale(parameter(randn({4, 1, 1}, rng))) {}
+  Variable queries(const Variable& Q, i64 first) const override {
+    return Q * slice(scale, 0, first, first + Q.size(1));
+  }
+  void visit(Visitor& v) override { v("scale", scale); }
+};
+
+// A learned bias, by distance or for each pair.
+struct LearnedBias : ScoreBias {
+  Variable bias;
+  LearnedBias(const Shape& shape, Rng& rng) : bias(parameter(randn(shape, rng))) {}
+  Variable operator()(i64, i64, Dtype) const override { return bias; }
+  void visit(Visitor& v) override { v("bias", bias); }
+};
+
+Sample replaced_linear() {
+  return module_sample(
+      "Linear", "a map of one's own", {{2, 3, 4}}, [](Rng& rng) { return Linear(LowRank(Linear(4, 3, rng), rng)); },
+      [](const Linear& layer, const Inputs& in) { return layer(in[0]); });
+}
+
+Sample replaced_feed_forward(std::string variant, FeedForwardOptions options) {
+  return module_sample(
+      "FeedForward", std::move(variant), {{2, 3, 4}},
+      [=](Rng& rng) {
+        FeedForward layer(4, 7, rng, options);
+        layer.linear2 = LowRank(std::move(layer.linear2), rng);
+        return layer;
+      },
+      [](const FeedForward& layer, const Inputs& in, Pass& pass) { return layer(in[0], pass); });
+}
+
+// change(layer, rng) puts something in a place of the attention.
+template <class Change>
+Sample changed_attention(std::string variant, Mask mask, Change change) {
+  return module_sample(
+      "MultiHeadAttention", std::move(variant), {{2, 3, 4}},
+      [=](Rng& rng) {
+        MultiHeadAttention layer(4, 2, rng);
+        change(layer, rng);
+        return layer;
+      },
+      [=](const MultiHeadAttention& layer, const Inputs& in, Pass& pass) { return layer(in[0], mask, pass); });
+}
+
+Sample cross_attention_of_own_maps() {
+  return module_sample(
+      "MultiHeadAttention", "cross, maps of one's own", {{2, 3, 4}, {2, 4, 4}},
+      [](Rng& rng) {
+        MultiHeadAttention layer(4, 2, rng);
+        layer.in_proj = LowRank(std::move(layer.in_proj), rng);
+        layer.out_proj = LowRank(std::move(layer.out_proj), rng);
+        return layer;
+      },
+      [](const MultiHeadAttention& layer, const Inputs& in, Pass& pass) { return layer(in[0], in[1], {}, pass); });
+}
+
 std::vector<DeclaredZero> all_but_output_bias() {
   const std::string reason = "no query may see a key, so attention is 0 whatever the inputs";
   return {{"input 0", reason},
@@ -90,6 +166,7 @@ std::vector<Sample> layer_samples() {
       linear("", {}, {2, 3, 4}),
       linear("no bias", {.bias = false}, {3, 4}),
       linear("pytorch_linear", {.init = Init::pytorch_linear}, {2, 4}),
+      replaced_linear(),
       embedding_rows("repeated ids", ids({2, 3}, {4, 0, 2, 2, 2, 1})),
       norm("root of variance + eps", {}),
       norm("std + eps", {.eps = 1e-3, .form = LayerNormForm::std_plus_eps}),
@@ -100,6 +177,8 @@ std::vector<Sample> layer_samples() {
       feed_forward("relu", {}),
       feed_forward("gelu, dropout, no bias", {.dropout = 0.3, .activation = Activation::gelu, .bias = false}),
       feed_forward("gelu with tanh", {.activation = Activation::gelu_tanh}),
+      replaced_feed_forward("a map of one's own, relu", {}),
+      replaced_feed_forward("a map of one's own, gelu, dropout", {.dropout = 0.3, .activation = Activation::gelu}),
       positions("sinusoidal", Positions::sinusoidal, 4),
       positions("sinusoidal, odd d_model", Positions::sinusoidal, 5),
       positions("learned", Positions::learned, 4),
@@ -110,6 +189,17 @@ std::vector<Sample> layer_samples() {
       self_attention("self, no bias", {}, {.bias = false}),
       self_attention("self, free d_k and d_v", {}, {.d_k = 3, .d_v = 1}),
       self_attention("self, dropout", {}, {.dropout = 0.4}),
+      changed_attention("self, positions of Q and K", Mask::causal(),
+                        [](MultiHeadAttention& layer, Rng& rng) { layer.positions = ScaledPositions(rng); }),
+      changed_attention("self, bias by distance in a window", {},
+                        [](MultiHeadAttention& layer, Rng& rng) {
+                          layer.score_bias = LearnedBias({2, 5}, rng), layer.rule = Mask::window(1, 2);
+                        }),
+      changed_attention("self, bias for each pair", Mask::causal(),
+                        [](MultiHeadAttention& layer, Rng& rng) {
+                          layer.score_bias = LearnedBias({1, 2, 3, 3}, rng);
+                        }),
+      cross_attention_of_own_maps(),
       cross_attention("cross", {}, {}),
       cross_attention("cross, padding", padding, {}),
       cross_attention("cross, a mask for each head", each_head, {}),

@@ -47,12 +47,12 @@ GptConfig config_of_shapes(const TensorMap& tensors, const std::string& operatio
   };
   GptConfig config;
   config.vocab_size = shape(std::string(table))[0];
-  config.d_model = shape(std::string(table))[1];
+  config.layer.d_model = shape(std::string(table))[1];
   config.max_len = shape("wpe.weight")[0];
-  config.d_ff = shape("h.0.mlp.c_fc.weight")[1];
+  config.layer.d_ff = shape("h.0.mlp.c_fc.weight")[1];
   config.num_layers = 0;
   while (tensors.contains("h." + std::to_string(config.num_layers) + ".ln_1.weight")) ++config.num_layers;
-  config.bias = tensors.contains("h.0.ln_1.bias");
+  config.layer.bias = tensors.contains("h.0.ln_1.bias");
   const auto copy = tensors.find(std::string(head));
   config.tied = copy == tensors.end() || same_bits(copy->second, tensors.at(std::string(table)));
   return config;
@@ -61,9 +61,9 @@ GptConfig config_of_shapes(const TensorMap& tensors, const std::string& operatio
 // No shape shows how many heads a model has.
 GptConfig with_guessed_heads(GptConfig config, const std::string& operation) {
   constexpr i64 d_head = 64;
-  check(config.d_model % d_head == 0, operation, "has no configuration, and d_model (", config.d_model,
+  check(config.layer.d_model % d_head == 0, operation, "has no configuration, and d_model (", config.layer.d_model,
         ") is not a multiple of ", d_head, ", GPT-2's size of a head");
-  config.num_heads = config.d_model / d_head;
+  config.layer.num_heads = config.layer.d_model / d_head;
   return config;
 }
 
@@ -80,11 +80,11 @@ GptConfig config_of_description(const std::string& described_in, const GptConfig
     check(described == held, operation, described_in, " says ", field, " is ", described, ", but ", tensors, " ", held);
   };
   check_same("vocab_size", config.vocab_size, "the rows of wte.weight are", shapes.vocab_size);
-  check_same("n_embd", config.d_model, "the columns of wte.weight are", shapes.d_model);
+  check_same("n_embd", config.layer.d_model, "the columns of wte.weight are", shapes.layer.d_model);
   check_same("n_positions", config.max_len, "the rows of wpe.weight are", shapes.max_len);
-  check_same("n_inner", config.d_ff, "the columns of h.0.mlp.c_fc.weight are", shapes.d_ff);
+  check_same("n_inner", config.layer.d_ff, "the columns of h.0.mlp.c_fc.weight are", shapes.layer.d_ff);
   check_same("n_layer", config.num_layers, "the layers with a tensor ln_1.weight are", shapes.num_layers);
-  config.bias = shapes.bias;
+  config.layer.bias = shapes.layer.bias;
   return config;
 }
 

@@ -35,8 +35,8 @@ DecoderState decoder_state(const Transformer& model, const Variable& memory, con
                      .memory_mask = memory_mask,
                      .positions = model.tgt_positions.first(max_len, memory.dtype()).value().rows(0, max_len)};
   for (const DecoderLayer& layer : model.decoder.layers) {
-    state.self_attn.push_back(layer.self_attn.cache(memory.size(0), max_len));
-    state.memory.push_back(layer.multihead_attn.cache_of(memory));
+    state.self_attn.push_back(layer.self_attn->cache(memory.size(0), max_len, memory.dtype()));
+    state.memory.push_back(layer.multihead_attn->cache_of(memory));
   }
   return state;
 }
@@ -45,14 +45,14 @@ Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderS
   check_layers(state.self_attn.size(), model.decoder.layers.size());
   check_layers(state.memory.size(), model.decoder.layers.size());
   Pass pass = Pass::inference();
-  const double root_d_model = std::sqrt(static_cast<double>(model.config.d_model));
+  const double root_d_model = std::sqrt(static_cast<double>(model.config.layer.d_model));
   Variable x = embedding_sum(model.tgt_embed.weight, tokens, root_d_model,
                              following(state.positions, state.length(), dims<2>(tokens, "tokens")[1]));
   for (size_t i = 0; i < state.self_attn.size(); ++i) {
     const DecoderLayer& layer = model.decoder.layers[i];
     x = layer.through(
-        x, pass, [&](const Variable& in) { return layer.self_attn.next(in, state.self_attn[i]); },
-        [&](const Variable& in) { return layer.multihead_attn.over(in, state.memory[i], state.memory_mask); });
+        x, pass, [&](const Variable& in) { return layer.self_attn->next(in, state.self_attn[i]); },
+        [&](const Variable& in) { return layer.multihead_attn->over(in, state.memory[i], state.memory_mask); });
   }
   return model.decoder.norm ? (*model.decoder.norm)(x) : x;
 }
@@ -60,7 +60,8 @@ Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderS
 GptState gpt_state(const Gpt& model, i64 B, i64 max_len) {
   check_length(max_len, model.config.max_len);
   GptState state;
-  for (const GptLayer& layer : model.layers) state.layers.push_back(layer.self_attn.cache(B, max_len));
+  const Dtype dtype = model.token_embedding.weight.dtype();
+  for (const GptLayer& layer : model.layers) state.layers.push_back(layer.self_attn->cache(B, max_len, dtype));
   return state;
 }
 
@@ -72,7 +73,7 @@ Variable next_positions(const Gpt& model, const Tensor& tokens, GptState& state)
                              following(positions, state.length(), dims<2>(tokens, "tokens")[1]));
   for (size_t i = 0; i < state.layers.size(); ++i) {
     const GptLayer& layer = model.layers[i];
-    x = layer.through(x, pass, [&](const Variable& in) { return layer.self_attn.next(in, state.layers[i]); });
+    x = layer.through(x, pass, [&](const Variable& in) { return layer.self_attn->next(in, state.layers[i]); });
   }
   return model.final_norm(x);
 }

@@ -4,7 +4,7 @@
 // which is applied to each position separately and identically. This consists of two linear transformations with a ReLU
 // activation in between:  FFN(x) = max(0, xW1 + b1)W2 + b2".
 // Shapes: x, y [..., d_model]; inner activations [..., d_ff]. Dropout is applied to the inner activations, as in
-// PyTorch's layers.
+// PyTorch's layers. Where both linear maps are plain, fused operations do it (autograd/ops.h).
 // Read next: apps/examples/ch5_my_layer.cpp
 #pragma once
 
@@ -16,34 +16,62 @@ namespace orrery::nn {
 /// relu is the paper's choice. gelu is exact; gelu_tanh is the approximation of GPT-2.
 enum class Activation { relu, gelu, gelu_tanh };
 
+/// What the linear maps are called in files: as torch.nn's, or as GPT-2's, which lie there as [in, out].
+enum class FeedForwardNames { pytorch, gpt2 };
+
 struct FeedForwardOptions {
   double dropout = 0;
   Activation activation = Activation::relu;
   bool bias = true;
   Init init = Init::xavier;
+  FeedForwardNames names = FeedForwardNames::pytorch;
+
+  LinearOptions linear() const { return {.bias = bias, .init = init}; }
 };
 
 struct FeedForward : Module {
   Linear linear1, linear2;
   Dropout dropout;
   Activation activation;
+  FeedForwardNames names;
 
   FeedForward(i64 d_model, i64 d_ff, Rng& rng, const FeedForwardOptions& options = {})
-      : linear1(d_model, d_ff, rng, {.bias = options.bias, .init = options.init}),
-        linear2(d_ff, d_model, rng, {.bias = options.bias, .init = options.init}),
+      : linear1(d_model, d_ff, rng, options.linear()),
+        linear2(d_ff, d_model, rng, options.linear()),
         dropout(options.dropout),
-        activation(options.activation) {}
+        activation(options.activation),
+        names(options.names) {}
+  /// How many numbers such a layer learns.
+  static double count(i64 d_model, i64 d_ff, const FeedForwardOptions& options) {
+    return Linear::count(d_model, d_ff, options.linear()) + Linear::count(d_ff, d_model, options.linear());
+  }
   Variable operator()(const Variable& x, Pass& pass) const {
-    const Variable &W1 = linear1.weight, &b1 = linear1.bias, &W2 = linear2.weight, &b2 = linear2.bias;
     const double p = dropout.active(pass);
     const Draw draw = pass.draw_for(p);
+    if (!linear1.is_plain() || !linear2.is_plain()) return composed(x, p, draw);
+    const Variable &W1 = linear1.weight, &b1 = linear1.bias, &W2 = linear2.weight, &b2 = linear2.bias;
     if (activation == Activation::gelu) return gelu_feed_forward(x, W1, b1, W2, b2, p, draw);
     if (activation == Activation::gelu_tanh) return gelu_tanh_feed_forward(x, W1, b1, W2, b2, p, draw);
     return linear2(linear_relu(x, W1, b1, p, draw));
   }
   void visit(Visitor& v) override {
-    v("linear1", linear1);
-    v("linear2", linear2);
+    if (names == FeedForwardNames::gpt2) {
+      v.transposed("c_fc", linear1);
+      v.transposed("c_proj", linear2);
+    } else {
+      v("linear1", linear1);
+      v("linear2", linear2);
+    }
+  }
+
+ private:
+  // The same one step after another: where a linear map was replaced, and to read.
+  Variable composed(const Variable& x, double p, const Draw& draw) const {
+    const Variable z = linear1(x);
+    const Variable a = activation == Activation::relu   ? relu(z)
+                       : activation == Activation::gelu ? gelu(z)
+                                                        : gelu_tanh(z);
+    return linear2(p > 0 ? orrery::dropout(a, p, draw) : a);
   }
 };
 

@@ -29,6 +29,10 @@ struct LayerNorm : Module {
       : weight(parameter(full({D}, 1.0))), eps(options.eps), form(options.form) {
     if (options.bias) bias = parameter(zeros({D}));
   }
+  /// How many numbers such a layer learns.
+  static double count(i64 D, const LayerNormOptions& options) {
+    return static_cast<double>(D) * (options.bias ? 2 : 1);
+  }
   Variable operator()(const Variable& x) const { return layer_norm(x, weight, bias, eps, form); }
   /// The norm of x + dropout(f), in one pass.
   Variable of_sum(const Variable& x, const Variable& f, double p, const Draw& draw) const {

@@ -13,6 +13,7 @@
 #include "autograd/ops/norm_rows.h"
 #include "core/files/json.h"
 #include "nn/layers/feed_forward.h"
+#include "nn/models/config_rules.h"
 #include "nn/positions/positional_encoding.h"
 
 namespace orrery::nn::config_json {
@@ -34,7 +35,10 @@ Json written(const T& value) {
   else
     return value;
 }
-inline Json written(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+template <class T>
+Json written(const std::optional<T>& value) {
+  return value ? written(*value) : Json(nullptr);
+}
 
 /// Which fields an object must have.
 enum class Fields { any, all };
@@ -86,7 +90,8 @@ class Reader {
     check(json.is_string(), operation_, name, " must be text, not ", Shown{json});
     value = json.get<std::string>();
   }
-  void read(const Json& json, std::string_view name, std::optional<double>& value) const {
+  template <class T>
+  void read(const Json& json, std::string_view name, std::optional<T>& value) const {
     value.reset();
     if (!json.is_null()) read(json, name, value.emplace());
   }
@@ -123,17 +128,6 @@ Config config_of(const std::string& text, std::string_view operation) {
   reader.check_all_known();
   config.validate();
   return config;
-}
-
-/// A count of parameters as a whole number: exact up to 2^53, and 2^53 for all that is more, however much that is.
-inline i64 whole(double count) { return static_cast<i64>(std::min(count, 0x1p53)); }
-
-/// The rules that configurations share.
-inline void check_positive(std::string_view operation, std::string_view name, i64 value) {
-  check(value > 0, operation, name, " must be positive, not ", value);
-}
-inline void check_probability(std::string_view operation, std::string_view name, double p) {
-  check(p >= 0 && p < 1, operation, name, " must be in [0, 1), not ", p);
 }
 
 }  // namespace orrery::nn::config_json

@@ -6,14 +6,19 @@
 namespace orrery::nn {
 
 DecoderLayer::DecoderLayer(const LayerOptions& options, Rng& rng)
-    : self_attn(options.d_model, options.num_heads, rng, options.attention()),
-      multihead_attn(options.d_model, options.num_heads, rng, options.attention()),
+    : self_attn(MultiHeadAttention(options.d_model, options.num_heads, rng, options.attention())),
+      multihead_attn(MultiHeadAttention(options.d_model, options.num_heads, rng, options.attention())),
       feed_forward(options.d_model, options.d_ff, rng, options.feed_forward()),
       norm1(options.d_model, options.norm()),
       norm2(options.d_model, options.norm()),
       norm3(options.d_model, options.norm()),
       dropout(options.dropout),
       norm_first(options.norm_first) {}
+
+double DecoderLayer::count(const LayerOptions& o) {
+  return EncoderLayer::count(o) + MultiHeadAttention::count(o.d_model, o.num_heads, o.attention()) +
+         LayerNorm::count(o.d_model, o.norm());
+}
 
 Variable DecoderLayer::operator()(const Variable& x, const Variable& memory, const Mask& target_mask,
                                   const Mask& memory_mask, Pass& pass, Tensor* self_weights,

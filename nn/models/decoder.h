@@ -13,13 +13,15 @@
 namespace orrery::nn {
 
 struct DecoderLayer : Module {
-  MultiHeadAttention self_attn, multihead_attn;
+  Part<Attention> self_attn, multihead_attn;  // each a MultiHeadAttention, or what you put there
   FeedForward feed_forward;
   LayerNorm norm1, norm2, norm3;
   Dropout dropout;
   bool norm_first;
 
   DecoderLayer(const LayerOptions& options, Rng& rng);
+  /// How many numbers such a layer learns.
+  static double count(const LayerOptions& options);
   /// x [B, T, d_model], memory [B, S, d_model]; the weights, if asked for, become [B, h, T, T] and [B, h, T, S].
   Variable operator()(const Variable& x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                       Pass& pass, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;

@@ -6,12 +6,17 @@
 namespace orrery::nn {
 
 EncoderLayer::EncoderLayer(const LayerOptions& options, Rng& rng)
-    : self_attn(options.d_model, options.num_heads, rng, options.attention()),
+    : self_attn(MultiHeadAttention(options.d_model, options.num_heads, rng, options.attention())),
       feed_forward(options.d_model, options.d_ff, rng, options.feed_forward()),
       norm1(options.d_model, options.norm()),
       norm2(options.d_model, options.norm()),
       dropout(options.dropout),
       norm_first(options.norm_first) {}
+
+double EncoderLayer::count(const LayerOptions& o) {
+  return MultiHeadAttention::count(o.d_model, o.num_heads, o.attention()) +
+         FeedForward::count(o.d_model, o.d_ff, o.feed_forward()) + 2 * LayerNorm::count(o.d_model, o.norm());
+}
 
 Variable EncoderLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
   const Variable attended = connected(x, norm1, norm_first, dropout, pass,

@@ -12,33 +12,9 @@
 #pragma once
 
 #include "core/mask.h"
-#include "nn/attention/attention.h"
-#include "nn/layers/feed_forward.h"
-#include "nn/layers/layer_norm.h"
+#include "nn/models/layer_options.h"
 
 namespace orrery::nn {
-
-/// What layers of an encoder or a decoder are built from.
-struct LayerOptions {
-  i64 d_model = 512, num_heads = 8, d_ff = 2048;
-  i64 d_k = 0, d_v = 0;                                  ///< 0 means d_model / num_heads
-  double dropout = 0;                                    ///< on each sub-layer's output
-  double attention_dropout = 0, activation_dropout = 0;  ///< on attention weights; inside the feed-forward network
-  bool norm_first = false;                               ///< normalise each sub-layer's input instead of the sum
-  bool bias = true;
-  Activation activation = Activation::relu;
-  double layer_norm_eps = 1e-5;
-  LayerNormForm layer_norm_form = LayerNormForm::root_of_variance_plus_eps;
-  Init init = Init::xavier;
-
-  LayerNormOptions norm() const { return {.eps = layer_norm_eps, .bias = bias, .form = layer_norm_form}; }
-  AttentionOptions attention() const {
-    return {.d_k = d_k, .d_v = d_v, .dropout = attention_dropout, .bias = bias, .init = init};
-  }
-  FeedForwardOptions feed_forward() const {
-    return {.dropout = activation_dropout, .activation = activation, .bias = bias, .init = init};
-  }
-};
 
 /// A sub-layer with its residual connection: LayerNorm(x + dropout(Sublayer(x))), or with norm_first
 /// x + dropout(Sublayer(LayerNorm(x))).
@@ -51,13 +27,15 @@ Variable connected(const Variable& x, const LayerNorm& norm, bool norm_first, co
 }
 
 struct EncoderLayer : Module {
-  MultiHeadAttention self_attn;
+  Part<Attention> self_attn;  // a MultiHeadAttention, or what you put there
   FeedForward feed_forward;
   LayerNorm norm1, norm2;
   Dropout dropout;
   bool norm_first;
 
   EncoderLayer(const LayerOptions& options, Rng& rng);
+  /// How many numbers such a layer learns.
+  static double count(const LayerOptions& options);
   /// x [B, S, d_model]; `weights`, if given, becomes [B, h, S, S].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
   void visit(Visitor& v) override;

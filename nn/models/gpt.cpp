@@ -17,13 +17,22 @@ const GptConfig& valid(const GptConfig& config) {
 
 Tensor initial_table(i64 count, i64 d_model, Rng& rng) { return initial_weight(Init::normal_002, count, d_model, rng); }
 
+AttentionOptions with_names(AttentionOptions options) {
+  options.names = AttentionNames::gpt2;
+  return options;
+}
+FeedForwardOptions with_names(FeedForwardOptions options) {
+  options.names = FeedForwardNames::gpt2;
+  return options;
+}
+
 }  // namespace
 
 GptLayer::GptLayer(const LayerOptions& options, Rng& rng)
     : norm1(options.d_model, options.norm()),
-      self_attn(options.d_model, options.num_heads, rng, options.attention()),
+      self_attn(MultiHeadAttention(options.d_model, options.num_heads, rng, with_names(options.attention()))),
       norm2(options.d_model, options.norm()),
-      feed_forward(options.d_model, options.d_ff, rng, options.feed_forward()),
+      feed_forward(options.d_model, options.d_ff, rng, with_names(options.feed_forward())),
       dropout(options.dropout) {}
 
 Variable GptLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
@@ -32,30 +41,25 @@ Variable GptLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, T
 
 void GptLayer::visit(Visitor& v) {
   v("ln_1", norm1);
-  v.transposed("attn.c_attn.weight", self_attn.in_proj_weight);
-  v("attn.c_attn.bias", self_attn.in_proj_bias);
-  v.transposed("attn.c_proj.weight", self_attn.out_proj.weight);
-  v("attn.c_proj.bias", self_attn.out_proj.bias);
+  v("attn", self_attn);
   v("ln_2", norm2);
-  v.transposed("mlp.c_fc.weight", feed_forward.linear1.weight);
-  v("mlp.c_fc.bias", feed_forward.linear1.bias);
-  v.transposed("mlp.c_proj.weight", feed_forward.linear2.weight);
-  v("mlp.c_proj.bias", feed_forward.linear2.bias);
+  v("mlp", feed_forward);
 }
 
 Gpt::Gpt(const GptConfig& config, Rng& rng)
     : config(valid(config)),
-      token_embedding(initial_table(config.vocab_size, config.d_model, rng)),
-      position_embedding(initial_table(config.max_len, config.d_model, rng)),
-      final_norm(config.d_model, config.layer().norm()),
-      dropout(config.dropout) {
+      token_embedding(initial_table(config.vocab_size, config.layer.d_model, rng)),
+      position_embedding(initial_table(config.max_len, config.layer.d_model, rng)),
+      final_norm(config.layer.d_model, config.layers().norm()),
+      lm_head(Variable(), Variable()),
+      dropout(config.layer.dropout) {
   const double depth = 1.0 / std::sqrt(2.0 * static_cast<double>(config.num_layers));
   for (i64 i = 0; i < config.num_layers; ++i) {
-    GptLayer& layer = layers.emplace_back(config.layer(), rng);
-    scale_in_place(layer.self_attn.out_proj.weight.mutable_value(), depth);
+    GptLayer& layer = layers.emplace_back(config.layers(), rng);
+    scale_in_place(layer.self_attn.as<MultiHeadAttention>().out_proj.weight.mutable_value(), depth);
     scale_in_place(layer.feed_forward.linear2.weight.mutable_value(), depth);
   }
-  if (!config.tied) head_weight = parameter(initial_table(config.vocab_size, config.d_model, rng));
+  if (!config.tied) lm_head.weight = parameter(initial_table(config.vocab_size, config.layer.d_model, rng));
   name_parameters();
 }
 
@@ -76,18 +80,19 @@ Variable Gpt::embed(const Tensor& ids, Pass& pass) const {
   return embedding_sum(token_embedding.weight, ids, 1.0, position_embedding.weight, p, pass.draw_for(p));
 }
 
-Variable Gpt::head(const Variable& hidden) const { return linear(hidden, classes(), {}); }
+Variable Gpt::head(const Variable& hidden) const {
+  return lm_head.is_plain() ? linear(hidden, classes(), {}) : lm_head(hidden);
+}
 
 Variable Gpt::loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options) const {
-  return linear_cross_entropy(hidden(ids, pass), classes(), {}, labels, options);
+  const Variable last = hidden(ids, pass);
+  return lm_head.is_plain() ? linear_cross_entropy(last, classes(), {}, labels, options)
+                            : cross_entropy(lm_head(last), labels, options);
 }
 
 Gpt Gpt::clone() {
   Rng zeros = Rng::of_zeros();
-  Gpt copy(config, zeros);
-  to(copy, token_embedding.weight.dtype());
-  copy_parameters(*this, copy);
-  return copy;
+  return cloned(*this, Gpt(config, zeros));
 }
 
 void Gpt::visit(Visitor& v) {
@@ -95,7 +100,7 @@ void Gpt::visit(Visitor& v) {
   v("wpe", position_embedding);
   v("h", layers);
   v("ln_f", final_norm);
-  v("lm_head.weight", head_weight);
+  v("lm_head", lm_head);
 }
 
 }  // namespace orrery::nn

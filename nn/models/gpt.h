@@ -15,13 +15,14 @@
 #pragma once
 
 #include "nn/layers/embedding.h"
+#include "nn/models/encoder.h"
 #include "nn/models/gpt_config.h"
 
 namespace orrery::nn {
 
 struct GptLayer : Module {
   LayerNorm norm1;
-  MultiHeadAttention self_attn;
+  Part<Attention> self_attn;  // a MultiHeadAttention, or what you put there
   LayerNorm norm2;
   FeedForward feed_forward;
   Dropout dropout;
@@ -46,7 +47,7 @@ struct Gpt : Module {
   Embedding token_embedding, position_embedding;
   std::vector<GptLayer> layers;
   LayerNorm final_norm;
-  Variable head_weight;  // [vocab_size, d_model]; not defined in a tied model
+  Linear lm_head;  // to vocab_size; in a tied model its weight is not defined, and the token embedding's is used
   Dropout dropout;
 
   /// Draws every weight from N(0, 0.02^2), except those that write to the residual connection. They are drawn from
@@ -68,12 +69,12 @@ struct Gpt : Module {
   /// The input of the first layer, tokens + positions: [B, T, d_model].
   Variable embed(const Tensor& ids, Pass& pass) const;
 
-  /// A model of its own with the same values.
+  /// A model of its own with the same values and parts.
   Gpt clone();
   void visit(Visitor& v) override;
 
  private:
-  const Variable& classes() const { return config.tied ? token_embedding.weight : head_weight; }
+  const Variable& classes() const { return config.tied ? token_embedding.weight : lm_head.weight; }
 };
 
 }  // namespace orrery::nn

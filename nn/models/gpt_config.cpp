@@ -6,6 +6,7 @@
 #include <span>
 
 #include "nn/models/config_json.h"
+#include "nn/models/encoder.h"
 
 namespace orrery::nn {
 namespace {
@@ -41,65 +42,49 @@ Activation published_activation(const Json& name, const std::string& operation) 
 template <class Field>
 static void for_each_field(GptConfig& config, Field&& field) {
   field("vocab_size", config.vocab_size);
-  field("d_model", config.d_model);
-  field("num_heads", config.num_heads);
+  for_each_field(config.layer, field);
   field("num_layers", config.num_layers);
-  field("d_ff", config.d_ff);
   field("max_len", config.max_len);
-  field("dropout", config.dropout);
-  field("bias", config.bias);
   field("tied", config.tied);
-  field("activation", config.activation);
-  field("layer_norm_eps", config.layer_norm_eps);
 }
 
 void GptConfig::validate() const {
   using config_json::check_positive;
   check_positive(gpt_operation, "vocab_size", vocab_size);
-  check_positive(gpt_operation, "d_model", d_model);
-  check_positive(gpt_operation, "num_heads", num_heads);
   check_positive(gpt_operation, "num_layers", num_layers);
-  check_positive(gpt_operation, "d_ff", d_ff);
   check_positive(gpt_operation, "max_len", max_len);
-  check(d_model % num_heads == 0, gpt_operation, "d_model (", d_model, ") is not a multiple of num_heads (", num_heads,
-        ")");
-  check(layer_norm_eps > 0 && layer_norm_eps < 1, gpt_operation, "layer_norm_eps must be in (0, 1), not ",
-        layer_norm_eps);
-  config_json::check_probability(gpt_operation, "dropout", dropout);
+  layer.validate(gpt_operation);
 }
 
-LayerOptions GptConfig::layer() const {
-  return {.d_model = d_model,
-          .num_heads = num_heads,
-          .d_ff = d_ff,
-          .dropout = dropout,
-          .attention_dropout = dropout,
-          .norm_first = true,
-          .bias = bias,
-          .activation = activation,
-          .layer_norm_eps = layer_norm_eps,
-          .init = Init::normal_002};
+LayerOptions GptConfig::layers() const {
+  LayerOptions all = layer;
+  all.attention_dropout = layer.attention_dropout.value_or(layer.dropout);
+  all.activation_dropout = layer.activation_dropout.value_or(0);
+  all.activation = layer.activation.value_or(Activation::gelu_tanh);
+  all.norm_first = true;
+  all.init = Init::normal_002;
+  return all;
 }
 
 i64 GptConfig::parameter_count() const {
-  const double d = static_cast<double>(d_model), inner = static_cast<double>(d_ff);
-  const double norm = bias ? 2 * d : d;
-  const double attention = 4 * d * d + (bias ? 4 * d : 0);
-  const double feed_forward = 2 * d * inner + (bias ? inner + d : 0);
-  const double tables = ((tied ? 1 : 2) * static_cast<double>(vocab_size) + static_cast<double>(max_len)) * d;
-  return config_json::whole(tables + static_cast<double>(num_layers) * (attention + feed_forward + 2 * norm) + norm);
+  const LayerOptions options = layers();
+  const double rows = (tied ? 1 : 2) * static_cast<double>(vocab_size) + static_cast<double>(max_len);
+  return config_json::whole(rows * static_cast<double>(layer.d_model) +
+                            static_cast<double>(num_layers) * EncoderLayer::count(options) +
+                            LayerNorm::count(layer.d_model, options.norm()));
 }
+
+bool operator==(const GptConfig& a, const GptConfig& b) { return to_json(a) == to_json(b); }
 
 GptConfig gpt_preset(const std::string& name) {
   for (const Preset& p : presets) {
     if (p.name != name) continue;
     GptConfig config{.vocab_size = p.vocab_size,
-                     .d_model = p.d_model,
-                     .num_heads = p.num_heads,
+                     .layer = {.d_model = p.d_model, .num_heads = p.num_heads, .d_ff = 4 * p.d_model},
                      .num_layers = p.num_layers,
-                     .d_ff = 4 * p.d_model,
                      .max_len = p.max_len};
-    if (name == "nanogpt") config.dropout = 0, config.bias = false, config.activation = Activation::gelu;
+    LayerOptions& layer = config.layer;
+    if (name == "nanogpt") layer.dropout = 0, layer.bias = false, layer.activation = Activation::gelu;
     return config;
   }
   std::string known;
@@ -113,7 +98,11 @@ std::vector<std::string> gpt_preset_names() {
   return names;
 }
 
-std::string to_json(const GptConfig& config) { return config_json::text_of(config); }
+std::string to_json(const GptConfig& config) {
+  GptConfig complete = config;
+  complete.layer = config.layers();
+  return config_json::text_of(complete);
+}
 
 GptConfig gpt_config(const std::string& json) { return config_json::config_of<GptConfig>(json, gpt_operation); }
 
@@ -130,16 +119,16 @@ GptConfig published_gpt_config(const std::string& json, const std::string& opera
     check(published.contains(field), operation, "has no ", field);
   GptConfig config;
   config_json::Reader read(operation, published);
-  read("n_head", config.num_heads);
+  read("n_head", config.layer.num_heads);
   read("n_layer", config.num_layers);
-  read("n_embd", config.d_model);
+  read("n_embd", config.layer.d_model);
   read("n_positions", config.max_len);
   read("vocab_size", config.vocab_size);
-  read("layer_norm_epsilon", config.layer_norm_eps);
+  read("layer_norm_epsilon", config.layer.layer_norm_eps);
   read("tie_word_embeddings", config.tied);
-  config.d_ff = 4 * config.d_model;
-  if (!published.value("n_inner", Json(nullptr)).is_null()) read("n_inner", config.d_ff);
-  config.activation = published_activation(published.value("activation_function", Json("gelu_new")), operation);
+  config.layer.d_ff = 4 * config.layer.d_model;
+  if (!published.value("n_inner", Json(nullptr)).is_null()) read("n_inner", config.layer.d_ff);
+  config.layer.activation = published_activation(published.value("activation_function", Json("gelu_new")), operation);
   config.validate();
   return config;
 }

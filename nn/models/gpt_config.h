@@ -14,27 +14,27 @@
 // Serves: nn/models/gpt.h
 #pragma once
 
-#include "nn/models/encoder.h"
+#include "nn/models/layer_options.h"
 
 namespace orrery::nn {
 
 struct GptConfig {
   i64 vocab_size = 0;
-  i64 d_model = 768, num_heads = 12, num_layers = 12, d_ff = 3072;
-  i64 max_len = 1024;                             ///< positions that have an embedding; a longer sequence is an error
-  double dropout = 0.1;                           ///< on embeddings, attention weights and sub-layers' outputs
-  bool bias = true;                               ///< of linear maps and norms
-  bool tied = true;                               ///< the token embedding is the head's weight too
-  Activation activation = Activation::gelu_tanh;  ///< GPT-2's; nanoGPT's models have the exact GELU
-  double layer_norm_eps = 1e-5;
+  LayerOptions layer{.d_model = 768, .num_heads = 12, .d_ff = 3072};
+  i64 num_layers = 12;
+  i64 max_len = 1024;  ///< positions that have an embedding; a longer sequence is an error
+  bool tied = true;    ///< the token embedding is the head's weight too
 
   /// Errors, naming the field, if some value is out of range or two do not fit.
   void validate() const;
-  /// The part that layers need.
-  LayerOptions layer() const;
+  /// `layer` with nothing left open: as in GPT-2, GELU with tanh (nanoGPT's models have the exact GELU), and dropout on
+  /// attention weights but not inside the feed-forward network. Whatever `layer` says, a GPT's layers normalise first,
+  /// and its weights start from N(0, 0.02^2).
+  LayerOptions layers() const;
   /// How many numbers the model learns, without building it; 2^53 if they are more.
   i64 parameter_count() const;
-  friend bool operator==(const GptConfig&, const GptConfig&) = default;
+  /// Equal models: what one leaves open may be what the other says.
+  friend bool operator==(const GptConfig& a, const GptConfig& b);
 };
 
 /// The models of the table above, by name. An error names those there are.

@@ -17,14 +17,14 @@ const TransformerConfig& valid(const TransformerConfig& config) {
 
 Transformer::Transformer(const TransformerConfig& config, Rng& rng)
     : config(valid(config)),
-      src_embed(config.src_vocab_size, config.d_model, rng),
-      tgt_embed(config.tgt_vocab_size, config.d_model, rng),
-      src_positions(config.positions, config.max_len, config.d_model, rng),
-      tgt_positions(config.positions, config.max_len, config.d_model, rng),
-      encoder(config.num_encoder_layers, config.final_norm, config.layer(), rng),
-      decoder(config.num_decoder_layers, config.final_norm, config.layer(), rng),
-      generator(config.d_model, config.tgt_vocab_size, rng, {.bias = config.bias, .init = config.init}),
-      dropout(config.dropout) {
+      src_embed(config.src_vocab_size, config.layer.d_model, rng),
+      tgt_embed(config.tgt_vocab_size, config.layer.d_model, rng),
+      src_positions(config.positions, config.max_len, config.layer.d_model, rng),
+      tgt_positions(config.positions, config.max_len, config.layer.d_model, rng),
+      encoder(config.num_encoder_layers, config.final_norm, config.layers(), rng),
+      decoder(config.num_decoder_layers, config.final_norm, config.layers(), rng),
+      generator(config.layer.d_model, config.tgt_vocab_size, rng, config.layers().linear()),
+      dropout(config.layer.dropout) {
   if (config.share_embeddings) tgt_embed.weight = generator.weight = src_embed.weight;
   name_parameters();
 }
@@ -46,8 +46,9 @@ Variable Transformer::loss(const Tensor& source, const Tensor& target, const Ten
                            const CrossEntropyOptions& options) const {
   const TransformerMasks mask = masks(source, target);
   const Variable memory = encode(source, mask.source, pass);
-  return linear_cross_entropy(hidden(target, memory, mask.target, mask.memory, pass), generator.weight, generator.bias,
-                              labels, options);
+  const Variable last = hidden(target, memory, mask.target, mask.memory, pass);
+  return generator.is_plain() ? linear_cross_entropy(last, generator.weight, generator.bias, labels, options)
+                              : cross_entropy(generator(last), labels, options);
 }
 
 Variable Transformer::hidden(const Tensor& target, const Variable& memory, const Mask& target_mask,
@@ -63,7 +64,7 @@ Variable Transformer::decode(const Tensor& target, const Variable& memory, const
 
 Variable Transformer::embed(const Tensor& ids, const Embedding& table, const PositionalEncoding& positions,
                             Pass& pass) const {
-  const double root_d_model = std::sqrt(static_cast<double>(config.d_model)), p = dropout.active(pass);
+  const double root_d_model = std::sqrt(static_cast<double>(config.layer.d_model)), p = dropout.active(pass);
   const i64 T = dims<2>(ids, "ids")[1];
   return embedding_sum(table.weight, ids, root_d_model, positions.first(T, table.weight.dtype()), p, pass.draw_for(p));
 }
@@ -79,10 +80,7 @@ Mask Transformer::padding(const Tensor& ids) const {
 
 Transformer Transformer::clone() {
   Rng zeros = Rng::of_zeros();
-  Transformer copy(config, zeros);
-  to(copy, src_embed.weight.dtype());
-  copy_parameters(*this, copy);
-  return copy;
+  return cloned(*this, Transformer(config, zeros));
 }
 
 void Transformer::visit(Visitor& v) {

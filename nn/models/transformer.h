@@ -69,7 +69,7 @@ struct Transformer : Module {
   /// The mask of the padding alone; without a pad_id it allows everything.
   Mask padding(const Tensor& ids) const;
 
-  /// A model of its own with the same values.
+  /// A model of its own with the same values and parts.
   Transformer clone();
   void visit(Visitor& v) override;
 

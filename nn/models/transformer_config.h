@@ -8,40 +8,29 @@
 // Serves: nn/models/transformer.h
 #pragma once
 
-#include "nn/models/encoder.h"
+#include "nn/models/layer_options.h"
 #include "nn/positions/positional_encoding.h"
 
 namespace orrery::nn {
 
 struct TransformerConfig {
   i64 src_vocab_size = 0, tgt_vocab_size = 0;
-  i64 d_model = 512, num_heads = 8;
+  LayerOptions layer{};
   i64 num_encoder_layers = 6, num_decoder_layers = 6;
-  i64 d_ff = 2048;
-  i64 d_k = 0, d_v = 0;  ///< 0 means d_model / num_heads
-  double dropout = 0.1;  ///< on sub-layers' outputs and on embeddings plus positions
-  // On attention weights, and inside the feed-forward network: `dropout` if not given, as in PyTorch; the paper has
-  // none.
-  std::optional<double> attention_dropout{}, activation_dropout{};
-  bool norm_first = false;
   bool final_norm = false;        ///< one more norm after each stack, as torch.nn.Transformer always has
   i64 max_len = 1024;             ///< positions; a longer sequence is an error
   i32 pad_id = 0;                 ///< trailing tokens of this id are padding; -1: there is none
   bool share_embeddings = false;  ///< one matrix for both embeddings and the generator (section 3.4)
-  bool bias = true;
-  Activation activation = Activation::relu;
   Positions positions = Positions::sinusoidal;
-  double layer_norm_eps = 1e-5;
-  LayerNormForm layer_norm_form = LayerNormForm::root_of_variance_plus_eps;
-  Init init = Init::xavier;
 
   /// Errors, naming the field, if some value is out of range or two do not fit.
   void validate() const;
-  /// The part that layers need.
-  LayerOptions layer() const;
+  /// `layer` with nothing left open.
+  LayerOptions layers() const;
   /// How many numbers the model learns, without building it; 2^53 if they are more.
   i64 parameter_count() const;
-  friend bool operator==(const TransformerConfig&, const TransformerConfig&) = default;
+  /// Equal models: what one leaves open may be what the other says.
+  friend bool operator==(const TransformerConfig& a, const TransformerConfig& b);
 };
 
 /// The paper's models, with one vocabulary for both languages; dropout as section 5.4 has it, not inside sub-layers.

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops.h"
 #include "tests/autograd/small_ops.h"
 
 using namespace orrery;

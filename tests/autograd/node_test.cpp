@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "autograd/observer.h"
 #include "core/machine/memory.h"
 #include "tests/autograd/small_ops.h"
@@ -138,7 +140,7 @@ TEST_CASE("a temporary that only the engine holds becomes the leaf's gradient wi
   CHECK(x.gradient().data<double>() == address);
 }
 
-TEST_CASE("into() says first once, then adds") {
+TEST_CASE("into() gives a new buffer once, then the same to add to") {
   const Variable a = parameter(full({2, 3}, 2.0, f64)), b = parameter(full({3, 1}, 3.0, f64));
   backward(plus(total(product(a, b)), total(product(a, b))));
   CHECK(elements(a.gradient()) == Numbers{6, 6, 6, 6, 6, 6});
@@ -154,6 +156,53 @@ TEST_CASE("gradients are summed down to the shape that was broadcast") {
   CHECK(elements(column.gradient()) == Numbers{3, 3});
   CHECK(scalar.gradient().shape() == Shape{});
   CHECK(scalar.gradient().item() == 6.0);
+}
+
+namespace {
+
+struct AddsThreeTimes {
+  static constexpr std::string_view name = "adds_three_times";
+  Tensor forward(const Tensor& x) { return broadcast_to(x, {2, 3}); }
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, dy), dx.add(0, dy);
+    add_in_place(dx.into(0).buffer, full({3}, 100.0, f64));
+  }
+};
+
+struct BroadcastThenInto {
+  static constexpr std::string_view name = "broadcast_then_into";
+  Tensor forward(const Tensor& x) { return broadcast_to(x, {2, 3}); }
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, dy);
+    add_in_place(dx.into(0).buffer, full({3}, 100.0, f64));
+  }
+};
+
+struct Isolating : Observer {
+  std::vector<Shape> shapes;
+  bool changes_contributions() const override { return true; }
+  void contribution(const Node&, size_t, Tensor& g) override { shapes.push_back(g.shape()); }
+};
+
+}  // namespace
+
+TEST_CASE("isolated contributions are summed down too, however many an operation makes of one input") {
+  for (const bool isolate : {false, true}) {
+    CAPTURE(isolate);
+    Isolating observer;
+    const Variable x = leaf({1, 2, 3}), y = leaf({1, 2, 3});
+    const Variable loss = plus(total(apply(AddsThreeTimes{}, x)), total(apply(BroadcastThenInto{}, y)));
+    if (isolate) {
+      const ObserverScope scope(observer);
+      backward(loss);
+      CHECK(std::find(observer.shapes.begin(), observer.shapes.end(), Shape{2, 3}) != observer.shapes.end());
+      CHECK(std::count(observer.shapes.begin(), observer.shapes.end(), Shape{3}) == 2);
+    } else {
+      backward(loss);
+    }
+    CHECK(elements(x.gradient()) == Numbers{104, 104, 104});
+    CHECK(elements(y.gradient()) == Numbers{102, 102, 102});
+  }
 }
 
 TEST_CASE("a backward that makes another dtype is an error of its operation") {

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <thread>
 
 #include "tests/autograd/small_ops.h"
@@ -128,33 +127,6 @@ TEST_CASE("only the named use of a shared leaf is changed, and older gradients s
   const ObserverScope scope(tenfold);
   backward(total(plus(a, a)));
   CHECK(elements(a.gradient()) == Numbers{12, 12});
-}
-
-TEST_CASE("a rule may be broken, and is asked for only where it has something to do") {
-  struct Breaker : Observer {
-    mutable std::vector<EngineRule> asked;
-    std::vector<EngineRule> broken;
-    bool breaks(EngineRule rule) const override {
-      asked.push_back(rule);
-      return std::find(broken.begin(), broken.end(), rule) != broken.end();
-    }
-  };
-  const Variable a = leaf({1, 2});
-  Breaker obedient;
-  {
-    const ObserverScope scope(obedient);
-    backward(total(a));
-    CHECK(obedient.asked.empty());  // a chain: nothing to choose, nothing to sum
-    backward(total(times(plus(a, a), a)));
-    CHECK(obedient.asked == std::vector{EngineRule::newest_first});
-  }
-  CHECK(elements(a.gradient()) == Numbers{1 + 4, 1 + 8});
-  Breaker oldest_first;
-  oldest_first.broken = {EngineRule::newest_first};
-  const ObserverScope scope(oldest_first);
-  // plus(a, a) is older than times, and would be visited before its gradient is complete.
-  const Variable s = plus(a, a), product = times(s, a);
-  CHECK_THROWS_WITH(backward(total(plus(s, product))), doctest::Contains("was walked before"));
 }
 
 TEST_CASE("contributions written through into() are seen as well") {

@@ -13,7 +13,9 @@ using Numbers = std::vector<double>;
 TEST_CASE("the empty mask allows everything") {
   const Mask mask;
   CHECK(mask.allowed(0, 0, 0, 4, 1, 5));
-  CHECK(mask.limit(0, 0, 1, 5) == 5);
+  CHECK(mask.range(0, 0, 1, 5).first == 0);
+  CHECK(mask.range(0, 0, 1, 5).limit == 5);
+  CHECK(mask.allows_all());
   CHECK_FALSE(mask.is_causal());
   CHECK_FALSE(mask.has_padding());
   CHECK_FALSE(mask.has_table());
@@ -26,7 +28,8 @@ TEST_CASE("causal: query i of n sees key j of m where j <= i + m - n") {
     for (const i64 m : {1, 3, 5, 8}) {
       for (i64 i = 0; i < n; ++i) {
         for (i64 j = 0; j < m; ++j) CHECK(mask.allowed(2, 1, i, j, n, m) == (j <= i + m - n));
-        CHECK(mask.limit(2, i, n, m) == std::clamp<i64>(i + m - n + 1, 0, m));
+        CHECK(mask.range(2, i, n, m).first == 0);
+        CHECK(mask.range(2, i, n, m).limit == std::clamp<i64>(i + m - n + 1, 0, m));
       }
     }
   }
@@ -132,20 +135,45 @@ TEST_CASE("lengths end after the last id that is not padding") {
   CHECK(error_of([] { lengths_of(arange(3), 0); }) == "ids: needs 2 axes, has shape [3]");
 }
 
-TEST_CASE("limits of several queries are those of each") {
-  const Mask causal = Mask::causal(), padding = Mask::padding(Tensor::of<i32>({3}, {4, 0, 9}));
-  for (const Mask& mask : {Mask(), causal, padding, causal & padding}) {
-    for (const auto& [n, m] : {std::pair<i64, i64>{5, 5}, {7, 3}, {3, 7}}) {
-      for (i64 b = 0; b < 3; ++b) {
-        for (i64 begin = 0; begin < n; ++begin) {
-          std::vector<i32> limits(static_cast<size_t>(n - begin) + 1, -5);
-          mask.limits(b, begin, n, n, m, limits.data());
-          for (i64 i = begin; i < n; ++i) CHECK(limits[static_cast<size_t>(i - begin)] == mask.limit(b, i, n, m));
-          CHECK(limits.back() == -5);
+TEST_CASE("a window: query i of n sees positions i + m - n - before to i + m - n + after") {
+  for (const auto& [before, after] : {std::pair<i64, i64>{2, 2}, {0, 3}, {4, 0}, {0, 0}, {99, 1}}) {
+    const Mask mask = Mask::window(before, after), padded = mask & Mask::padding(Tensor::of<i32>({1}, {4}));
+    for (const auto& [n, m] : {std::pair<i64, i64>{6, 6}, {2, 7}, {7, 3}}) {
+      for (i64 i = 0; i < n; ++i) {
+        const i64 position = i + m - n;
+        for (i64 j = 0; j < m; ++j) {
+          const bool expected = j >= position - before && j <= position + after;
+          CHECK(mask.allowed(0, 0, i, j, n, m) == expected);
+          CHECK(padded.allowed(0, 0, i, j, n, m) == (expected && j < 4));
         }
+        const KeyRange keys = padded.range(0, i, n, m);
+        CHECK(keys.first >= 0);
+        CHECK(keys.first <= keys.limit);
+        CHECK(keys.limit <= std::min<i64>(m, 4));
       }
     }
   }
+  CHECK(Mask::window(0, 0).is_causal());
+  CHECK_FALSE(Mask::window(2).allows_all());
+  CHECK_FALSE(Mask::window(2).has_table());
+}
+
+TEST_CASE("windows print, join with & to the narrower one, and reach nowhere backwards") {
+  CHECK(text_of(Mask::window(3)) == "window(3, 3)");
+  CHECK(text_of(Mask::causal() & Mask::window(3)) == "window(3, 0)");
+  CHECK(text_of(Mask::window(3, 5) & Mask::window(4, 1) & Mask::padding(Tensor::of<i32>({1}, {2}))) ==
+        "window(3, 1) & padding(2)");
+  CHECK(error_of([] { Mask::window(-1, 2); }) ==
+        "mask: a window reaches 0 positions or more to each side, not -1 and 2");
+}
+
+TEST_CASE("what a table hides becomes -infinity, row by row or column by column") {
+  const Mask mask = Mask::allow(Tensor::of<i32>({2, 4}, {1, 0, 0, 1, 1, 1, 0, 1}));
+  std::vector<double> row{5, 6, 7}, columns{1, 2, 3, 4, 5, 6};
+  mask.hide_by_table(0, 0, 1, {1, 4}, row.data());
+  CHECK(row == std::vector<double>{5, -HUGE_VAL, 7});
+  mask.hide_by_table(0, 0, 0, {0, 3}, columns.data() + 1, 2);
+  CHECK(columns == std::vector<double>{1, 2, 3, -HUGE_VAL, 5, -HUGE_VAL});
 }
 
 TEST_CASE("padding is moderate unless NaN, infinity or what comes near it stands behind a length") {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 #include "core/random.h"
 #include "tests/core/support.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/machine/parallel.h"
+#include "autograd/check/scheduling.h"
 #include "core/tensor.h"
 
 namespace orrery::small {

@@ -44,7 +44,7 @@ TEST_CASE("biases: uniform by fan_in as in PyTorch, or zero") {
   CHECK(largest(nn::initial_bias(Init::normal_001, 10, 4, rng)) == 0);
   CHECK(largest(nn::initial_bias(Init::normal_002, 10, 4, rng)) == 0);
   nn::MultiHeadAttention attention(8, 2, rng);
-  CHECK(largest(attention.in_proj_bias.value()) == 0);
+  CHECK(largest(attention.in_proj.bias.value()) == 0);
   CHECK(largest(attention.out_proj.bias.value()) == 0);
 }
 
@@ -52,8 +52,8 @@ TEST_CASE("the packed projection of attention counts as one matrix [3 d_model, d
   Rng rng(3);
   const nn::MultiHeadAttention attention(64, 4, rng);
   const double bound = std::sqrt(6.0 / (3 * 64 + 64));
-  CHECK(largest(attention.in_proj_weight.value()) <= bound);
-  CHECK(largest(attention.in_proj_weight.value()) > 0.99 * bound);
+  CHECK(largest(attention.in_proj.weight.value()) <= bound);
+  CHECK(largest(attention.in_proj.weight.value()) > 0.99 * bound);
 }
 
 TEST_CASE("equal seeds give equal weights") {

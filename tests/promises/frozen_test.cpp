@@ -28,7 +28,9 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(blas_tiles(17, 16, 4096) == 2);
   CHECK(blas_tiles(16, 16, 4096) == 1);
   CHECK(thin_rows == 16);
-  // Which products are BLAS's, and which run unpacked.
+  // Which products are thin, which run unpacked, and which are BLAS's.
+  CHECK((runs_thin(16, Trans::b) && !runs_thin(17, Trans::b) && !runs_thin(16, Trans::none)));
+  CHECK((!runs_thin(1, Trans::a) && !runs_thin(1, Trans::both)));
   CHECK((runs_unpacked(64, 999, 2048, Trans::none) && !runs_unpacked(63, 999, 2048, Trans::none)));
   CHECK((runs_unpacked(64, 256, 9999, Trans::none) && !runs_unpacked(64, 257, 2049, Trans::none)));
   CHECK((runs_unpacked(512, 9, 512, Trans::b) && !runs_unpacked(511, 9, 512, Trans::b)));
@@ -43,7 +45,7 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(row_chunk(4096, 1024, f32) == 2048);  // of a feed-forward network
   // Sums.
   CHECK(reduce_chunk == 4096);
-  CHECK(lanes == 16);
+  CHECK(sum_lanes == 16);
   CHECK(most_strip_rows == 256);
   CHECK(column_block == 1024);
   CHECK(strip_rows(1) == 256);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/products/blas.h"
+#include "core/products/gemm.h"
 #include "tests/core/products.h"
 #include "tests/promises/rerun.h"
 

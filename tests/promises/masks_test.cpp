@@ -19,13 +19,9 @@ nn::Transformer model_of(bool norm_first) {
   Rng rng(4);
   nn::Transformer model({.src_vocab_size = 9,
                          .tgt_vocab_size = 9,
-                         .d_model = 12,
-                         .num_heads = 3,
+                         .layer = {.d_model = 12, .num_heads = 3, .d_ff = 20, .dropout = 0, .norm_first = norm_first},
                          .num_encoder_layers = 2,
                          .num_decoder_layers = 2,
-                         .d_ff = 20,
-                         .dropout = 0,
-                         .norm_first = norm_first,
                          .max_len = 12},
                         rng);
   return model;

@@ -84,6 +84,7 @@ inline Mask draw_mask(Rng& rng, i64 B, i64 h, i64 n, i64 m) {
   Mask mask;
   if (rng.integer(0, 2) == 0) mask = mask & Mask::causal();
   if (rng.integer(0, 2) == 0) mask = mask & draw_padding(rng, B, m);
+  if (rng.integer(0, 4) == 0) mask = mask & Mask::window(rng.integer(0, m), rng.integer(0, m));
   if (rng.integer(0, 4) == 0) mask = mask & Mask::allow(draw_ids(rng, 3, {1, rng.integer(0, 2) == 0 ? 1 : h, n, m}));
   return mask;
 }

@@ -100,15 +100,17 @@ inline void add_fused_attention(std::vector<RandomOperation>& table) {
                      const Mask mask = draw_mask(rng, B, h, n, m);
                      const double p = draw_probability(rng);
                      const Draw draw{.seed = rng.next()};
-                     if (self) {
-                       return {{{{B, n, h * (2 * d_k + d_v)}}},
-                               [=](const Variables& x) { return packed_attention(x[0], h, d_k, d_v, mask, p, draw); },
-                               B * h};
-                     }
-                     return {
-                         {{{B, n, h * d_k}}, {{B, m, h * (d_k + d_v)}}},
-                         [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, mask, p, draw); },
-                         B * h};
+                     std::vector<Input> inputs{{{B, n, h * d_k}}, {{B, m, h * (d_k + d_v)}}};
+                     if (self) inputs = {{{B, n, h * (2 * d_k + d_v)}}};
+                     const bool biased = rng.integer(0, 3) == 0;
+                     if (biased) inputs.push_back({{h, n + m - 1}});
+                     return {inputs,
+                             [=](const Variables& x) {
+                               const Variable bias = biased ? x.back() : Variable();
+                               return self ? packed_attention(x[0], h, d_k, d_v, mask, p, draw, bias)
+                                           : packed_attention(x[0], x[1], h, d_k, d_v, mask, p, draw, bias);
+                             },
+                             B * h};
                    }});
 }
 

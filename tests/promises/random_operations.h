@@ -137,6 +137,10 @@ inline void add_layers(std::vector<RandomOperation>& table) {
                      const Mask mask = draw_mask(rng, B, h, n, m);
                      return {{{{B, h, n, m}}}, [=](const Variables& x) { return masked_softmax(x[0], mask); }};
                    }});
+  table.push_back({"by_distance", [](Rng& rng) -> Call {
+                     const i64 h = rng.integer(1, 9), n = rng.integer(1, 110), m = rng.integer(1, 110);
+                     return {{{{h, n + m - 1}}}, [=](const Variables& x) { return by_distance(x[0], n, m); }};
+                   }});
   table.push_back({"zero_padding", [](Rng& rng) -> Call {
                      const i64 B = rng.integer(1, 7), h = rng.integer(1, 5), m = rng.integer(1, 110),
                                d = rng.integer(1, 110);

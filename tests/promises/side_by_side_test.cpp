@@ -14,6 +14,7 @@
 
 #include "autograd/check/first_nan.h"
 #include "autograd/check/proof.h"
+#include "autograd/check/scheduling.h"
 #include "autograd/observer.h"
 #include "autograd/ops.h"
 #include "core/files/hash.h"
@@ -28,7 +29,7 @@ namespace {
 
 // Loops and products that are cut, so that each thread has a team of its own at work.
 const nn::GptConfig side_by_side_config{
-    .vocab_size = 31, .d_model = 24, .num_heads = 3, .num_layers = 1, .d_ff = 48, .max_len = 16};
+    .vocab_size = 31, .layer = {.d_model = 24, .num_heads = 3, .d_ff = 48}, .num_layers = 1, .max_len = 16};
 
 Variable gpt_loss(const nn::Gpt& model, const Tensor& text, i64 step) {
   nn::Pass pass = nn::Pass::training(3, step);

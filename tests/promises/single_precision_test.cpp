@@ -13,13 +13,9 @@ namespace {
 nn::TransformerConfig config(bool norm_first) {
   return {.src_vocab_size = 50,
           .tgt_vocab_size = 40,
-          .d_model = 64,
-          .num_heads = 4,
+          .layer = {.d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = 0.1, .norm_first = norm_first},
           .num_encoder_layers = 2,
           .num_decoder_layers = 2,
-          .d_ff = 128,
-          .dropout = 0.1,
-          .norm_first = norm_first,
           .final_norm = norm_first,
           .max_len = 20};
 }

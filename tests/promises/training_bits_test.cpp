@@ -48,21 +48,18 @@ struct Training {
 std::vector<Training> trainings() {
   const nn::TransformerConfig base{.src_vocab_size = 61,
                                    .tgt_vocab_size = 211,
-                                   .d_model = 33,
-                                   .num_heads = 3,
+                                   .layer = {.d_model = 33, .num_heads = 3, .d_ff = 131, .dropout = 0.1},
                                    .num_encoder_layers = 1,
                                    .num_decoder_layers = 1,
-                                   .d_ff = 131,
-                                   .dropout = 0.1,
                                    .max_len = 20};
   nn::TransformerConfig shared = base;
   shared.src_vocab_size = shared.tgt_vocab_size = 127;
-  shared.share_embeddings = shared.norm_first = shared.final_norm = true;
+  shared.share_embeddings = shared.layer.norm_first = shared.final_norm = true;
   shared.positions = nn::Positions::learned;
-  shared.activation = nn::Activation::gelu;
-  shared.d_k = 7, shared.d_v = 5;
+  shared.layer.activation = nn::Activation::gelu;
+  shared.layer.d_k = 7, shared.layer.d_v = 5;
   const nn::GptConfig gpt{
-      .vocab_size = 127, .d_model = 36, .num_heads = 3, .num_layers = 2, .d_ff = 131, .max_len = 43};
+      .vocab_size = 127, .layer = {.d_model = 36, .num_heads = 3, .d_ff = 131}, .num_layers = 2, .max_len = 43};
   return {{"post-norm", base, 9, 15, 11, 200},
           {"pre-norm, shared embeddings", shared, 11, 13, 17, 200},
           {"GPT", gpt, 7, 0, 41, 200}};
@@ -81,7 +78,7 @@ Tensor sentences(i64 batch, i64 length, i64 words, Rng& rng) {
 Hashes train(const Training& t, const nn::TransformerConfig& config) {
   Rng weights(1), data(2);
   nn::Transformer model(config, weights);
-  return train(model, config.d_model, t.steps, [&](i64 step) {
+  return train(model, config.layer.d_model, t.steps, [&](i64 step) {
     const Tensor source = sentences(t.batch, t.source_length, config.src_vocab_size, data);
     const Tensor target = sentences(t.batch, t.target_length + 1, config.tgt_vocab_size, data);
     nn::Pass pass = nn::Pass::training(3, step);
@@ -93,7 +90,7 @@ Hashes train(const Training& t, const nn::TransformerConfig& config) {
 Hashes train(const Training& t, const nn::GptConfig& config) {
   Rng weights(1), data(2);
   nn::Gpt model(config, weights);
-  return train(model, config.d_model, t.steps, [&](i64 step) {
+  return train(model, config.layer.d_model, t.steps, [&](i64 step) {
     const Tensor text = randint(0, config.vocab_size, {t.batch, t.target_length + 1}, data);
     nn::Pass pass = nn::Pass::training(3, step);
     return model.loss(slice(text, 1, 0, -1), slice(text, 1, 1), pass);

@@ -13,9 +13,11 @@ namespace {
 
 // The model of tests/fixtures/gpt2.py.
 nn::GptConfig config_of(const std::string& name) {
-  nn::GptConfig config{
-      .vocab_size = 13, .d_model = 12, .num_heads = 3, .num_layers = 2, .d_ff = 48, .max_len = 8, .dropout = 0};
-  if (name == "gpt2_head") config.bias = false, config.activation = nn::Activation::gelu;
+  nn::GptConfig config{.vocab_size = 13,
+                       .layer = {.d_model = 12, .num_heads = 3, .d_ff = 48, .dropout = 0},
+                       .num_layers = 2,
+                       .max_len = 8};
+  if (name == "gpt2_head") config.layer.bias = false, config.layer.activation = nn::Activation::gelu;
   return config;
 }
 

@@ -17,6 +17,7 @@ nn::LayerOptions options_of(const std::string& form) {
   return {.d_model = 8,
           .num_heads = 2,
           .d_ff = 16,
+          .dropout = 0,
           .norm_first = form == "pre_norm",
           .activation = form == "gelu" ? nn::Activation::gelu : nn::Activation::relu};
 }
@@ -69,18 +70,15 @@ TEST_CASE("promise 9: ten steps of training have the losses of torch.nn.Transfor
     INFO(form);
     const Case c("training", form);
     Rng rng(1);
-    nn::Transformer model({.src_vocab_size = words,
-                           .tgt_vocab_size = words,
-                           .d_model = 8,
-                           .num_heads = 2,
-                           .num_encoder_layers = layers,
-                           .num_decoder_layers = layers,
-                           .d_ff = 16,
-                           .dropout = 0,
-                           .norm_first = form == "pre_norm",
-                           .final_norm = true,
-                           .pad_id = 0},
-                          rng);
+    nn::Transformer model(
+        {.src_vocab_size = words,
+         .tgt_vocab_size = words,
+         .layer = {.d_model = 8, .num_heads = 2, .d_ff = 16, .dropout = 0, .norm_first = form == "pre_norm"},
+         .num_encoder_layers = layers,
+         .num_decoder_layers = layers,
+         .final_norm = true,
+         .pad_id = 0},
+        rng);
     nn::to(model, f64);
     set_parameters(model, c.role("parameter"));
     optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});

@@ -84,7 +84,7 @@ struct FeedForward {
     const i64 rows = z.size(0), d_ff = z.size(1), chunk = row_chunk(rows, d_ff, z.dtype());
     const Tensor inner = Tensor::empty({chunk, d_ff}, z.dtype());
     Tensor db1;
-    bool x_first = false;
+    bool x_is_new = false;
     i64 begin = 0;
     do {
       const i64 end = std::min(rows, begin + chunk);
@@ -95,10 +95,10 @@ struct FeedForward {
       if (dx.wanted(of_W2)) dx.into(of_W2).gemm(dy_part, a, Trans::a);
       if (dx.wanted(of_W1)) dx.into(of_W1).gemm(dz, x_part, Trans::a);
       if (dx.wanted(of_x)) {
-        const Into into = dx.into(of_x);
-        if (begin == 0) x_first = into.first;  // also true of the rows of later chunks, which are not written yet
+        const GradientBuffer into = dx.into(of_x);
+        if (begin == 0) x_is_new = into.is_new;  // also true of the rows of later chunks, which are not written yet
         Tensor to = as_rows(into.buffer).rows(begin, end);
-        matmul_into(to, dz, W1, Trans::none, !x_first);
+        matmul_into(to, dz, W1, Trans::none, !x_is_new);
       }
       if (begin == 0)
         db1 = sums;

@@ -3,7 +3,7 @@
 //   linear        y = x W^T + b                          dx = dy W        dW = dy^T x        db = sum over rows of dy
 //   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) as dy
 // The composed form, matmul(x, W, Trans::b) + b, then relu, then dropout, is the one to read. In the fused form, each
-// tile of the product (core/products/blas.h) starts as the bias, and gets activation and dropout when it is complete; z
+// tile of the product (core/products/gemm.h) starts as the bias, and gets activation and dropout when it is complete; z
 // is never stored. The derivative is read from the output: y'(z) is dropout's factor where y > 0, else 0. The wider
 // the product, the less this saves (apps/bench/README.md).
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
@@ -47,28 +47,28 @@ struct Product {
     const Tensor d_rows = as_rows(d);
     if (dx.wanted(2)) {
       if (!bias_gradient.defined()) bias_gradient = sum(d_rows, {0});
-      const Into into = dx.into(2);
+      const GradientBuffer into = dx.into(2);
       Tensor part = opened(into);
-      into.first ? copy_into(part, bias_gradient.reshape(part.shape()))
-                 : add_in_place(part, bias_gradient.reshape(part.shape()));
+      into.is_new ? copy_into(part, bias_gradient.reshape(part.shape()))
+                  : add_in_place(part, bias_gradient.reshape(part.shape()));
     }
     if (dx.wanted(0)) {
-      const Into into = dx.into(0);
+      const GradientBuffer into = dx.into(0);
       Tensor to = as_rows(into.buffer);
-      matmul_into(to, d_rows, weight.get().rows(rows.begin, rows.end), Trans::none, !into.first);
+      matmul_into(to, d_rows, weight.get().rows(rows.begin, rows.end), Trans::none, !into.is_new);
     }
     if (dx.wanted(1)) {
-      const Into into = dx.into(1);
+      const GradientBuffer into = dx.into(1);
       Tensor part = opened(into);
-      matmul_into(part, d_rows, as_rows(x), Trans::a, !into.first);
+      matmul_into(part, d_rows, as_rows(x), Trans::a, !into.is_new);
     }
   }
 
  private:
   // The rows of a gradient that this product writes. If nothing has been written to it yet, sets the other rows to 0.
-  Tensor opened(const Into& into) const {
+  Tensor opened(const GradientBuffer& into) const {
     const i64 all = into.buffer.size(0);
-    if (into.first) {
+    if (into.is_new) {
       for (const RowRange& other : {RowRange{0, rows.begin}, RowRange{rows.end, all}}) {
         Tensor rest = into.buffer.rows(other.begin, other.end);
         if (rest.count() > 0) fill(rest, 0.0);

@@ -1,22 +1,21 @@
 // Chapter 8. The product behind every linear map, with work done on its rows while they are in the nearest cache.
 //
 //   y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile of y, on the thread that made it
-// Each tile of the product (core/products/blas.h) starts as the bias and is finished when it is complete. If x has few
-// rows, as when a model writes token by token, the rows of W are read where they are (core/products/thin_product.h).
+// Each tile of the product (core/products/gemm.h) starts as the bias and is finished when it is complete.
 // Shapes: x [rows, in], W [out, in], b [out] or null, y [rows, out].
 // Serves: autograd/ops/fused/linear.cpp
 #pragma once
 
-#include "core/products/thin_product.h"
+#include "core/products/gemm.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
 
 /// All leading axes folded into the rows: [..., n] as [rows, n].
-inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
+static inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
 
 /// Errors: a weight that is not [out, in] for rows of x, a bias that is not [out].
-inline void check_linear(std::string_view operation, const Tensor& x, const Tensor& W, const Tensor& b) {
+static inline void check_linear(std::string_view operation, const Tensor& x, const Tensor& W, const Tensor& b) {
   check(W.rank() == 2, operation, "the weight needs shape [out, in], has ", W.shape());
   check(x.rank() >= 1 && x.size(-1) == W.size(1), operation, "inner sizes differ (", x.rank() >= 1 ? x.size(-1) : 0,
         " != ", W.size(1), ")");
@@ -31,7 +30,7 @@ struct Nothing {
 };
 
 template <class T, class Finish = Nothing>
-void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, const Finish& finish = {}) {
+static void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, const Finish& finish = {}) {
   const auto fill = [=](const Tile& tile) {
     for (i64 row = tile.row; row < tile.row_end; ++row)
       std::copy(b + tile.column, b + tile.column_end, y.data + row * y.stride + tile.column);
@@ -41,10 +40,7 @@ void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, const Fin
   };
   const TileWork before = b ? TileWork(fill) : TileWork();
   const TileWork after = std::is_same_v<Finish, Nothing> ? TileWork() : TileWork(finish_rows);
-  if (x.rows <= thin_rows)
-    thin_product<T>(x, W, y, before, after);
-  else
-    gemm<T>(x, W, y, Trans::b, before, after);
+  gemm<T>(x, W, y, Trans::b, before, after);
 }
 
 }  // namespace orrery

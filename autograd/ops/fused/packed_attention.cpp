@@ -1,8 +1,9 @@
 // Chapter 8. Attention of all heads at once, read from packed products and written back to one, without a copy.
 //
-//   S = Q K^T / sqrt(d_k)      P = softmax of each row of S over the allowed keys      W = m P      O = W V
-// with m dropout's factors (0 or 1 / (1 - p)). Backward, from dO, with the derivatives of ops/matmul.cpp and
-// ops/softmax.cpp:
+//   S = Q K^T / sqrt(d_k) + bias      P = softmax of each row of S over the allowed keys      W = m P      O = W V
+// with m dropout's factors (0 or 1 / (1 - p)), and a bias by distance if there is one: its gradient is the sum of dS
+// over all pairs of that distance, without 1 / sqrt(d_k). Backward, from dO, with the derivatives of ops/matmul.cpp
+// and ops/softmax.cpp:
 //   dV = W^T dO      dW = dO V^T      dP = m dW      dS = P (dP - sum over keys of P dP) / sqrt(d_k)
 //   dQ = dS K        dK = dS^T Q
 // The composed form is ops/attention.cpp, the one to read: there each line is an operation of its own and every head is
@@ -39,6 +40,11 @@ struct PackedAttention : PackedHeads {
 
   Tensor forward(const Tensor& qkv) { return run(qkv, qkv, true); }
   Tensor forward(const Tensor& queries, const Tensor& keys_values) { return run(queries, keys_values, false); }
+  /// With a bias; `keys_values` is not defined in self-attention.
+  Tensor forward(const Tensor& queries, const Tensor& keys_values, const Tensor& score_bias) {
+    const bool is_self = !keys_values.defined();
+    return run(queries, is_self ? queries : keys_values, is_self, score_bias);
+  }
 
   void backward(const Tensor& dy, Grads& dx) {
     dispatch_floating(dy.dtype(), name, [&](auto t) {
@@ -47,14 +53,21 @@ struct PackedAttention : PackedHeads {
       const auto in = inputs<T>();
       const auto out = packed<T>(dq.data, dkv.data);
       const T *d = dy.data<T>(), *P = weights.get().data<T>();
-      for_tasks<T>(s.B * s.h, s.d_v * padded(s.n) + 2 * query_tile * s.m,
-                   [&](i64 i, T* scratch) { head_backward(in, head(i), d, P, out, dq.first, dkv.first, scratch); });
+      const bool wants_bias = bias.defined() && dx.wanted(2);
+      Tensor sums = wants_bias ? zeros({s.B, s.h, 1, bias.size()}, f64) : Tensor();
+      double* all_sums = wants_bias ? sums.write<double>() : nullptr;
+      for_tasks<T>(s.B * s.h, s.d_v * padded(s.n) + 2 * query_tile * s.m, [&](i64 i, T* scratch) {
+        head_backward(in, head(i), d, P, out, dq.first, dkv.first, all_sums ? all_sums + i * bias.size() : nullptr,
+                      scratch);
+      });
+      if (wants_bias) dx.add(2, bias.gradient(sums, score_factor(), dy.dtype()));
     });
   }
 
  private:
-  Tensor run(const Tensor& queries, const Tensor& keys_values, bool is_self) {
+  Tensor run(const Tensor& queries, const Tensor& keys_values, bool is_self, const Tensor& score_bias = {}) {
     prepare(queries, keys_values, is_self);
+    if (score_bias.defined()) prepare_bias(score_bias);
     Tensor y = Tensor::empty({s.B, s.n, s.h * s.d_v}, queries.dtype());
     Tensor P = Tensor::empty({recorded ? s.B * s.h : 0, s.m, padded(s.n)}, queries.dtype());
     dispatch_floating(queries.dtype(), name, [&](auto t) {
@@ -77,30 +90,29 @@ struct PackedAttention : PackedHeads {
     transpose(Q, s.n, s.d_k, static_cast<T>(score_factor()), Q_T, stride);
     for (i64 begin = 0; begin < s.n; begin += query_tile) {
       const i64 end = std::min(s.n, begin + query_tile), width = padded(end - begin);
-      Lanes<i32> limit;
-      const i64 keys = limits(at.b, begin, end, limit);
-      const Scores<T> P =
-          recorded ? Scores<T>{all_weights + (at.b * s.h + at.head) * s.m * stride + begin, keys, width, stride}
-                   : Scores<T>{unsaved, keys, width, width};
-      small_product<T>(keys, width, s.d_k, {K.data, K.stride, 1}, Q_T + begin, stride, P.data, P.stride, false);
-      if (mask.has_table()) hide_by_table(P, at, begin, end, 0);
-      softmax_columns(P, limit);
+      const SeenKeys seen = seen_keys(at.b, begin, end);
+      const i64 first = seen.some.first, keys = seen.some.count();
+      const Scores<T> P = recorded ? Scores<T>{all_weights + ((at.b * s.h + at.head) * s.m + first) * stride + begin,
+                                               keys, width, stride}
+                                   : Scores<T>{unsaved, keys, width, width};
+      compute_scores(K, Q_T + begin, stride, at, begin, end, first, P);
+      softmax_columns(P, first, seen);
       const Scores<T> kept = dropout.p == 0 ? P : Scores<T>{W, keys, width, width};
-      if (dropout.p > 0) drop_weights(P, kept, factors, at, begin);
-      product(end - begin, s.d_v, keys, {kept.data, 1, kept.stride}, V, O.from(begin), false);
+      if (dropout.p > 0) drop_weights(P, kept, factors, at, begin, first);
+      product(end - begin, s.d_v, keys, {kept.data, 1, kept.stride}, V.from(first), O.from(begin), false);
     }
   }
 
   // W = m P for a tile; P becomes negative where m is 0.
   template <class T>
-  void drop_weights(const Scores<T>& P, const Scores<T>& W, T* factors, Head at, i64 begin) const {
-    draw_factors(at, begin, P.width, 0, P.keys, factors);
+  void drop_weights(const Scores<T>& P, const Scores<T>& W, T* factors, Head at, i64 begin, i64 first) const {
+    draw_factors(at, begin, P.width, first, P.keys, factors);
     for (i64 j = 0; j < P.keys; ++j) drop_row(P.width, factors + j * P.width, P.row(j), W.row(j));
   }
 
   template <class T>
   void head_backward(const Packed<const T>& in, Head at, const T* dy, const T* all_weights, const Packed<T>& out,
-                     bool first_q, bool first_kv, T* scratch) const {
+                     bool first_q, bool first_kv, double* bias_sums, T* scratch) const {
     const i64 stride = padded(s.n);
     const Part<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at), dO = output(dy, at);
     const T* P = all_weights + (at.b * s.h + at.head) * s.m * stride;
@@ -114,24 +126,33 @@ struct PackedAttention : PackedHeads {
     }
     for (i64 begin = 0; begin < s.n; begin += query_tile) {
       const i64 end = std::min(s.n, begin + query_tile), rows = end - begin, width = padded(rows);
-      Lanes<i32> limit;
       Lanes<T> inner;
-      const i64 keys = limits(at.b, begin, end, limit);
-      small_product<T>(keys, width, s.d_v, {V.data, V.stride, 1}, dO_T + begin, stride, dS, width, false);  // dW
+      const KeyRange seen = seen_keys(at.b, begin, end).some;
+      const i64 keys = seen.count();
+      const T* P_i = P + seen.first * stride + begin;
+      small_product<T>(keys, width, s.d_v, {V.from(seen.first).data, V.stride, 1}, dO_T + begin, stride, dS, width,
+                       false);  // dW
       sum_over_keys(keys, width, inner, [&](i64 j, T* part) {
-        restore_weights(width, kept, P + j * stride + begin, dS + j * width, W + j * width, part);
+        restore_weights(width, kept, P_i + j * stride, dS + j * width, W + j * width, part);
       });
       for (i64 j = 0; j < keys; ++j)
-        score_gradient(width, kept, factor, P + j * stride + begin, inner.data(), dS + j * width);
-      if (out.q) product(rows, s.d_k, keys, {dS, 1, width}, K, out.Q(s, at).from(begin), !first_q);
+        score_gradient(width, kept, factor, P_i + j * stride, inner.data(), dS + j * width);
+      if (bias_sums) bias.add_gradient(Scores<T>{dS, keys, width, width}, rows, begin, seen.first, bias_sums);
+      if (out.q) product(rows, s.d_k, keys, {dS, 1, width}, K.from(seen.first), out.Q(s, at).from(begin), !first_q);
       if (out.kv) {
         const bool first = first_kv && begin == 0;
-        if (first) clear_rows(out.K(s, at).from(keys), s.m - keys, s.d_k);  // what these queries do not see
-        if (first) clear_rows(out.V(s, at).from(keys), s.m - keys, s.d_v);
-        product(keys, s.d_k, rows, {dS, width, 1}, Q.from(begin), out.K(s, at), !first);
-        product(keys, s.d_v, rows, {W, width, 1}, dO.from(begin), out.V(s, at), !first);
+        if (first) clear_unseen(out.K(s, at), seen, s.d_k);
+        if (first) clear_unseen(out.V(s, at), seen, s.d_v);
+        product(keys, s.d_k, rows, {dS, width, 1}, Q.from(begin), out.K(s, at).from(seen.first), !first);
+        product(keys, s.d_v, rows, {W, width, 1}, dO.from(begin), out.V(s, at).from(seen.first), !first);
       }
     }
+  }
+
+  template <class T>
+  void clear_unseen(Part<T> x, KeyRange seen, i64 columns) const {
+    clear_rows(x, seen.first, columns);
+    clear_rows(x.from(seen.limit), s.m - seen.limit, columns);
   }
 };
 
@@ -141,17 +162,19 @@ bool in_tiles(const Variable& kv) { return kv.shape().rank() == 3 && kv.size(1) 
 }  // namespace
 
 Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p,
-                          const Draw& draw) {
-  if (in_tiles(qkv)) return tiled_attention(qkv, num_heads, d_k, d_v, mask, p, draw);
+                          const Draw& draw, const Variable& bias) {
+  if (in_tiles(qkv)) return tiled_attention(qkv, num_heads, d_k, d_v, mask, p, draw, {}, bias);
   const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
-  return apply(PackedAttention{heads, tape::records(std::array{&qkv}), {}}, qkv);
+  const PackedAttention operation{heads, tape::records(std::array{&qkv, &bias}), {}};
+  return bias.defined() ? apply(operation, qkv, Variable(), bias) : apply(operation, qkv);
 }
 
 Variable packed_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
-                          double p, const Draw& draw) {
-  if (in_tiles(kv)) return tiled_attention(q, kv, num_heads, d_k, d_v, mask, p, draw);
+                          double p, const Draw& draw, const Variable& bias) {
+  if (in_tiles(kv)) return tiled_attention(q, kv, num_heads, d_k, d_v, mask, p, draw, {}, bias);
   const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
-  return apply(PackedAttention{heads, tape::records(std::array{&q, &kv}), {}}, q, kv);
+  const PackedAttention operation{heads, tape::records(std::array{&q, &kv, &bias}), {}};
+  return bias.defined() ? apply(operation, q, kv, bias) : apply(operation, q, kv);
 }
 
 }  // namespace orrery

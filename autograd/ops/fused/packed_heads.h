@@ -12,11 +12,13 @@
 #include <cmath>
 
 #include "autograd/apply.h"
+#include "autograd/ops.h"
 #include "autograd/ops/fused/scores.h"
 #include "autograd/ops/row_dropout.h"
 #include "core/mask.h"
 #include "core/products/small_product.h"
 #include "core/products/transpose.h"
+#include "core/tensor_ops.h"
 
 namespace orrery::packed_heads {
 
@@ -88,9 +90,62 @@ struct Gradient {
 template <class T>
 Gradient<T> opened(Grads& dx, size_t input) {
   if (!dx.wanted(input)) return {};
-  const Into into = dx.into(input);
-  return {into.buffer.write<T>(), into.first};
+  const GradientBuffer into = dx.into(input);
+  return {into.buffer.write<T>(), into.is_new};
 }
+
+/// A bias by distance as a tile reads it, and the sums for its gradient. Entry j - i + n - 1 belongs to query i and key
+/// j. In the opposite order, at m - 1 - j + i, what belongs to a key lies in the order of the queries.
+struct DistanceBias {
+  i64 h = 0, n = 0, m = 0;
+  Tensor reversed{};  // [h, size()]; not defined without a bias
+
+  bool defined() const { return reversed.defined(); }
+  /// Entries of a head, with room for the lanes beyond the last query.
+  i64 size() const { return std::max<i64>(0, m - 1) + padded(n); }
+  i64 at(i64 key, i64 query) const { return m - 1 - key + query; }
+
+  void set(const Tensor& bias) {
+    const i64 count = distances(n, m);
+    reversed = zeros({h, size()}, bias.dtype());
+    dispatch_floating(bias.dtype(), "packed_attention", [&](auto t) {
+      using T = decltype(t);
+      const T* from = bias.data<T>();
+      T* to = reversed.write<T>();
+      for (i64 head = 0; head < h; ++head)
+        std::reverse_copy(from + head * count, from + (head + 1) * count, to + head * size());
+    });
+  }
+  /// S^T plus the bias, for queries from `begin` and keys from `first` on.
+  template <class T>
+  void add(const Scores<T>& S, i64 head, i64 begin, i64 first) const {
+    const T* bias = reversed.data<T>() + head * size();
+    for (i64 j = 0; j < S.keys; ++j) add_to(S.width, bias + at(first + j, begin), S.row(j));
+  }
+  /// Adds dS^T of `rows` queries to the sums of a task.
+  template <class T>
+  void add_gradient(const Scores<T>& dS, i64 rows, i64 begin, i64 first, double* sums) const {
+    for (i64 j = 0; j < dS.keys; ++j) {
+      double* sum = sums + at(first + j, begin);
+      const T* row = dS.row(j);
+#pragma omp simd
+      for (i64 i = 0; i < rows; ++i) sum[i] += static_cast<double>(row[i]);
+    }
+  }
+  /// The gradient [h, n + m - 1] from the sums of all tasks [B, h, tasks, size()], added in order; dS has been
+  /// multiplied by `score_factor`, which a bias is not.
+  Tensor gradient(const Tensor& sums, double score_factor, Dtype dtype) const {
+    const i64 B = sums.size(0), tasks = sums.size(2), count = distances(n, m);
+    Tensor total = zeros({h, count}, f64);
+    const double* from = sums.data<double>();
+    double* to = total.write<double>();
+    for (i64 row = 0; row < B * h * tasks; ++row, from += size()) {
+      double* head = to + row / tasks % h * count;
+      for (i64 e = 0; e < count; ++e) head[count - 1 - e] += from[e] / score_factor;
+    }
+    return total.to(dtype);
+  }
+};
 
 /// What both operations are made of.
 struct PackedHeads {
@@ -100,6 +155,7 @@ struct PackedHeads {
   RowDropout dropout;
   bool self = true;
   Saved q{}, kv{};
+  DistanceBias bias{};
 
   /// Saves the inputs, reads the sizes and checks that everything fits.
   void prepare(const Tensor& queries, const Tensor& keys_values, bool is_self) {
@@ -118,6 +174,14 @@ struct PackedHeads {
     dropout.check_usable(name);
     s.B = queries.size(0), s.n = queries.size(1), s.m = keys_values.size(1);
     mask.check_fits(s.B, s.h, s.n, s.m);
+  }
+  /// The same with a bias on the scores.
+  void prepare_bias(const Tensor& given) {
+    check(given.rank() == 2 && given.size(0) == s.h && given.size(1) == distances(s.n, s.m), name, "a bias of ", s.h,
+          " heads for ", s.n, " queries and ", s.m, " keys has shape [", s.h, ", ", distances(s.n, s.m), "], not ",
+          given.shape());
+    bias = {.h = s.h, .n = s.n, .m = s.m};
+    bias.set(given);
   }
 
   template <class T>
@@ -143,7 +207,7 @@ struct PackedHeads {
   /// No bit depends on these borders, since a task reads of the scratch only what it wrote.
   template <class T, class Body>
   void for_tasks(i64 tasks, i64 scratch_size, const Body& body) const {
-    const i64 share = GrainScope::grain(std::max<i64>(1, (tasks + threads() - 1) / threads()));
+    const i64 share = std::min(std::max<i64>(1, (tasks + threads() - 1) / threads()), loop_rules.largest_grain);
     const i64 groups = (tasks + share - 1) / share;
     Tensor memory = Tensor::empty({groups, scratch_size}, dtype_of<T>);
     T* scratch = memory.write<T>();
@@ -153,23 +217,18 @@ struct PackedHeads {
     });
   }
 
-  /// Keys [0, limit) are all that the queries [begin, end) may see, tables apart; lanes beyond are padding and see
-  /// nothing. Returns the most.
-  i64 limits(i64 b, i64 begin, i64 end, Lanes<i32>& limit) const {
-    mask.limits(b, begin, end, s.n, s.m, limit.data());
-    std::fill(limit.data() + (end - begin), limit.data() + padded(end - begin), 0);
-    return limit[static_cast<size_t>(end - begin - 1)];  // a later query never sees less
-  }
+  SeenKeys seen_keys(i64 b, i64 begin, i64 end) const { return SeenKeys::of(mask, b, begin, end, s.n, s.m); }
 
-  /// For scores of queries [begin, end) with the keys from `first` on.
+  /// S^T = K Q^T + bias of queries [begin, end) with S.keys keys from `first` on, without what a table hides. Q^T holds
+  /// the factor 1 / sqrt(d_k).
   template <class T>
-  void hide_by_table(const Scores<T>& S, Head at, i64 begin, i64 end, i64 first) const {
-    for (i64 j = 0; j < S.keys; ++j) {
-      for (i64 i = begin; i < end; ++i) {
-        if (!mask.allowed(at.b, at.head, i, first + j, s.n, s.m))
-          S.row(j)[i - begin] = -std::numeric_limits<T>::infinity();
-      }
-    }
+  void compute_scores(Part<const T> K, const T* Q_T, i64 stride, Head at, i64 begin, i64 end, i64 first,
+                      const Scores<T>& S) const {
+    small_product<T>(S.keys, S.width, s.d_k, {K.from(first).data, K.stride, 1}, Q_T, stride, S.data, S.stride, false);
+    if (bias.defined()) bias.add(S, at.head, begin, first);
+    if (!mask.has_table()) return;
+    for (i64 i = begin; i < end; ++i)
+      mask.hide_by_table(at.b, at.head, i, {first, first + S.keys}, S.data + (i - begin), S.stride);
   }
 
   /// Dropout's factors m^T for `keys` keys from `first` on and `width` queries from `begin` on, width numbers a key. A

@@ -88,14 +88,14 @@ struct ResidualNorm {
 
   void backward(const Tensor& dy, Grads& dx) {
     const i64 n = dy.size(-1), count = dy.shape().without_last().count();
-    const bool thinned = dropout.p > 0 && dx.wanted(1);
-    Tensor ds = dx.reuse(dy), df = thinned ? Tensor::empty(dy.shape(), dy.dtype()) : ds, sums;
+    const bool drops = dropout.p > 0 && dx.wanted(1);
+    Tensor ds = dx.reuse(dy), df = drops ? Tensor::empty(dy.shape(), dy.dtype()) : ds, sums;
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
-      T *out = ds.write<T>(), *thin = df.write<T>();
+      T *out = ds.write<T>(), *dropped = df.write<T>();
       sums = norm_backward(count, n, s.get().data<T>(), rows.get().data<T>(), data_or_null<T>(weight), dy.data<T>(),
                            out, [=, this](i64 begin, i64 end) {
-                             if (thinned) dropout.rows(begin, end, n, out + begin * n, thin + begin * n);
+                             if (drops) dropout.rows(begin, end, n, out + begin * n, dropped + begin * n);
                            });
     });
     dx.add(0, ds);

@@ -10,6 +10,7 @@
 
 #include "core/kernels/elementwise.h"
 #include "core/machine/math.h"
+#include "core/mask.h"
 
 namespace orrery {
 
@@ -17,7 +18,7 @@ namespace orrery {
 inline constexpr i64 query_tile = 128;
 /// Rows of transposed matrices are padded to half a vector of 16 floats, so that 17 queries do not cost as much as 32.
 inline constexpr i64 lane_multiple = 8;
-constexpr i64 padded(i64 n) { return (n + lane_multiple - 1) / lane_multiple * lane_multiple; }
+static constexpr i64 padded(i64 n) { return (n + lane_multiple - 1) / lane_multiple * lane_multiple; }
 /// What belongs to each query of a tile: one number a lane.
 template <class T>
 using Lanes = std::array<T, query_tile>;
@@ -30,12 +31,36 @@ struct Scores {
   T* row(i64 j) const { return data + j * stride; }
 };
 
+/// What the queries of a tile may see, tables apart: query i sees keys [first[i], limit[i]). Lanes beyond the queries
+/// are padding and see nothing.
+struct SeenKeys {
+  Lanes<i32> first, limit;
+  KeyRange some;  ///< no query sees any other key
+  KeyRange all;   ///< every query sees these; may be empty
+
+  /// Queries [begin, end) of n with m keys, in batch row b.
+  static SeenKeys of(const Mask& mask, i64 b, i64 begin, i64 end, i64 n, i64 m) {
+    SeenKeys seen;
+    seen.first.fill(0), seen.limit.fill(0);
+    seen.some = {m, 0}, seen.all = {0, m};
+    for (i64 i = begin; i < end; ++i) {
+      const KeyRange keys = mask.range(b, i, n, m);
+      const size_t lane = static_cast<size_t>(i - begin);
+      seen.first[lane] = static_cast<i32>(keys.first), seen.limit[lane] = static_cast<i32>(keys.limit);
+      seen.all = {std::max(seen.all.first, keys.first), std::min(seen.all.limit, keys.limit)};
+      if (keys.count() > 0) seen.some = {std::min(seen.some.first, keys.first), std::max(seen.some.limit, keys.limit)};
+    }
+    if (seen.some.count() < 0) seen.some = {};
+    return seen;
+  }
+};
+
 /// Keys whose terms are added before their sum is. Frozen (core/products/blas.h).
 inline constexpr i64 keys_at_once = 64;
 
 /// sum[i] over all keys j of term(j, i), in two steps, so that a long sum keeps its digits.
 template <class T, class Term>
-void sum_over_keys(i64 keys, i64 width, Lanes<T>& sum, const Term& term) {
+static void sum_over_keys(i64 keys, i64 width, Lanes<T>& sum, const Term& term) {
   Lanes<T> part;
   std::fill_n(sum.data(), width, T{0});
   for (i64 begin = 0; begin < keys; begin += keys_at_once) {
@@ -45,9 +70,16 @@ void sum_over_keys(i64 keys, i64 width, Lanes<T>& sum, const Term& term) {
   }
 }
 
-/// One key: scores of queries that may not see it become -infinity; `largest` follows those that are left.
+/// One key: scores of queries whose keys begin after it become -infinity.
 template <class T>
-void hide_and_find_largest(i64 n, i32 key, const i32* limit, T* x, T* largest) {
+static void hide_before(i64 n, i32 key, const i32* first, T* x) {
+#pragma omp simd
+  for (i64 i = 0; i < n; ++i) x[i] = key < first[i] ? -std::numeric_limits<T>::infinity() : x[i];
+}
+
+/// One key: scores of queries whose keys end before it become -infinity; `largest` follows those that are left.
+template <class T>
+static void hide_and_find_largest(i64 n, i32 key, const i32* limit, T* x, T* largest) {
   constexpr T never = -std::numeric_limits<T>::infinity();
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
@@ -57,13 +89,13 @@ void hide_and_find_largest(i64 n, i32 key, const i32* limit, T* x, T* largest) {
 }
 
 template <class T>
-void multiply(i64 n, const T* factor, T* x) {
+static void multiply(i64 n, const T* factor, T* x) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) x[i] *= factor[i];
 }
 
 template <class T>
-void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
+static void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     x[i] = math::exp(x[i] - shift[i]);
@@ -71,13 +103,22 @@ void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
   }
 }
 
-/// S^T to P^T in place: the softmax of core/kernels/rows.h, down the columns. Query i may see keys [0, limit[i]).
+/// The same for all keys of S, from `first` on.
 template <class T>
-void softmax_columns(const Scores<T>& S, const Lanes<i32>& limit) {
+static void hide_and_find_largest(const Scores<T>& S, i64 first, const SeenKeys& seen, T* largest) {
+  for (i64 j = 0; j < S.keys; ++j) {
+    const i32 key = static_cast<i32>(first + j);
+    if (key < seen.all.first) hide_before(S.width, key, seen.first.data(), S.row(j));
+    hide_and_find_largest(S.width, key, seen.limit.data(), S.row(j), largest);
+  }
+}
+
+/// S^T to P^T in place, for keys from `first` on: the softmax of core/kernels/rows.h, down the columns.
+template <class T>
+static void softmax_columns(const Scores<T>& S, i64 first, const SeenKeys& seen) {
   Lanes<T> shift, sum;
   shift.fill(-std::numeric_limits<T>::infinity());
-  for (i64 j = 0; j < S.keys; ++j)
-    hide_and_find_largest(S.width, static_cast<i32>(j), limit.data(), S.row(j), shift.data());
+  hide_and_find_largest(S, first, seen, shift.data());
   for (T& s : shift) s = s == -std::numeric_limits<T>::infinity() ? T{0} : s;
   sum_over_keys(S.keys, S.width, sum, [&](i64 j, T* part) { exp_and_add(S.width, shift.data(), S.row(j), part); });
   for (T& s : sum) s = s == T{0} ? T{0} : T{1} / s;
@@ -86,7 +127,7 @@ void softmax_columns(const Scores<T>& S, const Lanes<i32>& limit) {
 
 /// One key: dS from dW, which it replaces. Where P is 0, dS is 0 whatever dW is.
 template <class T>
-void score_gradient(i64 n, T kept, T factor, const T* signed_P, const T* inner, T* dS) {
+static void score_gradient(i64 n, T kept, T factor, const T* signed_P, const T* inner, T* dS) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     const T P = signed_P[i] < T{0} ? -signed_P[i] : signed_P[i];
@@ -97,13 +138,15 @@ void score_gradient(i64 n, T kept, T factor, const T* signed_P, const T* inner, 
 
 /// One key: W from P with its signs; W dW is added to `inner`.
 template <class T>
-void restore_weights(i64 n, T kept, const T* signed_P, const T* dW, T* W, T* inner) {
+static void restore_weights(i64 n, T kept, const T* signed_P, const T* dW, T* W, T* inner) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     W[i] = signed_P[i] > T{0} ? signed_P[i] * kept : T{0};
     inner[i] += W[i] == T{0} ? T{0} : W[i] * dW[i];
   }
 }
+
+namespace {  // a copy for each file that uses it: core/kernels/README.md
 
 /// Softmax over keys that go by in tiles, for each query: the largest score so far, and the sum of e^{S - largest}.
 template <class T>
@@ -114,13 +157,12 @@ struct RunningSoftmax {
     sum.fill(T{0});
   }
 
-  /// The next tile, keys from `first` on, of which query i may see those below limit[i]: S^T becomes e^{S - largest}.
-  /// What was computed with the largest score before has to be multiplied by `rescale`.
-  void add(const Scores<T>& S, i64 first, const Lanes<i32>& limit, Lanes<T>& rescale) {
+  /// The next tile, keys from `first` on: S^T becomes e^{S - largest}. What was computed with the largest score before
+  /// has to be multiplied by `rescale`.
+  void add(const Scores<T>& S, i64 first, const SeenKeys& seen, Lanes<T>& rescale) {
     Lanes<T> shift, part;
     std::copy_n(largest.data(), S.width, rescale.data());
-    for (i64 j = 0; j < S.keys; ++j)
-      hide_and_find_largest(S.width, static_cast<i32>(first + j), limit.data(), S.row(j), largest.data());
+    hide_and_find_largest(S, first, seen, largest.data());
     shift_and_rescale(S.width, shift.data(), rescale.data());
     sum_over_keys(S.keys, S.width, part, [&](i64 j, T* p) { exp_and_add(S.width, shift.data(), S.row(j), p); });
     for (i64 i = 0; i < S.width; ++i) sum[i] = sum[i] * rescale[i] + part[i];
@@ -137,9 +179,14 @@ struct RunningSoftmax {
   }
 };
 
+}  // namespace
+
 /// One key: scores of queries that may not see it become -infinity.
 template <class T>
-void hide(i64 n, i32 key, const i32* limit, T* S) {
+static void hide(i64 n, i32 key, const SeenKeys& seen, T* S) {
+  if (key < seen.all.first) hide_before(n, key, seen.first.data(), S);
+  if (key < seen.all.limit) return;
+  const i32* limit = seen.limit.data();
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) S[i] = key < limit[i] ? S[i] : -std::numeric_limits<T>::infinity();
 }
@@ -148,7 +195,8 @@ void hide(i64 n, i32 key, const i32* limit, T* S) {
 /// which it replaces, and dS from dW, which it replaces. Where P is 0, dS is 0 whatever dW is. Two loops, and nothing
 /// else under a condition: that is twice as fast.
 template <class T>
-void recompute_weights(i64 n, const T* largest, const T* inverse, const T* D, const T* m, T factor, T* S, T* dS) {
+static void recompute_weights(i64 n, const T* largest, const T* inverse, const T* D, const T* m, T factor, T* S,
+                              T* dS) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) S[i] = math::exp(S[i] - largest[i]) * inverse[i];
 #pragma omp simd

@@ -34,6 +34,11 @@ struct TiledAttention : PackedHeads {
 
   Tensor forward(const Tensor& qkv) { return run(qkv, qkv, true); }
   Tensor forward(const Tensor& queries, const Tensor& keys_values) { return run(queries, keys_values, false); }
+  /// With a bias; `keys_values` is not defined in self-attention.
+  Tensor forward(const Tensor& queries, const Tensor& keys_values, const Tensor& score_bias) {
+    const bool is_self = !keys_values.defined();
+    return run(queries, is_self ? queries : keys_values, is_self, score_bias);
+  }
 
   void backward(const Tensor& dy, Grads& dx) {
     dispatch_floating(dy.dtype(), name, [&](auto t) {
@@ -43,6 +48,8 @@ struct TiledAttention : PackedHeads {
       const i64 parts = std::clamp<i64>(tiles_of(least_tasks, std::max<i64>(1, heads)), 1, std::max<i64>(1, key_tiles));
       Tensor prepared = Tensor::empty({heads * query_tiles(), prepared_size()}, dy.dtype());
       Tensor sums = Tensor::empty({heads, parts, dq.data ? s.n : 0, s.d_k}, dy.dtype());
+      const bool wants_bias = bias.defined() && dx.wanted(2);
+      Tensor bias_sums = wants_bias ? zeros({s.B, s.h, parts, bias.size()}, f64) : Tensor();
       const Backward<T> o{.in = inputs<T>(),
                           .out = packed<T>(dq.data, dkv.data),
                           .dy = dy.data<T>(),
@@ -50,6 +57,7 @@ struct TiledAttention : PackedHeads {
                           .softmax = softmax.get().data<T>(),
                           .prepared = prepared.write<T>(),
                           .sums = dq.data ? sums.write<T>() : nullptr,
+                          .bias_sums = wants_bias ? bias_sums.write<double>() : nullptr,
                           .parts = parts,
                           .first_q = dq.first,
                           .first_kv = dkv.first};
@@ -58,6 +66,7 @@ struct TiledAttention : PackedHeads {
       for_tasks<T>(heads * parts, matrices * tile.keys * tile.queries,
                    [&](i64 i, T* scratch) { backward_part(o, head(i / parts), i % parts, scratch); });
       if (dq.data) for_query_tiles<T>(0, [&](const Queries& at, T*) { add_parts(o, at); });
+      if (wants_bias) dx.add(2, bias.gradient(bias_sums, score_factor(), dy.dtype()));
     });
   }
 
@@ -74,10 +83,18 @@ struct TiledAttention : PackedHeads {
     Packed<const T> in;
     Packed<T> out;
     const T *dy, *O, *softmax;
-    T* prepared;  // for each tile of queries: Q^T / sqrt(d_k), dO^T and D
-    T* sums;      // dQ of each part of a head, null where nobody wants it
+    T* prepared;        // for each tile of queries: Q^T / sqrt(d_k), dO^T and D
+    T* sums;            // dQ of each part of a head, null where nobody wants it
+    double* bias_sums;  // the same for the bias
     i64 parts;
     bool first_q, first_kv;
+  };
+
+  // What a part of a head adds up for itself; null where nobody wants it.
+  template <class T>
+  struct Sums {
+    T* dQ;
+    double* bias;
   };
 
   i64 query_tiles() const { return tiles_of(s.n, tile.queries); }
@@ -99,10 +116,11 @@ struct TiledAttention : PackedHeads {
     });
   }
 
-  Tensor run(const Tensor& query_input, const Tensor& keys_values, bool is_self) {
+  Tensor run(const Tensor& query_input, const Tensor& keys_values, bool is_self, const Tensor& score_bias = {}) {
     check(tile.queries > 0 && tile.queries <= query_tile && tile.queries % lane_multiple == 0 && tile.keys > 0, name,
           "no tiles of ", tile.queries, " queries and ", tile.keys, " keys");
     prepare(query_input, keys_values, is_self);
+    if (score_bias.defined()) prepare_bias(score_bias);
     Tensor y = Tensor::empty({s.B, s.n, s.h * s.d_v}, query_input.dtype());
     Tensor saved = Tensor::empty({s.B * s.h, 2, padded(s.n)}, query_input.dtype());
     dispatch_floating(query_input.dtype(), name, [&](auto t) {
@@ -121,23 +139,23 @@ struct TiledAttention : PackedHeads {
   void forward_tile(const Packed<const T>& in, const Queries& at, Part<T> O_i, T* largest, T* scratch) const {
     const Part<const T> K = in.K(s, at.at), V = in.V(s, at.at);
     T *Q_T = scratch, *scores = Q_T + s.d_k * tile.queries, *factors = scores + tile.keys * tile.queries;
-    Lanes<i32> limit;
     Lanes<T> rescale;
     RunningSoftmax<T> running;
-    const i64 keys = limits(at.at.b, at.begin, at.end, limit);
+    const SeenKeys seen = seen_keys(at.at.b, at.begin, at.end);
     transpose(in.Q(s, at.at).from(at.begin), at.rows(), s.d_k, static_cast<T>(score_factor()), Q_T, at.width());
-    for (i64 first = 0; first < keys; first += tile.keys) {
-      const Scores<T> S{scores, std::min(tile.keys, keys - first), at.width(), at.width()};
-      compute_scores(K, Q_T, at, first, S);
-      running.add(S, first, limit, rescale);
+    for (i64 first = seen.some.first; first < seen.some.limit; first += tile.keys) {
+      const bool is_first = first == seen.some.first;
+      const Scores<T> S{scores, std::min(tile.keys, seen.some.limit - first), at.width(), at.width()};
+      compute_scores(K, Q_T, S.width, at.at, at.begin, at.end, first, S);
+      running.add(S, first, seen, rescale);
       if (dropout.p > 0) {
         draw_factors(at.at, at.begin, S.width, first, S.keys, factors);
         for (i64 j = 0; j < S.keys; ++j) multiply(S.width, factors + j * S.width, S.row(j));
       }
-      if (first > 0) scale_rows(O_i, at.rows(), s.d_v, rescale);
-      product(at.rows(), s.d_v, S.keys, {S.data, 1, S.stride}, V.from(first), O_i, first > 0);
+      if (!is_first) scale_rows(O_i, at.rows(), s.d_v, rescale);
+      product(at.rows(), s.d_v, S.keys, {S.data, 1, S.stride}, V.from(first), O_i, !is_first);
     }
-    if (keys == 0) clear_rows(O_i, at.rows(), s.d_v);
+    if (seen.some.count() == 0) clear_rows(O_i, at.rows(), s.d_v);
     T* inverse = largest + padded(s.n);
     for (i64 i = 0; i < at.width(); ++i) {
       // A query that sees nothing has only weights of 0.
@@ -147,13 +165,6 @@ struct TiledAttention : PackedHeads {
     }
     std::copy_n(inverse, at.width(), rescale.data());
     scale_rows(O_i, at.rows(), s.d_v, rescale);
-  }
-
-  // S^T = K_j (Q_i^T / sqrt(d_k)), without the keys that a table hides.
-  template <class T>
-  void compute_scores(Part<const T> K, const T* Q_T, const Queries& at, i64 first, const Scores<T>& S) const {
-    small_product<T>(S.keys, S.width, s.d_k, {K.from(first).data, K.stride, 1}, Q_T, S.width, S.data, S.stride, false);
-    if (mask.has_table()) hide_by_table(S, at.at, at.begin, at.end, first);
   }
 
   // What all tiles of keys need of a tile of queries: Q_i^T / sqrt(d_k), dO_i^T and D_i.
@@ -180,40 +191,42 @@ struct TiledAttention : PackedHeads {
   // queries see.
   template <class T>
   void backward_part(const Backward<T>& o, Head at, i64 c, T* scratch) const {
-    T* dQ = o.sums ? o.sums + (head_index(at) * o.parts + c) * s.n * s.d_k : nullptr;
-    if (dQ) std::fill_n(dQ, s.n * s.d_k, T{0});
+    const i64 task = head_index(at) * o.parts + c;
+    const Sums<T> sums{o.sums ? o.sums + task * s.n * s.d_k : nullptr,
+                       o.bias_sums ? o.bias_sums + task * bias.size() : nullptr};
+    if (sums.dQ) std::fill_n(sums.dQ, s.n * s.d_k, T{0});
     for (i64 round = 0; round < tiles_of(tiles_of(s.m, tile.keys), o.parts); ++round) {
       const i64 first = (round * o.parts + (round % 2 == 0 ? c : o.parts - 1 - c)) * tile.keys;
-      if (first < s.m) backward_keys(o, at, first, dQ, scratch);
+      if (first < s.m) backward_keys(o, at, first, sums, scratch);
     }
   }
 
   // One tile of keys, from `first` on, with all queries that see some of it.
   template <class T>
-  void backward_keys(const Backward<T>& o, Head at, i64 first, T* dQ, T* scratch) const {
+  void backward_keys(const Backward<T>& o, Head at, i64 first, const Sums<T>& sums, T* scratch) const {
     const i64 last = std::min(s.m, first + tile.keys);
     if (o.out.kv && o.first_kv) {
       clear_rows(o.out.K(s, at).from(first), last - first, s.d_k);
       clear_rows(o.out.V(s, at).from(first), last - first, s.d_v);
     }
     for (i64 i = 0; i < query_tiles(); ++i) {
-      Lanes<i32> limit;
       const Queries queries_i = queries(at, i);
-      const i64 keys = std::min(last, limits(at.b, queries_i.begin, queries_i.end, limit)) - first;
-      if (keys > 0) backward_tile(o, queries_i, first, keys, limit, dQ, scratch);
+      const SeenKeys seen = seen_keys(at.b, queries_i.begin, queries_i.end);
+      const KeyRange keys{std::max(first, seen.some.first), std::min(last, seen.some.limit)};
+      if (keys.count() > 0) backward_tile(o, queries_i, keys.first, keys.count(), seen, sums, scratch);
     }
   }
 
   template <class T>
-  void backward_tile(const Backward<T>& o, const Queries& at, i64 first, i64 keys, const Lanes<i32>& limit, T* dQ,
-                     T* scratch) const {
+  void backward_tile(const Backward<T>& o, const Queries& at, i64 first, i64 keys, const SeenKeys& seen,
+                     const Sums<T>& sums, T* scratch) const {
     const i64 rows = at.rows(), width = at.width();
     const Part<const T> Q = o.in.Q(s, at.at).from(at.begin), K = o.in.K(s, at.at).from(first),
                         V = o.in.V(s, at.at).from(first), dO = output(o.dy, at.at).from(at.begin);
     const T *Q_T = prepared(o, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
     const T *largest = o.softmax + saved_index(at), *inverse = largest + padded(s.n);
     T *W = scratch, *dS = W + tile.keys * tile.queries, *factors = dS + tile.keys * tile.queries;
-    compute_scores(o.in.K(s, at.at), Q_T, at, first, {W, keys, width, width});
+    compute_scores(o.in.K(s, at.at), Q_T, width, at.at, at.begin, at.end, first, Scores<T>{W, keys, width, width});
     small_product<T>(keys, width, s.d_v, {V.data, V.stride, 1}, dO_T, width, dS, width, false);  // dW
     const T factor = static_cast<T>(score_factor());
     const bool drops = dropout.p > 0;
@@ -224,10 +237,11 @@ struct TiledAttention : PackedHeads {
     }
     for (i64 j = 0; j < keys; ++j) {
       T* row = W + j * width;
-      if (first + j >= limit[0]) hide(width, static_cast<i32>(first + j), limit.data(), row);
+      hide(width, static_cast<i32>(first + j), seen, row);
       recompute_weights(width, largest, inverse, D, factors + (drops ? j * width : 0), factor, row, dS + j * width);
     }
-    if (dQ) product(rows, s.d_k, keys, {dS, 1, width}, K, Part<T>{dQ + at.begin * s.d_k, s.d_k}, true);
+    if (sums.bias) bias.add_gradient(Scores<T>{dS, keys, width, width}, rows, at.begin, first, sums.bias);
+    if (sums.dQ) product(rows, s.d_k, keys, {dS, 1, width}, K, Part<T>{sums.dQ + at.begin * s.d_k, s.d_k}, true);
     if (o.out.kv) {
       product(keys, s.d_k, rows, {dS, width, 1}, Q, o.out.K(s, at.at).from(first), true);
       product(keys, s.d_v, rows, {W, width, 1}, dO, o.out.V(s, at.at).from(first), true);
@@ -249,15 +263,15 @@ struct TiledAttention : PackedHeads {
 }  // namespace
 
 Variable tiled_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p,
-                         const Draw& draw, TileSizes tile) {
-  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
-  return apply(TiledAttention{heads, tile, {}, {}}, qkv);
+                         const Draw& draw, TileSizes tile, const Variable& bias) {
+  const TiledAttention operation{heads_of(num_heads, d_k, d_v, mask, p, draw), tile, {}, {}};
+  return bias.defined() ? apply(operation, qkv, Variable(), bias) : apply(operation, qkv);
 }
 
 Variable tiled_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
-                         double p, const Draw& draw, TileSizes tile) {
-  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
-  return apply(TiledAttention{heads, tile, {}, {}}, q, kv);
+                         double p, const Draw& draw, TileSizes tile, const Variable& bias) {
+  const TiledAttention operation{heads_of(num_heads, d_k, d_v, mask, p, draw), tile, {}, {}};
+  return bias.defined() ? apply(operation, q, kv, bias) : apply(operation, q, kv);
 }
 
 }  // namespace orrery

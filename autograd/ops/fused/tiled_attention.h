@@ -9,7 +9,7 @@
 //
 // Forward (Dao 2023, algorithm 1). For each i, from largest_i = -infinity, sum_i = 0, O_i = 0, over all j that Q_i
 // sees:
-//   S_ij = Q_i K_j^T / sqrt(d_k)
+//   S_ij = Q_i K_j^T / sqrt(d_k)              plus the bias by distance, if there is one
 //   largest_new = max(largest_i, largest of each row of S_ij)
 //   a = e^{largest_i - largest_new}           what earlier tiles are worth now
 //   E_ij = e^{S_ij - largest_new}             the weights, but for the sum that divides them
@@ -29,8 +29,10 @@
 //   dS_ij = P_ij (m dW_ij - D_i) / sqrt(d_k)
 //   dK_j = dK_j + dS_ij^T Q_i
 //   dQ_i = dQ_i + dS_ij K_j
+//   dbias = dbias + sums of dS_ij along its diagonals, without 1 / sqrt(d_k)
 //
-// Tiles that the causal mask or padding hides from all their queries cost nothing. Memory is linear in n + m.
+// Tiles that the mask's ranges (causal, windows, padding) hide from all their queries cost nothing. Memory is linear in
+// n + m.
 // Read next: nn/files/files.h
 #pragma once
 
@@ -47,8 +49,8 @@ struct TileSizes {
 
 /// `packed_attention` (autograd/ops.h), computed as above.
 Variable tiled_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p = 0,
-                         const Draw& draw = {}, TileSizes tile = {});
+                         const Draw& draw = {}, TileSizes tile = {}, const Variable& bias = {});
 Variable tiled_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
-                         double p = 0, const Draw& draw = {}, TileSizes tile = {});
+                         double p = 0, const Draw& draw = {}, TileSizes tile = {}, const Variable& bias = {});
 
 }  // namespace orrery

@@ -89,13 +89,13 @@ TEST_CASE("every encoder-decoder is torch.nn.Transformer: final norms, biases, d
     const nn::TransformerConfig model = config.transformer(0.25);
     CHECK_NOTHROW(model.validate());
     CHECK(model.final_norm);
-    CHECK_FALSE(model.norm_first);
+    CHECK_FALSE(model.layer.norm_first);
     CHECK_FALSE(model.share_embeddings);
-    CHECK(model.bias);
+    CHECK(model.layer.bias);
     CHECK(model.pad_id == 0);
-    CHECK(model.layer().dropout == 0.25);
-    CHECK(model.layer().attention_dropout == 0.25);
-    CHECK(model.layer().activation_dropout == 0.25);
+    CHECK(model.layers().dropout == 0.25);
+    CHECK(model.layers().attention_dropout == 0.25);
+    CHECK(model.layers().activation_dropout == 0.25);
   }
 }
 
@@ -111,13 +111,13 @@ TEST_CASE("every GPT has biases, exact GELU, a tied head, a position for every t
     }
     const nn::GptConfig model = config.gpt(0.25);
     CHECK_NOTHROW(model.validate());
-    CHECK(model.bias);
+    CHECK(model.layer.bias);
     CHECK(model.tied);
-    CHECK(model.activation == nn::Activation::gelu);
+    CHECK(model.layer.activation == nn::Activation::gelu);
     CHECK(model.max_len == config.target_length);
-    CHECK(model.layer().dropout == 0.25);
-    CHECK(model.layer().attention_dropout == 0.25);
-    CHECK(model.layer().activation_dropout == 0);
+    CHECK(model.layers().dropout == 0.25);
+    CHECK(model.layers().attention_dropout == 0.25);
+    CHECK(model.layers().activation_dropout == 0);
   }
 }
 

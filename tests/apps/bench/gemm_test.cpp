@@ -67,9 +67,9 @@ TEST_CASE("a product of each form can be measured with the kernel that training 
     }
     CHECK(measured_speed({"few rows", Trans::b, 5, 7, 3, 1, 0}, by_blas) > 0);
   }
-  CHECK(Product{"one", Trans::b, 5, 7, 3}.kernel() == ProductKernel::tiles);
-  CHECK(Product{"many", Trans::b, 5, 7, 3, 4}.kernel() == ProductKernel::heads);
-  CHECK(Product{"few rows", Trans::b, 5, 7, 3, 1, 0}.kernel() == ProductKernel::thin);
+  CHECK(Product{"one", Trans::b, 5, 7, 3}.kind() == ProductKind::linear);
+  CHECK(Product{"many", Trans::b, 5, 7, 3, 4}.kind() == ProductKind::heads);
+  CHECK(Product{"few rows", Trans::b, 5, 7, 3, 1, 0}.kind() == ProductKind::few_rows);
 }
 
 TEST_CASE("our tiles are compared with OpenBLAS by the geometric mean, attention left out") {

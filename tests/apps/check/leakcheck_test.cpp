@@ -42,11 +42,9 @@ TEST_CASE("leakcheck rebuilds a saved model from its file") {
   orrery::Rng rng(5);
   orrery::nn::Transformer model({.src_vocab_size = 6,
                                  .tgt_vocab_size = 5,
-                                 .d_model = 8,
-                                 .num_heads = 2,
+                                 .layer = {.d_model = 8, .num_heads = 2, .d_ff = 8},
                                  .num_encoder_layers = 1,
                                  .num_decoder_layers = 1,
-                                 .d_ff = 8,
                                  .max_len = 5},
                                 rng);
   orrery::nn::save(model, path, {{std::string(orrery::nn::config_key), orrery::nn::to_json(model.config)}});
@@ -61,7 +59,8 @@ TEST_CASE("leakcheck rebuilds a saved GPT, too") {
   const orrery::TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
   orrery::Rng rng(5);
-  orrery::nn::Gpt model({.vocab_size = 6, .d_model = 8, .num_heads = 2, .num_layers = 1, .d_ff = 8, .max_len = 5}, rng);
+  orrery::nn::Gpt model(
+      {.vocab_size = 6, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 8}, .num_layers = 1, .max_len = 5}, rng);
   orrery::nn::save_gpt(model, path);
   const Result tight = leakcheck("--load " + path);
   CHECK(tight.exit_code == 0);

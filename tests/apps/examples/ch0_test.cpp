@@ -12,11 +12,9 @@ TEST_CASE("slow: exercise 0: without flip the model learns to copy") {
   Rng rng(1);
   nn::Transformer model({.src_vocab_size = words,
                          .tgt_vocab_size = words,
-                         .d_model = 32,
-                         .num_heads = 4,
+                         .layer = {.d_model = 32, .num_heads = 4, .d_ff = 64},
                          .num_encoder_layers = 1,
                          .num_decoder_layers = 1,
-                         .d_ff = 64,
                          .pad_id = pad},
                         rng);
   optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});

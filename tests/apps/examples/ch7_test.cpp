@@ -1,9 +1,11 @@
-// Chapter 7. Solutions of ch7's exercises: padding behind a source says nothing; writing without a cache.
+// Chapter 7. Solutions of ch7's exercises: padding behind a source says nothing; writing without a cache;
+// LoRA added to the weight; one head that shares its keys with nobody.
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "core/tensor_ops.h"
+#include "nn/attention/attention.h"
 #include "nn/generate/decoding.h"
 
 using namespace orrery;
@@ -13,11 +15,9 @@ TEST_CASE("exercise 7: padding behind a source moves no logit and no answer; a t
   Rng rng(7);
   nn::Transformer model({.src_vocab_size = 20,
                          .tgt_vocab_size = 20,
-                         .d_model = 32,
-                         .num_heads = 4,
+                         .layer = {.d_model = 32, .num_heads = 4, .d_ff = 64},
                          .num_encoder_layers = 2,
                          .num_decoder_layers = 2,
-                         .d_ff = 64,
                          .pad_id = pad},
                         rng);
   nn::to(model, f64);
@@ -39,7 +39,8 @@ TEST_CASE("exercise 7: padding behind a source moves no logit and no answer; a t
 TEST_CASE("exercise 7: the whole text into the model for each letter writes what generate writes") {
   constexpr i64 count = 12;
   Rng rng(3);
-  nn::Gpt model({.vocab_size = 11, .d_model = 16, .num_heads = 2, .num_layers = 2, .d_ff = 32, .max_len = 16}, rng);
+  nn::Gpt model(
+      {.vocab_size = 11, .layer = {.d_model = 16, .num_heads = 2, .d_ff = 32}, .num_layers = 2, .max_len = 16}, rng);
   scale_in_place(model.token_embedding.weight.mutable_value(), 20);  // clear preferences, before any training
   const NoGradient no_gradient;
   std::vector<i32> generated, text{5, 2};
@@ -54,4 +55,29 @@ TEST_CASE("exercise 7: the whole text into the model for each letter writes what
     text.push_back(likeliest.data<i32>()[T - 1]);
   }
   CHECK(std::vector<i32>(text.begin() + 2, text.end()) == generated);
+}
+
+TEST_CASE("exercise 7: B A added to W gives the same map without them") {
+  Rng rng(3);
+  nn::Linear layer(6, 5, rng);
+  nn::to(layer, f64);
+  const Tensor A = randn({2, 6}, rng, f64), B = randn({5, 2}, rng, f64);
+  const Variable x = constant(randn({4, 6}, rng, f64));
+  const Tensor with = layer(x).value() + matmul(matmul(x.value(), A, Trans::b), B, Trans::b);
+  add_in_place(layer.weight.mutable_value(), matmul(B, A));
+  CHECK(std::sqrt(sum_of_squares(layer(x).value() - with)) < 1e-12);
+}
+
+TEST_CASE("exercise 7: with one head, shared keys are that head's own") {
+  constexpr i64 d = 6;
+  Rng rng(3);
+  nn::MultiHeadAttention layer(d, 1, rng);
+  nn::to(layer, f64);
+  const Variable x = constant(randn({2, 4, d}, rng, f64));
+  const Variable Q = reshape(layer.in_proj(x, {0, d}), {2, 1, 4, d}),
+                 K = reshape(layer.in_proj(x, {d, 2 * d}), {2, 1, 4, d}),
+                 V = reshape(layer.in_proj(x, {2 * d, 3 * d}), {2, 1, 4, d});
+  const Variable shared = layer.out_proj(reshape(attention(Q, K, V, Mask()).output, {2, 4, d}));
+  nn::Pass pass = nn::Pass::inference();
+  CHECK(std::sqrt(sum_of_squares(layer(x, Mask(), pass).value() - shared.value())) < 1e-12);
 }

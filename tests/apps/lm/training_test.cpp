@@ -17,8 +17,9 @@ namespace {
 // Odd sizes, so that no tile or chunk comes out even.
 LmRecipe small_lm_recipe() {
   LmRecipe recipe;
-  recipe.model.d_model = 15, recipe.model.num_heads = 3, recipe.model.d_ff = 37, recipe.model.num_layers = 2;
-  recipe.model.max_len = 11, recipe.model.dropout = 0.1;
+  recipe.model.layer.d_model = 15, recipe.model.layer.num_heads = 3, recipe.model.layer.d_ff = 37,
+  recipe.model.num_layers = 2;
+  recipe.model.max_len = 11, recipe.model.layer.dropout = 0.1;
   recipe.steps = 30, recipe.batch = 5, recipe.warmup = 10, recipe.rate = 1e-2, recipe.last_rate = 1e-3;
   recipe.estimate_every = 10, recipe.estimate_batches = 3;
   return recipe;
@@ -44,14 +45,14 @@ std::string hash_after(int threads) {
 TEST_CASE("the default recipe is nanoGPT's for a CPU, but for the order of blocks and the average") {
   const LmRecipe recipe;
   CHECK(recipe.model.num_layers == 4);
-  CHECK(recipe.model.num_heads == 4);
-  CHECK(recipe.model.d_model == 128);
-  CHECK(recipe.model.d_ff == 512);
+  CHECK(recipe.model.layer.num_heads == 4);
+  CHECK(recipe.model.layer.d_model == 128);
+  CHECK(recipe.model.layer.d_ff == 512);
   CHECK(recipe.model.max_len == 64);
-  CHECK(recipe.model.dropout == 0);
-  CHECK_FALSE(recipe.model.bias);
+  CHECK(recipe.model.layer.dropout == 0);
+  CHECK_FALSE(recipe.model.layer.bias);
   CHECK(recipe.model.tied);
-  CHECK(recipe.model.activation == nn::Activation::gelu);
+  CHECK(recipe.model.layer.activation == nn::Activation::gelu);
   CHECK(recipe.batch == 12);
   CHECK(recipe.steps == 2000);
   CHECK(recipe.beta1 == 0.9);
@@ -186,7 +187,7 @@ TEST_CASE("blocks come from the shuffled text, or with replacement from anywhere
 
 TEST_CASE("a state of another training is refused, and a recipe goes through JSON unchanged") {
   LmRecipe recipe = small_lm_recipe(), wider = small_lm_recipe();
-  wider.model.d_ff = 38;
+  wider.model.layer.d_ff = 38;
   LmTraining training(recipe, counting()), other(wider, counting());
   training.step();
   CHECK_THROWS_AS(other.load_state(training.state()), Error);
@@ -256,7 +257,7 @@ TEST_CASE("a step that meets NaN is not made, and the error names where it began
 
 TEST_CASE("weight decay falls on matrices alone") {
   LmRecipe recipe = small_lm_recipe();
-  recipe.model.bias = true, recipe.rate = recipe.last_rate = 0.1, recipe.weight_decay = 5, recipe.warmup = 1;
+  recipe.model.layer.bias = true, recipe.rate = recipe.last_rate = 0.1, recipe.weight_decay = 5, recipe.warmup = 1;
   LmRecipe without = recipe;
   without.weight_decay = 0;
   LmTraining decayed(recipe, counting()), plain(without, counting());

@@ -18,13 +18,9 @@ TEST_CASE("sharpness is 1 for one key a row and 1/m for none in particular") {
 
 TEST_CASE("the sharpest head of a model is the one whose own weights are sharpest") {
   const ToyTask task{.symbols = 5, .min_length = 2, .max_length = 4};
-  nn::TransformerConfig config{.src_vocab_size = task.vocab_size(),
-                               .tgt_vocab_size = task.vocab_size(),
-                               .d_model = 8,
-                               .num_heads = 2,
-                               .num_encoder_layers = 1,
-                               .num_decoder_layers = 2,
-                               .d_ff = 8};
+  nn::TransformerConfig config{.src_vocab_size = task.vocab_size(), .tgt_vocab_size = task.vocab_size()};
+  config.layer = {.d_model = 8, .num_heads = 2, .d_ff = 8};
+  config.num_encoder_layers = 1, config.num_decoder_layers = 2;
   Rng rng(3);
   const nn::Transformer model(config, rng);
   const Sequence source{3, 4, 5};

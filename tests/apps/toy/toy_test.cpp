@@ -104,7 +104,7 @@ TEST_CASE("Adam's numbers and the negations of a preset's flags are options") {
               file + "'")
               .exit_code == 0);
   const auto config = orrery::nn::transformer_config(orrery::read_safetensors_metadata(file).at("config"));
-  CHECK(config.norm_first);
+  CHECK(config.layer.norm_first);
   CHECK_FALSE(config.final_norm);
 }
 

@@ -16,7 +16,7 @@ namespace {
 ToyRecipe small_toy_recipe() {
   ToyRecipe recipe;
   recipe.task.symbols = 5, recipe.task.min_length = 2, recipe.task.max_length = 5;
-  recipe.model.d_model = 15, recipe.model.num_heads = 3, recipe.model.d_ff = 37;
+  recipe.model.layer.d_model = 15, recipe.model.layer.num_heads = 3, recipe.model.layer.d_ff = 37;
   recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
   recipe.steps = 30, recipe.batch = 7, recipe.warmup = 10;
   return recipe;
@@ -35,7 +35,7 @@ std::string hash_after(const ToyRecipe& recipe, int threads) {
 
 TEST_CASE("training gives the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
   const ToyRecipe recipe = small_toy_recipe();
-  REQUIRE(recipe.model.dropout > 0);
+  REQUIRE(recipe.model.layer.dropout > 0);
   const std::string hash = hash_after(recipe, 1);
   for (int threads : {2, 3, 4, 8}) CHECK(hash_after(recipe, threads) == hash);
   ToyRecipe other = recipe;
@@ -89,7 +89,7 @@ TEST_CASE("slow: a small model learns to copy, and the exam says so") {
   ToyRecipe recipe;
   recipe.task.name = "copy";
   recipe.task.symbols = 4, recipe.task.min_length = 2, recipe.task.max_length = 4;
-  recipe.model.d_model = 32, recipe.model.d_ff = 64,
+  recipe.model.layer.d_model = 32, recipe.model.layer.d_ff = 64,
   recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
   recipe.steps = 400, recipe.batch = 32, recipe.warmup = 100;
   ToyTraining training(recipe);

@@ -23,9 +23,9 @@ MemoryNeed need_of(const BenchConfig& config) {
 
 TEST_CASE("layers, tokens and copies of the parameters are counted") {
   const nn::TransformerConfig model{
-      .d_model = 10, .num_heads = 1, .num_encoder_layers = 2, .num_decoder_layers = 3, .d_ff = 7};
+      .layer = {.d_model = 10, .num_heads = 1, .d_ff = 7}, .num_encoder_layers = 2, .num_decoder_layers = 3};
   CHECK(kept_numbers(model, 5, 4, 6) == 5 * (4 * 2 * (40 + 7) + 6 * 3 * (80 + 7)));
-  const nn::GptConfig gpt{.vocab_size = 9, .d_model = 10, .num_heads = 1, .num_layers = 3, .d_ff = 7};
+  const nn::GptConfig gpt{.vocab_size = 9, .layer = {.d_model = 10, .num_heads = 1, .d_ff = 7}, .num_layers = 3};
   CHECK(kept_numbers(gpt, 5, 6) == 5 * 6 * 3 * (40 + 7));
   CHECK(bytes_of(MemoryNeed{.parameters = 10, .copies = 3, .kept = 5}) == 4 * 35);
 }

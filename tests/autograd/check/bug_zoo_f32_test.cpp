@@ -1,6 +1,8 @@
 // Chapter 6. Tests of the operations that are wrong in f32 alone.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "autograd/check/bug_zoo.h"
 #include "autograd/check/gradcheck.h"
 #include "core/tensor_ops.h"

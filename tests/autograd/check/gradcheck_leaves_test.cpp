@@ -12,13 +12,13 @@ TEST_CASE("a held leaf gets its bits and its gradient back") {
   x.mutable_gradient() = Tensor::of<double>({2}, {5, 6});
   const Tensor before = x.value().clone();
   {
-    Held held({"x", x});
+    CheckedLeaf checked({"x", x});
     CHECK_FALSE(x.gradient().defined());
-    fill(held.leaf.mutable_value(), 7.0);
+    fill(checked.leaf.mutable_value(), 7.0);
     CHECK(x.value().at(0) == 7);
-    held.restore();
+    checked.restore();
     CHECK(same_bits(x.value(), before));
-    fill(held.leaf.mutable_value(), 8.0);
+    fill(checked.leaf.mutable_value(), 8.0);
   }
   CHECK(same_bits(x.value(), before));
   CHECK(x.gradient().at(1) == 6);
@@ -26,9 +26,9 @@ TEST_CASE("a held leaf gets its bits and its gradient back") {
 
 TEST_CASE("a leaf named twice is held once; what is no f64 parameter is refused") {
   const Variable x = parameter(zeros({2}, f64));
-  CHECK(hold({{"a", x}, {"b", x}}).size() == 1);
-  CHECK_THROWS_WITH(hold({{"c", constant(zeros({2}, f64))}}), "gradcheck: c is not a parameter");
-  CHECK_THROWS_AS(hold({{"d", parameter(zeros({2}, f32))}}), Error);
+  CHECK(checked_leaves({{"a", x}, {"b", x}}).size() == 1);
+  CHECK_THROWS_WITH(checked_leaves({{"c", constant(zeros({2}, f64))}}), "gradcheck: c is not a parameter");
+  CHECK_THROWS_AS(checked_leaves({{"d", parameter(zeros({2}, f32))}}), Error);
 }
 
 TEST_CASE("reached leaves are collected, and the observer before is still told") {

@@ -35,9 +35,9 @@ TEST_CASE("a ratio that all share is said once, and five coordinates are enough"
 }
 
 TEST_CASE("a ratio near 1 is given with the digits that show the fault") {
-  CHECK(wrong_by(1.000001, 7).describe().find("; ratio 1.0000010 everywhere\n") != std::string::npos);
-  CHECK(wrong_by(0.99999, 7).describe().find("; ratio 0.999990 everywhere\n") != std::string::npos);
-  CHECK(wrong_by(1.000001, 1).describe().ends_with("ratio 1.0000010"));
+  CHECK(wrong_by(1.000001, 7).describe().find("; ratio 1.000001 everywhere\n") != std::string::npos);
+  CHECK(wrong_by(0.99999, 7).describe().find("; ratio 0.99999 everywhere\n") != std::string::npos);
+  CHECK(wrong_by(1.000001, 1).describe().ends_with("ratio 1.000001"));
   CHECK(wrong_by(2, 7).describe().find("; ratio 2.0000 everywhere\n") != std::string::npos);
   GradcheckReport other = wrong_by(1.000001, 2);
   other.failures[1].analytic = 0.9999 * other.failures[1].numeric;

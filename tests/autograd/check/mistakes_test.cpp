@@ -24,7 +24,7 @@ TEST_CASE("each change does what its name says") {
     }
   }
   CHECK(all_changes().size() == 8);
-  const Change& late = all_changes().back();
+  const Change late = all_changes().back();
   const Tensor rows = full({8194, 2}, 1.0, f64);
   CHECK_FALSE(late.possible(g, {}));
   CHECK(late.possible(rows, {}));

@@ -25,11 +25,11 @@ bool is_hidden(const Sample& sample) { return static_cast<bool>(gradcheck(sample
 }  // namespace
 
 TEST_CASE("accumulates: what is in a gradient already is added to, once") {
-  using Write = std::function<void(const Into&, const Tensor& g)>;
+  using Write = std::function<void(const GradientBuffer&, const Tensor& g)>;
   const auto verdict = [](const Write& write) {
     const Sample sample = squared_by([write](const Tensor&, const Tensor&, const Tensor& g, Grads& dx) {
-      const Into into = dx.into(0);
-      if (into.first)
+      const GradientBuffer into = dx.into(0);
+      if (into.is_new)
         copy_into(into.buffer, g);
       else
         write(into, g);
@@ -37,14 +37,14 @@ TEST_CASE("accumulates: what is in a gradient already is added to, once") {
     CHECK(is_hidden(sample));
     return parts::prove_accumulates(sample, 1);
   };
-  CHECK(verdict([](const Into& to, const Tensor& g) { add_in_place(to.buffer, g); }).ok);
+  CHECK(verdict([](const GradientBuffer& to, const Tensor& g) { add_in_place(to.buffer, g); }).ok);
   const std::vector<Write> wrong{
-      [](const Into& to, const Tensor& g) { copy_into(to.buffer, g); },
-      [](const Into& to, const Tensor& g) { add_in_place(to.buffer, g * 2.0); },
-      [](const Into& to, const Tensor& g) { add_in_place(to.buffer, g * -1.0); },
-      [](const Into&, const Tensor&) {},
-      [](const Into& to, const Tensor& g) { scale_in_place(to.buffer, 0.5), add_in_place(to.buffer, g); },
-      [](const Into& to, const Tensor& g) {
+      [](const GradientBuffer& to, const Tensor& g) { copy_into(to.buffer, g); },
+      [](const GradientBuffer& to, const Tensor& g) { add_in_place(to.buffer, g * 2.0); },
+      [](const GradientBuffer& to, const Tensor& g) { add_in_place(to.buffer, g * -1.0); },
+      [](const GradientBuffer&, const Tensor&) {},
+      [](const GradientBuffer& to, const Tensor& g) { scale_in_place(to.buffer, 0.5), add_in_place(to.buffer, g); },
+      [](const GradientBuffer& to, const Tensor& g) {
         Tensor row = to.buffer.rows(0, 1);
         add_in_place(row, g.rows(0, 1));
       }};

@@ -12,6 +12,7 @@
 
 #include "autograd/apply.h"
 #include "autograd/ops.h"
+#include "core/kernels/elementwise.h"
 #include "core/machine/parallel.h"
 
 using namespace orrery;

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "autograd/apply.h"
 #include "autograd/check/mistakes.h"
 #include "autograd/check/mutation.h"

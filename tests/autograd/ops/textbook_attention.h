@@ -23,12 +23,12 @@ inline Variable split_heads(const Variable& packed, i64 first, i64 h, i64 d) {
 
 /// Self-attention on {qkv} and cross-attention on {q, kv}, one operation after another.
 inline Variable textbook_attention(const Variables& x, const AttentionSizes& s, const Mask& mask, double p,
-                                   const Draw& draw) {
+                                   const Draw& draw, const Variable& bias = {}) {
   const Variable &q = x[0], &kv = x.back();
   const i64 k_column = x.size() == 1 ? s.h * s.d_k : 0;
   const Variable Q = split_heads(q, 0, s.h, s.d_k), K = split_heads(kv, k_column, s.h, s.d_k),
                  V = split_heads(kv, k_column + s.h * s.d_k, s.h, s.d_v);
-  const Variable y = attention(Q, K, V, mask, p, draw).output;
+  const Variable y = attention(Q, K, V, mask, p, draw, bias).output;
   return reshape(permute(y, {0, 2, 1, 3}), {q.size(0), q.size(1), s.h * s.d_v});
 }
 
@@ -48,8 +48,15 @@ inline Mask sparse_table(const AttentionSizes& s) {
 inline std::vector<Mask> attention_masks(const AttentionSizes& s) {
   std::vector<i32> shorter, none(static_cast<size_t>(s.B), 0);
   for (i64 b = 0; b < s.B; ++b) shorter.push_back(static_cast<i32>(s.m * (b + 1) / (s.B + 1)));
-  return {Mask(),          Mask::causal(),  padded_to(shorter),
-          padded_to(none), sparse_table(s), Mask::causal() & padded_to(shorter) & sparse_table(s)};
+  return {Mask(),
+          Mask::causal(),
+          padded_to(shorter),
+          padded_to(none),
+          sparse_table(s),
+          Mask::causal() & padded_to(shorter) & sparse_table(s),
+          Mask::window(2, 3),
+          Mask::window(3) & Mask::causal() & padded_to(shorter),
+          Mask::window(0, 4) & sparse_table(s)};
 }
 
 }  // namespace orrery::small

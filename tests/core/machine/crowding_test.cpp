@@ -84,15 +84,6 @@ TEST_CASE("crowding: another number of threads begins anew") {
   CHECK(machine.rule.after(machine.now += 0.01, 0, 3) == 3);
 }
 
-TEST_CASE("crowding: exact threads are exact, however long loops wait") {
-  const ExactThreads exact;
-  CHECK(crowding_team(8).threads == 8);
-  CHECK(crowding_team(8).waited == nullptr);
-  bool elsewhere = true;
-  std::thread([&] { elsewhere = ExactThreads::current(); }).join();
-  CHECK_FALSE(elsewhere);
-}
-
 TEST_CASE("crowding: loops that are looked at run every task once, whatever the machine does beside them") {
   std::vector<int> runs(1000, 0);
   std::thread([&] {

@@ -49,45 +49,6 @@ TEST_CASE("borders of chunks depend on (n, grain) alone") {
   }
 }
 
-TEST_CASE("a grain scope cuts tiny loops, alike for any threads, and counts them") {
-  const auto ends = [](i64 n) {
-    std::set<i64> found;
-    std::mutex lock;
-    parallel_for(n, elementwise_grain, [&](i64, i64 end) {
-      const std::lock_guard guard(lock);
-      found.insert(end);
-    });
-    return found;
-  };
-  for (const int count : {1, 2, 3, 8}) {
-    const Threads threads_scope(count);
-    CHECK(ends(5) == std::set<i64>{5});
-    const GrainScope outer(2);
-    CHECK(ends(5) == std::set<i64>{2, 4, 5});
-    {
-      const GrainScope inner(1);
-      CHECK(ends(3) == std::set<i64>{1, 2, 3});
-      CHECK(inner.loops_cut() == 1);
-    }
-    CHECK(ends(2) == std::set<i64>{2});
-    CHECK(outer.loops_cut() == 1);
-  }
-  CHECK(ends(5) == std::set<i64>{5});
-}
-
-TEST_CASE("while waiting threads sleep, as many threads do the same work") {
-  const Threads scope(3);
-  const SleepingThreads sleeping;
-  CHECK(threads() == 3);
-  std::mutex lock;
-  std::set<std::thread::id> seen;
-  parallel_tasks(3, [&](i64) {
-    const std::lock_guard guard(lock);
-    seen.insert(std::this_thread::get_id());
-  });
-  CHECK(seen.size() == 3);
-}
-
 TEST_CASE("every task runs once") {
   const Threads scope(4);
   std::array<std::atomic<int>, 10> runs{};

@@ -1,31 +1,14 @@
-// Chapter 8. Tests of matrix products: tiles, sizes, equal bits for any threads, the guard's rule. Precision and NaN
-// are in tests/promises/gemm_test.cpp.
+// Chapter 8. Tests of products by BLAS: their tiles, the guard's rule, and bits that OpenMP's regions do not change.
 #include "core/products/blas.h"
 
 #include <doctest/doctest.h>
 #include <omp.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "core/tensor_ops.h"
-#include "tests/core/products.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
-using namespace orrery::products;
 using namespace orrery::small;
-
-TEST_CASE("products of several tiles agree with a triple loop") {
-  Rng rng(2);
-  for (const Trans trans : every_trans) {
-    for (const auto& [m, n] : {std::pair<i64, i64>{450, 37}, {37, 450}, {900, 20}, {211, 211}}) {
-      const Case s{1, m, n, 61, 3, 0, 5, trans, trans == Trans::a};
-      CHECK(gemm_tiles(m, n, 61, trans) >= 2);
-      CHECK(error_of_case<float>(s, rng, false) <= 2e-6 * std::sqrt(62.0));
-    }
-  }
-}
 
 TEST_CASE("tiles follow from the shape alone") {
   CHECK(blas_tiles(1, 1, 1) == 1);
@@ -60,38 +43,6 @@ TEST_CASE(
   CHECK(least_tiles() == 4);
 }
 
-TEST_CASE("without an inner axis a product is zero, or adds nothing") {
-  Tensor c = full({5, 6}, 3.0);
-  matmul_into(c, full({5, 0}, 1.0), full({0, 6}, 1.0), Trans::none, true);
-  CHECK(sum(c).item() == 90);
-  matmul_into(c, full({5, 0}, 1.0), full({0, 6}, 1.0), Trans::none, false);
-  CHECK(sum(c).item() == 0);
-}
-
-TEST_CASE("sizes that do not fit are errors") {
-  std::vector<float> memory(100);
-  const auto mat = [&](i64 rows, i64 cols) { return Mat<float>{memory.data(), rows, cols}; };
-  CHECK(error_of([&] { gemm<float>(mat(2, 3), mat(4, 5), mat(2, 5)); }) == "gemm: inner sizes differ (3 != 4)");
-  CHECK(error_of([&] { gemm<float>(mat(2, 3), mat(3, 5), mat(2, 4)); }) == "gemm: the result is 2 x 4, needs 2 x 5");
-  CHECK(error_of([&] { gemm<float>(mat(2, i64{1} << 31), mat(i64{1} << 31, 1), mat(2, 1)); }) ==
-        "gemm: a size exceeds 2147483647");
-  CHECK(error_of([&] {
-          gemm<float>({memory.data(), 2, 3, 2}, mat(3, 4), mat(2, 4));
-        }) == "gemm: rows overlap: strides 2, 4, 4 for rows of 3, 4, 4 elements");
-}
-
-TEST_CASE("bits of products do not depend on the threads") {
-  Rng rng(3);
-  for (const auto& [m, n, k] :
-       {std::array<i64, 3>{1, 700, 300}, {700, 1, 300}, {257, 259, 131}, {64, 1000, 64}, {1000, 96, 33}}) {
-    const Tensor a = randn({m, k}, rng), b = randn({k, n}, rng), a_t = randn({k, m}, rng), b_t = randn({n, k}, rng);
-    CHECK(same_for_any_threads([&] { return matmul(a, b); }));
-    CHECK(same_for_any_threads([&] { return matmul(a_t, b, Trans::a); }));
-    CHECK(same_for_any_threads([&] { return matmul(a, b_t, Trans::b); }));
-    CHECK(same_for_any_threads([&] { return matmul(a_t.to(f64), b_t.to(f64), Trans::both); }));
-  }
-}
-
 TEST_CASE("the rule for an OpenBLAS build and a number of threads") {
   CHECK(blas_action(0, 1) == BlasAction::nothing);  // built without threads: safe with one
   CHECK(blas_action(0, 2) == BlasAction::refuse);
@@ -111,62 +62,6 @@ TEST_CASE("the linked OpenBLAS is safe and says what it is") {
   CHECK(info.config.find("OpenBLAS") != std::string::npos);
   CHECK_FALSE(info.kernel.empty());
   CHECK((info.threading == "OpenMP" || info.threading == "pthreads"));
-}
-
-TEST_CASE("each element of a product is filled before and finished after, once, whatever the tiles") {
-  for (const auto& [m, n, k] : {std::array<i64, 3>{1, 1, 1},
-                                {450, 37, 61},
-                                {37, 450, 61},
-                                {1030, 64, 64},
-                                {300, 300, 0},
-                                {0, 4, 4},
-                                {4, 0, 4},
-                                {64, 2000, 100}}) {
-    const Shape sizes{m, n, k};
-    for (const int count : {1, 3}) {
-      CAPTURE(sizes);
-      const Threads scope(count);
-      Rng rng(6);
-      const Tensor a = randn({m, k}, rng), b = randn({k, n}, rng);
-      const i64 stride = n + 3;
-      Tensor c = full({m, stride}, 777.0);
-      float* at = c.write<float>();
-      std::vector<int> filled(static_cast<size_t>(m * n)), finished = filled;
-      const auto each = [n = n](const Tile& t, const auto& f) {
-        for (i64 i = t.row; i < t.row_end; ++i)
-          for (i64 j = t.column; j < t.column_end; ++j) f(i, j, static_cast<size_t>(i * n + j));
-      };
-      gemm<float>(
-          {a.data<float>(), m, k}, {b.data<float>(), k, n}, {at, m, n, stride}, Trans::none,
-          [&](const Tile& tile) {
-            each(tile, [&](i64 i, i64 j, size_t place) { ++filled[place], at[i * stride + j] = 10; });
-            CHECK(tile.column % 16 == 0);  // where whole blocks of dropout's decisions begin
-          },
-          [&](const Tile& tile) {
-            each(tile, [&](i64 i, i64 j, size_t place) { ++finished[place], at[i * stride + j] *= 2; });
-          });
-      CHECK(std::count(filled.begin(), filled.end(), 1) == m * n);
-      CHECK(std::count(finished.begin(), finished.end(), 1) == m * n);
-      const Tensor product = matmul(a, b);
-      double worst = 0;
-      for (i64 i = 0; i < m; ++i)
-        for (i64 j = 0; j < n; ++j) {
-          const double e = std::fabs(c.at(i * stride + j) - 2 * (10 + product.at(i * n + j)));
-          if (!(e <= worst)) worst = e;
-        }
-      CHECK(worst <= 1e-3);
-      for (i64 i = 0; i < m; ++i) CHECK(c.at(i * stride + n) == 777);
-    }
-  }
-}
-
-TEST_CASE("finishing alone leaves the product what it is") {
-  Rng rng(6);
-  const Tensor a = randn({450, 61}, rng), b = randn({61, 37}, rng);
-  Tensor c = full({450, 37}, 777.0);
-  gemm<float>({a.data<float>(), 450, 61}, {b.data<float>(), 61, 37}, {c.write<float>(), 450, 37}, Trans::none, nullptr,
-              [](const Tile&) {});
-  CHECK(same_bits(c, matmul(a, b)));
 }
 
 TEST_CASE("a product by OpenBLAS alone is the same product") {

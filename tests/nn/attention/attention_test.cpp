@@ -20,8 +20,8 @@ struct Naive {
 // Section 3.2.2 by loops: x [B, n, D], memory [B, m, D].
 Naive naive_attention(const nn::MultiHeadAttention& layer, const Tensor& x, const Tensor& memory, const Mask& mask) {
   const i64 B = x.size(0), n = x.size(1), m = memory.size(1), h = layer.num_heads, d_k = layer.d_k, d_v = layer.d_v;
-  const Tensor W = layer.in_proj_weight.value(),
-               b = layer.in_proj_bias.defined() ? layer.in_proj_bias.value() : Tensor();
+  const Tensor W = layer.in_proj.weight.value(),
+               b = layer.in_proj.bias.defined() ? layer.in_proj.bias.value() : Tensor();
   const auto part = [&](const Tensor& in, i64 begin, i64 end) {
     return naive_linear(in, slice(W, 0, begin, end), b.defined() ? slice(b, 0, begin, end) : Tensor());
   };
@@ -109,7 +109,7 @@ TEST_CASE("parameters have PyTorch's names and shapes") {
   CHECK(parameters[2].value.shape() == Shape{6, 10});
   CHECK(parameters[3].name == "out_proj.bias");
   nn::MultiHeadAttention even = noisy_attention();
-  CHECK(even.in_proj_weight.shape() == Shape{18, 6});
+  CHECK(even.in_proj.weight.shape() == Shape{18, 6});
 }
 
 TEST_CASE("self-attention and cross-attention to itself agree") {

@@ -36,7 +36,7 @@ TEST_CASE("self-attention in pieces is causal self-attention of the whole") {
       Pass pass = Pass::inference();
       const Tensor whole = layer(constant(x), Mask::causal(), pass).value();
       for (const std::vector<i64>& pieces : {std::vector<i64>{21}, {1, 1, 1, 18}, {20, 1}, {5, 3, 1, 12}, {1, 19, 1}}) {
-        KeyValueCache cache = layer.cache(2, 24);
+        KeyValueCache cache = layer.cache(2, 24, layer.in_proj.weight.dtype());
         std::vector<Tensor> parts;
         for (const i64 n : pieces) {
           const i64 begin = cache.length;
@@ -92,7 +92,7 @@ TEST_CASE("the bits do not depend on the number of threads") {
   for (int t : {1, 2, 3, 4, 8}) {
     set_threads(t);
     Rng rng(9);
-    KeyValueCache cache = layer.cache(3, 700);
+    KeyValueCache cache = layer.cache(3, 700, layer.in_proj.weight.dtype());
     layer.next(constant(randn({3, 690, 12}, rng)), cache);
     const Tensor y = layer.next(constant(randn({3, 2, 12}, rng)), cache).value();
     if (t == 1) expected = y;
@@ -104,7 +104,7 @@ TEST_CASE("the bits do not depend on the number of threads") {
 TEST_CASE("what does not fit is refused, and so is recording") {
   Rng rng(10);
   const MultiHeadAttention layer = noisy_attention(f32);
-  KeyValueCache cache = layer.cache(2, 3);
+  KeyValueCache cache = layer.cache(2, 3, layer.in_proj.weight.dtype());
   const Variable x = constant(randn({2, 2, 12}, rng));
   CHECK_THROWS_WITH_AS(layer.next(x, cache),
                        "attention: a cache is for generation: nothing may be recorded (NoGradient)", Error);

@@ -17,24 +17,24 @@ constexpr nn::LayerOptions layer{.d_model = 8, .num_heads = 2, .d_ff = 12};
 
 std::shared_ptr<nn::Transformer> transformer(bool norm_first, i32 pad_id = 0) {
   Rng rng(1);
-  return std::make_shared<nn::Transformer>(nn::TransformerConfig{.src_vocab_size = 9,
-                                                                 .tgt_vocab_size = 7,
-                                                                 .d_model = 8,
-                                                                 .num_heads = 2,
-                                                                 .num_encoder_layers = 2,
-                                                                 .num_decoder_layers = 2,
-                                                                 .d_ff = 12,
-                                                                 .norm_first = norm_first,
-                                                                 .final_norm = norm_first,
-                                                                 .max_len = 8,
-                                                                 .pad_id = pad_id},
-                                           rng);
+  return std::make_shared<nn::Transformer>(
+      nn::TransformerConfig{.src_vocab_size = 9,
+                            .tgt_vocab_size = 7,
+                            .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .norm_first = norm_first},
+                            .num_encoder_layers = 2,
+                            .num_decoder_layers = 2,
+                            .final_norm = norm_first,
+                            .max_len = 8,
+                            .pad_id = pad_id},
+      rng);
 }
 
 std::shared_ptr<nn::Gpt> gpt() {
   Rng rng(3);
   return std::make_shared<nn::Gpt>(
-      nn::GptConfig{.vocab_size = 9, .d_model = 8, .num_heads = 2, .num_layers = 2, .d_ff = 12, .max_len = 8}, rng);
+      nn::GptConfig{
+          .vocab_size = 9, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12}, .num_layers = 2, .max_len = 8},
+      rng);
 }
 
 std::vector<LeakCheck> all_checks(MaskFault fault) {

@@ -24,8 +24,13 @@ TEST_CASE("promise 6: every module in nn/ has a sample, and every sample a modul
   std::set<std::string> modules;
   for (const auto& file : std::filesystem::recursive_directory_iterator(ORRERY_SOURCE_DIR "/nn")) {
     if (file.path().extension() != ".h") continue;
-    samples::find_names(file.path().string(), R"(^(?:struct|class) (\w+)(?: final)? : (?:public )?Module\b)", modules);
+    samples::find_names(file.path().string(),
+                        R"(^(?:struct|class) (\w+)(?: final)? : (?:public )?(?:Module|Replaceable|Attention)\b)",
+                        modules);
   }
+  // What can be put in a place of a layer: the samples have one of each, and see it through that layer.
+  for (const char* interface : {"Replaceable", "Part", "LinearMap", "Attention", "QueryKeyMap", "ScoreBias"})
+    CHECK(modules.erase(interface) == 1);
   CHECK(modules.size() >= 10);
   CHECK(modules == samples::names_of(nn::module_samples()));
 }

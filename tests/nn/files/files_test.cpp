@@ -138,7 +138,8 @@ TEST_CASE("a damaged file or a missing one leaves the model as it was") {
 TEST_CASE("a Transformer is built from its file, unless that is far too small for it") {
   const TemporaryFolder folder;
   const std::string path = folder / "model.safetensors";
-  nn::TransformerConfig config{.src_vocab_size = 5, .tgt_vocab_size = 6, .d_model = 8, .num_heads = 2, .d_ff = 12};
+  nn::TransformerConfig config{
+      .src_vocab_size = 5, .tgt_vocab_size = 6, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12}};
   Rng rng(3);
   nn::Transformer model(config, rng);
   nn::save(model, path);
@@ -147,11 +148,13 @@ TEST_CASE("a Transformer is built from its file, unless that is far too small fo
   REQUIRE(ours.size() == theirs.size());
   for (size_t i = 0; i < ours.size(); ++i) CHECK(same_bits(ours[i].value.value(), theirs[i].value.value()));
   // Each of these would take more memory than there is.
-  for (i64 nn::TransformerConfig::*size :
-       {&nn::TransformerConfig::d_model, &nn::TransformerConfig::d_ff, &nn::TransformerConfig::num_decoder_layers,
-        &nn::TransformerConfig::max_len, &nn::TransformerConfig::tgt_vocab_size}) {
-    nn::TransformerConfig huge = config;
-    huge.*size = i64{1} << 30;
+  using Config = nn::TransformerConfig;
+  for (i64& (*size)(Config&) : std::initializer_list<i64& (*)(Config&)>{
+           [](Config& c) -> i64& { return c.layer.d_model; }, [](Config& c) -> i64& { return c.layer.d_ff; },
+           [](Config& c) -> i64& { return c.num_decoder_layers; }, [](Config& c) -> i64& { return c.max_len; },
+           [](Config& c) -> i64& { return c.tgt_vocab_size; }}) {
+    Config huge = config;
+    size(huge) = i64{1} << 30;
     CHECK(error_of([&] { nn::load_transformer(path, huge); }).find("too small for the model it describes") !=
           std::string::npos);
   }

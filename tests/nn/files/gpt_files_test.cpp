@@ -19,7 +19,10 @@ using small::error_of;
 namespace {
 
 GptConfig tiny() {
-  return {.vocab_size = 9, .d_model = 8, .num_heads = 2, .num_layers = 2, .d_ff = 12, .max_len = 6, .dropout = 0};
+  return {.vocab_size = 9,
+          .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0},
+          .num_layers = 2,
+          .max_len = 6};
 }
 
 Gpt build(const GptConfig& config) {
@@ -71,8 +74,8 @@ TEST_CASE("weights of layers stand in the file as [in, out], embeddings as they 
   CHECK(file.at("h.0.attn.c_attn.weight").shape() == Shape{8, 24});
   CHECK(file.at("h.0.mlp.c_fc.weight").shape() == Shape{8, 12});
   CHECK(file.at("h.1.mlp.c_proj.weight").shape() == Shape{12, 8});
-  CHECK(
-      same_bits(file.at("h.1.attn.c_proj.weight"), permute(model.layers[1].self_attn.out_proj.weight.value(), {1, 0})));
+  CHECK(same_bits(file.at("h.1.attn.c_proj.weight"),
+                  permute(model.layers[1].self_attn.as<nn::MultiHeadAttention>().out_proj.weight.value(), {1, 0})));
   CHECK(same_bits(file.at("wte.weight"), model.token_embedding.weight.value()));
 }
 
@@ -97,8 +100,9 @@ TEST_CASE("without a configuration the sizes follow from the shapes, heads being
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
   for (const bool other : {false, true}) {
-    GptConfig config{.vocab_size = 9, .d_model = 128, .num_heads = 2, .num_layers = 3, .d_ff = 5, .max_len = 4};
-    config.bias = config.tied = !other;
+    GptConfig config{
+        .vocab_size = 9, .layer = {.d_model = 128, .num_heads = 2, .d_ff = 5}, .num_layers = 3, .max_len = 4};
+    config.layer.bias = config.tied = !other;
     Gpt model = build(config);
     nn::save(model, path);
     Gpt loaded = nn::load_gpt(path);
@@ -115,11 +119,12 @@ TEST_CASE("a config.json beside a published file says how many heads there are, 
   const std::string sizes = R"("n_layer": 3, "n_embd": 128, "n_positions": 4, "n_ctx": 4, "vocab_size": 9)";
   const std::string published = R"({"model_type": "gpt2", "n_head": 4, "n_inner": 5, "layer_norm_epsilon": 1e-3, )" +
                                 sizes + R"(, "activation_function": "gelu", "attn_pdrop": 0.1, "bos_token_id": 8})";
-  GptConfig config{.vocab_size = 9, .d_model = 128, .num_heads = 4, .num_layers = 3, .d_ff = 5, .max_len = 4};
-  config.activation = nn::Activation::gelu, config.layer_norm_eps = 1e-3;
+  GptConfig config{
+      .vocab_size = 9, .layer = {.d_model = 128, .num_heads = 4, .d_ff = 5}, .num_layers = 3, .max_len = 4};
+  config.layer.activation = nn::Activation::gelu, config.layer.layer_norm_eps = 1e-3;
   Gpt model = build(config);
   nn::save(model, path);
-  CHECK(nn::load_gpt(path).config.num_heads == 2);  // the guess without it
+  CHECK(nn::load_gpt(path).config.layer.num_heads == 2);  // the guess without it
   describe(published);
   Gpt loaded = nn::load_gpt(path);
   CHECK(loaded.config == config);
@@ -178,7 +183,7 @@ TEST_CASE("a file that does not fit is refused") {
                       "the file does not fit the model; 1 of another shape: h.0.mlp.c_fc.weight is f32 [12, 8] in "
                       "the file, f32 [8, 12] in the model");
   GptConfig huge = tiny();  // of 32 GB
-  huge.d_model = 1 << 15, huge.num_layers = 4;
+  huge.layer.d_model = 1 << 15, huge.num_layers = 4;
   const std::string hostile = refusal([&](TensorFile& file) { file.metadata["config"] = nn::to_json(huge); });
   CHECK(hostile.find("is too small for the model it describes") != std::string::npos);
   CHECK(refusal([](TensorFile& file) { file.metadata["config"] = "{}"; }) ==

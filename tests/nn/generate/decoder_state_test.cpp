@@ -14,17 +14,15 @@ namespace {
 TransformerConfig small_transformer() {
   return {.src_vocab_size = 11,
           .tgt_vocab_size = 13,
-          .d_model = 24,
-          .num_heads = 3,
+          .layer = {.d_model = 24, .num_heads = 3, .d_ff = 40},
           .num_encoder_layers = 1,
           .num_decoder_layers = 2,
-          .d_ff = 40,
           .max_len = 20,
           .pad_id = 0};
 }
 
 GptConfig gpt_of_two_layers() {
-  return {.vocab_size = 17, .d_model = 24, .num_heads = 3, .num_layers = 2, .d_ff = 40, .max_len = 20};
+  return {.vocab_size = 17, .layer = {.d_model = 24, .num_heads = 3, .d_ff = 40}, .num_layers = 2, .max_len = 20};
 }
 
 // The last outputs of cutting `tokens` into pieces, joined.
@@ -49,7 +47,7 @@ TEST_CASE("a Transformer's decoder, post-norm and pre-norm, sines and learned po
   const Tensor target = randint(1, 13, {3, 12}, rng);
   for (const bool pre_norm : {false, true}) {
     TransformerConfig config = small_transformer();
-    config.norm_first = config.final_norm = pre_norm;
+    config.layer.norm_first = config.final_norm = pre_norm;
     config.positions = pre_norm ? Positions::learned : Positions::sinusoidal;
     Transformer model(config, rng);
     make_noisy(model, 3);
@@ -77,8 +75,8 @@ TEST_CASE("a GPT, tied and untied, each activation") {
   const Tensor ids = randint(0, 17, {3, 12}, rng);
   for (const bool tied : {true, false}) {
     GptConfig config = gpt_of_two_layers();
-    config.tied = config.bias = tied;
-    config.activation = tied ? Activation::gelu_tanh : Activation::gelu;
+    config.tied = config.layer.bias = tied;
+    config.layer.activation = tied ? Activation::gelu_tanh : Activation::gelu;
     Gpt model(config, rng);
     make_noisy(model, 4);
     for (const Dtype dtype : {f64, f32}) {
@@ -146,7 +144,7 @@ TEST_CASE("a state of another model is refused: other layers, another dtype") {
     CHECK_THROWS_WITH_AS(next_positions(model, tokens, state), doctest::Contains("layers, this one has 2"), Error);
   }
   GptConfig other_heads = gpt_of_two_layers();
-  other_heads.num_heads = 4;
+  other_heads.layer.num_heads = 4;
   GptState four = gpt_state(Gpt(other_heads, rng), 2, 4);
   CHECK_THROWS_WITH_AS(next_positions(model, tokens, four),
                        doctest::Contains("has 4 heads of 6 and 6, this attention 3 of 8 and 8"), Error);

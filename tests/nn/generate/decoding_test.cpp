@@ -20,11 +20,9 @@ Transformer chain(const std::vector<i32>& follows, i32 pad_id = pad) {
   Rng rng(1);
   Transformer model({.src_vocab_size = K,
                      .tgt_vocab_size = K,
-                     .d_model = K,
-                     .num_heads = 1,
+                     .layer = {.d_model = K, .num_heads = 1, .d_ff = 4},
                      .num_encoder_layers = 1,
                      .num_decoder_layers = 1,
-                     .d_ff = 4,
                      .max_len = 10,
                      .pad_id = pad_id},
                     rng);
@@ -62,16 +60,15 @@ TEST_CASE("rows agree with one step at a time alone, and hold pad_id after their
     Rng rng(11);
     Transformer model({.src_vocab_size = 6,
                        .tgt_vocab_size = 6,
-                       .d_model = 8,
-                       .num_heads = 2,
+                       .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12},
                        .num_encoder_layers = 1,
                        .num_decoder_layers = 1,
-                       .d_ff = 12,
                        .max_len = 8,
                        .pad_id = pad_id},
                       rng);
     make_noisy(model, 87);  // rows end after 0 to 7 tokens
-    scale_in_place(model.decoder.layers[0].multihead_attn.out_proj.weight.mutable_value(), 5.0);
+    scale_in_place(model.decoder.layers[0].multihead_attn.as<nn::MultiHeadAttention>().out_proj.weight.mutable_value(),
+                   5.0);
     const Tensor source = randint(3, 6, {12, 5}, rng);
     const Tensor answers = greedy_decode(model, source, {.bos = bos, .eos = eos, .max_len = 7});
     i64 longest = 0, shortest = 99;
@@ -115,7 +112,8 @@ namespace {
 
 nn::Gpt noisy_gpt() {
   Rng rng(21);
-  nn::Gpt model({.vocab_size = 9, .d_model = 16, .num_heads = 2, .num_layers = 2, .d_ff = 24, .max_len = 8}, rng);
+  nn::Gpt model({.vocab_size = 9, .layer = {.d_model = 16, .num_heads = 2, .d_ff = 24}, .num_layers = 2, .max_len = 8},
+                rng);
   make_noisy(model, 22);
   return model;
 }

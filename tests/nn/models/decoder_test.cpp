@@ -58,8 +58,8 @@ TEST_CASE("a stack applies its layers in order and collects both kinds of weight
   Rng rng(1);
   nn::Decoder decoder(2, false, decoder_options(false), rng);
   CHECK_FALSE(decoder.norm.has_value());
-  CHECK(distance(decoder.layers[0].multihead_attn.in_proj_weight.value(),
-                 decoder.layers[1].multihead_attn.in_proj_weight.value()) > 0.01);
+  CHECK(distance(decoder.layers[0].multihead_attn.as<nn::MultiHeadAttention>().in_proj.weight.value(),
+                 decoder.layers[1].multihead_attn.as<nn::MultiHeadAttention>().in_proj.weight.value()) > 0.01);
   const Variable x = constant(randn({2, 4, 6}, rng)), memory = constant(randn({2, 5, 6}, rng));
   Pass pass;
   Variable expected = x;

@@ -20,7 +20,7 @@ i64 built(const GptConfig& config) {
 }
 
 GptConfig valid_gpt() {
-  return {.vocab_size = 11, .d_model = 8, .num_heads = 2, .num_layers = 3, .d_ff = 12, .max_len = 7};
+  return {.vocab_size = 11, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12}, .num_layers = 3, .max_len = 7};
 }
 
 template <class Change>
@@ -44,16 +44,16 @@ TEST_CASE("GPT-3 has 174.6 billion: its paper says 175.0") {
   constexpr i64 d = 12288;
   static_assert(96 * (12 * d * d + 13 * d) + (50257 + 2048) * d + 2 * d == 174604259328);
   CHECK(gpt_preset("gpt3").parameter_count() == 174604259328);
-  CHECK(gpt_preset("gpt3").d_model / gpt_preset("gpt3").num_heads == 128);  // d_head of table 2.1
+  CHECK(gpt_preset("gpt3").layer.d_model / gpt_preset("gpt3").layer.num_heads == 128);  // d_head of table 2.1
 }
 
 TEST_CASE("nanoGPT counts 0.80 million without positions, as its training prints") {
   const GptConfig config = gpt_preset("nanogpt");
   CHECK(config.parameter_count() == 804096);
-  CHECK(config.parameter_count() - config.max_len * config.d_model == 795904);
-  CHECK_FALSE(config.bias);
-  CHECK(config.dropout == 0);
-  CHECK(config.activation == nn::Activation::gelu);
+  CHECK(config.parameter_count() - config.max_len * config.layer.d_model == 795904);
+  CHECK_FALSE(config.layer.bias);
+  CHECK(config.layer.dropout == 0);
+  CHECK(config.layer.activation == nn::Activation::gelu);
 }
 
 TEST_CASE("the count is that of the model built, with every option") {
@@ -61,7 +61,7 @@ TEST_CASE("the count is that of the model built, with every option") {
   for (const bool bias : {false, true}) {
     for (const bool tied : {false, true}) {
       GptConfig config = valid_gpt();
-      config.bias = bias, config.tied = tied;
+      config.layer.bias = bias, config.tied = tied;
       CHECK(built(config) == config.parameter_count());
     }
   }
@@ -74,9 +74,9 @@ TEST_CASE("every preset is valid_gpt, and a wrong name names them") {
     const GptConfig config = gpt_preset(name);
     CAPTURE(name);
     CHECK_NOTHROW(config.validate());
-    CHECK(config.d_ff == 4 * config.d_model);
+    CHECK(config.layer.d_ff == 4 * config.layer.d_model);
     CHECK(config.tied);
-    if (name != "nanogpt") CHECK(config.activation == nn::Activation::gelu_tanh);
+    if (name != "nanogpt") CHECK(config.layers().activation == nn::Activation::gelu_tanh);
   }
   CHECK_THROWS_WITH_AS(gpt_preset("gpt5"),
                        "gpt config: no preset is called 'gpt5'; there are: nanogpt, gpt2, gpt2-medium, gpt2-large, "
@@ -85,7 +85,7 @@ TEST_CASE("every preset is valid_gpt, and a wrong name names them") {
 }
 
 TEST_CASE("layers are pre-norm; dropout falls on attention weights and outputs, not inside") {
-  const nn::LayerOptions layer = valid_gpt().layer();
+  const nn::LayerOptions layer = valid_gpt().layers();
   CHECK(layer.norm_first);
   CHECK(layer.dropout == 0.1);
   CHECK(layer.attention_dropout == 0.1);
@@ -95,15 +95,15 @@ TEST_CASE("layers are pre-norm; dropout falls on attention weights and outputs, 
 TEST_CASE("what does not fit is refused, by name") {
   CHECK_NOTHROW(valid_gpt().validate());
   check_gpt_refused("gpt config: vocab_size must be positive, not 0", [](auto& c) { c.vocab_size = 0; });
-  check_gpt_refused("d_model must be positive", [](auto& c) { c.d_model = 0; });
-  check_gpt_refused("d_model (9) is not a multiple of num_heads (2)", [](auto& c) { c.d_model = 9; });
-  check_gpt_refused("num_heads must be positive, not -1", [](auto& c) { c.num_heads = -1; });
+  check_gpt_refused("d_model must be positive", [](auto& c) { c.layer.d_model = 0; });
+  check_gpt_refused("d_model (9) is not a multiple of num_heads (2)", [](auto& c) { c.layer.d_model = 9; });
+  check_gpt_refused("num_heads must be positive, not -1", [](auto& c) { c.layer.num_heads = -1; });
   check_gpt_refused("num_layers must be positive", [](auto& c) { c.num_layers = 0; });
-  check_gpt_refused("d_ff must be positive", [](auto& c) { c.d_ff = 0; });
+  check_gpt_refused("d_ff must be positive", [](auto& c) { c.layer.d_ff = 0; });
   check_gpt_refused("max_len must be positive", [](auto& c) { c.max_len = 0; });
-  check_gpt_refused("dropout must be in [0, 1), not 1", [](auto& c) { c.dropout = 1; });
-  check_gpt_refused("dropout must be in [0, 1), not nan", [](auto& c) { c.dropout = std::nan(""); });
-  check_gpt_refused("layer_norm_eps must be in (0, 1)", [](auto& c) { c.layer_norm_eps = 0; });
+  check_gpt_refused("dropout must be in [0, 1), not 1", [](auto& c) { c.layer.dropout = 1; });
+  check_gpt_refused("dropout must be in [0, 1), not nan", [](auto& c) { c.layer.dropout = std::nan(""); });
+  check_gpt_refused("layer_norm_eps must be in (0, 1)", [](auto& c) { c.layer.layer_norm_eps = 0; });
   Rng rng(1);
   CHECK_THROWS_AS(nn::Gpt({}, rng), Error);
 }
@@ -111,8 +111,8 @@ TEST_CASE("what does not fit is refused, by name") {
 TEST_CASE("a configuration goes through JSON unchanged, and is told from a Transformer's") {
   GptConfig config = valid_gpt();
   CHECK(nn::gpt_config(nn::to_json(config)) == config);
-  config.dropout = 0.25, config.bias = config.tied = false, config.layer_norm_eps = 1e-6;
-  config.activation = nn::Activation::relu;
+  config.layer.dropout = 0.25, config.layer.bias = config.tied = false, config.layer.layer_norm_eps = 1e-6;
+  config.layer.activation = nn::Activation::relu;
   CHECK(nn::gpt_config(nn::to_json(config)) == config);
   CHECK(nn::to_json(valid_gpt()).find("\"activation\":\"gelu_tanh\"") != std::string::npos);
   CHECK(nn::is_gpt_config(nn::to_json(config)));
@@ -134,7 +134,7 @@ TEST_CASE("text that is no configuration is refused") {
 }
 
 TEST_CASE("a count that is beyond all measure stays a number") {
-  nn::GptConfig config{.vocab_size = 1 << 30, .d_model = 1 << 30, .num_heads = 1, .num_layers = 1 << 30};
+  nn::GptConfig config{.vocab_size = 1 << 30, .layer = {.d_model = 1 << 30, .num_heads = 1}, .num_layers = 1 << 30};
   CHECK(config.parameter_count() == i64{1} << 53);
 }
 
@@ -143,10 +143,10 @@ TEST_CASE("a published config.json: what it leaves open is as in GPT-2, and what
   const auto read = [&](const std::string& more) { return nn::published_gpt_config(sizes + more + "}", "test"); };
   CHECK(read("") == gpt_preset("gpt2"));
   CHECK(read(R"(, "n_inner": null, "activation_function": "gelu_new", "eos_token_id": 50256)") == gpt_preset("gpt2"));
-  CHECK(read(R"(, "n_inner": 100)").d_ff == 100);
-  CHECK(read(R"(, "activation_function": "gelu")").activation == nn::Activation::gelu);
-  CHECK(read(R"(, "activation_function": "gelu_pytorch_tanh")").activation == nn::Activation::gelu_tanh);
-  CHECK(read(R"(, "activation_function": "relu")").activation == nn::Activation::relu);
+  CHECK(read(R"(, "n_inner": 100)").layer.d_ff == 100);
+  CHECK(read(R"(, "activation_function": "gelu")").layer.activation == nn::Activation::gelu);
+  CHECK(read(R"(, "activation_function": "gelu_pytorch_tanh")").layer.activation == nn::Activation::gelu_tanh);
+  CHECK(read(R"(, "activation_function": "relu")").layer.activation == nn::Activation::relu);
   CHECK_FALSE(read(R"(, "tie_word_embeddings": false)").tied);
   const auto refused = [&](const std::string& more, const std::string& message) {
     CHECK_THROWS_WITH_AS(read(more), message.c_str(), Error);
@@ -161,4 +161,34 @@ TEST_CASE("a published config.json: what it leaves open is as in GPT-2, and what
   refused(R"(, "n_inner": -5)", "test: n_inner must be a whole number below 2^31, not -5");
   CHECK_THROWS_WITH_AS(nn::published_gpt_config("{}", "test"), "test: has no n_head", Error);
   CHECK_THROWS_WITH_AS(nn::published_gpt_config("[]", "test"), "test: is not a JSON object", Error);
+}
+
+TEST_CASE("layer options may stand in a configuration's own braces: what they leave open is a GPT's") {
+  const GptConfig config{.vocab_size = 11, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0.25}};
+  const nn::LayerOptions layer = config.layers();
+  CHECK(layer.activation == nn::Activation::gelu_tanh);
+  CHECK(layer.attention_dropout == 0.25);
+  CHECK(layer.activation_dropout == 0);
+  CHECK(layer.init == nn::Init::normal_002);
+  GptConfig said = config;
+  said.layer = layer;
+  CHECK(said == config);
+  said.layer.activation_dropout = 0.25;
+  CHECK_FALSE(said == config);
+}
+
+TEST_CASE("a file that names the seven layer options of earlier versions describes the same model") {
+  const GptConfig config = nn::gpt_config(
+      R"({"vocab_size":11,"d_model":8,"num_heads":2,"num_layers":3,"d_ff":12,"max_len":7,"dropout":0.5,"bias":false,)"
+      R"("tied":true,"activation":"gelu","layer_norm_eps":1e-6})");
+  CHECK(config == GptConfig{.vocab_size = 11,
+                            .layer = {.d_model = 8,
+                                      .num_heads = 2,
+                                      .d_ff = 12,
+                                      .dropout = 0.5,
+                                      .bias = false,
+                                      .activation = nn::Activation::gelu,
+                                      .layer_norm_eps = 1e-6},
+                            .num_layers = 3,
+                            .max_len = 7});
 }

@@ -16,7 +16,10 @@ using nn::Pass;
 namespace {
 
 GptConfig small_gpt() {
-  return {.vocab_size = 9, .d_model = 8, .num_heads = 2, .num_layers = 2, .d_ff = 12, .max_len = 6, .dropout = 0};
+  return {.vocab_size = 9,
+          .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0},
+          .num_layers = 2,
+          .max_len = 6};
 }
 
 Gpt build_gpt(const GptConfig& config, u64 seed = 1) {
@@ -53,7 +56,7 @@ TEST_CASE("a GPT's loss is the cross entropy of its logits, tied or not") {
 TEST_CASE("the model is tokens + positions, two pre-norm sub-layers in each layer, a norm, and the table once more") {
   for (const nn::Activation activation : {nn::Activation::gelu, nn::Activation::gelu_tanh}) {
     GptConfig config = small_gpt();
-    config.activation = activation;
+    config.layer.activation = activation;
     Gpt model = build_gpt(config);
     make_noisy(model, 2);
     const auto gelu_of = activation == nn::Activation::gelu ? gelu : gelu_tanh;
@@ -73,7 +76,7 @@ TEST_CASE("the model is tokens + positions, two pre-norm sub-layers in each laye
 
 TEST_CASE("the norms' eps is the configuration's, in layers and at the end") {
   GptConfig config = small_gpt();
-  config.layer_norm_eps = 0.5;
+  config.layer.layer_norm_eps = 0.5;
   Gpt model = build_gpt(config);
   make_noisy(model, 2);
   Variable x = embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4);
@@ -89,7 +92,7 @@ TEST_CASE("the norms' eps is the configuration's, in layers and at the end") {
 
 TEST_CASE("dropout falls on embeddings, attention weights and sub-layers' outputs, and on nothing else") {
   GptConfig config = small_gpt();
-  config.dropout = 0.3;
+  config.layer.dropout = 0.3;
   Gpt model = build_gpt(config);
   make_noisy(model, 2);
   Pass pass = Pass::training(5, 1), same = Pass::training(5, 1);
@@ -122,7 +125,7 @@ TEST_CASE("names are those of GPT-2's files") {
   expected.insert(expected.end(), {"ln_f.weight", "ln_f.bias"});
   CHECK(names == expected);
   GptConfig other = small_gpt();
-  other.bias = other.tied = false;
+  other.layer.bias = other.tied = false;
   Gpt untied = build_gpt(other);
   names.clear();
   for (const NamedParameter& p : untied.parameters()) names.push_back(p.name);
@@ -132,7 +135,7 @@ TEST_CASE("names are those of GPT-2's files") {
 
 TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, biases from 0, norms from 1") {
   GptConfig config = small_gpt();
-  config.vocab_size = config.max_len = 100, config.d_model = 64, config.d_ff = 256, config.num_layers = 8;
+  config.vocab_size = config.max_len = 100, config.layer.d_model = 64, config.layer.d_ff = 256, config.num_layers = 8;
   config.tied = false;
   const Gpt model = build_gpt(config);
   const auto near = [](const Variable& x, double wanted) {
@@ -140,13 +143,14 @@ TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, bia
   };
   near(model.token_embedding.weight, 0.02);
   near(model.position_embedding.weight, 0.02);
-  near(model.head_weight, 0.02);
+  near(model.lm_head.weight, 0.02);
   for (const nn::GptLayer& layer : model.layers) {
-    near(layer.self_attn.in_proj_weight, 0.02);
+    near(layer.self_attn.as<nn::MultiHeadAttention>().in_proj.weight, 0.02);
     near(layer.feed_forward.linear1.weight, 0.02);
-    near(layer.self_attn.out_proj.weight, 0.02 / 4);  // sqrt(2 * 8) = 4
+    near(layer.self_attn.as<nn::MultiHeadAttention>().out_proj.weight, 0.02 / 4);  // sqrt(2 * 8) = 4
     near(layer.feed_forward.linear2.weight, 0.02 / 4);
-    for (const Variable& bias : {layer.self_attn.in_proj_bias, layer.self_attn.out_proj.bias,
+    for (const Variable& bias : {layer.self_attn.as<nn::MultiHeadAttention>().in_proj.bias,
+                                 layer.self_attn.as<nn::MultiHeadAttention>().out_proj.bias,
                                  layer.feed_forward.linear1.bias, layer.feed_forward.linear2.bias, layer.norm1.bias})
       CHECK(deviation(bias) == 0);
     CHECK(same_bits(layer.norm2.weight.value(), full({64}, 1.0)));
@@ -184,14 +188,14 @@ TEST_CASE("the tied head is one matrix through conversion and training; a head o
   config.tied = false;
   Gpt untied = build_gpt(config);
   to(untied, f64);
-  copy_into(untied.head_weight.mutable_value(), model.token_embedding.weight.value());
+  copy_into(untied.lm_head.weight.mutable_value(), model.token_embedding.weight.value());
   for (NamedParameter& p : untied.parameters()) {
     for (const NamedParameter& q : model.parameters())
       if (p.name == q.name) copy_into(p.value.mutable_value(), q.value.value());
   }
   CHECK(same_bits(logits_of(untied, ids), logits_of(model, ids)));
   backward(sum(untied(ids, pass) * constant(full({2, 4, 9}, 0.5, f64))));
-  CHECK(distance(untied.token_embedding.weight.gradient() + untied.head_weight.gradient(), both) < 1e-12);
+  CHECK(distance(untied.token_embedding.weight.gradient() + untied.lm_head.weight.gradient(), both) < 1e-12);
 }
 
 TEST_CASE("a clone is equal and independent, and keeps the dtype") {
@@ -238,5 +242,6 @@ TEST_CASE("a model prints as a tree") {
   const std::string text = out.str();
   CHECK(text.starts_with("Gpt, "));
   CHECK(text.find("\n  h.1: GptLayer, ") != std::string::npos);
-  CHECK(text.find("\n    attn.c_attn.weight [24, 8]\n") != std::string::npos);
+  CHECK(text.find("\n    attn: MultiHeadAttention, 288\n      c_attn: Linear, 216\n        weight [24, 8]\n") !=
+        std::string::npos);
 }

@@ -14,11 +14,9 @@ TEST_CASE("with the library alone a state_dict of torch.nn.Transformer loads int
   Rng rng(1);
   nn::Transformer model({.src_vocab_size = 11,
                          .tgt_vocab_size = 11,
-                         .d_model = 8,
-                         .num_heads = 2,
+                         .layer = {.d_model = 8, .num_heads = 2, .d_ff = 16},
                          .num_encoder_layers = 2,
                          .num_decoder_layers = 2,
-                         .d_ff = 16,
                          .final_norm = true},
                         rng);
   const Tensor embedding = model.src_embed.weight.value().clone();
@@ -31,7 +29,7 @@ TEST_CASE("with the library alone a state_dict of torch.nn.Transformer loads int
     REQUIRE(file.contains(p.name));
     CHECK(same_bits(p.value.value(), file.at(p.name)));
   }
-  CHECK(same_bits(model.encoder.layers[1].self_attn.in_proj_weight.value(),
+  CHECK(same_bits(model.encoder.layers[1].self_attn.as<nn::MultiHeadAttention>().in_proj.weight.value(),
                   file.at("encoder.layers.1.self_attn.in_proj_weight")));
   CHECK(same_bits(model.src_embed.weight.value(), embedding));
 }

@@ -17,12 +17,9 @@ namespace {
 nn::TransformerConfig small_config() {
   return {.src_vocab_size = 9,
           .tgt_vocab_size = 9,
-          .d_model = 8,
-          .num_heads = 2,
+          .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0},
           .num_encoder_layers = 2,
           .num_decoder_layers = 2,
-          .d_ff = 12,
-          .dropout = 0,
           .max_len = 12};
 }
 
@@ -149,7 +146,7 @@ TEST_CASE("f32 and f64 agree") {
 
 TEST_CASE("equal passes give equal bits with dropout on; another step gives others") {
   nn::TransformerConfig config = small_config();
-  config.dropout = 0.3;
+  config.layer.dropout = 0.3;
   const Transformer model = build(config);
   const auto run = [&](Pass pass) { return model(source, target, pass).value(); };
   CHECK(same_bits(run(Pass::training(1, 5)), run(Pass::training(1, 5))));

@@ -1,4 +1,5 @@
 // Chapter 8. The feed-forward network as one operation against linear, gelu, dropout and linear one after another.
+#include "autograd/check/scheduling.h"
 #include "core/kernels/reduce.h"
 #include "core/machine/memory.h"
 #include "tests/autograd/ops/fused.h"

@@ -1,6 +1,7 @@
 // Chapter 8. Tests of the product behind linear maps: strides, biases, and work on each row once, in tiles or thin.
 #include "autograd/ops/fused/linear_rows.h"
 
+#include "core/products/thin_product.h"
 #include "tests/autograd/ops/support.h"
 
 using namespace orrery;
@@ -34,7 +35,11 @@ TEST_CASE("rows of a linear map are finished once each, whether few or many, in 
 TEST_CASE("without a bias a linear map is its product, and the rows are those of all leading axes") {
   const Tensor x = normal({2, 20, 3}, 1), W = normal({4, 3}, 2), rows = as_rows(x);
   CHECK(rows.shape() == Shape{40, 3});
-  Tensor y = Tensor::empty({40, 4}, f64);
-  linear_rows<double>({rows.data<double>(), 40, 3}, {W.data<double>(), 4, 3}, nullptr, {y.write<double>(), 40, 4});
-  CHECK(same_bits(y, matmul(rows, W, Trans::b)));
+  for (const i64 count : {i64{1}, thin_rows, thin_rows + 1, i64{40}}) {
+    CAPTURE(count);
+    Tensor y = Tensor::empty({count, 4}, f64);
+    linear_rows<double>({rows.data<double>(), count, 3}, {W.data<double>(), 4, 3}, nullptr,
+                        {y.write<double>(), count, 4});
+    CHECK(same_bits(y, matmul(rows.rows(0, count), W, Trans::b)));
+  }
 }

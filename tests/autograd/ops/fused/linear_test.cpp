@@ -1,5 +1,6 @@
 // Chapter 8. The fused linear maps against product, bias, activation and dropout one after another.
-#include "core/products/blas.h"
+#include "autograd/check/scheduling.h"
+#include "core/products/gemm.h"
 #include "tests/autograd/ops/fused.h"
 
 using namespace orrery;

@@ -68,7 +68,10 @@ std::vector<Mask> masks_for(const PackedSizes& s) {
           key_lengths(shorter),
           key_lengths(none),
           random_keys(s),
-          Mask::causal() & key_lengths(shorter) & random_keys(s)};
+          Mask::causal() & key_lengths(shorter) & random_keys(s),
+          Mask::window(2, 3),
+          Mask::window(3) & Mask::causal() & key_lengths(shorter),
+          Mask::window(0, 4) & random_keys(s)};
 }
 
 }  // namespace
@@ -97,6 +100,8 @@ TEST_CASE("several tiles of queries: the last of one query, of a part, and whole
     for (const double p : {0.0, 0.2}) {
       check_packed(s, Mask::causal(), p, s.self());
       check_packed(s, key_lengths({static_cast<i32>(n - 3)}), p, s.self());
+      check_packed(s, Mask::causal() & Mask::window(30), p, s.self());
+      check_packed(s, Mask::window(9, 140), p, s.self());
       check_packed(other, Mask(), p, other.cross());
       check_packed(other, Mask::causal() & key_lengths({30, 11}), p, other.cross());
     }

@@ -40,6 +40,14 @@ std::vector<double> softmax_of(const ScoreTable<T>& S, i64 query, i64 limit) {
   return p;
 }
 
+// Each query sees the keys below its limit.
+SeenKeys seen_below(const Lanes<i32>& limit) {
+  SeenKeys seen;
+  seen.first.fill(0);
+  seen.limit = limit;
+  return seen;
+}
+
 }  // namespace
 
 TEST_CASE("rows are padded to multiples of 8, and whole tiles not at all") {
@@ -57,7 +65,7 @@ TEST_CASE("softmax works down the columns, over the keys that each query may see
       Lanes<i32> limit{};
       for (i64 i = 0; i < 48; ++i) limit[static_cast<size_t>(i)] = static_cast<i32>(i * 7 % (keys + 1));
       const ScoreTable<T> before = S;
-      softmax_columns(S.scores(), limit);
+      softmax_columns(S.scores(), 0, seen_below(limit));
       for (i64 i = 0; i < S.stride; ++i) {
         const std::vector<double> expected =
             i < 48 ? softmax_of(before, i, limit[static_cast<size_t>(i)]) : std::vector<double>();
@@ -73,6 +81,41 @@ TEST_CASE("softmax works down the columns, over the keys that each query may see
   check(float{}, 1e-6), check(double{}, 1e-14);
 }
 
+TEST_CASE("a tile knows what its queries see together, each by itself, and all of them") {
+  const SeenKeys window = SeenKeys::of(Mask::window(2, 1), 0, 3, 6, 9, 9);
+  CHECK(window.some.first == 1);
+  CHECK(window.some.limit == 7);
+  CHECK(window.all.first == 3);
+  CHECK(window.all.limit == 5);
+  CHECK(window.first[1] == 2);
+  CHECK(window.limit[1] == 6);
+  CHECK(window.limit[3] == 0);  // no query
+  // The second query sees less than the first; the third nothing.
+  const Mask shrinking = Mask::padding(Tensor::of<i32>({1}, {4})) & Mask::window(3, 0);
+  const SeenKeys seen = SeenKeys::of(shrinking, 0, 5, 8, 8, 8);
+  CHECK(seen.some.first == 2);
+  CHECK(seen.some.limit == 4);
+  CHECK(seen.first[1] == 3);
+  CHECK(seen.first[2] == seen.limit[2]);
+  CHECK(SeenKeys::of(shrinking, 0, 7, 8, 8, 8).some.count() == 0);
+}
+
+TEST_CASE("softmax over keys from a first one on hides what lies before a query's window") {
+  ScoreTable<double> S(4, 8, 0, 3);
+  const ScoreTable<double> before = S;
+  const SeenKeys seen = SeenKeys::of(Mask::window(1, 1), 0, 4, 6, 9, 9);  // keys 3, 4, 5 and 4, 5, 6
+  softmax_columns(S.scores(), 3, seen);
+  for (i64 query = 0; query < 2; ++query) {
+    double total = 0;
+    for (i64 j = query; j < query + 3; ++j) total += std::exp(before.at(j, query));
+    for (i64 j = 0; j < 4; ++j) {
+      const bool is_seen = j >= query && j < query + 3;
+      CHECK(S.at(j, query) == doctest::Approx(is_seen ? std::exp(before.at(j, query)) / total : 0).epsilon(1e-14));
+    }
+  }
+  for (i64 j = 0; j < 4; ++j) CHECK(S.at(j, 5) == 0);
+}
+
 TEST_CASE("scores of 1e4 and -infinity give what their limits give; NaN stays in its column") {
   ScoreTable<double> S(3, 16, 0, 2);
   const auto set = [&](i64 query, std::vector<double> column) {
@@ -85,7 +128,7 @@ TEST_CASE("scores of 1e4 and -infinity give what their limits give; NaN stays in
   set(4, {0, 0, std::nan("")});  // hidden
   Lanes<i32> limit;
   limit.fill(3), limit[4] = 2;
-  softmax_columns(S.scores(), limit);
+  softmax_columns(S.scores(), 0, seen_below(limit));
   const auto column = [&](i64 query) { return std::vector<double>{S.at(0, query), S.at(1, query), S.at(2, query)}; };
   CHECK(column(0) == std::vector<double>{0.5, 0, 0.5});
   CHECK(column(1) == std::vector<double>{0, 1, 0});

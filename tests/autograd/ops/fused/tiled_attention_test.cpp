@@ -67,6 +67,8 @@ TEST_CASE("long sequences go by in tiles: the last of keys and queries whole, sh
     const AttentionSizes s{1, 2, n, n, 5, 3};
     check_long(s, Mask::causal(), 0, s.self());
     check_long(s, Mask::causal(), 0.2, s.self());
+    check_long(s, Mask::causal() & Mask::window(100), 0.2, s.self());
+    check_long(s, Mask::window(30, 300), 0, s.self());
   }
   const AttentionSizes s{2, 1, long_enough, long_enough, 3, 4}, few{2, 2, 30, 1025, 4, 3}, many{1, 1, 1100, 530, 2, 3};
   check_long(s, padded_to({300, 557}), 0.2, s.self());
@@ -187,6 +189,31 @@ TEST_CASE("what a causal mask hides from a whole tile is skipped, forward and ba
   const auto expected = seen(x[1]), got = seen(behind);
   CHECK(same_bits(got[0], expected[0]));
   CHECK(same_bits(got[1], expected[1]));
+}
+
+TEST_CASE("what a window hides from a whole tile is skipped, though later queries see less") {
+  // Queries 16 to 23 stand in a tile that sees keys 12 to 23: NaN before them would show.
+  const AttentionSizes s{1, 1, 24, 24, 4, 4};
+  const std::vector<Tensor> x = normals(s.cross());
+  Tensor before = x[1].clone(), dy = normal({1, 24, 4}, 5);
+  std::fill_n(before.write<double>(), 12 * 8, std::nan(""));
+  std::fill_n(dy.write<double>(), 16 * 4, 0.0);
+  const auto check_form = [&](const auto& form) {
+    const auto seen = [&](const Tensor& kv) {
+      const Variable q = parameter(slice(x[0], 1, 16, 24).clone());
+      const Variable y = form(Variables{q, parameter(kv)}, AttentionSizes{1, 1, 8, 24, 4, 4});
+      backward(y, slice(dy, 1, 16, 24).clone());
+      return std::array{y.value(), q.gradient()};
+    };
+    const auto expected = seen(x[1]), got = seen(before);
+    CHECK(same_bits(got[0], expected[0]));
+    CHECK(same_bits(got[1], expected[1]));
+  };
+  const Mask window = Mask::causal() & Mask::window(4);
+  check_form([&](const Variables& v, const AttentionSizes& sizes) {
+    return tiled(v, sizes, window, 0, {.queries = 8, .keys = 8});
+  });
+  check_form([&](const Variables& v, const AttentionSizes& sizes) { return chosen(v, sizes, window, 0); });
 }
 
 TEST_CASE("no batch row, no query, no key: tiles of nothing") {

@@ -1,0 +1,24 @@
+// Chapter 9. A whole training of the toy, timed: from nothing to an exam on sequences it has never seen.
+//
+// Serves: core/machine/parallel.h
+#pragma once
+
+#include <string>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+struct ToyFigures {
+  std::string task;
+  i64 steps = 0, right = 0, exam_size = 0;
+  double training_seconds = 0, exam_seconds = 0;
+};
+
+/// Trains `task` with the defaults of `orrery toy`, but for `steps` steps.
+ToyFigures measure_toy(const std::string& task, i64 steps, i64 seed);
+
+/// "reverse steps=3000 train_s=15.62 step_ms=5.21 exam_s=0.11 exact=1000/1000"
+std::string toy_line(const ToyFigures& figures);
+
+}  // namespace orrery

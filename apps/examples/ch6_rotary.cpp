@@ -1,0 +1,59 @@
+// Chapter 6. Rotary positions: queries and keys turned by an angle that grows with their position.
+// Question: how can attention know positions without anything added to the embeddings?
+// Answer: turn Q and K, so that their product depends on j - i alone ("RoFormer", Su et al. 2021, section 3.2). Which
+//   token stood three places before? Without positions nobody can tell; with them, every answer is right.
+// Exercise: scores stay the same when all positions move on by 100; `tests/run -L ch6` runs the proof.
+// Serves: nn/positions/positional_encoding.h
+#include <iostream>
+
+#include "core/tensor_ops.h"
+#include "nn/check/proof.h"
+#include "nn/nn.h"
+#include "optim/optim.h"
+
+using namespace orrery;
+
+struct Rotary : nn::QueryKeyMap {  // (a, b) becomes (a cos - b sin, a sin + b cos), the angle position / 10000^(2c / d)
+  Variable queries(const Variable& x, i64 first) const override {  // x [B, n, h, d]; keys are turned alike
+    const i64 n = x.size(1), half = x.size(3) / 2;
+    const Tensor table = nn::sinusoidal_table(first + n, 2 * half).rows(first, first + n).to(x.dtype());
+    const auto [sine, cosine] = split(reshape(constant(table), {n, 1, half, 2}), 1, -1);
+    const Variable s = reshape(sine, {n, 1, half}), c = reshape(cosine, {n, 1, half});
+    const auto [a, b] = split(x, half, -1);
+    return concat({a * c - b * s, a * s + b * c}, -1);
+  }
+  Rotary clone() const { return {}; }
+  void visit(nn::Visitor&) override {}
+};
+
+double right_answers(bool turned) {
+  constexpr i64 words = 12, T = 16, batch = 16, steps = 300, back = 3;
+  Rng rng(1);
+  nn::Embedding embedding(words, 32, rng);
+  nn::EncoderLayer layer({.d_model = 32, .num_heads = 2, .d_ff = 64, .dropout = 0}, rng);
+  if (turned) layer.self_attn.as<nn::MultiHeadAttention>().positions = Rotary();
+  optim::Adam adam(layer.parameters());  // the embedding, which is the head's weight too, stays as it is
+  for (i64 step = 1;; ++step) {
+    nn::Pass pass = nn::Pass::training(1, step);
+    const Tensor ids = randint(0, words, {batch, T}, rng), wanted = slice(ids, 1, 0, T - back);
+    const Variable y = matmul(slice(layer(embedding(ids), Mask::causal(), pass), 1, back), embedding.weight, Trans::b);
+    const Tensor said = argmax(y.value());
+    double right = 0;
+    for (i64 i = 0; i < wanted.count(); ++i) right += said.at(i) == wanted.at(i);
+    if (step > steps) return right / static_cast<double>(wanted.count());
+    backward(cross_entropy(y, wanted)), adam.step(3e-3);
+  }
+}
+
+int main() {
+  const auto make = [](Rng& rng) {
+    nn::MultiHeadAttention attention(8, 2, rng);
+    attention.positions = Rotary();
+    return attention;
+  };
+  const auto run = [](const nn::MultiHeadAttention& f, const Variable& x, nn::Pass& p) { return f(x, Mask(), p); };
+  const Proof proof = nn::prove("rotary", make, run, {{2, 5, 8}});
+  const double with = right_answers(true), without = right_answers(false);
+  std::cout << proof << "\nright with rotary positions " << with << ", without " << without << '\n';
+  return proof && with > 0.98 && without < 0.5 ? 0 : 1;
+}

@@ -1,0 +1,60 @@
+// Chapter 7. LoRA: a trained GPT learns another text through small matrices beside its own, which stay as they are.
+// Question: what does it take to teach a model something new without changing it?
+// Answer: y = W x + B A x with A [r, in] and B [out, r] ("LoRA", Hu et al. 2021, section 4.1). B starts at 0, so that
+//   nothing changes at first; then A and B alone learn. Taken out again, the model knows its first text as before.
+// Exercise: B A added to W gives the same model without them; `tests/run -L ch7` runs the proof.
+// Serves: nn/models/gpt.h
+#include <filesystem>
+#include <iostream>
+
+#include "core/tensor_ops.h"
+#include "nn/check/proof.h"
+#include "nn/files/gpt_files.h"
+#include "nn/nn.h"
+#include "optim/optim.h"
+
+using namespace orrery;
+struct LowRank : nn::LinearMap {
+  nn::Linear base;
+  Variable A, B;
+  LowRank(nn::Linear linear, i64 r, Rng& rng) : base(std::move(linear)) {
+    A = parameter(randn({r, base.weight.size(1)}, rng) * 0.1), B = parameter(zeros({base.weight.size(0), r}));
+  }
+  Variable operator()(const Variable& x, RowRange rows) const override {
+    return base(x, rows) + linear(linear(x, A, {}), B, {}, rows);
+  }
+  void visit(nn::Visitor& v) override { v.inlined(base), v("lora_A", A), v("lora_B", B); }
+};
+
+// The loss on `text` after `steps` steps in which `learning` changes, and nothing else.
+double train(nn::Gpt& model, const Parameters& learning, const Tensor& text, i64 steps) {
+  optim::Adam adam(learning);
+  for (i64 step = 1;; ++step) {
+    nn::Pass pass;
+    const Variable loss = model.loss(slice(text, 1, 0, -1), slice(text, 1, 1), pass);
+    if (step > steps) return loss.item();
+    backward(loss), adam.step(3e-3);
+    for (NamedParameter& p : model.parameters()) p.value.clear_gradient();
+  }
+}
+
+int main() {
+  const auto make = [](Rng& rng) { return nn::Linear(LowRank(nn::Linear(4, 6, rng), 2, rng)); };
+  const Proof proof = nn::prove("LowRank", make, [](const nn::Linear& f, const Variable& x) { return f(x); }, {{3, 4}});
+  Rng rng(1);
+  const Tensor first = randint(0, 30, {4, 33}, rng), second = randint(0, 30, {4, 33}, rng);
+  nn::Gpt teacher({.vocab_size = 30, .layer = {.d_model = 64, .num_heads = 4, .d_ff = 256}, .num_layers = 1}, rng);
+  const double learned = train(teacher, teacher.parameters(), first, 150);
+  const std::string path = std::filesystem::temp_directory_path() / "orrery_ch7_lora.safetensors";
+  nn::save_gpt(teacher, path);
+  nn::Gpt model = nn::load_gpt(path);
+  nn::Linear& in_proj = model.layers[0].self_attn.as<nn::MultiHeadAttention>().in_proj;
+  in_proj = LowRank(std::move(in_proj), 8, rng);
+  Parameters low_rank = model.parameters();
+  std::erase_if(low_rank, [](const NamedParameter& p) { return p.name.find("lora_") == p.name.npos; });
+  const double before = train(model, low_rank, second, 0), after = train(model, low_rank, second, 250);
+  in_proj = in_proj.map.as<LowRank>().base.clone();
+  const double kept = train(model, low_rank, first, 0);
+  std::cout << proof << "\nfirst " << learned << "\nsecond " << before << " -> " << after << "\nfirst " << kept << '\n';
+  return proof && before > 3 && after < 1 && kept == learned ? 0 : 1;
+}

@@ -1,0 +1,70 @@
+// Chapter 2. What a failed backward pass undoes: gradients inside the tape, and those it had added to.
+//
+// Serves: autograd/engine.cpp
+#include "autograd/walk_undo.h"
+
+namespace orrery {
+namespace {
+
+const void* address_of(const Tensor& x) {
+  if (!x.defined()) return nullptr;
+  return dispatch(x.dtype(), [&](auto t) { return static_cast<const void*>(x.data<decltype(t)>()); });
+}
+
+// A parameter must be of the form in which `user` read it.
+void check_leaf(const Leaf& leaf, const Edge& edge, std::string_view user) {
+  leaf.check_gradient("backward");
+  const OutputSlot& slot = edge.slot();
+  if (edge.form < leaf.earlier_forms.size()) {
+    const Leaf::Form& then = leaf.earlier_forms[edge.form];
+    if (then.shape != slot.shape || then.dtype != slot.dtype)
+      fail("backward", leaf.origin(), " was ", then.dtype, ' ', then.shape, " when ", user, " read it, and is now ",
+           slot.dtype, ' ', slot.shape, ": replace_value came between forward and backward, so compute the loss again");
+  }
+  const Tensor& g = slot.gradient;
+  if (g.defined() && (g.shape() != slot.shape || g.dtype() != slot.dtype))
+    fail("backward", leaf.origin(), " is ", slot.dtype, ' ', slot.shape, ", its gradient ", g.dtype(), ' ', g.shape(),
+         ": mutable_gradient was given another tensor");
+}
+
+bool is_leaf(const Node& node) { return dynamic_cast<const Leaf*>(&node) != nullptr; }
+
+// Gradients that wait inside the tape would be added to those of the next walk.
+void drop_gradients(Node& node) {
+  node.queued = false;
+  if (is_leaf(node)) return;
+  for (OutputSlot& output : node.outputs) output.gradient = Tensor();
+}
+
+}  // namespace
+
+void WalkUndo::note_leaf(const Edge& edge, std::string_view user) {
+  if (!edge.node || !edge.node->inputs.empty()) return;  // only parameters, and nodes that are used up, have no inputs
+  const auto* leaf = dynamic_cast<const Leaf*>(edge.node.get());
+  if (!leaf) return;
+  check_leaf(*leaf, edge, user);
+  const Tensor& g = edge.slot().gradient;
+  leaves_.push_back({edge.node, address_of(g), g.defined() ? g.version() : 0});
+}
+
+// The node that failed may have written over what it saved, and into the gradients of its inputs, which need not wait
+// yet. A leaf is noted at each use; the first note tells what it had before the walk, and is therefore looked at last.
+void WalkUndo::restore(std::span<const std::shared_ptr<Node>> waiting, Node* current) noexcept {
+  for (const auto& node : waiting) drop_gradients(*node);
+  if (current && !is_leaf(*current)) {
+    for (const Edge& edge : current->inputs)
+      if (edge.node) drop_gradients(*edge.node);
+    current->use_up();
+    current->inputs.clear();
+  }
+  for (size_t i = leaves_.size(); i-- > 0;) {
+    const NotedLeaf& before = leaves_[i];
+    Leaf& leaf = dynamic_cast<Leaf&>(*before.node);
+    Tensor& g = leaf.outputs[0].gradient;
+    if (before.gradient && address_of(g) == before.gradient && g.version() == before.version) continue;
+    leaf.gradient_lost = before.gradient != nullptr;
+    g = Tensor();
+  }
+}
+
+}  // namespace orrery

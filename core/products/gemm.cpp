@@ -1,0 +1,91 @@
+// Chapter 8. Which product is computed in which way.
+//
+// Serves: core/products/gemm.h
+#include "core/products/gemm.h"
+
+#include <algorithm>
+
+#include "core/products/blas.h"
+#include "core/products/thin_product.h"
+#include "core/products/unpacked_product.h"
+
+namespace orrery {
+namespace {
+
+int current_least_tiles = 2;
+
+struct CheckedSizes {
+  i64 m, n, k;
+};
+
+template <class T>
+CheckedSizes checked_sizes(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans) {
+  const bool ta = transposes_a(trans), tb = transposes_b(trans);
+  const i64 m = ta ? a.cols : a.rows, k = ta ? a.rows : a.cols, n = tb ? b.rows : b.cols, k_b = tb ? b.cols : b.rows;
+  check(k == k_b, "gemm", "inner sizes differ (", k, " != ", k_b, ")");
+  check(c.rows == m && c.cols == n, "gemm", "the result is ", c.rows, " x ", c.cols, ", needs ", m, " x ", n);
+  check(a.stride >= a.cols && b.stride >= b.cols && c.stride >= c.cols, "gemm", "rows overlap: strides ", a.stride,
+        ", ", b.stride, ", ", c.stride, " for rows of ", a.cols, ", ", b.cols, ", ", c.cols, " elements");
+  constexpr i64 limit = (i64{1} << 31) - 1;  // BLAS counts in int
+  check(std::max({m, n, k, a.stride, b.stride, c.stride}) <= limit, "gemm", "a size exceeds ", limit);
+  return {m, n, k};
+}
+
+template <class T>
+void product(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate,
+             const TileWork& fill, const TileWork& finish) {
+  const CheckedSizes s = checked_sizes<T>(a, b, c, trans);
+  if (s.m == 0 || s.n == 0) return;
+  switch (gemm_way(s.m, s.n, s.k, trans)) {
+    case GemmWay::thin: return thin_product<T>(a, b, c, accumulate, fill, finish);
+    case GemmWay::unpacked: return unpacked_product<T>(a, b, c, trans, accumulate, fill, finish);
+    case GemmWay::blas: return blas_product<T>(a, b, c, trans, accumulate, fill, finish);
+  }
+}
+
+}  // namespace
+
+GemmWay gemm_way(i64 m, i64 n, i64 k, Trans trans) {
+  if (runs_thin(m, trans)) return GemmWay::thin;
+  return runs_unpacked(m, n, k, trans) ? GemmWay::unpacked : GemmWay::blas;
+}
+
+i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans) {
+  switch (gemm_way(m, n, k, trans)) {
+    case GemmWay::thin: return thin_tiles(n, k);
+    case GemmWay::unpacked: return unpacked_tiles(m, n, trans);
+    default: return blas_tiles(m, n, k);
+  }
+}
+
+template <class T>
+void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
+  product<T>(a, b, c, trans, accumulate, nullptr, nullptr);
+}
+
+template <class T>
+void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork& fill, const TileWork& finish) {
+  product<T>(a, b, c, trans, false, fill, finish);
+}
+
+template <class T>
+void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
+                bool accumulate) {
+  const CheckedSizes s = checked_sizes<T>(a, b, c, trans);
+  if (s.m > 0 && s.n > 0) blas_batch<T>(batch, a, a_step, b, b_step, c, c_step, trans, accumulate);
+}
+
+void set_least_tiles(int tiles) {
+  check(tiles >= 1 && tiles <= 64, "gemm", "the least number of tiles must be from 1 to 64, got ", tiles);
+  current_least_tiles = tiles;
+}
+int least_tiles() { return current_least_tiles; }
+
+template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
+template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
+template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, const TileWork&, const TileWork&);
+template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, const TileWork&, const TileWork&);
+template void gemm_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
+template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
+
+}  // namespace orrery

@@ -1,0 +1,23 @@
+// Chapter 7. Rules that the fields of configurations share.
+//
+// Serves: nn/models/transformer.h
+#pragma once
+
+#include <algorithm>
+
+#include "core/dtype.h"
+
+namespace orrery::nn::config_json {
+
+/// What the field `name` must be.
+inline void check_positive(std::string_view operation, std::string_view name, i64 value) {
+  check(value > 0, operation, name, " must be positive, not ", value);
+}
+inline void check_probability(std::string_view operation, std::string_view name, double p) {
+  check(p >= 0 && p < 1, operation, name, " must be in [0, 1), not ", p);
+}
+
+/// A count of parameters as a whole number: exact up to 2^53, and 2^53 for all that is more, however much that is.
+inline i64 whole(double count) { return static_cast<i64>(std::min(count, 0x1p53)); }
+
+}  // namespace orrery::nn::config_json

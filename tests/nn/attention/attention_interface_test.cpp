@@ -1,0 +1,51 @@
+// Chapter 6. An attention of one's own: what it need not have says so when it is asked for.
+#include "nn/attention/attention_interface.h"
+
+#include <doctest/doctest.h>
+
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::nn;
+
+namespace {
+
+// Every position takes the mean of all.
+struct MeanAttention : Attention {
+  Variable self_attention(const Variable& x, const Mask&, Pass&, Tensor*) const override {
+    return x * 0.0 + mean(x, {1}, true);
+  }
+  void visit(Visitor&) override {}
+};
+
+struct Doubled : QueryKeyMap {
+  Variable queries(const Variable& Q, i64 first) const override { return Q * (2.0 + static_cast<double>(first)); }
+  void visit(Visitor&) override {}
+};
+
+}  // namespace
+
+TEST_CASE("self-attention is called through the layer's own operator") {
+  const MeanAttention attention;
+  Pass pass;
+  const Variable y = attention(constant(Tensor::of<double>({1, 2, 1}, {1, 3})), Mask(), pass);
+  CHECK(y.value()(0, 0, 0) == 2);
+  CHECK(y.value()(0, 1, 0) == 2);
+}
+
+TEST_CASE("what an attention does not have is an error, not a wrong answer") {
+  const MeanAttention attention;
+  Pass pass;
+  const Variable x = constant(zeros({1, 2, 4}));
+  CHECK(small::error_of([&] { attention(x, x, Mask(), pass); }) != "");
+  CHECK(small::error_of([&] { attention.cache(1, 4, f32); }) != "");
+}
+
+TEST_CASE("keys are changed as queries are, unless a map says otherwise") {
+  const Doubled map;
+  const Variable K = constant(full({1, 2, 1, 2}, 1.5));
+  CHECK(map.keys(K, 3).value()(0, 0, 0, 0) == map.queries(K, 3).value()(0, 0, 0, 0));
+  CHECK(map.keys(K, 3).value()(0, 1, 0, 1) == 7.5);
+}

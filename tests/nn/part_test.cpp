@@ -1,0 +1,283 @@
+// Chapter 7. Parts that a user puts into a layer: fused and composed forms agree, names, files, copies, generation.
+#include "nn/part.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "nn/generate/decoder_state.h"
+#include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
+#include "tests/nn/compare.h"
+
+using namespace orrery;
+using namespace orrery::nn;
+
+namespace {
+
+// x W^T + b, but not the library's own.
+struct SameMap : LinearMap {
+  Linear base;
+  explicit SameMap(Linear linear) : base(std::move(linear)) {}
+  Variable operator()(const Variable& x, RowRange rows) const override { return base(x, rows); }
+  SameMap clone() const { return SameMap(base.clone()); }
+  void visit(Visitor& v) override { v.inlined(base); }
+};
+
+struct Doubled : SameMap {
+  Variable extra = parameter(full({1}, 2.0));
+  explicit Doubled(Linear linear) : SameMap(std::move(linear)) {}
+  Variable operator()(const Variable& x, RowRange rows) const override { return base(x, rows) * extra; }
+  Doubled clone() const {
+    Doubled copy(base.clone());
+    copy.extra = parameter(extra.value().clone());
+    return copy;
+  }
+  void visit(Visitor& v) override {
+    v.inlined(base);
+    v("extra", extra);
+  }
+};
+
+struct MeanAttention : Attention {
+  Variable self_attention(const Variable& x, const Mask&, Pass&, Tensor*) const override {
+    return mean(x, {1}, true) + x * 0.0;
+  }
+  void visit(Visitor&) override {}
+};
+
+// Turns Q and K by 0.3 times their position, in each pair of neighbouring columns.
+struct Turned : QueryKeyMap {
+  Variable queries(const Variable& x, i64 first) const override {
+    const i64 n = x.size(1), half = x.size(3) / 2;
+    Tensor cosine = zeros({n, 1, 1}, f64), sine = zeros({n, 1, 1}, f64);
+    for (i64 i = 0; i < n; ++i) {
+      cosine.write<double>()[i] = std::cos(0.3 * static_cast<double>(first + i));
+      sine.write<double>()[i] = std::sin(0.3 * static_cast<double>(first + i));
+    }
+    const Variable c = constant(cosine.to(x.dtype())), s = constant(sine.to(x.dtype()));
+    const auto [a, b] = split(x, half, -1);
+    return concat({a * c - b * s, a * s + b * c}, -1);
+  }
+  Turned clone() const { return {}; }
+  void visit(Visitor&) override {}
+};
+
+// -|distance| / 4, laid out by distance or for each pair.
+struct Falling : ScoreBias {
+  bool dense;
+  explicit Falling(bool dense) : dense(dense) {}
+  Variable operator()(i64 n, i64 m, Dtype dtype) const override {
+    Tensor bias = zeros({3, n + m - 1}, f64);
+    for (i64 i = 0; i < bias.count(); ++i)
+      bias.write<double>()[i] = -0.25 * static_cast<double>(std::abs(i % (n + m - 1) - m + 1));
+    const Variable by_distance_of = constant(bias.to(dtype));
+    return dense ? reshape(by_distance(by_distance_of, n, m), {1, 3, n, m}) : by_distance_of;
+  }
+  Falling clone() const { return Falling(dense); }
+  void visit(Visitor&) override {}
+};
+
+GptConfig gpt_of_parts() {
+  return {.vocab_size = 11, .layer = {.d_model = 12, .num_heads = 3, .d_ff = 20, .dropout = 0.2}, .max_len = 9};
+}
+
+template <class Map, class Each>
+void replace_all(Gpt& model, const Each& each) {
+  for (GptLayer& layer : model.layers) {
+    auto& attention = layer.self_attn.as<MultiHeadAttention>();
+    for (Linear* linear :
+         {&attention.in_proj, &attention.out_proj, &layer.feed_forward.linear1, &layer.feed_forward.linear2}) {
+      *linear = Map(std::move(*linear));
+      each(*linear);
+    }
+  }
+}
+
+const Tensor tokens = Tensor::of<i32>({2, 5}, {3, 1, 5, 2, 4, 3, 3, 0, 9, 7});
+
+// The loss, and the gradient of every parameter.
+std::vector<Tensor> loss_and_gradients(Gpt& model) {
+  Pass pass = Pass::training(3, 1);
+  const Variable loss = model.loss(tokens, tokens, pass);
+  backward(loss);
+  std::vector<Tensor> all{loss.value()};
+  for (NamedParameter& p : model.parameters()) {
+    all.push_back(p.value.gradient());
+    p.value.clear_gradient();
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("with a map that does the same, the composed form is taken, and gives what the fused one gives") {
+  for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh}) {
+    GptConfig config = gpt_of_parts();
+    config.num_layers = 2, config.layer.activation = activation, config.layer.activation_dropout = 0.3;
+    Rng rng(1);
+    Gpt model(config, rng);
+    make_noisy(model, 2);
+    const std::vector<Tensor> expected = loss_and_gradients(model);
+    const std::vector<std::string> names = [&] {
+      std::vector<std::string> list;
+      for (const NamedParameter& p : model.parameters()) list.push_back(p.name);
+      return list;
+    }();
+    replace_all<SameMap>(model, [](const Linear& linear) { CHECK_FALSE(linear.is_plain()); });
+    const std::vector<Tensor> got = loss_and_gradients(model);
+    REQUIRE(got.size() == expected.size());
+    for (size_t i = 0; i < got.size(); ++i) CHECK(relative(got[i], expected[i]) < 1e-11);
+    const Parameters after = model.parameters();
+    REQUIRE(after.size() == names.size());
+    for (size_t i = 0; i < names.size(); ++i) CHECK(after[i].name == names[i]);
+  }
+}
+
+TEST_CASE("cross-attention asks a map of one's own for the rows it needs, and the generator's may be replaced") {
+  Rng rng(1);
+  Transformer model({.src_vocab_size = 7,
+                     .tgt_vocab_size = 6,
+                     .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0},
+                     .num_encoder_layers = 1,
+                     .num_decoder_layers = 1,
+                     .max_len = 5},
+                    rng);
+  make_noisy(model, 2);
+  const Tensor source = Tensor::of<i32>({1, 4}, {3, 1, 5, 0}), target = Tensor::of<i32>({1, 3}, {1, 4, 5});
+  Pass pass = Pass::inference();
+  const double expected = model.loss(source, target, target, pass).item();
+  Linear& in_proj = model.decoder.layers[0].multihead_attn.as<MultiHeadAttention>().in_proj;
+  in_proj = SameMap(std::move(in_proj));
+  model.generator = SameMap(std::move(model.generator));
+  CHECK(model.loss(source, target, target, pass).item() == doctest::Approx(expected).epsilon(1e-12));
+  Transformer copy = model.clone();
+  CHECK(copy.loss(source, target, target, pass).item() == doctest::Approx(expected).epsilon(1e-12));
+}
+
+TEST_CASE("names of what a map learns follow those of its place; files turn the weights they did before") {
+  GptConfig config = gpt_of_parts();
+  config.num_layers = 1;
+  Rng rng(1);
+  Gpt model(config, rng);
+  replace_all<Doubled>(model, [](const Linear&) {});
+  std::set<std::string> names;
+  for (const NamedParameter& p : model.parameters()) names.insert(p.name);
+  for (const char* name : {"h.0.attn.c_attn.weight", "h.0.attn.c_attn.extra", "h.0.attn.c_proj.extra",
+                           "h.0.mlp.c_fc.bias", "h.0.mlp.c_fc.extra", "h.0.mlp.c_proj.extra"})
+    CHECK(names.contains(name));
+  EncoderLayer layer({.d_model = 4, .num_heads = 2, .d_ff = 6}, rng);
+  Linear& in_proj = layer.self_attn.as<MultiHeadAttention>().in_proj;
+  in_proj = Doubled(std::move(in_proj));
+  CHECK(layer.parameters()[0].name == "self_attn.in_proj_weight");
+  CHECK(layer.parameters()[2].name == "self_attn.in_proj_extra");
+  struct Transposed : Visitor {
+    std::set<std::string> names;
+    void on_parameter(const std::string&, Variable&) override {}
+    void on_transposed(const std::string& path, Variable&) override { names.insert(path); }
+  } visitor;
+  model.visit(visitor);
+  CHECK(visitor.names == std::set<std::string>{"h.0.attn.c_attn.weight", "h.0.attn.c_proj.weight",
+                                               "h.0.mlp.c_fc.weight", "h.0.mlp.c_proj.weight"});
+}
+
+TEST_CASE("a clone has parts of its own, with the same values") {
+  GptConfig config = gpt_of_parts();
+  config.num_layers = 1;
+  Rng rng(1);
+  Gpt model(config, rng);
+  replace_all<Doubled>(model, [](const Linear&) {});
+  auto& attention = model.layers[0].self_attn.as<MultiHeadAttention>();
+  attention.positions = Turned(), attention.score_bias = Falling(false), attention.rule = Mask::window(3);
+  make_noisy(model, 4);
+  Pass pass = Pass::inference();
+  const Tensor expected = model(tokens, pass).value();
+  Gpt copy = model.clone();
+  CHECK(same_bits(copy(tokens, pass).value(), expected));
+  Parameters ours = model.parameters(), theirs = copy.parameters();
+  REQUIRE(ours.size() == theirs.size());
+  for (size_t i = 0; i < ours.size(); ++i) {
+    CHECK(ours[i].name == theirs[i].name);
+    CHECK_FALSE(ours[i].value.value().shares_memory_with(theirs[i].value.value()));
+  }
+  for (NamedParameter& p : model.parameters()) fill(p.value.mutable_value(), 0);
+  CHECK(same_bits(copy(tokens, pass).value(), expected));
+  model.layers[0].self_attn = MeanAttention();
+  CHECK_THROWS_WITH_AS(model.clone(), "clone: MeanAttention has no clone()", Error);
+}
+
+TEST_CASE("an attention of one's own stands in a layer; what it does not have is an error that says so") {
+  Rng rng(1);
+  Gpt model(gpt_of_parts(), rng);
+  for (GptLayer& layer : model.layers) layer.self_attn = MeanAttention();
+  Pass pass = Pass::inference();
+  CHECK(all_finite(model(tokens, pass).value()));
+  CHECK(model.layers[0].self_attn.get_if<MultiHeadAttention>() == nullptr);
+  CHECK_THROWS_WITH_AS(model.layers[0].self_attn.as<MultiHeadAttention>(),
+                       "part: holds MeanAttention, not what was asked for", Error);
+  const NoGradient nothing_recorded;
+  CHECK_THROWS_WITH_AS(gpt_state(model, 2, 5),
+                       "attention: MeanAttention does not generate: it has no cache of keys and values", Error);
+  const Part<Attention> part = MeanAttention();
+  const Variable x = constant(zeros({1, 2, 3}));
+  CHECK_THROWS_WITH_AS(part(x, x, Mask(), pass), "attention: MeanAttention has no cross-attention", Error);
+}
+
+TEST_CASE("positions, biases and windows: token by token through the cache as all at once") {
+  for (const bool dense : {false, true}) {
+    for (const Dtype dtype : {f64, f32}) {
+      GptConfig config = gpt_of_parts();
+      config.num_layers = 2;
+      Rng rng(1);
+      Gpt model(config, rng);
+      make_noisy(model, 5);
+      to(model, dtype);
+      auto& first = model.layers[0].self_attn.as<MultiHeadAttention>();
+      auto& second = model.layers[1].self_attn.as<MultiHeadAttention>();
+      first.positions = Turned(), first.rule = Mask::window(3, 0);
+      second.score_bias = Falling(dense), second.rule = Mask::window(4);
+      const NoGradient nothing_recorded;
+      Pass pass = Pass::inference();
+      const Tensor ids = randint(0, 11, {2, 9}, rng), whole = model(ids, pass).value();
+      for (const std::vector<i64>& pieces : {std::vector<i64>{9}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {4, 3, 2}, {1, 7, 1}}) {
+        GptState state = gpt_state(model, 2, 9);
+        std::vector<Tensor> parts;
+        i64 begin = 0;
+        for (const i64 n : pieces) {
+          const Tensor next = slice(ids, 1, begin, begin + n);
+          parts.push_back(model.head(next_positions(model, next, state)).value());
+          begin += n;
+        }
+        CHECK(relative(concat(parts, 1), whole) < bound(dtype));
+      }
+    }
+  }
+}
+
+TEST_CASE("self-attention's weights show positions, bias and window, and equal the fused form's output") {
+  Rng rng(1);
+  MultiHeadAttention layer(12, 3, rng);
+  make_noisy(layer, 3);
+  layer.positions = Turned(), layer.score_bias = Falling(false), layer.rule = Mask::window(1);
+  const Variable x = constant(randn({2, 6, 12}, rng, f64));
+  Pass pass = Pass::inference();
+  Tensor weights;
+  const Tensor shown = layer(x, Mask(), pass, &weights).value();
+  CHECK(distance(layer(x, Mask(), pass).value(), shown) < 1e-12);
+  for (i64 row = 0; row < 2 * 3 * 6; ++row) {
+    for (i64 j = 0; j < 6; ++j) CHECK((weights.at(row * 6 + j) > 0) == (std::abs(row % 6 - j) <= 1));
+  }
+}
+
+TEST_CASE("positions, a bias and a rule are refused in cross-attention") {
+  Rng rng(1);
+  const Variable x = constant(zeros({1, 2, 12}));
+  Pass pass = Pass::inference();
+  const auto refused = [&](const MultiHeadAttention& layer) {
+    CHECK_THROWS_WITH_AS(layer(x, x, Mask(), pass), doctest::Contains("this is cross-attention"), Error);
+  };
+  MultiHeadAttention turned(12, 3, rng), biased(12, 3, rng), ruled(12, 3, rng);
+  turned.positions = Turned(), biased.score_bias = Falling(false), ruled.rule = Mask::window(2);
+  refused(turned), refused(biased), refused(ruled);
+}
