@@ -280,6 +280,8 @@ Memory& memory() {
 
 #ifdef ORRERY_STEPS_ASIDE
 void* allocate(std::size_t bytes) {
+  constexpr std::size_t most = std::size_t{1} << 39;  // a sanitizer ends the program where more is asked for
+  if (bytes > most) throw std::bad_alloc();
   void* memory = std::aligned_alloc(unit, round_up(std::max<std::size_t>(bytes, 1), unit));
   if (!memory) throw std::bad_alloc();
   return memory;
