@@ -10,7 +10,7 @@
 //   Variable square(const Variable& x) { return apply(Square{}, x); }
 // forward may return std::array<Tensor, N>; backward then takes std::array<Tensor, N>, in which the gradient of an
 // unused output is undefined. An operation on a list of inputs takes a std::span<const Tensor>.
-// Read next: apps/examples/ch2_tape.cpp
+// Read next: apps/book/ch2/tape.cpp
 #pragma once
 
 #include <array>

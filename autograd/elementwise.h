@@ -25,7 +25,7 @@ struct ElementwiseOperation {
   Saved kept;
 
   Tensor forward(const Tensor& x) {
-    const Tensor y = map(x, name, [f = formula](auto value) { return f.value(value); });
+    const Tensor y = kernels::map(x, name, [f = formula](auto value) { return f.value(value); });
     kept = from_output ? y : x;
     return y;
   }

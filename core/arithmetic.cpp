@@ -5,6 +5,7 @@
 #include "core/tensor_ops.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 template <class Value>

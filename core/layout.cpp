@@ -10,6 +10,7 @@
 #include "core/tensor_ops.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 struct Split3 {

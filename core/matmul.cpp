@@ -6,6 +6,7 @@
 #include "core/tensor_ops.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 // True if the right factor is shared and the leading axes of the left one can be folded into its rows.

@@ -2,7 +2,7 @@
 //
 // The differentiable functions of autograd/ops.h are built from these. Shapes follow NumPy: operands are broadcast, and
 // negative axes and slice bounds count from the end.
-// Read next: apps/examples/ch1_tensors.cpp
+// Read next: apps/book/ch1/tensors.cpp
 #pragma once
 
 #include <limits>

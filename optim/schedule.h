@@ -3,7 +3,7 @@
 // Early steps are small (warm-up), because Adam's moments and the model's activations have not settled yet. Late steps
 // are small again, so that the parameters come to rest. Schedules can be multiplied:
 //   noam(step, 512, 4000) * linear_cooldown(step, n, n / 2)
-// Read next: apps/examples/ch5_train.cpp
+// Read next: apps/book/ch5/train.cpp
 #pragma once
 
 #include "core/dtype.h"

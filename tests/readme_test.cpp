@@ -123,7 +123,7 @@ TEST_CASE("code in the README is taken from the files it links, line by line") {
   REQUIRE(shown.size() == 2);
   for (const Shown& piece : shown) {
     CAPTURE(piece.path);
-    CHECK(piece.path.starts_with("apps/examples/ch"));
+    CHECK(piece.path.starts_with("apps/book/ch"));
     CHECK(piece.code.size() >= 5);
     CHECK(missing_line(piece.code, lines_of(piece.path)) == "");
   }

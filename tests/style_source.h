@@ -119,6 +119,7 @@ inline const Sources& tree() {
       for (const auto& entry : std::filesystem::recursive_directory_iterator(root / layer)) {
         const std::string extension = entry.path().extension();
         if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp")) continue;
+        if (entry.path().lexically_relative(root).generic_string().starts_with("apps/mine/")) continue;  // a reader's own
         sources.push_back(make_source(entry.path().lexically_relative(root).generic_string(), read_text(entry.path())));
       }
     }

@@ -19,6 +19,7 @@
 #include "core/tensor_ops.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 constexpr size_t product_width = 28;

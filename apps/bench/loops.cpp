@@ -70,15 +70,15 @@ Loop optimizer_loop(const std::string& name, double bytes, const Tensor& start, 
 
 Loop triad(const Tensor& b, const Tensor& c, double bytes) {
   return {.name = "triad a = b + s c", .bytes = bytes, .run = [=, a = Tensor::empty(b.shape())]() mutable {
-            map<float>(b.count(), b.data<float>(), c.data<float>(), a.write<float>(),
+            kernels::map<float>(b.count(), b.data<float>(), c.data<float>(), a.write<float>(),
                        [](float x, float y) { return x + 3.0F * y; });
           }};
 }
 
 // Sums in eight registers, so that the arithmetic takes less time than the memory.
 float sum_of(const float* x, i64 n) {
-  using Vector = VectorOf<float>::type;
-  constexpr i64 lanes = VectorOf<float>::lanes, registers = 8;
+  using Vector = kernels::VectorOf<float>::type;
+  constexpr i64 lanes = kernels::VectorOf<float>::lanes, registers = 8;
   Vector sum[registers] = {};
   for (i64 i = 0; i + registers * lanes <= n; i += registers * lanes) {
     for (i64 r = 0; r < registers; ++r) {

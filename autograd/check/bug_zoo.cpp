@@ -17,7 +17,7 @@ struct Softmax {
   static constexpr std::string_view name = "softmax";
   Saved y;
   Tensor forward(const Tensor& x) {
-    const Tensor e = map(x - max(x, {-1}, true), name, [](auto v) { return std::exp(v); });
+    const Tensor e = kernels::map(x - max(x, {-1}, true), name, [](auto v) { return std::exp(v); });
     const Tensor result = e / sum(e, {-1}, true);
     y = result;
     return result;
@@ -32,7 +32,7 @@ struct LayerNorm {
 
   Tensor forward(const Tensor& x, const Tensor& w, const Tensor& b) {
     const Tensor centred = x - mean(x, {-1}, true);
-    const Tensor r = map(mean(centred * centred, {-1}, true), name,
+    const Tensor r = kernels::map(mean(centred * centred, {-1}, true), name,
                          [eps = eps](auto variance) { return decltype(variance)(1 / std::sqrt(variance + eps)); });
     const Tensor n = centred * r;
     normal = n, reciprocal = r, weight = w;
@@ -219,7 +219,7 @@ struct Max {
     return max(in, axes, keep_axes);
   }
   void backward(const Tensor& dy, Grads& dx) {
-    const Tensor is_max = broadcast_map(x.get(), y.get(), name, [](auto a, auto b) { return decltype(a)(a == b); });
+    const Tensor is_max = kernels::broadcast_map(x.get(), y.get(), name, [](auto a, auto b) { return decltype(a)(a == b); });
     dx.add(0, is_max * dy.reshape(y.get().shape()));
   }
 };

@@ -16,10 +16,10 @@ struct TanhSaturatedEarlyInF32 {
   Saved x;
   Tensor forward(const Tensor& in) {
     x = in;
-    return map(in, name, [](auto v) { return std::tanh(v); });
+    return kernels::map(in, name, [](auto v) { return std::tanh(v); });
   }
   void backward(const Tensor& dy, Grads& dx) {
-    dx.add(0, dy * map(x.get(), name, [](auto v) {
+    dx.add(0, dy * kernels::map(x.get(), name, [](auto v) {
                 const auto y = std::tanh(v);
                 const bool saturated = sizeof v == sizeof(float) && std::fabs(v) > 1.5;
                 return saturated ? decltype(v){0} : 1 - y * y;

@@ -136,8 +136,8 @@ NumericSlope Checker::slope(const Move& move, double h) const {
                *r2 = right2.data<double>();
   const double *y = y_.data<double>(), *u = cotangent_.data<double>();
   const i64 n = y_.count();
-  const double central = lane_sum<double>(n, [=](i64 i) { return u[i] * (8 * (r1[i] - l1[i]) - (r2[i] - l2[i])); });
-  const double jump = lane_sum<double>(
+  const double central = kernels::lane_sum<double>(n, [=](i64 i) { return u[i] * (8 * (r1[i] - l1[i]) - (r2[i] - l2[i])); });
+  const double jump = kernels::lane_sum<double>(
       n, [=](i64 i) { return u[i] * (4 * ((r1[i] - y[i]) + (l1[i] - y[i])) - ((r2[i] - y[i]) + (l2[i] - y[i]))); });
   return {central / (12 * h), jump / (2 * h)};
 }

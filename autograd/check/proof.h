@@ -28,7 +28,7 @@
 // at a kink, with a number of threads it does not try, or less often than every 64th pass; a wrong forward, whose
 // derivative is right; an operation that asks in forward whether its inputs want a gradient (the tape is cut
 // afterwards). For layers see nn/check/proof.h.
-// Read next: apps/examples/ch3_my_op.cpp
+// Read next: apps/book/ch3/my_op.cpp
 #pragma once
 
 #include <string>

@@ -19,6 +19,7 @@
 #include "core/mask.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 struct MaskedSoftmax {

@@ -15,6 +15,7 @@
 #include "core/tensor_ops.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 struct CrossEntropy {

@@ -14,6 +14,7 @@
 #include "core/tensor_ops.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 // Places sorted by id: those of row r are order[first[r]] ... order[first[r + 1] - 1], in ascending order.

@@ -9,7 +9,7 @@
 //   dw_i = sum over rows dy_i x^_i        db_i = sum over rows dy_i
 // The term with k comes from dr/dx_i. The variance takes two passes. The one-pass formula E[x^2] - mu^2 cancels the
 // digits of large numbers: at a mean of 1,000 it is 24 % wrong. The loops over one row are in autograd/ops/norm_rows.h.
-// Read next: apps/examples/ch4_four_derivatives.cpp
+// Read next: apps/book/ch4/four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "autograd/ops/norm_rows.h"
@@ -17,6 +17,7 @@
 #include "core/tensor_ops.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 struct LayerNorm {

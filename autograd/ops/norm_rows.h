@@ -10,7 +10,7 @@
 #include "core/kernels/elementwise.h"
 #include "core/kernels/reduce.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// What backward needs to know about a row.
 template <class T>
@@ -117,4 +117,4 @@ static Tensor norm_backward(i64 rows, i64 n, const T* x, const T* statistics, co
   });
 }
 
-}  // namespace orrery
+}  // namespace orrery::kernels

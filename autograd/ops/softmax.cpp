@@ -10,6 +10,7 @@
 #include "core/kernels/rows.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 struct Softmax {

@@ -3,7 +3,7 @@
 // Serves: autograd/elementwise.h
 #include "core/kernels/elementwise.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 BroadcastLoop::BroadcastLoop(const Shape& result, const Shape& shape_a, const Shape& shape_b) {
   // From the last axis to the first. `stride_*` is the number of elements that one step along the axis skips in an
@@ -47,4 +47,4 @@ BroadcastLoop::Position BroadcastLoop::at(i64 i) const {
   return position;
 }
 
-}  // namespace orrery
+}  // namespace orrery::kernels

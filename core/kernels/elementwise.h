@@ -10,7 +10,7 @@
 #include "core/machine/parallel.h"
 #include "core/tensor.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// y[i] = f(x[i]) for i in [0, n); y may be x.
 template <class T, class F>
@@ -128,4 +128,4 @@ static Tensor broadcast_map(const Tensor& a, const Tensor& b, std::string_view o
   return z;
 }
 
-}  // namespace orrery
+}  // namespace orrery::kernels

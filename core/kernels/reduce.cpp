@@ -9,6 +9,7 @@
 #include "core/kernels/elementwise.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 using AxisSet = std::array<bool, Shape::max_rank>;

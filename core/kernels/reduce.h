@@ -15,6 +15,7 @@
 #include "core/tensor.h"
 
 namespace orrery {
+namespace kernels {
 
 inline constexpr i64 reduce_chunk = 4096;
 inline constexpr i64 most_strip_rows = 256;
@@ -128,6 +129,8 @@ static Tensor strip_sums(i64 matrices, i64 rows, i64 columns, const AddRows& add
   });
   return strips == 1 ? partial : combined_strips(partial, matrices);
 }
+
+}  // namespace kernels
 
 /// Axes to reduce over; empty means all of them. Negative axes count from the end.
 using Axes = CachedVector<i64>;

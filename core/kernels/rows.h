@@ -10,7 +10,7 @@
 #include "core/kernels/reduce.h"
 #include "core/machine/math.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// The largest of x[0..n), or -infinity if n is 0; NaN is skipped.
 template <class T>
@@ -93,4 +93,4 @@ static Tensor map_rows(const Tensor& a, const Tensor& b, std::string_view operat
   return result;
 }
 
-}  // namespace orrery
+}  // namespace orrery::kernels

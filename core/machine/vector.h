@@ -10,7 +10,7 @@
 
 #include "core/dtype.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// Bytes of a vector, and registers for vectors.
 #if defined(__AVX512F__)
@@ -47,4 +47,4 @@ static void keep_in_register([[maybe_unused]] Vector& v) {
 #endif
 }
 
-}  // namespace orrery
+}  // namespace orrery::kernels

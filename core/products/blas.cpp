@@ -13,7 +13,7 @@
 
 #include "core/machine/parallel.h"
 
-namespace orrery {
+namespace orrery::kernels {
 namespace {
 
 // Tiles along the longer side of C are at least this long: each packs the whole other operand once more, which strips
@@ -156,6 +156,10 @@ template void gemm_by_blas(Mat<const float>, Mat<const float>, Mat<float>, Trans
 template void gemm_by_blas(Mat<const double>, Mat<const double>, Mat<double>, Trans);
 template void blas_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
 template void blas_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
+
+}  // namespace orrery::kernels
+
+namespace orrery {
 
 BlasAction blas_action(int openblas_parallel, int threads) {
   switch (openblas_parallel) {

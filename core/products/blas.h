@@ -11,6 +11,7 @@
 #include "core/products/gemm.h"
 
 namespace orrery {
+namespace kernels {
 
 /// What `gemm` does, by BLAS.
 template <class T>
@@ -32,6 +33,8 @@ void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans:
 /// BLAS's (`gemm_way`), the chunks of sums and of rows (core/kernels/reduce.h), and the tiles of attention
 /// (autograd/ops/fused/scores.h).
 i64 blas_tiles(i64 m, i64 n, i64 k);
+
+}  // namespace kernels
 
 /// What the linked OpenBLAS says of itself, such as "OpenBLAS 0.3.21, kernel Zen, OpenMP".
 struct BlasInfo {

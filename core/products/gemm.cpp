@@ -9,10 +9,8 @@
 #include "core/products/thin_product.h"
 #include "core/products/unpacked_product.h"
 
-namespace orrery {
+namespace orrery::kernels {
 namespace {
-
-int current_least_tiles = 2;
 
 struct CheckedSizes {
   i64 m, n, k;
@@ -75,17 +73,24 @@ void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_ste
   if (s.m > 0 && s.n > 0) blas_batch<T>(batch, a, a_step, b, b_step, c, c_step, trans, accumulate);
 }
 
-void set_least_tiles(int tiles) {
-  check(tiles >= 1 && tiles <= 64, "gemm", "the least number of tiles must be from 1 to 64, got ", tiles);
-  current_least_tiles = tiles;
-}
-int least_tiles() { return current_least_tiles; }
-
 template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
 template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
 template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, const TileWork&, const TileWork&);
 template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, const TileWork&, const TileWork&);
 template void gemm_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
 template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
+
+}  // namespace orrery::kernels
+
+namespace orrery {
+namespace {
+int current_least_tiles = 2;
+}
+
+void set_least_tiles(int tiles) {
+  check(tiles >= 1 && tiles <= 64, "gemm", "the least number of tiles must be from 1 to 64, got ", tiles);
+  current_least_tiles = tiles;
+}
+int least_tiles() { return current_least_tiles; }
 
 }  // namespace orrery

@@ -17,6 +17,11 @@
 
 namespace orrery {
 
+/// Which factors of a product are transposed.
+enum class Trans { none, a, b, both };
+
+namespace kernels {
+
 /// A matrix in memory somebody else owns: element (i, j) is data[i * stride + j]. T is const for matrices only read.
 template <class T>
 struct Mat {
@@ -29,8 +34,6 @@ struct Mat {
   operator Mat<const T>() const { return {data, rows, cols, stride}; }
 };
 
-/// Which factors of a product are transposed.
-enum class Trans { none, a, b, both };
 constexpr bool transposes_a(Trans trans) { return trans == Trans::a || trans == Trans::both; }
 constexpr bool transposes_b(Trans trans) { return trans == Trans::b || trans == Trans::both; }
 
@@ -79,6 +82,8 @@ GemmWay gemm_way(i64 m, i64 n, i64 k, Trans trans);
 
 /// Tiles that `gemm` cuts that product into.
 i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans);
+
+}  // namespace kernels
 
 /// Tiles that every larger product of BLAS is cut into at least: as many as cores that shall work on it. Part of a
 /// run's bits, as its seed is, and therefore no function of the threads; 2 unless set. The tiles of the other ways

@@ -8,7 +8,7 @@
 
 #include "core/machine/vector.h"
 
-namespace orrery {
+namespace orrery::kernels {
 namespace {
 
 // A block of 6 rows by 4 vectors needs 24 registers for C, 4 for B and 1 for A. With 16 registers, only 6 x 2 fits.
@@ -133,4 +133,4 @@ void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, 
 template void small_product(i64, i64, i64, Strided<float>, const float*, i64, float*, i64, bool);
 template void small_product(i64, i64, i64, Strided<double>, const double*, i64, double*, i64, bool);
 
-}  // namespace orrery
+}  // namespace orrery::kernels

@@ -10,7 +10,7 @@
 
 #include "core/dtype.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// A matrix read one number at a time: element (i, p) is data[i * row + p * column].
 template <class T>
@@ -25,4 +25,4 @@ struct Strided {
 template <class T>
 void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, T* c, i64 c_stride, bool accumulate);
 
-}  // namespace orrery
+}  // namespace orrery::kernels

@@ -9,7 +9,7 @@
 #include "core/machine/parallel.h"
 #include "core/machine/vector.h"
 
-namespace orrery {
+namespace orrery::kernels {
 namespace {
 
 template <class T>
@@ -173,4 +173,4 @@ template void add_thin_product(Mat<const double>, Mat<const double>, Mat<double>
 template void thin_product(Mat<const float>, Mat<const float>, Mat<float>, bool, const TileWork&, const TileWork&);
 template void thin_product(Mat<const double>, Mat<const double>, Mat<double>, bool, const TileWork&, const TileWork&);
 
-}  // namespace orrery
+}  // namespace orrery::kernels

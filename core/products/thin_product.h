@@ -11,7 +11,7 @@
 
 #include "core/products/gemm.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// Up to this many rows of x, this product is faster than BLAS's.
 inline constexpr i64 thin_rows = 16;
@@ -34,4 +34,4 @@ template <class T>
 void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, bool accumulate, const TileWork& fill,
                   const TileWork& finish);
 
-}  // namespace orrery
+}  // namespace orrery::kernels

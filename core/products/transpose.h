@@ -8,7 +8,7 @@
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// Rows that are copied together: as many as a cache line holds f32 numbers.
 inline constexpr i64 transposed_rows = 16;
@@ -29,4 +29,4 @@ static void transpose(const Mat<const T>& from, T* to) {
   });
 }
 
-}  // namespace orrery
+}  // namespace orrery::kernels

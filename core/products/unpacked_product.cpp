@@ -8,7 +8,7 @@
 #include "core/products/transpose.h"
 #include "core/tensor.h"
 
-namespace orrery {
+namespace orrery::kernels {
 namespace {
 
 // Tiles have at least this length along the longer side of C. Each copies its columns of B once, panel by panel.
@@ -88,4 +88,4 @@ template void unpacked_product(Mat<const float>, Mat<const float>, Mat<float>, T
 template void unpacked_product(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool, const TileWork&,
                                const TileWork&);
 
-}  // namespace orrery
+}  // namespace orrery::kernels

@@ -14,7 +14,7 @@
 
 #include "core/products/gemm.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// Whether `gemm` gives a product with an m x n result and inner size k to `unpacked_product`. Depends on the shape
 /// alone.
@@ -29,4 +29,4 @@ template <class T>
 void unpacked_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
                       const TileWork& finish);
 
-}  // namespace orrery
+}  // namespace orrery::kernels

@@ -13,6 +13,7 @@
 #include "core/products/thin_product.h"
 
 namespace orrery::nn {
+using namespace kernels;
 namespace {
 
 constexpr std::string_view cache_operation = "key/value cache";

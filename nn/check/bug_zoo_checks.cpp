@@ -123,7 +123,7 @@ struct ExpWithBareOutput {
   static constexpr std::string_view name = "exp";
   Tensor y;
   Tensor forward(const Tensor& x) {
-    return y = map(x, name, [](auto v) { return std::exp(v); });
+    return y = kernels::map(x, name, [](auto v) { return std::exp(v); });
   }
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * y); }
 };

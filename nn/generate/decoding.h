@@ -5,7 +5,7 @@
 // ended. Sampling draws y_t from softmax(logits_t) (nn/generate/sampling.h). Each step computes only the new position;
 // nn/generate/decoder_state.h keeps the earlier ones.
 // Shapes: source i32 [B, S], answer i32 [B, T'].
-// Read next: apps/examples/ch7_gpt.cpp
+// Read next: apps/book/ch7/gpt.cpp
 #pragma once
 
 #include <functional>

@@ -5,7 +5,7 @@
 // activation in between:  FFN(x) = max(0, xW1 + b1)W2 + b2".
 // Shapes: x, y [..., d_model]; inner activations [..., d_ff]. Dropout is applied to the inner activations, as in
 // PyTorch's layers. Where both linear maps are plain, fused operations do it (autograd/ops.h).
-// Read next: apps/examples/ch5_my_layer.cpp
+// Read next: apps/book/ch5/my_layer.cpp
 #pragma once
 
 #include "nn/layers/dropout.h"

@@ -4,7 +4,7 @@
 // parameters from layer to layer."
 // Shapes: x [..., in], W [out, in], b [out], y [..., out]. W is stored with one row per output, as in PyTorch's files.
 // Every weight of a product in our layers is reached through a Linear, and every Linear can be replaced by a LinearMap
-// of your own, such as one with a low-rank update (apps/examples/ch7_lora.cpp): the layer around it does not change.
+// of your own, such as one with a low-rank update (apps/book/ch7/lora.cpp): the layer around it does not change.
 // Read next: nn/layers/feed_forward.h
 #pragma once
 

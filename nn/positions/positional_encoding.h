@@ -6,7 +6,7 @@
 //   PE(pos, 2i) = sin(pos / 10000^(2i / d_model)),   PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
 // "We also experimented with using learned positional embeddings instead, and found that the two versions produced
 // nearly identical results". Shapes: x, y [B, T, d_model], T <= max_len.
-// Read next: apps/examples/ch6_attention.cpp
+// Read next: apps/book/ch6/attention.cpp
 #pragma once
 
 #include "nn/module.h"

@@ -55,7 +55,7 @@ inline Tensor normal(const Shape& shape, u64 seed = 7) {
 }
 
 inline Tensor softmax_of(const Tensor& x) {
-  const Tensor e = map(x, "exp", [](auto v) { return std::exp(v); });
+  const Tensor e = kernels::map(x, "exp", [](auto v) { return std::exp(v); });
   return e / sum(e, {-1}, true);
 }
 
@@ -64,19 +64,19 @@ struct Normalised {
   Tensor reciprocal, y;
   explicit Normalised(const Tensor& x) {
     const Tensor centred = x - mean(x, {-1}, true);
-    reciprocal = map(mean(centred * centred, {-1}, true), "rsqrt", [](auto v) { return 1 / std::sqrt(v + 1e-5); });
+    reciprocal = kernels::map(mean(centred * centred, {-1}, true), "rsqrt", [](auto v) { return 1 / std::sqrt(v + 1e-5); });
     y = centred * reciprocal;
   }
 };
 
 inline Tensor tanh_derivative(const Tensor& x) {
-  return map(x, "tanh", [](auto v) { return 1 - std::tanh(v) * std::tanh(v); });
+  return kernels::map(x, "tanh", [](auto v) { return 1 - std::tanh(v) * std::tanh(v); });
 }
 
 inline Case tanh_case() {
   Case c{"tanh",
          {normal({3, 4})},
-         [](const Inputs& x) { return map(x[0], "tanh", [](auto v) { return std::tanh(v); }); },
+         [](const Inputs& x) { return kernels::map(x[0], "tanh", [](auto v) { return std::tanh(v); }); },
          [](const Inputs& x, const Tensor& dy) { return Inputs{dy * tanh_derivative(x[0])}; },
          {}};
   for (const double factor : {0.0, -1.0, 2.0, 1.0001, 1.0 / 3.0, std::nan("")}) {

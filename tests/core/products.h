@@ -12,6 +12,7 @@
 #include "tests/core/support.h"
 
 namespace orrery::products {
+using namespace kernels;
 
 inline constexpr std::array every_trans{Trans::none, Trans::a, Trans::b, Trans::both};
 inline constexpr double guard_value = 777;  // stands between the rows of a matrix whose stride is larger than its width

@@ -14,6 +14,7 @@
 #include "optim/parameters.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 
 TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   // Products: tiles of 1,024 rows or 256 columns, for two cores, none below 2^18 multiplications, borders at 16.

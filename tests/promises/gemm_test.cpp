@@ -9,6 +9,7 @@
 #include "tests/promises/rerun.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 using namespace orrery::products;
 
 namespace {

@@ -17,6 +17,7 @@
 #include "optim/optim.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 
 namespace {
 

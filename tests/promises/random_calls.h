@@ -29,7 +29,7 @@ struct Call {
 
 /// Pieces that the products of dx = dy W and dW = dy^T x are cut into, the more; x is [m, in], W [out, in].
 inline i64 gradient_tiles(i64 m, i64 out, i64 in) {
-  return std::max(gemm_tiles(m, in, out, Trans::none), gemm_tiles(out, in, m, Trans::a));
+  return std::max(kernels::gemm_tiles(m, in, out, Trans::none), kernels::gemm_tiles(out, in, m, Trans::a));
 }
 
 struct RandomOperation {

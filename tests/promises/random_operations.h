@@ -5,6 +5,7 @@
 #include "tests/promises/random_fused.h"
 
 namespace orrery::promises {
+using namespace kernels;
 
 /// f of one input of any shape.
 template <class F>

@@ -20,6 +20,7 @@
 #include "core/kernels/reduce.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 // Replaces z by gelu(z) and da by dz, and adds dz to `sums`.

@@ -16,6 +16,7 @@
 #include "core/kernels/elementwise.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 // The product and bias that the two operations share. Only `rows` of W and b are used.

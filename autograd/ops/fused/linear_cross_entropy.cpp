@@ -18,6 +18,7 @@
 #include "core/tensor_ops.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 // Turns one row of x W^T into dL/dz and adds it to `sums` if there is a bias. Returns the loss of the row.

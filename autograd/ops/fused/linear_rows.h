@@ -9,7 +9,7 @@
 #include "core/products/gemm.h"
 #include "core/tensor_ops.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// All leading axes folded into the rows: [..., n] as [rows, n].
 static inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
@@ -43,4 +43,4 @@ static void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, co
   gemm<T>(x, W, y, Trans::b, before, after);
 }
 
-}  // namespace orrery
+}  // namespace orrery::kernels

@@ -21,6 +21,7 @@
 #include "autograd/ops/fused/tiled_attention.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 using namespace packed_heads;

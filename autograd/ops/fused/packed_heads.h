@@ -21,6 +21,7 @@
 #include "core/tensor_ops.h"
 
 namespace orrery::packed_heads {
+using namespace kernels;
 
 /// More keys than this go by in tiles. Up to here the saved weights stay small, and reading them is cheaper than
 /// computing them again. Frozen (core/products/blas.h).

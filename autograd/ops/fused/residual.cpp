@@ -17,6 +17,7 @@
 #include "core/tensor_ops.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 void check_summands(std::string_view name, const Tensor& x, const Tensor& f) {

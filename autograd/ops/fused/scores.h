@@ -12,7 +12,7 @@
 #include "core/machine/math.h"
 #include "core/mask.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// Queries that go by together.
 inline constexpr i64 query_tile = 128;
@@ -207,4 +207,4 @@ static void recompute_weights(i64 n, const T* largest, const T* inverse, const T
   }
 }
 
-}  // namespace orrery
+}  // namespace orrery::kernels

@@ -12,6 +12,7 @@
 #include "autograd/ops/fused/packed_heads.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 using namespace packed_heads;

@@ -109,7 +109,7 @@ TEST_CASE("a coordinate at a kink is skipped and counted, wherever the kink lies
                           1.2e-4, 1.6e-4, 2.5e-4, 4e-4, 6e-4, 9e-4, 1.4e-3, 1.9e-3, 2.1e-3, 1e-2}) {
     for (const double sign : {1.0, -1.0}) {
       CAPTURE(sign * distance);
-      Tensor x = map(normal({40}), "away from 0", [](auto v) { return v < 0 ? v - 0.1 : v + 0.1; });
+      Tensor x = kernels::map(normal({40}), "away from 0", [](auto v) { return v < 0 ? v - 0.1 : v + 0.1; });
       x.write<double>()[17] = sign * distance;
       const GradcheckReport report = gradcheck([](const Variable& v) { return relu(v); }, {x});
       CHECK(report);
@@ -140,9 +140,9 @@ TEST_CASE("more than 5 % of coordinates at kinks is a failure") {
 TEST_CASE("steep functions are judged by smaller steps, and not excused as kinks") {
   const auto steep = [](double factor) {
     return [factor](const Variable& x) {
-      const auto value = [](const Inputs& in) { return map(in[0], "exp", [](auto v) { return std::exp(20 * v); }); };
+      const auto value = [](const Inputs& in) { return kernels::map(in[0], "exp", [](auto v) { return std::exp(20 * v); }); };
       const auto gradient = [factor](const Inputs& in, const Tensor& dy) {
-        return Inputs{dy * map(in[0], "exp", [](auto v) { return std::exp(20 * v); }) * (20 * factor)};
+        return Inputs{dy * kernels::map(in[0], "exp", [](auto v) { return std::exp(20 * v); }) * (20 * factor)};
       };
       return apply(Custom{value, gradient, {}}, std::span<const Variable>(&x, 1));
     };

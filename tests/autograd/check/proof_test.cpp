@@ -154,7 +154,7 @@ TEST_CASE("a value that is wrong in f32 fails, though its gradient is right") {
 
 TEST_CASE("what is wrong in f32 for part of the numbers fails, though some draws have no such number") {
   const Proof proof = prove_square([](const Tensor& g) {
-    return g.dtype() == f64 ? g : map(g, "square", [](auto v) { return std::fabs(v) > 2.5 ? -v : v; });
+    return g.dtype() == f64 ? g : kernels::map(g, "square", [](auto v) { return std::fabs(v) > 2.5 ? -v : v; });
   });
   CHECK(part(proof, "gradients").ok);
   CHECK_FALSE(part(proof, "f32").ok);

@@ -10,6 +10,7 @@
 #include "tests/core/support.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 using namespace orrery::small;
 using Numbers = std::vector<double>;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 using namespace orrery;
+using namespace orrery::kernels;
 
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -6,6 +6,7 @@
 #include <cstring>
 
 using namespace orrery;
+using namespace orrery::kernels;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "tests/core/support.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 using namespace orrery::small;
 
 TEST_CASE("tiles follow from the shape alone") {

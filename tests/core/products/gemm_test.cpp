@@ -13,6 +13,7 @@
 #include "tests/core/support.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 using namespace orrery::products;
 using namespace orrery::small;
 

@@ -10,6 +10,7 @@
 #include "tests/core/products.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 
 namespace {
 

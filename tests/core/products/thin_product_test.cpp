@@ -10,6 +10,7 @@
 #include "core/tensor_ops.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "core/tensor_ops.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 
 TEST_CASE("a transpose has every number where it belongs") {
   for (const Shape& shape : {Shape{0, 3}, {3, 0}, {1, 1}, {1, 40}, {40, 1}, {16, 16}, {37, 53}}) {

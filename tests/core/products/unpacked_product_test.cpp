@@ -11,6 +11,7 @@
 #include "tests/core/products.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 
 namespace {
 

@@ -44,8 +44,8 @@ const FeedForwardSizes in_chunks{{601}, 3, 4200, 2};
 }  // namespace
 
 TEST_CASE("rows of the sizes below go by in several chunks of unequal length") {
-  CHECK(row_chunk(601, in_chunks.inner, f64) == 201);
-  CHECK(row_chunk(601, in_chunks.inner, f32) == 301);
+  CHECK(kernels::row_chunk(601, in_chunks.inner, f64) == 201);
+  CHECK(kernels::row_chunk(601, in_chunks.inner, f32) == 301);
 }
 
 TEST_CASE("the feed-forward network equals linear, gelu, dropout, linear: the same elements are dropped") {
@@ -71,7 +71,7 @@ TEST_CASE("and so in several chunks") {
 TEST_CASE("one parameter may be x, both weights and both biases, in one chunk or several") {
   for (const i64 n : {5, 1120}) {
     INFO(n);
-    CHECK((row_chunk(n, n, f64) < n) == (n == 1120));
+    CHECK((kernels::row_chunk(n, n, f64) < n) == (n == 1120));
     const auto five = [](const Variables& x) { return Variables{x[0], x[0], x[1], x[0], x[1]}; };
     const std::vector<Tensor> inputs{normal({n, n}, 1) * 0.05, normal({n}, 2)};
     CHECK(distance(value_then_gradients([&](const auto& x) { return fused_feed_forward(five(x), false, 0); }, inputs),

@@ -5,6 +5,7 @@
 #include "tests/autograd/ops/support.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 using namespace orrery::small;
 
 TEST_CASE("rows of a linear map are finished once each, whether few or many, in a result with gaps") {

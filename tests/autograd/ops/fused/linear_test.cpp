@@ -41,8 +41,8 @@ const std::vector<LinearSizes>& linear_sizes() {
 }  // namespace
 
 TEST_CASE("the sizes below are cut into several tiles both ways") {
-  CHECK(gemm_tiles(301, 51, 37, Trans::b) > 1);
-  CHECK(gemm_tiles(21, 1030, 61, Trans::b) > 1);
+  CHECK(kernels::gemm_tiles(301, 51, 37, Trans::b) > 1);
+  CHECK(kernels::gemm_tiles(21, 1030, 61, Trans::b) > 1);
 }
 
 TEST_CASE("linear equals product and bias") {

@@ -9,6 +9,7 @@
 #include "core/random.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 
 namespace {
 

@@ -17,9 +17,9 @@ struct Gate {
   static constexpr std::string_view name = "gate";
   Saved s, y;
   Tensor forward(const Tensor& a, const Tensor& b) {
-    const Tensor open = map(b, name, [](auto v) { return math::sigmoid(v); });
+    const Tensor open = kernels::map(b, name, [](auto v) { return math::sigmoid(v); });
     s = open;
-    const Tensor result = broadcast_map(a, open, name, [](auto value, auto part) { return value * part; });
+    const Tensor result = kernels::broadcast_map(a, open, name, [](auto value, auto part) { return value * part; });
     y = result;
     return result;
   }

@@ -9,12 +9,14 @@ using namespace orrery::style;
 
 namespace {
 
-const std::string folder = "apps/examples";
+// Where a chapter's programs stand.
+std::string folder_of(int chapter) { return "apps/book/ch" + std::to_string(chapter); }
 
 Sources examples() {
   Sources result;
-  std::copy_if(tree().begin(), tree().end(), std::back_inserter(result),
-               [](const Source& source) { return source.folder() == folder; });
+  std::copy_if(tree().begin(), tree().end(), std::back_inserter(result), [](const Source& source) {
+    return source.folder().starts_with("apps/book/ch") && !source.folder().ends_with("/exercises");
+  });
   return result;
 }
 
@@ -22,7 +24,7 @@ Sources examples() {
 Words violations(const Source& example) {
   Words found;
   const std::string chapter = std::to_string(example.chapter);
-  if (!example.stem().starts_with("ch" + chapter + "_")) found.push_back(example.at(0) + "not the chapter of its name");
+  if (example.folder() != folder_of(example.chapter)) found.push_back(example.at(0) + "not the chapter of its folder");
   constexpr size_t most_lines = 80;
   if (example.lines.size() > most_lines) found.push_back(example.at(most_lines) + "too long for one look");
   Words wanted{"// Question: ", "// Answer: ", "// Exercise: "};
@@ -58,7 +60,7 @@ TEST_CASE("each chapter's exercises are solved in a test under the chapter's lab
   for (const Source& example : examples()) {
     const std::string chapter = std::to_string(example.chapter);
     CAPTURE(example.path);
-    const Source* solution = find_source(tree(), "tests/" + folder + "/ch" + chapter + "_test.cpp");
+    const Source* solution = find_source(tree(), "tests/apps/book/ch" + chapter + "_test.cpp");
     REQUIRE(solution != nullptr);
     CHECK(solution->chapter == example.chapter);
     const std::string name = "exercise " + chapter + ":";
@@ -71,12 +73,12 @@ TEST_CASE("each chapter's exercises are solved in a test under the chapter's lab
 TEST_CASE("a program without an answer, or with another chapter's label, is found") {
   const std::string head = "// Chapter 3. A.\n// Question: a?\n";
   const auto violations_of = [&](const std::string& rest) {
-    return violations(make_source(folder + "/ch3_a.cpp", head + rest)).size();
+    return violations(make_source(folder_of(3) + "/a.cpp", head + rest)).size();
   };
   CHECK(violations_of("// Answer: b.\n// Exercise: c; `tests/run -L ch3`.\n// Read next: d\n") == 0);
   CHECK(violations_of("// Exercise: c; `tests/run -L ch3`.\n// Read next: d\n") == 1);
   CHECK(violations_of("// Answer: b.\n// Exercise: c; `tests/run -L ch4`.\n// Read next: d\n") == 1);
-  CHECK(violations(make_source(folder + "/ch4_a.cpp",
+  CHECK(violations(make_source(folder_of(4) + "/a.cpp",
                                head + "// Answer: b.\n// Exercise: c; `tests/run -L ch3`.\n// Read next: d\n"))
             .size() == 1);
 }

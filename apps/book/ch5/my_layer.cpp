@@ -18,7 +18,7 @@ struct SquaredRelu {  // y = max(0, x)^2, dx = 2 max(0, x) dy       "Primer" (So
   static constexpr std::string_view name = "squared_relu";
   Saved positive;
   Tensor forward(const Tensor& x) {
-    const Tensor p = map(x, name, [](auto value) { return value > 0 ? value : 0; });
+    const Tensor p = kernels::map(x, name, [](auto value) { return value > 0 ? value : 0; });
     positive = p;
     return p * p;
   }

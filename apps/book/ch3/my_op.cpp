@@ -21,7 +21,7 @@ struct Softsign {
   static constexpr std::string_view name = "softsign";
   Saved slope;
   Tensor forward(const Tensor& x) {
-    const Tensor shrink = map(x, name, [](auto v) { return 1 / (1 + std::fabs(v)); });
+    const Tensor shrink = kernels::map(x, name, [](auto v) { return 1 / (1 + std::fabs(v)); });
     slope = shrink * shrink;
     return x * shrink;
   }

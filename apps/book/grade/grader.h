@@ -1,0 +1,58 @@
+// Chapter 3. Grades an exercise of the book: asks questions of the student's code, and says what passed and what failed.
+//
+// The file that grades an exercise, `apps/book/chN/exercises/M_name_grade.h`, has one function `void grade(Grader& g)`,
+// which asks; every question stands alone, so that one wrong answer does not hide the next. A failed answer says at
+// which coordinate, and gives a hint of the kind of mistake, never the answer.
+//   g.equal("softmax of three numbers", [] { return my_softmax(x); }, expected, "Does each row add up to 1?");
+// Serves: autograd/check/proof.h
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "autograd/check/proof.h"
+#include "core/tensor.h"
+
+namespace orrery::book {
+
+class Grader {
+ public:
+  /// One question and its answer.
+  struct Answer {
+    std::string question;
+    bool right = false;
+    std::string what, hint;  ///< what is wrong, and a hint; empty when right
+  };
+
+  /// Right if `ask` returns true. An exception that `ask` throws is a wrong answer with its text; so it is below.
+  void check(std::string question, const std::function<bool()>& ask, std::string hint);
+  /// Right if the number is `expected`, to `tolerance` of max(1, |expected|).
+  void equal(std::string question, const std::function<double()>& ask, double expected, std::string hint,
+             double tolerance = 1e-9);
+  /// Right if shape and dtype are those of `expected`, and every element is equal to `tolerance` of max(1, |element|).
+  /// The first other element is named: "[1, 2] is 0.5, should be 0.25".
+  void equal(std::string question, const std::function<Tensor()>& ask, const Tensor& expected, std::string hint,
+             double tolerance = 1e-9);
+  /// Right if every part of the project's own proof passes (autograd/check/proof.h). The whole proof takes the place of
+  /// several questions: gradients, repeated passes, shared memory, single precision.
+  void prove(std::string question, const std::function<Sample()>& ask, std::string hint);
+  /// Right if the gradients alone agree with the numeric ones.
+  void gradients(std::string question, const std::function<Checkable()>& ask, std::string hint);
+
+  const std::vector<Answer>& answers() const { return answers_; }
+  bool passed() const;
+
+ private:
+  void ask(std::string question, const std::function<std::string()>& wrong, std::string hint);
+  std::vector<Answer> answers_;
+};
+
+/// "passed  ..." or "FAILED  ..." with what and hint for each answer, and the count: "2 of 3 passed".
+std::ostream& operator<<(std::ostream& out, const Grader& grader);
+
+/// An exercise as a program: grades, prints, and returns 0 if everything passed, else 1.
+int grade_program(void (*grade)(Grader&));
+
+}  // namespace orrery::book

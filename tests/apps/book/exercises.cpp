@@ -1,0 +1,62 @@
+// Chapter 3. Grades every attempt at every exercise of one chapter:  orrery_exercises 4
+//
+// Each solution passes; each starter fails; each wrong answer fails, says what its file expects, and says something else
+// than the other wrong answers of its exercise.
+#include "tests/apps/book/exercises.h"
+
+#include <iostream>
+#include <set>
+#include <sstream>
+
+namespace orrery::book {
+
+Exercises exercises_of(const std::string& chapter);  // written by CMake
+
+namespace {
+
+// What is wrong with one attempt's grade; "" if it is as it must be.
+std::string problem(const Attempt& attempt, const Grader& grader, const std::string& said) {
+  if (grader.answers().empty()) return "nothing was asked";
+  if (attempt.kind == Attempt::solution) return grader.passed() ? "" : "the solution does not pass";
+  if (grader.passed()) return "passes, and must not";
+  if (attempt.kind == Attempt::wrong && said.find(attempt.expect) == said.npos)
+    return "does not say \"" + attempt.expect + "\"";
+  return "";
+}
+
+bool grade_exercise(const Exercise& exercise) {
+  std::set<std::string> wrong_answers;
+  size_t wrong = 0;
+  bool ok = true;
+  const auto report = [&](const std::string& file, const std::string& text) {
+    std::cout << file << ": " << text << '\n';
+    ok = false;
+  };
+  for (const Attempt& attempt : exercise.second) {
+    Grader grader;
+    std::ostringstream said;
+    try {
+      attempt.grade(grader);
+      said << grader;
+      if (const std::string text = problem(attempt, grader, said.str()); !text.empty())
+        report(attempt.file, text + "\n" + said.str());
+    } catch (const std::exception& error) { report(attempt.file, std::string("the grader threw: ") + error.what()); }
+    if (attempt.kind == Attempt::wrong) wrong_answers.insert(said.str()), ++wrong;
+  }
+  if (wrong < 2) report(exercise.first, "has fewer than two wrong answers");
+  if (wrong_answers.size() < wrong) report(exercise.first, "two wrong answers are graded alike");
+  std::cout << exercise.first << (ok ? ": solution passes, starter and " : ": checked with ") << wrong
+            << " wrong answers" << (ok ? " fail, each its own way\n" : "\n");
+  return ok;
+}
+
+}  // namespace
+}  // namespace orrery::book
+
+int main(int count, char** arguments) {
+  const orrery::book::Exercises all = orrery::book::exercises_of(count == 2 ? arguments[1] : "");
+  bool ok = !all.empty();
+  if (all.empty()) std::cout << "usage: orrery_exercises CHAPTER, of which there are exercises\n";
+  for (const orrery::book::Exercise& exercise : all) ok &= orrery::book::grade_exercise(exercise);
+  return ok ? 0 : 1;
+}

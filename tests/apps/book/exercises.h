@@ -1,0 +1,23 @@
+// Chapter 3. The exercises of the book as the tests see them: each solution, starter and wrong answer, graded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/book/grade/grader.h"
+
+namespace orrery::book {
+
+/// One file of an exercise.
+struct Attempt {
+  enum Kind { solution, starter, wrong } kind;
+  std::string file;    ///< from the root of the repository
+  std::string expect;  ///< what the grader must say of a wrong answer
+  void (*grade)(Grader&);
+};
+
+/// Each exercise's attempts, by its number and name: "4.2_softmax". One function for each chapter, written by CMake.
+using Exercise = std::pair<std::string, std::vector<Attempt>>;
+using Exercises = std::vector<Exercise>;
+
+}  // namespace orrery::book
