@@ -128,7 +128,7 @@ void check_defined(const Tensor& x, std::string_view operation) {
 
 }  // namespace
 
-Tensor combined_strips(const Tensor& partial, i64 matrices) {
+Tensor kernels::combined_strips(const Tensor& partial, i64 matrices) {
   const i64 columns = partial.size(-1), strips = matrices == 0 ? 1 : partial.size(0) / matrices;
   Tensor result = Tensor::empty({matrices, columns}, partial.dtype());
   dispatch_floating(partial.dtype(), "strip_sums", [&](auto t) {

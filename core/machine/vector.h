@@ -35,6 +35,20 @@ struct VectorOf {
   typedef T type __attribute__((vector_size(count * sizeof(T))));
 };
 
+/// The vector of the numbers that begin at `from`, at any address. Not std::memcpy: GCC, where it prefers vectors of half
+/// a register (Intel), copies two halves, and then keeps vectors in memory that belong into registers.
+template <class Vector, class T>
+static Vector load(const T* from) {
+  typedef Vector Anywhere __attribute__((aligned(alignof(T)), may_alias));
+  return *reinterpret_cast<const Anywhere*>(from);
+}
+/// Writes `v` to the numbers that begin at `to`, at any address.
+template <class Vector, class T>
+static void store(const Vector& v, T* to) {
+  typedef Vector Anywhere __attribute__((aligned(alignof(T)), may_alias));
+  *reinterpret_cast<Anywhere*>(to) = v;
+}
+
 /// Makes the compiler load `v` once, and not from memory again for every use. Changes no number.
 template <class Vector>
 static void keep_in_register([[maybe_unused]] Vector& v) {

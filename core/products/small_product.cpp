@@ -37,31 +37,35 @@ struct FirstColumns {
 };
 
 template <class T, size_t lanes, int rows, int vectors, class Columns>
-void block(const Operands<T>& o, Columns part) {
+void block(const Operands<T>& o, [[maybe_unused]] Columns part) {
   using Vector = typename VectorOf<T, lanes>::type;
   const auto address = [&](int r, int v) { return o.c + r * o.c_stride + v * static_cast<i64>(lanes); };
-  const auto bytes = [&] {
-    if constexpr (std::is_same_v<Columns, AllColumns>)
-      return sizeof(Vector);
-    else
-      return static_cast<size_t>(part.columns) * sizeof(T);
-  };
+  constexpr bool whole = std::is_same_v<Columns, AllColumns>;
   Vector sum[rows][vectors] = {};
   if (o.accumulate) {
     for (int r = 0; r < rows; ++r)
-      for (int v = 0; v < vectors; ++v) std::memcpy(&sum[r][v], address(r, v), bytes());
+      for (int v = 0; v < vectors; ++v) {
+        if constexpr (whole)
+          sum[r][v] = load<Vector>(address(r, v));
+        else
+          std::memcpy(&sum[r][v], address(r, v), static_cast<size_t>(part.columns) * sizeof(T));
+      }
   }
   for (i64 p = 0; p < o.k; ++p) {
     Vector right[vectors];
-    for (int v = 0; v < vectors; ++v)
-      std::memcpy(&right[v], o.b + p * o.b_stride + v * static_cast<i64>(lanes), sizeof(Vector));
+    for (int v = 0; v < vectors; ++v) right[v] = load<Vector>(o.b + p * o.b_stride + v * static_cast<i64>(lanes));
     for (int r = 0; r < rows; ++r) {
       const T left = o.a.data[r * o.a.row + p * o.a.column];
       for (int v = 0; v < vectors; ++v) sum[r][v] += left * right[v];
     }
   }
   for (int r = 0; r < rows; ++r)
-    for (int v = 0; v < vectors; ++v) std::memcpy(address(r, v), &sum[r][v], bytes());
+    for (int v = 0; v < vectors; ++v) {
+      if constexpr (whole)
+        store(sum[r][v], address(r, v));
+      else
+        std::memcpy(address(r, v), &sum[r][v], static_cast<size_t>(part.columns) * sizeof(T));
+    }
 }
 
 // All m rows of a strip that is `vectors` vectors wide.

@@ -3,7 +3,6 @@
 // Serves: core/products/gemm.h
 #include "core/products/thin_product.h"
 
-#include <cstring>
 #include <utility>
 
 #include "core/machine/parallel.h"
@@ -62,8 +61,7 @@ template <class T>
 // here.
 template <class T>
 Vector<T> loaded(const T* from) {
-  Vector<T> v;
-  std::memcpy(&v, from, sizeof v);
+  Vector<T> v = load<Vector<T>>(from);
   keep_in_register(v);
   return v;
 }
@@ -94,7 +92,7 @@ void block(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, T* c, i64 
   T total[vectors * lanes];
   for (i64 v = 0; v < vectors; ++v) {
     const Vector<T> combined = sums_of_lanes<T>(sum + v * lanes);
-    std::memcpy(total + v * lanes, &combined, sizeof combined);
+    store(combined, total + v * lanes);
   }
   for (int r = 0; r < rows; ++r) {
     for (int j = 0; j < columns; ++j) {

@@ -43,7 +43,7 @@ namespace orrery {
 
 /// Queries and keys whose scores are held at a time: B_r and B_c.
 struct TileSizes {
-  i64 queries = query_tile;  ///< a multiple of `lane_multiple`, at most `query_tile`
+  i64 queries = kernels::query_tile;  ///< a multiple of `lane_multiple`, at most `query_tile`
   i64 keys = 256;
 };
 
