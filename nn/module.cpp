@@ -35,7 +35,7 @@ void Visitor::operator()(std::string_view name, Tensor& buffer) {
 Module* Visitor::visited(Module& child) {
   auto* const part = dynamic_cast<Replaceable*>(&child);
   if (!part) return &child;
-  return enters(*part) ? part->held() : nullptr;
+  return enters(*part) ? part->module() : nullptr;
 }
 
 void Visitor::walk(Module& module, const std::string& prefix) {

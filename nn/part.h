@@ -19,11 +19,11 @@ namespace orrery::nn {
 class Replaceable : public Module {
  public:
   /// The module that is visited and shown in its place; null if there is none.
-  virtual Module* held() = 0;
+  virtual Module* module() = 0;
   /// Becomes a copy of `other`, a part of the same type. Errors: what stands there has no `clone()`.
   virtual void become_clone_of(Replaceable& other) = 0;
   void visit(Visitor& v) override {
-    if (Module* module = held()) module->visit(v);
+    if (Module* const inner = module()) inner->visit(v);
   }
 };
 
@@ -33,34 +33,34 @@ class Part : public Replaceable {
  public:
   Part() = default;
   template <std::derived_from<Interface> M>
-  Part(M module) : clone_(&clone_of<M>), held_(std::make_unique<M>(std::move(module))) {}
+  Part(M module) : clone_(&clone_of<M>), module_(std::make_unique<M>(std::move(module))) {}
 
-  explicit operator bool() const { return held_ != nullptr; }
-  const Interface& operator*() const { return *held_; }
-  Interface* operator->() { return held_.get(); }
-  const Interface* operator->() const { return held_.get(); }
+  explicit operator bool() const { return module_ != nullptr; }
+  const Interface& operator*() const { return *module_; }
+  Interface* operator->() { return module_.get(); }
+  const Interface* operator->() const { return module_.get(); }
   /// Calls what it holds.
   template <class... X>
   decltype(auto) operator()(X&&... x) const {
-    return (*std::as_const(held_))(std::forward<X>(x)...);
+    return (*std::as_const(module_))(std::forward<X>(x)...);
   }
   /// What it holds, if that is an M; else null.
   template <class M>
   M* get_if() const {
-    return dynamic_cast<M*>(held_.get());
+    return dynamic_cast<M*>(module_.get());
   }
   /// What it holds, which must be an M.
   template <class M>
   M& as() const {
     M* const module = get_if<M>();
-    check(module != nullptr, "part", "holds ", held_ ? type_name(*held_) : "nothing", ", not what was asked for");
+    check(module != nullptr, "part", "holds ", module_ ? type_name(*module_) : "nothing", ", not what was asked for");
     return *module;
   }
 
-  Module* held() override { return held_.get(); }
+  Module* module() override { return module_.get(); }
   Part clone() const {
     Part copy;
-    if (held_) copy.held_ = clone_(*held_), copy.clone_ = clone_;
+    if (module_) copy.module_ = clone_(*module_), copy.clone_ = clone_;
     return copy;
   }
   void become_clone_of(Replaceable& other) override { *this = dynamic_cast<Part&>(other).clone(); }
@@ -77,7 +77,7 @@ class Part : public Replaceable {
   }
 
   std::unique_ptr<Interface> (*clone_)(Interface&) = nullptr;
-  std::unique_ptr<Interface> held_;  // the last to move: what is assigned may stand inside what it replaces
+  std::unique_ptr<Interface> module_;  // the last to move: what is assigned may stand inside what it replaces
 };
 
 /// Puts copies of the parts of `from` into `into`, a module built alike.

@@ -90,7 +90,7 @@ void run_steps(LmTraining& training, const LmOrigin& origin, LmFiles& files, con
 // What the model of a training that has ended, or was stopped, can write, and its losses.
 void report(const TrainOptions& options, LmTraining& training, const Stopwatch& watch) {
   const std::string hash = training.hash();
-  const double loss = training.settle();
+  const double loss = training.finish_with_best();
   std::cout << training.sample(last_sample) << '\n';
   if (options.hash) std::cout << "hash " << hash << '\n';
   std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss;

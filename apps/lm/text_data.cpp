@@ -30,13 +30,13 @@ template <class Begin>
 TextBatch blocks(const Tensor& tokens, i64 batch, i64 length, const Begin& begin) {
   TextBatch result{Tensor::empty({batch, length}, Dtype::i32), Tensor::empty({batch, length}, Dtype::i32)};
   const i32* from = tokens.data<i32>();
-  i32 *ids = result.ids.write<i32>(), *next = result.next.write<i32>();
+  i32 *ids = result.ids.write<i32>(), *labels = result.labels.write<i32>();
   for (i64 b = 0; b < batch; ++b) {
     const i64 first = begin(b);
     check(first >= 0 && first + length < tokens.count(), "text", "a block of ", length, " characters from ", first,
           " on does not fit a text of ", tokens.count());
     std::copy_n(from + first, length, ids + b * length);
-    std::copy_n(from + first + 1, length, next + b * length);
+    std::copy_n(from + first + 1, length, labels + b * length);
   }
   return result;
 }
@@ -152,9 +152,9 @@ void ShuffledBlocks::shuffle(i64 epoch) {
   epoch_ = epoch;
 }
 
-TextBatch ShuffledBlocks::batch(i64 first, i64 count) {
+TextBatch ShuffledBlocks::batch(i64 first_block, i64 count) {
   return blocks(tokens_, count, length_, [&](i64 b) {
-    const i64 number = first + b;
+    const i64 number = first_block + b;
     if (number / in_epoch_ != epoch_) shuffle(number / in_epoch_);
     return begins_[static_cast<size_t>(number % in_epoch_)];
   });

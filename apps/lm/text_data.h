@@ -54,7 +54,7 @@ std::string read_text(const std::string& path);
 
 /// Blocks of text, and what follows each of their characters: i32 [B, T] both.
 struct TextBatch {
-  Tensor ids, next;
+  Tensor ids, labels;
 };
 /// `batch` blocks of `length` characters from anywhere in `tokens`.
 TextBatch random_blocks(const Tensor& tokens, i64 batch, i64 length, Rng& rng);
@@ -68,8 +68,8 @@ class ShuffledBlocks {
  public:
   /// Error: a text that is shorter than two blocks.
   ShuffledBlocks(const Tensor& tokens, i64 length, const Rng& numbers);
-  /// Blocks number `first`, `first` + 1, ..., counted from 0.
-  TextBatch batch(i64 first, i64 count);
+  /// Blocks number `first_block`, `first_block` + 1, ..., counted from 0.
+  TextBatch batch(i64 first_block, i64 count);
   i64 in_epoch() const { return in_epoch_; }
 
  private:

@@ -87,7 +87,7 @@ double loss_over(const nn::Gpt& model, const Tensor& text) {
     const i64 whole = std::min(at_once, (count - begin) / block), length = whole > 0 ? block : count - begin;
     const TextBatch batch = blocks_from(text, begin, std::max<i64>(1, whole), length);
     nn::Pass pass = nn::Pass::inference();
-    total += model.loss(batch.ids, batch.next, pass, {.reduction = Reduction::sum}).item();
+    total += model.loss(batch.ids, batch.labels, pass, {.reduction = Reduction::sum}).item();
     begin += batch.ids.count();
   }
   return total / static_cast<double>(count);
@@ -110,7 +110,7 @@ LmTraining::LmTraining(const LmRecipe& recipe, const TextData& data)
 // The same bits for the same batch as long as no parameter moves, dropout included: a pass is a value.
 Variable LmTraining::loss_of(const TextBatch& batch) const {
   nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1);
-  return model_.loss(batch.ids, batch.next, pass);
+  return model_.loss(batch.ids, batch.labels, pass);
 }
 
 TextBatch LmTraining::next_batch(Rng& numbers) {
@@ -146,7 +146,7 @@ double LmTraining::mean_loss(Rng& numbers) const {
   for (i64 i = 0; i < recipe_.estimate_batches; ++i) {
     const TextBatch batch = random_blocks(data_.validation, recipe_.batch, recipe_.model.max_len, numbers);
     nn::Pass pass = nn::Pass::inference();
-    total += model().loss(batch.ids, batch.next, pass).item();
+    total += model().loss(batch.ids, batch.labels, pass).item();
   }
   return total / static_cast<double>(recipe_.estimate_batches);
 }
@@ -160,7 +160,7 @@ double LmTraining::estimate() {
   return loss;
 }
 
-double LmTraining::settle() {
+double LmTraining::finish_with_best() {
   const double last = validation_loss();
   if (best_step_ == 0 || best_step_ == steps_done_) return last;
   const TensorMap last_parameters = copy_of(judged_parameters_);

@@ -93,7 +93,7 @@ class LmTraining {
   double validation_loss() const { return loss_over(model(), data_.validation); }
   /// Ends the training with the model of the lowest estimate or the last one, whichever has the lower
   /// `validation_loss`, and returns that.
-  double settle();
+  double finish_with_best();
   /// What the model writes, a function of seed and step: `count` characters, drawn at temperature 0.8.
   std::string sample(i64 count) const;
 

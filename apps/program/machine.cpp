@@ -110,9 +110,10 @@ std::optional<std::string> blas_variables(const char* const* environment) {
 
 std::optional<std::string> tiles_warning(int threads, int tiles) {
   if (threads <= tiles) return std::nullopt;
-  const std::string cores = std::to_string(tiles), wanted = std::to_string(threads);
-  return "warning: the deepest products are cut for " + cores + (tiles == 1 ? " core; --tiles " : " cores; --tiles ") +
-         wanted + " cuts them for " + wanted + " (and gives other bits, as another seed would)";
+  const std::string tiles_text = std::to_string(tiles), threads_text = std::to_string(threads);
+  return "warning: the deepest products are cut for " + tiles_text +
+         (tiles == 1 ? " core; --tiles " : " cores; --tiles ") + threads_text + " cuts them for " + threads_text +
+         " (and gives other bits, as another seed would)";
 }
 
 std::optional<std::string> wait_policy_warning(const char* policy) {

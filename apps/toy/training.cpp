@@ -19,14 +19,14 @@ Rng data_numbers(i64 seed) { return random_numbers(seed, 1); }
 Rng exam_numbers(i64 seed) { return random_numbers(seed, 2); }
 Rng trial_numbers(i64 seed) { return random_numbers(seed, 3); }
 
-// The part of the targets, padding apart, that has the highest score.
+// The share of targets, without padding, that have the highest score.
 double token_accuracy(const Tensor& logits, const Tensor& gold, i32 pad) {
   const Tensor guess = argmax(logits);
   i64 right = 0, counted = 0;
   for (i64 i = 0; i < gold.count(); ++i) {
-    const i32 wanted = gold.data<i32>()[i];
-    counted += wanted != pad;
-    right += wanted != pad && guess.data<i32>()[i] == wanted;
+    const i32 label = gold.data<i32>()[i];
+    counted += label != pad;
+    right += label != pad && guess.data<i32>()[i] == label;
   }
   return counted == 0 ? 0 : static_cast<double>(right) / static_cast<double>(counted);
 }

@@ -50,16 +50,16 @@ i64 head_size(i64 given, i64 d_model, i64 num_heads) {
 Variable Attention::cross_attention(const Variable&, const Variable&, const Mask&, Pass&, Tensor*) const {
   fail("attention", type_name(*this), " has no cross-attention");
 }
-KeyValueCache Attention::cache(i64, i64, Dtype) const {
+KeyValueCache Attention::empty_cache(i64, i64, Dtype) const {
   fail("attention", type_name(*this), " does not generate: it has no cache of keys and values");
 }
-Variable Attention::next(const Variable&, KeyValueCache&) const {
+Variable Attention::extend(const Variable&, KeyValueCache&) const {
   fail("attention", type_name(*this), " does not generate: it has no cache of keys and values");
 }
-KeyValueCache Attention::cache_of(const Variable&) const {
+KeyValueCache Attention::cache_memory(const Variable&) const {
   fail("attention", type_name(*this), " has no cross-attention to generate with");
 }
-Variable Attention::over(const Variable&, const KeyValueCache&, const Mask&) const {
+Variable Attention::attend_to_cached(const Variable&, const KeyValueCache&, const Mask&) const {
   fail("attention", type_name(*this), " has no cross-attention to generate with");
 }
 
@@ -91,12 +91,12 @@ MultiHeadAttention::MultiHeadAttention(Linear in_proj, Linear out_proj, i64 num_
 
 MultiHeadAttention MultiHeadAttention::clone() const {
   MultiHeadAttention copy(in_proj.clone(), out_proj.clone(), num_heads, d_k, d_v, dropout);
-  copy.names = names, copy.rule = rule;
-  copy.positions = positions.clone(), copy.score_bias = score_bias.clone();
+  copy.names = names, copy.own_mask = own_mask;
+  copy.query_key_map = query_key_map.clone(), copy.score_bias = score_bias.clone();
   return copy;
 }
 
-double MultiHeadAttention::count(i64 d_model, i64 num_heads, const AttentionOptions& options) {
+double MultiHeadAttention::parameter_count(i64 d_model, i64 num_heads, const AttentionOptions& options) {
   const double d = static_cast<double>(d_model), h = static_cast<double>(num_heads);
   const double d_k = options.d_k > 0 ? static_cast<double>(options.d_k) : d / h,
                d_v = options.d_v > 0 ? static_cast<double>(options.d_v) : d / h;
@@ -112,7 +112,7 @@ void MultiHeadAttention::visit(Visitor& v) {
     v.joined("in_proj_", in_proj);
     v("out_proj", out_proj);
   }
-  v("positions", positions);
+  v("query_key_map", query_key_map);
   v("score_bias", score_bias);
 }
 
@@ -125,15 +125,15 @@ Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const 
   return join_heads(heads.output);
 }
 
-// Q and K of the packed product as `positions` changes them, from position `first` on.
-Variable MultiHeadAttention::positioned(const Variable& qkv, i64 first) const {
-  if (!positions) return qkv;
+// Q and K of the packed product as `query_key_map` changes them, from position `first_position` on.
+Variable MultiHeadAttention::positioned(const Variable& qkv, i64 first_position) const {
+  if (!query_key_map) return qkv;
   const auto [B, n, columns] = dims<3>(qkv.value(), "attention");
   const Shape split_shape{B, n, num_heads, d_k}, joined_shape{B, n, num_heads * d_k};
   const auto [Q, kv] = split(qkv, num_heads * d_k, -1);
   const auto [K, V] = split(kv, num_heads * d_k, -1);
-  return concat({reshape(positions->queries(reshape(Q, split_shape), first), joined_shape),
-                 reshape(positions->keys(reshape(K, split_shape), first), joined_shape), V},
+  return concat({reshape(query_key_map->queries(reshape(Q, split_shape), first_position), joined_shape),
+                 reshape(query_key_map->keys(reshape(K, split_shape), first_position), joined_shape), V},
                 -1);
 }
 
@@ -143,7 +143,7 @@ Variable MultiHeadAttention::bias_of(i64 n, i64 m, Dtype dtype) const {
 
 // Positions of two sequences say nothing about each other.
 void MultiHeadAttention::check_cross() const {
-  check(!positions && !score_bias && rule.allows_all(), "attention",
+  check(!query_key_map && !score_bias && own_mask.allows_all(), "attention",
         "positions, a bias on the scores and a rule belong to self-attention; this is cross-attention");
 }
 
@@ -152,7 +152,7 @@ Variable MultiHeadAttention::self_attention(const Variable& x, const Mask& mask,
   const Draw draw = pass.draw_for(p);
   const Variable qkv = positioned(in_proj(with_harmless_padding(x, mask)), 0);
   const Variable bias = bias_of(x.size(1), x.size(1), qkv.dtype());
-  const Mask seen = mask & rule;
+  const Mask seen = mask & own_mask;
   if (!weights && by_packed_products(bias))
     return out_proj(packed_attention(qkv, num_heads, d_k, d_v, seen, p, draw, bias));
   const auto [Q, kv] = split(qkv, num_heads * d_k, -1);
@@ -173,7 +173,7 @@ Variable MultiHeadAttention::cross_attention(const Variable& x, const Variable& 
   return out_proj(attend(Q, K, V, mask, p, draw, {}, weights));
 }
 
-KeyValueCache MultiHeadAttention::cache(i64 B, i64 capacity, Dtype dtype) const {
+KeyValueCache MultiHeadAttention::empty_cache(i64 B, i64 capacity, Dtype dtype) const {
   return key_value_cache(B, num_heads, capacity, d_k, d_v, dtype);
 }
 
@@ -183,7 +183,7 @@ void MultiHeadAttention::check_cache(const KeyValueCache& cache) const {
         values, ", this attention ", num_heads, " of ", d_k, " and ", d_v);
 }
 
-Variable MultiHeadAttention::next(const Variable& x, KeyValueCache& cache) const {
+Variable MultiHeadAttention::extend(const Variable& x, KeyValueCache& cache) const {
   check_nothing_recorded();
   check_cache(cache);
   const i64 n = x.size(1);
@@ -191,21 +191,21 @@ Variable MultiHeadAttention::next(const Variable& x, KeyValueCache& cache) const
   const Variable qkv = positioned(in_proj(x), cache.length);
   cache.append(qkv.value());
   const Variable bias = bias_of(n, cache.length, qkv.dtype());
-  const Mask seen = Mask::causal() & rule;
+  const Mask seen = Mask::causal() & own_mask;
   return out_proj(all_are_new && by_packed_products(bias)
                       ? packed_attention(qkv, num_heads, d_k, d_v, seen, 0, {}, bias)
                       : constant(cached_attention(qkv.value(), cache, seen, bias.value())));
 }
 
-KeyValueCache MultiHeadAttention::cache_of(const Variable& memory) const {
+KeyValueCache MultiHeadAttention::cache_memory(const Variable& memory) const {
   check_nothing_recorded();
   check_cross();
-  KeyValueCache result = cache(memory.size(0), memory.size(1), memory.dtype());
+  KeyValueCache result = empty_cache(memory.size(0), memory.size(1), memory.dtype());
   result.append(in_proj(memory, key_value_rows()).value());
   return result;
 }
 
-Variable MultiHeadAttention::over(const Variable& x, const KeyValueCache& memory, const Mask& mask) const {
+Variable MultiHeadAttention::attend_to_cached(const Variable& x, const KeyValueCache& memory, const Mask& mask) const {
   check_nothing_recorded();
   check_cache(memory);
   const Variable Q = in_proj(x, {0, num_heads * d_k});

@@ -6,7 +6,7 @@
 // Self-attention: Q, K and V come from x [B, n, d_model]. Cross-attention: K and V come from memory [B, m, d_model].
 // All heads' W^Q, W^K, W^V stand one below the other in in_proj's weight, h (2 d_k + d_v) rows: one product makes them.
 // What can be replaced: both linear maps (nn/layers/linear.h), what happens to Q and K before their product
-// (`positions`), and a bias on the scores (`score_bias`). Fused forms are taken where they compute the same.
+// (`query_key_map`), and a bias on the scores (`score_bias`). Fused forms are taken where they compute the same.
 // Positions that a padding mask cuts off count as zeros, so that not even NaN there reaches an output or a gradient.
 // Read next: nn/attention/attention.cpp
 #pragma once
@@ -37,23 +37,24 @@ struct MultiHeadAttention : Attention {
   AttentionNames names = AttentionNames::pytorch;
 
   // Of self-attention alone.
-  Part<QueryKeyMap> positions;  // nothing: the embeddings know the positions
-  Part<ScoreBias> score_bias;   // nothing: none
-  Mask rule;                    // what this layer may see of what a call's mask allows: a window
+  Part<QueryKeyMap> query_key_map;  // nothing: the embeddings know the positions
+  Part<ScoreBias> score_bias;       // nothing: none
+  Mask own_mask;                    // what this layer may see of what a call's mask allows: a window
 
   MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, const AttentionOptions& options = {});
   /// How many numbers such a layer learns.
-  static double count(i64 d_model, i64 num_heads, const AttentionOptions& options);
+  using Module::parameter_count;
+  static double parameter_count(i64 d_model, i64 num_heads, const AttentionOptions& options);
   /// An attention of its own with the same values and parts.
   MultiHeadAttention clone() const;
 
   Variable self_attention(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const override;
   Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
                            Tensor* weights) const override;
-  KeyValueCache cache(i64 B, i64 capacity, Dtype dtype) const override;
-  Variable next(const Variable& x, KeyValueCache& cache) const override;
-  KeyValueCache cache_of(const Variable& memory) const override;
-  Variable over(const Variable& x, const KeyValueCache& memory, const Mask& mask) const override;
+  KeyValueCache empty_cache(i64 B, i64 capacity, Dtype dtype) const override;
+  Variable extend(const Variable& x, KeyValueCache& cache) const override;
+  KeyValueCache cache_memory(const Variable& memory) const override;
+  Variable attend_to_cached(const Variable& x, const KeyValueCache& memory, const Mask& mask) const override;
   void visit(Visitor& v) override;
 
  private:
@@ -61,7 +62,7 @@ struct MultiHeadAttention : Attention {
   void check_cache(const KeyValueCache& cache) const;
   void check_cross() const;
   RowRange key_value_rows() const { return {num_heads * d_k, num_heads * (2 * d_k + d_v)}; }
-  Variable positioned(const Variable& qkv, i64 first) const;
+  Variable positioned(const Variable& qkv, i64 first_position) const;
   Variable bias_of(i64 n, i64 m, Dtype dtype) const;
   Variable attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p, const Draw& draw,
                   const Variable& bias, Tensor* weights) const;

@@ -35,14 +35,14 @@ struct Attention : Module {
   // Generation, where nothing is recorded or dropped: the same attention, with keys and values kept between calls.
 
   /// An empty cache for self-attention over up to `capacity` positions.
-  virtual KeyValueCache cache(i64 B, i64 capacity, Dtype dtype) const;
+  virtual KeyValueCache empty_cache(i64 B, i64 capacity, Dtype dtype) const;
   /// Causal self-attention of the n positions x [B, n, d_model] that follow those in `cache`, to which they are
-  /// appended. Error, of `over` as well: a cache of other heads.
-  virtual Variable next(const Variable& x, KeyValueCache& cache) const;
-  /// Keys and values of memory [B, m, d_model], for `over`, whose mask leaves out what is padding there.
-  virtual KeyValueCache cache_of(const Variable& memory) const;
+  /// appended. Error, of `attend_to_cached` as well: a cache of other heads.
+  virtual Variable extend(const Variable& x, KeyValueCache& cache) const;
+  /// Keys and values of memory [B, m, d_model], for `attend_to_cached`, whose mask leaves out what is padding there.
+  virtual KeyValueCache cache_memory(const Variable& memory) const;
   /// Cross-attention: x [B, n, d_model] over a memory given as its keys and values.
-  virtual Variable over(const Variable& x, const KeyValueCache& memory, const Mask& mask) const;
+  virtual Variable attend_to_cached(const Variable& x, const KeyValueCache& memory, const Mask& mask) const;
 };
 
 // What stands in places inside MultiHeadAttention, where self-attention learns how far apart positions are.
@@ -50,9 +50,9 @@ struct Attention : Module {
 /// What changes queries and keys between their projection and the scores: rotary positions, for one.
 struct QueryKeyMap : Module {
   /// Q of every head, [B, n, h, d_k], at positions first, ..., first + n - 1; returns the same shape.
-  virtual Variable queries(const Variable& Q, i64 first) const = 0;
+  virtual Variable queries(const Variable& Q, i64 first_position) const = 0;
   /// The same for K.
-  virtual Variable keys(const Variable& K, i64 first) const { return queries(K, first); }
+  virtual Variable keys(const Variable& K, i64 first_position) const { return queries(K, first_position); }
 };
 
 /// A bias on the scores of n queries, the last of m positions, with the keys at all m of them.

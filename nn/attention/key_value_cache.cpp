@@ -36,16 +36,16 @@ KeyValueCache key_value_cache(i64 B, i64 num_heads, i64 capacity, i64 d_k, i64 d
 void KeyValueCache::append(const Tensor& rows) {
   const Sizes s = sizes_of(*this);
   const auto [B, n, columns] = dims<3>(rows, cache_operation);
-  const i64 wanted = s.h * (s.d_k + s.d_v);
-  check(B == s.B && columns >= wanted, cache_operation, "rows of shape ", rows.shape(), " do not fit a batch of ", s.B,
-        " with keys and values of ", wanted, " columns");
+  const i64 key_value_columns = s.h * (s.d_k + s.d_v);
+  check(B == s.B && columns >= key_value_columns, cache_operation, "rows of shape ", rows.shape(),
+        " do not fit a batch of ", s.B, " with keys and values of ", key_value_columns, " columns");
   check(rows.dtype() == keys.dtype(), cache_operation, "dtypes differ (", rows.dtype(), " and ", keys.dtype(), ")");
   check(length + n <= s.capacity, cache_operation, "is full: ", length, " + ", n, " positions of ", s.capacity);
   dispatch_floating(rows.dtype(), cache_operation, [&, n = n, columns = columns](auto t) {
     using T = decltype(t);
-    const T* from = rows.data<T>() + (columns - wanted);
+    const T* from = rows.data<T>() + (columns - key_value_columns);
     T *K = keys.write<T>() + length * s.d_k, *V = values.write<T>() + length * s.d_v;
-    for_rows(s.B * n, wanted, [=](i64 row) {
+    for_rows(s.B * n, key_value_columns, [=](i64 row) {
       const i64 b = row / n, i = row % n;
       const T* at = from + row * columns;
       for (i64 head = 0; head < s.h; ++head, at += s.d_k)
@@ -70,7 +70,7 @@ struct BiasRows {
 template <class T>
 BiasRows<T> bias_rows(const Tensor& bias, i64 B, i64 h, i64 n, i64 m) {
   if (!bias.defined()) return {nullptr, 0, 0, 0, 0};
-  const auto fits = [](i64 size, i64 wanted) { return size == 1 || size == wanted; };
+  const auto fits = [](i64 size, i64 expected) { return size == 1 || size == expected; };
   if (bias.rank() == 2) {  // entry j - i + n - 1
     check(bias.size(0) == h && bias.size(1) == n + m - 1, "cached attention", "a bias of ", h, " heads for ", n,
           " queries and ", m, " keys has shape [", h, ", ", n + m - 1, "], not ", bias.shape());

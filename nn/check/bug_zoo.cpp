@@ -22,8 +22,8 @@ std::vector<Sample> replaced(const std::vector<Sample>& table, const std::string
                              const std::vector<std::string>& variants, const WrongFunction& wrong) {
   std::vector<Sample> result;
   for (const Sample& row : table) {
-    const bool wanted = variants.empty() || std::find(variants.begin(), variants.end(), row.variant) != variants.end();
-    if (row.name != name || !wanted) continue;
+    const bool chosen = variants.empty() || std::find(variants.begin(), variants.end(), row.variant) != variants.end();
+    if (row.name != name || !chosen) continue;
     result.push_back(row);
     result.back().make = [right = row.make, wrong](Dtype dtype, u64 seed) {
       Checkable checkable = right(dtype, seed);

@@ -96,11 +96,11 @@ Sample transformer_loss() {
   config.layer.activation = Activation::gelu;
   const Tensor source = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
   const Tensor target = Tensor::of<i32>({2, 3}, {1, 4, 5, 1, 3, 0}),
-               wanted = Tensor::of<i32>({2, 3}, {4, 5, 2, 3, 2, 0});
+               labels = Tensor::of<i32>({2, 3}, {4, 5, 2, 3, 2, 0});
   return module_sample(
       "Transformer", "loss, label smoothing, padding", {}, [=](Rng& rng) { return Transformer(config, rng); },
       [=](const Transformer& model, const Inputs&, Pass& pass) {
-        return model.loss(source, target, wanted, pass, {.ignore_index = 0, .label_smoothing = 0.1});
+        return model.loss(source, target, labels, pass, {.ignore_index = 0, .label_smoothing = 0.1});
       },
       {.options = some_coordinates});
 }
@@ -157,12 +157,12 @@ Sample gpt_loss(std::string variant, bool tied) {
   GptConfig config = small_gpt();
   config.tied = tied;
   const Tensor ids = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 3, 0}),
-               wanted = Tensor::of<i32>({2, 4}, {1, 5, 2, 6, 3, 3, 0, -100});
+               labels = Tensor::of<i32>({2, 4}, {1, 5, 2, 6, 3, 3, 0, -100});
   return module_sample(
       "Gpt", std::move(variant), {}, [=](Rng& rng) { return Gpt(config, rng); },
       [=](const Gpt& model, const Inputs&) {
         Pass pass = Pass::training(5, 1);
-        return model.loss(ids, wanted, pass);
+        return model.loss(ids, labels, pass);
       },
       {.options = some_coordinates});
 }

@@ -91,8 +91,8 @@ struct LowRank : LinearMap {
 struct ScaledPositions : QueryKeyMap {
   Variable scale;  // [4, 1, 1]
   explicit ScaledPositions(Rng& rng) : scale(parameter(randn({4, 1, 1}, rng))) {}
-  Variable queries(const Variable& Q, i64 first) const override {
-    return Q * slice(scale, 0, first, first + Q.size(1));
+  Variable queries(const Variable& Q, i64 first_position) const override {
+    return Q * slice(scale, 0, first_position, first_position + Q.size(1));
   }
   void visit(Visitor& v) override { v("scale", scale); }
 };
@@ -190,10 +190,10 @@ std::vector<Sample> layer_samples() {
       self_attention("self, free d_k and d_v", {}, {.d_k = 3, .d_v = 1}),
       self_attention("self, dropout", {}, {.dropout = 0.4}),
       changed_attention("self, positions of Q and K", Mask::causal(),
-                        [](MultiHeadAttention& layer, Rng& rng) { layer.positions = ScaledPositions(rng); }),
+                        [](MultiHeadAttention& layer, Rng& rng) { layer.query_key_map = ScaledPositions(rng); }),
       changed_attention("self, bias by distance in a window", {},
                         [](MultiHeadAttention& layer, Rng& rng) {
-                          layer.score_bias = LearnedBias({2, 5}, rng), layer.rule = Mask::window(1, 2);
+                          layer.score_bias = LearnedBias({2, 5}, rng), layer.own_mask = Mask::window(1, 2);
                         }),
       changed_attention("self, bias for each pair", Mask::causal(),
                         [](MultiHeadAttention& layer, Rng& rng) {

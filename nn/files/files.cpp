@@ -111,9 +111,9 @@ void load(Module& module, const TensorMap& tensors, const std::string& operation
 
 void check_size(i64 numbers, const std::string& path) {
   constexpr i64 times = 2, few = 1 << 20;
-  const i64 held = static_cast<i64>(InputFile(path).size()) / bytes_of(f32);
-  check(numbers <= times * held + few, "load " + path, "is too small for the model it describes: that has ", numbers,
-        " numbers, the file at most ", held);
+  const i64 numbers_in_file = static_cast<i64>(InputFile(path).size()) / bytes_of(f32);
+  check(numbers <= times * numbers_in_file + few, "load " + path, "is too small for the model it describes: that has ",
+        numbers, " numbers, the file at most ", numbers_in_file);
 }
 
 TransformerConfig config_of(const Metadata& metadata, const std::string& path) {

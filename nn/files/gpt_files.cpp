@@ -76,8 +76,9 @@ GptConfig config_of_description(const std::string& described_in, const GptConfig
   std::string json(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(json)));
   GptConfig config = within(operation, [&] { return published_gpt_config(json, described_in); });
-  const auto check_same = [&](const char* field, i64 described, const char* tensors, i64 held) {
-    check(described == held, operation, described_in, " says ", field, " is ", described, ", but ", tensors, " ", held);
+  const auto check_same = [&](const char* field, i64 described, const char* tensors, i64 numbers_in_file) {
+    check(described == numbers_in_file, operation, described_in, " says ", field, " is ", described, ", but ", tensors,
+          " ", numbers_in_file);
   };
   check_same("vocab_size", config.vocab_size, "the rows of wte.weight are", shapes.vocab_size);
   check_same("n_embd", config.layer.d_model, "the columns of wte.weight are", shapes.layer.d_model);

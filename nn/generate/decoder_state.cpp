@@ -33,10 +33,10 @@ DecoderState decoder_state(const Transformer& model, const Variable& memory, con
   DecoderState state{.self_attn = {},
                      .memory = {},
                      .memory_mask = memory_mask,
-                     .positions = model.tgt_positions.first(max_len, memory.dtype()).value().rows(0, max_len)};
+                     .positions = model.tgt_positions.first_rows(max_len, memory.dtype()).value().rows(0, max_len)};
   for (const DecoderLayer& layer : model.decoder.layers) {
-    state.self_attn.push_back(layer.self_attn->cache(memory.size(0), max_len, memory.dtype()));
-    state.memory.push_back(layer.multihead_attn->cache_of(memory));
+    state.self_attn.push_back(layer.self_attn->empty_cache(memory.size(0), max_len, memory.dtype()));
+    state.memory.push_back(layer.multihead_attn->cache_memory(memory));
   }
   return state;
 }
@@ -50,9 +50,11 @@ Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderS
                              following(state.positions, state.length(), dims<2>(tokens, "tokens")[1]));
   for (size_t i = 0; i < state.self_attn.size(); ++i) {
     const DecoderLayer& layer = model.decoder.layers[i];
-    x = layer.through(
-        x, pass, [&](const Variable& in) { return layer.self_attn->next(in, state.self_attn[i]); },
-        [&](const Variable& in) { return layer.multihead_attn->over(in, state.memory[i], state.memory_mask); });
+    x = layer.with_attentions(
+        x, pass, [&](const Variable& in) { return layer.self_attn->extend(in, state.self_attn[i]); },
+        [&](const Variable& in) {
+          return layer.multihead_attn->attend_to_cached(in, state.memory[i], state.memory_mask);
+        });
   }
   return model.decoder.norm ? (*model.decoder.norm)(x) : x;
 }
@@ -61,7 +63,7 @@ GptState gpt_state(const Gpt& model, i64 B, i64 max_len) {
   check_length(max_len, model.config.max_len);
   GptState state;
   const Dtype dtype = model.token_embedding.weight.dtype();
-  for (const GptLayer& layer : model.layers) state.layers.push_back(layer.self_attn->cache(B, max_len, dtype));
+  for (const GptLayer& layer : model.layers) state.layers.push_back(layer.self_attn->empty_cache(B, max_len, dtype));
   return state;
 }
 
@@ -73,7 +75,7 @@ Variable next_positions(const Gpt& model, const Tensor& tokens, GptState& state)
                              following(positions, state.length(), dims<2>(tokens, "tokens")[1]));
   for (size_t i = 0; i < state.layers.size(); ++i) {
     const GptLayer& layer = model.layers[i];
-    x = layer.through(x, pass, [&](const Variable& in) { return layer.self_attn->next(in, state.layers[i]); });
+    x = layer.with_attention(x, pass, [&](const Variable& in) { return layer.self_attn->extend(in, state.layers[i]); });
   }
   return model.final_norm(x);
 }

@@ -42,8 +42,10 @@ struct FeedForward : Module {
         activation(options.activation),
         names(options.names) {}
   /// How many numbers such a layer learns.
-  static double count(i64 d_model, i64 d_ff, const FeedForwardOptions& options) {
-    return Linear::count(d_model, d_ff, options.linear()) + Linear::count(d_ff, d_model, options.linear());
+  using Module::parameter_count;
+  static double parameter_count(i64 d_model, i64 d_ff, const FeedForwardOptions& options) {
+    return Linear::parameter_count(d_model, d_ff, options.linear()) +
+           Linear::parameter_count(d_ff, d_model, options.linear());
   }
   Variable operator()(const Variable& x, Pass& pass) const {
     const double p = dropout.active(pass);

@@ -30,12 +30,13 @@ struct LayerNorm : Module {
     if (options.bias) bias = parameter(zeros({D}));
   }
   /// How many numbers such a layer learns.
-  static double count(i64 D, const LayerNormOptions& options) {
+  using Module::parameter_count;
+  static double parameter_count(i64 D, const LayerNormOptions& options) {
     return static_cast<double>(D) * (options.bias ? 2 : 1);
   }
   Variable operator()(const Variable& x) const { return layer_norm(x, weight, bias, eps, form); }
   /// The norm of x + dropout(f), in one pass.
-  Variable of_sum(const Variable& x, const Variable& f, double p, const Draw& draw) const {
+  Variable normalized_sum(const Variable& x, const Variable& f, double p, const Draw& draw) const {
     return residual_norm(x, f, weight, bias, eps, form, p, draw);
   }
   void visit(Visitor& v) override {

@@ -42,7 +42,8 @@ struct Linear : Replaceable {
   Linear(M own) : map(std::move(own)) {}
 
   /// How many numbers such a layer learns; in double, where no size overflows.
-  static double count(i64 in, i64 out, const LinearOptions& options) {
+  using Module::parameter_count;
+  static double parameter_count(i64 in, i64 out, const LinearOptions& options) {
     return static_cast<double>(out) * (static_cast<double>(in) + (options.bias ? 1 : 0));
   }
   /// True for x W^T + b itself, whose weight and bias an operation may use together with what follows.
@@ -59,7 +60,7 @@ struct Linear : Replaceable {
     return copy;
   }
 
-  Module* held() override { return is_plain() ? this : map.held(); }
+  Module* module() override { return is_plain() ? this : map.module(); }
   /// Two plain ones differ in values alone, and a weight may be tied to another module's.
   void become_clone_of(Replaceable& other) override {
     const Linear& original = dynamic_cast<Linear&>(other);

@@ -15,15 +15,15 @@ DecoderLayer::DecoderLayer(const LayerOptions& options, Rng& rng)
       dropout(options.dropout),
       norm_first(options.norm_first) {}
 
-double DecoderLayer::count(const LayerOptions& o) {
-  return EncoderLayer::count(o) + MultiHeadAttention::count(o.d_model, o.num_heads, o.attention()) +
-         LayerNorm::count(o.d_model, o.norm());
+double DecoderLayer::parameter_count(const LayerOptions& o) {
+  return EncoderLayer::parameter_count(o) + MultiHeadAttention::parameter_count(o.d_model, o.num_heads, o.attention()) +
+         LayerNorm::parameter_count(o.d_model, o.norm());
 }
 
 Variable DecoderLayer::operator()(const Variable& x, const Variable& memory, const Mask& target_mask,
                                   const Mask& memory_mask, Pass& pass, Tensor* self_weights,
                                   Tensor* cross_weights) const {
-  return through(
+  return with_attentions(
       x, pass, [&](const Variable& in) { return self_attn(in, target_mask, pass, self_weights); },
       [&](const Variable& in) { return multihead_attn(in, memory, memory_mask, pass, cross_weights); });
 }

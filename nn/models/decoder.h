@@ -21,18 +21,20 @@ struct DecoderLayer : Module {
 
   DecoderLayer(const LayerOptions& options, Rng& rng);
   /// How many numbers such a layer learns.
-  static double count(const LayerOptions& options);
+  using Module::parameter_count;
+  static double parameter_count(const LayerOptions& options);
   /// x [B, T, d_model], memory [B, S, d_model]; the weights, if asked for, become [B, h, T, T] and [B, h, T, S].
   Variable operator()(const Variable& x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                       Pass& pass, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
-  /// The same, with look_back(in) for self-attention and look_over(in) for cross-attention. nn/generate/decoder_state.h
+  /// The same, with self_attention(in) for self-attention and cross_attention(in) for cross-attention. nn/generate/decoder_state.h
   /// uses it to read keys and values from caches.
-  template <class LookBack, class LookOver>
-  Variable through(const Variable& x, Pass& pass, const LookBack& look_back, const LookOver& look_over) const {
-    const Variable looked_back = connected(x, norm1, norm_first, dropout, pass, look_back);
-    const Variable looked_over = connected(looked_back, norm2, norm_first, dropout, pass, look_over);
-    return connected(looked_over, norm3, norm_first, dropout, pass,
-                     [&](const Variable& in) { return feed_forward(in, pass); });
+  template <class SelfAttention, class CrossAttention>
+  Variable with_attentions(const Variable& x, Pass& pass, const SelfAttention& self_attention,
+                           const CrossAttention& cross_attention) const {
+    const Variable after_self = with_residual(x, norm1, norm_first, dropout, pass, self_attention);
+    const Variable after_cross = with_residual(after_self, norm2, norm_first, dropout, pass, cross_attention);
+    return with_residual(after_cross, norm3, norm_first, dropout, pass,
+                         [&](const Variable& in) { return feed_forward(in, pass); });
   }
   void visit(Visitor& v) override;
 };

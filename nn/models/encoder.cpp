@@ -13,16 +13,17 @@ EncoderLayer::EncoderLayer(const LayerOptions& options, Rng& rng)
       dropout(options.dropout),
       norm_first(options.norm_first) {}
 
-double EncoderLayer::count(const LayerOptions& o) {
-  return MultiHeadAttention::count(o.d_model, o.num_heads, o.attention()) +
-         FeedForward::count(o.d_model, o.d_ff, o.feed_forward()) + 2 * LayerNorm::count(o.d_model, o.norm());
+double EncoderLayer::parameter_count(const LayerOptions& o) {
+  return MultiHeadAttention::parameter_count(o.d_model, o.num_heads, o.attention()) +
+         FeedForward::parameter_count(o.d_model, o.d_ff, o.feed_forward()) +
+         2 * LayerNorm::parameter_count(o.d_model, o.norm());
 }
 
 Variable EncoderLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
-  const Variable attended = connected(x, norm1, norm_first, dropout, pass,
-                                      [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
-  return connected(attended, norm2, norm_first, dropout, pass,
-                   [&](const Variable& in) { return feed_forward(in, pass); });
+  const Variable attended = with_residual(x, norm1, norm_first, dropout, pass,
+                                          [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
+  return with_residual(attended, norm2, norm_first, dropout, pass,
+                       [&](const Variable& in) { return feed_forward(in, pass); });
 }
 
 void EncoderLayer::visit(Visitor& v) {

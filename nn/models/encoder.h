@@ -19,11 +19,11 @@ namespace orrery::nn {
 /// A sub-layer with its residual connection: LayerNorm(x + dropout(Sublayer(x))), or with norm_first
 /// x + dropout(Sublayer(LayerNorm(x))).
 template <class Sublayer>
-Variable connected(const Variable& x, const LayerNorm& norm, bool norm_first, const Dropout& dropout, Pass& pass,
-                   const Sublayer& sublayer) {
+Variable with_residual(const Variable& x, const LayerNorm& norm, bool norm_first, const Dropout& dropout, Pass& pass,
+                       const Sublayer& sublayer) {
   const Variable f = sublayer(norm_first ? norm(x) : x);
   const double p = dropout.active(pass);
-  return norm_first ? residual(x, f, p, pass.draw_for(p)) : norm.of_sum(x, f, p, pass.draw_for(p));
+  return norm_first ? residual(x, f, p, pass.draw_for(p)) : norm.normalized_sum(x, f, p, pass.draw_for(p));
 }
 
 struct EncoderLayer : Module {
@@ -35,7 +35,8 @@ struct EncoderLayer : Module {
 
   EncoderLayer(const LayerOptions& options, Rng& rng);
   /// How many numbers such a layer learns.
-  static double count(const LayerOptions& options);
+  using Module::parameter_count;
+  static double parameter_count(const LayerOptions& options);
   /// x [B, S, d_model]; `weights`, if given, becomes [B, h, S, S].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
   void visit(Visitor& v) override;

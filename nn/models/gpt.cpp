@@ -36,7 +36,7 @@ GptLayer::GptLayer(const LayerOptions& options, Rng& rng)
       dropout(options.dropout) {}
 
 Variable GptLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
-  return through(x, pass, [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
+  return with_attention(x, pass, [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
 }
 
 void GptLayer::visit(Visitor& v) {

@@ -30,14 +30,14 @@ struct GptLayer : Module {
   GptLayer(const LayerOptions& options, Rng& rng);
   /// x is [B, T, d_model]. If `weights` is given, it receives the attention weights [B, h, T, T].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
-  /// The same, with look_back(in) for attention. nn/generate/decoder_state.h uses it to read keys and values from a
+  /// The same, with self_attention(in) for attention. nn/generate/decoder_state.h uses it to read keys and values from a
   /// cache.
-  template <class LookBack>
-  Variable through(const Variable& x, Pass& pass, const LookBack& look_back) const {
+  template <class SelfAttention>
+  Variable with_attention(const Variable& x, Pass& pass, const SelfAttention& self_attention) const {
     constexpr bool norm_first = true;
-    const Variable attended = connected(x, norm1, norm_first, dropout, pass, look_back);
-    return connected(attended, norm2, norm_first, dropout, pass,
-                     [&](const Variable& in) { return feed_forward(in, pass); });
+    const Variable attended = with_residual(x, norm1, norm_first, dropout, pass, self_attention);
+    return with_residual(attended, norm2, norm_first, dropout, pass,
+                         [&](const Variable& in) { return feed_forward(in, pass); });
   }
   void visit(Visitor& v) override;
 };

@@ -70,8 +70,8 @@ i64 GptConfig::parameter_count() const {
   const LayerOptions options = layers();
   const double rows = (tied ? 1 : 2) * static_cast<double>(vocab_size) + static_cast<double>(max_len);
   return config_json::whole(rows * static_cast<double>(layer.d_model) +
-                            static_cast<double>(num_layers) * EncoderLayer::count(options) +
-                            LayerNorm::count(layer.d_model, options.norm()));
+                            static_cast<double>(num_layers) * EncoderLayer::parameter_count(options) +
+                            LayerNorm::parameter_count(layer.d_model, options.norm()));
 }
 
 bool operator==(const GptConfig& a, const GptConfig& b) { return to_json(a) == to_json(b); }

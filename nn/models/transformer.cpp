@@ -65,8 +65,8 @@ Variable Transformer::decode(const Tensor& target, const Variable& memory, const
 Variable Transformer::embed(const Tensor& ids, const Embedding& table, const PositionalEncoding& positions,
                             Pass& pass) const {
   const double root_d_model = std::sqrt(static_cast<double>(config.layer.d_model)), p = dropout.active(pass);
-  const i64 T = dims<2>(ids, "ids")[1];
-  return embedding_sum(table.weight, ids, root_d_model, positions.first(T, table.weight.dtype()), p, pass.draw_for(p));
+  const Variable rows = positions.first_rows(dims<2>(ids, "ids")[1], table.weight.dtype());
+  return embedding_sum(table.weight, ids, root_d_model, rows, p, pass.draw_for(p));
 }
 
 TransformerMasks Transformer::masks(const Tensor& source, const Tensor& target) const {

@@ -59,13 +59,13 @@ i64 TransformerConfig::parameter_count() const {
   const LayerOptions options = layers();
   const double source = static_cast<double>(src_vocab_size), target = static_cast<double>(tgt_vocab_size),
                d_model = static_cast<double>(layer.d_model);
-  const double generator = Linear::count(layer.d_model, tgt_vocab_size, options.linear());
+  const double generator = Linear::parameter_count(layer.d_model, tgt_vocab_size, options.linear());
   const double tied = share_embeddings ? 2 * target * d_model : 0;  // two names of the source's table
   const double learned = positions == Positions::learned ? 2 * static_cast<double>(max_len) * d_model : 0;
-  const double norms = final_norm ? 2 * LayerNorm::count(layer.d_model, options.norm()) : 0;
+  const double norms = final_norm ? 2 * LayerNorm::parameter_count(layer.d_model, options.norm()) : 0;
   return config_json::whole((source + target) * d_model + generator - tied + learned + norms +
-                            static_cast<double>(num_encoder_layers) * EncoderLayer::count(options) +
-                            static_cast<double>(num_decoder_layers) * DecoderLayer::count(options));
+                            static_cast<double>(num_encoder_layers) * EncoderLayer::parameter_count(options) +
+                            static_cast<double>(num_decoder_layers) * DecoderLayer::parameter_count(options));
 }
 
 bool operator==(const TransformerConfig& a, const TransformerConfig& b) { return to_json(a) == to_json(b); }

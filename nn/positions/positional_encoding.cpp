@@ -32,7 +32,7 @@ PositionalEncoding::PositionalEncoding(Positions kind, i64 max_len, i64 d_model,
     table = sinusoidal_table(max_len, d_model);
 }
 
-Variable PositionalEncoding::first(i64 T, Dtype dtype) const {
+Variable PositionalEncoding::first_rows(i64 T, Dtype dtype) const {
   const i64 max_len = weight.defined() ? weight.size(0) : table.size(0);
   check(T <= max_len, "positional_encoding", "a sequence has ", T, " positions, but max_len is ", max_len);
   return weight.defined() ? weight : constant(table.rows(0, T).to(dtype));
@@ -41,7 +41,7 @@ Variable PositionalEncoding::first(i64 T, Dtype dtype) const {
 Variable PositionalEncoding::operator()(const Variable& x) const {
   return tape::explained("positional_encoding", std::array{&x}, [&] {
     const i64 T = dims<3>(x.value(), "positional_encoding")[1];
-    return x + slice(first(T, x.dtype()), 0, 0, T);
+    return x + slice(first_rows(T, x.dtype()), 0, 0, T);
   });
 }
 

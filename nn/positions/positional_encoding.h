@@ -30,7 +30,7 @@ struct PositionalEncoding : Module {
   /// x [B, T, d_model] plus the encoding of positions 0 to T - 1. More positions than max_len are an error.
   Variable operator()(const Variable& x) const;
   /// The encodings of at least the positions 0 to T - 1: [T or more, d_model].
-  Variable first(i64 T, Dtype dtype) const;
+  Variable first_rows(i64 T, Dtype dtype) const;
   void visit(Visitor& v) override { v("weight", weight); }
 };
 

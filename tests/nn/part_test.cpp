@@ -49,12 +49,12 @@ struct MeanAttention : Attention {
 
 // Turns Q and K by 0.3 times their position, in each pair of neighbouring columns.
 struct Turned : QueryKeyMap {
-  Variable queries(const Variable& x, i64 first) const override {
+  Variable queries(const Variable& x, i64 first_position) const override {
     const i64 n = x.size(1), half = x.size(3) / 2;
     Tensor cosine = zeros({n, 1, 1}, f64), sine = zeros({n, 1, 1}, f64);
     for (i64 i = 0; i < n; ++i) {
-      cosine.write<double>()[i] = std::cos(0.3 * static_cast<double>(first + i));
-      sine.write<double>()[i] = std::sin(0.3 * static_cast<double>(first + i));
+      cosine.write<double>()[i] = std::cos(0.3 * static_cast<double>(first_position + i));
+      sine.write<double>()[i] = std::sin(0.3 * static_cast<double>(first_position + i));
     }
     const Variable c = constant(cosine.to(x.dtype())), s = constant(sine.to(x.dtype()));
     const auto [a, b] = split(x, half, -1);
@@ -189,7 +189,7 @@ TEST_CASE("a clone has parts of its own, with the same values") {
   Gpt model(config, rng);
   replace_all<Doubled>(model, [](const Linear&) {});
   auto& attention = model.layers[0].self_attn.as<MultiHeadAttention>();
-  attention.positions = Turned(), attention.score_bias = Falling(false), attention.rule = Mask::window(3);
+  attention.query_key_map = Turned(), attention.score_bias = Falling(false), attention.own_mask = Mask::window(3);
   make_noisy(model, 4);
   Pass pass = Pass::inference();
   const Tensor expected = model(tokens, pass).value();
@@ -235,8 +235,8 @@ TEST_CASE("positions, biases and windows: token by token through the cache as al
       to(model, dtype);
       auto& first = model.layers[0].self_attn.as<MultiHeadAttention>();
       auto& second = model.layers[1].self_attn.as<MultiHeadAttention>();
-      first.positions = Turned(), first.rule = Mask::window(3, 0);
-      second.score_bias = Falling(dense), second.rule = Mask::window(4);
+      first.query_key_map = Turned(), first.own_mask = Mask::window(3, 0);
+      second.score_bias = Falling(dense), second.own_mask = Mask::window(4);
       const NoGradient nothing_recorded;
       Pass pass = Pass::inference();
       const Tensor ids = randint(0, 11, {2, 9}, rng), whole = model(ids, pass).value();
@@ -259,7 +259,7 @@ TEST_CASE("self-attention's weights show positions, bias and window, and equal t
   Rng rng(1);
   MultiHeadAttention layer(12, 3, rng);
   make_noisy(layer, 3);
-  layer.positions = Turned(), layer.score_bias = Falling(false), layer.rule = Mask::window(1);
+  layer.query_key_map = Turned(), layer.score_bias = Falling(false), layer.own_mask = Mask::window(1);
   const Variable x = constant(randn({2, 6, 12}, rng, f64));
   Pass pass = Pass::inference();
   Tensor weights;
@@ -278,6 +278,6 @@ TEST_CASE("positions, a bias and a rule are refused in cross-attention") {
     CHECK_THROWS_WITH_AS(layer(x, x, Mask(), pass), doctest::Contains("this is cross-attention"), Error);
   };
   MultiHeadAttention turned(12, 3, rng), biased(12, 3, rng), ruled(12, 3, rng);
-  turned.positions = Turned(), biased.score_bias = Falling(false), ruled.rule = Mask::window(2);
+  turned.query_key_map = Turned(), biased.score_bias = Falling(false), ruled.own_mask = Mask::window(2);
   refused(turned), refused(biased), refused(ruled);
 }

@@ -26,7 +26,7 @@ struct Alibi : nn::ScoreBias {  // for 8 heads, with the slopes 1/2, 1/4, ..., 1
 
 nn::MultiHeadAttention attention_of(i64 d_model, bool distances, Rng& rng) {
   nn::MultiHeadAttention attention(d_model, 8, rng);
-  attention.rule = Mask::causal() & Mask::window(16);
+  attention.own_mask = Mask::causal() & Mask::window(16);
   if (distances) attention.score_bias = Alibi();
   return attention;
 }

@@ -14,9 +14,9 @@
 using namespace orrery;
 
 struct Rotary : nn::QueryKeyMap {  // (a, b) becomes (a cos - b sin, a sin + b cos), the angle position / 10000^(2c / d)
-  Variable queries(const Variable& x, i64 first) const override {  // x [B, n, h, d]; keys are turned alike
-    const i64 n = x.size(1), half = x.size(3) / 2;
-    const Tensor table = nn::sinusoidal_table(first + n, 2 * half).rows(first, first + n).to(x.dtype());
+  Variable queries(const Variable& x, i64 first_position) const override {  // x [B, n, h, d]; keys are turned alike
+    const i64 n = x.size(1), half = x.size(3) / 2, end = first_position + n;
+    const Tensor table = nn::sinusoidal_table(end, 2 * half).rows(first_position, end).to(x.dtype());
     const auto [sine, cosine] = split(reshape(constant(table), {n, 1, half, 2}), 1, -1);
     const Variable s = reshape(sine, {n, 1, half}), c = reshape(cosine, {n, 1, half});
     const auto [a, b] = split(x, half, -1);
@@ -31,7 +31,7 @@ double right_answers(bool turned) {
   Rng rng(1);
   nn::Embedding embedding(words, 32, rng);
   nn::EncoderLayer layer({.d_model = 32, .num_heads = 2, .d_ff = 64, .dropout = 0}, rng);
-  if (turned) layer.self_attn.as<nn::MultiHeadAttention>().positions = Rotary();
+  if (turned) layer.self_attn.as<nn::MultiHeadAttention>().query_key_map = Rotary();
   optim::Adam adam(layer.parameters());  // the embedding, which is the head's weight too, stays as it is
   for (i64 step = 1;; ++step) {
     nn::Pass pass = nn::Pass::training(1, step);
@@ -48,7 +48,7 @@ double right_answers(bool turned) {
 int main() {
   const auto make = [](Rng& rng) {
     nn::MultiHeadAttention attention(8, 2, rng);
-    attention.positions = Rotary();
+    attention.query_key_map = Rotary();
     return attention;
   };
   const auto run = [](const nn::MultiHeadAttention& f, const Variable& x, nn::Pass& p) { return f(x, Mask(), p); };

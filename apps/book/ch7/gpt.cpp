@@ -30,7 +30,7 @@ int main() {
                 rng);
   optim::AdamW adam(model.parameters());
   for (i64 step = 1; step <= steps; ++step) {
-    Tensor ids = Tensor::empty({batch, block}, Dtype::i32), next = Tensor::empty({batch, block}, Dtype::i32);
+    Tensor ids = Tensor::empty({batch, block}, Dtype::i32), labels = Tensor::empty({batch, block}, Dtype::i32);
     for (i64 row = 0; row < batch; ++row) {
       const i64 start = rng.integer(0, length);
       for (i64 t = 0; t < block; ++t) {  // after its end, the text begins again
@@ -38,11 +38,11 @@ int main() {
           return static_cast<i32>(alphabet.find(rhyme[static_cast<size_t>(at % length)]));
         };
         ids.write<i32>()[row * block + t] = token(start + t);
-        next.write<i32>()[row * block + t] = token(start + t + 1);
+        labels.write<i32>()[row * block + t] = token(start + t + 1);
       }
     }
     nn::Pass pass = nn::Pass::training(1, step);
-    const Variable loss = model.loss(ids, next, pass);
+    const Variable loss = model.loss(ids, labels, pass);
     backward(loss);
     adam.step(optim::warmup_cosine(step, 3e-3, 20, steps, 3e-4), 1.0);
     if (step % 100 == 0) std::cout << "step " << step << "  loss " << loss.item() << std::endl;

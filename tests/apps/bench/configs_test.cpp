@@ -18,10 +18,10 @@ i64 torch_parameters(i64 V, i64 d, i64 ne, i64 nd, i64 ff) {
   return 2 * V * d + encoder + decoder + d * V + V;
 }
 
-void check_parameters(const std::string& name, i64 wanted) {
+void check_parameters(const std::string& name, i64 expected) {
   CAPTURE(name);
   Rng rng(1);
-  CHECK(nn::Transformer(bench_config(name).transformer(0.1), rng).parameter_count() == wanted);
+  CHECK(nn::Transformer(bench_config(name).transformer(0.1), rng).parameter_count() == expected);
 }
 
 // The GPT that other frameworks are measured with, part by part: nn.Embedding for V tokens and T positions, blocks of

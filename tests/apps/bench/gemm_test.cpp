@@ -10,9 +10,9 @@ using namespace orrery;
 
 namespace {
 
-i64 calls_of(const std::vector<Product>& products, const Product& wanted) {
+i64 calls_of(const std::vector<Product>& products, const Product& product) {
   for (const Product& p : products)
-    if (p.same_work(wanted)) return p.calls;
+    if (p.same_work(product)) return p.calls;
   return 0;
 }
 

@@ -29,9 +29,9 @@ TEST_CASE("slow: exercise 0: without flip the model learns to copy") {
   }
   const Tensor source = randint(3, words, {exam, length}, rng);
   const Tensor answer = nn::greedy_decode(model, source, {.bos = bos, .eos = eos, .max_len = length + 1});
-  const Tensor wanted = concat({source, full({exam, 1}, eos, Dtype::i32)}, 1);
-  REQUIRE(answer.shape() == wanted.shape());
+  const Tensor expected = concat({source, full({exam, 1}, eos, Dtype::i32)}, 1);
+  REQUIRE(answer.shape() == expected.shape());
   i64 exact = 0;
-  for (i64 row = 0; row < exam; ++row) exact += same_bits(answer.rows(row, row + 1), wanted.rows(row, row + 1));
+  for (i64 row = 0; row < exam; ++row) exact += same_bits(answer.rows(row, row + 1), expected.rows(row, row + 1));
   CHECK(exact >= 45);
 }

@@ -65,14 +65,14 @@ struct Distances : nn::ScoreBias {
 TEST_CASE("exercise 6: token by token, with a cache, ALiBi in a window gives the same answers") {
   Rng rng(6);
   nn::MultiHeadAttention layer(d_model, 2, rng);
-  layer.score_bias = Distances(), layer.rule = Mask::window(2);
+  layer.score_bias = Distances(), layer.own_mask = Mask::window(2);
   const Tensor x = randn({1, n, d_model}, rng);
   const NoGradient nothing_recorded;
   nn::Pass pass = nn::Pass::inference();
   const Tensor whole = layer(constant(x), Mask::causal(), pass).value();
-  nn::KeyValueCache cache = layer.cache(1, n, f32);
+  nn::KeyValueCache cache = layer.empty_cache(1, n, f32);
   for (i64 t = 0; t < n; ++t) {
-    const Tensor y = layer.next(constant(slice(x, 1, t, t + 1)), cache).value();
+    const Tensor y = layer.extend(constant(slice(x, 1, t, t + 1)), cache).value();
     CHECK(std::sqrt(sum_of_squares(y - slice(whole, 1, t, t + 1))) < 1e-6);
   }
 }

@@ -15,9 +15,9 @@ TEST_CASE("no two rows have the same label, and layers stand under nn/") {
     CHECK(labels.insert(row.label()).second);
     layers += row.name.starts_with("nn/") ? 1 : 0;
   }
-  for (const std::string wanted :
+  for (const std::string label :
        {"softmax, rows", "nn/Linear", "nn/EncoderLayer, post-norm", "nn/Transformer, post-norm"})
-    CHECK(labels.contains(wanted));
+    CHECK(labels.contains(label));
   CHECK(layers >= 30);
   CHECK(labels.size() >= layers + 100);
 }

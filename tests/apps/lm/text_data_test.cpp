@@ -71,7 +71,7 @@ TEST_CASE("random blocks are pieces of the text, each with what follows, from it
     const TextBatch batch = random_blocks(text, 3, 4, rng);
     CHECK(batch.ids.shape() == Shape{3, 4});
     for (i64 j = 0; j < 12; ++j) {
-      CHECK(batch.next.at(j) == batch.ids.at(j) + 1);
+      CHECK(batch.labels.at(j) == batch.ids.at(j) + 1);
       CHECK((j % 4 == 0 || batch.ids.at(j) == batch.ids.at(j - 1) + 1));
     }
     for (i64 b = 0; b < 3; ++b) seen[static_cast<size_t>(batch.ids.at(b * 4))] = true;
@@ -86,7 +86,7 @@ TEST_CASE("blocks in a row cover the text") {
   const Tensor text = Tensor::of<i32>({7}, {0, 1, 2, 3, 4, 5, 6});
   const TextBatch batch = blocks_from(text, 0, 2, 3);
   CHECK(numbers(batch.ids) == std::vector<i32>{0, 1, 2, 3, 4, 5});
-  CHECK(numbers(batch.next) == std::vector<i32>{1, 2, 3, 4, 5, 6});
+  CHECK(numbers(batch.labels) == std::vector<i32>{1, 2, 3, 4, 5, 6});
   CHECK_THROWS_AS(blocks_from(text, 1, 2, 3), Error);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("an epoch of shuffled blocks has each once, one after another from a r
       begins.push_back(batch.ids.at(b * length));
       for (i64 j = 0; j < length; ++j) {
         CHECK(batch.ids.at(b * length + j) == begins.back() + j);
-        CHECK(batch.next.at(b * length + j) == begins.back() + j + 1);
+        CHECK(batch.labels.at(b * length + j) == begins.back() + j + 1);
       }
     }
     orders.push_back(begins);

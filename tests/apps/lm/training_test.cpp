@@ -77,7 +77,7 @@ TEST_CASE("a small model learns to count, and evaluations agree with each other"
   CHECK(last < 0.8 * first);
   CHECK(training.estimate() == doctest::Approx(last).epsilon(0.1));
   CHECK(training.best_step() == 30);
-  CHECK(training.settle() == last);
+  CHECK(training.finish_with_best() == last);
   CHECK(training.sample(40).size() == 40);
   CHECK(training.sample(40) == training.sample(40));
   CHECK(training.sample(20) == training.sample(40).substr(0, 20));
@@ -120,7 +120,7 @@ TEST_CASE("a training that was interrupted equals to the bit one that was not: N
       CHECK(second.hash() == whole.hash());
       CHECK(second.validation_loss() == whole.validation_loss());
       CHECK(second.best_estimate() == whole.best_estimate());
-      CHECK(second.settle() == second.validation_loss());
+      CHECK(second.finish_with_best() == second.validation_loss());
     }
   }
 }
@@ -141,9 +141,9 @@ TEST_CASE("the best model comes back where the last is worse on the whole valida
   CHECK(state.tensors.contains("best.wte.weight"));
   LmTraining resumed(recipe, counting());
   resumed.load_state(state);
-  CHECK(training.settle() == best);
+  CHECK(training.finish_with_best() == best);
   CHECK(training.validation_loss() == best);
-  CHECK(resumed.settle() == best);
+  CHECK(resumed.finish_with_best() == best);
 }
 
 TEST_CASE("the averaged model is sum_i beta^(t - i) theta_i (1 - beta) / (1 - beta^t), and moves no training") {
@@ -213,7 +213,7 @@ TEST_CASE("the validation loss is the mean over every character that follows ano
   for (i64 begin = 0; begin < count; begin += 11) {
     const TextBatch block = blocks_from(data.validation, begin, 1, std::min<i64>(11, count - begin));
     nn::Pass pass;
-    total += cross_entropy(training.model()(block.ids, pass), block.next, {.reduction = Reduction::sum}).item();
+    total += cross_entropy(training.model()(block.ids, pass), block.labels, {.reduction = Reduction::sum}).item();
   }
   CHECK(training.validation_loss() == doctest::Approx(total / static_cast<double>(count)).epsilon(1e-6));
 }
@@ -277,5 +277,5 @@ TEST_CASE("a training whose last steps went wrong ends with its best model") {
   training.step();
   for (NamedParameter p : training.model().parameters()) p.value.mutable_value().write<float>()[0] = NAN;
   CHECK(std::isnan(training.validation_loss()));
-  CHECK(training.settle() == best);
+  CHECK(training.finish_with_best() == best);
 }

@@ -21,7 +21,9 @@ struct MeanAttention : Attention {
 };
 
 struct Doubled : QueryKeyMap {
-  Variable queries(const Variable& Q, i64 first) const override { return Q * (2.0 + static_cast<double>(first)); }
+  Variable queries(const Variable& Q, i64 first_position) const override {
+    return Q * (2.0 + static_cast<double>(first));
+  }
   void visit(Visitor&) override {}
 };
 
@@ -40,7 +42,7 @@ TEST_CASE("what an attention does not have is an error, not a wrong answer") {
   Pass pass;
   const Variable x = constant(zeros({1, 2, 4}));
   CHECK(small::error_of([&] { attention(x, x, Mask(), pass); }) != "");
-  CHECK(small::error_of([&] { attention.cache(1, 4, f32); }) != "");
+  CHECK(small::error_of([&] { attention.empty_cache(1, 4, f32); }) != "");
 }
 
 TEST_CASE("keys are changed as queries are, unless a map says otherwise") {

@@ -36,11 +36,11 @@ TEST_CASE("self-attention in pieces is causal self-attention of the whole") {
       Pass pass = Pass::inference();
       const Tensor whole = layer(constant(x), Mask::causal(), pass).value();
       for (const std::vector<i64>& pieces : {std::vector<i64>{21}, {1, 1, 1, 18}, {20, 1}, {5, 3, 1, 12}, {1, 19, 1}}) {
-        KeyValueCache cache = layer.cache(2, 24, layer.in_proj.weight.dtype());
+        KeyValueCache cache = layer.empty_cache(2, 24, layer.in_proj.weight.dtype());
         std::vector<Tensor> parts;
         for (const i64 n : pieces) {
           const i64 begin = cache.length;
-          parts.push_back(layer.next(constant(slice(x, 1, begin, begin + n)), cache).value());
+          parts.push_back(layer.extend(constant(slice(x, 1, begin, begin + n)), cache).value());
         }
         CHECK(cache.length == 21);
         CHECK(relative(concat(parts, 1), whole) < bound(dtype));
@@ -61,9 +61,9 @@ TEST_CASE("cross-attention over a cache made once is cross-attention, under each
     for (const Mask& mask : {Mask(), padding, Mask::allow(table), padding & Mask::allow(table)}) {
       Pass pass = Pass::inference();
       const Tensor whole = layer(constant(x), constant(memory), mask, pass).value();
-      const KeyValueCache cache = layer.cache_of(constant(memory));
+      const KeyValueCache cache = layer.cache_memory(constant(memory));
       for (i64 t = 0; t < 4; ++t) {
-        const Tensor one = layer.over(constant(slice(x, 1, t, t + 1)), cache, mask).value();
+        const Tensor one = layer.attend_to_cached(constant(slice(x, 1, t, t + 1)), cache, mask).value();
         CHECK(relative(one, slice(whole, 1, t, t + 1)) < bound(dtype));
       }
     }
@@ -79,7 +79,7 @@ TEST_CASE("a row without keys gives what a row without keys gives, and NaN behin
   std::fill_n(memory.write<float>() + 3 * 12, 3 * 12, NAN);
   const Mask mask = Mask::padding(Tensor::of<i32>({2}, {3, 0}));
   Pass pass = Pass::inference();
-  const Tensor y = layer.over(constant(x), layer.cache_of(constant(memory)), mask).value();
+  const Tensor y = layer.attend_to_cached(constant(x), layer.cache_memory(constant(memory)), mask).value();
   CHECK(all_finite(y));
   CHECK(relative(y, layer(constant(x), constant(memory), mask, pass).value()) < 1e-5);
 }
@@ -92,9 +92,9 @@ TEST_CASE("the bits do not depend on the number of threads") {
   for (int t : {1, 2, 3, 4, 8}) {
     set_threads(t);
     Rng rng(9);
-    KeyValueCache cache = layer.cache(3, 700, layer.in_proj.weight.dtype());
-    layer.next(constant(randn({3, 690, 12}, rng)), cache);
-    const Tensor y = layer.next(constant(randn({3, 2, 12}, rng)), cache).value();
+    KeyValueCache cache = layer.empty_cache(3, 700, layer.in_proj.weight.dtype());
+    layer.extend(constant(randn({3, 690, 12}, rng)), cache);
+    const Tensor y = layer.extend(constant(randn({3, 2, 12}, rng)), cache).value();
     if (t == 1) expected = y;
     CHECK(same_bits(y, expected));
   }
@@ -104,15 +104,15 @@ TEST_CASE("the bits do not depend on the number of threads") {
 TEST_CASE("what does not fit is refused, and so is recording") {
   Rng rng(10);
   const MultiHeadAttention layer = noisy_attention(f32);
-  KeyValueCache cache = layer.cache(2, 3, layer.in_proj.weight.dtype());
+  KeyValueCache cache = layer.empty_cache(2, 3, layer.in_proj.weight.dtype());
   const Variable x = constant(randn({2, 2, 12}, rng));
-  CHECK_THROWS_WITH_AS(layer.next(x, cache),
+  CHECK_THROWS_WITH_AS(layer.extend(x, cache),
                        "attention: a cache is for generation: nothing may be recorded (NoGradient)", Error);
   const NoGradient nothing_recorded;
-  layer.next(x, cache);
-  CHECK_THROWS_WITH_AS(layer.next(x, cache), "key/value cache: is full: 2 + 2 positions of 3", Error);
+  layer.extend(x, cache);
+  CHECK_THROWS_WITH_AS(layer.extend(x, cache), "key/value cache: is full: 2 + 2 positions of 3", Error);
   CHECK(cache.length == 2);
-  CHECK_THROWS_WITH_AS(layer.next(constant(randn({1, 1, 12}, rng)), cache),
+  CHECK_THROWS_WITH_AS(layer.extend(constant(randn({1, 1, 12}, rng)), cache),
                        doctest::Contains("do not fit a batch of 2"), Error);
   CHECK_THROWS_AS(cached_attention(randn({2, 1, 11}, rng), cache, Mask()), Error);
   CHECK_THROWS_WITH_AS(cached_attention(randn({2, 1, 12}, rng, f64), cache, Mask()),

@@ -62,7 +62,7 @@ TEST_CASE("the norm of a sum is the norm of x + dropout(f), in every form") {
       nn::LayerNorm norm(6, {.eps = 0.1, .bias = bias, .form = form});
       make_noisy(norm, 6);
       for (const double p : {0.0, 0.4})
-        CHECK(distance(norm.of_sum(x, f, p, draw).value(), norm(x + dropout(f, p, draw)).value()) < 1e-13);
+        CHECK(distance(norm.normalized_sum(x, f, p, draw).value(), norm(x + dropout(f, p, draw)).value()) < 1e-13);
     }
   }
 }

@@ -138,8 +138,8 @@ TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, bia
   config.vocab_size = config.max_len = 100, config.layer.d_model = 64, config.layer.d_ff = 256, config.num_layers = 8;
   config.tied = false;
   const Gpt model = build_gpt(config);
-  const auto near = [](const Variable& x, double wanted) {
-    CHECK(deviation(x) == doctest::Approx(wanted).epsilon(0.05));
+  const auto near = [](const Variable& x, double expected) {
+    CHECK(deviation(x) == doctest::Approx(expected).epsilon(0.05));
   };
   near(model.token_embedding.weight, 0.02);
   near(model.position_embedding.weight, 0.02);

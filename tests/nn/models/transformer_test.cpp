@@ -48,12 +48,12 @@ std::vector<Tensor> gradients(Transformer& model) {
 }  // namespace
 
 TEST_CASE("a Transformer's loss is the cross entropy of its logits, with padding and smoothing") {
-  const Tensor wanted = Tensor::of<i32>({2, 3}, {5, 4, 2, 8, 2, 0});
+  const Tensor labels = Tensor::of<i32>({2, 3}, {5, 4, 2, 8, 2, 0});
   const CrossEntropyOptions options{.ignore_index = 0, .label_smoothing = 0.1};
   const Transformer model = build(small_config());
   Pass pass;
-  const double expected = cross_entropy(model(source, target, pass), wanted, options).item();
-  CHECK(model.loss(source, target, wanted, pass, options).item() == doctest::Approx(expected).epsilon(1e-6));
+  const double expected = cross_entropy(model(source, target, pass), labels, options).item();
+  CHECK(model.loss(source, target, labels, pass, options).item() == doctest::Approx(expected).epsilon(1e-6));
 }
 
 TEST_CASE("the model is embed * sqrt(d_model) + positions, encoder, decoder, generator") {
