@@ -31,7 +31,7 @@ void Visitor::operator()(std::string_view name, Tensor& buffer) {
   if (buffer.defined()) on_buffer(path_of(name), buffer);
 }
 
-// The module that stands in the place of `child`; null if nothing is to be visited there.
+// The module to visit for `child`: the one it holds, if it is a part; null if nothing is to be visited.
 Module* Visitor::visited(Module& child) {
   auto* const part = dynamic_cast<Replaceable*>(&child);
   if (!part) return &child;

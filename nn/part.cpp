@@ -1,4 +1,4 @@
-// Chapter 5. Part: copying what modules hold.
+// Chapter 5. Part: copying the parts of a module.
 //
 // Serves: nn/layers/linear.h
 #include "nn/part.h"
@@ -6,7 +6,7 @@
 namespace orrery::nn {
 namespace {
 
-// The outermost parts of a module: what stands inside one of them is copied with it.
+// The outermost parts of a module; parts inside them are copied along.
 class PartCollector : public Visitor {
  public:
   std::vector<Replaceable*> parts;

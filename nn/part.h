@@ -1,9 +1,9 @@
-// Chapter 5. Part: a place in a layer where a user puts a module of their own.
+// Chapter 5. Part: a member of a layer that can be replaced by a module of your own.
 //
-// A layer says what it asks of a part, an interface such as nn::Attention; whatever derives from it can be put there:
+// The part names an interface, such as nn::Attention. Any module that derives from this interface can be assigned:
 //   layer.self_attn = MyAttention(64, 4, rng);
-// The part owns it as a value: it moves with the layer, is visited under the part's name, and is copied by `clone` if
-// it has a `clone()` of its own. One virtual call is made for each layer, not for each element.
+// The part owns the module: it moves with the layer, is visited under the part's name, and is copied by `clone` if it
+// has a `clone()` of its own. This costs one virtual call for each layer, not for each element.
 // Serves: nn/layers/linear.h
 #pragma once
 
@@ -15,12 +15,12 @@
 
 namespace orrery::nn {
 
-/// What every part has in common: it stands for the module that it holds.
+/// The base of all parts: a module that stands for the one it holds.
 class Replaceable : public Module {
  public:
-  /// The module that is visited and shown in its place; null if there is none.
+  /// The module that is visited and printed instead of the part; null if there is none.
   virtual Module* module() = 0;
-  /// Becomes a copy of `other`, a part of the same type. Errors: what stands there has no `clone()`.
+  /// Becomes a copy of `other`, a part of the same type. Errors: the module of `other` has no `clone()`.
   virtual void become_clone_of(Replaceable& other) = 0;
   void visit(Visitor& v) override {
     if (Module* const inner = module()) inner->visit(v);
@@ -39,17 +39,17 @@ class Part : public Replaceable {
   const Interface& operator*() const { return *module_; }
   Interface* operator->() { return module_.get(); }
   const Interface* operator->() const { return module_.get(); }
-  /// Calls what it holds.
+  /// Calls the module.
   template <class... X>
   decltype(auto) operator()(X&&... x) const {
     return (*std::as_const(module_))(std::forward<X>(x)...);
   }
-  /// What it holds, if that is an M; else null.
+  /// The module, if it is an M; else null.
   template <class M>
   M* get_if() const {
     return dynamic_cast<M*>(module_.get());
   }
-  /// What it holds, which must be an M.
+  /// The module, which must be an M.
   template <class M>
   M& as() const {
     M* const module = get_if<M>();
@@ -77,13 +77,15 @@ class Part : public Replaceable {
   }
 
   std::unique_ptr<Interface> (*clone_)(Interface&) = nullptr;
-  std::unique_ptr<Interface> module_;  // the last to move: what is assigned may stand inside what it replaces
+  std::unique_ptr<Interface>
+      module_;  // declared last: an assigned module may live inside the one it replaces, which must die last
 };
 
-/// Puts copies of the parts of `from` into `into`, a module built alike.
+/// Replaces the parts of `into` by copies of those of `from`. Both modules must be built in the same way.
 void clone_parts(Module& from, Module& into);
 
-/// For the `clone` of a module: `copy`, built like `original` from other numbers, with its parts, dtype and values.
+/// For the `clone` of a module: gives `copy`, which was built in the same way, the parts, dtype and values of
+/// `original`, and returns it.
 template <class M>
 M cloned(M& original, M copy) {
   clone_parts(original, copy);

@@ -19,15 +19,15 @@ Variable join_heads(const Variable& x) {
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-// x [B, m, d_model] whose padding does no harm. No query sees it, so that its keys and values get the gradient 0; but 0
-// times NaN or infinity is NaN in the gradient of W. Where there is such a thing, padding is set to 0.
+// x [B, m, d_model], with padding set to 0 if it contains NaN, infinity or huge numbers. No query sees padding, so its
+// keys and values get the gradient 0. But 0 times NaN or infinity would be NaN in the gradient of W.
 Variable with_harmless_padding(const Variable& x, const Mask& mask) {
   if (!mask.has_padding() || padding_is_moderate(x.value(), mask)) return x;
   const auto [B, m, d_model] = dims<3>(x.value(), "attention");
   return reshape(zero_padding(reshape(x, {B, 1, m, d_model}), mask), {B, m, d_model});
 }
 
-// A bias for each pair of positions is for the composed form alone.
+// Only the composed form can add a bias for each pair of positions.
 bool by_packed_products(const Variable& bias) { return !bias.defined() || bias.shape().rank() == 2; }
 
 // No gradient flows through a cache.
@@ -35,7 +35,7 @@ void check_nothing_recorded() {
   check(!gradients_are_recorded(), "attention", "a cache is for generation: nothing may be recorded (NoGradient)");
 }
 
-// The size of a head's part: as given, or d_model shared out evenly.
+// The size of a head: as given, or d_model divided evenly among the heads.
 i64 head_size(i64 given, i64 d_model, i64 num_heads) {
   check(num_heads > 0, "attention", "num_heads must be positive, not ", num_heads);
   if (given > 0) return given;
@@ -116,7 +116,7 @@ void MultiHeadAttention::visit(Visitor& v) {
   v("score_bias", score_bias);
 }
 
-// The composed form, which has the weights to show.
+// The composed form, which can also return the weights.
 Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
                                     const Draw& draw, const Variable& bias, Tensor* weights) const {
   const AttentionResult heads =
@@ -125,7 +125,7 @@ Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const 
   return join_heads(heads.output);
 }
 
-// Q and K of the packed product as `query_key_map` changes them, from position `first_position` on.
+// The packed product, with Q and K changed by `query_key_map`. The first row is at `first_position`.
 Variable MultiHeadAttention::positioned(const Variable& qkv, i64 first_position) const {
   if (!query_key_map) return qkv;
   const auto [B, n, columns] = dims<3>(qkv.value(), "attention");
@@ -141,10 +141,10 @@ Variable MultiHeadAttention::bias_of(i64 n, i64 m, Dtype dtype) const {
   return score_bias ? score_bias(n, m, dtype) : Variable();
 }
 
-// Positions of two sequences say nothing about each other.
+// The positions of two different sequences cannot be compared.
 void MultiHeadAttention::check_cross() const {
   check(!query_key_map && !score_bias && own_mask.allows_all(), "attention",
-        "positions, a bias on the scores and a rule belong to self-attention; this is cross-attention");
+        "query_key_map, score_bias and own_mask are for self-attention only; this is cross-attention");
 }
 
 Variable MultiHeadAttention::self_attention(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {

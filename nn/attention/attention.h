@@ -1,13 +1,13 @@
-// Chapter 6. MultiHeadAttention: h heads look at the sequence at once, each through projections of its own.
+// Chapter 6. MultiHeadAttention: h attention heads in parallel, each with its own projections of the sequence.
 //
 // Paper, section 3.2.2: "Multi-head attention allows the model to jointly attend to information from different
 // representation subspaces at different positions."
 //   MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O,   head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)
 // Self-attention: Q, K and V come from x [B, n, d_model]. Cross-attention: K and V come from memory [B, m, d_model].
-// All heads' W^Q, W^K, W^V stand one below the other in in_proj's weight, h (2 d_k + d_v) rows: one product makes them.
-// What can be replaced: both linear maps (nn/layers/linear.h), what happens to Q and K before their product
-// (`query_key_map`), and a bias on the scores (`score_bias`). Fused forms are taken where they compute the same.
-// Positions that a padding mask cuts off count as zeros, so that not even NaN there reaches an output or a gradient.
+// The W^Q, W^K and W^V of all heads are stacked in the weight of in_proj, which has h (2 d_k + d_v) rows. So one product
+// computes Q, K and V. You can replace both linear maps (nn/layers/linear.h), change Q and K before their product
+// (`query_key_map`), and add a bias to the scores (`score_bias`). Fused operations are used where they give the same
+// result. Padded positions count as zeros, so that not even NaN there reaches an output or a gradient.
 // Read next: nn/attention/attention.cpp
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace orrery::nn {
 
-/// What the linear maps are called in files: as torch.nn.MultiheadAttention's, or as GPT-2's, which lie there as
-/// [in, out].
+/// The names of the linear maps in files: those of torch.nn.MultiheadAttention, or those of GPT-2, whose weights are
+/// stored as [in, out].
 enum class AttentionNames { pytorch, gpt2 };
 
 struct AttentionOptions {
@@ -36,17 +36,16 @@ struct MultiHeadAttention : Attention {
   double dropout;
   AttentionNames names = AttentionNames::pytorch;
 
-  // Of self-attention alone.
-  Part<QueryKeyMap> query_key_map;  // nothing: the embeddings know the positions
-  Part<ScoreBias> score_bias;       // nothing: none
-  Mask own_mask;                    // what this layer may see of what a call's mask allows: a window
+  // Used by self-attention only.
+  Part<QueryKeyMap> query_key_map;  // empty: Q and K are used as projected
+  Part<ScoreBias> score_bias;       // empty: no bias
+  Mask own_mask;                    // combined with the mask of each call: a window, for example
 
   MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, const AttentionOptions& options = {});
-  /// How many numbers such a layer learns.
   using Module::parameter_count;
-  static double parameter_count(i64 d_model, i64 num_heads, const AttentionOptions& options);
-  /// An attention of its own with the same values and parts.
-  MultiHeadAttention clone() const;
+  static double parameter_count(i64 d_model, i64 num_heads,
+                                const AttentionOptions& options);  ///< counted without building a layer
+  MultiHeadAttention clone() const;                                ///< a copy that shares nothing with this one
 
   Variable self_attention(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const override;
   Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,

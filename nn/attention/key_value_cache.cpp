@@ -59,11 +59,11 @@ void KeyValueCache::append(const Tensor& rows) {
 
 namespace {
 
-// Where the bias of query i with key 0 stands, the other keys' after it.
+// Finds the bias of query i with key 0. Those of the other keys follow it.
 template <class T>
 struct BiasRows {
   const T* data;
-  i64 of_batch, of_head, of_query, of_first;  // how far apart; of_first: where query 0 begins
+  i64 of_batch, of_head, of_query, of_first;  // strides; of_first: the offset of query 0
   const T* row(i64 b, i64 head, i64 i) const { return data + b * of_batch + head * of_head + i * of_query + of_first; }
 };
 

@@ -1,11 +1,11 @@
-// Chapter 6. KeyValueCache: keys and values of the positions so far, so that the next token costs one row of products.
+// Chapter 6. KeyValueCache: the keys and values of all earlier positions, so that only the next token is computed.
 //
-// A decoder writes one token at a time. What it has written does not change, and by causality neither do its keys and
-// values: without a cache each step would compute them all again. Paper, section 3: "At each step the model is
-// auto-regressive [10], consuming the previously generated symbols as additional input when generating the next."
-// Its price: h (d_k + d_v) numbers for each position and layer, 73,728 bytes a position for GPT-2 in f32.
-// A cache is a plain value that belongs to whoever generates; layers hold nothing between calls. Each head's keys lie
-// together, then its values, so that attention reads memory from one end to the other.
+// A decoder writes one token at a time. Earlier tokens do not change, and because of the causal mask neither do their
+// keys and values. Without a cache each step would compute all of them again. Paper, section 3: "At each step the model
+// is auto-regressive [10], consuming the previously generated symbols as additional input when generating the next."
+// A cache takes h (d_k + d_v) numbers for each position and layer: for GPT-2 in f32, 73,728 bytes for each position.
+// It is a plain value and belongs to the caller that generates; layers hold nothing between calls. The keys of one head
+// are contiguous, and so are its values, so that attention reads memory from one end to the other.
 // Shapes: keys [B, h, capacity, d_k], values [B, h, capacity, d_v], of which the first `length` positions are filled.
 // Serves: nn/generate/decoding.h
 #pragma once
@@ -21,9 +21,8 @@ struct KeyValueCache {
   i64 length = 0;
 
   i64 capacity() const { return keys.size(2); }
-  /// Appends n positions: the last h (d_k + d_v) columns of rows [B, n, columns], keys before values, as attention's
-  /// packed projections leave them. Errors: more positions than the capacity; a shape or dtype that does not
-  /// fit.
+  /// Appends n positions: the last h (d_k + d_v) columns of rows [B, n, columns], keys before values, as in the packed
+  /// projections of attention. Errors: more positions than the capacity; a shape or dtype that does not fit.
   void append(const Tensor& rows);
 };
 

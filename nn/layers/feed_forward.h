@@ -4,7 +4,7 @@
 // which is applied to each position separately and identically. This consists of two linear transformations with a ReLU
 // activation in between:  FFN(x) = max(0, xW1 + b1)W2 + b2".
 // Shapes: x, y [..., d_model]; inner activations [..., d_ff]. Dropout is applied to the inner activations, as in
-// PyTorch's layers. Where both linear maps are plain, fused operations do it (autograd/ops.h).
+// PyTorch's layers. If both linear maps are plain, fused operations compute it (autograd/ops.h).
 // Read next: apps/book/ch5/my_layer.cpp
 #pragma once
 
@@ -16,7 +16,7 @@ namespace orrery::nn {
 /// relu is the paper's choice. gelu is exact; gelu_tanh is the approximation of GPT-2.
 enum class Activation { relu, gelu, gelu_tanh };
 
-/// What the linear maps are called in files: as torch.nn's, or as GPT-2's, which lie there as [in, out].
+/// The names of the linear maps in files: those of torch.nn, or those of GPT-2, whose weights are stored as [in, out].
 enum class FeedForwardNames { pytorch, gpt2 };
 
 struct FeedForwardOptions {
@@ -41,7 +41,7 @@ struct FeedForward : Module {
         dropout(options.dropout),
         activation(options.activation),
         names(options.names) {}
-  /// How many numbers such a layer learns.
+  /// The number of parameters of such a layer, counted without building it.
   using Module::parameter_count;
   static double parameter_count(i64 d_model, i64 d_ff, const FeedForwardOptions& options) {
     return Linear::parameter_count(d_model, d_ff, options.linear()) +
@@ -67,7 +67,7 @@ struct FeedForward : Module {
   }
 
  private:
-  // The same one step after another: where a linear map was replaced, and to read.
+  // The same in single steps: easy to read, and used if a linear map was replaced.
   Variable composed(const Variable& x, double p, const Draw& draw) const {
     const Variable z = linear1(x);
     const Variable a = activation == Activation::relu   ? relu(z)

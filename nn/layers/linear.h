@@ -3,8 +3,8 @@
 // Paper, section 3.3: "While the linear transformations are the same across different positions, they use different
 // parameters from layer to layer."
 // Shapes: x [..., in], W [out, in], b [out], y [..., out]. W is stored with one row per output, as in PyTorch's files.
-// Every weight of a product in our layers is reached through a Linear, and every Linear can be replaced by a LinearMap
-// of your own, such as one with a low-rank update (apps/book/ch7/lora.cpp): the layer around it does not change.
+// Our layers multiply by a weight only through a Linear. You can replace every Linear by a LinearMap of your own, such
+// as one with a low-rank update (apps/book/ch7/lora.cpp). The layer around it does not change.
 // Read next: nn/layers/feed_forward.h
 #pragma once
 
@@ -19,40 +19,40 @@ struct LinearOptions {
   Init init = Init::xavier;
 };
 
-/// What may stand in the place of x W^T + b.
+/// What can replace x W^T + b.
 struct LinearMap : Module {
-  /// x [..., in] to [..., out]; or to the columns `rows` of it alone, which attention asks for where queries come from
-  /// one sequence and keys and values from another: `rows` are rows of a weight, for `linear` (autograd/ops.h).
+  /// x [..., in] to [..., out], or only to the outputs of some `rows` of the weight: cross-attention computes its queries
+  /// from one sequence, and its keys and values from another.
   virtual Variable operator()(const Variable& x, RowRange rows) const = 0;
 };
 
 struct Linear : Replaceable {
   Variable weight;      // [out, in]
   Variable bias;        // [out], undefined without bias
-  Part<LinearMap> map;  // what stands in their place, if anything does; they are not defined then
+  Part<LinearMap> map;  // replaces weight and bias, which are then undefined; usually empty
 
   Linear(i64 in, i64 out, Rng& rng, const LinearOptions& options = {})
       : weight(parameter(initial_weight(options.init, out, in, rng))) {
     if (options.bias) bias = parameter(initial_bias(options.init, out, in, rng));
   }
-  /// One with given parameters; the bias may be undefined.
+  /// From given parameters. The bias may be undefined.
   Linear(Variable weight, Variable bias) : weight(std::move(weight)), bias(std::move(bias)) {}
   /// A map of your own:  layer.linear1 = LowRank(std::move(layer.linear1), 4, rng);
   template <std::derived_from<LinearMap> M>
   Linear(M own) : map(std::move(own)) {}
 
-  /// How many numbers such a layer learns; in double, where no size overflows.
+  /// The number of parameters of such a layer, counted without building it. A double, so that no size overflows.
   using Module::parameter_count;
   static double parameter_count(i64 in, i64 out, const LinearOptions& options) {
     return static_cast<double>(out) * (static_cast<double>(in) + (options.bias ? 1 : 0));
   }
-  /// True for x W^T + b itself, whose weight and bias an operation may use together with what follows.
+  /// True for x W^T + b itself. A fused operation may then use weight and bias directly.
   bool is_plain() const { return !map; }
-  /// x [..., in] to [..., out], or to the outputs `rows` alone.
+  /// x [..., in] to [..., out], or only to the outputs `rows`.
   Variable operator()(const Variable& x, RowRange rows = {}) const {
     return is_plain() ? linear(x, weight, bias, rows) : map(x, rows);
   }
-  /// A layer of its own with the same values.
+  /// A copy that shares nothing with this layer.
   Linear clone() const {
     const auto copied = [](const Variable& p) { return p.defined() ? parameter(p.value().clone()) : Variable(); };
     Linear copy(copied(weight), copied(bias));
@@ -61,7 +61,7 @@ struct Linear : Replaceable {
   }
 
   Module* module() override { return is_plain() ? this : map.module(); }
-  /// Two plain ones differ in values alone, and a weight may be tied to another module's.
+  /// Does nothing if both are plain: then only the values differ, and a tied weight must stay tied.
   void become_clone_of(Replaceable& other) override {
     const Linear& original = dynamic_cast<Linear&>(other);
     if (!is_plain() || !original.is_plain()) *this = original.clone();

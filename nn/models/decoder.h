@@ -13,24 +13,23 @@
 namespace orrery::nn {
 
 struct DecoderLayer : Module {
-  Part<Attention> self_attn, multihead_attn;  // each a MultiHeadAttention, or what you put there
+  Part<Attention> self_attn, multihead_attn;  // each a MultiHeadAttention, or an attention of your own
   FeedForward feed_forward;
   LayerNorm norm1, norm2, norm3;
   Dropout dropout;
   bool norm_first;
 
   DecoderLayer(const LayerOptions& options, Rng& rng);
-  /// How many numbers such a layer learns.
   using Module::parameter_count;
-  static double parameter_count(const LayerOptions& options);
-  /// x [B, T, d_model], memory [B, S, d_model]; the weights, if asked for, become [B, h, T, T] and [B, h, T, S].
+  static double parameter_count(const LayerOptions& options);  ///< counted without building a layer
+  /// x is [B, T, d_model], memory [B, S, d_model]. The weights, if asked for, are [B, h, T, T] and [B, h, T, S].
   Variable operator()(const Variable& x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                       Pass& pass, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
-  /// The same, with self_attention(in) for self-attention and cross_attention(in) for cross-attention. nn/generate/decoder_state.h
-  /// uses it to read keys and values from caches.
-  template <class SelfAttention, class CrossAttention>
-  Variable with_attentions(const Variable& x, Pass& pass, const SelfAttention& self_attention,
-                           const CrossAttention& cross_attention) const {
+  /// The same with any two functions of a sub-layer's input as the attentions. Generation passes functions that read
+  /// keys and values from caches (nn/generate/decoder_state.h).
+  template <class Self, class Cross>
+  Variable with_attentions(const Variable& x, Pass& pass, const Self& self_attention,
+                           const Cross& cross_attention) const {
     const Variable after_self = with_residual(x, norm1, norm_first, dropout, pass, self_attention);
     const Variable after_cross = with_residual(after_self, norm2, norm_first, dropout, pass, cross_attention);
     return with_residual(after_cross, norm3, norm_first, dropout, pass,
@@ -44,7 +43,7 @@ struct Decoder : Module {
   std::optional<LayerNorm> norm;  // the final norm
 
   Decoder(i64 num_layers, bool final_norm, const LayerOptions& options, Rng& rng);
-  /// Shapes as for one layer. Where given, the lists of weights get one tensor appended for each layer.
+  /// Shapes as for one layer. If the lists of weights are given, one tensor for each layer is appended to them.
   Variable operator()(Variable x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask, Pass& pass,
                       std::vector<Tensor>* self_weights = nullptr, std::vector<Tensor>* cross_weights = nullptr) const;
   void visit(Visitor& v) override;

@@ -4,9 +4,9 @@
 // first is a multi-head self-attention mechanism, and the second is a simple, position-wise fully connected
 // feed-forward network. We employ a residual connection around each of the two sub-layers, followed by layer
 // normalization. That is, the output of each sub-layer is LayerNorm(x + Sublayer(x))".
-// With norm_first, the output of each sub-layer is x + Sublayer(LayerNorm(x)) instead; deep stacks then train without
-// warm-up. Such a stack needs a final norm, since nothing else normalises its output. Dropout is applied to the output
-// of each sub-layer (section 5.4).
+// With norm_first, the output of each sub-layer is x + Sublayer(LayerNorm(x)) instead. Deep stacks then train without
+// warm-up, but need a final norm, since nothing else normalises their output. Dropout is applied to the output of each
+// sub-layer (section 5.4).
 // Shapes: x, y [B, S, d_model].
 // Read next: nn/models/decoder.h
 #pragma once
@@ -27,17 +27,16 @@ Variable with_residual(const Variable& x, const LayerNorm& norm, bool norm_first
 }
 
 struct EncoderLayer : Module {
-  Part<Attention> self_attn;  // a MultiHeadAttention, or what you put there
+  Part<Attention> self_attn;  // a MultiHeadAttention, or an attention of your own
   FeedForward feed_forward;
   LayerNorm norm1, norm2;
   Dropout dropout;
   bool norm_first;
 
   EncoderLayer(const LayerOptions& options, Rng& rng);
-  /// How many numbers such a layer learns.
   using Module::parameter_count;
-  static double parameter_count(const LayerOptions& options);
-  /// x [B, S, d_model]; `weights`, if given, becomes [B, h, S, S].
+  static double parameter_count(const LayerOptions& options);  ///< counted without building a layer
+  /// x is [B, S, d_model]. If `weights` is given, it receives the attention weights [B, h, S, S].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
   void visit(Visitor& v) override;
 };

@@ -1,4 +1,4 @@
-// Chapter 7. Gpt: embed, look back layer by layer, score.
+// Chapter 7. Gpt: embed the tokens, apply the layers, compute the logits.
 //
 // Read next: nn/generate/decoding.h
 #include "nn/models/gpt.h"

@@ -1,6 +1,6 @@
 // Chapter 7. Gpt: a decoder without an encoder, from tokens to scores for the next token at every position at once.
 //
-// Without an encoder, the decoder needs no cross-attention. What remains is an encoder that does not look ahead.
+// Without an encoder, the decoder needs no cross-attention. What remains is an encoder with a causal mask.
 // Radford et al. 2019 ("GPT-2"), section 2.3: "Layer normalization was moved to the input of each sub-block, [...] and
 // an additional layer normalization was added after the final self-attention block. A modified initialization which
 // accounts for the accumulation on the residual path with model depth is used. We scale the weights of residual layers
@@ -22,7 +22,7 @@ namespace orrery::nn {
 
 struct GptLayer : Module {
   LayerNorm norm1;
-  Part<Attention> self_attn;  // a MultiHeadAttention, or what you put there
+  Part<Attention> self_attn;  // a MultiHeadAttention, or an attention of your own
   LayerNorm norm2;
   FeedForward feed_forward;
   Dropout dropout;
@@ -30,8 +30,8 @@ struct GptLayer : Module {
   GptLayer(const LayerOptions& options, Rng& rng);
   /// x is [B, T, d_model]. If `weights` is given, it receives the attention weights [B, h, T, T].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
-  /// The same, with self_attention(in) for attention. nn/generate/decoder_state.h uses it to read keys and values from a
-  /// cache.
+  /// The same with any function of the sub-layer's input as the attention. Generation passes one that reads keys and
+  /// values from a cache (nn/generate/decoder_state.h).
   template <class SelfAttention>
   Variable with_attention(const Variable& x, Pass& pass, const SelfAttention& self_attention) const {
     constexpr bool norm_first = true;
@@ -58,19 +58,18 @@ struct Gpt : Module {
   /// weights of each layer before dropout, [B, h, T, T], are appended to it.
   Variable operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
 
-  /// The cross_entropy of the logits with `labels` i32 [B, T], the token that follows each of `ids`. The logits never
-  /// exist as a whole.
+  /// The cross_entropy of the logits with `labels` i32 [B, T], the tokens that follow those of `ids`. The logits are
+  /// computed in chunks and never stored as a whole.
   Variable loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options = {}) const;
 
-  /// The two halves of the model. `hidden`: the output of the last norm, [B, T, d_model], in which no position depends
-  /// on later ones. `head`: the logits for some of these positions [..., d_model].
+  /// The two halves of the model. `hidden` is the output of the last norm, [B, T, d_model], where no position depends on
+  /// later ones. `head` computes the logits of some of these positions, [..., d_model].
   Variable hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
   Variable head(const Variable& hidden) const;
   /// The input of the first layer, tokens + positions: [B, T, d_model].
   Variable embed(const Tensor& ids, Pass& pass) const;
 
-  /// A model of its own with the same values and parts.
-  Gpt clone();
+  Gpt clone();  ///< a copy that shares nothing with this model
   void visit(Visitor& v) override;
 
  private:

@@ -1,4 +1,4 @@
-// Chapter 7. Transformer: embed, encode, decode, score.
+// Chapter 7. Transformer: embed the tokens, encode, decode, compute the logits.
 //
 // Read next: nn/models/gpt.h
 #include "nn/models/transformer.h"

@@ -24,7 +24,7 @@ struct TransformerMasks {
   Mask memory;  ///< decoder cross-attention, [B, h, T, S]
 };
 
-/// Attention weights before dropout, one tensor for each layer: what every head looked at.
+/// Attention weights before dropout, one tensor for each layer.
 struct AttentionMaps {
   std::vector<Tensor> encoder;        // [B, h, S, S]
   std::vector<Tensor> decoder_self;   // [B, h, T, T]
@@ -50,8 +50,8 @@ struct Transformer : Module {
   Variable operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass,
                       AttentionMaps* maps = nullptr) const;
 
-  /// The cross_entropy of the logits with `labels` i32 [B, T], the token that follows each of `target`. The logits
-  /// never exist as a whole.
+  /// The cross_entropy of the logits with `labels` i32 [B, T], the tokens that follow those of `target`. The logits are
+  /// computed in chunks and never stored as a whole.
   Variable loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
                 const CrossEntropyOptions& options = {}) const;
 
@@ -66,11 +66,10 @@ struct Transformer : Module {
 
   /// The masks that follow from `pad_id`: no position sees trailing padding, and no target position sees later ones.
   TransformerMasks masks(const Tensor& source, const Tensor& target) const;
-  /// The mask of the padding alone; without a pad_id it allows everything.
+  /// The mask of the padding only. Without a pad_id it allows everything.
   Mask padding(const Tensor& ids) const;
 
-  /// A model of its own with the same values and parts.
-  Transformer clone();
+  Transformer clone();  ///< a copy that shares nothing with this model
   void visit(Visitor& v) override;
 
  private:
