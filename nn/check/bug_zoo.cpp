@@ -17,7 +17,7 @@ namespace {
 
 using Leaves = std::vector<Variable>;
 
-// The rows of `table` with another function of the same leaves in place of the right one.
+// The rows of `table` called `name`, with `wrong` in place of the correct function of the same leaves.
 std::vector<Sample> replaced(const std::vector<Sample>& table, const std::string& name,
                              const std::vector<std::string>& variants, const WrongFunction& wrong) {
   std::vector<Sample> result;
@@ -42,7 +42,7 @@ std::vector<Sample> replaced(const std::vector<Sample>& table, const std::string
   return result;
 }
 
-// Every row of layer norm in its usual form, with weight and bias: one has another eps than the rest.
+// Every row of layer norm in its usual form, with weight and bias. One of them has another eps.
 using LayerNormFunction = Variable (*)(const Variable&, const Variable&, const Variable&, double);
 std::vector<Sample> layer_norm_rows(LayerNormFunction wrong) {
   const auto with_eps = [wrong](double eps) {
@@ -57,16 +57,16 @@ std::vector<Bug> wrong_normalisations() {
   return {
       {.name = "softmax-without-inner-product",
        .mistake = "Softmax's backward is dx = y dy: the inner product <dy, y> is missing.",
-       .hint = "The outputs add up to 1. What must then come of a dy that is the same everywhere?",
+       .hint = "The outputs add up to 1. What must dx then be if dy is the same everywhere?",
        .samples =
            operation_rows("softmax", {}, [](const Leaves& x) { return bugs::softmax_without_inner_product(x[0]); })},
       {.name = "layer-norm-without-mean-term",
-       .mistake = "Layer norm's backward lacks the mean of dy w: it takes the mean of x for a constant.",
-       .hint = "Add 1 to every x of a row: y stays. So the dx of a row must add up to what?",
+       .mistake = "Layer norm's backward lacks the mean of dy w: it treats the mean of x as a constant.",
+       .hint = "Add 1 to every x of a row: y does not change. So what must the dx of a row add up to?",
        .samples = layer_norm_rows(bugs::layer_norm_without_mean_term)},
       {.name = "layer-norm-with-constant-deviation",
-       .mistake = "Layer norm's backward takes the deviation of x for a constant.",
-       .hint = "Double every x of a row: y hardly changes. So <dx, x> must be about what?",
+       .mistake = "Layer norm's backward treats the standard deviation of x as a constant.",
+       .hint = "Double every x of a row: y hardly changes. So what must <dx, x> be, approximately?",
        .samples = layer_norm_rows(bugs::layer_norm_with_constant_deviation)},
       {.name = "attention-scale-forward-only",
        .mistake = "Scores are divided by sqrt(d_k) forward; backward forgets it.",
@@ -90,23 +90,23 @@ std::vector<Bug> wrong_sums() {
   return {
       {.name = "bias-gradient-over-wrong-axis",
        .mistake = "The bias's gradient sums over the features instead of the positions.",
-       .hint = "Where the number of positions equals the number of outputs, shapes do not tell.",
+       .hint = "If there are as many positions as outputs, the shapes do not show it.",
        .samples =
            layer_rows("Linear", {""},
                       [](const Leaves& x) { return bugs::linear_with_bias_summed_over_wrong_axis(x[0], x[1], x[2]); })},
       {.name = "broadcast-gradient-not-summed",
-       .mistake = "A row that was added to every row gets the gradient of the first row alone.",
+       .mistake = "A row that was added to every row gets only the gradient of the first row.",
        .hint = "How often was the row used?",
        .samples = operation_rows("add", {"broadcast row"},
                                  [](const Leaves& x) { return bugs::add_without_sum_over_broadcast(x[0], x[1]); })},
       {.name = "matmul-without-transposes",
        .mistake = "The product's backward is da = dy b and db = a dy, without transposing.",
-       .hint = "With square matrices shapes do not tell. Write out dL/da_ik for two by two.",
+       .hint = "With square matrices the shapes do not show it. Write out dL/da_ik for two by two.",
        .samples = operation_rows("matmul", {"repeated input"},
                                  [](const Leaves& x) { return bugs::matmul_without_transposes(x[0], x[0]); })},
       {.name = "embedding-gradient-overwritten",
        .mistake = "A token that occurs twice keeps only the gradient of its last place: '=' where '+=' belongs.",
-       .hint = "Which sentence would show it, and which would not?",
+       .hint = "Which sentences would show it, and which would not?",
        .samples = operation_rows("embedding", {"repeated ids"},
                                  [i = ids({2, 3}, {1, 0, 1, 3, 1, 0})](const Leaves& x) {
                                    return bugs::embedding_overwritten_on_repeats(x[0], i);
@@ -116,7 +116,7 @@ std::vector<Bug> wrong_sums() {
                                return bugs::embedding_overwritten_on_repeats(x[0], i);
                              })},
       {.name = "shared-weight-counted-once",
-       .mistake = "A weight that is used twice gets the gradient of its first use alone: the second use reads a copy.",
+       .mistake = "A weight that is used twice gets only the gradient of its first use: the second reads a copy.",
        .hint = "Embedding and generator share a matrix. Through how many paths does the loss depend on it?",
        .samples =
            operation_rows("matmul", {"repeated input"}, [](const Leaves& x) { return matmul(x[0], detach(x[0])); }) +
@@ -125,7 +125,7 @@ std::vector<Bug> wrong_sums() {
   };
 }
 
-// Every row of dropout but that of inference.
+// Every row of dropout except that of inference.
 using DropoutFunction = Variable (*)(const Variable&, double, const Draw&);
 std::vector<Sample> dropout_rows(DropoutFunction wrong) {
   const auto with = [wrong](double p) {
@@ -143,11 +143,11 @@ std::vector<Bug> wrong_elements() {
        .samples = dropout_rows(bugs::dropout_not_rescaled_in_backward)},
       {.name = "dropout-with-fresh-mask",
        .mistake = "Backward draws a new mask instead of forward's.",
-       .hint = "Some coordinates have a gradient where y does not depend on x at all.",
+       .hint = "Some coordinates have a gradient although y does not depend on them at all.",
        .samples = dropout_rows(bugs::dropout_with_fresh_mask_in_backward)},
       {.name = "gelu-derivative-of-other-form",
        .mistake = "The value is the exact GELU, the derivative that of its tanh approximation.",
-       .hint = "The error is about 0.001: too small for many a tolerance.",
+       .hint = "The error is about 0.001: too small for many tolerances.",
        .samples =
            operation_rows("gelu", {}, [](const Leaves& x) { return bugs::gelu_with_derivative_of_tanh_form(x[0]); })},
       {.name = "tanh-derivative-at-input",
@@ -163,12 +163,12 @@ std::vector<Bug> wrong_in_f32() {
   return {
       {.name = "tanh-saturated-early-in-f32",
        .mistake = "In f32 the derivative is 0 beyond |x| = 1.5, where it is still 0.18.",
-       .hint = "Every slope is right. In which dtype were they taken, and in which one does it train?",
+       .hint = "Every slope is correct. In which dtype were they measured, and in which one does training run?",
        .samples =
            operation_rows("tanh", {"[3, 4]"}, [](const Leaves& x) { return bugs::tanh_saturated_early_in_f32(x[0]); })},
       {.name = "bias-gradient-negated-in-f32",
        .mistake = "In f32 the bias's gradient has the wrong sign.",
-       .hint = "Look at each leaf by its own scale: beside the others it may be small.",
+       .hint = "Compare each leaf on its own scale: its gradient may be small beside the others.",
        .samples =
            operation_rows("linear", {"three axes"},
                           [](const Leaves& x) { return bugs::linear_with_negated_bias_in_f32(x[0], x[1], x[2]); })},

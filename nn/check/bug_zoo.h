@@ -1,9 +1,9 @@
 // Chapter 7. The bug zoo: classic mistakes as exercises, each with a hint and with the check that finds it.
 //
-// Most are wrong derivatives: `samples` take the place of the function's rows in the table of proofs, and gradcheck
-// fails. (What computes the same by a loop of its own, as attention its softmax, keeps its right rows.) Others are
-// wrong functions with right derivatives, which no gradient check can see: a mask applied after the softmax, a target
-// that is not shifted. They bring the check that does see them, and their rows, where there are any, pass.
+// Most are wrong derivatives: `samples` replace the function's rows in the table of proofs, and gradcheck fails. (Other
+// functions that contain the same computation in a loop of their own, such as attention with its softmax, keep their
+// correct rows.) Others are wrong functions with correct derivatives, which no gradient check can find: a mask applied
+// after the softmax, a target that is not shifted. They come with the check that finds them; their rows pass.
 //   orrery gradcheck --bug list            the mistakes and the hints
 //   orrery gradcheck --bug softmax-without-inner-product
 // Serves: autograd/check/proof.h
@@ -22,11 +22,12 @@ struct Bug {
   std::string name;     ///< "softmax-without-inner-product"
   std::string mistake;  ///< what is wrong, in one sentence
   std::string hint;     ///< what to think of before reading the mistake
-  std::vector<Sample>
-      samples{};  ///< rows of the table of proofs built with the mistake: names, variants, inputs are the right rows'
-  std::function<std::string()> check{};  ///< where no derivative shows it: the message of what does, "" if nothing does
-  std::function<std::string()>
-      check_right{};  ///< the same check of the right version: "" if it is as right as it should be
+  /// Rows of the table of proofs with the mistake built in. Names, variants and inputs are those of the correct rows.
+  std::vector<Sample> samples{};
+  /// For a mistake that no derivative shows: runs the check that finds it and returns its message, "" if it passes.
+  std::function<std::string()> check{};
+  /// The same check of the correct version, which must return "".
+  std::function<std::string()> check_right{};
 };
 
 const std::vector<Bug>& bug_zoo();

@@ -1,6 +1,6 @@
-// Chapter 7. The bug zoo: wrong functions with right derivatives, and the checks that see them.
+// Chapter 7. The bug zoo: wrong functions with correct derivatives, and the checks that find them.
 //
-// Where the table of proofs has a row for the function, the mistake stands in it too, so that one can watch it pass.
+// If the table of proofs has a row for the function, the mistake replaces it there too, which shows that the row passes.
 // Serves: autograd/check/proof.h
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 
 using Leaves = std::vector<Variable>;
 
-// Adds the two halves of a check that takes what it checks as an argument.
+// Adds a check of the wrong version and of the right one.
 template <class Check, class Version>
 Bug with_check(Bug bug, Check check, Version wrong, Version right) {
   bug.check = [=] { return check(wrong); };
@@ -38,14 +38,15 @@ AttentionResult right_attention(const Variable& Q, const Variable& K, const Vari
   return attention(Q, K, V, mask);
 }
 
-// One query and two keys, d_k = 4: scores 2 ln 3 and 0, divided by sqrt(d_k) ln 3 and 0; weights 3/4 and 1/4.
+// One query and two keys, d_k = 4. The scores are 2 ln 3 and 0; divided by sqrt(d_k), ln 3 and 0. So the weights are
+// 3/4 and 1/4.
 std::string check_attention_value(AttentionFunction attend) {
   const Variable Q = constant(Tensor::of<double>({1, 1, 1, 4}, {2, 0, 0, 0}));
   const Variable K = constant(Tensor::of<double>({1, 1, 2, 4}, {std::log(3.0), 0, 0, 0, 0, 0, 0, 0}));
   const double weight = attend(Q, K, K, Mask()).weights.value().at(0);
   if (std::fabs(weight - 0.75) < 1e-12) return "";
   std::ostringstream text;
-  text << "reference value: softmax(Q K^T / sqrt(d_k)) is " << weight << ", worked out by hand 0.75 (equation 1)";
+  text << "reference value: softmax(Q K^T / sqrt(d_k)) is " << weight << ", computed by hand 0.75 (equation 1)";
   return text.str();
 }
 
@@ -67,8 +68,8 @@ std::string check_decoder(MaskFault fault) {
   return leak_message(leakchecks(decoder, 4, fault)[0]);
 }
 
-// A training step reads target [B, T + 1] twice: cut into what the decoder reads, and what it must say, the token
-// after.
+// A training step uses target [B, T + 1] twice: without its last token as the decoder's input, and without its first
+// token as the labels.
 using DecoderInput = Tensor (*)(const Tensor& target);
 std::string check_shift(DecoderInput decoder_input) {
   Rng rng(1);
@@ -118,7 +119,7 @@ std::vector<Sample> masked_attention(AttentionFunction wrong) {
                         [=](const Leaves& x) { return wrong(x[0], x[1], x[2], padded).output; });
 }
 
-// e^x, whose y is kept as a Tensor: nobody notices when y is changed before backward.
+// e^x, which keeps y as a plain Tensor: no one notices if y is changed before backward.
 struct ExpWithBareOutput {
   static constexpr std::string_view name = "exp";
   Tensor y;
@@ -135,7 +136,7 @@ std::string check_change_in_place(Activate f) {
   return message_of(parts::prove_changed(sample_of("exp", f, {{3}}), 1));
 }
 
-// 2 x, whose backward counts its calls; every `wrong`th is wrong, none where that is 0.
+// 2 x, whose backward counts its calls. Every `wrong`th call is wrong; none if `wrong` is 0.
 struct CountedDouble {
   static constexpr std::string_view name = "double";
   std::shared_ptr<i64> calls;
@@ -158,7 +159,7 @@ std::vector<Bug> bugs_found_without_derivatives() {
   return {
       with_check({.name = "attention-without-scale",
                   .mistake = "Scores are not divided by sqrt(d_k), neither forward nor backward.",
-                  .hint = "The derivative is right: it is that of another function. What knows the right value?",
+                  .hint = "The derivative is correct, but of another function. What would show the correct value?",
                   .samples = operation_rows(
                       "attention", {"everything", "more keys than queries", "one query, one key"},
                       [](const Leaves& x) { return bugs::attention_without_scale(x[0], x[1], x[2], Mask()).output; })},
@@ -167,7 +168,7 @@ std::vector<Bug> bugs_found_without_derivatives() {
       with_check(
           {.name = "mask-after-softmax",
            .mistake = "Masked weights are set to 0 after the softmax: hidden keys still count in its denominator.",
-           .hint = "Do the weights of a row still add up to 1? What would have to know of the hidden keys?",
+           .hint = "Do the weights of a row still add up to 1? Which number still depends on the hidden keys?",
            .samples = masked_attention(bugs::attention_masked_after_softmax)},
           check_causal_attention, AttentionFunction{bugs::attention_masked_after_softmax},
           AttentionFunction{right_attention}),
@@ -183,35 +184,34 @@ std::vector<Bug> bugs_found_without_derivatives() {
                  check_decoder, MaskFault::causal, MaskFault::none),
       with_check({.name = "padding-mask-one-too-long",
                   .mistake = "The first padded position of each row counts as a token.",
-                  .hint = "What a sentence means must not depend on how far its neighbours made it be filled up."},
+                  .hint = "The result for a sentence must not depend on how much padding its batch gives it."},
                  check_decoder, MaskFault::padding, MaskFault::none),
       with_check({.name = "target-not-shifted",
-                  .mistake = "The decoder reads the very token it is to say: its input is not shifted by one.",
+                  .mistake = "The decoder reads the token it must predict: its input is not shifted by one.",
                   .hint = "The loss falls to 0 within a few steps, and greedy decoding writes nonsense."},
                  check_shift, DecoderInput{[](const Tensor& target) { return slice(target, 1, 1); }},
                  DecoderInput{[](const Tensor& target) { return slice(target, 1, 0, -1); }}),
       with_check({.name = "relu-derivative-at-zero",
                   .mistake = "relu's derivative is 1 where x >= 0, not only where x > 0.",
-                  .hint = "No difference quotient decides it. But how often is a number exactly 0 behind a mask?",
+                  .hint = "No difference quotient decides it. But how often is a masked number exactly 0?",
                   .samples = operation_rows("relu", {},
                                             [](const Leaves& x) { return bugs::relu_with_derivative_at_zero(x[0]); })},
                  check_relu_at_zero, Activate{bugs::relu_with_derivative_at_zero}, Activate{relu}),
       with_check({.name = "max-gradient-to-all-ties",
-                  .mistake = "Where several elements are the largest, each gets the whole gradient.",
-                  .hint = "At a tie no derivative exists, so gradcheck keeps away. Move all of them at once.",
+                  .mistake = "If several elements are the largest, each gets the whole gradient.",
+                  .hint = "At a tie no derivative exists, so gradcheck avoids it. Change all equal elements at once.",
                   .samples = operation_rows(
                       "max", {"last axis"},
                       [](const Leaves& x) { return bugs::max_with_whole_gradient_to_all_ties(x[0], {-1}, false); })},
                  check_max_of_ties, Maximum{bugs::max_with_whole_gradient_to_all_ties}, Maximum{orrery::max}),
-      with_check(
-          {.name = "output-kept-as-tensor",
-           .mistake = "What backward needs is kept as a Tensor, not as a Saved: nobody sees that it was changed.",
-           .hint = "An optimiser, or a user, writes to a tensor between forward and backward.",
-           .samples = operation_rows("exp", {}, [](const Leaves& x) { return exp_with_bare_output(x[0]); })},
-          check_change_in_place, Activate{exp_with_bare_output}, Activate{exp}),
+      with_check({.name = "output-kept-as-tensor",
+                  .mistake = "Backward's input is kept as a Tensor, not as a Saved: a change to it goes unnoticed.",
+                  .hint = "An optimiser, or a user, writes to a tensor between forward and backward.",
+                  .samples = operation_rows("exp", {}, [](const Leaves& x) { return exp_with_bare_output(x[0]); })},
+                 check_change_in_place, Activate{exp_with_bare_output}, Activate{exp}),
       with_check({.name = "wrong-in-every-50th-call",
                   .mistake = "Every 50th backward is wrong by one part in a thousand.",
-                  .hint = "How often must one look?"},
+                  .hint = "How often must backward be repeated to find it?"},
                  check_many_calls, i64{50}, i64{0}),
   };
 }

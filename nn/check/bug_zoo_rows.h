@@ -1,4 +1,4 @@
-// Chapter 7. The bug zoo: how a mistake takes the place of rows of the table of proofs.
+// Chapter 7. The bug zoo: replacing rows of the table of proofs by a mistake.
 //
 // Serves: autograd/check/proof.h
 #pragma once
@@ -13,8 +13,8 @@ namespace orrery::nn {
 /// A function of a row's leaves: inputs first, then parameters.
 using WrongFunction = std::function<Variable(const std::vector<Variable>& leaves)>;
 
-/// The rows of an operation, or of a layer, of these variants (none given: every row of that name), with `wrong` in
-/// place of the right function. Error: there is no such row.
+/// The rows of an operation, or of a layer, with `wrong` in place of the correct function. Without `variants`: every row
+/// of that name. Error: there is no such row.
 std::vector<Sample> operation_rows(const std::string& name, const std::vector<std::string>& variants,
                                    const WrongFunction& wrong);
 std::vector<Sample> layer_rows(const std::string& name, const std::vector<std::string>& variants,
@@ -25,7 +25,7 @@ inline std::vector<Sample> operator+(std::vector<Sample> a, const std::vector<Sa
   return a;
 }
 
-/// The part of the zoo that no derivative shows (nn/check/bug_zoo_checks.cpp).
+/// The mistakes that no derivative shows (nn/check/bug_zoo_checks.cpp).
 std::vector<Bug> bugs_found_without_derivatives();
 
 }  // namespace orrery::nn

@@ -16,7 +16,7 @@ i64 length_of(const Tensor& lengths, i64 row) {
   return lengths.defined() ? lengths.data<i32>()[row] : std::numeric_limits<i64>::max();
 }
 
-// The bytes of all that stands at one position of one row: x [B, T, ...].
+// Whether a and b [B, T, ...] have the same bytes at one position, counted over all rows.
 bool same_at(const Tensor& a, const Tensor& b, i64 position) {
   const i64 positions = a.size(0) * a.size(1), count = positions == 0 ? 0 : a.count() / positions;
   return dispatch(a.dtype(), [&](auto t) {
@@ -43,7 +43,7 @@ Tensor moved_input(const LeakCheck& c, i64 position, i64 variant) {
   return input;
 }
 
-// The inputs that are moved, counted over all rows.
+// The inputs to move, as positions counted over all rows.
 std::vector<i64> inputs_of(const LeakReport& report) {
   std::vector<i64> inputs;
   for (i64 row = 0; row < report.B; ++row)
@@ -51,7 +51,7 @@ std::vector<i64> inputs_of(const LeakReport& report) {
   return inputs;
 }
 
-// Moves one input, and notes which outputs moved.
+// Moves one input, and records which outputs move.
 void move(const LeakCheck& c, i64 input, const Tensor& before, LeakReport& report) {
   constexpr i64 variants = 2;
   for (i64 variant = 0; variant < variants; ++variant) {
@@ -88,7 +88,7 @@ LeakReport leakcheck(const LeakCheck& c) {
   const bool ids = c.input.defined() && c.input.dtype() == Dtype::i32;
   check(c.input.defined() && c.input.rank() == (ids ? 2 : 3), "leakcheck",
         "needs token ids [B, S] or vectors [B, S, D]");
-  check(!ids || c.vocabulary >= 2, "leakcheck", "to move a token takes a vocabulary of at least 2, not ", c.vocabulary);
+  check(!ids || c.vocabulary >= 2, "leakcheck", "moving a token takes a vocabulary of at least 2, not ", c.vocabulary);
   const i64 B = c.input.size(0), S = c.input.size(1);
   check(B > 0 && S > 0, "leakcheck", "an input of shape ", c.input.shape(), " has nothing to move: nothing is checked");
   std::vector<i64> positions = c.positions;

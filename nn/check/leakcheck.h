@@ -1,13 +1,15 @@
-// Chapter 7. Leak check: what a model can see, found out from outside.
+// Chapter 7. Leak check: tests which inputs a model's outputs depend on, without looking at its code.
 //
-// One input is moved, and every output is compared bit for bit with what it was: an output that moved has seen that
-// input, whatever the code says about masks. Done for every input of a batch this gives a matrix, inputs by outputs:
+// One input is changed ("moved"), and every output is compared with its old value, bit for bit. An output that changes
+// depends on that input, whatever the code says about masks. Doing this for every input of a batch gives a matrix of
+// inputs and outputs:
 //   causal        output t may be moved by inputs 0 to t of its own row, and by nothing later
-//   padding       no output is moved by padding, that at the padded position itself apart
+//   padding       a padded input moves no output except that at its own position
 //   batch rows    no output is moved by another row
-// An output that moved against this is a leak. Gradient checks cannot find one: a mask that is one too wide has right
-// derivatives, and training only looks too good to be true. An output that nothing moves is a failure too, since there
-// nothing was checked. Shapes: input i32 [B, S] (token ids) or floating [B, S, D], output [B, T, ...].
+// An output that moves although it must not is a leak. Gradient checks cannot find leaks: a mask that is one too wide
+// has correct derivatives, and the training only looks too good to be true. An output that no input moves is a failure
+// as well, because nothing was checked there. Shapes: input i32 [B, S] (token ids) or floating [B, S, D], output
+// [B, T, ...].
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -29,27 +31,27 @@ struct Place {
 /// True where `output` may be moved by `input`.
 using MayMove = std::function<bool(Place input, Place output)>;
 
-/// Within one sequence: only its own row; with `causal`, only from itself and from before; only inputs that are no
-/// padding, its own position apart, which the residual connections carry on. `lengths` i32 [B]; not defined: no
-/// padding.
+/// Within one sequence: an output may be moved by inputs of its own row, with `causal` only at its own or earlier
+/// positions, and never by padding except at its own position (the residual connection). `lengths` is i32 [B]; if it is
+/// not defined, there is no padding.
 MayMove within_sequence(bool causal, const Tensor& lengths = {});
-/// From one sequence to another: only its own row, and only inputs that are no padding.
+/// From one sequence to another: an output may be moved by inputs of its own row that are not padding.
 MayMove across_sequences(const Tensor& lengths = {});
 
 /// What is checked.
 struct LeakCheck {
   std::string name;           ///< "decoder"
-  std::string inputs = "x";   ///< what is moved: "source"
-  std::string outputs = "y";  ///< what is watched: "logits"
+  std::string inputs = "x";   ///< the name of what is moved, such as "source"
+  std::string outputs = "y";  ///< the name of what is compared, such as "logits"
   Tensor input;
-  /// Must depend on `input` alone: masks and lengths stay those of the original input, and there are no random numbers.
+  /// Must depend on `input` only: it uses the masks and lengths of the original input, and no random numbers.
   std::function<Tensor(const Tensor& input)> output;
   MayMove may_move;
   i64 vocabulary = 0;  ///< for token ids: how many there are, at least 2
-  /// The positions that are moved, in every row; none given: all. For sequences too long to move each.
+  /// The positions to move in every row; empty means all of them. For sequences too long to move every position.
   std::vector<i64> positions{};
-  /// For a model that ought to use everything it may see: a pair that may touch and does not is a failure too. (A self-
-  /// attention that is dead shows in nothing else, since the residual connection still moves the position itself.)
+  /// For a model that should use everything it may see: an input that may move an output but does not is a failure too.
+  /// (Otherwise a self-attention without any effect would pass, since the residual connection still moves each position.)
   bool all_must_move = false;
 };
 
@@ -62,25 +64,25 @@ struct Leak {
 struct LeakReport {
   std::string name, inputs, outputs;
   i64 B = 0, S = 0, T = 0;
-  std::vector<i64> positions{};   ///< of the inputs: those that were moved
+  std::vector<i64> positions{};   ///< the input positions that were moved
   std::vector<bool> moved{};      ///< [B, T, B, S]: output row and position, then input row and position
-  std::vector<bool> forbidden{};  ///< the same, true where it must not
-  std::vector<Leak> leaks{};      ///< every moved and forbidden pair, by output, then by input
-  std::vector<Place> unmoved{};   ///< outputs that some input may move, and none does: nothing was checked there
-  std::vector<Leak> idle{};       ///< pairs that may touch, must, and do not; only with `all_must_move`
+  std::vector<bool> forbidden{};  ///< in the same order: true where the input must not move the output
+  std::vector<Leak> leaks{};      ///< every pair that moved although forbidden, ordered by output, then by input
+  std::vector<Place> unmoved{};   ///< outputs that some input may move, but none does: nothing was checked there
+  std::vector<Leak> idle{};       ///< with `all_must_move`: pairs that may move, but do not
 
   bool ok() const { return leaks.empty() && unmoved.empty() && idle.empty(); }
-  /// One line: what was found, the first leak with its pair of positions; says "no leak" when ok.
+  /// One line: "no leak", or the first leak with its two positions.
   std::string message() const;
 };
 
-/// Moves every input in turn: a token id to two other ids, a vector to other numbers of size 1.
-/// Errors: an input of another rank or dtype, or that has nothing to move; a position that it has not; an output that
-/// changes its shape or does not have the batch's rows.
+/// Moves every input in turn: replaces a token id by two other ids, and a vector by two others, drawn from N(0, 1).
+/// Errors: an input that is empty or has another rank or dtype; a position outside the input; an output that changes its
+/// shape or does not have one row for each row of the batch.
 LeakReport leakcheck(const LeakCheck& check);
 
-/// The matrix, rows of outputs down and inputs across: '#' moved, '.' not moved and must not, '-' not moved though it
-/// may, 'X' leak. Of long sequences only their lengths. Ends with the message.
+/// Prints the matrix, with one row for each output and one column for each input: '#' moved, '.' not moved and
+/// forbidden, '-' not moved but allowed, 'X' leak. For long sequences it prints only their lengths. The message follows.
 std::ostream& operator<<(std::ostream& out, const LeakReport& report);
 
 }  // namespace orrery::nn

@@ -1,4 +1,4 @@
-// Chapter 7. What must not leak: batches with padding, and what may be seen in them.
+// Chapter 7. The leak checks of each model: batches with padding, and which inputs may move which outputs.
 //
 // Serves: autograd/check/proof.h
 #include "nn/check/leakcheck_models.h"
@@ -11,14 +11,14 @@
 namespace orrery::nn {
 namespace {
 
-// Three rows: one without padding, one with some, one with almost nothing else.
+// Three rows: one without padding, one with some, one that is mostly padding.
 constexpr i64 rows = 3;
 Tensor lengths_up_to(i64 longest) {
   const i32 n = static_cast<i32>(longest);
   return Tensor::of<i32>({rows}, {n, std::max(1, n - 2), std::max(1, n / 3)});
 }
 
-// Those of a sequence that are moved: all (none given) of a short one.
+// The positions of a sequence to move. Empty for a short one, which means all.
 std::vector<i64> moved_positions(const Tensor& lengths, i64 longest) {
   constexpr i64 all = 32, between = 300;
   std::set<i64> chosen;
@@ -46,16 +46,16 @@ Mask causal_mask(i64 T, MaskFault fault) {
   return Mask::allow(allow);
 }
 
-// What the fault makes of an output [B, ...].
+// An output [B, ...] changed by the fault.
 Tensor faulty(const Tensor& y, MaskFault fault) { return fault == MaskFault::batch ? y - mean(y, {0}, true) : y; }
 
-// Of the dtype the model has.
+// Random vectors of the model's dtype.
 Tensor vectors(i64 length, i64 d_model, u64 seed, Module& model) {
   Rng rng(seed);
   return randn({rows, length, d_model}, rng, model.parameters().at(0).value.dtype());
 }
 
-// Random ids, `pad_id` behind each row's length.
+// Random ids, with `pad_id` after the length of each row.
 Tensor tokens(const Tensor& lengths, i64 length, i64 vocabulary, i32 pad_id, u64 seed) {
   Rng rng(seed);
   Tensor ids = randint(0, vocabulary, {rows, length}, rng);
@@ -178,7 +178,8 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Gpt> model, MaskFault fault) {
     const NoGradient no_gradient;
     Pass pass;
     if (fault != MaskFault::causal) return faulty((*model)(ids, pass).value(), fault);
-    Variable x = model->embed(ids, pass);  // the model takes no other mask: by hand what it would do with a wrong one
+    Variable x =
+        model->embed(ids, pass);  // the model accepts no other mask, so its steps are repeated here with the wrong one
     for (const GptLayer& layer : model->layers) x = layer(x, causal_mask(T, fault), pass);
     return model->head(model->final_norm(x)).value();
   };

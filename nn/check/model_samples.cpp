@@ -53,7 +53,7 @@ Sample decoder_layer(std::string variant, LayerOptions options) {
   return decoder("DecoderLayer", std::move(variant), [=](Rng& rng) { return DecoderLayer(options, rng); });
 }
 
-// What a `Stacks` refers to.
+// The two stacks that a `Stacks` refers to.
 struct EncoderAndDecoder : Module {
   Encoder encoder;
   Decoder decoder;
@@ -90,7 +90,7 @@ Sample transformer(std::string variant, TransformerConfig config) {
       {.options = some_coordinates});
 }
 
-// The loss as training takes it, through the head that never makes all logits.
+// The loss as in training, through the head that never stores all logits.
 Sample transformer_loss() {
   TransformerConfig config = small_model();
   config.layer.activation = Activation::gelu;
@@ -116,7 +116,7 @@ Sample shared_transformer() {
   TransformerConfig config = small_model();
   config.tgt_vocab_size = config.src_vocab_size;
   config.share_embeddings = true;
-  config.layer.activation = Activation::gelu;  // among so many relus some would stand at their kink
+  config.layer.activation = Activation::gelu;  // some of so many relus would be at their kink
   config.positions = Positions::learned;
   config.layer.d_model = 8;  // in narrower rows dropout leaves so little that layer norm magnifies rounding
   config.layer.dropout = 0.1;
@@ -152,7 +152,7 @@ Sample gpt(std::string variant, GptConfig config) {
       {.options = some_coordinates});
 }
 
-// Through the same head; the tied table is both ends of the model.
+// Through the same head. A tied table is used at both ends of the model.
 Sample gpt_loss(std::string variant, bool tied) {
   GptConfig config = small_gpt();
   config.tied = tied;

@@ -1,4 +1,4 @@
-// Chapter 9. A layer on its way through a file, for its proof.
+// Chapter 9. The proof of a layer: noise, saving and loading, and parameters that `visit` does not name.
 //
 // Serves: autograd/check/proof.h
 #include "nn/check/proof.h"
@@ -42,7 +42,7 @@ Error explained_by_visit(const Error& error, const std::function<std::string()>&
     which = not_visited();
   } catch (const std::exception&) { return error; }
   if (which.empty()) which = "a buffer, or a constant that is made in one dtype";
-  return Error("visit", "does not name " + which + ", so that conversion passes it by\n" + error.what());
+  return Error("visit", "does not name " + which + ", so conversion does not reach it\n" + error.what());
 }
 
 void save_and_load(Module& module, const std::string& path) {

@@ -1,11 +1,11 @@
-// Chapter 5. The whole proof of a layer in one line, of your own too.
+// Chapter 5. The whole proof of a layer in one line, also of a layer of your own.
 //
 //   Proof proof = nn::prove("FeedForward", [](Rng& rng) { return FeedForward(4, 7, rng); },
 //                           [](const FeedForward& layer, const Variable& x, Pass& pass) { return layer(x, pass); },
 //                           {{2, 3, 4}});
-// The layer is built from fixed random numbers and shaken, so that no bias is 0 and no norm's weight is 1, converted to
-// the dtype in question, and checked in its inputs and in every parameter that `visit` names. Every part of
-// autograd/check/proof.h is proven, and that what nn::save writes nn::load gives back.
+// The layer is built from fixed random numbers. A little noise is added, so that no bias is 0 and no norm's weight is 1.
+// Then the layer is converted to the dtype in question and checked in its inputs and in every parameter that `visit`
+// names. The proof has all parts of autograd/check/proof.h, and one more: nn::load reads back what nn::save wrote.
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -20,7 +20,7 @@ namespace orrery::nn {
 
 using Inputs = std::vector<Variable>;
 
-/// What else a sample may need to say.
+/// Optional settings of a sample.
 struct SampleNotes {
   std::vector<DeclaredZero> zeros{};
   GradcheckOptions options{};
@@ -29,18 +29,18 @@ struct SampleNotes {
 /// Adds a little noise to every parameter.
 void shake(Module& module, Rng& rng);
 
-/// nn::save to `path`, every parameter lost, nn::load: what a proof asks of a layer (`Checkable::through_file`).
-/// Buffers keep their numbers: a file does not hold them, a module makes its own.
+/// Saves the module to `path`, overwrites every parameter with NaN, and loads it again (`Checkable::through_file`).
+/// Buffers keep their values, since files do not hold them.
 void save_and_load(Module& module, const std::string& path);
 
-/// Which parts y was computed from that neither `visit` names nor `inputs` are: `to(module, f64)` leaves those in f32.
-/// "" if there is none.
+/// Describes the leaves of y that are neither named by `visit` nor among `inputs`: `to(module, f64)` leaves those in
+/// f32. "" if there are none.
 std::string not_visited(const Variable& y, Module& module, const std::vector<Variable>& inputs);
 
-/// The error, and after one that says "dtypes differ" which part `visit` does not name.
+/// Returns `error`. But if it says "dtypes differ", returns one that says which part `visit` does not name.
 Error explained_by_visit(const Error& error, const std::function<std::string()>& not_visited);
 
-/// run(module, inputs...) as a function of the inputs alone; where `run` takes a Pass& after them, with dropout on.
+/// run(module, inputs...) as a function of the inputs only. If `run` takes a Pass& after them, dropout is on.
 template <class M, class Run>
 struct BoundRun {
   std::shared_ptr<M> module;
@@ -60,9 +60,9 @@ struct BoundRun {
   }
 };
 
-/// The sample of run(module, inputs), where make(rng) builds the module and inputs of the given shapes are drawn from
-/// N(0, 1). `run` takes the inputs as one std::vector<Variable>, or as one, two or three Variables, and after them, if
-/// it likes, a Pass& with dropout on. Module, inputs and Pass follow from the proof's seed.
+/// The sample of run(module, inputs), where make(rng) builds the module, and inputs of the given shapes are drawn from
+/// N(0, 1). `run` takes the inputs as one std::vector<Variable>, or as one, two or three Variables. A Pass& with dropout
+/// on may follow. Module, inputs and Pass are determined by the seed of the proof.
 template <class Make, class Run>
 Sample module_sample(std::string name, std::string variant, std::vector<Shape> shapes, Make make, Run run,
                      SampleNotes notes = {}) {
@@ -75,7 +75,7 @@ Sample module_sample(std::string name, std::string variant, std::vector<Shape> s
     for (const Shape& shape : shapes) inputs.push_back(randn(shape, rng, f64).to(dtype));
     const BoundRun<decltype(make(rng)), Run> output{module, run, 5 * seed};
     Checkable f = checkable(output, inputs, module->parameters(), notes.zeros);
-    // What `visit` forgets keeps its dtype: the error names it.
+    // A parameter that `visit` does not name keeps its dtype. The error must name it.
     const auto said = [=](const Error& error) {
       Rng again(17 * seed);
       auto unconverted = std::make_shared<decltype(make(rng))>(make(again));
@@ -96,7 +96,7 @@ Sample module_sample(std::string name, std::string variant, std::vector<Shape> s
   return {std::move(name), std::move(variant), build, notes.options};
 }
 
-/// Proves run(module, inputs), as above.
+/// Proves run(module, inputs), with arguments as above.
 template <class Make, class Run>
 Proof prove(std::string name, Make make, Run run, std::vector<Shape> shapes, SampleNotes notes = {},
             const ProofOptions& options = {}) {

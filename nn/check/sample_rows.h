@@ -1,4 +1,4 @@
-// Chapter 7. Rows of the table of proofs: what the files that hold them share.
+// Chapter 7. Rows of the table of proofs: what samples.cpp and model_samples.cpp share.
 //
 // Serves: autograd/check/proof.h
 #pragma once

@@ -71,7 +71,7 @@ Sample cross_attention(std::string variant, Mask mask, AttentionOptions options,
       std::move(notes));
 }
 
-// What a user may put inside a layer, each with a parameter of its own.
+// Parts that a user may put into a layer, each with a parameter of its own.
 
 // x W^T + b + (x A^T) B^T
 struct LowRank : LinearMap {
@@ -87,7 +87,7 @@ struct LowRank : LinearMap {
   void visit(Visitor& v) override { v.inlined(base), v("lora_A", A), v("lora_B", B); }
 };
 
-// Q and K scaled, each position by a number of its own.
+// Q and K scaled, each position by its own factor.
 struct ScaledPositions : QueryKeyMap {
   Variable scale;  // [4, 1, 1]
   explicit ScaledPositions(Rng& rng) : scale(parameter(randn({4, 1, 1}, rng))) {}
@@ -122,7 +122,7 @@ Sample replaced_feed_forward(std::string variant, FeedForwardOptions options) {
       [](const FeedForward& layer, const Inputs& in, Pass& pass) { return layer(in[0], pass); });
 }
 
-// change(layer, rng) puts something in a place of the attention.
+// change(layer, rng) replaces parts of the attention.
 template <class Change>
 Sample changed_attention(std::string variant, Mask mask, Change change) {
   return module_sample(

@@ -67,8 +67,7 @@ struct FeedForward : Module {
   }
 
  private:
-  // The same in single steps: easy to read, and used if a linear map was replaced.
-  Variable composed(const Variable& x, double p, const Draw& draw) const {
+  Variable composed(const Variable& x, double p, const Draw& draw) const {  // for linear maps that were replaced
     const Variable z = linear1(x);
     const Variable a = activation == Activation::relu   ? relu(z)
                        : activation == Activation::gelu ? gelu(z)

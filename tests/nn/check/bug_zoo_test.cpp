@@ -102,7 +102,7 @@ TEST_CASE("the messages say what is wrong") {
   CHECK(bug("target-not-shifted").check() ==
         "leakcheck: LEAK: target position 1 of row 0 -> logits position 0 of row 0, and 7 more");
   CHECK(bug("attention-without-scale").check() ==
-        "reference value: softmax(Q K^T / sqrt(d_k)) is 0.9, worked out by hand 0.75 (equation 1)");
+        "reference value: softmax(Q K^T / sqrt(d_k)) is 0.9, computed by hand 0.75 (equation 1)");
   const Sample& dropout = bug("dropout-not-rescaled").samples.at(0);
   CHECK(gradcheck(dropout.build(f64), dropout.options).message.find("ratio 0.7000 everywhere") != std::string::npos);
 }

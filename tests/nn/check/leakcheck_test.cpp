@@ -158,7 +158,7 @@ TEST_CASE("who may see whom") {
 TEST_CASE("what cannot be checked is refused") {
   LeakCheck c = causal_sum(0);
   c.vocabulary = 1;
-  CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: to move a token takes a vocabulary of at least 2, not 1");
+  CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: moving a token takes a vocabulary of at least 2, not 1");
   c = causal_sum(0);
   c.output = [](const Tensor& ids) { return zeros({1, ids.size(1)}); };
   CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: the output needs shape [2, T, ...], has [1, 3]");
