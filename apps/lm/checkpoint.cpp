@@ -1,4 +1,4 @@
-// Chapter 9. Keeping a training in files: what goes in, and what must be right when it comes out.
+// Chapter 9. Saving a training in files: what is written, and what is checked when it is read.
 //
 // Serves: nn/models/gpt.h
 #include "apps/lm/checkpoint.h"
@@ -15,7 +15,7 @@ namespace {
 
 const std::string recipe_key = "recipe", standing_key = "standing";  // in the metadata of FILE.resume
 
-// All that is no tensor and no recipe. The best estimate is no number before there is one.
+// Everything that is neither a tensor nor in the recipe. Before the first estimate, the best estimate is null.
 Json standing_of(const LmOrigin& origin, const LmState& state) {
   return {{"text", origin.text},
           {"text_checksum", origin.text_checksum},
@@ -53,14 +53,14 @@ void LmFiles::begin(const std::string& text, bool overwrite) {
   for (const std::string& written : {model(), model() + ".tmp", resume(), resume() + ".tmp", file_.lock()}) {
     std::error_code absent;
     check(!std::filesystem::equivalent(written, text, absent), "lm", "--save ", model(),
-          " would write over the text to learn, ", text);
+          " would overwrite the text to learn, ", text);
   }
   file_.claim("--save");
   file_.check_free(overwrite);
 }
 
 void LmFiles::check_room(i64 parameters) const {
-  constexpr i64 copies = 5;  // in the state: parameters, their average, the best ones, and AdamW's two moments
+  constexpr i64 copies = 5;  // of each number in the state: parameter, average, best, and AdamW's two moments
   const i64 model = parameters * bytes_of(f32);
   file_.check_room(model, copies * model);
 }
@@ -71,7 +71,7 @@ void LmFiles::save_model(LmTraining& training) const {
 
 bool LmFiles::keep(const LmOrigin& origin, LmTraining& training) {
   return file_.keep([&] {
-    // Whoever is stopped before the first estimate gets a model, too.
+    // A training that is stopped before its first estimate also saves a model.
     if (training.best_step() == training.steps_done() || training.best_step() == 0) save_model(training);
     const LmState state = training.state();
     write_safetensors(resume(), state.tensors,
@@ -102,11 +102,11 @@ LmModel load_lm(const std::string& path) {
 LmCheckpoint read_checkpoint(const LmFiles& files) {
   const std::string path = files.resume();
   check(std::filesystem::exists(path), "lm", "there is no ", path, ": the training of ", files.model(),
-        " has ended, or has never begun");
+        " is finished, or was never started");
   TensorFile file = read_safetensors(path);
   const auto entry = [&](const std::string& key) {
     const auto found = file.metadata.find(key);
-    check(found != file.metadata.end(), "lm", path, " is no unfinished training (it has no ", key, ')');
+    check(found != file.metadata.end(), "lm", path, " is not an unfinished training (it has no ", key, ')');
     return found->second;
   };
   LmCheckpoint checkpoint;

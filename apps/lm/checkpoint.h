@@ -1,10 +1,10 @@
-// Chapter 9. What `orrery lm train --save FILE` keeps: the best model so far, and what it takes to go on.
+// Chapter 9. The files of `orrery lm train --save FILE`: the best model so far, and the state of the training.
 //
 //   FILE          the model, with its configuration and alphabet: `orrery lm sample --load FILE`
-//   FILE.resume   where the training stands, as long as it is unfinished: `orrery lm train --resume FILE`
-// Both are replaced as wholes (core/files/file.h), so that a crash at any moment leaves the last ones. The second has
-// the recipe, the parameters, the optimiser's state, the positions of the random numbers and the losses: with the same
-// text the rest of the training has the bits that it would have had. It is about five times as large as the first.
+//   FILE.resume   the state of an unfinished training: `orrery lm train --resume FILE`
+// Each is replaced as a whole (core/files/file.h), so a crash at any moment leaves the previous version. FILE.resume has
+// the recipe, the parameters, the optimiser's state, the positions of the random numbers and the losses. With the same
+// text, the resumed training gives the same bits as an uninterrupted one. It is about five times as large as FILE.
 // Serves: nn/models/gpt.h
 #pragma once
 
@@ -16,16 +16,16 @@
 
 namespace orrery {
 
-/// What a training was begun with.
+/// How a training was started.
 struct LmOrigin {
   LmRecipe recipe;
   std::string text;       ///< the file, as an absolute path
   u32 text_checksum = 0;  ///< CRC32C of its bytes
   int tiles = 1;          ///< of `set_least_tiles`
-  std::string kernel;     ///< OpenBLAS's: the bits depend on it
+  std::string kernel;     ///< the kernel of OpenBLAS: the bits depend on it
 };
 
-/// Where in the metadata of a saved model its alphabet stands.
+/// The metadata key of a saved model's alphabet.
 inline constexpr std::string_view alphabet_key = "alphabet";
 
 /// A saved model and the alphabet of its tokens.
@@ -33,35 +33,34 @@ struct LmModel {
   Alphabet alphabet;
   nn::Gpt model;
 };
-/// What FILE holds. Errors: those of `nn::load_gpt`; a model that `orrery lm` did not save.
+/// Reads FILE. Errors: those of `nn::load_gpt`; a model that `orrery lm` did not save.
 LmModel load_lm(const std::string& path);
 
 /// The two files of one training.
 class LmFiles {
  public:
-  /// Nothing is kept if `path` is "".
+  /// If `path` is "", nothing is saved.
   explicit LmFiles(const std::string& path) : file_("lm", path) {}
 
   bool used() const { return file_.used(); }
   const std::string& model() const { return file_.path(); }
   std::string resume() const { return file_.resume(); }
 
-  /// Takes the files for a new training. Errors: those of ModelFile's `claim` and `check_free`; `text` is a file that
-  /// would be overwritten.
+  /// Locks the files for a new training. Errors: those of ModelFile's `claim` and `check_free`; `text` is one of the
+  /// files to be written.
   void begin(const std::string& text, bool overwrite);
-  /// Takes the files for a training that goes on. Errors: those of ModelFile's `claim`.
+  /// Locks the files for a training to resume. Errors: those of ModelFile's `claim`.
   void go_on() { file_.claim("--resume"); }
-  /// Error, before a training begins or goes on: a model of `parameters` numbers and what it takes to go on have no
-  /// place there.
+  /// Error, before a training starts: not enough disk space for a model of `parameters` numbers and its state.
   void check_room(i64 parameters) const;
 
-  /// The best model, if the last estimate was the lowest, and the training's state. False if they cannot be written:
+  /// Writes the state of the training and, if the last estimate was the lowest, the model. Returns false if that failed;
   /// `problem` then says why.
   bool keep(const LmOrigin& origin, LmTraining& training);
-  /// The model as it is; of a finished training the state is removed. False as above.
+  /// Writes the model as it is. The state of a finished training is removed. Returns false as above.
   bool end(LmTraining& training, bool finished);
   const std::string& problem() const { return file_.problem(); }
-  /// Error: the last of them failed.
+  /// Error: the last call of `keep` or `end` failed.
   void check_kept() const { file_.check_kept(); }
 
  private:
@@ -70,12 +69,12 @@ class LmFiles {
   ModelFile file_;
 };
 
-/// A training to go on with.
+/// An unfinished training.
 struct LmCheckpoint {
   LmOrigin origin;
   LmState state;
 };
-/// What FILE.resume holds. Errors: there is none; it is damaged; it describes a model far larger than itself.
+/// Reads FILE.resume. Errors: the file does not exist, is damaged, or describes a model far larger than itself.
 LmCheckpoint read_checkpoint(const LmFiles& files);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Chapter 9. `orrery lm`: a GPT learns a text character by character, and writes on.
+// Chapter 9. `orrery lm`: trains a GPT on a text, character by character, and samples from it.
 //
 //   orrery lm train --save shakespeare.safetensors
 //   orrery lm sample --load shakespeare.safetensors --prompt ROMEO:
@@ -35,7 +35,7 @@ struct TrainOptions {
   i64 threads = 1, tiles = 1;
 };
 
-// What one option alone cannot know; said before the training and not after it.
+// Checks options against each other, before the training starts.
 void check_options(const LmRecipe& recipe) {
   if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0)
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
@@ -44,7 +44,7 @@ void check_options(const LmRecipe& recipe) {
                 "(" + std::to_string(recipe.warmup) + ") must be below --steps, " + std::to_string(recipe.steps));
 }
 
-// A text on one line: what breaks lines or commands a terminal is shown as a sign.
+// A text on one line: new lines and control characters are shown as symbols.
 std::string on_one_line(const std::string& text) {
   std::string line;
   for (const char c : text) line += c == '\n' ? "\u21b5" : std::string(1, c);
@@ -58,21 +58,21 @@ std::string estimate_line(i64 step, double estimate, bool best) {
   return line.str();
 }
 
-// A few characters of what the model writes. One that writes nothing is no reason to end its training.
+// A short sample of the model. If sampling fails, the training continues.
 std::string glimpse_of(const LmTraining& training) {
   try {
     return "  it writes: " + on_one_line(training.sample(glimpse));
   } catch (const Error& error) { return std::string("  it cannot write: ") + error.what(); }
 }
 
-// Trains to the end or to Ctrl-C, and keeps what it has at each estimate and where it is stopped.
+// Trains to the end or to Ctrl-C. Saves at each estimate and when it is stopped.
 void run_steps(LmTraining& training, const LmOrigin& origin, LmFiles& files, const Interrupt& interrupt) {
   const LmRecipe& recipe = origin.recipe;
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, training.steps_done());
   i64 kept_step = -1;
   const auto keep = [&] {
     if (files.keep(origin, training)) return void(kept_step = training.steps_done());
-    progress.note("not saved: " + files.problem() + "; the training goes on");
+    progress.note("not saved: " + files.problem() + "; the training continues");
   };
   while (training.steps_done() < recipe.steps && !interrupt.requested()) {
     const double loss = training.step();
@@ -82,12 +82,12 @@ void run_steps(LmTraining& training, const LmOrigin& origin, LmFiles& files, con
     const double estimate = training.estimate();
     progress.note(estimate_line(step, estimate, training.best_step() == step));
     progress.note(glimpse_of(training));
-    if (std::isfinite(estimate)) keep();  // otherwise what was kept last is better, and the next step says why
+    if (std::isfinite(estimate)) keep();  // otherwise the last saved state is better, and the next step reports why
   }
   if (kept_step != training.steps_done()) keep();  // stopped, perhaps before the first step
 }
 
-// What the model of a training that has ended, or was stopped, can write, and its losses.
+// Prints a sample of the model and its losses, after a training that has ended or was stopped.
 void report(const TrainOptions& options, LmTraining& training, const Stopwatch& watch) {
   const std::string hash = training.hash();
   const double loss = training.finish_with_best();
@@ -99,7 +99,7 @@ void report(const TrainOptions& options, LmTraining& training, const Stopwatch& 
   std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
 }
 
-// Keeps the model, and where the training is unfinished says how to go on.
+// Saves the model. If the training is unfinished, says how to resume it.
 void save(LmTraining& training, LmFiles& files, bool failed_on_its_way) {
   const bool finished = training.steps_done() == training.recipe().steps;
   files.end(training, finished);
@@ -107,10 +107,10 @@ void save(LmTraining& training, LmFiles& files, bool failed_on_its_way) {
   if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
   if (finished) return;
   std::cerr << "stopped after step " << training.steps_done() << " of " << training.recipe().steps;
-  if (!files.used()) std::cerr << "; what is trained without --save cannot be gone on with";
+  if (!files.used()) std::cerr << "; without --save it cannot be resumed";
   // A step that failed would fail again.
   if (!failed_on_its_way && std::filesystem::exists(files.resume()))
-    std::cerr << "; to go on: orrery lm train --resume " << harmless(shell_quoted(files.model()));
+    std::cerr << "; to resume: orrery lm train --resume " << harmless(shell_quoted(files.model()));
   std::cerr << std::endl;
 }
 
@@ -122,7 +122,7 @@ int train(const TrainOptions& options, const LmOrigin& origin, const LmState* st
   const TextData data = within("read " + origin.text, [&] { return text_data(text, recipe.model.max_len); });
   nn::GptConfig model = recipe.model;
   model.vocab_size = data.alphabet.size();
-  // A number to learn is held with its gradient, AdamW's two moments, the best so far, and perhaps its average.
+  // For each parameter: itself, its gradient, AdamW's two moments, the best so far, and perhaps its average.
   check_memory("lm", {.parameters = model.parameter_count(),
                       .copies = recipe.average > 0 ? 6 : 5,
                       .kept = kept_numbers(model, recipe.batch, model.max_len)});
@@ -135,9 +135,9 @@ int train(const TrainOptions& options, const LmOrigin& origin, const LmState* st
   print_start(
       std::cerr,
       {.seed = recipe.seed, .parameters = training.model().parameter_count(), .expected_seconds = training.measure()});
-  if (state) std::cerr << "going on after step " << state->steps_done << " of " << recipe.steps << '\n';
+  if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
   const std::exception_ptr failure = failure_of([&] { run_steps(training, origin, files, interrupt); });
-  if (failure && training.steps_done() == 0) std::rethrow_exception(failure);  // nothing is trained
+  if (failure && training.steps_done() == 0) std::rethrow_exception(failure);  // nothing to save
   end_training(
       failure, [&] { report(options, training, watch); }, [&] { save(training, files, failure != nullptr); });
   return training.steps_done() == recipe.steps ? done : interrupted;
@@ -178,9 +178,9 @@ int begin(TrainOptions options) {
 void add_model_options(CLI::App& command, TrainOptions& options) {
   nn::GptConfig& model = options.recipe.model;
   begin_group(command, "Model");
-  // First, since options take effect in the order they are added: what is given besides changes the preset.
+  // Added first, since options take effect in the order they are added: the other options change the preset.
   add_choice(command, "--preset", options.preset, nn::gpt_preset_names(),
-             "A model by its name, with the characters of the text as tokens; options given besides change it",
+             "A model by its name, with the characters of the text as tokens; other options change it",
              [&model](const std::string& name) { model = nn::gpt_preset(name); });
   add_whole_number(command, "--block", model.max_len, 1, 65536, "Characters that the model sees at once");
   add_whole_number(command, "--layers", model.num_layers, 1, 96, "Layers");
@@ -201,14 +201,15 @@ void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
   show_default(add_whole_number(command, "--warmup", recipe.warmup, 0, 100000000,
                                 "Steps in which the rate rises; if not given, a twentieth of all, 100 at most"),
                "");
-  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "AdamW's memory of the gradient");
-  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "AdamW's memory of its square");
-  add_number(command, "--weight-decay", recipe.weight_decay, 0, 100, "Weight decay, of matrices alone");
+  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "AdamW's decay of the mean of the gradient");
+  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "AdamW's decay of the mean of its square");
+  add_number(command, "--weight-decay", recipe.weight_decay, 0, 100, "Weight decay, only of matrices");
   add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
-  add_number(command, "--average", recipe.average, 0, 0.999999,
-             "What is judged and saved is the mean of the model over the steps, this memory of it; 0: the last step's");
+  add_number(
+      command, "--average", recipe.average, 0, 0.999999,
+      "Evaluate and save an exponential mean of the parameters over the steps, with this decay; 0: the last ones");
   add_flag(command, "--replacement", recipe.replacement,
-           "Draw each block from anywhere in the text, instead of every block once before any comes again");
+           "Draw each block from anywhere in the text, instead of each block once per epoch");
   add_whole_number(command, "--estimate-every", recipe.estimate_every, 1, 100000000,
                    "Steps between estimates of the validation loss; then the best model is saved");
   add_whole_number(command, "--estimate-batches", recipe.estimate_batches, 1, 1000000, "Batches of an estimate");
@@ -227,12 +228,13 @@ void add_train(CLI::App& lm, int& exit_code) {
   begin_group(command, "Run");
   add_tiles(command, options->tiles);
   add_file(command, "--save", options->save,
-           "Keep the best model in this file, and an unfinished training beside it, in FILE.resume");
-  add_flag(command, "--overwrite", options->overwrite, "Replace the model or the unfinished training that FILE has");
+           "Save the best model in this file, and the state of an unfinished training in FILE.resume");
+  add_flag(command, "--overwrite", options->overwrite, "Replace an existing model or unfinished training");
   const std::vector<CLI::Option*> of_a_new_training = options_of(command);
-  exclude(add_file(command, "--resume", options->resume,
-                   "Go on with the training that --save FILE began, as it was begun: without the options above"),
-          of_a_new_training);
+  exclude(
+      add_file(command, "--resume", options->resume,
+               "Continue the training that --save FILE started, with its options: none of those above may be given"),
+      of_a_new_training);
   add_text(command, "FILE", options->file, "", "Text to learn, UTF-8; without it tinyshakespeare");
   add_threads(command, options->threads);
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
@@ -245,7 +247,7 @@ void add_train(CLI::App& lm, int& exit_code) {
 }  // namespace
 
 void add_lm(CLI::App& program, int& exit_code) {
-  CLI::App& lm = add_command(program, "lm", "A language model: train a GPT on a text, let it write, judge it",
+  CLI::App& lm = add_command(program, "lm", "A language model: train a GPT on a text, sample from it, evaluate it",
                              "Example:\n  orrery lm train\nEach has its own --help.");
   add_train(lm, exit_code);
   add_lm_sample(lm, exit_code);

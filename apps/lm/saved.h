@@ -1,8 +1,10 @@
-// Chapter 9. `orrery lm sample` and `orrery lm eval`: a saved model writes on, and is judged.
+// Chapter 9. `orrery lm sample` and `orrery lm eval`: sampling from a saved model, and evaluating it.
 //
-//   sample   token after token, each drawn from what the model gives after all before it (nn/generate/sampling.h)
-//   eval     the mean of -ln p(character | those before it in its block) over a text: in nats; over ln 2 in bits; as
-//            perplexity, exp of it: out of so many equally likely characters each seems to be drawn
+//   sample   writes token after token, each drawn from the model's probabilities given all earlier ones
+//            (nn/generate/sampling.h)
+//   eval     the mean over a text of -ln p(character | the earlier ones in its block): in nats, in bits (divided by
+//            ln 2), and as perplexity (its exponential). A perplexity of 7 means that each character is as uncertain as
+//            a choice among 7 equally likely ones.
 // Serves: nn/models/gpt.h
 #pragma once
 

@@ -1,4 +1,4 @@
-// Chapter 9. A text as tokens: UTF-8 taken apart, and blocks cut out.
+// Chapter 9. A text as tokens: decoding UTF-8, and cutting out blocks.
 //
 // Serves: nn/models/gpt.h
 #include "apps/lm/text_data.h"
@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-// each(code, character) for every character of a text.
+// Calls each(code, character) for every character of a text.
 template <class Each>
 void for_each_character(std::string_view text, const Each& each) {
   for (size_t at = 0; at < text.size();) {
@@ -25,7 +25,7 @@ void for_each_character(std::string_view text, const Each& each) {
   }
 }
 
-// Blocks of `length` tokens that begin at begin(0), begin(1), ...; and the same one token later.
+// Blocks of `length` tokens that begin at begin(0), begin(1), ..., and as labels the same one token later.
 template <class Begin>
 TextBatch blocks(const Tensor& tokens, i64 batch, i64 length, const Begin& begin) {
   TextBatch result{Tensor::empty({batch, length}, Dtype::i32), Tensor::empty({batch, length}, Dtype::i32)};
@@ -115,7 +115,7 @@ std::string text_path(const std::string& given) {
 std::string read_text(const std::string& path) {
   const InputFile file(path);
   check(file.size() > 0, "text", path, " is empty");
-  // A character, its token, and the token once more while tokens become a tensor.
+  // The character, its token, and a second copy of the token while the tensor is made.
   constexpr u64 bytes_of_character = 1 + 2 * sizeof(i32);
   const u64 memory = static_cast<u64>(physical_memory());
   check(file.size() <= memory / bytes_of_character, "text", path, " has ", file.size(),
@@ -141,13 +141,13 @@ ShuffledBlocks::ShuffledBlocks(const Tensor& tokens, i64 length, const Rng& numb
 }
 
 void ShuffledBlocks::shuffle(i64 epoch) {
-  // One number for the beginning and one for each block; twice as many are kept free, since a draw may need another.
+  // One number for the beginning and one for each block. Twice as many are reserved, since a draw may need more than one.
   const u64 kept_free = 2 * static_cast<u64>(in_epoch_ + 1);
   Rng rng(numbers_.seed(), numbers_.position() + static_cast<u64>(epoch) * kept_free);
   const i64 beginning = rng.integer(0, length_);
   begins_.clear();
   for (i64 i = 0; i < in_epoch_; ++i) begins_.push_back(beginning + i * length_);
-  for (i64 i = in_epoch_; i > 1; --i)  // Fisher and Yates: the i-th place gets any of those not yet placed
+  for (i64 i = in_epoch_; i > 1; --i)  // Fisher and Yates: place i gets one of those not yet placed
     std::swap(begins_[static_cast<size_t>(i - 1)], begins_[static_cast<size_t>(rng.integer(0, i))]);
   epoch_ = epoch;
 }

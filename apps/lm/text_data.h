@@ -1,7 +1,7 @@
-// Chapter 9. A text as tokens: one for each character, cut into a part to learn from and a part to be judged by.
+// Chapter 9. A text as tokens, one for each character, split into a part for training and a part for validation.
 //
-// As nanoGPT prepares its text (data/shakespeare_char/prepare.py): the alphabet is every character that occurs, sorted;
-// the first nine tenths are for training, the rest for validation. Characters are those of Unicode, written as UTF-8.
+// The text is prepared as in nanoGPT (data/shakespeare_char/prepare.py): the alphabet consists of all characters that
+// occur, sorted. The first nine tenths are for training, the rest for validation. The text is Unicode in UTF-8.
 // Serves: nn/models/gpt.h
 #pragma once
 
@@ -24,15 +24,15 @@ class Alphabet {
   std::vector<i32> tokens(const std::string& text) const;
   /// The character of a token.
   const std::string& character(i32 token) const;
-  /// What a text begins after that has no beginning of its own: a new line, or what stands first in the alphabet.
+  /// The prompt of a text without one: a new line, or the first character of the alphabet if it has no new line.
   std::vector<i32> beginning() const;
-  /// Every character once: the text that makes this alphabet again.
+  /// Every character once. This text gives the same alphabet again.
   std::string text() const;
 
  private:
   static constexpr i32 none = -1;
   std::vector<std::string> characters_;  // of each token
-  std::vector<i32> numbers_;             // of each code point up to the alphabet's last, `none` where it is not in it
+  std::vector<i32> numbers_;             // the token of each code point, `none` if it is not in the alphabet
 };
 
 /// The tokens of a text: i32 [characters]. Errors: those of `Alphabet::tokens`.
@@ -42,17 +42,17 @@ struct TextData {
   Alphabet alphabet;
   Tensor training, validation;  // i32 [characters]
 };
-/// A text split in two. Errors: a text that is not UTF-8, or of which a part is not longer than `block`.
+/// A text split in two. Errors: the text is not UTF-8; a part is not longer than `block`.
 TextData text_data(const std::string& text, i64 block);
-/// The same with an alphabet that is given. Error besides: a character that is not in it.
+/// The same with a given alphabet. Also an error: a character that is not in it.
 TextData text_data(const std::string& text, i64 block, const Alphabet& alphabet);
-/// The file `given`, or where none is, "", the text that comes with the program. Error: that is not there.
+/// The file `given`; if that is "", the text that comes with the program. Error: that text is missing.
 std::string text_path(const std::string& given);
-/// The contents of a file. Errors: what cannot be read; what is no regular file, or an empty one, or one that this
-/// machine's memory cannot hold with its tokens.
+/// The contents of a file. Errors: a file that cannot be read, is not a regular file, or is empty; a file that does not
+/// fit into this machine's memory together with its tokens.
 std::string read_text(const std::string& path);
 
-/// Blocks of text, and what follows each of their characters: i32 [B, T] both.
+/// Blocks of text, and as labels the characters that follow: both i32 [B, T].
 struct TextBatch {
   Tensor ids, labels;
 };
@@ -61,9 +61,9 @@ TextBatch random_blocks(const Tensor& tokens, i64 batch, i64 length, Rng& rng);
 /// `batch` blocks of `length` characters that follow one another, from character `begin` on.
 TextBatch blocks_from(const Tensor& tokens, i64 begin, i64 batch, i64 length);
 
-/// The blocks of a text in random order: an epoch has each once, those that follow one another from a random one of the
-/// first `length` characters on, as many as fit from whichever; the next epoch has another beginning and order. Which
-/// is block number n is a function of the random numbers' seed and position and of n alone.
+/// The blocks of a text in random order. In each epoch the text is cut into consecutive blocks, beginning at a random one
+/// of its first `length` characters, and every block comes once. The next epoch has another beginning and another order.
+/// Block number n depends only on n and on the seed and position of the random numbers.
 class ShuffledBlocks {
  public:
   /// Error: a text that is shorter than two blocks.
@@ -78,7 +78,7 @@ class ShuffledBlocks {
   Tensor tokens_;
   i64 length_, in_epoch_, epoch_ = -1;
   Rng numbers_;
-  std::vector<i64> begins_;  // of this epoch's blocks
+  std::vector<i64> begins_;  // where the blocks of this epoch begin
 };
 
 }  // namespace orrery

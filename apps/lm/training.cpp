@@ -1,4 +1,4 @@
-// Chapter 9. Training a GPT on a text: draw blocks, predict, compare, go back, step; and judge.
+// Chapter 9. Training a GPT on a text: draw blocks, forward, loss, backward, step; and evaluate.
 //
 // Serves: nn/models/gpt.h
 #include "apps/lm/training.h"
@@ -16,7 +16,7 @@
 namespace orrery {
 namespace {
 
-// Names in a state.
+// The names of tensors in a state.
 const std::string of_parameter = "parameter.", of_average = "average.", of_best = "best.", losses_name = "losses";
 
 nn::GptConfig for_text(nn::GptConfig config, const TextData& data) {
@@ -35,7 +35,7 @@ void load(const Parameters& parameters, const TensorMap& tensors, const std::str
     const auto found = tensors.find(prefix + p.name);
     check(
         found != tensors.end() && found->second.shape() == p.value.shape() && found->second.dtype() == p.value.dtype(),
-        "lm", "the state to go on from has no ", prefix, p.name, " that fits the model");
+        "lm", "the saved state has no ", prefix, p.name, " that fits the model");
     copy_into(p.value.mutable_value(), found->second);
   }
 }
@@ -80,7 +80,7 @@ double LmRecipe::rate_of(i64 step) const { return optim::warmup_cosine(step, rat
 double loss_over(const nn::Gpt& model, const Tensor& text) {
   const NoGradient nothing_recorded;
   const i64 block = model.config.max_len, count = text.count() - 1;  // characters that follow another
-  check(count > 0, "lm", "a text of ", text.count(), " characters has none that follows another");
+  check(count > 0, "lm", "a text of ", text.count(), " characters is too short: it needs at least two");
   const i64 at_once = std::max<i64>(1, 4096 / block);
   double total = 0;
   for (i64 begin = 0; begin < count;) {
@@ -107,7 +107,7 @@ LmTraining::LmTraining(const LmRecipe& recipe, const TextData& data)
       adam_(optim::decay_matrices(model_.parameters(), recipe.weight_decay),
             {.beta1 = recipe.beta1, .beta2 = recipe.beta2, .weight_decay = recipe.weight_decay}) {}
 
-// The same bits for the same batch as long as no parameter moves, dropout included: a pass is a value.
+// Gives the same bits for the same batch until a parameter changes, even with dropout, since a Pass is a value.
 Variable LmTraining::loss_of(const TextBatch& batch) const {
   nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1);
   return model_.loss(batch.ids, batch.labels, pass);
@@ -166,7 +166,7 @@ double LmTraining::finish_with_best() {
   const TensorMap last_parameters = copy_of(judged_parameters_);
   load(judged_parameters_, best_, "");
   const double best = validation_loss();
-  if (!(last < best)) return best;  // where the last steps went wrong, `last` may be NaN
+  if (!(last < best)) return best;  // also if `last` is NaN
   load(judged_parameters_, last_parameters, "");
   return last;
 }
@@ -206,9 +206,9 @@ void LmTraining::load_state(const LmState& state) {
   const auto losses = state.tensors.find(losses_name);
   check(losses != state.tensors.end() && losses->second.dtype() == f64 && state.steps_done >= 0 &&
             state.steps_done <= recipe_.steps && losses->second.count() == state.steps_done,
-        "lm", "the state to go on from is not of a training of ", recipe_.steps, " steps");
+        "lm", "the saved state is not of a training of ", recipe_.steps, " steps");
   check(state.best_step >= 0 && state.best_step <= state.steps_done, "lm",
-        "the state to go on from has its best step in the future");
+        "the saved state has its best step in the future");
   adam_.load_state(moments);
   const std::string& of_last = average_ ? of_average : of_parameter;
   if (state.best_step > 0) {
@@ -227,12 +227,12 @@ double LmTraining::measure() {
   Rng blocks = blocks_, judged = judged_;
   const TextBatch batch = next_batch(blocks);
   const auto pass = [&] { backward(loss_of(batch)); };
-  pass();  // the first pays for memory and threads
+  pass();  // the first pass also allocates memory and starts threads
   const double step = seconds_of(pass);
   adam_.clear_gradients();
   const double estimates = seconds_of([&] { mean_loss(judged); }) *
                            static_cast<double>((recipe_.steps - steps_done_) / recipe_.estimate_every);
-  const double forward = step / 3 / static_cast<double>(tokens_per_step());  // backward is twice as much as forward
+  const double forward = step / 3 / static_cast<double>(tokens_per_step());  // backward takes twice as long as forward
   return step * static_cast<double>(recipe_.steps - steps_done_) + estimates +
          forward * static_cast<double>(data_.validation.count());
 }

@@ -1,23 +1,18 @@
 // Chapter 9. Training a GPT on a text, character by character.
 //
-// Defaults are nanoGPT's recipe for a CPU (github.com/karpathy/nanoGPT, README, "I only have a macbook"): 4 layers of 4
-// heads and width 128 without biases, blocks of 64 characters, 12 in a batch, 2,000 steps of AdamW, no dropout; "gets
-// us a loss of only 1.88". That loss is an estimate: the mean over 20 batches of random validation blocks, every 250
-// steps, of which we report the lowest. The loss over the whole validation text, block after block, is measured at the
-// end.
+// The defaults are nanoGPT's recipe for a CPU (github.com/karpathy/nanoGPT, README, "I only have a macbook"): 4 layers
+// with 4 heads and d_model 128, without biases, blocks of 64 characters, 12 in a batch, 2,000 steps of AdamW, no dropout;
+// "gets us a loss of only 1.88". That loss is an estimate: the mean over 20 batches of random validation blocks. It is
+// measured every 250 steps, and the lowest estimate is reported. At the end we also measure the loss over the whole
+// validation text, block after block.
 //
 // Two things differ from nanoGPT; model, steps, batch, rates, decay and initialisation do not.
-//   order     nanoGPT draws each block from anywhere in the text. The 2,000 steps read 1.5 times its length, and still
-//             a fifth of it is never seen. Here every block comes once before any comes again (text_data.h).
-//   average   nanoGPT judges the parameters of the last step. Here their exponential mean over the steps is judged,
-//             saved and asked to write, with AdamW's own beta2 as its memory, as Kingma and Ba (2015, section 7.2,
-//             "Temporal averaging") propose it for Adam. The steps themselves do not depend on it.
-// Means over seeds 1 to 5, standard deviations in brackets:    whole validation text   lowest estimate
-//   as nanoGPT does it, --replacement --average 0              1.913 (0.007)           1.912
-//   the default                                                1.900 (0.007)           1.897 (0.016)
-//   nanoGPT's recipe in PyTorch, seven seeds                   1.908 (0.010)           1.915
-// Five trainings with other random numbers, 1.911 without either: order alone gains 0.005, average alone 0.008, both
-// 0.015.
+//   order     nanoGPT draws each block from anywhere in the text. Its 2,000 steps read 1.5 times the length of the text,
+//             yet never see a fifth of it. Here no block comes again before every block has come once (text_data.h).
+//   average   nanoGPT evaluates the parameters of the last step. Here their exponential mean over the steps is evaluated,
+//             saved and used for sampling, with AdamW's own beta2 as its decay, as Kingma and Ba (2015, section 7.2,
+//             "Temporal averaging") propose for Adam. The steps themselves do not depend on it.
+// What both gain: apps/bench/README.md.
 // Serves: nn/models/gpt.h
 #pragma once
 
@@ -37,72 +32,72 @@ struct LmRecipe {
   nn::GptConfig model = nn::gpt_preset("nanogpt");  ///< vocab_size follows from the text; max_len is the block
   i64 steps = 2000, batch = 12;
   i64 warmup = automatic;                ///< steps in which the rate rises; automatic: a twentieth of all, at most 100
-  double rate = 1e-3, last_rate = 1e-4;  ///< its peak, and where the cosine ends
+  double rate = 1e-3, last_rate = 1e-4;  ///< the peak of the rate, and the end of its cosine
   double beta1 = 0.9, beta2 = 0.99;      ///< of AdamW
   double weight_decay = 0.1;             ///< of matrices
   double clip = 1;                       ///< largest norm of the gradient; 0 does not clip
-  double average = 0.99;                 ///< beta of the averaged model; 0 has none
-  bool replacement = false;              ///< blocks are drawn from anywhere, each time anew
+  double average = 0.99;                 ///< decay of the averaged model; 0: there is none
+  bool replacement = false;              ///< each block is drawn from anywhere in the text
   i64 estimate_every = 250, estimate_batches = 20;
   i64 seed = 1;
 
   i64 warmup_steps() const { return warmup == automatic ? std::min<i64>(100, steps / 20) : warmup; }
   /// The learning rate of a step, counted from 1.
   double rate_of(i64 step) const;
-  /// Errors: numbers that make no training. The model's are its own affair.
+  /// Errors: numbers with which no training is possible. The model is not checked here.
   void validate() const;
 };
 
-/// Every field but the model and the seed as JSON, and back.
+/// Every field except the model and the seed as JSON, and back.
 std::string to_json(const LmRecipe& recipe);
 LmRecipe lm_recipe(const std::string& json);
 
-/// Where a training stands: all that its further steps depend on besides recipe and text.
+/// The state of a training: everything that its further steps depend on, except recipe and text.
 struct LmState {
   i64 steps_done = 0;
   u64 blocks = 0, judged = 0;  ///< positions in the random numbers of training and of validation blocks
-  i64 best_step = 0;           ///< that of the lowest estimate; 0 before the first
+  i64 best_step = 0;           ///< the step of the lowest estimate; 0 before the first
   double best_estimate = std::numeric_limits<double>::infinity();
-  /// "parameter.NAME", "average.NAME" if there is an averaged model, "best.NAME" of the best step where that is an
-  /// earlier one, all that AdamW remembers, and "losses" f64 [steps_done].
+  /// "parameter.NAME"; "average.NAME" if there is an averaged model; "best.NAME" of the best step if it is an earlier
+  /// one; the state of AdamW; and "losses" f64 [steps_done].
   TensorMap tensors;
 };
 
-/// The mean loss of `model` over a text, in blocks of its length that follow one another; every character but the first
-/// counts once. Error: a text of less than two characters.
+/// The mean loss of `model` over a text, in consecutive blocks of the model's length. Every character except the first
+/// counts once. Error: a text of fewer than two characters.
 double loss_over(const nn::Gpt& model, const Tensor& text);
 
-/// A model in training. One call of `step` is one update; which blocks it sees is a function of the seed alone.
+/// A model in training. One call of `step` is one update. Which blocks it sees depends only on the seed.
 class LmTraining {
  public:
   LmTraining(const LmRecipe& recipe, const TextData& data);
-  /// Trains on one batch and returns its loss for each character. Errors, before any parameter moves: a loss or a
-  /// gradient that is not finite, naming the operation that first made it so.
+  /// Trains on one batch and returns the mean loss of its characters. Error, before any parameter changes: the loss or a
+  /// gradient is not finite; the message names the first operation with such a result.
   double step();
   i64 steps_done() const { return steps_done_; }
   i64 tokens_per_step() const { return recipe_.batch * recipe_.model.max_len; }
-  /// Seconds that the rest of the steps and all evaluations should take, from a trial that changes nothing.
+  /// Seconds that the remaining steps and all evaluations will take, estimated by a trial that changes nothing.
   double measure();
 
-  /// The mean loss over random blocks of the validation text, new ones each time. The model of the lowest is
-  /// remembered.
+  /// The mean loss over random blocks of the validation text, new ones each time. The model with the lowest estimate is
+  /// kept.
   double estimate();
   i64 best_step() const { return best_step_; }
   double best_estimate() const { return best_estimate_; }
   /// The loss over the whole validation text.
   double validation_loss() const { return loss_over(model(), data_.validation); }
-  /// Ends the training with the model of the lowest estimate or the last one, whichever has the lower
-  /// `validation_loss`, and returns that.
+  /// Ends the training with the model of the lowest estimate or with the last one, whichever has the lower
+  /// `validation_loss`. Returns that loss.
   double finish_with_best();
-  /// What the model writes, a function of seed and step: `count` characters, drawn at temperature 0.8.
+  /// A sample of `count` characters at temperature 0.8. It depends only on seed and step.
   std::string sample(i64 count) const;
 
-  /// Training that goes on from a state equals to the bit training that was never interrupted. A state shares memory
-  /// with the training: use it before the next step. Error: a state of another recipe; the training is then of no use.
+  /// A training that continues from a state gives the same bits as one that was never interrupted. A state shares memory
+  /// with the training, so use it before the next step. Error: a state of another recipe. Discard the training then.
   LmState state() const;
   void load_state(const LmState& state);
 
-  /// What is judged, saved and asked to write: the averaged model, or without one the model that is trained.
+  /// The model that is evaluated, saved and sampled: the averaged model, or without one the trained model.
   nn::Gpt& model() { return average_ ? *average_ : model_; }
   const nn::Gpt& model() const { return average_ ? *average_ : model_; }
   const LmRecipe& recipe() const { return recipe_; }
@@ -114,7 +109,7 @@ class LmTraining {
   Variable loss_of(const TextBatch& batch) const;
   double mean_loss(Rng& numbers) const;
   TextBatch next_batch(Rng& numbers);
-  // Takes the step just made into the average.
+  // Adds the parameters of the last step to the average.
   void average_parameters();
 
   LmRecipe recipe_;

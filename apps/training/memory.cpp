@@ -1,4 +1,4 @@
-// Chapter 9. Counting what a training holds.
+// Chapter 9. Counting the numbers that a training holds.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/training/memory.h"
@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-// One layer with so many attentions, for one token.
+// For one token, by a layer with this number of attentions.
 double kept_by_layer(i64 d_model, i64 d_ff, i64 attentions) {
   return 4.0 * static_cast<double>(attentions * d_model) + static_cast<double>(d_ff);
 }

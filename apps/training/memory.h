@@ -1,9 +1,9 @@
-// Chapter 9. The memory that a training takes at the least: one that this machine cannot hold is refused at its start.
+// Chapter 9. The least memory that a training needs. A training that does not fit into this machine ends at its start.
 //
-// The count is a lower bound, so that nothing is refused that would run: what is held for each parameter, and of what
-// forward keeps for backward the largest parts alone. Of each token, each layer keeps q, k, v and the output of every
-// attention, 4 d_model, and the inner activation of the feed-forward network, d_ff. Weights of attention are not
-// counted, since long sequences are computed in tiles.
+// The count is a lower bound, so that no training is refused that could run. It has the copies of each parameter and the
+// largest tensors that forward keeps for backward. For each token, each layer keeps q, k, v and the output of every
+// attention, 4 d_model numbers, and the inner activation of the feed-forward network, d_ff numbers. Attention weights
+// are not counted, since long sequences are computed in tiles.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -14,20 +14,20 @@
 
 namespace orrery {
 
-/// What is held at least, in numbers of f32.
+/// The least that a training holds, in f32 numbers.
 struct MemoryNeed {
   i64 parameters = 0;
-  i64 copies = 4;   ///< of each parameter: itself, its gradient, Adam's two moments
-  double kept = 0;  ///< by forward for backward, or by a cache
+  i64 copies = 4;   ///< for each parameter: itself, its gradient, Adam's two moments
+  double kept = 0;  ///< numbers kept by forward for backward, or by a cache
 };
 
-/// What forward keeps at least of a batch of sources and targets of these lengths, or of texts of one length.
+/// The least that forward keeps for a batch of sources and targets of these lengths, or of texts of one length.
 double kept_numbers(const nn::TransformerConfig& model, i64 batch, i64 source_length, i64 target_length);
 double kept_numbers(const nn::GptConfig& model, i64 batch, i64 length);
 
 /// The same in bytes.
 double bytes_of(const MemoryNeed& need);
-/// Error of `program`: this machine has less.
+/// Error of `program`: this machine has less memory than that.
 void check_memory(const std::string& program, const MemoryNeed& need);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Chapter 9. Taking a file for a training, and keeping a model in it.
+// Chapter 9. Locking a file for a training, and saving a model in it.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/training/model_file.h"
@@ -15,7 +15,7 @@
 namespace orrery {
 namespace {
 
-// The command that runs now, as it is typed in a shell, or as much of it as a message needs.
+// The command line of this process, as typed in a shell; a long one is cut off.
 std::string own_command() {
   constexpr size_t enough = 200;
   std::ifstream arguments("/proc/self/cmdline", std::ios::binary);
@@ -26,7 +26,7 @@ std::string own_command() {
   return command.empty() ? "orrery" : command;
 }
 
-// Something else than what trainings keep is never written over.
+// Error: the file is not a model. Such a file is never overwritten.
 void check_is_model(const std::string& program, const std::string& path) {
   if (!std::filesystem::exists(path) || std::filesystem::file_size(path) == 0) return;
   try {
@@ -42,7 +42,7 @@ void ModelFile::claim(const std::string& option) {
   if (!used()) return;
   check_can_write(program_, option, path_);
   lock_.emplace(lock(), own_command());
-  check(lock_->held(), program_, "another training keeps its model in ", path_, ": ", lock_->holder());
+  check(lock_->held(), program_, "another training saves its model in ", path_, ": ", lock_->holder());
 }
 
 void ModelFile::check_free(bool overwrite) const {
@@ -50,10 +50,10 @@ void ModelFile::check_free(bool overwrite) const {
   for (const std::string& file : {path_, resume()}) check_is_model(program_, file);
   if (overwrite) return;
   check(!std::filesystem::exists(resume()), program_, resume(),
-        " keeps a training that is unfinished: go on with --resume ", shell_quoted(path_),
-        ", or begin anew with --overwrite");
+        " holds an unfinished training: continue it with --resume ", shell_quoted(path_),
+        ", or start again with --overwrite");
   check(!std::filesystem::exists(path_) || std::filesystem::file_size(path_) == 0, program_, path_,
-        " holds a model already: --overwrite replaces it, another name keeps both");
+        " already holds a model: --overwrite replaces it, another name keeps both");
 }
 
 void ModelFile::check_room(i64 model, i64 unfinished) const {

@@ -1,11 +1,11 @@
-// Chapter 9. The file in which a training keeps its model: taken at the start, written at the end, lost by no accident.
+// Chapter 9. The file in which a training saves its model: checked and locked at the start, written at the end.
 //
 //   ModelFile file("toy", options.save);
-//   file.claim("--save");                  // one training at a time: FILE.lock says whose it is
-//   file.check_free(options.overwrite);    // a model that stands there is not replaced unasked
-//   file.check_room(bytes);                // and what will be written has a place
-// Whatever can go wrong with the file is so said before hours of training, and once more after them. A training that
-// fails on its way still ends as others do: `end_training` judges and keeps what there is.
+//   file.claim("--save");                  // one training at a time: FILE.lock names it
+//   file.check_free(options.overwrite);    // an existing model is replaced only with --overwrite
+//   file.check_room(bytes);                // the disk has enough space
+// Problems with the file are reported before the training starts and again at its end. A training that fails midway
+// still runs `end_training`, which evaluates and saves what exists.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace orrery {
 
-/// The files of one training. Nothing is kept if their name is "".
+/// The files of one training. If the path is "", nothing is saved.
 class ModelFile {
  public:
   /// Errors begin with `program`, such as "toy".
@@ -27,24 +27,23 @@ class ModelFile {
 
   bool used() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
-  /// Where an unfinished training is kept, if the program keeps any.
+  /// The file of an unfinished training, for programs that can resume one.
   std::string resume() const { return path_ + ".resume"; }
   std::string lock() const { return path_ + ".lock"; }
 
-  /// Makes it this process's own until the end. Errors: `option`, which gave the name, names a file that cannot be
-  /// written; another training has it, saying which.
+  /// Locks the files for this process. Errors: the file named by `option` cannot be written; another training has locked
+  /// it (the message says which).
   void claim(const std::string& option);
-  /// Error: what stands there is no model, or is a model or an unfinished training and `overwrite` does not allow to
-  /// begin anew.
+  /// Errors: the file exists and is not a model; there is a model or an unfinished training, and `overwrite` is false.
   void check_free(bool overwrite) const;
-  /// Error: a model of `model` bytes, and where `unfinished` is not 0 a training of so many, written again and again,
-  /// have no place there.
+  /// Error: not enough disk space for a model of `model` bytes and, if not 0, an unfinished training of `unfinished`
+  /// bytes.
   void check_room(i64 model, i64 unfinished = 0) const;
 
-  /// Calls `save`, which writes; false if that failed, and `problem` then says why.
+  /// Calls `save`, which writes the file. Returns false if that failed; `problem` then says why.
   bool keep(const std::function<void()>& save);
   const std::string& problem() const { return problem_; }
-  /// Error: `keep` failed last.
+  /// Error: the last call of `keep` failed.
   void check_kept() const;
 
  private:
@@ -52,11 +51,12 @@ class ModelFile {
   std::optional<FileLock> lock_;
 };
 
-/// Ends a training: `report` judges it and prints, `save` keeps it. Both are tried, whatever fails; then the first
-/// failure is thrown: that of the training itself, if there is one, that of `report`, that of `save`.
+/// Ends a training: `report` evaluates the model and prints, `save` writes it. Both are called even if something failed
+/// before. Then the first failure is thrown: `failure`, which is that of the training itself, or that of `report`, or
+/// that of `save`.
 void end_training(std::exception_ptr failure, const std::function<void()>& report, const std::function<void()>& save);
 
-/// Calls `steps` and returns what it threw; nothing if all went well.
+/// Calls `steps` and returns the exception it threw; null if it threw none.
 std::exception_ptr failure_of(const std::function<void()>& steps);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Chapter 9. A watched step: try it, and explain it where it cannot be made.
+// Chapter 9. A training step that checks its numbers: try it, and explain why it failed.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/training/training_step.h"
@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-// What was not finite and which operation is to blame; "" where every number is finite.
+// Which number was not finite and which operation caused it; "" if every number is finite.
 std::string cause_of(double loss, const Parameters& parameters, const std::function<Variable()>& loss_of) {
   try {
     check_finite(loss, parameters, loss_of);
@@ -32,7 +32,7 @@ double train_step(const TrainingStep& step, optim::Optimizer& optimizer, const s
     const Variable loss = loss_of();
     backward(loss);
     value = loss.item();
-  }  // what the pass kept is free before a step that may have to be explained runs it again
+  }  // frees what the pass kept: if the step fails, the pass runs again
   make_step(step, value, optimizer, loss_of);
   return value;
 }
@@ -41,14 +41,14 @@ void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimize
                const std::function<Variable()>& loss_of) {
   try {
     check(std::isfinite(loss), step.program, "the loss is not finite");
-    // Without clipping the norm is still measured. Nothing moves unless it is finite.
+    // Without clipping the norm is still computed. No parameter changes unless it is finite.
     optimizer.step(step.rate, step.clip > 0 ? step.clip : std::numeric_limits<double>::infinity());
   } catch (const Error&) {
     const std::string cause = cause_of(loss, optimizer.parameters(), loss_of);
     optimizer.clear_gradients();
-    check(cause.empty(), step.program, "step ", step.number, " was not made, since a number is not finite",
+    check(cause.empty(), step.program, "step ", step.number, " was not made, because a number is not finite",
           advice_of(step), '\n', Lines{cause});
-    throw;  // another mistake, which says itself what it is
+    throw;  // some other error
   }
 }
 

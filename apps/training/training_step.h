@@ -1,10 +1,10 @@
-// Chapter 9. A training program's step, watched: where a number is not finite nothing moves, and the cause is named.
+// Chapter 9. A training step that checks its numbers: if one is not finite, no parameter changes, and an error names the
+// cause.
 //
-// The norm of the gradients, which clipping needs anyway, is finite only if every gradient is. So the watch costs a
-// look at the loss and at the norm, nothing more; `orrery bench promises` measures it. When one of them is not finite,
-// the pass is run once more under an observer (autograd/check/first_nan.h), which names the first operation that gave
-// such a number.
-// Besides, what else the training programs share: random numbers for each purpose, and a fingerprint of the whole run.
+// The norm of the gradients, which clipping needs anyway, is finite only if every gradient is. So it is enough to check
+// the loss and the norm; `orrery bench promises` measures the cost. If one of them is not finite, the pass is run once
+// more under an observer (autograd/check/first_nan.h), which names the first operation with such a result.
+// This file also has what else training programs share: random numbers for each purpose, and a fingerprint of a run.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -22,19 +22,19 @@ struct TrainingStep {
   i64 number = 0;             ///< counted from 1
   double rate = 0;            ///< the learning rate
   double clip = 0;            ///< largest norm of the gradient; 0 does not clip
-  std::string rate_option{};  ///< of the program, such as "--rate": what may help where a number is not finite
+  std::string rate_option{};  ///< the program's option for the rate, such as "--rate", to suggest in an error
 };
 
-/// Forward by `loss_of`, backward, optimizer.step(rate, clip); returns the loss. Error: the loss or a gradient is not
-/// finite; then no parameter moves, the gradients are forgotten, and the message tells what the same pass met first.
-/// `loss_of` must give the same bits when it is called again before the next step.
+/// Calls `loss_of`, backward, and optimizer.step(rate, clip); returns the loss. Error: the loss or a gradient is not
+/// finite. Then no parameter changes, the gradients are discarded, and the message names the first such number of the
+/// pass. `loss_of` must give the same bits if it is called again before the next step.
 double train_step(const TrainingStep& step, optim::Optimizer& optimizer, const std::function<Variable()>& loss_of);
 
-/// The same where backward, from `loss`, has run already.
+/// The same if backward from `loss` has already run.
 void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimizer,
                const std::function<Variable()>& loss_of);
 
-/// Random numbers of one seed for purpose number `purpose`; those of different purposes never meet.
+/// Random numbers of a seed for purpose number `purpose`. Those of different purposes never overlap.
 Rng random_numbers(i64 seed, u64 purpose);
 
 /// A fingerprint of a training: its losses so far, its parameters and the optimiser's state.

@@ -143,9 +143,9 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
   const Result stopped = shell(lm_program + "lm train " + recipe + "--save '" + file + "' 2>'" + (folder / "log") +
                                "' & while [ ! -e '" + file + ".resume' ]; do sleep 0.01; done; kill -TERM $!; wait $!");
   REQUIRE(stopped.exit_code == 130);
-  CHECK(contains(orrery::contents(folder / "log"), " of 3000; to go on: orrery lm train --resume " + file + "\n"));
+  CHECK(contains(orrery::contents(folder / "log"), " of 3000; to resume: orrery lm train --resume " + file + "\n"));
   CHECK(run("lm sample --tokens 5 --load '" + file + "'").exit_code == 0);
-  check_failure(lm_program + "lm train " + recipe + "--save '" + file + "'", "go on with --resume");
+  check_failure(lm_program + "lm train " + recipe + "--save '" + file + "'", "continue it with --resume");
   check_failure(
       lm_program + "lm train --resume '" + file + "' '" + written(folder / "wrong", many("abd \n", 200)) + "'",
       "is not the text that this training began with");
@@ -153,7 +153,7 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
   CHECK(resumed.exit_code == 0);
   CHECK(line(resumed.text, -2) == line(whole.text, -2));
   CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
-  check_failure(lm_program + "lm train --resume '" + file + "'", "has ended, or has never begun");
+  check_failure(lm_program + "lm train --resume '" + file + "'", "is finished, or was never started");
 }
 
 TEST_CASE("wrong values are refused before the training begins") {
@@ -213,7 +213,7 @@ TEST_CASE("a training whose folder is lost goes on, reports, and says that nothi
   CHECK(result.exit_code == 1);
   CHECK(line(result.text, -1).starts_with("validation loss "));
   const std::string log = orrery::contents(folder / "log");
-  CHECK(contains(log, "; the training goes on\n"));
+  CHECK(contains(log, "; the training continues\n"));
   CHECK(contains(log, "orrery: lm: the model is not saved: write " + inner + "/model: "));
 }
 

@@ -22,8 +22,8 @@ TEST_CASE("lm eval gives the loss that training ended with, in nats, in bits and
   CHECK(bits == doctest::Approx(nats / std::log(2.0)).epsilon(1e-3));
   CHECK(perplexity == doctest::Approx(std::exp(nats)).epsilon(1e-3));
   CHECK(run(eval + "--threads 1 '" + text + "'").text == judged.text);
-  CHECK(contains(errors(eval + "'" + text + "'").text, "judged by the last 40 characters of " + text));
-  CHECK(contains(errors(eval + "--whole '" + text + "'").text, "judged by all 400 characters of " + text));
+  CHECK(contains(errors(eval + "'" + text + "'").text, "evaluated on the last 40 characters of " + text));
+  CHECK(contains(errors(eval + "--whole '" + text + "'").text, "evaluated on all 400 characters of " + text));
   CHECK(run(eval + "--whole '" + text + "'").text.starts_with("loss "));
   CHECK(run(eval + "--whole '" + written(folder / "short", "ab") + "'").exit_code == 0);
   check_failure(lm_program + eval + "--whole '" + written(folder / "shorter", "a") + "'",

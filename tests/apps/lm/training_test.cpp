@@ -248,7 +248,7 @@ TEST_CASE("a step that meets NaN is not made, and the error names where it began
     if (p.name == "h.0.mlp.c_fc.weight") p.value.mutable_value().write<float>()[4] = NAN;
   const std::string before = training.hash();
   const std::string error = small::error_of([&] { training.step(); });
-  CHECK(error.starts_with("lm: step 2 was not made, since a number is not finite; a smaller --rate"));
+  CHECK(error.starts_with("lm: step 2 was not made, because a number is not finite; a smaller --rate"));
   CHECK(error.find("\ntrain: the loss is not finite") != std::string::npos);
   CHECK(error.find("h.0.mlp.c_fc.weight") != std::string::npos);
   CHECK(training.hash() == before);

@@ -66,7 +66,7 @@ TEST_CASE("a step that meets NaN is not made, and the error names the operation 
     if (p.name == "encoder.layers.0.linear1.weight") p.value.mutable_value().write<float>()[4] = NAN;
   const std::string before = training.hash();
   const std::string error = small::error_of([&] { training.step(); });
-  CHECK(error.starts_with("toy: step 2 was not made, since a number is not finite; "));
+  CHECK(error.starts_with("toy: step 2 was not made, because a number is not finite; "));
   CHECK(error.find("\ntrain: the loss is not finite") != std::string::npos);
   CHECK(error.find("\nlinear_relu (operation ") != std::string::npos);
   CHECK(error.find("1 NaN, first at [0, 4]  from parameter encoder.layers.0.linear1.weight") != std::string::npos);

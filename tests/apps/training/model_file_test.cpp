@@ -79,11 +79,11 @@ TEST_CASE("a model or an unfinished training is begun anew only where that is al
   std::filesystem::remove(file.path());
   orrery::write_safetensors(file.path(), {{"x", orrery::zeros({2})}});
   CHECK(refusal(false) ==
-        "test: " + file.path() + " holds a model already: --overwrite replaces it, another name keeps both");
+        "test: " + file.path() + " already holds a model: --overwrite replaces it, another name keeps both");
   CHECK(refusal(true) == "");
   orrery::write_safetensors(file.resume(), {{"x", orrery::zeros({2})}});
-  CHECK(refusal(false) == "test: " + file.resume() + " keeps a training that is unfinished: go on with --resume '" +
-                              file.path() + "', or begin anew with --overwrite");
+  CHECK(refusal(false) == "test: " + file.resume() + " holds an unfinished training: continue it with --resume '" +
+                              file.path() + "', or start again with --overwrite");
   CHECK(refusal(true) == "");
   std::filesystem::remove(file.resume());
   written(file.resume(), "mine");
@@ -107,7 +107,7 @@ TEST_CASE("a model that stands there is not made worse unasked") {
     const std::string file = folder / trainer.name;
     REQUIRE(shell(trainer.command(3, file) + "2>/dev/null").exit_code == 0);
     const std::string first = orrery::contents(file);
-    check_failure(trainer.command(2, file), " holds a model already: --overwrite replaces it");
+    check_failure(trainer.command(2, file), " already holds a model: --overwrite replaces it");
     CHECK(orrery::contents(file) == first);
     CHECK(shell(trainer.command(2, file) + "--overwrite 2>/dev/null").exit_code == 0);
     CHECK(orrery::contents(file) != first);
@@ -125,7 +125,7 @@ TEST_CASE("a second training into a file is refused at its start, and told whose
               trainer.command(3, file) + "2>&1; code=$?; kill -9 $!; wait $! 2>/dev/null; exit $code");
     CHECK(second.exit_code == 1);
     CHECK(
-        line(second.text, 1).starts_with("orrery: " + trainer.name + ": another training keeps its model in " + file));
+        line(second.text, 1).starts_with("orrery: " + trainer.name + ": another training saves its model in " + file));
     CHECK(contains(line(second.text, 1), ": process " + line(second.text, 0) + ", "));
     CHECK(contains(line(second.text, 1), trainer.arguments.substr(0, 5)));
     CHECK(std::filesystem::exists(file + ".lock"));
@@ -178,7 +178,7 @@ TEST_CASE("an lm whose numbers run away ends with its best model, and says which
   CHECK(contains(log.text, "\norrery: lm: step "));
   CHECK(contains(log.text, "since a number is not finite; a smaller --rate or a longer --warmup may help\n"));
   CHECK(contains(log.text, "\nsaved to " + file + "\nstopped after step "));
-  CHECK_FALSE(contains(log.text, "to go on:"));
+  CHECK_FALSE(contains(log.text, "to resume:"));
   const Result result = run("lm train '" + text + "' " + options + " --overwrite");
   CHECK(result.exit_code == 1);
   CHECK(line(result.text, -1).starts_with("validation loss "));
@@ -193,6 +193,6 @@ TEST_CASE("a path in a command that is printed is quoted") {
   const Result stopped = shell(lm.command(1000000, file) + ">/dev/null 2>'" + log + "'" +
                                until("grep -q '^model of' '" + log + "'") + "kill -TERM $!; wait $!");
   CHECK(stopped.exit_code == 130);
-  CHECK(line(orrery::contents(log), -1).ends_with("; to go on: orrery lm train --resume '" + file + "'"));
-  check_failure(lm.command(3, file), "go on with --resume '" + file + "', or begin anew with --overwrite");
+  CHECK(line(orrery::contents(log), -1).ends_with("; to resume: orrery lm train --resume '" + file + "'"));
+  check_failure(lm.command(3, file), "continue it with --resume '" + file + "', or start again with --overwrite");
 }

@@ -63,7 +63,7 @@ TEST_CASE("a loss that is not finite moves nothing, and the operation that made 
     watched.pass();
     const std::string error = watched.error();
     CHECK(error.starts_with(
-        "test: step 7 was not made, since a number is not finite; a smaller --speed or a longer --warmup "
+        "test: step 7 was not made, because a number is not finite; a smaller --speed or a longer --warmup "
         "may help\n"
         "train: the loss is not finite, so the step must not be made\n"
         "exp (operation 1 of forward) gave infinity from finite inputs\n"));
