@@ -93,7 +93,7 @@ class Module {
     Tensor value;
   };
   std::vector<NamedBuffer> buffers();
-  /// How many numbers the module learns.
+  /// The number of elements of all parameters. A tied parameter counts once.
   i64 parameter_count();
 };
 

@@ -1,4 +1,4 @@
-// Chapter 9. Attention over longer and longer sequences: each takes four times the time and twice the memory.
+// Chapter 9. Attention over longer and longer sequences: twice the length takes four times the time, twice the memory.
 //
 // Serves: core/machine/parallel.h
 #include "apps/bench/attention.h"
@@ -42,7 +42,7 @@ AttentionFigures measure_attention(i64 T) {
   const Tensor dy = randn({1, T, num_heads * d_head}, rng);
   AttentionFigures figures{.T = T};
   reset_peak();
-  for (int run = 0; run <= runs; ++run) {  // the first pays for memory and does not count
+  for (int run = 0; run <= runs; ++run) {  // the first also allocates memory and does not count
     Variable y;
     qkv.clear_gradient();
     const double forward =
@@ -60,7 +60,7 @@ void measure_long_step(AttentionFigures& figures) {
   config.target_length = figures.T;
   BenchTraining training(config, config.dropout, 1);
   reset_peak();
-  training.step();  // pays for memory
+  training.step();  // allocates memory
   for (int run = 0; run < steps; ++run) {
     const double seconds = seconds_of([&] { training.step(); });
     figures.step = run == 0 ? seconds : std::min(figures.step, seconds);

@@ -1,4 +1,4 @@
-// Chapter 9. `orrery bench`: the program measures itself.
+// Chapter 9. `orrery bench`: measures the speed of this program.
 //
 // Each benchmark is one file: step, profile, promises, gemm, ops, fused, attention, busy, toy, decode.
 // Serves: core/machine/parallel.h

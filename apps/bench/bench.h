@@ -31,7 +31,7 @@ struct BenchOptions {
   std::string json{};                    ///< file for the results, "" for none
 };
 
-/// Steps before the clock starts: the first ones pay for memory and threads.
+/// Steps before the clock starts: the first ones also allocate memory and start threads.
 inline constexpr int warm_up_steps = 3;
 
 /// Run a bench, print its result to stdout, and return the exit code: `failed` where the result says MISSED.
@@ -46,8 +46,8 @@ int bench_promises(const BenchOptions& options);
 int bench_toy(const BenchOptions& options);
 int bench_busy(const BenchOptions& options);
 
-/// What every bench says before it measures, once its options are known to be right: the lines of every run, and a
-/// warning where other programs keep the cores busy.
+/// Prints what every benchmark prints before it measures, after its options were checked: the first lines of every run,
+/// and a warning if other programs keep the cores busy.
 void announce(const BenchOptions& options, i64 parameters = 0);
 
 /// Name and sizes of a configuration, for the file of --json.

@@ -1,4 +1,4 @@
-// Chapter 9. Trainings beside a busy program and beside each other, in turns with all threads and with one.
+// Chapter 9. Training steps beside a busy program and beside a second training, alternately with all threads and one.
 //
 // Serves: core/machine/parallel.h
 #include "apps/bench/busy.h"
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int rounds = 5;  // of which the median counts
 
-// A process that works until it is ended, at the latest when this one ends.
+// A process that computes until it is ended, at the latest together with this one.
 class Neighbour {
  public:
   explicit Neighbour(const std::function<void()>& work) : child_(fork()) {
@@ -50,7 +50,7 @@ void compute() {
   for (volatile i64 count = 0; count < 1'000'000;) count = count + 1;
 }
 
-// The mean of many steps: which of them loses a time slice is chance.
+// The mean of many steps, since it is chance which of them loses a time slice.
 double seconds_of_a_step(BenchTraining& training, i64 threads, i64 steps) {
   set_threads(static_cast<int>(threads));
   for (int i = 0; i < warm_up_steps; ++i) training.step();

@@ -1,8 +1,8 @@
-// Chapter 9. `orrery bench busy`: how long a training step takes where other programs want the cores too.
+// Chapter 9. `orrery bench busy`: how long a training step takes while other programs use the cores too.
 //
-// Threads of a loop wait for the last of them, and a thread whose core another program has stands still for
-// milliseconds; core/machine/crowding.h says what is done about it. Beside one program that computes, and beside a
-// second training, a step with all threads may take as long as one with a single thread does there.
+// The threads of a loop wait for the last one, and a thread whose core is taken by another program stops for
+// milliseconds; core/machine/crowding.h describes the remedy. The bound: beside one busy program, and beside a second
+// training, a step with all threads takes no longer than a step with a single thread.
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -15,16 +15,16 @@
 
 namespace orrery {
 
-/// Seconds of a step, with all threads and with one. `bounded`: all must not take longer than one.
+/// Seconds of a step, with all threads and with one. If `bounded`, all threads must not take longer than one.
 struct BusyRow {
   std::string beside;
   double all, one;
   bool bounded;
-  /// Within 5 %, what such a measurement varies by.
+  /// Within 5 %, since such measurements vary by that much.
   bool kept() const { return !bounded || all <= 1.05 * one; }
 };
 
-/// Rows: alone, beside one program that computes, beside a second training with as many threads.
+/// Rows: alone, beside one busy program, beside a second training with as many threads.
 std::vector<BusyRow> measure_busy(const BenchConfig& config, const BenchOptions& options);
 
 /// At most 100 columns.

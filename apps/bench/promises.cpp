@@ -104,7 +104,7 @@ PairedSteps denormal_weight_steps(const BenchConfig& config, const BenchOptions&
     denormal.push_back(Tensor::empty(p.value.shape()));
     make_denormal(denormal.back(), rng);
   }
-  return steps_with(pair, options, tiny_dy, [&] {  // a step, reading them as zero, leaves zeros
+  return steps_with(pair, options, tiny_dy, [&] {  // denormal weights are read as zero, so a step leaves zeros behind
     for (size_t i = 0; i < parameters.size(); ++i) copy_into(parameters[i].value.mutable_value(), denormal[i]);
   });
 }

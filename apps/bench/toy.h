@@ -1,4 +1,4 @@
-// Chapter 9. A whole training of the toy, timed: from nothing to an exam on sequences it has never seen.
+// Chapter 9. `orrery bench toy`: the time of a whole training of the toy, up to its exam on unseen sequences.
 //
 // Serves: core/machine/parallel.h
 #pragma once
@@ -15,7 +15,7 @@ struct ToyFigures {
   double training_seconds = 0, exam_seconds = 0;
 };
 
-/// Trains `task` with the defaults of `orrery toy`, but for `steps` steps.
+/// Trains `task` for `steps` steps, otherwise with the defaults of `orrery toy`.
 ToyFigures measure_toy(const std::string& task, i64 steps, i64 seed);
 
 /// "reverse steps=3000 train_s=15.62 step_ms=5.21 exam_s=0.11 exact=1000/1000"

@@ -15,7 +15,7 @@ constexpr i64 first_word = 3;  // 0, 1 and 2 stand for padding, begin and end
 constexpr i64 short_every = 10, short_by = 2;
 constexpr double label_smoothing = 0.1;
 
-// i32 [batch, length]; an encoder-decoder's rows 0, 10, 20, ... end with padding, after at least one word.
+// i32 [batch, length]. In an encoder-decoder, rows 0, 10, 20, ... end with padding, after at least one word.
 Tensor random_tokens(const BenchConfig& config, i64 length, Rng& rng) {
   Tensor tokens = randint(first_word, config.vocab_size, {config.batch, length}, rng);
   if (config.is_gpt()) return tokens;

@@ -31,15 +31,15 @@ const nn::Bug& find_bug(const std::string& name) {
 std::vector<Row> with_bug(std::vector<Row> rows, const nn::Bug& bug) {
   for (const Sample& wrong : bug.samples) {
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return same_row(r.sample, wrong); });
-    check(row != rows.end(), "bug zoo", bug.name, " takes the place of ", wrong.name, ", ", wrong.variant,
-          ", which is no row");
+    check(row != rows.end(), "bug zoo", bug.name, " replaces ", wrong.name, ", ", wrong.variant,
+          ", but there is no such row");
     row->sample = wrong;
   }
   return rows;
 }
 
 std::string rows_of(const nn::Bug& bug) {
-  if (bug.samples.empty()) return "no names: it is in no row, and has a check of its own";
+  if (bug.samples.empty()) return "no rows: no row contains it, and a check of its own finds it";
   std::string names;
   for (const Row& row : all_rows())
     if (is_replaced(row, bug)) names += (names.empty() ? "'" : " or '") + row.label() + "'";

@@ -12,20 +12,19 @@
 
 namespace orrery {
 
-/// Prints each mistake's name and hint. What it is, only a run with it tells.
+/// Prints each mistake's name and hint. Only a run with the mistake says what it is.
 void list_bugs(std::ostream& out);
 
-/// Wrong usage: no mistake has this name.
+/// The mistake of this name. Wrong usage: there is none.
 const nn::Bug& find_bug(const std::string& name);
 
-/// `rows` with the mistake's samples in place of those of the same name and variant.
-/// Error: a sample of the mistake that takes no row's place.
+/// `rows`, where the mistake's samples replace those of the same name and variant. Error: there is no such row.
 std::vector<Row> with_bug(std::vector<Row> rows, const nn::Bug& bug);
 
-/// "'softmax, rows' or 'softmax, one element'": the rows that the mistake takes the place of.
+/// The rows that the mistake replaces, such as "'softmax, rows' or 'softmax, one element'".
 std::string rows_of(const nn::Bug& bug);
 
-/// True when `row` is one that the mistake takes the place of.
+/// True if the mistake replaces `row`.
 bool is_replaced(const Row& row, const nn::Bug& bug);
 
 }  // namespace orrery

@@ -1,8 +1,8 @@
 // Chapter 9. `orrery gradcheck`: the table of proofs, one row for each sample of an operation, a layer or a model.
 //
 // Three questions: is every derivative right (the table)? Would a wrong one be noticed (--mutate)? What does a classic
-// mistake look like (--bug)? A sample that cannot even be built or run is a failed row too, so that one mistake does
-// not hide the other rows.
+// mistake look like (--bug)? A sample that cannot be built or run is a failed row too, so one mistake does not hide the
+// other rows.
 // Serves: autograd/check/proof.h
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ struct CheckerOptions {
   i64 threads = 1;
 };
 
-// Calls work(row) for each row until Ctrl-C, with a live line on the way. Returns whether it was interrupted.
+// Calls work(row, line) for each row until Ctrl-C, and shows its progress. Returns whether it was interrupted.
 template <class Work>
 bool for_each_row(const std::vector<Row>& rows, const Work& work) {
   const Interrupt interrupt;
@@ -48,7 +48,7 @@ bool for_each_row(const std::vector<Row>& rows, const Work& work) {
   for (; finished < rows.size() && !interrupt.requested(); ++finished) {
     live.show(std::to_string(finished + 1) + "/" + std::to_string(rows.size()) + " " + rows[finished].label());
     work(rows[finished], live);
-    // In a pipe, every tenth part of many rows.
+    // If stderr is not a terminal, prints a line after every tenth of the rows, if there are many.
     const size_t tenth = (finished + 1) * 10 / rows.size(), tenth_before = finished * 10 / rows.size();
     if (!terminal.live && rows.size() >= 100 && tenth > tenth_before)
       std::cerr << "row " << finished + 1 << " of " << rows.size() << std::endl;
@@ -75,7 +75,7 @@ int prove_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   });
   if (empty > 0)
     std::cout << empty << (empty == 1 ? " row has" : " rows have")
-              << " inputs of size 0: that it runs is all there is to check\n";
+              << " inputs of size 0: there is nothing to check, except that it runs\n";
   std::cout << table.size() << " checked, " << wrong << " failed\n" << std::flush;
   if (!options.json.empty()) write_text(options.json, proofs_as_json(table, options.seed, rows.size()));
   if (stopped) return interrupted;
@@ -107,11 +107,11 @@ int mutate_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   if (!options.json.empty()) write_text(options.json, mutants_as_json(table, options.seed, rows.size()));
   if (stopped) return interrupted;
   if (count.mutants == 0 && !wrong)
-    std::cerr << "orrery: gradcheck: these rows have nothing to break: nothing was tried\n";
+    std::cerr << "orrery: gradcheck: these rows have no backward that could be broken: nothing was tried\n";
   return wrong || count.mutants == 0 ? failed : done;
 }
 
-// Proves the rows that hold the mistake, and prints them; all of `rows` are run, so that it shows if others fail too.
+// Proves all of `rows`. Prints those that contain the mistake, and others only if they fail.
 struct BugTally {
   size_t replaced = 0, replaced_wrong = 0, others_wrong = 0;
   bool stopped = false;
@@ -132,28 +132,28 @@ BugTally prove_with_bug(const std::vector<Row>& rows, const nn::Bug& bug, i64 se
   return tally;
 }
 
-// Some mistakes make another function with the right derivative: those bring a check of their own.
+// Some mistakes give another function with correct derivatives. Such a mistake comes with a check of its own.
 int run_own_check(const nn::Bug& bug, const BugTally& tally) {
   const std::string message = bug.check(), of_right_version = bug.check_right();
   if (tally.replaced_wrong == 0)
-    std::cout << (tally.replaced > 0 ? "It passes: the derivatives are right"
-                                     : "No row holds it; its derivatives are right")
-              << ", but those of another function. What sees it:\n";
+    std::cout << (tally.replaced > 0 ? "It passes: the derivatives are correct"
+                                     : "No row contains it. Its derivatives are correct")
+              << ", but of another function. The check that finds it:\n";
   std::cout << broken(message, 2) << broken("mistake: " + bug.mistake, 0);
-  if (!of_right_version.empty()) std::cout << broken("the right version fails as well: " + of_right_version, 2);
+  if (!of_right_version.empty()) std::cout << broken("the correct version fails as well: " + of_right_version, 2);
   const bool caught = !message.empty() && of_right_version.empty();
   std::cout << bug.name << (caught ? ": caught by a check of its own\n" : ": SURVIVED\n");
   if (tally.stopped) return interrupted;
   return caught ? done : failed;
 }
 
-// The mistake stands in every row of the function that it concerns; the other rows are right and must pass.
+// Every row of the function in question contains the mistake. The other rows are correct and must pass.
 int run_bug(const CheckerOptions& options) {
   const nn::Bug& bug = find_bug(options.bug);
   const std::vector<Row> rows = chosen_rows(with_bug(all_rows(), bug), options.names);
   const auto holds_it = [&](const Row& row) { return is_replaced(row, bug); };
   if (!options.names.empty() && std::none_of(rows.begin(), rows.end(), holds_it))
-    usage_error("--bug", "none of the chosen rows holds " + bug.name + "; choose " + rows_of(bug));
+    usage_error("--bug", "none of the chosen rows contains " + bug.name + "; choose " + rows_of(bug));
   print_start(std::cerr, {.seed = options.seed});
   std::cout << broken("hint: " + bug.hint, 0);
   if (bug.check) {
@@ -165,7 +165,7 @@ int run_bug(const CheckerOptions& options) {
   const bool caught = tally.replaced_wrong > 0;
   std::cout << broken("mistake: " + bug.mistake, 0) << bug.name << (caught ? ": caught, " : ": SURVIVED, ")
             << tally.replaced_wrong << " of the " << tally.replaced << (tally.replaced == 1 ? " row" : " rows")
-            << " that hold it fail";
+            << " that contain it fail";
   if (tally.others_wrong > 0) std::cout << ", and " << tally.others_wrong << " that do not";
   std::cout << '\n';
   if (tally.stopped) return interrupted;
@@ -177,7 +177,7 @@ int run(const CheckerOptions& options) {
     list_bugs(std::cout);
     return done;
   }
-  if (!options.resume.empty() && options.seeds.empty()) usage_error("--resume", "goes with --seeds alone");
+  if (!options.resume.empty() && options.seeds.empty()) usage_error("--resume", "is only for --seeds");
   const std::vector<Row> rows = chosen_rows(options.operations ? operation_rows() : all_rows(), options.names);
   if (options.list) {
     list_rows(std::cout, rows);
@@ -198,12 +198,12 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<CheckerOptions>();
   CLI::App& command = add_command(
       program, "gradcheck", "Prove every derivative: against its function, in f64 and f32",
-      "Each row is also proven to give its f64 gradients in f32 within 1e-6 of each leaf's largest ('f32'; beyond "
-      "that only what is shown to be rounding), equal bits in 64 passes and with 1 to 16 threads, and 0 for dL/dy = 0; "
-      "to add to a gradient that is there, for each choice of inputs; and more that autograd/check/proof.h lists. "
-      "Layers and "
-      "models are saved to a file and loaded again. 'error' is the worst |analytic - numeric|, which may reach "
-      "1e-9 + 1e-7 |numeric|: look at it beside 'norm'.\n"
+      "The gradients of each row in f32 must also equal those in f64, within 1e-6 of the largest of each leaf (column "
+      "'f32'; beyond that, only proven rounding). The bits must be equal in 64 passes and for 1 to 16 threads; dL/dy = "
+      "0 "
+      "must give gradients of 0; for each choice of inputs, backward must add to an existing gradient; "
+      "autograd/check/proof.h lists more. Layers and models are saved to a file and loaded again. 'error' is the worst "
+      "|analytic - numeric|. It may reach 1e-9 + 1e-7 |numeric|, so compare it with 'norm'.\n"
       "Example:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
       "--bug softmax-without-inner-product");
   CLI::Option* names = add_arguments(command, "NAME", options->names,
@@ -217,17 +217,17 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   CLI::Option* mutate =
       add_flag(command, "--mutate", options->mutate, "Break every backward in turn: does a check notice?");
   CLI::Option* bug = add_text(command, "--bug", options->bug, "list|NAME",
-                              "Build this classic mistake in: which check finds it? 'list' names all");
+                              "Build in this classic mistake: which check finds it? 'list' names all");
   CLI::Option* json = add_file(command, "--json", options->json, "Write the results to this file too, in full");
   exclude(mutate, {list});
   exclude(bug, {list, mutate});
   exclude(json, {list, bug});
   CLI::Option* seed = add_seed(command, options->seed);
   CLI::Option* seeds = add_text(command, "--seeds", options->seeds, "FIRST..LAST",
-                                "Prove the rows with each of these seeds: none may be called wrong");
+                                "Prove the rows with each of these seeds: none may fail");
   exclude(seeds, {seed, list, mutate, bug, json});
   add_file(command, "--resume", options->resume,
-           "With --seeds: keep the results in this file, and go on where it ends");
+           "With --seeds: keep the results in this file, and continue after the last of them");
   add_whole_number(command, "--threads", options->threads, 1, 256,
                    "Threads; the results do not depend on them, and tiny tensors are fastest on one");
   when_run(command, exit_code, [options] { return run(*options); });

@@ -1,8 +1,8 @@
-// Chapter 9. `orrery leakcheck`: shows, from outside, that models see only what they may.
+// Chapter 9. `orrery leakcheck`: shows that the outputs of a model depend only on inputs they may depend on.
 //
-// For each model and each pair of input and output a matrix: which positions move which. Causal models must show a
-// triangle for each row of the batch, padding must be empty columns, other rows empty blocks. With --break a mask is
-// broken on purpose, so that one can see a leak reported.
+// It prints a matrix for each model and each pair of input and output: which positions move which. In causal models
+// each row of the batch must be a triangle. Padding must be empty columns, and other rows must be empty blocks. --break
+// breaks a mask on purpose, to show how a leak is reported.
 // Serves: autograd/check/proof.h
 #include <fnmatch.h>
 
@@ -30,7 +30,7 @@ struct LeakcheckOptions {
   i64 seed = 1, threads = 1;
 };
 
-// A model under the name it is called by, with weights of its own.
+// A model with its name, and with random weights.
 struct BuiltIn {
   std::string name;
   Checks (*checks)(Rng& rng, MaskFault fault);
@@ -40,7 +40,7 @@ struct BuiltIn {
 constexpr i64 d_model = 16;
 constexpr nn::LayerOptions layer{.d_model = d_model, .num_heads = 2, .d_ff = 32};
 
-// In f64: there even an influence of 1e-15 changes a bit.
+// In f64, where even an influence of 1e-15 changes a bit.
 template <class M>
 std::shared_ptr<M> exact(std::shared_ptr<M> model) {
   nn::to(*model, f64);
@@ -92,7 +92,7 @@ MaskFault fault_of(const std::string& name) {
 Checks saved_model(const std::string& path, MaskFault fault) {
   const Metadata metadata = read_safetensors_metadata(path);
   const auto config = metadata.find(std::string(nn::config_key));
-  const bool is_gpt =  // GPT-2's files have none
+  const bool is_gpt =  // GPT-2's files have no configuration
       config == metadata.end() || within("read " + path, [&] { return nn::is_gpt_config(config->second); });
   Checks checks =
       is_gpt ? nn::leakchecks(exact(std::make_shared<nn::Gpt>(nn::load_gpt(path))), fault)
@@ -151,7 +151,7 @@ int run(const LeakcheckOptions& options) {
   }
   set_threads(static_cast<int>(options.threads));
   print_start(std::cerr, {.seed = options.seed});
-  std::cout << "#: moves   .: does not, and must not   -: does not, but may   X: leak\n\n";
+  std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n\n";
   size_t checked = 0, leaks = 0, unchecked = 0;
   for (const nn::LeakCheck& c : chosen_checks(options)) {
     const nn::LeakReport report = nn::leakcheck(c);
@@ -160,7 +160,9 @@ int run(const LeakcheckOptions& options) {
     leaks += !report.leaks.empty();
     unchecked += report.leaks.empty() && !report.ok();
   }
-  if (unchecked > 0) std::cout << unchecked << " checks had nothing to see: something depends on nothing it may\n";
+  if (unchecked > 0)
+    std::cout << unchecked
+              << " checks failed without a leak: an output does not depend on inputs that it should depend on\n";
   std::cout << checked << " checked, " << leaks << (leaks == 1 ? " leak\n" : " leaks\n");
   if (checked == 0) fail("leakcheck", "nothing was checked");
   return leaks + unchecked == 0 ? done : failed;

@@ -28,10 +28,11 @@ constexpr std::array<CheckColumn, 5> columns{{{GradientCheck::coordinate, " coor
 // One line of the table.
 struct Tally {
   MutantCount count;
-  std::array<i64, columns.size() + 1> caught_by{};  // the last: any other check
+  std::array<i64, columns.size() + 1> caught_by{};  // the last one is for all other checks
 };
 
-// "engine: no un-broadcast"; an operation's mutants share a line.
+// The line of a mutant. All mutants of an operation share one; those of the engine have theirs, such as
+// "engine: no un-broadcast".
 std::string line_of(const Mutant& mutant) {
   return mutant.operation == "engine" ? "engine: " + mutant.change : mutant.operation;
 }

@@ -1,4 +1,4 @@
-// Chapter 9. The table of mutants: for each operation how many wrong backwards, and which check caught them.
+// Chapter 9. The table of mutants: how many wrong backwards of each operation, and which check caught them.
 //
 // Serves: autograd/check/proof.h
 #pragma once
@@ -13,29 +13,29 @@
 
 namespace orrery {
 
-/// A row and what became of its mutants.
+/// A row and the results of its mutants.
 struct MutatedRow {
   Row row;
   MutationReport report;
-  std::string error;  ///< why none were made, "" otherwise
+  std::string error;  ///< why there are no mutants; "" if there are
 };
 
 /// Sums over many rows.
 struct MutantCount {
   i64 mutants = 0, caught = 0, equivalent = 0;  ///< equivalent ones are not among the mutants
-  i64 rows_not_mutated = 0;                     ///< since their own backward is wrong, or they do not run
+  i64 rows_not_mutated = 0;                     ///< because their own backward is wrong, or they do not run
 };
 MutantCount count_mutants(const std::vector<MutatedRow>& table);
 
 /// A line for each operation, and one for each rule of the engine.
 void print_mutants(std::ostream& out, const std::vector<MutatedRow>& table);
-/// Those that change no gradient, by row and reason.
+/// Prints the mutants that change no gradient, by row and reason.
 void print_equivalent(std::ostream& out, const std::vector<MutatedRow>& table);
-/// Those that no check noticed, and rows whose own backward is wrong.
+/// Prints the mutants that no check noticed, or why the row has none.
 void print_uncaught(std::ostream& out, const MutatedRow& row);
 
-/// Every mutant and its fate as one JSON object; `chosen` rows were asked for, and where the table has fewer it says
-/// that it is not complete.
+/// Every mutant and its result as one JSON object. `chosen` is how many rows were asked for; if the table has fewer,
+/// the object says that it is not complete.
 std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed, size_t chosen);
 
 }  // namespace orrery

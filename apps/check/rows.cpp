@@ -1,4 +1,4 @@
-// Chapter 9. Which rows there are, and which were asked for.
+// Chapter 9. The rows of the table of proofs: listing them, and choosing some by name.
 //
 // Serves: autograd/check/proof.h
 #include "apps/check/rows.h"
@@ -16,7 +16,7 @@
 namespace orrery {
 namespace {
 
-// A layer may be called without its "nn/".
+// The "nn/" of a layer may be left out.
 bool matches(const std::string& pattern, const Row& row) {
   const std::string& name = row.sample.name;
   for (const std::string& text : {row.name, row.label(), name, name + ", " + row.sample.variant})

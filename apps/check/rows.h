@@ -1,5 +1,4 @@
-// Chapter 9. The rows of the table of proofs under the names that `orrery gradcheck` gives them, and how names select
-// them.
+// Chapter 9. The rows of the table of proofs: their names in `orrery gradcheck`, and choosing rows by name.
 //
 // Serves: autograd/check/proof.h
 #pragma once
@@ -11,7 +10,7 @@
 
 namespace orrery {
 
-/// A sample under the name the table gives it: layers and models stand under "nn/".
+/// A sample with its name in the table, which is "nn/..." for layers and models.
 struct Row {
   std::string name;
   Sample sample;
@@ -21,11 +20,11 @@ struct Row {
 
 /// Every operation, layer and model.
 std::vector<Row> all_rows();
-/// The first of them: every operation.
+/// Every operation. These are the first of all rows.
 std::vector<Row> operation_rows();
 
-/// The rows of `rows` that some pattern matches, in the table's order; all when there are no patterns. A pattern is a
-/// glob for a row's name or label, with or without the "nn/" of layers. Wrong usage: a pattern that matches none.
+/// The rows of `rows` that match a pattern, in the table's order; all rows if there are no patterns. A pattern is a
+/// glob for a row's name or label, with or without the "nn/" of layers. Wrong usage: a pattern that matches no row.
 std::vector<Row> chosen_rows(const std::vector<Row>& rows, const std::vector<std::string>& patterns);
 
 /// Prints names and variants.

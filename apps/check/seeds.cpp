@@ -1,4 +1,4 @@
-// Chapter 9. The proofs of many seeds, and the file in which they are kept.
+// Chapter 9. Proving with many seeds, and the file of results.
 //
 // Serves: autograd/check/proof.h
 #include "apps/check/seeds.h"
@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The whole number from 0 to 999,999,999 that `text` is; -1 if it is none.
+// `text` as a whole number from 0 to 999,999,999; -1 if it is not one.
 i64 whole_number(const std::string& text) {
   i64 value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -49,7 +49,7 @@ SeedResult result_of(const std::string& line) {
   return result;
 }
 
-// The lines of a file that end; "" where there is no file.
+// The complete lines of a file; "" if it does not exist.
 std::string whole_lines(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -57,7 +57,7 @@ std::string whole_lines(const std::string& path) {
   return text.str().substr(0, text.str().rfind('\n') + 1);
 }
 
-// One row after the other, until Ctrl-C; then the result lacks rows.
+// Proves row after row; after Ctrl-C the result is incomplete.
 SeedResult prove_seed(const std::vector<Row>& rows, const std::vector<std::string>& names, i64 seed,
                       const std::string& label, const Interrupt& interrupt, LiveLine& live) {
   const double start = steady_seconds();
@@ -100,7 +100,7 @@ SeedFile::SeedFile(std::string path, const std::vector<std::string>& names, size
     try {
       result = result_of(line);
     } catch (const nlohmann::json::exception&) {
-      fail("gradcheck", "--resume ", path_, " is no file of gradcheck --seeds; name another, or remove it");
+      fail("gradcheck", "--resume ", path_, " is not a file of gradcheck --seeds; name another, or remove it");
     }
     check(result.names == names && result.rows == rows, "gradcheck", "--resume ", path_,
           " holds the results of other rows; name another file, or remove it");
@@ -132,7 +132,7 @@ int prove_seeds(const std::vector<Row>& rows, const std::vector<std::string>& na
       const SeedResult result = prove_seed(rows, names, seed, label, interrupt, live);
       if (result.rows < rows.size()) break;
       file.add(result);
-      // In a pipe, every fiftieth part of the seeds.
+      // If stderr is not a terminal, prints a line after every fiftieth of the seeds.
       if (!terminal.live && (seed - seeds.first + 1) * 50 / seeds.count() > (seed - seeds.first) * 50 / seeds.count())
         std::cerr << label << std::endl;
     }
@@ -150,7 +150,7 @@ int prove_seeds(const std::vector<Row>& rows, const std::vector<std::string>& na
             << std::flush;
   if (interrupt.requested()) {
     std::cerr << "stopped after " << finished << " of " << seeds.count() << " seeds"
-              << (path.empty() ? "" : "; the same command goes on from there") << '\n';
+              << (path.empty() ? "" : "; the same command continues from there") << '\n';
     return interrupted;
   }
   return wrong == 0 ? done : failed;

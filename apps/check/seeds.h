@@ -1,7 +1,7 @@
-// Chapter 9. `orrery gradcheck --seeds 1..1000`: is right code ever called wrong, whatever the numbers?
+// Chapter 9. `orrery gradcheck --seeds 1..1000`: is correct code ever reported as wrong, for any random numbers?
 //
-// Every row is proven with every seed. With --resume the results stand in a file, one line of JSON for each seed that
-// is finished, and a run that finds the file goes on behind it: stopped at any moment, it loses at most one seed.
+// Every row is proven with every seed. --resume keeps one JSON line per finished seed; a later run continues after the
+// last one.
 //   {"seed":7,"names":["softmax"],"rows":3,"redrawn":0,"failed":[],"seconds":0.2}
 // Serves: autograd/check/proof.h
 #pragma once
@@ -22,7 +22,7 @@ struct SeedRange {
 /// "3..17", or "3". Wrong usage: anything else, a last before the first, or a number beyond 999,999,999.
 SeedRange seed_range(const std::string& text);
 
-/// A row that was called wrong.
+/// A correct row that was reported as wrong.
 struct FalseAlarm {
   std::string row, message;
 };
@@ -32,7 +32,7 @@ struct SeedResult {
   i64 seed = 0;
   std::vector<std::string> names;  ///< as given on the command line
   size_t rows = 0;
-  i64 redrawn = 0;  ///< draws that showed nothing, of all rows
+  i64 redrawn = 0;  ///< how often inputs were drawn again because they showed nothing, in all rows
   std::vector<FalseAlarm> failed;
   double seconds = 0;
 };
@@ -40,10 +40,10 @@ struct SeedResult {
 /// The file of results.
 class SeedFile {
  public:
-  /// No file, "", keeps the results in memory alone. A last line that was cut off is forgotten. Errors: a file that
-  /// holds something else, or the results of other rows than `rows` rows chosen by `names`.
+  /// With the path "", results are kept only in memory. An incomplete last line is dropped. Errors: a file with other
+  /// contents, or with the results of other rows than the `rows` rows chosen by `names`.
   SeedFile(std::string path, const std::vector<std::string>& names, size_t rows);
-  /// Written at once. Error: the file cannot be written.
+  /// Appends the result to the file at once. Error: the file cannot be written.
   void add(const SeedResult& result);
   const std::map<i64, SeedResult>& results() const { return results_; }
 
@@ -52,7 +52,7 @@ class SeedFile {
   std::map<i64, SeedResult> results_;
 };
 
-/// Proves `rows` with every seed of the range that `file` lacks; returns the program's exit code.
+/// Proves `rows` with every seed of the range that is not in the file `path`; returns the program's exit code.
 int prove_seeds(const std::vector<Row>& rows, const std::vector<std::string>& names, SeedRange seeds,
                 const std::string& path);
 

@@ -13,20 +13,20 @@
 
 namespace orrery {
 
-/// A row and what became of it.
+/// A row and its proof.
 struct ProvenRow {
   Row row;
   Proof proof;
 };
 
 void print_proof_header(std::ostream& out);
-/// One line; below it in full what was cut in it, and what failed.
+/// Prints one line; below it, what was cut off in the line, in full, and what failed.
 void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& terminal);
-/// The gradients that are zero by declaration, and why.
+/// Prints the gradients that are declared to be zero, and why.
 void print_zeros(std::ostream& out, const std::vector<ProvenRow>& table);
 
-/// Everything the table says, uncut, as one JSON object; `chosen` rows were asked for, and where the table has fewer it
-/// says that it is not complete.
+/// The whole table, with nothing cut off, as one JSON object. `chosen` is how many rows were asked for; if the table
+/// has fewer, the object says that it is not complete.
 std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed, size_t chosen);
 
 }  // namespace orrery

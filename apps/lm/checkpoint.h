@@ -2,9 +2,9 @@
 //
 //   FILE          the model, with its configuration and alphabet: `orrery lm sample --load FILE`
 //   FILE.resume   the state of an unfinished training: `orrery lm train --resume FILE`
-// Each is replaced as a whole (core/files/file.h), so a crash at any moment leaves the previous version. FILE.resume has
-// the recipe, the parameters, the optimiser's state, the positions of the random numbers and the losses. With the same
-// text, the resumed training gives the same bits as an uninterrupted one. It is about five times as large as FILE.
+// Each is replaced as a whole (core/files/file.h), so a crash at any moment leaves the previous version. FILE.resume
+// has the recipe, the parameters, the optimiser's state, the positions of the random numbers and the losses. With the
+// same text, the resumed training gives the same bits as an uninterrupted one. It is about five times as large as FILE.
 // Serves: nn/models/gpt.h
 #pragma once
 
@@ -54,8 +54,8 @@ class LmFiles {
   /// Error, before a training starts: not enough disk space for a model of `parameters` numbers and its state.
   void check_room(i64 parameters) const;
 
-  /// Writes the state of the training and, if the last estimate was the lowest, the model. Returns false if that failed;
-  /// `problem` then says why.
+  /// Writes the state of the training and, if the last estimate was the lowest, the model. Returns false if that
+  /// failed; `problem` then says why.
   bool keep(const LmOrigin& origin, LmTraining& training);
   /// Writes the model as it is. The state of a finished training is removed. Returns false as above.
   bool end(LmTraining& training, bool finished);

@@ -141,7 +141,7 @@ ShuffledBlocks::ShuffledBlocks(const Tensor& tokens, i64 length, const Rng& numb
 }
 
 void ShuffledBlocks::shuffle(i64 epoch) {
-  // One number for the beginning and one for each block. Twice as many are reserved, since a draw may need more than one.
+  // One number for the beginning and one for each block. Twice as many are reserved, since a draw may use several.
   const u64 kept_free = 2 * static_cast<u64>(in_epoch_ + 1);
   Rng rng(numbers_.seed(), numbers_.position() + static_cast<u64>(epoch) * kept_free);
   const i64 beginning = rng.integer(0, length_);

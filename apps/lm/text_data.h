@@ -61,9 +61,9 @@ TextBatch random_blocks(const Tensor& tokens, i64 batch, i64 length, Rng& rng);
 /// `batch` blocks of `length` characters that follow one another, from character `begin` on.
 TextBatch blocks_from(const Tensor& tokens, i64 begin, i64 batch, i64 length);
 
-/// The blocks of a text in random order. In each epoch the text is cut into consecutive blocks, beginning at a random one
-/// of its first `length` characters, and every block comes once. The next epoch has another beginning and another order.
-/// Block number n depends only on n and on the seed and position of the random numbers.
+/// The blocks of a text in random order. In each epoch the text is cut into consecutive blocks, beginning at a random
+/// one of its first `length` characters, and every block comes once. The next epoch has another beginning and another
+/// order. Block number n depends only on n and on the seed and position of the random numbers.
 class ShuffledBlocks {
  public:
   /// Error: a text that is shorter than two blocks.

@@ -1,17 +1,17 @@
 // Chapter 9. Training a GPT on a text, character by character.
 //
 // The defaults are nanoGPT's recipe for a CPU (github.com/karpathy/nanoGPT, README, "I only have a macbook"): 4 layers
-// with 4 heads and d_model 128, without biases, blocks of 64 characters, 12 in a batch, 2,000 steps of AdamW, no dropout;
-// "gets us a loss of only 1.88". That loss is an estimate: the mean over 20 batches of random validation blocks. It is
-// measured every 250 steps, and the lowest estimate is reported. At the end we also measure the loss over the whole
-// validation text, block after block.
+// with 4 heads and d_model 128, without biases, blocks of 64 characters, 12 in a batch, 2,000 steps of AdamW, no
+// dropout; "gets us a loss of only 1.88". That loss is an estimate: the mean over 20 batches of random validation
+// blocks. It is measured every 250 steps, and the lowest estimate is reported. At the end we also measure the loss over
+// the whole validation text, block after block.
 //
 // Two things differ from nanoGPT; model, steps, batch, rates, decay and initialisation do not.
-//   order     nanoGPT draws each block from anywhere in the text. Its 2,000 steps read 1.5 times the length of the text,
-//             yet never see a fifth of it. Here no block comes again before every block has come once (text_data.h).
-//   average   nanoGPT evaluates the parameters of the last step. Here their exponential mean over the steps is evaluated,
-//             saved and used for sampling, with AdamW's own beta2 as its decay, as Kingma and Ba (2015, section 7.2,
-//             "Temporal averaging") propose for Adam. The steps themselves do not depend on it.
+//   order     nanoGPT draws each block from anywhere in the text. Its 2,000 steps read 1.5 times the length of the
+//             text, yet never see a fifth of it. Here every block comes once before any comes again (text_data.h).
+//   average   nanoGPT evaluates the parameters of the last step. Here their exponential mean over the steps is
+//             evaluated, saved and used for sampling, with AdamW's own beta2 as its decay, as Kingma and Ba (2015,
+//             section 7.2, "Temporal averaging") propose for Adam. The steps themselves do not depend on it.
 // What both gain: apps/bench/README.md.
 // Serves: nn/models/gpt.h
 #pragma once
@@ -71,8 +71,8 @@ double loss_over(const nn::Gpt& model, const Tensor& text);
 class LmTraining {
  public:
   LmTraining(const LmRecipe& recipe, const TextData& data);
-  /// Trains on one batch and returns the mean loss of its characters. Error, before any parameter changes: the loss or a
-  /// gradient is not finite; the message names the first operation with such a result.
+  /// Trains on one batch and returns the mean loss of its characters. Error, before any parameter changes: the loss or
+  /// a gradient is not finite; the message names the first operation with such a result.
   double step();
   i64 steps_done() const { return steps_done_; }
   i64 tokens_per_step() const { return recipe_.batch * recipe_.model.max_len; }
@@ -92,8 +92,9 @@ class LmTraining {
   /// A sample of `count` characters at temperature 0.8. It depends only on seed and step.
   std::string sample(i64 count) const;
 
-  /// A training that continues from a state gives the same bits as one that was never interrupted. A state shares memory
-  /// with the training, so use it before the next step. Error: a state of another recipe. Discard the training then.
+  /// A training that continues from a state gives the same bits as one that was never interrupted. A state shares
+  /// memory with the training, so use it before the next step. Error: a state of another recipe. Discard the training
+  /// then.
   LmState state() const;
   void load_state(const LmState& state);
 

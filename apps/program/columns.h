@@ -7,17 +7,17 @@
 
 namespace orrery {
 
-/// What every table of the program fits.
+/// The largest width of the program's tables.
 inline constexpr size_t table_width = 100;
 
-/// `text` filled or cut to `width`; what is cut away shows as "..".
+/// `text` filled with blanks or cut off to `width`; ".." shows that something was cut off.
 std::string fitted(const std::string& text, size_t width);
-/// The same, but the end of the text stays: in "encoder.linear1.weight[7]" it says the most.
+/// The same, but the beginning is cut off: in "encoder.linear1.weight[7]" the end says the most.
 std::string fitted_end(const std::string& text, size_t width);
-/// `text` in lines of at most `width`, broken at spaces, each after `indent` spaces; its own line ends are kept, and
-/// what it continues stands after `continued` spaces.
+/// `text` in lines of at most `width`, broken at spaces. Each of its own lines is indented by `indent` spaces, and the
+/// rest of a broken line by `continued`.
 std::string broken(const std::string& text, size_t indent, size_t width, size_t continued);
-/// The same for a table: what continues stands two spaces further in.
+/// The same for a table: the rest of a broken line is indented by two more spaces.
 inline std::string broken(const std::string& text, size_t indent) {
   return broken(text, indent, table_width, indent + 2);
 }

@@ -1,4 +1,4 @@
-// Chapter 9. Runs a sub-command and turns whatever happens into an exit code and a message on stderr.
+// Chapter 9. Runs a sub-command and turns its result into an exit code and, after a failure, a message on stderr.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/program/command.h"
@@ -40,7 +40,7 @@ std::string names_of(const CLI::App& command) {
   return names;
 }
 
-// Wrong usage is said in one line; a failure may bring details below its first.
+// Prints the message and returns the exit code. Wrong usage is one line; other failures may add lines with details.
 int complain(std::string message, int exit_code) {
   if (exit_code == wrong_usage) {
     for (size_t at = 0; (at = message.find('\n', at)) != std::string::npos;) {
@@ -76,7 +76,7 @@ std::string unexpected(const CLI::App& program) {
   return of + "no sub-command '" + argument + "'; there are: " + names;
 }
 
-// A full disk loses results and is a failure; a reader that has seen enough (orrery ... | head) is none.
+// A full disk loses results, so it is a failure. A reader that has closed the pipe (orrery ... | head) is not.
 int after_output(int exit_code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return exit_code;
@@ -101,7 +101,7 @@ int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code
   } catch (...) { return complain("an unknown error", failed); }
 }
 
-// The number that `text` spells in full, and in the one way that every reader of numbers understands alike.
+// Sets `value` to the number in `text`, which must have no other characters and only one possible meaning.
 bool parse(const std::string& text, i64& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && std::to_string(value) == text;
@@ -126,7 +126,7 @@ CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T
 }  // namespace
 
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) {
-  // Writing to a closed pipe, or a file beyond its limit, fails instead of ending the program.
+  // Writing to a closed pipe, or beyond the size limit of files, must fail instead of ending the program.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App program("Orrery: the Transformer of \"Attention Is All You Need\", from scratch.", "orrery");
@@ -166,7 +166,7 @@ CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, c
 
 void add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
   const std::string yes = "--" + name, no = "--no-" + name;
-  const auto take = [&value, yes, no](i64 balance) {  // how many more times the first is given
+  const auto take = [&value, yes, no](i64 balance) {  // how often --NAME is given, minus how often --no-NAME
     if (balance == 0) usage_error(yes, "and " + no + " exclude one another");
     value = balance > 0;
   };
@@ -213,7 +213,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string&
   for (const std::string& choice : allowed) names += (names.empty() ? "" : ", ") + choice;
   const auto problem = [allowed, names](std::string& text) {
     const bool known = std::find(allowed.begin(), allowed.end(), text) != allowed.end();
-    return known ? "" : "'" + text + "' is none of: " + names;
+    return known ? "" : "'" + text + "' is not one of: " + names;
   };
   CLI::Option* option = command.add_option(name, value, description + ": " + names);
   option->check(CLI::Validator(problem, ""))->type_name("NAME");

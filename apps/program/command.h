@@ -1,7 +1,7 @@
 // Chapter 9. What the sub-commands of `orrery` share: how they are added, how they end, how their options are checked.
 //
 // A sub-command is one file with one function `add_NAME(program, exit_code)`. It adds its options, and a callback that
-// runs once the whole command line has been found right:
+// runs after the whole command line was found valid:
 //   auto options = std::make_shared<Options>();
 //   CLI::App& command = add_command(program, "name", "What it does", "Example:\n  orrery name --seed 3");
 //   add_seed(command, options->seed);
@@ -25,7 +25,7 @@ class Option;
 
 namespace orrery {
 
-/// Adds a sub-command to `program`; when it has run, its exit code stands in `exit_code`.
+/// Adds a sub-command to `program`. When it runs, it sets `exit_code`.
 using AddCommand = void (*)(CLI::App& program, int& exit_code);
 void add_bench(CLI::App& program, int& exit_code);
 void add_figure(CLI::App& program, int& exit_code);
@@ -34,27 +34,27 @@ void add_leakcheck(CLI::App& program, int& exit_code);
 void add_lm(CLI::App& program, int& exit_code);
 void add_toy(CLI::App& program, int& exit_code);
 
-/// Parses the command line, runs the sub-command and returns the exit code. Whatever is thrown becomes a message on
-/// stderr: one line, and below it the details of a failure that has some.
+/// Parses the command line, runs the sub-command and returns the exit code. Every exception becomes a message on
+/// stderr: one line, followed by the details of a failure, if it has any.
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands);
 
 /// A new sub-command of `program`; its help ends with `footer`.
 CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& description,
                       const std::string& footer);
-/// What a sub-command does: `run` returns the exit code.
+/// Sets the function that the sub-command runs; it returns the exit code.
 void when_run(CLI::App& command, int& exit_code, const std::function<int()>& run);
 
-/// Naming `command` without one of its sub-commands is wrong usage.
+/// Giving `command` without one of its sub-commands is wrong usage.
 void needs_sub_command(CLI::App& command);
 
-/// The options that are added after this stand in the help under `title`.
+/// The options that are added after this are listed under `title` in the help.
 void begin_group(CLI::App& command, const std::string& title);
 
 /// A switch: `value` becomes true when it is given.
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description);
-/// Two switches, --NAME and --no-NAME, for what is true by one preset and false by another.
+/// Two switches, --NAME and --no-NAME, for a value that is true in one preset and false in another.
 void add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description);
-/// An option whose value must not be empty, as that of a shell's unset variable is; `kind` stands in the help.
+/// An option whose value must not be empty (an unset variable of the shell). `kind` names the value in the help.
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description);
 /// An option whose value may be any text, the empty one too.
@@ -62,7 +62,7 @@ CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::strin
                           const std::string& description);
 /// An option whose value is the name of a file.
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description);
-/// Arguments without an option before them, as many as are given.
+/// Any number of positional arguments.
 CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                            const std::string& description);
 /// An option whose value must be a whole number from `low` to `high`.
@@ -71,22 +71,21 @@ CLI::Option* add_whole_number(CLI::App& command, const std::string& name, i64& v
 /// An option whose value must be a finite number from `low` to `high`.
 CLI::Option* add_number(CLI::App& command, const std::string& name, double& value, double low, double high,
                         const std::string& description);
-/// An option whose value must be one of `allowed`; `when_chosen` is called with it at once, before later options take
-/// effect.
+/// An option whose value must be one of `allowed`. `when_chosen` is called with it before later options take effect.
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
                         const std::vector<std::string>& allowed, const std::string& description,
                         const std::function<void(const std::string&)>& when_chosen = {});
 /// `--seed`: from 0 to 2^63 - 1.
 CLI::Option* add_seed(CLI::App& command, i64& seed);
-/// `--threads`: from 1 to 256; sets `threads` to its default, what OpenMP offers. Pass the value to `set_threads`.
+/// `--threads`: from 1 to 256. Sets `threads` to its default, the threads of OpenMP. Pass the value to `set_threads`.
 CLI::Option* add_threads(CLI::App& command, i64& threads);
 
-/// The most that `--tiles` may ask for.
+/// The largest value of `--tiles`.
 inline constexpr i64 most_tiles = 64;
-/// `--tiles`: parts that large products are cut into at least. Pass the value to `set_least_tiles`.
+/// `--tiles`: the least number of parts that large products are cut into. Pass the value to `set_least_tiles`.
 CLI::Option* add_tiles(CLI::App& command, i64& tiles);
 
-/// What help calls the default of `option`, where its value does not say it.
+/// Sets the text that the help shows as the default of `option`.
 void show_default(CLI::Option* option, const std::string& text);
 /// Leaving `option` out is wrong usage.
 void require(CLI::Option* option);
@@ -98,12 +97,11 @@ std::vector<CLI::Option*> options_of(CLI::App& command);
 /// Ends the command with exit code 2: `subject` is the option or argument, `rule` says what is allowed.
 [[noreturn]] void usage_error(const std::string& subject, const std::string& rule);
 
-/// Errors of `command`, before work that would be lost: the file that `option` names cannot be written. No file, "", is
-/// none.
+/// Error of `command`, before any work: the file that `option` names cannot be written. The path "" means no file.
 void check_can_write(const std::string& command, const std::string& option, const std::string& path);
-/// Writes `text` to the file `path`, or leaves that as it was.
+/// Writes `text` to the file `path`. If that fails, the file is unchanged.
 void write_text(const std::string& path, const std::string& text);
-/// An argument as it is typed in a shell, for commands that a message shows: in quotes unless every character is plain.
+/// An argument as typed in a shell, for commands shown in messages: in quotes if it has special characters.
 std::string shell_quoted(const std::string& argument);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Chapter 9. How the program ends.
+// Chapter 9. The program's exit codes.
 //
 // Serves: apps/toy/toy.cpp
 #pragma once

@@ -1,4 +1,4 @@
-// Chapter 9. Writing help: names on the left, what they do on the right, broken to the width.
+// Chapter 9. Writing --help: names on the left, descriptions on the right, broken into lines.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/program/help.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t left_width = 30;
 
-// A row of the help: `left` alone in its line where it is too long for one with `right`.
+// A row of the help. If `left` is too long, it gets a line of its own.
 std::string help_row(const std::string& left, const std::string& right) {
   std::string described = broken(right, left_width, help_width, left_width);
   const std::string begin = "  " + left;

@@ -1,7 +1,7 @@
-// Chapter 9. How --help looks: in groups, with every default, in lines that fit a terminal of 80 columns.
+// Chapter 9. The format of --help: options in groups, with their defaults, in lines of at most 80 columns.
 //
-// What may not be given together is not listed with each option, since one that begins another kind of run excludes
-// nearly all: the error of the command line names both.
+// The help does not list which options exclude each other: an option that starts another kind of run excludes nearly
+// all others. The error for a wrong command line names both.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -13,7 +13,7 @@ class FormatterBase;
 
 namespace orrery {
 
-/// What a line of a help text fits.
+/// The largest width of a line of help.
 inline constexpr size_t help_width = 80;
 
 /// Writes the help of a command and its sub-commands.

@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-// A handler has no arguments of ours: what it tells has to stand here.
+// A signal handler gets no arguments of ours, so its result is stored here.
 volatile std::sig_atomic_t signals = 0;
 
 void write_line(std::string_view text) {

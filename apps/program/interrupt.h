@@ -1,6 +1,6 @@
 // Chapter 9. Ctrl-C: the first asks the run to finish its step and save, the second ends the program at once.
 //
-// SIGTERM, with which systems end programs, is understood in the same way.
+// SIGTERM, with which the system ends programs, has the same effect.
 //   const Interrupt interrupt;
 //   while (!interrupt.requested()) train_one_step();
 // Serves: apps/toy/toy.cpp
@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-/// Watches for Ctrl-C and SIGTERM while it lives; afterwards they do again what they did before. At most one at a time.
+/// Catches Ctrl-C and SIGTERM during its lifetime; afterwards they have their former effect. At most one may exist.
 class Interrupt {
  public:
   Interrupt();
@@ -18,7 +18,7 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  /// True from the first of them on.
+  /// True after the first of these signals.
   bool requested() const;
 
  private:

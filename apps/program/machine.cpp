@@ -1,4 +1,4 @@
-// Chapter 9. Asks the CPU, OpenBLAS and the environment what a run's speed depends on.
+// Chapter 9. Asks the CPU, OpenBLAS and the environment for everything that the speed of a run depends on.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/program/machine.h"
@@ -94,8 +94,8 @@ std::optional<std::string> kernel_warning(const char* coretype, std::string_view
   const std::optional<VectorLevel> level = kernel_vector_level(kernel);
   if (coretype == nullptr || *coretype == '\0' || !level || *level >= cpu) return std::nullopt;
   std::ostringstream warning;
-  warning << "warning: OPENBLAS_CORETYPE=" << coretype << " holds matrix products to " << name_of(*level)
-          << "; this CPU can do " << name_of(cpu) << " (unset it to be faster)";
+  warning << "warning: OPENBLAS_CORETYPE=" << coretype << " limits matrix products to " << name_of(*level)
+          << "; this CPU has " << name_of(cpu) << " (unset it to be faster)";
   return warning.str();
 }
 
@@ -118,19 +118,19 @@ std::optional<std::string> tiles_warning(int threads, int tiles) {
 
 std::optional<std::string> wait_policy_warning(const char* policy) {
   if (policy == nullptr || !same_name(policy, "passive")) return std::nullopt;
-  return "warning: OMP_WAIT_POLICY=passive makes every parallel loop wake its threads anew (unset it to be faster)";
+  return "warning: OMP_WAIT_POLICY=passive makes every parallel loop wake its threads again (unset it to be faster)";
 }
 
 namespace {
 
-// Jiffies of all cores: those in which nothing ran, and all.
+// Jiffies of all cores: idle ones, and all.
 struct Jiffies {
   double idle = 0, all = 0;
   explicit Jiffies(std::string_view stat) {
     std::istringstream words{std::string(stat.substr(0, stat.find('\n')))};
     std::string name;
     words >> name;
-    constexpr int idle_column = 3, waiting_for_disk = 4, steal = 7;  // man 5 proc; what follows is in them already
+    constexpr int idle_column = 3, waiting_for_disk = 4, steal = 7;  // man 5 proc; later columns are included in these
     double count = 0;
     for (int column = 0; column <= steal && words >> count; ++column) {
       all += count;
@@ -151,7 +151,7 @@ std::optional<std::string> busy_warning(double busy, int cores) {
   if (busy <= 0.25) return std::nullopt;
   std::ostringstream warning;
   warning << std::fixed << std::setprecision(1) << "warning: other programs keep " << busy << " of " << cores
-          << (cores == 1 ? " core" : " cores") << " busy; times are not those of a quiet machine";
+          << (cores == 1 ? " core" : " cores") << " busy; measured times will be too long";
   return warning.str();
 }
 

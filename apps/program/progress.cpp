@@ -1,4 +1,4 @@
-// Chapter 9. Draws how far a run is.
+// Chapter 9. Drawing the progress of a run.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/program/progress.h"
@@ -21,7 +21,7 @@ std::string format(const char* pattern, Values... values) {
   return text;
 }
 
-// What a line may take without going on in the next.
+// The largest number of columns that fit into one line.
 size_t columns_of(const Terminal& terminal) { return static_cast<size_t>(std::max(1, terminal.width - 1)); }
 
 }  // namespace
@@ -75,7 +75,7 @@ std::string Progress::line(const StepReport& report) const {
   const std::string total = std::to_string(total_);
   struct Part {
     std::string text;
-    int goes;  // in this order where there is no room; 0: never
+    int goes;  // the order in which parts are left out if there is no room; 0: never
   };
   std::vector<Part> parts{
       {format("step %*lld/%s", static_cast<int>(total.size()), static_cast<long long>(report.step), total.c_str()), 0},

@@ -1,8 +1,9 @@
-// Chapter 9. How far a run is: one line that redraws itself on a terminal, plain lines in a file or pipe.
+// Chapter 9. The progress of a run: one line that is drawn again and again on a terminal, plain lines in a file or
+// pipe.
 //
 //   step 1500/3000  loss 0.8123  accuracy 98.1 %  rate 1.2e-03  45123 tokens/s  12 s left
-// Where a terminal is too narrow for that, it goes without the rate, then without the speed, then without the accuracy:
-// the time that is left is never cut off.
+// If the terminal is too narrow, the rate is left out, then the speed, then the accuracy. So the remaining time is
+// never cut off.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -20,7 +21,7 @@ namespace orrery {
 /// Seconds since some fixed moment. Tests bring their own.
 using Clock = std::function<double()>;
 
-/// One line of a terminal, drawn again and again; on anything else nothing is drawn.
+/// One line of a terminal, drawn again and again. If the output is not a terminal, nothing is drawn.
 class LiveLine {
  public:
   LiveLine(std::ostream& out, Terminal terminal, Clock clock = steady_seconds)
@@ -29,9 +30,9 @@ class LiveLine {
   LiveLine(const LiveLine&) = delete;
   LiveLine& operator=(const LiveLine&) = delete;
 
-  /// Shows `text`, cut to the width, unless the line was drawn less than a tenth of a second ago.
+  /// Shows `text`, cut off at the width. Does nothing if the line was drawn less than a tenth of a second ago.
   void show(const std::string& text);
-  /// Takes the line away, so that other text can be written.
+  /// Erases the line, so that other text can be written.
   void clear();
 
  private:
@@ -42,11 +43,11 @@ class LiveLine {
   bool visible_ = false;
 };
 
-/// What a training step tells of itself.
+/// The results of a training step.
 struct StepReport {
   i64 step = 0;                      ///< counted from 1
   double loss = 0;                   ///< per target token
-  std::optional<double> accuracy{};  ///< target tokens predicted right, 0 to 1
+  std::optional<double> accuracy{};  ///< share of target tokens predicted correctly, 0 to 1
   double rate = 0;                   ///< learning rate
   i64 tokens = 0;                    ///< tokens of this step
 };
@@ -55,9 +56,9 @@ struct StepReport {
 class Progress {
  public:
   Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_before = 0, Clock clock = steady_seconds);
-  /// Called after every step. In a pipe every tenth part of the steps is printed, and the last.
+  /// Call it after every step. In a file or pipe it prints a line after each tenth of the steps.
   void update(const StepReport& report);
-  /// Prints a line of its own, such as what an evaluation found.
+  /// Prints a separate line, such as the result of an evaluation.
   void note(const std::string& text);
 
  private:

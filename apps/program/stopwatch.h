@@ -1,7 +1,7 @@
-// Chapter 9. Measuring time: how long something took, the middle of several times, the shortest of many.
+// Chapter 9. Measuring time: how long something took, the median of several times, the shortest of many.
 //
-// The median is what a training feels: one slow step, when the system did something else, does not move it. The
-// shortest time is what a kernel can do: whatever else the machine does only makes it slower.
+// For training steps we use the median: a single slow step, while the system did something else, does not change it.
+// For kernels we use the shortest time: everything else that the machine does only makes a kernel slower.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -18,7 +18,7 @@ inline double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Runs from when it is made.
+/// Measures the time since its construction.
 class Stopwatch {
  public:
   double seconds() const { return steady_seconds() - start_; }
@@ -35,7 +35,7 @@ double seconds_of(const Work& work) {
   return watch.seconds();
 }
 
-/// The middle of `values` in order of size; the mean of the two in the middle where their number is even.
+/// The median of `values`; if their number is even, the mean of the two in the middle.
 inline double median(std::vector<double> values) {
   check(!values.empty(), "median", "needs at least one value");
   std::sort(values.begin(), values.end());
@@ -43,8 +43,8 @@ inline double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// Seconds of the fastest call of `work` among those that fit into `budget` seconds, at least five. `prepare` is called
-/// before each and not measured. A first call pays for memory and does not count.
+/// Seconds of the fastest call of `work` among those that fit into `budget` seconds, but at least five. `prepare` is
+/// called before each and not measured. The first call also allocates memory and does not count.
 template <class Work, class Prepare>
 double fastest_seconds(double budget, const Work& work, const Prepare& prepare) {
   const auto run_once = [&] {

@@ -1,7 +1,6 @@
-// Chapter 9. Where text is going: to a person at a terminal, or into a file or pipe.
+// Chapter 9. Where output goes: to a terminal, or into a file or pipe.
 //
-// Colours and lines that redraw themselves are for terminals only; NO_COLOR (https://no-color.org) switches colours
-// off.
+// Colours and lines that are drawn again are for terminals only. NO_COLOR (https://no-color.org) switches colours off.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -13,19 +12,19 @@ namespace orrery {
 /// What stdout or stderr can show.
 struct Terminal {
   bool live = false;     ///< a terminal on which a line can be drawn again
-  bool colours = false;  ///< `live`, and the user wants colours
+  bool colours = false;  ///< `live`, and colours are not switched off
   int width = 80;        ///< columns
 };
 
 /// Asks the system about a file descriptor: STDOUT_FILENO or STDERR_FILENO.
 Terminal terminal_of(int descriptor);
 
-/// The rule behind `terminal_of`, apart so that it can be tested. `no_color` and `term` are environment variables, null
-/// if not set; `columns` is what the terminal answered, 0 if it did not.
+/// The rule behind `terminal_of`, a separate function so that it can be tested. `no_color` and `term` are environment
+/// variables, null if not set. `columns` is the width that the terminal reports, 0 if it does not.
 Terminal terminal_rule(bool is_terminal, const char* no_color, const char* term, int columns);
 
 enum class Colour { red = 31, green = 32, yellow = 33 };
-/// `text` in a colour where the terminal shows colours, else unchanged.
+/// `text` in a colour if the terminal shows colours, else unchanged.
 std::string coloured(std::string_view text, Colour colour, const Terminal& terminal);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Chapter 9. A picture of attention: shades of grey, two characters a cell so that cells look square.
+// Chapter 9. A picture of attention weights: shades of grey, two characters for each cell to make it look square.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/toy/attention_map.h"

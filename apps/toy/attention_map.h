@@ -1,6 +1,6 @@
-// Chapter 9. A picture of attention: who looks at whom, in the terminal.
+// Chapter 9. A picture of attention weights in the terminal.
 //
-// Rows are queries, columns keys; the darker a cell, the more of that key's value flows into that query.
+// Rows are queries, columns keys. The darker a cell, the larger the weight of that key's value for that query.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace orrery {
 
-/// The cross-attention of the head that looks most sharply while the model writes the answer to `source`: a row for
+/// The cross-attention of the head with the sharpest weights while the model writes the answer to `source`: a row for
 /// each symbol written, a column for each symbol read.
 AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source);
 
-/// How sharply a head looks: the mean over its rows of the largest weight; 1 if each row reads one symbol.
+/// How sharp the weights of a head are: the mean over its rows of the largest weight; 1 if each row reads one symbol.
 double sharpness(const std::vector<std::vector<double>>& weights);
 
 /// Prints the weights as shades of grey, with their labels.

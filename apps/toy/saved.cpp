@@ -1,4 +1,4 @@
-// Chapter 0. A saved toy: write it, rebuild it from its file alone, let it answer.
+// Chapter 0. A saved toy: write it, rebuild it from its file, answer with it.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/toy/saved.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view task_key = "toy_task";  // in the metadata of a saved model
 
-// What `orrery toy --save` wrote.
+// The contents of a file written by `orrery toy --save`.
 struct SavedToy {
   ToyTask task;
   nn::Transformer model;
@@ -35,7 +35,8 @@ SavedToy load_toy(const std::string& path) {
   return {task, nn::load_transformer(path, config)};
 }
 
-// Answers a line on stdout. One that cannot be answered, and one of a length never trained on, is told so on stderr.
+// Answers a line on stdout. Returns false, with an error on stderr, if it cannot be answered. Warns on stderr if its
+// length was not trained.
 bool answer_line(const SavedToy& saved, const std::string& line, i64 number) {
   const ToyTask& task = saved.task;
   try {

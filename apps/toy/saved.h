@@ -12,12 +12,12 @@
 
 namespace orrery {
 
-/// Writes the model with its configuration and its task: the file alone is enough to rebuild it.
+/// Writes the model with its configuration and its task. The file is all that is needed to rebuild them.
 void save_toy(nn::Transformer& model, const ToyTask& task, const std::string& path);
 
-/// Answers each line of stdin on stdout, with the model in the file `path`; returns the exit code. A line that has no
-/// answer is an error of one line on stderr, and the next one is read; a length that was never trained on is warned of.
-/// A person at a terminal is told what to type. Errors: a file that `orrery toy` did not save.
+/// Answers each line of stdin on stdout, with the model in the file `path`; returns the exit code. For a line that
+/// cannot be answered it prints one line on stderr and continues; for a length that was not trained it prints a
+/// warning. On a terminal it says what to type. Errors: a file that `orrery toy` did not save.
 int answer_lines(const std::string& path);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Chapter 0. The toy tasks: drawing sequences, answering them, and writing them for people.
+// Chapter 0. The toy tasks: drawing sequences, answering them, and converting them to text and back.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/toy/task.h"
@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-// "8 to 16", or "8" where both are the same.
+// "8 to 16", or "8" if both are the same.
 template <class T>
 std::string range_of(const T& low, const T& high) {
   std::ostringstream text;

@@ -1,8 +1,8 @@
-// Chapter 0. The toy tasks: sequences of symbols, and what the model must answer.
+// Chapter 0. The toy tasks: sequences of symbols, and the answers that the model must learn.
 //
 //   reverse   b a d c  ->  c d a b        copy   b a d c  ->  b a d c        sort   b a d c  ->  a b c d
-// Whether a sequence is held out is decided by its content: those whose hash is a multiple of 8 are never trained on,
-// so that what the model shows at the end is the rule and not its memory.
+// Whether a sequence is held out depends on its content: those whose hash is a multiple of 8 are never trained on. So
+// the final exam shows that the model has learned the rule instead of memorising sequences.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -16,7 +16,7 @@ namespace orrery {
 /// Symbols as token ids.
 using Sequence = std::vector<i32>;
 
-/// What is asked, and how tokens are numbered.
+/// A task, and how its tokens are numbered.
 struct ToyTask {
   std::string name = "reverse";  ///< reverse, copy or sort
   i64 symbols = 13;              ///< different symbols
@@ -32,19 +32,19 @@ struct ToyTask {
 
   /// Whether symbols are written as letters; otherwise as their numbers.
   bool as_letters() const { return symbols <= 26 && !begin_is_symbol; }
-  /// The right answer to `source`.
+  /// The correct answer to `source`.
   Sequence answer(const Sequence& source) const;
   /// The answer between the begin and end marks: what the decoder is trained to write.
   Sequence target(const Sequence& source) const;
   /// A random sequence, held out or not as asked.
   Sequence draw(Rng& rng, bool held_out) const;
 
-  /// "a b c", or numbers where the alphabet is too short; end and padding are left out.
+  /// "a b c", or numbers if there are too many symbols for letters. End and padding are left out.
   std::string text(const Sequence& tokens) const;
-  /// What a person may type: "a to m", or numbers where that is too short, and "8 to 16".
+  /// What a user may type: symbols such as "a to m" or "3 to 40", and lengths such as "8 to 16".
   std::string alphabet() const;
   std::string lengths() const;
-  /// The sequence a person typed, with or without blanks. Errors name the symbol and what is allowed.
+  /// The sequence that a user typed, with or without blanks. Errors name the symbol and what is allowed.
   Sequence parse(const std::string& line) const;
 };
 
@@ -54,7 +54,8 @@ bool is_held_out(const Sequence& source);
 /// Sequences of different lengths as one tensor [B, length], filled up with `pad`.
 Tensor batch_of(const std::vector<Sequence>& sequences, i64 length, i32 pad);
 
-/// The answer in row `row` of what greedy decoding wrote, [B, T]: up to the end mark, or all of it where there is none.
+/// The answer in row `row` of the tokens [B, T] that greedy decoding wrote: up to the end mark, or the whole row if the
+/// task has none.
 Sequence written(const Tensor& tokens, i64 row, const ToyTask& task);
 
 /// The task as JSON, for a saved model's metadata, and back. Errors: text that does not describe a task.

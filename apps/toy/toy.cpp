@@ -1,6 +1,6 @@
-// Chapter 9. `orrery toy`: the paper's model, small, learns to reverse, copy or sort, and shows what it looks at.
+// Chapter 9. `orrery toy`: trains a small version of the paper's model to reverse, copy or sort.
 //
-// Train it, examine it on 1,000 sequences it has never seen, print five of its answers and the cross-attention of its
+// Then examines it on 1,000 sequences it has never seen, and prints five of its answers and the cross-attention of its
 // sharpest head: for reverse an anti-diagonal, for copy a diagonal.
 // Read next: the end
 #include <unistd.h>
@@ -43,7 +43,7 @@ void print_answers(const ToyTask& task, const ToyExam& exam) {
   }
 }
 
-// The cross-attention of the sharpest head, for the first sequence of the exam: printed, and kept for `orrery figure`.
+// Prints the cross-attention of the sharpest head for the exam's first sequence, and writes it for `orrery figure`.
 void show_sharpest_head(const nn::Transformer& model, const ToyOptions& options, const ToyExam& exam) {
   const AttentionFigure figure = sharpest_head(model, options.recipe.task, exam.sources[0]);
   std::cout << "\ncross-attention, decoder layer " << figure.layer << ", head " << figure.head
@@ -104,17 +104,17 @@ int train(const ToyOptions& options, ModelFile& file) {
                           .parameters = training.model().parameter_count(),
                           .expected_seconds = training.measure(exam_size)});
   const std::exception_ptr failure = failure_of([&] { run_steps(training, recipe, interrupt); });
-  if (failure && training.steps_done() == 0) std::rethrow_exception(failure);  // nothing is trained
+  if (failure && training.steps_done() == 0) std::rethrow_exception(failure);  // nothing to examine or save
   i64 right = 0;
   end_training(
       failure, [&] { right = report(training, options, watch); }, [&] { save(training, options, file); });
   if (interrupt.requested()) return interrupted;
   if (static_cast<double>(right) < options.require * exam_size)
-    fail("toy", "fewer answers are right than --require ", options.require, " asks for");
+    fail("toy", "fewer answers are correct than --require ", options.require, " demands");
   return done;
 }
 
-// What one option alone cannot know; said before the training and not after it.
+// Checks options against each other, before the training starts.
 void check_options(const ToyRecipe& recipe) {
   const ToyTask& task = recipe.task;
   if (task.min_length > task.max_length) {
@@ -183,8 +183,8 @@ void add_training_options(CLI::App& command, ToyRecipe& recipe) {
   add_whole_number(command, "--warmup", recipe.warmup, 1, 1000000, "Steps of Noam's warm-up");
   add_number(command, "--rate-factor", recipe.rate_factor, 0, 100, "Multiplies Noam's learning rate");
   add_number(command, "--cooldown", recipe.cooldown, 0, 1, "Last part of the steps, in which the rate falls to 0");
-  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "Adam's memory of the gradient");
-  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam's memory of its square");
+  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "Adam's decay of the mean of the gradient");
+  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam's decay of the mean of its square");
   add_number(command, "--eps", recipe.eps, 1e-30, 1, "What Adam adds to its square root, against a division by 0");
   add_number(command, "--smoothing", recipe.smoothing, 0, 1, "Label smoothing");
   add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
@@ -196,10 +196,10 @@ void add_training_options(CLI::App& command, ToyRecipe& recipe) {
 void add_toy(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<ToyOptions>();
   CLI::App& command =
-      add_command(program, "toy", "Train the paper's model, small, to reverse, copy or sort",
+      add_command(program, "toy", "Train a small version of the paper's model to reverse, copy or sort",
                   "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
                   "  echo headache | orrery toy --load reverse.safetensors");
-  // First, since options take effect in the order they are added: what is given besides changes the preset.
+  // Added first, since options take effect in the order they are added: the other options change the preset.
   add_choice(command, "--preset", options->preset, {"small", "annotated"},
              "The defaults below, or the copy task of the Annotated Transformer (d_model 512, 400 steps)",
              [options](const std::string& name) {
@@ -212,16 +212,16 @@ void add_toy(CLI::App& program, int& exit_code) {
   CLI::Option* threads = add_threads(command, options->threads);
   add_tiles(command, options->tiles);
   add_file(command, "--save", options->save, "Write parameters and configuration to this file");
-  add_flag(command, "--overwrite", options->overwrite, "Replace the model that stands in this file already");
+  add_flag(command, "--overwrite", options->overwrite, "Replace an existing model in this file");
   add_file(command, "--attention", options->attention,
-           "Write what the sharpest head looks at to this file, for orrery figure attention --data");
+           "Write the weights of the sharpest head to this file, for orrery figure attention --data");
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
-  add_number(command, "--require", options->require, 0, 1, "Fail when a smaller part of the answers is right");
+  add_number(command, "--require", options->require, 0, 1, "Fail if a smaller share of the answers is correct");
   std::vector<CLI::Option*> for_training = options_of(command);
   std::erase(for_training, threads);
   exclude(add_file(command, "--load", options->load,
-                   "Do not train: answer each line of stdin with the model in this file. Of all other options only "
-                   "--threads may be given"),
+                   "Do not train: answer each line of stdin with the model in this file. Only --threads may be given "
+                   "as well"),
           for_training);
   when_run(command, exit_code, [options] { return run(*options); });
 }

@@ -1,4 +1,4 @@
-// Chapter 0. Training and examining the toy: draw, predict, compare, go back, step.
+// Chapter 0. Training and examining the toy: draw a batch, forward, loss, backward, step.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/toy/training.h"
@@ -88,11 +88,11 @@ ToyTraining::Batch ToyTraining::draw(Rng& data) const {
   }
   const Tensor target = batch_of(targets, task.target_length(), task.pad);
   return {.source = batch_of(sources, task.source_length(), task.pad),
-          .input = slice(target, 1, 0, -1),  // teacher forcing: the decoder reads the right answer so far
-          .gold = slice(target, 1, 1)};      // and says its next token
+          .input = slice(target, 1, 0, -1),  // teacher forcing: the decoder reads the correct answer so far
+          .gold = slice(target, 1, 1)};      // and predicts its next token
 }
 
-// The same bits for the same batch as long as no parameter moves, dropout included: a pass is a value.
+// Gives the same bits for the same batch until a parameter changes, even with dropout, since a Pass is a value.
 Variable ToyTraining::loss_of(const Batch& batch, ToyStep* result) const {
   nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1);
   const Variable logits = model_(batch.source, batch.input, pass);
@@ -120,7 +120,7 @@ double ToyTraining::measure(i64 exam_size) {
   Rng numbers = trial_numbers(recipe_.seed);
   const Batch batch = draw(numbers);
   const auto pass = [&] { backward(loss_of(batch)); };
-  pass();  // the first pays for memory and threads
+  pass();  // the first pass also allocates memory and starts threads
   const double step = seconds_of(pass);
   adam_.clear_gradients();
   const i64 trial_size = std::min<i64>(exam_size, 50);

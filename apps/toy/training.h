@@ -1,4 +1,4 @@
-// Chapter 0. Training and examining the toy: the loop everything else in this project serves.
+// Chapter 0. Training and examining the toy: the loop for which everything else in this project exists.
 //
 // Serves: apps/toy/toy.cpp
 #pragma once
@@ -23,13 +23,13 @@ struct ToyRecipe {
   i64 steps = 3000, batch = 64;
   i64 warmup = 1000;                             ///< steps of Noam's warm-up
   double rate_factor = 1.5;                      ///< multiplies Noam's rate
-  double cooldown = 0.5;                         ///< last part of the steps, in which the rate falls linearly to 0
+  double cooldown = 0.5;                         ///< share of the steps, the last ones, in which the rate falls to 0
   double smoothing = 0.1;                        ///< of the labels
   double clip = 1;                               ///< largest norm of the gradient; 0 does not clip
-  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;  ///< Adam's, as the paper's section 5.3 has them
+  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;  ///< of Adam, as in the paper, section 5.3
   i64 seed = 1;
 
-  /// The model's sizes that follow from the task filled in.
+  /// The model, with the sizes that follow from the task.
   nn::TransformerConfig config() const;
   /// The learning rate of a step, counted from 1.
   double rate(i64 step) const;
@@ -42,18 +42,17 @@ ToyRecipe annotated_recipe();
 /// What one step did.
 struct ToyStep {
   double loss = 0;      ///< per target token
-  double accuracy = 0;  ///< part of the target tokens that were the likeliest
+  double accuracy = 0;  ///< share of the target tokens that had the highest score
 };
 
-/// A model in training. One call of `step` is one update; the random stream of the data is a function of the seed
-/// alone.
+/// A model in training. One call of `step` is one update. The random numbers of the data depend only on the seed.
 class ToyTraining {
  public:
   explicit ToyTraining(const ToyRecipe& recipe);
-  /// Trains on one fresh batch. Errors, before any parameter moves: a loss or a gradient that is not finite, naming the
-  /// operation that first made it so.
+  /// Trains on one new batch. Error, before any parameter changes: the loss or a gradient is not finite; the message
+  /// names the first operation with such a result.
   ToyStep step();
-  /// Seconds that the rest of the steps and an exam of `exam_size` should take, from a trial that changes nothing.
+  /// Seconds that the remaining steps and an exam of `exam_size` will take, estimated by a trial that changes nothing.
   double measure(i64 exam_size);
   i64 steps_done() const { return steps_done_; }
   i64 tokens_per_step() const;
@@ -63,7 +62,7 @@ class ToyTraining {
 
  private:
   struct Batch {
-    Tensor source, input, gold;  // i32: encoder input, decoder input, what it should say
+    Tensor source, input, gold;  // i32: encoder input, decoder input, labels
   };
   Batch draw(Rng& data) const;
   Variable loss_of(const Batch& batch, ToyStep* result = nullptr) const;
@@ -76,7 +75,7 @@ class ToyTraining {
   std::vector<double> losses_;
 };
 
-/// What the model answers to each source.
+/// The model's answer to each source.
 std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources);
 
 /// An examination on sequences that were never trained on.

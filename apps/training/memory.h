@@ -1,7 +1,7 @@
 // Chapter 9. The least memory that a training needs. A training that does not fit into this machine ends at its start.
 //
-// The count is a lower bound, so that no training is refused that could run. It has the copies of each parameter and the
-// largest tensors that forward keeps for backward. For each token, each layer keeps q, k, v and the output of every
+// The count is a lower bound, so that no training is refused that could run. It has the copies of each parameter and
+// the largest tensors that forward keeps for backward. For each token, each layer keeps q, k, v and the output of every
 // attention, 4 d_model numbers, and the inner activation of the feed-forward network, d_ff numbers. Attention weights
 // are not counted, since long sequences are computed in tiles.
 // Serves: apps/toy/toy.cpp

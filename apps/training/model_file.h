@@ -31,8 +31,8 @@ class ModelFile {
   std::string resume() const { return path_ + ".resume"; }
   std::string lock() const { return path_ + ".lock"; }
 
-  /// Locks the files for this process. Errors: the file named by `option` cannot be written; another training has locked
-  /// it (the message says which).
+  /// Locks the files for this process. Errors: the file named by `option` cannot be written; another training has
+  /// locked it (the message says which).
   void claim(const std::string& option);
   /// Errors: the file exists and is not a model; there is a model or an unfinished training, and `overwrite` is false.
   void check_free(bool overwrite) const;

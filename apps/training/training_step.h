@@ -1,5 +1,5 @@
-// Chapter 9. A training step that checks its numbers: if one is not finite, no parameter changes, and an error names the
-// cause.
+// Chapter 9. A training step that checks its numbers: if one is not finite, no parameter changes, and an error names
+// the cause.
 //
 // The norm of the gradients, which clipping needs anyway, is finite only if every gradient is. So it is enough to check
 // the loss and the norm; `orrery bench promises` measures the cost. If one of them is not finite, the pass is run once

@@ -4,10 +4,10 @@
 // representation subspaces at different positions."
 //   MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O,   head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)
 // Self-attention: Q, K and V come from x [B, n, d_model]. Cross-attention: K and V come from memory [B, m, d_model].
-// The W^Q, W^K and W^V of all heads are stacked in the weight of in_proj, which has h (2 d_k + d_v) rows. So one product
-// computes Q, K and V. You can replace both linear maps (nn/layers/linear.h), change Q and K before their product
-// (`query_key_map`), and add a bias to the scores (`score_bias`). Fused operations are used where they give the same
-// result. Padded positions count as zeros, so that not even NaN there reaches an output or a gradient.
+// The W^Q, W^K and W^V of all heads are stacked in the weight of in_proj, which has h (2 d_k + d_v) rows. So one
+// product computes Q, K and V. You can replace both linear maps (nn/layers/linear.h), change Q and K before their
+// product (`query_key_map`), and add a bias to the scores (`score_bias`). Fused operations are used where they give the
+// same result. Padded positions count as zeros, so that not even NaN there reaches an output or a gradient.
 // Read next: nn/attention/attention.cpp
 #pragma once
 

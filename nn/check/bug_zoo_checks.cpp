@@ -1,6 +1,6 @@
 // Chapter 7. The bug zoo: wrong functions with correct derivatives, and the checks that find them.
 //
-// If the table of proofs has a row for the function, the mistake replaces it there too, which shows that the row passes.
+// If the table of proofs has a row for the function, the mistake replaces it there too, to show that the row passes.
 // Serves: autograd/check/proof.h
 #include <algorithm>
 #include <cmath>

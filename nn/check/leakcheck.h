@@ -51,7 +51,7 @@ struct LeakCheck {
   /// The positions to move in every row; empty means all of them. For sequences too long to move every position.
   std::vector<i64> positions{};
   /// For a model that should use everything it may see: an input that may move an output but does not is a failure too.
-  /// (Otherwise a self-attention without any effect would pass, since the residual connection still moves each position.)
+  /// (Otherwise a self-attention without effect would pass, since the residual connection still moves each position.)
   bool all_must_move = false;
 };
 
@@ -77,12 +77,13 @@ struct LeakReport {
 };
 
 /// Moves every input in turn: replaces a token id by two other ids, and a vector by two others, drawn from N(0, 1).
-/// Errors: an input that is empty or has another rank or dtype; a position outside the input; an output that changes its
-/// shape or does not have one row for each row of the batch.
+/// Errors: an input that is empty or has another rank or dtype; a position outside the input; an output that changes
+/// its shape or does not have one row for each row of the batch.
 LeakReport leakcheck(const LeakCheck& check);
 
 /// Prints the matrix, with one row for each output and one column for each input: '#' moved, '.' not moved and
-/// forbidden, '-' not moved but allowed, 'X' leak. For long sequences it prints only their lengths. The message follows.
+/// forbidden, '-' not moved but allowed, 'X' leak. For long sequences it prints only their lengths. Ends with the
+/// message.
 std::ostream& operator<<(std::ostream& out, const LeakReport& report);
 
 }  // namespace orrery::nn

@@ -3,9 +3,10 @@
 //   Proof proof = nn::prove("FeedForward", [](Rng& rng) { return FeedForward(4, 7, rng); },
 //                           [](const FeedForward& layer, const Variable& x, Pass& pass) { return layer(x, pass); },
 //                           {{2, 3, 4}});
-// The layer is built from fixed random numbers. A little noise is added, so that no bias is 0 and no norm's weight is 1.
-// Then the layer is converted to the dtype in question and checked in its inputs and in every parameter that `visit`
-// names. The proof has all parts of autograd/check/proof.h, and one more: nn::load reads back what nn::save wrote.
+// The layer is built from fixed random numbers. A little noise is added, so that no bias is 0 and no weight of a norm
+// is 1. Then the layer is converted to the dtype in question and checked in its inputs and in every parameter that
+// `visit` names. The proof has all parts of autograd/check/proof.h, and one more: nn::load reads back what nn::save
+// wrote.
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -61,8 +62,8 @@ struct BoundRun {
 };
 
 /// The sample of run(module, inputs), where make(rng) builds the module, and inputs of the given shapes are drawn from
-/// N(0, 1). `run` takes the inputs as one std::vector<Variable>, or as one, two or three Variables. A Pass& with dropout
-/// on may follow. Module, inputs and Pass are determined by the seed of the proof.
+/// N(0, 1). `run` takes the inputs as one std::vector<Variable>, or as one, two or three Variables. A Pass& with
+/// dropout on may follow. Module, inputs and Pass are determined by the seed of the proof.
 template <class Make, class Run>
 Sample module_sample(std::string name, std::string variant, std::vector<Shape> shapes, Make make, Run run,
                      SampleNotes notes = {}) {

@@ -58,7 +58,7 @@ GptConfig config_of_shapes(const TensorMap& tensors, const std::string& operatio
   return config;
 }
 
-// No shape shows how many heads a model has.
+// A guess, since no shape shows the number of heads.
 GptConfig with_guessed_heads(GptConfig config, const std::string& operation) {
   constexpr i64 d_head = 64;
   check(config.layer.d_model % d_head == 0, operation, "has no configuration, and d_model (", config.layer.d_model,

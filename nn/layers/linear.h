@@ -21,8 +21,8 @@ struct LinearOptions {
 
 /// What can replace x W^T + b.
 struct LinearMap : Module {
-  /// x [..., in] to [..., out], or only to the outputs of some `rows` of the weight: cross-attention computes its queries
-  /// from one sequence, and its keys and values from another.
+  /// x [..., in] to [..., out], or only to the outputs of some `rows` of the weight: cross-attention computes its
+  /// queries from one sequence, and its keys and values from another.
   virtual Variable operator()(const Variable& x, RowRange rows) const = 0;
 };
 

@@ -1,7 +1,7 @@
-// Chapter 7. Configurations as JSON text: what the models' configurations share.
+// Chapter 7. Configurations as JSON text, for all models.
 //
-// A configuration says with for_each_field(config, field) which fields it has, and calls field(name, value) for each;
-// reading, writing and the list of known names are made of it. Enumerations are written by name.
+// for_each_field(config, field) calls field(name, value) for each field of a configuration. Reading, writing and the
+// list of known names all use it. Enumerations are written by name.
 // Serves: nn/models/transformer.h
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace orrery::nn::config_json {
 
-/// How the values of enumerations are written, in their order.
+/// The names of the values of enumerations, in their order.
 constexpr std::array<std::string_view, 3> names(Activation) { return {"relu", "gelu", "gelu_tanh"}; }
 constexpr std::array<std::string_view, 2> names(Positions) { return {"sinusoidal", "learned"}; }
 constexpr std::array<std::string_view, 4> names(Init) {
@@ -40,16 +40,16 @@ Json written(const std::optional<T>& value) {
   return value ? written(*value) : Json(nullptr);
 }
 
-/// Which fields an object must have.
+/// Whether an object must have all fields.
 enum class Fields { any, all };
 
-/// Reads fields of one object; errors name `operation` and the field.
+/// Reads the fields of one object. Errors name `operation` and the field.
 class Reader {
  public:
   Reader(std::string_view operation, const Json& json, Fields needed = Fields::any)
       : operation_(operation), json_(json), needed_(needed) {}
 
-  /// Sets `value` if the object has the field; an error if it has not, and must.
+  /// Sets `value` if the object has the field. Error: the object must have it, but does not.
   template <class T>
   void operator()(const std::string& name, T& value) {
     if (const Json* found = find(name)) read(*found, name, value);
@@ -59,7 +59,7 @@ class Reader {
   void operator()(const std::string& name, T& value, i64 least, i64 most) {
     if (const Json* found = find(name)) value = static_cast<T>(whole_number(*found, least, most, operation_, name));
   }
-  /// Every field must have been asked for.
+  /// Error: the object has a field that was not read.
   void check_all_known() const {
     for (const auto& [name, value] : json_.items()) {
       check(std::find(known_.begin(), known_.end(), name) != known_.end(), operation_, "there is no field \"", name,

@@ -1,4 +1,4 @@
-// Chapter 7. Rules that the fields of configurations share.
+// Chapter 7. Checks that the configurations of all models use.
 //
 // Serves: nn/models/transformer.h
 #pragma once
@@ -17,7 +17,7 @@ inline void check_probability(std::string_view operation, std::string_view name,
   check(p >= 0 && p < 1, operation, name, " must be in [0, 1), not ", p);
 }
 
-/// A count of parameters as a whole number: exact up to 2^53, and 2^53 for all that is more, however much that is.
+/// A number of parameters as an integer: exact up to 2^53, and 2^53 if there are more.
 inline i64 whole(double count) { return static_cast<i64>(std::min(count, 0x1p53)); }
 
 }  // namespace orrery::nn::config_json

@@ -62,8 +62,8 @@ struct Gpt : Module {
   /// computed in chunks and never stored as a whole.
   Variable loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options = {}) const;
 
-  /// The two halves of the model. `hidden` is the output of the last norm, [B, T, d_model], where no position depends on
-  /// later ones. `head` computes the logits of some of these positions, [..., d_model].
+  /// The two halves of the model. `hidden` is the output of the last norm, [B, T, d_model], where no position depends
+  /// on later ones. `head` computes the logits of some of these positions, [..., d_model].
   Variable hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
   Variable head(const Variable& hidden) const;
   /// The input of the first layer, tokens + positions: [B, T, d_model].

@@ -1,4 +1,4 @@
-// Chapter 7. GptConfig: its rules, its presets, its count, and its fields by name.
+// Chapter 7. GptConfig: checking it, its presets, its number of parameters, and its fields by name.
 //
 // Serves: nn/models/gpt.h
 #include "nn/models/gpt_config.h"
@@ -28,7 +28,7 @@ constexpr std::array<Preset, 6> presets{{
     {"gpt3", gpt2_tokens, 12288, 96, 96, 2048},
 }};
 
-// transformers, activations.py: what its names stand for.
+// The names of activations in Hugging Face's transformers (activations.py).
 Activation published_activation(const Json& name, const std::string& operation) {
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
   if (name == "gelu") return Activation::gelu;

@@ -1,4 +1,4 @@
-// Chapter 7. GptConfig: the numbers that say which GPT, checked, named, counted, and as text.
+// Chapter 7. GptConfig: the sizes and options of a GPT, checked, counted, and as JSON text.
 //
 //                  vocabulary  d_model  h   N   max_len     parameters
 //   nanogpt                65      128   4   4       64        804,096   the recipe for a CPU in nanoGPT's README
@@ -23,34 +23,35 @@ struct GptConfig {
   LayerOptions layer{.d_model = 768, .num_heads = 12, .d_ff = 3072};
   i64 num_layers = 12;
   i64 max_len = 1024;  ///< positions that have an embedding; a longer sequence is an error
-  bool tied = true;    ///< the token embedding is the head's weight too
+  bool tied = true;    ///< the head uses the token embedding as its weight
 
-  /// Errors, naming the field, if some value is out of range or two do not fit.
+  /// Errors, naming the field: a value is out of range, or two values do not fit together.
   void validate() const;
-  /// `layer` with nothing left open: as in GPT-2, GELU with tanh (nanoGPT's models have the exact GELU), and dropout on
-  /// attention weights but not inside the feed-forward network. Whatever `layer` says, a GPT's layers normalise first,
-  /// and its weights start from N(0, 0.02^2).
+  /// `layer` with GPT-2's defaults in all fields without a value: GELU with tanh (nanoGPT's models have the exact
+  /// GELU), and dropout on attention weights but not inside the feed-forward network. Whatever `layer` says, a GPT's
+  /// layers normalise first, and its weights start from N(0, 0.02^2).
   LayerOptions layers() const;
-  /// How many numbers the model learns, without building it; 2^53 if they are more.
+  /// The number of the model's parameters, counted without building it; 2^53 if there are more.
   i64 parameter_count() const;
-  /// Equal models: what one leaves open may be what the other says.
+  /// True if the models are equal. A field without a value equals its default.
   friend bool operator==(const GptConfig& a, const GptConfig& b);
 };
 
-/// The models of the table above, by name. An error names those there are.
+/// The models of the table above, by name. The error for an unknown name lists all names.
 GptConfig gpt_preset(const std::string& name);
 std::vector<std::string> gpt_preset_names();
 
 /// Every field as JSON, for a file's metadata; and back, where absent fields keep their defaults.
-/// Errors: text that is no JSON object, unknown fields, values of a wrong type, what `validate` refuses.
+/// Errors: text that is not a JSON object, unknown fields, values of a wrong type, and those of `validate`.
 std::string to_json(const GptConfig& config);
 GptConfig gpt_config(const std::string& json);
-/// What a published model's config.json says, as Hugging Face writes it for a GPT-2; fields without a counterpart there
-/// keep their defaults, and so does dropout. Errors of `operation`, naming the field: a text that is no JSON object, or
-/// one that has no n_head, n_layer, n_embd, n_positions or vocab_size; values of a wrong type; what no Gpt computes.
+/// The configuration in a published model's config.json, as Hugging Face writes it for GPT-2. Fields without a
+/// counterpart there keep their defaults, and so does dropout. Errors of `operation`, naming the field: text that is
+/// not a JSON object; a missing n_head, n_layer, n_embd, n_positions or vocab_size; values of a wrong type; options
+/// that a Gpt does not have.
 GptConfig published_gpt_config(const std::string& json, const std::string& operation);
-/// True for what `to_json` made of a GptConfig; false for another model's configuration. Errors: text that is no JSON
-/// object.
+/// True if `to_json` made the text from a GptConfig; false for another model's configuration. Errors: text that is not
+/// a JSON object.
 bool is_gpt_config(const std::string& json);
 
 }  // namespace orrery::nn

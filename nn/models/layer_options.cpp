@@ -1,4 +1,4 @@
-// Chapter 7. LayerOptions: its rules.
+// Chapter 7. LayerOptions: checking its fields.
 //
 // Serves: nn/models/encoder.h
 #include "nn/models/layer_options.h"

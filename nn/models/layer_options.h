@@ -1,6 +1,6 @@
-// Chapter 7. LayerOptions: the numbers that say which layers, one struct for every model's configuration.
+// Chapter 7. LayerOptions: the sizes and options of layers, one struct in every model's configuration.
 //
-// What is left open (`std::optional` fields) is the model's own choice: the paper's layers have ReLU, a GPT's GELU.
+// A `std::optional` field without a value gets the model's own default: ReLU in the paper's layers, GELU in a GPT's.
 // Serves: nn/models/encoder.h
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace orrery::nn {
 
-/// What layers of an encoder, a decoder or a GPT are built from.
+/// Sizes and options of the layers of an encoder, a decoder or a GPT.
 struct LayerOptions {
   i64 d_model = 512, num_heads = 8, d_ff = 2048;
   i64 d_k = 0, d_v = 0;  ///< 0 means d_model / num_heads
-  double dropout = 0.1;  ///< on each sub-layer's output; in a model, on embeddings plus positions too
+  double dropout = 0.1;  ///< on each sub-layer's output; in a model, also on embeddings plus positions
   /// On attention weights, and inside the feed-forward network. Not given: `dropout`, as in PyTorch (the paper has
   /// none); a GPT has none inside the feed-forward network.
   std::optional<double> attention_dropout{}, activation_dropout{};
@@ -27,7 +27,7 @@ struct LayerOptions {
   LayerNormForm layer_norm_form = LayerNormForm::root_of_variance_plus_eps;
   Init init = Init::xavier;
 
-  // What each part is built from. Not given means what the paper's model has.
+  // The options of each part. Fields without a value get the defaults of the paper's model.
   LayerNormOptions norm() const { return {.eps = layer_norm_eps, .bias = bias, .form = layer_norm_form}; }
   LinearOptions linear() const { return {.bias = bias, .init = init}; }
   AttentionOptions attention() const {
@@ -39,7 +39,7 @@ struct LayerOptions {
             .bias = bias,
             .init = init};
   }
-  /// Errors of `operation`, naming the field, if some value is out of range or two do not fit.
+  /// Errors of `operation`, naming the field: a value is out of range, or two values do not fit together.
   void validate(std::string_view operation) const;
   friend bool operator==(const LayerOptions&, const LayerOptions&) = default;
 };

@@ -1,4 +1,4 @@
-// Chapter 7. TransformerConfig: its rules, its presets, and its fields by name.
+// Chapter 7. TransformerConfig: checking it, its presets, and its fields by name.
 //
 // Serves: nn/models/transformer.h
 #include "nn/models/transformer_config.h"

@@ -1,4 +1,4 @@
-// Chapter 7. TransformerConfig: the numbers that say which Transformer, checked, named, and as text.
+// Chapter 7. TransformerConfig: the sizes and options of a Transformer, checked, and as JSON text.
 //
 // Paper, table 3:           N  d_model  d_ff  h  d_k  d_v  P_drop  parameters
 //                    base   6      512  2048  8   64   64     0.1     65 * 10^6
@@ -23,24 +23,24 @@ struct TransformerConfig {
   bool share_embeddings = false;  ///< one matrix for both embeddings and the generator (section 3.4)
   Positions positions = Positions::sinusoidal;
 
-  /// Errors, naming the field, if some value is out of range or two do not fit.
+  /// Errors, naming the field: a value is out of range, or two values do not fit together.
   void validate() const;
-  /// `layer` with nothing left open.
+  /// `layer` with the model's defaults in all fields without a value.
   LayerOptions layers() const;
-  /// How many numbers the model learns, without building it; 2^53 if they are more.
+  /// The number of the model's parameters, counted without building it; 2^53 if there are more.
   i64 parameter_count() const;
-  /// Equal models: what one leaves open may be what the other says.
+  /// True if the models are equal. A field without a value equals its default.
   friend bool operator==(const TransformerConfig& a, const TransformerConfig& b);
 };
 
-/// The paper's models, with one vocabulary for both languages; dropout as section 5.4 has it, not inside sub-layers.
+/// The paper's models, with one vocabulary for both languages, and dropout as in section 5.4, not inside sub-layers.
 TransformerConfig base(i64 vocab_size);
 TransformerConfig big(i64 vocab_size);
 /// 4 + 4 layers of 128: for Multi30k's 29,000 pairs ("Good for Misconceived Reasons", Wu et al. 2021).
 TransformerConfig tiny(i64 vocab_size);
 
 /// Every field as JSON, for a file's metadata; and back, where absent fields keep their defaults.
-/// Errors: text that is no JSON object, unknown fields, values of a wrong type, what `validate` refuses.
+/// Errors: text that is not a JSON object, unknown fields, values of a wrong type, and those of `validate`.
 std::string to_json(const TransformerConfig& config);
 TransformerConfig transformer_config(const std::string& json);
 

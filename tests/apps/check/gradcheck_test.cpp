@@ -71,10 +71,10 @@ TEST_CASE("a mistake of the zoo that is caught ends well, one that is not seen d
   CHECK(result.exit_code == done);
   CHECK(contains(result.text, "ratio 0.7000 everywhere"));
   CHECK_FALSE(contains(result.text, "\nsoftmax"));  // holds no mistake, and passes
-  CHECK(result.text.ends_with("\ndropout-not-rescaled: caught, 1 of the 3 rows that hold it fail\n"));
+  CHECK(result.text.ends_with("\ndropout-not-rescaled: caught, 1 of the 3 rows that contain it fail\n"));
   const Result unseen = gradcheck("--bug dropout-not-rescaled 'dropout, p 0'");
   CHECK(unseen.exit_code == failed);
-  CHECK(unseen.text.ends_with("SURVIVED, 0 of the 1 row that hold it fail\n"));
+  CHECK(unseen.text.ends_with("SURVIVED, 0 of the 1 row that contain it fail\n"));
   CHECK(gradcheck("--bug dropout-not-rescaled softmax").exit_code == wrong_usage);
 }
 
@@ -82,10 +82,10 @@ TEST_CASE("a mistake that no derivative shows stands in its rows, which pass, an
   const Result relu = gradcheck("--bug relu-derivative-at-zero");
   CHECK(relu.exit_code == done);
   CHECK(contains(relu.text, "\nrelu, [3, 4] "));
-  CHECK(contains(relu.text, "It passes: the derivatives are right"));
+  CHECK(contains(relu.text, "It passes: the derivatives are correct"));
   CHECK(relu.text.ends_with("caught by a check of its own\n"));
   const Result shift = gradcheck("--bug target-not-shifted");
-  CHECK(contains(shift.text, "No row holds it"));
+  CHECK(contains(shift.text, "No row contains it"));
   CHECK(shift.text.ends_with("caught by a check of its own\n"));
   CHECK(gradcheck("--bug target-not-shifted relu").exit_code == wrong_usage);
 }
@@ -131,7 +131,7 @@ TEST_CASE("many seeds: counted together, kept line by line, and gone on with") {
   CHECK(gradcheck("relu --seeds 2").text == "1 seed, 5 checked, 0 failed, 0 drawn again\n");
   CHECK(contains(errors("gradcheck softmax --seeds 1..3" + resume).text, "the results of other rows"));
   std::ofstream(file) << "something else\n";
-  CHECK(contains(errors("gradcheck relu --seeds 1..3" + resume).text, "is no file of gradcheck --seeds"));
+  CHECK(contains(errors("gradcheck relu --seeds 1..3" + resume).text, "is not a file of gradcheck --seeds"));
 }
 
 TEST_CASE("what --seeds does not take is wrong usage") {
