@@ -29,7 +29,7 @@ struct AttentionFigures {
 /// The lengths to measure: 1,024, 2,048, ..., 16,384.
 std::vector<i64> attention_lengths();
 AttentionFigures measure_attention(i64 T);
-/// The training step alone: sets `step` and `step_peak_bytes`.
+/// Measures only the training step: sets `step` and `step_peak_bytes`.
 void measure_long_step(AttentionFigures& figures);
 void print_attention(std::ostream& out, const std::vector<AttentionFigures>& rows);
 

@@ -34,7 +34,7 @@ struct BenchOptions {
 /// Steps before the clock starts: the first ones also allocate memory and start threads.
 inline constexpr int warm_up_steps = 3;
 
-/// Run a bench, print its result to stdout, and return the exit code: `failed` where the result says MISSED.
+/// Run a bench, print its result to stdout, and return the exit code: `failed` if the result says MISSED.
 int bench_step(const BenchOptions& options);
 int bench_profile(const BenchOptions& options);
 int bench_gemm(const BenchOptions& options);

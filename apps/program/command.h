@@ -17,7 +17,7 @@
 #include "apps/program/exit_code.h"
 #include "core/dtype.h"
 
-// CLI11's header takes seconds to compile: command.cpp and help.cpp alone include <CLI/CLI.hpp>.
+// CLI11's header takes seconds to compile, so only command.cpp and help.cpp include <CLI/CLI.hpp>.
 namespace CLI {
 class App;
 class Option;

@@ -178,8 +178,8 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Gpt> model, MaskFault fault) {
     const NoGradient no_gradient;
     Pass pass;
     if (fault != MaskFault::causal) return faulty((*model)(ids, pass).value(), fault);
-    Variable x =
-        model->embed(ids, pass);  // the model accepts no other mask, so its steps are repeated here with the wrong one
+    // A Gpt accepts no other mask, so its steps are repeated here with the wrong one.
+    Variable x = model->embed(ids, pass);
     for (const GptLayer& layer : model->layers) x = layer(x, causal_mask(T, fault), pass);
     return model->head(model->final_norm(x)).value();
   };

@@ -1,8 +1,8 @@
-// Chapter 6. ALiBi in a sliding window: what is far away counts less, and beyond the window not at all.
-// Question: which of a and b stood there last? And what becomes of the answer in texts eight times as long?
-// Answer: without distances it is a guess. "Train Short, Test Long" (Press, Smith, Lewis 2022) adds -slope |j - i| to
-//   the scores: there is no table of positions to end, and 192 tokens are answered as well as the 24 of the training.
-// Exercise: token by token, with a cache, come the same answers; `tests/run -L ch6` runs the proof.
+// Chapter 6. ALiBi in a sliding window: distant tokens count less, and those outside the window do not count.
+// Question: which came last, a or b? Does the answer still hold in texts eight times as long?
+// Answer: without distances the model guesses. "Train Short, Test Long" (Press, Smith, Lewis 2022) adds -slope |j - i|
+//   to the scores: no table of positions runs out, and 192 tokens work as well as the 24 of training.
+// Exercise: show that a cache gives the same answers token by token; `tests/run -L ch6` runs the proof.
 // Serves: core/mask.h
 #include <cmath>
 #include <iostream>

@@ -22,7 +22,7 @@ struct MeanAttention : Attention {
 
 struct Doubled : QueryKeyMap {
   Variable queries(const Variable& Q, i64 first_position) const override {
-    return Q * (2.0 + static_cast<double>(first));
+    return Q * (2.0 + static_cast<double>(first_position));
   }
   void visit(Visitor&) override {}
 };
