@@ -39,7 +39,7 @@ std::vector<Row> with_bug(std::vector<Row> rows, const nn::Bug& bug) {
 }
 
 std::string rows_of(const nn::Bug& bug) {
-  if (bug.samples.empty()) return "no rows: no row contains it, and a check of its own finds it";
+  if (bug.samples.empty()) return "no names: no row contains it, and a check of its own finds it";
   std::string names;
   for (const Row& row : all_rows())
     if (is_replaced(row, bug)) names += (names.empty() ? "'" : " or '") + row.label() + "'";
