@@ -57,7 +57,7 @@ Edge edge_to(const Variable& x) {
     fail("tape", x.node()->origin(), " is ", slot.dtype, ' ', slot.shape, ", but what was given for it is ", x.dtype(),
          ' ', x.shape(), "; only replace_value changes a shape or dtype, and copies made before it keep the old value");
   const Leaf* leaf = x.node()->inputs.empty() ? dynamic_cast<const Leaf*>(x.node().get()) : nullptr;
-  return {x.node(), x.output(), leaf ? static_cast<u32>(leaf->earlier_forms.size()) : 0};
+  return {x.node(), x.output(), leaf ? static_cast<u32>(leaf->earlier_layouts.size()) : 0};
 }
 
 void GradientBuffer::gemm(const Tensor& a, const Tensor& b, Trans trans) const {

@@ -27,7 +27,7 @@ struct Edge {
 
   std::shared_ptr<Node> node;
   int output = 0;
-  u32 form = 0;  // of a parameter: the size of its `earlier_forms` when the edge was made
+  u32 layout = 0;  // of a parameter: the size of its `earlier_layouts` when the edge was made
 };
 
 /// What a node knows of one of its outputs: enough to allocate its gradient, and the gradient once it arrives.
@@ -75,11 +75,11 @@ class Leaf final : public Node {
 
   std::string label;
   /// Shape and dtype before each `replace_value` that changed them: what tapes recorded until then lead to.
-  struct Form {
+  struct Layout {
     Shape shape;
     Dtype dtype;
   };
-  CachedVector<Form> earlier_forms;
+  CachedVector<Layout> earlier_layouts;
   /// A walk that failed had added to the sum of earlier walks: the gradient is neither the old sum nor the new one.
   bool gradient_lost = false;
 };

@@ -84,8 +84,8 @@ Variable embedding(const Variable& weight, const Tensor& ids);
 /// e^{x_i} / sum_j e^{x_j} over the last axis (ops/softmax.cpp).
 Variable softmax(const Variable& x);
 Variable log_softmax(const Variable& x);
-/// Softmax of scores [B, h, n, m] over the keys that `mask` allows. All other keys get 0, and so does a whole row if
-/// none of its keys is allowed.
+/// Softmax of scores [B, h, n, m] over the keys that `mask` allows. All other keys get 0. A row in which no key is
+/// allowed is 0.
 Variable masked_softmax(const Variable& scores, const Mask& mask);
 
 /// The divisor of layer normalisation. PyTorch and the paper's authors use sqrt(var + eps). Some tutorials use std +
@@ -100,39 +100,41 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
 /// Sets each element to 0 with probability p and scales the others such that the mean is preserved (ops/dropout.cpp).
 Variable dropout(const Variable& x, double p, const Draw& draw);
 
-/// What attention returns: `output` [B, h, n, d_v], and the attention `weights` [B, h, n, m] before dropout.
+/// What attention returns: `output` [B, h, n, d_v], and `weights` [B, h, n, m], the attention weights before dropout.
 struct AttentionResult {
   Variable output, weights;
 };
-/// softmax(Q K^T / sqrt(d_k)) V, as composed in the paper, section 3.2.1 (ops/attention.cpp):
-/// Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h, m, d_v]. Dropout with probability p falls on the weights. A `bias` is
-/// added to the scores: by distance [h, n + m - 1], as for `by_distance`, or one that broadcasts to [B, h, n, m].
+/// softmax(Q K^T / sqrt(d_k)) V, step by step as in the paper, section 3.2.1 (ops/attention.cpp).
+/// Q [B, h, n, d_k], K [B, h, m, d_k], V [B, h, m, d_v]. The weights are dropped out with probability p. The `bias` is
+/// added to the scores. It is either by distance, [h, n + m - 1] (see `by_distance`), or broadcasts to [B, h, n, m].
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p = 0,
                           const Draw& draw = {}, const Variable& bias = {});
-/// A bias by distance [h, n + m - 1] laid out for n queries and m keys, [h, n, m]: entry j - i + n - 1 stands at query
-/// i and key j. With the last query beside the last key, entry e is for keys e - m + 1 positions after the query.
+/// Expands a bias by distance, [h, n + m - 1], to all pairs of n queries and m keys, [h, n, m]: query i and key j get
+/// entry j - i + n - 1. Since the last query is at the position of the last key, entry e belongs to keys that stand
+/// e - m + 1 positions after the query.
 Variable by_distance(const Variable& bias, i64 n, i64 m);
-/// Rows of x [B, h, m, d] behind a padding length set to 0, so that what stands there never reaches a product.
+/// x [B, h, m, d] with 0 in the rows behind the padding lengths of `mask`, so that their contents never reach a
+/// product.
 Variable zero_padding(const Variable& x, const Mask& mask);
 
 /// The two forms of label smoothing: eps is spread over all K classes (PyTorch), or over the K - 1 wrong ones
 /// (fairseq).
 enum class Smoothing { all_classes, wrong_classes };
-/// What the summed loss is divided by: the number of targets that count, nothing, or the caller's divisor.
+/// What the summed loss is divided by: the number of targets that count; nothing; the caller's divisor.
 enum class Reduction { mean, sum, divisor };
 struct CrossEntropyOptions {
   i32 ignore_index = -100;  ///< targets with this id do not count
   double label_smoothing = 0;
   Smoothing smoothing = Smoothing::all_classes;
   Reduction reduction = Reduction::mean;
-  double divisor = 1;  ///< for Reduction::divisor, 0 only when no target counts; makes k micro-batches equal one batch
+  double divisor = 1;  ///< for Reduction::divisor; 0 only if no target counts. Makes k micro-batches equal to one batch
 };
 /// -sum_k q_k log softmax(logits)_k, summed over the targets that count; logits [..., K], targets i32 [...]. If no
 /// target counts, loss and gradient are 0 (ops/cross_entropy.cpp).
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
 
-// The fused operations, which layers call. Each does in one pass what two to six of the operations above do. The
-// composed forms are the ones to read; the tests compare both.
+// Fused operations, which layers call. Each does in one pass what two to six of the operations above do. The composed
+// forms are the ones to read; tests compare both.
 
 /// Rows [begin, end) of a weight; end = -1 means all.
 struct RowRange {
@@ -163,12 +165,13 @@ Variable residual_norm(const Variable& x, const Variable& f, const Variable& wei
 /// dropout(factor * embedding(weight, ids) + positions): ids [B, T], positions [at least T, D] (ops/embedding.cpp).
 Variable embedding_sum(const Variable& weight, const Tensor& ids, double factor, const Variable& positions,
                        double p = 0, const Draw& draw = {});
-/// Attention on packed products, heads side by side as the projections leave them: qkv [B, n, h (2 d_k + d_v)] to
-/// [B, n, h d_v], without a copy (ops/packed_attention.cpp). More than 512 keys go by in tiles, so that memory grows
-/// with the length and not with its square (ops/tiled_attention.cpp). A `bias` is by distance, as for `by_distance`.
+/// Attention of all heads on a packed product, as projections return it: from qkv [B, n, h (2 d_k + d_v)] to
+/// [B, n, h d_v], without copying heads (ops/fused/packed_attention.cpp). More than 512 keys are processed in tiles, so
+/// that memory grows linearly with the length (ops/fused/tiled_attention.h). The `bias` is by distance (see
+/// `by_distance`).
 Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p = 0,
                           const Draw& draw = {}, const Variable& bias = {});
-/// The same with queries [B, n, h d_k] of one sequence and keys and values [B, m, h (d_k + d_v)] of another.
+/// The same with the queries of one sequence, [B, n, h d_k], and the keys and values of another, [B, m, h (d_k + d_v)].
 Variable packed_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
                           double p = 0, const Draw& draw = {}, const Variable& bias = {});
 

@@ -46,7 +46,7 @@ void Variable::replace_value(Tensor value) {
   Leaf& leaf = leaf_of(*this, "replace_value");
   OutputSlot& slot = leaf.outputs[0];
   if (value.shape() != slot.shape || value.dtype() != slot.dtype)
-    leaf.earlier_forms.push_back({slot.shape, slot.dtype});
+    leaf.earlier_layouts.push_back({slot.shape, slot.dtype});
   slot = {value.shape(), value.dtype(), Tensor()};
   leaf.gradient_lost = false;
   value_ = std::move(value);

@@ -11,12 +11,12 @@ const void* address_of(const Tensor& x) {
   return dispatch(x.dtype(), [&](auto t) { return static_cast<const void*>(x.data<decltype(t)>()); });
 }
 
-// A parameter must be of the form in which `user` read it.
+// A parameter must have the layout in which `user` read it.
 void check_leaf(const Leaf& leaf, const Edge& edge, std::string_view user) {
   leaf.check_gradient("backward");
   const OutputSlot& slot = edge.slot();
-  if (edge.form < leaf.earlier_forms.size()) {
-    const Leaf::Form& then = leaf.earlier_forms[edge.form];
+  if (edge.layout < leaf.earlier_layouts.size()) {
+    const Leaf::Layout& then = leaf.earlier_layouts[edge.layout];
     if (then.shape != slot.shape || then.dtype != slot.dtype)
       fail("backward", leaf.origin(), " was ", then.dtype, ' ', then.shape, " when ", user, " read it, and is now ",
            slot.dtype, ' ', slot.shape, ": replace_value came between forward and backward, so compute the loss again");

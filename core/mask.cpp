@@ -133,7 +133,7 @@ bool padding_is_moderate(const Tensor& x, const Mask& mask) {
     for (i64 b = 0; b < B; ++b) {
       const i64 kept = mask.length(b, m);
       const T* rest = x.data<T>() + (b * m + kept) * d;
-      nothing += kernels::lane_sum<T>(
+      nothing += kernels::chunked_sum<T>(
           (m - kept) * d, [=](i64 i) { return rest[i] * T{1e8F} * T{0}; });  // NaN for what is no number to work with
     }
     return nothing == 0;

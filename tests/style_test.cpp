@@ -1,6 +1,7 @@
 // Chapter 8. The rules of the house for the code: layers, chapters, pragmas, BLAS, memory, lengths, process-wide state.
 #include <doctest/doctest.h>
 
+#include <regex>
 #include <set>
 
 #include "tests/style_source.h"
@@ -108,6 +109,55 @@ Words blas_violations(const Sources& sources) {
   return found;
 }
 
+// Products are called through core/products/gemm.h, which picks the way. Programs ask BLAS what it is (blas_info).
+Words product_violations(const Sources& sources) {
+  static const std::set<std::string> ways{"small_product.h", "thin_product.h", "unpacked_product.h", "blas.h"};
+  Words found;
+  for (const Source& source : sources) {
+    if (source.folder() == "core/products" || source.folder() == "apps/bench" || source.layer() == "tests") continue;
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      constexpr std::string_view start = "#include \"core/products/";
+      const std::string& line = source.lines[i];
+      if (!line.starts_with(start)) continue;
+      const std::string name = line.substr(start.size(), line.rfind('"') - start.size());
+      const bool asks_blas = name == "blas.h" && source.layer() == "apps";
+      if (ways.contains(name) && !asks_blas) found.push_back(source.at(i) + name + ": include core/products/gemm.h");
+    }
+  }
+  return found;
+}
+
+// Where the comment of a line begins; npos if it has none. A comment is blanked up to the end of the line.
+size_t comment_of(const Source& source, size_t line) {
+  const std::string &text = source.lines[line], &code = source.code[line];
+  for (size_t at = text.find("//"); at != text.npos; at = text.find("//", at + 1))
+    if (code.find_first_not_of(' ', at) == code.npos) return at;
+  return text.npos;
+}
+
+// Every source that a comment names exists: by its whole path, or by the end of it. "chN" stands for any chapter.
+Words path_violations(const Sources& sources) {
+  static const std::regex path("[\\w./-]*\\w\\.(h|cpp)\\b");
+  Words found;
+  for (const Source& source : sources) {
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      const size_t comment = comment_of(source, i);
+      if (comment == std::string::npos) continue;
+      const std::string text = source.lines[i].substr(comment + 2);
+      for (std::sregex_iterator at(text.begin(), text.end(), path), end; at != end; ++at) {
+        const std::string name = at->str();
+        const char before = at->position() > 0 ? text[static_cast<size_t>(at->position()) - 1] : ' ';
+        if (before == '<' || before == '*' || name.find("/chN/") != name.npos) continue;
+        const bool exists = std::any_of(sources.begin(), sources.end(), [&](const Source& other) {
+          return other.path == name || other.path.ends_with("/" + name);
+        });
+        if (!exists) found.push_back(source.at(i) + "there is no file " + name);
+      }
+    }
+  }
+  return found;
+}
+
 // Memory belongs to containers; only the allocator places objects itself, and only its promise counts what is asked of
 // C++'s memory.
 Words ownership_violations(const Sources& sources) {
@@ -206,8 +256,7 @@ Words state_of(const Sources& sources) {
 bool holds_kernels(const Source& source) {
   static const std::set<std::string> folders{"core/kernels", "core/products", "autograd/ops", "autograd/ops/fused"};
   static const std::set<std::string> files{"core/machine/math.h", "core/machine/vector.h"};
-  const bool header = source.path.ends_with(".h") && source.path != "autograd/ops/fused/packed_heads.h";
-  return header && (folders.contains(source.folder()) || files.contains(source.path));
+  return source.path.ends_with(".h") && (folders.contains(source.folder()) || files.contains(source.path));
 }
 
 // Where a declaration ends, or its body begins: the first ; or { outside parentheses.
@@ -320,6 +369,27 @@ TEST_CASE("BLAS is called in core/products/blas.cpp alone") {
   CHECK(report_of(blas_violations, "nn/a.h", "// not <cblas.h>\n") == "");
 }
 
+TEST_CASE("products are called through core/products/gemm.h") {
+  CHECK(report(product_violations(tree())) == "");
+  const std::string small = "#include \"core/products/small_product.h\"\n",
+                    blas = "#include \"core/products/blas.h\"\n";
+  CHECK(report_of(product_violations, "nn/a.h", small) == "\nnn/a.h:1: small_product.h: include core/products/gemm.h");
+  CHECK(report_of(product_violations, "nn/a.h", blas) != "");
+  CHECK(report_of(product_violations, "apps/lm/a.h", small) != "");
+  CHECK(report_of(product_violations, "apps/lm/a.h", blas) == "");
+  CHECK(report_of(product_violations, "apps/bench/a.h", small) == "");
+  CHECK(report_of(product_violations, "nn/a.h", "#include \"core/products/gemm.h\"\n") == "");
+}
+
+TEST_CASE("every source that a comment names exists") {
+  CHECK(report(path_violations(tree())) == "");
+  CHECK(report_of(path_violations, "nn/a.h", "// see core/shape.h, a.h, layers/linear.h and <vector.h>\n") == "");
+  CHECK(report_of(path_violations, "nn/a.h", "int a;  // as in core/shapes.h.\n") ==
+        "\nnn/a.h:1: there is no file core/shapes.h");
+  CHECK(report_of(path_violations, "nn/a.h", "/// nn/linear.h\n") != "");
+  CHECK(report_of(path_violations, "nn/a.h", "f(\"// b.h\");\n") == "");
+}
+
 TEST_CASE("nobody writes new or delete") {
   CHECK(report(ownership_violations(tree())) == "");
   CHECK(report_of(ownership_violations, "nn/a.h", "auto p = new int;\n") == "\nnn/a.h:1: new: use a container");
@@ -344,11 +414,11 @@ TEST_CASE("nothing is left to be done later") {
 
 TEST_CASE("the process-wide state is this list") {
   CHECK(report(state_of(tree())) ==
-        report({"apps/program/interrupt.cpp: signals", "autograd/node.cpp: next_number",
-                "autograd/node.cpp: current_observer", "autograd/variable.cpp: recording",
-                "core/machine/crowding.cpp: crowding", "core/machine/crowding.cpp: wait_before",
-                "core/machine/memory.cpp: storage", "core/machine/parallel.h: loop_rules",
-                "core/products/gemm.cpp: current_least_tiles"}));
+        report({"apps/program/interrupt.cpp: signals", "autograd/check/scheduling.cpp: loops_of_exact_threads",
+                "autograd/node.cpp: next_number", "autograd/node.cpp: current_observer",
+                "autograd/variable.cpp: recording", "core/machine/crowding.cpp: crowding",
+                "core/machine/crowding.cpp: wait_before", "core/machine/memory.cpp: storage",
+                "core/machine/parallel.h: loop_rules", "core/products/gemm.cpp: current_least_tiles"}));
 }
 
 TEST_CASE("process-wide state is found where it is defined") {

@@ -32,8 +32,9 @@ struct LayerNorm {
 
   Tensor forward(const Tensor& x, const Tensor& w, const Tensor& b) {
     const Tensor centred = x - mean(x, {-1}, true);
-    const Tensor r = kernels::map(mean(centred * centred, {-1}, true), name,
-                         [eps = eps](auto variance) { return decltype(variance)(1 / std::sqrt(variance + eps)); });
+    const Tensor r = kernels::map(mean(centred * centred, {-1}, true), name, [eps = eps](auto variance) {
+      return decltype(variance)(1 / std::sqrt(variance + eps));
+    });
     const Tensor n = centred * r;
     normal = n, reciprocal = r, weight = w;
     return n * w + b;
@@ -219,7 +220,8 @@ struct Max {
     return max(in, axes, keep_axes);
   }
   void backward(const Tensor& dy, Grads& dx) {
-    const Tensor is_max = kernels::broadcast_map(x.get(), y.get(), name, [](auto a, auto b) { return decltype(a)(a == b); });
+    const Tensor is_max =
+        kernels::broadcast_map(x.get(), y.get(), name, [](auto a, auto b) { return decltype(a)(a == b); });
     dx.add(0, is_max * dy.reshape(y.get().shape()));
   }
 };

@@ -9,8 +9,9 @@
 #include <sstream>
 #include <utility>
 
-#include "autograd/check/gradcheck_leaves.h"
+#include "autograd/check/gradcheck.h"
 #include "autograd/observer.h"
+#include "core/tensor_ops.h"
 
 namespace orrery {
 namespace {
@@ -49,7 +50,7 @@ void add_line(std::ostream& text, const char* what, size_t i, const ValueRange& 
   text << "\n  " << what << ' ' << i << ": " << range << (origin.empty() ? "" : "  ") << origin;
 }
 
-class Finder final : public ForwardingObserver {
+class NonFiniteFinder final : public ForwardingObserver {
  public:
   void forward_ended(std::string_view name, std::span<const Variable* const> inputs,
                      std::span<const Tensor> outputs) override {
@@ -77,10 +78,10 @@ class Finder final : public ForwardingObserver {
 
   /// Forward came to a finite end in spite of constants that are not finite: they were meant.
   void excuse_constants() {
-    if (!certain_) first = {};
+    if (!certain_) first_found = {};
   }
 
-  FirstNonFinite first;
+  FirstNonFinite first_found;
   std::vector<Variable> leaves;  // parameters that forward read
 
  private:
@@ -90,12 +91,12 @@ class Finder final : public ForwardingObserver {
   void remember_leaf(const Variable& x);
 
   i64 forward_index_ = 0, backward_index_ = 0;
-  int reported_ = 0;      // severity of `first`
-  bool certain_ = false;  // `first` made it itself, or read it from a parameter; else it only passed it on
+  int reported_ = 0;      // severity of `first_found`
+  bool certain_ = false;  // `first_found` made it itself, or read it from a parameter; else it only passed it on
   std::map<std::pair<u64, int>, ValueRange> values_;  // by node number and output: what operations read in forward
 };
 
-void Finder::remember_leaf(const Variable& x) {
+void NonFiniteFinder::remember_leaf(const Variable& x) {
   if (!x.is_leaf()) return;
   const bool known =
       std::any_of(leaves.begin(), leaves.end(), [&](const Variable& leaf) { return leaf.node() == x.node(); });
@@ -104,8 +105,8 @@ void Finder::remember_leaf(const Variable& x) {
 
 // What is not finite in a parameter is news, since no operation made it; what is not finite in a constant may be meant
 // (the -infinity of a mask), and counts only if nothing else is found.
-void Finder::look_forward(std::string_view name, std::span<const Variable* const> inputs,
-                          std::span<const Tensor> outputs) {
+void NonFiniteFinder::look_forward(std::string_view name, std::span<const Variable* const> inputs,
+                                   std::span<const Tensor> outputs) {
   std::vector<ValueRange> in, out;
   std::ostringstream lines;
   int known = 0;
@@ -134,12 +135,12 @@ void Finder::look_forward(std::string_view name, std::span<const Variable* const
            : !made_here   ? "read a constant that is not finite, and "
                           : "")
        << "gave " << name_of_severity(severity) << (worst(in) == 0 ? " from finite inputs" : "") << lines.str();
-  first = {true, false, std::string(name), forward_index_, text.str()};
+  first_found = {true, false, std::string(name), forward_index_, text.str()};
 }
 
-void Finder::look_backward(const Node& node, size_t input, const Tensor& g) {
+void NonFiniteFinder::look_backward(const Node& node, size_t input, const Tensor& g) {
   const ValueRange result = range_of(g);
-  if (first.found || result.finite()) return;
+  if (first_found.found || result.finite()) return;
   std::ostringstream text;
   text << node.name << " (operation " << backward_index_ + 1 << " of backward) gave "
        << name_of_severity(result.severity()) << " as gradient of its input " << input
@@ -152,20 +153,20 @@ void Finder::look_backward(const Node& node, size_t input, const Tensor& g) {
     if (node.outputs[i].gradient.defined()) add_line(text, "dL/d output", i, range_of(node.outputs[i].gradient));
   }
   add_line(text, "dL/d input", input, result);
-  first = {true, true, std::string(node.name), backward_index_, text.str()};
+  first_found = {true, true, std::string(node.name), backward_index_, text.str()};
 }
 
 // Contributions that are finite, each by itself, may add up to infinity.
-void Finder::look_at_sum(const Node& node) {
+void NonFiniteFinder::look_at_sum(const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (first.found || !node.outputs[i].gradient.defined()) continue;
+    if (first_found.found || !node.outputs[i].gradient.defined()) continue;
     const ValueRange sum = range_of(node.outputs[i].gradient);
     if (sum.finite()) continue;
     std::ostringstream text;
     text << "the gradients that reach " << node.origin() << " are finite, but add up to "
          << name_of_severity(sum.severity());
     add_line(text, "dL/d output", i, sum);
-    first = {true, true, std::string(node.name), backward_index_, text.str()};
+    first_found = {true, true, std::string(node.name), backward_index_, text.str()};
   }
 }
 
@@ -202,7 +203,7 @@ ValueRange range_of(const Tensor& x) {
         any = true;
       } else {
         ++(std::isnan(v) ? range.nans : range.infinities);
-        if (range.first < 0) range.first = i;
+        if (range.first_non_finite < 0) range.first_non_finite = i;
       }
     }
   });
@@ -214,20 +215,20 @@ std::ostream& operator<<(std::ostream& out, const ValueRange& range) {
   if (range.finite()) return out << ", all finite";
   if (range.nans > 0) out << ", " << range.nans << " NaN";
   if (range.infinities > 0) out << ", " << range.infinities << " infinite";
-  return out << ", first at " << place("", range.shape, range.first);
+  return out << ", first at " << place("", range.shape, range.first_non_finite);
 }
 
 FirstNonFinite find_first_non_finite(const std::function<Variable()>& loss) {
-  Finder finder;
+  NonFiniteFinder finder;
   const ObserverScope scope(finder);
   const Variable y = loss();
   if (range_of(y.value()).finite()) finder.excuse_constants();
-  if (!finder.first.found && y.wants_gradient()) {
+  if (!finder.first_found.found && y.wants_gradient()) {
     const KeptGradients kept(finder.leaves);
     backward(y);
   }
-  if (!finder.first.found) finder.first.text = "run once more, every number of the pass was finite";
-  return finder.first;
+  if (!finder.first_found.found) finder.first_found.text = "run once more, every number of the pass was finite";
+  return finder.first_found;
 }
 
 void check_finite(double loss, const Parameters& parameters, const std::function<Variable()>& replay) {

@@ -22,9 +22,9 @@ struct ValueRange {
   Shape shape;
   double min = 0, max = 0;  ///< of the finite elements; 0 if there are none
   i64 infinities = 0, nans = 0;
-  i64 first = -1;  ///< element that is the first not to be finite, in row order; -1 if all are
+  i64 first_non_finite = -1;  ///< element that is the first not to be finite, in row order; -1 if all are
 
-  bool finite() const { return first < 0; }
+  bool finite() const { return first_non_finite < 0; }
   /// 0: finite; 1: with infinity; 2: with NaN.
   int severity() const { return nans > 0 ? 2 : infinities > 0 ? 1 : 0; }
 };

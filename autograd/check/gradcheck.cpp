@@ -7,15 +7,74 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <sstream>
 
-#include "autograd/check/gradcheck_leaves.h"
+#include "autograd/observer.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
 namespace {
+
+// A leaf under check. Restores its value and gradient when destroyed.
+class CheckedLeaf {
+ public:
+  explicit CheckedLeaf(const NamedParameter& leaf)
+      : name(leaf.name),
+        leaf(leaf.value),
+        original(leaf.value.value().clone()),
+        gradient_before_(leaf.value.gradient()) {
+    this->leaf.clear_gradient();
+  }
+  ~CheckedLeaf() {
+    restore();
+    leaf.mutable_gradient() = gradient_before_;
+  }
+  CheckedLeaf(const CheckedLeaf&) = delete;
+  CheckedLeaf& operator=(const CheckedLeaf&) = delete;
+
+  // Writes back the bits the value had.
+  void restore() { copy_into(leaf.mutable_value(), original); }
+  i64 count() const { return original.count(); }
+  // dL/dx_i, 0 where backward did not reach the leaf.
+  double gradient_at(i64 i) const { return analytic.defined() ? analytic.at(i) : 0.0; }
+
+  const std::string name;
+  Variable leaf;
+  const Tensor original;
+  Tensor analytic;  // not defined when backward did not reach the leaf
+
+ private:
+  Tensor gradient_before_;
+};
+using CheckedLeaves = std::vector<std::unique_ptr<CheckedLeaf>>;
+
+// Every leaf once. Errors: one that is not a parameter, or not f64.
+CheckedLeaves checked_leaves(const Parameters& leaves) {
+  CheckedLeaves checked;
+  for (const NamedParameter& leaf : leaves) {
+    check(leaf.value.defined() && leaf.value.is_leaf(), "gradcheck", leaf.name, " is not a parameter");
+    check(leaf.value.dtype() == f64, "gradcheck", leaf.name, " is ", leaf.value.dtype(),
+          "; a numeric gradient needs f64, so convert first");
+    const bool known =
+        std::any_of(checked.begin(), checked.end(), [&](const auto& h) { return h->leaf.node() == leaf.value.node(); });
+    if (!known) checked.push_back(std::make_unique<CheckedLeaf>(leaf));
+  }
+  return checked;
+}
+
+// Collects the leaves that backward reaches.
+class ReachedLeaves final : public ForwardingObserver {
+ public:
+  void leaf_reached(const Leaf& leaf) override {
+    ForwardingObserver::leaf_reached(leaf);
+    leaves.push_back(&leaf);
+  }
+
+  std::vector<const Leaf*> leaves;
+};
 
 // What is perturbed: element `index` of leaf number `leaf`, or direction number `index`, of all leaves.
 struct Line {
@@ -136,8 +195,9 @@ NumericSlope Checker::slope(const Move& move, double h) const {
                *r2 = right2.data<double>();
   const double *y = y_.data<double>(), *u = cotangent_.data<double>();
   const i64 n = y_.count();
-  const double central = kernels::lane_sum<double>(n, [=](i64 i) { return u[i] * (8 * (r1[i] - l1[i]) - (r2[i] - l2[i])); });
-  const double jump = kernels::lane_sum<double>(
+  const double central =
+      kernels::chunked_sum<double>(n, [=](i64 i) { return u[i] * (8 * (r1[i] - l1[i]) - (r2[i] - l2[i])); });
+  const double jump = kernels::chunked_sum<double>(
       n, [=](i64 i) { return u[i] * (4 * ((r1[i] - y[i]) + (l1[i] - y[i])) - ((r2[i] - y[i]) + (l2[i] - y[i]))); });
   return {central / (12 * h), jump / (2 * h)};
 }
@@ -273,6 +333,29 @@ void Checker::check_direction(i64 number) {
 }
 
 }  // namespace
+
+std::string description_of(const Leaf& leaf, const Parameters& listed) {
+  if (!leaf.label.empty()) return leaf.origin();
+  const NamedParameter* before = nullptr;
+  for (const NamedParameter& other : listed)
+    if (other.value.node()->number < leaf.number &&
+        (!before || before->value.node()->number < other.value.node()->number))
+      before = &other;
+  std::ostringstream text;
+  text << "a parameter of shape " << leaf.outputs[0].shape << " without a name, made "
+       << (before ? "after " + before->name : "before all others");
+  return text.str();
+}
+
+std::string place(const std::string& name, const Shape& shape, i64 index) {
+  std::string indices;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    if (!indices.empty()) indices.insert(0, ", ");
+    indices.insert(0, std::to_string(index % shape[axis]));
+    index /= shape[axis];
+  }
+  return name + '[' + indices + ']';
+}
 
 Tensor cotangent_of(const Shape& shape, u64 seed) {
   Rng rng(seed);

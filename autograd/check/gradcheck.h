@@ -24,6 +24,8 @@
 
 namespace orrery {
 
+class Leaf;
+
 struct GradcheckOptions {
   double h = 1e-3;
   double atol = 1e-9, rtol = 1e-7;
@@ -74,7 +76,7 @@ struct GradcheckReport {
   i64 inputs = 0;
   i64 coordinates = 0;       ///< compared or skipped, directions included
   i64 skipped = 0;           ///< coordinates at a kink, where no derivative exists
-  double worst_error = 0;    ///< largest |analytic - numeric|, kinks apart
+  double worst_error = 0;    ///< largest |analytic - numeric|, kinks excluded
   std::string worst_at;      ///< "weight[2, 3]"
   double gradient_norm = 0;  ///< of the analytic gradient, all inputs together
   std::vector<DeclaredZero> zeros;
@@ -116,6 +118,13 @@ struct NumericSlope {
 /// Slopes by number of the leaf, element and step. They are the function's alone: a check of the same function with
 /// another backward can take them over, and costs one pass then.
 using NumericSlopes = std::map<std::tuple<i64, i64, double>, NumericSlope>;
+
+/// "weight[2, 3]" for element number `index` of a tensor.
+std::string place(const std::string& name, const Shape& shape, i64 index);
+
+/// "parameter gate", or "a parameter of shape [4, 3] without a name, made after gate.bias", since members are made in
+/// the order in which their class declares them.
+std::string description_of(const Leaf& leaf, const Parameters& listed);
 
 /// The random u of L = <u, y> for a y of this shape, f64: the dL/dy that backward is given.
 Tensor cotangent_of(const Shape& shape, u64 seed);

@@ -18,16 +18,16 @@ namespace {
 const Tensor& gradient_so_far(const Node& node, size_t input) { return node.inputs[input].slot().gradient; }
 
 // The numbers of the transposed matrix in the shape of x: rows and columns mixed up.
-Tensor turned(const Tensor& x) {
+Tensor transposed(const Tensor& x) {
   std::vector<i64> order(static_cast<size_t>(x.rank()));
   std::iota(order.begin(), order.end(), i64{0});
   std::swap(order[order.size() - 1], order[order.size() - 2]);
   return permute(x, order).reshape(x.shape());
 }
 
-bool can_be_turned(const Tensor& x) { return x.rank() >= 2 && x.size(-1) > 1 && x.size(-2) > 1 && x.count() > 0; }
+bool can_be_transposed(const Tensor& x) { return x.rank() >= 2 && x.size(-1) > 1 && x.size(-2) > 1 && x.count() > 0; }
 
-bool is_symmetric(const Tensor& x) { return can_be_turned(x) && same_bits(x, turned(x)); }
+bool is_symmetric(const Tensor& x) { return can_be_transposed(x) && same_bits(x, transposed(x)); }
 
 // Zero but for rounding: 1 - 1 of numbers that are no ones exactly.
 bool is_zero(const Tensor& x) {
@@ -69,8 +69,8 @@ std::vector<Change> all_changes() {
   changes.push_back({"dropped", anywhere, [](const Tensor&, const Tensor&) { return Tensor(); }});
   changes.push_back({"overwriting", [](const Tensor&, const Tensor& so_far) { return so_far.defined(); },
                      [](const Tensor& g, const Tensor& so_far) { return g - so_far; }});
-  changes.push_back({"transposed", [](const Tensor& g, const Tensor&) { return can_be_turned(g); },
-                     [](const Tensor& g, const Tensor&) { return turned(g); }});
+  changes.push_back({"transposed", [](const Tensor& g, const Tensor&) { return can_be_transposed(g); },
+                     [](const Tensor& g, const Tensor&) { return transposed(g); }});
   changes.push_back({"x 2 from row 8192 on", [](const Tensor& g, const Tensor&) { return has_late_rows(g); },
                      [](const Tensor& g, const Tensor&) {
                        Tensor wrong = g.clone(), late = wrong.rows(last_early_row, g.size(0));
@@ -161,7 +161,7 @@ void Hidden::multiply(Tensor& g) {
 }
 
 void Hidden::recall(const Node& node, size_t input, Tensor& g) {
-  Tensor& first = first_[{g.dtype(), place_}];
+  Tensor& first = first_pass_[{g.dtype(), place_}];
   if (!first.defined()) first = g.clone();
   if (first.shape() != g.shape() || same_bits(first, g) || node.inputs[input].node == nullptr) return;
   changed_ = changed_ || !is_zero(first - g);
@@ -172,9 +172,9 @@ void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
   ++place_;
   if (node.name != operation_) return;
   const Tensor& so_far = gradient_so_far(node, input);
-  const auto wanted = static_cast<size_t>(
+  const auto inputs_with_gradient = static_cast<size_t>(
       std::count_if(node.inputs.begin(), node.inputs.end(), [](const Edge& edge) { return edge.node != nullptr; }));
-  most_wanted_ = std::max(most_wanted_, wanted);
+  most_inputs_with_gradient_ = std::max(most_inputs_with_gradient_, inputs_with_gradient);
   switch (kind_) {
     case Kind::overwrites:
       changed_ = changed_ || (so_far.defined() && !is_zero(so_far));
@@ -184,7 +184,7 @@ void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
       if (so_far.defined()) multiply(g);
       break;
     case Kind::others_frozen:
-      if (wanted < most_wanted_) multiply(g);
+      if (inputs_with_gradient < most_inputs_with_gradient_) multiply(g);
       break;
     case Kind::remembers: recall(node, input, g); break;
     case Kind::far:

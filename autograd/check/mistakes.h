@@ -112,9 +112,9 @@ class Hidden final : public Observer {
   const std::string operation_;
   u64 root_ = 0;                // the newest node of the pass
   i64 passes_ = 0, place_ = 0;  // and the number of the contribution in it
-  size_t most_wanted_ = 0;
+  size_t most_inputs_with_gradient_ = 0;
   double largest_input_ = 0;
-  std::map<std::pair<Dtype, i64>, Tensor> first_;
+  std::map<std::pair<Dtype, i64>, Tensor> first_pass_;
   bool changed_ = false;
 };
 

@@ -133,12 +133,12 @@ ProofPart prove_accumulates(const Sample& sample, u64 seed) {
       if (!wrong.empty()) return failed(what, wrong);
       sum = now;
     }
-    std::vector<Tensor> held;
-    for (size_t i = 0; i < p.size(); ++i) held.push_back(f.leaves[i].value.mutable_gradient() = p[i].clone());
+    std::vector<Tensor> kept_gradients;
+    for (size_t i = 0; i < p.size(); ++i) kept_gradients.push_back(f.leaves[i].value.mutable_gradient() = p[i].clone());
     run_backward(f.output(), dy);
     const std::string wrong = first_unlike(f.leaves, take_gradients(f.leaves), p, g);
     if (!wrong.empty()) return failed("with a gradient that somebody else holds", wrong);
-    const std::string written = first_difference(f.leaves, held, p);
+    const std::string written = first_difference(f.leaves, kept_gradients, p);
     if (!written.empty()) return part("accumulates", "writes into a gradient of " + written + " that others hold");
     for (const bool before : {true, false}) {
       const std::string lost = first_unlike(f.leaves, gradients_with_second_use(f, dy, p, before), p, g);
@@ -148,7 +148,7 @@ ProofPart prove_accumulates(const Sample& sample, u64 seed) {
   return part("accumulates", "", "adds to what is there: two passes, a second use before and after");
 }
 
-void keep_only(const Variable& y, const std::set<const Node*>& wanted) {
+void keep_only(const Variable& y, const std::set<const Node*>& leaves_to_keep) {
   std::vector<std::shared_ptr<Node>> nodes{y.node()};
   std::set<const Node*> seen{y.node().get()}, leading;
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -159,7 +159,7 @@ void keep_only(const Variable& y, const std::set<const Node*>& wanted) {
   }
   std::sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a->number < b->number; });
   for (const std::shared_ptr<Node>& node : nodes) {
-    bool leads = wanted.contains(node.get());
+    bool leads = leaves_to_keep.contains(node.get());
     for (Edge& edge : node->inputs) {
       if (edge.node && !leading.contains(edge.node.get())) edge.node.reset();
       leads = leads || edge.node;
@@ -200,16 +200,16 @@ ProofPart prove_subsets(const Sample& sample, u64 seed) {
     const std::vector<std::vector<bool>> subsets = choices(f.leaves.size());
     tried = subsets.size();
     for (const std::vector<bool>& chosen : subsets) {
-      std::set<const Node*> wanted;
+      std::set<const Node*> leaves_to_keep;
       std::string names;
       for (size_t i = 0; i < chosen.size(); ++i) {
         if (!chosen[i]) continue;
-        wanted.insert(f.leaves[i].value.node().get());
+        leaves_to_keep.insert(f.leaves[i].value.node().get());
         names += (names.empty() ? "" : ", ") + f.leaves[i].name;
       }
       const Variable y = f.output();
       if (!y.wants_gradient()) continue;
-      keep_only(y, wanted);
+      keep_only(y, leaves_to_keep);
       backward(y, dy);
       const std::vector<Tensor> some = take_gradients(f.leaves);
       for (size_t i = 0; i < chosen.size(); ++i)

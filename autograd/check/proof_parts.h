@@ -52,8 +52,8 @@ void run_backward(const Variable& y, const Tensor& dy);
 /// dL/d(leaf) as it stands there, zeros where there is none; forgotten afterwards.
 std::vector<Tensor> take_gradients(Parameters& leaves);
 
-/// Cuts the tape behind y back to what it would be if no leaf but `wanted` were a parameter.
-void keep_only(const Variable& y, const std::set<const Node*>& wanted);
+/// Cuts the tape behind y back to what it would be if no leaf but `leaves_to_keep` were a parameter.
+void keep_only(const Variable& y, const std::set<const Node*>& leaves_to_keep);
 
 // autograd/check/proof_parts.cpp: what stands in a gradient already, which are asked for, who shares their memory.
 ProofPart prove_accumulates(const Sample& sample, u64 seed);

@@ -216,8 +216,9 @@ ProofPart prove_threads(const Sample& sample, u64 seed) {
   const SleepingThreads sleeping;
   const GrainScope cut(longest < long_tensor ? 1 : longest / chunks);
   set_threads(1);
+  const i64 loops_before = ExactThreads::loops();
   const std::array alone{one_pass(f[0], seed), one_pass(f[1], seed)};
-  const i64 loops = cut.loops_cut() / 2;
+  const i64 loops = (ExactThreads::loops() - loops_before) / 2;
   if (loops == 0) return part("threads", "", "not cut: no loop has two elements or tasks to share");
   for (const int count : counts) {
     set_threads(count);

@@ -9,7 +9,7 @@
 #include <limits>
 #include <sstream>
 
-#include "autograd/check/gradcheck_leaves.h"
+#include "autograd/check/gradcheck.h"
 #include "autograd/check/mutation.h"
 #include "core/tensor_ops.h"
 

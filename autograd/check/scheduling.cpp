@@ -1,4 +1,4 @@
-// Chapter 3. Threads that sleep while they wait.
+// Chapter 3. Exact threads, whose loops are counted, and threads that sleep while they wait.
 //
 // Serves: autograd/check/proof.h
 #include "autograd/check/scheduling.h"
@@ -9,9 +9,23 @@
 #include <thread>
 
 namespace orrery {
+namespace {
 
-// libgomp spins 300,000 times before a thread sleeps, but 100 times where there are more OpenMP threads than CPUs (its
-// manual, GOMP_SPINCOUNT). So a thread of our own opens that many, which have nothing to do.
+thread_local i64 loops_of_exact_threads = 0;
+
+Team exact_team(int asked) {
+  ++loops_of_exact_threads;
+  return {asked};
+}
+
+}  // namespace
+
+ExactThreads::ExactThreads() : before_(loop_rules.team) { loop_rules.team = exact_team; }
+i64 ExactThreads::loops() { return loops_of_exact_threads; }
+
+// In libgomp, a waiting thread spins 300,000 times before it sleeps, but only 100 times if there are more OpenMP
+// threads than CPUs (its manual, GOMP_SPINCOUNT). So a thread of our own starts that many threads, which then have
+// nothing to do.
 struct SleepingThreads::Idle {
   std::promise<void> finished;
   std::thread thread{[done = finished.get_future()] {

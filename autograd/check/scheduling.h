@@ -1,4 +1,4 @@
-// Chapter 3. How loops are shared among threads while something is tested or proven.
+// Chapter 3. How loops are shared among threads during tests and proofs.
 //
 // A proof that results do not depend on the threads needs tiny loops cut into many chunks, and as many threads as it
 // asks for, on a machine with fewer cores. These scopes set `loop_rules` (core/machine/parallel.h) for the thread that
@@ -12,20 +12,23 @@
 
 namespace orrery {
 
-/// While it lives, loops that this thread begins run with all threads that are set, however busy the machine is.
+/// While it lives, loops that this thread begins use all threads that were set, even on a busy machine.
 class ExactThreads {
  public:
-  ExactThreads() : before_(loop_rules.exact_threads) { loop_rules.exact_threads = true; }
-  ~ExactThreads() { loop_rules.exact_threads = before_; }
+  ExactThreads();
+  ~ExactThreads() { loop_rules.team = before_; }
   ExactThreads(const ExactThreads&) = delete;
   ExactThreads& operator=(const ExactThreads&) = delete;
 
+  /// Loops with more than one task that this thread has begun so far while such an object lived.
+  static i64 loops();
+
  private:
-  const bool before_;
+  decltype(LoopRules::team) const before_;
 };
 
-/// While it lives, threads that wait for others go to sleep instead of spinning: where loops are tiny, or there are
-/// more threads than free cores, a thread that spins only keeps the others from running. Includes ExactThreads.
+/// While it lives, threads that wait for others sleep instead of spinning. Where loops are tiny, or there are more
+/// threads than free cores, a spinning thread only keeps the others from running. Includes ExactThreads.
 class SleepingThreads {
  public:
   SleepingThreads();
@@ -39,27 +42,18 @@ class SleepingThreads {
   ExactThreads exact_;
 };
 
-/// While it lives, loops that this thread begins are cut into chunks of at most `grain` elements, so that a tiny tensor
-/// too is shared among threads. Results may differ from those without it, but not with the number of threads. A product
-/// of two single matrices with many rows is cut as before, by its size (core/products/gemm.h).
+/// While it lives, loops that this thread begins are cut into chunks of at most `grain` elements, so that even a tiny
+/// tensor is shared among threads. Results may differ from those without it, but do not depend on the number of
+/// threads. Products of two single matrices with many rows are cut as without it, by their size (core/products/gemm.h).
 class GrainScope {
  public:
-  explicit GrainScope(i64 grain) : grain_before_(loop_rules.largest_grain), loops_before_(loop_rules.loops_shared) {
-    loop_rules.largest_grain = grain;
-    loop_rules.loops_shared = 0;
-  }
-  ~GrainScope() {
-    loop_rules.largest_grain = grain_before_;
-    loop_rules.loops_shared = loops_before_;
-  }
+  explicit GrainScope(i64 grain) : before_(loop_rules.largest_grain) { loop_rules.largest_grain = grain; }
+  ~GrainScope() { loop_rules.largest_grain = before_; }
   GrainScope(const GrainScope&) = delete;
   GrainScope& operator=(const GrainScope&) = delete;
 
-  /// Loops of more than one task that this thread has begun since; while no inner scope lives.
-  static i64 loops_cut() { return loop_rules.loops_shared; }
-
  private:
-  const i64 grain_before_, loops_before_;
+  const i64 before_;
 };
 
 }  // namespace orrery

@@ -14,8 +14,8 @@
 // Read next: nn/attention/attention.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
+#include "autograd/ops/softmax_rows.h"
 #include "core/kernels/elementwise.h"
-#include "core/kernels/rows.h"
 #include "core/mask.h"
 
 namespace orrery {
@@ -135,7 +135,8 @@ Variable zero_padding(const Variable& x, const Mask& mask) {
 
 namespace {
 
-// Dropout with a row of its mask for each key, as ops/packed_attention.cpp draws it: both forms drop the same weights.
+// Dropout in whose mask each key is a row, as in autograd/ops/fused/packed_attention.cpp, so that both forms drop the
+// same weights.
 Variable weights_dropped(const Variable& weights, double p, const Draw& draw) {
   constexpr std::array<i64, 4> keys_first{0, 1, 3, 2};
   return permute(dropout(permute(weights, keys_first), p, draw), keys_first);

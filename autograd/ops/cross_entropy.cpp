@@ -9,9 +9,9 @@
 // Read next: autograd/ops/layer_norm.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
+#include "autograd/ops/softmax_rows.h"
 #include "autograd/ops/target_distribution.h"
 #include "core/kernels/elementwise.h"
-#include "core/kernels/rows.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -38,7 +38,7 @@ struct CrossEntropy {
         if (target[row] == ignore) return;
         const T* a = in + row * K;
         const T m = row_shift(a, K);
-        const auto [exps, differences] = lane_sums<T>(
+        const auto [exps, differences] = chunked_sums<T>(
             K, [=](i64 k) { return math::exp(a[k] - m); }, [=](i64 k) { return a[k] - m; });
         const double log_total = std::log(exps);
         stat[row * 2] = m, stat[row * 2 + 1] = static_cast<T>(log_total);

@@ -42,9 +42,9 @@ static inline void check_norm(std::string_view operation, const Tensor& x, const
 template <class T>
 static RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormForm form) {
   const double size = static_cast<double>(n);
-  const T mean = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return x[i]; }) / size);
+  const T mean = static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return x[i]; }) / size);
   // The mean is rounded to T. The sum of the remaining differences corrects for this.
-  const auto [rest, around_mean] = lane_sums<T>(
+  const auto [rest, around_mean] = chunked_sums<T>(
       n, [=](i64 i) { return x[i] - mean; }, [=](i64 i) { return (x[i] - mean) * (x[i] - mean); });
   const double squares = std::max(around_mean - rest * rest / size, 0.0);  // in this order NaN stays NaN
   if (form == LayerNormForm::root_of_variance_plus_eps) {
@@ -76,7 +76,7 @@ static void normalized_row(const T* x, const RowStatistics<T>& s, const T* weigh
 template <class T>
 static void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, T* dx, i64 n) {
   const auto derivative = [&](auto g) {
-    const auto sums = lane_sums<T>(n, g, [=](i64 i) { return g(i) * ((x[i] - s.mean) * s.r); });
+    const auto sums = chunked_sums<T>(n, g, [=](i64 i) { return g(i) * ((x[i] - s.mean) * s.r); });
     const T mean = static_cast<T>(sums[0] / static_cast<double>(n)), inner = s.k * static_cast<T>(sums[1]);
     const T factor = n > 1 ? s.r : T{0};
 #pragma omp simd

@@ -48,7 +48,8 @@ struct Max {
     return largest;
   }
   void backward(const Tensor& dy, Grads& dx) {
-    const Tensor is_max = kernels::broadcast_map(x.get(), y.get(), name, [](auto a, auto b) { return decltype(a)(a == b); });
+    const Tensor is_max =
+        kernels::broadcast_map(x.get(), y.get(), name, [](auto a, auto b) { return decltype(a)(a == b); });
     const Tensor maxima = sum_to(is_max, y.get().shape());
     dx.add(0, is_max * (dy.reshape(maxima.shape()) / maxima));
   }

@@ -7,7 +7,7 @@
 // Read next: autograd/ops/cross_entropy.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
-#include "core/kernels/rows.h"
+#include "autograd/ops/softmax_rows.h"
 
 namespace orrery {
 using namespace kernels;

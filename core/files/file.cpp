@@ -179,22 +179,22 @@ void InputFile::read(u64 offset, std::span<std::byte> to) const {
 }
 
 void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {
-  Replacement next(path);
-  const std::string& operation = next.operation;
-  const Descriptor lock_holder(::dup(next.file.number()));  // the lock stays until after the rename
-  for (const auto& part : parts) write_all(next.file, part, operation);
-  check_call(retry([&] { return ::fsync(next.file.number()); }) == 0, operation);
-  check_call(next.file.close(), operation);
-  check_call(::rename(next.temporary.path.c_str(), path.c_str()) == 0, operation);
-  next.temporary.ours = false;
+  Replacement replacement(path);
+  const std::string& operation = replacement.operation;
+  const Descriptor lock_holder(::dup(replacement.file.number()));  // the lock stays until after the rename
+  for (const auto& part : parts) write_all(replacement.file, part, operation);
+  check_call(retry([&] { return ::fsync(replacement.file.number()); }) == 0, operation);
+  check_call(replacement.file.close(), operation);
+  check_call(::rename(replacement.temporary.path.c_str(), path.c_str()) == 0, operation);
+  replacement.temporary.ours = false;
   flush_directory(path, operation);
 }
 
 void check_replaceable(const std::string& path, u64 bytes) {
-  const Replacement next(path);
-  const int error = ::posix_fallocate(next.file.number(), 0, static_cast<off_t>(std::max<u64>(bytes, 1)));
+  const Replacement replacement(path);
+  const int error = ::posix_fallocate(replacement.file.number(), 0, static_cast<off_t>(std::max<u64>(bytes, 1)));
   // Other errors only mean that this file system cannot reserve the space in advance.
-  check(error != ENOSPC && error != EFBIG && error != EDQUOT, next.operation, bytes,
+  check(error != ENOSPC && error != EFBIG && error != EDQUOT, replacement.operation, bytes,
         " bytes have no place there: ", std::generic_category().message(error));
 }
 

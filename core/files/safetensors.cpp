@@ -194,12 +194,12 @@ void write_safetensors(const std::string& path, const TensorMap& tensors, const 
   replace_file(path, parts);
 }
 
-TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& wanted) try {
+TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& chosen) try {
   OpenFile open(path);
   TensorFile result{.tensors = {}, .metadata = std::move(open.header.metadata)};
   for (size_t i = 0; i < open.header.entries.size(); ++i) {
     const std::string& name = open.header.entries[i].name;
-    if (!wanted || wanted(name)) result.tensors[name] = open.read(i);
+    if (!chosen || chosen(name)) result.tensors[name] = open.read(i);
   }
   return result;
 } catch (const std::bad_alloc&) { fail("read " + path, "there is not enough memory for it"); }

@@ -33,11 +33,11 @@ struct TensorFile {
 /// "crc32c."; text that is not UTF-8; whatever the system reports.
 void write_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
 
-/// Reads the tensors whose names are `wanted`, or all of them without it. F32, F64 and I32 are read as they are; F16
+/// Reads the tensors whose names are `chosen`, or all of them without it. F32, F64 and I32 are read as they are; F16
 /// and BF16 become f32, which can hold all their values. Files of other programs have no checksums; a file that has
 /// some must have all of them, and they must be right. Errors name the operation "read PATH" and say in one line what
-/// is wrong. A wanted tensor of any other dtype is an error.
-TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& wanted = {});
+/// is wrong. A chosen tensor of any other dtype is an error.
+TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& chosen = {});
 
 /// The metadata alone; checks the header as `read_safetensors` does, and reads no tensor.
 Metadata read_safetensors_metadata(const std::string& path);

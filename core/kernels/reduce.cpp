@@ -61,7 +61,7 @@ struct Sum {
       *y = static_cast<T>(parallel_sum<T>(n, [=](i64 i) { return x[i]; }));
       return;
     }
-    for_rows(outer, n, [=](i64 o) { y[o] = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return x[o * n + i]; })); });
+    for_rows(outer, n, [=](i64 o) { y[o] = static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return x[o * n + i]; })); });
   }
 };
 
@@ -202,9 +202,9 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   const int extra = x.rank() - shape.rank();
   check(extra >= 0, "sum_to", "cannot sum ", x.shape(), " down to ", shape);
   for (int axis = 0; axis < x.rank(); ++axis) {
-    const i64 wanted = axis < extra ? 1 : shape[axis - extra];
-    chosen[static_cast<size_t>(axis)] = axis < extra || (wanted == 1 && x.size(axis) != 1);
-    check(axis < extra || wanted == x.size(axis) || wanted == 1, "sum_to", "cannot sum ", x.shape(), " down to ",
+    const i64 target = axis < extra ? 1 : shape[axis - extra];
+    chosen[static_cast<size_t>(axis)] = axis < extra || (target == 1 && x.size(axis) != 1);
+    check(axis < extra || target == x.size(axis) || target == 1, "sum_to", "cannot sum ", x.shape(), " down to ",
           shape);
   }
   return reduce_axes<Sum>(x, chosen, "sum_to").reshape(shape);
@@ -229,7 +229,7 @@ double sum_of_squares(const Tensor& x) {
 double sum_of_squares(const Tensor& x, i64 begin, i64 end) {
   return dispatch_floating(x.dtype(), "sum_of_squares", [&](auto t) {
     const auto* from = x.data<decltype(t)>() + begin;
-    return lane_sum<double>(end - begin, [=](i64 i) { return square(from[i]); });
+    return chunked_sum<double>(end - begin, [=](i64 i) { return square(from[i]); });
   });
 }
 

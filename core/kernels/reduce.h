@@ -40,7 +40,7 @@ static double lanes_combined(const T (&lane)[sum_lanes]) {
 
 /// The sums of f(i) and of g(i) for i in [0, n), in one pass on the calling thread. f and g return T.
 template <class T, class F, class G>
-static std::array<double, 2> lane_sums(i64 n, F f, G g) {
+static std::array<double, 2> chunked_sums(i64 n, F f, G g) {
   std::array<double, 2> total{};
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
@@ -58,7 +58,7 @@ static std::array<double, 2> lane_sums(i64 n, F f, G g) {
 
 /// The sum of f(i) for i in [0, n), on the calling thread. f returns T.
 template <class T, class F>
-static double lane_sum(i64 n, F f) {
+static double chunked_sum(i64 n, F f) {
   double total = 0;
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
@@ -74,18 +74,18 @@ static double lane_sum(i64 n, F f) {
   return total;
 }
 
-/// The same sum, with the same bits as `lane_sum`, but with its chunks shared among threads.
+/// The same sum, with the same bits as `chunked_sum`, but with its chunks shared among threads.
 template <class T, class F>
 static double parallel_sum(i64 n, F f) {
   const FlushDenormals flushed;
-  if (n <= reduce_chunk) return lane_sum<T>(n, f);
+  if (n <= reduce_chunk) return chunked_sum<T>(n, f);
   const i64 chunks = (n + reduce_chunk - 1) / reduce_chunk;
   Tensor partial = Tensor::empty({chunks}, f64);
   double* sums = partial.write<double>();
   parallel_for(chunks, 4, [=](i64 first, i64 last) {
     for (i64 chunk = first; chunk < last; ++chunk) {
       const i64 begin = chunk * reduce_chunk;
-      sums[chunk] = lane_sum<T>(std::min(reduce_chunk, n - begin), [=](i64 i) { return f(begin + i); });
+      sums[chunk] = chunked_sum<T>(std::min(reduce_chunk, n - begin), [=](i64 i) { return f(begin + i); });
     }
   });
   double total = 0;

@@ -27,18 +27,18 @@ double seconds_now() {
 
 }  // namespace
 
-int CrowdingRule::after(double now, double waited, int wanted) {
-  if (wanted != wanted_) {
-    wanted_ = threads_ = wanted;
+int CrowdingRule::update(double now, double waited, int asked) {
+  if (asked != asked_) {
+    asked_ = threads_ = asked;
     last_ = all_since_ = now;
     too_long_ = 0, pause_ = first_pause;
     return threads_;
   }
   const double passed = std::max(now - last_, 1e-6);
   last_ = now;
-  const bool all = threads_ == wanted_;
+  const bool all = threads_ == asked_;
   if (!all && now >= all_again_at_) {
-    threads_ = wanted_, all_since_ = now, too_long_ = 0;
+    threads_ = asked_, all_since_ = now, too_long_ = 0;
     return threads_;
   }
   if (threads_ == 1) return threads_;
@@ -86,18 +86,18 @@ struct Crowding {
   bool stale = true;           // the look before it is missing for some of these threads, or long ago
   double last_look = 0;
 
-  Team team(int wanted);
+  Team team(int asked);
 };
 thread_local Crowding crowding;
 thread_local i64 wait_before = 0;  // of each thread of a team, when it looked last
 
-Team Crowding::team(int wanted) {
+Team Crowding::team(int asked) {
   const double now = seconds_now();
-  const bool changed = wanted != rule.wanted(), due = changed || now >= last_look + seconds_between_looks;
+  const bool changed = asked != rule.asked(), due = changed || now >= last_look + seconds_between_looks;
   if (looked || changed || (due && rule.threads() == 1)) {
     const double together = 1e-9 * static_cast<double>(waited.exchange(0, std::memory_order_relaxed));
     const int before = rule.threads();
-    stale = rule.after(now, stale ? 0 : together, wanted) > before;
+    stale = rule.update(now, stale ? 0 : together, asked) > before;
     looked = false;
   }
   if (!due) return {rule.threads()};
@@ -115,9 +115,9 @@ void Team::add_wait() const {
   wait_before = now;
 }
 
-Team crowding_team(int wanted) {
-  if (wanted == 1) return {wanted};
-  return crowding.team(wanted);
+Team crowding_team(int asked) {
+  if (asked == 1) return {asked};
+  return crowding.team(asked);
 }
 
 }  // namespace orrery

@@ -21,15 +21,15 @@ namespace orrery {
 class CrowdingRule {
  public:
   /// Between calls, `threads()` ran. `now` only grows; `waited` is how long they, together, had no core since the last
-  /// call; `wanted` is what set_threads asked for. Returns the threads to run from now on.
-  int after(double now, double waited, int wanted);
+  /// call; `asked` is what set_threads asked for. Returns the threads to run from now on.
+  int update(double now, double waited, int asked);
   /// Threads that run now; 0 before the first call.
   int threads() const { return threads_; }
-  int wanted() const { return wanted_; }
+  int asked() const { return asked_; }
 
  private:
-  int wanted_ = 0, threads_ = 0;
-  double last_ = 0;      // when `after` was called last
+  int asked_ = 0, threads_ = 0;
+  double last_ = 0;      // when `update` was called last
   double too_long_ = 0;  // what threads waited beyond what is usual, not yet forgotten
   double all_since_ = 0, all_again_at_ = 0, pause_ = 0;
 };
@@ -47,8 +47,8 @@ struct Team {
   void add_wait() const;
 };
 
-/// The threads of a loop that the calling thread begins, where `wanted` threads are set.
-Team crowding_team(int wanted);
+/// The threads of a loop that the calling thread begins, where `asked` threads are set.
+Team crowding_team(int asked);
 
 /// Nanoseconds for which the calling thread has been ready to run and had no core.
 i64 nanoseconds_without_core();

@@ -30,11 +30,11 @@ void set_threads(int threads);
 /// parallel region of the host program there is one.
 int threads();
 
-/// How loops that this thread begins run where a test or a proof wants it otherwise (autograd/check/scheduling.h).
+/// How loops that this thread begins are shared among threads. Only tests and proofs change it
+/// (autograd/check/scheduling.h).
 struct LoopRules {
-  i64 largest_grain = std::numeric_limits<i64>::max();  ///< chunks have at most so many elements
-  bool exact_threads = false;                           ///< the threads that are set, however busy the machine is
-  i64 loops_shared = 0;                                 ///< loops of more than one task that have begun
+  i64 largest_grain = std::numeric_limits<i64>::max();  ///< chunks have at most this many elements
+  Team (*team)(int asked) = crowding_team;  ///< who runs a loop of several tasks where `asked` threads are set
 };
 inline thread_local LoopRules loop_rules;
 
@@ -79,8 +79,7 @@ class FlushDenormals {
 /// body(i) for i in [0, count), each i on one thread; a single task stays on the calling one.
 template <class Body>
 void parallel_tasks(i64 count, const Body& body) {
-  loop_rules.loops_shared += count > 1;
-  const Team team = count <= 1 ? Team{1} : loop_rules.exact_threads ? Team{threads()} : crowding_team(threads());
+  const Team team = count <= 1 ? Team{1} : loop_rules.team(threads());
   // One thread gets a region too: a second copy of the loop might be compiled, and rounded, in another way.
 #pragma omp parallel num_threads(team.threads)
   {

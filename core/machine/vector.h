@@ -35,8 +35,8 @@ struct VectorOf {
   typedef T type __attribute__((vector_size(count * sizeof(T))));
 };
 
-/// The vector of the numbers that begin at `from`, at any address. Not std::memcpy: GCC, where it prefers vectors of half
-/// a register (Intel), copies two halves, and then keeps vectors in memory that belong into registers.
+/// The vector of the numbers that begin at `from`, at any address. Not std::memcpy: GCC, where it prefers vectors of
+/// half a register (Intel), copies two halves, and then keeps vectors in memory that belong into registers.
 template <class Vector, class T>
 static Vector load(const T* from) {
   typedef Vector Anywhere __attribute__((aligned(alignof(T)), may_alias));

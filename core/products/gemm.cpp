@@ -1,11 +1,13 @@
-// Chapter 8. Which product is computed in which way.
+// Chapter 8. Which way each matrix product takes.
 //
 // Serves: core/products/gemm.h
 #include "core/products/gemm.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "core/products/blas.h"
+#include "core/products/small_product.h"
 #include "core/products/thin_product.h"
 #include "core/products/unpacked_product.h"
 
@@ -67,6 +69,21 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork&
 }
 
 template <class T>
+void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
+  const bool columns_of_a = trans == Trans::a;
+  const i64 k = columns_of_a ? a.rows : a.cols;
+  assert(trans != Trans::both && c.rows == (columns_of_a ? a.cols : a.rows));
+  if (trans == Trans::b) {
+    assert(b.cols == k && c.cols == b.rows);
+    for (i64 i = 0; i < c.rows && !accumulate; ++i) std::fill_n(c.data + i * c.stride, c.cols, T{0});
+    return add_thin_product<T>(a, b, c);
+  }
+  assert(b.rows == k && c.cols == b.cols);
+  const Strided<T> left{a.data, columns_of_a ? 1 : a.stride, columns_of_a ? a.stride : 1};
+  small_product<T>(c.rows, c.cols, k, left, b.data, b.stride, c.data, c.stride, accumulate);
+}
+
+template <class T>
 void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
                 bool accumulate) {
   const CheckedSizes s = checked_sizes<T>(a, b, c, trans);
@@ -77,6 +94,8 @@ template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
 template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
 template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, const TileWork&, const TileWork&);
 template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, const TileWork&, const TileWork&);
+template void gemm_in_task(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
+template void gemm_in_task(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
 template void gemm_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
 template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
 

@@ -1,12 +1,14 @@
-// Chapter 8. Matrix products: C = A B, or C += A B. The one door to all of them: what is behind it depends on the
-// shape.
+// Chapter 8. Matrix products: C = A B, or C += A B. All of them are called through this header.
 //
-// BLAS is fastest where each number that it copies into its own layout is used often. Where a product is too small or
-// too thin for that, we read the factors where they are. `gemm` picks, by the shape (m, n, k) alone:
-//   thin       A B^T with at most 16 rows of A: a model that writes token by token (core/products/thin_product.h)
+// BLAS is fastest if each number that it copies into its own layout is used often. If a product is too small or too
+// thin for that, we read the factors where they are. There are four ways to compute a product:
+//   thin       A B^T with few rows of A: a model that writes token by token (core/products/thin_product.h)
 //   unpacked   most products of a Transformer's layers (core/products/unpacked_product.h)
-//   BLAS       all others (core/products/blas.h)
-// Whichever it is, the bits are the same for any number of threads. Speeds of all: apps/bench/README.md.
+//   BLAS       all others of many rows (core/products/blas.h)
+//   small      the products of a single attention head (core/products/small_product.h)
+// `gemm` shares one product among threads, and picks one of the first three by the shape (m, n, k) alone.
+// `gemm_in_task` computes a product inside a task of a parallel loop, on the thread of that task; it is small or thin.
+// Whichever way is taken, the bits are the same for any number of threads. Speeds: apps/bench/README.md.
 // Read next: autograd/ops/fused/linear.cpp
 #pragma once
 
@@ -22,7 +24,8 @@ enum class Trans { none, a, b, both };
 
 namespace kernels {
 
-/// A matrix in memory somebody else owns: element (i, j) is data[i * stride + j]. T is const for matrices only read.
+/// A matrix in memory that somebody else owns: element (i, j) is data[i * stride + j]. T is const if the matrix is only
+/// read.
 template <class T>
 struct Mat {
   T* data;
@@ -41,9 +44,9 @@ constexpr bool transposes_b(Trans trans) { return trans == Trans::b || trans == 
 struct Tile {
   i64 row, row_end, column, column_end;
 };
-/// Work on a tile of c, on the thread that makes it, right before or after. Must not throw or allocate. Refers to a
-/// function object that somebody else owns and that outlives the product: std::function would own it, and ask for
-/// memory at every product.
+/// Work on a tile of c, done by the thread that computes the tile, right before or after. Must not throw or allocate.
+/// It refers to a function object that somebody else owns and that must outlive the product. A std::function would own
+/// it, and so allocate memory for every product.
 class TileWork {
  public:
   TileWork(std::nullptr_t = nullptr) {}
@@ -58,16 +61,21 @@ class TileWork {
   void (*call_)(const void*, const Tile&) = nullptr;
 };
 
-/// c = op(a) op(b), or c += op(a) op(b) with `accumulate`. T is float or double; sizes of 0 are allowed.
-/// Errors: sizes that do not fit; sizes of 2^31 and more.
+/// c = op(a) op(b), or c += op(a) op(b) with `accumulate`; op transposes as `trans` says. T is float or double; sizes
+/// of 0 are allowed. Errors: sizes that do not fit; sizes of 2^31 and more.
 template <class T>
 void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
 
-/// The same product with work on each tile of c, which together cover c once: `fill` writes what the product is then
+/// The same product with work on each tile of c; the tiles cover c exactly once. `fill` writes what the product is
 /// added to, such as a bias; `finish` gets the tile when it is complete. Each may be null. Tiles begin at multiples of
 /// 8 columns.
 template <class T>
 void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork& fill, const TileWork& finish);
+
+/// The same product inside a task of a parallel loop, on the thread that calls. Each element of c is a function of its
+/// row of op(a) and its column of op(b) alone. Not for Trans::both. Sizes must fit: a task must not throw.
+template <class T>
+void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
 
 /// `batch` products whose factors and results lie `a_step`, `b_step`, `c_step` elements apart, in parallel over the
 /// batch; each is one call of BLAS.
@@ -85,9 +93,9 @@ i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans);
 
 }  // namespace kernels
 
-/// Tiles that every larger product of BLAS is cut into at least: as many as cores that shall work on it. Part of a
-/// run's bits, as its seed is, and therefore no function of the threads; 2 unless set. The tiles of the other ways
-/// follow the threads, since their bits do not follow the tiles.
+/// The least number of tiles that BLAS's larger products are cut into: as many as cores shall work on one product. It
+/// changes the bits of a run, as the seed does, and is therefore not derived from the number of threads; 2 unless set.
+/// The tiles of the other ways follow the number of threads, since their bits do not depend on the tiles.
 void set_least_tiles(int tiles);
 int least_tiles();
 

@@ -7,10 +7,9 @@
 
 #include <cmath>
 
+#include "autograd/ops/softmax_rows.h"
 #include "core/kernels/elementwise.h"
-#include "core/kernels/rows.h"
-#include "core/products/small_product.h"
-#include "core/products/thin_product.h"
+#include "core/products/gemm.h"
 
 namespace orrery::nn {
 using namespace kernels;
@@ -106,15 +105,13 @@ Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Ma
       for (i64 i = 0; i < n; ++i) {
         const KeyRange seen = mask.range(b, i, n, m);
         const i64 row = b * n + i, count = seen.count(), at = task * s.capacity + seen.first;
-        std::fill_n(P, count, T{0});
-        add_thin_product<T>({Q + row * columns + head * s.d_k, 1, s.d_k}, {K + at * s.d_k, count, s.d_k},
-                            {P, 1, count});
+        gemm_in_task<T>({Q + row * columns + head * s.d_k, 1, s.d_k}, {K + at * s.d_k, count, s.d_k}, {P, 1, count},
+                        Trans::b);
         for (i64 j = 0; j < count; ++j) P[j] *= factor;
         if (biases.data) add_to(count, biases.row(b, head, i) + seen.first, P);
         if (mask.has_table()) mask.hide_by_table(b, head, i, seen, P);
         softmax_row(P, P, count);
-        small_product<T>(1, s.d_v, count, {P, m, 1}, V + at * s.d_v, s.d_v, out + (row * s.h + head) * s.d_v, s.d_v,
-                         false);
+        gemm_in_task<T>({P, 1, count}, {V + at * s.d_v, count, s.d_v}, {out + (row * s.h + head) * s.d_v, 1, s.d_v});
       }
     });
   });

@@ -6,7 +6,8 @@
 #include <limits>
 #include <set>
 
-#include "autograd/check/gradcheck_leaves.h"
+#include "autograd/check/gradcheck.h"
+#include "autograd/node.h"
 #include "nn/files/files.h"
 
 namespace orrery::nn {

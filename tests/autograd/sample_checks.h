@@ -6,6 +6,7 @@
 #include <fstream>
 #include <regex>
 #include <set>
+#include <string>
 
 #include "autograd/check/proof.h"
 
@@ -34,7 +35,19 @@ inline std::set<std::string> names_of(const std::vector<Sample>& table) {
   return names;
 }
 
-/// Every part of the proof of every row, mutants apart (mutation_test.cpp).
+/// What one of two sets of names lacks: "f has no row in X" for each function, "X has a row for f, which does not
+/// exist" for each row; "" if they are equal. A test compares it with "", since doctest prints a set as {?}.
+inline std::string row_differences(const std::set<std::string>& functions, const std::set<std::string>& rows,
+                                   const std::string& table) {
+  std::string text;
+  for (const std::string& name : functions)
+    if (!rows.contains(name)) text += "\n" + name + " has no row in " + table;
+  for (const std::string& name : rows)
+    if (!functions.contains(name)) text += "\n" + table + " has a row for " + name + ", which does not exist";
+  return text;
+}
+
+/// Every part of the proof of every row except mutants (mutation_test.cpp).
 inline void check_table(const std::vector<Sample>& table) {
   for (const Sample& sample : table) {
     const Proof proof = prove(sample, {.mutants = false});

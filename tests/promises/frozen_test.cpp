@@ -56,7 +56,7 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   // Attention.
   CHECK(query_tile == 128);
   CHECK(keys_at_once == 64);
-  CHECK(lane_multiple == 8);
+  CHECK(width_multiple == 8);
   CHECK(packed_heads::most_keys == 512);
   CHECK(packed_heads::least_tasks == 16);
   CHECK(TileSizes{}.queries == 128);

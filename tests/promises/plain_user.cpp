@@ -10,8 +10,8 @@
 #include "autograd/ops/formulas.h"
 #include "autograd/ops/fused/scores.h"
 #include "autograd/ops/norm_rows.h"
+#include "autograd/ops/softmax_rows.h"
 #include "core/files/hash.h"
-#include "core/kernels/rows.h"
 #include "core/products/transpose.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
@@ -38,7 +38,7 @@ double own_copies(const Tensor& x) {
   multiply(n, x.data<T>(), z.data());
   softmax_columns(Scores<T>{z.data(), 1, n, n}, 0, SeenKeys::of(Mask(), 0, 0, n, n, 1));
   transpose(Mat<const T>(y.data(), 1, n), z.data());
-  return lane_sum<T>(n, [&](i64 i) { return math::tanh(z[static_cast<size_t>(i)]) + math::normal(y[0]).cdf; });
+  return chunked_sum<T>(n, [&](i64 i) { return math::tanh(z[static_cast<size_t>(i)]) + math::normal(y[0]).cdf; });
 }
 
 double own_copies_of_operations(const Variable& x) {

@@ -13,8 +13,8 @@
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "autograd/ops/fused/linear_rows.h"
+#include "autograd/ops/softmax_rows.h"
 #include "autograd/ops/target_distribution.h"
-#include "core/kernels/rows.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -27,7 +27,7 @@ double loss_row(i64 K, i32 target, const T* bias, double on, double off, T facto
   if (bias) add_to(K, bias, z);
   const T m = row_shift(z, K);
   const double at_target = static_cast<double>(z[target] - m);
-  const auto [differences, exps] = lane_sums<T>(
+  const auto [differences, exps] = chunked_sums<T>(
       K, [=](i64 k) { return z[k] - m; }, [=](i64 k) { return z[k] = math::exp(z[k] - m); });
   const T p_factor = static_cast<T>(static_cast<double>(factor) / exps), q = static_cast<T>(off) * factor;
 #pragma omp simd

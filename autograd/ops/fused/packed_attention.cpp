@@ -1,20 +1,20 @@
 // Chapter 8. Attention of all heads at once, read from packed products and written back to one, without a copy.
 //
 //   S = Q K^T / sqrt(d_k) + bias      P = softmax of each row of S over the allowed keys      W = m P      O = W V
-// with m dropout's factors (0 or 1 / (1 - p)), and a bias by distance if there is one: its gradient is the sum of dS
-// over all pairs of that distance, without 1 / sqrt(d_k). Backward, from dO, with the derivatives of ops/matmul.cpp
-// and ops/softmax.cpp:
+// where m are dropout's factors, 0 or 1 / (1 - p). A bias by distance is optional; the gradient of each of its entries
+// is the sum of dS, without the factor 1 / sqrt(d_k), over all pairs with that distance. Backward, from dO, with the
+// derivatives of autograd/ops/matmul.cpp and autograd/ops/softmax.cpp:
 //   dV = W^T dO      dW = dO V^T      dP = m dW      dS = P (dP - sum over keys of P dP) / sqrt(d_k)
 //   dQ = dS K        dK = dS^T Q
-// The composed form is ops/attention.cpp, the one to read: there each line is an operation of its own and every head is
-// first copied out. Here one task is one head of one batch row; its matrices are columns of the packed products.
-// Queries go by in tiles, so that a tile's scores, weights and gradients stay in the core's own cache, and they lie
-// transposed, a row for each key: softmax then works down the columns, 16 queries in one instruction, without a sum
-// across a register. Keys that padding cuts off are never read; those that no query of a tile may see, above the causal
-// diagonal, cost nothing. P is saved, with the sign bit where dropout drops: one tensor tells both P and m. Where no
-// gradient is wanted, nothing is. All of P is B h n m numbers: for many keys, ops/tiled_attention.cpp computes the same
-// without it. What it gains: apps/bench/README.md.
-// Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n, h d_v].
+// The composed form, autograd/ops/attention.cpp, is the one to read: there each line is an operation of its own, and
+// every head is first copied. Here a task is one head of one batch row, and its matrices are columns of the packed
+// products. Queries are processed in tiles, so that the scores, weights and gradients of a tile stay in the cache of a
+// core. Scores are stored transposed, one row per key (autograd/ops/fused/scores.h). Keys behind a padding length are
+// never read, and keys that no query of a tile may see, such as those above the causal diagonal, are skipped. P is
+// saved, negated where dropout drops, so that one tensor holds both P and m; without a tape nothing is saved. P has B h
+// n m numbers. For many keys, autograd/ops/fused/tiled_attention.h computes the same without storing it. Speeds:
+// apps/bench/README.md. Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n,
+// h d_v].
 // Serves: autograd/ops/fused/tiled_attention.h
 #include "autograd/ops.h"
 #include "autograd/ops/fused/packed_heads.h"
@@ -36,7 +36,7 @@ void drop_row(i64 n, const T* m, T* P, T* W) {
 }
 
 struct PackedAttention : PackedHeads {
-  bool recorded = true;  // backward may come, so that the weights have to be kept
+  bool recorded = true;  // backward may follow, so the weights must be kept
   Saved weights;         // P^T [B, h, m, padded(n)], negative where dropout drops
 
   Tensor forward(const Tensor& qkv) { return run(qkv, qkv, true); }
@@ -58,7 +58,7 @@ struct PackedAttention : PackedHeads {
       Tensor sums = wants_bias ? zeros({s.B, s.h, 1, bias.size()}, f64) : Tensor();
       double* all_sums = wants_bias ? sums.write<double>() : nullptr;
       for_tasks<T>(s.B * s.h, s.d_v * padded(s.n) + 2 * query_tile * s.m, [&](i64 i, T* scratch) {
-        head_backward(in, head(i), d, P, out, dq.first, dkv.first, all_sums ? all_sums + i * bias.size() : nullptr,
+        head_backward(in, head(i), d, P, out, dq.is_new, dkv.is_new, all_sums ? all_sums + i * bias.size() : nullptr,
                       scratch);
       });
       if (wants_bias) dx.add(2, bias.gradient(sums, score_factor(), dy.dtype()));
@@ -92,7 +92,7 @@ struct PackedAttention : PackedHeads {
     for (i64 begin = 0; begin < s.n; begin += query_tile) {
       const i64 end = std::min(s.n, begin + query_tile), width = padded(end - begin);
       const SeenKeys seen = seen_keys(at.b, begin, end);
-      const i64 first = seen.some.first, keys = seen.some.count();
+      const i64 first = seen.any_query.first, keys = seen.any_query.count();
       const Scores<T> P = recorded ? Scores<T>{all_weights + ((at.b * s.h + at.head) * s.m + first) * stride + begin,
                                                keys, width, stride}
                                    : Scores<T>{unsaved, keys, width, width};
@@ -100,7 +100,8 @@ struct PackedAttention : PackedHeads {
       softmax_columns(P, first, seen);
       const Scores<T> kept = dropout.p == 0 ? P : Scores<T>{W, keys, width, width};
       if (dropout.p > 0) drop_weights(P, kept, factors, at, begin, first);
-      product(end - begin, s.d_v, keys, {kept.data, 1, kept.stride}, V.from(first), O.from(begin), false);
+      gemm_in_task<T>({kept.data, keys, end - begin, kept.stride}, V.from(first).mat(keys, s.d_v),
+                      O.from(begin).mat(end - begin, s.d_v), Trans::a);
     }
   }
 
@@ -113,7 +114,7 @@ struct PackedAttention : PackedHeads {
 
   template <class T>
   void head_backward(const Packed<const T>& in, Head at, const T* dy, const T* all_weights, const Packed<T>& out,
-                     bool first_q, bool first_kv, double* bias_sums, T* scratch) const {
+                     bool q_is_new, bool kv_is_new, double* bias_sums, T* scratch) const {
     const i64 stride = padded(s.n);
     const Part<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at), dO = output(dy, at);
     const T* P = all_weights + (at.b * s.h + at.head) * s.m * stride;
@@ -121,31 +122,36 @@ struct PackedAttention : PackedHeads {
     const T kept = static_cast<T>(dropout.p == 0 ? 1.0 : keep_scale(dropout.p)),
             factor = static_cast<T>(score_factor());
     transpose(dO, s.n, s.d_v, T{1}, dO_T, stride);
-    if (out.kv && first_kv && s.n == 0) {
+    if (out.kv && kv_is_new && s.n == 0) {
       clear_rows(out.K(s, at), s.m, s.d_k);
       clear_rows(out.V(s, at), s.m, s.d_v);
     }
     for (i64 begin = 0; begin < s.n; begin += query_tile) {
       const i64 end = std::min(s.n, begin + query_tile), rows = end - begin, width = padded(rows);
-      Lanes<T> inner;
-      const KeyRange seen = seen_keys(at.b, begin, end).some;
+      PerQuery<T> inner;
+      const KeyRange seen = seen_keys(at.b, begin, end).any_query;
       const i64 keys = seen.count();
       const T* P_i = P + seen.first * stride + begin;
-      small_product<T>(keys, width, s.d_v, {V.from(seen.first).data, V.stride, 1}, dO_T + begin, stride, dS, width,
-                       false);  // dW
+      gemm_in_task<T>(V.from(seen.first).mat(keys, s.d_v), {dO_T + begin, s.d_v, width, stride},
+                      {dS, keys, width, width});  // dW
       sum_over_keys(keys, width, inner, [&](i64 j, T* part) {
         restore_weights(width, kept, P_i + j * stride, dS + j * width, W + j * width, part);
       });
       for (i64 j = 0; j < keys; ++j)
         score_gradient(width, kept, factor, P_i + j * stride, inner.data(), dS + j * width);
       if (bias_sums) bias.add_gradient(Scores<T>{dS, keys, width, width}, rows, begin, seen.first, bias_sums);
-      if (out.q) product(rows, s.d_k, keys, {dS, 1, width}, K.from(seen.first), out.Q(s, at).from(begin), !first_q);
+      const Mat<const T> dS_T(dS, keys, rows, width), W_T(W, keys, rows, width);
+      if (out.q)
+        gemm_in_task<T>(dS_T, K.from(seen.first).mat(keys, s.d_k), out.Q(s, at).from(begin).mat(rows, s.d_k), Trans::a,
+                        !q_is_new);
       if (out.kv) {
-        const bool first = first_kv && begin == 0;
+        const bool first = kv_is_new && begin == 0;
         if (first) clear_unseen(out.K(s, at), seen, s.d_k);
         if (first) clear_unseen(out.V(s, at), seen, s.d_v);
-        product(keys, s.d_k, rows, {dS, width, 1}, Q.from(begin), out.K(s, at).from(seen.first), !first);
-        product(keys, s.d_v, rows, {W, width, 1}, dO.from(begin), out.V(s, at).from(seen.first), !first);
+        gemm_in_task<T>(dS_T, Q.from(begin).mat(rows, s.d_k), out.K(s, at).from(seen.first).mat(keys, s.d_k),
+                        Trans::none, !first);
+        gemm_in_task<T>(W_T, dO.from(begin).mat(rows, s.d_v), out.V(s, at).from(seen.first).mat(keys, s.d_v),
+                        Trans::none, !first);
       }
     }
   }
@@ -157,7 +163,7 @@ struct PackedAttention : PackedHeads {
   }
 };
 
-// Whether attention with the keys and values of this tensor goes by in tiles: by its shape alone.
+// Whether attention with these keys and values is computed in tiles. Depends on the shape alone.
 bool in_tiles(const Variable& kv) { return kv.shape().rank() == 3 && kv.size(1) > most_keys; }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Chapter 8. What both forms of attention on packed products share: where each head's matrices stand, and what hides
-// keys.
+// Chapter 8. What both forms of attention on packed products share: where each head's matrices are stored, and which
+// keys are hidden.
 //
-// A head of a batch row has its Q, K and V in columns of the packed products:
+// The Q, K and V of a head are columns of the packed products:
 //   qkv [B, n, h (2 d_k + d_v)]: all Q, all K, all V
 //   or  q [B, n, h d_k]  and  kv [B, m, h (d_k + d_v)]: all K, all V
-// and its O in columns of [B, n, h d_v]. Queries go by in tiles and lie transposed, a lane each
+// and its O is columns of [B, n, h d_v]. Queries are processed in tiles, with transposed scores: one column per query
 // (autograd/ops/fused/scores.h).
 // Serves: autograd/ops/fused/tiled_attention.h
 #pragma once
@@ -16,19 +16,21 @@
 #include "autograd/ops/fused/scores.h"
 #include "autograd/ops/row_dropout.h"
 #include "core/mask.h"
-#include "core/products/small_product.h"
+#include "core/products/gemm.h"
 #include "core/products/transpose.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::packed_heads {
 using namespace kernels;
 
-/// More keys than this go by in tiles. Up to here the saved weights stay small, and reading them is cheaper than
-/// computing them again. Frozen (core/products/blas.h).
+/// More keys than this are processed in tiles. Up to this number, the saved weights are small, and reading them is
+/// cheaper than computing them again. Frozen (core/products/blas.h).
 inline constexpr i64 most_keys = 512;
-/// Backward in tiles has at least so many tasks where there are tiles enough: the cuts show in sums, and are frozen.
-/// More would need more memory for their dQ.
+/// The backward pass in tiles has at least this many tasks if there are enough tiles. Since the division into tasks
+/// affects the bits of sums, the number is frozen. More tasks would need more memory, as each has its own dQ.
 inline constexpr i64 least_tasks = 16;
+
+namespace {  // a copy for each file that uses it: core/kernels/README.md
 
 struct Sizes {
   i64 B = 0, n = 0, m = 0, h = 0, d_k = 0, d_v = 0;
@@ -45,9 +47,10 @@ struct Part {
   T* data;
   i64 stride;
   Part from(i64 row) const { return {data + row * stride, stride}; }
+  Mat<T> mat(i64 rows, i64 columns) const { return {data, rows, columns, stride}; }
 };
 
-/// The columns of the packed products where a head keeps its parts.
+/// Where the parts of each head are in the packed products.
 template <class T>
 struct Packed {
   T *q, *kv;  // the same memory in self-attention
@@ -63,7 +66,8 @@ struct Packed {
   }
 };
 
-/// to[j, i] = factor * x[i, j], rows of `to` padded with zeros: Q^T and dO^T, whose rows products can read as vectors.
+/// to[j, i] = factor * x[i, j], with the rows of `to` padded with zeros. Makes Q^T and dO^T, whose rows products read
+/// as vectors.
 template <class T>
 void transpose(Part<const T> x, i64 rows, i64 columns, T factor, T* to, i64 to_stride) {
   for (i64 j = 0; j < columns; ++j) std::fill(to + j * to_stride + rows, to + (j + 1) * to_stride, T{0});
@@ -76,17 +80,11 @@ void clear_rows(Part<T> x, i64 rows, i64 columns) {
   for (i64 i = 0; i < rows; ++i) std::fill_n(x.data + i * x.stride, columns, T{0});
 }
 
-/// c = a b or c += a b, with b and c parts of packed products.
-template <class T>
-void product(i64 m, i64 n, i64 k, Strided<T> a, Part<const T> b, Part<T> c, bool accumulate) {
-  small_product<T>(m, n, k, a, b.data, b.stride, c.data, c.stride, accumulate);
-}
-
-/// A gradient to write: null where nobody wants it; `first` where it is to be written, not added to.
+/// A gradient to compute: null if the gradient is not needed; `is_new` if it must be overwritten, not added to.
 template <class T>
 struct Gradient {
   T* data = nullptr;
-  bool first = false;
+  bool is_new = false;
 };
 template <class T>
 Gradient<T> opened(Grads& dx, size_t input) {
@@ -95,14 +93,15 @@ Gradient<T> opened(Grads& dx, size_t input) {
   return {into.buffer.write<T>(), into.is_new};
 }
 
-/// A bias by distance as a tile reads it, and the sums for its gradient. Entry j - i + n - 1 belongs to query i and key
-/// j. In the opposite order, at m - 1 - j + i, what belongs to a key lies in the order of the queries.
+/// A bias by distance in the order in which tiles read it, and the sums for its gradient. Entry j - i + n - 1 of the
+/// bias belongs to query i and key j. The reversed copy has it at m - 1 - j + i, so that the entries of one key are in
+/// the order of the queries.
 struct DistanceBias {
   i64 h = 0, n = 0, m = 0;
   Tensor reversed{};  // [h, size()]; not defined without a bias
 
   bool defined() const { return reversed.defined(); }
-  /// Entries of a head, with room for the lanes beyond the last query.
+  /// Entries of a head, with room for the query columns beyond the last query.
   i64 size() const { return std::max<i64>(0, m - 1) + padded(n); }
   i64 at(i64 key, i64 query) const { return m - 1 - key + query; }
 
@@ -117,13 +116,13 @@ struct DistanceBias {
         std::reverse_copy(from + head * count, from + (head + 1) * count, to + head * size());
     });
   }
-  /// S^T plus the bias, for queries from `begin` and keys from `first` on.
+  /// Adds the bias to S^T, whose first query is `begin` and whose first key is `first`.
   template <class T>
   void add(const Scores<T>& S, i64 head, i64 begin, i64 first) const {
     const T* bias = reversed.data<T>() + head * size();
     for (i64 j = 0; j < S.keys; ++j) add_to(S.width, bias + at(first + j, begin), S.row(j));
   }
-  /// Adds dS^T of `rows` queries to the sums of a task.
+  /// Adds dS^T of `rows` queries to the sums of a task; `begin` and `first` as above.
   template <class T>
   void add_gradient(const Scores<T>& dS, i64 rows, i64 begin, i64 first, double* sums) const {
     for (i64 j = 0; j < dS.keys; ++j) {
@@ -133,8 +132,8 @@ struct DistanceBias {
       for (i64 i = 0; i < rows; ++i) sum[i] += static_cast<double>(row[i]);
     }
   }
-  /// The gradient [h, n + m - 1] from the sums of all tasks [B, h, tasks, size()], added in order; dS has been
-  /// multiplied by `score_factor`, which a bias is not.
+  /// The gradient [h, n + m - 1]: the sums of all tasks, [B, h, tasks, size()], added in order. dS contains the factor
+  /// `score_factor`, by which a bias is not multiplied, so it is divided out.
   Tensor gradient(const Tensor& sums, double score_factor, Dtype dtype) const {
     const i64 B = sums.size(0), tasks = sums.size(2), count = distances(n, m);
     Tensor total = zeros({h, count}, f64);
@@ -148,10 +147,10 @@ struct DistanceBias {
   }
 };
 
-/// What both operations are made of.
+/// The common part of both operations.
 struct PackedHeads {
   static constexpr std::string_view name = "packed_attention";
-  Sizes s;  // h, d_k and d_v are given, the others are read from the inputs
+  Sizes s;  // h, d_k and d_v are given; `prepare` reads the others from the inputs
   Mask mask;
   RowDropout dropout;
   bool self = true;
@@ -166,9 +165,9 @@ struct PackedHeads {
     check(queries.rank() == 3 && keys_values.rank() == 3, name, "inputs need shape [B, length, columns], have ",
           queries.shape(), " and ", keys_values.shape());
     const i64 q_columns = s.h * s.d_k, kv_columns = s.h * (s.d_k + s.d_v);
-    const i64 wanted_q = self ? q_columns + kv_columns : q_columns, wanted_kv = self ? wanted_q : kv_columns;
-    check(queries.size(2) == wanted_q && keys_values.size(2) == wanted_kv, name, s.h, " heads of ", s.d_k, " and ",
-          s.d_v, " need ", wanted_q, self ? "" : " and ", self ? "" : std::to_string(wanted_kv), " columns, got ",
+    const i64 needed_q = self ? q_columns + kv_columns : q_columns, needed_kv = self ? needed_q : kv_columns;
+    check(queries.size(2) == needed_q && keys_values.size(2) == needed_kv, name, s.h, " heads of ", s.d_k, " and ",
+          s.d_v, " need ", needed_q, self ? "" : " and ", self ? "" : std::to_string(needed_kv), " columns, got ",
           queries.shape(), " and ", keys_values.shape());
     check(queries.size(0) == keys_values.size(0), name, "batch sizes differ (", queries.size(0), " and ",
           keys_values.size(0), ")");
@@ -203,9 +202,8 @@ struct PackedHeads {
   Head head(i64 i) const { return {i / s.h, i % s.h}; }
   double score_factor() const { return 1.0 / std::sqrt(static_cast<double>(s.d_k)); }
 
-  /// body(i, scratch) for i in [0, tasks), with `scratch_size` numbers of memory whose contents mean nothing. A thread
-  /// has one group of tasks, which share its scratch: that stays in its core's cache, and no thread goes without work.
-  /// No bit depends on these borders, since a task reads of the scratch only what it wrote.
+  /// Calls body(i, scratch) for each task; scratch is uninitialised. Each thread runs one group of tasks with one
+  /// scratch buffer, which stays in its cache. Results do not depend on the groups.
   template <class T, class Body>
   void for_tasks(i64 tasks, i64 scratch_size, const Body& body) const {
     const i64 share = std::min(std::max<i64>(1, (tasks + threads() - 1) / threads()), loop_rules.largest_grain);
@@ -220,20 +218,22 @@ struct PackedHeads {
 
   SeenKeys seen_keys(i64 b, i64 begin, i64 end) const { return SeenKeys::of(mask, b, begin, end, s.n, s.m); }
 
-  /// S^T = K Q^T + bias of queries [begin, end) with S.keys keys from `first` on, without what a table hides. Q^T holds
-  /// the factor 1 / sqrt(d_k).
+  /// S^T = K Q^T + bias for queries [begin, end) and S.keys keys from `first` on; -infinity where a table hides the
+  /// key. Q^T contains the factor 1 / sqrt(d_k).
   template <class T>
   void compute_scores(Part<const T> K, const T* Q_T, i64 stride, Head at, i64 begin, i64 end, i64 first,
                       const Scores<T>& S) const {
-    small_product<T>(S.keys, S.width, s.d_k, {K.from(first).data, K.stride, 1}, Q_T, stride, S.data, S.stride, false);
+    gemm_in_task<T>(K.from(first).mat(S.keys, s.d_k), {Q_T, s.d_k, S.width, stride},
+                    {S.data, S.keys, S.width, S.stride});
     if (bias.defined()) bias.add(S, at.head, begin, first);
     if (!mask.has_table()) return;
     for (i64 i = begin; i < end; ++i)
       mask.hide_by_table(at.b, at.head, i, {first, first + S.keys}, S.data + (i - begin), S.stride);
   }
 
-  /// Dropout's factors m^T for `keys` keys from `first` on and `width` queries from `begin` on, width numbers a key. A
-  /// key is a row of the mask, a query a column; both `begin` and `width` are multiples of a block's decisions.
+  /// Draws dropout's factors m^T for `keys` keys from `first` on and `width` queries from `begin` on: `width` numbers
+  /// for each key. In dropout's mask, a key is a row and a query a column; `begin` and `width` are multiples of the
+  /// decisions in a block.
   template <class T>
   void draw_factors(Head at, i64 begin, i64 width, i64 first, i64 keys, T* factors) const {
     const i64 blocks = blocks_of_row(s.n), tile_blocks = width / decisions_per_block;
@@ -244,11 +244,13 @@ struct PackedHeads {
   }
 };
 
-/// Heads whose inputs are still to come: `prepare` reads the other sizes from them.
+/// PackedHeads without inputs; `prepare` takes these, and reads the other sizes from them.
 inline PackedHeads heads_of(i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p, const Draw& draw) {
   return {.s = {.h = num_heads, .d_k = d_k, .d_v = d_v}, .mask = mask, .dropout = {p, draw}};
 }
 
-static_assert(lane_multiple == decisions_per_block, "a tile of queries is drawn in whole blocks");
+}  // namespace
+
+static_assert(width_multiple == decisions_per_block, "a tile of queries is drawn in whole blocks");
 
 }  // namespace orrery::packed_heads

@@ -27,7 +27,7 @@ void check_summands(std::string_view name, const Tensor& x, const Tensor& f) {
 
 // Rows [begin, end) of s = x + m f, n numbers each.
 template <class T>
-void add_thinned_rows(const RowDropout& dropout, i64 begin, i64 end, i64 n, const T* x, const T* f, T* s) {
+void add_dropped_rows(const RowDropout& dropout, i64 begin, i64 end, i64 n, const T* x, const T* f, T* s) {
   dropout.rows(begin, end, n, f + begin * n, s + begin * n);
   add_to((end - begin) * n, x + begin * n, s + begin * n);
 }
@@ -46,7 +46,7 @@ struct Residual {
       const T *a = x.data<T>(), *b = f.data<T>();
       T* out = s.write<T>();
       for_row_groups(x.shape().without_last().count(), n,
-                     [=, this](i64 begin, i64 end) { add_thinned_rows(dropout, begin, end, n, a, b, out); });
+                     [=, this](i64 begin, i64 end) { add_dropped_rows(dropout, begin, end, n, a, b, out); });
     });
     return s;
   }
@@ -75,7 +75,7 @@ struct ResidualNorm {
       const T *a = x.data<T>(), *c = f.data<T>(), *gain = data_or_null<T>(w), *shift = data_or_null<T>(b);
       T *out = y.write<T>(), *total = sum.write<T>(), *statistics = kept.write<T>();
       for_row_groups(count, n, [=, this](i64 begin, i64 end) {
-        add_thinned_rows(dropout, begin, end, n, a, c, total);
+        add_dropped_rows(dropout, begin, end, n, a, c, total);
         for (i64 row = begin; row < end; ++row) {
           const RowStatistics<T> stat = row_statistics(total + row * n, n, eps, form);
           stat.store(statistics, row);

@@ -1,8 +1,8 @@
-// Chapter 8. Kernels of attention on transposed scores: a row for each key, a lane for each query.
+// Chapter 8. Attention on transposed scores: one row per key, one column per query.
 //
-// Softmax and its derivative (core/kernels/rows.h) work along the keys. Here keys lie below one another, so that every
-// instruction works on 16 queries at once and no sum runs across a register. Used by
-// autograd/ops/fused/packed_attention.cpp and tiled_attention.cpp, which say what S, P, W and m are.
+// Softmax and its derivative (autograd/ops/softmax_rows.h) add up over the keys. Here the scores of one query stand
+// below one another, so each instruction works on the scores of 16 queries with one key, and no sum runs across a
+// register. Used by packed_attention.cpp and tiled_attention.cpp, which explain S, P, W and m.
 // Serves: autograd/ops/fused/tiled_attention.h
 #pragma once
 
@@ -14,16 +14,17 @@
 
 namespace orrery::kernels {
 
-/// Queries that go by together.
+/// The queries of a tile, which are computed together.
 inline constexpr i64 query_tile = 128;
-/// Rows of transposed matrices are padded to half a vector of 16 floats, so that 17 queries do not cost as much as 32.
-inline constexpr i64 lane_multiple = 8;
-static constexpr i64 padded(i64 n) { return (n + lane_multiple - 1) / lane_multiple * lane_multiple; }
-/// What belongs to each query of a tile: one number a lane.
+/// Rows of transposed matrices are padded to a multiple of this: half a vector of 16 floats, so that 17 queries do not
+/// cost as much as 32.
+inline constexpr i64 width_multiple = 8;
+static constexpr i64 padded(i64 n) { return (n + width_multiple - 1) / width_multiple * width_multiple; }
+/// One number for each query column of a tile.
 template <class T>
-using Lanes = std::array<T, query_tile>;
+using PerQuery = std::array<T, query_tile>;
 
-/// The part of S^T, P^T or dS^T that belongs to a tile: `keys` rows of `width` lanes, `stride` numbers apart.
+/// The part of S^T, P^T or dS^T that belongs to a tile: `keys` rows of `width` query columns, `stride` numbers apart.
 template <class T>
 struct Scores {
   T* data;
@@ -31,37 +32,39 @@ struct Scores {
   T* row(i64 j) const { return data + j * stride; }
 };
 
-/// What the queries of a tile may see, tables apart: query i sees keys [first[i], limit[i]). Lanes beyond the queries
-/// are padding and see nothing.
+/// What the queries of a tile may see, without tables: query i sees keys [first[i], limit[i]). Query columns beyond the
+/// last query are padding and see nothing.
 struct SeenKeys {
-  Lanes<i32> first, limit;
-  KeyRange some;  ///< no query sees any other key
-  KeyRange all;   ///< every query sees these; may be empty
+  PerQuery<i32> first, limit;
+  KeyRange any_query;    ///< keys that some query may see are all in this range
+  KeyRange every_query;  ///< keys that every query sees; may be empty
 
   /// Queries [begin, end) of n with m keys, in batch row b.
   static SeenKeys of(const Mask& mask, i64 b, i64 begin, i64 end, i64 n, i64 m) {
     SeenKeys seen;
     seen.first.fill(0), seen.limit.fill(0);
-    seen.some = {m, 0}, seen.all = {0, m};
+    seen.any_query = {m, 0}, seen.every_query = {0, m};
     for (i64 i = begin; i < end; ++i) {
       const KeyRange keys = mask.range(b, i, n, m);
-      const size_t lane = static_cast<size_t>(i - begin);
-      seen.first[lane] = static_cast<i32>(keys.first), seen.limit[lane] = static_cast<i32>(keys.limit);
-      seen.all = {std::max(seen.all.first, keys.first), std::min(seen.all.limit, keys.limit)};
-      if (keys.count() > 0) seen.some = {std::min(seen.some.first, keys.first), std::max(seen.some.limit, keys.limit)};
+      const size_t column = static_cast<size_t>(i - begin);
+      seen.first[column] = static_cast<i32>(keys.first), seen.limit[column] = static_cast<i32>(keys.limit);
+      seen.every_query = {std::max(seen.every_query.first, keys.first), std::min(seen.every_query.limit, keys.limit)};
+      if (keys.count() > 0)
+        seen.any_query = {std::min(seen.any_query.first, keys.first), std::max(seen.any_query.limit, keys.limit)};
     }
-    if (seen.some.count() < 0) seen.some = {};
+    if (seen.any_query.count() < 0) seen.any_query = {};
     return seen;
   }
 };
 
-/// Keys whose terms are added before their sum is. Frozen (core/products/blas.h).
+/// The number of keys whose terms are added up before their sum is added to the total. Frozen (core/products/blas.h).
 inline constexpr i64 keys_at_once = 64;
 
-/// sum[i] over all keys j of term(j, i), in two steps, so that a long sum keeps its digits.
+/// sum[i] = the sum over all keys j of what term(j, part) adds to part[i], in two steps, which lose fewer digits than
+/// one long sum.
 template <class T, class Term>
-static void sum_over_keys(i64 keys, i64 width, Lanes<T>& sum, const Term& term) {
-  Lanes<T> part;
+static void sum_over_keys(i64 keys, i64 width, PerQuery<T>& sum, const Term& term) {
+  PerQuery<T> part;
   std::fill_n(sum.data(), width, T{0});
   for (i64 begin = 0; begin < keys; begin += keys_at_once) {
     std::fill_n(part.data(), width, T{0});
@@ -70,14 +73,15 @@ static void sum_over_keys(i64 keys, i64 width, Lanes<T>& sum, const Term& term) 
   }
 }
 
-/// One key: scores of queries whose keys begin after it become -infinity.
+/// For one key: the scores of queries whose range begins after it become -infinity.
 template <class T>
 static void hide_before(i64 n, i32 key, const i32* first, T* x) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) x[i] = key < first[i] ? -std::numeric_limits<T>::infinity() : x[i];
 }
 
-/// One key: scores of queries whose keys end before it become -infinity; `largest` follows those that are left.
+/// For one key: the scores of queries whose range ends before it become -infinity; `largest` becomes the maximum of
+/// itself and the other scores.
 template <class T>
 static void hide_and_find_largest(i64 n, i32 key, const i32* limit, T* x, T* largest) {
   constexpr T never = -std::numeric_limits<T>::infinity();
@@ -103,20 +107,21 @@ static void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
   }
 }
 
-/// The same for all keys of S, from `first` on.
+/// Both for all keys of S, which begin with key `first`.
 template <class T>
 static void hide_and_find_largest(const Scores<T>& S, i64 first, const SeenKeys& seen, T* largest) {
   for (i64 j = 0; j < S.keys; ++j) {
     const i32 key = static_cast<i32>(first + j);
-    if (key < seen.all.first) hide_before(S.width, key, seen.first.data(), S.row(j));
+    if (key < seen.every_query.first) hide_before(S.width, key, seen.first.data(), S.row(j));
     hide_and_find_largest(S.width, key, seen.limit.data(), S.row(j), largest);
   }
 }
 
-/// S^T to P^T in place, for keys from `first` on: the softmax of core/kernels/rows.h, down the columns.
+/// Turns S^T into P^T in place; its keys begin with key `first`: the softmax of autograd/ops/softmax_rows.h, column by
+/// column.
 template <class T>
 static void softmax_columns(const Scores<T>& S, i64 first, const SeenKeys& seen) {
-  Lanes<T> shift, sum;
+  PerQuery<T> shift, sum;
   shift.fill(-std::numeric_limits<T>::infinity());
   hide_and_find_largest(S, first, seen, shift.data());
   for (T& s : shift) s = s == -std::numeric_limits<T>::infinity() ? T{0} : s;
@@ -125,7 +130,7 @@ static void softmax_columns(const Scores<T>& S, i64 first, const SeenKeys& seen)
   for (i64 j = 0; j < S.keys; ++j) multiply(S.width, sum.data(), S.row(j));
 }
 
-/// One key: dS from dW, which it replaces. Where P is 0, dS is 0 whatever dW is.
+/// For one key: replaces dW by dS. Where P is 0, dS is 0, whatever dW is.
 template <class T>
 static void score_gradient(i64 n, T kept, T factor, const T* signed_P, const T* inner, T* dS) {
 #pragma omp simd
@@ -136,7 +141,7 @@ static void score_gradient(i64 n, T kept, T factor, const T* signed_P, const T* 
   }
 }
 
-/// One key: W from P with its signs; W dW is added to `inner`.
+/// For one key: computes W from P with its signs, and adds W dW to `inner`.
 template <class T>
 static void restore_weights(i64 n, T kept, const T* signed_P, const T* dW, T* W, T* inner) {
 #pragma omp simd
@@ -148,19 +153,20 @@ static void restore_weights(i64 n, T kept, const T* signed_P, const T* dW, T* W,
 
 namespace {  // a copy for each file that uses it: core/kernels/README.md
 
-/// Softmax over keys that go by in tiles, for each query: the largest score so far, and the sum of e^{S - largest}.
+/// Softmax over keys that are processed in tiles; for each query, the largest score so far and the sum of
+/// e^{S - largest}.
 template <class T>
 struct RunningSoftmax {
-  Lanes<T> largest, sum;
+  PerQuery<T> largest, sum;
   RunningSoftmax() {
     largest.fill(-std::numeric_limits<T>::infinity());
     sum.fill(T{0});
   }
 
-  /// The next tile, keys from `first` on: S^T becomes e^{S - largest}. What was computed with the largest score before
-  /// has to be multiplied by `rescale`.
-  void add(const Scores<T>& S, i64 first, const SeenKeys& seen, Lanes<T>& rescale) {
-    Lanes<T> shift, part;
+  /// The next tile, which begins with key `first`: S^T becomes e^{S - largest}. What was computed with the previous
+  /// `largest` must be multiplied by `rescale`.
+  void add(const Scores<T>& S, i64 first, const SeenKeys& seen, PerQuery<T>& rescale) {
+    PerQuery<T> shift, part;
     std::copy_n(largest.data(), S.width, rescale.data());
     hide_and_find_largest(S, first, seen, largest.data());
     shift_and_rescale(S.width, shift.data(), rescale.data());
@@ -169,7 +175,7 @@ struct RunningSoftmax {
   }
 
  private:
-  // Queries that have seen nothing yet are shifted by 0, since -infinity - (-infinity) is no number.
+  // Queries that have seen no key yet are shifted by 0, since -infinity - (-infinity) is NaN.
   void shift_and_rescale(i64 n, T* shift, T* rescale) const {
 #pragma omp simd
     for (i64 i = 0; i < n; ++i) {
@@ -181,19 +187,19 @@ struct RunningSoftmax {
 
 }  // namespace
 
-/// One key: scores of queries that may not see it become -infinity.
+/// For one key: the scores of queries that may not see it become -infinity.
 template <class T>
 static void hide(i64 n, i32 key, const SeenKeys& seen, T* S) {
-  if (key < seen.all.first) hide_before(n, key, seen.first.data(), S);
-  if (key < seen.all.limit) return;
+  if (key < seen.every_query.first) hide_before(n, key, seen.first.data(), S);
+  if (key < seen.every_query.limit) return;
   const i32* limit = seen.limit.data();
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) S[i] = key < limit[i] ? S[i] : -std::numeric_limits<T>::infinity();
 }
 
-/// One key, computed again, with P = e^{S - largest} / sum, `inverse` being 1 / sum, and D = <dO, O>: W = P m from S,
-/// which it replaces, and dS from dW, which it replaces. Where P is 0, dS is 0 whatever dW is. Two loops, and nothing
-/// else under a condition: that is twice as fast.
+/// For one key: computes P = e^{S - largest} / sum again, where `inverse` is 1 / sum. Replaces S by W = P m, and dW by
+/// dS, where D = <dO, O>. Where P is 0, dS is 0, whatever dW is. Split into two loops with a single selection, so that
+/// the compiler vectorises both: twice as fast.
 template <class T>
 static void recompute_weights(i64 n, const T* largest, const T* inverse, const T* D, const T* m, T factor, T* S,
                               T* dS) {

@@ -1,9 +1,9 @@
 // Chapter 8. Attention in tiles: the loops over tiles, and who computes which.
 //
-// The formulas stand in tiled_attention.h. Forward: a task is one tile of queries of one head. Backward: a task owns
-// tiles of keys. With few heads, a head's tiles are shared out among several tasks, each of which has its own dQ; these
-// are added in order at the end, so that the bits depend on the shape alone. As in ops/packed_attention.cpp, scores lie
-// transposed, a row for each key.
+// The formulas are in tiled_attention.h. In the forward pass, a task is one tile of queries of one head. In the
+// backward pass, a task owns tiles of keys. With few heads, the tiles of a head are divided among several tasks, called
+// parts. Each part has its own dQ; they are added in order at the end, so that the bits depend on the shape alone.
+// Scores are stored transposed, one row per key (autograd/ops/fused/scores.h).
 // Serves: autograd/ops/fused/tiled_attention.h
 #include "autograd/ops/fused/tiled_attention.h"
 
@@ -21,7 +21,7 @@ i64 tiles_of(i64 n, i64 size) { return (n + size - 1) / size; }
 
 // Multiplies row i of x by factor[i].
 template <class T>
-void scale_rows(Part<T> x, i64 rows, i64 columns, const Lanes<T>& factor) {
+void scale_rows(Part<T> x, i64 rows, i64 columns, const PerQuery<T>& factor) {
   for (i64 i = 0; i < rows; ++i) {
     T *row = x.data + i * x.stride, f = factor[static_cast<size_t>(i)];
 #pragma omp simd
@@ -60,8 +60,8 @@ struct TiledAttention : PackedHeads {
                           .sums = dq.data ? sums.write<T>() : nullptr,
                           .bias_sums = wants_bias ? bias_sums.write<double>() : nullptr,
                           .parts = parts,
-                          .first_q = dq.first,
-                          .first_kv = dkv.first};
+                          .q_is_new = dq.is_new,
+                          .kv_is_new = dkv.is_new};
       for_query_tiles<T>(0, [&](const Queries& at, T*) { prepare_queries(o, at); });
       constexpr i64 matrices = 3;  // W, dS and dropout's factors
       for_tasks<T>(heads * parts, matrices * tile.keys * tile.queries,
@@ -85,13 +85,13 @@ struct TiledAttention : PackedHeads {
     Packed<T> out;
     const T *dy, *O, *softmax;
     T* prepared;        // for each tile of queries: Q^T / sqrt(d_k), dO^T and D
-    T* sums;            // dQ of each part of a head, null where nobody wants it
+    T* sums;            // dQ of each part of a head; null if not needed
     double* bias_sums;  // the same for the bias
     i64 parts;
-    bool first_q, first_kv;
+    bool q_is_new, kv_is_new;
   };
 
-  // What a part of a head adds up for itself; null where nobody wants it.
+  // The sums of one part of a head; null if not needed.
   template <class T>
   struct Sums {
     T* dQ;
@@ -105,9 +105,9 @@ struct TiledAttention : PackedHeads {
     return {at, index, index * tile.queries, std::min(s.n, (index + 1) * tile.queries)};
   }
 
-  // body(queries, scratch) for every tile of queries of every head: the first, the last, the second, the last but one,
-  // ... With a causal mask the last see the most, and neighbours among the tasks are together as much work as other
-  // neighbours.
+  // Calls body(queries, scratch) for every tile of queries of every head, in this order: the first, the last, the
+  // second, the last but one, ... With a causal mask, later queries see more keys; in this order, every group of
+  // adjacent tasks is about the same amount of work.
   template <class T, class Body>
   void for_query_tiles(i64 scratch_size, const Body& body) const {
     const i64 tiles = query_tiles();
@@ -118,7 +118,7 @@ struct TiledAttention : PackedHeads {
   }
 
   Tensor run(const Tensor& query_input, const Tensor& keys_values, bool is_self, const Tensor& score_bias = {}) {
-    check(tile.queries > 0 && tile.queries <= query_tile && tile.queries % lane_multiple == 0 && tile.keys > 0, name,
+    check(tile.queries > 0 && tile.queries <= query_tile && tile.queries % width_multiple == 0 && tile.keys > 0, name,
           "no tiles of ", tile.queries, " queries and ", tile.keys, " keys");
     prepare(query_input, keys_values, is_self);
     if (score_bias.defined()) prepare_bias(score_bias);
@@ -140,13 +140,13 @@ struct TiledAttention : PackedHeads {
   void forward_tile(const Packed<const T>& in, const Queries& at, Part<T> O_i, T* largest, T* scratch) const {
     const Part<const T> K = in.K(s, at.at), V = in.V(s, at.at);
     T *Q_T = scratch, *scores = Q_T + s.d_k * tile.queries, *factors = scores + tile.keys * tile.queries;
-    Lanes<T> rescale;
+    PerQuery<T> rescale;
     RunningSoftmax<T> running;
     const SeenKeys seen = seen_keys(at.at.b, at.begin, at.end);
     transpose(in.Q(s, at.at).from(at.begin), at.rows(), s.d_k, static_cast<T>(score_factor()), Q_T, at.width());
-    for (i64 first = seen.some.first; first < seen.some.limit; first += tile.keys) {
-      const bool is_first = first == seen.some.first;
-      const Scores<T> S{scores, std::min(tile.keys, seen.some.limit - first), at.width(), at.width()};
+    for (i64 first = seen.any_query.first; first < seen.any_query.limit; first += tile.keys) {
+      const bool is_first = first == seen.any_query.first;
+      const Scores<T> S{scores, std::min(tile.keys, seen.any_query.limit - first), at.width(), at.width()};
       compute_scores(K, Q_T, S.width, at.at, at.begin, at.end, first, S);
       running.add(S, first, seen, rescale);
       if (dropout.p > 0) {
@@ -154,9 +154,10 @@ struct TiledAttention : PackedHeads {
         for (i64 j = 0; j < S.keys; ++j) multiply(S.width, factors + j * S.width, S.row(j));
       }
       if (!is_first) scale_rows(O_i, at.rows(), s.d_v, rescale);
-      product(at.rows(), s.d_v, S.keys, {S.data, 1, S.stride}, V.from(first), O_i, !is_first);
+      gemm_in_task<T>({S.data, S.keys, at.rows(), S.stride}, V.from(first).mat(S.keys, s.d_v),
+                      O_i.mat(at.rows(), s.d_v), Trans::a, !is_first);
     }
-    if (seen.some.count() == 0) clear_rows(O_i, at.rows(), s.d_v);
+    if (seen.any_query.count() == 0) clear_rows(O_i, at.rows(), s.d_v);
     T* inverse = largest + padded(s.n);
     for (i64 i = 0; i < at.width(); ++i) {
       // A query that sees nothing has only weights of 0.
@@ -168,7 +169,7 @@ struct TiledAttention : PackedHeads {
     scale_rows(O_i, at.rows(), s.d_v, rescale);
   }
 
-  // What all tiles of keys need of a tile of queries: Q_i^T / sqrt(d_k), dO_i^T and D_i.
+  // What every tile of keys needs from a tile of queries: Q_i^T / sqrt(d_k), dO_i^T and D_i.
   i64 prepared_size() const { return (s.d_k + s.d_v + 1) * tile.queries; }
   template <class T>
   T* prepared(const Backward<T>& o, const Queries& at) const {
@@ -188,7 +189,7 @@ struct TiledAttention : PackedHeads {
           std::inner_product(dO.data + i * dO.stride, dO.data + i * dO.stride + s.d_v, O_i.data + i * O_i.stride, T{0});
   }
 
-  // Part c of a head: tiles c, 2 parts - 1 - c, 2 parts + c, ... of its keys, so that no part has only tiles which few
+  // Part c of a head: tiles c, 2 parts - 1 - c, 2 parts + c, ... of its keys, so that no part has only tiles that few
   // queries see.
   template <class T>
   void backward_part(const Backward<T>& o, Head at, i64 c, T* scratch) const {
@@ -202,18 +203,18 @@ struct TiledAttention : PackedHeads {
     }
   }
 
-  // One tile of keys, from `first` on, with all queries that see some of it.
+  // One tile of keys, which begins with key `first`, and all queries that see some of its keys.
   template <class T>
   void backward_keys(const Backward<T>& o, Head at, i64 first, const Sums<T>& sums, T* scratch) const {
     const i64 last = std::min(s.m, first + tile.keys);
-    if (o.out.kv && o.first_kv) {
+    if (o.out.kv && o.kv_is_new) {
       clear_rows(o.out.K(s, at).from(first), last - first, s.d_k);
       clear_rows(o.out.V(s, at).from(first), last - first, s.d_v);
     }
     for (i64 i = 0; i < query_tiles(); ++i) {
       const Queries queries_i = queries(at, i);
       const SeenKeys seen = seen_keys(at.b, queries_i.begin, queries_i.end);
-      const KeyRange keys{std::max(first, seen.some.first), std::min(last, seen.some.limit)};
+      const KeyRange keys{std::max(first, seen.any_query.first), std::min(last, seen.any_query.limit)};
       if (keys.count() > 0) backward_tile(o, queries_i, keys.first, keys.count(), seen, sums, scratch);
     }
   }
@@ -228,7 +229,7 @@ struct TiledAttention : PackedHeads {
     const T *largest = o.softmax + saved_index(at), *inverse = largest + padded(s.n);
     T *W = scratch, *dS = W + tile.keys * tile.queries, *factors = dS + tile.keys * tile.queries;
     compute_scores(o.in.K(s, at.at), Q_T, width, at.at, at.begin, at.end, first, Scores<T>{W, keys, width, width});
-    small_product<T>(keys, width, s.d_v, {V.data, V.stride, 1}, dO_T, width, dS, width, false);  // dW
+    gemm_in_task<T>(V.mat(keys, s.d_v), {dO_T, s.d_v, width}, {dS, keys, width});  // dW
     const T factor = static_cast<T>(score_factor());
     const bool drops = dropout.p > 0;
     if (drops) {
@@ -242,18 +243,19 @@ struct TiledAttention : PackedHeads {
       recompute_weights(width, largest, inverse, D, factors + (drops ? j * width : 0), factor, row, dS + j * width);
     }
     if (sums.bias) bias.add_gradient(Scores<T>{dS, keys, width, width}, rows, at.begin, first, sums.bias);
-    if (sums.dQ) product(rows, s.d_k, keys, {dS, 1, width}, K, Part<T>{sums.dQ + at.begin * s.d_k, s.d_k}, true);
+    const Mat<const T> dS_T(dS, keys, rows, width), W_T(W, keys, rows, width);
+    if (sums.dQ) gemm_in_task<T>(dS_T, K.mat(keys, s.d_k), {sums.dQ + at.begin * s.d_k, rows, s.d_k}, Trans::a, true);
     if (o.out.kv) {
-      product(keys, s.d_k, rows, {dS, width, 1}, Q, o.out.K(s, at.at).from(first), true);
-      product(keys, s.d_v, rows, {W, width, 1}, dO, o.out.V(s, at.at).from(first), true);
+      gemm_in_task<T>(dS_T, Q.mat(rows, s.d_k), o.out.K(s, at.at).from(first).mat(keys, s.d_k), Trans::none, true);
+      gemm_in_task<T>(W_T, dO.mat(rows, s.d_v), o.out.V(s, at.at).from(first).mat(keys, s.d_v), Trans::none, true);
     }
   }
 
-  // dQ of a tile of queries: the sum of what the parts have.
+  // dQ of a tile of queries: the sum of the dQ of all parts.
   template <class T>
   void add_parts(const Backward<T>& o, const Queries& at) const {
     const Part<T> dQ = o.out.Q(s, at.at).from(at.begin);
-    if (o.first_q) clear_rows(dQ, at.rows(), s.d_k);
+    if (o.q_is_new) clear_rows(dQ, at.rows(), s.d_k);
     for (i64 c = 0; c < o.parts; ++c) {
       const T* sum = o.sums + ((head_index(at.at) * o.parts + c) * s.n + at.begin) * s.d_k;
       for (i64 i = 0; i < at.rows(); ++i) add_to(s.d_k, sum + i * s.d_k, dQ.data + i * dQ.stride);

@@ -53,7 +53,7 @@ TEST_CASE("a value's range: smallest and largest finite number, what is not fini
   CHECK(range.max == 5);
   CHECK(range.infinities == 2);
   CHECK(range.nans == 1);
-  CHECK(range.first == 2);
+  CHECK(range.first_non_finite == 2);
   CHECK(small::text_of(range) == "[2, 3] min -2 max 5, 1 NaN, 2 infinite, first at [0, 2]");
   CHECK(small::text_of(range_of(Tensor::of<double>({2}, {3, 4}))) == "[2] min 3 max 4, all finite");
   CHECK(range_of(zeros({0})).finite());

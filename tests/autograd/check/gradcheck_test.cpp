@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "autograd/observer.h"
 #include "autograd/ops.h"
 #include "tests/autograd/wrong_backwards.h"
 #include "tests/core/support.h"
@@ -140,7 +141,9 @@ TEST_CASE("more than 5 % of coordinates at kinks is a failure") {
 TEST_CASE("steep functions are judged by smaller steps, and not excused as kinks") {
   const auto steep = [](double factor) {
     return [factor](const Variable& x) {
-      const auto value = [](const Inputs& in) { return kernels::map(in[0], "exp", [](auto v) { return std::exp(20 * v); }); };
+      const auto value = [](const Inputs& in) {
+        return kernels::map(in[0], "exp", [](auto v) { return std::exp(20 * v); });
+      };
       const auto gradient = [factor](const Inputs& in, const Tensor& dy) {
         return Inputs{dy * kernels::map(in[0], "exp", [](auto v) { return std::exp(20 * v); }) * (20 * factor)};
       };
@@ -200,6 +203,21 @@ TEST_CASE("values and gradients of the leaves are afterwards what they were") {
   CHECK(error_of([&] { gradcheck(throws); }) == "f: throws in the middle");
   CHECK(same_bits(weight.value(), bits));
   CHECK(same_bits(weight.gradient(), gradient));
+}
+
+TEST_CASE("an observer that was in force before is told of the leaves that a check reaches") {
+  struct Counter final : Observer {
+    int leaves = 0;
+    void leaf_reached(const Leaf&) override { ++leaves; }
+  } counter;
+  const ObserverScope scope(counter);
+  CHECK(gradcheck([](const Variable& x) { return tanh(x); }, {normal({3})}));
+  CHECK(counter.leaves == 1);
+}
+
+TEST_CASE("elements are named by their indices") {
+  CHECK(place("w", {4, 5}, 7) == "w[1, 2]");
+  CHECK(place("s", {}, 0) == "s[]");
 }
 
 TEST_CASE("a function that is not repeatable is a failure that says so") {

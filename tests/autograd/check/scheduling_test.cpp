@@ -12,7 +12,7 @@
 using namespace orrery;
 using namespace orrery::small;
 
-TEST_CASE("a grain scope cuts tiny loops, alike for any threads, and counts them") {
+TEST_CASE("a grain scope cuts tiny loops, alike for any number of threads") {
   const auto ends = [](i64 n) {
     std::set<i64> found;
     std::mutex lock;
@@ -30,10 +30,8 @@ TEST_CASE("a grain scope cuts tiny loops, alike for any threads, and counts them
     {
       const GrainScope inner(1);
       CHECK(ends(3) == std::set<i64>{1, 2, 3});
-      CHECK(inner.loops_cut() == 1);
     }
     CHECK(ends(2) == std::set<i64>{2});
-    CHECK(outer.loops_cut() == 1);
   }
   CHECK(ends(5) == std::set<i64>{5});
 }
@@ -52,13 +50,14 @@ TEST_CASE("while waiting threads sleep, as many threads do the same work") {
 }
 
 TEST_CASE("loops run with exactly the threads that are set, for the thread that asked alone, until the scope ends") {
-  const bool before = loop_rules.exact_threads;
+  const auto before = loop_rules.team;
+  const i64 loops_before = ExactThreads::loops();
   {
     const ExactThreads exact;
-    CHECK(loop_rules.exact_threads);
-    bool elsewhere = true;
-    std::thread([&] { elsewhere = loop_rules.exact_threads; }).join();
-    CHECK_FALSE(elsewhere);
+    CHECK(loop_rules.team != crowding_team);
+    bool usual_elsewhere = false;
+    std::thread([&] { usual_elsewhere = loop_rules.team == crowding_team; }).join();
+    CHECK(usual_elsewhere);
     std::mutex lock;
     std::set<std::thread::id> seen;
     const Threads eight(8);
@@ -67,6 +66,10 @@ TEST_CASE("loops run with exactly the threads that are set, for the thread that 
       seen.insert(std::this_thread::get_id());
     });
     CHECK(seen.size() == 8);
+    parallel_tasks(1, [](i64) {});
+    CHECK(ExactThreads::loops() == loops_before + 1);  // a loop of a single task is not shared
   }
-  CHECK(loop_rules.exact_threads == before);
+  CHECK(loop_rules.team == before);
+  parallel_tasks(8, [](i64) {});
+  CHECK(ExactThreads::loops() == loops_before + 1);
 }

@@ -168,13 +168,13 @@ TEST_CASE("sum of squares and dot product work in double") {
   CHECK(dot(x, x) == sum_of_squares(x));
 }
 
-TEST_CASE("lane_sum and parallel_sum have equal bits") {
+TEST_CASE("chunked_sum and parallel_sum have equal bits") {
   Rng rng(5);
   const Tensor x = randn({100'003}, rng);
   const float* data = x.data<float>();
   const auto element = [=](i64 i) { return data[i]; };
   for (const i64 n : {0, 1, 15, 16, 17, 4095, 4096, 4097, 100'003}) {
-    CHECK(lane_sum<float>(n, element) == parallel_sum<float>(n, element));
+    CHECK(chunked_sum<float>(n, element) == parallel_sum<float>(n, element));
   }
 }
 

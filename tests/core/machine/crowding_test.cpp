@@ -15,14 +15,14 @@ namespace {
 // A rule, and a machine where every look finds that threads waited for `part` of the time.
 struct Machine {
   CrowdingRule rule;
-  int wanted;
+  int asked;
   double now = 0;
 
   // Looks every 10 ms for `seconds`; returns for how many of them all threads ran.
   int looks_with_all(double seconds, double part) {
     int all = 0;
     for (const double end = now + seconds; now < end; now += 0.01)
-      all += rule.after(now, rule.threads() > 1 ? 0.01 * part : 0, wanted) == wanted;
+      all += rule.update(now, rule.threads() > 1 ? 0.01 * part : 0, asked) == asked;
     return all;
   }
 };
@@ -30,23 +30,23 @@ struct Machine {
 }  // namespace
 
 TEST_CASE("crowding: a free machine gives all threads at once and always") {
-  Machine machine{.rule = {}, .wanted = 4};
-  CHECK(machine.rule.after(0, 0, 4) == 4);
+  Machine machine{.rule = {}, .asked = 4};
+  CHECK(machine.rule.update(0, 0, 4) == 4);
   CHECK(machine.looks_with_all(10, 0) >= 999);
-  CHECK(machine.rule.after(machine.now, 0, 8) == 8);
+  CHECK(machine.rule.update(machine.now, 0, 8) == 8);
 }
 
 TEST_CASE("crowding: what waits little, or seldom, keeps all threads") {
-  Machine machine{.rule = {}, .wanted = 2};
+  Machine machine{.rule = {}, .asked = 2};
   CHECK(machine.looks_with_all(10, 0.15) >= 999);
   for (int i = 0; i < 100; ++i) {  // a time slice of 4 ms every 50 ms
-    CHECK(machine.rule.after(machine.now += 0.01, 0.004, 2) == 2);
+    CHECK(machine.rule.update(machine.now += 0.01, 0.004, 2) == 2);
     CHECK(machine.looks_with_all(0.04, 0) >= 4);
   }
 }
 
 TEST_CASE("crowding: beside a program that computes, two threads become one, and try again ever more seldom") {
-  Machine machine{.rule = {}, .wanted = 2};
+  Machine machine{.rule = {}, .asked = 2};
   CHECK(machine.looks_with_all(0.1, 0.5) <= 6);
   CHECK(machine.rule.threads() == 1);
   CHECK(machine.looks_with_all(3, 0.5) <= 30);
@@ -56,7 +56,7 @@ TEST_CASE("crowding: beside a program that computes, two threads become one, and
 }
 
 TEST_CASE("crowding: when the other program ends, all threads come back, and a new one is met as the first was") {
-  Machine machine{.rule = {}, .wanted = 2};
+  Machine machine{.rule = {}, .asked = 2};
   machine.looks_with_all(20, 0.5);
   machine.looks_with_all(2, 0);
   CHECK(machine.rule.threads() == 2);
@@ -69,19 +69,19 @@ TEST_CASE("crowding: when the other program ends, all threads come back, and a n
 
 TEST_CASE("crowding: as many threads are left as had cores, and at least one") {
   CrowdingRule rule;
-  CHECK(rule.after(0, 0, 8) == 8);
-  CHECK(rule.after(0.01, 0.03, 8) == 5);  // 3 of the 8 stood still all the time
-  CHECK(rule.after(0.02, 0, 8) == 5);
-  CHECK(rule.after(0.03, 0.04, 8) == 1);
+  CHECK(rule.update(0, 0, 8) == 8);
+  CHECK(rule.update(0.01, 0.03, 8) == 5);  // 3 of the 8 stood still all the time
+  CHECK(rule.update(0.02, 0, 8) == 5);
+  CHECK(rule.update(0.03, 0.04, 8) == 1);
   CrowdingRule none;
-  none.after(0, 0, 8);
-  CHECK(none.after(0.01, 0.09, 8) == 1);
+  none.update(0, 0, 8);
+  CHECK(none.update(0.01, 0.09, 8) == 1);
 }
 
 TEST_CASE("crowding: another number of threads begins anew") {
-  Machine machine{.rule = {}, .wanted = 2};
+  Machine machine{.rule = {}, .asked = 2};
   machine.looks_with_all(20, 0.5);
-  CHECK(machine.rule.after(machine.now += 0.01, 0, 3) == 3);
+  CHECK(machine.rule.update(machine.now += 0.01, 0, 3) == 3);
 }
 
 TEST_CASE("crowding: loops that are looked at run every task once, whatever the machine does beside them") {

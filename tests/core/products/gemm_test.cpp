@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/products/small_product.h"
 #include "core/products/thin_product.h"
 #include "core/tensor_ops.h"
 #include "tests/core/products.h"
@@ -51,6 +52,36 @@ TEST_CASE("a thin product has the bits of its rows, whether it replaces or is ad
   CHECK(same_bits(sum, y));
   matmul_into(sum, x, W, Trans::b, true);
   CHECK(same_bits(sum, y * 2.0));
+}
+
+TEST_CASE("a product inside a task is small or thin, with their bits, and adds to c if told to") {
+  Rng rng(4);
+  for (const auto& [m, n, k] : {std::array<i64, 3>{1, 9, 33}, {20, 17, 64}, {7, 5, 0}, {0, 4, 4}}) {
+    const Tensor a = randn({m, k}, rng), a_t = randn({k, m}, rng), b = randn({k, n}, rng), b_t = randn({n, k}, rng);
+    const Mat<const float> A(a.data<float>(), m, k), A_t(a_t.data<float>(), k, m), B(b.data<float>(), k, n),
+        B_t(b_t.data<float>(), n, k);
+    for (const bool accumulate : {false, true}) {
+      const float start = accumulate ? 3.0F : 0.0F;
+      const auto c_of = [&, m = m, n = n](const auto& product) {
+        Tensor c = full({m, n}, 3.0);
+        product(Mat<float>(c.write<float>(), m, n));
+        return c;
+      };
+      const auto with_trans = [&](const Mat<const float>& left, const Mat<const float>& right, Trans trans) {
+        return c_of([&](const Mat<float>& c) { gemm_in_task<float>(left, right, c, trans, accumulate); });
+      };
+      CHECK(same_bits(with_trans(A, B, Trans::none), c_of([&, m = m, n = n, k = k](const Mat<float>& c) {
+                        small_product<float>(m, n, k, {A.data, k, 1}, B.data, n, c.data, n, accumulate);
+                      })));
+      CHECK(same_bits(with_trans(A_t, B, Trans::a), c_of([&, m = m, n = n, k = k](const Mat<float>& c) {
+                        small_product<float>(m, n, k, {A_t.data, 1, m}, B.data, n, c.data, n, accumulate);
+                      })));
+      CHECK(same_bits(with_trans(A, B_t, Trans::b), c_of([&, m = m, n = n](const Mat<float>& c) {
+                        std::fill_n(c.data, m * n, start);
+                        add_thin_product<float>(A, B_t, c);
+                      })));
+    }
+  }
 }
 
 TEST_CASE("without an inner axis a product is zero, or adds nothing") {

@@ -32,5 +32,5 @@ TEST_CASE("promise 6: every module in nn/ has a sample, and every sample a modul
   for (const char* interface : {"Replaceable", "Part", "LinearMap", "Attention", "QueryKeyMap", "ScoreBias"})
     CHECK(modules.erase(interface) == 1);
   CHECK(modules.size() >= 10);
-  CHECK(modules == samples::names_of(nn::module_samples()));
+  CHECK(samples::row_differences(modules, samples::names_of(nn::module_samples()), "nn/check/samples.cpp") == "");
 }

@@ -42,7 +42,7 @@ std::vector<double> softmax_of(const ScoreTable<T>& S, i64 query, i64 limit) {
 }
 
 // Each query sees the keys below its limit.
-SeenKeys seen_below(const Lanes<i32>& limit) {
+SeenKeys seen_below(const PerQuery<i32>& limit) {
   SeenKeys seen;
   seen.first.fill(0);
   seen.limit = limit;
@@ -63,7 +63,7 @@ TEST_CASE("softmax works down the columns, over the keys that each query may see
   const auto check = [&]<class T>(T, double tolerance) {
     for (const i64 keys : {1, 5, 64, 65, 200}) {
       ScoreTable<T> S(keys, 48, 5, 2);
-      Lanes<i32> limit{};
+      PerQuery<i32> limit{};
       for (i64 i = 0; i < 48; ++i) limit[static_cast<size_t>(i)] = static_cast<i32>(i * 7 % (keys + 1));
       const ScoreTable<T> before = S;
       softmax_columns(S.scores(), 0, seen_below(limit));
@@ -84,21 +84,21 @@ TEST_CASE("softmax works down the columns, over the keys that each query may see
 
 TEST_CASE("a tile knows what its queries see together, each by itself, and all of them") {
   const SeenKeys window = SeenKeys::of(Mask::window(2, 1), 0, 3, 6, 9, 9);
-  CHECK(window.some.first == 1);
-  CHECK(window.some.limit == 7);
-  CHECK(window.all.first == 3);
-  CHECK(window.all.limit == 5);
+  CHECK(window.any_query.first == 1);
+  CHECK(window.any_query.limit == 7);
+  CHECK(window.every_query.first == 3);
+  CHECK(window.every_query.limit == 5);
   CHECK(window.first[1] == 2);
   CHECK(window.limit[1] == 6);
   CHECK(window.limit[3] == 0);  // no query
   // The second query sees less than the first; the third nothing.
   const Mask shrinking = Mask::padding(Tensor::of<i32>({1}, {4})) & Mask::window(3, 0);
   const SeenKeys seen = SeenKeys::of(shrinking, 0, 5, 8, 8, 8);
-  CHECK(seen.some.first == 2);
-  CHECK(seen.some.limit == 4);
+  CHECK(seen.any_query.first == 2);
+  CHECK(seen.any_query.limit == 4);
   CHECK(seen.first[1] == 3);
   CHECK(seen.first[2] == seen.limit[2]);
-  CHECK(SeenKeys::of(shrinking, 0, 7, 8, 8, 8).some.count() == 0);
+  CHECK(SeenKeys::of(shrinking, 0, 7, 8, 8, 8).any_query.count() == 0);
 }
 
 TEST_CASE("softmax over keys from a first one on hides what lies before a query's window") {
@@ -127,7 +127,7 @@ TEST_CASE("scores of 1e4 and -infinity give what their limits give; NaN stays in
   set(2, {-endless, -endless, -endless});
   set(3, {0, std::nan(""), 0});
   set(4, {0, 0, std::nan("")});  // hidden
-  Lanes<i32> limit;
+  PerQuery<i32> limit;
   limit.fill(3), limit[4] = 2;
   softmax_columns(S.scores(), 0, seen_below(limit));
   const auto column = [&](i64 query) { return std::vector<double>{S.at(0, query), S.at(1, query), S.at(2, query)}; };
@@ -140,7 +140,7 @@ TEST_CASE("scores of 1e4 and -infinity give what their limits give; NaN stays in
 
 TEST_CASE("a sum over many keys keeps its digits") {
   constexpr i64 keys = 1'000'000;
-  Lanes<float> sum;
+  PerQuery<float> sum;
   sum.fill(-1);
   sum_over_keys(keys, 16, sum, [](i64, float* part) {
     for (i64 i = 0; i < 16; ++i) part[i] += 0.1F;

@@ -1,5 +1,5 @@
 // Chapter 8. Tests of the row kernels: softmax of one row, its derivative, and what -infinity does to both.
-#include "core/kernels/rows.h"
+#include "autograd/ops/softmax_rows.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
-// Chapter 8. Kernels on one row: softmax and log softmax of n adjacent numbers, and their derivatives.
+// Chapter 8. Softmax and log softmax of one row, n adjacent numbers, and their derivatives.
 //
-// A kernel is a function object, so it can be passed by name:  y = map_rows(x, name, softmax_row).
+// Each is a function object, so it can be passed by name:  y = map_rows(x, name, softmax_row).
 // The largest number is subtracted before exp, so that exp cannot overflow. This does not change the result, since
-// numerator and denominator shrink by the same factor: softmax(x) = softmax(x - max x).
+// numerator and denominator are divided by the same factor: softmax(x) = softmax(x - max x).
 // Serves: autograd/ops/softmax.cpp
 #pragma once
 
@@ -21,19 +21,19 @@ static T row_max(const T* x, i64 n) {
   return largest;
 }
 
-/// What to subtract before exp: the maximum, or 0 if every number of the row is -infinity.
+/// What is subtracted before exp: the maximum, or 0 if all numbers of the row are -infinity.
 template <class T>
 static T row_shift(const T* x, i64 n) {
   const T largest = row_max(x, n);
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
 }
 
-/// y = softmax(x) over n numbers; y may be x. All 0 if every x is -infinity.
+/// y = softmax(x) over n numbers; y may be x. If all x are -infinity, all y are 0.
 static constexpr auto softmax_row = []<class T>(const T* x, T* y, i64 n) {
   const T shift = row_shift(x, n);
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) y[i] = math::exp(x[i] - shift);
-  const double total = lane_sum<T>(n, [=](i64 i) { return y[i]; });
+  const double total = chunked_sum<T>(n, [=](i64 i) { return y[i]; });
   const T factor = total == 0 ? T{0} : static_cast<T>(1.0 / total);
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) y[i] *= factor;
@@ -41,7 +41,7 @@ static constexpr auto softmax_row = []<class T>(const T* x, T* y, i64 n) {
 
 /// dx_i = y_i (dy_i - <dy, y>). Where y is 0, dx is 0 even if dy is NaN: no gradient flows to masked elements.
 static constexpr auto softmax_derivative_row = []<class T>(const T* y, const T* dy, T* dx, i64 n) {
-  const T inner = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return y[i] == T{0} ? T{0} : y[i] * dy[i]; }));
+  const T inner = static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return y[i] == T{0} ? T{0} : y[i] * dy[i]; }));
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) dx[i] = y[i] == T{0} ? T{0} : y[i] * (dy[i] - inner);
 };
@@ -49,13 +49,13 @@ static constexpr auto softmax_derivative_row = []<class T>(const T* y, const T* 
 /// y = log softmax(x) over n numbers.
 static constexpr auto log_softmax_row = []<class T>(const T* x, T* y, i64 n) {
   const T shift = row_shift(x, n);
-  const T log_total = static_cast<T>(std::log(lane_sum<T>(n, [=](i64 i) { return math::exp(x[i] - shift); })));
+  const T log_total = static_cast<T>(std::log(chunked_sum<T>(n, [=](i64 i) { return math::exp(x[i] - shift); })));
   for (i64 i = 0; i < n; ++i) y[i] = x[i] - shift - log_total;
 };
 
 /// dx_i = dy_i - e^{y_i} sum_j dy_j.
 static constexpr auto log_softmax_derivative_row = []<class T>(const T* y, const T* dy, T* dx, i64 n) {
-  const T total = static_cast<T>(lane_sum<T>(n, [=](i64 i) { return dy[i]; }));
+  const T total = static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return dy[i]; }));
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) dx[i] = dy[i] - math::exp(y[i]) * total;
 };
