@@ -17,8 +17,8 @@ thread_local Observer* current_observer = nullptr;
 
 Node::Node(std::string_view name) : name(name), number(next_number++) {}
 
-// A chain of a million nodes must not be freed by a million nested destructors: whoever dies first takes the nodes that
-// nobody else holds from their owners' edges, one after another.
+// A chain of a million nodes must not be freed by a million nested destructors. So the first destructor takes all nodes
+// that nobody else owns out of their edges, one after another.
 Node::~Node() {
   CachedVector<Edge> dying = std::move(inputs);
   while (!dying.empty()) {
@@ -69,7 +69,7 @@ Grads::Grads(Node& node, bool isolate) : node_(node), isolate_(isolate) {
 }
 
 OutputSlot& Grads::slot(size_t i) const {
-  check(wanted(i), node_.name, "backward asks for the gradient of input ", i, ", which wants none; ask wanted(", i,
+  check(wanted(i), node_.name, "backward asks for the gradient of input ", i, ", which needs none; check wanted(", i,
         ") first");
   return node_.inputs[i].slot();
 }

@@ -22,7 +22,7 @@ struct OutputSlot;
 
 /// Where an input came from: output `output` of `node`, or nowhere (a constant).
 struct Edge {
-  /// What its node knows of that output; only where there is a node.
+  /// The slot of that output; only if there is a node.
   OutputSlot& slot() const;
 
   std::shared_ptr<Node> node;
@@ -51,7 +51,7 @@ class Node {
   virtual void release() = 0;
   /// After its backward, or after a walk that failed here: drops what was saved and the gradients of the outputs.
   void use_up();
-  /// How errors speak of a value made here: "gelu", or "parameter encoder.norm.weight".
+  /// The name of this value in error messages: "gelu", or "parameter encoder.norm.weight".
   virtual std::string origin() const { return std::string(name); }
 
   const std::string_view name;
@@ -62,8 +62,7 @@ class Node {
   bool queued = false;  // waits for its turn in a running backward pass
 };
 
-/// A parameter's place at the rim of the graph: it has no inputs, and its gradient stays until an optimiser has used
-/// it.
+/// The node of a parameter. It has no inputs, and keeps its gradient until an optimiser has used it.
 class Leaf final : public Node {
  public:
   explicit Leaf(std::string label);
@@ -74,13 +73,13 @@ class Leaf final : public Node {
   void check_gradient(std::string_view operation) const;
 
   std::string label;
-  /// Shape and dtype before each `replace_value` that changed them: what tapes recorded until then lead to.
+  /// Shape and dtype before each `replace_value` that changed them; tapes recorded until then refer to them.
   struct Layout {
     Shape shape;
     Dtype dtype;
   };
   CachedVector<Layout> earlier_layouts;
-  /// A walk that failed had added to the sum of earlier walks: the gradient is neither the old sum nor the new one.
+  /// A failed walk had added to the sum of earlier walks, so the gradient is neither the old sum nor the new one.
   bool gradient_lost = false;
 };
 
@@ -113,14 +112,14 @@ class Grads {
   void add(size_t i, Tensor g);
   /// The gradient of input `i` itself, to write or add to; only when `wanted(i)`.
   GradientBuffer into(size_t i);
-  /// A tensor of x's shape to write to: x's own memory where nobody else reads it any more, else new memory. For an
-  /// operation that turns its dy, or what it saved, element by element into a gradient of the same shape.
+  /// A tensor of x's shape to write to: x itself if nobody else uses its memory, else a new one. For an operation that
+  /// turns its dy, or what it saved, element by element into a gradient of the same shape.
   Tensor reuse(const Tensor& x) const;
   /// The shape of input `i`; only when `wanted(i)`.
   const Shape& shape(size_t i) const { return slot(i).shape; }
   Dtype dtype(size_t i) const { return slot(i).dtype; }
 
-  /// Hands isolated contributions to the observer, and adds what it makes of them.
+  /// Passes isolated contributions to the observer, which may change them, and adds them.
   void finish();
   /// The isolated contribution to input `i`, as the operation gave it: it may have the broadcast shape.
   const Tensor& isolated(size_t i) const { return contributions_[i]; }

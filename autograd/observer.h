@@ -1,8 +1,8 @@
-// Chapter 2. The one place where others may look on: what runs, forward and backward, and what it adds to gradients.
+// Chapter 2. Observers: they see each operation that runs, forward and backward, and what it adds to gradients.
 //
-// Profiles, the search for the first NaN and the checker's mutations all hang here and nowhere else; without an
-// observer the cost is one test of a pointer per operation.
-// An observer belongs to the thread that put it in force: it sees what this thread runs, and nothing of others.
+// Profiles, the search for the first NaN and the checker's mutations are all observers. Without one, the cost is one
+// test of a pointer per operation. An observer belongs to the thread that put it in force, and sees only what this
+// thread runs.
 // Serves: autograd/engine.cpp
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace orrery {
 
-/// An operation that throws has a beginning and no end. An observer may throw: that ends the pass as an operation's
-/// error does.
+/// If an operation throws, its beginning is reported, but no end. An observer may throw, which ends the pass like an
+/// operation's error.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -36,8 +36,8 @@ class Observer {
 /// The observer in force on this thread, null if there is none.
 Observer* observer();
 
-/// The base of an observer that others may look over: it hands everything on to the one that was in force before. Where
-/// it looks itself it calls the base's function too, first.
+/// The base of an observer that passes everything on to the observer that was in force before it. A function that
+/// overrides one of these calls it first.
 class ForwardingObserver : public Observer {
  public:
   void forward_begins(std::string_view name, std::span<const Variable* const> inputs) override {

@@ -28,7 +28,7 @@ const Tensor& Variable::gradient() const {
   return leaf.outputs[0].gradient;
 }
 
-// A lost gradient was forgotten when it was lost: whoever asks to write finds none, and begins anew.
+// A lost gradient was dropped when it was lost, so the caller finds an undefined tensor to write to.
 Tensor& Variable::mutable_gradient() {
   Leaf& leaf = leaf_of(*this, "gradient");
   leaf.gradient_lost = false;

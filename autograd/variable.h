@@ -26,7 +26,7 @@ class Node;
 /// A tensor in a computation. Copies are cheap and mean the same value; a parameter's copies share its gradient.
 class Variable {
  public:
-  /// No variable: for what is optional, such as a missing bias.
+  /// An undefined variable: for something optional that is missing, such as a bias.
   Variable() = default;
   /// Output `output` of `node`; used by `apply`.
   Variable(Tensor value, std::shared_ptr<Node> node, int output = 0)
@@ -50,16 +50,16 @@ class Variable {
   /// dL/d(this) of a parameter, as `backward` left it; not defined while nothing has reached it. Error: a backward pass
   /// that failed has left only a part of it.
   const Tensor& gradient() const;
-  /// Writable access for optimisers; only for parameters. A gradient that a failed pass left a part of is not defined
-  /// here.
+  /// Writable access for optimisers; only for parameters. Not defined if a failed pass left only a part of the
+  /// gradient.
   Tensor& mutable_gradient();
   /// The value, to change in place: every copy of the parameter sees it.
   Tensor& mutable_value() { return value_; }
-  /// Another value, of any shape and dtype; forgets the gradient. Copies of the parameter keep the old value. Where
-  /// shape or dtype are others, it is an error to walk a tape that was recorded before, or to record an operation on a
-  /// copy that was not replaced.
+  /// Gives the parameter another value, of any shape and dtype, and drops its gradient. Copies of the parameter keep
+  /// the old value. If shape or dtype change, it is an error to walk a tape that was recorded before, or to record an
+  /// operation on such a copy.
   void replace_value(Tensor value);
-  /// Forgets the gradient; only for parameters.
+  /// Drops the gradient; only for parameters.
   void clear_gradient();
   /// A parameter's name, "" if it has none. Models name theirs when they are built, so that errors can say where.
   const std::string& name() const;
@@ -88,12 +88,11 @@ using Parameters = std::vector<NamedParameter>;
 /// Runs the tape backwards from a scalar: adds dL/dp to the gradient of every parameter p that led to `loss`, and frees
 /// the tape. A second walk over the same tape is an error.
 ///
-/// When a walk fails, whoever throws (an operation, an observer, std::bad_alloc), nothing of it stays. Gradients inside
-/// the tape are forgotten. A parameter that had no gradient has none. What the walk had passed counts as walked, up to
-/// and including the operation that failed; what it had not reached can serve another loss. One thing cannot be had
-/// back without a copy: a gradient that was already the sum of earlier walks, and that this one added to, is lost. It
-/// throws when it is read, by an optimiser too, or when another walk comes to it, until it is cleared: clear all
-/// gradients, and compute the step again.
+/// If a walk throws, its effects are undone: gradients inside the tape are dropped, and a parameter that had no
+/// gradient has none again. The exception: a gradient that already held the sum of earlier walks cannot be restored,
+/// since no copy is kept. Reading it throws until it is cleared, and so does a walk that reaches it: clear all
+/// gradients, and compute the step again. Operations that the walk had visited, including the one that failed, count as
+/// walked; those that it had not reached can be part of another loss.
 void backward(const Variable& loss);
 /// The same from any y, given dL/dy of its shape.
 void backward(const Variable& y, const Tensor& dy);

@@ -47,8 +47,9 @@ void WalkUndo::note_leaf(const Edge& edge, std::string_view user) {
   leaves_.push_back({edge.node, address_of(g), g.defined() ? g.version() : 0});
 }
 
-// The node that failed may have written over what it saved, and into the gradients of its inputs, which need not wait
-// yet. A leaf is noted at each use; the first note tells what it had before the walk, and is therefore looked at last.
+// The node that failed may have overwritten what it saved, and written to the gradients of its inputs, which may not be
+// among `waiting` yet. A leaf is noted at each use. Its first note describes it before the walk, and is therefore
+// applied last.
 void WalkUndo::restore(std::span<const std::shared_ptr<Node>> waiting, Node* current) noexcept {
   for (const auto& node : waiting) drop_gradients(*node);
   if (current && !is_leaf(*current)) {

@@ -24,7 +24,8 @@ class WalkUndo {
   void restore(std::span<const std::shared_ptr<Node>> waiting, Node* current) noexcept;
 
  private:
-  // A parameter and its gradient until then. To hold the tensor itself would make the engine copy it before it adds.
+  // A parameter and the gradient it had. Keeping the tensor itself would add an owner, and the engine would copy before
+  // adding.
   struct NotedLeaf {
     std::shared_ptr<Node> node;
     const void* gradient;  // null if it had none

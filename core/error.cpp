@@ -1,4 +1,4 @@
-// Chapter 1. How the message of an error is put together, and what it may not hold.
+// Chapter 1. How the message of an error is composed, and what is removed from it.
 //
 // Serves: core/tensor.h
 #include "core/error.h"
@@ -12,8 +12,8 @@
 namespace orrery {
 namespace {
 
-// Characters that do something to a line instead of standing in it: the control characters C0, DEL and C1, Unicode's
-// line breaks, and its marks of direction (Unicode Standard Annex 9, section 2).
+// Characters that control a line instead of being shown in it: the control characters C0, DEL and C1, Unicode's line
+// breaks, and its direction marks (Unicode Standard Annex 9, section 2).
 bool commands(size_t code) {
   struct Range {
     size_t first, last;
@@ -36,7 +36,7 @@ std::string cleaned(std::string_view text, bool keep_lines) {
   return result;
 }
 
-// At most `most` bytes of `text`, whole characters, and whether that is all of it.
+// The beginning of `text`: at most `most` bytes, and only whole characters; and whether that is all of it.
 struct Cut {
   std::string_view text;
   bool whole;

@@ -3,9 +3,9 @@
 // Every message names the operation and the rule that was broken, so that its reader knows what to change:
 //   matmul: inner sizes differ (64 != 128)
 // The tape (autograd/apply.h) appends one line per input: its shape and where it came from.
-// A message may carry text of others: a file's name, the name of a tensor in it, a prompt. Written as it is, an escape
-// sequence in it would command the terminal, a newline would make up a line of its own, and Unicode's marks of
-// direction would turn round what follows. So text that is no literal is made harmless here, for every message.
+// A message may quote text from outside: a file name, a tensor's name, a prompt. Unchanged, an escape sequence would
+// control the terminal, a newline would fake a line, and a Unicode direction mark would reverse what follows. So all
+// text that is not a literal is made harmless here.
 // Serves: core/tensor.h
 #pragma once
 
@@ -30,8 +30,8 @@ class Error : public std::runtime_error {
   std::string rule_;
 };
 
-/// `text` for one line of a message: every control character (line breaks among them), every mark of direction and
-/// every byte that is not UTF-8 becomes a '?'.
+/// `text` for one line of a message: control characters (including line breaks), direction marks and bytes that are not
+/// UTF-8 become '?'.
 std::string harmless(std::string_view text);
 /// The same, but line breaks stay.
 std::string harmless_lines(std::string_view text);
@@ -43,8 +43,9 @@ struct Lines {
   std::string_view text;
 };
 
-/// One part of a message: anything that `<<` writes. It refers to the value, and writes it only if the message is made.
-/// Literals are written as they are; other text is made `harmless`, and cut after 4096 bytes, the longest file name.
+/// One part of a message: anything that `<<` writes. It refers to the value, which is written only if the error is
+/// thrown. Literals are written as they are; other text is made `harmless`, and cut after 4096 bytes, the longest file
+/// name.
 class MessagePart {
  public:
   template <class T>
@@ -80,7 +81,8 @@ void check(bool ok, std::string_view operation, const Parts&... parts) {
     fail_with(operation, {parts...});
 }
 
-/// What `work` returns; its errors become errors of `operation`, such as "read PATH", that say the whole of the first.
+/// Returns what `work` returns. Its errors become errors of `operation`, such as "read PATH", and keep their whole
+/// message.
 template <class Work>
 auto within(std::string_view operation, const Work& work) {
   try {

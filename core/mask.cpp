@@ -134,7 +134,7 @@ bool padding_is_moderate(const Tensor& x, const Mask& mask) {
       const i64 kept = mask.length(b, m);
       const T* rest = x.data<T>() + (b * m + kept) * d;
       nothing += kernels::chunked_sum<T>(
-          (m - kept) * d, [=](i64 i) { return rest[i] * T{1e8F} * T{0}; });  // NaN for what is no number to work with
+          (m - kept) * d, [=](i64 i) { return rest[i] * T{1e8F} * T{0}; });  // NaN if it is too large or not finite
     }
     return nothing == 0;
   });

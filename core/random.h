@@ -30,7 +30,7 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<u32, 2> key) {
 class Rng {
  public:
   explicit Rng(u64 seed, u64 position = 0) : seed_(seed), position_(position) {}
-  /// For building a model whose numbers are set afterwards, for example from a file: every draw is 0 and takes no time.
+  /// Every draw is 0 and takes no time: for building a model whose numbers are set afterwards, for example from a file.
   static Rng of_zeros() {
     Rng rng(0);
     rng.draws_zeros_ = true;
@@ -58,7 +58,7 @@ class Rng {
 
 /// Identifies one dropout mask of a training run: mask number `index` of one pass. Its bits depend on nothing else.
 struct Draw {
-  /// Micro-batches are numbered below this: their number shares a word of Philox's counter with the block's.
+  /// Micro-batches have numbers below this, since the number shares a word of Philox's counter with that of the block.
   static constexpr u32 most_micro = 1 << 16;
 
   u64 seed = 0;

@@ -26,7 +26,7 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype) {
   try {
     result.storage_ = std::allocate_shared<Storage>(CachingAllocator<Storage>(), bytes);
   } catch (const std::bad_alloc&) {
-    fail("tensor", "shape ", shape, " of ", dtype, " takes ", bytes, " bytes, more than the system has to give");
+    fail("tensor", "shape ", shape, " of ", dtype, " takes ", bytes, " bytes, more than the system can provide");
   }
   return result;
 }

@@ -50,8 +50,8 @@ class Tensor {
   }
   /// Element number `i` in row-major order as a double, whatever the dtype. For printing and tests; kernels use `data`.
   double at(i64 i) const;
-  /// Errors: more or fewer indices than axes; an index out of range.
-  /// dtype, and can be assigned to: x(0, -1) = 2.5. For examples and tests; kernels use `data` and `write`.
+  /// Element (i, j, ...) as a double, whatever the dtype; negative indices count from the end. Can be assigned to:
+  /// x(0, -1) = 2.5. For examples and tests; kernels use `data` and `write`.
   /// Errors: a number of indices other than the number of axes; an index out of range.
   template <std::convertible_to<i64>... Index>
   double operator()(Index... index) const {
@@ -86,7 +86,7 @@ class Tensor {
     check(defined(), "tensor", "is not defined");
     return storage_->version;
   }
-  /// True when no other tensor shares the memory. What another thread read of it before it let go is then over.
+  /// True when no other tensor shares the memory. If another thread did before, its reads are finished.
   bool sole_owner() const {
     const bool sole = storage_.use_count() == 1;
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -104,7 +104,7 @@ class Tensor {
     u64 version = 0;
   };
 
-  /// The place of the element with these indices in row-major order.
+  /// The number, in row-major order, of the element with these indices.
   i64 position(std::initializer_list<i64> index) const;
   void* address(Dtype expected) const;
   u64& storage_version();

@@ -60,8 +60,8 @@ double dot(const Tensor& a, const Tensor& b);
 // Products.
 
 /// The shape of op(a) op(b), where op transposes as `trans` says. op(a) is [..., m, k]; op(b) is either [k, n], shared
-/// by all leading axes of a, or [..., k, n] with the same leading axes as a. A
-/// transposed a, [..., k, m], needs a b of its own for each matrix: its matrices cannot be folded into one.
+/// by all leading axes of a, or [..., k, n] with the same leading axes as a. A transposed a, [..., k, m], needs a
+/// separate b for each matrix, since its matrices cannot be folded into one.
 Shape matmul_shape(const Shape& a, const Shape& b, Trans trans);
 Tensor matmul(const Tensor& a, const Tensor& b, Trans trans = Trans::none);
 /// c = op(a) op(b), or c += op(a) op(b) with `accumulate`.

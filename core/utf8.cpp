@@ -7,8 +7,8 @@
 
 namespace orrery {
 
-// RFC 3629, section 4: of the forms that bytes can have, those that are longer than need be, those of UTF-16's
-// surrogates (D800 to DFFF) and those beyond 10FFFF are none.
+// RFC 3629, section 4: encodings that are longer than necessary, UTF-16's surrogates (D800 to DFFF) and codes beyond
+// 10FFFF are not characters.
 Character first_character(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return {byte(0), 1};

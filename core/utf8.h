@@ -1,4 +1,4 @@
-// Chapter 1. UTF-8: where a character ends, and what is none.
+// Chapter 1. UTF-8: decoding one character.
 //
 // Serves: core/tensor.h
 #pragma once
@@ -8,13 +8,13 @@
 
 namespace orrery {
 
-/// A character of Unicode, as it stands in a text.
+/// A Unicode character in a text.
 struct Character {
-  size_t code = 0;   ///< Unicode's number of it
-  size_t bytes = 0;  ///< that it takes; 0 where there is no character
+  size_t code = 0;   ///< its code point
+  size_t bytes = 0;  ///< its length; 0 if there is no valid character
 };
 
-/// The character that begins a text, which is not empty.
+/// The first character of `text`, which must not be empty.
 Character first_character(std::string_view text);
 
 }  // namespace orrery

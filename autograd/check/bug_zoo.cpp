@@ -1,4 +1,4 @@
-// Chapter 6. The bug zoo, operations: the wrong structs, each one thought away from the right one in autograd/ops/.
+// Chapter 6. The bug zoo: each struct is an operation of autograd/ops/ with one mistake.
 //
 // Serves: autograd/check/proof.h
 #include "autograd/check/bug_zoo.h"
@@ -226,7 +226,7 @@ struct Max {
   }
 };
 
-// Q K^T / sqrt(d_k), and 1 where `mask` allows, else 0: both right. What is wrong is how they are put together.
+// Q K^T / sqrt(d_k), and 1 where `mask` allows, else 0. Both are right; the mistake is in how they are combined.
 Variable scaled_scores(const Variable& Q, const Variable& K) {
   return matmul(Q, K, Trans::b) * (1.0 / std::sqrt(static_cast<double>(Q.size(-1))));
 }

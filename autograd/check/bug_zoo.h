@@ -1,8 +1,8 @@
 // Chapter 6. The bug zoo, operations: classic mistakes, each in the smallest wrong struct that makes it.
 //
-// Every one of these has stood in somebody's code. Find the mistake by reading the struct in
-// autograd/check/bug_zoo.cpp; then look how the proof finds it: `orrery gradcheck --bug NAME`. nn/check/bug_zoo.h has
-// the list, with what is wrong and a hint.
+// All of these mistakes have been made in real programs. Find the mistake by reading the struct in
+// autograd/check/bug_zoo.cpp, then see how the proof finds it: `orrery gradcheck --bug NAME`. nn/check/bug_zoo.h lists
+// them with an explanation and a hint.
 // Serves: autograd/check/proof.h
 #pragma once
 

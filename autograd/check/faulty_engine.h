@@ -1,7 +1,7 @@
 // Chapter 3. An engine without one of its rules: would the gradient checker notice?
 //
-// It walks a tape as autograd/engine.cpp does, in its own few lines, so that the engine itself needs no place where its
-// rules can be switched off. autograd/check/mutation.h has the gradient checker try it.
+// It walks a tape like autograd/engine.cpp, but in its own few lines, so that the real engine needs no switch for its
+// rules. autograd/check/mutation.h gives it to the gradient checker.
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -12,12 +12,12 @@ namespace orrery {
 /// What the engine does for every operation.
 enum class EngineRule {
   unbroadcast,   ///< a gradient of the broadcast shape is summed down to its input's
-  newest_first,  ///< of the nodes that wait the newest is visited, so that its gradient is complete
+  newest_first,  ///< the newest of the waiting nodes is visited next, since its gradient is complete
 };
 
-/// As `backward(y, dy)`, but without `rule`. Sets `needed` where the rule would have had something to do.
-/// Errors: a gradient of the wrong shape reaches an operation; a node is reached that was visited before. Then no
-/// gradient is left anywhere that the walk had reached.
+/// Like `backward(y, dy)`, but without `rule`. Sets `needed` if the rule would have had something to do. Errors: a
+/// gradient of the wrong shape reaches an operation; a node is reached that was visited before. After an error, all
+/// gradients that the walk had reached are dropped.
 void backward_without(EngineRule rule, const Variable& y, const Tensor& dy, bool& needed);
 
 }  // namespace orrery

@@ -16,7 +16,7 @@
 namespace orrery {
 namespace {
 
-// The parameter that came in last before `node`: it tells one gelu of a model from the next.
+// The parameter that was used last before `node`. It distinguishes one gelu of a model from another.
 const Leaf* nearest_parameter(const Node& node) {
   const Node* at = &node;
   while (at) {
@@ -76,7 +76,7 @@ class NonFiniteFinder final : public ForwardingObserver {
     look_at_sum(leaf);
   }
 
-  /// Forward came to a finite end in spite of constants that are not finite: they were meant.
+  /// Forward ended with a finite loss, so constants that are not finite were intended.
   void excuse_constants() {
     if (!certain_) first_found = {};
   }
@@ -103,8 +103,8 @@ void NonFiniteFinder::remember_leaf(const Variable& x) {
   if (!known) leaves.push_back(x);
 }
 
-// What is not finite in a parameter is news, since no operation made it; what is not finite in a constant may be meant
-// (the -infinity of a mask), and counts only if nothing else is found.
+// A parameter that is not finite is reported, since no operation made it. A constant that is not finite may be intended
+// (the -infinity of a mask), and is reported only if nothing else is found.
 void NonFiniteFinder::look_forward(std::string_view name, std::span<const Variable* const> inputs,
                                    std::span<const Tensor> outputs) {
   std::vector<ValueRange> in, out;
@@ -170,7 +170,7 @@ void NonFiniteFinder::look_at_sum(const Node& node) {
   }
 }
 
-// Keeps the gradients that parameters have, and gives them back.
+// Sets the gradients of parameters aside while it lives.
 class KeptGradients {
  public:
   explicit KeptGradients(std::vector<Variable> leaves) : leaves_(std::move(leaves)) {
@@ -236,11 +236,12 @@ void check_finite(double loss, const Parameters& parameters, const std::function
   if (!std::isfinite(loss)) problem = "the loss is not finite";
   for (const NamedParameter& p : parameters) {
     const Tensor& g = p.value.gradient();
-    // The sum of squares is quick to have; it overflows a little before the numbers themselves.
+    // The sum of squares is fast, but it may overflow although the numbers themselves are finite.
     if (!problem.empty() || !g.defined() || std::isfinite(sum_of_squares(g)) || range_of(g).finite()) continue;
     problem = "the gradient of parameter " + p.name + " is not finite";
   }
-  if (!problem.empty()) fail("train", problem, ", so the step must not be made\n", Lines{explain_non_finite(replay)});
+  if (!problem.empty())
+    fail("train", problem, ", so the optimiser's step must not be made\n", Lines{explain_non_finite(replay)});
 }
 
 std::string explain_non_finite(const std::function<Variable()>& loss) { return find_first_non_finite(loss).text; }

@@ -1,7 +1,8 @@
-// Chapter 8. Rows of the table of proofs: the fused operations, each in its forms, masks and special cases.
+// Chapter 8. The samples of the operations in autograd/ops/fused/: their variants, masks, tiles and special cases.
 //
-// Their composed forms have rows of their own in autograd/check/samples.cpp; that both say the same is tested operation
-// by operation. Here each fused backward has to agree with its own forward.
+// They are separate from autograd/check/samples.cpp, which has the composed forms that chapters 2 to 6 explain. The
+// tests of each fused operation compare it with its composed form; these samples check that its backward agrees with
+// its own forward, also where it splits its work into chunks and tiles.
 // Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
 #include "autograd/ops.h"

@@ -216,9 +216,9 @@ std::optional<double> Checker::compare(const Move& move, double analytic, const 
   ++report_.coordinates;
   double numeric = known_slope(line, move, options_.h).central;
   if (!near(analytic, numeric)) {
-    // Backward is wrong, L is too steep for h, or a kink lies within 2h; smaller steps tell. Near a kink they disagree;
-    // at it they agree on the mean of both sides, but the sides do not come closer to each other. What is small beside
-    // the error cannot be its cause.
+    // Backward is wrong, or L is too steep for h, or a kink lies within 2h; smaller steps decide. Near a kink, their
+    // slopes disagree. At a kink, they agree on the mean of both sides, but the difference of the sides does not
+    // shrink. A difference that is small compared with the error cannot be its cause.
     const NumericSlope middle = known_slope(line, move, options_.h / 4),
                        fine = known_slope(line, move, options_.h / 16);
     const double error = std::fabs(analytic - fine.central), difference = std::fabs(middle.central - fine.central);
@@ -286,9 +286,10 @@ void Checker::check_leaf(i64 number) {
   const auto declared =
       std::find_if(f_.zeros.begin(), f_.zeros.end(), [&](const DeclaredZero& zero) { return zero.name == leaf.name; });
   if (declared == f_.zeros.end() && compared > 0 && largest <= 10 * options_.atol) {
-    problem(GradientCheck::vacuous,
-            leaf.name +
-                ": the numeric gradient is zero everywhere, so nothing was checked (declare it if that is its nature)");
+    problem(
+        GradientCheck::vacuous,
+        leaf.name +
+            ": the numeric gradient is zero everywhere, so nothing was checked (declare it if it is meant to be zero)");
   }
   if (declared != f_.zeros.end()) check_declared_zero(leaf, *declared, largest, largest_at);
   if (!leaf.analytic.defined() && report_.failures.size() > failures_before) {

@@ -5,9 +5,9 @@
 // in f64, coordinate by coordinate. A plain sum in place of u would make every check of softmax and layer norm vacuous:
 // their outputs add up to a constant, both gradients vanish, and wrong backwards pass. So a gradient of zero is a
 // failure too, unless it is declared with its reason. Where a coordinate fails, two smaller steps decide whether a
-// derivative exists there at all: a coordinate at a kink (relu at 0) is skipped and counted, and more than 5 % of such
-// coordinates are a failure; so of fewer than 20 coordinates none may be skipped. A sample (below) whose numbers happen
-// to show nothing, for such kinks or since every relu is off, is drawn again.
+// derivative exists there at all: a coordinate at a kink (relu at 0) is skipped and counted. More than 5 % of such
+// coordinates are a failure; so of fewer than 20 coordinates, none may be skipped. A sample (below) whose numbers
+// happen to show nothing, because of such kinks or because every relu is off, is drawn again.
 //   auto report = gradcheck([](const Variable& x) { return gelu(x); }, {randn({3, 4}, rng, f64)});
 // Serves: autograd/check/proof.h
 #pragma once
@@ -34,7 +34,7 @@ struct GradcheckOptions {
   i64 directions = 0;   ///< also this many random directions of norm 1 through all inputs together
 };
 
-/// An input whose gradient is zero by its nature, and why; without it a zero gradient is a failure.
+/// An input whose gradient is known to be zero, and why. Any other gradient of zero is a failure.
 struct DeclaredZero {
   std::string name, reason;
 };
@@ -50,15 +50,15 @@ struct GradcheckFailure {
 /// The checks that a wrong backward may fail.
 enum class GradientCheck {
   none,              ///< it failed none
-  coordinate,        ///< one coordinate's slope is another
-  direction,         ///< the slope along a random direction is another
-  missing_gradient,  ///< no gradient came where the numeric one is not zero
+  coordinate,        ///< backward differs from the slope of a coordinate
+  direction,         ///< backward differs from the slope along a random direction
+  missing_gradient,  ///< backward gives no gradient, but the numeric one is not zero
   shape,             ///< a gradient has another shape than its input
   error,             ///< backward throws
-  vacuous,           ///< the numeric gradient is zero everywhere, and nobody declared that
+  vacuous,           ///< the numeric gradient is zero everywhere, which was not declared
   declared_zero,     ///< what is declared zero is not
   unlisted_leaf,     ///< backward reaches a parameter that is not among the leaves
-  kinks,             ///< too many coordinates stand where no derivative exists
+  kinks,             ///< too many coordinates are where no derivative exists
   repeatable,        ///< a second evaluation gives other bits
   finite,            ///< f's value is not finite
 };
@@ -96,9 +96,9 @@ struct Checkable {
   std::function<Variable()> output;
   Parameters leaves;
   std::vector<DeclaredZero> zeros{};
-  /// For what can be kept in a file: saves the parameters to a path, loses them, and loads them again.
+  /// For what can be saved in a file: saves the parameters to a path, overwrites them in memory, and loads them again.
   std::function<void(const std::string& path)> through_file{};
-  /// The same function of other inputs, in place of the first leaves, as many as it is given; not every sample has it.
+  /// The same function, with other inputs in place of the first leaves; not every sample has it.
   std::function<Variable(const std::vector<Variable>& inputs)> of_inputs{};
   size_t inputs = 0;  ///< how many leaves `of_inputs` replaces
   /// Walks the tape of the output in place of `backward`: an engine with a mistake (autograd/check/faulty_engine.h).
@@ -115,8 +115,8 @@ struct NumericSlope {
   double central;  ///< the 4-point stencil
   double jump;     ///< derivative from the right minus derivative from the left, O(h^2) where L is smooth
 };
-/// Slopes by number of the leaf, element and step. They are the function's alone: a check of the same function with
-/// another backward can take them over, and costs one pass then.
+/// Slopes by leaf number, element and step. They depend on the function alone, so a check of the same function with
+/// another backward can reuse them, and then costs only one pass.
 using NumericSlopes = std::map<std::tuple<i64, i64, double>, NumericSlope>;
 
 /// "weight[2, 3]" for element number `index` of a tensor.
@@ -130,10 +130,10 @@ std::string description_of(const Leaf& leaf, const Parameters& listed);
 Tensor cotangent_of(const Shape& shape, u64 seed);
 
 /// Checks every leaf of `f`. f must give the same bits each time it is called, recorded or not.
-/// Values and gradients of the leaves are afterwards what they were, also when f throws. A parameter that backward
-/// reaches but `leaves` does not list is a failure; so is a listed one that should have a gradient and gets none.
-/// `known` (null: none) holds slopes of the same f, leaves and options, and takes up what is found here.
-/// Errors: a leaf that is not a parameter, or that is not f64.
+/// Values and gradients of the leaves are restored, also when f throws. A parameter that backward reaches but `leaves`
+/// does not list is a failure; so is a listed one that should have a gradient and gets none. `known`, if not null,
+/// holds slopes of the same f, leaves and options, and receives those computed here. Errors: a leaf that is not a
+/// parameter, or that is not f64.
 GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options = {}, NumericSlopes* known = nullptr);
 
 /// True for functions of one, two or three Variables, or of a std::vector<Variable>.
@@ -178,7 +178,7 @@ Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Paramet
   return result;
 }
 
-/// Checks f(inputs...) in every input, and in `leaves` that f reads besides.
+/// Checks f(inputs...) in every input, and in `leaves`, which f also reads.
 template <class F>
 GradcheckReport gradcheck(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
                           const GradcheckOptions& options = {}) {
@@ -202,10 +202,10 @@ struct DrawnReport {
   i64 redrawn = 0;  ///< draws before it that showed nothing
 };
 
-/// Checks `sample` with the numbers of `seed`, and `options.seed` the same. A draw that shows nothing is no fault of
-/// backward's, and other numbers are drawn instead, up to 8 times: too many coordinates stand at kinks, or the numeric
-/// gradient of a leaf is zero everywhere, and nothing else is wrong. A function that shows nothing with any numbers
-/// fails all the same. `known` holds the slopes of the draw that was checked.
+/// Checks `sample` with the numbers of `seed`, and `options.seed` the same. A draw shows nothing if too many
+/// coordinates are at kinks, or the numeric gradient of a leaf is zero everywhere, and nothing else is wrong. That is
+/// not a mistake of backward, so other numbers are drawn, up to 8 times. A function that shows nothing with any of them
+/// fails. `known` holds the slopes of the draw that was checked.
 DrawnReport gradcheck(const Sample& sample, u64 seed, NumericSlopes* known = nullptr);
 
 }  // namespace orrery

@@ -1,7 +1,7 @@
 // Chapter 3. Which numbers a sample is checked with: the first that show anything.
 //
-// Kinks and zeros are the function's alone: the numeric side finds them, whatever backward says. A backward that is
-// wrong fails at the next draw as it would have at this one.
+// Kinks and zeros depend on the function alone: the numeric side finds them, whatever backward says. So a wrong
+// backward fails at the next draw as well.
 // Serves: autograd/check/proof.h
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Chapter 3. What the gradient checker found, in words: the first wrong coordinates, and a ratio they share.
 //
-// A ratio that is the same everywhere is the most telling line of all: 0.5 means a forgotten factor of two.
+// A ratio that is the same everywhere tells most about a mistake: 0.5 means a forgotten factor of two.
 // Serves: autograd/check/proof.h
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 double ratio(const GradcheckFailure& failure) { return failure.analytic / failure.numeric; }
 
-// With four decimals, and where it is near 1 with as many as show the difference: 1.000001, not 1.0000.
+// With four decimals, and near 1 with as many as show the difference: 1.000001, not 1.0000.
 std::string in_digits(double ratio) {
   const double difference = std::fabs(ratio - 1);
   int decimals = 4;
@@ -38,7 +38,7 @@ std::string shared_ratio(const std::vector<GradcheckFailure>& failures) {
   return shared ? "; ratio " + in_digits(first) + " everywhere" : "";
 }
 
-// As short as it may be said: 0.5, 1.0000012.
+// As short as possible: 0.5, 1.0000012.
 std::string in_short(double ratio) {
   if (std::fabs(ratio - 1) < 1e-3) return in_digits(ratio);
   std::ostringstream text;

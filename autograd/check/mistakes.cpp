@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-// What stood in the slot before a contribution was added; not defined if it is the first.
+// The gradient before a contribution is added; not defined if it is the first.
 const Tensor& gradient_so_far(const Node& node, size_t input) { return node.inputs[input].slot().gradient; }
 
 // The numbers of the transposed matrix in the shape of x: rows and columns mixed up.
@@ -29,7 +29,7 @@ bool can_be_transposed(const Tensor& x) { return x.rank() >= 2 && x.size(-1) > 1
 
 bool is_symmetric(const Tensor& x) { return can_be_transposed(x) && same_bits(x, transposed(x)); }
 
-// Zero but for rounding: 1 - 1 of numbers that are no ones exactly.
+// Zero up to rounding, as for a difference of two nearly equal numbers.
 bool is_zero(const Tensor& x) {
   for (i64 i = 0; i < x.count(); ++i)
     if (!(std::fabs(x.at(i)) <= 1e-14)) return false;

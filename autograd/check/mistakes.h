@@ -16,8 +16,8 @@
 
 namespace orrery {
 
-/// One way to get a contribution wrong: its name, where it is possible, and what it makes of g. `so_far` is what stood
-/// in the gradient before; not defined if g is the first.
+/// One way to get a contribution wrong: its name, when it is possible, and what it turns g into. `so_far` is the
+/// gradient before g was added; not defined if g is the first contribution.
 struct Change {
   std::string name;
   std::function<bool(const Tensor& g, const Tensor& so_far)> possible;
@@ -26,13 +26,13 @@ struct Change {
 /// x 0, x -1, x 2, x 1.0001, dropped, overwriting, transposed, x 2 from row 8192 on.
 std::vector<Change> all_changes();
 
-/// What is known of one contribution of the right backward pass.
+/// What is known about one contribution of the right backward pass.
 struct Contribution {
   std::string operation;
   i64 input = 0;
   u64 from = 0, to = 0;  ///< numbers of the node that makes it, and of the one whose gradient it is
   bool empty = false, zero = false, symmetric = false;
-  std::string declared_zero;  ///< the reasons, where it leads to leaves that are declared zero and to no other; else ""
+  std::string declared_zero;   ///< the reasons, if it leads only to leaves that are declared zero; else ""
   std::vector<bool> possible;  ///< for each change
 };
 
@@ -68,30 +68,30 @@ class ChangeOne final : public Observer {
   i64 seen_ = 0;
 };
 
-/// An engine that puts every contribution in the place of what was there.
+/// An engine in which every contribution replaces the gradient so far.
 class OverwriteAll final : public Observer {
  public:
   bool changes_contributions() const override { return true; }
   void contribution(const Node& node, size_t input, Tensor& g) override;
 };
 
-/// A mistake that one pass by itself does not show, of every operation of one name.
+/// A mistake, in all operations of one name, that a single pass does not show.
 class Hidden final : public Observer {
  public:
   enum class Kind {
-    overwrites,     ///< what stood in the gradient before is lost
-    adds_twice,     ///< counts double where something stood there before
-    others_frozen,  ///< x 2 where fewer of the operation's inputs want a gradient than in the first pass
+    overwrites,     ///< the gradient so far is lost
+    adds_twice,     ///< adds twice if there is a gradient already
+    others_frozen,  ///< x 2 if fewer of the operation's inputs want a gradient than before
     writes_dy,      ///< changes dy in place
     remembers,      ///< adds what it added in the first pass
-    far,            ///< x 2 where an input is beyond 6
+    far,            ///< x 2 if an input is beyond 6
     four_threads,   ///< x 2 with 4 threads
     fiftieth,       ///< x 2 in every 50th pass
   };
   struct Named {
     Kind kind;
     const char* change;  ///< what a report calls it
-    const char* part;    ///< of a proof (autograd/check/proof.h), that must catch it
+    const char* part;    ///< the part of a proof (autograd/check/proof.h) that must catch it
   };
   static const std::vector<Named>& kinds();
 

@@ -1,4 +1,4 @@
-// Chapter 3. Mutants: the judge of what each mistake does.
+// Chapter 3. Mutants: what each mistake changes, and whether the checker notices.
 //
 // Serves: autograd/check/proof.h
 #include "autograd/check/mutation.h"
@@ -90,7 +90,7 @@ GradientCheck Judge::caught_by(const Checkable& f) {
   } catch (const std::exception&) { return GradientCheck::error; }
 }
 
-// True when the operation that takes it up passes nothing but zeros on: softmax over one element does.
+// True if the operation that receives it passes on only zeros, as softmax over one element does.
 bool Judge::ends_in_zeros(const Contribution& contribution) const {
   bool passed_on = false, zeros = true;
   for (const Contribution& next : contributions_) {
@@ -101,7 +101,7 @@ bool Judge::ends_in_zeros(const Contribution& contribution) const {
   return passed_on && zeros;
 }
 
-// Why a mistake that changes nothing is none; "" where there is no reason but that the checker looks too coarsely.
+// Why a change without effect is no mistake; "" if it only has no effect within the checker's tolerance.
 std::string Judge::reason(const Contribution& contribution, const Change& change) const {
   if (contribution.empty) return "size 0";
   if (!contribution.declared_zero.empty()) return "declared zero: " + contribution.declared_zero;
@@ -145,7 +145,7 @@ void Judge::try_engine(const Recorder& recorder) {
   try_rule(EngineRule::newest_first, "oldest first");
 }
 
-// Where a rule has nothing to do there is nothing to break.
+// If the rule has nothing to do, there is nothing to break.
 void Judge::try_rule(EngineRule rule, const std::string& change) {
   Checkable f = f_;
   bool needed = false;
@@ -154,8 +154,8 @@ void Judge::try_rule(EngineRule rule, const std::string& change) {
   if (needed) judge_engine(change, f, no_difference);
 }
 
-// A rule that has something to do may still make no difference: two parameters wait, and either may come first; or a
-// shape of size 0 is summed to another.
+// A rule that has something to do may still make no difference: if two parameters wait, either may come first, and
+// summing a shape of size 0 to another changes nothing.
 void Judge::judge_engine(const std::string& change, const Checkable& f, bool no_difference) {
   Mutant mutant{"engine", -1, -1, change};
   if (no_difference)
@@ -190,8 +190,8 @@ bool part_passes(const std::string& part, const Sample& sample, u64 seed, Observ
 
 }  // namespace
 
-// Of large samples one operation is broken, of small ones each; of long ones, which take long, none: they have short
-// neighbours.
+// In small samples, every operation is broken in turn; in large ones, one. In samples with long tensors, which take too
+// much time, none: the same operations have short samples.
 MutationReport mutate(const Sample& sample, u64 seed) {
   const parts::KeepThreads keep;
   set_threads(1);

@@ -1,11 +1,11 @@
 // Chapter 3. Can the proof fail? Breaks a backward in every way in turn, and asks the gradient checker about each.
 //
-// A mutant is one sample with one mistake in its backward pass: what one operation adds to the gradient of one input is
-// multiplied by 0, -1, 2 or 1.0001, dropped, put in the place of what was there already, or turned round (the numbers
-// of the transposed matrix in the same shape); or the engine forgets one of its rules. The checker must reject every
-// mutant. One that leaves every gradient as it was is no mistake and is called equivalent, with the reason. Mistakes
-// that a single pass does not show are made too, one operation at a time, and must be caught by their part of a proof.
-// The numeric side is the function's alone and is computed once for all mutants of a sample.
+// A mutant is one sample with one mistake in its backward pass. Either what one operation adds to the gradient of one
+// input is multiplied by 0, -1, 2 or 1.0001, dropped, transposed (in the same shape), or replaces the gradient so far;
+// or the engine lacks one of its rules. The checker must reject every mutant. A mutant that leaves every gradient
+// unchanged is no mistake, and is called equivalent, with the reason. Mistakes that a single pass does not show are
+// made too, one operation at a time; each must be caught by a certain part of the proof. The numeric side depends on
+// the function alone, and is computed once for all mutants of a sample.
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -26,8 +26,8 @@ struct Mutant {
   std::string change;     ///< "x -1", "dropped", "no un-broadcast"
   Fate fate = Fate::survived;
   GradientCheck caught_by = GradientCheck::none;
-  std::string why_not{};  ///< caught
-  std::string part{};     ///< the part of a proof that had to catch it; "" where that is the gradient check
+  std::string why_not{};  ///< why it was not caught
+  std::string part{};     ///< the part of a proof that must catch it; "" for the gradient check
   /// The check, or the part of a proof, that caught it by name, or why none did.
   std::string why() const {
     if (fate != Fate::caught) return why_not;
@@ -54,7 +54,7 @@ MutationReport mutate(Checkable f, const GradcheckOptions& options = {});
 /// of the proof can see (`Hidden` in autograd/check/mistakes.h).
 MutationReport mutate(const Sample& sample, u64 seed);
 
-/// dL/d(leaf) for each leaf of f, given dL/dy; zeros where backward does not reach one. Gradients are forgotten again.
+/// dL/d(leaf) for each leaf of f, given dL/dy; zeros if backward does not reach it. Clears these gradients afterwards.
 std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy);
 
 }  // namespace orrery

@@ -35,14 +35,14 @@ ProofPart prove_gradients(const Sample& sample, u64 seed, Proof& proof) {
 }
 
 ProofPart prove_mutants(const Sample& sample, u64 seed, Proof& proof) {
-  if (!proof.gradients) return part("mutants", "not tried, since the right backward is none");
+  if (!proof.gradients) return part("mutants", "not tried, since the gradients are already wrong");
   proof.mutants = mutate(sample, seed);
   std::ostringstream text;
   text << proof.mutants;
   return {"mutants", static_cast<bool>(proof.mutants), text.str()};
 }
 
-// Every draw must be right: what is wrong for part of the numbers is wrong in one draw, and not in another.
+// Every draw must be right, since a mistake for some numbers may show in one draw and not in another.
 ProofPart prove_f32(const Sample& sample, u64 seed, Proof& proof) {
   constexpr u64 draws = 4, between = 0x9E3779B97F4A7C15;
   std::string problem, worst_at;
@@ -76,7 +76,7 @@ ProofPart prove_zero(const Sample& sample, u64 seed) {
   return part("zero", "", "dL/dy = 0 gives dL/dx = 0");
 }
 
-// A folder that nobody else uses, and no folder there afterwards.
+// A new folder, which is removed at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() { check(mkdtemp(path_.data()) != nullptr, "file", "cannot make a temporary folder like ", path_); }
@@ -92,7 +92,7 @@ class TemporaryFolder {
   std::string path_ = std::filesystem::temp_directory_path() / "orrery-proof-XXXXXX";
 };
 
-// Nothing, where there is no file to go through.
+// An empty part if the function cannot be saved in a file.
 ProofPart prove_file(const Sample& sample, u64 seed) {
   for (const Dtype dtype : {f32, f64}) {
     const Checkable f = sample.build(dtype, seed);
@@ -117,7 +117,7 @@ ProofPart prove_file(const Sample& sample, u64 seed) {
 Proof prove(const Sample& sample, const ProofOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const KeepThreads keep;
-  set_threads(1);  // the fastest for tiny tensors; no part of any result
+  set_threads(1);  // fastest for tiny tensors; no result depends on it
   Proof proof{.name = sample.name, .variant = sample.variant, .gradients = {}, .mutants = {}, .parts = {}};
   const auto add = [&](const char* name, const std::function<ProofPart()>& prove_part) {
     try {

@@ -4,7 +4,7 @@
 //   Proof proof = prove("softsign", [](const Variable& x) { return softsign(x); }, {{3, 4}});
 //   std::cout << proof << '\n';
 //   return proof ? 0 : 1;
-// A gradient that agrees with the slope is not all there is to a backward. A proof has these parts:
+// A backward has to do more than to agree with the slope. A proof has these parts:
 //   gradients    every coordinate against the numeric derivative, in f64
 //   mutants      each backward on the tape broken in every way in turn: the check must notice
 //                (autograd/check/mutation.h)
@@ -24,10 +24,10 @@
 //   interleaved  two forward passes with other numbers before the first backward, in both orders
 //   changed      each input and each output on the tape changed in place after forward: an error, or the same bits
 //   file         what it saves it loads, and gives the same bits then; only for what can be kept in a file
-// What no proof sees, by its nature: an error below the tolerance; a mistake beyond the numbers and shapes it is given,
-// at a kink, with a number of threads it does not try, or less often than every 64th pass; a wrong forward, whose
-// derivative is right; an operation that asks in forward whether its inputs want a gradient (the tape is cut
-// afterwards). For layers see nn/check/proof.h.
+// What no proof can find: an error below the tolerance; a mistake beyond the numbers and shapes it is given, at a kink,
+// with a number of threads it does not try, or less often than every 64th pass; a wrong forward, whose derivative is
+// right; an operation that asks in forward whether its inputs want a gradient (the tape is cut afterwards). For layers
+// see nn/check/proof.h.
 // Read next: apps/book/ch3/my_op.cpp
 #pragma once
 
@@ -44,7 +44,7 @@ namespace orrery {
 struct ProofPart {
   std::string name;  ///< "f32", as above
   bool ok = false;
-  std::string detail;  ///< a figure, or what is wrong
+  std::string detail;  ///< a number, or what is wrong
 };
 
 struct Proof {
@@ -63,12 +63,12 @@ struct Proof {
 std::ostream& operator<<(std::ostream& out, const Proof& proof);
 
 struct ProofOptions {
-  bool mutants = true;  ///< a tenth of the time without
+  bool mutants = true;  ///< without them, a proof takes a tenth of the time
   u64 seed = 1;         ///< of inputs, weights, dropout masks, dL/dy and the choice of coordinates
 };
 
 /// Proves `sample`. A part in which the function throws has failed, with the exception's text.
-/// Sets the number of threads while it runs, and sets it back.
+/// Changes the number of threads while it runs, and restores it.
 Proof prove(const Sample& sample, const ProofOptions& options = {});
 
 /// The sample of f(inputs...), where inputs of the given shapes are drawn from N(0, 1): one, two or three Variables, or

@@ -1,13 +1,11 @@
-// Chapter 3. The parts of a proof about gradients: what stands in one already, which are asked for, who shares them.
+// Chapter 3. The parts of a proof about gradients: those that exist already, a choice of them, shared memory.
 //
 // Serves: autograd/check/proof.h
 #include "autograd/check/proof_parts.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <sstream>
 
+#include "autograd/check/rounding.h"
 #include "autograd/observer.h"
 #include "autograd/ops.h"
 
@@ -16,17 +14,6 @@ namespace orrery::parts {
 Tensor cotangent(const Shape& shape, Dtype dtype, u64 seed) {
   Rng rng(23 * seed);
   return randn(shape, rng).to(dtype);
-}
-
-double largest(const std::vector<Tensor>& tensors) {
-  double result = 0;
-  for (const Tensor& x : tensors) {
-    for (i64 i = 0; i < x.count(); ++i) {
-      const double magnitude = std::fabs(x.at(i));
-      if (!(magnitude <= result)) result = std::isnan(magnitude) ? std::numeric_limits<double>::infinity() : magnitude;
-    }
-  }
-  return result;
 }
 
 std::string first_difference(const Parameters& leaves, const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
@@ -55,9 +42,9 @@ Checkable built(const Sample& sample, Dtype dtype, u64 seed) {
 
 bool alike(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) return false;
-  const double scale = std::max(largest({a}), largest({b}));
+  const double scale = std::max(largest_magnitude({a}), largest_magnitude({b}));
   const double tolerance = a.dtype() == f32 ? 1e-6 + 1e-4 * scale : 1e-12 + 1e-10 * scale;
-  return largest({a - b}) <= tolerance;
+  return largest_magnitude({a - b}) <= tolerance;
 }
 
 void run_backward(const Variable& y, const Tensor& dy) {
@@ -114,7 +101,7 @@ std::vector<Tensor> gradients_with_second_use(Checkable& f, const Tensor& dy, co
 
 }  // namespace
 
-// What stood in a gradient before is a random p, so that a lost one is found where the function's own gradient is 0.
+// The gradient that exists already is a random p, so that its loss is noticed even if the function's own gradient is 0.
 ProofPart prove_accumulates(const Sample& sample, u64 seed) {
   const auto failed = [](const std::string& what, const std::string& leaf) {
     return part("accumulates", what + ": the gradient of " + leaf + " is not the sum");
@@ -223,7 +210,7 @@ ProofPart prove_subsets(const Sample& sample, u64 seed) {
 
 namespace {
 
-// Holds on to every dy and every output, as somebody else might, and looks whether they stay as they are.
+// Keeps every dy and every output, as other code might, and checks that they do not change.
 class SharedTensors final : public ForwardingObserver {
  public:
   void forward_ended(std::string_view name, std::span<const Variable* const> inputs,

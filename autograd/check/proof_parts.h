@@ -1,8 +1,8 @@
-// Chapter 3. The parts of a proof in which backward is not alone: what stands in a gradient already, who shares its
-// memory, which gradients are asked for, what runs in between.
+// Chapter 3. The parts of a proof that go beyond one pass: gradients that exist already, shared memory, a choice of
+// gradients, other passes in between.
 //
-// Each part builds the function anew from its sample, so that no part can disturb another, and asks in f32 and in f64.
-// A part in which the function throws is the caller's to catch. What each shows stands in autograd/check/proof.h.
+// Each part builds the function anew from its sample, so that no part can disturb another, and tests it in f32 and in
+// f64. The caller catches what the function throws. What each part shows: autograd/check/proof.h.
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace orrery::parts {
 
-/// The number of threads is afterwards what it was.
+/// Restores the number of threads when destroyed.
 struct KeepThreads {
   const int before = threads();
   ~KeepThreads() { set_threads(before); }
@@ -24,16 +24,13 @@ struct KeepThreads {
 /// A random dL/dy that f32 and f64 hold alike.
 Tensor cotangent(const Shape& shape, Dtype dtype, u64 seed);
 
-/// The largest magnitude; infinity where anything is not a number, which no comparison would find.
-double largest(const std::vector<Tensor>& tensors);
-
 /// The name of the first leaf whose tensors differ in any bit; "the output" where one follows the leaves; "" if none.
 std::string first_difference(const Parameters& leaves, const std::vector<Tensor>& a, const std::vector<Tensor>& b);
 
 /// The gradients of all leaves, and the output.
 std::vector<Tensor> one_pass(const Checkable& f, u64 seed);
 
-/// A part that failed where `problem` says something.
+/// A part that has failed if `problem` is not empty.
 ProofPart part(std::string name, const std::string& problem, const std::string& detail = "");
 
 /// The sample's function, with every leaf once.
@@ -43,19 +40,19 @@ Checkable built(const Sample& sample, Dtype dtype, u64 seed);
 i64 longest_leaf(const Checkable& f);
 inline constexpr i64 long_tensor = 4096;
 
-/// Equal but for the rounding of sums in another order. No mistake that these parts look for is as small.
+/// Equal up to the rounding of sums in another order, which is smaller than the mistakes that these parts look for.
 bool alike(const Tensor& a, const Tensor& b);
 
-/// backward, where y wants a gradient at all.
+/// backward, if y wants a gradient.
 void run_backward(const Variable& y, const Tensor& dy);
 
-/// dL/d(leaf) as it stands there, zeros where there is none; forgotten afterwards.
+/// Returns dL/d(leaf) for each leaf, zeros if there is none, and clears it.
 std::vector<Tensor> take_gradients(Parameters& leaves);
 
-/// Cuts the tape behind y back to what it would be if no leaf but `leaves_to_keep` were a parameter.
+/// Cuts the tape of y back to what it would be if only `leaves_to_keep` were parameters.
 void keep_only(const Variable& y, const std::set<const Node*>& leaves_to_keep);
 
-// autograd/check/proof_parts.cpp: what stands in a gradient already, which are asked for, who shares their memory.
+// autograd/check/proof_parts.cpp: gradients that exist already, a choice of gradients, shared memory.
 ProofPart prove_accumulates(const Sample& sample, u64 seed);
 ProofPart prove_subsets(const Sample& sample, u64 seed);
 ProofPart prove_shared(const Sample& sample, u64 seed);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "autograd/check/proof_parts.h"
+#include "autograd/check/rounding.h"
 #include "autograd/check/scheduling.h"
 #include "autograd/observer.h"
 #include "core/machine/parallel.h"
@@ -19,7 +20,7 @@ constexpr u64 other_seed = 0x9E3779B97F4A7C15;
 // What a check of other numbers found. Kinks there, and gradients that happen to be 0, are no mistakes.
 // Numeric derivatives round as y does: to 1e-12 of its largest number.
 std::string wrong_gradients(const Checkable& f, GradcheckOptions options) {
-  options.atol = std::max(options.atol, 1e-12 * largest({f.output().value()}));
+  options.atol = std::max(options.atol, 1e-12 * largest_magnitude({f.output().value()}));
   GradcheckReport report = gradcheck(f, options);
   std::erase_if(report.problems, [](const GradcheckProblem& problem) {
     return problem.check != GradientCheck::missing_gradient && problem.check != GradientCheck::shape;
@@ -42,7 +43,7 @@ ProofPart prove_far(const Sample& sample, u64 seed) {
     Checkable f = built(sample, f64, own_seed);
     if (factor > 4 && longest_leaf(f) >= long_tensor) break;  // so many numbers get far by themselves
     for (NamedParameter& leaf : f.leaves) scale_in_place(leaf.value.mutable_value(), factor);
-    if (!std::isfinite(largest({f.output().value()}))) continue;
+    if (!std::isfinite(largest_magnitude({f.output().value()}))) continue;
     GradcheckOptions options = sample.options;
     options.seed = own_seed;
     const std::string times = std::to_string(factor) + " times as large", wrong = wrong_gradients(f, options);
@@ -112,7 +113,7 @@ ProofPart prove_interleaved(const Sample& sample, u64 seed) {
 
 namespace {
 
-// What the operations of a pass return, and what each then adds to a gradient.
+// Records what the operations of a pass return, and what each adds to gradients.
 class Watcher final : public ForwardingObserver {
  public:
   void forward_ended(std::string_view name, std::span<const Variable* const> inputs,
@@ -132,7 +133,7 @@ class Watcher final : public ForwardingObserver {
   std::vector<Value> values, contributions;
 };
 
-// The operation that added something else than in the right pass, as far as both went; "" if none.
+// The first operation that added something else than in the right pass, as far as both passes got; "" if none.
 std::string first_misled(const Watcher& right, const Watcher& changed) {
   for (size_t i = 0; i < std::min(right.contributions.size(), changed.contributions.size()); ++i) {
     const Tensor &a = right.contributions[i].tensor, &b = changed.contributions[i].tensor;
@@ -190,7 +191,7 @@ ProofPart prove_changed(const Sample& sample, u64 seed) {
               std::to_string(changes) + " changes in place: " + std::to_string(errors) + " errors, else the same bits");
 }
 
-// More often than a mistake in every 50th pass can hide; where tensors are long, not so often.
+// Often enough to find a mistake in every 50th pass; less often if tensors are long.
 ProofPart prove_repeatable(const Sample& sample, u64 seed) {
   int passes = 0;
   for (const Dtype dtype : {f32, f64}) {
@@ -205,8 +206,8 @@ ProofPart prove_repeatable(const Sample& sample, u64 seed) {
   return part("repeatable", "", std::to_string(passes) + " fresh passes, equal bits");
 }
 
-// Tensors this small would stay on one thread: a grain of one element gives every thread its share. Long ones are cut
-// into as many chunks as there are enough for.
+// Loops over such small tensors would stay on one thread; a grain of one element gives every thread its share. Loops
+// over long tensors are cut into about `chunks` chunks.
 ProofPart prove_threads(const Sample& sample, u64 seed) {
   constexpr std::array counts{2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16};
   constexpr i64 chunks = 64;

@@ -1,4 +1,4 @@
-// Chapter 3. f32 beside f64, at a draw and around it.
+// Chapter 3. f32 compared with f64, at a draw and at its neighbours.
 //
 // Serves: autograd/check/proof.h
 #include "autograd/check/rounding.h"
@@ -56,7 +56,7 @@ Comparison compare_at(const Sample& sample, u64 seed, i64 neighbour) {
   return result;
 }
 
-// An element whose differences are no rounding.
+// An element whose differences are not rounding.
 struct Mistake {
   i64 element = -1;  // there is none
   double mean = 0, spread = 0;
@@ -97,7 +97,7 @@ class PrecisionJudge {
   }
 
  private:
-  // What an error may be without being looked at again: `part` of `scale`.
+  // Errors up to `part` of `scale` are accepted without looking at neighbours.
   struct Bound {
     double scale, part;
     const char* unit;
@@ -138,7 +138,7 @@ class PrecisionJudge {
 
   const Sample& sample_;
   const u64 seed_;
-  const Checkable f_;  // for what it says of its leaves
+  const Checkable f_;  // for the names of its leaves, and which are declared zero
   const Comparison at_draw_;
   std::vector<Comparison> around_;  // made when it is needed
   SinglePrecision result_;

@@ -1,14 +1,14 @@
-// Chapter 3. Is f32 right? Every leaf by its own scale, and a mistake told from rounding.
+// Chapter 3. Is f32 right? Each leaf is judged on its own scale, and mistakes are told from rounding.
 //
-// f64 is the judge, and starts from the numbers of f32. A gradient that is everywhere within 1e-6 of its leaf's largest
-// is right. One that is not may still be: where terms cancel, as in p - 1 of a class that is nearly certain, what they
-// leave is their rounding. To tell the two apart the leaf is looked at again at 16 neighbours of the draw, every input
-// and dL/dy moved by about a thousandth of itself: there rounding falls to the one side or the other, while a mistake
-// stays what it is. So of each element
+// f64 is the reference, and starts from the numbers of f32. A gradient is right if it differs everywhere by at most
+// 1e-6 of its leaf's largest. A larger difference may still be rounding: where terms cancel (p - 1 of a nearly certain
+// class), only rounding is left. To decide, the leaf is compared again at 16 neighbours of the draw, in which every
+// input and dL/dy is changed by about a thousandth of itself. There, rounding errors have either sign, while a mistake
+// stays the same. So each element must satisfy, over the neighbours,
 //   |mean difference| <= 1e-6 max |g| + 4 (standard deviation of the differences)
-// must hold over the neighbours. (A gradient that is zero by declaration has no scale of its own: 1e-4 of the largest
-// of all leaves stands for it.) That a number's rounding shows when it is computed again from numbers a little off is
-// due to Vignes, "Discrete stochastic arithmetic for validating results of numerical software" (2004).
+// (A gradient that is declared zero has no scale of its own; it is compared with 1e-4 of the largest gradient of all
+// leaves.) Recomputing with slightly perturbed inputs to reveal rounding follows Vignes, "Discrete stochastic
+// arithmetic for validating results of numerical software" (2004).
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace orrery {
 
-/// What f32 differs from f64 by at one draw of a sample.
+/// By how much f32 differs from f64 at one draw of a sample.
 struct SinglePrecision {
   /// Of a gradient, as a part of its leaf's largest (of the largest of all leaves where it is zero by declaration).
   double gradient_error = 0;
@@ -33,7 +33,7 @@ struct SinglePrecision {
 /// Compares every gradient, and the output, at the draw of `seed`. Error: the sample has other leaves in f32.
 SinglePrecision compare_precisions(const Sample& sample, u64 seed);
 
-/// The largest magnitude; infinity where anything is not a number, which no comparison would find.
+/// The largest magnitude; infinity if any element is NaN, since comparisons with NaN are false.
 double largest_magnitude(const std::vector<Tensor>& tensors);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Chapter 6. Rows of the table of proofs for operations: what the files that hold them share.
+// Chapter 6. What the three files with samples of operations share.
 //
 // Serves: autograd/check/proof.h
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace orrery::sample_rows {
 
-/// Where an input's values come from. Of tails every second number is drawn from 4 to 10 away from 0.
+/// Where an input's values come from. In tails, every second number is 4 to 10 away from 0.
 enum class Range { normal, positive, away_from_zero, distinct, tails, positive_tails };
 
 /// Sizes beyond the chunks that loops are cut into, of 8,192 elements each: rows of a few columns, and one flat axis.
@@ -28,7 +28,7 @@ using Function = std::function<Variable(const Variables&)>;
 
 using DrawnFunction = std::function<Variable(const Variables&, const Draw&)>;
 
-/// Why an input of an operation that made no number has the gradient 0.
+/// Why an input of an operation whose output is empty has the gradient 0.
 inline constexpr const char* no_output = "nothing was computed from it";
 
 /// The row of f(inputs...).
@@ -39,13 +39,14 @@ Sample sample(std::string name, std::string variant, std::vector<Input> inputs, 
 Sample drawn_sample(std::string name, std::string variant, std::vector<Input> inputs, DrawnFunction f,
                     std::vector<DeclaredZero> zeros = {});
 
-/// A row that is too long to be checked in every coordinate: in a few, and along random directions through all of them.
+/// A row with tensors too long to check every coordinate: it is checked in a few, and along random directions through
+/// all.
 Sample long_sample(std::string name, std::string variant, std::vector<Input> inputs, Function f);
 
 /// Token ids 0, 7, 14, ..., modulo `rows`.
 Tensor spread_ids(const Shape& shape, i64 rows);
 
-/// The rows of elementwise operations, of reductions and of what only moves numbers
+/// The rows of elementwise operations, reductions, and operations that only move numbers
 /// (autograd/check/simple_samples.cpp).
 void add_simple(std::vector<Sample>& table);
 

@@ -7,10 +7,9 @@
 // Each line of it is an operation whose derivative is known; only the masked softmax is new:
 //   y_j = e^{x_j} / sum over allowed l of e^{x_l} where j is allowed, else 0
 //   dx_j = y_j (dy_j - <dy, y>) where j is allowed, else 0
-// A bias on the scores, added before the softmax, can say how far apart query and key stand (T5, Raffel et al. 2020,
-// section 2.1; ALiBi, Press et al. 2022, section 3).
-// Keys and values behind a padding length are set to 0 first: 0 times NaN would otherwise bring back what the mask
-// hides.
+// A bias that is added to the scores before the softmax can express the distance between query and key (T5, Raffel et
+// al. 2020, section 2.1; ALiBi, Press et al. 2022, section 3). Keys and values behind a padding length are set to 0
+// first: 0 times NaN would otherwise bring back what the mask hides.
 // Read next: nn/attention/attention.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
@@ -56,7 +55,7 @@ struct MaskedSoftmax {
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, map_rows(y, dy, name, softmax_derivative_row)); }
 };
 
-// Reads the padding of a mask alone: tables over queries do not have to fit keys.
+// Uses only the padding of the mask; its tables, which also depend on queries, need not fit.
 struct ZeroPadding {
   static constexpr std::string_view name = "zero_padding";
   Mask mask;
@@ -83,7 +82,7 @@ struct ZeroPadding {
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, cleared(dy)); }
 };
 
-// A bias for each distance, laid out for every query and key: y_hij = bias_h,e with e = j - i + n - 1.
+// A bias for each distance, expanded to every query and key: y_hij = bias_h,e with e = j - i + n - 1.
 //   dbias_he = sum of dy_hij over all i, j with that e, in the order of i
 struct ByDistance {
   static constexpr std::string_view name = "by_distance";

@@ -7,8 +7,8 @@
 //   1 / (s + eps), s^2 over n - 1           k = 1 / ((n - 1) s r)       (the Annotated Transformer)
 //   dx_i = r (g_i - 1/n sum_j g_j - x^_i k sum_j g_j x^_j)
 //   dw_i = sum over rows dy_i x^_i        db_i = sum over rows dy_i
-// The term with k comes from dr/dx_i. The variance takes two passes. The one-pass formula E[x^2] - mu^2 cancels the
-// digits of large numbers: at a mean of 1,000 it is 24 % wrong. The loops over one row are in autograd/ops/norm_rows.h.
+// The term with k comes from dr/dx_i. The variance takes two passes, since the one-pass formula E[x^2] - mu^2 loses the
+// digits of large numbers (apps/bench/README.md). The loops over one row are in autograd/ops/norm_rows.h.
 // Read next: apps/book/ch4/four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"

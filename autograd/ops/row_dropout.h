@@ -18,7 +18,7 @@ struct RowDropout {
   double p = 0;
   Draw draw{};
 
-  /// Errors of `operation`: a probability that is none, a draw that would have another's mask.
+  /// Errors of `operation`: p outside [0, 1]; a draw whose counters overlap another's.
   void check_usable(std::string_view operation) const {
     check(p >= 0 && p <= 1, operation, "needs a probability in [0, 1], got ", p);
     check(draw.micro < Draw::most_micro, operation, "needs a micro-batch below ", Draw::most_micro, ", got ",

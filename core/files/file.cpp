@@ -130,17 +130,17 @@ u64 size_of_regular(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? static_cast<u64>(status.st_size) : 0;
 }
 
-// Bytes that may still be written beside `path`; none where the file system does not tell.
+// The free bytes for files next to `path`; none if the file system does not say.
 std::optional<u64> free_bytes(const std::string& path) {
   struct statvfs system {};
   if (::statvfs(folder_of(path).c_str(), &system) != 0 || system.f_blocks == 0) return std::nullopt;
   return static_cast<u64>(system.f_bavail) * system.f_frsize;
 }
 
-// What a lock file holds begins with this, so that no file of another kind is taken for one.
+// Lock files begin with this, so that no other file is mistaken for one.
 constexpr std::string_view lock_mark = "process ";
 
-// The text of a lock file, of which a line of a message is enough.
+// The first line of a lock file, as far as a message needs it.
 std::string read_lock(const Descriptor& file) {
   constexpr size_t enough = 300;
   std::string text(enough, ' ');
@@ -195,7 +195,7 @@ void check_replaceable(const std::string& path, u64 bytes) {
   const int error = ::posix_fallocate(replacement.file.number(), 0, static_cast<off_t>(std::max<u64>(bytes, 1)));
   // Other errors only mean that this file system cannot reserve the space in advance.
   check(error != ENOSPC && error != EFBIG && error != EDQUOT, replacement.operation, bytes,
-        " bytes have no place there: ", std::generic_category().message(error));
+        " bytes do not fit there: ", std::generic_category().message(error));
 }
 
 u64 room_needed(std::span<const PlannedFile> files, bool again) {
@@ -218,7 +218,8 @@ void check_room(std::span<const PlannedFile> files, bool again) {
   const u64 needed = room_needed(files, again);
   const std::optional<u64> there = free_bytes(files.front().path);
   check(!there || needed <= *there, "write " + files.front().path, needed,
-        " bytes have no place there: ", there.value_or(0), " are free (while a file is replaced, both stand)");
+        " bytes do not fit there: ", there.value_or(0),
+        " are free (while a file is replaced, its old and new contents both take space)");
   for (const PlannedFile& file : files) check_replaceable(file.path, file.bytes);
 }
 

@@ -60,18 +60,18 @@ struct PlannedFile {
   std::string path;
   u64 bytes = 0;
 };
-/// The free bytes that it takes to write `files`, of one folder, one after another, and where `again`, all of them over
-/// and over: each needs room for its second file while the first one still stands. What stands there now counts.
+/// The free bytes needed to write `files`, all in one folder, one after another; with `again`, repeatedly. While a file
+/// is replaced, its old and its new contents both take space. Files that exist already are taken into account.
 u64 room_needed(std::span<const PlannedFile> files, bool again);
 /// Error: one of `files` cannot be replaced, as above, or the disk has less than `room_needed` of them.
 void check_room(std::span<const PlannedFile> files, bool again);
 
-/// A file by which a process tells others that something is its own, such as model.lock beside model. The system takes
-/// the lock back when the process ends, however it ends: what a killed one left behind locks nobody out.
+/// A file by which a process tells others that it is using something, such as model.lock for model. The system releases
+/// the lock when the process ends, however it ends, so the file of a killed process locks nobody out.
 class FileLock {
  public:
   /// Tries to take `path`. The file then says "process 4711, OWNER" and is removed at the end. Errors, of operation
-  /// "lock PATH": it cannot be made; a file that stands there is no such lock.
+  /// "lock PATH": the file cannot be created; `path` is a file of another kind.
   FileLock(const std::string& path, const std::string& owner);
   ~FileLock();
   FileLock(const FileLock&) = delete;

@@ -1,9 +1,9 @@
-// Chapter 8. JSON from files: refused before it can do harm, and whole numbers read with their limits.
+// Chapter 8. JSON from files: harmful input is refused early, and whole numbers are read with limits.
 //
-// A file may be anybody's. Text that nests deeply overflows the stack of a function that calls itself for each level,
-// and an object of very many fields takes minutes where each is looked up among all. No configuration needs either. So
-// both are refused while the text is read, before anything is built of it. All JSON goes through `parse_json_object`,
-// but for the header of a safetensors file, which is read event by event (core/files/safetensors_header.h).
+// A file may come from anybody. Deeply nested text overflows the stack of a recursive function, and an object with very
+// many fields takes minutes if each is looked up among all others. No configuration needs either, so both are refused
+// while the text is read, before anything is built from it. All JSON is read by `parse_json_object`, except the header
+// of a safetensors file, which is read event by event (core/files/safetensors_header.h).
 // Serves: nn/files/files.h
 #pragma once
 
@@ -17,7 +17,7 @@ namespace orrery {
 
 using Json = nlohmann::ordered_json;
 
-/// What a text may have: bytes, values, and lists and objects around a value.
+/// The limits of a text: bytes, values, and nested lists and objects.
 inline constexpr size_t most_json_bytes = size_t{1} << 20;
 inline constexpr i64 most_json_values = 10'000;
 inline constexpr int most_json_depth = 32;
@@ -32,7 +32,8 @@ struct Shown {
   friend std::ostream& operator<<(std::ostream& out, const Shown& shown);
 };
 
-/// A whole number from `least` to `most`; all else, 1.0 and true among it, is an error of `operation` that has `name`.
+/// A whole number from `least` to `most`. Anything else, such as 1.0 or true, is an error of `operation` that contains
+/// `name`.
 i64 whole_number(const Json& json, i64 least, i64 most, std::string_view operation, std::string_view name);
 
 }  // namespace orrery

@@ -33,8 +33,8 @@ struct TensorFile {
 /// "crc32c."; text that is not UTF-8; whatever the system reports.
 void write_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
 
-/// Reads the tensors whose names are `chosen`, or all of them without it. F32, F64 and I32 are read as they are; F16
-/// and BF16 become f32, which can hold all their values. Files of other programs have no checksums; a file that has
+/// Reads the tensors whose names `chosen` accepts, or all of them without it. F32, F64 and I32 are read as they are;
+/// F16 and BF16 become f32, which can hold all their values. Files of other programs have no checksums; a file that has
 /// some must have all of them, and they must be right. Errors name the operation "read PATH" and say in one line what
 /// is wrong. A chosen tensor of any other dtype is an error.
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& chosen = {});

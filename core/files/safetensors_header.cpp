@@ -110,7 +110,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   enum class At { outside, top, name, entry, list, metadata_name, metadata };
   enum class Field { dtype, shape, offsets };
 
-  bool misplaced(std::string_view what) const { fail(operation_, "the header has ", what, " where none may stand"); }
+  bool misplaced(std::string_view what) const { fail(operation_, "the header has ", what, " where none is allowed"); }
 
   void start_entry(const std::string& name) {
     if (name == metadata_name) {
@@ -191,7 +191,7 @@ FileDtype file_dtype(Dtype dtype) {
     case Dtype::f64: return FileDtype::F64;
     case Dtype::i32: return FileDtype::I32;
   }
-  fail("safetensors", "no dtype of files is ours of ", dtype);
+  fail("safetensors", "there is no file dtype for ", dtype);
 }
 
 TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation) {

@@ -1,7 +1,7 @@
 // Chapter 9. The header of a safetensors file: from text to checked entries.
 //
-// The JSON is read event by event into exactly the structure the format allows; the first thing that does not belong
-// there ends the reading. So a hostile header can neither nest deeply nor grow in memory.
+// The JSON is read event by event into exactly the structure that the format allows. Anything else is an error at once,
+// so a hostile header can neither nest deeply nor take much memory.
 // Serves: nn/files/files.h
 #pragma once
 
@@ -17,10 +17,10 @@ namespace orrery {
 enum class FileDtype : u8 { BOOL, U8, I8, F8_E5M2, F8_E4M3, U16, I16, F16, BF16, U32, I32, F32, U64, I64, F64 };
 std::string_view name_of(FileDtype dtype);
 i64 bytes_of(FileDtype dtype);
-/// How a file names what a tensor holds: F32, F64 or I32.
+/// The dtype in files of a tensor's dtype: F32, F64 or I32.
 FileDtype file_dtype(Dtype dtype);
 
-/// Where one tensor's elements stand: bytes [begin, end) after the header.
+/// Where the elements of one tensor are: bytes [begin, end) after the header.
 struct TensorEntry {
   std::string name;
   FileDtype dtype = FileDtype::F32;

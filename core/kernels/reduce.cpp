@@ -25,8 +25,8 @@ AxisSet axis_set(const Shape& shape, const Axes& axes, std::string_view operatio
   return set;
 }
 
-// The same for a matrix so wide that a row of sums would not stay in the nearest cache: strips of the full length, cut
-// into blocks of columns.
+// y[i] = sum over j of x[j, i], for a matrix so wide that a row of sums would not stay in the nearest cache: strips of
+// the full length, cut into blocks of columns.
 template <class T>
 void sum_wide_columns(i64 rows, i64 columns, i64 block, const T* x, T* y) {
   const i64 strips = std::max<i64>(1, (rows + most_strip_rows - 1) / most_strip_rows),

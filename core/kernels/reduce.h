@@ -96,14 +96,15 @@ static double parallel_sum(i64 n, F f) {
 /// Adds up the strips of [matrices * strips, columns] in order and in double: [matrices, columns].
 Tensor combined_strips(const Tensor& partial, i64 matrices);
 
-/// The number of rows in a strip: about 2 chunks' worth of elements, but few enough rows for a running sum in f32.
+/// The number of rows in a strip: about as many as have the elements of two chunks, but few enough to be added up in
+/// f32.
 static inline i64 strip_rows(i64 columns) {
   return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
 }
 
-/// How many rows to take at a time in an operation that does not keep its inner result of `columns` columns: all of
-/// them, or equal chunks of at least 256 rows, and of as many more as fit into 10 MB. Such chunks stay in a shared
-/// cache of 16 or 32 MB. Depends on the shape alone, since the chunks affect the bits of a result.
+/// How many rows to process at a time in an operation that does not store its inner result of `columns` columns: all
+/// rows, or equal chunks of as many rows as fit into 10 MB, but at least 256. Such chunks stay in a shared cache of 16
+/// or 32 MB. Depends on the shape alone, since the chunks affect the bits of a result.
 static inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
   constexpr i64 least_rows = 256, most_bytes = 10'000'000;
   const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, columns * bytes_of(dtype)));

@@ -1,4 +1,4 @@
-// Chapter 8. The comparison that runs before all else. Compiled for every x86-64, and without C++'s library.
+// Chapter 8. The comparison that runs before all other code. Compiled for every x86-64, and without C++'s library.
 //
 // Serves: core/machine/parallel.h
 #include <unistd.h>
@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-// A text in a buffer of fixed size, cut where that ends.
+// Text in a buffer of fixed size; what does not fit is cut off.
 struct Message {
   char* text;
   size_t size, length = 0;
@@ -67,12 +67,12 @@ CpuAnswers cpu_answers() {
 
 }  // namespace orrery
 
-// What core/machine/memory.cpp refers to, so that every program that uses the library has this file in it.
+// core/machine/memory.cpp refers to this, so that every program that uses the library contains this file.
 extern "C" const char orrery_checks_the_cpu;
 const char orrery_checks_the_cpu = 1;
 
 #if defined(__x86_64__)
-// 101 is the first priority that is not the compiler's own: before the constructors of all static objects.
+// 101 is the first priority that is not reserved; it comes before the constructors of all static objects.
 __attribute__((constructor(101))) static void check_cpu() {
   char message[1024];
   const size_t length = orrery::lacking_features(orrery::cpu_features, orrery::cpu_feature_count, orrery::cpu_answers(),

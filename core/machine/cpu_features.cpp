@@ -1,10 +1,10 @@
-// Chapter 8. The features that compilers use of themselves, and which of them this build was compiled for.
+// Chapter 8. The features that compilers use on their own, and which of them this build was compiled for.
 //
-// A table and no code: this file is compiled as the kernels are, for a CPU that may not be there.
+// A table without code: this file is compiled like the kernels, for a CPU that the program may not be running on.
 // Serves: core/machine/parallel.h
 #include "core/machine/cpu_features.h"
 
-// A macro that is defined, as 1, has "1" for its text; one that is not, its own name.
+// The text of a macro that is defined as 1 is "1"; the text of an undefined one is its own name.
 #define ORRERY_TEXT(macro) #macro
 #define ORRERY_COMPILED_FOR(macro) (ORRERY_TEXT(macro)[0] == '1')
 

@@ -15,8 +15,8 @@
 namespace orrery {
 namespace {
 
-// Programs in the background, and those that wake up now and then, take less than this part of a core, in pieces of up
-// to 4 ms, and are put up with. One that computes takes half a core, which shows after two or three looks.
+// Background programs, and those that wake up now and then, take less than this part of a core, in pieces of up to 4
+// ms, and are tolerated. A program that computes takes half a core, which is noticed after two or three looks.
 constexpr double usual_part = 0.2, most_too_long = 0.01;
 constexpr double first_pause = 0.1, longest_pause = 1.6, calm = 0.1;
 constexpr double seconds_between_looks = 0.01;
@@ -78,18 +78,18 @@ i64 nanoseconds_without_core() {
 
 namespace {
 
-// Of each thread that begins loops.
+// The state of each thread that begins loops.
 struct Crowding {
   CrowdingRule rule;
   std::atomic<i64> waited{0};  // nanoseconds, added by the threads of the loop that looked last
   bool looked = false;         // `waited` has not been judged yet
-  bool stale = true;           // the look before it is missing for some of these threads, or long ago
+  bool stale = true;           // for some of these threads, the look before is missing or long ago
   double last_look = 0;
 
   Team team(int asked);
 };
 thread_local Crowding crowding;
-thread_local i64 wait_before = 0;  // of each thread of a team, when it looked last
+thread_local i64 wait_before = 0;  // this thread's count when it looked last
 
 Team Crowding::team(int asked) {
   const double now = seconds_now();

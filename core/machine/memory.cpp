@@ -1,12 +1,11 @@
 // Chapter 8. The caching allocator: TLSF's lists, splitting and joining.
 //
-// A region is one stretch of addresses, as many as the machine has memory, of which the front is open: it holds memory,
-// cut into blocks that lie one after another. When no free block is large enough, the front moves on by what the last
-// one lacks. So whatever becomes free can be joined, and what a model does not need is never held. (Closed addresses
-// cost nothing, but `top` shows them as virtual memory: twice the machine's, since there are two heaps.) A block
-// starts with a 64-byte header: its size, its left neighbour, and, while it is free, its place in the list of its size
-// class. Class of a size: the position of its highest bit (first level), then 16 equal steps up to the next power of
-// two (second).
+// A region reserves as many addresses as the machine has memory. Only its front part is backed by memory and cut into
+// adjacent blocks. When no free block is large enough, the front grows by the bytes that are missing, so free
+// neighbours can always be joined. (Reserved addresses cost nothing, but `top` shows them as virtual memory: twice the
+// machine's memory, since there are two heaps.) A block starts with a 64-byte header: its size, its left neighbour,
+// and, while it is free, its place in the list of its size class. The class of a size has two levels: the position of
+// its highest bit, then one of 16 equal steps up to the next power of two.
 // Serves: core/machine/memory.h
 #include "core/machine/memory.h"
 
@@ -21,7 +20,7 @@
 #include <mutex>
 #include <new>
 
-// The lock here would order what two threads do before and after they ask for memory, and hide races that they have.
+// The lock of this allocator would order what two threads do before and after they allocate, and so hide their races.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ORRERY_STEPS_ASIDE 1
 #elif defined(__has_feature)
@@ -36,17 +35,17 @@ extern "C" const char orrery_checks_the_cpu;
 namespace orrery {
 namespace {
 
-// Whoever uses the library uses this file: so the linker takes the check from it, too.
+// Every program that uses the library uses this file, so the linker includes the check of the CPU as well.
 [[gnu::used]] constexpr const char* cpu_is_checked = &orrery_checks_the_cpu;
 
 constexpr std::size_t unit = 64;  // alignment of addresses and granularity of sizes
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t least_region_bytes = std::size_t{32} << 20;
-constexpr std::size_t most_bytes = std::size_t{1} << 44;  // more than machines hold
+constexpr std::size_t most_bytes = std::size_t{1} << 44;  // more than machines have
 
 constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-// Addresses that a new region takes if it can: none to spare where they are limited, as by ulimit -v, since libraries
+// The addresses that a new region reserves if possible; 0 if addresses are limited, as by ulimit -v, since libraries
 // and threads need some, too.
 std::size_t preferred_region_bytes() {
   rlimit limit{};
@@ -59,11 +58,11 @@ std::size_t preferred_region_bytes() {
 class Tlsf;
 
 struct alignas(unit) Block {
-  std::size_t size = 0;       // payload bytes, a multiple of `unit`; 0 marks the end of what is open
+  std::size_t size = 0;       // payload bytes, a multiple of `unit`; 0 marks the end of the front part
   Block* left = nullptr;      // neighbour at the lower address, null for the first of a region
   Block* previous = nullptr;  // in the free list
   Block* next = nullptr;
-  Tlsf* heap = nullptr;  // that it goes back to
+  Tlsf* heap = nullptr;  // the heap it is returned to
   bool free = false;
 
   std::byte* payload() { return reinterpret_cast<std::byte*>(this) + sizeof(Block); }
@@ -73,7 +72,7 @@ static_assert(sizeof(Block) == unit);
 
 class Tlsf {
  public:
-  // Adds what it asks the system for to `counters`, and that alone.
+  // Adds what it requests from the system to `counters`, nothing else.
   explicit Tlsf(MemoryCounters& counters) : counters_(counters) {}
 
   // A block of at least `size` bytes, a multiple of `unit`.
@@ -102,8 +101,8 @@ class Tlsf {
     return {level, static_cast<int>(size >> (level - steps_log2)) & (steps - 1)};
   }
 
-  // A block of at least `size`, null when there is none: first a look at a few of its own class, where the same request
-  // of the step before has left its block, then the first non-empty list whose every block is large enough.
+  // A free block of at least `size`, or null. Looks first at a few blocks of the same class, where an equal request of
+  // the previous step has left its block, and then at the first non-empty list whose blocks are all large enough.
   Block* find(std::size_t size) {
     Block* same = head(class_of(size));
     for (int looked = 0; same && looked < 16; ++looked, same = same->next) {
@@ -147,7 +146,7 @@ class Tlsf {
     }
   }
 
-  // Cuts what `block` has beyond `size` off as a free block of its own.
+  // Makes what `block` has beyond `size` a free block of its own.
   void split(Block* block, std::size_t size) {
     if (block->size < size + sizeof(Block) + unit) return;
     Block* after = block->right();
@@ -163,11 +162,11 @@ class Tlsf {
     left->right()->left = left;
   }
 
-  // A free block of at least `size` at the end of what is open: the one that ends there, and the pages it lacks.
+  // A free block of at least `size` at the end of the front part, which grows by the pages that its last block lacks.
   Block* grow(std::size_t size) {
     if (!end_ || lacking(size) > closed_bytes_) reserve(size);
     const std::size_t more = lacking(size);
-    if (more == 0) return end_->left;  // its list may hold smaller ones, so that `find` passed it by
+    if (more == 0) return end_->left;  // `find` skipped it, since its list may hold smaller blocks too
     open(end_ + 1, more);
     closed_bytes_ -= more;
     Block* block = end_;
@@ -183,7 +182,7 @@ class Tlsf {
     return round_up(last->free ? size - std::min(size, last->size) : size + sizeof(Block), huge_page);
   }
 
-  // A new region, open for one page. Whatever was still closed of the one before is given up.
+  // Begins a new region, whose front is one page. The unused addresses of the region before are given up.
   void reserve(std::size_t size) {
     const auto map = [](std::size_t bytes) {
       return ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -207,11 +206,11 @@ class Tlsf {
     link(block);
   }
 
-  // Makes memory of the next addresses of the region.
+  // Backs the next addresses of the region with memory.
   void open(void* begin, std::size_t bytes) {
     if (::mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-    ::madvise(begin, bytes, MADV_HUGEPAGE);  // a wish: where the system refuses it, ordinary pages serve
+    ::madvise(begin, bytes, MADV_HUGEPAGE);  // a request: if the system refuses, pages have the ordinary size
 #endif
     ++counters_.system_requests;
     counters_.system_bytes += static_cast<i64>(bytes);
@@ -222,11 +221,11 @@ class Tlsf {
   std::array<u32, levels> used_{};
   u64 used_levels_ = 0;
   Block* end_ = nullptr;          // the mark behind the last block, never free; null before the first region
-  std::size_t closed_bytes_ = 0;  // of the region, behind the mark
+  std::size_t closed_bytes_ = 0;  // reserved behind the mark
 };
 
-// Large blocks lie apart from small ones: the bias of a layer that lives on, cut out of the place of an activation that
-// is gone, would keep the next weight's gradient from using it.
+// Large and small blocks have separate heaps. A small, long-lived bias placed where a large activation was would keep
+// the next large gradient from fitting there.
 class Memory {
  public:
   void* take(std::size_t bytes) {
@@ -260,8 +259,7 @@ class Memory {
   }
 
  private:
-  // Above the biases and sums of usual models, below their weights and activations: gpt2 takes as much with 64 KB, and
-  // 50 MB more with 1 MB.
+  // Larger than the biases and sums of usual models, smaller than their weights (apps/bench/README.md).
   static constexpr std::size_t large_bytes = std::size_t{256} << 10;
 
   std::mutex mutex_;

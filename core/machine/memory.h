@@ -1,12 +1,12 @@
 // Chapter 8. Memory: a caching allocator, so that a repeated training step asks the system for nothing.
 //
-// From the third equal step on a training asks the system for no memory and no page, and C++'s `new` for nothing: what
-// its tensors, its tape and its lists need comes from here (tests/promises/memory_test.cpp). A training step allocates
-// the same tensors in the same order every time. Handing pages back to the system and faulting them in again costs up
-// to a third of a step; memory kept from step to step costs nothing. The allocator is TLSF, "two-level segregated fit"
-// (Masmano, Ripoll, Crespo, Real 2004): free blocks stand in lists by size class, finding one is two bit scans,
-// neighbours that become free are joined. Block addresses are multiples of 64. Under AddressSanitizer and
-// ThreadSanitizer it steps aside, so that the sanitizer sees every block.
+// From the third equal step on, a training requests no memory and no page from the system, and does not call C++'s
+// `new`: its tensors, tape and lists use the memory managed here (tests/promises/memory_test.cpp). Every training step
+// allocates the same tensors in the same order. Returning their pages to the system and faulting them in again would
+// take much of a step; memory that is kept from step to step costs nothing. The allocator is TLSF, "two-level
+// segregated fit" (Masmano, Ripoll, Crespo, Real 2004): free blocks are kept in lists by size class, two bit scans find
+// one, and adjacent free blocks are joined. Block addresses are multiples of 64. Under AddressSanitizer and
+// ThreadSanitizer it is not used, so that the sanitizer sees every block.
 // Read next: core/machine/parallel.h
 #pragma once
 
@@ -22,15 +22,14 @@ void* allocate(std::size_t bytes);
 /// Gives back what `allocate` returned; null is allowed.
 void deallocate(void* memory) noexcept;
 
-/// What the allocator has done since the program started. Bytes are those of the blocks handed out: what was asked for,
-/// rounded up to 64, and 64 more where the rest of a block was too small to be a block. Under AddressSanitizer nothing
-/// is counted.
+/// What the allocator has done since the program started. Bytes are the sizes of allocated blocks: the requested size,
+/// rounded up to 64, and 64 more if what remained was too small for a block. Under AddressSanitizer nothing is counted.
 struct MemoryCounters {
-  i64 live_bytes = 0;       ///< handed out and not yet given back
+  i64 live_bytes = 0;       ///< allocated and not yet freed
   i64 peak_bytes = 0;       ///< the largest `live_bytes` since the last `reset_peak`
   i64 allocations = 0;      ///< calls of `allocate`
-  i64 system_requests = 0;  ///< times the system was asked for memory
-  i64 system_bytes = 0;     ///< held from the system
+  i64 system_requests = 0;  ///< requests for memory from the system
+  i64 system_bytes = 0;     ///< obtained from the system
 };
 MemoryCounters memory_counters();
 void reset_peak();

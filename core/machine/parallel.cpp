@@ -22,9 +22,9 @@ int threads() {
 }
 
 namespace {
-// The threads that wait for the next region do not survive fork, and a region of the child would wait for them. So the
-// thread that forks ends them first; parent and child make new ones with their next region. Inside a region of the host
-// program they stay, and the child, inside of it too, makes its own.
+// Threads that wait for the next parallel region do not survive a fork, and a region in the child would wait for them
+// forever. So the thread that forks ends them first; parent and child start new ones in their next region. Inside a
+// region of the host program they cannot be ended; there the child, which is inside that region too, starts its own.
 [[maybe_unused]] const int fork_handler =
     pthread_atfork([] { omp_pause_resource_all(omp_pause_hard); }, nullptr, nullptr);
 }  // namespace

@@ -18,16 +18,15 @@
 
 namespace orrery {
 
-/// Elements a chunk of an elementwise loop holds: enough that a region (0.5 microseconds) does not show, few enough
-/// that threads get equal shares of small tensors: toy's steps are 4 % shorter than with 16,384, which cuts its 49,152
-/// activations into 3, and with 4,096 no shorter. Results do not depend on it.
+/// Elements in a chunk of an elementwise loop: large enough to hide the cost of a parallel region, small enough to
+/// share small tensors evenly (apps/bench/README.md). Results do not depend on it.
 inline constexpr i64 elementwise_grain = 8192;
 
-/// Threads for parallel loops that this thread begins from now on; at least 1. Results do not depend on it. Where other
-/// programs keep cores busy, loops use fewer for a while (core/machine/crowding.h).
+/// Sets the number of threads for parallel loops that this thread begins from now on; at least 1. Results do not depend
+/// on it. When other programs keep cores busy, loops use fewer for a while (core/machine/crowding.h).
 void set_threads(int threads);
-/// As many as that, but no more than there may be: OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS allow fewer, and inside a
-/// parallel region of the host program there is one.
+/// That number, or less if OMP_THREAD_LIMIT or OMP_MAX_ACTIVE_LEVELS allow only less; 1 inside a parallel region of the
+/// host program.
 int threads();
 
 /// How loops that this thread begins are shared among threads. Only tests and proofs change it
@@ -38,9 +37,10 @@ struct LoopRules {
 };
 inline thread_local LoopRules loop_rules;
 
-/// While it lives, numbers below the smallest normal one are taken as zero on this thread: one denormal product is 180
-/// times slower than a normal one. Every chunk loop has it on each of its threads, the caller's included, so that
-/// results depend neither on the thread nor on the mode that a host program has set; the host's mode comes back.
+/// While it lives, numbers below the smallest normal one (denormal numbers) are treated as zero on this thread, since
+/// arithmetic with them is much slower (apps/bench/README.md). Every loop below does this on each of its threads, the
+/// caller's included, so that results depend neither on the thread nor on the mode that a host program has set. The
+/// host's mode is restored.
 class FlushDenormals {
  public:
   FlushDenormals() : before_(mode()) {
@@ -80,7 +80,8 @@ class FlushDenormals {
 template <class Body>
 void parallel_tasks(i64 count, const Body& body) {
   const Team team = count <= 1 ? Team{1} : loop_rules.team(threads());
-  // One thread gets a region too: a second copy of the loop might be compiled, and rounded, in another way.
+  // One thread runs in a parallel region too. A second copy of the loop, without a region, might be compiled
+  // differently, and so round differently.
 #pragma omp parallel num_threads(team.threads)
   {
     const FlushDenormals flushed;

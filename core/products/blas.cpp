@@ -16,18 +16,17 @@
 namespace orrery::kernels {
 namespace {
 
-// Tiles along the longer side of C are at least this long: each packs the whole other operand once more, which strips
-// of rows feel more (1024 x 512, k = 2048, two threads: 414, 400, 371 GF/s for 2, 4, 8) than strips of columns
-// (1024 x 2048, k = 512: 409, 417, 426). Their number is a power of 2, so that threads get equal shares.
-// For two threads; with more of them tiles are shorter.
+// Minimal length of a tile along the longer side of C. Each tile packs the other operand again, which costs strips of
+// rows more than strips of columns (apps/bench/README.md). Powers of 2 give threads equal shares. With more than two
+// threads tiles are shorter.
 constexpr i64 tile_rows = 1024, tile_columns = 256;
 // Below this many multiplications a second tile costs more than it saves.
 constexpr i64 one_tile_work = i64{1} << 18;
 // Borders fall on multiples of the widest kernels' tiles.
 constexpr i64 tile_step = 16;
 
-// While it lives, OpenBLAS, built with OpenMP, shares a product that this thread asks for among so many threads. The
-// number belongs to the calling thread alone, or inside a region to its task.
+// While it lives, an OpenBLAS that is built with OpenMP shares a product of this thread among `count` threads. The
+// number applies to the calling thread alone; inside a parallel region, to its task.
 class BlasThreads {
  public:
   explicit BlasThreads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
@@ -171,8 +170,8 @@ BlasAction blas_action(int openblas_parallel, int threads) {
 }
 
 void guard_blas() {
-  // Asked again when the number of threads may have grown; the answer of OpenBLAS itself never changes.
-  // Inside a parallel region of the host program, its other threads may call it too.
+  // Checked for every product, since the number of threads may have grown; OpenBLAS's answer never changes. Inside a
+  // parallel region of the host program, that program's other threads may call OpenBLAS too.
   static const int parallel = openblas_get_parallel();
   const int callers = std::max(threads(), omp_get_num_threads());
   switch (blas_action(parallel, callers)) {

@@ -28,15 +28,15 @@ void blas_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_ste
 template <class T>
 void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none);
 
-/// Tiles of such a product: along its longer side, by the shape and `least_tiles` alone. Frozen, since every cut is
-/// part of a result's bits: a change would be a new version of the bit contract. The same holds for which products are
-/// BLAS's (`gemm_way`), the chunks of sums and of rows (core/kernels/reduce.h), and the tiles of attention
-/// (autograd/ops/fused/scores.h).
+/// The number of tiles of such a product, along its longer side. Depends on the shape and `least_tiles` alone. Frozen,
+/// since the tiles affect the bits of a result: a change would be a new version of the bit contract. Also frozen are
+/// which products BLAS computes (`gemm_way`), the chunks of sums and of rows (core/kernels/reduce.h), and the tiles of
+/// attention (autograd/ops/fused/scores.h).
 i64 blas_tiles(i64 m, i64 n, i64 k);
 
 }  // namespace kernels
 
-/// What the linked OpenBLAS says of itself, such as "OpenBLAS 0.3.21, kernel Zen, OpenMP".
+/// What the linked OpenBLAS says about itself, such as "OpenBLAS 0.3.21, kernel Zen, OpenMP".
 struct BlasInfo {
   std::string kernel;     ///< the CPU family whose kernels it chose at start
   std::string config;     ///< version and build options

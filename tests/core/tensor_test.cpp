@@ -165,5 +165,5 @@ TEST_CASE("a size that no machine has is one line with what was asked and its by
   CHECK(error_of([] {
           Tensor::empty({i64{1} << 40, 1 << 10}, f64);
         }) ==
-        "tensor: shape [1099511627776, 1024] of f64 takes 9007199254740992 bytes, more than the system has to give");
+        "tensor: shape [1099511627776, 1024] of f64 takes 9007199254740992 bytes, more than the system can provide");
 }

@@ -116,7 +116,7 @@ TEST_CASE("what cannot be saved is said before the training, and no other file i
   check_failure(train("/dev/full"), "is not a regular file");
   check_failure(train("/nowhere/model.safetensors"), "No such file or directory");
   check_failure(train("/tmp"), "is a folder");
-  check_failure("ulimit -f 1; " + train(folder / "model"), "have no place there");
+  check_failure("ulimit -f 1; " + train(folder / "model"), "do not fit there");
   CHECK(orrery::contents(text) == kept);
   CHECK(orrery::contents(folder / "notes") == "mine");
   CHECK(folder.count() == 3);

@@ -95,7 +95,9 @@ TEST_CASE("room is needed for the model, the unfinished training, and what repla
   const orrery::ModelFile file("test", folder / "model");
   CHECK(error_of([&] { file.check_room(1000, 5000); }) == "");
   const orrery::i64 half = static_cast<orrery::i64>(std::filesystem::space(folder.path()).available / 5 * 2);
-  CHECK(error_of([&] { file.check_room(half, half); }).find("are free (while a file is replaced, both stand)") !=
+  CHECK(error_of([&] {
+          file.check_room(half, half);
+        }).find("are free (while a file is replaced, its old and new contents both take space)") !=
         std::string::npos);  // two of them fit, and no third
   CHECK(folder.count() == 0);
 }

@@ -65,7 +65,7 @@ TEST_CASE("a loss that is not finite moves nothing, and the operation that made 
     CHECK(error.starts_with(
         "test: step 7 was not made, because a number is not finite; a smaller --speed or a longer --warmup "
         "may help\n"
-        "train: the loss is not finite, so the step must not be made\n"
+        "train: the loss is not finite, so the optimiser's step must not be made\n"
         "exp (operation 1 of forward) gave infinity from finite inputs\n"));
     CHECK(watched.x.value().at(0) == 0);
     CHECK_FALSE(watched.x.gradient().defined());

@@ -182,9 +182,10 @@ TEST_CASE("check_finite is one line in a training loop: silent while all is fini
   CHECK(error() == "");
   x.mutable_value().write<double>()[1] = -1;
   CHECK(error().starts_with(
-      "train: the loss is not finite, so the step must not be made\nsqrt (operation 1 of forward)"));
+      "train: the loss is not finite, so the optimiser's step must not be made\nsqrt (operation 1 of forward)"));
   x.mutable_value().write<double>()[1] = 0;
-  CHECK(error().starts_with("train: the gradient of parameter x is not finite, so the step must not be made\nsqrt "));
+  CHECK(error().starts_with(
+      "train: the gradient of parameter x is not finite, so the optimiser's step must not be made\nsqrt "));
   CHECK(contains(error(), "of backward) gave infinity as gradient of its input 0"));
 }
 

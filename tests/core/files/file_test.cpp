@@ -162,7 +162,7 @@ TEST_CASE("check_replaceable refuses what replace_file would, and leaves everyth
   CHECK(error_of([&] { check_replaceable(folder / "none/a", 1); }).ends_with("No such file or directory"));
   const SizeLimit limit(1000);
   CHECK(error_of([&] { check_replaceable(path, 2000); }) ==
-        "write " + path + ": 2000 bytes have no place there: File too large");
+        "write " + path + ": 2000 bytes do not fit there: File too large");
   CHECK(error_of([&] { check_replaceable(path, 1000); }) == "");
   CHECK(contents(path) == "old");
   CHECK(folder.count() == 1);
@@ -189,10 +189,10 @@ TEST_CASE("check_room refuses what the disk cannot hold together, and each file 
   const std::vector<PlannedFile> too_many{{folder / "a", huge}, {folder / "b", huge}};
   CHECK(error_of([&] {
           check_room(too_many, true);
-        }).starts_with("write " + (folder / "a") + ": 3458764513820540928 bytes have no place there"));
+        }).starts_with("write " + (folder / "a") + ": 3458764513820540928 bytes do not fit there"));
   const SizeLimit limit(300);
   CHECK(error_of([&] { check_room(fits, true); }) ==
-        "write " + (folder / "b") + ": 500 bytes have no place there: File too large");
+        "write " + (folder / "b") + ": 500 bytes do not fit there: File too large");
   CHECK(folder.count() == 0);
 }
 
