@@ -4,7 +4,7 @@
 // thin for that, we read the factors where they are. There are four ways to compute a product:
 //   thin       A B^T with few rows of A: a model that writes token by token (core/products/thin_product.h)
 //   unpacked   most products of a Transformer's layers (core/products/unpacked_product.h)
-//   BLAS       all others of many rows (core/products/blas.h)
+//   BLAS       all others of that size (core/products/blas.h)
 //   small      the products of a single attention head (core/products/small_product.h)
 // `gemm` shares one product among threads, and picks one of the first three by the shape (m, n, k) alone.
 // `gemm_in_task` computes a product inside a task of a parallel loop, on the thread of that task; it is small or thin.

@@ -64,7 +64,8 @@ struct Normalised {
   Tensor reciprocal, y;
   explicit Normalised(const Tensor& x) {
     const Tensor centred = x - mean(x, {-1}, true);
-    reciprocal = kernels::map(mean(centred * centred, {-1}, true), "rsqrt", [](auto v) { return 1 / std::sqrt(v + 1e-5); });
+    reciprocal =
+        kernels::map(mean(centred * centred, {-1}, true), "rsqrt", [](auto v) { return 1 / std::sqrt(v + 1e-5); });
     y = centred * reciprocal;
   }
 };

@@ -43,7 +43,9 @@ TEST_CASE("numbers at kinks, or for which every slope is zero, are drawn again")
 TEST_CASE("a wrong backward fails, whether the first numbers show it or not") {
   using wrong::Inputs;
   const auto f = [](const Variable& x) {
-    const auto value = [](const Inputs& in) { return kernels::map(in[0], "relu", [](auto v) { return v > 0 ? v : 0; }); };
+    const auto value = [](const Inputs& in) {
+      return kernels::map(in[0], "relu", [](auto v) { return v > 0 ? v : 0; });
+    };
     const auto twice = [](const Inputs& in, const Tensor& dy) {
       return Inputs{dy * kernels::map(in[0], "relu", [](auto v) { return decltype(v)(v > 0 ? 2 : 0); })};
     };

@@ -54,7 +54,7 @@ TEST_CASE("loops run with exactly the threads that are set, for the thread that 
   const i64 loops_before = ExactThreads::loops();
   {
     const ExactThreads exact;
-    CHECK(loop_rules.team != crowding_team);
+    CHECK((loop_rules.team != crowding_team));
     bool usual_elsewhere = false;
     std::thread([&] { usual_elsewhere = loop_rules.team == crowding_team; }).join();
     CHECK(usual_elsewhere);
@@ -69,7 +69,7 @@ TEST_CASE("loops run with exactly the threads that are set, for the thread that 
     parallel_tasks(1, [](i64) {});
     CHECK(ExactThreads::loops() == loops_before + 1);  // a loop of a single task is not shared
   }
-  CHECK(loop_rules.team == before);
+  CHECK((loop_rules.team == before));
   parallel_tasks(8, [](i64) {});
   CHECK(ExactThreads::loops() == loops_before + 1);
 }
