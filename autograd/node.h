@@ -104,7 +104,7 @@ class Grads {
 
   /// dL/d(output) number `i` of the operation; not defined when that output led nowhere.
   const Tensor& dy(size_t i) const { return node_.outputs[i].gradient; }
-  /// False when nobody asks for the gradient of input `i`; computing it would be wasted.
+  /// Whether input `i` wants a gradient. If not, computing it would be wasted.
   bool wanted(size_t i) const { return i < node_.inputs.size() && node_.inputs[i].node != nullptr; }
   /// Adds g to dL/d(input i). g may have the broadcast shape; it is summed down to the input's.
   /// A temporary is adopted as it is; what somebody else still holds is copied before it becomes a parameter's

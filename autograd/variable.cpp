@@ -35,7 +35,7 @@ Tensor& Variable::mutable_gradient() {
   return leaf.outputs[0].gradient;
 }
 
-// A name that is there already is not written again: threads that share a model may all ask for its parameters.
+// An equal name is not written again, since threads that share a model may all ask for its parameters.
 void Variable::set_name(std::string name) {
   std::string& label = leaf_of(*this, "name").label;
   if (label != name) label = std::move(name);

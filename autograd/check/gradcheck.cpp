@@ -243,8 +243,8 @@ std::optional<double> Checker::compare(const Move& move, double analytic, const 
   return numeric;
 }
 
-// Every coordinate, or a random choice that always holds the one with the largest gradient: a choice that met only
-// zeros (rows of an embedding that no id names) would look like a vacuous check.
+// Every coordinate, or a random choice that always holds the one with the largest gradient: a choice of zeros only
+// (rows of an embedding that no id selects) would look like a vacuous check.
 std::vector<i64> Checker::coordinates_of(const CheckedLeaf& leaf) {
   std::vector<i64> all(static_cast<size_t>(leaf.count()));
   std::iota(all.begin(), all.end(), i64{0});

@@ -185,8 +185,8 @@ GradcheckReport gradcheck(const F& f, const std::vector<Tensor>& inputs, const P
   return gradcheck(checkable(f, inputs, leaves), options);
 }
 
-/// One row of the table of proofs: what builds the function that is checked, in f64 or f32, from the random numbers of
-/// a seed: inputs, weights and dropout masks.
+/// One row of the table of proofs. `make` builds the function to check, in f64 or f32, with inputs, weights and dropout
+/// masks drawn from a seed.
 struct Sample {
   std::string name;     ///< the operation or layer, as it stands in ops.h or nn/*.h
   std::string variant;  ///< what is special here: "broadcast", "size 0", "causal"

@@ -1,8 +1,8 @@
 // Chapter 3. How loops are shared among threads during tests and proofs.
 //
-// A proof that results do not depend on the threads needs tiny loops cut into many chunks, and as many threads as it
-// asks for, on a machine with fewer cores. These scopes set `loop_rules` (core/machine/parallel.h) for the thread that
-// makes them.
+// To prove that results do not depend on the threads, even tiny loops must be cut into many chunks, and run by as many
+// threads as the proof asks for, on any machine. These scopes set `loop_rules` (core/machine/parallel.h) for the thread
+// that makes them.
 // Serves: autograd/check/proof.h
 #pragma once
 

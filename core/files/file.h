@@ -3,7 +3,7 @@
 // If a program dies while it writes a file in place, the file is broken. So the new contents go into a second file next
 // to it and are flushed to the disk; then the second file is renamed to the first. At every moment, the name stands for
 // either all of the old contents or all of the new ones.
-// A lock file tells other processes that somebody is at work on a file.
+// A lock file tells other processes that a file is in use.
 // Serves: nn/files/files.h
 #pragma once
 

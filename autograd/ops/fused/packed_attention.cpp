@@ -11,10 +11,10 @@
 // products. Queries are processed in tiles, so that the scores, weights and gradients of a tile stay in the cache of a
 // core. Scores are stored transposed, one row per key (autograd/ops/fused/scores.h). Keys behind a padding length are
 // never read, and keys that no query of a tile may see, such as those above the causal diagonal, are skipped. P is
-// saved, negated where dropout drops, so that one tensor holds both P and m; without a tape nothing is saved. P has B h
-// n m numbers. For many keys, autograd/ops/fused/tiled_attention.h computes the same without storing it. Speeds:
-// apps/bench/README.md. Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n,
-// h d_v].
+// saved, negated where dropout drops, so that one tensor holds both P and m; without a tape nothing is saved. For many
+// keys, autograd/ops/fused/tiled_attention.h computes the same without storing P, which has B h n m numbers.
+// Speeds: apps/bench/README.md.
+// Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n, h d_v].
 // Serves: autograd/ops/fused/tiled_attention.h
 #include "autograd/ops.h"
 #include "autograd/ops/fused/packed_heads.h"

@@ -36,7 +36,7 @@ struct Scores {
 /// last query are padding and see nothing.
 struct SeenKeys {
   PerQuery<i32> first, limit;
-  KeyRange any_query;    ///< keys that some query may see are all in this range
+  KeyRange any_query;    ///< all keys that some query sees are in this range
   KeyRange every_query;  ///< keys that every query sees; may be empty
 
   /// Queries [begin, end) of n with m keys, in batch row b.

@@ -7,6 +7,7 @@
 
 using namespace orrery;
 using namespace orrery::small;
+using kernels::query_tile;
 
 namespace {
 
