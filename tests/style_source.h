@@ -26,7 +26,7 @@ inline size_t find_word(std::string_view text, std::string_view word, size_t sta
 }
 inline bool has_word(std::string_view text, std::string_view word) { return find_word(text, word) != text.npos; }
 
-/// The identifier that ends right before `end`, spaces apart.
+/// The identifier that ends right before `end`, without spaces.
 inline std::string word_before(std::string_view text, size_t end) {
   while (end > 0 && text[end - 1] == ' ') --end;
   size_t begin = end;

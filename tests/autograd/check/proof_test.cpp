@@ -51,7 +51,7 @@ struct ProductOfTwo {
   }
 };
 
-// The sum of x, added up by each thread apart and then over the threads: its bits depend on their number.
+// The sum of x, added up by each thread separately and then over the threads: its bits depend on their number.
 struct SumByThread {
   static constexpr std::string_view name = "sum_by_thread";
   Shape shape;
