@@ -21,7 +21,7 @@ struct Tick {
 struct Axis {
   std::string name;
   double low = 0, high = 1;
-  std::vector<Tick> ticks;
+  std::vector<Tick> ticks{};
   bool logarithmic = false;
 };
 

@@ -26,7 +26,7 @@ std::vector<std::string> names() {
 // The numbers that a picture is drawn from; "" for a picture that is computed.
 std::string data_of(const FigureOptions& options, const Picture& picture) {
   if (!picture.needs_data) {
-    if (!options.data.empty()) usage_error("--data", "is not for " + options.name + ", which is computed exactly");
+    if (!options.data.empty()) usage_error("--data", options.name + " is computed exactly, and reads no data");
     return "";
   }
   const std::string path = options.data.empty() ? ORRERY_DATA_FOLDER "/" + options.name + ".json" : options.data;
@@ -54,7 +54,9 @@ int run(const FigureOptions& options) {
 const std::map<std::string, Picture>& pictures() {
   static const std::map<std::string, Picture> all{
       {"attention", {.draw = [](const std::string& data) { return draw(attention_figure(data)); }}},
-      {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}}};
+      {"broadcasting", {.draw = [](const std::string&) { return draw_broadcasting(); }, .needs_data = false}},
+      {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
+      {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}}};
   return all;
 }
 

@@ -31,8 +31,26 @@ struct AttentionFigure {
 /// The figure as JSON, and back. Errors: text that does not describe one.
 std::string to_json(const AttentionFigure& figure);
 AttentionFigure attention_figure(const std::string& json);
-/// A grid: a row for each symbol written, a column for each symbol read, the darker the more.
+/// A grid: a row for each symbol written, a column for each symbol read; the stronger the colour, the more.
 std::string draw(const AttentionFigure& figure);
+
+/// How a training went: the mean loss and the mean accuracy of each `every` steps.
+struct LossFigure {
+  std::string task;  ///< "reverse"
+  int steps = 0, every = 0;
+  double guess = 0;  ///< the loss where every token is held equally likely
+  double least = 0;  ///< the smallest loss there is; above 0 with label smoothing
+  std::vector<double> loss, accuracy;
+};
+/// The figure as JSON, losses and accuracies rounded to three decimals, and back. Errors: text that does not describe
+/// one.
+std::string to_json(const LossFigure& figure);
+LossFigure loss_figure(const std::string& json);
+/// Two charts: loss, between that of guessing and the smallest one, and accuracy.
+std::string draw(const LossFigure& figure);
+
+/// Broadcasting a column and a row to a table: which element meets which.
+std::string draw_broadcasting();
 
 /// A training step of one configuration, as the comparison with PyTorch measured it.
 struct SpeedRow {
