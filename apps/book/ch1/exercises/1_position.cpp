@@ -8,7 +8,7 @@
 // Serves: apps/book/ch1/tensors.cpp
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

@@ -2,7 +2,7 @@
 // Expect: the number is 4, should be 5
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

@@ -2,7 +2,7 @@
 // Expect: the number is -14, should be 14
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

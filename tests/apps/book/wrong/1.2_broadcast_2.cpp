@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/dtype.h"
-#include "core/error.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 
