@@ -70,8 +70,8 @@ LossFigure loss_figure(const std::string& text) {
 std::string draw(const LossFigure& figure) {
   constexpr double width = 720, top = 64, height = 200, chart_width = 280, left = 50, between = 70;
   Svg svg(width, top + height + 48, "The loss of the toy falls and its accuracy rises over the steps of its training");
-  svg.text(14, 24, "The toy learns to " + figure.task + ": means of " + std::to_string(figure.every) + " steps",
-           Ink::text, 15);
+  const std::string means = figure.every == 1 ? "every step" : "means of " + std::to_string(figure.every) + " steps";
+  svg.text(14, 24, "The toy learns to " + figure.task + ": " + means, Ink::text, 15);
 
   const double highest = std::max(figure.guess, *std::max_element(figure.loss.begin(), figure.loss.end()));
   Axis loss{.name = "loss, nats a token", .low = 0, .high = std::ceil(highest * 2) / 2};
