@@ -74,7 +74,7 @@ std::string draw(const LossFigure& figure) {
   svg.text(14, 24, "The toy learns to " + figure.task + ": " + means, Ink::text, 15);
 
   const double highest = std::max(figure.guess, *std::max_element(figure.loss.begin(), figure.loss.end()));
-  Axis loss{.name = "loss, nats a token", .low = 0, .high = std::ceil(highest * 2) / 2};
+  Axis loss{.name = "loss per token", .low = 0, .high = std::ceil(highest * 2) / 2};
   for (int i = 0; i <= static_cast<int>(loss.high); ++i) loss.ticks.push_back({static_cast<double>(i), decimals(i, 0)});
   Chart left_chart(svg, {left, top, chart_width, height}, steps_axis(figure), loss);
   const auto level = [&](double at, const std::string& name, double below) {
