@@ -6,24 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/figure/figure_data.h"
 #include "apps/figure/svg.h"
 #include "core/error.h"
 
 namespace orrery {
-namespace {
-
-using nlohmann::json;
-
-// Calls read(parsed text); whatever is missing or of another type becomes one line.
-template <class Read>
-auto read_figure(const std::string& text, const Read& read) {
-  try {
-    return read(json::parse(text));
-  } catch (const json::exception& error) { fail("figure", "the data are not those of this picture: ", error.what()); }
-}
 
 std::string decimals(double x, int digits) {
   std::ostringstream out;
@@ -31,13 +20,11 @@ std::string decimals(double x, int digits) {
   return out.str();
 }
 
-}  // namespace
-
 std::string to_json(const AttentionFigure& figure) {
-  json result{{"task", figure.task},       {"layer", figure.layer}, {"head", figure.head},
-              {"written", figure.written}, {"read", figure.read},   {"weights", json::array()}};
+  nlohmann::json result{{"task", figure.task},       {"layer", figure.layer}, {"head", figure.head},
+                        {"written", figure.written}, {"read", figure.read},   {"weights", nlohmann::json::array()}};
   for (const std::vector<double>& row : figure.weights) {
-    json rounded = json::array();
+    nlohmann::json rounded = nlohmann::json::array();
     for (const double weight : row) rounded.push_back(std::round(weight * 100) / 100);
     result["weights"].push_back(std::move(rounded));
   }
@@ -45,7 +32,7 @@ std::string to_json(const AttentionFigure& figure) {
 }
 
 AttentionFigure attention_figure(const std::string& text) {
-  AttentionFigure figure = read_figure(text, [](const json& data) {
+  AttentionFigure figure = read_figure(text, [](const nlohmann::json& data) {
     return AttentionFigure{.task = data.at("task"),
                            .layer = data.at("layer"),
                            .head = data.at("head"),
@@ -83,15 +70,15 @@ std::string draw(const AttentionFigure& figure) {
   }
   svg.text(14, top + rows * cell + 18,
            "task: " + figure.task + "; decoder layer " + std::to_string(figure.layer) + ", head " +
-               std::to_string(figure.head) + "; the darker, the more",
+               std::to_string(figure.head) + "; the stronger the colour, the more",
            Ink::note, 12);
   return svg.str();
 }
 
 SpeedFigure speed_figure(const std::string& text) {
-  return read_figure(text, [](const json& data) {
+  return read_figure(text, [](const nlohmann::json& data) {
     SpeedFigure figure{.machine = data.at("machine"), .rows = {}};
-    for (const json& row : data.at("rows")) {
+    for (const nlohmann::json& row : data.at("rows")) {
       figure.rows.push_back({.config = row.at("config"),
                              .pytorch_ms = row.at("pytorch_ms"),
                              .orrery_ms = row.at("orrery_ms"),

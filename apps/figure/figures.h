@@ -1,14 +1,25 @@
-// Chapter 9. The pictures of this project, each drawn from numbers that stand in a file.
+// Chapter 9. The pictures of this project, each drawn from numbers that stand in a file, or computed exactly.
 //
 // What a training gives differs from CPU to CPU, so its numbers are rounded and kept in `apps/data/`; drawing them
-// gives the same picture everywhere, and a test compares it with the one in `apps/book/figures/`.
+// gives the same picture everywhere. What is computed exactly needs no file. A test compares every picture with the one
+// in `apps/book/figures/`.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 namespace orrery {
+
+/// How a picture is made. One that is computed exactly reads no data: `draw` ignores its argument.
+struct Picture {
+  std::string (*draw)(const std::string& data) = nullptr;
+  bool needs_data = true;
+};
+/// Every picture by its name: `orrery figure NAME` draws it, `apps/book/figures/NAME.svg` keeps it, and the numbers it
+/// needs are in `apps/data/NAME.json`.
+const std::map<std::string, Picture>& pictures();
 
 /// What one head of a trained toy looks at: weights[i][j] is how much of read[j] flows into written[i].
 struct AttentionFigure {
@@ -20,8 +31,26 @@ struct AttentionFigure {
 /// The figure as JSON, and back. Errors: text that does not describe one.
 std::string to_json(const AttentionFigure& figure);
 AttentionFigure attention_figure(const std::string& json);
-/// A grid: a row for each symbol written, a column for each symbol read, the darker the more.
+/// A grid: a row for each symbol written, a column for each symbol read; the stronger the colour, the more.
 std::string draw(const AttentionFigure& figure);
+
+/// How a training went: the mean loss and the mean accuracy of each `every` steps.
+struct LossFigure {
+  std::string task;  ///< "reverse"
+  int steps = 0, every = 0;
+  double guess = 0;  ///< the loss where every token is held equally likely
+  double least = 0;  ///< the smallest loss there is; above 0 with label smoothing
+  std::vector<double> loss, accuracy;
+};
+/// The figure as JSON, losses and accuracies rounded to three decimals, and back. Errors: text that does not describe
+/// one.
+std::string to_json(const LossFigure& figure);
+LossFigure loss_figure(const std::string& json);
+/// Two charts: loss, between that of guessing and the smallest one, and accuracy.
+std::string draw(const LossFigure& figure);
+
+/// Broadcasting a column and a row to a table: which element meets which.
+std::string draw_broadcasting();
 
 /// A training step of one configuration, as the comparison with PyTorch measured it.
 struct SpeedRow {

@@ -14,6 +14,7 @@
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/toy/attention_map.h"
+#include "apps/toy/loss_curve.h"
 #include "apps/toy/saved.h"
 #include "apps/toy/training.h"
 #include "apps/training/memory.h"
@@ -28,7 +29,7 @@ constexpr i64 exam_size = 1000;
 
 struct ToyOptions {
   ToyRecipe recipe;
-  std::string preset = "small", save, load, attention;
+  std::string preset = "small", save, load, attention, losses;
   bool hash = false, overwrite = false;
   double require = 0;
   i64 threads = 1, tiles = 1;
@@ -61,11 +62,13 @@ void print_counting(const nn::Transformer& model, const ToyTask& task) {
             << '\n';
 }
 
-// Trains to the end or to Ctrl-C.
-void run_steps(ToyTraining& training, const ToyRecipe& recipe, const Interrupt& interrupt) {
+// Trains to the end or to Ctrl-C, and adds to `steps` what each step did.
+void run_steps(ToyTraining& training, const ToyRecipe& recipe, const Interrupt& interrupt,
+               std::vector<ToyStep>& steps) {
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps);
   while (training.steps_done() < recipe.steps && !interrupt.requested()) {
     const ToyStep done = training.step();
+    steps.push_back(done);
     progress.update({.step = training.steps_done(),
                      .loss = done.loss,
                      .accuracy = done.accuracy,
@@ -103,11 +106,15 @@ int train(const ToyOptions& options, ModelFile& file) {
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = training.model().parameter_count(),
                           .expected_seconds = training.measure(exam_size)});
-  const std::exception_ptr failure = failure_of([&] { run_steps(training, recipe, interrupt); });
+  std::vector<ToyStep> steps;
+  const std::exception_ptr failure = failure_of([&] { run_steps(training, recipe, interrupt, steps); });
   if (failure && training.steps_done() == 0) std::rethrow_exception(failure);  // nothing to examine or save
   i64 right = 0;
-  end_training(
-      failure, [&] { right = report(training, options, watch); }, [&] { save(training, options, file); });
+  const auto show = [&] {
+    if (!options.losses.empty()) write_text(options.losses, to_json(loss_curve(recipe, steps)));
+    right = report(training, options, watch);
+  };
+  end_training(failure, show, [&] { save(training, options, file); });
   if (interrupt.requested()) return interrupted;
   if (static_cast<double>(right) < options.require * exam_size)
     fail("toy", "fewer answers are correct than --require ", options.require, " demands");
@@ -134,6 +141,7 @@ int begin(const ToyOptions& options) {
   const ToyRecipe& recipe = options.recipe;
   check_options(recipe);
   check_can_write("toy", "--attention", options.attention);
+  check_can_write("toy", "--losses", options.losses);
   const nn::TransformerConfig model = recipe.config();
   const i64 parameters = model.parameter_count();
   ModelFile file("toy", options.save);
@@ -215,6 +223,8 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_flag(command, "--overwrite", options->overwrite, "Replace an existing model in this file");
   add_file(command, "--attention", options->attention,
            "Write the weights of the sharpest head to this file, for orrery figure attention --data");
+  add_file(command, "--losses", options->losses,
+           "Write the loss and the accuracy of the training to this file, for orrery figure toy_loss --data");
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   add_number(command, "--require", options->require, 0, 1, "Fail if a smaller share of the answers is correct");
   std::vector<CLI::Option*> for_training = options_of(command);

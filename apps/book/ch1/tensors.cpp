@@ -2,7 +2,6 @@
 // Question: what is the sum of a column 10, 20, 30 and a row 1, 2, 3, 4, and what does reshape copy?
 // Answer: shapes are aligned at the last axis, and an axis of size 1 is repeated: [3, 1] with [4] gives [3, 4], whose
 //   element (i, j) is column i + row j. Reshape copies nothing: both tensors share the same memory.
-// Exercise: bring every column of a matrix to mean 0 with one subtraction; `tests/run -L ch1` runs the solution.
 // Read next: autograd/variable.h
 #include <iostream>
 

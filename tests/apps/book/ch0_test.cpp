@@ -1,4 +1,4 @@
-// Chapter 0. Solution of ch0's exercise: the same loop learns to copy, the target being the source itself.
+// Chapter 0. What the chapter's last task comes to: the same loop learns to copy, the target being the source itself.
 #include <doctest/doctest.h>
 
 #include "nn/nn.h"
@@ -6,7 +6,7 @@
 
 using namespace orrery;
 
-TEST_CASE("slow: exercise 0: without flip the model learns to copy") {
+TEST_CASE("slow: without flip the loop of chapter 0 learns to copy") {
   constexpr i64 words = 9, length = 5, batch = 32, steps = 300, exam = 50;
   constexpr i32 pad = 0, bos = 1, eos = 2;
   Rng rng(1);

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <set>
+
 #include "tests/core/support.h"
 #include "tests/style_source.h"
 
@@ -17,9 +20,16 @@ std::string picture_of(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("the committed pictures are what their data draw") {
-  CHECK(draw(attention_figure(data_of("attention"))) == picture_of("attention"));
-  CHECK(draw(speed_figure(data_of("speed"))) == picture_of("speed"));
+TEST_CASE("the committed pictures are what the program draws, and there are no others") {
+  std::set<std::string> committed, drawn;
+  for (const auto& file : std::filesystem::directory_iterator(style::root / "apps/book/figures"))
+    committed.insert(file.path().stem().string());
+  for (const auto& [name, picture] : pictures()) {
+    CAPTURE(name);
+    drawn.insert(name);
+    if (committed.contains(name)) CHECK(picture.draw(picture.needs_data ? data_of(name) : "") == picture_of(name));
+  }
+  CHECK(drawn == committed);
 }
 
 TEST_CASE("a row of weights is a row of cells") {
@@ -51,4 +61,26 @@ TEST_CASE("data of another kind are one clear error") {
           attention_figure(
               R"({"task": "copy", "layer": 0, "head": 0, "written": ["a"], "read": ["a", "b"], "weights": [[1]]})");
         }) == "figure: has a row of 1 weights for 2 symbols read");
+}
+
+TEST_CASE("a training goes to JSON and back, rounded, and wrong counts are one clear error") {
+  const LossFigure figure{.task = "sort",
+                          .steps = 50,
+                          .every = 25,
+                          .guess = 2.5,
+                          .least = 0.5654,
+                          .loss = {3.00049, 0.6},
+                          .accuracy = {0.1, 0.9999}};
+  const LossFigure back = loss_figure(to_json(figure));
+  CHECK(back.least == 0.565);
+  CHECK(back.loss == std::vector<double>{3, 0.6});
+  CHECK(back.accuracy == std::vector<double>{0.1, 1});
+  CHECK(draw(back).find("The toy learns to sort: means of 25 steps") != std::string::npos);
+  LossFigure shorter = figure;
+  shorter.loss.pop_back();
+  CHECK(small::error_of([&] { loss_figure(to_json(shorter)); }) ==
+        "figure: has 1 losses and 2 accuracies for 2 points");
+  LossFigure timeless = figure;
+  timeless.every = 0;
+  CHECK(small::error_of([&] { loss_figure(to_json(timeless)); }) == "figure: has means of 0 steps of 50");
 }
