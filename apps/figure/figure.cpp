@@ -54,7 +54,9 @@ int run(const FigureOptions& options) {
 const std::map<std::string, Picture>& pictures() {
   static const std::map<std::string, Picture> all{
       {"attention", {.draw = [](const std::string& data) { return draw(attention_figure(data)); }}},
-      {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}}};
+      {"schedules", {.draw = [](const std::string&) { return draw_schedules(); }, .needs_data = false}},
+      {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
+      {"valley", {.draw = [](const std::string&) { return draw_valley(); }, .needs_data = false}}};
   return all;
 }
 

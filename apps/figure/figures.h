@@ -34,6 +34,11 @@ AttentionFigure attention_figure(const std::string& json);
 /// A grid: a row for each symbol written, a column for each symbol read, the darker the more.
 std::string draw(const AttentionFigure& figure);
 
+/// Learning rates over the steps: Noam with two warm-ups, with a cool-down, and a cosine.
+std::string draw_schedules();
+/// Gradient descent, momentum and Adam on their way through a long valley.
+std::string draw_valley();
+
 /// A training step of one configuration, as the comparison with PyTorch measured it.
 struct SpeedRow {
   std::string config;

@@ -5,7 +5,7 @@
 // Serves: apps/book/ch5/train.cpp
 #include <cmath>
 
-#include "core/dtype.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

@@ -4,7 +4,7 @@
 // Write the call, and `visit`, which names each part as its member is named, in this order.
 // Serves: apps/book/ch5/my_layer.cpp
 #include "autograd/ops.h"
-#include "nn/layers/linear.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 

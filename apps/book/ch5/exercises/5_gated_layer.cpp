@@ -5,7 +5,7 @@
 // Grade it:  apps/run exercise 5.5
 // Serves: apps/book/ch5/my_layer.cpp
 #include "autograd/ops.h"
-#include "nn/layers/linear.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 

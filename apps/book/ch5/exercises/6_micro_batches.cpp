@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autograd/ops.h"
-#include "nn/layers/linear.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/dtype.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

@@ -2,7 +2,7 @@
 // Expect: FAILED  the first step
 #include <cmath>
 
-#include "core/dtype.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

@@ -2,7 +2,7 @@
 // Expect: FAILED  a gradient as small as eps
 #include <cmath>
 
-#include "core/dtype.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

@@ -2,7 +2,7 @@
 // Expect: FAILED  six steps, as optim::Adam makes them
 #include <cmath>
 
-#include "core/dtype.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

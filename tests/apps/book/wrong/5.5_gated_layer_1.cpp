@@ -1,7 +1,7 @@
 // Chapter 5. A wrong answer to exercise 5.5: `visit` forgets linear2.
 // Expect: FAILED  visit names every parameter
 #include "autograd/ops.h"
-#include "nn/layers/linear.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 

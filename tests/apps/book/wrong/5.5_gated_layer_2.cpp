@@ -1,7 +1,7 @@
 // Chapter 5. A wrong answer to exercise 5.5: the gate is linear1, not linear2.
 // Expect: FAILED  y of fixed weights
 #include "autograd/ops.h"
-#include "nn/layers/linear.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 

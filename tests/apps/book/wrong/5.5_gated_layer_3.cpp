@@ -1,7 +1,7 @@
 // Chapter 5. A wrong answer to exercise 5.5: two parts under one name.
 // Expect: given twice
 #include "autograd/ops.h"
-#include "nn/layers/linear.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 
