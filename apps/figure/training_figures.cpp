@@ -14,24 +14,24 @@
 namespace orrery {
 namespace {
 
-constexpr double width = 640;
+constexpr double training_width = 640;
 
 // A sample of a curve's line, and what it is.
-void draw_key(Svg& svg, double x, double y, const std::string& words, Ink ink, Stroke stroke) {
+void draw_curve_key(Svg& svg, double x, double y, const std::string& words, Ink ink, Stroke stroke) {
   svg.line(x, y - 4, x + 22, y - 4, ink, stroke);
   svg.text(x + 29, y, words, Ink::note, 12);
 }
 
-using Place = std::array<double, 2>;
+using ValleyPlace = std::array<double, 2>;
 
 // L = (x^2 + 100 y^2) / 2.
-constexpr Place steepness{1, 100};
+constexpr ValleyPlace steepness{1, 100};
 
 constexpr int steps_in_valley = 60;
 
-std::vector<Place> way_of_momentum(Place place, double rate, double momentum) {
-  std::vector<Place> way{place};
-  Place velocity{};
+std::vector<ValleyPlace> way_of_momentum(ValleyPlace place, double rate, double momentum) {
+  std::vector<ValleyPlace> way{place};
+  ValleyPlace velocity{};
   for (int step = 1; step <= steps_in_valley; ++step) {
     for (size_t i = 0; i < 2; ++i) {
       velocity[i] = momentum * velocity[i] + steepness[i] * place[i];
@@ -42,10 +42,10 @@ std::vector<Place> way_of_momentum(Place place, double rate, double momentum) {
   return way;
 }
 
-std::vector<Place> way_of_adam(Place place, double rate) {
+std::vector<ValleyPlace> way_of_adam(ValleyPlace place, double rate) {
   constexpr double beta1 = 0.9, beta2 = 0.999;
-  std::vector<Place> way{place};
-  Place m{}, v{};
+  std::vector<ValleyPlace> way{place};
+  ValleyPlace m{}, v{};
   for (int step = 1; step <= steps_in_valley; ++step) {
     for (size_t i = 0; i < 2; ++i) {
       const double g = steepness[i] * place[i];
@@ -75,12 +75,13 @@ std::vector<Point> contour(const Chart& chart, double level) {
 
 std::string draw_schedules() {
   constexpr i64 d_model = 512, warmup = 4000, total = 20000, flat_until = 15000, between = 50;
-  Svg svg(width, 344, "Learning rates over 20,000 steps: Noam with two warm-ups, with a cool-down, and a cosine");
+  Svg svg(training_width, 344,
+          "Learning rates over 20,000 steps: Noam with two warm-ups, with a cool-down, and a cosine");
   svg.text(14, 22, "Learning rate over the steps", Ink::text, 15);
-  draw_key(svg, 64, 46, "noam, warmup 4,000", Ink::mark, {.width = 2});
-  draw_key(svg, 348, 46, "noam, warmup 2,000", Ink::mark, {.width = 2, .dashed = true});
-  draw_key(svg, 64, 66, "noam with a cool-down from step 15,000", Ink::second, {.width = 2});
-  draw_key(svg, 348, 66, "warmup_cosine, peak 0.0007", Ink::beside, {.width = 2});
+  draw_curve_key(svg, 64, 46, "noam, warmup 4,000", Ink::mark, {.width = 2});
+  draw_curve_key(svg, 348, 46, "noam, warmup 2,000", Ink::mark, {.width = 2, .dashed = true});
+  draw_curve_key(svg, 64, 66, "noam with a cool-down from step 15,000", Ink::second, {.width = 2});
+  draw_curve_key(svg, 348, 66, "warmup_cosine, peak 0.0007", Ink::beside, {.width = 2});
   Chart chart(svg, {.x = 64, .y = 100, .width = 556, .height = 196},
               {.name = "step",
                .low = 0,
@@ -106,25 +107,26 @@ std::string draw_schedules() {
 }
 
 std::string draw_valley() {
-  Svg svg(width, 344, "Gradient descent, momentum and Adam in a long valley, from the same point, 60 steps each");
+  Svg svg(training_width, 344,
+          "Gradient descent, momentum and Adam in a long valley, from the same point, 60 steps each");
   svg.text(14, 22, "Sixty steps through L = (x\u00b2 + 100 y\u00b2) / 2, from (1, 0.2)", Ink::text, 15);
-  draw_key(svg, 64, 46, "gradient descent, rate 0.018", Ink::beside, {.width = 2});
-  draw_key(svg, 348, 46, "momentum 0.9, rate 0.018", Ink::second, {.width = 2});
-  draw_key(svg, 64, 66, "Adam, rate 0.05", Ink::mark, {.width = 2});
+  draw_curve_key(svg, 64, 46, "gradient descent, rate 0.018", Ink::beside, {.width = 2});
+  draw_curve_key(svg, 348, 46, "momentum 0.9, rate 0.018", Ink::second, {.width = 2});
+  draw_curve_key(svg, 64, 66, "Adam, rate 0.05", Ink::mark, {.width = 2});
   Chart chart(svg, {.x = 64, .y = 100, .width = 556, .height = 196},
               {.name = "x", .low = -0.6, .high = 1.1, .ticks = {{-0.5, "-0.5"}, {0, "0"}, {0.5, "0.5"}, {1, "1"}}},
               {.name = "y", .low = -0.25, .high = 0.25, .ticks = {{-0.2, "-0.2"}, {0, "0"}, {0.2, "0.2"}}});
   for (const double level : {0.02, 0.08, 0.18}) svg.polyline(contour(chart, level), Ink::frame);
-  const auto draw_way = [&](const std::vector<Place>& way, Ink ink) {
+  const auto draw_way = [&](const std::vector<ValleyPlace>& way, Ink ink) {
     std::vector<Point> points;
-    for (const Place& place : way) points.push_back({place[0], place[1]});
+    for (const ValleyPlace& place : way) points.push_back({place[0], place[1]});
     chart.curve(points, ink, {.width = 1.5});
-    for (const Place& place : way) {
+    for (const ValleyPlace& place : way) {
       const Point at = chart.place(place[0], place[1]);
       svg.circle(at.x, at.y, 2.2, ink);
     }
   };
-  const Place start{1, 0.2};
+  const ValleyPlace start{1, 0.2};
   draw_way(way_of_momentum(start, 0.018, 0), Ink::beside);
   draw_way(way_of_momentum(start, 0.018, 0.9), Ink::second);
   draw_way(way_of_adam(start, 0.05), Ink::mark);

@@ -27,7 +27,7 @@ double uncorrected(i64 t, double second_beta) {
 
 int main() {
   std::cout << "beta1 = " << beta1 << ", beta2 = " << beta2 << ", eps = " << eps << ", learning rate " << rate << '\n';
-  std::cout << std::setprecision(4) << " t     g       m         v         m_hat     v_hat     p by hand  p by Adam\n";
+  std::cout << std::setprecision(4) << " t      g   m         v         m_hat     v_hat     p by hand  p by Adam\n";
   const Variable parameter_of_adam = parameter(Tensor::of<double>({1}, {1}), "p");
   optim::Adam adam({parameter_of_adam}, {.beta1 = beta1, .beta2 = beta2, .eps = eps});
   double p = 1, m = 0, v = 0;
