@@ -1,4 +1,4 @@
-// Chapter 5. Pictures about training: learning rates over the steps, and three optimisers in a long valley.
+// Chapter 9. Pictures about training: learning rates over the steps, and three optimisers in a long valley.
 //
 // Both are computed: schedules from optim/schedule.h, and the ways through the valley in double, by each optimiser's
 // formula on two numbers.
