@@ -55,8 +55,10 @@ const std::map<std::string, Picture>& pictures() {
   static const std::map<std::string, Picture> all{
       {"attention", {.draw = [](const std::string& data) { return draw(attention_figure(data)); }}},
       {"broadcasting", {.draw = [](const std::string&) { return draw_broadcasting(); }, .needs_data = false}},
+      {"schedules", {.draw = [](const std::string&) { return draw_schedules(); }, .needs_data = false}},
       {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
-      {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}}};
+      {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}},
+      {"valley", {.draw = [](const std::string&) { return draw_valley(); }, .needs_data = false}}};
   return all;
 }
 

@@ -52,6 +52,11 @@ std::string draw(const LossFigure& figure);
 /// Broadcasting a column and a row to a table: which element meets which.
 std::string draw_broadcasting();
 
+/// Learning rates over the steps: Noam with two warm-ups, with a cool-down, and a cosine.
+std::string draw_schedules();
+/// Gradient descent, momentum and Adam on their way through a long valley.
+std::string draw_valley();
+
 /// A training step of one configuration, as the comparison with PyTorch measured it.
 struct SpeedRow {
   std::string config;

@@ -149,7 +149,7 @@ std::string pass_with_change(Checkable& f, size_t target, const Tensor& dy, Watc
   const Variable y = f.output();
   for (const NamedParameter& leaf : f.leaves) watcher.values.push_back({leaf.name, leaf.value.value()});
   if (target >= watcher.values.size() || watcher.values[target].tensor.count() == 0) return "";
-  Tensor& tensor = watcher.values[target].tensor;
+  Tensor tensor = watcher.values[target].tensor;  // no reference: a backward that runs operations adds to the list
   const Tensor before = tensor.clone();
   fill(tensor, 0.37);
   std::string error;
@@ -170,12 +170,15 @@ ProofPart prove_changed(const Sample& sample, u64 seed) {
     Checkable f = built(sample, dtype, seed);
     const Tensor dy = cotangent(f.output().shape(), dtype, seed);
     Watcher right;
+    size_t targets = f.leaves.size();
     {
       const ObserverScope scope(right);
-      run_backward(f.output(), dy);
+      const Variable y = f.output();
+      targets += right.values.size();
+      run_backward(y, dy);
       take_gradients(f.leaves);
     }
-    for (size_t target = 0; target < right.values.size() + f.leaves.size(); ++target) {
+    for (size_t target = 0; target < targets; ++target) {
       Watcher watcher;
       bool noticed = false;
       std::string problem = pass_with_change(f, target, dy, watcher, noticed);

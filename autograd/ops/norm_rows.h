@@ -1,6 +1,6 @@
 // Chapter 8. Kernels of layer normalisation on one row, and its backward pass over all of them.
 //
-// Formulas and derivation: autograd/ops/layer_norm.cpp. x^ is (x - mean) r.
+// Formulas: autograd/ops/layer_norm.cpp; their derivation: apps/book/ch4/README.md. x^ is (x - mean) r.
 // Serves: autograd/ops/layer_norm.cpp
 #pragma once
 

@@ -5,7 +5,6 @@
 //         softmax            dx = y (dy - <dy, y>): 0 if all dy are equal, so a plain sum hides errors
 //         layer norm         dx = (dy - mean(dy) - n mean(dy n)) / deviation,  n = (x - mean(x)) / deviation
 //         cross entropy      dx = (softmax(x) - onehot(target)) / rows
-// Exercise: show that layer norm's dx sums to 0 in each row, and so does dx n; `tests/run -L ch4` runs the proof.
 // Read next: nn/module.h
 #include <cmath>
 #include <iostream>

@@ -1,7 +1,6 @@
 // Chapter 5. An operation and a layer of the reader's own, proven.
 // Question: what does it take to add an operation and a layer, and to know that their gradients are right?
 // Answer: one struct and one line of proof each. Where backward forgets a factor 2, the proof says "ratio 0.5000".
-// Exercise: a gated layer, y = linear3(linear1(x) * silu(linear2(x))); `tests/run -L ch5` runs the solution.
 // Read next: optim/adam.h
 #include <iostream>
 

@@ -1,7 +1,6 @@
 // Chapter 5. A small network learns to tell two spirals apart.
 // Question: can two linear maps with a nonlinearity between them separate two spirals, which no straight line can?
 // Answer: yes: 600 steps of Adam put at least 195 of 200 points on the right side, a linear map alone fewer than 140.
-// Exercise: learn exclusive or with SGD and momentum instead of Adam; `tests/run -L ch5` runs the solution.
 // Read next: core/mask.h
 #include <cmath>
 #include <iostream>

@@ -1,4 +1,4 @@
-// Chapter 5. Solutions of ch5's exercises: a gated layer of one's own, and SGD in place of Adam.
+// Chapter 5. A gated layer of one's own, a part that its visit forgets, and SGD with momentum in place of Adam.
 #include <doctest/doctest.h>
 
 #include "core/tensor_ops.h"

@@ -62,6 +62,16 @@ TEST_CASE("changed: a Tensor where a Saved belongs") {
   CHECK(right.detail == "4 changes in place: 2 errors, else the same bits");
 }
 
+TEST_CASE("changed: a backward that runs operations of its own, whose outputs are no more values of the pass") {
+  const ProofPart part = parts::prove_changed(almost_square([](const Tensor&, const Tensor& g) {
+                                                for (int i = 0; i < 100; ++i) exp(constant(g));
+                                                return g;
+                                              }),
+                                              1);
+  CHECK(part.ok);
+  CHECK(part.detail == "4 changes in place: 2 errors, else the same bits");
+}
+
 TEST_CASE("repeatable and threads: every 50th pass, exactly 4 threads, more than 8") {
   const auto calls = std::make_shared<int>(0);
   const Sample fiftieth =

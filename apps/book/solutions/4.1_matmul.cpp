@@ -1,0 +1,27 @@
+// Chapter 4. Solution of exercise 4.1: the matrix product's backward.
+//
+// y = a b, with a [m, k] and b [k, n]. The forward is given. Write the backward: from dy [m, n] to da [m, k] and db [k,
+// n]. matmul(x, y, Trans::a) is x^T y, and matmul(x, y, Trans::b) is x y^T.
+// Serves: apps/book/ch4/four_derivatives.cpp
+#include "autograd/apply.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+struct MyMatmul {
+  static constexpr std::string_view name = "my_matmul";
+  Saved a, b;
+
+  Tensor forward(const Tensor& left, const Tensor& right) {
+    a = left, b = right;
+    return matmul(left, right);
+  }
+
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, matmul(dy, b, Trans::b));
+    dx.add(1, matmul(a, dy, Trans::a));
+  }
+};
+
+Variable my_matmul(const Variable& a, const Variable& b) { return apply(MyMatmul{}, a, b); }

@@ -1,0 +1,16 @@
+// Chapter 5. Solution of exercise 5.1: the paper's learning rate.
+//
+// lrate = d_model^(-1/2) min(step^(-1/2), step warmup^(-3/2)); steps are counted from 1. std::pow and std::min are at
+// hand.
+// Serves: apps/book/ch5/train.cpp
+#include <algorithm>
+#include <cmath>
+
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+double my_noam(i64 step, i64 d_model, i64 warmup) {
+  const double t = static_cast<double>(step), w = static_cast<double>(warmup);
+  return std::pow(d_model, -0.5) * std::min(std::pow(t, -0.5), t * std::pow(w, -1.5));
+}

@@ -1,0 +1,20 @@
+// Chapter 5. Solution of exercise 5.2: how wide to draw.
+//
+// Return the bound a of the uniform distribution on [-a, a] that the weights of y = x W^T are drawn from. xavier_bound:
+// the variance of the weights is 2 / (fan_in + fan_out). relu_bound: y has the same mean square as x, where x is the
+// relu of a number that is as likely to be positive as negative; fan_in is how many such numbers each y adds up.
+// Serves: apps/book/ch5/my_layer.cpp
+#include <cmath>
+
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+double xavier_bound(i64 fan_in, i64 fan_out) {
+  return std::sqrt(6.0 / static_cast<double>(fan_in + fan_out));  // the variance of U(-a, a) is a^2 / 3
+}
+
+// So that z -> relu(z) W^T keeps the mean square of z.
+double relu_bound(i64 fan_in) {
+  return std::sqrt(6.0 / static_cast<double>(fan_in));  // relu halves the mean square, so fan_in Var(W) = 2
+}

@@ -1,0 +1,25 @@
+// Chapter 5. Solution of exercise 5.4: clip all gradients by their common norm.
+//
+// The norm is the root of the sum of the squares of all elements of all gradients. If it is larger than max_norm,
+// multiply every gradient by max_norm / norm; otherwise change nothing. Return the norm before clipping. An undefined
+// gradient (defined() is false) is skipped. sum_of_squares(x) and scale_in_place(x, factor) are at hand.
+// Serves: apps/book/ch5/train.cpp
+#include <cmath>
+#include <vector>
+
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+double my_clip(std::vector<Tensor>& gradients, double max_norm) {
+  double squares = 0;
+  for (const Tensor& gradient : gradients) {
+    if (gradient.defined()) squares += sum_of_squares(gradient);
+  }
+  const double norm = std::sqrt(squares);
+  if (norm <= max_norm) return norm;
+  for (Tensor& gradient : gradients) {
+    if (gradient.defined()) scale_in_place(gradient, max_norm / norm);
+  }
+  return norm;
+}

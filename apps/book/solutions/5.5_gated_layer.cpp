@@ -1,0 +1,24 @@
+// Chapter 5. Solution of exercise 5.5: a layer of your own.
+//
+// The feed-forward network of many newer models, FFN_SwiGLU (Shazeer 2020): y = linear3(linear1(x) * silu(linear2(x))).
+// Write the call, and `visit`, which names each part as its member is named, in this order.
+// Serves: apps/book/ch5/my_layer.cpp
+#include "autograd/ops.h"
+#include "nn/nn.h"
+
+using namespace orrery;
+
+struct GatedFeedForward : nn::Module {
+  nn::Linear linear1, linear2, linear3;
+
+  GatedFeedForward(i64 d_model, i64 d_ff, Rng& rng)
+      : linear1(d_model, d_ff, rng), linear2(d_model, d_ff, rng), linear3(d_ff, d_model, rng) {}
+
+  Variable operator()(const Variable& x) const { return linear3(linear1(x) * silu(linear2(x))); }
+
+  void visit(nn::Visitor& v) override {
+    v("linear1", linear1);
+    v("linear2", linear2);
+    v("linear3", linear3);
+  }
+};
