@@ -53,8 +53,12 @@ int run(const FigureOptions& options) {
 
 const std::map<std::string, Picture>& pictures() {
   static const std::map<std::string, Picture> all{
+      {"activations", {.draw = [](const std::string&) { return draw_activations(); }, .needs_data = false}},
       {"attention", {.draw = [](const std::string& data) { return draw(attention_figure(data)); }}},
-      {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}}};
+      {"eps", {.draw = [](const std::string&) { return draw_eps(); }, .needs_data = false}},
+      {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
+      {"tape", {.draw = [](const std::string&) { return draw_tape(); }, .needs_data = false}},
+      {"twice", {.draw = [](const std::string&) { return draw_twice(); }, .needs_data = false}}};
   return all;
 }
 
