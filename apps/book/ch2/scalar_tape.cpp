@@ -53,7 +53,7 @@ void backward(Number y) {
   for (Line& line : tape) line.gradient = 0;
   tape[y.line].gradient = 1;  // dy/dy
   for (size_t i = y.line + 1; i-- > 0;)
-    for (const Line::Input& input : tape[i].inputs) tape[input.line].gradient += tape[i].gradient * input.slope;
+    for (const Line::Input& in : tape[i].inputs) tape[in.line].gradient += tape[i].gradient * in.slope;
 }
 
 void print(const std::string& title, const Tape& tape) {
@@ -74,7 +74,7 @@ int main() {
   backward(a * b + c), print("y = a b + c", product);
   const Number t = record(twice, "t", 3);
   backward(t * t + t), print("y = t t + t", twice);
-  const Number w = record(neuron, "w", 0.5), x = record(neuron, "x", 2), bias = record(neuron, "bias", -0.5);
-  backward(tanh(w * x + bias)), print("y = tanh(w x + bias)", neuron);
+  const Number w = record(neuron, "w", std::log(2)), x = record(neuron, "x", 2), d = record(neuron, "d", -std::log(2));
+  backward(tanh(w * x + d)), print("y = tanh(w x + d)", neuron);
   return a.gradient() == 3 && b.gradient() == 2 && c.gradient() == 1 && t.gradient() == 7 ? 0 : 1;
 }
