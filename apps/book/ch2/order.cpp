@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <iostream>
-#include <queue>
 #include <set>
 #include <vector>
 

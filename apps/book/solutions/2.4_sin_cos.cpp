@@ -4,9 +4,8 @@
 // of the loss with respect to the sine and to the cosine. An output that nothing was computed from has no gradient: its
 // dy is not defined.
 // Serves: autograd/apply.h
-#include "autograd/apply.h"
+#include "autograd/elementwise.h"
 #include "autograd/ops.h"
-#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

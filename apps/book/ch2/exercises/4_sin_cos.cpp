@@ -5,9 +5,8 @@
 // dy is not defined.
 // Grade it:  apps/run exercise 2.4
 // Serves: autograd/apply.h
-#include "autograd/apply.h"
+#include "autograd/elementwise.h"
 #include "autograd/ops.h"
-#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -4,8 +4,7 @@
 // db are, given dy. s' = s (1 - s). The engine sums a gradient down where a or b was broadcast.
 // Grade it:  apps/run exercise 3.3
 // Serves: apps/book/ch3/my_op.cpp
-#include "autograd/apply.h"
-#include "core/kernels/elementwise.h"
+#include "autograd/elementwise.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

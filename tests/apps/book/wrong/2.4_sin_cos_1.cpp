@@ -1,8 +1,7 @@
 // Chapter 2. A wrong answer to exercise 2.4: the derivative of the cosine without its minus.
 // Expect: [0] is 2, should be 0
-#include "autograd/apply.h"
+#include "autograd/elementwise.h"
 #include "autograd/ops.h"
-#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

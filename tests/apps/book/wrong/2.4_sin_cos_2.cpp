@@ -1,8 +1,7 @@
 // Chapter 2. A wrong answer to exercise 2.4: both outputs are taken for used.
 // Expect: my_sin_cos (backward): mul: needs two tensors
-#include "autograd/apply.h"
+#include "autograd/elementwise.h"
 #include "autograd/ops.h"
-#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -1,8 +1,7 @@
 // Chapter 2. A wrong answer to exercise 2.4: the gradient of the second output is forgotten.
 // Expect: [0] is 1, should be 0
-#include "autograd/apply.h"
+#include "autograd/elementwise.h"
 #include "autograd/ops.h"
-#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -1,7 +1,6 @@
 // Chapter 3. A wrong answer to exercise 3.3: db without the factor 1 - s.
 // Expect: [0] is 6, should be 1.5
-#include "autograd/apply.h"
-#include "core/kernels/elementwise.h"
+#include "autograd/elementwise.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

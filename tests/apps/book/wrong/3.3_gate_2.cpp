@@ -1,7 +1,6 @@
 // Chapter 3. A wrong answer to exercise 3.3: db as if a were 1.
 // Expect: [0] is 0.1875, should be 1.5
-#include "autograd/apply.h"
-#include "core/kernels/elementwise.h"
+#include "autograd/elementwise.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;
