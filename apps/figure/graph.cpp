@@ -76,8 +76,6 @@ void draw_box(Svg& svg, const Box& box, double gradient) {
 // The last box is y: backward starts there.
 std::string draw_graph(Svg svg, const std::vector<Box>& boxes) {
   const std::vector<Arrow> arrows = arrows_between(boxes);
-  std::vector<std::shared_ptr<Node>> nodes;  // backward would let go of them
-  for (const Box& box : boxes) nodes.push_back(box.number.node());
   Notes notes;
   const ObserverScope scope(notes);
   backward(boxes.back().number);

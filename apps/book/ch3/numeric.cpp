@@ -51,13 +51,14 @@ int main() {
             << " in place of 5\n";
 
   // For f and its derivatives of size 1: rounding(h) + truncation(h) is smallest where their slopes cancel.
-  const double u64 = std::numeric_limits<double>::epsilon() / 2, u32 = std::numeric_limits<float>::epsilon() / 2;
-  std::cout << std::scientific << std::setprecision(1) << "\nrounding of one number: " << u64 << " in f64, " << u32
-            << " in f32\nbest steps in f64: one-sided " << 2 * std::sqrt(u64) << ", central " << std::cbrt(3 * u64)
-            << ", four points " << std::pow(11.25 * u64, 0.2) << "; four points in f32 " << std::pow(11.25 * u32, 0.2)
-            << '\n';
+  const double rounding_f64 = std::numeric_limits<double>::epsilon() / 2,
+               rounding_f32 = std::numeric_limits<float>::epsilon() / 2;
+  std::cout << std::scientific << std::setprecision(1) << "\nrounding of one number: " << rounding_f64 << " in f64, "
+            << rounding_f32 << " in f32\nbest steps in f64: one-sided " << 2 * std::sqrt(rounding_f64) << ", central "
+            << std::cbrt(3 * rounding_f64) << ", four points " << std::pow(11.25 * rounding_f64, 0.2)
+            << "; four points in f32 " << std::pow(11.25 * rounding_f32, 0.2) << '\n';
   const auto total = [](double u, double h) { return 1.5 * u / h + h * h * h * h / 30; };
-  std::cout << "error bound of four points: " << total(u64, 1e-3) << " in f64 with h = 1e-3, "
-            << total(u32, std::pow(11.25 * u32, 0.2)) << " in f32 with its best step\n";
+  std::cout << "error bound of four points: " << total(rounding_f64, 1e-3) << " in f64 with h = 1e-3, "
+            << total(rounding_f32, std::pow(11.25 * rounding_f32, 0.2)) << " in f32 with its best step\n";
   return best_f64 < 1e-12 && best_f32 > 1e-8 && numeric == 4.75 ? 0 : 1;
 }

@@ -1,8 +1,8 @@
 // Chapter 2. Solution of exercise 2.2: the walk back.
 //
-// A tape whose lines hold their inputs and slopes, and nothing that runs it backwards. Fill in `run_backward(y)`: afterwards
-// the gradient of every line is dy/d(line): 1 for y itself, 0 for a line that y was not computed from. It may be called
-// again, for another y of the same tape.
+// A tape whose lines hold their inputs and slopes, and nothing that runs it backwards. Fill in `run_backward(y)`:
+// afterwards the gradient of every line is dy/d(line): 1 for y itself, 0 for a line that y was not computed from. It
+// may be called again, for another y of the same tape.
 // Serves: apps/book/ch2/tape.cpp
 #include <vector>
 

@@ -1,7 +1,7 @@
 // Chapter 2. Exercise 2.1: products and quotients.
 //
-// The tape of chapter 2 (apps/book/ch2/scalar_tape.cpp) can add. Teach it y = a b and y = a / b: a new line holds the
-// value, and for each input its line and the slope dy/d(input).
+// The tape of chapter 2 (apps/book/ch2/scalar_tape.cpp) can add. Teach it y = a b and y = a / b: a new line holds
+// the value, and for each input its line and the slope dy/d(input).
 // Grade it:  apps/run exercise 2.1
 // Serves: apps/book/ch2/tape.cpp
 #include <vector>

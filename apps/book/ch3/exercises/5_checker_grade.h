@@ -2,7 +2,7 @@
 //
 // Serves: autograd/check/proof.h
 
-// The mean of x, as often as x has numbers.
+// x - mean(x).
 Numbers less_mean(const Numbers& x) {
   double mean = 0;
   for (const double number : x) mean += number / static_cast<double>(x.size());
@@ -40,12 +40,13 @@ void grade(Grader& g) {
       "Each input reaches every output. Which number is it whose slope you compare?");
   ask("x - mean(x), a backward that sends nothing", less_mean, nothing, false,
       "The sum of these outputs is 0 whatever x is. Which other number of theirs can you differentiate?");
-  const Function two = [](const Numbers& in) { return Numbers{in[0] * in[1], in[1] * in[2], in[0] + in[2]}; };
-  const auto two_backward = [](bool whole) {
+  const Function products = [](const Numbers& in) { return Numbers{in[0] * in[1], in[1] * in[2], in[0] + in[2]}; };
+  const auto products_backward = [](bool whole) {
     return [whole](const Numbers& in, const Numbers& dy) {
       return Numbers{dy[0] * in[1] + dy[2], dy[0] * in[0] + dy[1] * in[2], (whole ? dy[1] * in[1] : 0.0) + dy[2]};
     };
   };
-  ask("(a b, b c, a + c), the right backward", two, two_backward(true), true, "Move one input at a time.");
-  ask("(a b, b c, a + c), a term of dc missing", two, two_backward(false), false, "Every input has to be moved once.");
+  ask("(a b, b c, a + c), the right backward", products, products_backward(true), true, "Move one input at a time.");
+  ask("(a b, b c, a + c), a term of dc missing", products, products_backward(false), false,
+      "Every input has to be moved once.");
 }
