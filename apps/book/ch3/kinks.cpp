@@ -42,7 +42,7 @@ int main() {
   const auto check_relu = [](i64 count) {
     Tensor x = Tensor::empty({count}, f64);
     for (i64 i = 0; i < count; ++i) x.set(i, static_cast<double>(i));  // 0, 1, 2, ...
-    return gradcheck(relu, {x});
+    return gradcheck(&relu, {x});
   };
   const GradcheckReport many = check_relu(20), few = check_relu(19);
   std::cout << "\n20 coordinates, one of them at 0: " << (many ? "ok" : "failed") << ", " << many.skipped

@@ -48,7 +48,7 @@ int main() {
 
   const std::vector<Tensor> x{Tensor::of<double>({3}, {1, 2, 6})};
   const auto plain_sum = [](const Variable& in) { return sum(centre<SendsNothing>(in)); };
-  const GradcheckReport right = gradcheck(centre<Centre>, x), wrong = gradcheck(centre<SendsNothing>, x),
+  const GradcheckReport right = gradcheck(&centre<Centre>, x), wrong = gradcheck(&centre<SendsNothing>, x),
                         of_sum = gradcheck(plain_sum, x);
   std::cout << "gradcheck of the right backward: " << verdict(right)
             << "\ngradcheck of the one that sends nothing: " << verdict(wrong)
