@@ -53,11 +53,15 @@ int run(const FigureOptions& options) {
 
 const std::map<std::string, Picture>& pictures() {
   static const std::map<std::string, Picture> all{
+      {"activations", {.draw = [](const std::string&) { return draw_activations(); }, .needs_data = false}},
       {"attention", {.draw = [](const std::string& data) { return draw(attention_figure(data)); }}},
       {"broadcasting", {.draw = [](const std::string&) { return draw_broadcasting(); }, .needs_data = false}},
+      {"eps", {.draw = [](const std::string&) { return draw_eps(); }, .needs_data = false}},
       {"schedules", {.draw = [](const std::string&) { return draw_schedules(); }, .needs_data = false}},
       {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
+      {"tape", {.draw = [](const std::string&) { return draw_tape(); }, .needs_data = false}},
       {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}},
+      {"twice", {.draw = [](const std::string&) { return draw_twice(); }, .needs_data = false}},
       {"valley", {.draw = [](const std::string&) { return draw_valley(); }, .needs_data = false}}};
   return all;
 }

@@ -72,4 +72,12 @@ SpeedFigure speed_figure(const std::string& json);
 /// Two bars a configuration: PyTorch's time and ours, as parts of PyTorch's.
 std::string draw(const SpeedFigure& figure);
 
+/// y = a b + c as the tape records it, and a number that has two users: values, slopes and gradients (chapter 2).
+std::string draw_tape();
+std::string draw_twice();
+
+/// The error of numeric derivatives against their step; activation functions and their slopes (chapter 3).
+std::string draw_eps();
+std::string draw_activations();
+
 }  // namespace orrery

@@ -1,7 +1,6 @@
 // Chapter 2. The tape by example: what backward visits, and in which order.
 // Question: for y = a b + c with a = 2, b = 3, c = 4, which nodes does backward visit, and what do a, b, c receive?
 // Answer: first `add`, then `mul`, newest first; da = b = 3, db = a = 2, dc = 1.
-// Exercise: differentiate a a + a, where a is used three times; `tests/run -L ch2` runs the solution.
 // Read next: autograd/elementwise.h
 #include <iostream>
 

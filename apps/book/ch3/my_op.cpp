@@ -3,7 +3,6 @@
 // Answer: `prove` compares it with the slope of the function, breaks it on purpose to see whether its checks notice,
 //   and more. Both forms of softsign, y = x / (1 + |x|), y' = 1 / (1 + |x|)^2, are proven; a derivative without the
 //   square is rejected.
-// Exercise: a gate with two inputs, y = a / (1 + e^{-b}), and its proof; `tests/run -L ch3` runs the solution.
 // Read next: autograd/ops/matmul.cpp
 #include <cmath>
 #include <iostream>

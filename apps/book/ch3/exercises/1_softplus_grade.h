@@ -1,0 +1,21 @@
+// Chapter 3. Grades exercise 3.1.
+//
+// Serves: apps/book/ch3/my_op.cpp
+
+void grade(Grader& g) {
+  const Variable x = parameter(Tensor::of<double>({3}, {std::log(3.0), 0, -std::log(3.0)}));
+  g.equal(
+      "the slope where e^x is 3, 1 and 1/3",
+      [&] {
+        backward(my_softplus(x), full({3}, 1, f64));
+        return x.gradient();
+      },
+      Tensor::of<double>({3}, {0.75, 0.5, 0.25}),
+      "The chain rule: the derivative of ln at 1 + e^x, times the derivative of 1 + e^x.");
+  g.prove(
+      "the whole proof",
+      [] {
+        return sample_of("my_softplus", my_softplus, {{3, 4}});
+      },
+      "Where x is very large the slope is 1, where it is very small it is 0.");
+}

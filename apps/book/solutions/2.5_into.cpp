@@ -1,0 +1,34 @@
+// Chapter 2. Solution of exercise 2.5: who writes and who adds.
+//
+// y = x^2, whose backward puts its numbers into the gradient of x itself, without a tensor in between that the
+// engine would add. `dx.into(0)` gives that gradient as `into.buffer`. If `into.is_new`, nobody has written to it
+// yet, and its contents are arbitrary. Otherwise it holds what others gave. copy_into(buffer, g) and
+// add_in_place(buffer, g) are in core/tensor_ops.h.
+// Serves: autograd/node.h
+#include "autograd/apply.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+struct MySquare {
+  static constexpr std::string_view name = "my_square";
+  Saved x;
+
+  Tensor forward(const Tensor& in) {
+    x = in;
+    return in * in;
+  }
+
+  void backward(const Tensor& dy, Grads& dx) {
+    if (!dx.wanted(0)) return;
+    const Tensor g = dy * x.get() * 2.0;
+    const GradientBuffer into = dx.into(0);
+    if (into.is_new)
+      copy_into(into.buffer, g);
+    else
+      add_in_place(into.buffer, g);
+  }
+};
+
+Variable my_square(const Variable& x) { return apply(MySquare{}, x); }

@@ -1,0 +1,47 @@
+// Chapter 2. A wrong answer to exercise 2.1: a quotient grows with its divisor: the minus is missing.
+// Expect: the number is 0.75, should be -0.75
+#include <vector>
+
+// One number on the tape: its value, and its slope in each number that it was computed from.
+struct Line {
+  struct Input {
+    size_t line;
+    double slope;
+  };
+  double value;
+  std::vector<Input> inputs;
+  double gradient = 0;
+};
+using Tape = std::vector<Line>;
+
+struct Number {
+  Tape* tape;
+  size_t line;
+  double value() const { return (*tape)[line].value; }
+  double gradient() const { return (*tape)[line].gradient; }
+};
+
+Number record(Tape& tape, double value, const std::vector<Line::Input>& inputs = {}) {
+  tape.push_back({value, inputs});
+  return {&tape, tape.size() - 1};
+}
+
+Number operator+(Number a, Number b) { return record(*a.tape, a.value() + b.value(), {{a.line, 1}, {b.line, 1}}); }
+
+Number operator*(Number a, Number b) {
+  return record(*a.tape, a.value() * b.value(), {{a.line, b.value()}, {b.line, a.value()}});
+}
+
+Number operator/(Number a, Number b) {
+  const double y = a.value() / b.value();
+  return record(*a.tape, y, {{a.line, 1 / b.value()}, {b.line, y / b.value()}});
+}
+
+// dy/d(line) for every line of the tape.
+void run_backward(Number y) {
+  Tape& tape = *y.tape;
+  for (Line& line : tape) line.gradient = 0;
+  tape[y.line].gradient = 1;
+  for (size_t i = y.line + 1; i-- > 0;)
+    for (const Line::Input& input : tape[i].inputs) tape[input.line].gradient += tape[i].gradient * input.slope;
+}

@@ -1,0 +1,41 @@
+// Chapter 2. A wrong answer to exercise 2.2: oldest first: a line passes on its gradient before it has one.
+// Expect: the number is 0, should be 3
+#include <vector>
+
+// One number on the tape: its value, and its slope in each number that it was computed from.
+struct Line {
+  struct Input {
+    size_t line;
+    double slope;
+  };
+  double value;
+  std::vector<Input> inputs;
+  double gradient = 0;
+};
+using Tape = std::vector<Line>;
+
+struct Number {
+  Tape* tape;
+  size_t line;
+  double value() const { return (*tape)[line].value; }
+  double gradient() const { return (*tape)[line].gradient; }
+};
+
+Number record(Tape& tape, double value, const std::vector<Line::Input>& inputs = {}) {
+  tape.push_back({value, inputs});
+  return {&tape, tape.size() - 1};
+}
+
+Number operator+(Number a, Number b) { return record(*a.tape, a.value() + b.value(), {{a.line, 1}, {b.line, 1}}); }
+
+Number operator*(Number a, Number b) {
+  return record(*a.tape, a.value() * b.value(), {{a.line, b.value()}, {b.line, a.value()}});
+}
+
+void run_backward(Number y) {
+  Tape& tape = *y.tape;
+  for (Line& line : tape) line.gradient = 0;
+  tape[y.line].gradient = 1;
+  for (size_t i = 0; i <= y.line; ++i)
+    for (const Line::Input& input : tape[i].inputs) tape[input.line].gradient += tape[i].gradient * input.slope;
+}
