@@ -17,39 +17,46 @@ struct FigureOptions {
   std::string name, data, out;
 };
 
-using Picture = std::string (*)(const std::string& data);
-
-// Every picture by its name.
-const std::map<std::string, Picture>& figures() {
-  static const std::map<std::string, Picture> all{
-      {"attention", [](const std::string& data) { return draw(attention_figure(data)); }},
-      {"speed", [](const std::string& data) { return draw(speed_figure(data)); }}};
-  return all;
-}
-
 std::vector<std::string> names() {
   std::vector<std::string> result;
-  for (const auto& [name, draw_it] : figures()) result.push_back(name);
+  for (const auto& [name, picture] : pictures()) result.push_back(name);
   return result;
 }
 
-int run(const FigureOptions& options) {
-  const std::string data = options.data.empty() ? ORRERY_DATA_FOLDER "/" + options.name + ".json" : options.data;
-  check_can_write("figure", "--out", options.out);
-  const InputFile file(data);
+// The numbers that a picture is drawn from; "" for a picture that is computed.
+std::string data_of(const FigureOptions& options, const Picture& picture) {
+  if (!picture.needs_data) {
+    if (!options.data.empty()) usage_error("--data", "is not for " + options.name + ", which is computed exactly");
+    return "";
+  }
+  const std::string path = options.data.empty() ? ORRERY_DATA_FOLDER "/" + options.name + ".json" : options.data;
+  const InputFile file(path);
   constexpr u64 most_bytes = u64{1} << 20;
-  check(file.size() <= most_bytes, "figure", data, " has ", file.size(), " bytes: these are no data of a picture");
+  check(file.size() <= most_bytes, "figure", path, " has ", file.size(), " bytes: these are no data of a picture");
   std::string text(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(text)));
-  const std::string picture = figures().at(options.name)(text);
+  return text;
+}
+
+int run(const FigureOptions& options) {
+  const Picture& picture = pictures().at(options.name);
+  check_can_write("figure", "--out", options.out);
+  const std::string drawn = picture.draw(data_of(options, picture));
   if (options.out.empty())
-    std::cout << picture << std::flush;
+    std::cout << drawn << std::flush;
   else
-    write_text(options.out, picture);
+    write_text(options.out, drawn);
   return done;
 }
 
 }  // namespace
+
+const std::map<std::string, Picture>& pictures() {
+  static const std::map<std::string, Picture> all{
+      {"attention", {.draw = [](const std::string& data) { return draw(attention_figure(data)); }}},
+      {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}}};
+  return all;
+}
 
 void add_figure(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<FigureOptions>();
@@ -58,7 +65,9 @@ void add_figure(CLI::App& program, int& exit_code) {
                   "Examples:\n  orrery figure attention --out attention.svg\n"
                   "  orrery toy --attention mine.json && orrery figure attention --data mine.json > mine.svg");
   require(add_choice(command, "name", options->name, names(), "Which picture"));
-  add_file(command, "--data", options->data, "Numbers to draw; without it those that come with the program");
+  add_file(
+      command, "--data", options->data,
+      "Numbers to draw, for a picture of a training or a measurement; without it those that come with the program");
   add_file(command, "--out", options->out, "Write the picture to this file; without it to stdout");
   when_run(command, exit_code, [options] { return run(*options); });
 }

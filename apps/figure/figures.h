@@ -1,14 +1,25 @@
-// Chapter 9. The pictures of this project, each drawn from numbers that stand in a file.
+// Chapter 9. The pictures of this project, each drawn from numbers that stand in a file, or computed exactly.
 //
 // What a training gives differs from CPU to CPU, so its numbers are rounded and kept in `apps/data/`; drawing them
-// gives the same picture everywhere, and a test compares it with the one in `apps/book/figures/`.
+// gives the same picture everywhere. What is computed exactly needs no file. A test compares every picture with the one
+// in `apps/book/figures/`.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 namespace orrery {
+
+/// How a picture is made. One that is computed exactly reads no data: `draw` ignores its argument.
+struct Picture {
+  std::string (*draw)(const std::string& data) = nullptr;
+  bool needs_data = true;
+};
+/// Every picture by its name: `orrery figure NAME` draws it, `apps/book/figures/NAME.svg` keeps it, and the numbers it
+/// needs are in `apps/data/NAME.json`.
+const std::map<std::string, Picture>& pictures();
 
 /// What one head of a trained toy looks at: weights[i][j] is how much of read[j] flows into written[i].
 struct AttentionFigure {

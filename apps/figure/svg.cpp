@@ -14,17 +14,19 @@ namespace {
 
 constexpr std::string_view style = R"(<style>
   text { font-family: system-ui, sans-serif }
-  .text { fill: #1f2328 } .note { fill: #59636e } .frame { fill: none; stroke: #d1d9e0 }
-  .mark { fill: #0969da } .beside { fill: #afb8c1 }
+  .text, .note, .mark, .beside, .second { fill: currentColor }
+  .frame, .line { fill: none; stroke: currentColor; stroke-linejoin: round }
+  .text { color: #1f2328 } .note { color: #59636e } .frame { color: #d1d9e0 }
+  .mark { color: #0969da } .beside { color: #afb8c1 } .second { color: #bc4c00 }
   @media (prefers-color-scheme: dark) {
-    .text { fill: #f0f6fc } .note { fill: #9198a1 } .frame { stroke: #3d444d }
-    .mark { fill: #58a6ff } .beside { fill: #656c76 }
+    .text { color: #f0f6fc } .note { color: #9198a1 } .frame { color: #3d444d }
+    .mark { color: #58a6ff } .beside { color: #656c76 } .second { color: #f0883e }
   }
 </style>
 )";
 
 std::string_view name_of(Ink ink) {
-  constexpr std::array<std::string_view, 5> names{"text", "note", "frame", "mark", "beside"};
+  constexpr std::array<std::string_view, 6> names{"text", "note", "frame", "mark", "beside", "second"};
   return names[static_cast<size_t>(ink)];
 }
 
@@ -39,6 +41,13 @@ std::string number(double x) {
   std::ostringstream out;
   out << std::round(x * 100) / 100;
   return out.str();
+}
+
+// "M0 0 L10 1 L10 5": from point to point.
+std::string moves(const std::vector<Point>& points) {
+  std::string result;
+  for (const Point& point : points) result += (result.empty() ? "M" : " L") + number(point.x) + ' ' + number(point.y);
+  return result;
 }
 
 std::string escaped(const std::string& words) {
@@ -70,9 +79,45 @@ void Svg::rectangle(double x, double y, double width, double height, Ink ink, do
   body_ += "/>\n";
 }
 
-void Svg::line(double x1, double y1, double x2, double y2, Ink ink) {
-  body_ += "<path class=\"" + std::string(name_of(ink)) + "\" d=\"M" + number(x1) + ' ' + number(y1) + " L" +
-           number(x2) + ' ' + number(y2) + "\"/>\n";
+void Svg::box(double x, double y, double width, double height, Ink ink, Stroke stroke) {
+  polyline({{x, y}, {x + width, y}, {x + width, y + height}, {x, y + height}, {x, y}}, ink, stroke);
+}
+
+void Svg::line(double x1, double y1, double x2, double y2, Ink ink, Stroke stroke) {
+  polyline({{x1, y1}, {x2, y2}}, ink, stroke);
+}
+
+void Svg::arrow(double x1, double y1, double x2, double y2, Ink ink, Stroke stroke) {
+  const double length = std::hypot(x2 - x1, y2 - y1), head = 5 + 2 * stroke.width, half = head * 0.45;
+  check(length > 0, "figure", "an arrow has no direction");
+  const double along_x = (x2 - x1) / length, along_y = (y2 - y1) / length;
+  const double neck_x = x2 - head * along_x, neck_y = y2 - head * along_y;
+  line(x1, y1, neck_x, neck_y, ink, stroke);
+  // A frame's lines are not filled, so the head of an arrow in that ink is open.
+  path(moves({{neck_x - half * along_y, neck_y + half * along_x},
+              {x2, y2},
+              {neck_x + half * along_y, neck_y - half * along_x}}) +
+           " Z",
+       std::string(name_of(ink)), {});
+}
+
+void Svg::polyline(const std::vector<Point>& points, Ink ink, Stroke stroke) {
+  check(points.size() >= 2, "figure", "a line needs two points, has ", points.size());
+  path(moves(points), std::string(name_of(ink)) + " line", stroke);
+}
+
+void Svg::path(const std::string& commands, const std::string& classes, const Stroke& stroke) {
+  body_ += "<path class=\"" + classes + "\" d=\"" + commands + '"';
+  if (stroke.width != 1) body_ += " stroke-width=\"" + number(stroke.width) + '"';
+  if (stroke.dashed) body_ += " stroke-dasharray=\"4 3\"";
+  body_ += "/>\n";
+}
+
+void Svg::circle(double x, double y, double radius, Ink ink, double opacity) {
+  body_ += "<circle class=\"" + std::string(name_of(ink)) + "\" cx=\"" + number(x) + "\" cy=\"" + number(y) +
+           "\" r=\"" + number(radius) + '"';
+  if (opacity != 1) body_ += " fill-opacity=\"" + number(opacity) + '"';
+  body_ += "/>\n";
 }
 
 void Svg::text(double x, double y, const std::string& words, Ink ink, double size, Anchor anchor) {

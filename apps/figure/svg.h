@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace orrery {
 
@@ -16,10 +17,21 @@ enum class Ink {
   frame,   ///< thin lines around and between
   mark,    ///< what the picture is about
   beside,  ///< what it is compared with
+  second,  ///< a second thing that the picture is about, such as gradients beside values
 };
 
 /// Where a text stands relative to its x.
 enum class Anchor { start, middle, end };
+
+struct Point {
+  double x = 0, y = 0;
+};
+
+/// How a line is drawn.
+struct Stroke {
+  double width = 1;
+  bool dashed = false;
+};
 
 class Svg {
  public:
@@ -27,13 +39,23 @@ class Svg {
   Svg(double width, double height, const std::string& title);
   /// A filled rectangle; `opacity` from 0, invisible, to 1.
   void rectangle(double x, double y, double width, double height, Ink ink, double opacity = 1);
-  void line(double x1, double y1, double x2, double y2, Ink ink);
+  /// The outline of a rectangle.
+  void box(double x, double y, double width, double height, Ink ink = Ink::frame, Stroke stroke = {});
+  void line(double x1, double y1, double x2, double y2, Ink ink, Stroke stroke = {});
+  /// A line with a head at its end, (x2, y2).
+  void arrow(double x1, double y1, double x2, double y2, Ink ink, Stroke stroke = {});
+  /// Straight lines from point to point; needs at least two.
+  void polyline(const std::vector<Point>& points, Ink ink, Stroke stroke = {});
+  /// A filled circle.
+  void circle(double x, double y, double radius, Ink ink, double opacity = 1);
   /// One line of text; y is its base line. `size` is in pixels.
   void text(double x, double y, const std::string& words, Ink ink, double size = 13, Anchor anchor = Anchor::start);
   /// The whole picture.
   std::string str() const;
 
  private:
+  void path(const std::string& commands, const std::string& classes, const Stroke& stroke);
+
   std::string head_, body_;
 };
 

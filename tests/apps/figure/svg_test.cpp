@@ -20,9 +20,34 @@ TEST_CASE("shapes and texts become elements in their order") {
   CHECK(text.find("prefers-color-scheme: dark") != text.npos);
   CHECK(
       text.ends_with("<rect class=\"mark\" x=\"1\" y=\"2\" width=\"3\" height=\"4\" fill-opacity=\"0.25\"/>\n"
-                     "<path class=\"frame\" d=\"M0 0 L10 1\"/>\n"
+                     "<path class=\"frame line\" d=\"M0 0 L10 1\"/>\n"
                      "<text class=\"note\" x=\"5\" y=\"6\" font-size=\"11\" text-anchor=\"end\">x &lt; y</text>\n"
                      "</svg>\n"));
+}
+
+TEST_CASE("lines have a width, may be dashed, and are not filled") {
+  Svg svg(100, 50, "");
+  svg.polyline({{0, 0}, {5, 5}, {10, 0}}, Ink::second, {.width = 2, .dashed = true});
+  svg.box(1, 2, 3, 4);
+  svg.circle(5, 6, 2.5, Ink::mark, 0.5);
+  const std::string text = svg.str();
+  CHECK(text.find(".line { fill: none; stroke: currentColor") != text.npos);
+  CHECK(
+      text.ends_with("<path class=\"second line\" d=\"M0 0 L5 5 L10 0\" stroke-width=\"2\" "
+                     "stroke-dasharray=\"4 3\"/>\n"
+                     "<path class=\"frame line\" d=\"M1 2 L4 2 L4 6 L1 6 L1 2\"/>\n"
+                     "<circle class=\"mark\" cx=\"5\" cy=\"6\" r=\"2.5\" fill-opacity=\"0.5\"/>\n</svg>\n"));
+  CHECK(small::error_of([&] { svg.polyline({{1, 1}}, Ink::mark); }) == "figure: a line needs two points, has 1");
+}
+
+TEST_CASE("an arrow ends where it points, and its line ends at its head") {
+  Svg svg(100, 50, "");
+  svg.arrow(0, 10, 20, 10, Ink::note);
+  const std::string text = svg.str();
+  CHECK(
+      text.ends_with("<path class=\"note line\" d=\"M0 10 L13 10\"/>\n"
+                     "<path class=\"note\" d=\"M13 13.15 L20 10 L13 6.85 Z\"/>\n</svg>\n"));
+  CHECK(small::error_of([&] { svg.arrow(1, 1, 1, 1, Ink::note); }) == "figure: an arrow has no direction");
 }
 
 TEST_CASE("a coordinate that is no number is an error") {
