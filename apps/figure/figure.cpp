@@ -54,7 +54,11 @@ int run(const FigureOptions& options) {
 const std::map<std::string, Picture>& pictures() {
   static const std::map<std::string, Picture> all{
       {"attention", {.draw = [](const std::string& data) { return draw(attention_figure(data)); }}},
-      {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}}};
+      {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
+      {"masks", {.draw = [](const std::string&) { return draw_masks(); }, .needs_data = false}},
+      {"positions", {.draw = [](const std::string&) { return draw_positions(); }, .needs_data = false}},
+      {"encoder_layer", {.draw = [](const std::string&) { return draw_encoder_layer(); }, .needs_data = false}},
+      {"decoder_layer", {.draw = [](const std::string&) { return draw_decoder_layer(); }, .needs_data = false}}};
   return all;
 }
 

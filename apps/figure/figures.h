@@ -49,4 +49,12 @@ SpeedFigure speed_figure(const std::string& json);
 /// Two bars a configuration: PyTorch's time and ours, as parts of PyTorch's.
 std::string draw(const SpeedFigure& figure);
 
+// Chapter 6 (apps/figure/masks.cpp, apps/figure/positions.cpp): a padding, a causal and a window mask, and all three;
+// the sinusoidal encodings as a grid.
+std::string draw_masks();
+std::string draw_positions();
+// Chapter 7 (apps/figure/layers.cpp): the two layers of the Transformer with their shapes.
+std::string draw_encoder_layer();
+std::string draw_decoder_layer();
+
 }  // namespace orrery
