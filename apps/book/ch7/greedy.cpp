@@ -16,8 +16,8 @@ using Choices = std::map<std::string, double>;  // a word, and the probability t
 
 // A language of two-word sentences.
 const std::map<std::string, Choices> next{{"", {{"the", 0.6}, {"a", 0.4}}},
-                                          {"the", {{"cat", 0.35}, {"dog", 0.33}, {"owl", 0.32}}},
-                                          {"a", {{"cat", 0.9}, {"dog", 0.06}, {"owl", 0.04}}}};
+                                          {"the", {{"cat", 0.35}, {"dog", 0.33}, {"fox", 0.32}}},
+                                          {"a", {{"cat", 0.9}, {"dog", 0.06}, {"fox", 0.04}}}};
 
 struct Sentence {
   std::string words;

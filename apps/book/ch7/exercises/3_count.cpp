@@ -8,7 +8,7 @@
 // since h d_k = d_model.
 // Grade it:  apps/run exercise 7.3
 // Serves: nn/models/transformer.h
-#include "core/dtype.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

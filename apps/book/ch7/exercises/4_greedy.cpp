@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/tensor_ops.h"
-#include "nn/models/transformer.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 
@@ -19,7 +19,8 @@ std::vector<i32> my_greedy_decode(const nn::Transformer& model, const Tensor& so
   const NoGradient nothing_recorded;
   nn::Pass pass = nn::Pass::inference();
   std::vector<i32> tokens{bos};
-  (void)model, (void)source, (void)eos, (void)max_len, (void)pass;  // YOUR CODE: write
+  (void)model, (void)source, (void)eos, (void)max_len, (void)pass;  // not used yet
+  // YOUR CODE: append one token after another
   tokens.erase(tokens.begin());
   return tokens;
 }

@@ -19,7 +19,8 @@ struct MyCache {
   Tensor K, V;  // [positions so far, d_k] and [positions so far, d_v]
 
   Tensor extend(const Tensor& q, const Tensor& k, const Tensor& v) {
-    K = k, V = v;  // YOUR CODE: keep the earlier ones, and attend to all
-    return q.size(1) > 0 ? v : q;
+    (void)q;       // not used yet
+    K = k, V = v;  // YOUR CODE: keep the earlier ones too, and attend to all of them
+    return v;
   }
 };

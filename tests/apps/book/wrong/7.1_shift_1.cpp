@@ -1,7 +1,7 @@
 // Chapter 7. A wrong answer to exercise 7.1: the labels are the input: the model would learn to copy.
 // Expect: FAILED  labels of a full row
-#include "core/mask.h"
 #include "core/tensor_ops.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 

@@ -1,7 +1,7 @@
 // Chapter 7. A wrong answer to exercise 7.1: eos stands at the end of the row, behind the padding.
 // Expect: [0, 2] is -1, should be 2
-#include "core/mask.h"
 #include "core/tensor_ops.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 

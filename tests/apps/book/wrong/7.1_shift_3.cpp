@@ -1,7 +1,7 @@
 // Chapter 7. A wrong answer to exercise 7.1: the labels of padding are pad, so that they count in the loss.
 // Expect: [0, 3] is 0, should be -1
-#include "core/mask.h"
 #include "core/tensor_ops.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 

@@ -1,6 +1,6 @@
 // Chapter 7. A wrong answer to exercise 7.3: biases are forgotten.
 // Expect: FAILED  attention
-#include "core/dtype.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

@@ -1,6 +1,6 @@
 // Chapter 7. A wrong answer to exercise 7.3: a decoder layer with one attention.
 // Expect: the number is 3153408
-#include "core/dtype.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

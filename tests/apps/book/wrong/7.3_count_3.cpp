@@ -1,6 +1,6 @@
 // Chapter 7. A wrong answer to exercise 7.3: three matrices instead of a shared one.
 // Expect: the number is 101007496
-#include "core/dtype.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 

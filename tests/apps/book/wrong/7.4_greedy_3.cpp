@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/tensor_ops.h"
-#include "nn/models/transformer.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 
@@ -18,7 +18,7 @@ struct Hypothesis {
 inline bool likelier(const Hypothesis& a, const Hypothesis& b) { return a.log_probability > b.log_probability; }
 
 std::vector<i32> my_beam_search(const NextToken& next, i64 width, i32 eos, i64 max_len) {
-  std::vector<Hypothesis> running{{}}, finished;
+  std::vector<Hypothesis> running(1), finished;
   for (i64 length = 1; length <= max_len && !running.empty(); ++length) {
     std::vector<Hypothesis> longer;
     for (const Hypothesis& hypothesis : running) {
