@@ -11,11 +11,11 @@ void grade(Grader& g) {
       "The first map has 16 biases, the second one 4.");
   g.equal(
       "an encoder layer of the base model", [] { return static_cast<double>(my_encoder_layer_count(512, 2048)); },
-      nn::EncoderLayer::count({.d_model = 512, .num_heads = 8, .d_ff = 2048}),
+      nn::EncoderLayer::parameter_count({.d_model = 512, .num_heads = 8, .d_ff = 2048}),
       "Attention, feed-forward and two norms, each norm with a weight and a bias of d_model numbers.");
   g.equal(
       "a decoder layer of the base model", [] { return static_cast<double>(my_decoder_layer_count(512, 2048)); },
-      nn::DecoderLayer::count({.d_model = 512, .num_heads = 8, .d_ff = 2048}),
+      nn::DecoderLayer::parameter_count({.d_model = 512, .num_heads = 8, .d_ff = 2048}),
       "A decoder layer has a sub-layer more than an encoder layer, and each sub-layer has a norm.");
   g.equal(
       "the base model with 37,000 words", [] { return static_cast<double>(my_model_count(37000, 512, 2048, 6)); },
