@@ -80,4 +80,12 @@ std::string draw_twice();
 std::string draw_eps();
 std::string draw_activations();
 
+// Chapter 6 (apps/figure/masks.cpp, apps/figure/positions.cpp): a padding, a causal and a window mask, and all three;
+// the sinusoidal encodings as a grid.
+std::string draw_masks();
+std::string draw_positions();
+// Chapter 7 (apps/figure/layers.cpp): the two layers of the Transformer with their shapes.
+std::string draw_encoder_layer();
+std::string draw_decoder_layer();
+
 }  // namespace orrery

@@ -2,7 +2,6 @@
 // Question: what does a head compute, what does it see under a causal mask, and how does it know the order?
 // Answer: softmax(Q K^T / sqrt(d_k)) V. Computed head by head, it equals MultiHeadAttention to the last digits. Under
 //   a causal mask, row i has weights only up to column i. PE(p) . PE(q) depends on p - q alone, so it gives a distance.
-// Exercise: show that without positions attention ignores order: shuffled rows in, shuffled out; `tests/run -L ch6`.
 // Read next: nn/models/encoder.h
 #include <cmath>
 #include <iostream>

@@ -2,7 +2,6 @@
 // Question: how can attention know positions without anything added to the embeddings?
 // Answer: turn Q and K, so that their product depends on j - i alone ("RoFormer", Su et al. 2021, section 3.2). Which
 //   token stood three places before? Without positions nobody can tell; with them, every answer is right.
-// Exercise: scores stay the same when all positions move on by 100; `tests/run -L ch6` runs the proof.
 // Serves: nn/positions/positional_encoding.h
 #include <iostream>
 

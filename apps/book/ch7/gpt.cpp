@@ -2,7 +2,6 @@
 // Question: what does a decoder without an encoder learn from nothing but a text, and how does it write?
 // Answer: it learns which letter comes next, at all positions at once. To write, it draws a letter, appends it, and
 //   continues; keys and values of earlier letters are kept. Nearly every 12 letters that it writes are in the rhyme.
-// Exercise: write without `generate`, with the whole text as input each time; `tests/run -L ch7` runs the solution.
 // Read next: core/machine/memory.h
 #include <iostream>
 #include <set>

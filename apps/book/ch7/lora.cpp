@@ -2,7 +2,6 @@
 // Question: what does it take to teach a model something new without changing it?
 // Answer: y = W x + B A x with A [r, in] and B [out, r] ("LoRA", Hu et al. 2021, section 4.1). B starts at 0, so that
 //   nothing changes at first; then A and B alone learn. Taken out again, the model knows its first text as before.
-// Exercise: B A added to W gives the same model without them; `tests/run -L ch7` runs the proof.
 // Serves: nn/models/gpt.h
 #include <filesystem>
 #include <iostream>

@@ -1,4 +1,4 @@
-// Chapter 6. Solutions of ch6's exercises: attention is blind to order; rotary positions; ALiBi through a cache.
+// Chapter 6. What its programs leave to try: attention is blind to order; rotary positions; ALiBi through a cache.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ double change_by_turning(const nn::MultiHeadAttention& layer, const Mask& mask, 
 }
 }  // namespace
 
-TEST_CASE("exercise 6: rows in another order come out in that order, unless a mask or positions tell them apart") {
+TEST_CASE("rows in another order come out in that order, unless a mask or positions tell them apart") {
   Rng rng(6);
   nn::MultiHeadAttention layer(d_model, 2, rng);
   nn::to(layer, f64);
@@ -33,7 +33,7 @@ TEST_CASE("exercise 6: rows in another order come out in that order, unless a ma
   CHECK(change_by_turning(layer, Mask(), positions(x), positions(turned)) > 1e-2);
 }
 
-TEST_CASE("exercise 6: scores of turned queries and keys stay the same when all positions move on by 100") {
+TEST_CASE("scores of turned queries and keys stay the same when all positions move on by 100") {
   const auto turned = [](const Tensor& x, i64 first) {  // x [n, 2]: one pair of columns, turned by its position
     Tensor y = x.clone();
     for (i64 i = 0; i < x.size(0); ++i) {
@@ -62,7 +62,7 @@ struct Distances : nn::ScoreBias {
 };
 }  // namespace
 
-TEST_CASE("exercise 6: token by token, with a cache, ALiBi in a window gives the same answers") {
+TEST_CASE("token by token, with a cache, ALiBi in a window gives the same answers") {
   Rng rng(6);
   nn::MultiHeadAttention layer(d_model, 2, rng);
   layer.score_bias = Distances(), layer.own_mask = Mask::window(2);

@@ -1,4 +1,4 @@
-// Chapter 7. Solutions of ch7's exercises: padding behind a source says nothing; writing without a cache;
+// Chapter 7. What its programs leave to try: padding behind a source says nothing; writing without a cache;
 // LoRA added to the weight; one head that shares its keys with nobody.
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 using namespace orrery;
 
-TEST_CASE("exercise 7: padding behind a source moves no logit and no answer; a token there does") {
+TEST_CASE("padding behind a source moves no logit and no answer; a token there does") {
   constexpr i32 pad = 0;
   Rng rng(7);
   nn::Transformer model({.src_vocab_size = 20,
@@ -36,7 +36,7 @@ TEST_CASE("exercise 7: padding behind a source moves no logit and no answer; a t
   CHECK(same_bits(nn::greedy_decode(model, source, greedy), nn::greedy_decode(model, padded, greedy)));
 }
 
-TEST_CASE("exercise 7: the whole text into the model for each letter writes what generate writes") {
+TEST_CASE("the whole text into the model for each letter writes what generate writes") {
   constexpr i64 count = 12;
   Rng rng(3);
   nn::Gpt model(
@@ -57,7 +57,7 @@ TEST_CASE("exercise 7: the whole text into the model for each letter writes what
   CHECK(std::vector<i32>(text.begin() + 2, text.end()) == generated);
 }
 
-TEST_CASE("exercise 7: B A added to W gives the same map without them") {
+TEST_CASE("B A added to W gives the same map without them") {
   Rng rng(3);
   nn::Linear layer(6, 5, rng);
   nn::to(layer, f64);
@@ -68,7 +68,7 @@ TEST_CASE("exercise 7: B A added to W gives the same map without them") {
   CHECK(std::sqrt(sum_of_squares(layer(x).value() - with)) < 1e-12);
 }
 
-TEST_CASE("exercise 7: with one head, shared keys are that head's own") {
+TEST_CASE("with one head, shared keys are that head's own") {
   constexpr i64 d = 6;
   Rng rng(3);
   nn::MultiHeadAttention layer(d, 1, rng);

@@ -1,0 +1,31 @@
+// Chapter 6. Grades exercise 6.3.
+//
+// Serves: autograd/ops/attention.cpp
+
+void grade(Grader& g) {
+  const Tensor Q = Tensor::of<double>({3, 2}, {1, 0, 0, 2, 1, 1}), V = Tensor::of<double>({3, 2}, {2, 0, 0, 1, 1, 1});
+  const double e = std::exp(1 / std::sqrt(2.0)), total = 2 * e + 1;  // scores 1, 0, 1 before they are divided
+  g.equal(
+      "the first of three queries",
+      [&] { return my_attention(constant(Q), constant(Q), constant(V)).value().rows(0, 1); },
+      Tensor::of<double>({1, 2}, {3 * e / total, (1 + e) / total}),
+      "These are the numbers of head 0 in the chapter. What are the scores divided by before softmax?");
+  g.equal(
+      "where all values are equal, the result is that value",
+      [] {
+        Rng rng(6);
+        const Variable q = constant(randn({2, 4}, rng, f64)), k = constant(randn({5, 4}, rng, f64));
+        return my_attention(q, k, constant(full({5, 3}, 1, f64))).value();
+      },
+      full({2, 3}, 1, f64), "The weights of one query add up to 1. Which axis does softmax run over?");
+  g.gradients(
+      "the gradients of Q, K and V",
+      [] {
+        Rng rng(6);
+        const auto random = [&](i64 rows, i64 columns) { return randn({rows, columns}, rng, f64); };
+        const std::vector<Tensor> inputs{random(2, 4), random(5, 4), random(5, 3)};
+        return checkable([](const Variable& q, const Variable& k, const Variable& v) { return my_attention(q, k, v); },
+                         inputs);
+      },
+      "Stay with Variables from beginning to end: a Tensor taken out of one has no gradient.");
+}

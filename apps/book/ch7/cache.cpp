@@ -1,0 +1,48 @@
+// Chapter 7. The cache: what a GPT keeps, so that each new token costs one position and not all of them.
+// Question: what has to be computed again when a token is appended?
+// Answer: nothing of what came before. Under a causal mask, earlier positions do not see the new one, so their keys and
+//   values stay. Kept in a cache, they give the same logits, and T tokens cost T positions, not T (T + 1) / 2.
+// Serves: nn/generate/decoding.h
+#include <cmath>
+#include <iostream>
+
+#include "core/tensor_ops.h"
+#include "nn/generate/decoder_state.h"
+
+using namespace orrery;
+
+int main() {
+  constexpr i64 words = 11, T = 16;
+  Rng rng(7);
+  nn::Gpt model({.vocab_size = words,
+                 .layer = {.d_model = 16, .num_heads = 2, .d_ff = 32, .dropout = 0},
+                 .num_layers = 2,
+                 .max_len = T},
+                rng);
+  nn::to(model, f64);
+  const NoGradient nothing_recorded;
+  const Tensor text = randint(0, words, {1, T}, rng);
+
+  nn::GptState state = nn::gpt_state(model, 1, T);
+  i64 with_cache = 0, without = 0;
+  double apart = 0;
+  for (i64 t = 0; t < T; ++t) {
+    const Tensor token = slice(text, 1, t, t + 1), beginning = slice(text, 1, 0, t + 1);
+    const Tensor from_cache = model.head(nn::next_positions(model, token, state)).value();
+    nn::Pass pass = nn::Pass::inference();
+    const Tensor from_all = slice(model(beginning, pass).value(), 1, -1);
+    apart = std::max(apart, std::sqrt(sum_of_squares(from_cache - from_all)));
+    with_cache += token.count(), without += beginning.count();
+    if (t == 0 || t == 3 || t == T - 1)
+      std::cout << "after token " << t + 1 << ": keys of a layer " << state.layers[0].keys.shape() << ", filled "
+                << state.layers[0].length << "; positions computed " << with_cache << ", without a cache " << without
+                << '\n';
+  }
+  std::cout << "the same logits at every step: " << (apart < 1e-12 ? "yes" : "no") << '\n';
+
+  const nn::GptConfig gpt2 = nn::gpt_preset("gpt2");
+  const i64 numbers = 2 * gpt2.num_layers * gpt2.layer.d_model;
+  std::cout << "GPT-2 keeps 2 * " << gpt2.num_layers << " * " << gpt2.layer.d_model << " = " << numbers
+            << " numbers for each position, " << numbers * bytes_of(f32) << " bytes\n";
+  return apart < 1e-12 && with_cache == T && without == T * (T + 1) / 2 ? 0 : 1;
+}

@@ -1,0 +1,40 @@
+// Chapter 7. Exercise 7.6: beam search.
+//
+// next(tokens) gives the log-probability of each token after `tokens`, of which the first is chosen with next({}). A
+// sentence's log-probability is the sum over its tokens. Greedy decoding keeps one beginning; beam search keeps the
+// `width` likeliest ones.
+//
+// At each length: extend every unfinished hypothesis of the beam by every token, and keep the `width` likeliest of all
+// extended ones. Of these, the ones that end with eos or have max_len tokens are finished: they are set aside and never
+// extended again. Go on until nothing unfinished is left. Return the likeliest of all finished hypotheses.
+//
+// (The paper, section 6.1, used a beam of 4, and a length penalty that is left out here.)
+// Grade it:  apps/run exercise 7.6
+// Serves: nn/generate/decoding.h
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+using NextToken = std::function<std::vector<double>(const std::vector<i32>& tokens)>;
+
+struct Hypothesis {
+  std::vector<i32> tokens;
+  double log_probability = 0;
+};
+
+inline bool likelier(const Hypothesis& a, const Hypothesis& b) { return a.log_probability > b.log_probability; }
+
+std::vector<i32> my_beam_search(const NextToken& next, i64 width, i32 eos, i64 max_len) {
+  (void)width;  // not used yet
+  // YOUR CODE: this takes the likeliest token at each step
+  std::vector<i32> tokens;
+  while (static_cast<i64>(tokens.size()) < max_len && (tokens.empty() || tokens.back() != eos)) {
+    const std::vector<double> scores = next(tokens);
+    tokens.push_back(static_cast<i32>(std::max_element(scores.begin(), scores.end()) - scores.begin()));
+  }
+  return tokens;
+}

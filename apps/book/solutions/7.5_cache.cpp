@@ -1,0 +1,27 @@
+// Chapter 7. Solution of exercise 7.5: a cache of keys and values.
+//
+// One head of causal self-attention, one token at a time. `extend` is given q [1, d_k], k [1, d_k] and v [1, d_v] of
+// the next position. It keeps k and v, and returns what this position gets from attention: softmax(q K^T / sqrt(d_k)) V
+// [1, d_v], where K and V hold the keys and values of all positions so far, its own included.
+//
+// concat({a, b}, 0) stands rows below each other; softmax(constant(x)).value() is softmax of a Tensor. K and V are
+// undefined before the first call: K.defined() says so.
+// Serves: nn/generate/decoding.h
+#include <cmath>
+
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+struct MyCache {
+  Tensor K, V;  // [positions so far, d_k] and [positions so far, d_v]
+
+  Tensor extend(const Tensor& q, const Tensor& k, const Tensor& v) {
+    K = K.defined() ? concat({K, k}, 0) : k.clone();
+    V = V.defined() ? concat({V, v}, 0) : v.clone();
+    const double d_k = static_cast<double>(q.size(1));
+    const Tensor scores = matmul(q, K, Trans::b) * (1 / std::sqrt(d_k));
+    return matmul(softmax(constant(scores)).value(), V);
+  }
+};

@@ -1,0 +1,118 @@
+// Chapter 7. The pictures of an encoder layer and of a decoder layer: what is computed, in which shape.
+//
+// Serves: nn/models/encoder.h
+#include <string>
+#include <vector>
+
+#include "apps/figure/figures.h"
+#include "apps/figure/svg.h"
+
+namespace orrery {
+namespace {
+
+// A row of the picture, from top to bottom.
+struct Row {
+  enum Kind { value, step, add } kind;
+  std::string name;   // what stands in the box
+  std::string shape;  // of what leaves it
+  std::string note;   // the line of code, or what it means
+};
+
+constexpr double axis = 250, box_width = 250, box_height = 28, row_height = 46, side = 110, top = 56;
+
+double middle(size_t row) { return top + static_cast<double>(row) * row_height + box_height / 2; }
+
+// Where a value goes around a sub-layer: from below `from` to the circle of `to`.
+void draw_residual(Svg& svg, size_t from, size_t to) {
+  const double fork = middle(from) + box_height / 2 + 5;
+  svg.polyline({{axis, fork}, {side, fork}, {side, middle(to)}}, Ink::second, {.width = 1.5});
+  svg.arrow(side, middle(to), axis - 12, middle(to), Ink::second, {.width = 1.5});
+}
+
+void draw_rows(Svg& svg, const std::vector<Row>& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    const double y = middle(i), half = row.kind == Row::add ? 11 : box_height / 2;
+    if (i > 0) {
+      const double above = rows[i - 1].kind == Row::add ? 11 : box_height / 2;
+      svg.arrow(axis, middle(i - 1) + above, axis, y - half, Ink::text);
+    }
+    if (row.kind == Row::step) {
+      svg.rectangle(axis - box_width / 2, y - half, box_width, box_height, Ink::mark, 0.15);
+      svg.box(axis - box_width / 2, y - half, box_width, box_height, Ink::mark);
+    } else if (row.kind == Row::add) {
+      svg.circle(axis, y, 11, Ink::second, 0.3);
+    }
+    svg.text(axis, y + (row.kind == Row::add ? 5 : 4), row.name, Ink::text, row.kind == Row::add ? 16 : 13,
+             Anchor::middle);
+    svg.text(axis + box_width / 2 + 14, y + 4, row.shape, Ink::text, 12);
+    svg.text(axis + box_width / 2 + 124, y + 4, row.note, Ink::note, 12);
+  }
+}
+
+// The rows of an attention; `queries` and `keys` are names of lengths.
+std::vector<Row> attention_rows(const std::string& queries, const std::string& keys, const std::string& projection,
+                                const std::string& note) {
+  return {
+      {Row::step, projection, "[B, h, " + queries + ", d_k]", note},
+      {Row::step, "scores = Q K^T / sqrt(d_k), masked", "[B, h, " + queries + ", " + keys + "]", "core/mask.h"},
+      {Row::step, "weights = softmax of each row", "[B, h, " + queries + ", " + keys + "]", "each row adds up to 1"},
+      {Row::step, "weights V, heads joined, out_proj", "[B, " + queries + ", d_model]", "sums of values, mixed"}};
+}
+
+void append(std::vector<Row>& rows, const std::vector<Row>& more) { rows.insert(rows.end(), more.begin(), more.end()); }
+
+// The sum with what went around, its norm, and what both give.
+std::vector<Row> sum_and_norm(const std::string& length, const std::string& norm) {
+  const std::string shape = "[B, " + length + ", d_model]";
+  return {{Row::add, "+", shape, "x + dropout(sublayer(x))"}, {Row::step, norm, shape, "mean 0, variance 1"}};
+}
+
+std::vector<Row> feed_forward_rows(const std::string& length) {
+  return {{Row::step, "linear1, ReLU", "[B, " + length + ", d_ff]", "each position alone"},
+          {Row::step, "linear2", "[B, " + length + ", d_model]", ""}};
+}
+
+double height_of(const std::vector<Row>& rows) { return top + static_cast<double>(rows.size()) * row_height + 8; }
+
+}  // namespace
+
+std::string draw_encoder_layer() {
+  std::vector<Row> rows{{Row::value, "x", "[B, S, d_model]", "from the embedding, or the layer before"}};
+  append(rows, attention_rows("S", "S", "Q, K, V = in_proj(x), cut into heads", "self_attn"));
+  append(rows, sum_and_norm("S", "norm1"));
+  append(rows, feed_forward_rows("S"));
+  append(rows, sum_and_norm("S", "norm2"));
+  rows.push_back({Row::value, "y", "[B, S, d_model]", "to the next layer; at the end: the memory"});
+  Svg svg(760, height_of(rows), "An encoder layer: self-attention and feed-forward, each with sum and norm");
+  svg.text(14, 24, "An encoder layer, and the shape of what leaves each box", Ink::text, 15);
+  draw_rows(svg, rows);
+  draw_residual(svg, 0, 5);
+  draw_residual(svg, 6, 9);
+  return svg.str();
+}
+
+std::string draw_decoder_layer() {
+  std::vector<Row> rows{{Row::value, "x", "[B, T, d_model]", "the target so far"}};
+  append(rows, attention_rows("T", "T", "Q, K, V = in_proj(x), cut into heads", "self_attn, causal mask"));
+  append(rows, sum_and_norm("T", "norm1"));
+  append(rows, attention_rows("T", "S", "Q of x;  K, V of the memory", "multihead_attn"));
+  append(rows, sum_and_norm("T", "norm2"));
+  append(rows, feed_forward_rows("T"));
+  append(rows, sum_and_norm("T", "norm3"));
+  rows.push_back({Row::value, "y", "[B, T, d_model]", "to the next layer; at the end: the generator"});
+  Svg svg(760, height_of(rows),
+          "A decoder layer: self-attention, cross-attention and feed-forward, with sums and norms");
+  svg.text(14, 24, "A decoder layer, and the shape of what leaves each box", Ink::text, 15);
+  draw_rows(svg, rows);
+  draw_residual(svg, 0, 5);
+  draw_residual(svg, 6, 11);
+  draw_residual(svg, 12, 15);
+  const double memory = middle(7);
+  svg.text(14, memory - 6, "memory", Ink::text, 13);
+  svg.text(14, memory + 22, "[B, S, d_model]", Ink::note, 11);
+  svg.arrow(14, memory + 6, axis - box_width / 2, memory + 6, Ink::mark, {.width = 1.5});
+  return svg.str();
+}
+
+}  // namespace orrery

@@ -1,0 +1,20 @@
+// Chapter 6. A wrong answer to exercise 6.2: all sines first, then all cosines.
+// Expect: [0, 1] is 0.00999
+#include <cmath>
+
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+Tensor my_sinusoids(i64 count, i64 d_model) {
+  Tensor PE = zeros({count, d_model}, f64);
+  for (i64 pos = 0; pos < count; ++pos) {
+    for (i64 i = 0; i < d_model / 2; ++i) {
+      const double exponent = static_cast<double>(2 * i) / static_cast<double>(d_model);
+      const double angle = static_cast<double>(pos) / std::pow(10000.0, exponent);
+      PE(pos, i) = std::sin(angle);
+      PE(pos, i + d_model / 2) = std::cos(angle);
+    }
+  }
+  return PE;
+}

@@ -1,0 +1,17 @@
+// Chapter 7. A wrong answer to exercise 7.3: biases are forgotten.
+// Expect: FAILED  attention
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+i64 my_attention_count(i64 d_model) { return 4 * d_model * d_model; }
+i64 my_feed_forward_count(i64 d_model, i64 d_ff) { return 2 * d_model * d_ff; }
+i64 my_encoder_layer_count(i64 d_model, i64 d_ff) {
+  return my_attention_count(d_model) + my_feed_forward_count(d_model, d_ff) + 2 * 2 * d_model;
+}
+i64 my_decoder_layer_count(i64 d_model, i64 d_ff) {
+  return 2 * my_attention_count(d_model) + my_feed_forward_count(d_model, d_ff) + 3 * 2 * d_model;
+}
+i64 my_model_count(i64 words, i64 d_model, i64 d_ff, i64 layers) {
+  return layers * (my_encoder_layer_count(d_model, d_ff) + my_decoder_layer_count(d_model, d_ff)) + words * d_model;
+}
