@@ -41,6 +41,12 @@ inline Words split_lines(const std::string& text) {
   return lines;
 }
 
+/// Letters, not bytes: in UTF-8 a byte 10xxxxxx continues one.
+inline size_t columns_of(const std::string& line) {
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  return line.size() - static_cast<size_t>(std::count_if(line.begin(), line.end(), continues));
+}
+
 /// The text with comments and the contents of string and character literals blanked, its lines kept.
 inline std::string blanked(std::string text) {
   enum { code, line_comment, block_comment, string, character, raw_string } state = code;
