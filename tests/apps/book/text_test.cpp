@@ -1,323 +1,254 @@
 // Chapter 0. The texts of the book say what its programs print, its files hold and its commands do: apps/book/ch4/README.md
 // and, in Chinese, README.zh.md. Each program runs once.
+#include "tests/apps/book/text_rules.h"
+
 #include <doctest/doctest.h>
 
-#include <numeric>
-
 #include "tests/apps/run_program.h"
-#include "tests/text.h"
 
 using namespace orrery::style;
 
 namespace {
 
-// The chapters that are written. Whoever writes one adds it here; a text that is not listed is an error.
-const std::vector<int> written_chapters{}, chapters_in_chinese{};
+// The chapters that are written. Whoever writes one adds it here: a text that is not listed is an error, and so is a
+// text that is listed and not there.
+const std::set<int> written_chapters{}, chapters_in_chinese{};
 
-// Numbers by which something is called: they come after one of these words. "Exercises 4.1 and 4.2", "PyTorch 2.13".
-const std::regex called(
-    "(?:[Ee]xercises?|[Hh]ints?|[Ss]ections?|[Cc]hapters?|[Ff]igures?|[Tt]ables?|[Vv]ersions?|PyTorch|OpenBLAS|GCC|[Cc]lang|"
-    "Python|arXiv|§|练习|提示|第|图|表|版本)[ :]?[0-9]+(?:\\.[0-9]+)*(?:(?:, | and | or | to |、| 和 |和|到)[0-9]+(?:\\.[0-9]+)*)*");
+bool stands_in_tree(const std::string& path) { return std::filesystem::exists(root / path); }
 
-struct Chapter {
-  int number = 0;
-  std::string path;  // of the text
-  Words lines;
-  Text text;
-  std::map<std::string, Words> printed;         // by each program, by its name
-  std::map<std::string, std::string> exercises;  // number and title: "4.2", "softmax's backward"
-
-  bool chinese() const { return path.ends_with(".zh.md"); }
-  std::string folder() const { return path.substr(0, path.rfind('/')); }
-  std::string at(size_t line) const { return path + ":" + std::to_string(line) + ": "; }
-};
-
-std::string trimmed(const std::string& line) { return line.substr(0, line.find_last_not_of(" \t") + 1); }
-
-bool is_digit(const std::string& text, size_t at) {
-  return at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]));
-}
-
-// Numbers with a decimal point, as written: "0.50", "-1.5e-9". What has two points, such as 3.2.1, is none.
-Words decimals_in(std::string line) {
-  static const std::regex minus("\u2212");
-  line = std::regex_replace(line, minus, "-");
-  Words found;
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (!is_digit(line, i) || (i > 0 && (is_word(line[i - 1]) || line[i - 1] == '.'))) continue;
-    size_t end = i;
-    while (is_digit(line, end)) ++end;
-    const bool decimal = end < line.size() && line[end] == '.' && is_digit(line, end + 1);
-    if (decimal) ++end;
-    while (decimal && is_digit(line, end)) ++end;
-    const bool version = decimal && end < line.size() && line[end] == '.' && is_digit(line, end + 1);
-    size_t exponent = end + 1;
-    if (exponent < line.size() && (line[exponent] == '-' || line[exponent] == '+')) ++exponent;
-    if (decimal && !version && line[end] == 'e' && is_digit(line, exponent))
-      for (end = exponent; is_digit(line, end);) ++end;
-    const bool minus_before = i > 0 && line[i - 1] == '-' && (i < 2 || !(is_word(line[i - 2]) || line[i - 2] == ')'));
-    if (decimal && !version) found.push_back((minus_before ? "-" : "") + line.substr(i, end - i));
-    while (version && end < line.size() && (is_digit(line, end) || line[end] == '.')) ++end;
-    i = end;
+std::string help_of(const std::string& command) {
+  static std::map<std::string, std::string> known;
+  if (!known.contains(command)) {
+    const orrery::program::Result result = orrery::program::run("'" + command + "' --help");
+    known[command] = result.exit_code == 0 ? result.text : "";
   }
-  return found;
+  return known[command];
 }
 
-// What a text may say: the decimals of these lines, those also without their sign, and without their exponent.
-std::set<std::string> sayable(const std::map<std::string, Words>& printed) {
-  std::set<std::string> numbers;
-  for (const auto& [program, lines] : printed) {
-    for (const std::string& line : lines) {
-      for (const std::string& number : decimals_in(line)) {
-        const std::string unsigned_number = number.substr(number[0] == '-');
-        for (const std::string& form : {number, unsigned_number})
-          numbers.insert(form), numbers.insert(form.substr(0, form.find('e')));
-      }
-    }
+std::string folder_of_chapter(int number) { return "apps/book/ch" + std::to_string(number); }
+
+// What every program of a chapter prints, by its name. One that fails is an error.
+std::map<std::string, Words> run_programs(int number) {
+  std::map<std::string, Words> printed;
+  for (const Source& source : tree()) {
+    if (source.folder() != folder_of_chapter(number) || !source.path.ends_with(".cpp")) continue;
+    const std::string program = "ch" + std::to_string(number) + "_" + source.stem();
+    const orrery::program::Result result =
+        orrery::program::shell("'" ORRERY_BOOK_FOLDER "/" + program + "' 2>/dev/null");
+    CAPTURE(source.path);
+    CHECK(result.exit_code == 0);
+    printed[source.stem()] = split_lines(result.text);
   }
-  return numbers;
+  return printed;
 }
 
-// A line without inline code and links.
-std::string plain(const std::string& line) {
-  static const std::regex code("`[^`]*`"), link(R"(!?\[[^\]]*\]\([^)]*\))");
-  return std::regex_replace(std::regex_replace(line, code, " "), link, " ");
-}
-
-// "### 4.2 softmax's backward", "- **Exercise 4.2**", "| 4.2 |": the number of the exercise that a line is about.
-std::string exercise_listed(const std::string& line) {
-  static const std::regex listed(R"(^(?:[-#*|[\s]|[0-9]+\. )*(?:Exercise |练习 ?)?([0-9]\.[0-9]+)(?![.0-9]))");
-  std::smatch match;
-  return std::regex_search(line, match, listed) ? std::string(match[1]) : "";
-}
-
-// The first line of the section on exercises, and the line behind its last.
-std::pair<size_t, size_t> exercise_section(const Words& prose) {
-  const auto heading = [](const std::string& line) { return line.starts_with("## ") || line.starts_with("# "); };
-  size_t begin = 0;
-  while (begin < prose.size() && !prose[begin].starts_with("## Exercises") && !prose[begin].starts_with("## 练习")) ++begin;
-  size_t end = std::min(begin + 1, prose.size());
-  while (end < prose.size() && !heading(prose[end])) ++end;
-  return {begin, end};
-}
-
-// Every decimal of prose, tables and formulas, with its line; quotations are the paper's.
-std::vector<std::pair<std::string, size_t>> numbers_of(const Words& prose) {
-  std::vector<std::pair<std::string, size_t>> numbers;
-  const auto [begin, end] = exercise_section(prose);
-  for (size_t i = 0; i < prose.size(); ++i) {
-    const size_t first = prose[i].find_first_not_of(' ');
-    if (first == std::string::npos || prose[i][first] == '>') continue;
-    std::string line = prose[i];
-    const std::string listed = i >= begin && i < end ? exercise_listed(line) : "";
-    if (!listed.empty()) line.erase(line.find(listed), listed.size());
-    line = std::regex_replace(plain(line), called, " ");
-    for (const std::string& number : decimals_in(line)) numbers.emplace_back(number, i + 1);
+std::map<std::string, std::string> exercises_in_folder(int number) {
+  static const std::regex title("^// Chapter [0-9]\\. Exercise [0-9.]+: (.*)\\.$");
+  std::map<std::string, std::string> exercises;
+  for (const Source& source : tree()) {
+    if (source.folder() != folder_of_chapter(number) + "/exercises" || !source.path.ends_with(".cpp")) continue;
+    const Words titles = matches_in(source.lines.at(0), title);
+    const std::string stem = source.stem();
+    exercises[std::to_string(number) + "." + stem.substr(0, stem.find('_'))] = titles.empty() ? "" : titles[0];
   }
-  return numbers;
+  return exercises;
 }
 
-Words length_problems(const Chapter& chapter) {
-  constexpr size_t most_lines = 250, most_columns = 110, most_columns_of_code = 120;
-  Words found;
-  if (chapter.lines.size() > most_lines)
-    found.push_back(chapter.at(most_lines) + "the text has " + std::to_string(chapter.lines.size()) + " lines");
-  for (size_t i = 0; i < chapter.lines.size(); ++i) {
-    const bool code = chapter.text.prose[i].empty();
-    const size_t columns = columns_of(chapter.lines[i]);
-    if (columns > (code ? most_columns_of_code : most_columns))
-      found.push_back(chapter.at(i + 1) + std::to_string(columns) + " columns");
-  }
-  return found;
+Chapter make_chapter(int number, const std::string& file, const Words& lines) {
+  return {number, folder_of_chapter(number) + "/" + file, lines, parse_text(lines), {}, {}};
 }
 
-// `read` gives the lines of a file by its path from the root.
-Words excerpt_problems(const Chapter& chapter, Words (*read)(const std::string&)) {
-  Words found;
-  for (const Block& block : chapter.text.blocks) {
-    if (block.language != "cpp") continue;
-    const std::filesystem::path path = (std::filesystem::path(chapter.folder()) / block.linked).lexically_normal();
-    const std::string missing = block.linked.empty() ? "" : missing_line(block.lines, read(path));
-    if (block.linked.empty())
-      found.push_back(chapter.at(block.line) + "no link to a source file stands before this excerpt");
-    else if (!missing.empty())
-      found.push_back(chapter.at(block.line) + path.string() + " does not have, in this order: " + missing);
-  }
-  return found;
-}
-
-// "..." stands for lines left out.
-Words output_problems(const Chapter& chapter) {
-  Words found;
-  const std::string start = "apps/run book/ch" + std::to_string(chapter.number) + "/";
-  for (const Block& block : chapter.text.blocks) {
-    const std::string at = chapter.at(block.line);
-    if (block.language != "cpp" && block.language != "text" && block.language != "sh")
-      found.push_back(at + "a block is cpp, text or sh, not '" + block.language + "'");
-    if (block.language != "text") continue;
-    const size_t end = block.command.find(".cpp");
-    const auto printed = block.command.starts_with(start)
-                             ? chapter.printed.find(block.command.substr(start.size(), end - start.size()))
-                             : chapter.printed.end();
-    if (printed == chapter.printed.end()) {
-      found.push_back(at + "no program of this chapter is named before this output: `" + start + "NAME.cpp`");
-      continue;
-    }
-    Words part, whole;
-    for (const std::string& line : block.lines)
-      if (line != "...") part.push_back(trimmed(line));
-    for (const std::string& line : printed->second) whole.push_back(trimmed(line));
-    if (const std::string missing = missing_line(part, whole); !missing.empty())
-      found.push_back(at + printed->first + " does not print, in this order: " + missing);
-  }
-  return found;
-}
-
-Words number_problems(const Chapter& chapter) {
-  Words found;
-  const std::set<std::string> allowed = sayable(chapter.printed);
-  for (const auto& [number, line] : numbers_of(chapter.text.prose))
-    if (!allowed.contains(number)) found.push_back(chapter.at(line) + "no program of this chapter prints " + number);
-  return found;
-}
-
-// Links and pictures; `exists` answers for a path from the root.
-Words link_problems(const Chapter& chapter, bool (*exists)(const std::string&)) {
-  static const std::regex code("`[^`]*`"), target(R"(\]\(([^)\s]+)\))");
-  Words found;
-  for (size_t i = 0; i < chapter.text.prose.size(); ++i) {
-    for (std::string link : matches_in(std::regex_replace(chapter.text.prose[i], code, ""), target)) {
-      link.resize(std::min(link.find('#'), link.size()));
-      if (link.empty() || link.starts_with("https://")) continue;
-      const std::string path = (std::filesystem::path(chapter.folder()) / link).lexically_normal();
-      if (path.starts_with("..") || !exists(path)) found.push_back(chapter.at(i + 1) + link + " does not exist");
-    }
-  }
-  return found;
-}
-
-// The commands of a block for the shell, one each: without comments and variables before them, and without what follows
-// them in a pipe.
-Words commands_of(const Block& block) {
-  static const std::regex comment("(^|\\s)#.*"), variable("^(?:[A-Z_]+=\\S* )+"), separator(" *(?:&&|\\||;) *");
-  Words commands;
-  std::string open;
-  for (const std::string& written : block.lines) {
-    const std::string line = open + trimmed(std::regex_replace(written, comment, ""));
-    open = line.ends_with("\\") ? line.substr(0, line.size() - 1) : "";
-    if (line.empty() || !open.empty()) continue;
-    for (std::sregex_token_iterator at(line.begin(), line.end(), separator, -1), end; at != end; ++at)
-      commands.push_back(std::regex_replace(at->str(), variable, ""));
-  }
-  return commands;
-}
-
-// What is wrong with a command; "" if nothing. `help` gives a sub-command's help, "" if there is none.
-std::string command_problem(const std::string& command, const std::set<std::string>& exercises,
-                            bool (*exists)(const std::string&), std::string (*help)(const std::string&)) {
-  static const std::set<std::string> everywhere{"cd", "cmake", "ctest", "cp", "diff", "git", "ls", "xdg-open"};
-  static const std::regex option("\\s(--[a-z-]+)");
-  std::istringstream words(command);
-  std::string program, first, second;
-  words >> program >> first >> second;
-  if (everywhere.contains(program)) return "";
-  const bool ours = program == "apps/run" || program == "orrery" || program == "build/orrery";
-  if (!ours) return exists(program) ? "" : "there is no command " + program;
-  if (first == "exercise") return second.empty() || exercises.contains(second) ? "" : "there is no exercise " + second;
-  if (first.ends_with(".cpp"))
-    return first.starts_with("mine/") || exists("apps/" + first) ? "" : "there is no program apps/" + first;
-  if (first.empty()) return "";
-  const std::string text = help(first);
-  if (text.empty()) return "there is no sub-command " + first;
-  for (const std::string& name : matches_in(command, option))
-    if (!has_word(text, name)) return first + " has no option " + name;
-  return "";
-}
-
-Words command_problems(const Chapter& chapter, bool (*exists)(const std::string&), std::string (*help)(const std::string&)) {
-  Words found;
-  std::set<std::string> exercises;
-  for (const auto& [number, title] : chapter.exercises) exercises.insert(number);
-  for (const Block& block : chapter.text.blocks) {
-    if (block.language != "sh") continue;
-    for (const std::string& command : commands_of(block))
-      if (const std::string problem = command_problem(command, exercises, exists, help); !problem.empty())
-        found.push_back(chapter.at(block.line) + problem);
-  }
-  return found;
-}
-
-// A chapter opens with the commands it needs, and shows code, what it prints, and exercises.
-Words structure_problems(const Chapter& chapter) {
-  const std::vector<Block>& blocks = chapter.text.blocks;
-  const std::string number = std::to_string(chapter.number);
-  const auto has = [](const Words& commands, const std::string& start) {
-    return std::any_of(commands.begin(), commands.end(), [&](const std::string& c) { return c.starts_with(start); });
+void check_chapter(int number) {
+  const std::map<std::string, Words> printed = run_programs(number);
+  const auto read = [&](const std::string& file) {
+    Chapter chapter = make_chapter(number, file, lines_of(folder_of_chapter(number) + "/" + file));
+    chapter.printed = printed, chapter.exercises = exercises_in_folder(number);
+    return chapter;
   };
-  const auto blocks_of = [&](const std::string& language) {
-    return std::count_if(blocks.begin(), blocks.end(), [&](const Block& b) { return b.language == language; });
-  };
-  Words found;
-  const Words commands = blocks.empty() || blocks[0].language != "sh" ? Words{} : commands_of(blocks[0]);
-  if (commands.size() < 3 || !has(commands, "apps/run book/ch" + number + "/") ||
-      !has(commands, "apps/run exercise " + number + "."))
-    found.push_back(chapter.at(1) + "the first block is not the three commands of the chapter, in a block for sh");
-  if (blocks_of("cpp") == 0) found.push_back(chapter.at(1) + "the text shows no code");
-  if (blocks_of("text") == 0) found.push_back(chapter.at(1) + "the text shows nothing that a program prints");
-  if (chapter.exercises.size() < 3) found.push_back(chapter.at(1) + "the chapter has fewer than three exercises");
-  return found;
-}
-
-// Letters in lower case, without marks of Markdown.
-std::string spoken(const std::string& line) {
-  std::string text;
-  for (const char c : line)
-    if (c != '`' && c != '*' && c != '$') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-// The exercises that the text lists are those that there are; a text in Chinese gives them titles of its own.
-Words exercise_problems(const Chapter& chapter) {
-  std::map<std::string, std::string> listed;
-  const auto [begin, end] = exercise_section(chapter.text.prose);
-  for (size_t i = begin; i < end; ++i)
-    if (const std::string number = exercise_listed(chapter.text.prose[i]); !number.empty())
-      listed[number] += spoken(chapter.text.prose[i]) + "\n";
-  Words found;
-  for (const auto& [number, title] : chapter.exercises) {
-    if (!listed.contains(number))
-      found.push_back(chapter.at(begin + 1) + "exercise " + number + " is not listed");
-    else if (!chapter.chinese() && listed[number].find(spoken(title)) == std::string::npos)
-      found.push_back(chapter.at(begin + 1) + "exercise " + number + " is called \"" + title + "\"");
+  for (const std::string file : {"README.md", "README.zh.md"}) {
+    const bool chinese = file == "README.zh.md", there = stands_in_tree(folder_of_chapter(number) + "/" + file);
+    CAPTURE(file);
+    CHECK((chinese ? chapters_in_chinese : written_chapters).contains(number) == there);
+    if (!there) continue;
+    const Chapter chapter = read(file);
+    Words found;
+    for (const Words& problems :
+         {length_problems(chapter), excerpt_problems(chapter, lines_of), output_problems(chapter),
+          number_problems(chapter), link_problems(chapter, stands_in_tree),
+          command_problems(chapter, stands_in_tree, help_of), structure_problems(chapter), exercise_problems(chapter),
+          chinese ? translation_problems(chapter, read("README.md")) : Words{}})
+      found.insert(found.end(), problems.begin(), problems.end());
+    CHECK(report(found) == "");
   }
-  for (const auto& [number, line] : listed)
-    if (!chapter.exercises.contains(number)) found.push_back(chapter.at(begin + 1) + "there is no exercise " + number);
-  return found;
 }
 
-// A translation has the numbers, the excerpts and the outputs of the original.
-Words translation_problems(const Chapter& chapter, const Chapter& original) {
-  const auto numbers = [](const Chapter& c) {
-    std::set<std::string> result;
-    for (const auto& [number, line] : numbers_of(c.text.prose)) result.insert(number);
-    return result;
-  };
-  const auto blocks = [](const Chapter& c, const std::string& language) {
-    std::vector<Words> result;
-    for (const Block& block : c.text.blocks)
-      if (block.language == language) result.push_back(block.lines);
-    return result;
-  };
+// A text as chapter 4, whose one program prints y = 0.25 and dx = -0.50.
+Chapter chapter_saying(const std::string& text, const std::string& file = "README.md") {
+  Chapter chapter = make_chapter(4, file, split_lines(text));
+  chapter.printed = {{"tape", {"y = 0.25", "dx = -0.50, eps 1.5e-09", "done"}}};
+  chapter.exercises = {{"4.1", "matmul"}, {"4.2", "softmax's backward"}, {"4.3", "layer norm"}};
+  return chapter;
+}
+
+// Violations without their place.
+std::string without_place(const Words& problems) {
   Words found;
-  const std::set<std::string> here = numbers(chapter), there = numbers(original);
-  for (const std::string& number : here)
-    if (!there.contains(number)) found.push_back(chapter.at(1) + "only the translation says " + number);
-  for (const std::string& number : there)
-    if (!here.contains(number)) found.push_back(chapter.at(1) + "the translation does not say " + number);
-  for (const std::string language : {"cpp", "text"})
-    if (blocks(chapter, language) != blocks(original, language))
-      found.push_back(chapter.at(1) + "the blocks of " + language + " are not those of " + original.path);
-  return found;
+  static const std::regex place("^[^ ]*: ");
+  for (const std::string& problem : problems) found.push_back(std::regex_replace(problem, place, ""));
+  return report(found);
 }
 
 }  // namespace
+
+#define ORRERY_CHAPTER(n) \
+  TEST_CASE("book: chapter " #n ": its programs answer, and its text says what is so") { check_chapter(n); }
+ORRERY_CHAPTER(0)
+ORRERY_CHAPTER(1)
+ORRERY_CHAPTER(2)
+ORRERY_CHAPTER(3)
+ORRERY_CHAPTER(4)
+ORRERY_CHAPTER(5)
+ORRERY_CHAPTER(6)
+ORRERY_CHAPTER(7)
+ORRERY_CHAPTER(8)
+ORRERY_CHAPTER(9)
+
+TEST_CASE("a text that is too long or too wide is found") {
+  const auto problems = [](const std::string& text) { return report(length_problems(chapter_saying(text))); };
+  CHECK(problems(std::string(110, 'a')) == "");
+  CHECK(problems(std::string(111, 'a')) == "\napps/book/ch4/README.md:1: 111 columns");
+  CHECK(problems("```cpp\n" + std::string(120, 'a') + "\n```\n") == "");
+  CHECK(problems("```cpp\n" + std::string(121, 'a') + "\n```\n") == "\napps/book/ch4/README.md:2: 121 columns");
+  CHECK(problems(std::string(250, '\n')) == "");
+  CHECK(problems(std::string(251, '\n')) == "\napps/book/ch4/README.md:250: the text has 251 lines");
+  std::string letters;
+  for (int i = 0; i < 110; ++i) letters += "\u5f20";
+  CHECK(problems(letters) == "");
+}
+
+TEST_CASE("an excerpt that its file does not have is found") {
+  const auto problems = [](const std::string& text) {
+    return without_place(excerpt_problems(chapter_saying(text), [](const std::string& path) {
+      return path == "autograd/engine.cpp" ? Words{"int a;", "int b;", "  int c;"} : Words{"int d;"};
+    }));
+  };
+  const std::string engine = "See [engine.cpp](../../../autograd/engine.cpp).\n";
+  CHECK(problems(engine + "```cpp\nint a;\n  int c;\n```\nand\n```cpp\nint b;\n```\n") == "");
+  CHECK(problems("[tape.cpp](tape.cpp) [engine.h](../../../autograd/engine.h)\n```cpp\nint d;\n```\n") == "");
+  CHECK(problems(engine + "```cpp\nint b;\nint a;\n```\n") ==
+        "\nautograd/engine.cpp does not have, in this order: int a;");
+  CHECK(problems(engine + "```cpp\nint c;\n```\n") == "\nautograd/engine.cpp does not have, in this order: int c;");
+  CHECK(problems("```cpp\nint a;\n```\n") == "\nno link to a source file stands before this excerpt");
+  CHECK(problems(engine + "- in a list\n  ```cpp\n  int a;\n    int c;\n  ```\n") == "");
+}
+
+TEST_CASE("output that no program printed is found") {
+  const auto problems = [](const std::string& text) { return without_place(output_problems(chapter_saying(text))); };
+  const std::string ran = "It prints (`apps/run book/ch4/tape.cpp`):\n";
+  CHECK(problems(ran + "```text\ny = 0.25\n...\ndone\n```\n") == "");
+  CHECK(problems("```sh\napps/run book/ch4/tape.cpp\n```\n```text\ndone\n```\n") == "");
+  CHECK(problems(ran + "```text\ny = 0.26\n```\n") == "\ntape does not print, in this order: y = 0.26");
+  CHECK(problems(ran + "```text\ndone\ny = 0.25\n```\n") == "\ntape does not print, in this order: y = 0.25");
+  const std::string nameless = "\nno program of this chapter is named before this output: `apps/run book/ch4/NAME.cpp`";
+  CHECK(problems("```text\ny = 0.25\n```\n") == nameless);
+  CHECK(problems("`apps/run book/ch3/tape.cpp`\n```text\ny = 0.25\n```\n") == nameless);
+  CHECK(problems("```\ny = 0.25\n```\n") == "\na block is cpp, text or sh, not ''");
+}
+
+TEST_CASE("decimals are found as they are written") {
+  CHECK(decimals_in("0.5, -0.25 and x-1.5; (-2.5) 1-3.5 1e-9 2.5e-3 7. v1.5 3.2.1 5.") ==
+        Words{"0.5", "-0.25", "1.5", "-2.5", "3.5", "2.5e-3"});
+  CHECK(decimals_in("\u22120.5 $-0.75$ 10.0\u4e2a 0.5.") == Words{"-0.5", "-0.75", "10.0", "0.5"});
+  CHECK(decimals_in("") == Words{});
+}
+
+TEST_CASE("a number that no program prints is found, in prose, tables and formulas") {
+  const auto problems = [](const std::string& text) { return without_place(number_problems(chapter_saying(text))); };
+  CHECK(problems("y is 0.25, dx -0.50 or 0.50 down; 1.5 \\cdot 10^{-9}, 1.5e-09.\n") == "");
+  const std::string missing = "\nno program of this chapter prints ";
+  CHECK(problems("y is 0.26.\n") == missing + "0.26");
+  CHECK(problems("y is -0.25.\n") == missing + "-0.25");
+  CHECK(problems("dx is 0.5.\n") == missing + "0.5");
+  CHECK(problems("| x | 0.75 |\n$$\n\\frac{0.85}{2}\n$$\n") == missing + "0.75" + missing + "0.85");
+  CHECK(
+      problems(
+          "> The paper says 0.98.\n`0.97` [0.96](a_0.95.md) PyTorch 2.13, sections 3.2 and 5.4, \u7ec3\u4e60 4.7\n") ==
+      "");
+  CHECK(problems("## Exercises\n### 4.2 softmax's backward\n- **4.7** none\n| 4.8 |\n") == "");
+  CHECK(problems("### 4.2 softmax's backward\n") == missing + "4.2");
+  CHECK(problems("```text\n0.93\n```\n") == "");
+}
+
+TEST_CASE("a link or picture that leads nowhere is found") {
+  const auto problems = [](const std::string& text) {
+    return without_place(link_problems(chapter_saying(text), [](const std::string& path) {
+      return path == "apps/book/figures/eps.svg" || path == "apps/book/ch5/README.md";
+    }));
+  };
+  CHECK(
+      problems("![eps](../figures/eps.svg) [next](../ch5/README.md#adam) [paper](https://arxiv.org/abs/1) [a](#b)\n") ==
+      "");
+  CHECK(problems("![eps](../figures/epsilon.svg)\n") == "\n../figures/epsilon.svg does not exist");
+  CHECK(problems("[a](../../../../etc/passwd)\n") == "\n../../../../etc/passwd does not exist");
+  CHECK(problems("`[a](b)`\n") == "");
+}
+
+TEST_CASE("a command that there is not is found") {
+  const auto problems = [](const std::string& text) {
+    return without_place(command_problems(
+        chapter_saying("```sh\n" + text + "```\n"),
+        [](const std::string& path) { return path == "tests/run" || path == "apps/book/ch4/tape.cpp"; },
+        [](const std::string& command) { return std::string(command == "toy" ? "--task NAME  --seed NUMBER" : ""); }));
+  };
+  CHECK(
+      problems(
+          "apps/run toy --task sort \\\n  --seed 2  # sorts\nOMP_NUM_THREADS=1 apps/run toy | tests/run\napps/run\n") ==
+      "");
+  CHECK(problems("apps/run exercise\napps/run exercise 4.2\napps/run book/ch4/tape.cpp\napps/run mine/a.cpp\n") == "");
+  CHECK(problems("apps/run toys\n") == "\nthere is no sub-command toys");
+  CHECK(problems("apps/run toy --tusk sort\n") == "\ntoy has no option --tusk");
+  CHECK(problems("apps/run exercise 4.9\n") == "\nthere is no exercise 4.9");
+  CHECK(problems("apps/run book/ch4/type.cpp\n") == "\nthere is no program apps/book/ch4/type.cpp");
+  CHECK(problems("tests/ran\n") == "\nthere is no command tests/ran");
+}
+
+TEST_CASE("a chapter without its three commands, code, output or exercises is found") {
+  const auto problems = [](const std::string& text) { return without_place(structure_problems(chapter_saying(text))); };
+  const std::string commands = "```sh\napps/run book/ch4/tape.cpp\napps/run exercise 4.1\napps/run gradcheck\n```\n",
+                    rest = "```cpp\n```\n```text\n```\n";
+  const std::string no_commands = "\nthe first block is not the three commands of the chapter, in a block for sh";
+  CHECK(problems(commands + rest) == "");
+  CHECK(problems(rest + commands) == no_commands);
+  CHECK(problems("```sh\napps/run book/ch4/tape.cpp\napps/run exercise 4.1\n# a\n```\n" + rest) == no_commands);
+  CHECK(problems("```sh\napps/run book/ch4/tape.cpp\napps/run exercise 5.1\ntests/run\n```\n" + rest) == no_commands);
+  CHECK(problems(commands) == "\nthe text shows no code\nthe text shows nothing that a program prints");
+  Chapter without = chapter_saying(commands + rest);
+  without.exercises.erase("4.1");
+  CHECK(without_place(structure_problems(without)) == "\nthe chapter has fewer than three exercises");
+}
+
+TEST_CASE("exercises that are listed and not there, or there and not listed, are found") {
+  const auto problems = [](const std::string& text, const std::string& file = "README.md") {
+    return without_place(exercise_problems(chapter_saying(text, file)));
+  };
+  const std::string two = "## Exercises\n### 4.1 Matmul\n- **4.3 layer norm** (hard)\n";
+  CHECK(problems(two + "| 4.2 | `softmax`'s backward |\n") == "");
+  CHECK(problems(two) == "\nexercise 4.2 is not listed");
+  CHECK(problems(two + "### 4.2 softmax\n") == "\nexercise 4.2 is called \"softmax's backward\"");
+  CHECK(problems(two + "### 4.2 softmax's backward\n### 4.4 more\n") == "\nthere is no exercise 4.4");
+  CHECK(problems("4.2 softmax's backward\n" + two) == "\nexercise 4.2 is not listed");
+  CHECK(problems("## \u7ec3\u4e60\n### \u7ec3\u4e60 4.1\n### 4.2 a\n### 4.3 b\n", "README.zh.md") == "");
+}
+
+TEST_CASE("a translation with other numbers, excerpts or outputs is found") {
+  const Chapter original = chapter_saying("y is 0.25, and 0.25.\n```cpp\nint a;\n```\n```text\ndone\n```\n");
+  const auto problems = [&](const std::string& text) {
+    return without_place(translation_problems(chapter_saying(text, "README.zh.md"), original));
+  };
+  const std::string blocks = "```cpp\nint a;\n```\n```text\ndone\n```\n";
+  CHECK(problems("y \u662f 0.25\u3002\n" + blocks) == "");
+  CHECK(problems("y \u662f 0.50\u3002\n" + blocks) ==
+        "\nonly the translation says 0.50\nthe translation does not say 0.25");
+  CHECK(problems("0.25\n```cpp\nint b;\n```\n```text\ndone\n```\n") ==
+        "\nthe blocks of cpp are not those of apps/book/ch4/README.md");
+}
