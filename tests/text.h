@@ -1,5 +1,5 @@
-// Chapter 9. Texts in Markdown as the tests see them: lines outside of code, blocks with what names their source, links,
-// commands, numbers.
+// Chapter 9. Texts in Markdown as the tests see them: prose, and blocks with the link and the command that name their
+// source.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Chapter 0. Every chapter program has its question and its answer; every exercise its starter, grader, solution and wrong
-// answers.
+// Chapter 0. Every chapter program has its question and its answer; every exercise has its starter, grader, solution
+// and wrong answers.
 #include <doctest/doctest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// Chapter 3. Grades an exercise of the book: asks questions of the student's code, and says what passed and what failed.
+// Chapter 3. Grades an exercise of the book: asks the student's code questions, and says what passed and what failed.
 //
 // The file that grades an exercise, `apps/book/chN/exercises/M_name_grade.h`, has one function `void grade(Grader& g)`,
 // which asks; every question stands alone, so that one wrong answer does not hide the next. A failed answer says at

@@ -1,7 +1,7 @@
 // Chapter 3. Grades every attempt at every exercise of one chapter:  orrery_exercises 4
 //
-// Each solution passes; each starter fails; each wrong answer fails, says what its file expects, and says something else
-// than the other wrong answers of its exercise.
+// Each solution passes; each starter fails; each wrong answer fails with the grade that its file expects, and no two
+// wrong answers of an exercise have the same grade.
 #include "tests/apps/book/exercises.h"
 
 #include <fstream>

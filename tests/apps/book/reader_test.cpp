@@ -1,5 +1,4 @@
-// Chapter 0. Tests of what apps/run does with a reader's own files, in a copy of the scripts and exercises: what it says,
-// and how it ends.
+// Chapter 0. Tests of what apps/run does with a reader's own files, in a copy of the scripts and exercises.
 #include <doctest/doctest.h>
 
 #include "tests/apps/run_program.h"

@@ -1,5 +1,5 @@
-// Chapter 0. The rules for the texts of the book: what a text says is what programs print, files hold and commands do. Each
-// rule gives its violations, one a line.
+// Chapter 0. The rules for the texts of the book: what a text says is what programs print, files hold and commands do.
+// Each rule gives its violations, one a line.
 #pragma once
 
 #include "tests/text.h"
@@ -191,8 +191,8 @@ inline Words link_problems(const Chapter& chapter, bool (*exists)(const std::str
   return found;
 }
 
-/// The commands of a block for the shell, one each: without comments and variables before them, and without what follows
-/// them in a pipe.
+/// The commands of a block for the shell, each command of a pipe by itself, without comments and without variables
+/// before them.
 inline Words commands_of(const Block& block) {
   static const std::regex comment("(^|\\s)#.*"), variable("^(?:[A-Z_]+=\\S* )+"), separator(" *(?:&&|\\||;) *");
   Words commands;

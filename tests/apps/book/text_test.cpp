@@ -1,5 +1,5 @@
-// Chapter 0. The texts of the book say what its programs print, its files hold and its commands do: apps/book/ch4/README.md
-// and, in Chinese, README.zh.md. Each program runs once.
+// Chapter 0. The texts of the book, apps/book/ch4/README.md and in Chinese README.zh.md: they say what the programs
+// print, what the files hold and what the commands do. Each program runs once.
 #include "tests/apps/book/text_rules.h"
 
 #include <doctest/doctest.h>
