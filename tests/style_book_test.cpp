@@ -208,6 +208,16 @@ TEST_CASE("no folder has more than 20 sources") {
   CHECK(report(crowded_folders(programs)) == "\napps/book/ch4 has 21 sources");
 }
 
+TEST_CASE("the reader's own files keep no rules, and CMake does not look for them") {
+  CHECK(is_readers_own("apps/mine/4.2_softmax.cpp"));
+  CHECK_FALSE(is_readers_own("apps/mine.cpp"));
+  CHECK(std::none_of(tree().begin(), tree().end(), [](const Source& source) { return is_readers_own(source.path); }));
+  for (const std::string& line : split_lines(read_text(root / "CMakeLists.txt"))) {
+    CAPTURE(line);
+    CHECK_FALSE((line.find("GLOB_RECURSE") != line.npos && line.find("apps/") != line.npos));
+  }
+}
+
 TEST_CASE("every source has a test of its name") { CHECK(report(test_violations(tree())) == ""); }
 
 TEST_CASE("a source without a test is found") {
