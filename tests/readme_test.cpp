@@ -3,62 +3,14 @@
 
 #include <cstdlib>
 #include <iomanip>
-#include <map>
-#include <regex>
-#include <set>
 
 #include "apps/figure/figures.h"
-#include "tests/style_source.h"
+#include "tests/text.h"
 
 using namespace orrery;
 using namespace orrery::style;
 
 namespace {
-
-// Code shown in the text: the last link to a source before it, and its lines.
-struct Shown {
-  std::string path;
-  Words code;
-};
-
-std::vector<Shown> shown_code(const Words& lines) {
-  std::vector<Shown> result;
-  std::string linked;
-  static const std::regex link("\\]\\(([a-z_0-9/]+\\.cpp)\\)");
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i] == "```cpp") {
-      Shown shown{linked, {}};
-      while (++i < lines.size() && lines[i] != "```") shown.code.push_back(lines[i]);
-      result.push_back(shown);
-      linked.clear();
-    } else if (std::smatch match; std::regex_search(lines[i], match, link)) {
-      linked = match[1];
-    }
-  }
-  return result;
-}
-
-// The first line of `code` that `whole` does not have after those before it; "" if it has them all, in this order.
-std::string missing_line(const Words& code, const Words& whole) {
-  size_t at = 0;
-  for (const std::string& line : code) {
-    while (at < whole.size() && whole[at] != line) ++at;
-    if (at++ == whole.size()) return line;
-  }
-  return "";
-}
-
-// What a pattern's first group matches outside of blocks of C++.
-std::set<std::string> found_in(const Words& lines, const std::regex& pattern) {
-  std::set<std::string> result;
-  bool program = false;
-  for (const std::string& line : lines) {
-    if (line.starts_with("```")) program = line == "```cpp";
-    if (program) continue;
-    for (std::sregex_iterator at(line.begin(), line.end(), pattern), end; at != end; ++at) result.insert((*at)[1]);
-  }
-  return result;
-}
 
 // Names of files and folders: what begins with a folder of the repository, and what stands alone in backticks and looks
 // like a file.
@@ -84,12 +36,10 @@ std::set<std::string> commands_in(const Words& lines) {
     else if (block)
       pieces.push_back(line);
     else
-      for (std::sregex_iterator at(line.begin(), line.end(), quoted), end; at != end; ++at) pieces.push_back((*at)[1]);
+      for (const std::string& match : matches_in(line, quoted)) pieces.push_back(match);
   }
   return found_in(pieces, command);
 }
-
-Words lines_of(const std::string& path) { return split_lines(read_text(root / path)); }
 
 // Folders of the library, each with a README of its own.
 std::set<std::string> library_folders() {
@@ -119,14 +69,16 @@ TEST_CASE("a newcomer finishes the README: at most 130 lines of at most 110 colu
 }
 
 TEST_CASE("code in the README is taken from the files it links, line by line") {
-  const std::vector<Shown> shown = shown_code(lines_of("README.md"));
-  REQUIRE(shown.size() == 2);
-  for (const Shown& piece : shown) {
-    CAPTURE(piece.path);
-    CHECK(piece.path.starts_with("apps/book/ch"));
-    CHECK(piece.code.size() >= 5);
-    CHECK(missing_line(piece.code, lines_of(piece.path)) == "");
+  size_t excerpts = 0;
+  for (const Block& block : parse_text(lines_of("README.md")).blocks) {
+    if (block.language != "cpp") continue;
+    ++excerpts;
+    CAPTURE(block.linked);
+    CHECK(block.linked.starts_with("apps/book/ch"));
+    CHECK(block.lines.size() >= 4);
+    CHECK(missing_line(block.lines, lines_of(block.linked)) == "");
   }
+  CHECK(excerpts == 2);
 }
 
 TEST_CASE("the README's table of speed says what its picture was drawn from") {
@@ -155,6 +107,7 @@ TEST_CASE("every path that a README names exists") {
     CAPTURE(readme);
     CHECK(!paths.empty());
     for (const std::string& path : paths) {
+      if (path.starts_with("apps/mine/") || path == "mine/") continue;  // the reader's own, there or not
       CAPTURE(path);
       CHECK((std::filesystem::exists(root / path) || std::filesystem::exists(folder / path)));
     }
@@ -183,6 +136,7 @@ TEST_CASE("every command that a README shows is a sub-command") {
     CAPTURE(readme);
     if (readme == "README.md") CHECK(commands.size() >= 2);
     for (const std::string& command : commands) {
+      if (command == "exercise") continue;  // of apps/run: tests/apps/book/reader_test.cpp
       CAPTURE(command);
       CHECK(std::system(("'" ORRERY_PROGRAM "' " + command + " --help > /dev/null 2>&1").c_str()) == 0);
     }
@@ -193,10 +147,11 @@ TEST_CASE("code, paths and commands are found as they are written") {
   const Words text = split_lines(
       "See [a](apps/a.cpp):\n\n```cpp\nint nn/no;\n```\nRead core/shape.h. Then `optim.h`, `ops/`.\n"
       "orrery is small; `orrery toy --seed 2`\n```\napps/run gradcheck\n```\n");
-  const std::vector<Shown> shown = shown_code(text);
-  REQUIRE(shown.size() == 1);
-  CHECK(shown[0].path == "apps/a.cpp");
-  CHECK(shown[0].code == Words{"int nn/no;"});
+  const std::vector<Block> blocks = parse_text(text).blocks;
+  REQUIRE(blocks.size() == 2);
+  CHECK(blocks[0].linked == "apps/a.cpp");
+  CHECK(blocks[0].lines == Words{"int nn/no;"});
+  CHECK(blocks[1].command == "");
   CHECK(missing_line({"b", "d"}, {"a", "b", "c", "d"}) == "");
   CHECK(missing_line({"d", "b"}, {"a", "b", "c", "d"}) == "b");
   CHECK(paths_in(text) == std::set<std::string>{"apps/a.cpp", "apps/run", "core/shape.h", "ops/", "optim.h"});

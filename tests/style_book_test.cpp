@@ -110,12 +110,14 @@ Words spine_violations(const Sources& sources, const Spine& spine) {
   return found;
 }
 
-// A folder that one sees at a glance has at most 20 sources; a header and its .cpp are one.
+// A folder that one sees at a glance has at most 20 sources; a header and its .cpp are one. Solutions are looked up by
+// their number, and have one folder.
 Words crowded_folders(const Sources& sources) {
   constexpr size_t most_sources = 20;
   std::map<std::string, std::set<std::string>> stems;
   for (const Source& source : sources)
-    if (source.layer() != "tests") stems[source.folder()].insert(source.stem());
+    if (source.layer() != "tests" && source.folder() != "apps/book/solutions")
+      stems[source.folder()].insert(source.stem());
   Words found;
   for (const auto& [folder, names] : stems)
     if (names.size() > most_sources) found.push_back(folder + " has " + std::to_string(names.size()) + " sources");
@@ -197,6 +199,23 @@ TEST_CASE("no folder has more than 20 sources") {
   CHECK(report(crowded_folders(many)) == "\nnn has 21 sources");
   many.pop_back(), many.pop_back();
   CHECK(report(crowded_folders(many)) == "");
+  Sources solutions, programs;
+  for (char name = 'a'; name < 'a' + 21; ++name) {
+    solutions.push_back(make_source("apps/book/solutions/4." + std::string(1, name) + ".cpp", ""));
+    programs.push_back(make_source("apps/book/ch4/" + std::string(1, name) + ".cpp", ""));
+  }
+  CHECK(report(crowded_folders(solutions)) == "");
+  CHECK(report(crowded_folders(programs)) == "\napps/book/ch4 has 21 sources");
+}
+
+TEST_CASE("the reader's own files keep no rules, and CMake does not look for them") {
+  CHECK(is_readers_own("apps/mine/4.2_softmax.cpp"));
+  CHECK_FALSE(is_readers_own("apps/mine.cpp"));
+  CHECK(std::none_of(tree().begin(), tree().end(), [](const Source& source) { return is_readers_own(source.path); }));
+  for (const std::string& line : split_lines(read_text(root / "CMakeLists.txt"))) {
+    CAPTURE(line);
+    CHECK_FALSE((line.find("GLOB_RECURSE") != line.npos && line.find("apps/") != line.npos));
+  }
 }
 
 TEST_CASE("every source has a test of its name") { CHECK(report(test_violations(tree())) == ""); }

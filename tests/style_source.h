@@ -41,6 +41,12 @@ inline Words split_lines(const std::string& text) {
   return lines;
 }
 
+/// Letters, not bytes: in UTF-8 a byte 10xxxxxx continues one.
+inline size_t columns_of(const std::string& line) {
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  return line.size() - static_cast<size_t>(std::count_if(line.begin(), line.end(), continues));
+}
+
 /// The text with comments and the contents of string and character literals blanked, its lines kept.
 inline std::string blanked(std::string text) {
   enum { code, line_comment, block_comment, string, character, raw_string } state = code;
@@ -111,6 +117,9 @@ inline std::string read_text(const std::filesystem::path& path) {
 
 inline const std::filesystem::path root = ORRERY_SOURCE_DIR;
 
+/// Answers to exercises and programs of the reader, for which no rule holds.
+inline bool is_readers_own(const std::string& path) { return path.starts_with("apps/mine/"); }
+
 /// Every .h and .cpp file of the repository, in the order of their paths.
 inline const Sources& tree() {
   static const Sources all = [] {
@@ -119,9 +128,8 @@ inline const Sources& tree() {
       for (const auto& entry : std::filesystem::recursive_directory_iterator(root / layer)) {
         const std::string extension = entry.path().extension();
         if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp")) continue;
-        // A reader's own files follow no rule.
-        if (entry.path().lexically_relative(root).generic_string().starts_with("apps/mine/")) continue;
-        sources.push_back(make_source(entry.path().lexically_relative(root).generic_string(), read_text(entry.path())));
+        const std::string path = entry.path().lexically_relative(root).generic_string();
+        if (!is_readers_own(path)) sources.push_back(make_source(path, read_text(entry.path())));
       }
     }
     std::sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) { return a.path < b.path; });

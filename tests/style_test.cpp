@@ -185,11 +185,7 @@ Words length_violations(const Sources& sources) {
       found.push_back(source.at(most_lines) + "the file has " + std::to_string(source.lines.size()) + " lines");
     }
     for (size_t i = 0; i < source.lines.size(); ++i) {
-      const auto continues = [](char c) {
-        return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-      };  // of a UTF-8 letter
-      const std::string& line = source.lines[i];
-      const size_t columns = line.size() - static_cast<size_t>(std::count_if(line.begin(), line.end(), continues));
+      const size_t columns = columns_of(source.lines[i]);
       if (columns > most_columns) found.push_back(source.at(i) + std::to_string(columns) + " columns");
     }
   }

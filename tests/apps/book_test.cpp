@@ -1,6 +1,8 @@
-// Chapter 0. Every chapter program has its question, its answer and an exercise whose solution is tested.
+// Chapter 0. Every chapter program has its question and its answer; every exercise has its starter, grader, solution
+// and wrong answers.
 #include <doctest/doctest.h>
 
+#include <map>
 #include <set>
 
 #include "tests/style_source.h"
@@ -23,28 +25,82 @@ Sources examples() {
 // What is missing in a chapter program's name, header or length.
 Words violations(const Source& example) {
   Words found;
-  const std::string chapter = std::to_string(example.chapter);
   if (example.folder() != folder_of(example.chapter)) found.push_back(example.at(0) + "not the chapter of its folder");
   constexpr size_t most_lines = 80;
   if (example.lines.size() > most_lines) found.push_back(example.at(most_lines) + "too long for one look");
-  Words wanted{"// Question: ", "// Answer: ", "// Exercise: "};
-  for (size_t i = 1; i < example.lines.size() && example.lines[i].starts_with("//") && !wanted.empty(); ++i) {
-    const bool serves = wanted.size() == 1 && example.lines[i].starts_with("// Serves: ");  // beside the main path
-    if (serves || example.lines[i].starts_with(wanted[0])) wanted.erase(wanted.begin());
-  }
+  Words wanted{"// Question: ", "// Answer: "};
+  for (size_t i = 1; i < example.lines.size() && example.lines[i].starts_with("//") && !wanted.empty(); ++i)
+    if (example.lines[i].starts_with(wanted[0])) wanted.erase(wanted.begin());
   if (!wanted.empty()) found.push_back(example.at(0) + "the header has no \"" + wanted[0] + "\", or not in its place");
-  const std::string command = "`tests/run -L ch" + chapter + "`";
-  if (std::none_of(example.lines.begin(), example.lines.end(), [&](const std::string& line) {
-        return line.starts_with("// Exercise: ") && line.find(command) != line.npos;
-      })) {
-    found.push_back(example.at(0) + "the exercise does not say " + command);
+  return found;
+}
+
+bool has_line(const Source& source, const std::string& text) {
+  return std::any_of(source.lines.begin(), source.lines.end(), [&](const std::string& line) {
+    return text.ends_with(" ") ? line.starts_with(text) : line == text;
+  });
+}
+
+bool says(const Source& source, const std::string& text) {
+  return std::any_of(source.lines.begin(), source.lines.end(),
+                     [&](const std::string& line) { return line.find(text) != line.npos; });
+}
+
+// What a file of an exercise may include: what prelude.h includes, since it is read inside a namespace.
+Words include_problems(const Source& source, const Source& prelude) {
+  Words found;
+  for (size_t i = 0; i < source.lines.size(); ++i)
+    if (source.lines[i].starts_with("#") && !has_line(prelude, source.lines[i]))
+      found.push_back(source.at(i) + source.lines[i] + " does not stand in " + prelude.path);
+  return found;
+}
+
+// A starter "apps/book/ch4/exercises/2_softmax.cpp", and the files that belong to it.
+Words exercise_violations(const Sources& sources) {
+  constexpr std::string_view solutions = "apps/book/solutions/", wrong_answers = "tests/apps/book/wrong/";
+  const Source* prelude = find_source(sources, "apps/book/grade/prelude.h");
+  Words found;
+  std::set<std::string> belonging;
+  const auto need = [&](const std::string& path, const Words& wanted) {
+    belonging.insert(path);
+    const Source* source = find_source(sources, path);
+    if (!source) found.push_back(path + " does not exist");
+    if (!source) return;
+    for (const std::string& text : wanted)
+      if (text.starts_with("//") ? !has_line(*source, text) : !says(*source, text))
+        found.push_back(source->at(0) + "has no \"" + text + "\"");
+    const Words problems = include_problems(*source, *prelude);
+    found.insert(found.end(), problems.begin(), problems.end());
+  };
+  for (const Source& starter : sources) {
+    if (!starter.folder().ends_with("/exercises") || !starter.path.ends_with(".cpp")) continue;
+    const std::string chapter = starter.folder().substr(std::string("apps/book/ch").size(), 1), stem = starter.stem();
+    const std::string number = chapter + "." + stem.substr(0, stem.find('_')), name = chapter + "." + stem;
+    const std::string head = "// Chapter " + chapter + ". ";
+    if (!starter.lines[0].ends_with(".")) found.push_back(starter.at(0) + "the title does not end with a point");
+    need(starter.path, {head + "Exercise " + number + ": ", "// Grade it:  apps/run exercise " + number, "YOUR CODE"});
+    need(starter.folder() + "/" + stem + "_grade.h",
+         {head + "Grades exercise " + number + ".", "void grade(Grader& g) {"});
+    need(std::string(solutions) + name + ".cpp", {head + "Solution of exercise " + number + ": "});
+    for (const std::string which : {"_1.cpp", "_2.cpp"})
+      need(std::string(wrong_answers) + name + which,
+           {head + "A wrong answer to exercise " + number + ": ", "// Expect: "});
+    for (char which = '3'; find_source(sources, std::string(wrong_answers) + name + "_" + which + ".cpp"); ++which)
+      need(std::string(wrong_answers) + name + "_" + which + ".cpp", {"// Expect: "});
+    const Source* solution = find_source(sources, std::string(solutions) + name + ".cpp");
+    if (solution && says(*solution, "YOUR CODE")) found.push_back(solution->at(0) + "has a blank");
+  }
+  for (const Source& source : sources) {
+    const bool one = source.folder().ends_with("/exercises") || source.path.starts_with(solutions) ||
+                     source.path.starts_with(wrong_answers);
+    if (one && !belonging.contains(source.path)) found.push_back(source.path + " belongs to no exercise");
   }
   return found;
 }
 
 }  // namespace
 
-TEST_CASE("chapters 0 to 7 have their programs, with question, answer and exercise") {
+TEST_CASE("chapters 0 to 7 have their programs, with question and answer") {
   std::set<int> chapters;
   Words found;
   for (const Source& example : examples()) {
@@ -53,32 +109,60 @@ TEST_CASE("chapters 0 to 7 have their programs, with question, answer and exerci
     found.insert(found.end(), here.begin(), here.end());
   }
   CHECK(report(found) == "");
-  CHECK(chapters == std::set<int>{0, 1, 2, 3, 4, 5, 6, 7});
+  for (int chapter = 0; chapter <= 7; ++chapter) CHECK(chapters.contains(chapter));
 }
 
-TEST_CASE("each chapter's exercises are solved in a test under the chapter's label") {
-  for (const Source& example : examples()) {
-    const std::string chapter = std::to_string(example.chapter);
-    CAPTURE(example.path);
-    const Source* solution = find_source(tree(), "tests/apps/book/ch" + chapter + "_test.cpp");
-    REQUIRE(solution != nullptr);
-    CHECK(solution->chapter == example.chapter);
-    const std::string name = "exercise " + chapter + ":";
-    CHECK(std::any_of(solution->lines.begin(), solution->lines.end(), [&](const std::string& line) {
-      return line.starts_with("TEST_CASE(") && line.find(name) != line.npos;
-    }));
-  }
-}
-
-TEST_CASE("a program without an answer, or with another chapter's label, is found") {
+TEST_CASE("a program without an answer, or in another chapter's folder, is found") {
   const std::string head = "// Chapter 3. A.\n// Question: a?\n";
-  const auto violations_of = [&](const std::string& rest) {
-    return violations(make_source(folder_of(3) + "/a.cpp", head + rest)).size();
+  const auto violations_of = [&](int chapter, const std::string& rest) {
+    return violations(make_source(folder_of(chapter) + "/a.cpp", head + rest)).size();
   };
-  CHECK(violations_of("// Answer: b.\n// Exercise: c; `tests/run -L ch3`.\n// Read next: d\n") == 0);
-  CHECK(violations_of("// Exercise: c; `tests/run -L ch3`.\n// Read next: d\n") == 1);
-  CHECK(violations_of("// Answer: b.\n// Exercise: c; `tests/run -L ch4`.\n// Read next: d\n") == 1);
-  CHECK(violations(make_source(folder_of(4) + "/a.cpp",
-                               head + "// Answer: b.\n// Exercise: c; `tests/run -L ch3`.\n// Read next: d\n"))
-            .size() == 1);
+  CHECK(violations_of(3, "// Answer: b.\n// Read next: d\n") == 0);
+  CHECK(violations_of(3, "// Read next: d\n") == 1);
+  CHECK(violations_of(3, "\n// Answer: b.\n") == 1);
+  CHECK(violations_of(4, "// Answer: b.\n// Read next: d\n") == 1);
+  CHECK(violations_of(3, "// Answer: b.\n" + std::string(78, '\n')) == 1);
+}
+
+TEST_CASE("every exercise has a starter, a grader, a solution and two wrong answers") {
+  CHECK(report(exercise_violations(tree())) == "");
+}
+
+TEST_CASE("an exercise with a part missing, or a part without an exercise, is found") {
+  const std::string head = "// Chapter 4. ", blank = "// YOUR CODE\n";
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"apps/book/grade/prelude.h", "#include <cmath>\n"},
+      {"apps/book/ch4/exercises/2_a.cpp",
+       head + "Exercise 4.2: a.\n// Grade it:  apps/run exercise 4.2\n#include <cmath>\n" + blank},
+      {"apps/book/ch4/exercises/2_a_grade.h", head + "Grades exercise 4.2.\nvoid grade(Grader& g) {\n}\n"},
+      {"apps/book/solutions/4.2_a.cpp", head + "Solution of exercise 4.2: a.\n"},
+      {"tests/apps/book/wrong/4.2_a_1.cpp", head + "A wrong answer to exercise 4.2: b.\n// Expect: c\n"},
+      {"tests/apps/book/wrong/4.2_a_2.cpp", head + "A wrong answer to exercise 4.2: d.\n// Expect: e\n"}};
+  const auto report_with = [&](const std::string& path, const std::string& text) {
+    Sources sources;
+    bool replaced = false;
+    for (const auto& [file, standing] : files) {
+      replaced |= file == path;
+      if (file != path || !text.empty()) sources.push_back(make_source(file, file == path ? text : standing));
+    }
+    if (!replaced && !path.empty()) sources.push_back(make_source(path, text));
+    return report(exercise_violations(sources));
+  };
+  CHECK(report_with("", "") == "");
+  for (size_t i = 2; i < files.size(); ++i)
+    CHECK(report_with(files[i].first, "") == "\n" + files[i].first + " does not exist");
+  const std::string starter = files[1].first, solution = files[3].first, wrong = files[4].first;
+  CHECK(report_with(starter, head + "Exercise 4.2: a\n// Grade it:  apps/run exercise 4.2\n" + blank) ==
+        "\n" + starter + ":1: the title does not end with a point");
+  CHECK(report_with(starter, head + "Exercise 4.3: a.\n// Grade it:  apps/run exercise 4.3\n") ==
+        "\n" + starter + ":1: has no \"// Chapter 4. Exercise 4.2: \"\n" + starter +
+            ":1: has no \"// Grade it:  apps/run exercise 4.2\"\n" + starter + ":1: has no \"YOUR CODE\"");
+  CHECK(report_with(solution, files[3].second + blank) == "\n" + solution + ":1: has a blank");
+  CHECK(report_with(solution, files[3].second + "#include <regex>\n") ==
+        "\n" + solution + ":2: #include <regex> does not stand in apps/book/grade/prelude.h");
+  CHECK(report_with(wrong, head + "A wrong answer to exercise 4.2: b.\n") ==
+        "\n" + wrong + ":1: has no \"// Expect: \"");
+  for (const std::string path :
+       {"apps/book/solutions/4.3_b.cpp", "tests/apps/book/wrong/4.2_b_1.cpp", "apps/book/ch4/exercises/2_b_grade.h"})
+    CHECK(report_with(path, "//\n") == "\n" + path + " belongs to no exercise");
 }

@@ -14,29 +14,35 @@ namespace orrery::book {
 namespace {
 
 bool agrees(double got, double expected, double tolerance) {
-  return std::fabs(got - expected) <= tolerance * std::max(1.0, std::fabs(expected)) ||
-         (std::isnan(got) && std::isnan(expected)) || got == expected;
+  if (std::isnan(expected)) return std::isnan(got);
+  if (std::isinf(expected)) return got == expected;
+  return std::fabs(got - expected) <= tolerance * std::max(1.0, std::fabs(expected));
 }
 
-std::string other_number(double got, double expected) {
+std::string digits(double number, int precision) {
   std::ostringstream out;
-  out.precision(9);
-  out << " is " << got << ", should be " << expected;
+  out.precision(precision);
+  out << number;
   return out.str();
+}
+
+// " is 0.5, should be 0.25", with as many digits as tell the two apart.
+std::string other_number(double got, double expected) {
+  constexpr int short_precision = 9, whole_precision = 17;
+  const bool told_apart = digits(got, short_precision) != digits(expected, short_precision);
+  const int precision = told_apart ? short_precision : whole_precision;
+  return " is " + digits(got, precision) + ", should be " + digits(expected, precision);
 }
 
 // "[1, 2]" for an element in row order.
 std::string place(i64 index, const Shape& shape) {
+  if (shape.rank() == 0) return "the number";
   std::string text;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     text = std::to_string(index % shape[axis]) + (text.empty() ? "" : ", ") + text;
     index /= shape[axis];
   }
   return "[" + text + "]";
-}
-
-double element(const Tensor& x, i64 index) {
-  return x.dtype() == Dtype::i32 ? static_cast<double>(x.data<i32>()[index]) : x.at(index);
 }
 
 std::string difference(const Tensor& got, const Tensor& expected, double tolerance) {
@@ -48,8 +54,8 @@ std::string difference(const Tensor& got, const Tensor& expected, double toleran
     out << "the dtype is " << got.dtype() << ", should be " << expected.dtype();
   } else {
     for (i64 i = 0; i < got.count(); ++i)
-      if (!agrees(element(got, i), element(expected, i), tolerance))
-        return place(i, got.shape()) + other_number(element(got, i), element(expected, i));
+      if (!agrees(got.at(i), expected.at(i), tolerance))
+        return place(i, got.shape()) + other_number(got.at(i), expected.at(i));
   }
   return out.str();
 }
@@ -60,13 +66,17 @@ void Grader::ask(std::string question, const std::function<std::string()>& wrong
   std::string what;
   try {
     what = wrong();
-  } catch (const std::exception& error) { what = std::string("an error: ") + error.what(); }
+  } catch (const std::exception& error) { what = std::string("an error: ") + error.what(); } catch (...) {
+    what = "an error that is no std::exception";
+  }
   const bool right = what.empty();
   answers_.push_back({std::move(question), right, std::move(what), right ? "" : std::move(hint)});
+  if (live_) *live_ << answers_.back() << std::flush;
 }
 
 void Grader::check(std::string question, const std::function<bool()>& right, std::string hint) {
-  ask(std::move(question), [&] { return right() ? "" : "no"; }, std::move(hint));
+  ask(
+      std::move(question), [&] { return right() ? "" : "no"; }, std::move(hint));
 }
 
 void Grader::equal(std::string question, const std::function<double()>& number, double expected, std::string hint,
@@ -80,7 +90,8 @@ void Grader::equal(std::string question, const std::function<double()>& number, 
 
 void Grader::equal(std::string question, const std::function<Tensor()>& tensor, const Tensor& expected,
                    std::string hint, double tolerance) {
-  ask(std::move(question), [&] { return difference(tensor(), expected, tolerance); }, std::move(hint));
+  ask(
+      std::move(question), [&] { return difference(tensor(), expected, tolerance); }, std::move(hint));
 }
 
 void Grader::prove(std::string question, const std::function<Sample()>& sample, std::string hint) {
@@ -103,23 +114,33 @@ bool Grader::passed() const {
   return !answers_.empty() && std::all_of(answers_.begin(), answers_.end(), [](const Answer& a) { return a.right; });
 }
 
+std::string Grader::count() const {
+  const auto right = std::count_if(answers_.begin(), answers_.end(), [](const Answer& a) { return a.right; });
+  return std::to_string(right) + " of " + std::to_string(answers_.size()) + " passed";
+}
+
+std::ostream& operator<<(std::ostream& out, const Grader::Answer& answer) {
+  out << (answer.right ? "passed  " : "FAILED  ") << answer.question << '\n';
+  if (answer.right) return out;
+  std::istringstream lines(answer.what);
+  for (std::string line; std::getline(lines, line);) out << "        " << line << '\n';
+  return out << "        hint: " << answer.hint << '\n';
+}
+
 std::ostream& operator<<(std::ostream& out, const Grader& grader) {
-  i64 right = 0;
-  for (const Grader::Answer& answer : grader.answers()) {
-    right += answer.right;
-    out << (answer.right ? "passed  " : "FAILED  ") << answer.question << '\n';
-    if (answer.right) continue;
-    std::istringstream lines(answer.what);
-    for (std::string line; std::getline(lines, line);) out << "        " << line << '\n';
-    out << "        hint: " << answer.hint << '\n';
-  }
-  return out << right << " of " << grader.answers().size() << " passed\n";
+  for (const Grader::Answer& answer : grader.answers()) out << answer;
+  return out << grader.count() << '\n';
 }
 
 int grade_program(void (*grade)(Grader&)) {
-  Grader grader;
-  grade(grader);
-  std::cout << grader;
+  Grader grader(&std::cout);
+  try {
+    grade(grader);
+  } catch (const std::exception& error) {  // from the student's code, called outside of a question
+    std::cout << "FAILED  an error ended the grading: " << error.what() << '\n';
+    return 1;
+  }
+  std::cout << grader.count() << '\n';
   return grader.passed() ? 0 : 1;
 }
 

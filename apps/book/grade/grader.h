@@ -1,4 +1,4 @@
-// Chapter 3. Grades an exercise of the book: asks questions of the student's code, and says what passed and what failed.
+// Chapter 3. Grades an exercise of the book: asks the student's code questions, and says what passed and what failed.
 //
 // The file that grades an exercise, `apps/book/chN/exercises/M_name_grade.h`, has one function `void grade(Grader& g)`,
 // which asks; every question stands alone, so that one wrong answer does not hide the next. A failed answer says at
@@ -26,6 +26,9 @@ class Grader {
     std::string what, hint;  ///< what is wrong, and a hint; empty when right
   };
 
+  /// Each answer is printed to `live`, if there is one, as soon as it is known: what comes after it may crash.
+  explicit Grader(std::ostream* live = nullptr) : live_(live) {}
+
   /// Right if `ask` returns true. An exception that `ask` throws is a wrong answer with its text; so it is below.
   void check(std::string question, const std::function<bool()>& ask, std::string hint);
   /// Right if the number is `expected`, to `tolerance` of max(1, |expected|).
@@ -42,17 +45,21 @@ class Grader {
   void gradients(std::string question, const std::function<Checkable()>& ask, std::string hint);
 
   const std::vector<Answer>& answers() const { return answers_; }
-  bool passed() const;
+  bool passed() const;        ///< everything, and at least one question was asked
+  std::string count() const;  ///< "2 of 3 passed"
 
  private:
   void ask(std::string question, const std::function<std::string()>& wrong, std::string hint);
+  std::ostream* live_;
   std::vector<Answer> answers_;
 };
 
-/// "passed  ..." or "FAILED  ..." with what and hint for each answer, and the count: "2 of 3 passed".
+/// "passed  ...", or "FAILED  ..." with what and hint.
+std::ostream& operator<<(std::ostream& out, const Grader::Answer& answer);
+/// Every answer, and the count.
 std::ostream& operator<<(std::ostream& out, const Grader& grader);
 
-/// An exercise as a program: grades, prints, and returns 0 if everything passed, else 1.
+/// An exercise as a program: grades, prints each answer at once, and returns 0 if everything passed, else 1.
 int grade_program(void (*grade)(Grader&));
 
 }  // namespace orrery::book

@@ -1,9 +1,10 @@
 // Chapter 3. Grades every attempt at every exercise of one chapter:  orrery_exercises 4
 //
-// Each solution passes; each starter fails; each wrong answer fails, says what its file expects, and says something else
-// than the other wrong answers of its exercise.
+// Each solution passes; each starter fails; each wrong answer fails with the grade that its file expects, and no two
+// wrong answers of an exercise have the same grade.
 #include "tests/apps/book/exercises.h"
 
+#include <fstream>
 #include <iostream>
 #include <set>
 #include <sstream>
@@ -14,14 +15,23 @@ Exercises exercises_of(const std::string& chapter);  // written by CMake
 
 namespace {
 
+// What the grader must say of a wrong answer: line 2 of its file. Without such a line, what no grader says.
+std::string expected_of(const std::string& file) {
+  constexpr std::string_view start = "// Expect: ";
+  std::ifstream in(ORRERY_SOURCE_DIR "/" + file);
+  std::string line;
+  std::getline(in, line), std::getline(in, line);
+  return line.size() > start.size() && line.starts_with(start) ? line.substr(start.size()) : "\n\n";
+}
+
 // What is wrong with one attempt's grade; "" if it is as it must be.
 std::string problem(const Attempt& attempt, const Grader& grader, const std::string& said) {
   if (grader.answers().empty()) return "nothing was asked";
   if (attempt.kind == Attempt::solution) return grader.passed() ? "" : "the solution does not pass";
   if (grader.passed()) return "passes, and must not";
-  if (attempt.kind == Attempt::wrong && said.find(attempt.expect) == said.npos)
-    return "does not say \"" + attempt.expect + "\"";
-  return "";
+  if (attempt.kind == Attempt::starter) return "";
+  const std::string expected = expected_of(attempt.file);
+  return said.find(expected) == said.npos ? "its grade does not say \"" + expected + "\"" : "";
 }
 
 bool grade_exercise(const Exercise& exercise) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/book/grade/grader.h"
@@ -11,8 +12,7 @@ namespace orrery::book {
 /// One file of an exercise.
 struct Attempt {
   enum Kind { solution, starter, wrong } kind;
-  std::string file;    ///< from the root of the repository
-  std::string expect;  ///< what the grader must say of a wrong answer
+  std::string file;  ///< from the root of the repository
   void (*grade)(Grader&);
 };
 

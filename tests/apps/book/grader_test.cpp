@@ -1,0 +1,194 @@
+// Chapter 3. Tests of the grader: what it says of right answers, wrong ones, and those that throw.
+#include "apps/book/grade/grader.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+
+#include "autograd/apply.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+using orrery::book::Grader;
+
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+// What is wrong with an answer; "" if it is right.
+std::string grade_of_number(double got, double expected) {
+  Grader g;
+  g.equal(
+      "a number", [&] { return got; }, expected, "Count again.");
+  return g.answers().at(0).what;
+}
+
+std::string grade_of_tensor(const Tensor& got, const Tensor& expected) {
+  Grader g;
+  g.equal(
+      "a tensor", [&] { return got; }, expected, "Which axis?");
+  return g.answers().at(0).what;
+}
+
+Tensor two_by_two(double last) { return Tensor::of<double>({2, 2}, {1, 2, 3, last}); }
+
+struct HalfSlope {  // y = x x, whose slope is said to be x
+  static constexpr std::string_view name = "half_slope";
+  Saved x;
+  Tensor forward(const Tensor& input) {
+    x = input;
+    return input * input;
+  }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * x); }
+};
+
+}  // namespace
+
+TEST_CASE("a right answer is passed without a word more") {
+  Grader g;
+  CHECK_FALSE(g.passed());  // nothing was asked
+  g.check(
+      "one is one", [] { return true; }, "Is it?");
+  g.equal(
+      "a half", [] { return 0.5; }, 0.5, "Halve it.");
+  CHECK(g.passed());
+  CHECK(g.answers()[1].what == "");
+  CHECK(g.answers()[1].hint == "");
+  std::ostringstream said;
+  said << g;
+  CHECK(said.str() == "passed  one is one\npassed  a half\n2 of 2 passed\n");
+}
+
+TEST_CASE("a wrong answer is followed by what is wrong and by the hint, and the next question is asked") {
+  Grader g;
+  g.equal(
+      "a half", [] { return 0.25; }, 0.5, "Halve it.");
+  g.check(
+      "one is two", [] { return false; }, "Is it?");
+  g.check(
+      "one is one", [] { return true; }, "Is it?");
+  CHECK_FALSE(g.passed());
+  std::ostringstream said;
+  said << g;
+  CHECK(said.str() ==
+        "FAILED  a half\n        the number is 0.25, should be 0.5\n        hint: Halve it.\n"
+        "FAILED  one is two\n        no\n        hint: Is it?\n"
+        "passed  one is one\n1 of 3 passed\n");
+}
+
+TEST_CASE("an answer that throws is a wrong answer with the error's text") {
+  Grader g;
+  g.check(
+      "check", []() -> bool { throw std::runtime_error("no rows"); }, "");
+  g.equal(
+      "number", []() -> double { throw std::runtime_error("no number"); }, 1, "");
+  g.equal(
+      "tensor",
+      [] {
+        return matmul(zeros({2, 3}), zeros({2, 3}));
+      },
+      zeros({2, 2}), "");
+  g.prove(
+      "proof", []() -> Sample { throw std::runtime_error("no sample"); }, "");
+  g.gradients(
+      "gradients", []() -> Checkable { throw std::runtime_error("no function"); }, "");
+  g.check(
+      "no exception", []() -> bool { throw 7; }, "");
+  REQUIRE(g.answers().size() == 6);
+  for (const Grader::Answer& answer : g.answers()) CHECK_FALSE(answer.right);
+  CHECK(g.answers()[0].what == "an error: no rows");
+  CHECK(g.answers()[1].what == "an error: no number");
+  CHECK(g.answers()[2].what.starts_with("an error: matmul: "));
+  CHECK(g.answers()[3].what == "an error: no sample");
+  CHECK(g.answers()[4].what == "an error: no function");
+  CHECK(g.answers()[5].what == "an error that is no std::exception");
+}
+
+TEST_CASE("numbers are equal to 1e-9 of the expected one, or of 1 if that is less") {
+  CHECK(grade_of_number(1 + 0.9e-9, 1) == "");
+  CHECK(grade_of_number(1 + 1.1e-9, 1) != "");
+  CHECK(grade_of_number(0.9e-9, 0) == "");
+  CHECK(grade_of_number(1.1e-9, 0) == "the number is 1.1e-09, should be 0");
+  CHECK(grade_of_number(1e6 + 0.9e-3, 1e6) == "");
+  CHECK(grade_of_number(1e6 + 1.1e-3, 1e6) != "");
+  Grader g;
+  g.equal(
+      "to a tenth", [] { return 1.05; }, 1, "", 0.1);
+  CHECK(g.passed());
+}
+
+TEST_CASE("numbers that nine digits do not tell apart are printed with all of theirs") {
+  CHECK(grade_of_number(1 + 0x1p-28, 1) == "the number is 1.0000000037252903, should be 1");
+}
+
+TEST_CASE("NaN and infinity equal themselves alone") {
+  CHECK(grade_of_number(not_a_number, not_a_number) == "");
+  CHECK(grade_of_number(infinite, infinite) == "");
+  CHECK(grade_of_number(not_a_number, 1) == "the number is nan, should be 1");
+  CHECK(grade_of_number(1, not_a_number) == "the number is 1, should be nan");
+  CHECK(grade_of_number(5, infinite) == "the number is 5, should be inf");
+  CHECK(grade_of_number(infinite, 5) == "the number is inf, should be 5");
+  CHECK(grade_of_number(-infinite, infinite) == "the number is -inf, should be inf");
+  CHECK(grade_of_tensor(two_by_two(not_a_number), two_by_two(4)) == "[1, 1] is nan, should be 4");
+}
+
+TEST_CASE("a tensor's first wrong element is named by its coordinates") {
+  CHECK(grade_of_tensor(two_by_two(4), two_by_two(4)) == "");
+  CHECK(grade_of_tensor(two_by_two(5), two_by_two(4)) == "[1, 1] is 5, should be 4");
+  CHECK(grade_of_tensor(two_by_two(5) * 2.0, two_by_two(4)) == "[0, 0] is 2, should be 1");
+  CHECK(grade_of_tensor(full({}, 2, f64), full({}, 3, f64)) == "the number is 2, should be 3");
+  CHECK(grade_of_tensor(Tensor::of<i32>({2}, {1, 2}), Tensor::of<i32>({2}, {1, 3})) == "[1] is 2, should be 3");
+}
+
+TEST_CASE("a tensor of another shape or dtype, and none at all, are wrong") {
+  const Tensor expected = two_by_two(4);
+  CHECK(grade_of_tensor(expected.reshape({4}), expected) == "the shape is [4], should be [2, 2]");
+  CHECK(grade_of_tensor(expected.to(f32), expected) == "the dtype is f32, should be f64");
+  CHECK(grade_of_tensor(Tensor(), expected) == "there is no tensor");
+  CHECK(grade_of_tensor(zeros({0, 2}, f64), zeros({0, 2}, f64)) == "");
+}
+
+TEST_CASE("a proof and the gradients pass for a right backward, and name the coordinate of a wrong one") {
+  const auto right = [](const Variable& x) { return x * x; };
+  const auto wrong = [](const Variable& x) { return apply(HalfSlope{}, x); };
+  const auto grade = [](const auto& f) {
+    Grader g;
+    g.prove(
+        "proof",
+        [&] {
+          return sample_of("f", f, {{2, 3}});
+        },
+        "");
+    g.gradients(
+        "gradients",
+        [&] {
+          return sample_of("f", f, {{2, 3}}).build(f64, 1);
+        },
+        "");
+    return g;
+  };
+  CHECK(grade(right).passed());
+  const Grader found = grade(wrong);
+  for (const Grader::Answer& answer : found.answers()) {
+    CAPTURE(answer.what);
+    CHECK_FALSE(answer.right);
+    CHECK(answer.what.find("[0, 0]") != std::string::npos);
+    CHECK(answer.what.find("0.5") != std::string::npos);  // the constant ratio
+  }
+}
+
+TEST_CASE("answers are printed as soon as they are known") {
+  std::ostringstream said;
+  Grader g(&said);
+  g.check(
+      "first", [] { return true; }, "");
+  CHECK(said.str() == "passed  first\n");
+  g.check(
+      "second", [&] { return said.str().empty(); }, "Look.");
+  CHECK(said.str() == "passed  first\nFAILED  second\n        no\n        hint: Look.\n");
+  CHECK(g.count() == "1 of 2 passed");
+}

@@ -1,0 +1,167 @@
+// Chapter 0. Tests of what apps/run does with a reader's own files, in a copy of the scripts and exercises.
+#include <doctest/doctest.h>
+
+#include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
+
+using orrery::contents;
+using orrery::set_contents;
+using orrery::program::contains;
+using orrery::program::Result;
+
+namespace {
+
+// A copy of apps/run and of the book, where apps/mine is nobody's; the build folder is the tests' own.
+class ReadersTree {
+ public:
+  ReadersTree() {
+    namespace fs = std::filesystem;
+    const fs::path from = fs::path(ORRERY_SOURCE_DIR) / "apps", to = folder_.path() / "apps";
+    fs::create_directories(to / "mine");
+    fs::copy(from / "run", to / "run");
+    fs::copy(from / "book", to / "book", fs::copy_options::recursive);
+  }
+  /// Runs apps/run there; text is stdout and stderr.
+  Result run(const std::string& arguments) const {
+    return orrery::program::shell("cd '" + folder_.path().string() +
+                                  "' && ORRERY_BUILD='" ORRERY_BUILD_FOLDER "' apps/run " + arguments + " 2>&1");
+  }
+  std::string path(const std::string& name) const { return folder_ / ("apps/" + name); }
+
+ private:
+  orrery::TemporaryFolder folder_;
+};
+
+void replace(std::string& text, const std::string& what, const std::string& with) {
+  REQUIRE(contains(text, what));
+  text.replace(text.find(what), what.size(), with);
+}
+
+constexpr const char* answer_name = "mine/4.2_softmax.cpp";
+
+}  // namespace
+
+TEST_CASE("apps/run exercise lists the exercises, and what has been begun and passed") {
+  const ReadersTree tree;
+  const Result before = tree.run("exercise");
+  CHECK(before.exit_code == 0);
+  CHECK(contains(before.text, "chapter 4\n"));
+  CHECK(contains(before.text, "          4.2  softmax's backward\n"));
+  CHECK(contains(before.text, "\n0 of "));
+  set_contents(tree.path(answer_name), "");
+  CHECK(contains(tree.run("exercise").text, "  begun   4.2  softmax's backward\n"));
+  set_contents(tree.path("mine/.passed"), "4.2\n");
+  CHECK(contains(tree.run("exercise").text, "  passed  4.2  softmax's backward\n"));
+  CHECK(contains(tree.run("exercise").text, "\n1 of "));
+}
+
+TEST_CASE("apps/run exercise refuses a number that there is not, in one line that names what there is") {
+  const ReadersTree tree;
+  for (const std::string wrong : {"9.99", "4", "softmax", "''", "4.2x", "4x2", "'.*'", "../4.2"}) {
+    CAPTURE(wrong);
+    const Result result = tree.run("exercise " + wrong);
+    CHECK(result.exit_code == 2);
+    CHECK(result.text.starts_with("orrery: exercise: there is no '"));
+    CHECK(contains(result.text, " 4.2"));
+    CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
+  }
+  CHECK(tree.run("exercise 4.2 4.3").exit_code == 2);
+}
+
+TEST_CASE("an exercise begins with its starter, fails, and passes with the solution; that is remembered") {
+  const ReadersTree tree;
+  const Result begun = tree.run("exercise 4.2");
+  CHECK(begun.exit_code == 1);
+  CHECK(begun.text.starts_with("apps/mine/4.2_softmax.cpp is new."));
+  CHECK(contains(begun.text,
+                 "FAILED  dx where only y_0 counts\n        [0, 0] is 1, should be 0.109375\n        hint: "));
+  CHECK(contains(begun.text, "\n0 of 2 passed\n"));
+  CHECK(contents(tree.path(answer_name)) == contents(tree.path("book/ch4/exercises/2_softmax.cpp")));
+
+  set_contents(tree.path(answer_name), contents(tree.path("book/solutions/4.2_softmax.cpp")));
+  const Result solved = tree.run("exercise 4.2");
+  CHECK(solved.exit_code == 0);
+  CHECK(solved.text ==
+        "passed  dx where only y_0 counts\npassed  the whole proof\n2 of 2 passed\nExercise 4.2 is passed.\n");
+  CHECK(contents(tree.path("mine/.passed")) == "4.2\n");
+  CHECK(contains(tree.run("exercise").text, "  passed  4.2 "));
+}
+
+TEST_CASE("an answer that does not compile is shown with the student's file and line, and nothing of the grader's") {
+  const ReadersTree tree;
+  std::string answer = contents(tree.path("book/ch4/exercises/2_softmax.cpp"));
+  replace(answer, "dx.add(0, dy);", "dx.add(0, dz);");
+  set_contents(tree.path(answer_name), "#include <unordered_map>\n" + answer);  // a header that prelude.h does not read
+  const Result result = tree.run("exercise 4.2");
+  CHECK(result.exit_code == 1);
+  CHECK(contains(result.text, "apps/mine/4.2_softmax.cpp:25:"));
+  CHECK(contains(result.text, "dz"));
+  CHECK(result.text.ends_with("\norrery: apps/mine/4.2_softmax.cpp does not compile (see above)\n"));
+  for (const std::string other : {"student", "_grade.h", "In file included", "passed"})
+    CHECK_FALSE(contains(result.text, other));
+}
+
+TEST_CASE("an answer that the grader cannot use is told to keep the starter's names") {
+  const ReadersTree tree;
+  std::string answer = contents(tree.path("book/ch4/exercises/2_softmax.cpp"));
+  replace(answer, "Variable my_softmax(", "Variable his_softmax(");
+  set_contents(tree.path(answer_name), answer);
+  const Result result = tree.run("exercise 4.2");
+  CHECK(result.exit_code == 1);
+  CHECK(contains(result.text, "my_softmax"));
+  CHECK(contains(result.text, "keep the names and the parameters that the starter has\n"));
+}
+
+TEST_CASE("an answer that crashes shows the answers before, and says so in one line") {
+  const ReadersTree tree;
+  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::abort();\n    dx.add(0,");
+  set_contents(tree.path(answer_name), answer);
+  const Result result = tree.run("exercise 4.2");
+  CHECK(result.exit_code == 1);
+  CHECK(result.text.starts_with("passed  dx where only y_0 counts\n"));
+  CHECK(contains(result.text, "\norrery: your code crashed (exit code 134)"));
+}
+
+TEST_CASE("apps/run compiles and runs a program of one's own, with its arguments, its exit code and warnings") {
+  const ReadersTree tree;
+  set_contents(
+      tree.path("mine/own.cpp"),
+      "#include <iostream>\n#include \"core/tensor_ops.h\"\nint main(int count, char** words) {\n  int unused;\n"
+      "  std::cout << sum(orrery::full({3}, 1)).item() << words[count - 1] << '\\n';\n  return 7;\n}\n");
+  for (const std::string name : {"mine/own.cpp", "apps/mine/own.cpp", "\"$PWD/apps/mine/own.cpp\""}) {
+    const Result result = tree.run(name + " one 'two words'");
+    CHECK(result.exit_code == 7);
+    CHECK(result.text.ends_with("3two words\n"));
+  }
+  const Result as_before = tree.run("mine/own.cpp again");
+  CHECK(as_before.text == "3again\n");  // nothing has changed: it is not compiled again
+  set_contents(tree.path("mine/own.cpp"), "int main() {\n  int unused;\n}\n");
+  const Result changed = tree.run("mine/own.cpp");
+  CHECK(changed.exit_code == 0);
+  CHECK(contains(changed.text, "apps/mine/own.cpp:2:7: warning: "));
+}
+
+TEST_CASE("a file that does not compile, is not there or stands elsewhere is one line") {
+  const ReadersTree tree;
+  const auto last_line = [&](const std::string& name, int exit_code) {
+    const Result result = tree.run(name);
+    CHECK(result.exit_code == exit_code);
+    if (exit_code == 2) CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
+    return orrery::program::line(result.text, -1);
+  };
+  set_contents(tree.path("mine/broken.cpp"), "int main() { return no; }\n");
+  CHECK(last_line("mine/broken.cpp", 1) == "orrery: apps/mine/broken.cpp does not compile (see above)");
+  CHECK(last_line("mine/none.cpp", 2).starts_with("orrery: there is no file mine/none.cpp"));
+  CHECK(last_line("mine/../book/grade/grader.cpp", 2).starts_with("orrery: apps/book/grade/grader.cpp stands outside"));
+  set_contents(tree.path("elsewhere.cpp"), "int main() {}\n");
+  CHECK(last_line("elsewhere.cpp", 2).starts_with("orrery: apps/elsewhere.cpp stands outside of apps/mine"));
+  CHECK(contains(last_line("book/ch4/exercises/2_softmax.cpp", 2), "apps/run exercise grades it"));
+}
+
+TEST_CASE("apps/run runs a program of the book") {
+  const ReadersTree tree;
+  const Result result = tree.run("book/ch4/four_derivatives.cpp");
+  CHECK(result.exit_code == 0);
+  CHECK(contains(result.text, "softmax, dx"));
+}

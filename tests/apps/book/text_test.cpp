@@ -1,0 +1,254 @@
+// Chapter 0. The texts of the book, apps/book/ch4/README.md and in Chinese README.zh.md: they say what the programs
+// print, what the files hold and what the commands do. Each program runs once.
+#include "tests/apps/book/text_rules.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/apps/run_program.h"
+
+using namespace orrery::style;
+
+namespace {
+
+// The chapters that are written. Whoever writes one adds it here: a text that is not listed is an error, and so is a
+// text that is listed and not there.
+const std::set<int> written_chapters{}, chapters_in_chinese{};
+
+bool stands_in_tree(const std::string& path) { return std::filesystem::exists(root / path); }
+
+std::string help_of(const std::string& command) {
+  static std::map<std::string, std::string> known;
+  if (!known.contains(command)) {
+    const orrery::program::Result result = orrery::program::run("'" + command + "' --help");
+    known[command] = result.exit_code == 0 ? result.text : "";
+  }
+  return known[command];
+}
+
+std::string folder_of_chapter(int number) { return "apps/book/ch" + std::to_string(number); }
+
+// What every program of a chapter prints, by its name. One that fails is an error.
+std::map<std::string, Words> run_programs(int number) {
+  std::map<std::string, Words> printed;
+  for (const Source& source : tree()) {
+    if (source.folder() != folder_of_chapter(number) || !source.path.ends_with(".cpp")) continue;
+    const std::string program = "ch" + std::to_string(number) + "_" + source.stem();
+    const orrery::program::Result result =
+        orrery::program::shell("'" ORRERY_BOOK_FOLDER "/" + program + "' 2>/dev/null");
+    CAPTURE(source.path);
+    CHECK(result.exit_code == 0);
+    printed[source.stem()] = split_lines(result.text);
+  }
+  return printed;
+}
+
+std::map<std::string, std::string> exercises_in_folder(int number) {
+  static const std::regex title("^// Chapter [0-9]\\. Exercise [0-9.]+: (.*)\\.$");
+  std::map<std::string, std::string> exercises;
+  for (const Source& source : tree()) {
+    if (source.folder() != folder_of_chapter(number) + "/exercises" || !source.path.ends_with(".cpp")) continue;
+    const Words titles = matches_in(source.lines.at(0), title);
+    const std::string stem = source.stem();
+    exercises[std::to_string(number) + "." + stem.substr(0, stem.find('_'))] = titles.empty() ? "" : titles[0];
+  }
+  return exercises;
+}
+
+Chapter make_chapter(int number, const std::string& file, const Words& lines) {
+  return {number, folder_of_chapter(number) + "/" + file, lines, parse_text(lines), {}, {}};
+}
+
+void check_chapter(int number) {
+  const std::map<std::string, Words> printed = run_programs(number);
+  const auto read = [&](const std::string& file) {
+    Chapter chapter = make_chapter(number, file, lines_of(folder_of_chapter(number) + "/" + file));
+    chapter.printed = printed, chapter.exercises = exercises_in_folder(number);
+    return chapter;
+  };
+  for (const std::string file : {"README.md", "README.zh.md"}) {
+    const bool chinese = file == "README.zh.md", there = stands_in_tree(folder_of_chapter(number) + "/" + file);
+    CAPTURE(file);
+    CHECK((chinese ? chapters_in_chinese : written_chapters).contains(number) == there);
+    if (!there) continue;
+    const Chapter chapter = read(file);
+    Words found;
+    for (const Words& problems :
+         {length_problems(chapter), excerpt_problems(chapter, lines_of), output_problems(chapter),
+          number_problems(chapter), link_problems(chapter, stands_in_tree),
+          command_problems(chapter, stands_in_tree, help_of), structure_problems(chapter), exercise_problems(chapter),
+          chinese ? translation_problems(chapter, read("README.md")) : Words{}})
+      found.insert(found.end(), problems.begin(), problems.end());
+    CHECK(report(found) == "");
+  }
+}
+
+// A text as chapter 4, whose one program prints y = 0.25 and dx = -0.50.
+Chapter chapter_saying(const std::string& text, const std::string& file = "README.md") {
+  Chapter chapter = make_chapter(4, file, split_lines(text));
+  chapter.printed = {{"tape", {"y = 0.25", "dx = -0.50, eps 1.5e-09", "done"}}};
+  chapter.exercises = {{"4.1", "matmul"}, {"4.2", "softmax's backward"}, {"4.3", "layer norm"}};
+  return chapter;
+}
+
+// Violations without their place.
+std::string without_place(const Words& problems) {
+  Words found;
+  static const std::regex place("^[^ ]*: ");
+  for (const std::string& problem : problems) found.push_back(std::regex_replace(problem, place, ""));
+  return report(found);
+}
+
+}  // namespace
+
+#define ORRERY_CHAPTER(n) \
+  TEST_CASE("book: chapter " #n ": its programs answer, and its text says what is so") { check_chapter(n); }
+ORRERY_CHAPTER(0)
+ORRERY_CHAPTER(1)
+ORRERY_CHAPTER(2)
+ORRERY_CHAPTER(3)
+ORRERY_CHAPTER(4)
+ORRERY_CHAPTER(5)
+ORRERY_CHAPTER(6)
+ORRERY_CHAPTER(7)
+ORRERY_CHAPTER(8)
+ORRERY_CHAPTER(9)
+
+TEST_CASE("a text that is too long or too wide is found") {
+  const auto problems = [](const std::string& text) { return report(length_problems(chapter_saying(text))); };
+  CHECK(problems(std::string(110, 'a')) == "");
+  CHECK(problems(std::string(111, 'a')) == "\napps/book/ch4/README.md:1: 111 columns");
+  CHECK(problems("```cpp\n" + std::string(120, 'a') + "\n```\n") == "");
+  CHECK(problems("```cpp\n" + std::string(121, 'a') + "\n```\n") == "\napps/book/ch4/README.md:2: 121 columns");
+  CHECK(problems(std::string(250, '\n')) == "");
+  CHECK(problems(std::string(251, '\n')) == "\napps/book/ch4/README.md:250: the text has 251 lines");
+  std::string letters;
+  for (int i = 0; i < 110; ++i) letters += "\u5f20";
+  CHECK(problems(letters) == "");
+}
+
+TEST_CASE("an excerpt that its file does not have is found") {
+  const auto problems = [](const std::string& text) {
+    return without_place(excerpt_problems(chapter_saying(text), [](const std::string& path) {
+      return path == "autograd/engine.cpp" ? Words{"int a;", "int b;", "  int c;"} : Words{"int d;"};
+    }));
+  };
+  const std::string engine = "See [engine.cpp](../../../autograd/engine.cpp).\n";
+  CHECK(problems(engine + "```cpp\nint a;\n  int c;\n```\nand\n```cpp\nint b;\n```\n") == "");
+  CHECK(problems("[tape.cpp](tape.cpp) [engine.h](../../../autograd/engine.h)\n```cpp\nint d;\n```\n") == "");
+  CHECK(problems(engine + "```cpp\nint b;\nint a;\n```\n") ==
+        "\nautograd/engine.cpp does not have, in this order: int a;");
+  CHECK(problems(engine + "```cpp\nint c;\n```\n") == "\nautograd/engine.cpp does not have, in this order: int c;");
+  CHECK(problems("```cpp\nint a;\n```\n") == "\nno link to a source file stands before this excerpt");
+  CHECK(problems(engine + "- in a list\n  ```cpp\n  int a;\n    int c;\n  ```\n") == "");
+}
+
+TEST_CASE("output that no program printed is found") {
+  const auto problems = [](const std::string& text) { return without_place(output_problems(chapter_saying(text))); };
+  const std::string ran = "It prints (`apps/run book/ch4/tape.cpp`):\n";
+  CHECK(problems(ran + "```text\ny = 0.25\n...\ndone\n```\n") == "");
+  CHECK(problems("```sh\napps/run book/ch4/tape.cpp\n```\n```text\ndone\n```\n") == "");
+  CHECK(problems(ran + "```text\ny = 0.26\n```\n") == "\ntape does not print, in this order: y = 0.26");
+  CHECK(problems(ran + "```text\ndone\ny = 0.25\n```\n") == "\ntape does not print, in this order: y = 0.25");
+  const std::string nameless = "\nno program of this chapter is named before this output: `apps/run book/ch4/NAME.cpp`";
+  CHECK(problems("```text\ny = 0.25\n```\n") == nameless);
+  CHECK(problems("`apps/run book/ch3/tape.cpp`\n```text\ny = 0.25\n```\n") == nameless);
+  CHECK(problems("```\ny = 0.25\n```\n") == "\na block is cpp, text or sh, not ''");
+}
+
+TEST_CASE("decimals are found as they are written") {
+  CHECK(decimals_in("0.5, -0.25 and x-1.5; (-2.5) 1-3.5 1e-9 2.5e-3 7. v1.5 3.2.1 5.") ==
+        Words{"0.5", "-0.25", "1.5", "-2.5", "3.5", "2.5e-3"});
+  CHECK(decimals_in("\u22120.5 $-0.75$ 10.0\u4e2a 0.5.") == Words{"-0.5", "-0.75", "10.0", "0.5"});
+  CHECK(decimals_in("") == Words{});
+}
+
+TEST_CASE("a number that no program prints is found, in prose, tables and formulas") {
+  const auto problems = [](const std::string& text) { return without_place(number_problems(chapter_saying(text))); };
+  CHECK(problems("y is 0.25, dx -0.50 or 0.50 down; 1.5 \\cdot 10^{-9}, 1.5e-09.\n") == "");
+  const std::string missing = "\nno program of this chapter prints ";
+  CHECK(problems("y is 0.26.\n") == missing + "0.26");
+  CHECK(problems("y is -0.25.\n") == missing + "-0.25");
+  CHECK(problems("dx is 0.5.\n") == missing + "0.5");
+  CHECK(problems("| x | 0.75 |\n$$\n\\frac{0.85}{2}\n$$\n") == missing + "0.75" + missing + "0.85");
+  CHECK(
+      problems(
+          "> The paper says 0.98.\n`0.97` [0.96](a_0.95.md) PyTorch 2.13, sections 3.2 and 5.4, \u7ec3\u4e60 4.7\n") ==
+      "");
+  CHECK(problems("## Exercises\n### 4.2 softmax's backward\n- **4.7** none\n| 4.8 |\n") == "");
+  CHECK(problems("### 4.2 softmax's backward\n") == missing + "4.2");
+  CHECK(problems("```text\n0.93\n```\n") == "");
+}
+
+TEST_CASE("a link or picture that leads nowhere is found") {
+  const auto problems = [](const std::string& text) {
+    return without_place(link_problems(chapter_saying(text), [](const std::string& path) {
+      return path == "apps/book/figures/eps.svg" || path == "apps/book/ch5/README.md";
+    }));
+  };
+  CHECK(
+      problems("![eps](../figures/eps.svg) [next](../ch5/README.md#adam) [paper](https://arxiv.org/abs/1) [a](#b)\n") ==
+      "");
+  CHECK(problems("![eps](../figures/epsilon.svg)\n") == "\n../figures/epsilon.svg does not exist");
+  CHECK(problems("[a](../../../../etc/passwd)\n") == "\n../../../../etc/passwd does not exist");
+  CHECK(problems("`[a](b)`\n") == "");
+}
+
+TEST_CASE("a command that there is not is found") {
+  const auto problems = [](const std::string& text) {
+    return without_place(command_problems(
+        chapter_saying("```sh\n" + text + "```\n"),
+        [](const std::string& path) { return path == "tests/run" || path == "apps/book/ch4/tape.cpp"; },
+        [](const std::string& command) { return std::string(command == "toy" ? "--task NAME  --seed NUMBER" : ""); }));
+  };
+  CHECK(
+      problems(
+          "apps/run toy --task sort \\\n  --seed 2  # sorts\nOMP_NUM_THREADS=1 apps/run toy | tests/run\napps/run\n") ==
+      "");
+  CHECK(problems("apps/run exercise\napps/run exercise 4.2\napps/run book/ch4/tape.cpp\napps/run mine/a.cpp\n") == "");
+  CHECK(problems("apps/run toys\n") == "\nthere is no sub-command toys");
+  CHECK(problems("apps/run toy --tusk sort\n") == "\ntoy has no option --tusk");
+  CHECK(problems("apps/run exercise 4.9\n") == "\nthere is no exercise 4.9");
+  CHECK(problems("apps/run book/ch4/type.cpp\n") == "\nthere is no program apps/book/ch4/type.cpp");
+  CHECK(problems("tests/ran\n") == "\nthere is no command tests/ran");
+}
+
+TEST_CASE("a chapter without its three commands, code, output or exercises is found") {
+  const auto problems = [](const std::string& text) { return without_place(structure_problems(chapter_saying(text))); };
+  const std::string commands = "```sh\napps/run book/ch4/tape.cpp\napps/run exercise 4.1\napps/run gradcheck\n```\n",
+                    rest = "```cpp\n```\n```text\n```\n";
+  const std::string no_commands = "\nthe first block is not the three commands of the chapter, in a block for sh";
+  CHECK(problems(commands + rest) == "");
+  CHECK(problems(rest + commands) == no_commands);
+  CHECK(problems("```sh\napps/run book/ch4/tape.cpp\napps/run exercise 4.1\n# a\n```\n" + rest) == no_commands);
+  CHECK(problems("```sh\napps/run book/ch4/tape.cpp\napps/run exercise 5.1\ntests/run\n```\n" + rest) == no_commands);
+  CHECK(problems(commands) == "\nthe text shows no code\nthe text shows nothing that a program prints");
+  Chapter without = chapter_saying(commands + rest);
+  without.exercises.erase("4.1");
+  CHECK(without_place(structure_problems(without)) == "\nthe chapter has fewer than three exercises");
+}
+
+TEST_CASE("exercises that are listed and not there, or there and not listed, are found") {
+  const auto problems = [](const std::string& text, const std::string& file = "README.md") {
+    return without_place(exercise_problems(chapter_saying(text, file)));
+  };
+  const std::string two = "## Exercises\n### 4.1 Matmul\n- **4.3 layer norm** (hard)\n";
+  CHECK(problems(two + "| 4.2 | `softmax`'s backward |\n") == "");
+  CHECK(problems(two) == "\nexercise 4.2 is not listed");
+  CHECK(problems(two + "### 4.2 softmax\n") == "\nexercise 4.2 is called \"softmax's backward\"");
+  CHECK(problems(two + "### 4.2 softmax's backward\n### 4.4 more\n") == "\nthere is no exercise 4.4");
+  CHECK(problems("4.2 softmax's backward\n" + two) == "\nexercise 4.2 is not listed");
+  CHECK(problems("## \u7ec3\u4e60\n### \u7ec3\u4e60 4.1\n### 4.2 a\n### 4.3 b\n", "README.zh.md") == "");
+}
+
+TEST_CASE("a translation with other numbers, excerpts or outputs is found") {
+  const Chapter original = chapter_saying("y is 0.25, and 0.25.\n```cpp\nint a;\n```\n```text\ndone\n```\n");
+  const auto problems = [&](const std::string& text) {
+    return without_place(translation_problems(chapter_saying(text, "README.zh.md"), original));
+  };
+  const std::string blocks = "```cpp\nint a;\n```\n```text\ndone\n```\n";
+  CHECK(problems("y \u662f 0.25\u3002\n" + blocks) == "");
+  CHECK(problems("y \u662f 0.50\u3002\n" + blocks) ==
+        "\nonly the translation says 0.50\nthe translation does not say 0.25");
+  CHECK(problems("0.25\n```cpp\nint b;\n```\n```text\ndone\n```\n") ==
+        "\nthe blocks of cpp are not those of apps/book/ch4/README.md");
+}
