@@ -10,7 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "core/dtype.h"
+
 namespace orrery {
+
+/// What the data of a picture have at most.
+inline constexpr size_t most_figure_bytes = size_t{4} << 20;
 
 /// How a picture is made. One that is computed exactly reads no data: `draw` ignores its argument.
 struct Picture {
