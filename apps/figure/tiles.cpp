@@ -1,4 +1,4 @@
-// Chapter 8. The picture of attention in tiles: which scores of a causal head exist at one time, and which never.
+// Chapter 9. The picture of attention in tiles: which scores of a causal head exist at one time, and which never.
 //
 // Serves: autograd/ops/fused/tiled_attention.h
 #include <array>

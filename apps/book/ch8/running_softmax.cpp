@@ -1,7 +1,8 @@
 // Chapter 8. Softmax over keys that go by in tiles: one query, four keys, two at a time.
 // Question: how does attention compute a softmax without ever seeing all scores at once, forward and backward?
 // Answer: it keeps the largest score so far, the sum of e^(s - largest) and an undivided output, and multiplies what it
-//   has by a = e^(old - new) when a larger score comes. Backward needs one number more, D = dO O, known before the keys.
+//   has by a = e^(old - new) when a larger score comes. Backward needs one number more, D = dO O, known before the
+//   keys.
 // Serves: autograd/ops/fused/tiled_attention.h
 #include <array>
 #include <cmath>

@@ -1,9 +1,9 @@
 // Chapter 8. Solution of exercise 8.4: the backward of attention in tiles.
 //
-// One head, without a mask: Q [n, d], K [m, d], V [m, d]. forward is given; it keeps for each query the largest score and
-// the sum of e^(score - largest), but not the weights. Write backward, from dO to dQ, dK and dV, `tile` keys at a time.
-// No tensor of n x m numbers may exist. slice(x, 0, begin, end) copies rows, slice_into(x, rows, 0, begin, false) writes
-// them.
+// One head, without a mask: Q [n, d], K [m, d], V [m, d]. forward is given; it keeps for each query the largest score
+// and the sum of e^(score - largest), but not the weights. Write backward, from dO to dQ, dK and dV, `tile` keys at a
+// time. No tensor of n x m numbers may exist. slice(x, 0, begin, end) copies rows, slice_into(x, rows, 0, begin, false)
+// writes them.
 // Serves: autograd/ops/fused/tiled_attention.h
 #include <algorithm>
 #include <cmath>

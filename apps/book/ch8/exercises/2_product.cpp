@@ -1,9 +1,9 @@
 // Chapter 8. Exercise 8.2: a product in blocks.
 //
-// Compute c = a b, with sizes m x k and k x n, and read each matrix less often: keep a block of sums, and for each inner
-// index read a few numbers of a and of b once, and multiply each with each. a(i, p) and b(p, j) read a number, and are
-// counted; c(i, j) is set with c.set(i, j, value). Sizes need not be multiples of a block. Reach at most one read for two
-// multiply-adds where all sizes are 24.
+// Compute c = a b, with sizes m x k and k x n, and read each matrix less often: keep a block of sums, and for each
+// inner index read a few numbers of a and of b once, and multiply each with each. a(i, p) and b(p, j) read a number,
+// and are counted; c(i, j) is set with c.set(i, j, value). Sizes need not be multiples of a block. Reach at most one
+// read for two multiply-adds where all sizes are 24.
 // Grade it:  apps/run exercise 8.2
 // Serves: core/products/gemm.h
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Chapter 9. Exercise 9.4: a file that is whole, whatever happens.
 //
-// Replace what `file` holds. The program may be killed and the power may fail at any moment: afterwards `file` must hold
-// all of the old bytes or all of the new ones. When my_replace has returned, it must hold the new ones, and no other file
-// may be left. After a power failure, a file that was not flushed holds any part of what was written to it, and names
-// that were changed since the directory was flushed are the old or the new ones.
+// Replace what `file` holds. The program may be killed and the power may fail at any moment: afterwards `file` must
+// hold all of the old bytes or all of the new ones. When my_replace has returned, it must hold the new ones, and no
+// other file may be left. After a power failure, a file that was not flushed holds any part of what was written to it,
+// and names that were changed since the directory was flushed are the old or the new ones.
 // Grade it:  apps/run exercise 9.4
 // Serves: nn/files/files.h
 #include <string>
