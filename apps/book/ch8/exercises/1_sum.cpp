@@ -2,7 +2,7 @@
 //
 // n numbers are to be added by several threads. part(t, begin, end) is the sum of elements [begin, end), computed by
 // thread t. Return the whole sum, with the same bits for any number of threads. Threads must get about equal shares of
-// a long sum. The threads are only played here: call `part` for one after another.
+// a long sum. No thread is started here: call `part` for one thread after another.
 // Grade it:  apps/run exercise 8.1
 // Serves: core/machine/parallel.h
 #include <algorithm>

@@ -18,7 +18,7 @@ void grade(Grader& g) {
         },
         hint);
   };
-  ask("no bytes", "", 0, "32 ones, all turned round.");
+  ask("no bytes", "", 0, "32 ones, each flipped.");
   ask("one zero byte", std::string(1, '\0'), 0x527D5351,
       "A zero byte is eight steps to the right; after each step that pushes out a 1, the divisor is subtracted.");
   ask("\"123456789\"", "123456789", 0xE3069283,

@@ -1,4 +1,4 @@
-// Chapter 9. A wrong answer to exercise 9.1: the remainder begins as zeros, and is not turned round.
+// Chapter 9. A wrong answer to exercise 9.1: the remainder begins as zeros, and is not flipped.
 // Expect: FAILED  one zero byte
 #include <string>
 
