@@ -61,9 +61,11 @@ const std::map<std::string, Picture>& pictures() {
       {"eps", {.draw = [](const std::string&) { return draw_eps(); }, .needs_data = false}},
       {"masks", {.draw = [](const std::string&) { return draw_masks(); }, .needs_data = false}},
       {"positions", {.draw = [](const std::string&) { return draw_positions(); }, .needs_data = false}},
+      {"replacing", {.draw = [](const std::string&) { return draw_replacing(); }, .needs_data = false}},
       {"schedules", {.draw = [](const std::string&) { return draw_schedules(); }, .needs_data = false}},
       {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
       {"tape", {.draw = [](const std::string&) { return draw_tape(); }, .needs_data = false}},
+      {"tiles", {.draw = [](const std::string&) { return draw_tiles(); }, .needs_data = false}},
       {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}},
       {"twice", {.draw = [](const std::string&) { return draw_twice(); }, .needs_data = false}},
       {"valley", {.draw = [](const std::string&) { return draw_valley(); }, .needs_data = false}}};

@@ -93,4 +93,9 @@ std::string draw_positions();
 std::string draw_encoder_layer();
 std::string draw_decoder_layer();
 
+/// Attention in tiles: the scores that exist at one time, and what is kept for their queries (apps/figure/tiles.cpp).
+std::string draw_tiles();
+/// Replacing a file, step by step, and what a crash leaves at each of them (apps/figure/replacing.cpp).
+std::string draw_replacing();
+
 }  // namespace orrery
