@@ -77,6 +77,7 @@ int run(const ClaimsOptions& options) {
   live.clear();
   std::cout << claims::summary_of(all) << std::endl;
   if (!options.json.empty()) write_text(options.json, claims::claims_as_json(all, chosen.size()));
+  if (stopped) std::cerr << "stopped after " << all.size() << " of " << chosen.size() << " claims\n";
   return stopped ? interrupted : done;
 }
 

@@ -58,13 +58,6 @@ double accuracy_at(const SequenceModel& model, i64 first, i64 limit, u64 seed) {
   return examine(model, lesson).accuracy;
 }
 
-std::string for_seeds(const std::string& what, const std::vector<double>& values) {
-  return what + numbers("  %.3f  %.3f  %.3f", values[0], values[1], values[2]);
-}
-
-double least(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
-double most(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
-
 Finding extrapolation(Order order, const Run& run) {
   const auto both = for_each_seed([&](u64 seed) {
     const SequenceModel model = trained(order, Mask::causal(), {.steps = 400}, seed, run);

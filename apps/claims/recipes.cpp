@@ -14,6 +14,8 @@ namespace orrery::claims {
 namespace {
 
 constexpr i64 letters = 8, line_length = 16;
+// How often a language repeats the token before the last: one that is nearly certain, and one with much chance.
+constexpr double nearly_certain = 0.95, with_chance = 0.75;
 
 SequenceModelConfig config_of(bool norm_first, i64 num_layers) {
   return {.symbols = letters,
@@ -22,16 +24,7 @@ SequenceModelConfig config_of(bool norm_first, i64 num_layers) {
           .max_len = line_length};
 }
 
-std::string in_line(const std::string& what, const std::vector<double>& values) {
-  return what + numbers("  %.3f  %.3f  %.3f", values[0], values[1], values[2]);
-}
-double smallest(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
-double largest_of(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
-double mean_of(const std::vector<double>& values) { return (values[0] + values[1] + values[2]) / 3; }
-
 // --- Label smoothing.
-
-constexpr double repeats = 0.95;
 
 // A task that draws from the same 40 sequences again and again.
 Task only_forty(const Task& task, u64 seed) {
@@ -55,7 +48,7 @@ struct Scores {
 Scores scores_with(double smoothing, bool endless, const Run& run) {
   Scores scores;
   for (const u64 seed : seeds) {
-    const Task language = noisy_language(letters, repeats);
+    const Task language = noisy_language(letters, nearly_certain);
     Rng weights(seed), exam(seed, exam_numbers);
     SequenceModel model(config_of(false, 2), weights);
     train(model, endless ? language : only_forty(language, seed), {.steps = 300, .smoothing = smoothing}, seed, run);
@@ -105,7 +98,7 @@ Score score_when_writing(SequenceModel& model, bool flipped, u64 seed) {
   constexpr i64 length = line_length / 2;
   if (flipped) model.mask = flipped_causal(length);
   Rng rng(seed, exam_numbers);
-  Lesson lesson = noisy_language(letters, 0.75)(500, length, rng);
+  Lesson lesson = noisy_language(letters, with_chance)(500, length, rng);
   slice_into(lesson.labels, full({500, length - 1}, ignored, Dtype::i32), 1, 0, false);
   return examine(model, lesson);
 }
@@ -119,10 +112,10 @@ Finding label_smoothing(const Run& run) {
     const Scores plain = scores_with(0, endless, run), smooth = scores_with(0.1, endless, run);
     finding.measured.push_back(endless ? "trained on new sequences in every step; on 500 others, for seeds 1, 2, 3:"
                                        : "trained on 40 sequences again and again; on 500 others:");
-    finding.measured.push_back(in_line("  perplexity  without", plain.perplexity) +
-                               in_line("    with smoothing", smooth.perplexity));
-    finding.measured.push_back(in_line("  accuracy    without", plain.accuracy) +
-                               in_line("    with smoothing", smooth.accuracy));
+    finding.measured.push_back(for_seeds("  perplexity  without", plain.perplexity) +
+                               for_seeds("    with smoothing", smooth.perplexity));
+    finding.measured.push_back(for_seeds("  accuracy    without", plain.accuracy) +
+                               for_seeds("    with smoothing", smooth.accuracy));
     bool worse = true;
     for (size_t i = 0; i < std::size(seeds); ++i) worse = worse && smooth.perplexity[i] > 1.015 * plain.perplexity[i];
     const bool better = mean_of(smooth.accuracy) > mean_of(plain.accuracy) + 0.01;
@@ -138,9 +131,9 @@ Finding warmup_for_post_norm(const Run& run) {
   for (const bool large : {false, true}) {
     const double rate = large ? 1e-2 : 3e-3;
     const auto with = accuracy_of_deep(false, rate, 50, run), without = accuracy_of_deep(false, rate, 0, run);
-    finding.measured.push_back(in_line(numbers("rate %.3f, 50 steps of warm-up:", rate), with));
-    finding.measured.push_back(in_line(numbers("rate %.3f, no warm-up:         ", rate), without));
-    needed[large] = smallest(with) > 0.9 && mean_of(without) < 0.6;
+    finding.measured.push_back(for_seeds(numbers("rate %.3f, 50 steps of warm-up:", rate), with));
+    finding.measured.push_back(for_seeds(numbers("rate %.3f, no warm-up:         ", rate), without));
+    needed[large] = least(with) > 0.9 && mean_of(without) < 0.6;
   }
   finding.verdict = needed[0] && needed[1]   ? Verdict::holds
                     : needed[0] || needed[1] ? Verdict::partly
@@ -151,9 +144,9 @@ Finding warmup_for_post_norm(const Run& run) {
 Finding pre_norm_without_warmup(const Run& run) {
   const auto with = accuracy_of_deep(true, 1e-2, 50, run), without = accuracy_of_deep(true, 1e-2, 0, run);
   Finding finding{.measured = {"six layers, norm before each sub-layer, 150 steps; accuracy for seeds 1, 2, 3",
-                               in_line("rate 0.010, 50 steps of warm-up:", with),
-                               in_line("rate 0.010, no warm-up:         ", without)}};
-  finding.verdict = smallest(without) > 0.9 ? Verdict::holds : Verdict::does_not_hold;
+                               for_seeds("rate 0.010, 50 steps of warm-up:", with),
+                               for_seeds("rate 0.010, no warm-up:         ", without)}};
+  finding.verdict = least(without) > 0.9 ? Verdict::holds : Verdict::does_not_hold;
   return finding;
 }
 
@@ -174,7 +167,7 @@ Finding gradients_at_the_start(const Run& run) {
 }
 
 Finding flipped_mask(const Run& run) {
-  const double entropy = entropy_of_noisy_language(letters, 0.75);
+  const double entropy = entropy_of_noisy_language(letters, with_chance);
   Finding finding{.measured = {numbers("loss for seeds 1, 2, 3; no honest model has less than %.3f, a guess has %.3f",
                                        entropy, std::log(static_cast<double>(letters)))}};
   std::vector<double> training[2], writing[2];
@@ -183,16 +176,15 @@ Finding flipped_mask(const Run& run) {
       Rng rng(seed);
       SequenceModel model(config_of(false, 2), rng);
       if (flipped) model.mask = flipped_causal(line_length);
-      training[flipped].push_back(train(model, noisy_language(letters, 0.75), {.steps = 300}, seed, run).loss);
+      training[flipped].push_back(train(model, noisy_language(letters, with_chance), {.steps = 300}, seed, run).loss);
       writing[flipped].push_back(score_when_writing(model, flipped, seed).loss);
     }
     const std::string mask = flipped ? "flipped mask, " : "causal mask,  ";
-    finding.measured.push_back(in_line(mask + "in training:      ", training[flipped]));
-    finding.measured.push_back(in_line(mask + "when it writes:   ", writing[flipped]));
+    finding.measured.push_back(for_seeds(mask + "in training:      ", training[flipped]));
+    finding.measured.push_back(for_seeds(mask + "when it writes:   ", writing[flipped]));
   }
   const bool looks_better =
-      largest_of(training[true])<entropy - 0.2, cannot_write = smallest(writing[true])> largest_of(writing[false]) +
-      0.4;
+      most(training[true])<entropy - 0.2, cannot_write = least(writing[true])> most(writing[false]) + 0.4;
   finding.verdict = looks_better && cannot_write   ? Verdict::holds
                     : looks_better || cannot_write ? Verdict::partly
                                                    : Verdict::does_not_hold;

@@ -1,7 +1,6 @@
 // Chapter 9. Claims about dot products: their variance, the division by sqrt(d_k), and softmax where it saturates.
 //
 // Serves: nn/attention/attention.h
-#include <algorithm>
 #include <cmath>
 
 #include "apps/claims/measures.h"
@@ -132,11 +131,9 @@ Finding missing_scale(const Run& run) {
   for (const i64 d_k : {8, 256}) {
     for (const bool scaled : {true, false}) {
       const auto accuracy = for_each_seed([&](u64 seed) { return accuracy_with_scores(d_k, scaled, seed, run); });
-      finding.measured.push_back(numbers("d_k = %3d, %s 1/sqrt(d_k):  %.3f  %.3f  %.3f", static_cast<int>(d_k),
-                                         scaled ? "with   " : "without", accuracy[0], accuracy[1], accuracy[2]));
-      const auto [low, high] = std::minmax_element(accuracy.begin(), accuracy.end());
-      if (d_k == 256 && scaled) worst_with = *low;
-      if (d_k == 256 && !scaled) best_without = *high;
+      finding.measured.push_back(for_seeds(
+          numbers("d_k = %3d, %s 1/sqrt(d_k):", static_cast<int>(d_k), scaled ? "with   " : "without"), accuracy));
+      if (d_k == 256) (scaled ? worst_with : best_without) = scaled ? least(accuracy) : most(accuracy);
     }
   }
   finding.verdict = worst_with > best_without + 0.2 ? Verdict::holds : Verdict::does_not_hold;

@@ -77,7 +77,7 @@ const std::vector<Claim>& all_claims() {
        quadratic_operations},
       {"linear-memory", "Attention in tiles is exact and needs memory linear in the length, not quadratic.",
        "Dao et al. 2022 (FlashAttention), section 3.1",
-       "with twice the tokens, all scores take more than 3.5 times the bytes, tiles less than 2.4 times from 2048 "
+       "with twice the tokens, all scores take more than 3.5 times the bytes, tiles less than 2.3 times from 2048 "
        "tokens on; results differ by less than 1e-5",
        linear_memory},
       {"label-smoothing", "Label smoothing of 0.1 hurts perplexity but improves accuracy.",

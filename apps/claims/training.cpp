@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "apps/program/columns.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "optim/adam.h"
@@ -83,6 +85,18 @@ Score train(SequenceModel& model, const Task& task, const TrainingPlan& plan, u6
     adam.step(optim::warmup_cosine(step, plan.rate, plan.warmup, plan.steps), 1.0);
   }
   return mean;
+}
+
+std::string for_seeds(const std::string& what, const std::vector<double>& values) {
+  std::string line = what;
+  for (const double value : values) line += numbers("  %.3f", value);
+  return line;
+}
+
+double least(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
+double most(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 }  // namespace orrery::claims

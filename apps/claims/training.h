@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "apps/claims/claims.h"
@@ -57,5 +58,11 @@ auto for_each_seed(const Measure& measure) {
   for (const u64 seed : seeds) results.push_back(measure(seed));
   return results;
 }
+
+/// `what`, followed by the value for each seed.
+std::string for_seeds(const std::string& what, const std::vector<double>& values);
+double least(const std::vector<double>& values);
+double most(const std::vector<double>& values);
+double mean_of(const std::vector<double>& values);
 
 }  // namespace orrery::claims
