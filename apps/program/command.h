@@ -28,6 +28,7 @@ namespace orrery {
 /// Adds a sub-command to `program`. When it runs, it sets `exit_code`.
 using AddCommand = void (*)(CLI::App& program, int& exit_code);
 void add_bench(CLI::App& program, int& exit_code);
+void add_claims(CLI::App& program, int& exit_code);
 void add_figure(CLI::App& program, int& exit_code);
 void add_gradcheck(CLI::App& program, int& exit_code);
 void add_leakcheck(CLI::App& program, int& exit_code);

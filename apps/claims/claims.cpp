@@ -1,0 +1,97 @@
+// Chapter 9. `orrery claims`: what papers and tutorials say, measured.
+//
+// It prints claim, source, measurement and verdict of each. A claim that turns out wrong here is printed as wrong, and
+// the exit code is 0: it says whether the measurements could be made.
+// Serves: apps/toy/toy.cpp
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "apps/claims/report.h"
+#include "apps/program/command.h"
+#include "apps/program/interrupt.h"
+#include "apps/program/machine.h"
+#include "apps/program/progress.h"
+#include "core/machine/parallel.h"
+
+namespace orrery {
+namespace {
+
+struct ClaimsOptions {
+  std::vector<std::string> names;
+  std::string json;
+  bool list = false;
+  i64 threads = 1;
+};
+
+std::vector<claims::Claim> chosen_claims(const std::vector<std::string>& names) {
+  const auto matches = [](const std::string& name, const claims::Claim& claim) {
+    return fnmatch(name.c_str(), claim.name.c_str(), 0) == 0;
+  };
+  const std::vector<claims::Claim>& all = claims::all_claims();
+  for (const std::string& name : names) {
+    if (std::none_of(all.begin(), all.end(), [&](const claims::Claim& claim) { return matches(name, claim); }))
+      usage_error("claims", "no claim is called '" + name + "'; orrery claims --list names all");
+  }
+  std::vector<claims::Claim> chosen;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const claims::Claim& claim) {
+    return names.empty() ||
+           std::any_of(names.begin(), names.end(), [&](const std::string& name) { return matches(name, claim); });
+  });
+  return chosen;
+}
+
+int run(const ClaimsOptions& options) {
+  const std::vector<claims::Claim> chosen = chosen_claims(options.names);
+  if (options.list) {
+    claims::print_names(std::cout, chosen);
+    return done;
+  }
+  check_can_write("claims", "--json", options.json);
+  set_threads(static_cast<int>(options.threads));
+  print_start(std::cerr, {.seed = 1});
+  const Interrupt interrupt;
+  const Terminal terminal = terminal_of(STDOUT_FILENO);
+  LiveLine live(std::cerr, terminal_of(STDERR_FILENO));
+  std::vector<claims::Measured> all;
+  bool stopped = false;
+  for (const claims::Claim& claim : chosen) {
+    const claims::Run progress{[&] {
+      live.show(std::to_string(all.size() + 1) + "/" + std::to_string(chosen.size()) + "  measuring " + claim.name);
+      return interrupt.requested();
+    }};
+    try {
+      progress.go_on();
+      all.push_back({claim, claim.measure(progress)});
+    } catch (const claims::Stopped&) {
+      stopped = true;
+      break;
+    }
+    live.clear();
+    claims::print_measured(std::cout, all.back(), terminal);
+    std::cout << std::flush;
+  }
+  live.clear();
+  std::cout << claims::summary_of(all) << std::endl;
+  if (!options.json.empty()) write_text(options.json, claims::claims_as_json(all, chosen.size()));
+  if (stopped) std::cerr << "stopped after " << all.size() << " of " << chosen.size() << " claims\n";
+  return stopped ? interrupted : done;
+}
+
+}  // namespace
+
+void add_claims(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<ClaimsOptions>();
+  CLI::App& command = add_command(program, "claims", "Measure what papers and tutorials say about Transformers",
+                                  "Examples:\n  orrery claims\n  orrery claims warmup 'extrapolation-*'");
+  add_arguments(command, "NAME", options->names, "Claims, such as warmup or 'extrapolation-*'; without any: all");
+  add_flag(command, "--list", options->list, "Print the names of the claims and what they say, measure nothing");
+  add_file(command, "--json", options->json, "Write claims, measurements and verdicts to this file");
+  add_threads(command, options->threads);
+  when_run(command, exit_code, [options] { return run(*options); });
+}
+
+}  // namespace orrery

@@ -1,0 +1,194 @@
+// Chapter 9. Claims about how the paper's model is trained: label smoothing, warm-up, where to normalise, masks.
+//
+// Serves: optim/schedule.h
+#include <algorithm>
+#include <cmath>
+
+#include "apps/claims/measures.h"
+#include "apps/claims/training.h"
+#include "apps/program/columns.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+namespace orrery::claims {
+namespace {
+
+constexpr i64 letters = 8, line_length = 16;
+// How often a language repeats the token before the last: one that is nearly certain, and one with much chance.
+constexpr double nearly_certain = 0.95, with_chance = 0.75;
+
+SequenceModelConfig config_of(bool norm_first, i64 num_layers) {
+  return {.symbols = letters,
+          .layer = {.d_model = 32, .num_heads = 4, .d_ff = 64, .dropout = 0, .norm_first = norm_first},
+          .num_layers = num_layers,
+          .max_len = line_length};
+}
+
+// --- Label smoothing.
+
+// A task that draws from the same 40 sequences again and again.
+Task only_forty(const Task& task, u64 seed) {
+  Rng rng(seed, u64{3} << 40);
+  const Lesson all = task(40, line_length, rng);
+  return [all](i64 count, i64 length, Rng& numbers) {
+    Lesson lesson{.ids = full({count, length}, 0, Dtype::i32), .labels = full({count, length}, 0, Dtype::i32)};
+    for (i64 row = 0; row < count; ++row) {
+      const i64 i = numbers.integer(0, all.ids.size(0));
+      slice_into(lesson.ids, all.ids.rows(i, i + 1), 0, row, false);
+      slice_into(lesson.labels, all.labels.rows(i, i + 1), 0, row, false);
+    }
+    return lesson;
+  };
+}
+
+struct Scores {
+  std::vector<double> perplexity, accuracy;
+};
+// On 500 new sequences, for each seed.
+Scores scores_with(double smoothing, bool endless, const Run& run) {
+  Scores scores;
+  for (const u64 seed : seeds) {
+    const Task language = noisy_language(letters, nearly_certain);
+    Rng weights(seed), exam(seed, exam_numbers);
+    SequenceModel model(config_of(false, 2), weights);
+    train(model, endless ? language : only_forty(language, seed), {.steps = 300, .smoothing = smoothing}, seed, run);
+    const Score score = examine(model, language(500, line_length, exam));
+    scores.perplexity.push_back(std::exp(score.loss));
+    scores.accuracy.push_back(score.accuracy);
+  }
+  return scores;
+}
+
+// --- Warm-up.
+
+// The accuracy of six layers after 150 steps, for each seed.
+std::vector<double> accuracy_of_deep(bool norm_first, double rate, i64 warmup, const Run& run) {
+  return for_each_seed([&](u64 seed) {
+    Rng rng(seed);
+    SequenceModel model(config_of(norm_first, 6), rng);
+    return train(model, earlier_token(letters, 1), {.steps = 150, .rate = rate, .warmup = warmup}, seed, run).accuracy;
+  });
+}
+
+// The norm of dL/dW of the last layer's second feed-forward matrix before the first step, mean of three seeds.
+double gradient_of_last_layer(bool norm_first, i64 num_layers) {
+  return mean_of(for_each_seed([&](u64 seed) {
+    Rng rng(seed);
+    SequenceModel model(config_of(norm_first, num_layers), rng);
+    const Lesson lesson = earlier_token(letters, 1)(16, line_length, rng);
+    nn::Pass pass = nn::Pass::inference();
+    backward(cross_entropy(model(lesson.ids, pass), lesson.labels, {.ignore_index = ignored}));
+    const Tensor& g = model.encoder.layers.back().feed_forward.linear2.weight.gradient();
+    return std::sqrt(dot(g, g));
+  }));
+}
+
+// --- A flipped mask.
+
+// True and false confused: query i sees exactly the keys that a causal mask hides, those after it.
+Mask flipped_causal(i64 length) {
+  Tensor allow = zeros({length, length}, Dtype::i32);
+  for (i64 i = 0; i < length; ++i)
+    for (i64 j = i + 1; j < length; ++j) allow.set(i * length + j, 1);
+  return Mask::allow(allow);
+}
+
+// The model's score when it writes: nothing stands behind the token that it must continue.
+Score score_when_writing(SequenceModel& model, bool flipped, u64 seed) {
+  constexpr i64 length = line_length / 2;
+  if (flipped) model.mask = flipped_causal(length);
+  Rng rng(seed, exam_numbers);
+  Lesson lesson = noisy_language(letters, with_chance)(500, length, rng);
+  slice_into(lesson.labels, full({500, length - 1}, ignored, Dtype::i32), 1, 0, false);
+  return examine(model, lesson);
+}
+
+}  // namespace
+
+Finding label_smoothing(const Run& run) {
+  Finding finding;
+  bool both = false, any = false;
+  for (const bool endless : {true, false}) {
+    const Scores plain = scores_with(0, endless, run), smooth = scores_with(0.1, endless, run);
+    finding.measured.push_back(endless ? "trained on new sequences in every step; on 500 others, for seeds 1, 2, 3:"
+                                       : "trained on 40 sequences again and again; on 500 others:");
+    finding.measured.push_back(for_seeds("  perplexity  without", plain.perplexity) +
+                               for_seeds("    with smoothing", smooth.perplexity));
+    finding.measured.push_back(for_seeds("  accuracy    without", plain.accuracy) +
+                               for_seeds("    with smoothing", smooth.accuracy));
+    bool worse = true;
+    for (size_t i = 0; i < std::size(seeds); ++i) worse = worse && smooth.perplexity[i] > 1.015 * plain.perplexity[i];
+    const bool better = mean_of(smooth.accuracy) > mean_of(plain.accuracy) + 0.01;
+    both = both || (worse && better), any = any || worse || better;
+  }
+  finding.verdict = both ? Verdict::holds : any ? Verdict::partly : Verdict::does_not_hold;
+  return finding;
+}
+
+Finding warmup_for_post_norm(const Run& run) {
+  Finding finding{.measured = {"six layers, norm after each sub-layer, 150 steps; accuracy for seeds 1, 2, 3"}};
+  bool needed[2];
+  for (const bool large : {false, true}) {
+    const double rate = large ? 1e-2 : 3e-3;
+    const auto with = accuracy_of_deep(false, rate, 50, run), without = accuracy_of_deep(false, rate, 0, run);
+    finding.measured.push_back(for_seeds(numbers("rate %.3f, 50 steps of warm-up:", rate), with));
+    finding.measured.push_back(for_seeds(numbers("rate %.3f, no warm-up:         ", rate), without));
+    needed[large] = least(with) > 0.9 && mean_of(without) < 0.6;
+  }
+  finding.verdict = needed[0] && needed[1]   ? Verdict::holds
+                    : needed[0] || needed[1] ? Verdict::partly
+                                             : Verdict::does_not_hold;
+  return finding;
+}
+
+Finding pre_norm_without_warmup(const Run& run) {
+  const auto with = accuracy_of_deep(true, 1e-2, 50, run), without = accuracy_of_deep(true, 1e-2, 0, run);
+  Finding finding{.measured = {"six layers, norm before each sub-layer, 150 steps; accuracy for seeds 1, 2, 3",
+                               for_seeds("rate 0.010, 50 steps of warm-up:", with),
+                               for_seeds("rate 0.010, no warm-up:         ", without)}};
+  finding.verdict = least(without) > 0.9 ? Verdict::holds : Verdict::does_not_hold;
+  return finding;
+}
+
+Finding gradients_at_the_start(const Run& run) {
+  Finding finding{
+      .measured = {"norm of the gradient of the last layer's W_2 before the first step, mean of three seeds",
+                   "layers     norm after     norm before     1/sqrt(layers)"}};
+  std::vector<double> post, pre;
+  for (const i64 layers : {4, 16, 64}) {
+    run.go_on();
+    post.push_back(gradient_of_last_layer(false, layers)), pre.push_back(gradient_of_last_layer(true, layers));
+    finding.measured.push_back(numbers("%6d %14.3f %15.3f %18.3f", static_cast<int>(layers), post.back(), pre.back(),
+                                       1 / std::sqrt(static_cast<double>(layers))));
+  }
+  const bool stays = post.back() > 0.8 * post.front(), shrinks = pre.back() < 0.6 * pre.front();
+  finding.verdict = stays && shrinks ? Verdict::holds : stays || shrinks ? Verdict::partly : Verdict::does_not_hold;
+  return finding;
+}
+
+Finding flipped_mask(const Run& run) {
+  const double entropy = entropy_of_noisy_language(letters, with_chance);
+  Finding finding{.measured = {numbers("loss for seeds 1, 2, 3; no honest model has less than %.3f, a guess has %.3f",
+                                       entropy, std::log(static_cast<double>(letters)))}};
+  std::vector<double> training[2], writing[2];
+  for (const bool flipped : {false, true}) {
+    for (const u64 seed : seeds) {
+      Rng rng(seed);
+      SequenceModel model(config_of(false, 2), rng);
+      if (flipped) model.mask = flipped_causal(line_length);
+      training[flipped].push_back(train(model, noisy_language(letters, with_chance), {.steps = 300}, seed, run).loss);
+      writing[flipped].push_back(score_when_writing(model, flipped, seed).loss);
+    }
+    const std::string mask = flipped ? "flipped mask, " : "causal mask,  ";
+    finding.measured.push_back(for_seeds(mask + "in training:      ", training[flipped]));
+    finding.measured.push_back(for_seeds(mask + "when it writes:   ", writing[flipped]));
+  }
+  const bool looks_better =
+      most(training[true])<entropy - 0.2, cannot_write = least(writing[true])> most(writing[false]) + 0.4;
+  finding.verdict = looks_better && cannot_write   ? Verdict::holds
+                    : looks_better || cannot_write ? Verdict::partly
+                                                   : Verdict::does_not_hold;
+  return finding;
+}
+
+}  // namespace orrery::claims

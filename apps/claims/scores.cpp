@@ -1,0 +1,143 @@
+// Chapter 9. Claims about dot products: their variance, the division by sqrt(d_k), and softmax where it saturates.
+//
+// Serves: nn/attention/attention.h
+#include <cmath>
+
+#include "apps/claims/measures.h"
+#include "apps/claims/training.h"
+#include "apps/program/columns.h"
+#include "apps/program/stopwatch.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+namespace orrery::claims {
+namespace {
+
+struct Moments {
+  double mean = 0, variance = 0;
+};
+
+// Of the products q.k of 2000 pairs whose components are independent draws from N(0, 1).
+Moments moments_of_dot_products(i64 d_k) {
+  constexpr i64 pairs = 2000;
+  Rng rng(1);
+  const Tensor q = randn({pairs, d_k}, rng, f64), k = randn({pairs, d_k}, rng, f64);
+  const Tensor products = sum(q * k, {-1});
+  const double mean = orrery::mean(products).item();
+  const Tensor centred = products - full({1}, mean, f64);
+  return {.mean = mean, .variance = orrery::mean(centred * centred).item()};
+}
+
+// What softmax does with the scores of one query and 64 keys: medians over 500 queries.
+struct Saturation {
+  double largest = 0;  // the largest weight
+  double slope = 0;    // the mean over the keys of dweight_j / dscore_j, which is weight_j (1 - weight_j)
+};
+Saturation saturation_of(i64 d_k, double factor) {
+  constexpr i64 queries = 500, keys = 64;
+  Rng rng(2);
+  const Tensor q = randn({queries, d_k}, rng, f64), k = randn({keys, d_k}, rng, f64);
+  const Tensor weights = softmax(constant(matmul(q, k, Trans::b) * factor)).value();
+  const Tensor largest = max(weights, {-1}), squares = sum(weights * weights, {-1});
+  std::vector<double> all_largest, all_slopes;
+  for (i64 i = 0; i < queries; ++i) {
+    all_largest.push_back(largest.at(i));
+    all_slopes.push_back((1 - squares.at(i)) / static_cast<double>(keys));
+  }
+  return {.largest = median(all_largest), .slope = median(all_slopes)};
+}
+
+// The accuracy after a short training to name the token three positions back, with one head of size d_k whose queries
+// and keys start with variance about 1/2.
+double accuracy_with_scores(i64 d_k, bool scaled, u64 seed, const Run& run) {
+  Rng rng(seed);
+  SequenceModel model({.symbols = 8,
+                       .layer = {.d_model = 32,
+                                 .num_heads = 1,
+                                 .d_ff = 64,
+                                 .d_k = d_k,
+                                 .d_v = 32,
+                                 .dropout = 0,
+                                 .init = nn::Init::pytorch_linear},
+                       .max_len = 16,
+                       .scaled = scaled},
+                      rng);
+  return train(model, earlier_token(8, 3), {.steps = 200}, seed, run).accuracy;
+}
+
+}  // namespace
+
+Finding variance_of_dot_products(const Run& run) {
+  Finding finding{.measured = {"  d_k     mean of q.k    variance of q.k    variance / d_k"}};
+  bool all = true;
+  for (const i64 d_k : {4, 16, 64, 256, 1024}) {
+    run.go_on();
+    const auto [mean, variance] = moments_of_dot_products(d_k);
+    const double d = static_cast<double>(d_k);
+    finding.measured.push_back(numbers("%5.0f %15.2f %18.1f %17.3f", d, mean, variance, variance / d));
+    all = all && std::abs(mean) < 0.1 * std::sqrt(d) && std::abs(variance / d - 1) < 0.15;
+  }
+  finding.verdict = all ? Verdict::holds : Verdict::does_not_hold;
+  return finding;
+}
+
+Finding scaled_variance(const Run& run) {
+  Finding finding{.measured = {"  d_k     variance of q.k / sqrt(d_k)"}};
+  bool all = true;
+  for (const i64 d_k : {4, 16, 64, 256, 1024}) {
+    run.go_on();
+    const double d = static_cast<double>(d_k), variance = moments_of_dot_products(d_k).variance / d;
+    finding.measured.push_back(numbers("%5.0f %21.3f", d, variance));
+    all = all && std::abs(variance - 1) < 0.15;
+  }
+  // The claim assumes queries and keys of variance 1. The scores of a layer as it starts:
+  constexpr i64 n = 100, d_model = 512, h = 8;
+  Rng rng(3);
+  const nn::MultiHeadAttention attention(d_model, h, rng);
+  const Variable x = constant(randn({1, n, d_model}, rng));
+  const NoGradient no_gradient;
+  const auto head = [&](i64 first_row) { return attention.in_proj(x, {first_row, first_row + d_model / h}).value(); };
+  const Tensor scores = matmul(head(0), head(d_model), Trans::b) * (1 / std::sqrt(static_cast<double>(d_model / h)));
+  const double start = mean(scores * scores).item();
+  finding.measured.push_back(
+      numbers("in a layer of width 512 with 8 heads and Xavier's weights they start with variance %.2f", start));
+  finding.verdict = !all ? Verdict::does_not_hold : std::abs(start - 1) < 0.15 ? Verdict::holds : Verdict::partly;
+  return finding;
+}
+
+Finding softmax_saturation(const Run& run) {
+  Finding finding{.measured = {"64 keys, medians over 500 queries; slope: mean of dweight_j / dscore_j",
+                               "          scores q.k                    scores q.k / sqrt(d_k)",
+                               "  d_k     largest weight     slope     largest weight     slope"}};
+  Saturation plain, scaled, first;
+  for (const i64 d_k : {1, 16, 256, 1024}) {
+    run.go_on();
+    plain = saturation_of(d_k, 1), scaled = saturation_of(d_k, 1 / std::sqrt(static_cast<double>(d_k)));
+    if (d_k == 16) first = scaled;
+    finding.measured.push_back(numbers("%5.0f %18.3f %9.0e %18.3f %9.0e", static_cast<double>(d_k), plain.largest,
+                                       plain.slope, scaled.largest, scaled.slope));
+  }
+  const bool saturates = plain.largest > 0.95 && plain.slope < scaled.slope / 10;
+  const bool counteracts = scaled.slope > first.slope / 2;
+  finding.verdict = saturates && counteracts   ? Verdict::holds
+                    : saturates || counteracts ? Verdict::partly
+                                               : Verdict::does_not_hold;
+  return finding;
+}
+
+Finding missing_scale(const Run& run) {
+  Finding finding{.measured = {"accuracy for seeds 1, 2, 3 after 200 steps (a guess: 0.125)"}};
+  double worst_with = 1, best_without = 0;
+  for (const i64 d_k : {8, 256}) {
+    for (const bool scaled : {true, false}) {
+      const auto accuracy = for_each_seed([&](u64 seed) { return accuracy_with_scores(d_k, scaled, seed, run); });
+      finding.measured.push_back(for_seeds(
+          numbers("d_k = %3d, %s 1/sqrt(d_k):", static_cast<int>(d_k), scaled ? "with   " : "without"), accuracy));
+      if (d_k == 256) (scaled ? worst_with : best_without) = scaled ? least(accuracy) : most(accuracy);
+    }
+  }
+  finding.verdict = worst_with > best_without + 0.2 ? Verdict::holds : Verdict::does_not_hold;
+  return finding;
+}
+
+}  // namespace orrery::claims
