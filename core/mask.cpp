@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/kernels/reduce.h"
+#include "core/machine/parallel.h"
 
 namespace orrery {
 
@@ -129,6 +130,7 @@ bool padding_is_moderate(const Tensor& x, const Mask& mask) {
   mask.check_padding_fits(B, m);
   return dispatch_floating(x.dtype(), "attention", [&, B = B, m = m, d = d](auto t) {
     using T = decltype(t);
+    const FlushDenormals flushed;
     double nothing = 0;
     for (i64 b = 0; b < B; ++b) {
       const i64 kept = mask.length(b, m);

@@ -180,3 +180,32 @@ TEST_CASE("every test of a promise stands in that promise's row") {
     }
   }
 }
+
+TEST_CASE("every test that a promise's row names is one of that promise") {
+  static const std::regex row("^\\| ([0-9]+) \\|[^|]*\\|([^|]*)\\|"),
+      named("`([a-z_0-9/]*/)(\\*|[a-z_0-9]+)_test\\.cpp`");
+  size_t tests = 0;
+  for (const std::string& line : lines_of("tests/promises/README.md")) {
+    std::smatch match;
+    if (!std::regex_search(line, match, row)) continue;
+    const std::string start = "TEST_CASE(\"", promise = "promise " + match[1].str() + ":", cell = match[2];
+    CAPTURE(promise);
+    for (std::sregex_iterator at(cell.begin(), cell.end(), named), end; at != end; ++at) {
+      const std::string folder = "tests/" + (*at)[1].str(), name = (*at)[2];
+      size_t files = 0;
+      for (const Source& source : tree()) {
+        if (!source.path.ends_with("_test.cpp") || source.folder() + "/" != folder) continue;
+        if (name != "*" && source.stem() != name + "_test") continue;
+        ++files;
+        CAPTURE(source.path);
+        CHECK(std::any_of(source.lines.begin(), source.lines.end(), [&](const std::string& text) {
+          return text.starts_with(start) && text.find(promise) != text.npos;
+        }));
+      }
+      CAPTURE(name);
+      CHECK(files > 0);
+      ++tests;
+    }
+  }
+  CHECK(tests >= 30);
+}

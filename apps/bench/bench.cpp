@@ -58,7 +58,7 @@ CLI::App& add_bench(CLI::App& benches, const std::string& name, const std::strin
   add_tiles(command, options->tiles);
   add_file(command, "--json", options->json, "Write the results to this file too, in full");
   when_run(command, exit_code, [bench, options] {
-    check_can_write("bench", "--json", options->json);
+    check_can_write_text("bench", "--json", options->json);
     set_threads(static_cast<int>(options->threads));
     set_least_tiles(static_cast<int>(options->tiles));
     return bench(*options);

@@ -35,7 +35,8 @@ std::variant<nn::Transformer, nn::Gpt> model_of(const BenchConfig& config, doubl
   }
   const nn::TransformerConfig model = config.transformer(dropout);
   check_memory("bench", {.parameters = model.parameter_count(),
-                         .kept = kept_numbers(model, config.batch, config.source_length, config.target_length)});
+                         .kept = kept_numbers(model, config.batch, config.source_length, config.target_length,
+                                              LossHead::fused)});
   return nn::Transformer(model, rng);
 }
 

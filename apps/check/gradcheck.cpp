@@ -81,6 +81,10 @@ int prove_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   std::cout << table.size() << " checked, " << wrong << " failed\n" << std::flush;
   if (!options.json.empty()) write_text(options.json, proofs_as_json(table, options.seed, rows.size()));
   if (stopped) return interrupted;
+  if (wrong == 0 && static_cast<size_t>(empty) == table.size()) {
+    std::cerr << nothing_checked;
+    return failed;
+  }
   return wrong == 0 ? done : failed;
 }
 
@@ -177,7 +181,7 @@ int run(const CheckerOptions& options) {
     list_rows(std::cout, rows);
     return done;
   }
-  check_can_write("gradcheck", "--json", options.json);
+  check_can_write_text("gradcheck", "--json", options.json);
   check_can_write("gradcheck", "--resume", options.resume);
   set_threads(static_cast<int>(options.threads));
   if (options.bug > 0) return show_bug(options);

@@ -5,10 +5,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
+#include <limits>
 #include <sstream>
 
 #include "apps/program/columns.h"
@@ -16,17 +17,19 @@
 #include "apps/program/interrupt.h"
 #include "apps/program/progress.h"
 #include "autograd/check/proof.h"
+#include "nn/models/config_json.h"
 
 namespace orrery {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr i64 largest_seed = 999'999'999;
+constexpr std::string_view seed_line_begin = R"({"seed":)";
 
 // `text` as a whole number from 0 to 999,999,999; -1 if it is not one.
-i64 whole_number(const std::string& text) {
+i64 seed_of(const std::string& text) {
   i64 value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && std::to_string(value) == text && value < 1'000'000'000 ? value : -1;
+  return error == std::errc{} && std::to_string(value) == text && value <= largest_seed ? value : -1;
 }
 
 std::string line_of(const SeedResult& result) {
@@ -38,23 +41,35 @@ std::string line_of(const SeedResult& result) {
 }
 
 SeedResult result_of(const std::string& line) {
-  const Json json = Json::parse(line);
-  SeedResult result{.seed = json.at("seed"),
-                    .names = json.at("names"),
-                    .rows = json.at("rows"),
-                    .redrawn = json.at("redrawn"),
-                    .failed = {},
-                    .seconds = json.at("seconds")};
-  for (const Json& alarm : json.at("failed")) result.failed.push_back({alarm.at("row"), alarm.at("message")});
+  constexpr std::string_view operation = "seed";
+  constexpr i64 any = std::numeric_limits<i32>::max();
+  const Json json = parse_json_object(line, operation);
+  nn::config_json::Reader read(operation, json, nn::config_json::Fields::all);
+  SeedResult result{.names = {}, .failed = {}};
+  read("seed", result.seed, 0, largest_seed);
+  read("names", result.names);
+  read("rows", result.rows, 0, any);
+  read("redrawn", result.redrawn, 0, any);
+  read.for_each("failed", [&](nn::config_json::Reader& read_alarm) {
+    FalseAlarm& alarm = result.failed.emplace_back();
+    read_alarm("row", alarm.row);
+    read_alarm("message", alarm.message);
+  });
+  read("seconds", result.seconds);
   return result;
 }
 
-// The complete lines of a file; "" if it does not exist.
-std::string whole_lines(const std::string& path) {
+// "" if the file does not exist.
+std::string text_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file) text << file.rdbuf();
-  return text.str().substr(0, text.str().rfind('\n') + 1);
+  return text.str();
+}
+
+// Whether `text`, which may be nothing, is what is left of a line that was cut off.
+bool begins_seed_line(std::string_view text) {
+  return text.starts_with(seed_line_begin) || seed_line_begin.starts_with(text);
 }
 
 // Proves row after row; after Ctrl-C the result is incomplete.
@@ -75,17 +90,25 @@ SeedResult prove_seed(const std::vector<Row>& rows, const std::vector<std::strin
   return result;
 }
 
+// Whether there is anything to check: what a row computes has an input that is not empty.
+bool has_coordinates(const Row& row, i64 seed) {
+  const Checkable f = row.sample.build(f64, static_cast<u64>(seed));
+  return std::any_of(f.leaves.begin(), f.leaves.end(),
+                     [](const NamedParameter& x) { return x.value.value().count() > 0; });
+}
+
 void print_alarms(std::ostream& out, const SeedResult& result) {
   for (const FalseAlarm& alarm : result.failed)
-    out << broken("seed " + std::to_string(result.seed) + ", " + alarm.row + ": " + alarm.message, 0) << std::flush;
+    out << broken(harmless_lines("seed " + std::to_string(result.seed) + ", " + alarm.row + ": " + alarm.message), 0)
+        << std::flush;
 }
 
 }  // namespace
 
 SeedRange seed_range(const std::string& text) {
   const size_t dots = text.find("..");
-  const SeedRange range{whole_number(text.substr(0, dots)),
-                        whole_number(dots == std::string::npos ? text : text.substr(dots + 2))};
+  const SeedRange range{seed_of(text.substr(0, dots)),
+                        seed_of(dots == std::string::npos ? text : text.substr(dots + 2))};
   if (range.first < 0 || range.last < range.first)
     usage_error("--seeds", "'" + text + "' is not FIRST..LAST, such as 1..1000");
   return range;
@@ -93,20 +116,25 @@ SeedRange seed_range(const std::string& text) {
 
 SeedFile::SeedFile(std::string path, const std::vector<std::string>& names, size_t rows) : path_(std::move(path)) {
   if (path_.empty()) return;
-  const std::string text = whole_lines(path_);
-  std::istringstream lines(text);
+  const std::string text = text_of_file(path_), whole = text.substr(0, text.rfind('\n') + 1);
+  std::istringstream lines(whole);
+  i64 number = 0;
   for (std::string line; std::getline(lines, line);) {
+    ++number;
     SeedResult result;
     try {
       result = result_of(line);
-    } catch (const nlohmann::json::exception&) {
-      fail("gradcheck", "--resume ", path_, " is not a file of gradcheck --seeds; name another, or remove it");
+    } catch (const Error& error) {
+      fail("read " + path_, "is not a file of gradcheck --seeds; name another, or remove it (line ", number, ": ",
+           std::string_view(error.what()), ")");
     }
     check(result.names == names && result.rows == rows, "gradcheck", "--resume ", path_,
           " holds the results of other rows; name another file, or remove it");
     results_[result.seed] = std::move(result);
   }
-  write_text(path_, text);
+  check(begins_seed_line(std::string_view(text).substr(whole.size())), "read " + path_,
+        "is not a file of gradcheck --seeds; name another, or remove it");
+  write_text(path_, whole);
 }
 
 void SeedFile::add(const SeedResult& result) {
@@ -153,7 +181,11 @@ int prove_seeds(const std::vector<Row>& rows, const std::vector<std::string>& na
               << (path.empty() ? "" : "; the same command continues from there") << '\n';
     return interrupted;
   }
-  return wrong == 0 ? done : failed;
+  if (wrong > 0) return failed;
+  if (std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return has_coordinates(row, seeds.first); }))
+    return done;
+  std::cerr << nothing_checked;
+  return failed;
 }
 
 }  // namespace orrery

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/check/rows.h"
@@ -51,6 +52,10 @@ class SeedFile {
   std::string path_;
   std::map<i64, SeedResult> results_;
 };
+
+/// What is said, besides the exit code 1, where no chosen row has anything to check.
+inline constexpr std::string_view nothing_checked =
+    "orrery: gradcheck: nothing was checked: every input of these rows has size 0\n";
 
 /// Proves `rows` with every seed of the range that is not in the file `path`; returns the program's exit code.
 int prove_seeds(const std::vector<Row>& rows, const std::vector<std::string>& names, SeedRange seeds,

@@ -23,25 +23,25 @@ std::vector<std::string> names() {
   return result;
 }
 
-// The numbers that a picture is drawn from; "" for a picture that is computed.
-std::string data_of(const FigureOptions& options, const Picture& picture) {
+// What the picture shows; it may be drawn from numbers in a file.
+std::string drawn_picture(const FigureOptions& options, const Picture& picture) {
   if (!picture.needs_data) {
     if (!options.data.empty()) usage_error("--data", options.name + " is computed exactly, and reads no data");
-    return "";
+    return picture.draw("");
   }
   const std::string path = options.data.empty() ? ORRERY_DATA_FOLDER "/" + options.name + ".json" : options.data;
   const InputFile file(path);
-  constexpr u64 most_bytes = u64{1} << 20;
-  check(file.size() <= most_bytes, "figure", path, " has ", file.size(), " bytes: these are no data of a picture");
+  check(file.size() <= most_figure_bytes, "figure", path, " has ", file.size(),
+        " bytes: these are no data of a picture");
   std::string text(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
+  return within("read " + path, [&] { return picture.draw(text); });
 }
 
 int run(const FigureOptions& options) {
   const Picture& picture = pictures().at(options.name);
-  check_can_write("figure", "--out", options.out);
-  const std::string drawn = picture.draw(data_of(options, picture));
+  check_can_write_text("figure", "--out", options.out);
+  const std::string drawn = drawn_picture(options, picture);
   if (options.out.empty())
     std::cout << drawn << std::flush;
   else
@@ -61,9 +61,11 @@ const std::map<std::string, Picture>& pictures() {
       {"eps", {.draw = [](const std::string&) { return draw_eps(); }, .needs_data = false}},
       {"masks", {.draw = [](const std::string&) { return draw_masks(); }, .needs_data = false}},
       {"positions", {.draw = [](const std::string&) { return draw_positions(); }, .needs_data = false}},
+      {"replacing", {.draw = [](const std::string&) { return draw_replacing(); }, .needs_data = false}},
       {"schedules", {.draw = [](const std::string&) { return draw_schedules(); }, .needs_data = false}},
       {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
       {"tape", {.draw = [](const std::string&) { return draw_tape(); }, .needs_data = false}},
+      {"tiles", {.draw = [](const std::string&) { return draw_tiles(); }, .needs_data = false}},
       {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}},
       {"twice", {.draw = [](const std::string&) { return draw_twice(); }, .needs_data = false}},
       {"valley", {.draw = [](const std::string&) { return draw_valley(); }, .needs_data = false}}};

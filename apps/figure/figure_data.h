@@ -3,21 +3,20 @@
 // Serves: apps/toy/toy.cpp
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/error.h"
+#include "apps/figure/figures.h"
+#include "nn/models/config_json.h"
 
 namespace orrery {
 
-/// Calls read(parsed text). Errors: text that is no JSON, or that lacks a number `read` asks for.
+/// Calls read(reader of the parsed text). Errors: text that is no JSON, or that lacks a field `read` asks for.
 template <class Read>
 auto read_figure(const std::string& text, const Read& read) {
-  try {
-    return read(nlohmann::json::parse(text));
-  } catch (const nlohmann::json::exception& error) {
-    fail("figure", "the data are not those of this picture: ", error.what());
-  }
+  constexpr i64 most_values = 300'000;  // the weights of the longest sequences of `orrery toy`, 512 x 512
+  const Json data = parse_json_object(text, "figure", {.bytes = most_figure_bytes, .values = most_values});
+  nn::config_json::Reader reader("figure", data, nn::config_json::Fields::all);
+  return read(reader);
 }
 
 /// `x` with so many digits after the point.

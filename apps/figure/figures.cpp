@@ -10,9 +10,13 @@
 
 #include "apps/figure/figure_data.h"
 #include "apps/figure/svg.h"
-#include "core/error.h"
 
 namespace orrery {
+namespace {
+
+constexpr i64 most_layers = 1000;  // and heads: more than any model has
+
+}  // namespace
 
 std::string decimals(double x, int digits) {
   std::ostringstream out;
@@ -21,10 +25,10 @@ std::string decimals(double x, int digits) {
 }
 
 std::string to_json(const AttentionFigure& figure) {
-  nlohmann::json result{{"task", figure.task},       {"layer", figure.layer}, {"head", figure.head},
-                        {"written", figure.written}, {"read", figure.read},   {"weights", nlohmann::json::array()}};
+  Json result{{"task", figure.task},       {"layer", figure.layer}, {"head", figure.head},
+              {"written", figure.written}, {"read", figure.read},   {"weights", Json::array()}};
   for (const std::vector<double>& row : figure.weights) {
-    nlohmann::json rounded = nlohmann::json::array();
+    Json rounded = Json::array();
     for (const double weight : row) rounded.push_back(std::round(weight * 100) / 100);
     result["weights"].push_back(std::move(rounded));
   }
@@ -32,19 +36,24 @@ std::string to_json(const AttentionFigure& figure) {
 }
 
 AttentionFigure attention_figure(const std::string& text) {
-  AttentionFigure figure = read_figure(text, [](const nlohmann::json& data) {
-    return AttentionFigure{.task = data.at("task"),
-                           .layer = data.at("layer"),
-                           .head = data.at("head"),
-                           .written = data.at("written"),
-                           .read = data.at("read"),
-                           .weights = data.at("weights")};
+  AttentionFigure figure = read_figure(text, [](nn::config_json::Reader& read) {
+    AttentionFigure data{.task = {}, .written = {}, .read = {}, .weights = {}};
+    read("task", data.task);
+    read("layer", data.layer, 0, most_layers);
+    read("head", data.head, 0, most_layers);
+    read("written", data.written);
+    read("read", data.read);
+    read("weights", data.weights);
+    return data;
   });
   check(figure.weights.size() == figure.written.size(), "figure", "has ", figure.weights.size(),
         " rows of weights for ", figure.written.size(), " symbols written");
-  for (const std::vector<double>& row : figure.weights)
+  for (const std::vector<double>& row : figure.weights) {
     check(row.size() == figure.read.size(), "figure", "has a row of ", row.size(), " weights for ", figure.read.size(),
           " symbols read");
+    for (const double weight : row)
+      check(weight >= 0 && weight <= 1, "figure", "a weight must be from 0 to 1, not ", weight);
+  }
   return figure;
 }
 
@@ -76,16 +85,23 @@ std::string draw(const AttentionFigure& figure) {
 }
 
 SpeedFigure speed_figure(const std::string& text) {
-  return read_figure(text, [](const nlohmann::json& data) {
-    SpeedFigure figure{.machine = data.at("machine"), .rows = {}};
-    for (const nlohmann::json& row : data.at("rows")) {
-      figure.rows.push_back({.config = row.at("config"),
-                             .pytorch_ms = row.at("pytorch_ms"),
-                             .orrery_ms = row.at("orrery_ms"),
-                             .limit_ms = row.at("limit_ms"),
-                             .pytorch_mb = row.at("pytorch_mb"),
-                             .orrery_mb = row.at("orrery_mb")});
-    }
+  return read_figure(text, [](nn::config_json::Reader& read) {
+    SpeedFigure figure{.machine = {}, .rows = {}};
+    read("machine", figure.machine);
+    read.for_each("rows", [&](nn::config_json::Reader& read_row) {
+      SpeedRow row;
+      read_row("config", row.config);
+      const auto read_positive = [&](const std::string& name, double& value) {
+        read_row(name, value);
+        check(value > 0, "figure", name, " must be positive, not ", value);
+      };
+      read_positive("pytorch_ms", row.pytorch_ms);
+      read_positive("orrery_ms", row.orrery_ms);
+      read_positive("limit_ms", row.limit_ms);
+      read_positive("pytorch_mb", row.pytorch_mb);
+      read_positive("orrery_mb", row.orrery_mb);
+      figure.rows.push_back(std::move(row));
+    });
     return figure;
   });
 }

@@ -10,7 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "core/dtype.h"
+
 namespace orrery {
+
+/// What the data of a picture have at most.
+inline constexpr size_t most_figure_bytes = size_t{4} << 20;
 
 /// How a picture is made. One that is computed exactly reads no data: `draw` ignores its argument.
 struct Picture {
@@ -87,5 +92,10 @@ std::string draw_positions();
 // Chapter 7 (apps/figure/layers.cpp): the two layers of the Transformer with their shapes.
 std::string draw_encoder_layer();
 std::string draw_decoder_layer();
+
+/// Attention in tiles: the scores that exist at one time, and what is kept for their queries (apps/figure/tiles.cpp).
+std::string draw_tiles();
+/// Replacing a file, step by step, and what a crash leaves at each of them (apps/figure/replacing.cpp).
+std::string draw_replacing();
 
 }  // namespace orrery

@@ -26,7 +26,7 @@ struct Arrow {
   size_t input;  // of `to`
 };
 
-constexpr double box_width = 116, box_height = 66;
+constexpr double node_width = 116, node_height = 66;
 
 // Notes the gradient that each operation finds, and what it adds to those of its inputs.
 struct Notes : Observer {
@@ -58,7 +58,7 @@ std::vector<Arrow> arrows_between(const std::vector<Box>& boxes) {
 
 // From the right side of one box to the left side of another, with the slope above its middle.
 void draw_arrow(Svg& svg, const Arrow& arrow, double slope) {
-  const double x1 = arrow.from->at.x + box_width / 2, x2 = arrow.to->at.x - box_width / 2 - 3;
+  const double x1 = arrow.from->at.x + node_width / 2, x2 = arrow.to->at.x - node_width / 2 - 3;
   const double y1 = arrow.from->at.y, y2 = arrow.to->at.y + (y1 < arrow.to->at.y ? -14 : y1 > arrow.to->at.y ? 14 : 0);
   svg.arrow(x1, y1, x2, y2, Ink::note);
   const Anchor anchor = y1 < y2 ? Anchor::start : y1 > y2 ? Anchor::end : Anchor::middle;
@@ -66,8 +66,8 @@ void draw_arrow(Svg& svg, const Arrow& arrow, double slope) {
 }
 
 void draw_box(Svg& svg, const Box& box, double gradient) {
-  const double left = box.at.x - box_width / 2, top = box.at.y - box_height / 2;
-  svg.box(left, top, box_width, box_height);
+  const double left = box.at.x - node_width / 2, top = box.at.y - node_height / 2;
+  svg.box(left, top, node_width, node_height);
   svg.text(box.at.x, top + 20, box.label, Ink::text, 14, Anchor::middle);
   svg.text(box.at.x, top + 39, written("value", box.number.item()), Ink::mark, 13, Anchor::middle);
   svg.text(box.at.x, top + 57, written("gradient", gradient), Ink::second, 13, Anchor::middle);
@@ -89,7 +89,7 @@ std::string draw_graph(Svg svg, const std::vector<Box>& boxes) {
   return svg.str();
 }
 
-Variable number(double value) { return parameter(Tensor::of<double>({}, {value})); }
+Variable leaf(double value) { return parameter(Tensor::of<double>({}, {value})); }
 
 }  // namespace
 
@@ -97,7 +97,7 @@ std::string draw_tape() {
   Svg svg(620, 330, "The graph of y = a b + c for a = 2, b = 3, c = 4, with the value and the gradient of every node");
   svg.text(14, 22, "The graph of y = a b + c", Ink::text, 15);
   svg.text(14, 42, "values are computed from left to right, gradients from right to left", Ink::note, 12);
-  const Variable a = number(2), b = number(3), c = number(4), product = a * b, y = product + c;
+  const Variable a = leaf(2), b = leaf(3), c = leaf(4), product = a * b, y = product + c;
   return draw_graph(svg, {{"a", a, {72, 92}},
                           {"b", b, {72, 182}},
                           {"c", c, {302, 282}},
@@ -109,7 +109,7 @@ std::string draw_twice() {
   Svg svg(760, 250, "The graph of y = u + v with u = 2 a and v = 3 u: u has two users, and its gradient two parts");
   svg.text(14, 22, "A number with two users: y = u + v, where u = 2 a and v = 3 u", Ink::text, 15);
   svg.text(14, 42, "u receives 1 from y and 3 from v: its gradient is the sum, 4", Ink::note, 12);
-  const Variable a = number(1), u = scale(a, 2), v = scale(u, 3), y = u + v;
+  const Variable a = leaf(1), u = scale(a, 2), v = scale(u, 3), y = u + v;
   return draw_graph(svg, {{"a", a, {72, 182}},
                           {"scale: u = 2 a", u, {274, 182}},
                           {"scale: v = 3 u", v, {484, 100}},

@@ -50,9 +50,10 @@ std::string moves(const std::vector<Point>& points) {
   return result;
 }
 
+// Words may be those of a foreign file, and a picture may be printed on a terminal.
 std::string escaped(const std::string& words) {
   std::string result;
-  for (const char c : words) {
+  for (const char c : harmless(words)) {
     switch (c) {
       case '&': result += "&amp;"; break;
       case '<': result += "&lt;"; break;

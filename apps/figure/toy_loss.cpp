@@ -37,33 +37,43 @@ Axis steps_axis(const LossFigure& figure) {
 }  // namespace
 
 std::string to_json(const LossFigure& figure) {
-  nlohmann::json result{{"task", figure.task},
-                        {"steps", figure.steps},
-                        {"every", figure.every},
-                        {"guess", three_decimals(figure.guess)},
-                        {"least", three_decimals(figure.least)},
-                        {"loss", nlohmann::json::array()},
-                        {"accuracy", nlohmann::json::array()}};
+  Json result{{"task", figure.task},
+              {"steps", figure.steps},
+              {"every", figure.every},
+              {"guess", three_decimals(figure.guess)},
+              {"least", three_decimals(figure.least)},
+              {"loss", Json::array()},
+              {"accuracy", Json::array()}};
   for (const double x : figure.loss) result["loss"].push_back(three_decimals(x));
   for (const double x : figure.accuracy) result["accuracy"].push_back(three_decimals(x));
   return result.dump() + "\n";
 }
 
 LossFigure loss_figure(const std::string& text) {
-  LossFigure figure = read_figure(text, [](const nlohmann::json& data) {
-    return LossFigure{.task = data.at("task"),
-                      .steps = data.at("steps"),
-                      .every = data.at("every"),
-                      .guess = data.at("guess"),
-                      .least = data.at("least"),
-                      .loss = data.at("loss"),
-                      .accuracy = data.at("accuracy")};
+  LossFigure figure = read_figure(text, [](nn::config_json::Reader& read) {
+    LossFigure data{.task = {}, .loss = {}, .accuracy = {}};
+    read("task", data.task);
+    read("steps", data.steps);
+    read("every", data.every);
+    read("guess", data.guess);
+    read("least", data.least);
+    read("loss", data.loss);
+    read("accuracy", data.accuracy);
+    return data;
   });
   check(figure.steps > 0 && figure.every > 0, "figure", "has means of ", figure.every, " steps of ", figure.steps);
   const int points = (figure.steps - 1) / figure.every + 1;
   check(figure.loss.size() == static_cast<size_t>(points) && figure.accuracy.size() == figure.loss.size() && points > 1,
         "figure", "has ", figure.loss.size(), " losses and ", figure.accuracy.size(), " accuracies for ", points,
         " points");
+  const auto check_range = [](const std::string& name, double x, double most) {
+    check(x >= 0 && x <= most, "figure", name, " must be from 0 to ", most, ", not ", x);
+  };
+  constexpr double largest_loss = 1000;  // a curve beyond it shows nothing
+  check_range("guess", figure.guess, largest_loss);
+  check_range("least", figure.least, largest_loss);
+  for (const double x : figure.loss) check_range("loss", x, largest_loss);
+  for (const double x : figure.accuracy) check_range("accuracy", x, 1);
   return figure;
 }
 

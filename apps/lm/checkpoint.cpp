@@ -50,11 +50,7 @@ void read_standing(const std::string& text, LmCheckpoint& to) {
 
 void LmFiles::begin(const std::string& text, bool overwrite) {
   if (!used()) return;
-  for (const std::string& written : {model(), model() + ".tmp", resume(), resume() + ".tmp", file_.lock()}) {
-    std::error_code absent;
-    check(!std::filesystem::equivalent(written, text, absent), "lm", "--save ", model(),
-          " would overwrite the text to learn, ", text);
-  }
+  check(!file_.writes(text), "lm", "--save ", model(), " would write over the text to learn, ", text);
   file_.claim("--save");
   file_.check_free(overwrite);
 }

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <iomanip>
 #include <iostream>
 
@@ -18,6 +19,7 @@
 #include "apps/program/machine.h"
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
+#include "apps/program/terminal.h"
 #include "apps/training/memory.h"
 #include "core/files/crc32c.h"
 #include "core/machine/parallel.h"
@@ -58,18 +60,24 @@ std::string estimate_line(i64 step, double estimate, bool best) {
   return line.str();
 }
 
-// A short sample of the model. If sampling fails, the training continues.
-std::string glimpse_of(const LmTraining& training) {
+// What `written` makes of a sample of the model. If sampling fails, the training continues, and nothing else is lost.
+std::string written_by(const LmTraining& training, i64 characters,
+                       const std::function<std::string(const std::string&)>& written) {
   try {
-    return "  it writes: " + on_one_line(training.sample(glimpse));
-  } catch (const Error& error) { return std::string("  it cannot write: ") + error.what(); }
+    return written(training.sample(characters));
+  } catch (const Error& error) { return std::string("it cannot write: ") + error.what(); }
+}
+
+std::string glimpse_of(const LmTraining& training) {
+  return "  " +
+         written_by(training, glimpse, [](const std::string& text) { return "it writes: " + on_one_line(text); });
 }
 
 // Trains to the end or to Ctrl-C. Saves at each estimate and when it is stopped.
 void run_steps(LmTraining& training, const LmOrigin& origin, LmFiles& files, const Interrupt& interrupt) {
   const LmRecipe& recipe = origin.recipe;
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, training.steps_done());
-  i64 kept_step = -1;
+  i64 kept_step = training.steps_done();  // without a step there is nothing to keep
   const auto keep = [&] {
     if (files.keep(origin, training)) return void(kept_step = training.steps_done());
     progress.note("not saved: " + files.problem() + "; the training continues");
@@ -84,19 +92,31 @@ void run_steps(LmTraining& training, const LmOrigin& origin, LmFiles& files, con
     progress.note(glimpse_of(training));
     if (std::isfinite(estimate)) keep();  // otherwise the last saved state is better, and the next step reports why
   }
-  if (kept_step != training.steps_done()) keep();  // stopped, perhaps before the first step
+  if (kept_step != training.steps_done()) keep();  // stopped
 }
 
 // Prints a sample of the model and its losses, after a training that has ended or was stopped.
 void report(const TrainOptions& options, LmTraining& training, const Stopwatch& watch) {
   const std::string hash = training.hash();
   const double loss = training.finish_with_best();
-  std::cout << training.sample(last_sample) << '\n';
+  std::cout << written_by(training, last_sample, [](const std::string& text) {
+    return for_reader(text, STDOUT_FILENO);
+  }) << '\n';
   if (options.hash) std::cout << "hash " << hash << '\n';
   std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss;
   if (training.best_step() > 0)
     std::cout << " (best estimate " << training.best_estimate() << " at step " << training.best_step() << ')';
   std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
+}
+
+// How far an unfinished training is, and how to resume it.
+void print_stopped(const LmTraining& training, const LmFiles& files, bool failed_on_its_way) {
+  std::cerr << "stopped after step " << training.steps_done() << " of " << training.recipe().steps;
+  if (!files.used()) std::cerr << "; without --save it cannot be resumed";
+  // A step that failed would fail again.
+  if (!failed_on_its_way && training.steps_done() > 0 && std::filesystem::exists(files.resume()))
+    std::cerr << "; to resume: orrery lm train --resume " << harmless(shell_quoted(files.model()));
+  std::cerr << std::endl;
 }
 
 // Saves the model. If the training is unfinished, says how to resume it.
@@ -105,13 +125,7 @@ void save(LmTraining& training, LmFiles& files, bool failed_on_its_way) {
   files.end(training, finished);
   files.check_kept();
   if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
-  if (finished) return;
-  std::cerr << "stopped after step " << training.steps_done() << " of " << training.recipe().steps;
-  if (!files.used()) std::cerr << "; without --save it cannot be resumed";
-  // A step that failed would fail again.
-  if (!failed_on_its_way && std::filesystem::exists(files.resume()))
-    std::cerr << "; to resume: orrery lm train --resume " << harmless(shell_quoted(files.model()));
-  std::cerr << std::endl;
+  if (!finished) print_stopped(training, files, failed_on_its_way);
 }
 
 // Trains from `state`, or from the beginning.
@@ -136,8 +150,13 @@ int train(const TrainOptions& options, const LmOrigin& origin, const LmState* st
       std::cerr,
       {.seed = recipe.seed, .parameters = training.model().parameter_count(), .expected_seconds = training.measure()});
   if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
+  const i64 done_before = training.steps_done();
   const std::exception_ptr failure = failure_of([&] { run_steps(training, origin, files, interrupt); });
-  if (failure && training.steps_done() == 0) std::rethrow_exception(failure);  // nothing to save
+  if (failure && training.steps_done() == 0) std::rethrow_exception(failure);            // nothing to save
+  if (!failure && training.steps_done() == done_before && done_before < recipe.steps) {  // the files stay as they are
+    print_stopped(training, files, false);
+    return interrupted;
+  }
   end_training(
       failure, [&] { report(options, training, watch); }, [&] { save(training, files, failure != nullptr); });
   return training.steps_done() == recipe.steps ? done : interrupted;

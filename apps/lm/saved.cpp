@@ -3,6 +3,8 @@
 // Serves: nn/models/gpt.h
 #include "apps/lm/saved.h"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <iomanip>
 #include <iostream>
@@ -11,6 +13,7 @@
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
+#include "apps/program/terminal.h"
 #include "core/machine/parallel.h"
 #include "nn/generate/decoding.h"
 
@@ -44,9 +47,9 @@ int write_on(const SampleOptions& options) {
   Rng rng(static_cast<u64>(options.seed));
   i64 written = 0;
   const Stopwatch watch;
-  std::cout << options.prompt << std::flush;
+  std::cout << for_reader(options.prompt, STDOUT_FILENO) << std::flush;
   nn::generate(saved.model, prompt, options.tokens, options.sampling, rng, [&](i32 token) {
-    std::cout << alphabet.character(token) << std::flush;
+    std::cout << for_reader(alphabet.character(token), STDOUT_FILENO) << std::flush;
     ++written;
     return std::cout.good() && !interrupt.requested();
   });

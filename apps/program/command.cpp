@@ -26,6 +26,7 @@
 
 #include "apps/program/help.h"
 #include "core/files/file.h"
+#include "core/files/safetensors.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
 
@@ -261,6 +262,19 @@ void check_can_write(const std::string& command, const std::string& option, cons
   check(!std::filesystem::is_directory(path), command, option, ' ', path, " is a folder");
   check(!std::filesystem::exists(path) || std::filesystem::is_regular_file(path), command, option, ' ', path,
         " is not a regular file");
+}
+
+void check_can_write_text(const std::string& command, const std::string& option, const std::string& path) {
+  check_can_write(command, option, path);
+  check(path.empty() || !holds_model(path), command, option, ' ', path,
+        " is a file that holds a model; name another, or remove it");
+}
+
+bool holds_model(const std::string& path) {
+  try {
+    read_safetensors_metadata(path);
+    return true;
+  } catch (const Error&) { return false; }
 }
 
 void write_text(const std::string& path, const std::string& text) {

@@ -99,6 +99,10 @@ std::vector<CLI::Option*> options_of(CLI::App& command);
 
 /// Error of `command`, before any work: the file that `option` names cannot be written. The path "" means no file.
 void check_can_write(const std::string& command, const std::string& option, const std::string& path);
+/// The same for a file of text, and besides: a model, which `write_text` would replace, stands there.
+void check_can_write_text(const std::string& command, const std::string& option, const std::string& path);
+/// Whether `path` is a file that can be read as a model's, or a training's.
+bool holds_model(const std::string& path);
 /// Writes `text` to the file `path`. If that fails, the file is unchanged.
 void write_text(const std::string& path, const std::string& text);
 /// An argument as typed in a shell, for commands shown in messages: in quotes if it has special characters.

@@ -8,6 +8,8 @@
 
 #include <cstdlib>
 
+#include "core/error.h"
+
 namespace orrery {
 
 Terminal terminal_of(int descriptor) {
@@ -23,6 +25,10 @@ Terminal terminal_rule(bool is_terminal, const char* no_color, const char* term,
   terminal.colours = terminal.live && (no_color == nullptr || *no_color == '\0');
   if (columns > 0) terminal.width = columns;
   return terminal;
+}
+
+std::string for_reader(std::string_view text, int descriptor) {
+  return isatty(descriptor) == 1 ? harmless_lines(text) : std::string(text);
 }
 
 std::string coloured(std::string_view text, Colour colour, const Terminal& terminal) {

@@ -23,6 +23,9 @@ Terminal terminal_of(int descriptor);
 /// variables, null if not set. `columns` is the width that the terminal reports, 0 if it does not.
 Terminal terminal_rule(bool is_terminal, const char* no_color, const char* term, int columns);
 
+/// Text of others as it is written to a file descriptor: `harmless_lines` for a terminal, unchanged for a file or pipe.
+std::string for_reader(std::string_view text, int descriptor);
+
 enum class Colour { red = 31, green = 32, yellow = 33 };
 /// `text` in a colour if the terminal shows colours, else unchanged.
 std::string coloured(std::string_view text, Colour colour, const Terminal& terminal);

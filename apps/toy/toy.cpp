@@ -44,14 +44,14 @@ void print_answers(const ToyTask& task, const ToyExam& exam) {
   }
 }
 
-// Prints the cross-attention of the sharpest head for the exam's first sequence, and writes it for `orrery figure`.
-void show_sharpest_head(const nn::Transformer& model, const ToyOptions& options, const ToyExam& exam) {
-  const AttentionFigure figure = sharpest_head(model, options.recipe.task, exam.sources[0]);
+// Prints the cross-attention of the sharpest head for the first sequence of the exam; returns it for `orrery figure`.
+std::string show_sharpest_head(const nn::Transformer& model, const ToyTask& task, const ToyExam& exam) {
+  const AttentionFigure figure = sharpest_head(model, task, exam.sources[0]);
   std::cout << "\ncross-attention, decoder layer " << figure.layer << ", head " << figure.head
             << ": rows are written, columns read\n";
   print_attention(std::cout, figure);
   std::cout << '\n';
-  if (!options.attention.empty()) write_text(options.attention, to_json(figure));
+  return to_json(figure);
 }
 
 // 1 to 10, as the Annotated Transformer asks at its end.
@@ -77,25 +77,38 @@ void run_steps(ToyTraining& training, const ToyRecipe& recipe, const Interrupt& 
   }
 }
 
-// Examines the model on sequences it has never seen; returns how many of its answers are right.
-i64 report(ToyTraining& training, const ToyOptions& options, const Stopwatch& watch) {
+// What a training has come to: how many answers are right, and where the sharpest head looks, as JSON.
+struct ToyOutcome {
+  i64 right = 0;
+  std::string attention;
+};
+
+// Examines the model on sequences it has never seen.
+ToyOutcome report(ToyTraining& training, const ToyOptions& options, const Stopwatch& watch) {
   const ToyRecipe& recipe = options.recipe;
   const double trained = watch.seconds();
   const ToyExam exam = examine(training.model(), recipe.task, exam_size, recipe.seed);
   const double seconds = watch.seconds();
   print_answers(recipe.task, exam);
   if (recipe.task.begin_is_symbol) print_counting(training.model(), recipe.task);
-  show_sharpest_head(training.model(), options, exam);
+  const std::string attention = show_sharpest_head(training.model(), recipe.task, exam);
   if (options.hash) std::cout << "hash " << training.hash() << '\n';
   std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
             << seconds << " s: trained in " << trained << " s, decoded in " << seconds - trained << " s" << std::endl;
-  return exam.right;
+  return {exam.right, attention};
 }
 
-void save(ToyTraining& training, const ToyOptions& options, ModelFile& file) {
-  file.keep([&] { save_toy(training.model(), options.recipe.task, file.path()); });
+void save_model(ToyTraining& training, const ToyTask& task, ModelFile& file) {
+  file.keep([&] { save_toy(training.model(), task, file.path()); });
   file.check_kept();
   if (file.used()) std::cerr << "saved to " << harmless(file.path()) << '\n';
+}
+
+// `attention` is "" if the model was not examined to the end.
+void save_figures(const ToyOptions& options, const ToyRecipe& recipe, const std::vector<ToyStep>& steps,
+                  const std::string& attention) {
+  if (!options.losses.empty()) write_text(options.losses, to_json(loss_curve(recipe, steps)));
+  if (!options.attention.empty() && !attention.empty()) write_text(options.attention, attention);
 }
 
 int train(const ToyOptions& options, ModelFile& file) {
@@ -108,15 +121,21 @@ int train(const ToyOptions& options, ModelFile& file) {
                           .expected_seconds = training.measure(exam_size)});
   std::vector<ToyStep> steps;
   const std::exception_ptr failure = failure_of([&] { run_steps(training, recipe, interrupt, steps); });
-  if (failure && training.steps_done() == 0) std::rethrow_exception(failure);  // nothing to examine or save
-  i64 right = 0;
-  const auto show = [&] {
-    if (!options.losses.empty()) write_text(options.losses, to_json(loss_curve(recipe, steps)));
-    right = report(training, options, watch);
-  };
-  end_training(failure, show, [&] { save(training, options, file); });
+  if (training.steps_done() == 0) {  // nothing is trained, and what stands in the file is better
+    if (failure) std::rethrow_exception(failure);
+    std::cerr << "stopped after step 0 of " << recipe.steps << std::endl;
+    return interrupted;
+  }
+  ToyOutcome outcome;
+  end_training(
+      failure, [&] { outcome = report(training, options, watch); },
+      [&] {
+        end_training(
+            nullptr, [&] { save_model(training, recipe.task, file); },
+            [&] { save_figures(options, recipe, steps, outcome.attention); });
+      });
   if (interrupt.requested()) return interrupted;
-  if (static_cast<double>(right) < options.require * exam_size)
+  if (static_cast<double>(outcome.right) < options.require * exam_size)
     fail("toy", "fewer answers are correct than --require ", options.require, " demands");
   return done;
 }
@@ -140,17 +159,22 @@ void check_options(const ToyRecipe& recipe) {
 int begin(const ToyOptions& options) {
   const ToyRecipe& recipe = options.recipe;
   check_options(recipe);
-  check_can_write("toy", "--attention", options.attention);
-  check_can_write("toy", "--losses", options.losses);
+  check_can_write_text("toy", "--attention", options.attention);
+  check_can_write_text("toy", "--losses", options.losses);
   const nn::TransformerConfig model = recipe.config();
   const i64 parameters = model.parameter_count();
   ModelFile file("toy", options.save);
+  const auto check_apart = [&](const std::string& option, const std::string& path) {
+    check(!file.writes(path), "toy", option, ' ', path, " would write over the files of --save ", file.path());
+  };
+  check_apart("--attention", options.attention);
+  check_apart("--losses", options.losses);
   file.claim("--save");
   file.check_free(options.overwrite);
   file.check_room(parameters * bytes_of(f32));
-  check_memory(
-      "toy", {.parameters = parameters,
-              .kept = kept_numbers(model, recipe.batch, recipe.task.source_length(), recipe.task.target_length() - 1)});
+  check_memory("toy", {.parameters = parameters,
+                       .kept = kept_numbers(model, recipe.batch, recipe.task.source_length(),
+                                            recipe.task.target_length() - 1, LossHead::composed)});
   return train(options, file);
 }
 

@@ -4,30 +4,40 @@
 #include "apps/training/memory.h"
 
 #include "apps/program/machine.h"
+#include "autograd/ops/fused/packed_heads.h"
 #include "core/error.h"
 
 namespace orrery {
 namespace {
 
-// For one token, by a layer with this number of attentions.
-double kept_by_layer(i64 d_model, i64 d_ff, i64 attentions) {
-  return 4.0 * static_cast<double>(attentions * d_model) + static_cast<double>(d_ff);
+// For one token, by a layer with this number of attentions, but for the attention weights.
+double kept_by_layer(const nn::LayerOptions& layer, i64 attentions) {
+  return 4.0 * static_cast<double>(attentions * layer.d_model) + static_cast<double>(layer.d_ff);
+}
+
+// The weights of one attention, for one row of the batch.
+double kept_weights(const nn::LayerOptions& layer, i64 queries, i64 keys) {
+  return keys > packed_heads::most_keys ? 0
+                                        : static_cast<double>(layer.num_heads) * static_cast<double>(queries * keys);
 }
 
 }  // namespace
 
-double kept_numbers(const nn::TransformerConfig& model, i64 batch, i64 source_length, i64 target_length) {
-  const double encoder =
-      static_cast<double>(model.num_encoder_layers) * kept_by_layer(model.layer.d_model, model.layer.d_ff, 1);
-  const double decoder =
-      static_cast<double>(model.num_decoder_layers) * kept_by_layer(model.layer.d_model, model.layer.d_ff, 2);
-  return static_cast<double>(batch) *
-         (static_cast<double>(source_length) * encoder + static_cast<double>(target_length) * decoder);
+double kept_numbers(const nn::TransformerConfig& model, i64 batch, i64 source_length, i64 target_length,
+                    LossHead head) {
+  const nn::LayerOptions& layer = model.layer;
+  const double source = static_cast<double>(source_length), target = static_cast<double>(target_length);
+  const double encoder = source * kept_by_layer(layer, 1) + kept_weights(layer, source_length, source_length);
+  const double decoder = target * kept_by_layer(layer, 2) + kept_weights(layer, target_length, target_length) +
+                         kept_weights(layer, target_length, source_length);
+  const double logits = head == LossHead::composed ? target * static_cast<double>(model.tgt_vocab_size) : 0;
+  return static_cast<double>(batch) * (static_cast<double>(model.num_encoder_layers) * encoder +
+                                       static_cast<double>(model.num_decoder_layers) * decoder + logits);
 }
 
 double kept_numbers(const nn::GptConfig& model, i64 batch, i64 length) {
-  return static_cast<double>(batch) * static_cast<double>(length) * static_cast<double>(model.num_layers) *
-         kept_by_layer(model.layer.d_model, model.layer.d_ff, 1);
+  return static_cast<double>(batch) * static_cast<double>(model.num_layers) *
+         (static_cast<double>(length) * kept_by_layer(model.layer, 1) + kept_weights(model.layer, length, length));
 }
 
 double bytes_of(const MemoryNeed& need) {

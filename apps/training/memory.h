@@ -2,8 +2,10 @@
 //
 // The count is a lower bound, so that no training is refused that could run. It has the copies of each parameter and
 // the largest tensors that forward keeps for backward. For each token, each layer keeps q, k, v and the output of every
-// attention, 4 d_model numbers, and the inner activation of the feed-forward network, d_ff numbers. Attention weights
-// are not counted, since long sequences are computed in tiles.
+// attention, 4 d_model numbers, and the inner activation of the feed-forward network, d_ff numbers. An attention of n
+// queries and m keys keeps h n m weights, unless m is so large that it is computed in tiles
+// (autograd/ops/fused/tiled_attention.cpp). A head that is not fused with the loss keeps its logits: for each token as
+// many as the vocabulary has.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -21,8 +23,10 @@ struct MemoryNeed {
   double kept = 0;  ///< numbers kept by forward for backward, or by a cache
 };
 
+/// Whether the loss is computed together with the logits (`linear_cross_entropy`), which then never exist as a whole.
+enum class LossHead { fused, composed };
 /// The least that forward keeps for a batch of sources and targets of these lengths, or of texts of one length.
-double kept_numbers(const nn::TransformerConfig& model, i64 batch, i64 source_length, i64 target_length);
+double kept_numbers(const nn::TransformerConfig& model, i64 batch, i64 source_length, i64 target_length, LossHead head);
 double kept_numbers(const nn::GptConfig& model, i64 batch, i64 length);
 
 /// The same in bytes.

@@ -3,6 +3,7 @@
 // Serves: apps/toy/toy.cpp
 #include "apps/training/model_file.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +11,6 @@
 
 #include "apps/program/command.h"
 #include "core/error.h"
-#include "core/files/safetensors.h"
 
 namespace orrery {
 namespace {
@@ -29,11 +29,7 @@ std::string own_command() {
 // Error: the file is not a model. Such a file is never overwritten.
 void check_is_model(const std::string& program, const std::string& path) {
   if (!std::filesystem::exists(path) || std::filesystem::file_size(path) == 0) return;
-  try {
-    read_safetensors_metadata(path);
-  } catch (const Error&) {
-    fail(program, "--save ", path, " is a file that holds no model; name another, or remove it");
-  }
+  check(holds_model(path), program, "--save ", path, " is a file that holds no model; name another, or remove it");
 }
 
 }  // namespace
@@ -43,6 +39,16 @@ void ModelFile::claim(const std::string& option) {
   check_can_write(program_, option, path_);
   lock_.emplace(lock(), own_command());
   check(lock_->held(), program_, "another training saves its model in ", path_, ": ", lock_->holder());
+}
+
+bool ModelFile::writes(const std::string& path) const {
+  if (!used() || path.empty()) return false;
+  const std::array written{path_, path_ + ".tmp", resume(), resume() + ".tmp", lock()};
+  return std::any_of(written.begin(), written.end(), [&](const std::string& own) {
+    std::error_code absent;
+    return std::filesystem::equivalent(own, path, absent) ||
+           std::filesystem::weakly_canonical(own, absent) == std::filesystem::weakly_canonical(path, absent);
+  });
 }
 
 void ModelFile::check_free(bool overwrite) const {

@@ -31,6 +31,8 @@ class ModelFile {
   std::string resume() const { return path_ + ".resume"; }
   std::string lock() const { return path_ + ".lock"; }
 
+  /// Whether `path`, by whatever name, is one of the files that a training writes here.
+  bool writes(const std::string& path) const;
   /// Locks the files for this process. Errors: the file named by `option` cannot be written; another training has
   /// locked it (the message says which).
   void claim(const std::string& option);

@@ -45,8 +45,12 @@ void check_regular(const struct stat& status, const std::string& operation) {
   check(S_ISREG(status.st_mode), operation, "is not a regular file");
 }
 
-bool try_flock(const Descriptor& file) {
-  return retry([&] { return ::flock(file.number(), LOCK_EX | LOCK_NB); }) == 0;
+// False if somebody else has the lock. A file system that knows no locks gives none: we go on as if it were ours.
+bool try_flock(const Descriptor& file, const std::string& operation) {
+  if (retry([&] { return ::flock(file.number(), LOCK_EX | LOCK_NB); }) == 0) return true;
+  const bool unsupported = errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS;
+  check_call(unsupported || errno == EWOULDBLOCK, operation, "cannot be locked: ");
+  return unsupported;
 }
 
 // Whether `path` is still the name of the open file.
@@ -60,7 +64,7 @@ bool is_named(const Descriptor& file, const std::string& path) {
 // Locks the temporary file. One that was left behind by a killed program is used again. It is an error if somebody else
 // is writing the file (and so holds the lock), or has renamed it between our opening and locking it.
 void lock(const Descriptor& file, const std::string& path, const std::string& operation) {
-  check(try_flock(file) && is_named(file, path), operation, "somebody else is writing ", path);
+  check(try_flock(file, operation) && is_named(file, path), operation, "somebody else is writing ", path);
   struct stat ours {};
   check_call(::fstat(file.number(), &ours) == 0, operation);
   check_regular(ours, operation);
@@ -228,7 +232,7 @@ FileLock::FileLock(const std::string& path, const std::string& owner) : path_(pa
   for (;;) {
     file_.emplace(open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK));
     check_call(file_->number() >= 0, operation);
-    const bool ours = try_flock(*file_);
+    const bool ours = try_flock(*file_, operation);
     if (ours && !is_named(*file_, path)) continue;  // its holder has just removed it: the name is free
     const std::string text = read_lock(*file_);
     check(text.empty() || text.starts_with(lock_mark), operation, "another file has this name");

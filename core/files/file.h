@@ -67,11 +67,12 @@ u64 room_needed(std::span<const PlannedFile> files, bool again);
 void check_room(std::span<const PlannedFile> files, bool again);
 
 /// A file by which a process tells others that it is using something, such as model.lock for model. The system releases
-/// the lock when the process ends, however it ends, so the file of a killed process locks nobody out.
+/// the lock when the process ends, however it ends, so the file of a killed process locks nobody out. On a file system
+/// without locks (some network folders) every process gets one.
 class FileLock {
  public:
   /// Tries to take `path`. The file then says "process 4711, OWNER" and is removed at the end. Errors, of operation
-  /// "lock PATH": the file cannot be created; `path` is a file of another kind.
+  /// "lock PATH": the file cannot be created, or locked; `path` is a file of another kind.
   FileLock(const std::string& path, const std::string& owner);
   ~FileLock();
   FileLock(const FileLock&) = delete;

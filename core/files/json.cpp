@@ -11,15 +11,17 @@
 
 namespace orrery {
 
-Json parse_json_object(std::string_view text, std::string_view operation) {
-  check(text.size() <= most_json_bytes, operation, "has ", text.size(), " bytes of JSON, at most ", most_json_bytes,
+Json parse_json_object(std::string_view text, std::string_view operation, const JsonLimits& limits) {
+  check(text.size() <= limits.bytes, operation, "has ", text.size(), " bytes of JSON, at most ", limits.bytes,
         " are read");
-  i64 values = 0;
+  i64 values = 0, fields = 0;
   const auto watch = [&](int around, Json::parse_event_t event, const Json&) {
     const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
     check(!opens || around < most_json_depth, operation, "nests more than ", most_json_depth, " lists and objects");
     if (opens || event == Json::parse_event_t::value) ++values;
-    check(values <= most_json_values, operation, "has more than ", most_json_values, " values");
+    if (event == Json::parse_event_t::key) ++fields;
+    check(values <= limits.values, operation, "has more than ", limits.values, " values");
+    check(fields <= most_json_fields, operation, "has more than ", most_json_fields, " fields");
     return true;
   };
   Json json;

@@ -17,14 +17,20 @@ namespace orrery {
 
 using Json = nlohmann::ordered_json;
 
-/// The limits of a text: bytes, values, and nested lists and objects.
+/// The limits of a text: bytes, values, fields, and nested lists and objects.
 inline constexpr size_t most_json_bytes = size_t{1} << 20;
-inline constexpr i64 most_json_values = 10'000;
+inline constexpr i64 most_json_values = 10'000, most_json_fields = 10'000;
 inline constexpr int most_json_depth = 32;
 
+/// The first two of these, for texts that hold more: long lists do no harm.
+struct JsonLimits {
+  size_t bytes = most_json_bytes;
+  i64 values = most_json_values;
+};
+
 /// The object that `text` describes. Errors, of `operation`: text that is no JSON, saying where; another value than an
-/// object; more than the limits above.
-Json parse_json_object(std::string_view text, std::string_view operation);
+/// object; more than the limits allow.
+Json parse_json_object(std::string_view text, std::string_view operation, const JsonLimits& limits = {});
 
 /// A value in a message: as JSON, cut after 60 bytes. Written only if the message is made.
 struct Shown {

@@ -152,7 +152,7 @@ struct OpenFile {
   Tensor read_as(size_t i, const Value& value) const {
     using Result = decltype(value(T{}));
     const TensorEntry& entry = header.entries[i];
-    Tensor tensor = Tensor::empty(entry.shape, dtype_of<Result>);
+    Tensor tensor = within(operation, [&] { return Tensor::empty(entry.shape, dtype_of<Result>); });
     const size_t count = static_cast<size_t>(tensor.count());
     Result* to = tensor.write<Result>();
     if constexpr (std::is_same_v<T, Result>) {

@@ -142,7 +142,8 @@ std::string LeakReport::message() const {
 std::ostream& operator<<(std::ostream& out, const LeakReport& report) {
   const i64 B = report.B, S = report.S, T = report.T;
   constexpr i64 most_shown = 32;
-  out << report.name << ": which " << report.inputs << " (across) moves which " << report.outputs << " (down)\n";
+  out << harmless(report.name) << ": which " << report.inputs << " (across) moves which " << report.outputs
+      << " (down)\n";
   if (std::max(S, T) > most_shown)
     return out << B << " rows, " << report.positions.size() << " of " << S << " inputs by " << T
                << " outputs each: too many to draw\n"

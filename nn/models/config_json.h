@@ -9,6 +9,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "autograd/ops/norm_rows.h"
 #include "core/files/json.h"
@@ -59,6 +61,19 @@ class Reader {
   void operator()(const std::string& name, T& value, i64 least, i64 most) {
     if (const Json* found = find(name)) value = static_cast<T>(whole_number(*found, least, most, operation_, name));
   }
+  /// Calls each(reader) for every object of a list, which errors number from 1.
+  template <class Each>
+  void for_each(const std::string& name, const Each& each) {
+    const Json* found = find(name);
+    if (!found) return;
+    check_list(*found, name);
+    for (size_t i = 0; i < found->size(); ++i) {
+      const std::string element = std::string(operation_) + ": " + name + " " + std::to_string(i + 1);
+      check((*found)[i].is_object(), element, "is not a JSON object");
+      Reader reader(element, (*found)[i], needed_);
+      each(reader);
+    }
+  }
   /// Error: the object has a field that was not read.
   void check_all_known() const {
     for (const auto& [name, value] : json_.items()) {
@@ -73,6 +88,15 @@ class Reader {
     const auto found = json_.find(name);
     check(found != json_.end() || needed_ == Fields::any, operation_, "has no ", name);
     return found == json_.end() ? nullptr : &*found;
+  }
+  void check_list(const Json& json, std::string_view name) const {
+    check(json.is_array(), operation_, name, " must be a list, not ", Shown{json});
+  }
+  template <class T>
+  void read(const Json& json, std::string_view name, std::vector<T>& value) const {
+    check_list(json, name);
+    value.clear();
+    for (const Json& element : json) read(element, name, value.emplace_back());
   }
   void read(const Json& json, std::string_view name, bool& value) const {
     check(json.is_boolean(), operation_, name, " must be true or false, not ", Shown{json});

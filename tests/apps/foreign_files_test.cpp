@@ -54,6 +54,13 @@ TEST_CASE("JSON that nests 100,000 times is one line, wherever a program reads i
     check_failure(lm_program + use + hostile + "'", refused);
   }
   CHECK(contains(errors("leakcheck --load '" + hostile + "'").text, "read " + hostile + ": gpt config" + refused));
+  written(hostile, deep());
+  for (const std::string picture : {"attention", "speed"})
+    check_failure(lm_program + "figure " + picture + " --data '" + hostile + "'",
+                  "read " + hostile + ": figure" + refused);
+  written(hostile, R"({"seed":)" + many("[", 100'000) + "\n");
+  check_failure(lm_program + "gradcheck relu --seeds 1 --resume '" + hostile + "'", "read " + hostile + ": ");
+  check_failure(lm_program + "gradcheck relu --seeds 1 --resume '" + hostile + "'", "line 1: seed" + refused);
 }
 
 TEST_CASE("so it is in the state of an unfinished training") {
@@ -120,6 +127,35 @@ TEST_CASE("names and words of others command no terminal and make no lines") {
   written(folder / bad, many("ab ", 200));
   CHECK(contains(errors("lm eval --load '" + lm + "' " + file).text, shown + " in "));
   CHECK(contains(errors("lm train " + quick_lm + file).text, shown + ": 540 + 60 characters"));
+  const std::string model = "'" + (folder / (bad + "model")) + "'";
+  std::filesystem::copy_file(lm, folder / (bad + "model"));
+  const Result checked = run("leakcheck --threads 1 --load " + model, "2>&1");
+  CHECK(checked.exit_code == 0);
+  CHECK(contains(checked.text, shown + "model: which ids"));
+  CHECK_FALSE(contains(checked.text, "\x1B"));
+  const std::string picture = written(folder / "picture", R"({"task": "a\u001b[31m", "layer": 0, "head": 0,
+      "written": ["\u009b"], "read": ["\u001b"], "weights": [[1]]})");
+  const Result drawn = run("figure attention --data '" + picture + "'");
+  CHECK(drawn.exit_code == 0);
+  CHECK(contains(drawn.text, "task: a?[31m; "));
+  CHECK_FALSE(contains(drawn.text, "\x1B"));
+  CHECK_FALSE(contains(drawn.text, "\xC2\x9B"));
   for (const std::string& arguments : {"toy --task " + file, "lm train --preset " + file, "gradcheck " + file})
     check_usage_error(arguments, "orrery", "");
+}
+
+TEST_CASE("what a model writes commands no terminal, and is unchanged in a pipe") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("\x1B\x07 ", 200)), lm = folder / "lm";
+  const auto both = [](const std::string& arguments) {
+    const std::string command = lm_program + arguments + " 2>/dev/null";
+    const Result pipe = shell(command), terminal = shell("script -qec \"" + command + "\" /dev/null </dev/null");
+    CHECK(pipe.exit_code == 0);
+    CHECK(terminal.exit_code == 0);
+    CHECK(pipe.text.find_first_of("\x1B\x07") != std::string::npos);
+    CHECK(terminal.text.find_first_of("\x1B\x07") == std::string::npos);
+    CHECK(contains(terminal.text, "?"));
+  };
+  both("lm train '" + text + "' " + quick_lm + "--overwrite --save '" + lm + "'");
+  both("lm sample --tokens 100 --load '" + lm + "'");
 }

@@ -69,6 +69,13 @@ Tensor tokens(const Shape& shape, i32 factor) {
 
 }  // namespace
 
+// Takes the place of the C library's: where OMP_DYNAMIC is true, OpenMP asks how busy the machine is, and gives one
+// thread on a busy one.
+extern "C" int getloadavg(double* loads, int count) noexcept {
+  std::fill_n(loads, count, 1000.0);
+  return count;
+}
+
 int main() {
   Rng rng(1);
   Fingerprint fingerprint;

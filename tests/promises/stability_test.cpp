@@ -4,8 +4,11 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
+#include <limits>
 
+#include "autograd/check/samples.h"
 #include "autograd/ops.h"
+#include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 
@@ -94,5 +97,27 @@ TEST_CASE("promise 15: gradients of 1e-30 end as 0 or as normal numbers, the sam
   CHECK(denormal == 0);
   CHECK(zero > 30'000);  // dL/da is about 1e-38
   CHECK(zero < g.count());
+}
+#endif
+
+#if defined(__x86_64__)
+TEST_CASE("promise 15: no operation meets a denormal number, on the thread that calls it either") {
+  constexpr unsigned denormal_met = 0x2;  // stands in the register since an instruction met one
+  const auto make_denormal = [](Tensor x) {
+    if (x.dtype() == f32) std::fill_n(x.write<float>(), x.count(), std::numeric_limits<float>::denorm_min());
+    return x;
+  };
+  const small::Threads one(1);
+  for (const Sample& sample : operation_samples()) {
+    CAPTURE(sample.name);
+    CAPTURE(sample.variant);
+    const Checkable f = sample.build(f32);
+    for (const NamedParameter& leaf : f.leaves) make_denormal(Variable(leaf.value).mutable_value());
+    const Tensor ones = full(f.output().shape(), 1);
+    const Tensor dy = ones.count() == 1 ? ones : make_denormal(ones);  // a single dL/dy is read once, and by no loop
+    _mm_setcsr(_mm_getcsr() & ~denormal_met);
+    f.walk(f.output(), dy);
+    CHECK((_mm_getcsr() & denormal_met) == 0);
+  }
 }
 #endif

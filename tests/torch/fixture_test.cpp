@@ -15,7 +15,7 @@ std::string difference_of(const std::vector<double>& a, const std::vector<double
 
 }  // namespace
 
-TEST_CASE("a relative error of 1e-8, NaN and another shape are differences") {
+TEST_CASE("promise 9: a relative error of 1e-8, NaN and another shape are differences") {
   CHECK(difference_of({1, 2, 3}, {1, 2, 3}) == "");
   CHECK(difference_of({1, 2 + 1e-9, 1e-13}, {1, 2, 0}) == "");
   CHECK(difference_of({1, 2 + 2e-8, 3}, {1, 2, 3}) == "element 1 is 2.0000000199999999, PyTorch's 2");
@@ -25,12 +25,12 @@ TEST_CASE("a relative error of 1e-8, NaN and another shape are differences") {
   CHECK(difference_of({1, 2}, {1}) == "shape [2] instead of [1]");
 }
 
-TEST_CASE("only what somebody looks at is compared") {
+TEST_CASE("promise 9: only what somebody looks at is compared") {
   CHECK(difference_of({1, 9}, {1, 2}, Tensor::of<double>({2}, {0.5, 0})) == "");
   CHECK(difference_of({1, 9}, {1, 2}, Tensor::of<double>({2}, {0, 0.5})) == "element 1 is 9, PyTorch's 2");
 }
 
-TEST_CASE("another function than PyTorch's differs in its output and in its gradient") {
+TEST_CASE("promise 9: another function than PyTorch's differs in its output and in its gradient") {
   const Case c("activation", "gelu");
   struct NoParameters : nn::Module {
     void visit(nn::Visitor&) override {}
@@ -40,7 +40,7 @@ TEST_CASE("another function than PyTorch's differs in its output and in its grad
   CHECK(difference(wrong.gradients.at("input"), c.at("gradient.input")) != "");
 }
 
-TEST_CASE("no cotangent and no gradient in the fixtures is zero") {
+TEST_CASE("promise 9: no cotangent and no gradient in the fixtures is zero") {
   for (const std::string file : {"linear", "layer_norm", "embedding", "activation", "softmax", "cross_entropy",
                                  "attention", "encoder_layer", "decoder_layer", "transformer"}) {
     i64 gradients = 0;

@@ -144,8 +144,42 @@ TEST_CASE("many seeds: counted together, kept line by line, and gone on with") {
   CHECK(std::count(three.begin(), three.end(), '\n') == 3);
   CHECK(gradcheck("relu --seeds 2").text == "1 seed, 5 checked, 0 failed, 0 drawn again\n");
   CHECK(contains(errors("gradcheck softmax --seeds 1..3" + resume).text, "the results of other rows"));
-  std::ofstream(file) << "something else\n";
-  CHECK(contains(errors("gradcheck relu --seeds 1..3" + resume).text, "is not a file of gradcheck --seeds"));
+}
+
+TEST_CASE("a file of another kind is no file of results, and stays as it is") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "notes", resume = " --resume '" + file + "'";
+  const std::string result = R"({"seed":1,"names":["relu"],"rows":5,"redrawn":0,"failed":[],"seconds":0.1})";
+  for (const std::string& text : {std::string("something else\n"), std::string("no line at all"),
+                                  std::string("{\"seed\";1"), std::string(1, '\0'), result + "\nsomething else",
+                                  result + "\n\n{", std::string("[[[[\n"), std::string("{\"seed\":1.5}\n")}) {
+    CAPTURE(text);
+    set_contents(file, text);
+    const Result refused = errors("gradcheck relu --seeds 1..2" + resume);
+    CHECK(refused.exit_code == failed);
+    CHECK(refused.text.starts_with("orrery: read " + file + ": is not a file of gradcheck --seeds"));
+    CHECK(contents(file) == text);
+  }
+  set_contents(file, R"({"seed":1,"names":["relu"],"rows":5,"redrawn":0,"failed":[{"row":"a\u001b[31m",)"
+                     R"("message":"b\u0007"}],"seconds":0.1})"
+                     "\n");
+  CHECK(gradcheck("relu --seeds 1" + resume).text.starts_with("seed 1, a?[31m: b?\n"));
+  for (const std::string begun : {"", "{", "{\"see", "{\"seed\":", "{\"seed\":2,\"names\":[\"re"}) {
+    CAPTURE(begun);
+    set_contents(file, result + "\n" + begun);
+    CHECK(gradcheck("relu --seeds 1" + resume).exit_code == done);
+    CHECK(contents(file) == result + "\n");
+  }
+}
+
+TEST_CASE("rows in which nothing can be checked are no success") {
+  for (const std::string arguments : {"gradcheck 'softmax, size 0'", "gradcheck 'softmax, size 0' --seeds 1..2"}) {
+    CAPTURE(arguments);
+    const Result result = run(arguments, "2>&1");
+    CHECK(result.exit_code == failed);
+    CHECK(contains(result.text, "nothing was checked: every input of these rows has size 0\n"));
+  }
+  CHECK(gradcheck("'softmax, size 0' 'softmax, one element'").exit_code == done);
 }
 
 TEST_CASE("what --seeds does not take is wrong usage") {

@@ -55,8 +55,14 @@ TEST_CASE("a row of weights is a row of cells") {
 }
 
 TEST_CASE("data of another kind are one clear error") {
-  CHECK(small::error_of([] { attention_figure("[1"); }).starts_with("figure: the data are not those of this picture"));
-  CHECK(small::error_of([] { speed_figure("{}"); }).starts_with("figure: the data are not those of this picture"));
+  CHECK(small::error_of([] { attention_figure("[1"); }) == "figure: is not valid JSON, at its byte 3");
+  CHECK(small::error_of([] { speed_figure("{}"); }) == "figure: has no machine");
+  CHECK(small::error_of([] { speed_figure(R"({"machine": "m", "rows": [1]})"); }) ==
+        "figure: rows 1: is not a JSON object");
+  CHECK(small::error_of([] { speed_figure(R"({"machine": "m", "rows": 1})"); }) ==
+        "figure: rows must be a list, not 1");
+  CHECK(small::error_of([] { speed_figure(R"({"machine": "m", "rows": [{"config": "a", "pytorch_ms": 0}]})"); }) ==
+        "figure: pytorch_ms must be positive, not 0");
   CHECK(small::error_of([] {
           attention_figure(
               R"({"task": "copy", "layer": 0, "head": 0, "written": ["a"], "read": ["a", "b"], "weights": [[1]]})");
@@ -83,4 +89,32 @@ TEST_CASE("a training goes to JSON and back, rounded, and wrong counts are one c
   LossFigure timeless = figure;
   timeless.every = 0;
   CHECK(small::error_of([&] { loss_figure(to_json(timeless)); }) == "figure: has means of 0 steps of 50");
+  CHECK(small::error_of([&] {
+          LossFigure endless = figure;
+          endless.loss[0] = 1e9;
+          loss_figure(to_json(endless));
+        }) == "figure: loss must be from 0 to 1000, not 1e+09");
+}
+
+TEST_CASE("every number of a picture has its range") {
+  const auto complaint = [](const std::string& layer, const std::string& head, const std::string& weight) {
+    return small::error_of([&] {
+      attention_figure(R"({"task": "copy", "layer": )" + layer + R"(, "head": )" + head +
+                       R"(, "written": ["a"], "read": ["a"], "weights": [[)" + weight + "]]}");
+    });
+  };
+  CHECK(complaint("1", "0", "0.5") == "");
+  CHECK(complaint("1.7", "0", "1") == "figure: layer must be a whole number from 0 to 1000, not 1.7");
+  CHECK(complaint("1", "-1e300", "1") == "figure: head must be a whole number from 0 to 1000, not -1e+300");
+  CHECK(complaint("1", "0", "1.5") == "figure: a weight must be from 0 to 1, not 1.5");
+  CHECK(complaint("1", "0", "\"1\"") == "figure: weights must be a number, not \"1\"");
+}
+
+TEST_CASE("the weights of the longest sequences that toy takes are read") {
+  constexpr size_t longest = 512;
+  const AttentionFigure figure{.task = "copy",
+                               .written = std::vector<std::string>(longest, "13"),
+                               .read = std::vector<std::string>(longest, "13"),
+                               .weights = std::vector(longest, std::vector<double>(longest, 0.25))};
+  CHECK(attention_figure(to_json(figure)).weights == figure.weights);
 }

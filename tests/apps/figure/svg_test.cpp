@@ -55,3 +55,11 @@ TEST_CASE("a coordinate that is no number is an error") {
   CHECK(small::error_of([&] { svg.line(0, 0, std::numeric_limits<double>::quiet_NaN(), 1, Ink::frame); }) ==
         "figure: a coordinate is not finite");
 }
+
+TEST_CASE("words of others command no terminal on which a picture is printed") {
+  Svg svg(10, 10, "a\x1B[31m");
+  svg.text(1, 2, "b\n\x1B\xC2\x9B", Ink::note);
+  CHECK(svg.str().find("<title>a?[31m</title>") != std::string::npos);
+  CHECK(svg.str().find(">b??"
+                       "?</text>") != std::string::npos);
+}

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 using namespace orrery;
 
 TEST_CASE("a terminal shows colours unless NO_COLOR is set to something") {
@@ -37,4 +39,14 @@ TEST_CASE("a file is not a terminal") {
 TEST_CASE("text is coloured only where colours show") {
   CHECK(coloured("FAILED", Colour::red, {.live = true, .colours = true}) == "\033[31mFAILED\033[0m");
   CHECK(coloured("FAILED", Colour::red, {}) == "FAILED");
+}
+
+TEST_CASE("text of others is made harmless for a terminal, and stays as it is for a pipe") {
+  const std::string text = "a\x1B[31m\nb\x07";
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY), pipe = open("/dev/null", O_WRONLY);
+  REQUIRE(terminal >= 0);
+  CHECK(for_reader(text, terminal) == "a?[31m\nb?");
+  CHECK(for_reader(text, pipe) == text);
+  close(terminal);
+  close(pipe);
 }

@@ -10,8 +10,9 @@ using namespace orrery::program;
 namespace {
 
 // Learns next to nothing, in a moment.
-const std::string quick_toy =
-    "toy --steps 3 --batch 4 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-length 9 ";
+const std::string small_toy_options =
+    "--batch 4 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-length 9 ";
+const std::string quick_toy = "toy --steps 3 " + small_toy_options;
 
 const std::string quoted_program = "'" ORRERY_PROGRAM "' ";
 
@@ -154,6 +155,37 @@ TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits
   CHECK(result.exit_code == 130);
   CHECK(line(result.text, -1).starts_with("exact match "));
   CHECK(shell("echo abc | " + quoted_program + "toy --load '" + file + "'").exit_code == 0);
+}
+
+TEST_CASE("what the sharpest head looks at is written last, and over no model") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model.safetensors", inner = folder / "inner";
+  std::filesystem::create_directory(inner);
+  // The folder is lost while the toy trains: the exam is printed and the model saved before that is told.
+  const Result lost =
+      shell(quoted_program + "toy --steps 3000 " + small_toy_options + "--hash --save '" + file + "' --attention '" +
+            inner + "/a.json' 2>'" + (folder / "log") + "' & until grep -q ^step '" + (folder / "log") +
+            "'; do kill -0 $! || break; sleep 0.01; done; rm -r '" + inner + "'; wait $!");
+  CHECK(lost.exit_code == 1);
+  CHECK(line(lost.text, -2).starts_with("hash "));
+  CHECK(line(lost.text, -1).starts_with("exact match "));
+  const std::string log = orrery::contents(folder / "log");
+  CHECK(contains(log, "\nsaved to " + file + "\n"));
+  CHECK(contains(line(log, -1), "orrery: write " + inner + "/a.json: "));
+  const std::string kept = orrery::contents(file), other = folder / "other";
+  for (const std::string& arguments : {quick_toy + "--attention '" + file + "'", quick_toy + "--losses '" + file + "'",
+                                       "figure attention --out '" + file + "'", "gradcheck relu --json '" + file + "'",
+                                       "bench gemm --json '" + file + "'"}) {
+    CAPTURE(arguments);
+    check_failure(quoted_program + arguments, file + " is a file that holds a model; name another, or remove it");
+    CHECK(orrery::contents(file) == kept);
+  }
+  for (const std::string& attention : {other, folder / "./other", other + ".lock", other + ".tmp"})
+    check_failure(quoted_program + quick_toy + "--save '" + other + "' --attention '" + attention + "'",
+                  "would write over the files of --save " + other);
+  CHECK_FALSE(std::filesystem::exists(other));
+  CHECK(run(quick_toy + "--save '" + other + "' --attention '" + other + ".json'").exit_code == 0);
+  CHECK(run("figure attention --data '" + other + ".json'").text.starts_with("<svg"));
 }
 
 TEST_CASE("long: each task is learnt with the defaults") {

@@ -2,6 +2,9 @@
 #include "apps/training/memory.h"
 
 #include "apps/bench/configs.h"
+#include "apps/program/machine.h"
+#include "apps/toy/training.h"
+#include "core/machine/memory.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/support.h"
 
@@ -16,17 +19,23 @@ MemoryNeed need_of(const BenchConfig& config) {
   }
   const nn::TransformerConfig model = config.transformer(0);
   return {.parameters = model.parameter_count(),
-          .kept = kept_numbers(model, config.batch, config.source_length, config.target_length)};
+          .kept = kept_numbers(model, config.batch, config.source_length, config.target_length, LossHead::fused)};
 }
 
 }  // namespace
 
-TEST_CASE("layers, tokens and copies of the parameters are counted") {
-  const nn::TransformerConfig model{
-      .layer = {.d_model = 10, .num_heads = 1, .d_ff = 7}, .num_encoder_layers = 2, .num_decoder_layers = 3};
-  CHECK(kept_numbers(model, 5, 4, 6) == 5 * (4 * 2 * (40 + 7) + 6 * 3 * (80 + 7)));
-  const nn::GptConfig gpt{.vocab_size = 9, .layer = {.d_model = 10, .num_heads = 1, .d_ff = 7}, .num_layers = 3};
-  CHECK(kept_numbers(gpt, 5, 6) == 5 * 6 * 3 * (40 + 7));
+TEST_CASE("layers, tokens, attention weights, logits and copies of the parameters are counted") {
+  const nn::TransformerConfig model{.tgt_vocab_size = 11,
+                                    .layer = {.d_model = 10, .num_heads = 2, .d_ff = 7},
+                                    .num_encoder_layers = 2,
+                                    .num_decoder_layers = 3};
+  const double fused = 5 * (2 * (4 * (40 + 7) + 2 * 4 * 4) + 3 * (6 * (80 + 7) + 2 * 6 * 6 + 2 * 6 * 4));
+  CHECK(kept_numbers(model, 5, 4, 6, LossHead::fused) == fused);
+  CHECK(kept_numbers(model, 5, 4, 6, LossHead::composed) == fused + 5 * 6 * 11);
+  const nn::GptConfig gpt{.vocab_size = 9, .layer = {.d_model = 10, .num_heads = 2, .d_ff = 7}, .num_layers = 3};
+  CHECK(kept_numbers(gpt, 5, 6) == 5 * 3 * (6 * (40 + 7) + 2 * 6 * 6));
+  CHECK(kept_numbers(gpt, 1, 512) == 3 * (512 * (40 + 7) + 2 * 512 * 512));
+  CHECK(kept_numbers(gpt, 1, 513) == 3 * (513 * (40 + 7)));  // in tiles
   CHECK(bytes_of(MemoryNeed{.parameters = 10, .copies = 3, .kept = 5}) == 4 * 35);
 }
 
@@ -49,4 +58,35 @@ TEST_CASE("what fits is taken, and what does not is refused with both numbers") 
   CHECK(error.starts_with(
       "test: a model of 1125899906842624 parameters takes 17179869184 MB of memory for this, or more; "
       "the machine has "));
+}
+
+TEST_CASE("a toy whose attention weights and logits no memory holds is refused at its start") {
+  constexpr double gigabyte = 1 << 30;
+  if (static_cast<double>(physical_memory()) > 300 * gigabyte) return;  // a machine that holds it
+  program::check_failure("timeout 60 '" ORRERY_PROGRAM
+                         "' toy --batch 65536 --max-length 512 --symbols 1000 --d-model 4 --heads 1 --d-ff 1 "
+                         "--encoder-layers 1 --decoder-layers 1 --steps 1",
+                         " MB of memory for this, or more; the machine has ");
+}
+
+TEST_CASE("where attention weights or logits are the largest part, most of what a step takes is counted") {
+  for (const bool long_sequences : {true, false}) {
+    CAPTURE(long_sequences);
+    ToyRecipe recipe;
+    recipe.task.max_length = long_sequences ? 200 : 20;
+    recipe.task.symbols = long_sequences ? 4 : 1000;
+    recipe.model.layer.d_model = 8, recipe.model.layer.num_heads = 4, recipe.model.layer.d_ff = 8;
+    recipe.batch = 32;
+    const nn::TransformerConfig model = recipe.config();
+    const double least = bytes_of({.parameters = model.parameter_count(),
+                                   .kept = kept_numbers(model, recipe.batch, recipe.task.source_length(),
+                                                        recipe.task.target_length() - 1, LossHead::composed)});
+    ToyTraining training(recipe);
+    reset_peak();
+    training.step();
+    const double peak = static_cast<double>(memory_counters().peak_bytes);
+    if (peak == 0) continue;  // a sanitizer's allocator counts nothing
+    CHECK(least < peak);
+    CHECK(least > 0.25 * peak);
+  }
 }

@@ -154,6 +154,26 @@ TEST_CASE("where nothing can be saved at the end, what was trained is judged all
   }
 }
 
+TEST_CASE("a training that is stopped before its first step ends at once, and leaves the model that stands there") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = folder / "text", log = folder / "log";
+  const std::string slow_lm = "lm train '" + text + "' --d-model 512 --d-ff 2048 --layers 8 --estimate-batches 1 ";
+  for (const Trainer& trainer : trainers(folder)) {
+    CAPTURE(trainer.name);
+    const std::string file = folder / trainer.name;
+    REQUIRE(shell(trainer.command(3, file) + "2>/dev/null").exit_code == 0);
+    const std::string kept = orrery::contents(file);
+    const Trainer slow{trainer.name, trainer.name == "toy" ? "toy --preset annotated --batch 40 " : slow_lm, ""};
+    const Result result = shell(slow.command(1000, file) + "--threads 1 --overwrite 2>'" + log + "'" +
+                                until("[ -s '" + file + ".lock' ]") + "sleep 0.5; kill -TERM $!; wait $!");
+    CHECK(result.exit_code == 130);
+    CHECK(result.text == "");
+    CHECK(line(orrery::contents(log), -1).starts_with("stopped after step 0 of 1000"));
+    CHECK(orrery::contents(file) == kept);
+    CHECK_FALSE(std::filesystem::exists(file + ".resume"));
+  }
+}
+
 TEST_CASE("a step that is not finite ends the training, and the model before it is kept") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model";
@@ -187,13 +207,26 @@ TEST_CASE("an lm whose numbers run away ends with its best model, and says which
   CHECK(run("lm eval --load '" + file + "' '" + text + "'").text.starts_with("validation loss "));
 }
 
+TEST_CASE("an lm that cannot write any more has its loss and its hash printed all the same") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("abc \n", 200));
+  const Result result =
+      run("lm train '" + text + "' " + tiny +
+          "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --estimate-every 1000 "
+          "--estimate-batches 2 --average 0 --hash");
+  CHECK(result.exit_code == 1);
+  CHECK(contains(result.text, "it cannot write: "));
+  CHECK(line(result.text, -2).starts_with("hash "));
+  CHECK(line(result.text, -1).starts_with("validation loss "));
+}
+
 TEST_CASE("a path in a command that is printed is quoted") {
   const orrery::TemporaryFolder folder;
   const Trainer lm = trainers(folder)[1];
   const std::string file = folder / "my model";
   const std::string log = folder / "log";
   const Result stopped = shell(lm.command(1000000, file) + ">/dev/null 2>'" + log + "'" +
-                               until("grep -q '^model of' '" + log + "'") + "kill -TERM $!; wait $!");
+                               until("grep -q '^step' '" + log + "'") + "kill -TERM $!; wait $!");
   CHECK(stopped.exit_code == 130);
   CHECK(line(orrery::contents(log), -1).ends_with("; to resume: orrery lm train --resume '" + file + "'"));
   check_failure(lm.command(3, file), "continue it with --resume '" + file + "', or start again with --overwrite");

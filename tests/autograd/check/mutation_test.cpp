@@ -170,21 +170,21 @@ TEST_CASE("values and gradients are afterwards what they were") {
 TEST_CASE("promise 7: every operation: all mutants are caught, and all but few are mutants at all") {
   i64 caught = 0, equivalent = 0;
   std::set<std::string> broken_rules;
-  std::map<std::string, i64> by_part;
+  std::map<std::string, i64> by_change;
   for (const Sample& sample : operation_samples()) {
     // Of long rows the gradients are enough: `orrery gradcheck --mutate` breaks them for the other parts as well.
     const bool is_long = sample.options.coordinates > 0;
     const MutationReport report =
         is_long ? mutate(sample.build(f64), sample.options) : mutate(sample, sample.options.seed);
     CHECK_MESSAGE(report, sample.name << ", " << sample.variant << ": " << report);
-    for (const Mutant& mutant : report.mutants) by_part[mutant.part] += mutant.fate == Fate::caught;
+    for (const Mutant& mutant : report.mutants) by_change[mutant.change] += mutant.fate == Fate::caught;
     caught += report.count(Fate::caught);
     equivalent += report.count(Fate::equivalent);
     broken_rules.merge(changes(report, "engine"));
   }
   MESSAGE(caught, " wrong backwards caught, ", equivalent, " equivalent");
   CHECK(caught > 1000);
-  for (const Hidden::Named& hidden : Hidden::kinds()) CHECK_MESSAGE(by_part[hidden.part] > 20, hidden.part);
+  for (const Hidden::Named& hidden : Hidden::kinds()) CHECK_MESSAGE(by_change[hidden.change] > 20, hidden.change);
   CHECK(equivalent * 3 < caught);  // mutants of empty and declared-zero rows change nothing
   CHECK(broken_rules == std::set<std::string>{"no un-broadcast", "overwrites", "oldest first"});
 }

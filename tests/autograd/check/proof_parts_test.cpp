@@ -24,7 +24,7 @@ bool is_hidden(const Sample& sample) { return static_cast<bool>(gradcheck(sample
 
 }  // namespace
 
-TEST_CASE("accumulates: what is in a gradient already is added to, once") {
+TEST_CASE("promise 7: accumulates: what is in a gradient already is added to, once") {
   using Write = std::function<void(const GradientBuffer&, const Tensor& g)>;
   const auto verdict = [](const Write& write) {
     const Sample sample = squared_by([write](const Tensor&, const Tensor&, const Tensor& g, Grads& dx) {
@@ -52,7 +52,7 @@ TEST_CASE("accumulates: what is in a gradient already is added to, once") {
     CHECK(verdict(write).detail == "with a gradient there already: the gradient of input 0 is not the sum");
 }
 
-TEST_CASE("subsets: each choice of inputs gives the gradients that all together give") {
+TEST_CASE("promise 7: subsets: each choice of inputs gives the gradients that all together give") {
   const auto verdict = [](const hidden::Product::Rule& rule) {
     CHECK(is_hidden(multiplied_by(rule)));
     return parts::prove_subsets(multiplied_by(rule), 1);
@@ -73,7 +73,7 @@ TEST_CASE("subsets: each choice of inputs gives the gradients that all together 
                     doctest::Contains("asks for the gradient of input"));
 }
 
-TEST_CASE("subsets: of many leaves each alone, and all but each") {
+TEST_CASE("promise 7: subsets: of many leaves each alone, and all but each") {
   const Sample sample = sample_of("sum",
                                   [](const std::vector<Variable>& x) {
                                     Variable total = x[0];
@@ -87,7 +87,7 @@ TEST_CASE("subsets: of many leaves each alone, and all but each") {
             .detail == "one input: nothing to choose");
 }
 
-TEST_CASE("shared: dy stays as it is, and so do inputs and outputs") {
+TEST_CASE("promise 7: shared: dy stays as it is, and so do inputs and outputs") {
   const auto verdict = [](const hidden::Square::Rule& rule) { return parts::prove_shared(squared_by(rule), 1); };
   CHECK(verdict([](const Tensor&, const Tensor&, const Tensor& g, Grads& dx) { dx.add(0, g); }).ok);
   const std::string writes = "square writes into dy, which others may share";

@@ -26,7 +26,7 @@ Sample of_operation(const Operation& operation) {
 
 }  // namespace
 
-TEST_CASE("far: numbers beyond those that N(0, 1) draws") {
+TEST_CASE("promise 7: far: numbers beyond those that N(0, 1) draws") {
   const auto verdict = [](const std::function<bool(double)>& wrong) {
     const Sample sample =
         almost_square([wrong](const Tensor& x, const Tensor& g) { return hidden::doubled_where(x, g, wrong); });
@@ -41,7 +41,7 @@ TEST_CASE("far: numbers beyond those that N(0, 1) draws") {
   CHECK(parts::prove_far(steep, 1).detail == "not tried: no finite value there");
 }
 
-TEST_CASE("interleaved: what a forward keeps is its own") {
+TEST_CASE("promise 7: interleaved: what a forward keeps is its own") {
   for (const bool first : {true, false}) {
     const Sample sample = of_operation(hidden::Remembering{std::make_shared<hidden::Remembering::Memory>(), first});
     CHECK(gradcheck(sample.build(f64), sample.options));
@@ -51,7 +51,7 @@ TEST_CASE("interleaved: what a forward keeps is its own") {
   }
 }
 
-TEST_CASE("changed: a Tensor where a Saved belongs") {
+TEST_CASE("promise 7: changed: a Tensor where a Saved belongs") {
   const ProofPart input = parts::prove_changed(of_operation(hidden::BareInput{}), 1);
   CHECK(input.detail ==
         "what tanh returned was changed in place after forward: bare_input gives another gradient, and "
@@ -62,7 +62,8 @@ TEST_CASE("changed: a Tensor where a Saved belongs") {
   CHECK(right.detail == "4 changes in place: 2 errors, else the same bits");
 }
 
-TEST_CASE("changed: a backward that runs operations of its own, whose outputs are no more values of the pass") {
+TEST_CASE(
+    "promise 7: changed: a backward that runs operations of its own, whose outputs are no more values of the pass") {
   const ProofPart part = parts::prove_changed(almost_square([](const Tensor&, const Tensor& g) {
                                                 for (int i = 0; i < 100; ++i) exp(constant(g));
                                                 return g;
@@ -72,7 +73,7 @@ TEST_CASE("changed: a backward that runs operations of its own, whose outputs ar
   CHECK(part.detail == "4 changes in place: 2 errors, else the same bits");
 }
 
-TEST_CASE("repeatable and threads: every 50th pass, exactly 4 threads, more than 8") {
+TEST_CASE("promise 7: repeatable and threads: every 50th pass, exactly 4 threads, more than 8") {
   const auto calls = std::make_shared<int>(0);
   const Sample fiftieth =
       almost_square([calls](const Tensor&, const Tensor& g) { return ++*calls % 50 == 0 ? g * 1.001 : g; });
@@ -88,7 +89,7 @@ TEST_CASE("repeatable and threads: every 50th pass, exactly 4 threads, more than
   CHECK(with_threads([](int n) { return n > 12; }).detail == "13 threads give other bits for input 0");
 }
 
-TEST_CASE("long rows: a gradient that is wrong from row 8,192 on") {
+TEST_CASE("promise 7: long rows: a gradient that is wrong from row 8,192 on") {
   for (const std::string name : {"tanh", "softmax", "log_softmax"}) {
     const auto right = name == "tanh"      ? [](const Variable& x) { return tanh(x); }
                        : name == "softmax" ? [](const Variable& x) { return softmax(x); }

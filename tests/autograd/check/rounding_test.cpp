@@ -90,7 +90,7 @@ double change_of(const Sample& sample, const std::vector<Tensor>& right, const s
 
 }  // namespace
 
-TEST_CASE("a leaf is judged by its own scale, a millionth of its neighbour's") {
+TEST_CASE("promise 8: a leaf is judged by its own scale, a millionth of its neighbour's") {
   const SinglePrecision right = of_small_leaf([](const Tensor& g) { return g; });
   CHECK_MESSAGE(right.problem == "", right.problem);
   CHECK(right.gradient_error < 1e-6);
@@ -111,7 +111,7 @@ TEST_CASE("a leaf is judged by its own scale, a millionth of its neighbour's") {
   CHECK(of_small_leaf(all_wrong.back()).problem.find("input 1[1, 3] is off by") != std::string::npos);
 }
 
-TEST_CASE("what cancelling terms leave is rounding, and a mistake there is still one") {
+TEST_CASE("promise 8: what cancelling terms leave is rounding, and a mistake there is still one") {
   const Sample sample = at(certain, nearly_certain);
   const SinglePrecision right = compare_precisions(sample, 1);
   CHECK_MESSAGE(right.problem == "", right.problem);
@@ -125,7 +125,7 @@ TEST_CASE("what cancelling terms leave is rounding, and a mistake there is still
   CHECK(found.problem.starts_with("input 0 is off by 2 of its max |g|, more than 1e-06, and not by rounding"));
 }
 
-TEST_CASE("an output that is wrong in f32, and numbers that are none") {
+TEST_CASE("promise 8: an output that is wrong in f32, and numbers that are none") {
   const auto shifted = [](const Variable& x) { return x.dtype() == f32 ? x * 1.00001 : x * 1.0; };
   CHECK(compare_precisions(at(shifted, nearly_certain), 1).problem.find("the output is off by") != std::string::npos);
   const auto none = [](const Variable& x) {
@@ -147,7 +147,7 @@ TEST_CASE("a sample that has other leaves in f32 is refused") {
   CHECK_THROWS_WITH_AS(compare_precisions(other, 1), "f32: the sample has other inputs than in f64", Error);
 }
 
-TEST_CASE("every operation that is wrong in f32 is found, in every contribution it makes") {
+TEST_CASE("promise 8: every operation that is wrong in f32 is found, in every contribution it makes") {
   i64 tried = 0;
   for (const Sample& sample : operation_samples()) {
     if (parts::longest_leaf(sample.build(f64, 1)) >= parts::long_tensor)

@@ -6,8 +6,10 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <vector>
 
@@ -45,7 +47,17 @@ class SizeLimit {
   void (*handler_)(int);
 };
 
+// The error of every flock while it is not 0: what a file system without locks answers.
+int flock_error = 0;
+
 }  // namespace
+
+// Takes the place of the C library's in this program.
+extern "C" int flock(int file, int operation) noexcept {
+  if (flock_error == 0) return static_cast<int>(::syscall(SYS_flock, file, operation));
+  errno = flock_error;
+  return -1;
+}
 
 TEST_CASE("replace_file writes the parts in order and leaves nothing beside the file") {
   const TemporaryFolder folder;
@@ -222,4 +234,29 @@ TEST_CASE("a lock that a killed process left is taken over, and no other file is
   set_contents(path, "[[package]]\n");
   CHECK(error_of([&] { const FileLock lock(path, "b"); }) == "lock " + path + ": another file has this name");
   CHECK(contents(path) == "[[package]]\n");
+}
+
+TEST_CASE("where the file system has no locks files are written without one, and other failures are told") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  for (const int error : {ENOLCK, EOPNOTSUPP, ENOSYS}) {
+    CAPTURE(error);
+    flock_error = error;
+    const std::string written = error_of([&] { replace(path, "new"); });
+    const std::string locked = error_of([&] {
+      const FileLock lock(folder / "model.lock", "owner");
+      check(lock.held(), "test", "not held");
+    });
+    flock_error = 0;
+    CHECK(written == "");
+    CHECK(locked == "");
+  }
+  CHECK(contents(path) == "new");
+  flock_error = EBADF;
+  const std::string written = error_of([&] { replace(path, "newer"); });
+  const std::string locked = error_of([&] { const FileLock lock(folder / "model.lock", "owner"); });
+  flock_error = 0;
+  CHECK(written == "write " + path + ": cannot be locked: Bad file descriptor");
+  CHECK(locked == "lock " + (folder / "model.lock") + ": cannot be locked: Bad file descriptor");
+  CHECK(contents(path) == "new");
 }

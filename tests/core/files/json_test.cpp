@@ -5,8 +5,10 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/core/support.h"
+#include "tests/style_source.h"
 
 using namespace orrery;
 using small::error_of;
@@ -24,6 +26,20 @@ std::string nested(int lists) { return R"({"a":)" + repeated("[", lists) + "1" +
 
 std::string problem(const std::string& text) {
   return error_of([&] { parse_json_object(text, "read x"); });
+}
+
+// A foreign file's JSON is bounded where it is parsed: in core/files/json.cpp, and event by event in a model's header.
+style::Words json_violations(const style::Sources& sources) {
+  static const std::set<std::string> bounded{"core/files/json.cpp", "core/files/safetensors_header.cpp"};
+  style::Words found;
+  for (const style::Source& source : sources) {
+    if (source.layer() == "tests" || bounded.contains(source.path)) continue;
+    for (size_t i = 0; i < source.code.size(); ++i)
+      for (const std::string call : {"::parse(", "::sax_parse(", "::accept("})
+        if (source.code[i].find("son" + call) != std::string::npos)
+          found.push_back(source.at(i) + "JSON is parsed in core/files/json.cpp alone");
+  }
+  return found;
 }
 
 }  // namespace
@@ -51,6 +67,13 @@ TEST_CASE("JSON has as many bytes and values as the limits, and no more") {
   for (int i = 0; i < 60'000; ++i) fields += "\"" + std::to_string(i) + "\":0,";
   CHECK(problem("{" + fields + "\"a\":0}") == "read x: has more than 10000 values");
   CHECK(problem(R"({"a":[)" + repeated("0,", 9'000) + "0]}") == "");
+  // Who asks for longer lists gets them, but no more fields.
+  const auto of_long_lists = [](const std::string& text) {
+    return error_of([&] { parse_json_object(text, "read x", {.bytes = size_t{2} << 20, .values = 700'000}); });
+  };
+  CHECK(of_long_lists(R"({"a":[)" + repeated("0,", 600'000) + "0]}") == "");
+  CHECK(of_long_lists(R"({"a":[)" + repeated("0,", 700'000) + "0]}") == "read x: has more than 700000 values");
+  CHECK(of_long_lists("{" + fields + "\"a\":0}") == "read x: has more than 10000 fields");
 }
 
 TEST_CASE("what is no object is said in one line") {
@@ -91,4 +114,14 @@ TEST_CASE("a value in a message is one short line of plain characters") {
   CHECK(small::text_of(Shown{parse_json_object(R"({"a":"\u001b[31m\n\u202e"})", "x")}) ==
         R"({"a":"\u001b[31m\n\u202e"})");
   CHECK(small::text_of(Shown{Json(std::string(100, 'a'))}) == "\"" + std::string(59, 'a') + "...");
+}
+
+TEST_CASE("JSON is parsed in core/files/json.cpp alone") {
+  CHECK(style::report(json_violations(style::tree())) == "");
+  const auto found = [](const std::string& path, const std::string& text) {
+    return style::report(json_violations({style::make_source(path, text)}));
+  };
+  CHECK(found("apps/a.cpp", "x = Json::parse(text);\ncatch (const Json::parse_error& e) {}\n") ==
+        "\napps/a.cpp:1: JSON is parsed in core/files/json.cpp alone");
+  CHECK(found("core/files/json.cpp", "x = nlohmann::json::parse(text);\n") == "");
 }

@@ -236,3 +236,18 @@ TEST_CASE("what cannot be written leaves the old file") {
   CHECK(contents(path) == before);
   CHECK(folder.count() == 1);
 }
+
+TEST_CASE("a tensor for which no machine has the memory is an error that names the file") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "large";
+  const u64 count = (u64{1} << 42) + 1024, bytes = 2 * count;  // as f32 they take 16 TB
+  const std::string header = R"({"a": {"dtype": "F16", "shape": [)" + std::to_string(count) +
+                             R"(], "data_offsets": [0, )" + std::to_string(bytes) + "]}}";
+  set_contents(path, raw_file(header, 0));
+  std::error_code unsupported;
+  std::filesystem::resize_file(path, 8 + header.size() + bytes, unsupported);  // a hole: it takes no disk
+  if (unsupported) return;
+  CHECK(error_of([&] {
+          read_safetensors(path);
+        }).starts_with("read " + path + ": tensor: shape [" + std::to_string(count) + "] of f32 takes "));
+}

@@ -1,9 +1,12 @@
 // Chapter 8. Tests of the comparison that runs before all else, with CPUs made up.
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/machine/cpu_features.h"
+#include "tests/apps/run_program.h"
 
 using namespace orrery;
 
@@ -57,3 +60,36 @@ TEST_CASE("a message that is too long is cut") {
   CHECK(said({}, 20).size() == 20);
   CHECK(said({}, 20) == said({}).substr(0, 20));
 }
+
+#if defined(__x86_64__)
+TEST_CASE("the check stands in every program that uses the library, and is compiled for every x86-64") {
+  for (const std::string executable : {ORRERY_PROGRAM, ORRERY_PLAIN_USER}) {
+    CAPTURE(executable);
+    CHECK(program::shell("nm -C '" + executable + "' | grep -c ' check_cpu()$'").text == "1\n");
+  }
+  std::ifstream file(ORRERY_COMPILE_COMMANDS);
+  std::string command;
+  for (const auto& entry : nlohmann::json::parse(file))
+    if (entry.at("file").get<std::string>().ends_with("core/machine/cpu_check.cpp")) command = entry.at("command");
+  REQUIRE(command != "");
+  // The last one counts.
+  const std::string last = command.substr(std::min(command.rfind(" -march="), command.size()));
+  CHECK(last.starts_with(" -march=x86-64 "));
+  CHECK(command.find(" -include ") == std::string::npos);  // precompiled headers are those of another CPU
+}
+
+// Under a sanitizer the program needs more addresses than qemu has.
+#if defined(__AVX__) && !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("on a CPU without AVX a program built for AVX says so and ends with 1") {
+  if (program::shell("command -v qemu-x86_64").exit_code != 0) return;
+  for (const std::string executable : {ORRERY_PROGRAM " --version", ORRERY_PLAIN_USER}) {
+    CAPTURE(executable);
+    const program::Result result = program::shell("timeout 60 qemu-x86_64 -cpu Nehalem " + executable + " 2>&1");
+    CHECK(result.exit_code == 1);
+    CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
+    CHECK(result.text.starts_with("orrery: this program was built for a CPU that has "));
+    CHECK(program::contains(result.text, "AVX"));
+  }
+}
+#endif
+#endif

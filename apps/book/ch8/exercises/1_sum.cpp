@@ -1,0 +1,22 @@
+// Chapter 8. Exercise 8.1: a sum in fixed chunks.
+//
+// n numbers are to be added by several threads. part(t, begin, end) is the sum of elements [begin, end), computed by
+// thread t. Return the whole sum, with the same bits for any number of threads. Threads must get about equal shares of
+// a long sum. No thread is started here: call `part` for one thread after another.
+// Grade it:  apps/run exercise 8.1
+// Serves: core/machine/parallel.h
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+using Part = std::function<float(i64 t, i64 begin, i64 end)>;
+
+float my_sum(i64 n, i64 threads, const Part& part) {
+  float total = 0;
+  for (i64 t = 0; t < threads; ++t) total += part(t, n * t / threads, n * (t + 1) / threads);  // YOUR CODE: other bits
+  return total;
+}

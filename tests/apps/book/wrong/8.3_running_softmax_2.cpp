@@ -1,0 +1,21 @@
+// Chapter 8. A wrong answer to exercise 8.3: hidden keys before the first visible one make NaN.
+// Expect: FAILED  hidden first
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+struct MyRunningSoftmax {
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0, output = 0;
+
+  void add(double score, double value) {
+    const double now = std::max(largest, score), a = std::exp(largest - now), weight = std::exp(score - now);
+    sum = a * sum + weight;
+    output = a * output + weight * value;
+    largest = now;
+  }
+  double result() const { return sum == 0 ? 0 : output / sum; }
+};

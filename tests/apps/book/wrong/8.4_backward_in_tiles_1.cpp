@@ -1,0 +1,48 @@
+// Chapter 8. A wrong answer to exercise 8.4: D is summed over the keys of one tile, not over all.
+// Expect: FAILED  dQ, two tiles of keys
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/apply.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+struct MyTiledAttention {
+  static constexpr std::string_view name = "my_tiled_attention";
+  static constexpr i64 tile = 4;  // keys at a time
+  Saved Q, K, V, O, largest, total;
+
+  Tensor forward(const Tensor& q, const Tensor& k, const Tensor& v) {
+    const Tensor S = matmul(q, k, Trans::b) * (1 / std::sqrt(static_cast<double>(q.size(1))));
+    const Tensor highest = max(S, {-1}, true), E = exp(constant(S - highest)).value(), sums = sum(E, {-1}, true);
+    const Tensor result = matmul(E / sums, v);
+    Q = q, K = k, V = v, O = result, largest = highest, total = sums;
+    return result;
+  }
+
+  void backward(const Tensor& dO, Grads& dx) {
+    const Tensor& q = Q;
+    const double factor = 1 / std::sqrt(static_cast<double>(q.size(1)));
+    Tensor dQ = zeros(q.shape(), q.dtype()), dK = zeros(K.get().shape(), q.dtype()), dV = dK.clone();
+    for (i64 begin = 0; begin < dK.size(0); begin += tile) {
+      const i64 end = std::min(begin + tile, dK.size(0));
+      const Tensor k = slice(K, 0, begin, end), v = slice(V, 0, begin, end);
+      const Tensor S = matmul(q, k, Trans::b) * factor;
+      const Tensor P = exp(constant(S - largest.get())).value() / total.get();
+      const Tensor dP = matmul(dO, v, Trans::b);
+      const Tensor dS = P * (dP - sum(P * dP, {-1}, true)) * factor;
+      add_in_place(dQ, matmul(dS, k));
+      slice_into(dK, matmul(dS, q, Trans::a), 0, begin, false);
+      slice_into(dV, matmul(P, dO, Trans::a), 0, begin, false);
+    }
+    dx.add(0, dQ);
+    dx.add(1, dK);
+    dx.add(2, dV);
+  }
+};
+
+Variable my_tiled_attention(const Variable& Q, const Variable& K, const Variable& V) {
+  return apply(MyTiledAttention{}, Q, K, V);
+}

@@ -1,0 +1,45 @@
+// Chapter 9. A wrong answer to exercise 9.3: the random numbers begin anew.
+// Expect: FAILED  the place in the random numbers
+#include <map>
+#include <string>
+
+#include "core/tensor_ops.h"
+#include "nn/nn.h"
+#include "optim/optim.h"
+
+using namespace orrery;
+
+struct MyTraining {
+  Rng weights{1}, data{9};
+  nn::Linear layer{3, 3, weights};
+  optim::Adam adam{layer.parameters()};
+  i64 steps_done = 0;
+
+  double rate() const { return optim::noam(steps_done, 4, 6); }  // of the last step
+  void step() {
+    const Variable x = constant(randn({4, 3}, data)), difference = layer(x) - x;
+    backward(sum(difference * difference));
+    ++steps_done;
+    adam.step(rate());
+  }
+};
+
+using MyState = std::map<std::string, Tensor>;
+
+MyState my_state(MyTraining& training) {
+  MyState state;
+  for (const auto& [name, parameter] : training.layer.parameters())
+    state["parameter." + name] = parameter.value().clone();
+  for (const auto& [name, tensor] : training.adam.state()) state["adam." + name] = tensor.clone();
+  state["step"] = full({1}, static_cast<double>(training.steps_done), f64);
+  return state;
+}
+
+void my_resume(MyTraining& training, const MyState& state) {
+  for (auto& [name, parameter] : training.layer.parameters())
+    copy_into(parameter.mutable_value(), state.at("parameter." + name));
+  std::map<std::string, Tensor> of_adam = training.adam.state();
+  for (auto& [name, tensor] : of_adam) tensor = state.at("adam." + name);
+  training.adam.load_state(of_adam);
+  training.steps_done = static_cast<i64>(state.at("step").item());
+}
