@@ -61,8 +61,11 @@ void list_bugs(std::ostream& out) {
   i64 number = 0;
   for (const NumberedBug& bug : numbered_bugs()) {
     ++number;
-    out << "bug" << numbers("%3ld", number) << "  " << fitted(bug.difficulty, 6)
-        << (bug.to_repair ? "  repair a copy: apps/run exercise bug." + std::to_string(number) : "") << '\n';
+    out << "bug" << numbers("%3ld", number) << "  ";
+    if (bug.to_repair)
+      out << fitted(bug.difficulty, 8) << "repair a copy: apps/run exercise bug." << number << '\n';
+    else
+      out << bug.difficulty << '\n';
   }
   out << "The symptoms of the first: orrery gradcheck --bug 1; then --hint 1, and the answer: --reveal 1\n";
 }

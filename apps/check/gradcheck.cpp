@@ -119,10 +119,14 @@ int mutate_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
 
 // What finds a mistake that no derivative shows. Returns whether it passes the correct version, and only that.
 bool show_own_check(const nn::Bug& bug) {
-  if (bug.leaks)
-    std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n" << bug.leaks();
   const std::string found = bug.check(), of_correct_version = bug.check_right();
-  std::cout << "A check of its own:\n" << broken(found, 2);
+  bool shown = false;
+  if (bug.leaks) {
+    const nn::LeakReport report = bug.leaks();
+    std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n" << report;
+    shown = !report.ok();
+  }
+  if (!shown) std::cout << "A check of its own:\n" << broken(found, 2);
   if (!of_correct_version.empty()) std::cout << broken("the correct version fails as well: " + of_correct_version, 2);
   return !found.empty() && of_correct_version.empty();
 }
@@ -148,9 +152,9 @@ int show_bug(const CheckerOptions& options) {
   });
   if (stopped) return interrupted;
   if (rows.empty())
-    std::cout << "No row of the table contains it; its derivatives are right.\n";
+    std::cout << "No row of the table contains it, and no gradient check finds it.\n";
   else if (wrong == 0 && bug.check)
-    std::cout << "Every row passes: its derivatives are right.\n";
+    std::cout << "Every row passes: no gradient check finds it.\n";
   const bool caught = bug.check ? show_own_check(bug) : wrong > 0;
   std::cout << "bug " << number << ": " << (caught ? "caught" : "SURVIVED");
   if (!rows.empty())

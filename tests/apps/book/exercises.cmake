@@ -44,6 +44,7 @@ foreach(chapter RANGE 9)
 endforeach()
 
 # The programs with a mistake that a student repairs: the copy as given, and its solution.
+set(chapter bugs)
 set(text "#include \"apps/book/grade/prelude.h\"\n#include \"tests/apps/book/exercises.h\"\n")
 set(list "")
 set(attempt 0)
@@ -59,7 +60,7 @@ endforeach()
 string(APPEND text "namespace orrery::book {\nExercises exercises_bugs() {\n  return {\n${list}  };\n}\n}\n")
 file(CONFIGURE OUTPUT ${exercise_folder}/bugs.cpp CONTENT "${text}" @ONLY)
 list(APPEND exercise_sources ${exercise_folder}/bugs.cpp)
-list(APPEND exercise_chapters bugs)
+list(APPEND exercise_chapters ${chapter})
 string(APPEND declared "Exercises exercises_bugs();\n")
 string(APPEND switch "  if (chapter == \"bugs\") return exercises_bugs();\n")
 
