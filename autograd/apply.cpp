@@ -54,6 +54,7 @@ void connect(Node& node, Inputs inputs, std::span<const Tensor> outputs) {
   for (const Variable* input : inputs) node.inputs.push_back(edge_to(*input));
   node.outputs.reserve(outputs.size());
   for (const Tensor& output : outputs) node.outputs.push_back({output.shape(), output.dtype(), Tensor()});
+  if (Observer* o = observer()) o->recorded(node);
 }
 
 void announce_begin(std::string_view name, Inputs inputs) {

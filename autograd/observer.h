@@ -22,6 +22,8 @@ class Observer {
   virtual void forward_begins(std::string_view, std::span<const Variable* const>) {}
   /// After it; `inputs` may be undefined where optional.
   virtual void forward_ended(std::string_view, std::span<const Variable* const>, std::span<const Tensor>) {}
+  /// After that, if the operation was put on the tape: the node whose backward will run.
+  virtual void recorded(const Node&) {}
   virtual void backward_begins(const Node&) {}
   virtual void backward_ended(const Node&) {}
   /// True when `contribution` should be called.
@@ -46,6 +48,9 @@ class ForwardingObserver : public Observer {
   void forward_ended(std::string_view name, std::span<const Variable* const> inputs,
                      std::span<const Tensor> outputs) override {
     if (outer_) outer_->forward_ended(name, inputs, outputs);
+  }
+  void recorded(const Node& node) override {
+    if (outer_) outer_->recorded(node);
   }
   void backward_begins(const Node& node) override {
     if (outer_) outer_->backward_begins(node);

@@ -1,4 +1,4 @@
-// Chapter 2. Pictures of a tape: its nodes, with the value and the gradient of each, and the slopes between them.
+// Chapter 9. Pictures of a tape: its nodes, with the value and the gradient of each, and the slopes between them.
 //
 // What is drawn is what the engine recorded: edges are those of the tape, and an observer notes what flows back.
 // Serves: apps/book/ch2/tape.cpp

@@ -1,4 +1,4 @@
-// Chapter 7. The pictures of an encoder layer and of a decoder layer: what is computed, in which shape.
+// Chapter 9. The pictures of an encoder layer and of a decoder layer: what is computed, in which shape.
 //
 // Serves: nn/models/encoder.h
 #include <string>

@@ -1,4 +1,4 @@
-// Chapter 6. The picture of masks: who may attend to whom, for the masks of apps/book/ch6/masks.cpp.
+// Chapter 9. The picture of masks: who may attend to whom, for the masks of apps/book/ch6/masks.cpp.
 //
 // Serves: core/mask.h
 #include "core/mask.h"

@@ -1,4 +1,4 @@
-// Chapter 6. The picture of the positional encodings: a row for each position, a column for each of its numbers.
+// Chapter 9. The picture of the positional encodings: a row for each position, a column for each of its numbers.
 //
 // Serves: nn/positions/positional_encoding.h
 #include <cmath>

@@ -119,8 +119,8 @@ void MultiHeadAttention::visit(Visitor& v) {
 // The composed form, which can also return the weights.
 Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
                                     const Draw& draw, const Variable& bias, Tensor* weights) const {
-  const AttentionResult heads =
-      attention(split_heads(Q, num_heads), split_heads(K, num_heads), split_heads(V, num_heads), mask, p, draw, bias);
+  const Variable q = split_heads(Q, num_heads), k = split_heads(K, num_heads), v = split_heads(V, num_heads);
+  const AttentionResult heads = attention(q, k, v, mask, p, draw, bias);
   if (weights) *weights = heads.weights.value();
   return join_heads(heads.output);
 }

@@ -57,6 +57,21 @@ TEST_CASE("the observer sees forward, backward and the leaves, in order") {
                              "back times", "done times", "leaf b", "leaf a"});
 }
 
+TEST_CASE("the observer sees the node of an operation that is recorded, after its forward") {
+  struct Numbered : Diary {
+    void recorded(const Node& node) override { words.push_back("node " + std::string(node.name)); }
+  } diary;
+  const ObserverScope scope(diary);
+  const Variable a = leaf({1, 2}, "a"), y = times(a, a);
+  {
+    const NoGradient no_gradient;
+    times(a, a);
+  }
+  times(constant(a.value()), constant(a.value()));
+  CHECK(diary.words == Words{"begin times 2", "end times 1", "node times", "begin times 2", "end times 1",
+                             "begin times 2", "end times 1"});
+}
+
 TEST_CASE("scopes nest, and each ends with its object") {
   Diary outer, inner;
   CHECK(observer() == nullptr);

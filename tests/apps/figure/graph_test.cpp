@@ -1,4 +1,4 @@
-// Chapter 2. Pictures of a tape show what the engine computes.
+// Chapter 9. Pictures of a tape show what the engine computes.
 #include <doctest/doctest.h>
 
 #include "apps/figure/figures.h"

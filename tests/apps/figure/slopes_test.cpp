@@ -1,4 +1,4 @@
-// Chapter 3. Pictures of derivatives: their curves are all there.
+// Chapter 9. Pictures of derivatives: their curves are all there.
 #include <doctest/doctest.h>
 
 #include "apps/figure/figures.h"

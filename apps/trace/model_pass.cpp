@@ -1,0 +1,121 @@
+// Chapter 9. The tiny model, its weights, and one pass through it.
+//
+// Serves: nn/models/transformer.h
+#include "apps/trace/model_pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "nn/models/transformer.h"
+
+namespace orrery {
+namespace {
+
+constexpr i32 begin_mark = 0, end_mark = 1, a = 2, b = 3, c = 4;
+const std::vector<std::string> vocabulary{"<bos>", "<eos>", "a", "b", "c", "d"};
+
+std::vector<std::string> texts(const std::vector<i32>& ids) {
+  std::vector<std::string> result;
+  for (const i32 id : ids) result.push_back(vocabulary[static_cast<size_t>(id)]);
+  return result;
+}
+
+std::string sentence(const std::vector<std::string>& tokens) {
+  std::string result;
+  for (const std::string& token : tokens) result += (result.empty() ? "" : " ") + token;
+  return result;
+}
+
+Tensor one_row(const std::vector<i32>& ids) { return Tensor::of<i32>({1, static_cast<i64>(ids.size())}, ids); }
+
+void round_weights(nn::Module& model) {
+  nn::to(model, f64);
+  for (NamedParameter& p : model.parameters()) {
+    Tensor& weight = p.value.mutable_value();
+    for (i64 i = 0; i < weight.count(); ++i) weight.set(i, std::round(weight.at(i) * 100) / 100);
+  }
+}
+
+// Boxes in the order in which the forward pass first comes to them.
+std::vector<TracedBox> boxes_of(const std::vector<TracedStep>& steps) {
+  std::vector<TracedBox> boxes;
+  for (const TracedStep& step : steps) {
+    const auto known = [&](const TracedBox& box) { return box.id == step.box; };
+    if (std::none_of(boxes.begin(), boxes.end(), known)) boxes.push_back(traced_box(step.box));
+  }
+  return boxes;
+}
+
+}  // namespace
+
+ModelPass traced_pass() {
+  constexpr i64 d_model = 10, h = 2, d_ff = 20, K = 6;
+  const std::vector<i32> source{a, b, c}, target{begin_mark, c, b, a}, labels{c, b, a, end_mark};
+  Rng rng(1);
+  nn::Transformer model({.src_vocab_size = K,
+                         .tgt_vocab_size = K,
+                         .layer = {.d_model = d_model, .num_heads = h, .d_ff = d_ff, .dropout = 0},
+                         .num_encoder_layers = 1,
+                         .num_decoder_layers = 1,
+                         .pad_id = -1},
+                        rng);
+  round_weights(model);
+  StepRecorder recorder;
+  Variable loss;
+  {
+    const ObserverScope scope(recorder);
+    nn::Pass pass = nn::Pass::training(1, 1);
+    nn::AttentionMaps
+        maps;  // asked for, so that each attention is computed step by step, as in the paper's formula (1)
+    const Variable logits = model(one_row(source), one_row(target), pass, &maps);
+    loss = cross_entropy(logits, one_row(labels));
+    backward(loss);
+  }
+  ModelPass result{.B = 1,
+                   .h = h,
+                   .S = static_cast<i64>(source.size()),
+                   .d_k = d_model / h,
+                   .T = static_cast<i64>(target.size()),
+                   .K = K,
+                   .d_model = d_model,
+                   .d_ff = d_ff,
+                   .source = texts(source),
+                   .target = texts(target),
+                   .labels = texts(labels),
+                   .words = vocabulary,
+                   .boxes = {},
+                   .steps = recorder.steps(),
+                   .parameters = {},
+                   .loss = loss.item()};
+  explain(result.steps);
+  result.boxes = boxes_of(result.steps);
+  for (const NamedParameter& p : model.parameters())
+    result.parameters.push_back({p.name, p.value.value(), p.value.gradient()});
+  return result;
+}
+
+std::string introduction(const ModelPass& pass) {
+  std::ostringstream text;
+  text << "One forward and one backward pass of the paper's model, so small that every number can be followed. The "
+          "source is \""
+       << sentence(pass.source) << "\". The model is to write it in reverse: from the target \""
+       << sentence(pass.target) << "\" it has to predict \"" << sentence(pass.labels) << "\". B = " << pass.B
+       << " sequence, S = " << pass.S << " source tokens, T = " << pass.T << " target tokens, K = " << pass.K
+       << " words, h = " << pass.h << " heads, d_model = " << pass.d_model << ", d_k = d_v = " << pass.d_k
+       << ", d_ff = " << pass.d_ff
+       << ", one layer in each stack. The sizes differ, so that a shape tells what its axes are. The weights are "
+          "random, "
+          "rounded to two decimals; the pass is computed in f64 without dropout and padding, and shown with four "
+          "decimals. dx stands "
+          "for dL/dx.";
+  return text.str();
+}
+
+double shown(double x) {
+  constexpr double unit = 10'000;
+  const double rounded = std::round(x * unit) / unit;
+  return rounded == 0 ? 0.0 : rounded;
+}
+
+}  // namespace orrery
