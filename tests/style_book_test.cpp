@@ -110,8 +110,8 @@ Words spine_violations(const Sources& sources, const Spine& spine) {
   return found;
 }
 
-// A folder that one sees at a glance has at most 20 sources; a header and its .cpp are one. Solutions and bugs are looked
-// up by their number, and have one folder each.
+// A folder that one sees at a glance has at most 20 sources; a header and its .cpp are one. Solutions and bugs are
+// looked up by their number, and have one folder each.
 Words crowded_folders(const Sources& sources) {
   constexpr size_t most_sources = 20;
   std::map<std::string, std::set<std::string>> stems;

@@ -1,8 +1,8 @@
 // Chapter 9. `orrery gradcheck`: the table of proofs, one row for each sample of an operation, a layer or a model.
 //
 // Three questions: is every derivative right (the table)? Would a wrong one be noticed (--mutate)? By which symptoms is
-// a classic mistake recognised (--bug)? A sample that cannot be built or run is a failed row too, so one mistake does not hide the
-// other rows.
+// a classic mistake recognised (--bug)? A sample that cannot be built or run is a failed row too, so one mistake does
+// not hide the other rows.
 // Serves: autograd/check/proof.h
 #include <unistd.h>
 

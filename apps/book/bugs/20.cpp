@@ -1,7 +1,7 @@
 // Chapter 4. Bug 20: cross entropy.
 //
-// The mean of -log softmax(logits) at the target, over the targets that count: -100 is padding, and does not. logits are
-// [..., K], targets i32 [...]. slice_into(row, x, 1, k, true) adds x at column k.
+// The mean of -log softmax(logits) at the target, over the targets that count: -100 is padding, and does not. logits
+// are [..., K], targets i32 [...]. slice_into(row, x, 1, k, true) adds x at column k.
 // Its symptoms:  apps/run gradcheck --bug 20
 // Grade it:  apps/run exercise bug.20
 // Serves: autograd/ops/cross_entropy.cpp

@@ -1,5 +1,5 @@
-// Chapter 9. Tests of the programs that a student repairs: each makes the mistake of the zoo that has its number; and of
-// the text that teaches the hunt.
+// Chapter 9. Tests of the programs that a student repairs: each makes the mistake of the zoo that has its number. And
+// tests of the text that teaches the hunt.
 #include <doctest/doctest.h>
 
 #include <sstream>
