@@ -110,13 +110,13 @@ Words spine_violations(const Sources& sources, const Spine& spine) {
   return found;
 }
 
-// A folder that one sees at a glance has at most 20 sources; a header and its .cpp are one. Solutions are looked up by
-// their number, and have one folder.
+// A folder that one sees at a glance has at most 20 sources; a header and its .cpp are one. Solutions and bugs are
+// looked up by their number, and have one folder each.
 Words crowded_folders(const Sources& sources) {
   constexpr size_t most_sources = 20;
   std::map<std::string, std::set<std::string>> stems;
   for (const Source& source : sources)
-    if (source.layer() != "tests" && source.folder() != "apps/book/solutions")
+    if (source.layer() != "tests" && source.folder() != "apps/book/solutions" && source.folder() != "apps/book/bugs")
       stems[source.folder()].insert(source.stem());
   Words found;
   for (const auto& [folder, names] : stems)

@@ -1,8 +1,8 @@
 // Chapter 9. `orrery gradcheck`: the table of proofs, one row for each sample of an operation, a layer or a model.
 //
-// Three questions: is every derivative right (the table)? Would a wrong one be noticed (--mutate)? What does a classic
-// mistake look like (--bug)? A sample that cannot be built or run is a failed row too, so one mistake does not hide the
-// other rows.
+// Three questions: is every derivative right (the table)? Would a wrong one be noticed (--mutate)? By which symptoms is
+// a classic mistake recognised (--bug)? A sample that cannot be built or run is a failed row too, so one mistake does
+// not hide the other rows.
 // Serves: autograd/check/proof.h
 #include <unistd.h>
 
@@ -10,6 +10,7 @@
 #include <iostream>
 #include <memory>
 
+#include "apps/check/bug_numbers.h"
 #include "apps/check/bugs.h"
 #include "apps/check/mutants.h"
 #include "apps/check/seeds.h"
@@ -30,7 +31,8 @@ struct CheckerOptions {
   bool operations = false;
   bool list = false;
   bool mutate = false;
-  std::string bug;
+  bool bugs = false;
+  i64 bug = 0, hint = 0, reveal = 0;  // numbers; 0 where none is given
   std::string json;
   std::string seeds;
   std::string resume;
@@ -115,70 +117,66 @@ int mutate_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   return wrong || count.mutants == 0 ? failed : done;
 }
 
-// Proves all of `rows`. Prints those that contain the mistake, and others only if they fail.
-struct BugTally {
-  size_t replaced = 0, replaced_wrong = 0, others_wrong = 0;
-  bool stopped = false;
-};
-BugTally prove_with_bug(const std::vector<Row>& rows, const nn::Bug& bug, i64 seed) {
+// What finds a mistake that no derivative shows. Returns whether it passes the correct version, and only that.
+bool show_own_check(const nn::Bug& bug) {
+  const std::string found = bug.check(), of_correct_version = bug.check_right();
+  bool shown = false;
+  if (bug.leaks) {
+    const nn::LeakReport report = bug.leaks();
+    std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n" << report;
+    shown = !report.ok();
+  }
+  if (!shown) std::cout << "A check of its own:\n" << broken(found, 2);
+  if (!of_correct_version.empty()) std::cout << broken("the correct version fails as well: " + of_correct_version, 2);
+  return !found.empty() && of_correct_version.empty();
+}
+
+// The symptoms: what fails in the rows that contain the mistake, and what else finds it.
+int show_bug(const CheckerOptions& options) {
+  const nn::Bug& bug = bug_of(options.bug);
+  const std::string number = std::to_string(options.bug);
+  std::vector<Row> rows;
+  for (const Row& row : chosen_rows(with_bug(all_rows(), bug), options.names))
+    if (is_replaced(row, bug)) rows.push_back(row);
+  if (!options.names.empty() && rows.empty())
+    usage_error("--bug", "none of the chosen rows contains bug " + number + "; leave the names out");
+  print_start(std::cerr, {.seed = options.seed});
   const Terminal terminal = terminal_of(STDOUT_FILENO);
-  BugTally tally;
-  print_proof_header(std::cout);
-  tally.stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
-    const ProvenRow proven{row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(seed)})};
-    const bool replaced = is_replaced(row, bug);
-    if (replaced) ++tally.replaced;
-    if (!proven.proof) ++(replaced ? tally.replaced_wrong : tally.others_wrong);
-    if (proven.proof && !replaced) return;
+  size_t wrong = 0;
+  if (!rows.empty()) print_proof_header(std::cout);
+  const bool stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
+    const ProvenRow proven{row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})};
+    if (!proven.proof) ++wrong;
     live.clear();
     print_proof(std::cout, proven, terminal);
   });
-  return tally;
-}
-
-// Some mistakes give another function with correct derivatives. Such a mistake comes with a check of its own.
-int run_own_check(const nn::Bug& bug, const BugTally& tally) {
-  const std::string message = bug.check(), of_right_version = bug.check_right();
-  if (tally.replaced_wrong == 0)
-    std::cout << (tally.replaced > 0 ? "It passes: the derivatives are correct"
-                                     : "No row contains it. Its derivatives are correct")
-              << ", but of another function. The check that finds it:\n";
-  std::cout << broken(message, 2) << broken("mistake: " + bug.mistake, 0);
-  if (!of_right_version.empty()) std::cout << broken("the correct version fails as well: " + of_right_version, 2);
-  const bool caught = !message.empty() && of_right_version.empty();
-  std::cout << bug.name << (caught ? ": caught by a check of its own\n" : ": SURVIVED\n");
-  if (tally.stopped) return interrupted;
+  if (stopped) return interrupted;
+  if (rows.empty())
+    std::cout << "No row of the table contains it, and no gradient check finds it.\n";
+  else if (wrong == 0 && bug.check)
+    std::cout << "Every row passes: no gradient check finds it.\n";
+  const bool caught = bug.check ? show_own_check(bug) : wrong > 0;
+  std::cout << "bug " << number << ": " << (caught ? "caught" : "SURVIVED");
+  if (!rows.empty())
+    std::cout << ", " << wrong << " of the " << rows.size() << (rows.size() == 1 ? " row" : " rows")
+              << (rows.size() == 1 ? " that contains it fails" : " that contain it fail");
+  std::cout << "\nA hint: orrery gradcheck --hint " << number << "; the mistake: --reveal " << number;
+  if (numbered_bug(options.bug).to_repair) std::cout << "; to repair a copy: apps/run exercise bug." << number;
+  std::cout << '\n';
   return caught ? done : failed;
 }
 
-// Every row of the function in question contains the mistake. The other rows are correct and must pass.
-int run_bug(const CheckerOptions& options) {
-  const nn::Bug& bug = find_bug(options.bug);
-  const std::vector<Row> rows = chosen_rows(with_bug(all_rows(), bug), options.names);
-  const auto holds_it = [&](const Row& row) { return is_replaced(row, bug); };
-  if (!options.names.empty() && std::none_of(rows.begin(), rows.end(), holds_it))
-    usage_error("--bug", "none of the chosen rows contains " + bug.name + "; choose " + rows_of(bug));
-  print_start(std::cerr, {.seed = options.seed});
-  std::cout << broken("hint: " + bug.hint, 0);
-  if (bug.check) {
-    std::vector<Row> holding;
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(holding), holds_it);
-    return run_own_check(bug, holding.empty() ? BugTally{} : prove_with_bug(holding, bug, options.seed));
-  }
-  const BugTally tally = prove_with_bug(rows, bug, options.seed);
-  const bool caught = tally.replaced_wrong > 0;
-  std::cout << broken("mistake: " + bug.mistake, 0) << bug.name << (caught ? ": caught, " : ": SURVIVED, ")
-            << tally.replaced_wrong << " of the " << tally.replaced << (tally.replaced == 1 ? " row" : " rows")
-            << " that contain it fail";
-  if (tally.others_wrong > 0) std::cout << ", and " << tally.others_wrong << " that do not";
-  std::cout << '\n';
-  if (tally.stopped) return interrupted;
-  return caught && tally.others_wrong == 0 ? done : failed;
-}
-
 int run(const CheckerOptions& options) {
-  if (options.bug == "list" || options.bug == "LIST") {
+  if (options.bugs) {
     list_bugs(std::cout);
+    return done;
+  }
+  if (options.hint > 0) {
+    std::cout << broken(bug_of(options.hint).hint, 0);
+    return done;
+  }
+  if (options.reveal > 0) {
+    reveal_bug(std::cout, options.reveal);
     return done;
   }
   if (!options.resume.empty() && options.seeds.empty()) usage_error("--resume", "is only for --seeds");
@@ -190,10 +188,17 @@ int run(const CheckerOptions& options) {
   check_can_write_text("gradcheck", "--json", options.json);
   check_can_write("gradcheck", "--resume", options.resume);
   set_threads(static_cast<int>(options.threads));
-  if (!options.bug.empty()) return run_bug(options);
+  if (options.bug > 0) return show_bug(options);
   if (!options.seeds.empty()) return prove_seeds(rows, options.names, seed_range(options.seeds), options.resume);
   print_start(std::cerr, {.seed = options.seed});
   return options.mutate ? mutate_rows(rows, options) : prove_rows(rows, options);
+}
+
+CLI::Option* add_bug(CLI::App& command, const std::string& name, i64& number, const std::string& description) {
+  CLI::Option* option =
+      add_whole_number(command, name, number, 1, static_cast<i64>(numbered_bugs().size()), description);
+  show_default(option, "");
+  return option;
 }
 
 }  // namespace
@@ -209,7 +214,7 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
       "autograd/check/proof.h lists more. Layers and models are saved to a file and loaded again. 'error' is the worst "
       "|analytic - numeric|. It may reach 1e-9 + 1e-7 |numeric|, so compare it with 'norm'.\n"
       "Example:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
-      "--bug softmax-without-inner-product");
+      "--bug 7");
   CLI::Option* names = add_arguments(command, "NAME", options->names,
                                      "Rows, such as softmax, 'nn/*' or 'nn/Transformer, pre*'; without any: all");
   CLI::Option* all = add_flag(command, "--all", options->all, "Every row, as without a NAME");
@@ -220,16 +225,22 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   CLI::Option* list = add_flag(command, "--list", options->list, "Print the names and variants, check nothing");
   CLI::Option* mutate =
       add_flag(command, "--mutate", options->mutate, "Break every backward in turn: does a check notice?");
-  CLI::Option* bug = add_text(command, "--bug", options->bug, "list|NAME",
-                              "Build in this classic mistake: which check finds it? 'list' names all");
+  CLI::Option* bugs = add_flag(command, "--bugs", options->bugs, "List the numbers of the classic mistakes");
+  CLI::Option* bug =
+      add_bug(command, "--bug", options->bug, "The symptoms of this mistake: can you tell what is wrong?");
+  CLI::Option* hint = add_bug(command, "--hint", options->hint, "A hint at this mistake");
+  CLI::Option* reveal = add_bug(command, "--reveal", options->reveal, "This mistake in words, with its file and line");
   CLI::Option* json = add_file(command, "--json", options->json, "Write the results to this file too, in full");
   exclude(mutate, {list});
   exclude(bug, {list, mutate});
   exclude(json, {list, bug});
+  for (CLI::Option* only : {bugs, hint, reveal}) exclude(only, {names, all, operations, list, mutate, bug, json});
+  exclude(reveal, {bugs, hint});
+  exclude(bugs, {hint});
   CLI::Option* seed = add_seed(command, options->seed);
   CLI::Option* seeds = add_text(command, "--seeds", options->seeds, "FIRST..LAST",
                                 "Prove the rows with each of these seeds: none may fail");
-  exclude(seeds, {seed, list, mutate, bug, json});
+  exclude(seeds, {seed, list, mutate, bugs, bug, hint, reveal, json});
   add_file(command, "--resume", options->resume,
            "With --seeds: keep the results in this file, and continue after the last of them");
   add_whole_number(command, "--threads", options->threads, 1, 256,

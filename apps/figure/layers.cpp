@@ -18,13 +18,13 @@ struct Row {
   std::string note;   // the line of code, or what it means
 };
 
-constexpr double axis = 250, box_width = 250, box_height = 28, row_height = 46, side = 110, top = 56;
+constexpr double axis = 250, layer_width = 250, layer_height = 28, row_height = 46, side = 110, top = 56;
 
-double middle(size_t row) { return top + static_cast<double>(row) * row_height + box_height / 2; }
+double middle(size_t row) { return top + static_cast<double>(row) * row_height + layer_height / 2; }
 
 // Where a value goes around a sub-layer: from below `from` to the circle of `to`.
 void draw_residual(Svg& svg, size_t from, size_t to) {
-  const double fork = middle(from) + box_height / 2 + 5;
+  const double fork = middle(from) + layer_height / 2 + 5;
   svg.polyline({{axis, fork}, {side, fork}, {side, middle(to)}}, Ink::second, {.width = 1.5});
   svg.arrow(side, middle(to), axis - 12, middle(to), Ink::second, {.width = 1.5});
 }
@@ -32,21 +32,21 @@ void draw_residual(Svg& svg, size_t from, size_t to) {
 void draw_rows(Svg& svg, const std::vector<Row>& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    const double y = middle(i), half = row.kind == Row::add ? 11 : box_height / 2;
+    const double y = middle(i), half = row.kind == Row::add ? 11 : layer_height / 2;
     if (i > 0) {
-      const double above = rows[i - 1].kind == Row::add ? 11 : box_height / 2;
+      const double above = rows[i - 1].kind == Row::add ? 11 : layer_height / 2;
       svg.arrow(axis, middle(i - 1) + above, axis, y - half, Ink::text);
     }
     if (row.kind == Row::step) {
-      svg.rectangle(axis - box_width / 2, y - half, box_width, box_height, Ink::mark, 0.15);
-      svg.box(axis - box_width / 2, y - half, box_width, box_height, Ink::mark);
+      svg.rectangle(axis - layer_width / 2, y - half, layer_width, layer_height, Ink::mark, 0.15);
+      svg.box(axis - layer_width / 2, y - half, layer_width, layer_height, Ink::mark);
     } else if (row.kind == Row::add) {
       svg.circle(axis, y, 11, Ink::second, 0.3);
     }
     svg.text(axis, y + (row.kind == Row::add ? 5 : 4), row.name, Ink::text, row.kind == Row::add ? 16 : 13,
              Anchor::middle);
-    svg.text(axis + box_width / 2 + 14, y + 4, row.shape, Ink::text, 12);
-    svg.text(axis + box_width / 2 + 124, y + 4, row.note, Ink::note, 12);
+    svg.text(axis + layer_width / 2 + 14, y + 4, row.shape, Ink::text, 12);
+    svg.text(axis + layer_width / 2 + 124, y + 4, row.note, Ink::note, 12);
   }
 }
 
@@ -111,7 +111,7 @@ std::string draw_decoder_layer() {
   const double memory = middle(7);
   svg.text(14, memory - 6, "memory", Ink::text, 13);
   svg.text(14, memory + 22, "[B, S, d_model]", Ink::note, 11);
-  svg.arrow(14, memory + 6, axis - box_width / 2, memory + 6, Ink::mark, {.width = 1.5});
+  svg.arrow(14, memory + 6, axis - layer_width / 2, memory + 6, Ink::mark, {.width = 1.5});
   return svg.str();
 }
 

@@ -1,8 +1,8 @@
 // Chapter 6. The bug zoo, operations: classic mistakes, each in the smallest wrong struct that makes it.
 //
-// All of these mistakes have been made in real programs. Find the mistake by reading the struct in
-// autograd/check/bug_zoo.cpp, then see how the proof finds it: `orrery gradcheck --bug NAME`. nn/check/bug_zoo.h lists
-// them with an explanation and a hint.
+// All of these mistakes have been made in real programs. nn/check/bug_zoo.h lists them with an explanation and a hint.
+// To hunt for them yourself, begin with apps/book/bugs/README.md, and read no further here: names and structs say what
+// is wrong.
 // Serves: autograd/check/proof.h
 #pragma once
 

@@ -4,8 +4,10 @@
 // functions that contain the same computation in a loop of their own, such as attention with its softmax, keep their
 // correct rows.) Others are wrong functions with correct derivatives, which no gradient check can find: a mask applied
 // after the softmax, a target that is not shifted. They come with the check that finds them; their rows pass.
-//   orrery gradcheck --bug list            the mistakes and the hints
-//   orrery gradcheck --bug softmax-without-inner-product
+// apps/check/bug_numbers.h gives each a number, so that its name does not say what to look for:
+//   orrery gradcheck --bugs                the numbers
+//   orrery gradcheck --bug 7               what a proof, or a leak check, finds
+//   orrery gradcheck --reveal 7            the mistake
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "autograd/check/gradcheck.h"
+#include "nn/check/leakcheck.h"
 
 namespace orrery::nn {
 
@@ -28,6 +31,8 @@ struct Bug {
   std::function<std::string()> check{};
   /// The same check of the correct version, which must return "".
   std::function<std::string()> check_right{};
+  /// For a mistake that no derivative shows, in a function of sequences: which inputs move which outputs.
+  std::function<LeakReport()> leaks{};
 };
 
 const std::vector<Bug>& bug_zoo();

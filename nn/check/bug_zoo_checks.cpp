@@ -28,9 +28,15 @@ Bug with_check(Bug bug, Check check, Version wrong, Version right) {
   return bug;
 }
 
-std::string leak_message(const LeakCheck& check) {
-  const LeakReport report = leakcheck(check);
-  return report.ok() ? "" : "leakcheck: " + report.message();
+// The same for a check that is a leak check: check(version) is what to move, and where to.
+template <class Check, class Version>
+Bug with_leak_check(Bug bug, Check check, Version wrong, Version right) {
+  const auto message = [=](Version version) {
+    const LeakReport report = leakcheck(check(version));
+    return report.ok() ? "" : "leakcheck: " + report.message();
+  };
+  bug.leaks = [=] { return leakcheck(check(wrong)); };
+  return with_check(std::move(bug), message, wrong, right);
 }
 
 using AttentionFunction = AttentionResult (*)(const Variable&, const Variable&, const Variable&, const Mask&);
@@ -46,32 +52,33 @@ std::string check_attention_value(AttentionFunction attend) {
   const double weight = attend(Q, K, K, Mask()).weights.value().at(0);
   if (std::fabs(weight - 0.75) < 1e-12) return "";
   std::ostringstream text;
-  text << "reference value: softmax(Q K^T / sqrt(d_k)) is " << weight << ", computed by hand 0.75 (equation 1)";
+  text << "reference value: the weight of the first of two keys is " << weight
+       << "; computed by hand from equation 1 it is 0.75";
   return text.str();
 }
 
-std::string check_causal_attention(AttentionFunction attend) {
+LeakCheck causal_attention(AttentionFunction attend) {
   Rng rng(1);
-  return leak_message({.name = "attention",
-                       .input = randn({2, 4, 3}, rng, f64),
-                       .output =
-                           [=](const Tensor& x) {
-                             const Variable heads = constant(x.reshape({2, 1, 4, 3}));
-                             return attend(heads, heads, heads, Mask::causal()).output.value().reshape({2, 4, 3});
-                           },
-                       .may_move = within_sequence(true)});
+  return {.name = "attention",
+          .input = randn({2, 4, 3}, rng, f64),
+          .output =
+              [=](const Tensor& x) {
+                const Variable heads = constant(x.reshape({2, 1, 4, 3}));
+                return attend(heads, heads, heads, Mask::causal()).output.value().reshape({2, 4, 3});
+              },
+          .may_move = within_sequence(true)};
 }
 
-std::string check_decoder(MaskFault fault) {
+LeakCheck decoder_with(MaskFault fault) {
   Rng rng(1);
   const auto decoder = std::make_shared<Decoder>(1, false, LayerOptions{.d_model = 4, .num_heads = 2, .d_ff = 6}, rng);
-  return leak_message(leakchecks(decoder, 4, fault)[0]);
+  return leakchecks(decoder, 4, fault)[0];
 }
 
 // A training step uses target [B, T + 1] twice: without its last token as the decoder's input, and without its first
 // token as the labels.
 using DecoderInput = Tensor (*)(const Tensor& target);
-std::string check_shift(DecoderInput decoder_input) {
+LeakCheck training_step(DecoderInput decoder_input) {
   Rng rng(1);
   const auto model = std::make_shared<Transformer>(TransformerConfig{.src_vocab_size = 5,
                                                                      .tgt_vocab_size = 5,
@@ -82,17 +89,17 @@ std::string check_shift(DecoderInput decoder_input) {
                                                                      .pad_id = -1},
                                                    rng);
   const Tensor source = randint(0, 5, {2, 3}, rng);
-  return leak_message({.name = "training step",
-                       .inputs = "target",
-                       .outputs = "logits",
-                       .input = randint(0, 5, {2, 5}, rng),
-                       .output =
-                           [=](const Tensor& target) {
-                             Pass pass;
-                             return (*model)(source, decoder_input(target), pass).value();
-                           },
-                       .may_move = within_sequence(true),
-                       .vocabulary = 5});
+  return {.name = "training step",
+          .inputs = "target",
+          .outputs = "logits",
+          .input = randint(0, 5, {2, 5}, rng),
+          .output =
+              [=](const Tensor& target) {
+                Pass pass;
+                return (*model)(source, decoder_input(target), pass).value();
+              },
+          .may_move = within_sequence(true),
+          .vocabulary = 5};
 }
 
 using Activate = Variable (*)(const Variable&);
@@ -100,7 +107,9 @@ std::string check_relu_at_zero(Activate activate) {
   const Variable x = parameter(zeros({1}, f64));
   backward(activate(x));
   const double slope = x.gradient().item();
-  return slope == 0 ? "" : "reference value: relu's derivative at exactly 0 is " + std::to_string(slope) + ", not 0";
+  if (slope == 0) return "";
+  return "reference value: at one x, where difference quotients do not decide, the derivative is " +
+         std::to_string(slope) + ", not 0";
 }
 
 using Maximum = Variable (*)(const Variable&, const Axes&, bool);
@@ -162,35 +171,36 @@ std::vector<Bug> bugs_found_without_derivatives() {
                   .hint = "The derivative is correct, but of another function. What would show the correct value?",
                   .samples = operation_rows(
                       "attention", {"everything", "more keys than queries", "one query, one key"},
-                      [](const Leaves& x) { return bugs::attention_without_scale(x[0], x[1], x[2], Mask()).output; })},
+                      [](const Leaves& x) { return bugs::attention_without_scale(x[0], x[1], x[2], Mask()).output; }),
+                  .leaks = [] { return leakcheck(causal_attention(bugs::attention_without_scale)); }},
                  check_attention_value, AttentionFunction{bugs::attention_without_scale},
                  AttentionFunction{right_attention}),
-      with_check(
+      with_leak_check(
           {.name = "mask-after-softmax",
            .mistake = "Masked weights are set to 0 after the softmax: hidden keys still count in its denominator.",
            .hint = "Do the weights of a row still add up to 1? Which number still depends on the hidden keys?",
            .samples = masked_attention(bugs::attention_masked_after_softmax)},
-          check_causal_attention, AttentionFunction{bugs::attention_masked_after_softmax},
+          causal_attention, AttentionFunction{bugs::attention_masked_after_softmax},
           AttentionFunction{right_attention}),
-      with_check({.name = "masked-scores-set-to-zero",
-                  .mistake = "Masked scores are multiplied by 0 before the softmax, where -infinity belongs.",
-                  .hint = "What is e^0?",
-                  .samples = masked_attention(bugs::attention_with_masked_scores_of_zero)},
-                 check_causal_attention, AttentionFunction{bugs::attention_with_masked_scores_of_zero},
-                 AttentionFunction{right_attention}),
-      with_check({.name = "causal-mask-one-too-wide",
-                  .mistake = "Position i sees positions up to i + 1: the triangle is off by one.",
-                  .hint = "Training would look too good to be true. Which single pair of positions shows it?"},
-                 check_decoder, MaskFault::causal, MaskFault::none),
-      with_check({.name = "padding-mask-one-too-long",
-                  .mistake = "The first padded position of each row counts as a token.",
-                  .hint = "The result for a sentence must not depend on how much padding its batch gives it."},
-                 check_decoder, MaskFault::padding, MaskFault::none),
-      with_check({.name = "target-not-shifted",
-                  .mistake = "The decoder reads the token it must predict: its input is not shifted by one.",
-                  .hint = "The loss falls to 0 within a few steps, and greedy decoding writes nonsense."},
-                 check_shift, DecoderInput{[](const Tensor& target) { return slice(target, 1, 1); }},
-                 DecoderInput{[](const Tensor& target) { return slice(target, 1, 0, -1); }}),
+      with_leak_check({.name = "masked-scores-set-to-zero",
+                       .mistake = "Masked scores are multiplied by 0 before the softmax, where -infinity belongs.",
+                       .hint = "What is e^0?",
+                       .samples = masked_attention(bugs::attention_with_masked_scores_of_zero)},
+                      causal_attention, AttentionFunction{bugs::attention_with_masked_scores_of_zero},
+                      AttentionFunction{right_attention}),
+      with_leak_check({.name = "causal-mask-one-too-wide",
+                       .mistake = "Position i sees positions up to i + 1: the triangle is off by one.",
+                       .hint = "Training would look too good to be true. Which single pair of positions shows it?"},
+                      decoder_with, MaskFault::causal, MaskFault::none),
+      with_leak_check({.name = "padding-mask-one-too-long",
+                       .mistake = "The first padded position of each row counts as a token.",
+                       .hint = "The result for a sentence must not depend on how much padding its batch gives it."},
+                      decoder_with, MaskFault::padding, MaskFault::none),
+      with_leak_check({.name = "target-not-shifted",
+                       .mistake = "The decoder reads the token it must predict: its input is not shifted by one.",
+                       .hint = "The loss falls to 0 within a few steps, and greedy decoding writes nonsense."},
+                      training_step, DecoderInput{[](const Tensor& target) { return slice(target, 1, 1); }},
+                      DecoderInput{[](const Tensor& target) { return slice(target, 1, 0, -1); }}),
       with_check({.name = "relu-derivative-at-zero",
                   .mistake = "relu's derivative is 1 where x >= 0, not only where x > 0.",
                   .hint = "No difference quotient decides it. But how often is a masked number exactly 0?",

@@ -102,6 +102,16 @@ void Grader::prove(std::string question, const std::function<Sample()>& sample, 
   ask(std::move(question), wrong, std::move(hint));
 }
 
+void Grader::no_leak(std::string question, const std::function<nn::LeakCheck()>& check, std::string hint) {
+  const auto wrong = [&]() -> std::string {
+    const nn::LeakReport report = nn::leakcheck(check());
+    std::ostringstream matrix;
+    matrix << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n" << report;
+    return report.ok() ? "" : matrix.str();
+  };
+  ask(std::move(question), wrong, std::move(hint));
+}
+
 void Grader::gradients(std::string question, const std::function<Checkable()>& function, std::string hint) {
   const auto wrong = [&] {
     const GradcheckReport report = gradcheck(function());

@@ -14,6 +14,7 @@
 
 #include "autograd/check/proof.h"
 #include "core/tensor.h"
+#include "nn/check/leakcheck.h"
 
 namespace orrery::book {
 
@@ -41,6 +42,8 @@ class Grader {
   /// Right if every part of the project's own proof passes (autograd/check/proof.h). The whole proof takes the place of
   /// several questions: gradients, repeated passes, shared memory, single precision.
   void prove(std::string question, const std::function<Sample()>& ask, std::string hint);
+  /// Right if no input moves an output that it must not. A wrong answer shows the matrix (nn/check/leakcheck.h).
+  void no_leak(std::string question, const std::function<nn::LeakCheck()>& ask, std::string hint);
   /// Right if the gradients alone agree with the numeric ones.
   void gradients(std::string question, const std::function<Checkable()>& ask, std::string hint);
 

@@ -28,6 +28,7 @@
 #include "autograd/elementwise.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
+#include "nn/check/leakcheck.h"
 #include "nn/check/proof.h"
 #include "nn/nn.h"
 #include "optim/optim.h"

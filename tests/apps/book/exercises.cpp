@@ -1,4 +1,4 @@
-// Chapter 3. Grades every attempt at every exercise of one chapter:  orrery_exercises 4
+// Chapter 3. Grades every attempt at every exercise of one chapter, or at every bug:  orrery_exercises 4
 //
 // Each solution passes; each starter fails; each wrong answer fails with the grade that its file expects, and no two
 // wrong answers of an exercise have the same grade.
@@ -53,7 +53,8 @@ bool grade_exercise(const Exercise& exercise) {
     } catch (const std::exception& error) { report(attempt.file, std::string("the grader threw: ") + error.what()); }
     if (attempt.kind == Attempt::wrong) wrong_answers.insert(said.str()), ++wrong;
   }
-  if (wrong < 2) report(exercise.first, "has fewer than two wrong answers");
+  const bool bug = exercise.first.starts_with("bug.");  // its starter is the wrong answer
+  if (wrong < 2 && !bug) report(exercise.first, "has fewer than two wrong answers");
   if (wrong_answers.size() < wrong) report(exercise.first, "two wrong answers are graded alike");
   std::cout << exercise.first << (ok ? ": solution passes, starter and " : ": checked with ") << wrong
             << " wrong answers" << (ok ? " fail, each its own way\n" : "\n");
@@ -66,7 +67,7 @@ bool grade_exercise(const Exercise& exercise) {
 int main(int count, char** arguments) {
   const orrery::book::Exercises all = orrery::book::exercises_of(count == 2 ? arguments[1] : "");
   bool ok = !all.empty();
-  if (all.empty()) std::cout << "usage: orrery_exercises CHAPTER, of which there are exercises\n";
+  if (all.empty()) std::cout << "usage: orrery_exercises CHAPTER, of which there are exercises, or bugs\n";
   for (const orrery::book::Exercise& exercise : all) ok &= orrery::book::grade_exercise(exercise);
   return ok ? 0 : 1;
 }

@@ -192,3 +192,22 @@ TEST_CASE("answers are printed as soon as they are known") {
   CHECK(said.str() == "passed  first\nFAILED  second\n        no\n        hint: Look.\n");
   CHECK(g.count() == "1 of 2 passed");
 }
+
+TEST_CASE("a leak is a wrong answer, shown by its matrix") {
+  Rng rng(1);
+  const Tensor x = randn({1, 3, 2}, rng, f64);
+  const auto check = [&](double of_all) {
+    const auto output = [of_all](const Tensor& in) { return in + mean(in, {1}, true) * of_all; };
+    return nn::LeakCheck{.name = "mixer", .input = x, .output = output, .may_move = nn::within_sequence(true)};
+  };
+  Grader g;
+  g.no_leak(
+      "each by itself", [&] { return check(0); }, "Which mean?");
+  g.no_leak(
+      "all together", [&] { return check(1); }, "Which mean?");
+  REQUIRE(g.answers().size() == 2);
+  CHECK(g.answers()[0].right);
+  CHECK_FALSE(g.answers()[1].right);
+  CHECK(g.answers()[1].what.find("row 0   0 # X X\n") != std::string::npos);
+  CHECK(g.answers()[1].what.ends_with("LEAK: x position 1 of row 0 -> y position 0 of row 0, and 2 more\n"));
+}

@@ -87,6 +87,22 @@ TEST_CASE("an exercise begins with its starter, fails, and passes with the solut
   CHECK(contains(tree.run("exercise").text, "  passed  4.2 "));
 }
 
+TEST_CASE("a bug begins with a copy of the wrong program, fails, and passes when it is repaired") {
+  const ReadersTree tree;
+  CHECK(contains(tree.run("exercise").text, "          bug.6  an embedding\n"));
+  const Result begun = tree.run("exercise bug.6");
+  CHECK(begun.exit_code == 1);
+  CHECK(begun.text.starts_with("apps/mine/bug_6.cpp is new. Read it, repair its mistake, and run this again.\n"));
+  CHECK(contains(begun.text, "\n1 of 3 passed\n"));
+  CHECK(contents(tree.path("mine/bug_6.cpp")) == contents(tree.path("book/bugs/6.cpp")));
+  set_contents(tree.path("mine/bug_6.cpp"), contents(tree.path("book/solutions/bug_6.cpp")));
+  const Result repaired = tree.run("exercise bug.6");
+  CHECK(repaired.exit_code == 0);
+  CHECK(repaired.text.ends_with("\n3 of 3 passed\nBug 6 is repaired.\n"));
+  CHECK(contains(tree.run("exercise").text, "  passed  bug.6  an embedding\n"));
+  CHECK(tree.run("exercise bug.1").exit_code == 2);  // has no copy
+}
+
 TEST_CASE("an answer that does not compile is shown with the student's file and line, and nothing of the grader's") {
   const ReadersTree tree;
   std::string answer = contents(tree.path("book/ch4/exercises/2_softmax.cpp"));

@@ -218,7 +218,9 @@ inline std::string command_problem(const std::string& command, const std::set<st
   if (everywhere.contains(program)) return "";
   const bool ours = program == "apps/run" || program == "orrery" || program == "build/orrery";
   if (!ours) return exists(program) ? "" : "there is no command " + program;
-  if (first == "exercise") return second.empty() || exercises.contains(second) ? "" : "there is no exercise " + second;
+  const bool bug = second.starts_with("bug.") && exists("apps/book/bugs/" + second.substr(4) + ".cpp");
+  if (first == "exercise")
+    return bug || second.empty() || exercises.contains(second) ? "" : "there is no exercise " + second;
   if (first.ends_with(".cpp"))
     return first.starts_with("mine/") || exists("apps/" + first) ? "" : "there is no program apps/" + first;
   if (first.empty()) return "";

@@ -197,7 +197,9 @@ TEST_CASE("a command that there is not is found") {
   const auto problems = [](const std::string& text) {
     return without_place(command_problems(
         chapter_saying("```sh\n" + text + "```\n"),
-        [](const std::string& path) { return path == "tests/run" || path == "apps/book/ch4/tape.cpp"; },
+        [](const std::string& path) {
+          return path == "tests/run" || path == "apps/book/ch4/tape.cpp" || path == "apps/book/bugs/7.cpp";
+        },
         [](const std::string& command) { return std::string(command == "toy" ? "--task NAME  --seed NUMBER" : ""); }));
   };
   CHECK(
@@ -208,6 +210,8 @@ TEST_CASE("a command that there is not is found") {
   CHECK(problems("apps/run toys\n") == "\nthere is no sub-command toys");
   CHECK(problems("apps/run toy --tusk sort\n") == "\ntoy has no option --tusk");
   CHECK(problems("apps/run exercise 4.9\n") == "\nthere is no exercise 4.9");
+  CHECK(problems("apps/run exercise bug.7\n") == "");
+  CHECK(problems("apps/run exercise bug.8\n") == "\nthere is no exercise bug.8");
   CHECK(problems("apps/run book/ch4/type.cpp\n") == "\nthere is no program apps/book/ch4/type.cpp");
   CHECK(problems("tests/ran\n") == "\nthere is no command tests/ran");
 }

@@ -1,4 +1,5 @@
 // Chapter 9. Tests of `orrery gradcheck` as a program: its last lines, exit codes and width.
+#include "apps/check/bug_numbers.h"
 #include "apps/program/exit_code.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
@@ -66,28 +67,45 @@ TEST_CASE("rows in which nothing can be broken are no success of --mutate") {
   check_usage_error("gradcheck nonsense", "'nonsense'", "--list");
 }
 
-TEST_CASE("a mistake of the zoo that is caught ends well, one that is not seen does not") {
-  const Result result = gradcheck("--bug dropout-not-rescaled 'dropout*' softmax");
+TEST_CASE("a bug that is caught ends well, one that is not seen does not") {
+  const Result result = gradcheck("--bug 1 'dropout*' softmax");
   CHECK(result.exit_code == done);
   CHECK(contains(result.text, "ratio 0.7000 everywhere"));
-  CHECK_FALSE(contains(result.text, "\nsoftmax"));  // holds no mistake, and passes
-  CHECK(result.text.ends_with("\ndropout-not-rescaled: caught, 1 of the 3 rows that contain it fail\n"));
-  const Result unseen = gradcheck("--bug dropout-not-rescaled 'dropout, p 0'");
+  CHECK_FALSE(contains(result.text, "\nsoftmax"));  // holds no mistake
+  CHECK(contains(result.text, "\nbug 1: caught, 1 of the 3 rows that contain it fail\n"));
+  const Result unseen = gradcheck("--bug 1 'dropout, p 0'");
   CHECK(unseen.exit_code == failed);
-  CHECK(unseen.text.ends_with("SURVIVED, 0 of the 1 row that contain it fail\n"));
-  CHECK(gradcheck("--bug dropout-not-rescaled softmax").exit_code == wrong_usage);
+  CHECK(contains(unseen.text, "\nbug 1: SURVIVED, 0 of the 1 row that contains it fails\n"));
+  CHECK(gradcheck("--bug 1 softmax").exit_code == wrong_usage);
 }
 
-TEST_CASE("a mistake that no derivative shows stands in its rows, which pass, and its own check sees it") {
-  const Result relu = gradcheck("--bug relu-derivative-at-zero");
-  CHECK(relu.exit_code == done);
+TEST_CASE("the symptoms of every bug are shown, and do not name it") {
+  for (i64 number = 1; number <= static_cast<i64>(numbered_bugs().size()); ++number) {
+    const Result result = run("gradcheck --bug " + std::to_string(number), "2>&1");
+    CAPTURE(number);
+    CHECK(result.exit_code == done);
+    const nn::Bug& bug = bug_of(number);
+    CHECK(contains(result.text, "bug " + std::to_string(number) + ": caught"));
+    for (const std::string& secret : {bug.name, bug.mistake, bug.hint, numbered_bug(number).code})
+      CHECK_FALSE(contains(result.text, secret));
+    CHECK(contains(result.text, "apps/run exercise bug.") == numbered_bug(number).to_repair);
+  }
+}
+
+TEST_CASE("a bug that no derivative shows is shown by its leak matrix, or by a check of its own") {
+  const Result relu = gradcheck("--bug 21");
   CHECK(contains(relu.text, "\nrelu, [3, 4] "));
-  CHECK(contains(relu.text, "It passes: the derivatives are correct"));
-  CHECK(relu.text.ends_with("caught by a check of its own\n"));
-  const Result shift = gradcheck("--bug target-not-shifted");
-  CHECK(contains(shift.text, "No row contains it"));
-  CHECK(shift.text.ends_with("caught by a check of its own\n"));
-  CHECK(gradcheck("--bug target-not-shifted relu").exit_code == wrong_usage);
+  CHECK(contains(relu.text, "Every row passes: no gradient check finds it.\nA check of its own:\n"));
+  const Result shift = gradcheck("--bug 5");
+  CHECK(shift.text.starts_with("No row of the table contains it, and no gradient check finds it.\n#: moves"));
+  CHECK(contains(shift.text, "row 0   0 - X . . .   . . . . .\n"));
+  CHECK(gradcheck("--bug 5 relu").exit_code == wrong_usage);
+}
+
+TEST_CASE("a bug's hint and its mistake are shown when asked for") {
+  CHECK(gradcheck("--hint 19").text == "What is e^0?\n");
+  CHECK(gradcheck("--reveal 16").text.starts_with("bug 16: tanh-derivative-at-input\n"));
+  CHECK(gradcheck("--bugs").text.starts_with("bug  1  easy\nbug  2  medium  repair"));
 }
 
 TEST_CASE("layers may be called without their folder") {
@@ -106,15 +124,11 @@ TEST_CASE("another seed draws other inputs") {
 
 TEST_CASE("what excludes each other, or is empty as an unset variable is, is wrong usage") {
   for (const std::string arguments :
-       {"--bug ''", "--json ''", "''", "--all softmax", "--mutate --list", "--bug nonsense", "--bug list --mutate"})
+       {"--bug ''", "--json ''", "''", "--all softmax", "--mutate --list", "--bug nonsense", "--bug 0", "--bug 27",
+        "--bug 1 --mutate", "--bugs --bug 1", "--reveal 1 --hint 1", "--reveal 1 relu"})
     CHECK(gradcheck(arguments).exit_code == wrong_usage);
-  check_usage_error("gradcheck --bug nonsense", "'nonsense'", "--bug list");
-  check_usage_error("gradcheck --bug dropout-not-rescaled softmax", "none of the chosen rows", "dropout");
-}
-
-TEST_CASE("the list of mistakes may be asked for in either spelling") {
-  CHECK(gradcheck("--bug LIST").text == gradcheck("--bug list").text);
-  CHECK(contains(gradcheck("--bug list").text, "softmax-without-inner-product\n  hint: "));
+  check_usage_error("gradcheck --bug nonsense", "nonsense", "1 to 26");
+  check_usage_error("gradcheck --bug 1 softmax", "none of the chosen rows", "leave the names out");
 }
 
 TEST_CASE("many seeds: counted together, kept line by line, and gone on with") {

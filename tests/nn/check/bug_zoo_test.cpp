@@ -98,11 +98,25 @@ TEST_CASE("what gradcheck cannot see is found by a check of its own, which the r
   }
 }
 
+TEST_CASE("a mistake in a function of sequences comes with its leak matrix, which shows a leak if the check is one") {
+  int matrices = 0;
+  for (const Bug& b : nn::bug_zoo()) {
+    CAPTURE(b.name);
+    if (!b.leaks) continue;
+    ++matrices;
+    const std::string found = b.check();
+    CHECK(b.leaks().ok() == !found.starts_with("leakcheck: "));
+    if (!b.leaks().ok()) CHECK(found == "leakcheck: " + b.leaks().message());
+  }
+  CHECK(matrices == 6);
+  CHECK(bug("attention-without-scale").leaks().ok());  // no leak: the mask is right
+}
+
 TEST_CASE("the messages say what is wrong") {
   CHECK(bug("target-not-shifted").check() ==
         "leakcheck: LEAK: target position 1 of row 0 -> logits position 0 of row 0, and 7 more");
   CHECK(bug("attention-without-scale").check() ==
-        "reference value: softmax(Q K^T / sqrt(d_k)) is 0.9, computed by hand 0.75 (equation 1)");
+        "reference value: the weight of the first of two keys is 0.9; computed by hand from equation 1 it is 0.75");
   const Sample& dropout = bug("dropout-not-rescaled").samples.at(0);
   CHECK(gradcheck(dropout.build(f64), dropout.options).message.find("ratio 0.7000 everywhere") != std::string::npos);
 }

@@ -1,0 +1,29 @@
+// Chapter 4. Bug 17: the largest number.
+//
+// The largest number along some axes, as in max(x, {-1}).
+// Its symptoms:  apps/run gradcheck --bug 17
+// Grade it:  apps/run exercise bug.17
+// Serves: core/tensor_ops.h
+#include "autograd/apply.h"
+#include "core/kernels/elementwise.h"
+#include "core/tensor_ops.h"
+
+using namespace orrery;
+
+struct Max {
+  static constexpr std::string_view name = "max";
+  Axes axes;
+  bool keep_axes;
+  Saved x, y;
+  Tensor forward(const Tensor& in) {
+    x = in, y = max(in, axes, true);
+    return max(in, axes, keep_axes);
+  }
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor is_max =
+        kernels::broadcast_map(x.get(), y.get(), name, [](auto a, auto b) { return decltype(a)(a == b); });
+    dx.add(0, is_max * dy.reshape(y.get().shape()));
+  }
+};
+
+Variable my_max(const Variable& x, const Axes& axes, bool keep_axes) { return apply(Max{axes, keep_axes, {}, {}}, x); }

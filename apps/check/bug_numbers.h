@@ -1,0 +1,35 @@
+// Chapter 9. The mistakes of the zoo under numbers, so that a student can hunt them without knowing their names.
+//
+// The order is fixed and mixed: neighbours are of different kinds. apps/book/bugs/README.md teaches the hunt.
+// Serves: autograd/check/proof.h
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "nn/check/bug_zoo.h"
+
+namespace orrery {
+
+/// A mistake with a number: its place in the list, from 1.
+struct NumberedBug {
+  std::string name;        ///< in the zoo: nn/check/bug_zoo.h
+  std::string difficulty;  ///< "easy", "medium" or "hard"
+  bool to_repair;          ///< apps/book/bugs has a copy, for `apps/run exercise bug.NUMBER`
+  std::string file;        ///< of the wrong code
+  i64 line;
+  std::string code;  ///< what is wrong in that line
+};
+const std::vector<NumberedBug>& numbered_bugs();
+
+/// Both for a number from 1 to numbered_bugs().size().
+const NumberedBug& numbered_bug(i64 number);
+const nn::Bug& bug_of(i64 number);
+
+/// Prints each number, its difficulty, and whether there is a copy to repair; nothing about the mistakes.
+void list_bugs(std::ostream& out);
+/// Prints what is wrong with one, with its file and line.
+void reveal_bug(std::ostream& out, i64 number);
+
+}  // namespace orrery
