@@ -7,12 +7,12 @@ void grade(Grader& g) {
     return std::vector<Tensor>{Tensor::of<double>({1}, {3}), Tensor(), Tensor::of<double>({2}, {0, 4})};
   };
   g.equal(
-      "the norm of (3) and (0, 4)",
+      "the norm of (3), an undefined gradient and (0, 4)",
       [=] {
         auto all = gradients();
         return my_clip(all, 100);
       },
-      5, "Add up the squares of everything, then take one root.");
+      5, "Add up the squares of everything that is defined, then take one root.");
   g.equal(
       "the first gradient clipped to a norm of 1",
       [=] {

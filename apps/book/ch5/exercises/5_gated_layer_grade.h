@@ -24,7 +24,7 @@ void grade(Grader& g) {
         for (const NamedParameter& p : layer.parameters()) names += p.name + " ";
         return names == "linear1.weight linear1.bias linear2.weight linear2.bias linear3.weight linear3.bias ";
       },
-      "What `visit` does not name is not trained, not saved and not converted.");
+      "Each member needs its name, in the order of the members: what `visit` does not name is not trained.");
   g.prove(
       "the whole proof",
       [] {
