@@ -27,7 +27,7 @@ TEST_CASE("lm eval gives the loss that training ended with, in nats, in bits and
   CHECK(run(eval + "--whole '" + text + "'").text.starts_with("loss "));
   CHECK(run(eval + "--whole '" + written(folder / "short", "ab") + "'").exit_code == 0);
   check_failure(lm_program + eval + "--whole '" + written(folder / "shorter", "a") + "'",
-                "none of its characters follows another");
+                "is too short: it needs at least two characters");
   check_failure(lm_program + eval + "'" + (folder / "short") + "'", "of 2 characters is too short");
   check_failure(lm_program + eval, "is not one of the model's 4");  // Shakespeare's characters
   check_failure(lm_program + eval + "/nowhere/text", "/nowhere/text");

@@ -51,7 +51,7 @@ TEST_CASE("figure draws what --losses and --attention write, and takes no data f
   REQUIRE(run(quick_toy + "--losses '" + losses + "' --attention '" + attention + "'").exit_code == 0);
   CHECK(contains(run("figure toy_loss --data '" + losses + "'").text, "The toy learns to reverse: every step"));
   CHECK(contains(run("figure attention --data '" + attention + "'").text, "task: reverse; decoder layer 0"));
-  check_failure(quoted_program + "figure toy_loss --data '" + attention + "'", "not those of this picture");
+  check_failure(quoted_program + "figure toy_loss --data '" + attention + "'", "has no steps");
   check_usage_error("figure broadcasting --data '" + losses + "'", "--data", "reads no data");
   CHECK(run("figure broadcasting").text.starts_with("<svg "));
   check_failure(quoted_program + quick_toy + "--losses /nowhere/losses", "/nowhere/losses");

@@ -198,7 +198,7 @@ TEST_CASE("an lm whose numbers run away ends with its best model, and says which
   const Result log = errors("lm train '" + text + "' " + options);
   CHECK(log.exit_code == 1);
   CHECK(contains(log.text, "\norrery: lm: step "));
-  CHECK(contains(log.text, "since a number is not finite; a smaller --rate or a longer --warmup may help\n"));
+  CHECK(contains(log.text, "because a number is not finite; a smaller --rate or a longer --warmup may help\n"));
   CHECK(contains(log.text, "\nsaved to " + file + "\nstopped after step "));
   CHECK_FALSE(contains(log.text, "to resume:"));
   const Result result = run("lm train '" + text + "' " + options + " --overwrite");
