@@ -91,6 +91,9 @@ Words exercise_violations(const Sources& sources) {
     if (solution && says(*solution, "YOUR CODE")) found.push_back(solution->at(0) + "has a blank");
   }
   for (const Source& source : sources) {
+    const std::string bug = std::string(solutions) + "bug_";  // repairs apps/book/bugs/N.cpp
+    if (source.path.starts_with(bug) && find_source(sources, "apps/book/bugs/" + source.path.substr(bug.size())))
+      continue;
     const bool one = source.folder().ends_with("/exercises") || source.path.starts_with(solutions) ||
                      source.path.starts_with(wrong_answers);
     if (one && !belonging.contains(source.path)) found.push_back(source.path + " belongs to no exercise");
@@ -162,7 +165,7 @@ TEST_CASE("an exercise with a part missing, or a part without an exercise, is fo
         "\n" + solution + ":2: #include <regex> does not stand in apps/book/grade/prelude.h");
   CHECK(report_with(wrong, head + "A wrong answer to exercise 4.2: b.\n") ==
         "\n" + wrong + ":1: has no \"// Expect: \"");
-  for (const std::string path :
-       {"apps/book/solutions/4.3_b.cpp", "tests/apps/book/wrong/4.2_b_1.cpp", "apps/book/ch4/exercises/2_b_grade.h"})
+  for (const std::string path : {"apps/book/solutions/4.3_b.cpp", "tests/apps/book/wrong/4.2_b_1.cpp",
+                                 "apps/book/ch4/exercises/2_b_grade.h", "apps/book/solutions/bug_3.cpp"})
     CHECK(report_with(path, "//\n") == "\n" + path + " belongs to no exercise");
 }
