@@ -91,7 +91,7 @@ Words exercise_violations(const Sources& sources) {
     if (solution && says(*solution, "YOUR CODE")) found.push_back(solution->at(0) + "has a blank");
   }
   for (const Source& source : sources) {
-    const std::string bug = std::string(solutions) + "bug_";  // repairs apps/book/bugs/N.cpp
+    const std::string bug = std::string(solutions) + "bug_";  // repairs the bug of that number
     if (source.path.starts_with(bug) && find_source(sources, "apps/book/bugs/" + source.path.substr(bug.size())))
       continue;
     const bool one = source.folder().ends_with("/exercises") || source.path.starts_with(solutions) ||

@@ -42,7 +42,9 @@ const claims::Claim& claim_called(const std::string& name) {
 }
 
 void check_verdicts(const std::map<std::string, Verdict>& expected) {
-  for (const auto& [name, verdict] : expected) {
+  for (const auto& row : expected) {
+    const std::string& name = row.first;
+    const Verdict verdict = row.second;
     CAPTURE(name);
     const claims::Finding finding = claim_called(name).measure({});
     for (const std::string& line : finding.measured) INFO(line);

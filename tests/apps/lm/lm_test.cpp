@@ -39,7 +39,8 @@ TEST_CASE("lm train reports its losses, and the model writes text of its alphabe
   const std::string start = errors(sample + "--seed 3").text;
   CHECK(start.starts_with("seed 3, "));
   CHECK(contains(start, "\n20 tokens, "));
-  CHECK(contains(errors("lm sample --load '" + file + "' --prompt abababababab --tokens 1").text, "sees at most 8 characters"));
+  CHECK(contains(errors("lm sample --load '" + file + "' --prompt abababababab --tokens 1").text,
+                 "sees at most 8 characters"));
   check_failure(lm_program + "lm sample --load '" + file + "' --prompt 'ab!'",
                 "character 3, '!', is not one of the model's 4");
   CHECK(run("lm sample --load '" + file + "' --tokens 30").text.find_first_not_of("ab\u00e4 \n") == std::string::npos);

@@ -116,7 +116,9 @@ TEST_CASE("browser: the page has the terminal's steps, shapes and values") {
   const AllTexts terminal = texts_of_terminal(program::run("trace").text), page = texts_of_page(dom_of(""));
   REQUIRE(terminal.size() == 122);
   REQUIRE(page.size() == terminal.size());
-  for (const auto& [number, texts] : terminal) {
+  for (const auto& entry : terminal) {
+    const auto number = entry.first;
+    const StepTexts& texts = entry.second;
     CAPTURE(number);
     const StepTexts& shown = page.at(number);
     CHECK(shown.operation == texts.operation);
