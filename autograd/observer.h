@@ -1,7 +1,7 @@
 // Chapter 2. Observers: they see each operation that runs, forward and backward, and what it adds to gradients.
 //
-// Profiles, the search for the first NaN and the checker's mutations are all observers. Without one, the cost is one
-// test of a pointer per operation. An observer belongs to the thread that put it in force, and sees only what this
+// Profiles, the search for the first NaN and the checker's mutations are all observers. Without one, the cost is a
+// few tests of a pointer per operation. An observer belongs to the thread that put it in force, and sees only what this
 // thread runs.
 // Serves: autograd/engine.cpp
 #pragma once

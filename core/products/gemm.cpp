@@ -103,8 +103,10 @@ template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Ma
 
 namespace orrery {
 namespace {
+
 int current_least_tiles = 2;
-}
+
+}  // namespace
 
 void set_least_tiles(int tiles) {
   check(tiles >= 1 && tiles <= 64, "gemm", "the least number of tiles must be from 1 to 64, got ", tiles);
