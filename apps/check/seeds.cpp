@@ -81,7 +81,7 @@ SeedResult prove_seed(const std::vector<Row>& rows, const std::vector<std::strin
     if (interrupt.requested()) break;
     live.show(label + ", row " + std::to_string(result.rows + 1) + "/" + std::to_string(rows.size()) + " " +
               row.label());
-    const Proof proof = prove(row.sample, {.mutants = false, .seed = static_cast<u64>(seed)});
+    const Proof proof = prove(row.sample, {.mutants = false, .exact = false, .seed = static_cast<u64>(seed)});
     ++result.rows;
     result.redrawn += proof.redrawn;
     if (!proof) result.failed.push_back({row.label(), proof.message()});

@@ -18,15 +18,19 @@ namespace {
 
 constexpr double tolerance = 1e-6, zero_tolerance = 1e-4;
 constexpr i64 neighbours = 16;
-constexpr double step = 0x1p-10, spreads = 4;
+constexpr double step = 0x1p-9, spreads = 4;
 
 // Of each leaf's gradient in order, then of the output: what f64 says, and f32 minus that, in f64.
 struct Comparison {
   std::vector<Tensor> exact, difference;
 };
 
-// x (1 + step z) with z from N(0, 1), element by element.
-Tensor moved(const Tensor& x, Rng& rng) { return x + x * randn(x.shape(), rng) * step; }
+// x (1 + step u) with u uniform in [-1, 1), element by element.
+Tensor moved(const Tensor& x, Rng& rng) {
+  Tensor result = x.clone();
+  for (i64 i = 0; i < x.count(); ++i) result.set(i, x.at(i) * (1 + step * (2 * rng.uniform() - 1)));
+  return result;
+}
 
 std::vector<Tensor> gradients_and_output(const Checkable& f, const Tensor& y, const Tensor& dy) {
   std::vector<Tensor> result = gradients_of(f, dy.to(y.dtype()));
@@ -35,26 +39,41 @@ std::vector<Tensor> gradients_and_output(const Checkable& f, const Tensor& y, co
   return result;
 }
 
-// Neighbour 0 is the draw itself.
-Comparison compare_at(const Sample& sample, u64 seed, i64 neighbour) {
-  const Checkable single = sample.build(f32, seed), exact = sample.build(f64, seed);
-  check(single.leaves.size() == exact.leaves.size(), "f32", "the sample has other inputs than in f64");
-  Rng numbers(23 * seed), around(29 * seed, static_cast<u64>(neighbour) << 40);
-  for (size_t i = 0; i < single.leaves.size(); ++i) {
-    Variable x = single.leaves[i].value;
-    if (neighbour > 0) copy_into(x.mutable_value(), moved(x.value().clone(), around));
+// The function in f32 and in f64, built once and computed at a draw and at its neighbours.
+class Precisions {
+ public:
+  Precisions(const Sample& sample, u64 seed)
+      : single_(sample.build(f32, seed)), exact_(sample.build(f64, seed)), seed_(seed) {
+    check(single_.leaves.size() == exact_.leaves.size(), "f32", "the sample has other inputs than in f64");
+    for (const NamedParameter& leaf : single_.leaves) draw_.push_back(leaf.value.value().clone());
   }
-  for (size_t i = 0; i < single.leaves.size(); ++i) {
-    Variable x = exact.leaves[i].value;
-    copy_into(x.mutable_value(), single.leaves[i].value.value().to(f64));
+  const Checkable& exact() const { return exact_; }
+
+  /// Neighbour 0 is the draw itself.
+  Comparison compare_at(i64 neighbour) {
+    Rng around(29 * seed_, static_cast<u64>(neighbour) << 40);
+    for (size_t i = 0; i < draw_.size(); ++i) {
+      const Tensor x = neighbour > 0 ? moved(draw_[i], around) : draw_[i];
+      copy_into(single_.leaves[i].value.mutable_value(), x);
+      copy_into(exact_.leaves[i].value.mutable_value(), x.to(f64));
+    }
+    const Tensor y = single_.output().value(), y_exact = exact_.output().value();
+    if (!dy_.defined()) {
+      Rng numbers(23 * seed_);
+      dy_ = randn(y.shape(), numbers);
+    }
+    const Tensor dy = neighbour > 0 ? moved(dy_, around) : dy_;
+    Comparison result{gradients_and_output(exact_, y_exact, dy), gradients_and_output(single_, y, dy)};
+    for (size_t i = 0; i < result.exact.size(); ++i) result.difference[i] = result.difference[i] - result.exact[i];
+    return result;
   }
-  const Tensor y = single.output().value(), y_exact = exact.output().value();
-  Tensor dy = randn(y.shape(), numbers);
-  if (neighbour > 0) dy = moved(dy, around);
-  Comparison result{gradients_and_output(exact, y_exact, dy), gradients_and_output(single, y, dy)};
-  for (size_t i = 0; i < result.exact.size(); ++i) result.difference[i] = result.difference[i] - result.exact[i];
-  return result;
-}
+
+ private:
+  Checkable single_, exact_;
+  const u64 seed_;
+  std::vector<Tensor> draw_;  // the values of the leaves, in f32
+  Tensor dy_;
+};
 
 // An element whose differences are not rounding.
 struct Mistake {
@@ -85,7 +104,7 @@ std::string digits(double x) {
 class PrecisionJudge {
  public:
   PrecisionJudge(const Sample& sample, u64 seed)
-      : sample_(sample), seed_(seed), f_(sample.build(f64, seed)), at_draw_(compare_at(sample, seed, 0)) {}
+      : precisions_(sample, seed), f_(precisions_.exact()), at_draw_(precisions_.compare_at(0)) {}
 
   SinglePrecision run() {
     for (size_t i = 0; i < f_.leaves.size(); ++i) judge_gradient(i);
@@ -123,7 +142,7 @@ class PrecisionJudge {
     const double error = error_of(tensor);
     if (std::isfinite(error) && error <= bound.part * bound.scale) return;
     while (static_cast<i64>(around_.size()) < neighbours)
-      around_.push_back(compare_at(sample_, seed_, static_cast<i64>(around_.size()) + 1));
+      around_.push_back(precisions_.compare_at(static_cast<i64>(around_.size()) + 1));
     const Mistake mistake = mistake_around(around_, tensor, bound.part * bound.scale);
     if (mistake.element < 0) {
       ++result_.rounded;
@@ -136,9 +155,8 @@ class PrecisionJudge {
         digits(part_of(mistake.mean, bound.scale)) + " +- " + digits(part_of(mistake.spread, bound.scale));
   }
 
-  const Sample& sample_;
-  const u64 seed_;
-  const Checkable f_;  // for the names of its leaves, and which are declared zero
+  Precisions precisions_;
+  const Checkable& f_;  // for the names of its leaves, and which are declared zero
   const Comparison at_draw_;
   std::vector<Comparison> around_;  // made when it is needed
   SinglePrecision result_;

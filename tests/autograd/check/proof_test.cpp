@@ -253,6 +253,14 @@ TEST_CASE("a function of another number of inputs is a failed part that says so"
   CHECK(part(prove("product", two, {{3}, {3}, {3}}), "f32").detail == "gradcheck: f takes 2 inputs, got 3");
 }
 
+TEST_CASE("without the parts that are exact, those that judge rounded numbers remain") {
+  const auto square = [](const Variable& x) { return mul(x, x); };
+  std::vector<std::string> names;
+  for (const ProofPart& part : prove("square", square, {{3, 4}}, {}, {.mutants = false, .exact = false}).parts)
+    names.push_back(part.name);
+  CHECK(names == std::vector<std::string>{"gradients", "f32", "far", "accumulates", "subsets", "interleaved"});
+}
+
 TEST_CASE("the seed decides the inputs, and so everything that is measured") {
   const auto norm = [](u64 seed) {
     return prove("tanh", [](const Variable& x) { return tanh(x); }, {{3, 4}}, {}, {.mutants = false, .seed = seed})
