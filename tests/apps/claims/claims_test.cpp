@@ -8,9 +8,9 @@
 #include "apps/claims/report.h"
 #include "apps/claims/training.h"
 #include "apps/program/columns.h"
-#include "core/machine/memory.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/run_program.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 using claims::Verdict;
@@ -83,8 +83,7 @@ TEST_CASE("verdicts of the claims that need no training") { check_verdicts(quick
 TEST_CASE("slow: verdicts of the claims that need trainings") { check_verdicts(slow_verdicts); }
 
 TEST_CASE("slow: the verdict of the claim that counts memory") {
-  const Tensor x = zeros({64});
-  if (memory_counters().live_bytes == 0) return;  // under AddressSanitizer nothing is counted
+  if (!small::counts_memory()) return;
   check_verdicts(memory_verdicts);
 }
 
