@@ -69,7 +69,7 @@ int prove_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
     table.push_back({row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})});
     if (!table.back().proof) ++wrong;
     live.clear();
-    print_proof(std::cout, table.back(), terminal);
+    print_proof(std::cout, table.back(), terminal, table.back().proof.message());
   });
   print_zeros(std::cout, table);
   const auto empty = std::count_if(table.begin(), table.end(), [](const ProvenRow& row) {
@@ -117,15 +117,21 @@ int mutate_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   return wrong || count.mutants == 0 ? failed : done;
 }
 
-// What finds a mistake that no derivative shows. Returns whether it passes the correct version, and only that.
-bool show_own_check(const nn::Bug& bug) {
+constexpr std::string_view legend =
+    "in: inputs   coords: numbers compared   error: the worst |analytic - numeric|, and where\n"
+    "norm: of the gradient   kinks: numbers left out   zeros: inputs whose gradient must be 0\n"
+    "f32: how far its gradient is from that of f64, as a part of the largest\n";
+
+// What finds a mistake that no derivative shows; `shown` where the rows have said it already. Returns whether it passes
+// the correct version, and only that.
+bool show_own_check(const nn::Bug& bug, bool shown) {
   const std::string found = bug.check(), of_correct_version = bug.check_right();
-  bool shown = false;
   if (bug.leaks) {
     const nn::LeakReport report = bug.leaks();
     std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n" << report;
-    shown = !report.ok();
+    shown = shown || !report.ok();
   }
+  if (bug.numbers) std::cout << broken(bug.numbers(), 2);
   if (!shown) std::cout << "A check of its own:\n" << broken(found, 2);
   if (!of_correct_version.empty()) std::cout << broken("the correct version fails as well: " + of_correct_version, 2);
   return !found.empty() && of_correct_version.empty();
@@ -143,19 +149,22 @@ int show_bug(const CheckerOptions& options) {
   print_start(std::cerr, {.seed = options.seed});
   const Terminal terminal = terminal_of(STDOUT_FILENO);
   size_t wrong = 0;
-  if (!rows.empty()) print_proof_header(std::cout);
+  if (!rows.empty()) {
+    std::cout << legend;
+    print_proof_header(std::cout);
+  }
   const bool stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
     const ProvenRow proven{row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})};
     if (!proven.proof) ++wrong;
     live.clear();
-    print_proof(std::cout, proven, terminal);
+    print_proof(std::cout, proven, terminal, symptoms(proven.proof));
   });
   if (stopped) return interrupted;
   if (rows.empty())
     std::cout << "No row of the table contains it, and no gradient check finds it.\n";
   else if (wrong == 0 && bug.check)
     std::cout << "Every row passes: no gradient check finds it.\n";
-  const bool caught = bug.check ? show_own_check(bug) : wrong > 0;
+  const bool caught = bug.check ? show_own_check(bug, wrong > 0) : wrong > 0;
   std::cout << "bug " << number << ": " << (caught ? "caught" : "SURVIVED");
   if (!rows.empty())
     std::cout << ", " << wrong << " of the " << rows.size() << (rows.size() == 1 ? " row" : " rows")

@@ -22,7 +22,7 @@ bool agrees(double got, double expected, double tolerance) {
 std::string digits(double number, int precision) {
   std::ostringstream out;
   out.precision(precision);
-  out << number;
+  out << (std::isnan(number) ? std::fabs(number) : number);  // nan, never -nan
   return out.str();
 }
 
@@ -84,6 +84,14 @@ void Grader::equal(std::string question, const std::function<double()>& number, 
   const auto wrong = [&] {
     const double got = number();
     return agrees(got, expected, tolerance) ? "" : "the number" + other_number(got, expected);
+  };
+  ask(std::move(question), wrong, std::move(hint));
+}
+
+void Grader::at_most(std::string question, const std::function<double()>& number, double bound, std::string hint) {
+  const auto wrong = [&] {
+    const double got = number();
+    return got <= bound ? "" : "the number is " + digits(got, 9) + ", should be at most " + digits(bound, 9);
   };
   ask(std::move(question), wrong, std::move(hint));
 }

@@ -35,6 +35,8 @@ class Grader {
   /// Right if the number is `expected`, to `tolerance` of max(1, |expected|).
   void equal(std::string question, const std::function<double()>& ask, double expected, std::string hint,
              double tolerance = 1e-9);
+  /// Right if the number is at most `bound`.
+  void at_most(std::string question, const std::function<double()>& ask, double bound, std::string hint);
   /// Right if shape and dtype are those of `expected`, and every element is equal to `tolerance` of max(1, |element|).
   /// The first other element is named: "[1, 2] is 0.5, should be 0.25".
   void equal(std::string question, const std::function<Tensor()>& ask, const Tensor& expected, std::string hint,

@@ -125,6 +125,18 @@ TEST_CASE("numbers that nine digits do not tell apart are printed with all of th
   CHECK(grade_of_number(1 + 0x1p-28, 1) == "the number is 1.0000000037252903, should be 1");
 }
 
+TEST_CASE("a number beyond its bound is printed with the bound; NaN is beyond every bound") {
+  const auto grade = [](double number) {
+    Grader g;
+    g.at_most(
+        "small", [=] { return number; }, 2, "Count.");
+    return g.answers().at(0).what;
+  };
+  CHECK(grade(2) == "");
+  CHECK(grade(2.5) == "the number is 2.5, should be at most 2");
+  CHECK(grade(-not_a_number) == "the number is nan, should be at most 2");
+}
+
 TEST_CASE("NaN and infinity equal themselves alone") {
   CHECK(grade_of_number(not_a_number, not_a_number) == "");
   CHECK(grade_of_number(infinite, infinite) == "");

@@ -105,7 +105,7 @@ TEST_CASE("a bug that no derivative shows is shown by its leak matrix, or by a c
 TEST_CASE("a bug's hint and its mistake are shown when asked for") {
   CHECK(gradcheck("--hint 19").text == "What is e^0?\n");
   CHECK(gradcheck("--reveal 16").text.starts_with("bug 16: tanh-derivative-at-input\n"));
-  CHECK(gradcheck("--bugs").text.starts_with("bug  1  easy\nbug  2  medium  repair"));
+  CHECK(gradcheck("--bugs").text.starts_with("bug  1  chapter 5  easy\nbug  2  chapter 6  medium  repair"));
 }
 
 TEST_CASE("layers may be called without their folder") {
