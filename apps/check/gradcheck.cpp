@@ -137,6 +137,13 @@ bool show_own_check(const nn::Bug& bug, bool shown) {
   return !found.empty() && of_correct_version.empty();
 }
 
+// "1 of the 3 rows that contain it fails"
+std::string failures_among(size_t wrong, size_t rows) {
+  if (rows == 1) return std::string("the one row that contains it ") + (wrong == 1 ? "fails" : "passes");
+  return (wrong == 0 ? "none" : std::to_string(wrong)) + " of the " + std::to_string(rows) + " rows that contain it " +
+         (wrong > 1 ? "fail" : "fails");
+}
+
 // The symptoms: what fails in the rows that contain the mistake, and what else finds it.
 int show_bug(const CheckerOptions& options) {
   const nn::Bug& bug = bug_of(options.bug);
@@ -166,9 +173,7 @@ int show_bug(const CheckerOptions& options) {
     std::cout << "Every row passes: no gradient check finds it.\n";
   const bool caught = bug.check ? show_own_check(bug, wrong > 0) : wrong > 0;
   std::cout << "bug " << number << ": " << (caught ? "caught" : "SURVIVED");
-  if (!rows.empty())
-    std::cout << ", " << wrong << " of the " << rows.size() << (rows.size() == 1 ? " row" : " rows")
-              << (rows.size() == 1 ? " that contains it fails" : " that contain it fail");
+  if (!rows.empty()) std::cout << ", " << failures_among(wrong, rows.size());
   std::cout << "\nA hint: orrery gradcheck --hint " << number << "; the mistake: --reveal " << number;
   if (numbered_bug(options.bug).to_repair) std::cout << "; to repair a copy: apps/run exercise bug." << number;
   std::cout << '\n';
@@ -240,20 +245,24 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   CLI::Option* hint = add_bug(command, "--hint", options->hint, "A hint at this mistake");
   CLI::Option* reveal = add_bug(command, "--reveal", options->reveal, "This mistake in words, with its file and line");
   CLI::Option* json = add_file(command, "--json", options->json, "Write the results to this file too, in full");
-  exclude(mutate, {list});
-  exclude(bug, {list, mutate});
-  exclude(json, {list, bug});
-  for (CLI::Option* only : {bugs, hint, reveal}) exclude(only, {names, all, operations, list, mutate, bug, json});
-  exclude(reveal, {bugs, hint});
-  exclude(bugs, {hint});
   CLI::Option* seed = add_seed(command, options->seed);
   CLI::Option* seeds = add_text(command, "--seeds", options->seeds, "FIRST..LAST",
                                 "Prove the rows with each of these seeds: none may fail");
-  exclude(seeds, {seed, list, mutate, bugs, bug, hint, reveal, json});
-  add_file(command, "--resume", options->resume,
-           "With --seeds: keep the results in this file, and continue after the last of them");
-  add_whole_number(command, "--threads", options->threads, 1, 256,
-                   "Threads; the results do not depend on them, and tiny tensors are fastest on one");
+  CLI::Option* resume = add_file(command, "--resume", options->resume,
+                                 "With --seeds: keep the results in this file, and continue after the last of them");
+  CLI::Option* threads =
+      add_whole_number(command, "--threads", options->threads, 1, 256,
+                       "Threads; the results do not depend on them, and tiny tensors are fastest on one");
+  // What would have no effect beside an option is wrong usage, not ignored.
+  exclude(mutate, {list});
+  exclude(bug, {list, mutate, all, operations});
+  exclude(json, {list, bug});
+  exclude(seeds, {seed, list, mutate, bug, json});
+  exclude(list, {seed, threads, resume});
+  for (CLI::Option* only : {bugs, hint, reveal})
+    exclude(only, {names, all, operations, list, mutate, bug, json, seed, seeds, resume, threads});
+  exclude(reveal, {bugs, hint});
+  exclude(bugs, {hint});
   when_run(command, exit_code, [options] { return run(*options); });
 }
 

@@ -32,6 +32,14 @@ TEST_CASE("the committed pictures are what the program draws, and there are no o
   CHECK(drawn == committed);
 }
 
+TEST_CASE("cross-attention has the shape of its queries and the shape of its keys and values") {
+  const std::string decoder = draw_decoder_layer(), encoder = draw_encoder_layer();
+  CHECK(decoder.find(">Q: [B, h, T, d_k]<") != decoder.npos);
+  CHECK(decoder.find(">K, V: [B, h, S, d_k]<") != decoder.npos);
+  CHECK(encoder.find(">[B, h, S, d_k]<") != encoder.npos);
+  CHECK(encoder.find("Q: ") == encoder.npos);
+}
+
 TEST_CASE("a row of weights is a row of cells") {
   const AttentionFigure figure{.task = "copy",
                                .layer = 1,
