@@ -58,7 +58,7 @@ inline Words decimals_in(std::string line) {
   return found;
 }
 
-/// Integers of four digits or more, without the commas between their digits: "262,144", "65{,}536" in a formula, "1000".
+/// Integers of four digits or more, without the commas between their digits: "262,144", "65{,}536" in a formula.
 inline Words long_integers_in(const std::string& line) {
   static const std::regex comma_of_formulas("\\{,\\}"), comma(",");
   static const std::regex integer("(?:^|[^0-9A-Za-z_.,])([1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]{4,})(?![0-9]|[.,][0-9])");
@@ -68,8 +68,7 @@ inline Words long_integers_in(const std::string& line) {
   return found;
 }
 
-/// What a text may say: the long integers of these lines, and their decimals, those also without their sign, and without
-/// their exponent.
+/// What a text may say: the long integers of these lines, and their decimals, also without sign and without exponent.
 inline std::set<std::string> sayable(const std::map<std::string, Words>& printed) {
   std::set<std::string> numbers;
   for (const auto& [program, lines] : printed) {
