@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <iostream>
 #include <sstream>
 
@@ -151,6 +152,7 @@ std::ostream& operator<<(std::ostream& out, const Grader& grader) {
 }
 
 int grade_program(void (*grade)(Grader&)) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // also into a pipe: what the student's code prints before a crash is seen
   Grader grader(&std::cout);
   try {
     grade(grader);

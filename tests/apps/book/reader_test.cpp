@@ -1,6 +1,8 @@
 // Chapter 0. Tests of what apps/run does with a reader's own files, in a copy of the scripts and exercises.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
@@ -10,6 +12,8 @@ using orrery::program::contains;
 using orrery::program::Result;
 
 namespace {
+
+const std::string in_build_folder = "ORRERY_BUILD='" ORRERY_BUILD_FOLDER "'";
 
 // A copy of apps/run and of the book, where apps/mine is nobody's; the build folder is the tests' own.
 class ReadersTree {
@@ -22,9 +26,9 @@ class ReadersTree {
     fs::copy(from / "book", to / "book", fs::copy_options::recursive);
   }
   /// Runs apps/run there; text is stdout and stderr.
-  Result run(const std::string& arguments) const {
-    return orrery::program::shell("cd '" + folder_.path().string() +
-                                  "' && ORRERY_BUILD='" ORRERY_BUILD_FOLDER "' apps/run " + arguments + " 2>&1");
+  Result run(const std::string& arguments, const std::string& variables = in_build_folder) const {
+    return orrery::program::shell("cd '" + folder_.path().string() + "' && " + variables + " apps/run " + arguments +
+                                  " 2>&1");
   }
   std::string path(const std::string& name) const { return folder_ / ("apps/" + name); }
 
@@ -55,6 +59,11 @@ TEST_CASE("apps/run exercise lists the exercises, and what has been begun and pa
   CHECK(contains(before.text, "chapter 4\n"));
   CHECK(contains(before.text, "          4.2  softmax's backward\n"));
   CHECK(contains(before.text, "\n0 of "));
+  CHECK(contains(before.text, " bug.2 "));
+  CHECK_FALSE(contains(before.text, " bug.0 "));  // the text solves it
+  const auto lines = std::count(before.text.begin(), before.text.end(), '\n');
+  constexpr int headings = 10 + 1, count_line = 1;
+  CHECK(contains(before.text, "\n0 of " + std::to_string(lines - headings - count_line) + " passed. "));
   set_contents(tree.path(answer_name), "");
   CHECK(contains(tree.run("exercise").text, "  begun   4.2  softmax's backward\n"));
   set_contents(tree.path("mine/.passed"), "4.2\n");
@@ -70,6 +79,7 @@ TEST_CASE("apps/run exercise refuses a number that there is not, in one line tha
     CHECK(result.exit_code == 2);
     CHECK(result.text.starts_with("orrery: exercise: there is no '"));
     CHECK(contains(result.text, " 4.2"));
+    CHECK_FALSE(contains(result.text, " bug.0"));
     CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
   }
   CHECK(tree.run("exercise 4.2 4.3").exit_code == 2);
@@ -111,6 +121,86 @@ TEST_CASE("a bug begins with a copy of the wrong program, fails, and passes when
                               "What the mistake was: apps/run gradcheck --reveal 6\n"));
   CHECK(contains(tree.run("exercise").text, "  passed  bug.6  an embedding\n"));
   CHECK(tree.run("exercise bug.1").exit_code == 2);  // has no copy
+}
+
+TEST_CASE("the worked example of a bug is graded as the others are, and not counted") {
+  const ReadersTree tree;
+  const std::string count = orrery::program::line(tree.run("exercise").text, -1);
+  const Result begun = tree.run("exercise bug.0");
+  CHECK(begun.exit_code == 1);
+  CHECK(begun.text.starts_with("apps/mine/bug_0.cpp is new. Read it, repair its mistake, and run this again.\n"));
+  set_contents(tree.path("mine/bug_0.cpp"), contents(tree.path("book/solutions/bug_0.cpp")));
+  const Result repaired = tree.run("exercise bug.0");
+  CHECK(repaired.exit_code == 0);
+  CHECK(repaired.text.ends_with("\nBug 0 is repaired.\n"));
+  CHECK(orrery::program::line(tree.run("exercise").text, -1) == count);
+}
+
+TEST_CASE("an answer that fails after it has passed has not passed") {
+  const ReadersTree tree;
+  const std::string starter = contents(tree.path("book/ch4/exercises/2_softmax.cpp"));
+  for (const std::string& answer : std::vector<std::string>{starter, "int no(;\n", "int none;\n"}) {
+    CAPTURE(answer);
+    set_contents(tree.path("mine/.passed"), "4.1\n4.2\n4x2\n");
+    set_contents(tree.path(answer_name), answer);
+    CHECK(tree.run("exercise 4.2").exit_code == 1);
+    CHECK(contents(tree.path("mine/.passed")) == "4.1\n4x2\n");
+  }
+}
+
+TEST_CASE("an answer that ends the program itself has not passed") {
+  const ReadersTree tree;
+  for (const std::string end : {"exit(0)", "quick_exit(0)", "exit(1)"}) {
+    CAPTURE(end);
+    std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+    replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::" + end + ";\n    dx.add(0,");
+    set_contents(tree.path(answer_name), answer);
+    const Result result = tree.run("exercise 4.2");
+    CHECK(result.exit_code == 1);
+    CHECK(result.text ==
+          "passed  dx where only y_0 counts\norrery: your code ended the program, in the question after those above: "
+          "is there an exit in it?\n");
+    CHECK_FALSE(std::filesystem::exists(tree.path("mine/.passed")));
+  }
+}
+
+TEST_CASE("an answer that does not come to an end is stopped") {
+  const ReadersTree tree;
+  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  replace(answer, "dx.add(0,", "while (dy.size(0) == 3) std::cout << std::flush;\n    dx.add(0,");
+  set_contents(tree.path(answer_name), answer);
+  const Result result = tree.run("exercise 4.2", in_build_folder + " ORRERY_SECONDS=0.5");
+  CHECK(result.exit_code == 1);
+  CHECK(
+      result.text ==
+      "passed  dx where only y_0 counts\norrery: your code did not come to an end within 0.5 s, in the question after "
+      "those above\n");
+}
+
+TEST_CASE("what an answer prints before it crashes is shown") {
+  const ReadersTree tree;
+  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  replace(answer, "dx.add(0,", "std::cout << \"so far\\n\", std::abort();\n    dx.add(0,");
+  set_contents(tree.path(answer_name), answer);
+  CHECK(tree.run("exercise 4.2").text.starts_with("so far\norrery: your code crashed"));
+}
+
+TEST_CASE("apps/run --help and apps/run exercise --help say what can be done") {
+  const ReadersTree tree;
+  const Result all = tree.run("--help");
+  CHECK(all.exit_code == 0);
+  for (const std::string use : {"apps/run [SUBCOMMAND ...] ", "apps/run exercise [N.M] ",
+                                "apps/run mine/FILE.cpp [...] ", "apps/run book/chN/FILE.cpp [...] "})
+    CHECK(contains(all.text, "\n  " + use));
+  CHECK(contains(all.text, "\n\n"));
+  CHECK(contains(all.text, "gradcheck"));  // the sub-commands
+  CHECK_FALSE(contains(all.text, "#"));
+  const Result exercise = tree.run("exercise --help");
+  CHECK(exercise.exit_code == 0);
+  CHECK(contains(exercise.text, "\n  apps/run exercise 4.2 "));
+  CHECK(contains(exercise.text, "\n  apps/run exercise bug.7 "));
+  CHECK_FALSE(contains(exercise.text, "#"));
+  CHECK(tree.run("exercise -h").text == exercise.text);
 }
 
 TEST_CASE("an answer that does not compile is shown with the student's file and line, and nothing of the grader's") {
@@ -183,6 +273,16 @@ TEST_CASE("a file that does not compile, is not there or stands elsewhere is one
   set_contents(tree.path("elsewhere.cpp"), "int main() {}\n");
   CHECK(last_line("elsewhere.cpp", 2).starts_with("orrery: apps/elsewhere.cpp stands outside of apps/mine"));
   CHECK(contains(last_line("book/ch4/exercises/2_softmax.cpp", 2), "apps/run exercise grades it"));
+}
+
+TEST_CASE("a program of the book that cannot be built is one line more, which does not guess why") {
+  const ReadersTree tree;
+  set_contents(tree.path("prepare"), "#!/bin/sh\necho 'orrery: packages are missing' >&2\nexit 1\n");
+  std::filesystem::permissions(tree.path("prepare"), std::filesystem::perms::owner_all);
+  const Result result = tree.run("book/ch4/four_derivatives.cpp", "env --unset=ORRERY_BUILD");
+  CHECK(result.exit_code == 1);
+  CHECK(result.text ==
+        "orrery: packages are missing\norrery: apps/book/ch4/four_derivatives.cpp could not be built (see above)\n");
 }
 
 TEST_CASE("apps/run runs a program of the book") {
