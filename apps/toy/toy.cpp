@@ -29,7 +29,7 @@ constexpr i64 exam_size = 1000;
 
 struct ToyOptions {
   ToyRecipe recipe;
-  std::string preset = "small", save, load, attention, losses;
+  std::string preset = "small", save, load, attention, every_head, losses;
   bool hash = false, overwrite = false;
   double require = 0;
   i64 threads = 1, tiles = 1;
@@ -77,10 +77,10 @@ void run_steps(ToyTraining& training, const ToyRecipe& recipe, const Interrupt& 
   }
 }
 
-// What a training has come to: how many answers are right, and where the sharpest head looks, as JSON.
+// What a training has come to: how many answers are right, and where the sharpest head and all heads look, as JSON.
 struct ToyOutcome {
   i64 right = 0;
-  std::string attention;
+  std::string attention, every_head;
 };
 
 // Examines the model on sequences it has never seen.
@@ -95,7 +95,8 @@ ToyOutcome report(ToyTraining& training, const ToyOptions& options, const Stopwa
   if (options.hash) std::cout << "hash " << training.hash() << '\n';
   std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
             << seconds << " s: trained in " << trained << " s, decoded in " << seconds - trained << " s" << std::endl;
-  return {exam.right, attention};
+  if (options.every_head.empty()) return {exam.right, attention, ""};
+  return {exam.right, attention, to_json(every_head(training.model(), recipe.task, exam.sources[0]))};
 }
 
 void save_model(ToyTraining& training, const ToyTask& task, ModelFile& file) {
@@ -104,11 +105,15 @@ void save_model(ToyTraining& training, const ToyTask& task, ModelFile& file) {
   if (file.used()) std::cerr << "saved to " << harmless(file.path()) << '\n';
 }
 
-// `attention` is "" if the model was not examined to the end.
+// The weights in `outcome` are "" if the model was not examined to the end.
 void save_figures(const ToyOptions& options, const ToyRecipe& recipe, const std::vector<ToyStep>& steps,
-                  const std::string& attention) {
-  if (!options.losses.empty()) write_text(options.losses, to_json(loss_curve(recipe, steps)));
-  if (!options.attention.empty() && !attention.empty()) write_text(options.attention, attention);
+                  const ToyOutcome& outcome) {
+  const auto save = [](const std::string& path, const std::string& data) {
+    if (!path.empty() && !data.empty()) write_text(path, data);
+  };
+  save(options.losses, to_json(loss_curve(recipe, steps)));
+  save(options.attention, outcome.attention);
+  save(options.every_head, outcome.every_head);
 }
 
 int train(const ToyOptions& options, ModelFile& file) {
@@ -132,12 +137,23 @@ int train(const ToyOptions& options, ModelFile& file) {
       [&] {
         end_training(
             nullptr, [&] { save_model(training, recipe.task, file); },
-            [&] { save_figures(options, recipe, steps, outcome.attention); });
+            [&] { save_figures(options, recipe, steps, outcome); });
       });
   if (interrupt.requested()) return interrupted;
   if (static_cast<double>(outcome.right) < options.require * exam_size)
     fail("toy", "fewer answers are correct than --require ", options.require, " demands");
   return done;
+}
+
+// Every head of a long sequence is more than a picture holds.
+void check_every_head(const ToyRecipe& recipe) {
+  const nn::TransformerConfig& model = recipe.model;
+  const i64 S = recipe.task.source_length(), T = recipe.task.target_length() - 1;
+  const i64 weights =
+      model.layer.num_heads * (model.num_encoder_layers * S * S + model.num_decoder_layers * T * (T + S));
+  if (weights <= most_head_weights) return;
+  usage_error("--every-head", "takes at most " + std::to_string(most_head_weights) + " weights, not the " +
+                                  std::to_string(weights) + " of these layers, heads and lengths");
 }
 
 // Checks options against each other, before the training starts.
@@ -159,7 +175,9 @@ void check_options(const ToyRecipe& recipe) {
 int begin(const ToyOptions& options) {
   const ToyRecipe& recipe = options.recipe;
   check_options(recipe);
+  if (!options.every_head.empty()) check_every_head(recipe);
   check_can_write_text("toy", "--attention", options.attention);
+  check_can_write_text("toy", "--every-head", options.every_head);
   check_can_write_text("toy", "--losses", options.losses);
   const nn::TransformerConfig model = recipe.config();
   const i64 parameters = model.parameter_count();
@@ -168,6 +186,7 @@ int begin(const ToyOptions& options) {
     check(!file.writes(path), "toy", option, ' ', path, " would write over the files of --save ", file.path());
   };
   check_apart("--attention", options.attention);
+  check_apart("--every-head", options.every_head);
   check_apart("--losses", options.losses);
   file.claim("--save");
   file.check_free(options.overwrite);
@@ -247,6 +266,8 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_flag(command, "--overwrite", options->overwrite, "Replace an existing model in this file");
   add_file(command, "--attention", options->attention,
            "Write the weights of the sharpest head to this file, for orrery figure attention --data");
+  add_file(command, "--every-head", options->every_head,
+           "Write the weights of every head to this file, for orrery figure toy_heads --data");
   add_file(command, "--losses", options->losses,
            "Write the loss and the accuracy of the training to this file, for orrery figure toy_loss --data");
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");

@@ -42,7 +42,8 @@ class Grader {
   void equal(std::string question, const std::function<Tensor()>& ask, const Tensor& expected, std::string hint,
              double tolerance = 1e-9);
   /// Right if every part of the project's own proof passes (autograd/check/proof.h). The whole proof takes the place of
-  /// several questions: gradients, repeated passes, shared memory, single precision.
+  /// several questions: gradients, repeated passes, shared memory, single precision. A wrong answer names the first
+  /// part that failed, with its first coordinate and a question about it, and how many other parts failed too.
   void prove(std::string question, const std::function<Sample()>& ask, std::string hint);
   /// Right if no input moves an output that it must not. A wrong answer shows the matrix (nn/check/leakcheck.h).
   void no_leak(std::string question, const std::function<nn::LeakCheck()>& ask, std::string hint);

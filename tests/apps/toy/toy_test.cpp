@@ -45,16 +45,25 @@ TEST_CASE("progress goes to stderr, with accuracy beside the loss") {
   CHECK(contains(line(result.text, -1), "accuracy "));
 }
 
-TEST_CASE("figure draws what --losses and --attention write, and takes no data for what it computes") {
+TEST_CASE("figure draws what toy writes for it, and takes no data for what it computes") {
   const orrery::TemporaryFolder folder;
-  const std::string losses = folder / "losses.json", attention = folder / "attention.json";
-  REQUIRE(run(quick_toy + "--losses '" + losses + "' --attention '" + attention + "'").exit_code == 0);
+  const std::string losses = folder / "losses.json", attention = folder / "attention.json",
+                    heads = folder / "heads.json";
+  REQUIRE(run(quick_toy + "--losses '" + losses + "' --attention '" + attention + "' --every-head '" + heads + "'")
+              .exit_code == 0);
   CHECK(contains(run("figure toy_loss --data '" + losses + "'").text, "The toy learns to reverse: every step"));
   CHECK(contains(run("figure attention --data '" + attention + "'").text, "task: reverse; decoder layer 0"));
+  const std::string all = run("figure toy_heads --data '" + heads + "'").text;
+  CHECK(contains(all, "What every head of the toy reads (task: reverse)"));
+  CHECK(contains(all, "layer 0, head 1"));
   check_failure(quoted_program + "figure toy_loss --data '" + attention + "'", "has no steps");
+  check_failure(quoted_program + "figure toy_heads --data '" + attention + "'", "has no source");
   check_usage_error("figure broadcasting --data '" + losses + "'", "--data", "reads no data");
   CHECK(run("figure broadcasting").text.starts_with("<svg "));
   check_failure(quoted_program + quick_toy + "--losses /nowhere/losses", "/nowhere/losses");
+  check_failure(quoted_program + quick_toy + "--every-head /nowhere/heads", "/nowhere/heads");
+  check_usage_error("toy --max-length 512 --every-head '" + heads + "'", "--every-head",
+                    "takes at most 200000 weights");
 }
 
 TEST_CASE("a saved model is rebuilt from its file and answers lines") {
@@ -173,9 +182,10 @@ TEST_CASE("what the sharpest head looks at is written last, and over no model") 
   CHECK(contains(log, "\nsaved to " + file + "\n"));
   CHECK(contains(line(log, -1), "orrery: write " + inner + "/a.json: "));
   const std::string kept = orrery::contents(file), other = folder / "other";
-  for (const std::string& arguments : {quick_toy + "--attention '" + file + "'", quick_toy + "--losses '" + file + "'",
-                                       "figure attention --out '" + file + "'", "gradcheck relu --json '" + file + "'",
-                                       "bench gemm --json '" + file + "'"}) {
+  for (const std::string& arguments :
+       {quick_toy + "--attention '" + file + "'", quick_toy + "--losses '" + file + "'",
+        quick_toy + "--every-head '" + file + "'", "figure attention --out '" + file + "'",
+        "gradcheck relu --json '" + file + "'", "bench gemm --json '" + file + "'"}) {
     CAPTURE(arguments);
     check_failure(quoted_program + arguments, file + " is a file that holds a model; name another, or remove it");
     CHECK(orrery::contents(file) == kept);
