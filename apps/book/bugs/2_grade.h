@@ -35,9 +35,8 @@ void grade(Grader& g) {
       "its weights with a causal mask and padding", [&] { return attended(padded, false).weights.value(); },
       attended(padded, true).weights.value(),
       "Which weight has a hidden key, and what does it do to the weights of the others?");
-  g.equal(
-      "weights and gradients of queries that see no key", without_keys, zeros({4, 1, 2, 2}, f64),
-      "A hidden key has the weight 0, even if no other key is left to share the attention.");
+  g.equal("weights and gradients of queries that see no key", without_keys, zeros({4, 1, 2, 2}, f64),
+          "A hidden key has the weight 0, even if no other key is left to share the attention.");
   g.no_leak(
       "no position sees what comes after it",
       [] {
