@@ -12,11 +12,6 @@
 #include "apps/figure/svg.h"
 
 namespace orrery {
-namespace {
-
-constexpr i64 most_layers = 1000;  // and heads: more than any model has
-
-}  // namespace
 
 std::string decimals(double x, int digits) {
   std::ostringstream out;

@@ -18,6 +18,8 @@ namespace orrery {
 inline constexpr size_t most_figure_bytes = size_t{4} << 20;
 inline constexpr i64 most_figure_values = 300'000;  // the weights of the longest sequences of `orrery toy`, 512 x 512
 inline constexpr i64 most_head_weights = 200'000;
+/// The largest number of a layer or a head that a picture's data may name: more than any model has.
+inline constexpr i64 most_layers = 1000;
 
 /// How a picture is made. One that is computed exactly reads no data: `draw` ignores its argument.
 struct Picture {

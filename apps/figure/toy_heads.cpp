@@ -11,8 +11,6 @@
 namespace orrery {
 namespace {
 
-constexpr i64 most_layers = 1000;  // and heads: more than any model has
-
 // One attention of the model: its heads layer by layer, and the labels of their rows and columns.
 struct Section {
   std::string title;
