@@ -169,7 +169,7 @@ Finding gradients_at_the_start(const Run& run) {
 Finding flipped_mask(const Run& run) {
   const double entropy = entropy_of_noisy_language(letters, with_chance);
   Finding finding{
-      .measured = {numbers("mean loss over all sequences: at least %.3f without seeing the future, %.3f for a guess",
+      .measured = {numbers("mean loss over all sequences: at least %.3f without seeing the future; a guess: %.3f",
                            entropy, std::log(static_cast<double>(letters))),
                    "losses for seeds 1, 2, 3, each a mean over some sequences:"}};
   std::vector<double> training[2], writing[2];
