@@ -151,7 +151,9 @@ int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) 
   program.set_help_flag("-h,--help", "Print this help and exit");
   program.option_defaults()->always_capture_default();
   program.formatter(help_formatter());
-  program.footer("Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.");
+  program.footer(
+      "Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.\n"
+      "The book: apps/book/README.md. Its exercises: apps/run exercise.");
   int exit_code = done;
   for (const AddCommand add : commands) add(program, exit_code);
   return after_output(parse_and_run(program, argc, argv, exit_code));

@@ -16,6 +16,7 @@ TEST_CASE("help and version are results") {
   CHECK(run("--version").text.starts_with("orrery "));
   CHECK(run("--help").exit_code == 0);
   CHECK(contains(run("--help").text, "gradcheck"));
+  CHECK(contains(run("--help").text, "\nThe book: apps/book/README.md. Its exercises: apps/run exercise.\n"));
 }
 
 TEST_CASE("a sub-command's help shows its defaults and an example") {
