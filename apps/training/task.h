@@ -23,7 +23,7 @@ class Task {
   /// The program's name, with which errors begin.
   virtual std::string program() const = 0;
   /// What is trained. The Variables stay the same during a training.
-  virtual Parameters parameters() const = 0;
+  virtual Parameters parameters() = 0;
 
   /// Draws the micro-batches of a step, counted from 1; returns the number of target tokens of each.
   virtual std::vector<i64> draw(i64 step, i64 micro_batches) = 0;
