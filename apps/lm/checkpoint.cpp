@@ -17,10 +17,7 @@ const std::string blocks_key = "lm", origin_key = "origin";  // in the metadata 
 }  // namespace
 
 SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
-  const Json begun = {{"text", origin.text},
-                      {"text_checksum", origin.text_checksum},
-                      {"tiles", origin.tiles},
-                      {"kernel", origin.kernel}};
+  const Json begun = {{"text", origin.text}, {"text_checksum", origin.text_checksum}};
   return {.save_model =
               [&task](const std::string& path) {
                 nn::save_gpt(task.model, path, {{std::string(alphabet_key), task.alphabet().text()}});
@@ -31,11 +28,7 @@ SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
 }
 
 LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {
-  const auto entry = [&](const std::string& key) {
-    const auto found = training.metadata.find(key);
-    check(found != training.metadata.end(), "lm", path, " is not an unfinished training (it has no ", key, ')');
-    return found->second;
-  };
+  const auto entry = [&](const std::string& key) { return entry_of(training, "lm", key); };
   LmOrigin origin;
   within("load " + path, [&] {
     static_cast<TrainingRecipe&>(origin.recipe) = training.recipe;
@@ -45,8 +38,6 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
     nn::config_json::Reader read("lm origin", begun, nn::config_json::Fields::all);
     read("text", origin.text);
     read("text_checksum", origin.text_checksum, 0, std::numeric_limits<u32>::max());
-    read("tiles", origin.tiles);
-    read("kernel", origin.kernel);
   });
   nn::check_size(origin.recipe.model.parameter_count(), path);
   return origin;

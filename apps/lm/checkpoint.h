@@ -1,7 +1,7 @@
 // Chapter 9. What `orrery lm` adds to the files of a training (apps/training/training_files.h).
 //
 // The model's file has its alphabet: `orrery lm sample --load FILE`. The file of an unfinished training has the text's
-// name and checksum, and on what the bits of the training depend.
+// name and checksum.
 // Serves: nn/models/gpt.h
 #pragma once
 
@@ -17,8 +17,6 @@ struct LmOrigin {
   LmRecipe recipe;
   std::string text;       ///< the file, as an absolute path
   u32 text_checksum = 0;  ///< CRC32C of its bytes
-  int tiles = 1;          ///< of `set_least_tiles`
-  std::string kernel;     ///< the kernel of OpenBLAS: the bits depend on it
 };
 
 /// The metadata key of a saved model's alphabet.

@@ -24,7 +24,7 @@
 #include "apps/training/run.h"
 #include "core/files/crc32c.h"
 #include "core/machine/parallel.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 namespace {
@@ -94,15 +94,6 @@ void report(const TrainOptions& options, Trainer& trainer, const LmTask& task, c
   std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
 }
 
-// Saves the model. If the training is unfinished, says how to resume it.
-void save(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, bool failed_on_its_way) {
-  const bool finished = trainer.steps_done() == trainer.recipe().steps;
-  files.end(parts, finished);
-  files.check_kept();
-  if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
-  if (!finished) print_stopped(trainer, files, "orrery lm train", failed_on_its_way);
-}
-
 // Seconds that the remaining steps and all evaluations will take.
 double expected_seconds(Trainer& trainer, const LmTask& task, const TextData& data) {
   const TrainingRecipe& recipe = trainer.recipe();
@@ -154,7 +145,7 @@ int train(const TrainOptions& options, const LmOrigin& origin, const TrainingSta
   }
   end_training(
       failure, [&] { report(options, trainer, task, watch); },
-      [&] { save(trainer, files, parts, failure != nullptr); });
+      [&] { save_model(trainer, files, parts, "orrery lm train", failure != nullptr); });
   return trainer.steps_done() == recipe.steps ? done : interrupted;
 }
 
@@ -167,11 +158,7 @@ int resume(const TrainOptions& options) {
   const std::string text = read_text(origin.text);
   check(crc32c(std::as_bytes(std::span(text))) == origin.text_checksum, "lm", origin.text,
         " is not the text that this training began with");
-  check(origin.tiles >= 1 && origin.tiles <= most_tiles, "lm", files.resume(), " asks for ", origin.tiles, " tiles");
-  set_least_tiles(origin.tiles);
-  if (origin.kernel != blas_info().kernel)
-    std::cerr << "warning: this training began with OpenBLAS's kernel " << harmless(origin.kernel)
-              << "; its bits will not be those of an uninterrupted one\n";
+  compute_as(unfinished);
   return train(options, origin, &unfinished.state, text, files);
 }
 
@@ -180,11 +167,8 @@ int begin(TrainOptions options) {
   check_options(options.recipe);
   set_least_tiles(static_cast<int>(options.tiles));
   const std::string path = std::filesystem::absolute(text_path(options.file)).string(), text = read_text(path);
-  const LmOrigin origin{.recipe = options.recipe,
-                        .text = path,
-                        .text_checksum = crc32c(std::as_bytes(std::span(text))),
-                        .tiles = static_cast<int>(options.tiles),
-                        .kernel = blas_info().kernel};
+  const LmOrigin origin{
+      .recipe = options.recipe, .text = path, .text_checksum = crc32c(std::as_bytes(std::span(text)))};
   TrainingFiles files("lm", options.save);
   if (files.writes(path)) fail("lm", "--save ", options.save, " would write over the text to learn, ", path);
   files.begin(options.overwrite);

@@ -92,8 +92,17 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (!more.empty()) progress.note(more);
     if (std::isfinite(loss)) keep();  // otherwise the last saved state is better, and the next step reports why
   }
-  if (kept_step != trainer.steps_done()) keep();  // stopped between two evaluations
+  if (ending != Ending::finished && kept_step != trainer.steps_done()) keep();  // stopped between two evaluations
   return ending;
+}
+
+void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, const std::string& command,
+                bool failed) {
+  const bool finished = trainer.steps_done() == trainer.recipe().steps;
+  files.end(parts, finished);
+  files.check_kept();
+  if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
+  if (!finished) print_stopped(trainer, files, command, failed);
 }
 
 void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std::string& command, bool failed) {

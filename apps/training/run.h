@@ -48,6 +48,10 @@ struct RunHooks {
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                  const Interrupt& interrupt, const RunHooks& hooks = {});
 
+/// Writes the model as it is, and says so. If the training is unfinished, prints how to resume it with `command`. Error:
+/// the model is not saved.
+void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, const std::string& command,
+                bool failed);
 /// Prints how far an unfinished training is, and how to resume it with `command`, such as "orrery lm train".
 void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std::string& command, bool failed);
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "autograd/variable.h"
+#include "core/error.h"
 #include "nn/pass.h"
 
 namespace orrery {
@@ -22,6 +23,8 @@ class Task {
   virtual ~Task() = default;
   /// The program's name, with which errors begin.
   virtual std::string program() const = 0;
+  /// The program's option for the learning rate, which an error may suggest.
+  virtual std::string rate_option() const { return "--rate"; }
   /// What is trained. The Variables stay the same during a training.
   virtual Parameters parameters() = 0;
 
@@ -34,8 +37,8 @@ class Task {
   /// The share of target tokens of the last `loss` that had the highest score; nothing if the task does not count it.
   virtual std::optional<double> accuracy() const { return std::nullopt; }
 
-  /// The validation loss of the model as it is: lower is better.
-  virtual double evaluate() = 0;
+  /// The validation loss of the model as it is: lower is better. Needed only by recipes that evaluate.
+  virtual double evaluate() { fail(program(), "has no validation loss"); }
 
   /// The positions in random numbers that do not follow from the number of the step. A resumed training continues
   /// there. Their number never changes.

@@ -66,7 +66,7 @@ StepResult Trainer::step() {
              .number = steps_done_ + 1,
              .rate = result.rate,
              .clip = recipe_.clip,
-             .rate_option = "--rate"},
+             .rate_option = task_.rate_option()},
             result.loss, *optimizer_, [&] {
               Variable sum = part_of_loss(0);
               for (size_t i = 1; i < tokens.size(); ++i) sum = add(sum, part_of_loss(i));

@@ -4,8 +4,12 @@
 #include "apps/training/training_files.h"
 
 #include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "apps/program/command.h"
+#include "core/products/blas.h"
+#include "core/products/gemm.h"
 #include "nn/models/config_json.h"
 
 namespace orrery {
@@ -16,6 +20,8 @@ const std::string recipe_key = "recipe", standing_key = "standing", program_key 
 // Everything that is neither a tensor nor in the recipe. Before the first evaluation, the best loss is null.
 Json standing_of(const TrainingState& state, i64 seed) {
   return {{"seed", seed},
+          {"tiles", least_tiles()},
+          {"kernel", blas_info().kernel},
           {"steps_done", state.steps_done},
           {"best_step", state.best_step},
           {"best_loss", state.best_step > 0 ? Json(state.best_loss) : Json(nullptr)},
@@ -30,6 +36,8 @@ void read_standing(const std::string& text, UnfinishedTraining& to) {
   nn::config_json::Reader read(operation, json, nn::config_json::Fields::all);
   TrainingState& state = to.state;
   read("seed", to.recipe.seed, 0, any);
+  read("tiles", to.tiles, 1, most_tiles);
+  read("kernel", to.kernel);
   read("steps_done", state.steps_done, 0, to.recipe.steps);
   read("best_step", state.best_step, 0, state.steps_done);
   if (state.best_step > 0) read("best_loss", state.best_loss);
@@ -92,6 +100,19 @@ UnfinishedTraining read_unfinished(const std::string& program, const TrainingFil
   result.state.tensors = std::move(file.tensors);
   result.metadata = std::move(file.metadata);
   return result;
+}
+
+const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key) {
+  const auto found = training.metadata.find(key);
+  check(found != training.metadata.end(), program, "the file is not a whole unfinished training (it has no ", key, ')');
+  return found->second;
+}
+
+void compute_as(const UnfinishedTraining& training) {
+  set_least_tiles(training.tiles);
+  if (training.kernel != blas_info().kernel)
+    std::cerr << "warning: this training began with OpenBLAS's kernel " << harmless(training.kernel)
+              << "; its bits will not be those of an uninterrupted one\n";
 }
 
 }  // namespace orrery

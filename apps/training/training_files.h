@@ -59,9 +59,15 @@ class TrainingFiles {
 struct UnfinishedTraining {
   TrainingRecipe recipe;
   TrainingState state;
-  Metadata metadata;  ///< the program's own
+  int tiles = 1;       ///< of `set_least_tiles`
+  std::string kernel;  ///< the kernel of OpenBLAS: the bits depend on it
+  Metadata metadata;   ///< the program's own
 };
 /// Reads FILE.resume. Errors: the file does not exist, is damaged, or is not an unfinished training of `program`.
 UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files);
+/// What the program kept under `key`. Error: nothing.
+const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key);
+/// Cuts products into as many tiles as the training did, and warns if its bits cannot be continued on this machine.
+void compute_as(const UnfinishedTraining& training);
 
 }  // namespace orrery
