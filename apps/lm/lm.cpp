@@ -35,6 +35,7 @@ struct TrainOptions {
   LmRecipe recipe;
   std::string preset = "nanogpt", file, save, resume, log;
   bool hash = false, untied = false, overwrite = false;
+  double time_limit = 0;  // minutes
   i64 threads = 1, tiles = 1;
 };
 
@@ -66,21 +67,6 @@ std::string glimpse_of(const LmTask& task) {
   return "  " + written_by(task, glimpse, [](const std::string& text) { return "it writes: " + on_one_line(text); });
 }
 
-// Ends the training with the model of the lowest estimate or with the last one, whichever has the lower loss over the
-// whole validation text. Returns that loss.
-double end_with_better(Trainer& trainer, const LmTask& task) {
-  double last = 0, best = 0;
-  trainer.with_judged([&] { last = task.validation_loss(); });
-  const bool is_best = trainer.best_step() == 0 || trainer.best_step() == trainer.steps_done();
-  if (!is_best) trainer.with_best([&] { best = task.validation_loss(); });
-  if (is_best || last < best) {
-    trainer.end_with_judged();
-    return last;
-  }
-  trainer.end_with_best();
-  return best;
-}
-
 // Prints a sample of the model and its losses, after a training that has ended or was stopped.
 void report(const TrainOptions& options, Trainer& trainer, const LmTask& task, const Stopwatch& watch) {
   const std::string hash = trainer.hash();
@@ -106,11 +92,22 @@ double expected_seconds(Trainer& trainer, const LmTask& task, const TextData& da
          forward * static_cast<double>(data.validation.count());
 }
 
+// Error: the log would replace something else.
+void check_log(const std::string& log, const std::string& text, const TrainingFiles& files) {
+  check_can_write_text("lm", "--log", log);
+  check(!files.writes(log), "lm", "--log ", log, " would write over the files of --save ", files.model());
+  std::error_code absent;
+  check(!std::filesystem::equivalent(log, text, absent), "lm", "--log ", log, " would write over the text to learn, ",
+        text);
+}
+
 // Trains from `state`, or from the beginning.
 int train(const TrainOptions& options, const LmOrigin& origin, const TrainingState* state, const std::string& text,
           TrainingFiles& files) {
   const Stopwatch watch;
-  const LmRecipe& recipe = origin.recipe;
+  LmRecipe recipe = origin.recipe.resolved();
+  recipe.minutes = options.time_limit;
+  check_log(options.log, origin.text, files);
   const TextData data = within("read " + origin.text, [&] { return text_data(text, recipe.model.max_len); });
   nn::GptConfig model = recipe.model;
   model.vocab_size = data.alphabet.size();
@@ -123,7 +120,7 @@ int train(const TrainOptions& options, const LmOrigin& origin, const TrainingSta
             << " characters of " << data.alphabet.size() << " kinds\n";
   const Interrupt interrupt;
   LmTask task(recipe, data);
-  Trainer trainer(task, recipe.resolved(), model.layer.d_model);
+  Trainer trainer(task, recipe, model.layer.d_model);
   if (state) trainer.load_state(*state);
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = task.model.parameter_count(),
@@ -138,15 +135,15 @@ int train(const TrainOptions& options, const LmOrigin& origin, const TrainingSta
     return line;
   }};
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
-  if (failure && trainer.steps_done() == 0) std::rethrow_exception(failure);            // nothing to save
-  if (!failure && trainer.steps_done() == done_before && done_before < recipe.steps) {  // the files stay as they are
+  if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
+    if (failure) std::rethrow_exception(failure);
     print_stopped(trainer, files, "orrery lm train", false);
     return interrupted;
   }
   end_training(
       failure, [&] { report(options, trainer, task, watch); },
       [&] { save_model(trainer, files, parts, "orrery lm train", failure != nullptr); });
-  return trainer.steps_done() == recipe.steps ? done : interrupted;
+  return trainer.finished() ? done : interrupted;
 }
 
 int resume(const TrainOptions& options) {
@@ -213,6 +210,8 @@ void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
   add_whole_number(command, "--estimate-every", recipe.evaluate_every, 1, 100000000,
                    "Steps between estimates of the validation loss; then the best model is saved");
   add_whole_number(command, "--estimate-batches", recipe.estimate_batches, 1, 1000000, "Batches of an estimate");
+  add_whole_number(command, "--patience", recipe.patience, 0, 1000000,
+                   "End after so many estimates without a lowest one; 0: make all steps");
   add_seed(command, recipe.seed);
 }
 
@@ -236,7 +235,10 @@ void add_train(CLI::App& lm, int& exit_code) {
                "Continue the training that --save FILE started, with its options: none of those above may be given"),
       of_a_new_training);
   add_text(command, "FILE", options->file, "", "Text to learn, UTF-8; without it tinyshakespeare");
-  add_file(command, "--log", options->log, "Append losses and evaluations to this file, one JSON object a line");
+  add_file(command, "--log", options->log,
+           "Write losses and estimates to this file, one JSON object a line; --resume appends to it");
+  add_number(command, "--time-limit", options->time_limit, 0, 1e6,
+             "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
   add_threads(command, options->threads);
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   when_run(command, exit_code, [options] {

@@ -137,4 +137,17 @@ std::string LmTask::sample(i64 count) const {
   return text;
 }
 
+double end_with_better(Trainer& trainer, const LmTask& task) {
+  double last = 0, best = 0;
+  trainer.with_judged([&] { last = task.validation_loss(); });
+  const bool is_best = trainer.best_step() == 0 || trainer.best_step() == trainer.steps_done();
+  if (!is_best) trainer.with_best([&] { best = task.validation_loss(); });
+  if (is_best || last < best) {
+    trainer.end_with_judged();
+    return last;
+  }
+  trainer.end_with_best();
+  return best;
+}
+
 }  // namespace orrery

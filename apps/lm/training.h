@@ -31,7 +31,7 @@ struct LmRecipe : TrainingRecipe {
   i64 estimate_batches = 20;
 
   LmRecipe();
-  /// With the warm-up that `automatic` stands for: a twentieth of all steps, at most 100.
+  /// The same recipe with the warm-up that `automatic` stands for: a twentieth of all steps, at most 100.
   LmRecipe resolved() const;
   /// Errors: numbers with which no training is possible. The model is not checked here.
   void validate() const;
@@ -57,6 +57,7 @@ class LmTask final : public Task {
   i64 tokens_read() const override { return tokens_read_; }
   Variable loss(i64 micro_batch, nn::Pass& pass) override;
   double evaluate() override;
+  std::string evaluation_name() const override { return "validation estimate"; }
   std::vector<u64> positions() const override { return {blocks_.position(), judged_.position()}; }
   void go_to(const std::vector<u64>& positions) override;
 
@@ -78,5 +79,9 @@ class LmTask final : public Task {
   std::vector<TextBatch> batches_;  // of the step that was drawn
   i64 tokens_read_ = 0;
 };
+
+/// Ends the training with the model of the lowest estimate or with the last one, whichever has the lower loss over the
+/// whole validation text. Returns that loss.
+double end_with_better(Trainer& trainer, const LmTask& task);
 
 }  // namespace orrery

@@ -20,6 +20,7 @@
 #include "apps/training/run.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
+#include "nn/files/files.h"
 
 namespace orrery {
 namespace {
@@ -31,7 +32,7 @@ struct ToyOptions {
   ToyRecipe recipe;
   std::string preset = "small", save, load, attention, losses, log, resume;
   bool hash = false, overwrite = false;
-  double require = 0;
+  double require = 0, time_limit = 0;  // the limit in minutes
   i64 threads = 1, tiles = 1;
 };
 
@@ -90,10 +91,21 @@ void save_figures(const ToyOptions& options, const std::vector<StepResult>& step
   if (!options.attention.empty() && !attention.empty()) write_text(options.attention, attention);
 }
 
+// Errors, before any work: too little memory or disk space for the training.
+void check_size(const ToyRecipe& recipe, const TrainingFiles& files) {
+  const nn::TransformerConfig model = recipe.config();
+  check_memory("toy", {.parameters = model.parameter_count(),
+                       .kept = kept_numbers(model, recipe.batch, recipe.task.source_length(),
+                                            recipe.task.target_length() - 1, LossHead::composed)});
+  files.check_room(recipe, model.parameter_count());
+}
+
 // Trains from `state`, or from the beginning.
 int train(const ToyOptions& options, const TrainingState* state, TrainingFiles& files) {
   const Stopwatch watch;
-  const ToyRecipe& recipe = options.recipe;
+  ToyRecipe recipe = options.recipe;
+  recipe.minutes = options.time_limit;
+  check_size(recipe, files);
   const Interrupt interrupt;
   ToyTraining training(recipe);
   if (state) training.trainer.load_state(*state);
@@ -111,7 +123,7 @@ int train(const ToyOptions& options, const TrainingState* state, TrainingFiles& 
   const std::exception_ptr failure =
       failure_of([&] { run_steps(training.trainer, files, parts, log, interrupt, hooks); });
   const Trainer& trainer = training.trainer;
-  if (trainer.steps_done() == done_before && done_before < recipe.steps) {  // what stands in the files is better
+  if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
     if (failure) std::rethrow_exception(failure);
     print_stopped(trainer, files, "orrery toy", false);
     return interrupted;
@@ -124,7 +136,7 @@ int train(const ToyOptions& options, const TrainingState* state, TrainingFiles& 
             nullptr, [&] { save_model(trainer, files, parts, "orrery toy", failure != nullptr); },
             [&] { save_figures(options, steps, outcome.attention); });
       });
-  if (trainer.steps_done() < recipe.steps) return interrupted;
+  if (!trainer.finished()) return interrupted;
   if (static_cast<double>(outcome.right) < options.require * exam_size)
     fail("toy", "fewer answers are correct than --require ", options.require, " demands");
   return done;
@@ -146,34 +158,33 @@ void check_options(const ToyRecipe& recipe) {
   } catch (const Error& error) { usage_error("--symbols, --max-length", error.rule()); }
 }
 
+// Error: what else the training writes would replace a model, or one of `files`.
+void check_outputs(const ToyOptions& options, const TrainingFiles& files) {
+  using Output = std::pair<std::string, std::string>;
+  for (const auto& [option, path] :
+       {Output{"--attention", options.attention}, {"--losses", options.losses}, {"--log", options.log}}) {
+    check_can_write_text("toy", option, path);
+    check(!files.writes(path), "toy", option, ' ', path, " would write over the files of --save ", files.model());
+  }
+}
+
 int begin(const ToyOptions& options) {
-  const ToyRecipe& recipe = options.recipe;
-  check_options(recipe);
-  check_can_write_text("toy", "--attention", options.attention);
-  check_can_write_text("toy", "--losses", options.losses);
-  const nn::TransformerConfig model = recipe.config();
-  const i64 parameters = model.parameter_count();
-  TrainingFiles file("toy", options.save);
-  const auto check_apart = [&](const std::string& option, const std::string& path) {
-    check(!file.writes(path), "toy", option, ' ', path, " would write over the files of --save ", file.model());
-  };
-  check_apart("--attention", options.attention);
-  check_apart("--losses", options.losses);
-  file.begin(options.overwrite);
-  file.check_room(recipe, parameters);
-  check_memory("toy", {.parameters = parameters,
-                       .kept = kept_numbers(model, recipe.batch, recipe.task.source_length(),
-                                            recipe.task.target_length() - 1, LossHead::composed)});
-  return train(options, nullptr, file);
+  check_options(options.recipe);
+  TrainingFiles files("toy", options.save);
+  check_outputs(options, files);
+  files.begin(options.overwrite);
+  return train(options, nullptr, files);
 }
 
 int resume(ToyOptions options) {
   TrainingFiles files("toy", options.resume);
+  check_outputs(options, files);
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("toy", files);
   options.recipe = within("load " + files.resume(), [&] {
     return toy_recipe(entry_of(unfinished, "toy", std::string(recipe_key)), unfinished.recipe);
   });
+  nn::check_size(options.recipe.config().parameter_count(), files.resume());
   compute_as(unfinished);
   return train(options, &unfinished.state, files);
 }
@@ -245,6 +256,8 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_file(command, "--save", options->save,
            "Write the model to this file, and the state of an unfinished training to FILE.resume");
   add_flag(command, "--overwrite", options->overwrite, "Replace an existing model or unfinished training");
+  add_file(command, "--losses", options->losses,
+           "Write the loss and the accuracy of the training to this file, for orrery figure toy_loss --data");
   const std::vector<CLI::Option*> of_a_new_training = options_of(command);
   exclude(
       add_file(command, "--resume", options->resume,
@@ -253,9 +266,9 @@ void add_toy(CLI::App& program, int& exit_code) {
   CLI::Option* threads = add_threads(command, options->threads);
   add_file(command, "--attention", options->attention,
            "Write the weights of the sharpest head to this file, for orrery figure attention --data");
-  add_file(command, "--losses", options->losses,
-           "Write the loss and the accuracy of the training to this file, for orrery figure toy_loss --data");
-  add_file(command, "--log", options->log, "Append the loss of the steps to this file, one JSON object a line");
+  add_file(command, "--log", options->log, "Write losses to this file, one JSON object a line; --resume appends to it");
+  add_number(command, "--time-limit", options->time_limit, 0, 1e6,
+             "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   add_number(command, "--require", options->require, 0, 1, "Fail if a smaller share of the answers is correct");
   std::vector<CLI::Option*> for_training = options_of(command);

@@ -56,6 +56,7 @@ ToyRecipe toy_recipe(const std::string& text, const TrainingRecipe& training) {
   read("batch", recipe.batch, 1, 65536);
   read("smoothing", recipe.smoothing);
   read.check_all_known();
+  nn::config_json::check_probability(operation, "smoothing", recipe.smoothing);
   recipe.task = toy_task(task), recipe.model = nn::transformer_config(model);
   return recipe;
 }

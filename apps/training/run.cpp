@@ -19,9 +19,9 @@
 namespace orrery {
 namespace {
 
-std::string evaluation_line(i64 step, double loss, bool best) {
+std::string evaluation_line(const std::string& name, i64 step, double loss, bool best) {
   std::ostringstream line;
-  line << "step " << step << ": validation loss " << std::fixed << std::setprecision(4) << loss
+  line << "step " << step << ": " << name << ' ' << std::fixed << std::setprecision(4) << loss
        << (best ? ", the lowest so far" : "");
   return line.str();
 }
@@ -36,12 +36,11 @@ TrainingLog::TrainingLog(const std::string& path, bool continues) : path_(path),
 
 void TrainingLog::write(const std::string& line) {
   file_ << line << '\n' << std::flush;
-  check(file_.good(), "log", "cannot write to ", path_);
+  if (!file_.good()) file_.close();
 }
 
-// At most ten lines a second: a curve needs no more.
 void TrainingLog::step(i64 step, const StepResult& result) {
-  if (path_.empty()) return;
+  if (!used()) return;
   tokens_ += result.tokens;
   const double now = steady_seconds() - start_;
   if (step > 1 && now - last_ < 0.1) return;
@@ -53,7 +52,7 @@ void TrainingLog::step(i64 step, const StepResult& result) {
 }
 
 void TrainingLog::evaluation(i64 step, double loss, bool best) {
-  if (path_.empty()) return;
+  if (!used()) return;
   write(nlohmann::ordered_json{{"step", step},
                                {"validation", loss},
                                {"best", best},
@@ -71,11 +70,11 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (files.keep(trainer, parts)) return void(kept_step = trainer.steps_done());
     progress.note("not saved: " + files.problem() + "; the training continues");
   };
+  const bool log_begun = log.used();
   Ending ending = Ending::finished;
-  while (trainer.steps_done() < recipe.steps) {
-    if (interrupt.requested()) ending = Ending::stopped;
+  while (!trainer.finished()) {
     if (recipe.minutes > 0 && steady_seconds() - start >= 60 * recipe.minutes) ending = Ending::out_of_time;
-    if (trainer.out_of_patience()) ending = Ending::out_of_patience;
+    if (interrupt.requested()) ending = Ending::stopped;
     if (ending != Ending::finished) break;
     const StepResult result = trainer.step();
     const i64 step = trainer.steps_done();
@@ -86,23 +85,28 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (!trainer.evaluation_is_due()) continue;
     const double loss = trainer.evaluate();
     const bool best = trainer.best_step() == step;
-    progress.note(evaluation_line(step, loss, best));
+    progress.note(evaluation_line(trainer.task().evaluation_name(), step, loss, best));
     log.evaluation(step, loss, best);
     const std::string more = hooks.after_evaluation ? hooks.after_evaluation() : "";
     if (!more.empty()) progress.note(more);
     if (std::isfinite(loss)) keep();  // otherwise the last saved state is better, and the next step reports why
   }
+  if (log_begun && !log.used()) progress.note("the log " + log.path() + " is not whole: it could not be written");
   if (ending != Ending::finished && kept_step != trainer.steps_done()) keep();  // stopped between two evaluations
+  if (ending == Ending::out_of_time) progress.note("the time limit is reached");
+  if (trainer.steps_done() < recipe.steps && trainer.out_of_patience()) {
+    ending = Ending::out_of_patience;
+    progress.note("the last " + std::to_string(recipe.patience) + " evaluations were not the best: the training ends");
+  }
   return ending;
 }
 
 void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, const std::string& command,
                 bool failed) {
-  const bool finished = trainer.steps_done() == trainer.recipe().steps;
-  files.end(parts, finished);
+  files.end(parts, trainer.finished());
   files.check_kept();
   if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
-  if (!finished) print_stopped(trainer, files, command, failed);
+  if (!trainer.finished()) print_stopped(trainer, files, command, failed);
 }
 
 void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std::string& command, bool failed) {

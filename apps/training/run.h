@@ -15,6 +15,8 @@ namespace orrery {
 /// The log of a training: one JSON object a line, for programs that draw curves.
 ///   {"step":250,"loss":2.31,"rate":0.001,"tokens_per_s":41200,"seconds":6.2}
 ///   {"step":250,"validation":2.25,"best":true,"seconds":6.9}
+/// Seconds count from the start of the program. At most ten steps a second have a line. A training that was killed and
+/// resumed makes some steps again: of two lines for a step, the later one counts.
 class TrainingLog {
  public:
   /// Appends to the file if the training `continues`, or else begins it anew. With the path "", nothing is written.
@@ -22,6 +24,9 @@ class TrainingLog {
   TrainingLog(const std::string& path, bool continues);
   void step(i64 step, const StepResult& result);
   void evaluation(i64 step, double loss, bool best);
+  /// Whether lines are written: false also after a line that could not be written.
+  bool used() const { return file_.is_open(); }
+  const std::string& path() const { return path_; }
 
  private:
   void write(const std::string& line);
@@ -43,13 +48,13 @@ struct RunHooks {
 };
 
 /// Trains to the recipe's last step, or until Ctrl-C, the time limit or the recipe's patience ends it. Evaluates as the
-/// recipe says, and saves after each evaluation and when it is stopped. A save that fails is reported, and the training
-/// continues. Errors: those of `Trainer::step`.
+/// recipe says, and saves after each evaluation and when it is stopped. A save that fails, and a log that cannot be
+/// written any more, are reported, and the training continues. Errors: those of `Trainer::step`.
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                  const Interrupt& interrupt, const RunHooks& hooks = {});
 
-/// Writes the model as it is, and says so. If the training is unfinished, prints how to resume it with `command`. Error:
-/// the model is not saved.
+/// Writes the model as it is, and says so. If the training is unfinished, prints how to resume it with `command`, unless
+/// it `failed`. Error: the model is not saved.
 void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, const std::string& command,
                 bool failed);
 /// Prints how far an unfinished training is, and how to resume it with `command`, such as "orrery lm train".

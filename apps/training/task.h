@@ -39,6 +39,8 @@ class Task {
 
   /// The validation loss of the model as it is: lower is better. Needed only by recipes that evaluate.
   virtual double evaluate() { fail(program(), "has no validation loss"); }
+  /// What `evaluate` returns, for the lines that a training prints.
+  virtual std::string evaluation_name() const { return "validation loss"; }
 
   /// The positions in random numbers that do not follow from the number of the step. A resumed training continues
   /// there. Their number never changes.

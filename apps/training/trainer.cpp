@@ -32,34 +32,34 @@ Trainer::Trainer(Task& task, const TrainingRecipe& recipe, i64 d_model)
   if (recipe.average > 0) average_ = copies();
 }
 
-// The loss of a micro-batch is the same bits each time, even with dropout, since a Pass is a value.
-Variable Trainer::micro_loss(i64 micro_batch) {
-  nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1, micro_batch);
-  return task_.loss(micro_batch, pass);
-}
-
-std::vector<i64> Trainer::draw_step() {
+// The micro-batches of the next step that have target tokens.
+std::vector<Trainer::Part> Trainer::draw_step() {
   const std::vector<i64> tokens = task_.draw(steps_done_ + 1, recipe_.micro_batches);
   check(static_cast<i64>(tokens.size()) == recipe_.micro_batches, task_.program(), "step ", steps_done_ + 1, " has ",
         tokens.size(), " micro-batches instead of ", recipe_.micro_batches);
-  return tokens;
+  const double all = static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), i64{0}));
+  check(all > 0, task_.program(), "step ", steps_done_ + 1, " has no target token");
+  std::vector<Part> parts;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    if (tokens[i] > 0) parts.push_back({static_cast<i64>(i), static_cast<double>(tokens[i]) / all});
+  return parts;
+}
+
+// What a micro-batch adds to the step's loss: the same bits each time, even with dropout, since a Pass is a value.
+Variable Trainer::loss_of(const Part& part) {
+  nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1, part.micro_batch);
+  const Variable loss = task_.loss(part.micro_batch, pass);
+  return part.share == 1 ? loss : scale(loss, part.share);
 }
 
 // dL/dp of L = sum_i (tokens_i / tokens) L_i is the sum of what backward from each part adds.
 StepResult Trainer::step() {
-  const std::vector<i64> tokens = draw_step();
-  const double all = static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), i64{0}));
-  check(all > 0, task_.program(), "step ", steps_done_ + 1, " has no target token");
-  const auto part_of_loss = [&](size_t i) {
-    const Variable loss = micro_loss(static_cast<i64>(i));
-    return tokens.size() == 1 ? loss : scale(loss, static_cast<double>(tokens[i]) / all);
-  };
+  const std::vector<Part> parts = draw_step();
   StepResult result{.rate = recipe_.rate_of(steps_done_ + 1, d_model_), .tokens = task_.tokens_read()};
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] == 0) continue;
-    const Variable part = part_of_loss(i);
-    backward(part);
-    result.loss += part.item();
+  for (const Part& part : parts) {
+    const Variable loss = loss_of(part);
+    backward(loss);
+    result.loss += loss.item();
   }
   result.accuracy = task_.accuracy();
   make_step({.program = task_.program(),
@@ -68,8 +68,8 @@ StepResult Trainer::step() {
              .clip = recipe_.clip,
              .rate_option = task_.rate_option()},
             result.loss, *optimizer_, [&] {
-              Variable sum = part_of_loss(0);
-              for (size_t i = 1; i < tokens.size(); ++i) sum = add(sum, part_of_loss(i));
+              Variable sum = loss_of(parts[0]);
+              for (size_t i = 1; i < parts.size(); ++i) sum = add(sum, loss_of(parts[i]));
               return sum;
             });
   ++steps_done_;
@@ -152,9 +152,9 @@ void Trainer::end_with_best() { best_step_ > 0 ? put(best_) : end_with_judged();
 
 double Trainer::seconds_of_step() {
   const std::vector<u64> positions = task_.positions();
-  const std::vector<i64> tokens = draw_step();
+  const std::vector<Part> parts = draw_step();
   const auto pass = [&] {
-    for (i64 i = 0; i < recipe_.micro_batches; ++i) backward(micro_loss(i));
+    for (const Part& part : parts) backward(loss_of(part));
   };
   pass();  // the first pass also allocates memory and starts threads
   const double seconds = seconds_of(pass);

@@ -1,7 +1,7 @@
 // Chapter 9. The trainer: makes steps, evaluates, keeps the best and the average, and can be stopped and resumed.
 //
 //   Trainer trainer(task, recipe, d_model);
-//   while (trainer.steps_done() < recipe.steps) {
+//   while (!trainer.finished()) {
 //     trainer.step();
 //     if (trainer.evaluation_is_due()) trainer.evaluate();
 //   }
@@ -55,6 +55,7 @@ class Trainer {
   /// operation with such a result.
   StepResult step();
   i64 steps_done() const { return steps_done_; }
+  const Task& task() const { return task_; }
   const TrainingRecipe& recipe() const { return recipe_; }
   /// The losses of all steps.
   const std::vector<double>& losses() const { return losses_; }
@@ -67,6 +68,8 @@ class Trainer {
   double best_loss() const { return best_loss_; }
   /// Whether as many evaluations as the recipe's patience have passed without a lowest loss.
   bool out_of_patience() const;
+  /// Whether no step is left to make: all are made, or the recipe's patience has ended.
+  bool finished() const { return steps_done_ >= recipe_.steps || out_of_patience(); }
   /// Calls f with the judged parameters in the model, then puts the trained ones back.
   void with_judged(const std::function<void()>& f);
   /// Calls f with the best parameters in the model; with the judged ones before the first evaluation.
@@ -89,8 +92,12 @@ class Trainer {
 
  private:
   using Values = std::vector<Tensor>;  // of each parameter
-  Variable micro_loss(i64 micro_batch);
-  std::vector<i64> draw_step();
+  struct Part {
+    i64 micro_batch = 0;
+    double share = 1;  // of the step's target tokens
+  };
+  std::vector<Part> draw_step();
+  Variable loss_of(const Part& part);
   Values judged_values() const;
   Values copies() const;
   void put(const Values& values);

@@ -62,8 +62,10 @@ void TrainingFiles::check_room(const TrainingRecipe& recipe, i64 parameters) con
 bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
   return file_.keep([&] {
     // A training that is stopped before its first evaluation also saves a model.
-    if (trainer.best_step() == trainer.steps_done() || trainer.best_step() == 0)
+    if (trainer.best_step() == 0 || trainer.best_step() != best_kept_) {
       trainer.with_best([&] { parts.save_model(model()); });
+      best_kept_ = trainer.best_step();
+    }
     const TrainingState state = trainer.state();
     Metadata metadata = parts.origin;
     metadata[program_key] = program_;

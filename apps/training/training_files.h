@@ -41,8 +41,8 @@ class TrainingFiles {
   /// Error, before a training starts: not enough disk space for a model of `parameters` numbers and its state.
   void check_room(const TrainingRecipe& recipe, i64 parameters) const;
 
-  /// Writes the state and, if the last evaluation was the best or there was none, the model. Returns false if that
-  /// failed; `problem` then says why.
+  /// Writes the state, and the model unless the best one already stands there. Returns false if that failed; `problem`
+  /// then says why.
   bool keep(Trainer& trainer, const SavedParts& parts);
   /// Writes the model as it is. The state of a finished training is removed. Returns false as above.
   bool end(const SavedParts& parts, bool finished);
@@ -53,6 +53,7 @@ class TrainingFiles {
  private:
   std::string program_;
   ModelFile file_;
+  i64 best_kept_ = 0;  // the step of the best model that was written; 0: none
 };
 
 /// An unfinished training, as FILE.resume has it.

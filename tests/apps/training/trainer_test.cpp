@@ -5,59 +5,14 @@
 
 #include <cmath>
 
-#include "autograd/ops.h"
-#include "core/tensor_ops.h"
+#include "tests/apps/training/line_task.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
+using small::line_recipe;
+using small::LineTraining;
 
 namespace {
-
-// A line a x + b through points, of which each micro-batch has as many as it likes: L = the mean squared distance.
-class Line final : public Task {
- public:
-  std::string program() const override { return "line"; }
-  Parameters parameters() override { return {{"a", a}, {"b", b}}; }
-  std::vector<i64> draw(i64, i64 micro_batches) override {
-    points_.clear();
-    std::vector<i64> counts;
-    for (i64 i = 0; i < micro_batches; ++i) {
-      const i64 count = all_at_once ? 6 : i == 0 ? 4 : 2;
-      points_.push_back(rand_uniform({count}, -1, 1, numbers_, f64));
-      counts.push_back(count);
-    }
-    return counts;
-  }
-  i64 tokens_read() const override { return 6; }
-  Variable loss(i64 micro_batch, nn::Pass&) override {
-    const Tensor& x = points_[static_cast<size_t>(micro_batch)];
-    const Variable distance = sub(add(mul(constant(x), a), b), constant(x * 3.0) + 2.0);
-    return scale(sum(mul(distance, distance)), 1.0 / static_cast<double>(x.count()));
-  }
-  double evaluate() override {
-    ++evaluations;
-    if (!validation.empty()) return validation[static_cast<size_t>(evaluations - 1)];
-    return std::pow(a.value().item() - 3, 2) + std::pow(b.value().item() - 2, 2);
-  }
-  std::vector<u64> positions() const override { return {numbers_.position()}; }
-  void go_to(const std::vector<u64>& positions) override { numbers_ = Rng(5, positions.at(0)); }
-
-  Variable a = parameter(full({}, 0.5, f64), "a"), b = parameter(full({}, -1.0, f64), "b");
-  bool all_at_once = false;
-  std::vector<double> validation;  // instead of the true distance
-  int evaluations = 0;
-
- private:
-  Rng numbers_{5};
-  std::vector<Tensor> points_;
-};
-
-TrainingRecipe line_recipe() {
-  TrainingRecipe recipe{.steps = 12};
-  recipe.optimizer = OptimizerKind::adam, recipe.schedule = Schedule::constant, recipe.rate = 0.05, recipe.warmup = 0;
-  recipe.evaluate_every = 3;
-  return recipe;
-}
 
 void train(Trainer& trainer, i64 until) {
   while (trainer.steps_done() < until) {
@@ -65,12 +20,6 @@ void train(Trainer& trainer, i64 until) {
     if (trainer.evaluation_is_due()) trainer.evaluate();
   }
 }
-
-struct LineTraining {
-  explicit LineTraining(const TrainingRecipe& recipe) : trainer(task, recipe, 1) {}
-  Line task;
-  Trainer trainer;
-};
 
 }  // namespace
 
@@ -85,6 +34,22 @@ TEST_CASE("micro-batches of 4 and of 2 tokens make the step of one batch of 6") 
     CHECK(parts.trainer.step().loss == doctest::Approx(whole.trainer.step().loss).epsilon(1e-12));
   CHECK(parts.task.a.value().item() == doctest::Approx(whole.task.a.value().item()).epsilon(1e-12));
   CHECK(parts.task.b.value().item() == doctest::Approx(whole.task.b.value().item()).epsilon(1e-12));
+}
+
+TEST_CASE("a micro-batch without target tokens adds nothing, and a step without any is an error") {
+  TrainingRecipe two = line_recipe();
+  two.optimizer = OptimizerKind::sgd, two.micro_batches = 2;
+  TrainingRecipe one = two;
+  one.micro_batches = 1;
+  LineTraining parts(two), whole(one), none(one);
+  parts.task.empty_first = whole.task.all_at_once = none.task.empty_first = true;
+  CHECK(parts.trainer.seconds_of_step() > 0);
+  for (int i = 0; i < 3; ++i) CHECK(parts.trainer.step().loss == whole.trainer.step().loss);
+  CHECK(parts.task.a.value().item() == whole.task.a.value().item());
+  CHECK_THROWS_WITH_AS(none.trainer.step(), doctest::Contains("line: step 1 has no target token"), Error);
+  parts.task.b.mutable_value().write<double>()[0] = NAN;
+  CHECK(small::error_of([&] { parts.trainer.step(); }).starts_with("line: step 4 was not made, because a number"));
+  CHECK(parts.trainer.steps_done() == 3);
 }
 
 TEST_CASE("a training that was interrupted equals to the bit one that was not, whatever it averages") {
@@ -168,12 +133,14 @@ TEST_CASE("patience ends after as many evaluations without a lowest loss, NaN am
   training.task.validation = {0.5, 0.6, NAN, 0.1};
   train(training.trainer, 6);
   CHECK_FALSE(training.trainer.out_of_patience());
+  CHECK_FALSE(training.trainer.finished());
   LineTraining resumed(recipe);
   resumed.task.validation = training.task.validation, resumed.task.evaluations = 2;
   resumed.trainer.load_state(training.trainer.state());
   for (LineTraining* each : {&training, &resumed}) {
     train(each->trainer, 9);
     CHECK(each->trainer.out_of_patience());
+    CHECK(each->trainer.finished());
     CHECK(each->trainer.best_step() == 3);
   }
 }
@@ -200,19 +167,4 @@ TEST_CASE("a state of another recipe or model is refused") {
   state = training.trainer.state();
   state.tensors.erase("parameter.b");
   CHECK_THROWS_WITH_AS(other.trainer.load_state(state), doctest::Contains("has no parameter.b"), Error);
-}
-
-TEST_CASE("a recipe goes through JSON unchanged, and impossible ones are refused") {
-  TrainingRecipe recipe = line_recipe();
-  recipe.rate = 1.0 / 3, recipe.optimizer = OptimizerKind::adamw, recipe.schedule = Schedule::inverse_sqrt;
-  recipe.warmup = 3;
-  const TrainingRecipe read = training_recipe(to_json(recipe));
-  CHECK(read.rate == recipe.rate);
-  CHECK(to_json(read) == to_json(recipe));
-  const auto error_of = [](const std::string& json) { return small::error_of([&] { training_recipe(json); }); };
-  CHECK(small::contains(error_of(R"({"steps": 0})"), "steps must be positive"));
-  CHECK(small::contains(error_of(R"({"schedule": "sine"})"), "schedule cannot be"));
-  CHECK(small::contains(error_of(R"({"schedule": "cosine", "steps": 5, "warmup": 5})"), "warmup (5)"));
-  CHECK(small::contains(error_of(R"({"patience": 2})"), "need evaluate_every"));
-  CHECK(small::contains(error_of(R"({"average": 0.9, "average_last": 2, "evaluate_every": 1})"), "exclude each other"));
 }
