@@ -53,8 +53,8 @@ struct RunHooks {
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                  const Interrupt& interrupt, const RunHooks& hooks = {});
 
-/// Writes the model as it is, and says so. If the training is unfinished, prints how to resume it with `command`, unless
-/// it `failed`. Error: the model is not saved.
+/// Writes the model as it is, and says so. If the training is unfinished, prints how to resume it with `command`,
+/// unless it `failed`. Error: the model is not saved.
 void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, const std::string& command,
                 bool failed);
 /// Prints how far an unfinished training is, and how to resume it with `command`, such as "orrery lm train".

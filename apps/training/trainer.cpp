@@ -1,4 +1,4 @@
-// Chapter 9. The trainer: steps with accumulated gradients, averages, the best parameters, and the state to resume from.
+// Chapter 9. The trainer: steps with accumulated gradients, averages, the best parameters, the state to resume from.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/training/trainer.h"

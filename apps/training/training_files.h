@@ -20,7 +20,7 @@ struct SavedParts {
   /// Writes the model with the parameters it has now.
   std::function<void(const std::string& path)> save_model;
   /// Metadata of FILE.resume: how the program builds the task again. The keys "recipe" and "standing" are taken.
-  Metadata origin;
+  Metadata origin{};
 };
 
 class TrainingFiles {

@@ -139,7 +139,8 @@ TEST_CASE("a training that was interrupted equals to the bit one that was not: N
       CHECK(second.trainer.hash() == whole.trainer.hash());
       CHECK(second.judged_loss() == whole.judged_loss());
       CHECK(second.trainer.best_loss() == whole.trainer.best_loss());
-      CHECK(end_with_better(second.trainer, second.task) == second.task.validation_loss());
+      const double end = end_with_better(second.trainer, second.task);
+      CHECK(end == second.task.validation_loss());
     }
   }
 }

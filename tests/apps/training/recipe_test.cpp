@@ -67,7 +67,8 @@ TEST_CASE("the optimiser is the recipe's, and weight decay falls on matrices alo
     const auto moved = [&](double weight_decay, double momentum) {
       TrainingRecipe recipe = line_recipe();
       recipe.optimizer = kind, recipe.weight_decay = weight_decay, recipe.momentum = momentum;
-      const Variable matrix = parameter(full({2, 2}, 1.0, f64), "matrix"), vector = parameter(full({2}, 1.0, f64), "vector");
+      const Variable matrix = parameter(full({2, 2}, 1.0, f64), "matrix"),
+                     vector = parameter(full({2}, 1.0, f64), "vector");
       const auto optimizer = make_optimizer(recipe, {{"matrix", matrix}, {"vector", vector}});
       for (int i = 0; i < 2; ++i) {
         backward(add(sum(matrix), sum(vector)));

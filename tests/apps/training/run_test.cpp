@@ -52,9 +52,11 @@ struct LineRun {
 
   LineTraining training;
   TrainingFiles files;
-  SavedParts parts{.save_model = [this](const std::string& path) {
-    write_safetensors(path, {{"a", training.task.a.value()}, {"b", training.task.b.value()}});
-  }};
+  SavedParts parts{.save_model =
+                       [this](const std::string& path) {
+                         write_safetensors(path, {{"a", training.task.a.value()}, {"b", training.task.b.value()}});
+                       },
+                   .origin = {}};
   Ending ending = Ending::finished;
   std::string heard, problem;
 };
