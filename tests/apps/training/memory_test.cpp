@@ -85,7 +85,7 @@ TEST_CASE("where attention weights or logits are the largest part, most of what 
                                                         recipe.task.target_length() - 1, LossHead::composed)});
     ToyTraining training(recipe);
     reset_peak();
-    training.step();
+    training.trainer.step();
     const double peak = static_cast<double>(memory_counters().peak_bytes);
     CHECK(least < peak);
     CHECK(least > 0.25 * peak);
