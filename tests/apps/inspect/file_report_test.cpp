@@ -1,16 +1,16 @@
 // Chapter 9. Tests of what `orrery inspect` says of a file: widths, hostile text, the state of a training.
 #include "apps/inspect/file_report.h"
 
-#include <doctest/doctest.h>
-
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/utf8.h"
 #include "nn/models/transformer_config.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;
+using namespace orrery::program;
 
 namespace {
 
@@ -37,8 +37,6 @@ size_t widest(const std::string& text) {
   for (std::string line; std::getline(lines, line);) width = std::max(width, columns_in(line));
   return width;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 }  // namespace
 
