@@ -29,6 +29,7 @@ namespace orrery {
 using AddCommand = void (*)(CLI::App& program, int& exit_code);
 void add_bench(CLI::App& program, int& exit_code);
 void add_claims(CLI::App& program, int& exit_code);
+void add_doctor(CLI::App& program, int& exit_code);
 void add_figure(CLI::App& program, int& exit_code);
 void add_gradcheck(CLI::App& program, int& exit_code);
 void add_inspect(CLI::App& program, int& exit_code);
