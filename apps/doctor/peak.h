@@ -9,8 +9,8 @@
 
 namespace orrery {
 
-/// Operations per second of f32 on all threads together, with vectors of `level`, in the fastest of the runs that fit
-/// into `seconds`. The CPU must have that level.
-double peak_speed(VectorLevel level, double seconds);
+/// Operations per second of f32, with vectors of `level`, which the CPU must have: the sum over as many threads as
+/// `cores`, which compute side by side for `seconds`, each at the speed of its fastest run.
+double peak_speed(VectorLevel level, int cores, double seconds);
 
 }  // namespace orrery
