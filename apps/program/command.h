@@ -29,8 +29,10 @@ namespace orrery {
 using AddCommand = void (*)(CLI::App& program, int& exit_code);
 void add_bench(CLI::App& program, int& exit_code);
 void add_claims(CLI::App& program, int& exit_code);
+void add_doctor(CLI::App& program, int& exit_code);
 void add_figure(CLI::App& program, int& exit_code);
 void add_gradcheck(CLI::App& program, int& exit_code);
+void add_inspect(CLI::App& program, int& exit_code);
 void add_leakcheck(CLI::App& program, int& exit_code);
 void add_lm(CLI::App& program, int& exit_code);
 void add_toy(CLI::App& program, int& exit_code);
