@@ -70,8 +70,8 @@ Finding power_finding(const SystemFiles& files) {
 }
 
 Speed measured_speed_of(const Machine& machine) {
-  // A product takes a millisecond: beside other programs, some runs are not interrupted. It has rows for every core. The
-  // clock may change at any time, so all three are measured in turn.
+  // A product takes a millisecond: beside other programs, some runs are not interrupted. It has rows for every core.
+  // The clock may change at any time, so all three are measured in turn.
   constexpr i64 n = 384;
   constexpr int rounds = 3;
   constexpr double of_peak = 0.02, too_long = 0.5;

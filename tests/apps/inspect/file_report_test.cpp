@@ -114,7 +114,7 @@ TEST_CASE("the state of a training is found by its fields, whatever the metadata
   CHECK(contains(text,
                  "\nstate of the training\n"
                  "  steps done       1250 of 2000\n"
-                 "  best loss    1.90123 at step 1000\n"
+                 "  best loss        1.90123 at step 1000\n"
                  "  seed             3\n"
                  "  text             /a/b\n"
                  "  text checksum    7\n"));
@@ -124,7 +124,7 @@ TEST_CASE("the state of a training is found by its fields, whatever the metadata
   CHECK(training.at("steps_done") == 1250);
   CHECK(training.at("steps") == 2000);
   file.metadata["now"] = R"({"steps_done": 0, "best_loss": null})";
-  CHECK(contains(printed(file), "  best loss    none yet\n"));
+  CHECK(contains(printed(file), "  best loss        none yet\n"));
   file.metadata["now"] = R"({"steps_done": {"a": [true]}, "best_loss": "x", "best_step": -1})";
   CHECK(contains(printed(file), "  steps done       {\"a\":[true]} of 2000\n"));
   file.metadata.clear();

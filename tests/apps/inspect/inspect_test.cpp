@@ -48,7 +48,7 @@ TEST_CASE("an unfinished training is shown with its steps, best loss, seed, kern
   CHECK(contains(result.text, " of 100000000\n"));
   for (const std::string part : {"  best loss ", "  seed             5\n", "  kernel ", "  tiles            2\n"})
     CHECK(contains(result.text, part));
-  CHECK(contains(result.text, "  text "));
+  CHECK(contains(result.text, "  origin: text "));
   CHECK(contains(result.text, "\nparameter.wte.weight "));
 }
 
