@@ -5,30 +5,46 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <ctime>
 #include <string_view>
 
 #include "apps/program/exit_code.h"
+#include "core/dtype.h"
 
 namespace orrery {
 namespace {
 
-// A signal handler gets no arguments of ours, so its result is stored here.
-volatile std::sig_atomic_t signals = 0;
+// When the first signal came, in milliseconds; 0 before it. A signal handler gets no arguments of ours, so it is stored
+// here.
+std::atomic<i64> first_signal = 0;
+static_assert(std::atomic<i64>::is_always_lock_free);  // so a handler may use it
+
+i64 milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return i64{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000 + 1;
+}
 
 void write_line(std::string_view text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
+// Some programs send one signal twice, such as `timeout`: to the program, and to its process group. So a second one
+// within half a second is the first one again.
 void on_interrupt(int) {
-  if (signals != 0) _exit(interrupted);
-  signals = 1;
+  constexpr i64 the_same = 500;
+  const i64 now = milliseconds(), first = first_signal;
+  if (first != 0 && now - first >= the_same) _exit(interrupted);
+  if (first != 0) return;
+  first_signal = now;
   write_line("\norrery: finishing what is begun; Ctrl-C again stops at once\n");
 }
 
 }  // namespace
 
 Interrupt::Interrupt() {
-  signals = 0;
+  first_signal = 0;
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   action.sa_flags = SA_RESTART;
@@ -42,6 +58,6 @@ Interrupt::~Interrupt() {
   sigaction(SIGTERM, &terminate_before_, nullptr);
 }
 
-bool Interrupt::requested() const { return signals != 0; }
+bool Interrupt::requested() const { return first_signal != 0; }
 
 }  // namespace orrery

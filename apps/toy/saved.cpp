@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <iostream>
 
 #include "apps/program/exit_code.h"
@@ -78,6 +79,7 @@ int answer_lines(const std::string& path) {
     all_answered = answer_line(saved, line, number) && all_answered;
   }
   if (asked_by_a_person) std::cerr << '\n';
+  check(!std::ferror(stdin) && !std::cin.bad(), "toy", "the sequences cannot be read from stdin");
   return all_answered ? done : failed;
 }
 

@@ -11,15 +11,18 @@ using namespace orrery;
 
 namespace {
 
-// How a child process ends that sends itself `signals` times Ctrl-C, or another signal, and would exit with 7
-// afterwards. It calls nothing but what is allowed after fork.
-int end_of_child(int signals, int signal = SIGINT) {
+// How a child process ends that sends itself `signals` times Ctrl-C, or another signal, with `pause` microseconds
+// between them, and would exit with 7 afterwards. It calls nothing but what is allowed after fork.
+int end_of_child(int signals, int signal = SIGINT, useconds_t pause = 600'000) {
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     close(STDERR_FILENO);
     const Interrupt interrupt;
-    for (int i = 0; i < signals; ++i) raise(signal);
+    for (int i = 0; i < signals; ++i) {
+      if (i > 0) usleep(pause);
+      raise(signal);
+    }
     _exit(interrupt.requested() ? 7 : 8);
   }
   int status = 0;
@@ -37,6 +40,11 @@ TEST_CASE("without Ctrl-C nothing is requested") { CHECK(end_of_child(0) == 8); 
 TEST_CASE("the first Ctrl-C is a request") { CHECK(end_of_child(1) == 7); }
 
 TEST_CASE("the second Ctrl-C ends the program at once") { CHECK(end_of_child(2) == interrupted); }
+
+TEST_CASE("one signal that arrives twice is one request") {
+  CHECK(end_of_child(2, SIGINT, 0) == 7);
+  CHECK(end_of_child(5, SIGTERM, 10'000) == 7);
+}
 
 TEST_CASE("SIGTERM is understood like Ctrl-C") {
   CHECK(end_of_child(1, SIGTERM) == 7);

@@ -94,6 +94,13 @@ TEST_CASE("a saved model is rebuilt from its file and answers lines") {
   check_failure(quoted_program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
 }
 
+TEST_CASE("a stdin that cannot be read is an error") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model";
+  REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
+  check_failure(quoted_program + "toy --load '" + file + "' < /tmp", "cannot be read from stdin");
+}
+
 TEST_CASE("the example of --help is in the range that the defaults train on") {
   const std::string help = run("toy --help").text;
   const size_t begin = help.find("echo ") + 5, end = help.find(" | orrery toy --load");
@@ -143,6 +150,14 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("toy --load x --task sort", "--load", "--task");
   check_failure(quoted_program + "toy --save /nowhere/model.safetensors", "No such file or directory");
   check_failure(quoted_program + "toy --save /tmp", "is a folder");
+  for (const size_t letters : {300, 250}) {  // the second is too long with ".resume.tmp" after it
+    const std::string name = "/tmp/" + std::string(letters, 'x');
+    check_failure(quoted_program + "toy --save " + name, "orrery: toy: cannot write to --save " + name);
+    check_failure(quoted_program + "toy --save " + name, ": File name too long");
+  }
+  const orrery::TemporaryFolder folder;
+  std::filesystem::create_symlink(folder / "circle", folder / "circle");
+  check_failure(quoted_program + "toy --save '" + (folder / "circle") + "'", "Too many levels of symbolic links");
 }
 
 TEST_CASE("--require turns too few right answers into a failure") {
@@ -161,7 +176,7 @@ TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   const Result result =
-      shell("timeout --foreground --preserve-status -s INT 3 " + quoted_program +
+      shell("timeout --preserve-status -s INT 3 " + quoted_program +
             "toy --steps 1000000 --batch 4 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "' 2>/dev/null");
   CHECK(result.exit_code == 130);
   CHECK(line(result.text, -1).starts_with("exact match "));
