@@ -277,9 +277,12 @@ void check_can_write(const std::string& command, const std::string& option, cons
   const bool writable = ::access(folder.c_str(), W_OK) == 0;
   const std::string reason = writable ? "" : std::strerror(errno);
   check(writable, command, "cannot write to the folder of ", option, ' ', path, ": ", reason);
-  check(!std::filesystem::is_directory(path), command, option, ' ', path, " is a folder");
-  check(!std::filesystem::exists(path) || std::filesystem::is_regular_file(path), command, option, ' ', path,
-        " is not a regular file");
+  std::error_code problem;  // such as a name that is too long, or links that lead in a circle
+  const std::filesystem::file_type type = std::filesystem::status(path, problem).type();
+  using enum std::filesystem::file_type;
+  check(type != none, command, "cannot write to ", option, ' ', path, ": ", problem.message());
+  check(type != directory, command, option, ' ', path, " is a folder");
+  check(type == not_found || type == regular, command, option, ' ', path, " is not a regular file");
 }
 
 void check_can_write_text(const std::string& command, const std::string& option, const std::string& path) {

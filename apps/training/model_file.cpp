@@ -26,9 +26,15 @@ std::string own_command() {
   return command.empty() ? "orrery" : command;
 }
 
+// Whether nothing would be lost by writing there.
+bool is_free(const std::string& path) {
+  std::error_code unknown;
+  return !std::filesystem::exists(path, unknown) || std::filesystem::file_size(path, unknown) == 0;
+}
+
 // Error: the file is not a model. Such a file is never overwritten.
 void check_is_model(const std::string& program, const std::string& path) {
-  if (!std::filesystem::exists(path) || std::filesystem::file_size(path) == 0) return;
+  if (is_free(path)) return;
   check(holds_model(path), program, "--save ", path, " is a file that holds no model; name another, or remove it");
 }
 
@@ -37,6 +43,7 @@ void check_is_model(const std::string& program, const std::string& path) {
 void ModelFile::claim(const std::string& option) {
   if (!used()) return;
   check_can_write(program_, option, path_);
+  check_can_write(program_, option, resume() + ".tmp");  // the longest name
   lock_.emplace(lock(), own_command());
   check(lock_->held(), program_, "another training saves its model in ", path_, ": ", lock_->holder());
 }
@@ -55,11 +62,11 @@ void ModelFile::check_free(bool overwrite) const {
   if (!used()) return;
   for (const std::string& file : {path_, resume()}) check_is_model(program_, file);
   if (overwrite) return;
-  check(!std::filesystem::exists(resume()), program_, resume(),
+  std::error_code unknown;
+  check(!std::filesystem::exists(resume(), unknown), program_, resume(),
         " holds an unfinished training: continue it with --resume ", shell_quoted(path_),
         ", or start again with --overwrite");
-  check(!std::filesystem::exists(path_) || std::filesystem::file_size(path_) == 0, program_, path_,
-        " already holds a model: --overwrite replaces it, another name keeps both");
+  check(is_free(path_), program_, path_, " already holds a model: --overwrite replaces it, another name keeps both");
 }
 
 void ModelFile::check_room(i64 model, i64 unfinished) const {

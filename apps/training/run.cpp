@@ -66,9 +66,9 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, trainer.steps_done());
   const double start = steady_seconds();
   i64 kept_step = trainer.steps_done();  // without a step there is nothing to keep
-  const auto keep = [&] {
+  const auto keep = [&](const std::string& otherwise) {
     if (files.keep(trainer, parts)) return void(kept_step = trainer.steps_done());
-    progress.note("not saved: " + files.problem() + "; the training continues");
+    progress.note("not saved: " + files.problem() + "; " + otherwise);
   };
   const bool log_begun = log.used();
   Ending ending = Ending::finished;
@@ -89,10 +89,12 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     log.evaluation(step, loss, best);
     const std::string more = hooks.after_evaluation ? hooks.after_evaluation() : "";
     if (!more.empty()) progress.note(more);
-    if (std::isfinite(loss)) keep();  // otherwise the last saved state is better, and the next step reports why
+    if (std::isfinite(loss))
+      keep("the training continues");  // otherwise the last saved state is better, and the next step reports why
   }
   if (log_begun && !log.used()) progress.note("the log " + log.path() + " is not whole: it could not be written");
-  if (ending != Ending::finished && kept_step != trainer.steps_done()) keep();  // stopped between two evaluations
+  if (ending != Ending::finished && kept_step != trainer.steps_done())  // stopped between two evaluations
+    keep("the training cannot be resumed from this step");
   if (ending == Ending::out_of_time) progress.note("the time limit is reached");
   if (trainer.steps_done() < recipe.steps && trainer.out_of_patience()) {
     ending = Ending::out_of_patience;
@@ -113,7 +115,8 @@ void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std
   std::cerr << "stopped after step " << trainer.steps_done() << " of " << trainer.recipe().steps;
   if (!files.used()) std::cerr << "; without --save it cannot be resumed";
   // A step that failed would fail again.
-  if (!failed && trainer.steps_done() > 0 && std::filesystem::exists(files.resume()))
+  std::error_code unknown;
+  if (!failed && trainer.steps_done() > 0 && std::filesystem::exists(files.resume(), unknown))
     std::cerr << "; to resume: " << command << " --resume " << harmless(shell_quoted(files.model()));
   std::cerr << std::endl;
 }

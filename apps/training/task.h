@@ -1,8 +1,8 @@
 // Chapter 9. What a trainer trains: a model with its batches and its evaluation.
 //
 // A program derives its task from this class; apps/training/trainer.h does the rest. For each step the trainer calls
-//   draw(step, k)                    the task draws k micro-batches, and says how many target tokens each has
-//   loss(i, pass)                    the mean loss per target token of micro-batch i, as often as it is asked
+//   draw(step, k)                    draws k micro-batches, and returns the number of target tokens of each
+//   loss(i, pass)                    the mean loss per target token of micro-batch i; may be called more than once
 // The step's loss is the mean over all its target tokens, so that unequal padding does not give one token more weight
 // than another.
 // Serves: apps/toy/toy.cpp
@@ -42,8 +42,8 @@ class Task {
   /// What `evaluate` returns, for the lines that a training prints.
   virtual std::string evaluation_name() const { return "validation loss"; }
 
-  /// The positions in random numbers that do not follow from the number of the step. A resumed training continues
-  /// there. Their number never changes.
+  /// What the number of the step does not determine about random numbers, such as a position in a shuffled order. A
+  /// resumed training continues there. The number of entries never changes.
   virtual std::vector<u64> positions() const { return {}; }
   virtual void go_to(const std::vector<u64>&) {}
 };

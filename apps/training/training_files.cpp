@@ -54,9 +54,9 @@ void TrainingFiles::begin(bool overwrite) {
 }
 
 void TrainingFiles::check_room(const TrainingRecipe& recipe, i64 parameters) const {
-  // Of each number: the parameter, two moments, the best one, and its averages.
+  // Of each number: the parameter, two moments, the best one, and its averages. Of each step: the loss.
   const i64 copies = 4 + (recipe.average > 0 ? 1 : 0) + recipe.average_last, model = parameters * bytes_of(f32);
-  file_.check_room(model, copies * model);
+  file_.check_room(model, copies * model + recipe.steps * bytes_of(f64));
 }
 
 bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
@@ -85,7 +85,8 @@ bool TrainingFiles::end(const SavedParts& parts, bool finished) {
 
 UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files) {
   const std::string path = files.resume();
-  check(std::filesystem::exists(path), program, "there is no ", path, ": the training of ", files.model(),
+  std::error_code unknown;
+  check(std::filesystem::exists(path, unknown), program, "there is no ", path, ": the training of ", files.model(),
         " is finished, or was never started");
   TensorFile file = read_safetensors(path);
   const auto entry = [&](const std::string& key) {

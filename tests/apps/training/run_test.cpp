@@ -245,6 +245,18 @@ TEST_CASE("a save that fails is told, and the training goes on and saves what it
   CHECK(run.saved_a() == a_at_3);
 }
 
+TEST_CASE("a state that cannot be saved at a stop is told, and nothing says that the training continues") {
+  const TemporaryFolder folder;
+  LineRun run(folder / "line");
+  run.parts.save_model = [](const std::string&) { fail("write line", "No space left on device"); };
+  run.go({.after_step = [&](const StepResult&) {
+    if (run.training.trainer.steps_done() == 2) std::raise(SIGTERM);
+  }});
+  CHECK(run.ending == Ending::stopped);
+  CHECK(small::contains(run.heard, "No space left on device; the training cannot be resumed from this step\n"));
+  CHECK_FALSE(small::contains(run.heard, "continues"));
+}
+
 TEST_CASE("a step that is not finite ends a training, and what was saved before it stays") {
   const TemporaryFolder folder;
   LineRun run(folder / "line");

@@ -182,6 +182,9 @@ TEST_CASE("a new training does not replace an old one unasked, and two trainings
   constexpr i64 too_many = i64{1} << 55;
   CHECK(small::contains(error_of([&] { replacing.check_room(line_recipe(), too_many); }), "do not fit there"));
   CHECK(error_of([&] { replacing.check_room(line_recipe(), 1000); }) == "");
+  TrainingRecipe endless = line_recipe();
+  endless.steps = i64{1} << 55;  // the state has the loss of each
+  CHECK(small::contains(error_of([&] { replacing.check_room(endless, 1000); }), "do not fit there"));
 }
 
 TEST_CASE("a resumed training computes as it began, and another kernel's bits are warned of") {
