@@ -34,7 +34,7 @@ struct LeakcheckOptions {
 struct BuiltIn {
   std::string name;
   Checks (*checks)(Rng& rng, MaskFault fault);
-  bool has_padding = true;
+  bool has_padding = true, has_causal = true;
 };
 
 constexpr i64 d_model = 16;
@@ -69,7 +69,8 @@ std::vector<BuiltIn> built_in_models() {
   return {{"encoder",
            [](Rng& rng, MaskFault fault) {
              return nn::leakchecks(exact(std::make_shared<nn::Encoder>(2, false, layer, rng)), d_model, fault);
-           }},
+           },
+           true, false},
           {"decoder",
            [](Rng& rng, MaskFault fault) {
              return nn::leakchecks(exact(std::make_shared<nn::Decoder>(2, false, layer, rng)), d_model, fault);
@@ -94,11 +95,12 @@ Checks saved_model(const std::string& path, MaskFault fault) {
   const auto config = metadata.find(std::string(nn::config_key));
   const bool is_gpt =  // GPT-2's files have no configuration
       config == metadata.end() || within("read " + path, [&] { return nn::is_gpt_config(config->second); });
+  const auto checks_of = [&](auto model) {
+    return within("check " + path, [&] { return nn::leakchecks(exact(model), fault); });
+  };
   Checks checks =
-      is_gpt ? nn::leakchecks(exact(std::make_shared<nn::Gpt>(nn::load_gpt(path))), fault)
-             : nn::leakchecks(
-                   exact(std::make_shared<nn::Transformer>(nn::load_transformer(path, nn::config_of(metadata, path)))),
-                   fault);
+      is_gpt ? checks_of(std::make_shared<nn::Gpt>(nn::load_gpt(path)))
+             : checks_of(std::make_shared<nn::Transformer>(nn::load_transformer(path, nn::config_of(metadata, path))));
   for (nn::LeakCheck& c : checks) c.name = path;
   return checks;
 }
@@ -109,7 +111,9 @@ bool is_chosen(const std::string& model, const std::vector<std::string>& names) 
          });
 }
 
-bool can_break(const BuiltIn& model, MaskFault fault) { return fault != MaskFault::padding || model.has_padding; }
+bool can_break(const BuiltIn& model, MaskFault fault) {
+  return fault == MaskFault::padding ? model.has_padding : fault == MaskFault::causal ? model.has_causal : true;
+}
 
 Checks chosen_checks(const LeakcheckOptions& options) {
   const MaskFault fault = fault_of(options.fault);
@@ -139,7 +143,9 @@ void check_names(const LeakcheckOptions& options) {
     const bool breakable = std::any_of(models.begin(), models.end(), [&](const BuiltIn& model) {
       return is_chosen(model.name, {name}) && can_break(model, fault_of(options.fault));
     });
-    if (!breakable) usage_error("--break", "there is no padding in '" + name + "' to break: nothing would be checked");
+    const std::string what = options.fault == "causal" ? "causal mask" : options.fault;
+    if (!breakable)
+      usage_error("--break", "there is no " + what + " in '" + name + "' to break: nothing would be checked");
   }
 }
 

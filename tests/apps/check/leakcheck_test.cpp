@@ -66,7 +66,7 @@ TEST_CASE("leakcheck rebuilds a saved GPT, too") {
   CHECK(tight.exit_code == 0);
   CHECK(tight.text.ends_with("\n1 checked, 0 leaks\n"));
   CHECK(leakcheck("--break causal --load " + path).exit_code == 1);
-  CHECK(contains(leakcheck("--break padding --load " + path).text, "this model has no padding to break"));
+  CHECK(contains(leakcheck("--break padding --load " + path).text, "check " + path + ": this model has no padding"));
 }
 
 TEST_CASE("leakcheck refuses what it does not know") {
@@ -84,6 +84,7 @@ TEST_CASE("where nothing can be checked leakcheck does not end well") {
   check_usage_error("leakcheck gpt --break padding", "no padding in 'gpt'", "nothing would be checked");
   check_usage_error("leakcheck encoder gpt --break padding", "no padding in 'gpt'", "nothing would be checked");
   CHECK(leakcheck("'gp?' --break padding").exit_code == 2);
+  check_usage_error("leakcheck encoder --break causal", "no causal mask in 'encoder'", "nothing would be checked");
 }
 
 TEST_CASE("attention by tiles is checked too, and its leaks are found") {
