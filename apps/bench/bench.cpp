@@ -94,11 +94,11 @@ std::string configurations() {
 }  // namespace
 
 void add_bench(CLI::App& program, int& exit_code) {
-  CLI::App& benches = add_command(
-      program, "bench",
-      "Measure: training steps, a profile, promises, products, loops, what fusing saves, attention, a busy\n"
-      "machine, writing",
-      "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
+  CLI::App& benches =
+      add_command(program, "bench",
+                  "Measure: training steps, a profile, promises, products, loops, what fusing saves, attention, a busy "
+                  "machine, writing",
+                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
   needs_sub_command(benches);
   const auto options = [] { return std::make_shared<BenchOptions>(); };
 
@@ -149,7 +149,7 @@ void add_bench(CLI::App& program, int& exit_code) {
   CLI::App& busy_command =
       add_bench(benches, "busy", "The time of a training step beside other programs", bench_busy, busy, exit_code,
                 "Makes its own company: a program that computes, and then a second training. With all threads a step "
-                "may\nthen take as long as with one, and no longer. It wants a machine that is quiet otherwise.\n"
+                "may then take as long as with one, and no longer. It wants a machine that is quiet otherwise.\n"
                 "Example:\n  orrery bench busy --threads 2");
   busy->config = "toy";
   add_choice(busy_command, "--config", busy->config, bench_config_names(), "Model and batch");
@@ -158,8 +158,9 @@ void add_bench(CLI::App& program, int& exit_code) {
 
   const auto toy = options();
   toy->steps = 3000;
-  CLI::App& toy_command = add_bench(benches, "toy", "How long the toy takes from nothing to its exam, task by task",
-                                    bench_toy, toy, exit_code, "Example:\n  orrery bench toy --seed 2");
+  CLI::App& toy_command =
+      add_bench(benches, "toy", "How long a whole training of the toy takes, with its exam, task by task", bench_toy,
+                toy, exit_code, "Example:\n  orrery bench toy --seed 2");
   add_whole_number(toy_command, "--steps", toy->steps, 1, 1000000, "Steps of each training");
   add_seed(toy_command, toy->seed);
 

@@ -75,10 +75,9 @@ const std::map<std::string, Picture>& pictures() {
 
 void add_figure(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<FigureOptions>();
-  CLI::App& command =
-      add_command(program, "figure", "Draw a picture of the README or of the book, as SVG",
-                  "Examples:\n  orrery figure attention --out attention.svg\n"
-                  "  orrery toy --attention mine.json && orrery figure attention --data mine.json > mine.svg");
+  CLI::App& command = add_command(program, "figure", "Draw a picture of the README or of the book, as SVG",
+                                  "Examples:\n  orrery figure attention --out attention.svg\n"
+                                  "  orrery toy --attention a.json && orrery figure attention --data a.json > a.svg");
   require(add_choice(command, "name", options->name, names(), "Which picture"));
   add_file(
       command, "--data", options->data,
