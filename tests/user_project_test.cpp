@@ -1,0 +1,34 @@
+// Chapter 9. A project that takes Orrery in with add_subdirectory gets the library, and neither its tests nor its
+// programs.
+#include "tests/apps/run_program.h"
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+#include "tests/style_source.h"
+
+using namespace orrery;
+using program::shell;
+
+TEST_CASE("a project of a user's configures without doctest, and builds nothing of ours that it does not ask for") {
+  const TemporaryFolder folder;
+  set_contents(folder / "CMakeLists.txt",
+               "cmake_minimum_required(VERSION 3.22)\n"
+               "project(mine LANGUAGES CXX)\n"
+               "add_subdirectory(\"" +
+                   style::root.string() +
+                   "\" orrery EXCLUDE_FROM_ALL)\n"
+                   "add_executable(mine main.cpp)\n"
+                   "target_link_libraries(mine orrery::orrery orrery::check)\n");
+  set_contents(folder / "main.cpp", "int main() {}\n");
+  const std::string build = "'" + (folder / "build") + "'";
+  const program::Result configured =
+      shell("cmake -S '" + (folder / "") + "' -G Ninja -B " + build + " -D CMAKE_DISABLE_FIND_PACKAGE_doctest=ON 2>&1");
+  CAPTURE(configured.text);
+  CHECK(configured.exit_code == 0);
+  const program::Result made = shell("cmake --build " + build + " -- -n 2>&1");
+  CHECK(made.exit_code == 0);
+  CHECK(contains(made.text, "main.cpp"));
+  CHECK(contains(made.text, "softmax.cpp"));
+  CHECK_FALSE(contains(made.text, "apps/toy"));
+  CHECK_FALSE(contains(made.text, "_test.cpp"));
+  CHECK(contains(contents(folder / "build/CMakeCache.txt"), "CMAKE_BUILD_TYPE:STRING=\n"));
+}
