@@ -65,7 +65,10 @@ class Tensor {
   struct Element {
     Tensor& tensor;
     i64 position;
+    Element(Tensor& tensor, i64 position) : tensor(tensor), position(position) {}
+    Element(const Element&) = default;
     operator double() const { return tensor.at(position); }
+    void operator=(const Element& other) const { *this = static_cast<double>(other); }
     void operator=(double value) const { tensor.set(position, value); }
     void operator+=(double value) const { tensor.set(position, tensor.at(position) + value); }
     void operator-=(double value) const { tensor.set(position, tensor.at(position) - value); }

@@ -140,6 +140,16 @@ TEST_CASE("memory is aligned to 64 bytes, also for no elements at all") {
   }
 }
 
+TEST_CASE("an element can be copied to another one") {
+  Tensor x = Tensor::of<double>({2, 2}, {1, 2, 3, 4});
+  x(0, 1) = x(1, 0);
+  CHECK(x(0, 1) == 3);
+  CHECK(x(1, 0) == 3);
+  const Tensor y = Tensor::of<double>({1}, {7});
+  x(1, 1) = y(0);
+  CHECK(x(1, 1) == 7);
+}
+
 TEST_CASE("x(i, j) reads and writes one element of any dtype") {
   Tensor x = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor before = x;  // the same memory
