@@ -12,8 +12,8 @@ using namespace orrery;
 
 namespace {
 
-// Ninja by itself runs as many compilers as there are cores, and two more. "jobs": 0 is `make -j`, which starts all at
-// once: 48 of them took 5 GB. A number would be right on one machine alone.
+// By default Ninja runs two more compilers than there are cores. "jobs": 0 means `make -j` without a number, which
+// starts all compilers at once (48 of them took 5 GB). Any other number would fit one machine only.
 std::string unbounded_presets(const nlohmann::json& presets) {
   std::string found;
   for (const auto& preset : presets.at("configurePresets"))
