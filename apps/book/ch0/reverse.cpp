@@ -26,7 +26,7 @@ int main() {
     const Variable logits = model(source, slice(target, 1, 0, -1), pass);  // teacher forcing
     const Variable loss = cross_entropy(logits, slice(target, 1, 1), {.label_smoothing = 0.1});
     backward(loss);
-    adam.step(optim::noam(step, 64, 100) * optim::linear_cooldown(step, steps, steps / 2), 1.0);  // clipped to norm 1
+    adam.step(optim::noam(step, 64, 100) * optim::linear_cooldown(step, steps, steps / 2), 1.0);  // norm <= 1
     if (step % 100 == 0) std::cout << "step " << step << "  loss " << loss.item() << std::endl;
   }
   const Tensor source = randint(3, words, {100, length}, rng);

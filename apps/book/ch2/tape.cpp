@@ -6,6 +6,7 @@
 
 #include "autograd/observer.h"
 #include "autograd/ops.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 
@@ -24,26 +25,26 @@ struct Diary : Observer {
   void leaf_reached(const Leaf& leaf) override { std::cout << "reached   " << leaf.label << '\n'; }
 };
 
-Variable number(double value, const char* name) { return parameter(Tensor::of<double>({}, {value}), name); }
-
 }  // namespace
 
 int main() {
   Diary diary;
   const ObserverScope looking_on(diary);
-  const Variable a = number(2, "a"), b = number(3, "b"), c = number(4, "c");
+  const Variable a = parameter(full({}, 2), "a");
+  const Variable b = parameter(full({}, 3), "b");
+  const Variable c = parameter(full({}, 4), "c");
   const Variable y = a * b + c;
   std::cout << "y = " << y.item() << ", made by " << y.node()->name << ", number " << y.node()->number << "\n\n";
 
   backward(y);
   const double da = a.gradient().item(), db = b.gradient().item(), dc = c.gradient().item();
-  std::cout << "da = " << da << ", db = " << db << ", dc = " << dc << "\n\n";
+  std::cout << "da = " << da << ", db = " << db << ", dc = " << dc << '\n';
 
   bool refused = false;
   try {
     backward(y);
   } catch (const Error& error) {
-    std::cout << "a second walk is refused:\n  " << error.what() << '\n';
+    std::cout << "\na second walk is refused:\n  " << error.what() << '\n';
     refused = true;
   }
   return diary.visited == "add mul " && da == 3 && db == 2 && dc == 1 && refused ? 0 : 1;
