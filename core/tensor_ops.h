@@ -22,8 +22,8 @@ Tensor zeros(const Shape& shape, Dtype dtype = f32);
 Tensor full(const Shape& shape, double value, Dtype dtype = f32);
 /// i32 [n]: 0, 1, ..., n - 1.
 Tensor arange(i64 n);
-/// Draws from N(0, 1), in double and then rounded: from equal states of `rng`, f32 and f64 tensors get the same
-/// numbers.
+/// Draws from N(0, 1) in double, then rounds to `dtype`: from equal states of `rng`, an f32 tensor is the rounded f64
+/// one.
 Tensor randn(const Shape& shape, Rng& rng, Dtype dtype = f32);
 /// Draws from the uniform distribution on [low, high).
 Tensor rand_uniform(const Shape& shape, double low, double high, Rng& rng, Dtype dtype = f32);
@@ -56,6 +56,8 @@ void fill(Tensor& y, double value);
 void copy_into(Tensor& to, const Tensor& from);
 /// Sum of a_i b_i over all elements, in double.
 double dot(const Tensor& a, const Tensor& b);
+
+// Sums, means, maxima and argmax over axes: core/kernels/reduce.h.
 
 // Products.
 

@@ -410,7 +410,7 @@ TEST_CASE("nothing is left to be done later") {
 
 TEST_CASE("the process-wide state is this list") {
   CHECK(report(state_of(tree())) ==
-        report({"apps/program/interrupt.cpp: signals", "autograd/check/scheduling.cpp: loops_of_exact_threads",
+        report({"apps/program/interrupt.cpp: first_signal", "autograd/check/scheduling.cpp: loops_of_exact_threads",
                 "autograd/node.cpp: next_number", "autograd/node.cpp: current_observer",
                 "autograd/variable.cpp: recording", "core/machine/crowding.cpp: crowding",
                 "core/machine/crowding.cpp: wait_before", "core/machine/memory.cpp: storage",

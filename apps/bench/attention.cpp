@@ -30,8 +30,8 @@ double square_of(i64 T) { return static_cast<double>(num_heads * T) * static_cas
 }  // namespace
 
 double AttentionFigures::flop() const {
-  constexpr double products = 7, pairs_of_square = 0.5;
-  return products * 2 * d_head * pairs_of_square * (square_of(T) + static_cast<double>(num_heads * T));
+  constexpr double products = 7, causal_share = 0.5;
+  return products * 2 * d_head * causal_share * (square_of(T) + static_cast<double>(num_heads * T));
 }
 
 std::vector<i64> attention_lengths() { return {1024, 2048, 4096, 8192, 16384}; }

@@ -148,7 +148,7 @@ double best_speed() {
   return best;
 }
 
-double grid_against_blas(const std::vector<MeasuredProduct>& products) {
+double tiled_against_blas(const std::vector<MeasuredProduct>& products) {
   double logarithms = 0, count = 0;
   for (const auto& [p, speed, by_blas] : products) {
     if (p.kind() == ProductKind::linear) logarithms += std::log(speed / by_blas), ++count;
@@ -170,7 +170,7 @@ void print_products(std::ostream& out, const std::string& config, const std::vec
   out << fitted("all products of a step", product_width)
       << numbers("%51.3f%6.0f%5.0f %%\n", 1e3 * seconds, 1e-9 * flop / seconds, 1e2 * flop / seconds / best)
       << numbers("our tiles against OpenBLAS's own threads: %.3f times the speed (geometric mean)\n",
-                 grid_against_blas(products));
+                 tiled_against_blas(products));
 }
 
 int bench_gemm(const BenchOptions& options) {
@@ -200,7 +200,7 @@ int bench_gemm(const BenchOptions& options) {
     print_products(std::cout, config.name, measured, best);
     std::cout << std::flush;
     configs.push_back(
-        {{"config", config.name}, {"tiles_against_openblas", grid_against_blas(measured)}, {"products", rows}});
+        {{"config", config.name}, {"tiles_against_openblas", tiled_against_blas(measured)}, {"products", rows}});
   }
   keep(options, "gemm", {{"best_gflop_per_second", 1e-9 * best}, {"configs", configs}});
   return done;

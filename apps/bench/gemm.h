@@ -6,12 +6,13 @@
 //   dx = dy W    NN  [rows, in]         y = weights V          NN  [n, d_k]    dQ = d scores K        NN  [n, d_k]
 //   dW = dy^T x  TN  [out, in]          dV = weights^T dy      TN  [m, d_k]    dK = d scores^T Q      TN  [m, d_k]
 // The two letters stand for the left and the right factor: T if it is transposed, N if not. A head that works on chunks
-// of rows (autograd/ops/fused/linear_cross_entropy.cpp) makes three products for each chunk, with W^T and dW^T = x^T
-// dy. Each product is measured with the kernel that training uses, and with OpenBLAS:
+// of rows (autograd/ops/fused/linear_cross_entropy.cpp) makes its products once for each chunk. It uses a transposed
+// copy of W, so that y = x W^T is NN, and computes dW^T = x^T dy, which is TN. Each product is measured with the kernel
+// that training uses, and with OpenBLAS:
 //   linear maps   core/products/gemm.h; one call of OpenBLAS, shared among its own threads
 //   attention     core/products/small_product.h, one head on each thread; one call of OpenBLAS for each head. Nothing
 //                 is masked. K^T and V^T are stored row by row, as the fused operation stores Q^T and dO^T.
-//   few rows      the same. This is what a model does that writes token by token, and not part of a training step.
+//   few rows      the same two ways. A model that writes token by token makes such products; a training step does not.
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -59,7 +60,7 @@ struct MeasuredProduct {
   double flop_per_second, by_blas;
 };
 /// The geometric mean of our speed / OpenBLAS's speed, over the products that are cut into tiles.
-double grid_against_blas(const std::vector<MeasuredProduct>& products);
+double tiled_against_blas(const std::vector<MeasuredProduct>& products);
 /// At most 100 columns; the last lines sum up a step.
 void print_products(std::ostream& out, const std::string& config, const std::vector<MeasuredProduct>& products,
                     double best);

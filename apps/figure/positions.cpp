@@ -24,7 +24,7 @@ std::string draw_positions() {
     const double y = top + static_cast<double>(p) * height;
     if (p % 4 == 0) svg.text(left - 7, y + 10, std::to_string(p), Ink::note, 11, Anchor::end);
     for (i64 j = 0; j < d_model; ++j) {
-      const double value = std::round(PE(p, j) * 20) / 20;  // 21 shades of each colour
+      const double value = std::round(PE(p, j) * 20) / 20;  // 20 shades of each colour
       if (value == 0) continue;
       svg.rectangle(left + static_cast<double>(j) * width, y, width - gap, height - gap,
                     value > 0 ? Ink::mark : Ink::second, std::fabs(value));
@@ -39,8 +39,8 @@ std::string draw_positions() {
   svg.text(left + 124, legend + 10, "-0.5", Ink::note, 12);
   svg.rectangle(left + 170, legend, 12, 12, Ink::second);
   svg.text(left + 188, legend + 10, "-1", Ink::note, 12);
-  svg.text(left, legend + 34, "On the left a pair of columns turns by 1 radian a position, on the right hardly at all.",
-           Ink::note, 12);
+  svg.text(left, legend + 34,
+           "The leftmost pair of columns turns by 1 radian per position, the rightmost hardly at all.", Ink::note, 12);
   return svg.str();
 }
 

@@ -12,19 +12,19 @@
 namespace orrery {
 namespace {
 
-const std::string blocks_key = "lm", origin_key = "origin";  // in the metadata of FILE.resume
+const std::string recipe_key = "lm", origin_key = "origin";  // in the metadata of FILE.resume
 
 }  // namespace
 
 SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
-  const Json begun = {{"text", origin.text}, {"text_checksum", origin.text_checksum}};
+  const Json text_entry = {{"text", origin.text}, {"text_checksum", origin.text_checksum}};
   return {.save_model =
               [&task](const std::string& path) {
                 nn::save_gpt(task.model, path, {{std::string(alphabet_key), task.alphabet().text()}});
               },
           .origin = {{std::string(nn::config_key), nn::to_json(task.model.config)},
-                     {blocks_key, to_json(origin.recipe)},
-                     {origin_key, begun.dump()}}};
+                     {recipe_key, to_json(origin.recipe)},
+                     {origin_key, text_entry.dump()}}};
 }
 
 LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {
@@ -32,10 +32,10 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
   LmOrigin origin;
   within("load " + path, [&] {
     static_cast<TrainingRecipe&>(origin.recipe) = training.recipe;
-    read_json(entry(blocks_key), origin.recipe);
+    read_json(entry(recipe_key), origin.recipe);
     origin.recipe.model = nn::gpt_config(entry(std::string(nn::config_key)));
-    const Json begun = parse_json_object(entry(origin_key), "lm origin");
-    nn::config_json::Reader read("lm origin", begun, nn::config_json::Fields::all);
+    const Json text_entry = parse_json_object(entry(origin_key), "lm origin");
+    nn::config_json::Reader read("lm origin", text_entry, nn::config_json::Fields::all);
     read("text", origin.text);
     read("text_checksum", origin.text_checksum, 0, std::numeric_limits<u32>::max());
   });

@@ -1,8 +1,8 @@
 // Chapter 9. What is right and wrong with a machine, a build and an environment, and what to do about it.
 //
-// One list for two readers: a training prints what is wrong at its start, and `orrery doctor` prints everything, and
-// measures besides (apps/doctor/checks.h). Each function looks at what has been read before, so that the tests can show
-// it any machine.
+// One list for two readers: a training prints at its start what is wrong; `orrery doctor` prints everything, and
+// measures as well (apps/doctor/checks.h). The functions look only at values that were read before, so that tests can
+// describe any machine to them.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -38,7 +38,8 @@ Finding busy_finding(const BusyCores& busy, int cores);
 /// "OpenBLAS 0.3.21 (OpenMP), kernel Haswell"
 std::string described(const BlasInfo& blas);
 
-/// The one in effect of a compiler's -O options, which are separated by semicolons; "-O0" if there is none.
+/// The -O option that takes effect among a compiler's options, which are separated by semicolons; "-O0" if there is
+/// none.
 std::string optimisation_in(const std::string& options);
 
 }  // namespace orrery

@@ -1,7 +1,7 @@
-// Chapter 3. Which numbers a sample is checked with: the first that show anything.
+// Chapter 3. Drawing the numbers for a gradient check: again, if a draw hits a kink or gives gradients that are all 0.
 //
-// Kinks and zeros depend on the function alone: the numeric side finds them, whatever backward says. So a wrong
-// backward fails at the next draw as well.
+// Whether a draw is rejected depends on the numeric derivatives only, never on backward. So a wrong backward cannot
+// escape by being drawn again: it fails at the next draw as well.
 // Serves: autograd/check/proof.h
 #include <algorithm>
 

@@ -17,7 +17,8 @@ Json parse_json_object(std::string_view text, std::string_view operation, const 
   i64 values = 0, fields = 0;
   const auto watch = [&](int around, Json::parse_event_t event, const Json&) {
     const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    check(!opens || around < most_json_depth, operation, "nests more than ", most_json_depth, " lists and objects");
+    check(!opens || around < most_json_depth, operation, "has more than ", most_json_depth,
+          " nested lists and objects");
     if (opens || event == Json::parse_event_t::value) ++values;
     if (event == Json::parse_event_t::key) ++fields;
     check(values <= limits.values, operation, "has more than ", limits.values, " values");
@@ -28,7 +29,7 @@ Json parse_json_object(std::string_view text, std::string_view operation, const 
   try {
     json = Json::parse(text, watch);
   } catch (const Json::parse_error& error) {
-    fail(operation, "is not valid JSON, at its byte ", error.byte);
+    fail(operation, "is not valid JSON: the error is at byte ", error.byte);
   } catch (const Json::exception&) { fail(operation, "is not valid JSON: a number is too large"); }
   check(json.is_object(), operation, "is not a JSON object");
   return json;
@@ -41,7 +42,7 @@ std::ostream& operator<<(std::ostream& out, const Shown& shown) {
 }
 
 i64 whole_number(const Json& json, i64 least, i64 most, std::string_view operation, std::string_view name) {
-  // Numbers beyond an i64 are unsigned ones, or fractions.
+  // The parser reads a whole number beyond i64 as unsigned, and one beyond u64 as a floating-point number.
   const bool fits = json.is_number_integer() &&
                     (!json.is_number_unsigned() || json.get<u64>() <= u64{std::numeric_limits<i64>::max()});
   const i64 value = fits ? json.get<i64>() : 0;

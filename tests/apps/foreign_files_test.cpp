@@ -41,7 +41,7 @@ TEST_CASE("JSON that nests 100,000 times is one line, wherever a program reads i
   const std::string toy = folder / "toy.safetensors", lm = folder / "lm.safetensors",
                     text = written(folder / "text", many("ab ", 200)), hostile = folder / "hostile";
   REQUIRE(run(small_toy + "--save '" + toy + "'").exit_code == 0);
-  const std::string line = "load " + hostile + ": ", refused = ": nests more than 32 lists and objects";
+  const std::string line = "load " + hostile + ": ", refused = ": has more than 32 nested lists and objects";
   for (const std::string key : {"config", "toy_task"}) {
     with_metadata(toy, hostile, key, deep());
     check_failure(lm_program + "toy --load '" + hostile + "' < /dev/null", line);
@@ -77,7 +77,7 @@ TEST_CASE("so it is in the state of an unfinished training") {
     CAPTURE(key);
     with_metadata(kept, state, key, deep());
     check_failure(lm_program + "lm train --resume '" + model + "'", "load " + state + ": ");
-    check_failure(lm_program + "lm train --resume '" + model + "'", ": nests more than 32 lists and objects");
+    check_failure(lm_program + "lm train --resume '" + model + "'", ": has more than 32 nested lists and objects");
   }
   const std::string standing = orrery::read_safetensors_metadata(kept).at("standing");
   for (const std::string wrong : {"1.5", "true", "9223372036854775807", "-1"}) {

@@ -1,7 +1,7 @@
-// Chapter 8. What a result's bits are made of: every size by which work is cut where the cut shows in a sum.
+// Chapter 8. The sizes on which the bits of results depend: how work is cut into parts, where that changes a sum.
 //
-// These numbers are frozen. To change one is to make a new version of the bit contract: every training then ends with
-// other bits, and every fingerprint (`orrery toy --hash`) that somebody noted is worth nothing any more.
+// These numbers are frozen. Whoever changes one makes a new version of the bit contract: every training then ends with
+// other bits, and fingerprints (`orrery toy --hash`) noted before can no longer be reproduced.
 #include <doctest/doctest.h>
 
 #include "autograd/ops/fused/packed_heads.h"
@@ -17,7 +17,8 @@ using namespace orrery;
 using namespace orrery::kernels;
 
 TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
-  // Products: tiles of 1,024 rows or 256 columns, for two cores, none below 2^18 multiplications, borders at 16.
+  // Products by BLAS, for two cores: tiles of at least 1,024 rows or 256 columns, with borders at multiples of 16; one
+  // tile below 2^18 multiplications.
   CHECK(least_tiles() == 2);
   CHECK(blas_tiles(4095, 512, 4096) == 2);
   CHECK(blas_tiles(4096, 512, 4096) == 4);

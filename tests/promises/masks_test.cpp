@@ -41,7 +41,7 @@ Tensor cotangent(const Shape& shape) {
   return randn(shape, rng);
 }
 
-// dL/d(logits) that is zero but for the first lengths[b] positions of row b.
+// dL/d(logits), zero except at the first lengths[b] positions of row b.
 Tensor cotangent_of_first(const Shape& shape, const std::vector<i64>& lengths) {
   Tensor dy = cotangent(shape);
   for (i64 b = 0; b < shape[0]; ++b) {
@@ -52,8 +52,8 @@ Tensor cotangent_of_first(const Shape& shape, const std::vector<i64>& lengths) {
   return dy;
 }
 
-// The logits of the first lengths[b] positions of each row b, and the gradients of every parameter where the loss is of
-// these logits alone.
+// The logits of the first lengths[b] positions of each row b, and the gradient of every parameter for a loss that
+// depends on these logits only.
 std::vector<Tensor> logits_and_gradients(nn::Transformer& model, const Tensor& target,
                                          const std::vector<i64>& lengths) {
   nn::Pass pass;
@@ -69,7 +69,7 @@ std::vector<Tensor> logits_and_gradients(nn::Transformer& model, const Tensor& t
   return all;
 }
 
-// Decodes `target` from a memory; the logits, and the gradients of the memory and of every parameter.
+// Decodes `target` with the given memory. Returns the logits, then the gradients of the memory and of every parameter.
 std::vector<Tensor> decoded(nn::Transformer& model, const Tensor& memory, const Mask& memory_mask) {
   nn::Pass pass;
   const Variable z = parameter(memory.clone());
@@ -127,8 +127,8 @@ TEST_CASE(
     CAPTURE(norm_first);
     nn::Transformer model = model_of(norm_first);
     const std::vector<Tensor> expected = logits_and_gradients(model, target, {3, 3});
-    // Without a norm in front the scores of the loud token are its squares. Those of 1e30 are beyond f32: its row
-    // becomes NaN, and the next layer meets that behind a causal mask (tests/promises/README.md).
+    // Without a norm in front, the score of this token with itself is about the square of its numbers. For 1e30 that
+    // overflows f32: its row becomes NaN, and the next layer meets NaN behind a causal mask (tests/promises/README.md).
     const double loudest = norm_first ? 1e30 : 1e18;
     for (const double value : {1e15, -1e15, loudest, -loudest}) {
       CAPTURE(value);
@@ -149,7 +149,8 @@ TEST_CASE("promise 13: NaN, infinity and 1e30 in the target's padding change no 
       CAPTURE(value);
       poison(model.tgt_embed, 0, value);
       const std::vector<Tensor> got = logits_and_gradients(model, padded, {3, 2});
-      // Weights read the padded rows themselves: their gradients are promised for finite numbers alone (README.md).
+      // Weights also multiply the padded rows, so their gradients are promised for finite numbers only
+      // (tests/promises/README.md).
       const size_t promised = std::isfinite(value) ? got.size() : 2;
       for (size_t i = 0; i < promised; ++i) {
         CHECK(all_finite(got[i]));

@@ -1,4 +1,4 @@
-// Chapter 4. Solution of exercise 4.6: what layer norm's gradient cannot say, and what eps lets through.
+// Chapter 4. Solution of exercise 4.6: what layer norm's gradient cannot say, and what eps leaves of it.
 //
 // For a row x, with x^ and r as in the text, no weight and dy = dL/dy: without eps the sum of dx_i x^_i is exactly 0.
 // With eps it is not. Return this sum as a formula of dy, x^, r and eps, without computing dx.

@@ -199,7 +199,7 @@ static void hide(i64 n, i32 key, const SeenKeys& seen, T* S) {
 
 /// For one key: computes P = e^{S - largest} / sum again, where `inverse` is 1 / sum. Replaces S by W = P m, and dW by
 /// dS, where D = <dO, O>. Where P is 0, dS is 0, whatever dW is. Split into two loops with a single selection, so that
-/// the compiler vectorises both: twice as fast.
+/// the compiler vectorises both.
 template <class T>
 static void recompute_weights(i64 n, const T* largest, const T* inverse, const T* D, const T* m, T factor, T* S,
                               T* dS) {

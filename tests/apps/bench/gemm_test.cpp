@@ -74,7 +74,7 @@ TEST_CASE("a product of each form can be measured with the kernel that training 
 
 TEST_CASE("our tiles are compared with OpenBLAS by the geometric mean, attention left out") {
   const Product tiles{"one", Trans::b, 5, 7, 3}, heads{"many", Trans::b, 5, 7, 3, 4};
-  CHECK(grid_against_blas({{tiles, 4, 1}, {heads, 7, 1}, {tiles, 1, 1}}) == doctest::Approx(2));
+  CHECK(tiled_against_blas({{tiles, 4, 1}, {heads, 7, 1}, {tiles, 1, 1}}) == doctest::Approx(2));
 }
 
 TEST_CASE("products print as a table of at most 100 columns with a sum") {

@@ -52,7 +52,7 @@ TEST_CASE("an object is what its text says") {
 TEST_CASE("JSON nests as deeply as the limit, and no further, however deep it goes on") {
   CHECK(problem(nested(most_json_depth - 1)) == "");
   CHECK(problem(R"({"a":)" + repeated(R"({"a":)", most_json_depth - 1) + "1" + repeated("}", most_json_depth)) == "");
-  const std::string refused = "read x: nests more than 32 lists and objects";
+  const std::string refused = "read x: has more than 32 nested lists and objects";
   CHECK(problem(nested(most_json_depth)) == refused);
   CHECK(problem(nested(100'000)) == refused);
   CHECK(problem(repeated("[", 500'000)) == refused);
@@ -77,10 +77,10 @@ TEST_CASE("JSON has as many bytes and values as the limits, and no more") {
 }
 
 TEST_CASE("what is no object is said in one line") {
-  CHECK(problem("") == "read x: is not valid JSON, at its byte 1");
-  CHECK(problem("{\"a\":\x1B[31m}") == "read x: is not valid JSON, at its byte 6");
-  CHECK(problem("{} {}") == "read x: is not valid JSON, at its byte 4");
-  CHECK(problem("{\"a\": \"\xFF\"}") == "read x: is not valid JSON, at its byte 8");
+  CHECK(problem("") == "read x: is not valid JSON: the error is at byte 1");
+  CHECK(problem("{\"a\":\x1B[31m}") == "read x: is not valid JSON: the error is at byte 6");
+  CHECK(problem("{} {}") == "read x: is not valid JSON: the error is at byte 4");
+  CHECK(problem("{\"a\": \"\xFF\"}") == "read x: is not valid JSON: the error is at byte 8");
   CHECK(problem("{\"a\": 1e999}") == "read x: is not valid JSON: a number is too large");
   for (const std::string text : {"[]", "1", "\"a\"", "null", "true"})
     CHECK(problem(text) == "read x: is not a JSON object");

@@ -64,8 +64,8 @@ TEST_CASE("malformed headers, each with its reason") {
            offsets + "}}";
   };
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"{", "the header is not valid JSON, at its byte 2"},
-      {"{}x", "the header is not valid JSON, at its byte 3"},
+      {"{", "the header is not valid JSON: the error is at byte 2"},
+      {"{}x", "the header is not valid JSON: the error is at byte 3"},
       {std::string("{}\0hidden", 9), "the header has a zero byte"},
       {R"({"w": 1})", "the header has a number where none is allowed"},
       {R"({"w": []})", "the header has a list where none is allowed"},

@@ -150,7 +150,7 @@ TEST_CASE("only what is wanted is read, and need be of a kind that tensors have"
   CHECK(file.at("a").dtype() == f32);
 }
 
-TEST_CASE("every truncation and every added byte is found") {
+TEST_CASE("promise 20: every truncation and every added byte is found") {
   const TemporaryFolder folder;
   const std::string path = folder / "a";
   write_safetensors(path, small_tensors(), {{"config", "{}"}});
@@ -161,7 +161,7 @@ TEST_CASE("every truncation and every added byte is found") {
   }
 }
 
-TEST_CASE("every single flipped bit is found") {
+TEST_CASE("promise 20: every single flipped bit is found") {
   const TemporaryFolder folder;
   const std::string path = folder / "a";
   for (const TensorMap& tensors : {small_tensors(), TensorMap()}) {
@@ -176,7 +176,7 @@ TEST_CASE("every single flipped bit is found") {
   }
 }
 
-TEST_CASE("damaged elements are named, and so are tensors in each other's place") {
+TEST_CASE("promise 20: damaged elements are named, and so are tensors in each other's place") {
   const TemporaryFolder folder;
   write_safetensors(folder / "a", {{"first", full({4}, 1.0)}, {"second", full({4}, 2.0)}});
   const std::string text = contents(folder / "a");

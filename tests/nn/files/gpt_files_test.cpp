@@ -147,7 +147,7 @@ TEST_CASE("a config.json beside a published file says how many heads there are, 
   CHECK(refusal("\"n_inner\": 5", "\"n_inner\": null") ==
         refused + " says n_inner is 512, but the columns of h.0.mlp.c_fc.weight are 5");
   CHECK(refusal("\"n_head\"", "\"heads\"") == refused + ": has no n_head");
-  CHECK(refusal("{", "[").starts_with(refused + ": is not valid JSON, at its byte "));
+  CHECK(refusal("{", "[").starts_with(refused + ": is not valid JSON: the error is at byte "));
 
   nn::save_gpt(model, path);  // a file with a configuration of its own asks for no other
   CHECK(nn::load_gpt(path).config == config);
@@ -197,12 +197,13 @@ TEST_CASE("a configuration that nests 100,000 times is refused in one line that 
   Gpt model = build(tiny());
   nn::save_gpt(model, path);
   rewrite(path, [&](TensorFile& file) { file.metadata["config"] = deep; });
-  CHECK(error_of([&] { nn::load_gpt(path); }) == "load " + path + ": gpt config: nests more than 32 lists and objects");
+  CHECK(error_of([&] { nn::load_gpt(path); }) ==
+        "load " + path + ": gpt config: has more than 32 nested lists and objects");
   rewrite(path, [&](TensorFile& file) { file.metadata.clear(); });
   set_contents(beside, deep);
   CHECK(error_of([&] { nn::load_gpt(path); }) ==
-        "load " + path + ": " + beside + ": nests more than 32 lists and objects");
+        "load " + path + ": " + beside + ": has more than 32 nested lists and objects");
   set_contents(beside, R"({"n_head": 2, "n_layer": 2, "n_embd": 8, "n_positions": 6, "vocab_size": 9, "n_inner": )" +
                            deep + "}");
-  CHECK(error_of([&] { nn::load_gpt(path); }).find("nests more than 32 lists") != std::string::npos);
+  CHECK(error_of([&] { nn::load_gpt(path); }).find("has more than 32 nested lists") != std::string::npos);
 }

@@ -89,7 +89,7 @@ TEST_CASE("an object can be asked for every field, text and ranges among them") 
 
 TEST_CASE("a deep or large text is refused before anything is built of it") {
   const std::string deep = R"({"count":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
-  check_refused(deep, "nests more than 32 lists and objects");
+  check_refused(deep, "has more than 32 nested lists and objects");
   check_refused(R"({"count": 9223372036854775807})",
                 "count must be a whole number below 2^31, not 9223372036854775807");
   check_refused("{\"\\u001b[31m\\n\": 1}", "there is no field \"?[31m?\"");
