@@ -34,19 +34,4 @@ struct MemoryCounters {
 MemoryCounters memory_counters();
 void reset_peak();
 
-/// The same memory for standard containers and std::allocate_shared.
-template <class T>
-struct CachingAllocator {
-  using value_type = T;
-  CachingAllocator() = default;
-  template <class U>
-  CachingAllocator(const CachingAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(orrery::allocate(n * sizeof(T))); }
-  void deallocate(T* memory, std::size_t) noexcept { orrery::deallocate(memory); }
-  friend bool operator==(const CachingAllocator&, const CachingAllocator&) { return true; }
-};
-
-template <class T>
-using CachedVector = std::vector<T, CachingAllocator<T>>;
-
 }  // namespace orrery
