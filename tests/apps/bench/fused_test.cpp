@@ -6,8 +6,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "core/machine/memory.h"
 #include "core/tensor_ops.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 
@@ -36,8 +36,7 @@ TEST_CASE("a pair is measured, and pairs print as a table of at most 100 columns
   const FusedTimes times = measure_pair(fused_pairs(scaled(bench_config("toy"), 3, 5, 0))[3]);
   CHECK(times.composed > 0);
   CHECK(times.fused > 0);
-  if (memory_counters().live_bytes > 0)  // under AddressSanitizer nothing is counted
-    CHECK(times.fused_bytes < times.composed_bytes);
+  if (small::counts_memory()) CHECK(times.fused_bytes < times.composed_bytes);
   std::ostringstream out;
   print_fused(out, {{"residual", "x + dropout(f)", 0.003, 0.001, 3'000'000, 1'000'000}});
   std::istringstream lines(out.str());
