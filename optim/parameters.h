@@ -9,6 +9,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <vector>
 
 #include "autograd/variable.h"
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "core/machine/parallel.h"
 #include "core/tensor.h"
