@@ -108,7 +108,7 @@ auto run(Op op, Inputs inputs, const Forward& forward) {
     std::shared_ptr<Node> node;
     if (records(inputs)) {
       using Recorded = OperationNode<Op, count>;
-      node = std::allocate_shared<Recorded>(CachingAllocator<Recorded>(), std::move(op));
+      node = std::make_shared<Recorded>(std::move(op));
       connect(*node, inputs, outputs_of(y));
     }
     if constexpr (count == 1 && std::is_same_v<Result, Tensor>) {
@@ -135,8 +135,8 @@ auto apply(Op op, const In&... inputs) {
 template <class Op>
 auto apply(Op op, std::span<const Variable> inputs) {
   static_assert(Operation<Op, std::span<const Tensor>>, "an operation needs a name, forward and backward; see above");
-  CachedVector<const Variable*> list;
-  CachedVector<Tensor> values;
+  std::vector<const Variable*> list;
+  std::vector<Tensor> values;
   for (const Variable& input : inputs) list.push_back(&input), values.push_back(input.value());
   return tape::run(std::move(op), list, [&](Op& o) { return o.forward(std::span<const Tensor>(values)); });
 }

@@ -38,7 +38,7 @@ class Walk {
   void take_newest();
   void visit();
 
-  CachedVector<std::shared_ptr<Node>> waiting_;  // a heap: nodes that have a gradient and were not visited yet
+  std::vector<std::shared_ptr<Node>> waiting_;  // a heap: nodes that have a gradient and were not visited yet
   std::shared_ptr<Node> current_;
   WalkUndo undo_;
 };

@@ -20,7 +20,7 @@ Node::Node(std::string_view name) : name(name), number(next_number++) {}
 // A chain of a million nodes must not be freed by a million nested destructors. So the first destructor takes all nodes
 // that nobody else owns out of their edges, one after another.
 Node::~Node() {
-  CachedVector<Edge> dying = std::move(inputs);
+  std::vector<Edge> dying = std::move(inputs);
   while (!dying.empty()) {
     const std::shared_ptr<Node> node = std::move(dying.back().node);
     dying.pop_back();

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "autograd/variable.h"
-#include "core/machine/memory.h"
 #include "core/products/gemm.h"
 
 namespace orrery {
@@ -56,8 +55,8 @@ class Node {
 
   const std::string_view name;
   const u64 number;  // creation number: larger is newer
-  CachedVector<Edge> inputs;
-  CachedVector<OutputSlot> outputs;
+  std::vector<Edge> inputs;
+  std::vector<OutputSlot> outputs;
   bool walked = false;  // used up
   bool queued = false;  // waits for its turn in a running backward pass
 };
@@ -78,7 +77,7 @@ class Leaf final : public Node {
     Shape shape;
     Dtype dtype;
   };
-  CachedVector<Layout> earlier_layouts;
+  std::vector<Layout> earlier_layouts;
   /// A failed walk had added to the sum of earlier walks, so the gradient is neither the old sum nor the new one.
   bool gradient_lost = false;
 };

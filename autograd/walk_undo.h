@@ -31,7 +31,7 @@ class WalkUndo {
     const void* gradient;  // null if it had none
     u64 version;
   };
-  CachedVector<NotedLeaf> leaves_;
+  std::vector<NotedLeaf> leaves_;
 };
 
 }  // namespace orrery

@@ -24,7 +24,7 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype) {
   check(sizes_known && !__builtin_mul_overflow(result.count_, bytes_of(dtype), &bytes), "tensor", "cannot have shape ",
         shape);
   try {
-    result.storage_ = std::allocate_shared<Storage>(CachingAllocator<Storage>(), bytes);
+    result.storage_ = std::make_shared<Storage>(bytes);
   } catch (const std::bad_alloc&) {
     fail("tensor", "shape ", shape, " of ", dtype, " takes ", bytes, " bytes, more than the system can provide");
   }

@@ -36,14 +36,14 @@ double largest_element(const Tensor& g) { return std::max(max(g).item(), max(-g)
 }  // namespace
 
 double grad_norm(const Parameters& each) {
-  CachedVector<const Tensor*> gradients;
-  CachedVector<i64> sizes;
+  std::vector<const Tensor*> gradients;
+  std::vector<i64> sizes;
   for (const NamedParameter& p : each) {
     if (p.value.gradient().defined())
       gradients.push_back(&p.value.gradient()), sizes.push_back(gradients.back()->count());
   }
-  const CachedVector<Piece> pieces = pieces_of(sizes);
-  CachedVector<double> squares(pieces.size());
+  const std::vector<Piece> pieces = pieces_of(sizes);
+  std::vector<double> squares(pieces.size());
   parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
     squares[static_cast<size_t>(i)] = sum_of_squares(*gradients[piece.owner], piece.begin, piece.end);

@@ -59,8 +59,8 @@ double Optimizer::step(double learning_rate, double max_norm) {
 
 // All parameters in one parallel region: most of them are too small for one of their own.
 void Optimizer::update_all(double learning_rate, double gradient_factor) {
-  CachedVector<RangeUpdate> updates;
-  CachedVector<i64> sizes;
+  std::vector<RangeUpdate> updates;
+  std::vector<i64> sizes;
   updates.reserve(parameters_.size()), sizes.reserve(parameters_.size());  // what can fail comes before `update` counts
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Variable& p = parameters_[i].value;
@@ -70,7 +70,7 @@ void Optimizer::update_all(double learning_rate, double gradient_factor) {
                                  setting.weight_decay, gradient_factor}));
     sizes.push_back(p.value().count());
   }
-  const CachedVector<Piece> pieces = pieces_of(sizes);
+  const std::vector<Piece> pieces = pieces_of(sizes);
   parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
     updates[piece.owner](piece.begin, piece.end);

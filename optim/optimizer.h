@@ -7,10 +7,8 @@
 // Serves: optim/adam.h
 #pragma once
 
-#include <cstddef>
-#include <cstring>
+#include <functional>
 #include <map>
-#include <type_traits>
 
 #include "optim/parameters.h"
 
@@ -55,22 +53,8 @@ class Optimizer {
     double learning_rate, weight_decay;
     double gradient_factor;  ///< the factor of clipping, at most 1
   };
-  /// Updates elements [begin, end) of a parameter. Stores a small function object in place, where std::function would
-  /// allocate memory in every step.
-  class RangeUpdate {
-   public:
-    template <class F>
-    RangeUpdate(const F& f)
-        : call_([](const void* object, i64 begin, i64 end) { (*static_cast<const F*>(object))(begin, end); }) {
-      static_assert(sizeof(F) <= sizeof object_ && std::is_trivially_copyable_v<F>);
-      std::memcpy(object_, &f, sizeof f);
-    }
-    void operator()(i64 begin, i64 end) const { call_(object_, begin, end); }
-
-   private:
-    alignas(16) std::byte object_[128];
-    void (*call_)(const void*, i64 begin, i64 end);
-  };
+  /// Updates elements [begin, end) of a parameter.
+  using RangeUpdate = std::function<void(i64 begin, i64 end)>;
   /// Prepares the update of parameter number `i` of the list. The result updates any of its elements on any thread.
   virtual RangeUpdate update(size_t i, const Update& u) = 0;
 

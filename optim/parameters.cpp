@@ -34,8 +34,8 @@ ParameterGroups decay_matrices(const Parameters& parameters, double weight_decay
   return {std::move(matrices), std::move(others)};
 }
 
-CachedVector<Piece> pieces_of(const CachedVector<i64>& sizes) {
-  CachedVector<Piece> pieces;
+std::vector<Piece> pieces_of(const std::vector<i64>& sizes) {
+  std::vector<Piece> pieces;
   for (size_t owner = 0; owner < sizes.size(); ++owner) {
     for (i64 begin = 0; begin < sizes[owner]; begin += piece_size)
       pieces.push_back({owner, begin, std::min(sizes[owner], begin + piece_size)});

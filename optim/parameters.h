@@ -9,9 +9,9 @@
 
 #include <initializer_list>
 #include <optional>
+#include <vector>
 
 #include "autograd/variable.h"
-#include "core/machine/memory.h"
 
 namespace orrery::optim {
 
@@ -49,7 +49,7 @@ struct Piece {
   i64 begin, end;  ///< its elements
 };
 /// Cuts tensors of these sizes into pieces, in order. The cuts depend on the sizes alone.
-CachedVector<Piece> pieces_of(const CachedVector<i64>& sizes);
+std::vector<Piece> pieces_of(const std::vector<i64>& sizes);
 
 /// The list with every tied parameter under its first name only. Errors: a Variable that is not a parameter.
 Parameters without_repeats(const Parameters& parameters);

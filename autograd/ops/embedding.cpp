@@ -19,11 +19,11 @@ namespace {
 
 // Places sorted by id: those of row r are order[first[r]] ... order[first[r + 1] - 1], in ascending order.
 struct Places {
-  CachedVector<i64> first, order;
+  std::vector<i64> first, order;
   Places(const i32* ids, i64 n, i64 rows) : first(static_cast<size_t>(rows) + 1), order(static_cast<size_t>(n)) {
     for (i64 i = 0; i < n; ++i) ++first[static_cast<size_t>(ids[i]) + 1];
     for (size_t r = 1; r < first.size(); ++r) first[r] += first[r - 1];
-    CachedVector<i64> next_place(first.begin(), first.end() - 1);
+    std::vector<i64> next_place(first.begin(), first.end() - 1);
     for (i64 i = 0; i < n; ++i) order[static_cast<size_t>(next_place[static_cast<size_t>(ids[i])]++)] = i;
   }
 };

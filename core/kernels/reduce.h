@@ -9,8 +9,8 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
-#include "core/machine/memory.h"
 #include "core/machine/parallel.h"
 #include "core/tensor.h"
 
@@ -134,7 +134,7 @@ static Tensor strip_sums(i64 matrices, i64 rows, i64 columns, const AddRows& add
 }  // namespace kernels
 
 /// Axes to reduce over; empty means all of them. Negative axes count from the end.
-using Axes = CachedVector<i64>;
+using Axes = std::vector<i64>;
 
 /// The shape after reducing `axes` of `shape`: those axes are dropped, or kept with size 1.
 Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::string_view operation);

@@ -1,17 +1,17 @@
 // Chapter 8. Memory: a caching allocator, so that a repeated training step asks the system for nothing.
 //
-// From the third equal step on, a training requests no memory and no page from the system, and does not call C++'s
-// `new`: its tensors, tape and lists use the memory managed here (tests/promises/memory_test.cpp). Every training step
-// allocates the same tensors in the same order. Returning their pages to the system and faulting them in again would
-// take much of a step; memory that is kept from step to step costs nothing. The allocator is TLSF, "two-level
-// segregated fit" (Masmano, Ripoll, Crespo, Real 2004): free blocks are kept in lists by size class, two bit scans find
-// one, and adjacent free blocks are joined. Block addresses are multiples of 64. Under AddressSanitizer and
-// ThreadSanitizer it is not used, so that the sanitizer sees every block.
+// From the third equal step on, a training requests no memory and no page from the system: the elements of its tensors
+// use the memory managed here (tests/promises/memory_test.cpp). Every training step allocates the same tensors in the
+// same order. Returning their pages to the system and faulting them in again would take much of a step; memory that is
+// kept from step to step costs nothing. The small parts, such as nodes and shapes, use C++'s own memory.
+//
+// The allocator is TLSF, "two-level segregated fit" (Masmano, Ripoll, Crespo, Real 2004): free blocks are kept in lists
+// by size class, two bit scans find one, and adjacent free blocks are joined. Block addresses are multiples of 64. Under
+// AddressSanitizer and ThreadSanitizer it is not used, so that the sanitizer sees every block.
 // Read next: core/machine/parallel.h
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "core/dtype.h"
 
@@ -33,20 +33,5 @@ struct MemoryCounters {
 };
 MemoryCounters memory_counters();
 void reset_peak();
-
-/// The same memory for standard containers and std::allocate_shared.
-template <class T>
-struct CachingAllocator {
-  using value_type = T;
-  CachingAllocator() = default;
-  template <class U>
-  CachingAllocator(const CachingAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(orrery::allocate(n * sizeof(T))); }
-  void deallocate(T* memory, std::size_t) noexcept { orrery::deallocate(memory); }
-  friend bool operator==(const CachingAllocator&, const CachingAllocator&) { return true; }
-};
-
-template <class T>
-using CachedVector = std::vector<T, CachingAllocator<T>>;
 
 }  // namespace orrery

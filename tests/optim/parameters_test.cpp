@@ -61,9 +61,9 @@ TEST_CASE("what collects no gradient is no parameter") {
 
 TEST_CASE("tensors are cut into pieces by their sizes alone, in order, each element once") {
   const i64 grain = optim::piece_size;
-  const CachedVector<i64> sizes{5, 0, grain, grain + 1, 3 * grain, 1};
-  const CachedVector<optim::Piece> pieces = optim::pieces_of(sizes);
-  CachedVector<i64> covered(sizes.size());
+  const std::vector<i64> sizes{5, 0, grain, grain + 1, 3 * grain, 1};
+  const std::vector<optim::Piece> pieces = optim::pieces_of(sizes);
+  std::vector<i64> covered(sizes.size());
   for (const optim::Piece& piece : pieces) {
     CHECK(piece.begin == covered.at(piece.owner));
     CHECK(piece.end > piece.begin);

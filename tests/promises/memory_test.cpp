@@ -1,14 +1,9 @@
 // Chapter 8. Promise 25: from the third equal step on, a training, or a model that writes, asks the system for nothing:
-// no memory, no page; and C++'s own memory for nothing either.
+// no memory for tensors, and no page for anything.
 #include "core/machine/memory.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include "apps/bench/training.h"
 #include "core/tensor_ops.h"
@@ -18,32 +13,11 @@
 
 using namespace orrery;
 
-// Every `new` of this program, the library's included, is counted. Sanitizers bring a `new` of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
-namespace {
-constexpr bool counts_new = true;
-std::atomic<i64> news = 0;
-}  // namespace
-void* operator new(std::size_t bytes) {
-  ++news;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-#else
-namespace {
-constexpr bool counts_new = false;
-std::atomic<i64> news = 0;
-}  // namespace
-#endif
-
 namespace {
 
 struct Requests {
-  i64 of_allocator;  // times it asked the system for memory
-  i64 allocations;   // blocks it handed out
-  i64 of_new;
+  i64 of_allocator;                 // times it asked the system for memory
+  i64 allocations;                  // blocks it handed out
   long small_faults, large_faults;  // pages the system had to find, in memory and on disk
 };
 
@@ -51,7 +25,7 @@ Requests requests() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const MemoryCounters counters = memory_counters();
-  return {counters.system_requests, counters.allocations, news, usage.ru_minflt, usage.ru_majflt};
+  return {counters.system_requests, counters.allocations, usage.ru_minflt, usage.ru_majflt};
 }
 
 template <class Step>
@@ -59,7 +33,7 @@ Requests requests_of(const Step& step) {
   const Requests start = requests();
   step();
   const Requests end = requests();
-  return {end.of_allocator - start.of_allocator, end.allocations - start.allocations, end.of_new - start.of_new,
+  return {end.of_allocator - start.of_allocator, end.allocations - start.allocations,
           end.small_faults - start.small_faults, end.large_faults - start.large_faults};
 }
 
@@ -75,7 +49,6 @@ void check_third_step(const std::string& what, const Step& step) {
   for (int i = 0; i < steps; ++i) {
     const Requests later = requests_of(step);
     CHECK(later.of_allocator == 0);
-    CHECK(later.of_new == 0);
     CHECK(later.allocations == second.allocations);
     disturbed += later.small_faults > 0 || later.large_faults > 0;
   }
@@ -108,5 +81,4 @@ TEST_CASE("promise 25: from the third equal step on, a training asks the system 
   check_training(scaled(bench_config("tiny-mt"), 20, 0, 0));  // its head takes two chunks of rows
   check_training(bench_config("nanogpt"));
   CHECK(memory_counters().system_requests > 0);  // those of the first steps
-  if (counts_new) CHECK(news > 0);
 }

@@ -196,13 +196,6 @@ TEST_CASE("more than any machine has is std::bad_alloc") {
   CHECK_THROWS_AS(allocate(~size_t{0}), std::bad_alloc);
 }
 
-TEST_CASE("standard containers can use the same memory") {
-  std::vector<double, CachingAllocator<double>> numbers;
-  for (int i = 0; i < 1000; ++i) numbers.push_back(i);
-  CHECK(numbers[999] == 999);
-  CHECK(reinterpret_cast<std::uintptr_t>(numbers.data()) % 64 == 0);
-}
-
 TEST_CASE("the addresses that are taken are in proportion to the machine's memory") {
   if (!small::counts_memory()) return;                    // the sanitizer takes its own
   if (std::getenv("ORRERY_TEST_ADDRESSES") == nullptr) {  // in a program of its own: other tests ask for much more
