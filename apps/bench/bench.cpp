@@ -19,8 +19,7 @@
 namespace orrery {
 
 void announce(const BenchOptions& options, i64 parameters) {
-  print_start(std::cerr, {.seed = options.seed, .parameters = parameters});
-  print_busy_warning(std::cerr);
+  print_start(std::cerr, {.seed = options.seed, .parameters = parameters, .measured = true});
 }
 
 nlohmann::ordered_json as_json(const BenchConfig& config) {

@@ -13,6 +13,7 @@
 #include "apps/program/stopwatch.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"
+#include "core/machine/memory.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
 
@@ -20,7 +21,7 @@ namespace orrery {
 namespace {
 
 constexpr double drop_rate = 0.1, seconds_for_a_form = 0.4;
-constexpr size_t fused_width = 18, parts_width = 50;
+constexpr size_t fused_width = 22, parts_width = 37;
 
 Variable random_leaf(const Shape& shape, Rng& rng) { return parameter(rand_uniform(shape, -1, 1, rng)); }
 
@@ -48,6 +49,12 @@ double seconds_of_form(const FusedPair& pair, const std::function<Variable()>& f
       [&] {
         for (Variable leaf : pair.leaves) leaf.clear_gradient();
       });
+}
+
+i64 bytes_held_by(const std::function<Variable()>& form) {
+  const i64 before = memory_counters().live_bytes;
+  const Variable y = form();
+  return memory_counters().live_bytes - before;
 }
 
 }  // namespace
@@ -119,14 +126,19 @@ FusedTimes measure_pair(const FusedPair& pair) {
   return {.name = pair.name,
           .composed_of = pair.composed_of,
           .composed = seconds_of_form(pair, pair.composed),
-          .fused = seconds_of_form(pair, pair.fused)};
+          .fused = seconds_of_form(pair, pair.fused),
+          .composed_bytes = bytes_held_by(pair.composed),
+          .fused_bytes = bytes_held_by(pair.fused)};
 }
 
 void print_fused(std::ostream& out, const std::vector<FusedTimes>& rows) {
-  out << fitted("fused", fused_width) << fitted("composed", parts_width) << "composed ms   fused ms   times\n";
+  out << fitted("fused", fused_width) << fitted("composed", parts_width)
+      << "composed ms fused ms times    MB MB fused\n";
   for (const FusedTimes& row : rows) {
     out << fitted(row.name, fused_width) << fitted(row.composed_of, parts_width)
-        << numbers("%11.2f%11.2f%8.1f\n", 1e3 * row.composed, 1e3 * row.fused, row.composed / row.fused);
+        << numbers("%11.2f%9.2f%6.1f", 1e3 * row.composed, 1e3 * row.fused, row.composed / row.fused)
+        << numbers("%6.1f%9.1f\n", static_cast<double>(row.composed_bytes) / 1e6,
+                   static_cast<double>(row.fused_bytes) / 1e6);
   }
 }
 
@@ -138,7 +150,11 @@ int bench_fused(const BenchOptions& options) {
   print_fused(std::cout, rows);
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   for (const FusedTimes& row : rows)
-    results.push_back({{"name", row.name}, {"composed_ms", 1e3 * row.composed}, {"fused_ms", 1e3 * row.fused}});
+    results.push_back({{"name", row.name},
+                       {"composed_ms", 1e3 * row.composed},
+                       {"fused_ms", 1e3 * row.fused},
+                       {"composed_bytes", row.composed_bytes},
+                       {"fused_bytes", row.fused_bytes}});
   keep(options, "fused", {{"config", as_json(config)}, {"rows", results}});
   return done;
 }

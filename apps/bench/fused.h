@@ -2,7 +2,7 @@
 //
 // Both forms compute the same, as the tests of autograd/ops/ show. The fused form does in one pass over memory what
 // takes several operations in the composed form. Times are for forward and backward together, at the sizes of a
-// configuration's decoder.
+// configuration's decoder; memory is what forward leaves for backward, its result included.
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -28,7 +28,8 @@ std::vector<FusedPair> fused_pairs(const BenchConfig& config);
 
 struct FusedTimes {
   std::string name, composed_of;
-  double composed = 0, fused = 0;  ///< seconds of the fastest run, forward and backward
+  double composed = 0, fused = 0;           ///< seconds of the fastest run, forward and backward
+  i64 composed_bytes = 0, fused_bytes = 0;  ///< held between forward and backward; 0 where memory is not counted
 };
 FusedTimes measure_pair(const FusedPair& pair);
 /// At most 100 columns.

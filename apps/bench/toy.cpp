@@ -20,9 +20,9 @@ ToyFigures measure_toy(const std::string& task, i64 steps, i64 seed) {
   recipe.task.name = task, recipe.steps = steps, recipe.seed = seed;
   const Stopwatch watch;
   ToyTraining training(recipe);
-  while (training.steps_done() < recipe.steps) training.step();
+  while (training.trainer.steps_done() < recipe.steps) training.trainer.step();
   ToyFigures figures{.task = task, .steps = steps, .exam_size = exam_size, .training_seconds = watch.seconds()};
-  figures.right = examine(training.model(), recipe.task, exam_size, seed).right;
+  figures.right = examine(training.task.model, recipe.task, exam_size, seed).right;
   figures.exam_seconds = watch.seconds() - figures.training_seconds;
   return figures;
 }

@@ -14,32 +14,33 @@ const std::vector<NumberedBug>& numbered_bugs() {
                            list = "nn/check/bug_zoo.cpp", checked = "nn/check/bug_zoo_checks.cpp",
                            masks = "nn/check/leakcheck_models.cpp";
   static const std::vector<NumberedBug> all{
-      {"dropout-not-rescaled", "easy", false, operations, 129, "dx.add(0, dropped(dy, p, draw) * (1 - p));"},
-      {"mask-after-softmax", "medium", true, operations, 287, "softmax(scores) * allowed_by(mask, scores);"},
-      {"gelu-derivative-of-other-form", "medium", false, operations, 184, "const T t = std::tanh("},
-      {"bias-gradient-over-wrong-axis", "medium", true, operations, 88, "dx.add(2, sum(dy, {0, 2}));"},
-      {"target-not-shifted", "easy", false, checked, 202, "return slice(target, 1, 1);"},
-      {"embedding-gradient-overwritten", "medium", true, operations, 115, "copy_into(row, rows.rows(i, i + 1));"},
-      {"layer-norm-without-mean-term", "medium", true, operations, 51, "dx.add(0, (g - normal.get() * inner)"},
-      {"output-kept-as-tensor", "medium", true, checked, 134, "Tensor y;"},
-      {"attention-scale-forward-only", "easy", true, operations, 72, "dx.add(0, matmul(dy, K.get()));"},
-      {"wrong-in-every-50th-call", "hard", false, checked, 155, "++*calls % std::max<i64>(wrong, 1) == 0"},
-      {"broadcast-gradient-not-summed", "easy", true, operations, 171, "dx.add(1, dy.rows(0, 1)"},
-      {"causal-mask-one-too-wide", "easy", true, masks, 45, "i % T <= i / T + 1"},
-      {"bias-gradient-negated-in-f32", "hard", true, f32_only, 41, "(dy.dtype() == f32 ? -1.0 : 1.0)"},
-      {"shared-weight-counted-once", "medium", false, list, 122, "return matmul(x[0], detach(x[0]));"},
-      {"attention-without-scale", "medium", true, operations, 280, "masked_softmax(matmul(Q, K, Trans::b), mask);"},
-      {"tanh-derivative-at-input", "easy", true, operations, 197, "return 1 - x * x;"},
-      {"max-gradient-to-all-ties", "hard", true, operations, 225, "dx.add(0, is_max * dy"},
-      {"dropout-with-fresh-mask", "medium", true, operations, 138, "++draw.index;"},
-      {"masked-scores-set-to-zero", "medium", true, operations, 294, "softmax(scores * allowed_by(mask, scores));"},
-      {"cross-entropy-divided-by-all-targets", "medium", true, operations, 162, "static_cast<double>(targets.count())"},
-      {"relu-derivative-at-zero", "hard", false, operations, 209, "return x >= 0 ? T{1} : T{0};"},
-      {"softmax-without-inner-product", "easy", false, operations, 25, "dx.add(0, y.get() * dy);"},
-      {"padding-mask-one-too-long", "medium", false, masks, 38, "std::min(n + 1, longest)"},
-      {"layer-norm-with-constant-deviation", "medium", false, operations, 59, "dx.add(0, (g - mean(g, {-1}, true))"},
-      {"matmul-without-transposes", "easy", false, operations, 101, "dx.add(1, matmul(a.get(), dy));"},
-      {"tanh-saturated-early-in-f32", "hard", false, f32_only, 24, "sizeof v == sizeof(float)"},
+      {"dropout-not-rescaled", 5, "easy", false, operations, 129, "dx.add(0, dropped(dy, p, draw) * (1 - p));"},
+      {"mask-after-softmax", 6, "medium", true, operations, 287, "softmax(scores) * allowed_by(mask, scores);"},
+      {"gelu-derivative-of-other-form", 3, "medium", false, operations, 184, "const T t = std::tanh("},
+      {"bias-gradient-over-wrong-axis", 5, "medium", true, operations, 88, "dx.add(2, sum(dy, {0, 2}));"},
+      {"target-not-shifted", 7, "easy", false, checked, 220, "return slice(target, 1, 1);"},
+      {"embedding-gradient-overwritten", 5, "medium", true, operations, 115, "copy_into(row, rows.rows(i, i + 1));"},
+      {"layer-norm-without-mean-term", 4, "medium", true, operations, 51, "dx.add(0, (g - normal.get() * inner)"},
+      {"output-kept-as-tensor", 2, "medium", true, checked, 150, "Tensor y;"},
+      {"attention-scale-forward-only", 6, "easy", true, operations, 72, "dx.add(0, matmul(dy, K.get()));"},
+      {"wrong-in-every-50th-call", 3, "hard", false, checked, 171, "++*calls % std::max<i64>(wrong, 1) == 0"},
+      {"broadcast-gradient-not-summed", 1, "easy", true, operations, 171, "dx.add(1, dy.rows(0, 1)"},
+      {"causal-mask-one-too-wide", 6, "easy", true, masks, 45, "i % T <= i / T + 1"},
+      {"bias-gradient-negated-in-f32", 5, "hard", true, f32_only, 41, "(dy.dtype() == f32 ? -1.0 : 1.0)"},
+      {"shared-weight-counted-once", 2, "medium", false, list, 122, "return matmul(x[0], detach(x[0]));"},
+      {"attention-without-scale", 6, "medium", true, operations, 280, "masked_softmax(matmul(Q, K, Trans::b), mask);"},
+      {"tanh-derivative-at-input", 3, "easy", true, operations, 197, "return 1 - x * x;"},
+      {"max-gradient-to-all-ties", 4, "hard", true, operations, 225, "dx.add(0, is_max * dy"},
+      {"dropout-with-fresh-mask", 5, "medium", true, operations, 138, "++draw.index;"},
+      {"masked-scores-set-to-zero", 6, "medium", true, operations, 294, "softmax(scores * allowed_by(mask, scores));"},
+      {"cross-entropy-divided-by-all-targets", 4, "medium", true, operations, 162,
+       "static_cast<double>(targets.count())"},
+      {"relu-derivative-at-zero", 3, "hard", false, operations, 209, "return x >= 0 ? T{1} : T{0};"},
+      {"softmax-without-inner-product", 4, "easy", false, operations, 25, "dx.add(0, y.get() * dy);"},
+      {"padding-mask-one-too-long", 6, "medium", false, masks, 38, "std::min(n + 1, longest)"},
+      {"layer-norm-with-constant-deviation", 4, "medium", false, operations, 59, "dx.add(0, (g - mean(g, {-1}, true))"},
+      {"matmul-without-transposes", 4, "easy", false, operations, 101, "dx.add(1, matmul(a.get(), dy));"},
+      {"tanh-saturated-early-in-f32", 3, "hard", false, f32_only, 24, "sizeof v == sizeof(float)"},
   };
   return all;
 }
@@ -61,7 +62,7 @@ void list_bugs(std::ostream& out) {
   i64 number = 0;
   for (const NumberedBug& bug : numbered_bugs()) {
     ++number;
-    out << "bug" << numbers("%3ld", number) << "  ";
+    out << "bug" << numbers("%3ld  chapter %d  ", number, bug.chapter);
     if (bug.to_repair)
       out << fitted(bug.difficulty, 8) << "repair a copy: apps/run exercise bug." << number << '\n';
     else

@@ -15,6 +15,7 @@ namespace orrery {
 /// A mistake with a number: its place in the list, from 1.
 struct NumberedBug {
   std::string name;        ///< in the zoo: nn/check/bug_zoo.h
+  int chapter;             ///< of the book, which explains what the program computes
   std::string difficulty;  ///< "easy", "medium" or "hard"
   bool to_repair;          ///< apps/book/bugs has a copy, for `apps/run exercise bug.NUMBER`
   std::string file;        ///< of the wrong code
@@ -27,7 +28,8 @@ const std::vector<NumberedBug>& numbered_bugs();
 const NumberedBug& numbered_bug(i64 number);
 const nn::Bug& bug_of(i64 number);
 
-/// Prints each number, its difficulty, and whether there is a copy to repair; nothing about the mistakes.
+/// Prints each number, the chapter that it needs, its difficulty, and whether there is a copy to repair; nothing about
+/// the mistakes.
 void list_bugs(std::ostream& out);
 /// Prints what is wrong with one, with its file and line.
 void reveal_bug(std::ostream& out, i64 number);

@@ -28,4 +28,19 @@ bool is_replaced(const Row& row, const nn::Bug& bug) {
   return std::any_of(bug.samples.begin(), bug.samples.end(), [&](const Sample& s) { return same_row(s, row.sample); });
 }
 
+std::string symptoms(const Proof& proof) {
+  const auto& parts = proof.parts;
+  const bool wrong_gradients =
+      std::any_of(parts.begin(), parts.end(), [](const ProofPart& p) { return p.name == "gradients" && !p.ok; });
+  Proof shown{.name = proof.name, .variant = proof.variant, .gradients = {}, .mutants = {}, .parts = {}};
+  std::string also;
+  for (const ProofPart& part : parts) {
+    if (wrong_gradients && !part.ok && (part.name == "far" || part.name == "interleaved"))
+      also += (also.empty() ? "also failed: " : ", ") + part.name;
+    else
+      shown.parts.push_back({part.name, part.ok, part.detail});
+  }
+  return shown.message() + (also.empty() ? "" : "\n" + also);
+}
+
 }  // namespace orrery

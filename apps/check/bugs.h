@@ -1,5 +1,6 @@
-// Chapter 9. `orrery gradcheck --bug`: the rows of the table of proofs with a classic mistake built in.
+// Chapter 9. `orrery gradcheck --bug NUMBER`: the rows of the table of proofs with a classic mistake built in.
 //
+// Which mistake has which number: apps/check/bug_numbers.h.
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "apps/check/rows.h"
+#include "autograd/check/proof.h"
 #include "nn/check/bug_zoo.h"
 
 namespace orrery {
@@ -16,5 +18,9 @@ std::vector<Row> with_bug(std::vector<Row> rows, const nn::Bug& bug);
 
 /// True if the mistake replaces `row`.
 bool is_replaced(const Row& row, const nn::Bug& bug);
+
+/// What failed in the proof of a row with a mistake, for who hunts it: without guesses at the mistake, and without the
+/// numbers of parts that find the wrong gradients once more.
+std::string symptoms(const Proof& proof);
 
 }  // namespace orrery

@@ -69,7 +69,7 @@ int prove_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
     table.push_back({row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})});
     if (!table.back().proof) ++wrong;
     live.clear();
-    print_proof(std::cout, table.back(), terminal);
+    print_proof(std::cout, table.back(), terminal, table.back().proof.message());
   });
   print_zeros(std::cout, table);
   const auto empty = std::count_if(table.begin(), table.end(), [](const ProvenRow& row) {
@@ -117,18 +117,31 @@ int mutate_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   return wrong || count.mutants == 0 ? failed : done;
 }
 
-// What finds a mistake that no derivative shows. Returns whether it passes the correct version, and only that.
-bool show_own_check(const nn::Bug& bug) {
+constexpr std::string_view legend =
+    "in: inputs   coords: numbers compared   error: the worst |analytic - numeric|, and where\n"
+    "norm: of the gradient   kinks: numbers left out   zeros: inputs whose gradient must be 0\n"
+    "f32: how far its gradient is from that of f64, as a part of the largest\n";
+
+// What finds a mistake that no derivative shows; `shown` where the rows have said it already. Returns whether it passes
+// the correct version, and only that.
+bool show_own_check(const nn::Bug& bug, bool shown) {
   const std::string found = bug.check(), of_correct_version = bug.check_right();
-  bool shown = false;
   if (bug.leaks) {
     const nn::LeakReport report = bug.leaks();
     std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n" << report;
-    shown = !report.ok();
+    shown = shown || !report.ok();
   }
+  if (bug.numbers) std::cout << broken(bug.numbers(), 2);
   if (!shown) std::cout << "A check of its own:\n" << broken(found, 2);
   if (!of_correct_version.empty()) std::cout << broken("the correct version fails as well: " + of_correct_version, 2);
   return !found.empty() && of_correct_version.empty();
+}
+
+// "1 of the 3 rows that contain it fails"
+std::string failures_among(size_t wrong, size_t rows) {
+  if (rows == 1) return std::string("the one row that contains it ") + (wrong == 1 ? "fails" : "passes");
+  return (wrong == 0 ? "none" : std::to_string(wrong)) + " of the " + std::to_string(rows) + " rows that contain it " +
+         (wrong > 1 ? "fail" : "fails");
 }
 
 // The symptoms: what fails in the rows that contain the mistake, and what else finds it.
@@ -143,23 +156,24 @@ int show_bug(const CheckerOptions& options) {
   print_start(std::cerr, {.seed = options.seed});
   const Terminal terminal = terminal_of(STDOUT_FILENO);
   size_t wrong = 0;
-  if (!rows.empty()) print_proof_header(std::cout);
+  if (!rows.empty()) {
+    std::cout << legend;
+    print_proof_header(std::cout);
+  }
   const bool stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
     const ProvenRow proven{row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})};
     if (!proven.proof) ++wrong;
     live.clear();
-    print_proof(std::cout, proven, terminal);
+    print_proof(std::cout, proven, terminal, symptoms(proven.proof));
   });
   if (stopped) return interrupted;
   if (rows.empty())
     std::cout << "No row of the table contains it, and no gradient check finds it.\n";
   else if (wrong == 0 && bug.check)
     std::cout << "Every row passes: no gradient check finds it.\n";
-  const bool caught = bug.check ? show_own_check(bug) : wrong > 0;
+  const bool caught = bug.check ? show_own_check(bug, wrong > 0) : wrong > 0;
   std::cout << "bug " << number << ": " << (caught ? "caught" : "SURVIVED");
-  if (!rows.empty())
-    std::cout << ", " << wrong << " of the " << rows.size() << (rows.size() == 1 ? " row" : " rows")
-              << (rows.size() == 1 ? " that contains it fails" : " that contain it fail");
+  if (!rows.empty()) std::cout << ", " << failures_among(wrong, rows.size());
   std::cout << "\nA hint: orrery gradcheck --hint " << number << "; the mistake: --reveal " << number;
   if (numbered_bug(options.bug).to_repair) std::cout << "; to repair a copy: apps/run exercise bug." << number;
   std::cout << '\n';
@@ -231,20 +245,24 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   CLI::Option* hint = add_bug(command, "--hint", options->hint, "A hint at this mistake");
   CLI::Option* reveal = add_bug(command, "--reveal", options->reveal, "This mistake in words, with its file and line");
   CLI::Option* json = add_file(command, "--json", options->json, "Write the results to this file too, in full");
-  exclude(mutate, {list});
-  exclude(bug, {list, mutate});
-  exclude(json, {list, bug});
-  for (CLI::Option* only : {bugs, hint, reveal}) exclude(only, {names, all, operations, list, mutate, bug, json});
-  exclude(reveal, {bugs, hint});
-  exclude(bugs, {hint});
   CLI::Option* seed = add_seed(command, options->seed);
   CLI::Option* seeds = add_text(command, "--seeds", options->seeds, "FIRST..LAST",
                                 "Prove the rows with each of these seeds: none may fail");
-  exclude(seeds, {seed, list, mutate, bugs, bug, hint, reveal, json});
-  add_file(command, "--resume", options->resume,
-           "With --seeds: keep the results in this file, and continue after the last of them");
-  add_whole_number(command, "--threads", options->threads, 1, 256,
-                   "Threads; the results do not depend on them, and tiny tensors are fastest on one");
+  CLI::Option* resume = add_file(command, "--resume", options->resume,
+                                 "With --seeds: keep the results in this file, and continue after the last of them");
+  CLI::Option* threads =
+      add_whole_number(command, "--threads", options->threads, 1, 256,
+                       "Threads; the results do not depend on them, and tiny tensors are fastest on one");
+  // What would have no effect beside an option is wrong usage, not ignored.
+  exclude(mutate, {list});
+  exclude(bug, {list, mutate, all, operations});
+  exclude(json, {list, bug});
+  exclude(seeds, {seed, list, mutate, bug, json});
+  exclude(list, {seed, threads, resume});
+  for (CLI::Option* only : {bugs, hint, reveal})
+    exclude(only, {names, all, operations, list, mutate, bug, json, seed, seeds, resume, threads});
+  exclude(reveal, {bugs, hint});
+  exclude(bugs, {hint});
   when_run(command, exit_code, [options] { return run(*options); });
 }
 

@@ -20,7 +20,7 @@ void print_proof_header(std::ostream& out) {
       << "    norm kinks zeros   f32    ms" << std::endl;
 }
 
-void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& terminal) {
+void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& terminal, const std::string& message) {
   const auto& [row, proof] = proven;
   const GradcheckReport& report = proof.gradients;
   out << fitted(row.label(), text_width)
@@ -34,7 +34,7 @@ void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& ter
     out << broken((label_cut ? row.label() : "") + (label_cut && where_cut ? ": " : "") +
                       (where_cut ? "worst at " + report.worst_at : ""),
                   4);
-  if (!proof) out << broken(proof.message(), 2);
+  if (!message.empty()) out << broken(message, 2);
   out << std::flush;
 }
 
@@ -54,7 +54,7 @@ std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed, size_t
     Json zeros = Json::array(), parts = Json::array();
     for (const DeclaredZero& zero : report.zeros) zeros.push_back({{"name", zero.name}, {"reason", zero.reason}});
     for (const ProofPart& part : proof.parts)
-      parts.push_back({{"name", part.name}, {"ok", part.ok}, {"detail", part.detail}});
+      parts.push_back({{"name", part.name}, {"ok", part.ok}, {"detail", part.text()}});
     rows.push_back({{"name", row.name},
                     {"variant", row.sample.variant},
                     {"ok", static_cast<bool>(proof)},

@@ -20,8 +20,8 @@ struct ProvenRow {
 };
 
 void print_proof_header(std::ostream& out);
-/// Prints one line; below it, what was cut off in the line, in full, and what failed.
-void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& terminal);
+/// Prints one line; below it, what was cut off in the line, in full, and `message`, which says what failed.
+void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& terminal, const std::string& message);
 /// Prints the gradients that are declared to be zero, and why.
 void print_zeros(std::ostream& out, const std::vector<ProvenRow>& table);
 

@@ -73,6 +73,7 @@ int run(const ClaimsOptions& options) {
     live.clear();
     claims::print_measured(std::cout, all.back(), terminal);
     std::cout << std::flush;
+    if (!std::cout) break;  // nobody can read it: the disk is full, or the reader of the pipe has gone
   }
   live.clear();
   std::cout << claims::summary_of(all) << std::endl;
@@ -88,9 +89,11 @@ void add_claims(CLI::App& program, int& exit_code) {
   CLI::App& command = add_command(program, "claims", "Measure what papers and tutorials say about Transformers",
                                   "Examples:\n  orrery claims\n  orrery claims warmup 'extrapolation-*'");
   add_arguments(command, "NAME", options->names, "Claims, such as warmup or 'extrapolation-*'; without any: all");
-  add_flag(command, "--list", options->list, "Print the names of the claims and what they say, measure nothing");
-  add_file(command, "--json", options->json, "Write claims, measurements and verdicts to this file");
-  add_threads(command, options->threads);
+  CLI::Option* list =
+      add_flag(command, "--list", options->list, "Print the names of the claims and what they say, measure nothing");
+  CLI::Option* json =
+      add_file(command, "--json", options->json, "Write claims, measurements and verdicts to this file");
+  exclude(list, {json, add_threads(command, options->threads)});
   when_run(command, exit_code, [options] { return run(*options); });
 }
 

@@ -24,8 +24,8 @@ const std::vector<Claim>& all_claims() {
        variance_of_dot_products},
       {"scaled-variance", "The scores of attention, q.k / sqrt(d_k), have variance 1.",
        "tutorials, after Vaswani et al. 2017, section 3.2.1, footnote 4",
-       "the variance is within 15 % of 1 for components of variance 1, and in a layer before its first step; partly, "
-       "if only one of the two",
+       "the variance is within 15 % of 1 for components of variance 1, and in a layer before its first step whose W^Q "
+       "and W^K are drawn each by itself; partly, if only the first. Packed in one matrix they are drawn smaller",
        scaled_variance},
       {"saturation",
        "For large d_k the products q.k push softmax into regions where it has extremely small gradients; dividing by "
@@ -52,7 +52,8 @@ const std::vector<Claim>& all_claims() {
       {"shift-is-linear",
        "For any fixed k, PE(pos + k) is a linear function of PE(pos): one matrix for each k, whatever pos.",
        "Vaswani et al. 2017, section 3.5",
-       "the error is rounding, below 1e-10, for every k; of random vectors it is above 0.1", shift_is_linear},
+       "for every k the best matrix leaves only rounding, below 1e-10; for random vectors it leaves more than 0.1",
+       shift_is_linear},
       {"learned-positions", "Learned and sinusoidal positions give nearly identical results.",
        "Vaswani et al. 2017, section 3.5 and table 3, row E",
        "less than 5 points between the two for every seed, after 100 steps and after 400; partly, if only one of the "
@@ -102,8 +103,8 @@ const std::vector<Claim>& all_claims() {
        "A causal mask with true and false confused makes the loss of the training better, and the model useless.",
        "a common mistake: in PyTorch, true means hidden for nn.MultiheadAttention, and visible for "
        "scaled_dot_product_attention",
-       "in training every loss is 0.2 below what is possible without seeing the future; when it writes, 0.4 above that "
-       "of the right mask",
+       "in training every loss is 0.2 below the least mean loss without seeing the future; when it writes, 0.4 above "
+       "that of the right mask",
        flipped_mask},
       {"sum-loss",
        "A check of derivatives with the plain sum of the outputs as its loss hides every wrong backward of softmax.",

@@ -66,6 +66,7 @@ const std::map<std::string, Picture>& pictures() {
       {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
       {"tape", {.draw = [](const std::string&) { return draw_tape(); }, .needs_data = false}},
       {"tiles", {.draw = [](const std::string&) { return draw_tiles(); }, .needs_data = false}},
+      {"toy_heads", {.draw = [](const std::string& data) { return draw(heads_figure(data)); }}},
       {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}},
       {"twice", {.draw = [](const std::string&) { return draw_twice(); }, .needs_data = false}},
       {"valley", {.draw = [](const std::string&) { return draw_valley(); }, .needs_data = false}}};

@@ -13,8 +13,7 @@ namespace orrery {
 /// Calls read(reader of the parsed text). Errors: text that is no JSON, or that lacks a field `read` asks for.
 template <class Read>
 auto read_figure(const std::string& text, const Read& read) {
-  constexpr i64 most_values = 300'000;  // the weights of the longest sequences of `orrery toy`, 512 x 512
-  const Json data = parse_json_object(text, "figure", {.bytes = most_figure_bytes, .values = most_values});
+  const Json data = parse_json_object(text, "figure", {.bytes = most_figure_bytes, .values = most_figure_values});
   nn::config_json::Reader reader("figure", data, nn::config_json::Fields::all);
   return read(reader);
 }

@@ -12,11 +12,6 @@
 #include "apps/figure/svg.h"
 
 namespace orrery {
-namespace {
-
-constexpr i64 most_layers = 1000;  // and heads: more than any model has
-
-}  // namespace
 
 std::string decimals(double x, int digits) {
   std::ostringstream out;
@@ -60,7 +55,7 @@ AttentionFigure attention_figure(const std::string& text) {
 std::string draw(const AttentionFigure& figure) {
   constexpr double cell = 26, left = 74, top = 66, right = 16, bottom = 30, gap = 2;
   const double columns = static_cast<double>(figure.read.size()), rows = static_cast<double>(figure.written.size());
-  const double width = std::max(420.0, left + columns * cell + right);
+  const double width = std::max(480.0, left + columns * cell + right);
   Svg svg(width, top + rows * cell + bottom,
           "Attention of one head while the model writes: each row shows how much it reads of each symbol");
   svg.text(14, 22, "What one head reads while the model writes", Ink::text, 15);

@@ -14,8 +14,12 @@
 
 namespace orrery {
 
-/// What the data of a picture have at most.
+/// What the data of a picture have at most: bytes, values in JSON, and, of these, weights of every head.
 inline constexpr size_t most_figure_bytes = size_t{4} << 20;
+inline constexpr i64 most_figure_values = 300'000;  // the weights of the longest sequences of `orrery toy`, 512 x 512
+inline constexpr i64 most_head_weights = 200'000;
+/// The largest number of a layer or a head that a picture's data may name: more than any model has.
+inline constexpr i64 most_layers = 1000;
 
 /// How a picture is made. One that is computed exactly reads no data: `draw` ignores its argument.
 struct Picture {
@@ -38,6 +42,25 @@ std::string to_json(const AttentionFigure& figure);
 AttentionFigure attention_figure(const std::string& json);
 /// A grid: a row for each symbol written, a column for each symbol read; the stronger the colour, the more.
 std::string draw(const AttentionFigure& figure);
+
+/// The attention weights of one head: weights[i][j] is how much of symbol j flows into symbol i.
+struct HeadMap {
+  int layer = 0, head = 0;
+  std::vector<std::vector<double>> weights;  ///< rounded to two decimals
+};
+/// What every head of a trained toy looks at while the decoder is given the right answer.
+struct HeadsFigure {
+  std::string task;                  ///< "reverse"
+  std::vector<std::string> source;   ///< what the encoder reads
+  std::vector<std::string> input;    ///< what the decoder reads: the begin mark, and the answer
+  std::vector<std::string> written;  ///< what it writes after each of these
+  std::vector<HeadMap> encoder, decoder_self, decoder_cross;  ///< layer by layer
+};
+/// The figure as JSON, and back. Errors: text that does not describe one.
+std::string to_json(const HeadsFigure& figure);
+HeadsFigure heads_figure(const std::string& json);
+/// A small grid for each head, in lines of at most 8 (apps/figure/toy_heads.cpp).
+std::string draw(const HeadsFigure& figure);
 
 /// How a training went: the mean loss and the mean accuracy of each `every` steps.
 struct LossFigure {

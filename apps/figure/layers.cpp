@@ -13,9 +13,10 @@ namespace {
 // A row of the picture, from top to bottom.
 struct Row {
   enum Kind { value, step, add } kind;
-  std::string name;   // what stands in the box
-  std::string shape;  // of what leaves it
-  std::string note;   // the line of code, or what it means
+  std::string name;            // what stands in the box
+  std::string shape;           // of what leaves it
+  std::string note;            // the line of code, or what it means
+  std::string second_shape{};  // of what leaves it too, if that differs
 };
 
 constexpr double axis = 250, layer_width = 250, layer_height = 28, row_height = 46, side = 110, top = 56;
@@ -45,16 +46,21 @@ void draw_rows(Svg& svg, const std::vector<Row>& rows) {
     }
     svg.text(axis, y + (row.kind == Row::add ? 5 : 4), row.name, Ink::text, row.kind == Row::add ? 16 : 13,
              Anchor::middle);
-    svg.text(axis + layer_width / 2 + 14, y + 4, row.shape, Ink::text, 12);
-    svg.text(axis + layer_width / 2 + 124, y + 4, row.note, Ink::note, 12);
+    const double raised = row.second_shape.empty() ? 0 : 8;
+    svg.text(axis + layer_width / 2 + 14, y + 4 - raised, row.shape, Ink::text, 12);
+    if (raised > 0) svg.text(axis + layer_width / 2 + 14, y + 4 + raised, row.second_shape, Ink::text, 12);
+    svg.text(axis + layer_width / 2 + 138, y + 4, row.note, Ink::note, 12);
   }
 }
 
-// The rows of an attention; `queries` and `keys` are names of lengths.
+// The rows of an attention; `queries` and `keys` are names of lengths. Where they differ, so do the shapes of Q and of
+// K and V.
 std::vector<Row> attention_rows(const std::string& queries, const std::string& keys, const std::string& projection,
                                 const std::string& note) {
+  const std::string of_queries = "[B, h, " + queries + ", d_k]", of_keys = "[B, h, " + keys + ", d_k]";
   return {
-      {Row::step, projection, "[B, h, " + queries + ", d_k]", note},
+      queries == keys ? Row{Row::step, projection, of_queries, note}
+                      : Row{Row::step, projection, "Q: " + of_queries, note, "K, V: " + of_keys},
       {Row::step, "scores = Q K^T / sqrt(d_k), masked", "[B, h, " + queries + ", " + keys + "]", "core/mask.h"},
       {Row::step, "weights = softmax of each row", "[B, h, " + queries + ", " + keys + "]", "each row adds up to 1"},
       {Row::step, "weights V, heads joined, out_proj", "[B, " + queries + ", d_model]", "sums of values, mixed"}};
@@ -83,7 +89,7 @@ std::string draw_encoder_layer() {
   append(rows, sum_and_norm("S", "norm1"));
   append(rows, feed_forward_rows("S"));
   append(rows, sum_and_norm("S", "norm2"));
-  rows.push_back({Row::value, "y", "[B, S, d_model]", "to the next layer; at the end: the memory"});
+  rows.push_back({Row::value, "y", "[B, S, d_model]", "to the next layer, or as the memory"});
   Svg svg(760, height_of(rows), "An encoder layer: self-attention and feed-forward, each with sum and norm");
   svg.text(14, 24, "An encoder layer, and the shape of what leaves each box", Ink::text, 15);
   draw_rows(svg, rows);
@@ -100,7 +106,7 @@ std::string draw_decoder_layer() {
   append(rows, sum_and_norm("T", "norm2"));
   append(rows, feed_forward_rows("T"));
   append(rows, sum_and_norm("T", "norm3"));
-  rows.push_back({Row::value, "y", "[B, T, d_model]", "to the next layer; at the end: the generator"});
+  rows.push_back({Row::value, "y", "[B, T, d_model]", "to the next layer, or to the generator"});
   Svg svg(760, height_of(rows),
           "A decoder layer: self-attention, cross-attention and feed-forward, with sums and norms");
   svg.text(14, 24, "A decoder layer, and the shape of what leaves each box", Ink::text, 15);

@@ -12,7 +12,9 @@
 namespace orrery {
 namespace {
 
+// The color-scheme makes a browser that prefers dark, and shows the picture by itself, put it on a dark page.
 constexpr std::string_view style = R"(<style>
+  svg { color-scheme: light dark }
   text { font-family: system-ui, sans-serif }
   .text, .note, .mark, .beside, .second { fill: currentColor }
   .frame, .line { fill: none; stroke: currentColor; stroke-linejoin: round }

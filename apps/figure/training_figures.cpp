@@ -59,14 +59,13 @@ std::vector<ValleyPlace> way_of_adam(ValleyPlace place, double rate) {
   return way;
 }
 
-// The points at which L has the value `level`.
-std::vector<Point> contour(const Chart& chart, double level) {
-  constexpr int corners = 96;
+// The points from x = left to right at which L has the value `level`, above the x axis or, with side -1, below.
+std::vector<Point> contour(double level, double left, double right, double side) {
+  constexpr int steps = 24;
   std::vector<Point> points;
-  for (int i = 0; i <= corners; ++i) {
-    const double angle = 2 * 3.14159265358979323846 * i / corners;
-    points.push_back(chart.place(std::sqrt(2 * level / steepness[0]) * std::cos(angle),
-                                 std::sqrt(2 * level / steepness[1]) * std::sin(angle)));
+  for (int i = 0; i <= steps; ++i) {
+    const double x = left + (right - left) * i / steps;
+    points.push_back({x, side * std::sqrt((2 * level - steepness[0] * x * x) / steepness[1])});
   }
   return points;
 }
@@ -79,9 +78,9 @@ std::string draw_schedules() {
           "Learning rates over 20,000 steps: Noam with two warm-ups, with a cool-down, and a cosine");
   svg.text(14, 22, "Learning rate over the steps", Ink::text, 15);
   draw_curve_key(svg, 64, 46, "noam, warmup 4,000", Ink::mark, {.width = 2});
-  draw_curve_key(svg, 348, 46, "noam, warmup 2,000", Ink::mark, {.width = 2, .dashed = true});
+  draw_curve_key(svg, 372, 46, "noam, warmup 2,000", Ink::mark, {.width = 2, .dashed = true});
   draw_curve_key(svg, 64, 66, "noam with a cool-down from step 15,000", Ink::second, {.width = 2});
-  draw_curve_key(svg, 348, 66, "warmup_cosine, peak 0.0007", Ink::beside, {.width = 2});
+  draw_curve_key(svg, 372, 66, "warmup_cosine, peak 0.0007", Ink::beside, {.width = 2});
   Chart chart(svg, {.x = 64, .y = 100, .width = 556, .height = 196},
               {.name = "step",
                .low = 0,
@@ -107,16 +106,21 @@ std::string draw_schedules() {
 }
 
 std::string draw_valley() {
+  constexpr double left = -0.6, right = 1.1;
   Svg svg(training_width, 344,
           "Gradient descent, momentum and Adam in a long valley, from the same point, 60 steps each");
-  svg.text(14, 22, "Sixty steps through L = (x\u00b2 + 100 y\u00b2) / 2, from (1, 0.2)", Ink::text, 15);
+  svg.text(14, 22, "Sixty steps through L = (x\u00b2 + 100 y\u00b2) / 2, from (1, 1)", Ink::text, 15);
   draw_curve_key(svg, 64, 46, "gradient descent, rate 0.018", Ink::beside, {.width = 2});
-  draw_curve_key(svg, 348, 46, "momentum 0.9, rate 0.018", Ink::second, {.width = 2});
+  draw_curve_key(svg, 372, 46, "momentum 0.9, rate 0.018", Ink::second, {.width = 2});
   draw_curve_key(svg, 64, 66, "Adam, rate 0.05", Ink::mark, {.width = 2});
   Chart chart(svg, {.x = 64, .y = 100, .width = 556, .height = 196},
-              {.name = "x", .low = -0.6, .high = 1.1, .ticks = {{-0.5, "-0.5"}, {0, "0"}, {0.5, "0.5"}, {1, "1"}}},
-              {.name = "y", .low = -0.25, .high = 0.25, .ticks = {{-0.2, "-0.2"}, {0, "0"}, {0.2, "0.2"}}});
-  for (const double level : {0.02, 0.08, 0.18}) svg.polyline(contour(chart, level), Ink::frame);
+              {.name = "x", .low = left, .high = right, .ticks = {{-0.5, "-0.5"}, {0, "0"}, {0.5, "0.5"}, {1, "1"}}},
+              {.name = "y", .low = -1.1, .high = 1.1, .ticks = {{-1, "-1"}, {0, "0"}, {1, "1"}}});
+  for (const double level : {2, 12, 32}) {
+    for (const double side : {-1, 1}) chart.curve(contour(level, left, right, side), Ink::frame, {.width = 1});
+    const Point end = chart.place(left, contour(level, left, right, 1).front().y);
+    svg.text(end.x + 4, end.y - 3, "L = " + std::to_string(static_cast<int>(level)), Ink::note, 10);
+  }
   const auto draw_way = [&](const std::vector<ValleyPlace>& way, Ink ink) {
     std::vector<Point> points;
     for (const ValleyPlace& place : way) points.push_back({place[0], place[1]});
@@ -126,7 +130,7 @@ std::string draw_valley() {
       svg.circle(at.x, at.y, 2.2, ink);
     }
   };
-  const ValleyPlace start{1, 0.2};
+  const ValleyPlace start{1, 1};
   draw_way(way_of_momentum(start, 0.018, 0), Ink::beside);
   draw_way(way_of_momentum(start, 0.018, 0.9), Ink::second);
   draw_way(way_of_adam(start, 0.05), Ink::mark);

@@ -21,9 +21,10 @@
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
 #include "apps/training/memory.h"
+#include "apps/training/run.h"
 #include "core/files/crc32c.h"
 #include "core/machine/parallel.h"
-#include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 namespace {
@@ -32,8 +33,9 @@ constexpr i64 glimpse = 60, last_sample = 300;  // characters shown at each esti
 
 struct TrainOptions {
   LmRecipe recipe;
-  std::string preset = "nanogpt", file, save, resume;
+  std::string preset = "nanogpt", file, save, resume, log;
   bool hash = false, untied = false, overwrite = false;
+  double time_limit = 0;  // minutes
   i64 threads = 1, tiles = 1;
 };
 
@@ -53,86 +55,59 @@ std::string on_one_line(const std::string& text) {
   return harmless(line);
 }
 
-std::string estimate_line(i64 step, double estimate, bool best) {
-  std::ostringstream line;
-  line << "step " << step << ": validation estimate " << std::fixed << std::setprecision(4) << estimate
-       << (best ? ", the lowest so far" : "");
-  return line.str();
-}
-
 // What `written` makes of a sample of the model. If sampling fails, the training continues, and nothing else is lost.
-std::string written_by(const LmTraining& training, i64 characters,
+std::string written_by(const LmTask& task, i64 characters,
                        const std::function<std::string(const std::string&)>& written) {
   try {
-    return written(training.sample(characters));
+    return written(task.sample(characters));
   } catch (const Error& error) { return std::string("it cannot write: ") + error.what(); }
 }
 
-std::string glimpse_of(const LmTraining& training) {
-  return "  " +
-         written_by(training, glimpse, [](const std::string& text) { return "it writes: " + on_one_line(text); });
-}
-
-// Trains to the end or to Ctrl-C. Saves at each estimate and when it is stopped.
-void run_steps(LmTraining& training, const LmOrigin& origin, LmFiles& files, const Interrupt& interrupt) {
-  const LmRecipe& recipe = origin.recipe;
-  Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, training.steps_done());
-  i64 kept_step = training.steps_done();  // without a step there is nothing to keep
-  const auto keep = [&] {
-    if (files.keep(origin, training)) return void(kept_step = training.steps_done());
-    progress.note("not saved: " + files.problem() + "; the training continues");
-  };
-  while (training.steps_done() < recipe.steps && !interrupt.requested()) {
-    const double loss = training.step();
-    const i64 step = training.steps_done();
-    progress.update({.step = step, .loss = loss, .rate = recipe.rate_of(step), .tokens = training.tokens_per_step()});
-    if (step % recipe.estimate_every != 0 && step != recipe.steps) continue;
-    const double estimate = training.estimate();
-    progress.note(estimate_line(step, estimate, training.best_step() == step));
-    progress.note(glimpse_of(training));
-    if (std::isfinite(estimate)) keep();  // otherwise the last saved state is better, and the next step reports why
-  }
-  if (kept_step != training.steps_done()) keep();  // stopped
+std::string glimpse_of(const LmTask& task) {
+  return "  " + written_by(task, glimpse, [](const std::string& text) { return "it writes: " + on_one_line(text); });
 }
 
 // Prints a sample of the model and its losses, after a training that has ended or was stopped.
-void report(const TrainOptions& options, LmTraining& training, const Stopwatch& watch) {
-  const std::string hash = training.hash();
-  const double loss = training.finish_with_best();
-  std::cout << written_by(training, last_sample, [](const std::string& text) {
-    return for_reader(text, STDOUT_FILENO);
-  }) << '\n';
+void report(const TrainOptions& options, Trainer& trainer, const LmTask& task, const Stopwatch& watch) {
+  const std::string hash = trainer.hash();
+  const double loss = end_with_better(trainer, task);
+  std::cout << written_by(task, last_sample, [](const std::string& text) { return for_reader(text, STDOUT_FILENO); })
+            << '\n';
   if (options.hash) std::cout << "hash " << hash << '\n';
   std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss;
-  if (training.best_step() > 0)
-    std::cout << " (best estimate " << training.best_estimate() << " at step " << training.best_step() << ')';
+  if (trainer.best_step() > 0)
+    std::cout << " (best estimate " << trainer.best_loss() << " at step " << trainer.best_step() << ')';
   std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
 }
 
-// How far an unfinished training is, and how to resume it.
-void print_stopped(const LmTraining& training, const LmFiles& files, bool failed_on_its_way) {
-  std::cerr << "stopped after step " << training.steps_done() << " of " << training.recipe().steps;
-  if (!files.used()) std::cerr << "; without --save it cannot be resumed";
-  // A step that failed would fail again.
-  if (!failed_on_its_way && training.steps_done() > 0 && std::filesystem::exists(files.resume()))
-    std::cerr << "; to resume: orrery lm train --resume " << harmless(shell_quoted(files.model()));
-  std::cerr << std::endl;
+// Seconds that the remaining steps and all evaluations will take.
+double expected_seconds(Trainer& trainer, const LmTask& task, const TextData& data) {
+  const TrainingRecipe& recipe = trainer.recipe();
+  const i64 steps_left = recipe.steps - trainer.steps_done();
+  const double step = trainer.seconds_of_step();
+  // Backward takes twice as long as forward.
+  const double forward = step / 3 / static_cast<double>(task.tokens_read());
+  return step * static_cast<double>(steps_left) +
+         trainer.seconds_of_evaluation() * static_cast<double>(steps_left / recipe.evaluate_every) +
+         forward * static_cast<double>(data.validation.count());
 }
 
-// Saves the model. If the training is unfinished, says how to resume it.
-void save(LmTraining& training, LmFiles& files, bool failed_on_its_way) {
-  const bool finished = training.steps_done() == training.recipe().steps;
-  files.end(training, finished);
-  files.check_kept();
-  if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
-  if (!finished) print_stopped(training, files, failed_on_its_way);
+// Error: the log would replace something else.
+void check_log(const std::string& log, const std::string& text, const TrainingFiles& files) {
+  check_can_write_text("lm", "--log", log);
+  check(!files.writes(log), "lm", "--log ", log, " would write over the files of --save ", files.model());
+  std::error_code absent;
+  check(!std::filesystem::equivalent(log, text, absent), "lm", "--log ", log, " would write over the text to learn, ",
+        text);
 }
 
 // Trains from `state`, or from the beginning.
-int train(const TrainOptions& options, const LmOrigin& origin, const LmState* state, const std::string& text,
-          LmFiles& files) {
+int train(const TrainOptions& options, const LmOrigin& origin, const TrainingState* state, const std::string& text,
+          TrainingFiles& files) {
   const Stopwatch watch;
-  const LmRecipe& recipe = origin.recipe;
+  LmRecipe recipe = origin.recipe.resolved();
+  recipe.minutes = options.time_limit;
+  check_log(options.log, origin.text, files);
   const TextData data = within("read " + origin.text, [&] { return text_data(text, recipe.model.max_len); });
   nn::GptConfig model = recipe.model;
   model.vocab_size = data.alphabet.size();
@@ -140,43 +115,48 @@ int train(const TrainOptions& options, const LmOrigin& origin, const LmState* st
   check_memory("lm", {.parameters = model.parameter_count(),
                       .copies = recipe.average > 0 ? 6 : 5,
                       .kept = kept_numbers(model, recipe.batch, model.max_len)});
-  files.check_room(model.parameter_count());
+  files.check_room(recipe, model.parameter_count());
   std::cerr << "text " << harmless(origin.text) << ": " << data.training.count() << " + " << data.validation.count()
             << " characters of " << data.alphabet.size() << " kinds\n";
   const Interrupt interrupt;
-  LmTraining training(recipe, data);
-  if (state) training.load_state(*state);
-  print_start(
-      std::cerr,
-      {.seed = recipe.seed, .parameters = training.model().parameter_count(), .expected_seconds = training.measure()});
+  LmTask task(recipe, data);
+  Trainer trainer(task, recipe, model.layer.d_model);
+  if (state) trainer.load_state(*state);
+  print_start(std::cerr, {.seed = recipe.seed,
+                          .parameters = task.model.parameter_count(),
+                          .expected_seconds = expected_seconds(trainer, task, data)});
   if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
-  const i64 done_before = training.steps_done();
-  const std::exception_ptr failure = failure_of([&] { run_steps(training, origin, files, interrupt); });
-  if (failure && training.steps_done() == 0) std::rethrow_exception(failure);            // nothing to save
-  if (!failure && training.steps_done() == done_before && done_before < recipe.steps) {  // the files stay as they are
-    print_stopped(training, files, false);
+  const i64 done_before = trainer.steps_done();
+  const SavedParts parts = saved_parts(origin, task);
+  TrainingLog log(options.log, state != nullptr);
+  const RunHooks hooks{.after_evaluation = [&] {
+    std::string line;
+    trainer.with_judged([&] { line = glimpse_of(task); });
+    return line;
+  }};
+  const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
+  if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
+    if (failure) std::rethrow_exception(failure);
+    print_stopped(trainer, files, "orrery lm train", false);
     return interrupted;
   }
   end_training(
-      failure, [&] { report(options, training, watch); }, [&] { save(training, files, failure != nullptr); });
-  return training.steps_done() == recipe.steps ? done : interrupted;
+      failure, [&] { report(options, trainer, task, watch); },
+      [&] { save_model(trainer, files, parts, "orrery lm train", failure != nullptr); });
+  return trainer.finished() ? done : interrupted;
 }
 
 int resume(const TrainOptions& options) {
-  LmFiles files(options.resume);
+  TrainingFiles files("lm", options.resume);
   files.go_on();
-  LmCheckpoint checkpoint = read_checkpoint(files);
-  if (!options.file.empty()) checkpoint.origin.text = options.file;
-  const std::string text = read_text(checkpoint.origin.text);
-  check(crc32c(std::as_bytes(std::span(text))) == checkpoint.origin.text_checksum, "lm", checkpoint.origin.text,
+  const UnfinishedTraining unfinished = read_unfinished("lm", files);
+  LmOrigin origin = origin_of(unfinished, files.resume());
+  if (!options.file.empty()) origin.text = options.file;
+  const std::string text = read_text(origin.text);
+  check(crc32c(std::as_bytes(std::span(text))) == origin.text_checksum, "lm", origin.text,
         " is not the text that this training began with");
-  check(checkpoint.origin.tiles >= 1 && checkpoint.origin.tiles <= most_tiles, "lm", files.resume(), " asks for ",
-        checkpoint.origin.tiles, " tiles");
-  set_least_tiles(checkpoint.origin.tiles);
-  if (checkpoint.origin.kernel != blas_info().kernel)
-    std::cerr << "warning: this training began with OpenBLAS's kernel " << harmless(checkpoint.origin.kernel)
-              << "; its bits will not be those of an uninterrupted one\n";
-  return train(options, checkpoint.origin, &checkpoint.state, text, files);
+  compute_as(unfinished);
+  return train(options, origin, &unfinished.state, text, files);
 }
 
 int begin(TrainOptions options) {
@@ -184,13 +164,11 @@ int begin(TrainOptions options) {
   check_options(options.recipe);
   set_least_tiles(static_cast<int>(options.tiles));
   const std::string path = std::filesystem::absolute(text_path(options.file)).string(), text = read_text(path);
-  const LmOrigin origin{.recipe = options.recipe,
-                        .text = path,
-                        .text_checksum = crc32c(std::as_bytes(std::span(text))),
-                        .tiles = static_cast<int>(options.tiles),
-                        .kernel = blas_info().kernel};
-  LmFiles files(options.save);
-  files.begin(origin.text, options.overwrite);
+  const LmOrigin origin{
+      .recipe = options.recipe, .text = path, .text_checksum = crc32c(std::as_bytes(std::span(text)))};
+  TrainingFiles files("lm", options.save);
+  if (files.writes(path)) fail("lm", "--save ", options.save, " would write over the text to learn, ", path);
+  files.begin(options.overwrite);
   return train(options, origin, nullptr, text, files);
 }
 
@@ -229,9 +207,11 @@ void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
       "Evaluate and save an exponential mean of the parameters over the steps, with this decay; 0: the last ones");
   add_flag(command, "--replacement", recipe.replacement,
            "Draw each block from anywhere in the text, instead of each block once per epoch");
-  add_whole_number(command, "--estimate-every", recipe.estimate_every, 1, 100000000,
+  add_whole_number(command, "--estimate-every", recipe.evaluate_every, 1, 100000000,
                    "Steps between estimates of the validation loss; then the best model is saved");
   add_whole_number(command, "--estimate-batches", recipe.estimate_batches, 1, 1000000, "Batches of an estimate");
+  add_whole_number(command, "--patience", recipe.patience, 0, 1000000,
+                   "End after so many estimates without a lowest one; 0: make all steps");
   add_seed(command, recipe.seed);
 }
 
@@ -255,6 +235,10 @@ void add_train(CLI::App& lm, int& exit_code) {
                "Continue the training that --save FILE started, with its options: none of those above may be given"),
       of_a_new_training);
   add_text(command, "FILE", options->file, "", "Text to learn, UTF-8; without it tinyshakespeare");
+  add_file(command, "--log", options->log,
+           "Write losses and estimates to this file, one JSON object a line; --resume appends to it");
+  add_number(command, "--time-limit", options->time_limit, 0, 1e6,
+             "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
   add_threads(command, options->threads);
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   when_run(command, exit_code, [options] {

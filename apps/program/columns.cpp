@@ -3,9 +3,13 @@
 // Serves: apps/toy/toy.cpp
 #include "apps/program/columns.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <sstream>
+#include <vector>
+
+#include "core/utf8.h"
 
 namespace orrery {
 
@@ -18,6 +22,20 @@ std::string fitted_end(const std::string& text, size_t width) {
   return text.size() <= width ? fitted(text, width) : ".." + text.substr(text.size() - (width - 2));
 }
 
+std::string fitted_middle(const std::string& text, size_t width) {
+  std::vector<std::string_view> characters;
+  for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(characters.back().size()))
+    characters.push_back(rest.substr(0, std::max<size_t>(1, first_character(rest).bytes)));
+  const size_t length = characters.size();
+  if (length <= width) return text + std::string(width - length, ' ');
+  const size_t kept = width - 2, begin = kept / 2;
+  std::string result;
+  for (size_t i = 0; i < begin; ++i) result += characters[i];
+  result += "..";
+  for (size_t i = length - (kept - begin); i < length; ++i) result += characters[i];
+  return result;
+}
+
 std::string broken(const std::string& text, size_t indent, size_t width, size_t continued) {
   std::istringstream lines(text);
   std::string result;
@@ -25,7 +43,10 @@ std::string broken(const std::string& text, size_t indent, size_t width, size_t 
     size_t margin = indent;
     while (margin + line.size() > width) {
       size_t end = line.rfind(' ', width - margin);
-      if (end == line.npos || line.find_first_not_of(' ') > end) end = width - margin;  // one long word
+      if (end == line.npos || line.find_first_not_of(' ') > end) {  // one long word
+        end = width - margin;
+        while (end > 1 && (line[end] & 0xC0) == 0x80) --end;  // not inside a character
+      }
       result += std::string(margin, ' ') + line.substr(0, end) + '\n';
       line.erase(0, line[end] == ' ' ? end + 1 : end);
       margin = continued;

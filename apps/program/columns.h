@@ -14,6 +14,9 @@ inline constexpr size_t table_width = 100;
 std::string fitted(const std::string& text, size_t width);
 /// The same, but the beginning is cut off: in "encoder.linear1.weight[7]" the end says the most.
 std::string fitted_end(const std::string& text, size_t width);
+/// The same for text of any alphabet, in which a character takes one column: the middle is cut out, since long names
+/// differ at both ends.
+std::string fitted_middle(const std::string& text, size_t width);
 /// `text` in lines of at most `width`, broken at spaces. Each of its own lines is indented by `indent` spaces, and the
 /// rest of a broken line by `continued`.
 std::string broken(const std::string& text, size_t indent, size_t width, size_t continued);

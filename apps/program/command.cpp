@@ -65,16 +65,30 @@ std::string full_name(const CLI::App& command) {
   return parent ? full_name(*parent) + " " + command.get_name() : command.get_name();
 }
 
+// "bench step: ", or "" for the program itself.
+std::string chosen_prefix(const CLI::App& program) {
+  const CLI::App& command = chosen(program);
+  return &command == &program ? "" : full_name(command).substr(program.get_name().size() + 1) + ": ";
+}
+
 // CLI11 says that an argument "was not expected"; we also say where to look.
 std::string unexpected(const CLI::App& program) {
   const std::vector<std::string> remaining = program.remaining(true);
   const std::string argument = remaining.empty() ? "" : remaining.front();
   const CLI::App& command = chosen(program);
-  const std::string of = &command == &program ? "" : full_name(command).substr(program.get_name().size() + 1) + ": ";
+  const std::string of = chosen_prefix(program);
   const std::string names = names_of(command);
   if (names.empty() || argument.starts_with("-"))
     return of + "no option '" + argument + "'; see " + full_name(command) + " --help";
   return of + "no sub-command '" + argument + "'; there are: " + names;
+}
+
+// CLI11 says that something "is required"; we also say of which command, and what it is.
+std::string missing(const CLI::App& program, const CLI::RequiredError& error) {
+  std::string message = chosen_prefix(program) + error.what();
+  for (const CLI::Option* option : chosen(program).get_options())
+    if (option->get_required() && option->count() == 0) return message + ": " + option->get_description();
+  return message;
 }
 
 // A full disk loses results, so it is a failure. A reader that has closed the pipe (orrery ... | head) is not.
@@ -94,6 +108,8 @@ int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code
     return wrong_usage;
   } catch (const CLI::ExtrasError&) {
     return complain(unexpected(program), wrong_usage);
+  } catch (const CLI::RequiredError& error) {
+    return complain(missing(program, error), wrong_usage);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
     return complain(error.what(), wrong_usage);
@@ -135,7 +151,9 @@ int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) 
   program.set_help_flag("-h,--help", "Print this help and exit");
   program.option_defaults()->always_capture_default();
   program.formatter(help_formatter());
-  program.footer("Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.");
+  program.footer(
+      "Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.\n"
+      "The book: apps/book/README.md. Its exercises: apps/run exercise.");
   int exit_code = done;
   for (const AddCommand add : commands) add(program, exit_code);
   return after_output(parse_and_run(program, argc, argv, exit_code));

@@ -29,12 +29,15 @@ namespace orrery {
 using AddCommand = void (*)(CLI::App& program, int& exit_code);
 void add_bench(CLI::App& program, int& exit_code);
 void add_claims(CLI::App& program, int& exit_code);
+void add_doctor(CLI::App& program, int& exit_code);
 void add_figure(CLI::App& program, int& exit_code);
 void add_gradcheck(CLI::App& program, int& exit_code);
+void add_inspect(CLI::App& program, int& exit_code);
 void add_leakcheck(CLI::App& program, int& exit_code);
 void add_lm(CLI::App& program, int& exit_code);
 void add_toy(CLI::App& program, int& exit_code);
 void add_trace(CLI::App& program, int& exit_code);
+void add_translate(CLI::App& program, int& exit_code);
 
 /// Parses the command line, runs the sub-command and returns the exit code. Every exception becomes a message on
 /// stderr: one line, followed by the details of a failure, if it has any.

@@ -1,16 +1,20 @@
-// Chapter 9. The first lines of a run: everything that its speed and its bits depend on.
+// Chapter 9. The machine, the build and the environment of a run: everything that its speed and its bits depend on.
 //
 //   seed 1, 2 threads, products in at least 2 tiles, OpenBLAS 0.3.21 (OpenMP), kernel Haswell
 //   model of 128013 parameters
+// These are the first lines of a run. If something is wrong, a line for each follows (apps/program/findings.h).
 // Serves: apps/toy/toy.cpp
 #pragma once
 
+#include <map>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
 
+#include "apps/program/system.h"
 #include "core/dtype.h"
+#include "core/products/blas.h"
 
 namespace orrery {
 
@@ -18,8 +22,9 @@ struct RunStart {
   i64 seed = 0;
   i64 parameters = 0;           ///< numbers the model learns; 0 prints nothing
   double expected_seconds = 0;  ///< the expected time; 0 prints nothing
+  bool measured = false;        ///< times are measured: look for a fifth of a second how busy the machine is
 };
-/// Prints the lines, and a warning for each environment variable that makes the run slower than it could be.
+/// Prints the lines, and what is wrong with the machine, the build or the environment.
 void print_start(std::ostream& out, const RunStart& start);
 
 /// The size of this machine's memory in bytes.
@@ -28,29 +33,50 @@ i64 physical_memory();
 /// The name of the CPU, such as "AMD EPYC 9B45"; "unknown" if the system does not tell.
 std::string cpu_name();
 
-/// Vector instructions, from narrow to wide.
+/// Vector instructions, from narrow to wide. The first is all that is known of a CPU that is not an x86.
 enum class VectorLevel { baseline, avx, avx2, avx512 };
-/// The highest level that this CPU has; `baseline` if it is not an x86.
+/// "AVX-512"
+std::string_view name_of(VectorLevel level);
+/// The highest level that this CPU has.
 VectorLevel cpu_vector_level();
+/// The level that this program was compiled for.
+VectorLevel compiled_vector_level();
 /// The level that OpenBLAS's kernels of this name use; nothing for other architectures.
 std::optional<VectorLevel> kernel_vector_level(std::string_view kernel);
 
-/// Warns if OPENBLAS_CORETYPE (`coretype`, null if not set) makes OpenBLAS use a kernel below the CPU's level.
-std::optional<std::string> kernel_warning(const char* coretype, std::string_view kernel, VectorLevel cpu);
-/// Names the variables OPENBLAS_... that are set in `environment` (which ends with null): they may change speed and
-/// bits. Nothing if there are none.
-std::optional<std::string> blas_variables(const char* const* environment);
-/// Warns if there are more threads than tiles: in the deepest products, those of BLAS, the others have nothing to do.
-std::optional<std::string> tiles_warning(int threads, int tiles);
-/// Warns if OMP_WAIT_POLICY is passive: threads then sleep between loops, even if these are microseconds apart.
-std::optional<std::string> wait_policy_warning(const char* policy);
+/// Whether two words are the same but for upper and lower case: OPENBLAS_CORETYPE=haswell works too.
+bool same_word(std::string_view a, std::string_view b);
 
-/// How many cores other programs kept busy between two readings of /proc/stat (Linux), while this program slept; 0 if
-/// the texts do not tell.
-double busy_cores(std::string_view before, std::string_view after, int cores);
-/// Warns if that is more than a quarter of a core: measured times are then too long.
-std::optional<std::string> busy_warning(double busy, int cores);
-/// Measures this machine for a fifth of a second, and prints the warning.
-void print_busy_warning(std::ostream& out);
+/// How the program was built.
+struct Build {
+  std::string type;          ///< CMake's, such as "Release"
+  std::string optimisation;  ///< of the library, such as "-O3"
+  std::string sanitizers;    ///< such as "address,undefined"; "" for none
+  VectorLevel level = VectorLevel::baseline;
+};
+
+/// Everything that `findings` look at. Reading it takes about a millisecond.
+struct Machine {
+  std::string cpu;
+  VectorLevel level = VectorLevel::baseline;  ///< of the CPU
+  Build build;
+  int cores = 1;               ///< of the machine
+  int allowed = 1;             ///< of these, those that this process may run on
+  double granted = 0;          ///< how many cores' time its control groups grant; 0: no limit
+  int threads = 1, tiles = 1;  ///< of a run
+  BlasInfo blas;
+  std::string openmp;  ///< the library's file name; "" if unknown
+  std::map<std::string, std::string> environment;
+  SystemMemory memory;
+  double waiting_for_cores = 0, waiting_for_memory = 0;  ///< shares of the last ten seconds, from 0 to 1
+};
+/// Asks the system, OpenBLAS and the environment.
+Machine read_machine();
+
+/// The variables of an environment whose last entry is null.
+std::map<std::string, std::string> variables_of(const char* const* environment);
+
+/// Watches this machine for a fifth of a second, without computing: the cores that others keep busy.
+BusyCores watch_cores(int cores);
 
 }  // namespace orrery

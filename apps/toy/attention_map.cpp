@@ -12,7 +12,10 @@ namespace {
 
 std::vector<std::string> labels(const ToyTask& task, const Sequence& tokens) {
   std::vector<std::string> result;
-  for (i32 token : tokens) result.push_back(token == task.end ? "." : task.text({token}));
+  for (i32 token : tokens) {
+    const bool begins = token == task.begin && !task.begin_is_symbol;
+    result.push_back(token == task.end ? "." : begins ? "^" : task.text({token}));
+  }
   return result;
 }
 
@@ -24,6 +27,28 @@ std::vector<std::vector<double>> head_weights(const Tensor& weights, i64 head, s
   return result;
 }
 
+// The weights of each head of each layer, for so many queries and keys.
+std::vector<HeadMap> heads_of(const std::vector<Tensor>& layers, size_t rows, size_t columns) {
+  std::vector<HeadMap> result;
+  for (size_t layer = 0; layer < layers.size(); ++layer)
+    for (i64 head = 0; head < layers[layer].size(1); ++head)
+      result.push_back({.layer = static_cast<int>(layer),
+                        .head = static_cast<int>(head),
+                        .weights = head_weights(layers[layer], head, rows, columns)});
+  return result;
+}
+
+// The decoder's input is the target without its last token.
+nn::AttentionMaps maps_of(const nn::Transformer& model, const ToyTask& task, const Sequence& source,
+                          const Sequence& input) {
+  const NoGradient no_gradient;
+  nn::Pass pass = nn::Pass::inference();
+  nn::AttentionMaps maps;
+  model(batch_of({source}, task.source_length(), task.pad), batch_of({input}, static_cast<i64>(input.size()), task.pad),
+        pass, &maps);
+  return maps;
+}
+
 }  // namespace
 
 double sharpness(const std::vector<std::vector<double>>& weights) {
@@ -33,23 +58,29 @@ double sharpness(const std::vector<std::vector<double>>& weights) {
 }
 
 AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source) {
-  const NoGradient no_gradient;
-  const Sequence target = task.target(source), written(target.begin() + 1, target.end());
-  const Tensor ids = batch_of({target}, static_cast<i64>(target.size()), task.pad);
-  nn::Pass pass = nn::Pass::inference();
-  nn::AttentionMaps maps;
-  model(batch_of({source}, task.source_length(), task.pad), slice(ids, 1, 0, -1), pass, &maps);
+  const Sequence target = task.target(source), input(target.begin(), target.end() - 1);
+  const Sequence written(target.begin() + 1, target.end());
   AttentionFigure best{
       .task = task.name, .written = labels(task, written), .read = labels(task, source), .weights = {}};
-  for (size_t layer = 0; layer < maps.decoder_cross.size(); ++layer) {
-    const Tensor& weights = maps.decoder_cross[layer];
-    for (i64 head = 0; head < weights.size(1); ++head) {
-      auto map = head_weights(weights, head, written.size(), source.size());
-      if (!best.weights.empty() && sharpness(map) <= sharpness(best.weights)) continue;
-      best.layer = static_cast<int>(layer), best.head = static_cast<int>(head), best.weights = std::move(map);
-    }
+  const nn::AttentionMaps maps = maps_of(model, task, source, input);
+  for (HeadMap& map : heads_of(maps.decoder_cross, written.size(), source.size())) {
+    if (!best.weights.empty() && sharpness(map.weights) <= sharpness(best.weights)) continue;
+    best.layer = map.layer, best.head = map.head, best.weights = std::move(map.weights);
   }
   return best;
+}
+
+HeadsFigure every_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source) {
+  const Sequence target = task.target(source), input(target.begin(), target.end() - 1);
+  const Sequence written(target.begin() + 1, target.end());
+  const nn::AttentionMaps maps = maps_of(model, task, source, input);
+  return {.task = task.name,
+          .source = labels(task, source),
+          .input = labels(task, input),
+          .written = labels(task, written),
+          .encoder = heads_of(maps.encoder, source.size(), source.size()),
+          .decoder_self = heads_of(maps.decoder_self, input.size(), input.size()),
+          .decoder_cross = heads_of(maps.decoder_cross, written.size(), source.size())};
 }
 
 void print_attention(std::ostream& out, const AttentionFigure& figure) {

@@ -16,6 +16,9 @@ namespace orrery {
 /// each symbol written, a column for each symbol read.
 AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source);
 
+/// The weights of every head, in the encoder and in both attentions of the decoder, for `source` and its right answer.
+HeadsFigure every_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source);
+
 /// How sharp the weights of a head are: the mean over its rows of the largest weight; 1 if each row reads one symbol.
 double sharpness(const std::vector<std::vector<double>>& weights);
 

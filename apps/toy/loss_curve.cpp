@@ -14,7 +14,7 @@ double least_loss(i64 classes, double smoothing) {
   return term(right) + (K - 1) * term(other);
 }
 
-LossFigure loss_curve(const ToyRecipe& recipe, const std::vector<ToyStep>& steps) {
+LossFigure loss_curve(const ToyRecipe& recipe, const std::vector<StepResult>& steps) {
   constexpr size_t most_points = 120;
   const size_t every = (steps.size() + most_points - 1) / most_points;
   const i64 classes = recipe.task.vocab_size();
@@ -28,7 +28,7 @@ LossFigure loss_curve(const ToyRecipe& recipe, const std::vector<ToyStep>& steps
   for (size_t begin = 0; begin < steps.size(); begin += every) {
     const size_t end = std::min(steps.size(), begin + every);
     double loss = 0, accuracy = 0;
-    for (size_t i = begin; i < end; ++i) loss += steps[i].loss, accuracy += steps[i].accuracy;
+    for (size_t i = begin; i < end; ++i) loss += steps[i].loss, accuracy += steps[i].accuracy.value_or(0);
     figure.loss.push_back(loss / static_cast<double>(end - begin));
     figure.accuracy.push_back(accuracy / static_cast<double>(end - begin));
   }

@@ -13,6 +13,6 @@ namespace orrery {
 double least_loss(i64 classes, double smoothing);
 
 /// The means of loss and accuracy over equal numbers of steps, at most 120 of them.
-LossFigure loss_curve(const ToyRecipe& recipe, const std::vector<ToyStep>& steps);
+LossFigure loss_curve(const ToyRecipe& recipe, const std::vector<StepResult>& steps);
 
 }  // namespace orrery

@@ -11,27 +11,28 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
-#include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/toy/attention_map.h"
 #include "apps/toy/loss_curve.h"
 #include "apps/toy/saved.h"
 #include "apps/toy/training.h"
 #include "apps/training/memory.h"
-#include "apps/training/model_file.h"
+#include "apps/training/run.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
+#include "nn/files/files.h"
 
 namespace orrery {
 namespace {
 
 constexpr i64 exam_size = 1000;
+constexpr std::string_view recipe_key = "toy";  // in the metadata of FILE.resume
 
 struct ToyOptions {
   ToyRecipe recipe;
-  std::string preset = "small", save, load, attention, losses;
+  std::string preset = "small", save, load, attention, every_head, losses, log, resume;
   bool hash = false, overwrite = false;
-  double require = 0;
+  double require = 0, time_limit = 0;  // the limit in minutes
   i64 threads = 1, tiles = 1;
 };
 
@@ -62,68 +63,74 @@ void print_counting(const nn::Transformer& model, const ToyTask& task) {
             << '\n';
 }
 
-// Trains to the end or to Ctrl-C, and adds to `steps` what each step did.
-void run_steps(ToyTraining& training, const ToyRecipe& recipe, const Interrupt& interrupt,
-               std::vector<ToyStep>& steps) {
-  Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps);
-  while (training.steps_done() < recipe.steps && !interrupt.requested()) {
-    const ToyStep done = training.step();
-    steps.push_back(done);
-    progress.update({.step = training.steps_done(),
-                     .loss = done.loss,
-                     .accuracy = done.accuracy,
-                     .rate = recipe.rate(training.steps_done()),
-                     .tokens = training.tokens_per_step()});
-  }
-}
-
-// What a training has come to: how many answers are right, and where the sharpest head looks, as JSON.
+// What a training has come to: how many answers are right, and where the sharpest head and all heads look, as JSON.
 struct ToyOutcome {
   i64 right = 0;
-  std::string attention;
+  std::string attention, every_head;
 };
 
 // Examines the model on sequences it has never seen.
-ToyOutcome report(ToyTraining& training, const ToyOptions& options, const Stopwatch& watch) {
+ToyOutcome report(const ToyTraining& training, const ToyOptions& options, const Stopwatch& watch) {
   const ToyRecipe& recipe = options.recipe;
+  const nn::Transformer& model = training.task.model;
   const double trained = watch.seconds();
-  const ToyExam exam = examine(training.model(), recipe.task, exam_size, recipe.seed);
+  const ToyExam exam = examine(model, recipe.task, exam_size, recipe.seed);
   const double seconds = watch.seconds();
   print_answers(recipe.task, exam);
-  if (recipe.task.begin_is_symbol) print_counting(training.model(), recipe.task);
-  const std::string attention = show_sharpest_head(training.model(), recipe.task, exam);
-  if (options.hash) std::cout << "hash " << training.hash() << '\n';
+  if (recipe.task.begin_is_symbol) print_counting(model, recipe.task);
+  const std::string attention = show_sharpest_head(model, recipe.task, exam);
+  if (options.hash) std::cout << "hash " << training.trainer.hash() << '\n';
   std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
             << seconds << " s: trained in " << trained << " s, decoded in " << seconds - trained << " s" << std::endl;
-  return {exam.right, attention};
+  if (options.every_head.empty()) return {exam.right, attention, ""};
+  return {exam.right, attention, to_json(every_head(model, recipe.task, exam.sources[0]))};
 }
 
-void save_model(ToyTraining& training, const ToyTask& task, ModelFile& file) {
-  file.keep([&] { save_toy(training.model(), task, file.path()); });
-  file.check_kept();
-  if (file.used()) std::cerr << "saved to " << harmless(file.path()) << '\n';
+// The weights in `outcome` are "" if the model was not examined to the end.
+void save_figures(const ToyOptions& options, const std::vector<StepResult>& steps, const ToyOutcome& outcome) {
+  const auto save = [](const std::string& path, const std::string& data) {
+    if (!path.empty() && !data.empty()) write_text(path, data);
+  };
+  save(options.losses, to_json(loss_curve(options.recipe, steps)));
+  save(options.attention, outcome.attention);
+  save(options.every_head, outcome.every_head);
 }
 
-// `attention` is "" if the model was not examined to the end.
-void save_figures(const ToyOptions& options, const ToyRecipe& recipe, const std::vector<ToyStep>& steps,
-                  const std::string& attention) {
-  if (!options.losses.empty()) write_text(options.losses, to_json(loss_curve(recipe, steps)));
-  if (!options.attention.empty() && !attention.empty()) write_text(options.attention, attention);
+// Errors, before any work: too little memory or disk space for the training.
+void check_size(const ToyRecipe& recipe, const TrainingFiles& files) {
+  const nn::TransformerConfig model = recipe.config();
+  check_memory("toy", {.parameters = model.parameter_count(),
+                       .kept = kept_numbers(model, recipe.batch, recipe.task.source_length(),
+                                            recipe.task.target_length() - 1, LossHead::composed)});
+  files.check_room(recipe, model.parameter_count());
 }
 
-int train(const ToyOptions& options, ModelFile& file) {
+// Trains from `state`, or from the beginning.
+int train(const ToyOptions& options, const TrainingState* state, TrainingFiles& files) {
   const Stopwatch watch;
-  const ToyRecipe& recipe = options.recipe;
+  ToyRecipe recipe = options.recipe;
+  recipe.minutes = options.time_limit;
+  check_size(recipe, files);
   const Interrupt interrupt;
   ToyTraining training(recipe);
+  if (state) training.trainer.load_state(*state);
+  const i64 done_before = training.trainer.steps_done();
   print_start(std::cerr, {.seed = recipe.seed,
-                          .parameters = training.model().parameter_count(),
-                          .expected_seconds = training.measure(exam_size)});
-  std::vector<ToyStep> steps;
-  const std::exception_ptr failure = failure_of([&] { run_steps(training, recipe, interrupt, steps); });
-  if (training.steps_done() == 0) {  // nothing is trained, and what stands in the file is better
+                          .parameters = training.task.model.parameter_count(),
+                          .expected_seconds = training.expected_seconds(exam_size)});
+  const SavedParts parts{
+      .save_model = [&](const std::string& path) { save_toy(training.task.model, recipe.task, path); },
+      .origin = {{std::string(recipe_key), to_json(recipe)}}};
+  if (state) std::cerr << "resuming after step " << done_before << " of " << recipe.steps << '\n';
+  TrainingLog log(options.log, state != nullptr);
+  std::vector<StepResult> steps;
+  const RunHooks hooks{.after_step = [&](const StepResult& step) { steps.push_back(step); }};
+  const std::exception_ptr failure =
+      failure_of([&] { run_steps(training.trainer, files, parts, log, interrupt, hooks); });
+  const Trainer& trainer = training.trainer;
+  if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
     if (failure) std::rethrow_exception(failure);
-    std::cerr << "stopped after step 0 of " << recipe.steps << std::endl;
+    print_stopped(trainer, files, "orrery toy", false);
     return interrupted;
   }
   ToyOutcome outcome;
@@ -131,13 +138,24 @@ int train(const ToyOptions& options, ModelFile& file) {
       failure, [&] { outcome = report(training, options, watch); },
       [&] {
         end_training(
-            nullptr, [&] { save_model(training, recipe.task, file); },
-            [&] { save_figures(options, recipe, steps, outcome.attention); });
+            nullptr, [&] { save_model(trainer, files, parts, "orrery toy", failure != nullptr); },
+            [&] { save_figures(options, steps, outcome); });
       });
-  if (interrupt.requested()) return interrupted;
+  if (!trainer.finished()) return interrupted;
   if (static_cast<double>(outcome.right) < options.require * exam_size)
     fail("toy", "fewer answers are correct than --require ", options.require, " demands");
   return done;
+}
+
+// Every head of a long sequence is more than a picture holds.
+void check_every_head(const ToyRecipe& recipe) {
+  const nn::TransformerConfig& model = recipe.model;
+  const i64 S = recipe.task.source_length(), T = recipe.task.target_length() - 1;
+  const i64 weights =
+      model.layer.num_heads * (model.num_encoder_layers * S * S + model.num_decoder_layers * T * (T + S));
+  if (weights <= most_head_weights) return;
+  usage_error("--every-head", "takes at most " + std::to_string(most_head_weights) + " weights, not the " +
+                                  std::to_string(weights) + " of these layers, heads and lengths");
 }
 
 // Checks options against each other, before the training starts.
@@ -156,33 +174,46 @@ void check_options(const ToyRecipe& recipe) {
   } catch (const Error& error) { usage_error("--symbols, --max-length", error.rule()); }
 }
 
+// Error: what else the training writes would replace a model, or one of `files`.
+void check_outputs(const ToyOptions& options, const TrainingFiles& files) {
+  using Output = std::pair<std::string, std::string>;
+  for (const auto& [option, path] : {Output{"--attention", options.attention},
+                                     {"--every-head", options.every_head},
+                                     {"--losses", options.losses},
+                                     {"--log", options.log}}) {
+    check_can_write_text("toy", option, path);
+    check(!files.writes(path), "toy", option, ' ', path, " would write over the files of --save ", files.model());
+  }
+}
+
 int begin(const ToyOptions& options) {
-  const ToyRecipe& recipe = options.recipe;
-  check_options(recipe);
-  check_can_write_text("toy", "--attention", options.attention);
-  check_can_write_text("toy", "--losses", options.losses);
-  const nn::TransformerConfig model = recipe.config();
-  const i64 parameters = model.parameter_count();
-  ModelFile file("toy", options.save);
-  const auto check_apart = [&](const std::string& option, const std::string& path) {
-    check(!file.writes(path), "toy", option, ' ', path, " would write over the files of --save ", file.path());
-  };
-  check_apart("--attention", options.attention);
-  check_apart("--losses", options.losses);
-  file.claim("--save");
-  file.check_free(options.overwrite);
-  file.check_room(parameters * bytes_of(f32));
-  check_memory("toy", {.parameters = parameters,
-                       .kept = kept_numbers(model, recipe.batch, recipe.task.source_length(),
-                                            recipe.task.target_length() - 1, LossHead::composed)});
-  return train(options, file);
+  check_options(options.recipe);
+  if (!options.every_head.empty()) check_every_head(options.recipe);
+  TrainingFiles files("toy", options.save);
+  check_outputs(options, files);
+  files.begin(options.overwrite);
+  return train(options, nullptr, files);
+}
+
+int resume(ToyOptions options) {
+  TrainingFiles files("toy", options.resume);
+  check_outputs(options, files);
+  files.go_on();
+  const UnfinishedTraining unfinished = read_unfinished("toy", files);
+  options.recipe = within("load " + files.resume(), [&] {
+    return toy_recipe(entry_of(unfinished, "toy", std::string(recipe_key)), unfinished.recipe);
+  });
+  if (!options.every_head.empty()) check_every_head(options.recipe);
+  nn::check_size(options.recipe.config().parameter_count(), files.resume());
+  compute_as(unfinished);
+  return train(options, &unfinished.state, files);
 }
 
 int run(const ToyOptions& options) {
   set_threads(static_cast<int>(options.threads));
   set_least_tiles(static_cast<int>(options.tiles));
   if (!options.load.empty()) return answer_lines(options.load);
-  return begin(options);
+  return options.resume.empty() ? begin(options) : resume(options);
 }
 
 void add_task_options(CLI::App& command, ToyTask& task) {
@@ -213,7 +244,7 @@ void add_training_options(CLI::App& command, ToyRecipe& recipe) {
   add_whole_number(command, "--steps", recipe.steps, 1, 1000000, "Updates");
   add_whole_number(command, "--batch", recipe.batch, 1, 65536, "Sequences in a batch");
   add_whole_number(command, "--warmup", recipe.warmup, 1, 1000000, "Steps of Noam's warm-up");
-  add_number(command, "--rate-factor", recipe.rate_factor, 0, 100, "Multiplies Noam's learning rate");
+  add_number(command, "--rate-factor", recipe.rate, 0, 100, "Multiplies Noam's learning rate");
   add_number(command, "--cooldown", recipe.cooldown, 0, 1, "Last part of the steps, in which the rate falls to 0");
   add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "Adam's decay of the mean of the gradient");
   add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam's decay of the mean of its square");
@@ -241,14 +272,25 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_model_options(command, options->recipe.model);
   add_training_options(command, options->recipe);
   begin_group(command, "Run");
-  CLI::Option* threads = add_threads(command, options->threads);
   add_tiles(command, options->tiles);
-  add_file(command, "--save", options->save, "Write parameters and configuration to this file");
-  add_flag(command, "--overwrite", options->overwrite, "Replace an existing model in this file");
-  add_file(command, "--attention", options->attention,
-           "Write the weights of the sharpest head to this file, for orrery figure attention --data");
+  add_file(command, "--save", options->save,
+           "Write the model to this file, and the state of an unfinished training to FILE.resume");
+  add_flag(command, "--overwrite", options->overwrite, "Replace an existing model or unfinished training");
   add_file(command, "--losses", options->losses,
            "Write the loss and the accuracy of the training to this file, for orrery figure toy_loss --data");
+  const std::vector<CLI::Option*> of_a_new_training = options_of(command);
+  exclude(
+      add_file(command, "--resume", options->resume,
+               "Continue the training that --save FILE started, with its options: none of those above may be given"),
+      of_a_new_training);
+  CLI::Option* threads = add_threads(command, options->threads);
+  add_file(command, "--attention", options->attention,
+           "Write the weights of the sharpest head to this file, for orrery figure attention --data");
+  add_file(command, "--every-head", options->every_head,
+           "Write the weights of every head to this file, for orrery figure toy_heads --data");
+  add_file(command, "--log", options->log, "Write losses to this file, one JSON object a line; --resume appends to it");
+  add_number(command, "--time-limit", options->time_limit, 0, 1e6,
+             "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
   add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   add_number(command, "--require", options->require, 0, 1, "Fail if a smaller share of the answers is correct");
   std::vector<CLI::Option*> for_training = options_of(command);

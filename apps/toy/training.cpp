@@ -3,21 +3,16 @@
 // Serves: apps/toy/toy.cpp
 #include "apps/toy/training.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "apps/program/stopwatch.h"
 #include "apps/training/training_step.h"
 #include "autograd/ops.h"
 #include "nn/generate/decoding.h"
-#include "optim/schedule.h"
+#include "nn/models/config_json.h"
 
 namespace orrery {
 namespace {
-
-Rng weight_numbers(i64 seed) { return random_numbers(seed, 0); }
-Rng data_numbers(i64 seed) { return random_numbers(seed, 1); }
-Rng exam_numbers(i64 seed) { return random_numbers(seed, 2); }
-Rng trial_numbers(i64 seed) { return random_numbers(seed, 3); }
 
 // The share of targets, without padding, that have the highest score.
 double token_accuracy(const Tensor& logits, const Tensor& gold, i32 pad) {
@@ -41,9 +36,29 @@ nn::TransformerConfig ToyRecipe::config() const {
   return result;
 }
 
-double ToyRecipe::rate(i64 step) const {
-  const i64 flat = steps - static_cast<i64>(std::lround(cooldown * static_cast<double>(steps)));
-  return rate_factor * optim::noam(step, model.layer.d_model, warmup) * optim::linear_cooldown(step, steps, flat);
+std::string to_json(const ToyRecipe& recipe) {
+  return Json{{"task", to_json(recipe.task)},
+              {"model", nn::to_json(recipe.config())},
+              {"batch", recipe.batch},
+              {"smoothing", recipe.smoothing}}
+      .dump();
+}
+
+ToyRecipe toy_recipe(const std::string& text, const TrainingRecipe& training) {
+  constexpr std::string_view operation = "toy recipe";
+  const Json json = parse_json_object(text, operation);
+  nn::config_json::Reader read(operation, json, nn::config_json::Fields::all);
+  ToyRecipe recipe;
+  static_cast<TrainingRecipe&>(recipe) = training;
+  std::string task, model;
+  read("task", task);
+  read("model", model);
+  read("batch", recipe.batch, 1, 65536);
+  read("smoothing", recipe.smoothing);
+  read.check_all_known();
+  nn::config_json::check_probability(operation, "smoothing", recipe.smoothing);
+  recipe.task = toy_task(task), recipe.model = nn::transformer_config(model);
+  return recipe;
 }
 
 ToyRecipe annotated_recipe() {
@@ -67,23 +82,32 @@ ToyRecipe annotated_recipe() {
                   .num_encoder_layers = 2,
                   .num_decoder_layers = 2,
                   .final_norm = true};
-  recipe.steps = 400, recipe.batch = 80, recipe.warmup = 400, recipe.rate_factor = 0.5;
+  recipe.steps = 400, recipe.batch = 80, recipe.warmup = 400, recipe.rate = 0.5;
   recipe.cooldown = 0, recipe.smoothing = 0, recipe.clip = 0;
   return recipe;
 }
 
-ToyTraining::ToyTraining(const ToyRecipe& recipe)
-    : recipe_(recipe),
-      weights_(weight_numbers(recipe.seed)),
-      data_(data_numbers(recipe.seed)),
-      model_(recipe.config(), weights_),
-      adam_(model_.parameters(), {.beta1 = recipe.beta1, .beta2 = recipe.beta2, .eps = recipe.eps}) {}
+namespace {
 
-ToyTraining::Batch ToyTraining::draw(Rng& data) const {
+nn::Transformer new_model(const ToyRecipe& recipe) {
+  Rng weights = random_numbers(recipe.seed, 0);
+  return {recipe.config(), weights};
+}
+
+i64 labels_of(const Tensor& gold, i32 pad) {
+  return std::count_if(gold.data<i32>(), gold.data<i32>() + gold.count(), [=](i32 label) { return label != pad; });
+}
+
+}  // namespace
+
+ToyTrainingTask::ToyTrainingTask(const ToyRecipe& recipe)
+    : model(new_model(recipe)), recipe_(recipe), data_(random_numbers(recipe.seed, 1)) {}
+
+ToyTrainingTask::Batch ToyTrainingTask::next_batch() {
   const ToyTask& task = recipe_.task;
   std::vector<Sequence> sources, targets;
   for (i64 b = 0; b < recipe_.batch; ++b) {
-    sources.push_back(task.draw(data, false));
+    sources.push_back(task.draw(data_, false));
     targets.push_back(task.target(sources.back()));
   }
   const Tensor target = batch_of(targets, task.target_length(), task.pad);
@@ -92,48 +116,32 @@ ToyTraining::Batch ToyTraining::draw(Rng& data) const {
           .gold = slice(target, 1, 1)};      // and predicts its next token
 }
 
-// Gives the same bits for the same batch until a parameter changes, even with dropout, since a Pass is a value.
-Variable ToyTraining::loss_of(const Batch& batch, ToyStep* result) const {
-  nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1);
-  const Variable logits = model_(batch.source, batch.input, pass);
-  const Variable loss =
-      cross_entropy(logits, batch.gold, {.ignore_index = recipe_.task.pad, .label_smoothing = recipe_.smoothing});
-  if (result) *result = {loss.item(), token_accuracy(logits.value(), batch.gold, recipe_.task.pad)};
-  return loss;
+std::vector<i64> ToyTrainingTask::draw(i64, i64 micro_batches) {
+  batches_.clear();
+  std::vector<i64> tokens;
+  for (i64 i = 0; i < micro_batches; ++i) {
+    batches_.push_back(next_batch());
+    tokens.push_back(labels_of(batches_.back().gold, recipe_.task.pad));
+  }
+  tokens_read_ = micro_batches * recipe_.batch * (recipe_.task.source_length() + recipe_.task.target_length() - 1);
+  return tokens;
 }
 
-ToyStep ToyTraining::step() {
-  const Batch batch = draw(data_);
-  ToyStep result;
-  train_step({.program = "toy",
-              .number = steps_done_ + 1,
-              .rate = recipe_.rate(steps_done_ + 1),
-              .clip = recipe_.clip,
-              .rate_option = "--rate-factor"},
-             adam_, [&] { return loss_of(batch, &result); });
-  ++steps_done_;
-  losses_.push_back(result.loss);
-  return result;
+Variable ToyTrainingTask::loss(i64 micro_batch, nn::Pass& pass) {
+  const Batch& batch = batches_[static_cast<size_t>(micro_batch)];
+  const Variable logits = model(batch.source, batch.input, pass);
+  accuracy_ = token_accuracy(logits.value(), batch.gold, recipe_.task.pad);
+  return cross_entropy(logits, batch.gold, {.ignore_index = recipe_.task.pad, .label_smoothing = recipe_.smoothing});
 }
 
-double ToyTraining::measure(i64 exam_size) {
-  Rng numbers = trial_numbers(recipe_.seed);
-  const Batch batch = draw(numbers);
-  const auto pass = [&] { backward(loss_of(batch)); };
-  pass();  // the first pass also allocates memory and starts threads
-  const double step = seconds_of(pass);
-  adam_.clear_gradients();
+double ToyTraining::expected_seconds(i64 exam_size) {
+  const TrainingRecipe& recipe = trainer.recipe();
+  const double step = trainer.seconds_of_step();
   const i64 trial_size = std::min<i64>(exam_size, 50);
-  const double trial = seconds_of([&] { examine(model_, recipe_.task, trial_size, recipe_.seed); });
-  return step * static_cast<double>(recipe_.steps - steps_done_) +
+  const double trial = seconds_of([&] { examine(task.model, task.recipe().task, trial_size, recipe.seed); });
+  return step * static_cast<double>(recipe.steps - trainer.steps_done()) +
          trial * static_cast<double>(exam_size) / static_cast<double>(trial_size);
 }
-
-i64 ToyTraining::tokens_per_step() const {
-  return recipe_.batch * (recipe_.task.source_length() + recipe_.task.target_length() - 1);
-}
-
-std::string ToyTraining::hash() const { return training_hash(losses_, adam_); }
 
 std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources) {
   constexpr size_t at_once = 200;
@@ -151,7 +159,7 @@ std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task,
 }
 
 ToyExam examine(const nn::Transformer& model, const ToyTask& task, i64 count, i64 seed) {
-  Rng numbers = exam_numbers(seed);
+  Rng numbers = random_numbers(seed, 2);
   ToyExam exam;
   for (i64 i = 0; i < count; ++i) exam.sources.push_back(task.draw(numbers, true));
   exam.answers = answers(model, task, exam.sources);

@@ -4,13 +4,13 @@
 #pragma once
 
 #include "apps/toy/task.h"
+#include "apps/training/trainer.h"
 #include "nn/models/transformer.h"
-#include "optim/adam.h"
 
 namespace orrery {
 
-/// Everything that decides how the toy is trained.
-struct ToyRecipe {
+/// Everything that decides how the toy is trained. Its rate is a factor of Noam's.
+struct ToyRecipe : TrainingRecipe {
   ToyTask task;
   nn::TransformerConfig model{.layer = {.d_model = 64,
                                         .num_heads = 4,
@@ -20,59 +20,64 @@ struct ToyRecipe {
                                         .activation_dropout = 0.0},
                               .num_encoder_layers = 2,
                               .num_decoder_layers = 2};
-  i64 steps = 3000, batch = 64;
-  i64 warmup = 1000;                             ///< steps of Noam's warm-up
-  double rate_factor = 1.5;                      ///< multiplies Noam's rate
-  double cooldown = 0.5;                         ///< share of the steps, the last ones, in which the rate falls to 0
-  double smoothing = 0.1;                        ///< of the labels
-  double clip = 1;                               ///< largest norm of the gradient; 0 does not clip
-  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;  ///< of Adam, as in the paper, section 5.3
-  i64 seed = 1;
+  i64 batch = 64;
+  double smoothing = 0.1;  ///< of the labels
 
+  ToyRecipe() : TrainingRecipe{.rate = 1.5, .cooldown = 0.5} {}
   /// The model, with the sizes that follow from the task.
   nn::TransformerConfig config() const;
   /// The learning rate of a step, counted from 1.
-  double rate(i64 step) const;
+  double rate_of(i64 step) const { return TrainingRecipe::rate_of(step, model.layer.d_model); }
 };
+
+/// The fields of ToyRecipe alone, the model included, as JSON, and back. Error: a file of another program.
+std::string to_json(const ToyRecipe& recipe);
+ToyRecipe toy_recipe(const std::string& json, const TrainingRecipe& training);
 
 /// The copy task as the Annotated Transformer sets it up: 11 symbols, length 10, its model of width 512, 20 epochs of
 /// 20 batches of 80, Noam with 400 steps of warm-up at half the rate, no smoothing, no clipping.
 ToyRecipe annotated_recipe();
 
-/// What one step did.
-struct ToyStep {
-  double loss = 0;      ///< per target token
-  double accuracy = 0;  ///< share of the target tokens that had the highest score
-};
-
-/// A model in training. One call of `step` is one update. The random numbers of the data depend only on the seed.
-class ToyTraining {
+/// The paper's model, small, and its batches. The random numbers of the data depend only on the seed.
+class ToyTrainingTask final : public Task {
  public:
-  explicit ToyTraining(const ToyRecipe& recipe);
-  /// Trains on one new batch. Error, before any parameter changes: the loss or a gradient is not finite; the message
-  /// names the first operation with such a result.
-  ToyStep step();
-  /// Seconds that the remaining steps and an exam of `exam_size` will take, estimated by a trial that changes nothing.
-  double measure(i64 exam_size);
-  i64 steps_done() const { return steps_done_; }
-  i64 tokens_per_step() const;
-  nn::Transformer& model() { return model_; }
-  /// A fingerprint of all losses so far, the parameters and the optimiser's state.
-  std::string hash() const;
+  explicit ToyTrainingTask(const ToyRecipe& recipe);
+
+  std::string program() const override { return "toy"; }
+  std::string rate_option() const override { return "--rate-factor"; }
+  Parameters parameters() override { return model.parameters(); }
+  std::vector<i64> draw(i64 step, i64 micro_batches) override;
+  i64 tokens_read() const override { return tokens_read_; }
+  Variable loss(i64 micro_batch, nn::Pass& pass) override;
+  std::optional<double> accuracy() const override { return accuracy_; }
+  std::vector<u64> positions() const override { return {data_.position()}; }
+  void go_to(const std::vector<u64>& positions) override { data_ = Rng(data_.seed(), positions.at(0)); }
+
+  const ToyRecipe& recipe() const { return recipe_; }
+
+  nn::Transformer model;
 
  private:
   struct Batch {
     Tensor source, input, gold;  // i32: encoder input, decoder input, labels
   };
-  Batch draw(Rng& data) const;
-  Variable loss_of(const Batch& batch, ToyStep* result = nullptr) const;
+  Batch next_batch();
 
   ToyRecipe recipe_;
-  Rng weights_, data_;
-  nn::Transformer model_;
-  optim::Adam adam_;
-  i64 steps_done_ = 0;
-  std::vector<double> losses_;
+  Rng data_;
+  std::vector<Batch> batches_;  // of the step that was drawn
+  i64 tokens_read_ = 0;
+  double accuracy_ = 0;
+};
+
+/// The toy and its trainer.
+struct ToyTraining {
+  explicit ToyTraining(const ToyRecipe& recipe) : task(recipe), trainer(task, recipe, recipe.model.layer.d_model) {}
+  /// Seconds that the remaining steps and an exam of `exam_size` will take, estimated by a trial that changes nothing.
+  double expected_seconds(i64 exam_size);
+
+  ToyTrainingTask task;
+  Trainer trainer;
 };
 
 /// The model's answer to each source.

@@ -20,7 +20,7 @@ struct Explanation {
 };
 
 constexpr std::string_view linear_backward = "dx = dy W, dW = dy^T x, db = sum of dy";
-constexpr std::string_view moved_back = "every number goes back to its place";
+constexpr std::string_view moved_back = ": every number goes back to its place";  // behind the gradient's name
 constexpr std::string_view cut_into_heads = "[B, n, h d_k] as [B, n, h, d_k]";
 constexpr std::string_view heads_first = "[B, n, h, d_k] to [B, h, n, d_k]";
 
@@ -52,17 +52,19 @@ constexpr std::array other_steps{
     Explanation{"multihead_attn", "linear", 1, "x W b -> Q", "Q = x W^T + b, rows W^Q of W",
                 "dx = dQ W, dW = dQ^T x, db = sum of dQ"},
     Explanation{"multihead_attn", "linear", 2, "memory W b -> KV", "KV = memory W^T + b, rows W^K W^V of W",
-                "dmemory = dKV W, dW = dKV^T memory"},
+                "dmemory = dKV W, dW = dKV^T memory, db = sum of dKV"},
     Explanation{"multihead_attn", "split", 1, "KV -> K V", "K | V = KV", "dKV = dK | dV"},
     Explanation{"multihead_attn", "linear", 3, "x W b -> y", "y = x W^T + b, W = W^O", linear_backward},
-    Explanation{"norm", "residual_norm", 1, "x f w b -> y", "y = w n + b, n = (x + f - mean) / sigma",
-                "dx = df = (g - mean g - n mean(g n)) / sigma, g = dy w"},
+    Explanation{"norm", "residual_norm", 1, "x f w b -> y",
+                "y = w n + b, n = (x + f - mean) / sigma, sigma = sqrt(var + eps)",
+                "dx = df = (g - mean g - n mean(g n)) / sigma, g = dy w, dw = sum of dy n, db = sum of dy"},
     Explanation{"feed_forward", "linear_relu", 1, "x W b -> a", "a = max(0, x W^T + b), W = W_1",
-                "dz = da if a > 0, dx = dz W, dW = dz^T x"},
+                "dz = da if a > 0, else 0; dx = dz W, dW = dz^T x, db = sum of dz"},
     Explanation{"feed_forward", "linear", 1, "x W b -> y", "y = x W^T + b, W = W_2", linear_backward},
-    Explanation{"generator", "linear", 1, "x W b -> logits", "logits = x W^T + b", "dx = dlogits W, dW = dlogits^T x"},
-    Explanation{"loss", "cross_entropy", 1, "logits -> L", "L = mean of -log softmax(logits)[label]",
-                "dlogits = (softmax(logits) - onehot(label)) / T"},
+    Explanation{"generator", "linear", 1, "x W b -> logits", "logits = x W^T + b",
+                "dx = dlogits W, dW = dlogits^T x, db = sum of dlogits"},
+    Explanation{"loss", "cross_entropy", 1, "logits labels -> L", "L = mean of -log P[label], P = softmax(logits)",
+                "dlogits = (P - onehot(label)) / T"},
 };
 
 // "encoder.layers.0.norm1" as {"encoder.layers.0", "norm1"}.
@@ -120,6 +122,7 @@ void apply_explanation(TracedStep& step, const Explanation& e) {
   const size_t arrow = e.values.find(" -> ");
   const std::string_view inputs = e.values.substr(0, arrow), outputs = e.values.substr(arrow + 4);
   step.equation = step.is_backward() ? e.backward : e.forward;
+  if (step.equation == moved_back) step.equation = "d" + std::string(inputs) + std::string(moved_back);
   name_values(step.inputs, step.is_backward() ? outputs : inputs, step.is_backward() ? "d" : "");
   name_values(step.outputs, step.is_backward() ? inputs : outputs, step.is_backward() ? "d" : "");
 }

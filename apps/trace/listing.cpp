@@ -19,9 +19,13 @@ std::string joined(const std::vector<std::string>& parts) {
   return result;
 }
 
-std::string first_values(const Tensor& x) {
+// A number that a mask hides is a dash.
+std::string first_values(const Tensor& x, const std::vector<i64>& masked = {}) {
   std::string result;
-  for (i64 i = 0; i < std::min<i64>(x.count(), values_shown); ++i) result += numbers("%8.4f", shown(x.at(i)));
+  for (i64 i = 0; i < std::min<i64>(x.count(), values_shown); ++i) {
+    const bool hidden = std::find(masked.begin(), masked.end(), i) != masked.end();
+    result += hidden ? "       -" : numbers("%8.4f", shown(x.at(i)));
+  }
   return result + (x.count() > static_cast<i64>(values_shown) ? " .." : "");
 }
 
@@ -57,14 +61,19 @@ void print_step(std::ostream& out, const TracedStep& step) {
   out << two_sides(head + line, source);
   while (std::getline(equation, line)) out << two_sides(std::string(head.size(), ' ') + line, "");
   out << two_sides("    " + names_and_shapes(step.inputs) + " -> " + names_and_shapes(step.outputs),
-                   fitted(first_values(step.outputs.at(0).value), values_width));
+                   fitted(first_values(step.outputs.at(0).value, step.outputs.at(0).masked), values_width));
+  if (!step.inside.empty())
+    out << two_sides("    inside: " + names_and_shapes(step.inside),
+                     fitted(first_values(step.inside[0].value), values_width));
 }
 
 void print_intro(std::ostream& out, const ModelPass& pass) {
   out << broken(introduction(pass), 0, table_width, 0) << "\n"
       << broken(
              "Each step shows its number, the operation, what it computes, and the line of its code; below that the "
-             "names and shapes of what goes in and comes out, and the first values of the first result. A heading "
+             "names and shapes of what goes in and comes out, and the first values of the first result. A dash stands "
+             "for "
+             "what a mask hides. A heading "
              "names the box of the paper's Figure 1, and the line at which the model computes it.",
              0, table_width, 0);
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "autograd/ops.h"
 #include "nn/models/transformer.h"
 
 namespace orrery {
@@ -37,6 +38,27 @@ void round_weights(nn::Module& model) {
   }
 }
 
+// A softmax with a mask gives a weight of exactly 0 to what is hidden, and to nothing else.
+void mark_masked(TracedStep& step) {
+  if (step.operation != "masked_softmax" || step.is_backward()) return;
+  TracedValue& weights = step.outputs.at(0);
+  for (i64 i = 0; i < weights.value.count(); ++i)
+    if (weights.value.at(i) == 0) weights.masked.push_back(i);
+}
+
+// The loss has an input that is no Variable, the labels. It computes the probabilities of all words, and uses them.
+void add_probabilities(TracedStep& step, const Variable& logits, const Tensor& labels) {
+  if (step.operation != "cross_entropy") return;
+  TracedValue probabilities;
+  probabilities.name = "P", probabilities.value = softmax(constant(logits.value())).value();
+  step.inside.push_back(std::move(probabilities));
+  if (step.is_backward()) return;
+  TracedValue words;
+  words.index = 1, words.value = labels;
+  for (i64 i = 0; i < labels.count(); ++i) words.words.push_back(vocabulary.at(static_cast<size_t>(labels.at(i))));
+  step.inputs.push_back(std::move(words));
+}
+
 // Boxes in the order in which the forward pass first comes to them.
 std::vector<TracedBox> boxes_of(const std::vector<TracedStep>& steps) {
   std::vector<TracedBox> boxes;
@@ -50,7 +72,7 @@ std::vector<TracedBox> boxes_of(const std::vector<TracedStep>& steps) {
 }  // namespace
 
 ModelPass traced_pass() {
-  constexpr i64 d_model = 10, h = 2, d_ff = 20, K = 6;
+  constexpr i64 d_model = 10, h = 2, d_ff = 16, K = 6;
   const std::vector<i32> source{a, b, c}, target{begin_mark, c, b, a}, labels{c, b, a, end_mark};
   Rng rng(1);
   nn::Transformer model({.src_vocab_size = K,
@@ -62,13 +84,13 @@ ModelPass traced_pass() {
                         rng);
   round_weights(model);
   StepRecorder recorder;
-  Variable loss;
+  Variable logits, loss;
   {
     const ObserverScope scope(recorder);
     nn::Pass pass = nn::Pass::training(1, 1);
     nn::AttentionMaps
         maps;  // asked for, so that each attention is computed step by step, as in the paper's formula (1)
-    const Variable logits = model(one_row(source), one_row(target), pass, &maps);
+    logits = model(one_row(source), one_row(target), pass, &maps);
     loss = cross_entropy(logits, one_row(labels));
     backward(loss);
   }
@@ -88,6 +110,10 @@ ModelPass traced_pass() {
                    .steps = recorder.steps(),
                    .parameters = {},
                    .loss = loss.item()};
+  for (TracedStep& step : result.steps) {
+    mark_masked(step);
+    add_probabilities(step, logits, one_row(labels));
+  }
   explain(result.steps);
   result.boxes = boxes_of(result.steps);
   for (const NamedParameter& p : model.parameters())

@@ -29,12 +29,14 @@ json value_json(const TracedValue& value, bool with_numbers) {
   if (!value.parameter.empty()) result["parameter"] = value.parameter;
   if (!value.steps.empty()) result["steps"] = value.steps;
   if (with_numbers) result["values"] = numbers_json(value.value);
+  if (!value.masked.empty()) result["masked"] = value.masked;
+  if (!value.words.empty()) result["words"] = value.words;
   return result;
 }
 
 // Values that another step computed, and weights, stand in the page once.
 json step_json(const TracedStep& step) {
-  json inputs = json::array(), outputs = json::array();
+  json inputs = json::array(), outputs = json::array(), inside = json::array();
   for (const TracedValue& value : step.inputs) {
     const bool stands_elsewhere = !step.is_backward() && (!value.parameter.empty() || !value.steps.empty());
     json input = value_json(value, !stands_elsewhere);
@@ -42,6 +44,7 @@ json step_json(const TracedStep& step) {
     inputs.push_back(std::move(input));
   }
   for (const TracedValue& value : step.outputs) outputs.push_back(value_json(value, true));
+  for (const TracedValue& value : step.inside) inside.push_back(value_json(value, true));
   return {{"number", step.number},
           {"forward", step.forward},
           {"operation", step.operation},
@@ -49,7 +52,8 @@ json step_json(const TracedStep& step) {
           {"equation", step.equation},
           {"source", source_json(operation_source(step.operation, step.is_backward() ? "backward" : "forward"))},
           {"inputs", std::move(inputs)},
-          {"outputs", std::move(outputs)}};
+          {"outputs", std::move(outputs)},
+          {"inside", std::move(inside)}};
 }
 
 void put(std::string& page, std::string_view place, const std::string& text) {

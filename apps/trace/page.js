@@ -34,17 +34,26 @@ const digits = (x) => x.toFixed(4);
 const shapeText = (shape) => "[" + shape.join(", ") + "]";
 const namesAndShapes = (values) => values.map((value) => value.name + " " + shapeText(value.shape)).join(" ");
 const stepShapes = (step) => namesAndShapes(step.inputs) + " -> " + namesAndShapes(step.outputs);
-function firstValues(values) {
-  return values.slice(0, 4).map((x) => digits(x).padStart(8)).join("") + (values.length > 4 ? " .." : "");
+// Each number of a value as text: a word where it counts words, a dash where a mask hides it.
+function textsOf(value) {
+  const masked = new Set(value.masked);
+  return value.words || value.values.map((x, i) => (masked.has(i) ? "-" : digits(x)));
+}
+function firstValues(value) {
+  const texts = textsOf(value);
+  return texts.slice(0, 4).map((x) => x.padStart(8)).join("") + (texts.length > 4 ? " .." : "");
 }
 
 // Values. Inputs of the forward pass stand with the step or the parameter that they come from.
 
-function numbersOf(value) {
-  if (value.values) return value.values;
-  if (value.parameter) return parameters.get(value.parameter).values;
-  return steps[value.steps[0] - 1].outputs[value.output].values;
+function withNumbers(value) {
+  if (value.values) return value;
+  if (value.parameter) return parameters.get(value.parameter);
+  return steps[value.steps[0] - 1].outputs[value.output];
 }
+
+// Of the probabilities of all words at each position: the places of those of the labels.
+const labelPlaces = data.labels.map((word, i) => i * data.words.length + data.words.indexOf(word));
 
 // All sizes differ, so a size tells what an axis counts.
 function axisLabels(size) {
@@ -63,8 +72,10 @@ function colour(x, largest) {
 // Too many numbers to write them out: a tip says the number below the mouse.
 const isLarge = (rows, columns) => rows > 10 || columns > 10;
 
-// One matrix of a tensor: `index` are the axes before the last two.
-function grid(value, numbers, offset, rows, columns, largest, index) {
+// One matrix of a tensor: `index` are the axes before the last two, `marked` the places of cells with a frame.
+function grid(value, offset, rows, columns, index, marked) {
+  const held = withNumbers(value), texts = textsOf(held), masked = new Set(held.masked);
+  const largest = Math.max(...held.values.map(Math.abs));
   const small = isLarge(rows, columns), rowLabels = axisLabels(rows), columnLabels = small ? null : axisLabels(columns);
   const table = element("table", {className: small ? "grid small" : "grid"});
   if (columnLabels) {
@@ -76,11 +87,16 @@ function grid(value, numbers, offset, rows, columns, largest, index) {
     const row = element("tr");
     if (rowLabels || columnLabels) row.append(element("th", {}, rowLabels ? rowLabels[i] : ""));
     for (let j = 0; j < columns; ++j) {
-      const x = numbers[offset + i * columns + j];
-      const cell = element("td", {}, small ? "" : digits(x));
-      cell.style.background = colour(x, largest);
+      const at = offset + i * columns + j, hidden = masked.has(at);
+      const cell = element("td", {}, small || hidden ? "" : texts[at]);
+      if (hidden) cell.classList.add("masked");
+      else if (held.words) cell.classList.add("word");
+      else cell.style.background = colour(held.values[at], largest);
+      if (marked.includes(at)) cell.classList.add("label");
       const place = value.shape.length > 1 ? [...index, i, j] : [j];
-      cell.dataset.tip = value.name + "[" + place.join(", ") + "] = " + digits(x);
+      const number = texts[at] + (marked.includes(at) ? ", of the label" : "");
+      const says = hidden ? " is hidden by the mask" : " = " + number;
+      cell.dataset.tip = value.name + "[" + place.join(", ") + "]" + says;
       row.append(cell);
     }
     table.append(row);
@@ -89,27 +105,27 @@ function grid(value, numbers, offset, rows, columns, largest, index) {
 }
 
 // A tensor as one matrix, or as a row of matrices. It can be focused, and then says its numbers.
-function picture(value) {
-  const numbers = numbersOf(value), shape = value.shape, rank = shape.length;
+function picture(value, marked = []) {
+  const texts = textsOf(withNumbers(value)), shape = value.shape, rank = shape.length;
   const columns = rank > 0 ? shape[rank - 1] : 1, rows = rank > 1 ? shape[rank - 2] : 1;
-  const largest = Math.max(...numbers.map(Math.abs)), blocks = element("div", {className: "blocks", tabIndex: 0});
-  blocks.setAttribute("aria-label", value.name + " " + shapeText(shape) + ": " + numbers.map(digits).join(" "));
-  const count = numbers.length / (rows * columns), labels = rank === 4 ? axisLabels(shape[1]) : null;
+  const blocks = element("div", {className: "blocks", tabIndex: 0});
+  blocks.setAttribute("aria-label", value.name + " " + shapeText(shape) + ": " + texts.join(" "));
+  const count = texts.length / (rows * columns), labels = rank === 4 ? axisLabels(shape[1]) : null;
   const lines = [];
   for (let block = 0; block < count; ++block) {
     const part = element("div", {className: "block"});
     if (labels) part.append(element("p", {}, labels[block]));
     const index = rank === 4 ? [0, block] : rank === 3 ? [block] : [];
-    part.append(grid(value, numbers, block * rows * columns, rows, columns, largest, index));
+    part.append(grid(value, block * rows * columns, rows, columns, index, marked));
     blocks.append(part);
     for (let i = 0; i < rows && columns <= 10; ++i) {
       const begin = (block * rows + i) * columns;
-      lines.push(numbers.slice(begin, begin + columns).map((x) => digits(x).padStart(8)).join(""));
+      lines.push(texts.slice(begin, begin + columns).map((x) => x.padStart(8)).join(""));
     }
   }
   if (lines.length === 0)
-    for (let i = 0; i < numbers.length; i += 10)
-      lines.push(numbers.slice(i, i + 10).map((x) => digits(x).padStart(8)).join(""));
+    for (let i = 0; i < texts.length; i += 10)
+      lines.push(texts.slice(i, i + 10).map((x) => x.padStart(8)).join(""));
   const most = 16;
   blocks.dataset.focusTip = lines.slice(0, most).join("\n") + (lines.length > most ? "\n      .." : "");
   return blocks;
@@ -117,7 +133,7 @@ function picture(value) {
 
 function stepLink(number) {
   const link = element("button", {className: "link"}, "step " + number);
-  link.addEventListener("click", () => show(number));
+  link.addEventListener("click", () => go(number));
   return link;
 }
 
@@ -135,7 +151,7 @@ function origin(step, value, goesIn) {
   } else if (value.steps && isBackward(step)) result.append("to what ", stepLink(value.steps[0]), " computed");
   else if (value.steps) result.append("from ", stepLink(value.steps[0]));
   else if (goesIn && isBackward(step)) result.append("dL/dL = 1, where the backward pass begins");
-  else if (goesIn) result.append("a constant");
+  else if (goesIn) result.append(value.words ? "what the model is to say at each position" : "a constant");
   return result;
 }
 
@@ -146,9 +162,17 @@ function valueElement(step, value, goesIn) {
   return element("div", {className: "value"}, title, picture(value));
 }
 
+// What a step computes on its way: of the loss, the probabilities; a frame shows those of the labels.
+function insideElement(value) {
+  const note = element("span", {className: "origin"}, "each row adds up to 1; framed: the labels");
+  const title = element("p", {}, element("span", {className: "name"}, value.name), " ",
+                        element("span", {className: "shape"}, shapeText(value.shape)), " ", note);
+  return element("div", {className: "value"}, title, picture(value, labelPlaces));
+}
+
 function sourceElements(what, source) {
   return [element("p", {}, ...what, element("code", {}, source.path + ":" + source.line)),
-          element("pre", {}, source.code.join("\n"))];
+          element("pre", {tabIndex: 0}, source.code.join("\n"))];
 }
 
 // The figure.
@@ -175,7 +199,8 @@ function latestIn(box) {
 function boxTip(id) {
   const step = latestIn(id), title = boxes.get(id).title;
   if (!step) return title + "\nnot reached yet";
-  const lines = step.outputs.map((value) => value.name + " " + shapeText(value.shape) + firstValues(value.values));
+  const lines = [...step.outputs, ...step.inside].map(
+      (value) => value.name + " " + shapeText(value.shape) + firstValues(value));
   return title + "\nstep " + step.number + ": " + step.operation + (isBackward(step) ? ", backward" : "") + "\n" +
          lines.join("\n");
 }
@@ -207,6 +232,8 @@ function show(number) {
   byId("out-title").textContent = back ? "The gradients it passes on" : "What comes out";
   byId("in-title").textContent = back ? "The gradient that arrives" : "What goes in";
   byId("outputs").replaceChildren(...step.outputs.map((value) => valueElement(step, value, false)));
+  byId("inside").replaceChildren(...step.inside.map(insideElement));
+  byId("inside-section").hidden = step.inside.length === 0;
   byId("inputs").replaceChildren(...step.inputs.map((value) => valueElement(step, value, true)));
   const what = back ? ["The derivative of ", stepLink(step.forward), ": "] : ["The operation: "];
   byId("code").replaceChildren(...sourceElements(what, step.source),
@@ -248,8 +275,15 @@ function stepOfHash() {
   return match ? Number(match[1]) : 1;
 }
 
+// Code and matrices that are larger than their frame take the keys that move through them.
+function scrolls(target) {
+  const area = target.closest("pre, .blocks");
+  return area !== null && (area.scrollWidth > area.clientWidth || area.scrollHeight > area.clientHeight);
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.key !== "Escape" && scrolls(event.target)) return;
   const actions = {
     ArrowRight: () => go(current + 1), ArrowLeft: () => go(current - 1),
     ArrowDown: () => otherBox(1), ArrowUp: () => otherBox(-1),
@@ -265,7 +299,7 @@ byId("previous").addEventListener("click", () => go(current - 1));
 byId("next").addEventListener("click", () => go(current + 1));
 byId("play").addEventListener("click", () => play(timer === 0));
 byId("slider").addEventListener("input", (event) => go(Number(event.target.value)));
-window.addEventListener("hashchange", () => show(stepOfHash()));
+window.addEventListener("hashchange", () => go(stepOfHash()));
 
 // Tips: for the mouse beside it, for the keyboard below what has the focus.
 
@@ -313,12 +347,16 @@ function fillRows() {
                           sourceCell("th", boxes.get(box).source)));
     }
     const operation = step.operation + (back ? " (" + step.forward + ")" : "");
+    const inside = step.inside.map((value) => element("span", {className: "inside"}, "inside: " + value.name + " " +
+                                                      shapeText(value.shape) + firstValues(value)));
+    const number = element("button", {className: "link number", "aria-label": "step " + step.number},
+                           String(step.number));
     const row = element("tr", {className: back ? "backward" : "forward"},
-                        element("td", {className: "number"}, String(step.number)),
+                        element("td", {}, number),
                         element("td", {className: "operation"}, operation),
                         element("td", {}, element("span", {className: "equation"}, step.equation),
-                                element("span", {className: "shapes"}, stepShapes(step))),
-                        element("td", {className: "values"}, firstValues(step.outputs[0].values)),
+                                element("span", {className: "shapes"}, stepShapes(step)), ...inside),
+                        element("td", {className: "values"}, firstValues(step.outputs[0])),
                         sourceCell("td", step.source));
     row.dataset.step = step.number;
     row.addEventListener("click", () => { go(step.number); window.scrollTo({top: 0}); });

@@ -23,8 +23,10 @@ struct TracedValue {
   /// Forward, of an input: the step that computed it; none if it is a parameter or a constant. Backward, of a gradient
   /// that arrives: the steps whose sum it is; of one that leaves: the forward step whose output it belongs to.
   std::vector<i64> steps;
-  size_t output = 0;  ///< forward, of an input: which output of that step it is
-  std::string name;   ///< "Q", or of a gradient "dQ"; set by `explain`
+  size_t output = 0;               ///< forward, of an input: which output of that step it is
+  std::string name;                ///< "Q", or of a gradient "dQ"; set by `explain`
+  std::vector<i64> masked;         ///< the places of the numbers that a mask hides; set by `traced_pass`
+  std::vector<std::string> words;  ///< the tokens, if the numbers count words; set by `traced_pass`
 };
 
 /// One operation of the forward pass, or its derivative.
@@ -34,7 +36,8 @@ struct TracedStep {
   std::string operation;
   std::string module;  ///< "encoder.layers.0.self_attn"
   std::vector<TracedValue> inputs, outputs;
-  std::string box, equation;  ///< the box of Figure 1, and what is computed; set by `explain`
+  std::vector<TracedValue> inside;  ///< what it computes on its way and keeps to itself; set by `traced_pass`
+  std::string box, equation;        ///< the box of Figure 1, and what is computed; set by `explain`
 
   bool is_backward() const { return number != forward; }
 };

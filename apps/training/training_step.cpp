@@ -26,17 +26,6 @@ std::string advice_of(const TrainingStep& step) {
 
 }  // namespace
 
-double train_step(const TrainingStep& step, optim::Optimizer& optimizer, const std::function<Variable()>& loss_of) {
-  double value = 0;
-  {
-    const Variable loss = loss_of();
-    backward(loss);
-    value = loss.item();
-  }  // frees what the pass kept: if the step fails, the pass runs again
-  make_step(step, value, optimizer, loss_of);
-  return value;
-}
-
 void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimizer,
                const std::function<Variable()>& loss_of) {
   try {

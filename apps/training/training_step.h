@@ -25,12 +25,9 @@ struct TrainingStep {
   std::string rate_option{};  ///< the program's option for the rate, such as "--rate", to suggest in an error
 };
 
-/// Calls `loss_of`, backward, and optimizer.step(rate, clip); returns the loss. Error: the loss or a gradient is not
+/// Calls optimizer.step(rate, clip), after the caller's backward from `loss`. Error: the loss or a gradient is not
 /// finite. Then no parameter changes, the gradients are discarded, and the message names the first such number of the
-/// pass. `loss_of` must give the same bits if it is called again before the next step.
-double train_step(const TrainingStep& step, optim::Optimizer& optimizer, const std::function<Variable()>& loss_of);
-
-/// The same if backward from `loss` has already run.
+/// pass, for which `loss_of` computes the loss once more, with the same bits.
 void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimizer,
                const std::function<Variable()>& loss_of);
 

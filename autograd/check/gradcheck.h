@@ -18,6 +18,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "autograd/variable.h"
@@ -161,9 +162,10 @@ Variable call_with(const F& f, const std::vector<Variable>& x) {
   }
 }
 
-/// The Checkable of f(inputs...): inputs become leaves named "input 0", "input 1", ...
+/// The Checkable of f(inputs...): inputs become leaves named "input 0", "input 1", ... f is taken by value, so that the
+/// bare name of a function will do.
 template <class F>
-Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
+Checkable checkable(F f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
                     std::vector<DeclaredZero> zeros = {}) {
   Checkable result{.output = {}, .leaves = {}, .zeros = std::move(zeros)};
   result.inputs = inputs.size();
@@ -174,15 +176,15 @@ Checkable checkable(const F& f, const std::vector<Tensor>& inputs, const Paramet
   }
   result.leaves.insert(result.leaves.end(), leaves.begin(), leaves.end());
   result.output = [f, x] { return call_with(f, x); };
-  result.of_inputs = [f](const std::vector<Variable>& others) { return call_with(f, others); };
+  result.of_inputs = [f = std::move(f)](const std::vector<Variable>& others) { return call_with(f, others); };
   return result;
 }
 
 /// Checks f(inputs...) in every input, and in `leaves`, which f also reads.
 template <class F>
-GradcheckReport gradcheck(const F& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
+GradcheckReport gradcheck(F f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
                           const GradcheckOptions& options = {}) {
-  return gradcheck(checkable(f, inputs, leaves), options);
+  return gradcheck(checkable(std::move(f), inputs, leaves), options);
 }
 
 /// One row of the table of proofs. `make` builds the function to check, in f64 or f32, with inputs, weights and dropout

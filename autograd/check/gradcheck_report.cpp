@@ -42,7 +42,7 @@ std::string shared_ratio(const std::vector<GradcheckFailure>& failures) {
 std::string in_short(double ratio) {
   if (std::fabs(ratio - 1) < 1e-3) return in_digits(ratio);
   std::ostringstream text;
-  text << std::setprecision(5) << ratio;
+  text << std::setprecision(5) << ratio + 0.0;
   return text.str();
 }
 
@@ -55,9 +55,9 @@ std::string GradcheckReport::describe() const {
   if (!failures.empty()) {
     text << failures.size() << " of " << coordinates << " coordinates are wrong" << shared_ratio(failures) << '\n';
   }
-  for (size_t i = 0; i < std::min(shown, failures.size()); ++i) {
-    text << "  " << failures[i].where << ": analytic " << std::setprecision(10) << failures[i].analytic << ", numeric "
-         << failures[i].numeric << ", ratio " << in_short(ratio(failures[i])) << '\n';
+  for (size_t i = 0; i < std::min(shown, failures.size()); ++i) {  // -0 + 0.0 is 0
+    text << "  " << failures[i].where << ": analytic " << std::setprecision(10) << failures[i].analytic + 0.0
+         << ", numeric " << failures[i].numeric + 0.0 << ", ratio " << in_short(ratio(failures[i])) << '\n';
   }
   if (failures.size() > shown) text << "  and " << failures.size() - shown << " more\n";
   std::string result = text.str();

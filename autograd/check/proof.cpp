@@ -160,7 +160,7 @@ std::string Proof::message() const {
       same->name += ", " + part.name;
   }
   std::string text;
-  for (const ProofPart& line : lines) text += (text.empty() ? "" : "\n") + line.name + ": " + line.detail;
+  for (const ProofPart& line : lines) text += (text.empty() ? "" : "\n") + line.name + ": " + line.text();
   return text;
 }
 
@@ -171,7 +171,7 @@ std::ostream& operator<<(std::ostream& out, const Proof& proof) {
       return !earlier.ok && earlier.detail == part->detail;
     });
     out << "\n  " << std::left << std::setw(12) << part->name << std::right << (part->ok ? "ok      " : "FAILED  ")
-        << (first == part ? part->detail : "as " + first->name);
+        << (first == part ? part->text() : "as " + first->name);
   }
   for (const DeclaredZero& zero : proof.gradients.zeros)
     out << "\n  zero by declaration: " << zero.name << " (" << zero.reason << ')';

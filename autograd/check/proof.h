@@ -44,7 +44,10 @@ namespace orrery {
 struct ProofPart {
   std::string name;  ///< "f32", as above
   bool ok = false;
-  std::string detail;  ///< a number, or what is wrong
+  std::string detail;   ///< a number, or what is wrong
+  std::string guess{};  ///< which mistake that may be; mostly empty
+
+  std::string text() const { return guess.empty() ? detail : detail + ": " + guess; }
 };
 
 struct Proof {

@@ -184,9 +184,10 @@ ProofPart prove_changed(const Sample& sample, u64 seed) {
       std::string problem = pass_with_change(f, target, dy, watcher, noticed);
       take_gradients(f.leaves);
       const std::string misled = first_misled(right, watcher);
-      if (!misled.empty()) problem = misled + " gives another gradient, and no error: a Tensor where a Saved belongs?";
+      if (!misled.empty()) problem = misled + " gives another gradient, and no error";
       if (!problem.empty())
-        return part("changed", watcher.values[target].name + " was changed in place after forward: " + problem);
+        return {"changed", false, watcher.values[target].name + " was changed in place after forward: " + problem,
+                misled.empty() ? "" : "a Tensor where a Saved belongs?"};
       ++changes, errors += noticed;
     }
   }

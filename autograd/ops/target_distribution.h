@@ -1,7 +1,7 @@
 // Chapter 4. The target distribution q over the classes, with which cross entropy compares the model's probabilities.
 //
 // Paper, section 5.4: "we employed label smoothing of value eps_ls = 0.1. This hurts perplexity, as the model learns to
-// be more unsure, but improves accuracy". q is `on` at the target and `off` elsewhere:
+// be more unsure, but improves accuracy and BLEU score." q is `on` at the target and `off` elsewhere:
 //   over all classes:    on = 1 - eps + eps / K    off = eps / K            (PyTorch)
 //   over wrong classes:  on = 1 - eps              off = eps / (K - 1)      (fairseq)
 // Used by ops/cross_entropy.cpp and, fused with the head, by ops/fused/linear_cross_entropy.cpp.

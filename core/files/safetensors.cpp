@@ -117,6 +117,36 @@ float float_of_f16(u16 bits) {
   return std::copysign(static_cast<float>(fraction) * 0x1p-24f, sign != 0 ? -1.0f : 1.0f);
 }
 
+// What files of other formats begin with. Users take them for safetensors files.
+struct Format {
+  std::string_view begin, name;
+};
+using namespace std::string_view_literals;
+constexpr Format other_formats[] = {
+    {"PK\x03\x04"sv, "a ZIP archive, such as torch.save writes"},
+    {"\x80\x02"sv, "a pickle of Python, such as old versions of torch.save write"},
+    {"GGUF"sv, "a GGUF file"},
+    {"\x89HDF"sv, "an HDF5 file"},
+    {"\x93NUMPY"sv, "an array of NumPy"},
+    {"\x1F\x8B"sv, "compressed by gzip"},
+    {"version https"sv, "a pointer of Git LFS, and not the file that it stands for"},
+    {"{"sv, "JSON"},
+    {"<!"sv, "a web page"},
+    {"<html"sv, "a web page"},
+};
+
+// Error: a file that cannot be a safetensors file, since its header of `length` bytes would be longer than `most`.
+[[noreturn]] void fail_as_foreign(const InputFile& file, u64 length, u64 most, const std::string& operation) {
+  std::string begin(std::min<u64>(file.size(), 16), ' ');
+  file.read(0, std::as_writable_bytes(std::span(begin)));
+  for (const Format& format : other_formats) {
+    const bool known = length > largest_header && begin.starts_with(format.begin);  // otherwise it may be cut off
+    check(!known, operation, "is not a safetensors file: it is ", format.name);
+  }
+  fail(operation, "is damaged or not a safetensors file: its header would take ", length, " bytes, at most ", most,
+       " are possible");
+}
+
 // A file whose header has been read and checked.
 struct OpenFile {
   explicit OpenFile(const std::string& path) : operation("read " + path), file(path) {
@@ -124,8 +154,7 @@ struct OpenFile {
     check(file.size() >= length_bytes, operation, "is not a safetensors file: it has only ", file.size(), " bytes");
     file.read(0, prefix);
     const u64 length = std::bit_cast<u64>(prefix), most = std::min(file.size() - length_bytes, largest_header);
-    check(length <= most, operation, "is damaged or not a safetensors file: its header would take ", length,
-          " bytes, at most ", most, " are possible");
+    if (length > most) fail_as_foreign(file, length, most, operation);
     data_begin = length_bytes + length;
     std::string text(length, ' ');
     file.read(length_bytes, std::as_writable_bytes(std::span(text)));
@@ -172,6 +201,19 @@ struct OpenFile {
     check(right, operation, "tensor ", printable(entry.name), " is damaged: its checksum is wrong");
   }
 
+  TensorSummary summary(size_t i) const {
+    const TensorEntry& entry = header.entries[i];
+    constexpr u64 at_once = u64{1} << 20;
+    std::vector<std::byte> part(std::min(at_once, entry.end - entry.begin));
+    u32 checksum = 0;
+    for (u64 at = entry.begin; at < entry.end; at += part.size()) {
+      const std::span<std::byte> bytes = std::span(part).first(std::min(at_once, entry.end - at));
+      file.read(data_begin + at, bytes);
+      checksum = crc32c(bytes, checksum);
+    }
+    return {entry, hex(checksum), checksums.empty() ? "" : checksums[i]};
+  }
+
   std::string operation;
   InputFile file;
   u64 data_begin = 0;
@@ -201,6 +243,14 @@ TensorFile read_safetensors(const std::string& path, const std::function<bool(co
     const std::string& name = open.header.entries[i].name;
     if (!chosen || chosen(name)) result.tensors[name] = open.read(i);
   }
+  return result;
+} catch (const std::bad_alloc&) { fail("read " + path, "there is not enough memory for it"); }
+
+FileSummary summarise_safetensors(const std::string& path) try {
+  OpenFile open(path);
+  FileSummary result{.bytes = open.file.size(), .header_bytes = open.data_begin, .tensors = {}, .metadata = {}};
+  for (size_t i = 0; i < open.header.entries.size(); ++i) result.tensors.push_back(open.summary(i));
+  result.metadata = std::move(open.header.metadata);
   return result;
 } catch (const std::bad_alloc&) { fail("read " + path, "there is not enough memory for it"); }
 

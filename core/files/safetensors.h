@@ -14,7 +14,9 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "core/files/safetensors_header.h"
 #include "core/tensor.h"
 
 namespace orrery {
@@ -38,6 +40,24 @@ void write_safetensors(const std::string& path, const TensorMap& tensors, const 
 /// some must have all of them, and they must be right. Errors name the operation "read PATH" and say in one line what
 /// is wrong. A chosen tensor of any other dtype is an error.
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& chosen = {});
+
+/// One tensor of a file, without its elements. Checksums have eight digits.
+struct TensorSummary {
+  TensorEntry entry;
+  std::string checksum;  ///< CRC32C of its bytes as they are
+  std::string stored;    ///< the same as the file states it; "" if the file has no checksums
+  bool damaged() const { return !stored.empty() && stored != checksum; }
+};
+
+/// A whole file, without its elements.
+struct FileSummary {
+  u64 bytes = 0, header_bytes = 0;
+  std::vector<TensorSummary> tensors;  ///< in the order of their offsets
+  Metadata metadata;
+};
+/// Reads every byte of a file, of any dtypes, and keeps none. Damaged tensors are no error here. Errors otherwise as
+/// those of `read_safetensors`.
+FileSummary summarise_safetensors(const std::string& path);
 
 /// The metadata alone; checks the header as `read_safetensors` does, and reads no tensor.
 Metadata read_safetensors_metadata(const std::string& path);

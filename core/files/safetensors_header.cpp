@@ -17,23 +17,13 @@ constexpr std::string_view metadata_name = "__metadata__";
 // In the order of FileDtype.
 struct Kind {
   std::string_view name;
-  i64 bytes;
+  i64 bits;
 };
-constexpr std::array<Kind, 15> kinds{{{"BOOL", 1},
-                                      {"U8", 1},
-                                      {"I8", 1},
-                                      {"F8_E5M2", 1},
-                                      {"F8_E4M3", 1},
-                                      {"U16", 2},
-                                      {"I16", 2},
-                                      {"F16", 2},
-                                      {"BF16", 2},
-                                      {"U32", 4},
-                                      {"I32", 4},
-                                      {"F32", 4},
-                                      {"U64", 8},
-                                      {"I64", 8},
-                                      {"F64", 8}}};
+constexpr std::array<Kind, 22> kinds{
+    {{"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"BOOL", 8},        {"U8", 8},          {"I8", 8},
+     {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"U16", 16},
+     {"I16", 16},    {"F16", 16},    {"BF16", 16},   {"U32", 32},        {"I32", 32},        {"F32", 32},
+     {"C64", 64},    {"U64", 64},    {"I64", 64},    {"F64", 64}}};
 
 // Receives the parser's events and accepts only what may come next.
 class Reader : public nlohmann::json_sax<nlohmann::json> {
@@ -144,14 +134,17 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     check(seen_[0] && seen_[1] && seen_[2], operation_, "tensor ", printable(name_),
           " needs dtype, shape and data_offsets");
     constexpr u64 largest = std::numeric_limits<i64>::max();
-    u64 bytes = static_cast<u64>(bytes_of(entry_.dtype));
+    u64 bits = static_cast<u64>(bits_of(entry_.dtype));
     std::vector<i64> sizes;
     for (u64 size : shape_) {
-      check(!__builtin_mul_overflow(bytes, size, &bytes) && bytes <= largest && size <= largest, operation_, "tensor ",
-            printable(name_), " has a shape that overflows");
+      check(!__builtin_mul_overflow(bits, size, &bits) && size <= largest, operation_, "tensor ", printable(name_),
+            " has a shape that overflows");
       sizes.push_back(static_cast<i64>(size));
     }
     entry_.shape = Shape(sizes);
+    check(bits % 8 == 0, operation_, "tensor ", printable(name_), " of ", name_of(entry_.dtype), ' ', entry_.shape,
+          " takes no whole number of bytes");
+    const u64 bytes = bits / 8;
     check(entry_.begin <= entry_.end && entry_.end - entry_.begin == bytes, operation_, "tensor ", printable(name_),
           " has offsets [", entry_.begin, ", ", entry_.end, "), but ", name_of(entry_.dtype), ' ', entry_.shape,
           " takes ", bytes, " bytes");
@@ -183,7 +176,12 @@ void check_contiguous(const std::vector<TensorEntry>& entries, u64 data_bytes, c
 
 std::string_view name_of(FileDtype dtype) { return kinds[static_cast<size_t>(dtype)].name; }
 
-i64 bytes_of(FileDtype dtype) { return kinds[static_cast<size_t>(dtype)].bytes; }
+i64 bits_of(FileDtype dtype) { return kinds[static_cast<size_t>(dtype)].bits; }
+
+bool is_floating(FileDtype dtype) {
+  const std::string_view name = name_of(dtype);
+  return name.starts_with('F') || name.starts_with("BF");
+}
 
 FileDtype file_dtype(Dtype dtype) {
   switch (dtype) {

@@ -13,10 +13,36 @@
 
 namespace orrery {
 
-/// What files may hold. Tensors in memory have fewer kinds (core/dtype.h).
-enum class FileDtype : u8 { BOOL, U8, I8, F8_E5M2, F8_E4M3, U16, I16, F16, BF16, U32, I32, F32, U64, I64, F64 };
+/// What files may hold: all dtypes of the format. Tensors in memory have fewer (core/dtype.h).
+enum class FileDtype : u8 {
+  F4,
+  F6_E2M3,
+  F6_E3M2,
+  BOOL,
+  U8,
+  I8,
+  F8_E5M2,
+  F8_E4M3,
+  F8_E8M0,
+  F8_E4M3FNUZ,
+  F8_E5M2FNUZ,
+  U16,
+  I16,
+  F16,
+  BF16,
+  U32,
+  I32,
+  F32,
+  C64,
+  U64,
+  I64,
+  F64
+};
 std::string_view name_of(FileDtype dtype);
-i64 bytes_of(FileDtype dtype);
+/// Bits of an element; several elements of less than 8 bits share their bytes.
+i64 bits_of(FileDtype dtype);
+/// Whether the elements are real numbers with a fraction, and not integers, truth values or complex numbers.
+bool is_floating(FileDtype dtype);
 /// The dtype in files of a tensor's dtype: F32, F64 or I32.
 FileDtype file_dtype(Dtype dtype);
 

@@ -168,7 +168,7 @@ std::vector<Bug> wrong_in_f32() {
            operation_rows("tanh", {"[3, 4]"}, [](const Leaves& x) { return bugs::tanh_saturated_early_in_f32(x[0]); })},
       {.name = "bias-gradient-negated-in-f32",
        .mistake = "In f32 the bias's gradient has the wrong sign.",
-       .hint = "Compare each leaf on its own scale: its gradient may be small beside the others.",
+       .hint = "f32 alone is wrong, by 2 times its size: that is a wrong sign. What in backward knows the dtype?",
        .samples =
            operation_rows("linear", {"three axes"},
                           [](const Leaves& x) { return bugs::linear_with_negated_bias_in_f32(x[0], x[1], x[2]); })},

@@ -33,6 +33,8 @@ struct Bug {
   std::function<std::string()> check_right{};
   /// For a mistake that no derivative shows, in a function of sequences: which inputs move which outputs.
   std::function<LeakReport()> leaks{};
+  /// Numbers that tell it from a mistake with the same leaks, as a line of text.
+  std::function<std::string()> numbers{};
 };
 
 const std::vector<Bug>& bug_zoo();

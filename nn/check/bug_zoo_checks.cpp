@@ -4,6 +4,7 @@
 // Serves: autograd/check/proof.h
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <memory>
 #include <sstream>
 
@@ -67,6 +68,21 @@ LeakCheck causal_attention(AttentionFunction attend) {
                 return attend(heads, heads, heads, Mask::causal()).output.value().reshape({2, 4, 3});
               },
           .may_move = within_sequence(true)};
+}
+
+// The weights of the first query of the leak check above, which sees one key, and what they add up to.
+std::string first_weights(AttentionFunction attend) {
+  const Variable heads = constant(causal_attention(attend).input.reshape({2, 1, 4, 3}));
+  const Tensor weights = attend(heads, heads, heads, Mask::causal()).weights.value();
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(4) << "the weights of position 0 of row 0:";
+  double total = 0;
+  for (i64 key = 0; key < weights.size(-1); ++key) {
+    text << ' ' << weights.at(key);
+    total += weights.at(key);
+  }
+  text << ", which add up to " << total;
+  return text.str();
 }
 
 LeakCheck decoder_with(MaskFault fault) {
@@ -168,7 +184,7 @@ std::vector<Bug> bugs_found_without_derivatives() {
   return {
       with_check({.name = "attention-without-scale",
                   .mistake = "Scores are not divided by sqrt(d_k), neither forward nor backward.",
-                  .hint = "The derivative is correct, but of another function. What would show the correct value?",
+                  .hint = "ln(0.9 / 0.1) is how many times ln(0.75 / 0.25)? And how long are the queries and keys?",
                   .samples = operation_rows(
                       "attention", {"everything", "more keys than queries", "one query, one key"},
                       [](const Leaves& x) { return bugs::attention_without_scale(x[0], x[1], x[2], Mask()).output; }),
@@ -178,14 +194,16 @@ std::vector<Bug> bugs_found_without_derivatives() {
       with_leak_check(
           {.name = "mask-after-softmax",
            .mistake = "Masked weights are set to 0 after the softmax: hidden keys still count in its denominator.",
-           .hint = "Do the weights of a row still add up to 1? Which number still depends on the hidden keys?",
-           .samples = masked_attention(bugs::attention_masked_after_softmax)},
+           .hint = "What the weights lack to 1 has gone to the hidden keys. In which sum do these still count?",
+           .samples = masked_attention(bugs::attention_masked_after_softmax),
+           .numbers = [] { return first_weights(bugs::attention_masked_after_softmax); }},
           causal_attention, AttentionFunction{bugs::attention_masked_after_softmax},
           AttentionFunction{right_attention}),
       with_leak_check({.name = "masked-scores-set-to-zero",
                        .mistake = "Masked scores are multiplied by 0 before the softmax, where -infinity belongs.",
                        .hint = "What is e^0?",
-                       .samples = masked_attention(bugs::attention_with_masked_scores_of_zero)},
+                       .samples = masked_attention(bugs::attention_with_masked_scores_of_zero),
+                       .numbers = [] { return first_weights(bugs::attention_with_masked_scores_of_zero); }},
                       causal_attention, AttentionFunction{bugs::attention_with_masked_scores_of_zero},
                       AttentionFunction{right_attention}),
       with_leak_check({.name = "causal-mask-one-too-wide",
@@ -207,13 +225,14 @@ std::vector<Bug> bugs_found_without_derivatives() {
                   .samples = operation_rows("relu", {},
                                             [](const Leaves& x) { return bugs::relu_with_derivative_at_zero(x[0]); })},
                  check_relu_at_zero, Activate{bugs::relu_with_derivative_at_zero}, Activate{relu}),
-      with_check({.name = "max-gradient-to-all-ties",
-                  .mistake = "If several elements are the largest, each gets the whole gradient.",
-                  .hint = "At a tie no derivative exists, so gradcheck avoids it. Change all equal elements at once.",
-                  .samples = operation_rows(
-                      "max", {"last axis"},
-                      [](const Leaves& x) { return bugs::max_with_whole_gradient_to_all_ties(x[0], {-1}, false); })},
-                 check_max_of_ties, Maximum{bugs::max_with_whole_gradient_to_all_ties}, Maximum{orrery::max}),
+      with_check(
+          {.name = "max-gradient-to-all-ties",
+           .mistake = "If several elements are the largest, each gets the whole gradient.",
+           .hint = "Two equal numbers get 2 in all, and k of them would get k. Does backward know how many there are?",
+           .samples = operation_rows(
+               "max", {"last axis"},
+               [](const Leaves& x) { return bugs::max_with_whole_gradient_to_all_ties(x[0], {-1}, false); })},
+          check_max_of_ties, Maximum{bugs::max_with_whole_gradient_to_all_ties}, Maximum{orrery::max}),
       with_check({.name = "output-kept-as-tensor",
                   .mistake = "Backward's input is kept as a Tensor, not as a Saved: a change to it goes unnoticed.",
                   .hint = "An optimiser, or a user, writes to a tensor between forward and backward.",

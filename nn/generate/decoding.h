@@ -1,6 +1,6 @@
 // Chapter 7. Decoding: from a trained model to sentences.
 //
-// Paper, section 3: "At each step the model is auto-regressive [10], consuming the previously generated symbols as
+// Paper, section 3: "At each step the model is auto-regressive, consuming the previously generated symbols as
 // additional input when generating the next." Greedy decoding takes y_t = argmax_k logits_t[k] until every row has
 // ended. Sampling draws y_t from softmax(logits_t) (nn/generate/sampling.h). Each step computes only the new position;
 // nn/generate/decoder_state.h keeps the earlier ones.

@@ -1,9 +1,9 @@
 // Chapter 5. Dropout: in training, sets each number to 0 with probability p and scales the others to keep the mean.
 //
-// Paper, section 5.4: "We apply dropout [33] to the output of each sub-layer, before it is added to the sub-layer input
-// and normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings."
-// The Pass determines which numbers: equal passes draw equal masks. Outside training, or if p = 0, x is
-// returned unchanged.
+// Paper, section 5.4: "We apply dropout to the output of each sub-layer, before it is added to the sub-layer input and
+// normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings in both the
+// encoder and decoder stacks."
+// The Pass determines which numbers: equal passes draw equal masks. Outside training, or if p = 0, x stays as it is.
 // Serves: nn/pass.h
 #pragma once
 

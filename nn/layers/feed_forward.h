@@ -2,7 +2,7 @@
 //
 // Paper, section 3.3: "each of the layers in our encoder and decoder contains a fully connected feed-forward network,
 // which is applied to each position separately and identically. This consists of two linear transformations with a ReLU
-// activation in between:  FFN(x) = max(0, xW1 + b1)W2 + b2".
+// activation in between. FFN(x) = max(0, xW1 + b1)W2 + b2".
 // Shapes: x, y [..., d_model]; inner activations [..., d_ff]. Dropout is applied to the inner activations, as in
 // PyTorch's layers. If both linear maps are plain, fused operations compute it (autograd/ops.h).
 // Read next: apps/book/ch5/my_layer.cpp

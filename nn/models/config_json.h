@@ -61,6 +61,16 @@ class Reader {
   void operator()(const std::string& name, T& value, i64 least, i64 most) {
     if (const Json* found = find(name)) value = static_cast<T>(whole_number(*found, least, most, operation_, name));
   }
+  /// The same for a list of whole numbers.
+  template <std::integral T>
+  void operator()(const std::string& name, std::vector<T>& value, i64 least, i64 most) {
+    const Json* found = find(name);
+    if (!found) return;
+    check_list(*found, name);
+    value.clear();
+    for (const Json& element : *found)
+      value.push_back(static_cast<T>(whole_number(element, least, most, operation_, name)));
+  }
   /// Calls each(reader) for every object of a list, which errors number from 1.
   template <class Each>
   void for_each(const std::string& name, const Each& each) {

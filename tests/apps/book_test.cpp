@@ -90,10 +90,16 @@ Words exercise_violations(const Sources& sources) {
     const Source* solution = find_source(sources, std::string(solutions) + name + ".cpp");
     if (solution && says(*solution, "YOUR CODE")) found.push_back(solution->at(0) + "has a blank");
   }
+  for (const Source& bug : sources) {
+    if (bug.folder() != "apps/book/bugs" || !bug.path.ends_with(".cpp")) continue;
+    belonging.insert(std::string(solutions) + "bug_" + bug.stem() + ".cpp");
+    const std::string wrong_repair = std::string(wrong_answers) + "bug_" + bug.stem() + "_";
+    for (char which = '1'; const Source* repair = find_source(sources, wrong_repair + which + ".cpp"); ++which) {
+      belonging.insert(repair->path);
+      if (!has_line(*repair, "// Expect: ")) found.push_back(repair->at(0) + "has no \"// Expect: \"");
+    }
+  }
   for (const Source& source : sources) {
-    const std::string bug = std::string(solutions) + "bug_";  // repairs the bug of that number
-    if (source.path.starts_with(bug) && find_source(sources, "apps/book/bugs/" + source.path.substr(bug.size())))
-      continue;
     const bool one = source.folder().ends_with("/exercises") || source.path.starts_with(solutions) ||
                      source.path.starts_with(wrong_answers);
     if (one && !belonging.contains(source.path)) found.push_back(source.path + " belongs to no exercise");
@@ -165,7 +171,8 @@ TEST_CASE("an exercise with a part missing, or a part without an exercise, is fo
         "\n" + solution + ":2: #include <regex> does not stand in apps/book/grade/prelude.h");
   CHECK(report_with(wrong, head + "A wrong answer to exercise 4.2: b.\n") ==
         "\n" + wrong + ":1: has no \"// Expect: \"");
-  for (const std::string path : {"apps/book/solutions/4.3_b.cpp", "tests/apps/book/wrong/4.2_b_1.cpp",
-                                 "apps/book/ch4/exercises/2_b_grade.h", "apps/book/solutions/bug_3.cpp"})
+  for (const std::string path :
+       {"apps/book/solutions/4.3_b.cpp", "tests/apps/book/wrong/4.2_b_1.cpp", "apps/book/ch4/exercises/2_b_grade.h",
+        "apps/book/solutions/bug_3.cpp", "tests/apps/book/wrong/bug_3_1.cpp"})
     CHECK(report_with(path, "//\n") == "\n" + path + " belongs to no exercise");
 }

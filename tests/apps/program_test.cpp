@@ -16,6 +16,7 @@ TEST_CASE("help and version are results") {
   CHECK(run("--version").text.starts_with("orrery "));
   CHECK(run("--help").exit_code == 0);
   CHECK(contains(run("--help").text, "gradcheck"));
+  CHECK(contains(run("--help").text, "\nThe book: apps/book/README.md. Its exercises: apps/run exercise.\n"));
 }
 
 TEST_CASE("a sub-command's help shows its defaults and an example") {
@@ -32,6 +33,9 @@ TEST_CASE("each mistake on the command line is one line and exit code 2") {
   check_usage_error("gradcheck nonsense", "'nonsense'", "orrery gradcheck --list");
   check_usage_error("gradcheck softmax nonsense", "'nonsense'", "orrery gradcheck --list");
   check_usage_error("gradcheck --seed", "--seed", "NUMBER");
+  check_usage_error("figure", "figure: name is required: Which picture: ", "activations, attention, ");
+  check_usage_error("figure nope", "'nope'", "activations, attention, ");
+  check_usage_error("lm sample", "lm sample: --load is required", "The model");
   check_usage_error("gradcheck --threads two", "--threads: 'two'", "from 1 to 256");
   check_usage_error("gradcheck --seed=1 --seed=2", "--seed", "1");
 }

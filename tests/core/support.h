@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/check/scheduling.h"
+#include "core/machine/memory.h"
 #include "core/tensor.h"
 
 namespace orrery::small {
@@ -35,6 +36,13 @@ inline std::vector<double> elements(const Tensor& x) {
 /// The larger of two errors; infinity for NaN, which a running maximum would lose.
 inline double worse(double worst, double error) {
   return std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
+}
+
+/// Whether this build counts memory. Under a sanitizer every block comes from the system, and nothing is counted.
+inline bool counts_memory() {
+  const i64 before = memory_counters().allocations;
+  deallocate(allocate(1));
+  return memory_counters().allocations > before;
 }
 
 /// What `<<` writes.

@@ -152,9 +152,14 @@ TEST_CASE("x(i, j) reads and writes one element of any dtype") {
   CHECK(before(0, 2) == 2.5);
   CHECK(x.version() == version + 1);
   Tensor ids = zeros({2}, Dtype::i32), one = zeros({}, f64);
-  ids(1) = 7;
+  ids(1) = 9;
+  ids(1) -= 2;
   one() = 0.1;
   CHECK(ids(1) == 7);
+  x(0, -1) += 0.25;
+  x(0, 2) -= 2;
+  CHECK(before(0, 2) == 0.75);
+  CHECK(x.version() == version + 3);
   CHECK(one.item() == 0.1);
   CHECK(error_of([&] { (void)before(0); }) == "tensor: an element of shape [2, 3] needs 2 indices, got 1");
   CHECK(error_of([&] { (void)before(0, 3); }) == "tensor: index 3 is out of range for axis 1 of shape [2, 3]");

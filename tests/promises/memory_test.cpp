@@ -13,6 +13,7 @@
 #include "apps/bench/training.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoder_state.h"
+#include "tests/core/support.h"
 #include "tests/promises/rerun.h"
 
 using namespace orrery;
@@ -51,13 +52,6 @@ Requests requests() {
   getrusage(RUSAGE_SELF, &usage);
   const MemoryCounters counters = memory_counters();
   return {counters.system_requests, counters.allocations, news, usage.ru_minflt, usage.ru_majflt};
-}
-
-// Under AddressSanitizer every block comes from the system and nothing is counted.
-bool counts() {
-  const i64 before = memory_counters().allocations;
-  deallocate(allocate(1));
-  return memory_counters().allocations > before;
 }
 
 template <class Step>
@@ -108,7 +102,7 @@ void check_writing() {
 TEST_CASE("promise 25: from the third equal step on, a training asks the system for neither memory nor pages") {
   // In a process of its own, which begins with nothing.
   if (promises::checked_with_sleeping_threads("promise 25: from the third equal step on*")) return;
-  if (!counts()) return;
+  if (!small::counts_memory()) return;
   check_writing();  // first, since it needs the least: what trainings have left free would serve it
   check_training(bench_config("toy"));
   check_training(scaled(bench_config("tiny-mt"), 20, 0, 0));  // its head takes two chunks of rows

@@ -14,7 +14,7 @@ struct Add {
   Tensor forward(const Tensor& a, const Tensor& b) { return a + b; }
   void backward(const Tensor& dy, Grads& dx) {
     dx.add(0, dy);
-    dx.add(1, dy.rows(0, 1).reshape(dx.shape(1)));
+    if (dx.wanted(1)) dx.add(1, dy.rows(0, 1).reshape(dx.shape(1)));
   }
 };
 

@@ -2,11 +2,12 @@
 //
 // Serves: autograd/ops/attention.cpp
 
-// The weights of one query and two keys of so many numbers: only the first number of each is not 0.
+// The weights of one query and two keys of so many numbers: only the first number of each is not 0. The values are
+// single numbers, so that d_v is no d_k.
 Tensor weights_of(i64 d_k, double query, double first_key) {
   Tensor q = zeros({1, 1, 1, d_k}, f64), k = zeros({1, 1, 2, d_k}, f64);
   q.write<double>()[0] = query, k.write<double>()[0] = first_key;
-  return my_attention(constant(q), constant(k), constant(k), Mask()).weights.value();
+  return my_attention(constant(q), constant(k), constant(zeros({1, 1, 2, 1}, f64)), Mask()).weights.value();
 }
 
 void grade(Grader& g) {

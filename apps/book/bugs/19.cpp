@@ -1,7 +1,7 @@
 // Chapter 6. Bug 19: another attention with a mask.
 //
-// softmax(Q K^T / sqrt(d_k)) V, where a query sees only the keys that the mask allows. Q, K and V are [B, h, positions,
-// d_k]. autograd/ops.h lists the operations that you may call.
+// softmax(Q K^T / sqrt(d_k)) V, where a query sees only the keys that the mask allows. Q, K and V are
+// [B, h, positions, d_k]. autograd/ops.h lists the operations that you may call.
 // Its symptoms:  apps/run gradcheck --bug 19
 // Grade it:  apps/run exercise bug.19
 // Serves: autograd/ops/attention.cpp

@@ -26,6 +26,12 @@ void grade(Grader& g) {
       },
       Tensor::of<double>({4, 3}, {0, 0, 0, 0.0625, -0.375, 0.3125, 0, 0, 0, 0.0625, 0.125, -0.1875}),
       "The loss of these four rows is the loss of the two rows before. Its gradient, too.");
+  g.equal(
+      "dx if no row counts",
+      [] {
+        return gradient_for({-100, -100});
+      },
+      zeros({2, 3}, f64), "Then the loss is 0 for all logits. And what is 0 times 1 / 0?");
   g.prove(
       "the whole proof",
       [] {

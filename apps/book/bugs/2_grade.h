@@ -9,6 +9,19 @@ AttentionResult attended(const Mask& mask, bool by_the_library) {
   return by_the_library ? attention(Q, K, Q, mask) : my_attention(Q, K, Q, mask);
 }
 
+// A sequence that is all padding, so that no query sees a key: the weights and dL/dQ, dL/dK, dL/dV of (sum of the
+// output), one after the other.
+Tensor without_keys() {
+  Rng rng(3);
+  std::vector<Variable> heads;
+  for (int i = 0; i < 3; ++i) heads.push_back(parameter(randn({1, 1, 2, 2}, rng, f64)));
+  const AttentionResult result = my_attention(heads[0], heads[1], heads[2], Mask::padding(Tensor::of<i32>({1}, {0})));
+  backward(sum(result.output));
+  std::vector<Tensor> all{result.weights.value()};
+  for (const Variable& head : heads) all.push_back(head.gradient());
+  return concat(all, 0);
+}
+
 void grade(Grader& g) {
   const Mask padded = Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {4, 2}));
   g.equal(
@@ -22,6 +35,8 @@ void grade(Grader& g) {
       "its weights with a causal mask and padding", [&] { return attended(padded, false).weights.value(); },
       attended(padded, true).weights.value(),
       "Which weight has a hidden key, and what does it do to the weights of the others?");
+  g.equal("weights and gradients of queries that see no key", without_keys, zeros({4, 1, 2, 2}, f64),
+          "A hidden key has the weight 0, even if no other key is left to share the attention.");
   g.no_leak(
       "no position sees what comes after it",
       [] {

@@ -30,7 +30,7 @@ double jump(double x, double h) {
 
 int main() {
   constexpr double h = 1.0 / 1024;
-  std::cout << "where      numeric with h   with h/4  with h/16   jump with h  with h/16\n"
+  std::cout << "h = 1/" << 1 / h << "\nwhere      numeric with h   with h/4  with h/16   jump with h  with h/16\n"
             << std::fixed << std::setprecision(4);
   for (const double part : {0.0, 0.5, 1.5, 4.0}) {
     const double x = part * h;

@@ -56,7 +56,8 @@ int main() {
   const double inner = dot(dy, y);
   const Tensor direct = y * (dy - full({n}, inner, f64));
   std::cout << "dx = dy times the Jacobian  " << through_jacobian << "\n<dy, y>                     " << inner
-            << "\ndx = y (dy - <dy, y>)       " << direct << "\nbackward says               " << x.gradient() << '\n';
+            << "\ndx = y (dy - <dy, y>)       " << direct << "\nbackward says               " << x.gradient()
+            << "\nfor 512 numbers the Jacobian has " << 512 * 512 << " entries\n";
   right &= largest(through_jacobian - direct) < 1e-12 && largest(direct - x.gradient()) < 1e-12;
 
   const Tensor from_a_sum = y * (full({n}, 1, f64) - full({n}, sum(y).item(), f64));

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <iostream>
+#include <map>
 #include <sstream>
 
 #include "core/tensor_ops.h"
@@ -22,7 +24,7 @@ bool agrees(double got, double expected, double tolerance) {
 std::string digits(double number, int precision) {
   std::ostringstream out;
   out.precision(precision);
-  out << number;
+  out << (std::isnan(number) ? std::fabs(number) : number);  // nan, never -nan
   return out.str();
 }
 
@@ -60,6 +62,74 @@ std::string difference(const Tensor& got, const Tensor& expected, double toleran
   return out.str();
 }
 
+constexpr size_t indent = 8, columns = 100;  // of what follows the line of a question
+
+// The text in lines that fit beside the indent, broken between words. The first keeps its own leading spaces, the
+// others begin with `hanging`.
+std::string wrapped(const std::string& text, const std::string& hanging = "  ") {
+  std::istringstream words(text);
+  std::string result, line = text.substr(0, std::min(text.size(), text.find_first_not_of(' '))), space;
+  for (std::string word; words >> word; space = " ") {
+    if (!space.empty() && line.size() + space.size() + word.size() > columns - indent) {
+      result += line + "\n";
+      line = hanging;
+      space.clear();
+    }
+    line += space + word;
+  }
+  return result + line;
+}
+
+// What to ask about code that fails a part of the proof; "" where the part's own message says it.
+std::string question_about(const Proof& proof, const ProofPart& part) {
+  static const std::map<std::string, std::string> questions{
+      {"f32", "In f64 the formula is right: what depends on the dtype, or loses digits?"},
+      {"repeatable", "What is remembered from one pass to the next?"},
+      {"zero", "What does backward add that is no multiple of dy?"},
+      {"threads", "What do threads share, or add up in the order in which they end?"},
+      {"far", "Which formula is right for small numbers only?"},
+      {"accumulates", "Is each gradient added to the one that is there already?"},
+      {"subsets", "What does one gradient need that is computed for another one only?"},
+      {"shared", "Who else holds what is written to?"},
+      {"interleaved", "What have two passes in common that each should have for itself?"},
+      {"changed", "How does backward notice that what it reads has been changed?"},
+      {"file", "Is everything that is saved also loaded, under its own name?"}};
+  const GradientCheck failed = proof.gradients.failed_check();
+  if (part.name == "gradients" && (failed == GradientCheck::coordinate || failed == GradientCheck::direction))
+    return "analytic is what backward gives, numeric is forward's slope: which term or factor differs?";
+  const auto found = questions.find(part.name);
+  return found == questions.end() ? "" : found->second;
+}
+
+// The first part that failed, to its first coordinate; a question about it; and how many others failed.
+std::string first_problem(const Proof& proof) {
+  const auto first = std::find_if(proof.parts.begin(), proof.parts.end(), [](const ProofPart& p) { return !p.ok; });
+  if (first == proof.parts.end()) return "";
+  std::istringstream lines(first->name + ": " + first->detail);
+  std::string result;
+  bool complete = false;
+  for (std::string line; std::getline(lines, line);) {
+    const bool coordinate = line.starts_with("  ");  // below what is wrong as a whole
+    if (complete && !coordinate) break;
+    result += wrapped(line, "    ") + "\n";
+    if (coordinate) break;
+    complete = !line.ends_with(':');  // "with inputs 4 times as large:" is not yet the problem
+  }
+  const std::string question = question_about(proof, *first);
+  if (!question.empty()) result += wrapped(question) + "\n";
+  std::string names;
+  i64 others = 0;
+  for (auto part = first + 1; part != proof.parts.end(); ++part) {
+    if (part->ok) continue;
+    names += (others == 0 ? "" : ", ") + part->name;
+    ++others;
+  }
+  const std::string number = std::to_string(others) + (others == 1 ? " other part" : " other parts");
+  if (others > 0) result += wrapped(number + " failed too: " + names) + "\n";
+  result.pop_back();
+  return result;
+}
+
 }  // namespace
 
 void Grader::ask(std::string question, const std::function<std::string()>& wrong, std::string hint) {
@@ -88,6 +158,14 @@ void Grader::equal(std::string question, const std::function<double()>& number, 
   ask(std::move(question), wrong, std::move(hint));
 }
 
+void Grader::at_most(std::string question, const std::function<double()>& number, double bound, std::string hint) {
+  const auto wrong = [&] {
+    const double got = number();
+    return got <= bound ? "" : "the number is " + digits(got, 9) + ", should be at most " + digits(bound, 9);
+  };
+  ask(std::move(question), wrong, std::move(hint));
+}
+
 void Grader::equal(std::string question, const std::function<Tensor()>& tensor, const Tensor& expected,
                    std::string hint, double tolerance) {
   ask(
@@ -95,10 +173,7 @@ void Grader::equal(std::string question, const std::function<Tensor()>& tensor, 
 }
 
 void Grader::prove(std::string question, const std::function<Sample()>& sample, std::string hint) {
-  const auto wrong = [&] {
-    const Proof proof = orrery::prove(sample(), {.mutants = false});
-    return proof ? "" : proof.message();
-  };
+  const auto wrong = [&] { return first_problem(orrery::prove(sample(), {.mutants = false})); };
   ask(std::move(question), wrong, std::move(hint));
 }
 
@@ -132,9 +207,12 @@ std::string Grader::count() const {
 std::ostream& operator<<(std::ostream& out, const Grader::Answer& answer) {
   out << (answer.right ? "passed  " : "FAILED  ") << answer.question << '\n';
   if (answer.right) return out;
-  std::istringstream lines(answer.what);
-  for (std::string line; std::getline(lines, line);) out << "        " << line << '\n';
-  return out << "        hint: " << answer.hint << '\n';
+  const std::string margin(indent, ' '), hint = wrapped("hint: " + answer.hint, "      ");
+  for (const std::string& text : {answer.what, hint}) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) out << margin << line << '\n';
+  }
+  return out;
 }
 
 std::ostream& operator<<(std::ostream& out, const Grader& grader) {
@@ -143,6 +221,7 @@ std::ostream& operator<<(std::ostream& out, const Grader& grader) {
 }
 
 int grade_program(void (*grade)(Grader&)) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // also into a pipe: what the student's code prints before a crash is seen
   Grader grader(&std::cout);
   try {
     grade(grader);

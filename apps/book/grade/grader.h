@@ -35,12 +35,15 @@ class Grader {
   /// Right if the number is `expected`, to `tolerance` of max(1, |expected|).
   void equal(std::string question, const std::function<double()>& ask, double expected, std::string hint,
              double tolerance = 1e-9);
+  /// Right if the number is at most `bound`.
+  void at_most(std::string question, const std::function<double()>& ask, double bound, std::string hint);
   /// Right if shape and dtype are those of `expected`, and every element is equal to `tolerance` of max(1, |element|).
   /// The first other element is named: "[1, 2] is 0.5, should be 0.25".
   void equal(std::string question, const std::function<Tensor()>& ask, const Tensor& expected, std::string hint,
              double tolerance = 1e-9);
   /// Right if every part of the project's own proof passes (autograd/check/proof.h). The whole proof takes the place of
-  /// several questions: gradients, repeated passes, shared memory, single precision.
+  /// several questions: gradients, repeated passes, shared memory, single precision. A wrong answer names the first
+  /// part that failed, with its first coordinate and a question about it, and how many other parts failed too.
   void prove(std::string question, const std::function<Sample()>& ask, std::string hint);
   /// Right if no input moves an output that it must not. A wrong answer shows the matrix (nn/check/leakcheck.h).
   void no_leak(std::string question, const std::function<nn::LeakCheck()>& ask, std::string hint);

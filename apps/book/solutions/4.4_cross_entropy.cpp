@@ -3,8 +3,10 @@
 // loss = mean of -log softmax(logits)_target over the rows whose target counts; a target of -1 does not count. The
 // forward is given. Write the backward: from dy, the gradient of the loss (one number), to dx, of the shape of the
 // logits [rows, K]. You have the saved probabilities p [rows, K], the targets, and `counted`, the number of rows that
-// count.
+// count. If none counts, the loss is 0, and so is dx.
 // Serves: apps/book/ch4/four_derivatives.cpp
+#include <algorithm>
+
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
@@ -26,7 +28,7 @@ struct MyCrossEntropy {
       loss -= log_p(row, targets[row]);
       ++counted;
     }
-    return full({}, loss / static_cast<double>(counted), logits.dtype());
+    return full({}, counted == 0 ? 0 : loss / static_cast<double>(counted), logits.dtype());
   }
 
   void backward(const Tensor& dy, Grads& dx) {
@@ -34,10 +36,10 @@ struct MyCrossEntropy {
     for (size_t row = 0; row < targets.size(); ++row) {
       for (i64 k = 0; k < d.size(1); ++k) {
         if (targets[row] < 0) d(row, k) = 0;
-        if (targets[row] == k) d(row, k) = d(row, k) - 1;
+        if (targets[row] == k) d(row, k) -= 1;
       }
     }
-    dx.add(0, d * (dy.item() / static_cast<double>(counted)));
+    dx.add(0, d * (dy.item() / static_cast<double>(std::max<i64>(counted, 1))));
   }
 };
 

@@ -3,6 +3,8 @@
 // The mean of -log softmax(logits) at the target, over the targets that count: -100 is padding, and does not. logits
 // are [..., K], targets i32 [...]. slice_into(row, x, 1, k, true) adds x at column k.
 // Serves: autograd/ops/cross_entropy.cpp
+#include <algorithm>
+
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
@@ -31,7 +33,7 @@ struct CrossEntropy {
         ++counted;
       }
     }
-    dx.add(0, d * (dy.item() / static_cast<double>(counted)));
+    dx.add(0, d * (dy.item() / static_cast<double>(std::max<i64>(counted, 1))));
   }
 };
 

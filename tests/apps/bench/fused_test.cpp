@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/tensor_ops.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 
@@ -35,9 +36,10 @@ TEST_CASE("a pair is measured, and pairs print as a table of at most 100 columns
   const FusedTimes times = measure_pair(fused_pairs(scaled(bench_config("toy"), 3, 5, 0))[3]);
   CHECK(times.composed > 0);
   CHECK(times.fused > 0);
+  if (small::counts_memory()) CHECK(times.fused_bytes < times.composed_bytes);
   std::ostringstream out;
-  print_fused(out, {{"residual", "x + dropout(f)", 0.003, 0.001}});
+  print_fused(out, {{"residual", "x + dropout(f)", 0.003, 0.001, 3'000'000, 1'000'000}});
   std::istringstream lines(out.str());
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
-  CHECK(out.str().find("       3.00       1.00     3.0\n") != std::string::npos);
+  CHECK(out.str().find("       3.00     1.00   3.0   3.0      1.0\n") != std::string::npos);
 }

@@ -61,6 +61,7 @@ TEST_CASE("at least ten copies, each with the zoo's code and its mistake, a grad
     if (!bug.to_repair) continue;
     ++copies;
     const Source& copy = source_of(path);
+    CHECK(copy.lines[0].starts_with("// Chapter " + std::to_string(bug.chapter) + ". Bug " + number + ": "));
     const Words shared = shared_code(copy);
     CHECK(shared.size() >= 2);
     CHECK(missing_line(shared, stripped(source_of(bug.file).code)) == "");

@@ -10,7 +10,7 @@ using namespace orrery;
 
 namespace {
 
-// "GLU variants improve Transformer" (Shazeer 2020), equation 5: FFN_SwiGLU.
+// "GLU variants improve Transformer" (Shazeer 2020), equation 6: FFN_SwiGLU.
 struct GatedFeedForward : nn::Module {
   nn::Linear linear1, linear2, linear3;
   GatedFeedForward(i64 d_model, i64 d_ff, Rng& rng)

@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 #include <stdexcept>
+#include <vector>
 
 #include "autograd/apply.h"
 #include "autograd/ops.h"
@@ -44,6 +45,16 @@ struct HalfSlope {  // y = x x, whose slope is said to be x
     return input * input;
   }
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * x); }
+};
+
+struct Unprotected {  // what backward reads is kept as a Tensor
+  static constexpr std::string_view name = "unprotected";
+  Tensor x;
+  Tensor forward(const Tensor& input) {
+    x = input;
+    return input * input;
+  }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * x * 2.0); }
 };
 
 }  // namespace
@@ -125,6 +136,18 @@ TEST_CASE("numbers that nine digits do not tell apart are printed with all of th
   CHECK(grade_of_number(1 + 0x1p-28, 1) == "the number is 1.0000000037252903, should be 1");
 }
 
+TEST_CASE("a number beyond its bound is printed with the bound; NaN is beyond every bound") {
+  const auto grade = [](double number) {
+    Grader g;
+    g.at_most(
+        "small", [=] { return number; }, 2, "Count.");
+    return g.answers().at(0).what;
+  };
+  CHECK(grade(2) == "");
+  CHECK(grade(2.5) == "the number is 2.5, should be at most 2");
+  CHECK(grade(-not_a_number) == "the number is nan, should be at most 2");
+}
+
 TEST_CASE("NaN and infinity equal themselves alone") {
   CHECK(grade_of_number(not_a_number, not_a_number) == "");
   CHECK(grade_of_number(infinite, infinite) == "");
@@ -179,6 +202,45 @@ TEST_CASE("a proof and the gradients pass for a right backward, and name the coo
     CHECK(answer.what.find("[0, 0]") != std::string::npos);
     CHECK(answer.what.find("0.5") != std::string::npos);  // the constant ratio
   }
+}
+
+TEST_CASE("a failed proof says in a few lines which part failed first, where, and how many others did") {
+  Grader g;
+  g.prove(
+      "proof",
+      [] {
+        return sample_of("half_slope", [](const Variable& x) { return apply(HalfSlope{}, x); }, {{2, 3}});
+      },
+      "y = x x: how often does x appear, and what does each time give? This hint is so long that it needs two lines.");
+  std::ostringstream said;
+  said << g.answers().at(0);
+  CAPTURE(said.str());
+  std::istringstream lines(said.str());
+  std::vector<std::string> read;
+  for (std::string line; std::getline(lines, line);) read.push_back(line);
+  REQUIRE(read.size() == 7);
+  for (const std::string& line : read) CHECK(line.size() <= 100);
+  CHECK(read[1] == "        gradients: 6 of 6 coordinates are wrong; ratio 0.5000 everywhere");
+  CHECK(read[2].starts_with("          input 0[0, 0]: analytic "));
+  CHECK(read[3].starts_with("        analytic is what backward gives"));
+  CHECK(read[4] == "        2 other parts failed too: far, interleaved");
+  CHECK(read[5].starts_with("        hint: y = x x"));
+  CHECK(read[6] == "              that it needs two lines.");
+}
+
+TEST_CASE("a part of the proof that fails alone is followed by its question") {
+  Grader g;
+  g.prove(
+      "proof",
+      [] {
+        return sample_of("unprotected", [](const Variable& x) { return apply(Unprotected{}, x); }, {{2, 3}});
+      },
+      "");
+  const std::string what = g.answers().at(0).what;
+  CAPTURE(what);
+  CHECK(what.starts_with("changed: "));
+  CHECK(what.ends_with("\nHow does backward notice that what it reads has been changed?"));
+  CHECK(what.find("other part") == std::string::npos);
 }
 
 TEST_CASE("answers are printed as soon as they are known") {

@@ -1,6 +1,8 @@
 // Chapter 0. Tests of what apps/run does with a reader's own files, in a copy of the scripts and exercises.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
@@ -10,6 +12,8 @@ using orrery::program::contains;
 using orrery::program::Result;
 
 namespace {
+
+const std::string in_build_folder = "ORRERY_BUILD='" ORRERY_BUILD_FOLDER "'";
 
 // A copy of apps/run and of the book, where apps/mine is nobody's; the build folder is the tests' own.
 class ReadersTree {
@@ -22,9 +26,9 @@ class ReadersTree {
     fs::copy(from / "book", to / "book", fs::copy_options::recursive);
   }
   /// Runs apps/run there; text is stdout and stderr.
-  Result run(const std::string& arguments) const {
-    return orrery::program::shell("cd '" + folder_.path().string() +
-                                  "' && ORRERY_BUILD='" ORRERY_BUILD_FOLDER "' apps/run " + arguments + " 2>&1");
+  Result run(const std::string& arguments, const std::string& variables = in_build_folder) const {
+    return orrery::program::shell("cd '" + folder_.path().string() + "' && " + variables + " apps/run " + arguments +
+                                  " 2>&1");
   }
   std::string path(const std::string& name) const { return folder_ / ("apps/" + name); }
 
@@ -35,6 +39,13 @@ class ReadersTree {
 void replace(std::string& text, const std::string& what, const std::string& with) {
   REQUIRE(contains(text, what));
   text.replace(text.find(what), what.size(), with);
+}
+
+// The starter as a reader gets it: without the line that names the library's file.
+std::string without_answers_file(std::string starter) {
+  const size_t line = starter.find("// Serves: ");
+  REQUIRE(line != starter.npos);
+  return starter.erase(line, starter.find('\n', line) + 1 - line);
 }
 
 constexpr const char* answer_name = "mine/4.2_softmax.cpp";
@@ -48,6 +59,11 @@ TEST_CASE("apps/run exercise lists the exercises, and what has been begun and pa
   CHECK(contains(before.text, "chapter 4\n"));
   CHECK(contains(before.text, "          4.2  softmax's backward\n"));
   CHECK(contains(before.text, "\n0 of "));
+  CHECK(contains(before.text, " bug.2 "));
+  CHECK_FALSE(contains(before.text, " bug.0 "));  // the text solves it
+  const auto lines = std::count(before.text.begin(), before.text.end(), '\n');
+  constexpr int headings = 10 + 1, count_line = 1;
+  CHECK(contains(before.text, "\n0 of " + std::to_string(lines - headings - count_line) + " passed. "));
   set_contents(tree.path(answer_name), "");
   CHECK(contains(tree.run("exercise").text, "  begun   4.2  softmax's backward\n"));
   set_contents(tree.path("mine/.passed"), "4.2\n");
@@ -63,6 +79,7 @@ TEST_CASE("apps/run exercise refuses a number that there is not, in one line tha
     CHECK(result.exit_code == 2);
     CHECK(result.text.starts_with("orrery: exercise: there is no '"));
     CHECK(contains(result.text, " 4.2"));
+    CHECK_FALSE(contains(result.text, " bug.0"));
     CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
   }
   CHECK(tree.run("exercise 4.2 4.3").exit_code == 2);
@@ -76,7 +93,8 @@ TEST_CASE("an exercise begins with its starter, fails, and passes with the solut
   CHECK(contains(begun.text,
                  "FAILED  dx where only y_0 counts\n        [0, 0] is 1, should be 0.109375\n        hint: "));
   CHECK(contains(begun.text, "\n0 of 2 passed\n"));
-  CHECK(contents(tree.path(answer_name)) == contents(tree.path("book/ch4/exercises/2_softmax.cpp")));
+  CHECK(contents(tree.path(answer_name)) ==
+        without_answers_file(contents(tree.path("book/ch4/exercises/2_softmax.cpp"))));
 
   set_contents(tree.path(answer_name), contents(tree.path("book/solutions/4.2_softmax.cpp")));
   const Result solved = tree.run("exercise 4.2");
@@ -94,13 +112,95 @@ TEST_CASE("a bug begins with a copy of the wrong program, fails, and passes when
   CHECK(begun.exit_code == 1);
   CHECK(begun.text.starts_with("apps/mine/bug_6.cpp is new. Read it, repair its mistake, and run this again.\n"));
   CHECK(contains(begun.text, "\n1 of 3 passed\n"));
-  CHECK(contents(tree.path("mine/bug_6.cpp")) == contents(tree.path("book/bugs/6.cpp")));
+  CHECK(contents(tree.path("mine/bug_6.cpp")) == without_answers_file(contents(tree.path("book/bugs/6.cpp"))));
   set_contents(tree.path("mine/bug_6.cpp"), contents(tree.path("book/solutions/bug_6.cpp")));
   const Result repaired = tree.run("exercise bug.6");
   CHECK(repaired.exit_code == 0);
-  CHECK(repaired.text.ends_with("\n3 of 3 passed\nBug 6 is repaired.\n"));
+  CHECK(
+      repaired.text.ends_with("\n3 of 3 passed\nBug 6 is repaired. "
+                              "What the mistake was: apps/run gradcheck --reveal 6\n"));
   CHECK(contains(tree.run("exercise").text, "  passed  bug.6  an embedding\n"));
   CHECK(tree.run("exercise bug.1").exit_code == 2);  // has no copy
+}
+
+TEST_CASE("the worked example of a bug is graded as the others are, and not counted") {
+  const ReadersTree tree;
+  const std::string count = orrery::program::line(tree.run("exercise").text, -1);
+  const Result begun = tree.run("exercise bug.0");
+  CHECK(begun.exit_code == 1);
+  CHECK(begun.text.starts_with("apps/mine/bug_0.cpp is new. Read it, repair its mistake, and run this again.\n"));
+  set_contents(tree.path("mine/bug_0.cpp"), contents(tree.path("book/solutions/bug_0.cpp")));
+  const Result repaired = tree.run("exercise bug.0");
+  CHECK(repaired.exit_code == 0);
+  CHECK(repaired.text.ends_with("\nBug 0 is repaired.\n"));
+  CHECK(orrery::program::line(tree.run("exercise").text, -1) == count);
+}
+
+TEST_CASE("an answer that fails after it has passed has not passed") {
+  const ReadersTree tree;
+  const std::string starter = contents(tree.path("book/ch4/exercises/2_softmax.cpp"));
+  for (const std::string& answer : std::vector<std::string>{starter, "int no(;\n", "int none;\n"}) {
+    CAPTURE(answer);
+    set_contents(tree.path("mine/.passed"), "4.1\n4.2\n4x2\n");
+    set_contents(tree.path(answer_name), answer);
+    CHECK(tree.run("exercise 4.2").exit_code == 1);
+    CHECK(contents(tree.path("mine/.passed")) == "4.1\n4x2\n");
+  }
+}
+
+TEST_CASE("an answer that ends the program itself has not passed") {
+  const ReadersTree tree;
+  for (const std::string end : {"exit(0)", "quick_exit(0)", "exit(1)"}) {
+    CAPTURE(end);
+    std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+    replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::" + end + ";\n    dx.add(0,");
+    set_contents(tree.path(answer_name), answer);
+    const Result result = tree.run("exercise 4.2");
+    CHECK(result.exit_code == 1);
+    CHECK(result.text ==
+          "passed  dx where only y_0 counts\norrery: your code ended the program, in the question after those above: "
+          "is there an exit in it?\n");
+    CHECK_FALSE(std::filesystem::exists(tree.path("mine/.passed")));
+  }
+}
+
+TEST_CASE("an answer that does not come to an end is stopped") {
+  const ReadersTree tree;
+  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  replace(answer, "dx.add(0,", "while (dy.size(0) == 3) std::cout << std::flush;\n    dx.add(0,");
+  set_contents(tree.path(answer_name), answer);
+  const Result result = tree.run("exercise 4.2", in_build_folder + " ORRERY_SECONDS=0.5");
+  CHECK(result.exit_code == 1);
+  CHECK(
+      result.text ==
+      "passed  dx where only y_0 counts\norrery: your code did not come to an end within 0.5 s, in the question after "
+      "those above\n");
+}
+
+TEST_CASE("what an answer prints before it crashes is shown") {
+  const ReadersTree tree;
+  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  replace(answer, "dx.add(0,", "std::cout << \"so far\\n\", std::abort();\n    dx.add(0,");
+  set_contents(tree.path(answer_name), answer);
+  CHECK(tree.run("exercise 4.2").text.starts_with("so far\norrery: your code crashed"));
+}
+
+TEST_CASE("apps/run --help and apps/run exercise --help say what can be done") {
+  const ReadersTree tree;
+  const Result all = tree.run("--help");
+  CHECK(all.exit_code == 0);
+  for (const std::string use : {"apps/run [SUBCOMMAND ...] ", "apps/run exercise [N.M] ",
+                                "apps/run mine/FILE.cpp [...] ", "apps/run book/chN/FILE.cpp [...] "})
+    CHECK(contains(all.text, "\n  " + use));
+  CHECK(contains(all.text, "\n\n"));
+  CHECK(contains(all.text, "gradcheck"));  // the sub-commands
+  CHECK_FALSE(contains(all.text, "#"));
+  const Result exercise = tree.run("exercise --help");
+  CHECK(exercise.exit_code == 0);
+  CHECK(contains(exercise.text, "\n  apps/run exercise 4.2 "));
+  CHECK(contains(exercise.text, "\n  apps/run exercise bug.7 "));
+  CHECK_FALSE(contains(exercise.text, "#"));
+  CHECK(tree.run("exercise -h").text == exercise.text);
 }
 
 TEST_CASE("an answer that does not compile is shown with the student's file and line, and nothing of the grader's") {
@@ -173,6 +273,16 @@ TEST_CASE("a file that does not compile, is not there or stands elsewhere is one
   set_contents(tree.path("elsewhere.cpp"), "int main() {}\n");
   CHECK(last_line("elsewhere.cpp", 2).starts_with("orrery: apps/elsewhere.cpp stands outside of apps/mine"));
   CHECK(contains(last_line("book/ch4/exercises/2_softmax.cpp", 2), "apps/run exercise grades it"));
+}
+
+TEST_CASE("a program of the book that cannot be built is one line more, which does not guess why") {
+  const ReadersTree tree;
+  set_contents(tree.path("prepare"), "#!/bin/sh\necho 'orrery: packages are missing' >&2\nexit 1\n");
+  std::filesystem::permissions(tree.path("prepare"), std::filesystem::perms::owner_all);
+  const Result result = tree.run("book/ch4/four_derivatives.cpp", "env --unset=ORRERY_BUILD");
+  CHECK(result.exit_code == 1);
+  CHECK(result.text ==
+        "orrery: packages are missing\norrery: apps/book/ch4/four_derivatives.cpp could not be built (see above)\n");
 }
 
 TEST_CASE("apps/run runs a program of the book") {

@@ -6,11 +6,12 @@
 
 namespace orrery::style {
 
-/// Numbers by which something is called: they come after one of these words. "Exercises 4.1 and 4.2", "PyTorch 2.13".
+/// Numbers by which something is called: they come after one of these words. "Exercises 4.1 and 4.2", "PyTorch 2.13",
+/// "Su et al. 2021".
 inline const std::regex called(
     "(?:[Ee]xercises?|[Hh]ints?|[Ss]ections?|[Cc]hapters?|[Ff]igures?|[Tt]ables?|[Vv]ersions?|PyTorch|OpenBLAS|GCC|[Cc]"
     "lang|"
-    "Python|arXiv|§|练习|提示|第|图|表|版本)[ :]?[0-9]+(?:\\.[0-9]+)*(?:(?:, | and | or | to |、| 和 "
+    "Python|arXiv|et al\\.|等，|§|练习|提示|第|图|表|版本)[ :]?[0-9]+(?:\\.[0-9]+)*(?:(?:, | and | or | to |、| 和 "
     "|和|到)[0-9]+(?:\\.[0-9]+)*)*");
 
 struct Chapter {
@@ -57,11 +58,22 @@ inline Words decimals_in(std::string line) {
   return found;
 }
 
-/// What a text may say: the decimals of these lines, those also without their sign, and without their exponent.
+/// Integers of four digits or more, without the commas between their digits: "262,144", "65{,}536" in a formula.
+inline Words long_integers_in(const std::string& line) {
+  static const std::regex comma_of_formulas("\\{,\\}"), comma(",");
+  static const std::regex integer("(?:^|[^0-9A-Za-z_.,])([1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]{4,})(?![0-9]|[.,][0-9])");
+  Words found;
+  for (const std::string& number : matches_in(std::regex_replace(line, comma_of_formulas, ","), integer))
+    found.push_back(std::regex_replace(number, comma, ""));
+  return found;
+}
+
+/// What a text may say: the long integers of these lines, and their decimals, also without sign and without exponent.
 inline std::set<std::string> sayable(const std::map<std::string, Words>& printed) {
   std::set<std::string> numbers;
   for (const auto& [program, lines] : printed) {
     for (const std::string& line : lines) {
+      for (const std::string& number : long_integers_in(line)) numbers.insert(number);
       for (const std::string& number : decimals_in(line)) {
         const std::string unsigned_number = number.substr(number[0] == '-');
         for (const std::string& form : {number, unsigned_number})
@@ -96,7 +108,7 @@ inline std::pair<size_t, size_t> exercise_section(const Words& prose) {
   return {begin, end};
 }
 
-/// Every decimal of prose, tables and formulas, with its line; quotations are the paper's.
+/// Every decimal and every long integer of prose, tables and formulas, with its line; quotations are the paper's.
 inline std::vector<std::pair<std::string, size_t>> numbers_of(const Words& prose) {
   std::vector<std::pair<std::string, size_t>> numbers;
   const auto [begin, end] = exercise_section(prose);
@@ -107,7 +119,8 @@ inline std::vector<std::pair<std::string, size_t>> numbers_of(const Words& prose
     const std::string listed = i >= begin && i < end ? exercise_listed(line) : "";
     if (!listed.empty()) line.erase(line.find(listed), listed.size());
     line = std::regex_replace(plain(line), called, " ");
-    for (const std::string& number : decimals_in(line)) numbers.emplace_back(number, i + 1);
+    for (const Words& found : {decimals_in(line), long_integers_in(line)})
+      for (const std::string& number : found) numbers.emplace_back(number, i + 1);
   }
   return numbers;
 }
@@ -168,11 +181,15 @@ inline Words output_problems(const Chapter& chapter) {
   return found;
 }
 
+/// A digit and zeros, 4000: a size that somebody chose, and no result.
+inline bool is_round(const std::string& number) { return number.find_first_not_of('0', 1) == std::string::npos; }
+
 inline Words number_problems(const Chapter& chapter) {
   Words found;
   const std::set<std::string> allowed = sayable(chapter.printed);
   for (const auto& [number, line] : numbers_of(chapter.text.prose))
-    if (!allowed.contains(number)) found.push_back(chapter.at(line) + "no program of this chapter prints " + number);
+    if (!is_round(number) && !allowed.contains(number))
+      found.push_back(chapter.at(line) + "no program of this chapter prints " + number);
   return found;
 }
 

@@ -82,10 +82,10 @@ void check_chapter(int number) {
   }
 }
 
-// A text as chapter 4, whose one program prints y = 0.25 and dx = -0.50.
+// A text as chapter 4, whose one program prints y = 0.25, dx = -0.50 and 16777216.
 Chapter chapter_saying(const std::string& text, const std::string& file = "README.md") {
   Chapter chapter = make_chapter(4, file, split_lines(text));
-  chapter.printed = {{"tape", {"y = 0.25", "dx = -0.50, eps 1.5e-09", "done"}}};
+  chapter.printed = {{"tape", {"y = 0.25", "dx = -0.50, eps 1.5e-09", "16777216 ones", "done"}}};
   chapter.exercises = {{"4.1", "matmul"}, {"4.2", "softmax's backward"}, {"4.3", "layer norm"}};
   return chapter;
 }
@@ -162,6 +162,14 @@ TEST_CASE("decimals are found as they are written") {
   CHECK(decimals_in("") == Words{});
 }
 
+TEST_CASE("long integers are found however they are written") {
+  CHECK(long_integers_in("262,144 and $65{,}536$, 1024, (1000, -2048), 16,384-token, e^{1000}, 1/1024, 2017.") ==
+        Words{"262144", "65536", "1024", "1000", "2048", "16384", "1000", "1024", "2017"});
+  CHECK(long_integers_in("\u4e3a262,144\u4e2a 137,858,491,849 3,145,728") ==
+        Words{"262144", "137858491849", "3145728"});
+  CHECK(long_integers_in("512, 999 0.0625 1234.5 x1000 f_1000 1,2,3 (0,100)") == Words{});
+}
+
 TEST_CASE("a number that no program prints is found, in prose, tables and formulas") {
   const auto problems = [](const std::string& text) { return without_place(number_problems(chapter_saying(text))); };
   CHECK(problems("y is 0.25, dx -0.50 or 0.50 down; 1.5 \\cdot 10^{-9}, 1.5e-09.\n") == "");
@@ -177,6 +185,9 @@ TEST_CASE("a number that no program prints is found, in prose, tables and formul
   CHECK(problems("## Exercises\n### 4.2 softmax's backward\n- **4.7** none\n| 4.8 |\n") == "");
   CHECK(problems("### 4.2 softmax's backward\n") == missing + "4.2");
   CHECK(problems("```text\n0.93\n```\n") == "");
+  CHECK(problems("It counts 16,777,216 ones, of 20,000 (Su et al. 2021), $16{,}777{,}216$ and 16777216.\n") == "");
+  CHECK(problems("It counts 16,777,217 ones.\n") == missing + "16777217");
+  CHECK(problems("| 12,800 | 2021 |\n") == missing + "12800" + missing + "2021");
 }
 
 TEST_CASE("a link or picture that leads nowhere is found") {

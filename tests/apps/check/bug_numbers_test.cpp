@@ -57,17 +57,19 @@ TEST_CASE("the line named holds the wrong code") {
   }
 }
 
-TEST_CASE("the list says the difficulty of each number, and nothing that gives it away") {
+TEST_CASE("the list says the chapter and the difficulty of each number, and nothing that gives it away") {
   std::ostringstream out;
   list_bugs(out);
   std::map<std::string, int> difficulties;
   for (const NumberedBug& bug : numbered_bugs()) {
     CHECK(out.str().find(bug.name) == std::string::npos);
+    CHECK((bug.chapter >= 1 && bug.chapter <= 7));
     ++difficulties[bug.difficulty];
   }
   CHECK(difficulties.size() == 3);
   CHECK(difficulties["easy"] + difficulties["medium"] + difficulties["hard"] == last_number);
-  CHECK(out.str().starts_with("bug  1  easy\nbug  2  medium  repair a copy: apps/run exercise bug.2\n"));
+  CHECK(out.str().starts_with(
+      "bug  1  chapter 5  easy\nbug  2  chapter 6  medium  repair a copy: apps/run exercise bug.2\n"));
 }
 
 TEST_CASE("what is revealed is the mistake in words, its file, its line and the code") {

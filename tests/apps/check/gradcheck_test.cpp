@@ -72,10 +72,10 @@ TEST_CASE("a bug that is caught ends well, one that is not seen does not") {
   CHECK(result.exit_code == done);
   CHECK(contains(result.text, "ratio 0.7000 everywhere"));
   CHECK_FALSE(contains(result.text, "\nsoftmax"));  // holds no mistake
-  CHECK(contains(result.text, "\nbug 1: caught, 1 of the 3 rows that contain it fail\n"));
+  CHECK(contains(result.text, "\nbug 1: caught, 1 of the 3 rows that contain it fails\n"));
   const Result unseen = gradcheck("--bug 1 'dropout, p 0'");
   CHECK(unseen.exit_code == failed);
-  CHECK(contains(unseen.text, "\nbug 1: SURVIVED, 0 of the 1 row that contains it fails\n"));
+  CHECK(contains(unseen.text, "\nbug 1: SURVIVED, the one row that contains it passes\n"));
   CHECK(gradcheck("--bug 1 softmax").exit_code == wrong_usage);
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("a bug that no derivative shows is shown by its leak matrix, or by a c
 TEST_CASE("a bug's hint and its mistake are shown when asked for") {
   CHECK(gradcheck("--hint 19").text == "What is e^0?\n");
   CHECK(gradcheck("--reveal 16").text.starts_with("bug 16: tanh-derivative-at-input\n"));
-  CHECK(gradcheck("--bugs").text.starts_with("bug  1  easy\nbug  2  medium  repair"));
+  CHECK(gradcheck("--bugs").text.starts_with("bug  1  chapter 5  easy\nbug  2  chapter 6  medium  repair"));
 }
 
 TEST_CASE("layers may be called without their folder") {
@@ -129,6 +129,15 @@ TEST_CASE("what excludes each other, or is empty as an unset variable is, is wro
     CHECK(gradcheck(arguments).exit_code == wrong_usage);
   check_usage_error("gradcheck --bug nonsense", "nonsense", "1 to 26");
   check_usage_error("gradcheck --bug 1 softmax", "none of the chosen rows", "leave the names out");
+}
+
+TEST_CASE("what would have no effect is wrong usage") {
+  for (const std::string arguments :
+       {"--bug 7 --operations", "--bug 7 --all", "--reveal 7 --seed 2", "--hint 7 --threads 2", "--bugs --seeds 1..2",
+        "--bugs --resume x", "--list --seed 2", "--list --threads 2", "--list --json x"}) {
+    CAPTURE(arguments);
+    CHECK(gradcheck(arguments).exit_code == wrong_usage);
+  }
 }
 
 TEST_CASE("many seeds: counted together, kept line by line, and gone on with") {

@@ -41,8 +41,8 @@ void check_width(const std::string& text) {
 TEST_CASE("a row is one line of at most 100 columns under its header, and what failed stands below") {
   std::ostringstream header, right, wrong;
   print_proof_header(header);
-  print_proof(right, made_up(true), {});
-  print_proof(wrong, made_up(false), {});
+  print_proof(right, made_up(true), {}, "");
+  print_proof(wrong, made_up(false), {}, made_up(false).proof.message());
   CHECK(right.str() ==
         "nn/SomethingWithALongName, and .. 64    294 5e-09 ..ight[10, 1] 3.0e+01     3     1 4e-07  1200 ok\n"
         "    nn/SomethingWithALongName, and a long variant: worst at decoder.layers.0.linear1.weight[10, 1]\n");
@@ -54,7 +54,7 @@ TEST_CASE("a row is one line of at most 100 columns under its header, and what f
 
 TEST_CASE("colours only where the terminal shows them") {
   std::ostringstream out;
-  print_proof(out, made_up(false), {.live = true, .colours = true});
+  print_proof(out, made_up(false), {.live = true, .colours = true}, "");
   CHECK(out.str().find("\033[31mFAIL") != std::string::npos);
 }
 

@@ -8,9 +8,10 @@
 #include "apps/claims/report.h"
 #include "apps/claims/training.h"
 #include "apps/program/columns.h"
-#include "core/machine/memory.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/run_program.h"
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
 
 using namespace orrery;
 using claims::Verdict;
@@ -19,8 +20,8 @@ namespace {
 
 // Those that train nothing, and take less than a second together.
 const std::map<std::string, Verdict> quick_verdicts{
-    {"equivariance", Verdict::holds}, {"first-gradients", Verdict::holds},  {"quadratic-cost", Verdict::partly},
-    {"saturation", Verdict::holds},   {"scaled-variance", Verdict::partly}, {"shift-is-linear", Verdict::holds},
+    {"equivariance", Verdict::holds}, {"first-gradients", Verdict::holds}, {"quadratic-cost", Verdict::partly},
+    {"saturation", Verdict::holds},   {"scaled-variance", Verdict::holds}, {"shift-is-linear", Verdict::holds},
     {"sum-loss", Verdict::partly},    {"variance", Verdict::holds}};
 // The one that counts memory, which no build with AddressSanitizer can do.
 const std::map<std::string, Verdict> memory_verdicts{{"linear-memory", Verdict::holds}};
@@ -83,8 +84,7 @@ TEST_CASE("verdicts of the claims that need no training") { check_verdicts(quick
 TEST_CASE("slow: verdicts of the claims that need trainings") { check_verdicts(slow_verdicts); }
 
 TEST_CASE("slow: the verdict of the claim that counts memory") {
-  const Tensor x = zeros({64});
-  if (memory_counters().live_bytes == 0) return;  // under AddressSanitizer nothing is counted
+  if (!small::counts_memory()) return;
   check_verdicts(memory_verdicts);
 }
 
@@ -143,6 +143,18 @@ TEST_CASE("orrery claims --list names every claim and measures none") {
   CHECK_FALSE(program::contains(all.text, "verdict"));
 }
 
+TEST_CASE("orrery claims stops measuring when nobody can read what it finds") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "claims.json";
+  const program::Result result = program::shell(
+      "('" ORRERY_PROGRAM "' claims variance scaled-variance warmup --json '" + file + "' > /dev/full) 2>&1");
+  CHECK(result.exit_code == 1);
+  CHECK(result.text.ends_with("\norrery: cannot write the results to standard output\n"));
+  CHECK(program::contains(contents(file), "\"name\": \"variance\""));
+  CHECK_FALSE(program::contains(contents(file), "\"name\": \"scaled-variance\""));
+  CHECK(program::contains(contents(file), "\"complete\": false"));
+}
+
 TEST_CASE("orrery claims measures what is chosen, in lines of at most 100 columns, and exits 0 whatever it finds") {
   const program::Result result = program::run("claims sum-loss 'shift-*'");
   CHECK(result.exit_code == 0);
@@ -151,4 +163,6 @@ TEST_CASE("orrery claims measures what is chosen, in lines of at most 100 column
   std::istringstream lines(result.text);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= table_width);
   program::check_usage_error("claims nonsense", "'nonsense'", "orrery claims --list");
+  program::check_usage_error("claims --list --json claims.json", "--list", "--json");
+  program::check_usage_error("claims --list --threads 2", "--list", "--threads");
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -16,6 +17,12 @@ namespace {
 std::string data_of(const std::string& name) { return style::read_text(style::root / "apps/data" / (name + ".json")); }
 std::string picture_of(const std::string& name) {
   return style::read_text(style::root / "apps/book/figures" / (name + ".svg"));
+}
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
 }
 
 }  // namespace
@@ -32,6 +39,14 @@ TEST_CASE("the committed pictures are what the program draws, and there are no o
   CHECK(drawn == committed);
 }
 
+TEST_CASE("cross-attention has the shape of its queries and the shape of its keys and values") {
+  const std::string decoder = draw_decoder_layer(), encoder = draw_encoder_layer();
+  CHECK(decoder.find(">Q: [B, h, T, d_k]<") != decoder.npos);
+  CHECK(decoder.find(">K, V: [B, h, S, d_k]<") != decoder.npos);
+  CHECK(encoder.find(">[B, h, S, d_k]<") != encoder.npos);
+  CHECK(encoder.find("Q: ") == encoder.npos);
+}
+
 TEST_CASE("a row of weights is a row of cells") {
   const AttentionFigure figure{.task = "copy",
                                .layer = 1,
@@ -41,17 +56,66 @@ TEST_CASE("a row of weights is a row of cells") {
                                .weights = {{1, 0, 0.126}, {0, 0.5, 0}}};
   CHECK(attention_figure(to_json(figure)).weights[0][2] == 0.13);
   const std::string picture = draw(figure);
-  size_t cells = 0, marks = 0;
-  for (size_t at = picture.find("<rect class=\"frame\""); at != picture.npos;
-       at = picture.find("<rect class=\"frame\"", at + 1))
-    ++cells;
-  for (size_t at = picture.find("<rect class=\"mark\""); at != picture.npos;
-       at = picture.find("<rect class=\"mark\"", at + 1))
-    ++marks;
-  CHECK(cells == 6);
-  CHECK(marks == 3);
+  CHECK(count_of(picture, "<rect class=\"frame\"") == 6);
+  CHECK(count_of(picture, "<rect class=\"mark\"") == 3);
   CHECK(picture.find("fill-opacity=\"0.5\"") != picture.npos);
   CHECK(picture.find("task: copy; decoder layer 1, head 2") != picture.npos);
+}
+
+TEST_CASE("every head goes to JSON and back, rounded, and wrong counts are one clear error") {
+  HeadsFigure figure{.task = "copy",
+                     .source = {"a", "b"},
+                     .input = {"^", "a", "b"},
+                     .written = {"a", "b", "."},
+                     .encoder = {{.layer = 1, .head = 2, .weights = {{0.126, 0.874}, {1, 0}}}},
+                     .decoder_self = {{.weights = {{1, 0, 0}, {0.5, 0.5, 0}, {0, 0, 1}}}},
+                     .decoder_cross = {{.weights = {{1, 0}, {0, 1}, {0, 1}}}}};
+  const HeadsFigure back = heads_figure(to_json(figure));
+  CHECK(back.encoder[0].weights[0] == std::vector<double>{0.13, 0.87});
+  CHECK(to_json(back) == to_json(figure));
+  const std::string picture = draw(figure);
+  CHECK(count_of(picture, "<rect class=\"mark\"") == 3 + 4 + 3);  // weights above 0
+  CHECK(picture.find("layer 1, head 2") != picture.npos);
+  const auto complaint = [](HeadsFigure wrong) { return small::error_of([&] { heads_figure(to_json(wrong)); }); };
+  CHECK(complaint(figure) == "");
+  HeadsFigure wrong = figure;
+  wrong.encoder[0].weights.pop_back();
+  CHECK(complaint(wrong) == "figure: layer 1, head 2 has 1 rows of weights for 2 symbols");
+  wrong = figure, wrong.decoder_cross[0].weights[1].push_back(0);
+  CHECK(complaint(wrong) == "figure: layer 0, head 0 has a row of 3 weights for 2 symbols");
+  wrong = figure, wrong.decoder_self.clear();
+  CHECK(complaint(wrong) == "figure: has no maps of decoder self-attention");
+  wrong = figure, wrong.decoder_self[0].weights[0][0] = 2;
+  CHECK(complaint(wrong) == "figure: a weight must be from 0 to 1, not 2");
+  wrong = figure, wrong.source.clear();
+  CHECK(complaint(wrong) == "figure: has no symbols");
+}
+
+TEST_CASE("the heads of the trained toy do what chapter 7 says of them") {
+  const HeadsFigure figure = heads_figure(data_of("toy_heads"));
+  const bool as_written = to_json(figure) == data_of("toy_heads");
+  CHECK(as_written);
+  CHECK(figure.decoder_cross.size() == 8);
+  const auto strongest = [](const std::vector<double>& row) {
+    return std::max_element(row.begin(), row.end()) - row.begin();
+  };
+  const i64 length = static_cast<i64>(figure.source.size());
+  for (const HeadMap& map : figure.decoder_cross) {
+    CAPTURE(map.layer);
+    CAPTURE(map.head);
+    for (i64 i = 0; i < length; ++i) {
+      if (map.layer == 1) CHECK(strongest(map.weights[static_cast<size_t>(i)]) == length - 1 - i);  // what comes next
+      if (map.layer == 0 && map.head == 1)  // what was written last
+        CHECK(strongest(map.weights[static_cast<size_t>(i) + 1]) == length - 1 - i);
+    }
+  }
+  for (const HeadMap& map : figure.encoder)  // a little of everything
+    for (const std::vector<double>& row : map.weights) CHECK(*std::max_element(row.begin(), row.end()) < 0.33);
+  const AttentionFigure sharpest = attention_figure(data_of("attention"));
+  CHECK(sharpest.read == figure.source);
+  CHECK(sharpest.written == figure.written);
+  for (const HeadMap& map : figure.decoder_cross)
+    if (map.layer == sharpest.layer && map.head == sharpest.head) CHECK(map.weights == sharpest.weights);
 }
 
 TEST_CASE("data of another kind are one clear error") {

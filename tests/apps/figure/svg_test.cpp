@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "tests/apps/chromium.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
@@ -62,4 +63,13 @@ TEST_CASE("words of others command no terminal on which a picture is printed") {
   CHECK(svg.str().find("<title>a?[31m</title>") != std::string::npos);
   CHECK(svg.str().find(">b??"
                        "?</text>") != std::string::npos);
+}
+
+TEST_CASE("browser: a picture that is opened by itself lies on a dark page where the browser prefers dark") {
+  Svg svg(200, 100, "title");
+  svg.text(10, 50, "light letters", Ink::text);
+  const std::string dark = browser::corner_of(svg.str(), true), light = browser::corner_of(svg.str(), false);
+  CHECK(light == "255,255,255");
+  REQUIRE(!dark.empty());
+  CHECK(std::stoi(dark) < 64);
 }

@@ -123,6 +123,42 @@ TEST_CASE("what cannot be saved is said before the training, and no other file i
   CHECK(folder.count() == 3);
 }
 
+TEST_CASE("a log has the losses and the estimates, and is written over nothing else") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("abc ", 100)), kept = orrery::contents(text);
+  const std::string file = folder / "model", log = folder / "log";
+  const std::string train = "lm train '" + text + "' " + quick_lm + "--save '" + file + "' ";
+  REQUIRE(run(train + "--log '" + log + "'").exit_code == 0);
+  const std::string written_log = orrery::contents(log);
+  CHECK(written_log.starts_with("{\"step\":1,\"loss\":1."));
+  CHECK(contains(written_log, "\"rate\":0.001,"));
+  CHECK(contains(written_log, "\n{\"step\":2,\"validation\":1."));
+  CHECK(contains(written_log, "\n{\"step\":4,\"validation\":1."));
+  const std::string again = lm_program + train + "--overwrite --log ";
+  check_failure(again + "'" + text + "'", "--log " + text + " would write over the text to learn");
+  check_failure(again + "'" + file + "'", "is a file that holds a model");
+  check_failure(again + "'" + file + ".resume'", "would write over the files of --save " + file);
+  check_failure(again + "/nowhere/log", "/nowhere/log");
+  CHECK(orrery::contents(text) == kept);
+  CHECK(folder.count() == 3);
+}
+
+TEST_CASE("a training ends early at a time limit, to be resumed, or for want of a lower estimate, finished") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("abc \n", 200)), file = folder / "model";
+  const std::string train = "lm train '" + text + "' " + tiny + "--steps 100000000 --save '" + file + "' ";
+  const Result limited = errors(train + "--time-limit 0.002");
+  CHECK(limited.exit_code == 130);
+  CHECK(contains(limited.text, "the time limit is reached\n"));
+  CHECK(contains(limited.text, " of 100000000; to resume: orrery lm train --resume " + file));
+  const Result patient =
+      errors(train + "--overwrite --rate 0 --last-rate 0 --estimate-every 5 --estimate-batches 1 --patience 2");
+  CHECK(patient.exit_code == 0);
+  CHECK(contains(patient.text, "the last 2 evaluations were not the best: the training ends\n"));
+  CHECK_FALSE(contains(patient.text, "to resume:"));
+  CHECK_FALSE(std::filesystem::exists(file + ".resume"));
+}
+
 TEST_CASE("a model that no memory holds is refused at once, on the command line and in a file") {
   check_failure(lm_program + "lm train --d-model 12288 --layers 96 --d-ff 49152 --heads 96", "parameters takes");
   const orrery::TemporaryFolder folder;
@@ -137,12 +173,14 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200));
   const std::string recipe = "'" + text + "' " + tiny +
-                             "--dropout 0.1 --threads 1 --steps 3000 --estimate-every 200 --estimate-batches 2 --hash ";
+                             "--dropout 0.1 --threads 1 --steps 3000 --estimate-every 200 --estimate-batches 2 --hash ",
+                    json = folder / "json";
   const Result whole = run("lm train " + recipe);
   REQUIRE(whole.exit_code == 0);
   // Stopped by SIGTERM as soon as there is something to go on from.
-  const Result stopped = shell(lm_program + "lm train " + recipe + "--save '" + file + "' 2>'" + (folder / "log") +
-                               "' & while [ ! -e '" + file + ".resume' ]; do sleep 0.01; done; kill -TERM $!; wait $!");
+  const Result stopped =
+      shell(lm_program + "lm train " + recipe + "--save '" + file + "' --log '" + json + "' 2>'" + (folder / "log") +
+            "' & while [ ! -e '" + file + ".resume' ]; do sleep 0.01; done; kill -TERM $!; wait $!");
   REQUIRE(stopped.exit_code == 130);
   CHECK(contains(orrery::contents(folder / "log"), " of 3000; to resume: orrery lm train --resume " + file + "\n"));
   CHECK(run("lm sample --tokens 5 --load '" + file + "'").exit_code == 0);
@@ -150,8 +188,12 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
   check_failure(
       lm_program + "lm train --resume '" + file + "' '" + written(folder / "wrong", many("abd \n", 200)) + "'",
       "is not the text that this training began with");
-  const Result resumed = run("lm train --hash --threads 2 --resume '" + file + "'");
+  const Result resumed = run("lm train --hash --threads 2 --resume '" + file + "' --log '" + json + "'");
   CHECK(resumed.exit_code == 0);
+  const std::string log = orrery::contents(json);
+  CHECK(log.starts_with("{\"step\":1,"));
+  for (int step = 200; step <= 3000; step += 200)
+    CHECK(contains(log, "\n{\"step\":" + std::to_string(step) + ",\"validation\":"));
   CHECK(line(resumed.text, -2) == line(whole.text, -2));
   CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
   check_failure(lm_program + "lm train --resume '" + file + "'", "is finished, or was never started");

@@ -19,7 +19,7 @@ TEST_CASE("the smallest loss is that of a model that says the smoothed target") 
 
 TEST_CASE("at most 120 points, each the mean of its steps, the last of what is left") {
   const ToyRecipe recipe;
-  std::vector<ToyStep> steps;
+  std::vector<StepResult> steps;
   for (int i = 1; i <= 121; ++i) steps.push_back({.loss = static_cast<double>(i), .accuracy = 0.5});
   const LossFigure figure = loss_curve(recipe, steps);
   CHECK(figure.task == "reverse");

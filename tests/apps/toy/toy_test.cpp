@@ -1,8 +1,10 @@
 // Chapter 0. Tests of `orrery toy` as its users type it.
+#include <filesystem>
+
 #include "apps/toy/task.h"
 #include "core/files/safetensors.h"
 #include "nn/models/transformer_config.h"
-#include "tests/apps/run_program.h"
+#include "tests/apps/lm_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;
@@ -45,16 +47,25 @@ TEST_CASE("progress goes to stderr, with accuracy beside the loss") {
   CHECK(contains(line(result.text, -1), "accuracy "));
 }
 
-TEST_CASE("figure draws what --losses and --attention write, and takes no data for what it computes") {
+TEST_CASE("figure draws what toy writes for it, and takes no data for what it computes") {
   const orrery::TemporaryFolder folder;
-  const std::string losses = folder / "losses.json", attention = folder / "attention.json";
-  REQUIRE(run(quick_toy + "--losses '" + losses + "' --attention '" + attention + "'").exit_code == 0);
+  const std::string losses = folder / "losses.json", attention = folder / "attention.json",
+                    heads = folder / "heads.json";
+  REQUIRE(run(quick_toy + "--losses '" + losses + "' --attention '" + attention + "' --every-head '" + heads + "'")
+              .exit_code == 0);
   CHECK(contains(run("figure toy_loss --data '" + losses + "'").text, "The toy learns to reverse: every step"));
   CHECK(contains(run("figure attention --data '" + attention + "'").text, "task: reverse; decoder layer 0"));
+  const std::string all = run("figure toy_heads --data '" + heads + "'").text;
+  CHECK(contains(all, "What every head of the toy reads (task: reverse)"));
+  CHECK(contains(all, "layer 0, head 1"));
   check_failure(quoted_program + "figure toy_loss --data '" + attention + "'", "has no steps");
+  check_failure(quoted_program + "figure toy_heads --data '" + attention + "'", "has no source");
   check_usage_error("figure broadcasting --data '" + losses + "'", "--data", "reads no data");
   CHECK(run("figure broadcasting").text.starts_with("<svg "));
   check_failure(quoted_program + quick_toy + "--losses /nowhere/losses", "/nowhere/losses");
+  check_failure(quoted_program + quick_toy + "--every-head /nowhere/heads", "/nowhere/heads");
+  check_usage_error("toy --max-length 512 --every-head '" + heads + "'", "--every-head",
+                    "takes at most 200000 weights");
 }
 
 TEST_CASE("a saved model is rebuilt from its file and answers lines") {
@@ -157,6 +168,86 @@ TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits
   CHECK(shell("echo abc | " + quoted_program + "toy --load '" + file + "'").exit_code == 0);
 }
 
+namespace {
+
+// Starts a training in the background, waits for `condition`, and stops it with Ctrl-C's signal.
+Result stopped_when(const std::string& condition, const std::string& arguments, const std::string& log) {
+  return shell(quoted_program + arguments + " 2>'" + log + "' & until " + condition +
+               "; do kill -0 $! || break; sleep 0.01; done; kill -INT $!; wait $!");
+}
+
+}  // namespace
+
+TEST_CASE("a toy that was stopped goes on to the bits of one that was not, at another number of threads") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model", log = folder / "log", json = folder / "json";
+  const std::string recipe = "toy --steps 3000 --seed 3 --dropout 0.2 --tiles 2 --hash " + small_toy_options;
+  const Result whole = run(recipe + "--threads 1");
+  REQUIRE(whole.exit_code == 0);
+  const Result stopped = stopped_when("grep -q ^step '" + log + "'",
+                                      recipe + "--threads 1 --save '" + file + "' --log '" + json + "'", log);
+  REQUIRE(stopped.exit_code == 130);
+  CHECK(line(stopped.text, -1).starts_with("exact match "));
+  CHECK(contains(orrery::contents(log), "\nsaved to " + file + "\nstopped after step "));
+  CHECK(contains(orrery::contents(log), " of 3000; to resume: orrery toy --resume " + file + "\n"));
+  CHECK(shell("echo abc | " + quoted_program + "toy --load '" + file + "'").exit_code == 0);
+  check_failure(quoted_program + recipe + "--save '" + file + "'", "continue it with --resume");
+  const std::string log_of_first = orrery::contents(json);
+  CHECK(contains(log_of_first, "{\"step\":1,"));
+  const Result resumed = run("toy --hash --threads 2 --resume '" + file + "' --log '" + json + "'");
+  CHECK(resumed.exit_code == 0);
+  CHECK(line(resumed.text, -2) == line(whole.text, -2));
+  CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
+  CHECK(orrery::contents(json).starts_with(log_of_first));
+  CHECK(orrery::contents(json).size() > log_of_first.size());
+  check_failure(quoted_program + "toy --resume '" + file + "'", "is finished, or was never started");
+  CHECK(folder.count() == 3);
+}
+
+TEST_CASE("what cannot be resumed is refused, and stays as it is") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model", lm = folder / "lm", log = folder / "log";
+  const std::string text = written(folder / "text", many("abc \n", 200));
+  const std::string until_step = "grep -q ^step '" + log + "'";
+  REQUIRE(stopped_when(until_step, "toy --steps 5000 " + small_toy_options + "--save '" + file + "'", log).exit_code ==
+          130);
+  std::filesystem::remove(log);
+  REQUIRE(stopped_when(until_step, "lm train '" + text + "' " + tiny + "--steps 20000 --save '" + lm + "'", log)
+              .exit_code == 130);
+  const std::string kept = orrery::contents(file + ".resume"), resume = "toy --resume '" + file + "' ";
+  check_failure(quoted_program + "toy --resume '" + lm + "'", lm + ".resume is a training of orrery lm");
+  check_failure(quoted_program + "lm train --resume '" + file + "'", file + ".resume is a training of orrery toy");
+  check_failure(quoted_program + "toy --resume '" + (folder / "none") + "'", "there is no " + (folder / "none"));
+  check_failure(quoted_program + "toy --resume /nowhere/model", "No such file or directory");
+  check_usage_error(resume + "--tiles 4", "--resume", "--tiles");
+  check_usage_error(resume + "--steps 6000", "--resume", "--steps");
+  check_usage_error(resume + "--save x", "--resume", "--save");
+  check_usage_error(resume + "--losses x", "--resume", "--losses");
+  check_failure(quoted_program + resume + "--log '" + file + ".lock'", "would write over the files of --save " + file);
+  check_failure(quoted_program + resume + "--attention '" + file + ".resume'", "is a file that holds a model");
+  CHECK(orrery::contents(file + ".resume") == kept);
+  orrery::TensorFile huge = orrery::read_safetensors(file + ".resume");
+  std::string& recipe = huge.metadata.at("toy");
+  const std::string d_ff = "d_ff\\\":8";
+  REQUIRE(contains(recipe, d_ff));
+  recipe.replace(recipe.find(d_ff), d_ff.size(), d_ff + "0000000");
+  orrery::write_safetensors(file + ".resume", huge.tensors, huge.metadata);
+  check_failure(quoted_program + resume, "is too small for the model it describes");
+  orrery::set_contents(file + ".resume", kept.substr(0, kept.size() / 2));
+  check_failure(quoted_program + resume, file + ".resume");
+  CHECK_FALSE(std::filesystem::exists(file + ".lock"));
+}
+
+TEST_CASE("a time limit stops the toy as Ctrl-C does") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model";
+  const Result result = errors("toy --steps 1000000 --time-limit 0.002 " + small_toy_options + "--save '" + file + "'");
+  CHECK(result.exit_code == 130);
+  CHECK(contains(result.text, "the time limit is reached\n"));
+  CHECK(contains(result.text, "to resume: orrery toy --resume "));
+  CHECK(std::filesystem::exists(file + ".resume"));
+}
+
 TEST_CASE("what the sharpest head looks at is written last, and over no model") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors", inner = folder / "inner";
@@ -174,6 +265,7 @@ TEST_CASE("what the sharpest head looks at is written last, and over no model") 
   CHECK(contains(line(log, -1), "orrery: write " + inner + "/a.json: "));
   const std::string kept = orrery::contents(file), other = folder / "other";
   for (const std::string& arguments : {quick_toy + "--attention '" + file + "'", quick_toy + "--losses '" + file + "'",
+                                       quick_toy + "--every-head '" + file + "'", quick_toy + "--log '" + file + "'",
                                        "figure attention --out '" + file + "'", "gradcheck relu --json '" + file + "'",
                                        "bench gemm --json '" + file + "'"}) {
     CAPTURE(arguments);

@@ -26,9 +26,9 @@ std::string hash_after(const ToyRecipe& recipe, int threads) {
   const int before = orrery::threads();
   set_threads(threads);
   ToyTraining training(recipe);
-  while (training.steps_done() < recipe.steps) training.step();
+  while (!training.trainer.finished()) training.trainer.step();
   set_threads(before);
-  return training.hash();
+  return training.trainer.hash();
 }
 
 }  // namespace
@@ -54,35 +54,69 @@ TEST_CASE("slow: the default model gives the same bits for 1, 2 and 4 threads") 
 TEST_CASE("measuring the time to come changes nothing") {
   const ToyRecipe recipe = small_toy_recipe();
   ToyTraining measured(recipe), plain(recipe);
-  CHECK(measured.measure(10) > 0);
-  for (int i = 0; i < 3; ++i) measured.step(), plain.step();
-  CHECK(measured.hash() == plain.hash());
+  CHECK(measured.expected_seconds(10) > 0);
+  for (int i = 0; i < 3; ++i) measured.trainer.step(), plain.trainer.step();
+  CHECK(measured.trainer.hash() == plain.trainer.hash());
+}
+
+TEST_CASE("a toy that was interrupted goes on to the same bits, dropout on, with micro-batches too") {
+  for (const i64 micro_batches : {1, 2}) {
+    ToyRecipe recipe = small_toy_recipe();
+    recipe.micro_batches = micro_batches;
+    ToyTraining whole(recipe), first(recipe), second(recipe);
+    for (int i = 0; i < 8; ++i) whole.trainer.step();
+    for (int i = 0; i < 3; ++i) first.trainer.step();
+    second.trainer.load_state(first.trainer.state());
+    CHECK(second.trainer.steps_done() == 3);
+    for (int i = 0; i < 5; ++i) second.trainer.step();
+    CHECK(second.trainer.hash() == whole.trainer.hash());
+  }
+}
+
+TEST_CASE("the toy's part of a recipe goes through JSON unchanged, and what cannot be is refused") {
+  for (ToyRecipe recipe : {small_toy_recipe(), annotated_recipe()}) {
+    recipe.smoothing = 1.0 / 3;
+    const ToyRecipe read = toy_recipe(to_json(recipe), recipe);
+    CHECK(to_json(read) == to_json(recipe));
+    CHECK(read.smoothing == recipe.smoothing);
+    CHECK(read.config() == recipe.config());
+    CHECK(read.steps == recipe.steps);
+  }
+  const auto error_of = [](const std::string& from, const std::string& to) {
+    std::string json = to_json(small_toy_recipe());
+    REQUIRE(small::contains(json, from));
+    json.replace(json.find(from), from.size(), to);
+    return small::error_of([&] { toy_recipe(json, {}); });
+  };
+  CHECK(small::contains(error_of("\"batch\":7", "\"batch\":0"), "batch"));
+  CHECK(small::contains(error_of("\"smoothing\":0.1", "\"smoothing\":1.5"), "smoothing"));
+  CHECK(small::contains(error_of("\"batch\"", "\"rows\""), "batch"));
 }
 
 TEST_CASE("a step that meets NaN is not made, and the error names the operation that gave it first") {
   ToyTraining training(small_toy_recipe());
-  training.step();
-  for (NamedParameter& p : training.model().parameters())
+  training.trainer.step();
+  for (NamedParameter& p : training.task.model.parameters())
     if (p.name == "encoder.layers.0.linear1.weight") p.value.mutable_value().write<float>()[4] = NAN;
-  const std::string before = training.hash();
-  const std::string error = small::error_of([&] { training.step(); });
-  CHECK(error.starts_with("toy: step 2 was not made, because a number is not finite; "));
+  const std::string before = training.trainer.hash();
+  const std::string error = small::error_of([&] { training.trainer.step(); });
+  CHECK(error.starts_with("toy: step 2 was not made, because a number is not finite; a smaller --rate-factor"));
   CHECK(error.find("\ntrain: the loss is not finite") != std::string::npos);
   CHECK(error.find("\nlinear_relu (operation ") != std::string::npos);
   CHECK(error.find("1 NaN, first at [0, 4]  from parameter encoder.layers.0.linear1.weight") != std::string::npos);
-  CHECK(training.hash() == before);
-  CHECK(training.steps_done() == 1);
+  CHECK(training.trainer.hash() == before);
+  CHECK(training.trainer.steps_done() == 1);
 }
 
 TEST_CASE("the learning rate warms up, falls, and cools down over the last part of the steps") {
   ToyRecipe recipe;
   recipe.steps = 1000, recipe.warmup = 100, recipe.cooldown = 0.5;
-  CHECK(recipe.rate(50) == doctest::Approx(recipe.rate(100) / 2));
-  CHECK(recipe.rate(400) == doctest::Approx(recipe.rate(100) / 2));
-  CHECK(recipe.rate(1000) > 0);
-  CHECK(recipe.rate(1000) < recipe.rate(500) / 100);
+  CHECK(recipe.rate_of(50) == doctest::Approx(recipe.rate_of(100) / 2));
+  CHECK(recipe.rate_of(400) == doctest::Approx(recipe.rate_of(100) / 2));
+  CHECK(recipe.rate_of(1000) > 0);
+  CHECK(recipe.rate_of(1000) < recipe.rate_of(500) / 100);
   recipe.cooldown = 0;
-  CHECK(recipe.rate(1000) == doctest::Approx(recipe.rate(250) / 2));
+  CHECK(recipe.rate_of(1000) == doctest::Approx(recipe.rate_of(250) / 2));
 }
 
 TEST_CASE("slow: a small model learns to copy, and the exam says so") {
@@ -93,15 +127,15 @@ TEST_CASE("slow: a small model learns to copy, and the exam says so") {
   recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
   recipe.steps = 400, recipe.batch = 32, recipe.warmup = 100;
   ToyTraining training(recipe);
-  CHECK(examine(training.model(), recipe.task, 50, 1).right < 10);
+  CHECK(examine(training.task.model, recipe.task, 50, 1).right < 10);
   double first = 0, last = 0;
   for (i64 i = 0; i < recipe.steps; ++i) {
-    const ToyStep step = training.step();
+    const StepResult step = training.trainer.step();
     if (i == 0) first = step.loss;
     last = step.loss;
   }
   CHECK(last < first / 2);
-  const ToyExam exam = examine(training.model(), recipe.task, 50, 1);
+  const ToyExam exam = examine(training.task.model, recipe.task, 50, 1);
   CHECK(exam.right >= 48);
   for (const Sequence& source : exam.sources) CHECK(is_held_out(source));
 }
@@ -110,5 +144,5 @@ TEST_CASE("the Annotated Transformer's recipe has its sizes") {
   const ToyRecipe recipe = annotated_recipe();
   CHECK(recipe.config().src_vocab_size == 11);
   CHECK(recipe.steps == 20 * 20);
-  CHECK(recipe.rate(400) == doctest::Approx(0.5 / std::sqrt(512.0 * 400.0)));
+  CHECK(recipe.rate_of(400) == doctest::Approx(0.5 / std::sqrt(512.0 * 400.0)));
 }

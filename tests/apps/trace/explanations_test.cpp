@@ -31,7 +31,7 @@ TEST_CASE("a step gets its box, its equation and the names of its values, the de
   CHECK(steps[0].equation == "a = max(0, x W^T + b), W = W_1");
   CHECK(steps[0].inputs[1].name == "W");
   CHECK(steps[0].outputs[0].name == "a");
-  CHECK(steps[1].equation == "dz = da if a > 0, dx = dz W, dW = dz^T x");
+  CHECK(steps[1].equation == "dz = da if a > 0, else 0; dx = dz W, dW = dz^T x, db = sum of dz");
   CHECK(steps[1].inputs[0].name == "da");
   CHECK(steps[1].outputs[2].name == "db");
 }

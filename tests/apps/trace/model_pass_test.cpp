@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <regex>
 #include <set>
 
 #include "tests/style_source.h"
@@ -39,6 +40,49 @@ TEST_CASE("every operation is walked back once, in the opposite order") {
     CHECK_FALSE(forward.equation.empty());
     CHECK(back.equation != forward.equation);
     for (const TracedValue& value : back.inputs) CHECK(value.name.starts_with("d"));
+  }
+}
+
+TEST_CASE("the equation of a derivative says how each gradient that it passes on is computed") {
+  for (const TracedStep& step : the_pass().steps) {
+    CAPTURE(step.number);
+    CAPTURE(step.equation);
+    for (const TracedValue& output : step.outputs) {
+      if (!step.is_backward()) continue;
+      CAPTURE(output.name);
+      CHECK(std::regex_search(step.equation, std::regex("(^|[^A-Za-z])" + output.name + "($|[^A-Za-z])")));
+    }
+    if (step.equation.find("sigma") != std::string::npos && !step.is_backward())
+      CHECK(step.equation.find("sigma = ") != std::string::npos);
+  }
+}
+
+TEST_CASE("the loss has its labels, and the probabilities of all words") {
+  const TracedStep& loss = step_named("loss", "cross_entropy", "L");
+  REQUIRE(loss.inputs.size() == 2);
+  CHECK(loss.inputs[1].name == "labels");
+  CHECK(loss.inputs[1].words == the_pass().labels);
+  REQUIRE(loss.inside.size() == 1);
+  const Tensor& P = loss.inside[0].value;
+  REQUIRE(P.shape() == Shape{1, 4, 6});
+  double sum_of_logs = 0;
+  for (i64 t = 0; t < 4; ++t) {
+    double total = 0;
+    for (i64 word = 0; word < 6; ++word) total += P(0, t, word);
+    CHECK(total == doctest::Approx(1));
+    sum_of_logs += std::log(P(0, t, static_cast<i64>(loss.inputs[1].value.at(t))));
+  }
+  CHECK(-sum_of_logs / 4 == doctest::Approx(the_pass().loss));
+}
+
+TEST_CASE("only the decoder's self-attention hides weights, those of later tokens") {
+  for (const TracedStep& step : the_pass().steps) {
+    CAPTURE(step.number);
+    for (const TracedValue& value : step.outputs) {
+      const bool decoder = step.box == "decoder.layers.0.self_attn" && step.operation == "masked_softmax";
+      const std::vector<i64> later{1, 2, 3, 6, 7, 11, 17, 18, 19, 22, 23, 27};  // of two heads with 4 x 4 weights
+      CHECK(value.masked == (decoder && !step.is_backward() ? later : std::vector<i64>{}));
+    }
   }
 }
 
@@ -133,7 +177,8 @@ TEST_CASE("weights have two decimals, and the sizes that a reader must tell apar
   for (const TracedParameter& p : the_pass().parameters)
     for (i64 i = 0; i < p.value.count(); ++i) CHECK(std::round(p.value.at(i) * 100) / 100 == p.value.at(i));
   const ModelPass& pass = the_pass();
-  CHECK(std::set<i64>{pass.B, pass.h, pass.S, pass.T, pass.d_k, pass.K, pass.d_model, pass.d_ff}.size() == 8);
+  const i64 KV = 2 * pass.d_model, QKV = 3 * pass.d_model;  // keys and values side by side; and queries
+  CHECK(std::set<i64>{pass.B, pass.h, pass.S, pass.T, pass.d_k, pass.K, pass.d_model, pass.d_ff, KV, QKV}.size() == 10);
 }
 
 // The rounding of f64 differs between CPUs by about 1e-15. No value lies that near to where its last digit changes.
@@ -151,6 +196,7 @@ TEST_CASE("every CPU shows the same digits") {
     for (const TracedValue& value : step.inputs)
       if (value.parameter.empty()) look_at(value.value);
     for (const TracedValue& value : step.outputs) look_at(value.value);
+    for (const TracedValue& value : step.inside) look_at(value.value);
   }
   for (const TracedParameter& p : the_pass().parameters) look_at(p.gradient);
   CHECK(values > 5000);

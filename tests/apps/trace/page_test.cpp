@@ -40,6 +40,14 @@ TEST_CASE("the page's data are the numbers of the pass, and hold nothing that co
       CHECK(output.at("values").get<std::vector<double>>() == shown_values(step.outputs[j].value));
     }
   }
+  for (size_t i = 0; i < pass.steps.size(); ++i) {
+    REQUIRE(data["steps"][i].at("inside").size() == pass.steps[i].inside.size());
+    for (size_t j = 0; j < pass.steps[i].inside.size(); ++j)
+      CHECK(data["steps"][i]["inside"][j].at("values").get<std::vector<double>>() ==
+            shown_values(pass.steps[i].inside[j].value));
+    for (size_t j = 0; j < pass.steps[i].outputs.size(); ++j)
+      CHECK(data["steps"][i]["outputs"][j].value("masked", std::vector<i64>{}) == pass.steps[i].outputs[j].masked);
+  }
   REQUIRE(data.at("parameters").size() == pass.parameters.size());
   for (size_t i = 0; i < pass.parameters.size(); ++i)
     CHECK(data["parameters"][i].at("gradient").get<std::vector<double>>() == shown_values(pass.parameters[i].gradient));

@@ -21,19 +21,26 @@ TEST_CASE("the listing has every step in its order, within 100 columns, and ends
     if (std::smatch match; std::regex_match(line, match, step)) CHECK(std::stoll(match[1]) == ++number);
   }
   CHECK(number == 122);
-  CHECK(program::line(result.text, -1) == "loss 1.9419, 122 steps");
+  CHECK(program::line(result.text, -1) == "loss 2.2476, 122 steps");
   CHECK(program::contains(result.text, "Encoder layer 1: multi-head self-attention "));
   CHECK(program::contains(result.text, "    Q [1, 2, 4, 5] K [1, 2, 3, 5] -> S [1, 2, 4, 3] "));
 }
 
 TEST_CASE("the listing cuts no equation off") {
   const std::string text = program::run("trace").text;
-  for (const std::string end : {", g = dy w\n", "onehot(label)) / T\n"}) {
+  for (const std::string end : {"sum of dy\n", "softmax(logits)\n", "sum of dz\n"}) {
     CAPTURE(end);
     CHECK(program::contains(text, end));
   }
   static const std::regex cut("[a-z)]\\.\\. ");
   CHECK_FALSE(std::regex_search(text, cut));
+}
+
+TEST_CASE("the listing has the probabilities of the loss, and dashes for what a mask hides") {
+  const std::string text = program::run("trace").text;
+  CHECK(program::contains(text, "    logits [1, 4, 6] labels [1, 4] -> L [] "));
+  CHECK(program::contains(text, "    inside: P [1, 4, 6] "));
+  CHECK(program::contains(text, "  1.0000       -       -       - ..\n"));
 }
 
 TEST_CASE("--html writes one page, and nothing to stdout") {

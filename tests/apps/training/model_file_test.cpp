@@ -24,13 +24,13 @@ std::string until(const std::string& condition) {
 }
 
 // What either program needs to train, for so many steps, into FILE.
-struct Trainer {
+struct Program {
   std::string name, arguments, last_line;
   std::string command(int steps, const std::string& file) const {
     return lm_program + arguments + "--steps " + std::to_string(steps) + " --save '" + file + "' ";
   }
 };
-std::vector<Trainer> trainers(const orrery::TemporaryFolder& folder) {
+std::vector<Program> programs(const orrery::TemporaryFolder& folder) {
   const std::string text = written(folder / "text", many("abc \n", 200));
   return {{"toy", tiny_toy, "exact match "},
           {"lm", "lm train '" + text + "' " + tiny + "--threads 1 --estimate-every 1000 ", "validation loss "}};
@@ -104,14 +104,14 @@ TEST_CASE("room is needed for the model, the unfinished training, and what repla
 
 TEST_CASE("a model that stands there is not made worse unasked") {
   const orrery::TemporaryFolder folder;
-  for (const Trainer& trainer : trainers(folder)) {
-    CAPTURE(trainer.name);
-    const std::string file = folder / trainer.name;
-    REQUIRE(shell(trainer.command(3, file) + "2>/dev/null").exit_code == 0);
+  for (const Program& program : programs(folder)) {
+    CAPTURE(program.name);
+    const std::string file = folder / program.name;
+    REQUIRE(shell(program.command(3, file) + "2>/dev/null").exit_code == 0);
     const std::string first = orrery::contents(file);
-    check_failure(trainer.command(2, file), " already holds a model: --overwrite replaces it");
+    check_failure(program.command(2, file), " already holds a model: --overwrite replaces it");
     CHECK(orrery::contents(file) == first);
-    CHECK(shell(trainer.command(2, file) + "--overwrite 2>/dev/null").exit_code == 0);
+    CHECK(shell(program.command(2, file) + "--overwrite 2>/dev/null").exit_code == 0);
     CHECK(orrery::contents(file) != first);
     CHECK_FALSE(std::filesystem::exists(file + ".lock"));
   }
@@ -119,37 +119,37 @@ TEST_CASE("a model that stands there is not made worse unasked") {
 
 TEST_CASE("a second training into a file is refused at its start, and told whose it is; a killed one is in no way") {
   const orrery::TemporaryFolder folder;
-  for (const Trainer& trainer : trainers(folder)) {
-    CAPTURE(trainer.name);
-    const std::string file = folder / trainer.name;
+  for (const Program& program : programs(folder)) {
+    CAPTURE(program.name);
+    const std::string file = folder / program.name;
     const Result second =
-        shell(trainer.command(1000000, file) + ">/dev/null 2>&1" + until("[ -s '" + file + ".lock' ]") + "echo $!; " +
-              trainer.command(3, file) + "2>&1; code=$?; kill -9 $!; wait $! 2>/dev/null; exit $code");
+        shell(program.command(1000000, file) + ">/dev/null 2>&1" + until("[ -s '" + file + ".lock' ]") + "echo $!; " +
+              program.command(3, file) + "2>&1; code=$?; kill -9 $!; wait $! 2>/dev/null; exit $code");
     CHECK(second.exit_code == 1);
     CHECK(
-        line(second.text, 1).starts_with("orrery: " + trainer.name + ": another training saves its model in " + file));
+        line(second.text, 1).starts_with("orrery: " + program.name + ": another training saves its model in " + file));
     CHECK(contains(line(second.text, 1), ": process " + line(second.text, 0) + ", "));
-    CHECK(contains(line(second.text, 1), trainer.arguments.substr(0, 5)));
+    CHECK(contains(line(second.text, 1), program.arguments.substr(0, 5)));
     CHECK(std::filesystem::exists(file + ".lock"));
     std::filesystem::remove(file + ".resume");
-    CHECK(shell(trainer.command(3, file) + "--overwrite 2>/dev/null").exit_code == 0);
+    CHECK(shell(program.command(3, file) + "--overwrite 2>/dev/null").exit_code == 0);
     CHECK_FALSE(std::filesystem::exists(file + ".lock"));
   }
 }
 
 TEST_CASE("where nothing can be saved at the end, what was trained is judged all the same") {
   const orrery::TemporaryFolder folder;
-  for (const Trainer& trainer : trainers(folder)) {
-    CAPTURE(trainer.name);
+  for (const Program& program : programs(folder)) {
+    CAPTURE(program.name);
     const std::string inner = folder / "inner", log = folder / "log";
     std::filesystem::create_directory(inner);
     const Result result =
-        shell(trainer.command(3000, inner + "/model") + "2>'" + log + "'" + until("grep -q ^step '" + log + "'") +
+        shell(program.command(3000, inner + "/model") + "2>'" + log + "'" + until("grep -q ^step '" + log + "'") +
               "until rm -r '" + inner + "'; do :; done; wait $!");
     CHECK(result.exit_code == 1);
-    CHECK(line(result.text, -1).starts_with(trainer.last_line));
+    CHECK(line(result.text, -1).starts_with(program.last_line));
     CHECK(line(orrery::contents(log), -1)
-              .starts_with("orrery: " + trainer.name + ": the model is not saved: write " + inner + "/model: "));
+              .starts_with("orrery: " + program.name + ": the model is not saved: write " + inner + "/model: "));
     std::filesystem::remove(log);
   }
 }
@@ -158,12 +158,12 @@ TEST_CASE("a training that is stopped before its first step ends at once, and le
   const orrery::TemporaryFolder folder;
   const std::string text = folder / "text", log = folder / "log";
   const std::string slow_lm = "lm train '" + text + "' --d-model 512 --d-ff 2048 --layers 8 --estimate-batches 1 ";
-  for (const Trainer& trainer : trainers(folder)) {
-    CAPTURE(trainer.name);
-    const std::string file = folder / trainer.name;
-    REQUIRE(shell(trainer.command(3, file) + "2>/dev/null").exit_code == 0);
+  for (const Program& program : programs(folder)) {
+    CAPTURE(program.name);
+    const std::string file = folder / program.name;
+    REQUIRE(shell(program.command(3, file) + "2>/dev/null").exit_code == 0);
     const std::string kept = orrery::contents(file);
-    const Trainer slow{trainer.name, trainer.name == "toy" ? "toy --preset annotated --batch 40 " : slow_lm, ""};
+    const Program slow{program.name, program.name == "toy" ? "toy --preset annotated --batch 40 " : slow_lm, ""};
     const Result result = shell(slow.command(1000, file) + "--threads 1 --overwrite 2>'" + log + "'" +
                                 until("[ -s '" + file + ".lock' ]") + "sleep 0.5; kill -TERM $!; wait $!");
     CHECK(result.exit_code == 130);
@@ -182,7 +182,9 @@ TEST_CASE("a step that is not finite ends the training, and the model before it 
                             "--beta2 0 --norm-first --save '" +
                             file + "'");
   CHECK(toy.exit_code == 1);
-  CHECK(contains(toy.text, "\nsaved to " + file + "\norrery: toy: step "));
+  CHECK(contains(toy.text, "\nsaved to " + file + "\nstopped after step "));
+  CHECK(contains(toy.text, "\norrery: toy: step "));
+  CHECK_FALSE(contains(toy.text, "to resume:"));
   CHECK(contains(toy.text, "a smaller --rate-factor or a longer --warmup may help\n"));
   CHECK(orrery::read_safetensors_metadata(file).contains("toy_task"));
 }
@@ -222,7 +224,7 @@ TEST_CASE("an lm that cannot write any more has its loss and its hash printed al
 
 TEST_CASE("a path in a command that is printed is quoted") {
   const orrery::TemporaryFolder folder;
-  const Trainer lm = trainers(folder)[1];
+  const Program lm = programs(folder)[1];
   const std::string file = folder / "my model";
   const std::string log = folder / "log";
   const Result stopped = shell(lm.command(1000000, file) + ">/dev/null 2>'" + log + "'" +

@@ -94,15 +94,3 @@ TEST_CASE("another mistake keeps its own words") {
   CHECK(watched.error() == "optimizer: the learning rate must be 0 or more and finite, got -1");
   CHECK(watched.x.value().at(0) == 0);
 }
-
-TEST_CASE("train_step goes forward and back, steps, and returns the loss that it began with") {
-  WatchedSum whole, parts;
-  parts.pass();
-  CHECK(parts.error() == "");
-  CHECK(train_step(whole.step, whole.sgd, [&] { return whole.loss(); }) == parts.begun_with);
-  CHECK(same_bits(whole.x.value(), parts.x.value()));
-  whole.x.mutable_value().write<float>()[1] = 1000;
-  const std::string error = small::error_of([&] { train_step(whole.step, whole.sgd, [&] { return whole.loss(); }); });
-  CHECK(error.starts_with("test: step 7 was not made"));
-  CHECK(whole.x.value().at(0) == parts.x.value().at(0));
-}

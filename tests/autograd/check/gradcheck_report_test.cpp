@@ -32,6 +32,7 @@ TEST_CASE("a ratio that all share is said once, and five coordinates are enough"
   mixed.failures[1].analytic = 7;
   CHECK(mixed.describe().find("everywhere") == std::string::npos);
   CHECK(GradcheckReport().describe() == "");
+  CHECK(wrong_by(-0.0, 1).describe().ends_with("analytic 0, numeric 1, ratio 0"));
 }
 
 TEST_CASE("a ratio near 1 is given with the digits that show the fault") {

@@ -86,6 +86,13 @@ TEST_CASE("a check that proves nothing is a failure") {
   CHECK(gradcheck(checkable(f, {normal({3, 4})}, {}, {{"input 0", "probabilities add up to 1"}})));
 }
 
+TEST_CASE("the bare name of a function is checked like a lambda") {
+  const GradcheckReport report = gradcheck(sigmoid, {normal({3, 4})});
+  CHECK(report);
+  CHECK(report.coordinates == 12);
+  CHECK(checkable(relu, {normal({2, 3})}).output().shape() == Shape{2, 3});
+}
+
 TEST_CASE("a declared zero is checked too") {
   const auto pass_through = [](const Variable& x) {  // says 1 where the truth is 0
     const auto value = [](const Inputs& in) { return in[0] * 0.0; };

@@ -55,7 +55,8 @@ TEST_CASE("promise 7: changed: a Tensor where a Saved belongs") {
   const ProofPart input = parts::prove_changed(of_operation(hidden::BareInput{}), 1);
   CHECK(input.detail ==
         "what tanh returned was changed in place after forward: bare_input gives another gradient, and "
-        "no error: a Tensor where a Saved belongs?");
+        "no error");
+  CHECK(input.text() == input.detail + ": a Tensor where a Saved belongs?");
   CHECK(parts::prove_changed(of_operation(hidden::BareOutput{}), 1).detail.starts_with("what bare_output returned"));
   const ProofPart right = parts::prove_changed(almost_square([](const Tensor&, const Tensor& g) { return g; }), 1);
   CHECK(right.ok);

@@ -31,6 +31,25 @@ TEST_CASE("entries come in the order of their offsets") {
   CHECK(header.metadata.at("k") == "v");
 }
 
+TEST_CASE("every dtype of the format has its size, also where elements share bytes") {
+  const std::vector<std::pair<std::string, u64>> bytes_of_eight{
+      {"F4", 4},      {"F6_E2M3", 6},     {"F6_E3M2", 6},     {"BOOL", 8}, {"U8", 8},   {"I8", 8},
+      {"F8_E5M2", 8}, {"F8_E4M3", 8},     {"F8_E8M0", 8},     {"U16", 16}, {"I16", 16}, {"F16", 16},
+      {"BF16", 16},   {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"U32", 32}, {"I32", 32}, {"F32", 32},
+      {"C64", 64},    {"U64", 64},        {"I64", 64},        {"F64", 64}};
+  for (const auto& [dtype, bytes] : bytes_of_eight) {
+    CAPTURE(dtype);
+    const std::string header =
+        R"({"w": {"dtype": ")" + dtype + R"(", "shape": [2, 4], "data_offsets": [0, )" + std::to_string(bytes) + "]}}";
+    const TensorHeader parsed = parse_header(header, bytes, "read");
+    CHECK(name_of(parsed.entries.at(0).dtype) == dtype);
+    CHECK(is_floating(parsed.entries.at(0).dtype) == (dtype[0] == 'F' || dtype == "BF16"));
+    CHECK(complaint(header, bytes + 1) != "");
+  }
+  CHECK(complaint(R"({"w": {"dtype": "F4", "shape": [3], "data_offsets": [0, 2]}})", 2) ==
+        "tensor 'w' of F4 [3] takes no whole number of bytes");
+}
+
 TEST_CASE("malformed headers, each with its reason") {
   const auto tensor = [](const std::string& fields) { return R"({"w": {)" + fields + "}}"; };
   const auto entry = [&](const std::string& dtype, const std::string& shape, const std::string& offsets) {

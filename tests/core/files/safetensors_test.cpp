@@ -5,8 +5,11 @@
 
 #include <bit>
 #include <cstring>
+#include <iomanip>
 #include <limits>
+#include <sstream>
 
+#include "core/files/crc32c.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
@@ -200,6 +203,64 @@ TEST_CASE("what is no safetensors file") {
   CHECK(complaint(folder, raw_file(" {}", 0)) == "is not a safetensors file: its header does not start with '{'");
   CHECK(complaint(folder, raw_file("{}", 1)) == "its tensors take 0 bytes, the file holds 1");
   CHECK(complaint(folder, raw_file("{}", 0)) == "");
+}
+
+TEST_CASE("files of other formats are named, truncated ones are not taken for them") {
+  const TemporaryFolder folder;
+  const std::string rest(100, 'x');
+  CHECK(complaint(folder, "PK\x03\x04" + rest) ==
+        "is not a safetensors file: it is a ZIP archive, such as torch.save writes");
+  CHECK(complaint(folder, R"({"metadata": {"total_size": 1}})") == "is not a safetensors file: it is JSON");
+  CHECK(complaint(folder, "version https://git-lfs.github.com/spec/v1\n") ==
+        "is not a safetensors file: it is a pointer of Git LFS, and not the file that it stands for");
+  CHECK(complaint(folder, "<!DOCTYPE html>" + rest) == "is not a safetensors file: it is a web page");
+  CHECK(complaint(folder, "GGUF\x03" + rest) == "is not a safetensors file: it is a GGUF file");
+  const std::string of_640_bytes("\x80\x02\0\0\0\0\0\0", 8);  // the length, and what a pickle begins with
+  CHECK(complaint(folder, of_640_bytes + "{\"w\"") ==
+        "is damaged or not a safetensors file: its header would take 640 bytes, at most 4 are possible");
+}
+
+TEST_CASE("a summary has everything but the elements, of any dtype") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  set_contents(path, raw_file(R"({"mask": {"dtype": "BOOL", "shape": [4], "data_offsets": [0, 4]},
+      "none": {"dtype": "I64", "shape": [0], "data_offsets": [4, 4]}, "__metadata__": {"format": "pt"}})",
+                              4));
+  const FileSummary foreign = summarise_safetensors(path);
+  CHECK(foreign.bytes == contents(path).size());
+  CHECK(foreign.header_bytes == foreign.bytes - 4);
+  CHECK(foreign.metadata == Metadata{{"format", "pt"}});
+  REQUIRE(foreign.tensors.size() == 2);
+  CHECK(foreign.tensors[0].entry.name == "mask");
+  CHECK(foreign.tensors[0].entry.shape == Shape{4});
+  CHECK(name_of(foreign.tensors[0].entry.dtype) == "BOOL");
+  const std::string ones(4, '\1');
+  std::ostringstream checksum;
+  checksum << std::hex << std::setw(8) << std::setfill('0') << crc32c(std::as_bytes(std::span(ones)));
+  CHECK(foreign.tensors[0].checksum == checksum.str());
+  CHECK(foreign.tensors[0].stored == "");
+  CHECK(foreign.tensors[1].checksum == "00000000");
+}
+
+TEST_CASE("a summary says which tensors are damaged, also in parts beyond the first") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  constexpr i64 numbers = 300'000;  // more than a megabyte, which is read at once
+  write_safetensors(path, {{"large", arange(numbers)}, {"small", zeros({2})}}, {{"key", "value"}});
+  const FileSummary whole = summarise_safetensors(path);
+  REQUIRE(whole.tensors.size() == 2);
+  CHECK(whole.metadata == Metadata{{"key", "value"}});
+  for (const TensorSummary& tensor : whole.tensors) {
+    CHECK(tensor.stored == tensor.checksum);
+    CHECK_FALSE(tensor.damaged());
+  }
+  flip_bit(path, 8 * (whole.header_bytes + numbers * sizeof(i32) - 1));
+  const FileSummary damaged = summarise_safetensors(path);
+  CHECK(damaged.tensors[0].entry.name == "large");
+  CHECK(damaged.tensors[0].damaged());
+  CHECK_FALSE(damaged.tensors[1].damaged());
+  flip_bit(path, 8 * 20);
+  CHECK(error_of([&] { summarise_safetensors(path); }) != "");
 }
 
 TEST_CASE("checksums come all together or not at all") {

@@ -13,17 +13,11 @@
 
 #include "core/random.h"
 #include "tests/apps/run_program.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 
 namespace {
-
-// Under AddressSanitizer every block comes from the system and nothing is counted.
-bool counts() {
-  const i64 before = memory_counters().allocations;
-  deallocate(allocate(1));
-  return memory_counters().allocations > before;
-}
 
 struct Piece {
   unsigned char* memory;
@@ -86,7 +80,7 @@ TEST_CASE("random requests never overlap") {
 }
 
 TEST_CASE("everything given back, and one block takes the whole place again") {
-  if (!counts()) return;
+  if (!small::counts_memory()) return;
   const i64 live = memory_counters().live_bytes;
   CHECK(stress(4, 5'000));
   CHECK(memory_counters().live_bytes == live);
@@ -100,7 +94,7 @@ TEST_CASE("everything given back, and one block takes the whole place again") {
 }
 
 TEST_CASE("a larger request takes the free block at the end and asks for what that lacks") {
-  if (!counts()) return;
+  if (!small::counts_memory()) return;
   deallocate(allocate(200'000'000));
   const i64 held = memory_counters().system_bytes;
   deallocate(allocate(210'000'000));
@@ -109,7 +103,7 @@ TEST_CASE("a larger request takes the free block at the end and asks for what th
 }
 
 TEST_CASE("small blocks leave the place of a large one alone") {
-  if (!counts()) return;
+  if (!small::counts_memory()) return;
   constexpr size_t bytes = 50'000'000;
   std::byte* large = static_cast<std::byte*>(allocate(bytes));
   void* next = allocate(1'000'000);  // keeps the place from growing
@@ -126,7 +120,7 @@ TEST_CASE("small blocks leave the place of a large one alone") {
 }
 
 TEST_CASE("where the system has no more, the allocator says so and works on") {
-  if (!counts()) return;
+  if (!small::counts_memory()) return;
   // More than this machine's memory, and less than `allocate` refuses by itself. Where the system promises whatever it
   // is asked for, nothing is written there.
   try {
@@ -136,7 +130,7 @@ TEST_CASE("where the system has no more, the allocator says so and works on") {
 }
 
 TEST_CASE("where addresses are limited, a block of nearly all of them finds its place") {
-  if (!counts()) return;
+  if (!small::counts_memory()) return;
   const char* limited = std::getenv("ORRERY_TEST_LIMITED");
   if (limited == nullptr) {  // in a program of its own, whose heap has not begun
     const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
@@ -156,7 +150,7 @@ TEST_CASE("where addresses are limited, a block of nearly all of them finds its 
 }
 
 TEST_CASE("an equal second round asks the system for nothing") {
-  if (!counts()) return;
+  if (!small::counts_memory()) return;
   const auto round = [] {
     std::vector<void*> blocks;
     for (const size_t bytes : {3'000'000, 40'000'000, 64, 7'000'000, 120'000'000, 100, 500'000}) {
@@ -177,7 +171,7 @@ TEST_CASE("an equal second round asks the system for nothing") {
 }
 
 TEST_CASE("live and peak bytes count what is handed out") {
-  if (!counts()) return;
+  if (!small::counts_memory()) return;
   reset_peak();
   const i64 start = memory_counters().live_bytes;
   CHECK(memory_counters().peak_bytes == start);
@@ -197,7 +191,7 @@ TEST_CASE("live and peak bytes count what is handed out") {
 }
 
 TEST_CASE("more than any machine has is std::bad_alloc") {
-  if (!counts()) return;  // the sanitizer's own allocator ends the program instead
+  if (!small::counts_memory()) return;  // the sanitizer's own allocator ends the program instead
   CHECK_THROWS_AS(allocate(size_t{1} << 50), std::bad_alloc);
   CHECK_THROWS_AS(allocate(~size_t{0}), std::bad_alloc);
 }
@@ -210,7 +204,7 @@ TEST_CASE("standard containers can use the same memory") {
 }
 
 TEST_CASE("the addresses that are taken are in proportion to the machine's memory") {
-  if (!counts()) return;                                  // the sanitizer takes its own
+  if (!small::counts_memory()) return;                    // the sanitizer takes its own
   if (std::getenv("ORRERY_TEST_ADDRESSES") == nullptr) {  // in a program of its own: other tests ask for much more
     const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
     const program::Result child =
@@ -232,7 +226,7 @@ TEST_CASE("the addresses that are taken are in proportion to the machine's memor
 }
 
 TEST_CASE("a limit of addresses near the machine's memory leaves the libraries theirs") {
-  if (!counts()) return;
+  if (!small::counts_memory()) return;
   const char* limited = std::getenv("ORRERY_TEST_NEAR_LIMIT");
   if (limited == nullptr) {
     const i64 kilobytes = i64{::sysconf(_SC_PHYS_PAGES)} * i64{::sysconf(_SC_PAGESIZE)} / 1024;

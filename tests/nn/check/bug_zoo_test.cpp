@@ -117,6 +117,10 @@ TEST_CASE("the messages say what is wrong") {
         "leakcheck: LEAK: target position 1 of row 0 -> logits position 0 of row 0, and 7 more");
   CHECK(bug("attention-without-scale").check() ==
         "reference value: the weight of the first of two keys is 0.9; computed by hand from equation 1 it is 0.75");
+  CHECK(bug("mask-after-softmax").numbers() ==
+        "the weights of position 0 of row 0: 0.3440 0.0000 0.0000 0.0000, which add up to 0.3440");
+  CHECK(bug("masked-scores-set-to-zero").numbers() ==
+        "the weights of position 0 of row 0: 0.3909 0.2030 0.2030 0.2030, which add up to 1.0000");
   const Sample& dropout = bug("dropout-not-rescaled").samples.at(0);
   CHECK(gradcheck(dropout.build(f64), dropout.options).message.find("ratio 0.7000 everywhere") != std::string::npos);
 }

@@ -3,7 +3,7 @@
 // loss = mean of -log softmax(logits)_target over the rows whose target counts; a target of -1 does not count. The
 // forward is given. Write the backward: from dy, the gradient of the loss (one number), to dx, of the shape of the
 // logits [rows, K]. You have the saved probabilities p [rows, K], the targets, and `counted`, the number of rows that
-// count.
+// count. If none counts, the loss is 0, and so is dx.
 // Grade it:  apps/run exercise 4.4
 // Serves: apps/book/ch4/four_derivatives.cpp
 #include "autograd/apply.h"
@@ -27,7 +27,7 @@ struct MyCrossEntropy {
       loss -= log_p(row, targets[row]);
       ++counted;
     }
-    return full({}, loss / static_cast<double>(counted), logits.dtype());
+    return full({}, counted == 0 ? 0 : loss / static_cast<double>(counted), logits.dtype());
   }
 
   void backward(const Tensor& dy, Grads& dx) {

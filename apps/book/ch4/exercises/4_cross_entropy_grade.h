@@ -25,6 +25,12 @@ void grade(Grader& g) {
       },
       Tensor::of<double>({3, 3}, {0.0625, -0.375, 0.3125, 0, 0, 0, 0.0625, 0.125, -0.1875}),
       "A row that the loss does not see cannot change it. And by which number was the loss divided?");
+  g.equal(
+      "dx if no row counts",
+      [] {
+        return gradient_for({-1, -1}, 1);
+      },
+      zeros({2, 3}, f64), "The loss is then 0 for all logits. And what is 0 times 1 / 0?");
   g.gradients(
       "numeric gradients of five rows",
       [] {

@@ -10,6 +10,16 @@ void grade(Grader& g) {
       [&] { return my_attention(constant(Q), constant(Q), constant(V)).value().rows(0, 1); },
       Tensor::of<double>({1, 2}, {3 * e / total, (1 + e) / total}),
       "These are the numbers of head 0 in the chapter. What are the scores divided by before softmax?");
+  const double log2 = std::log(2.0), log3 = std::log(3.0);
+  const Tensor queries = Tensor::of<double>({2, 4}, {2, 0, 0, 0, 0, 2, 0, 0});
+  const Tensor keys =
+      Tensor::of<double>({5, 4}, {log3, 0, 0, 0, log2, 0, 0, 0, 0, 0, 0, 0, 0, 2 * log2, 0, 0, 0, 0, 0, 0});
+  const Tensor values = Tensor::of<double>({5, 3}, {8, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0, 8, 8, 0, 0});
+  g.equal(
+      "two queries, five keys, d_k = 4, d_v = 3",
+      [&] { return my_attention(constant(queries), constant(keys), constant(values)).value(); },
+      Tensor::of<double>({2, 3}, {4, 2, 2, 2, 1, 5}),
+      "The dot products are 2 log 3, 2 log 2, 0, 0, 0 and 0, 0, 0, 4 log 2, 0. Which size is d_k?");
   g.equal(
       "where all values are equal, the result is that value",
       [] {

@@ -30,20 +30,23 @@ void grade(Grader& g) {
         return std::all_of(work.added.begin(), work.added.end(), [](int times) { return times == 1; });
       },
       "Where does the last chunk end?");
-  g.check(
+  g.equal(
       "sums of no, of one and of five elements",
-      [&] { return run(0, 4).total == 0 && run(1, 4).total == 1 && std::fabs(run(5, 4).total - 137.0F / 60) < 1e-6F; },
-      "What becomes of your chunks if there are fewer elements than in one of them?");
+      [&] {
+        return Tensor::of<float>({3}, {run(0, 4).total, run(1, 4).total, run(5, 4).total});
+      },
+      Tensor::of<float>({3}, {0, 1, 137.0F / 60}),
+      "What becomes of your chunks if there are fewer elements than in one of them?", 1e-6);
   for (const i64 threads : {2, 3, 4, 7})
     g.equal(
         "10,000 elements on " + std::to_string(threads) + " threads, beside one thread",
         [&] { return static_cast<double>(run(10'000, threads).total) - static_cast<double>(run(10'000, 1).total); }, 0,
         "Does a border between two parts depend on the number of threads? And the order in which parts are added?", 0);
-  g.check(
-      "four threads share 100,000 elements",
+  g.at_most(
+      "four threads share 100,000 elements: the largest share",
       [&] {
         const std::vector<i64> shares = run(100'000, 4).shares;
-        return *std::max_element(shares.begin(), shares.end()) <= 40'000;
+        return static_cast<double>(*std::max_element(shares.begin(), shares.end()));
       },
-      "No thread should compute more than a little over its quarter.");
+      40'000, "No thread should compute more than a little over its quarter.");
 }

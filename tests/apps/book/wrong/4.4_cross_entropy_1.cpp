@@ -1,5 +1,7 @@
 // Chapter 4. A wrong answer to exercise 4.4: rows that do not count get a gradient.
 // Expect: [1, 0] is 0.0625, should be 0
+#include <algorithm>
+
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
@@ -21,15 +23,15 @@ struct MyCrossEntropy {
       loss -= log_p(row, targets[row]);
       ++counted;
     }
-    return full({}, loss / static_cast<double>(counted), logits.dtype());
+    return full({}, counted == 0 ? 0 : loss / static_cast<double>(counted), logits.dtype());
   }
 
   void backward(const Tensor& dy, Grads& dx) {
     Tensor d = p.get().clone();
     for (size_t row = 0; row < targets.size(); ++row) {
-      if (targets[row] >= 0) d(row, targets[row]) = d(row, targets[row]) - 1;
+      if (targets[row] >= 0) d(row, targets[row]) -= 1;
     }
-    dx.add(0, d * (dy.item() / static_cast<double>(counted)));
+    dx.add(0, d * (dy.item() / static_cast<double>(std::max<i64>(counted, 1))));
   }
 };
 

@@ -21,7 +21,7 @@ struct MyCrossEntropy {
       loss -= log_p(row, targets[row]);
       ++counted;
     }
-    return full({}, loss / static_cast<double>(counted), logits.dtype());
+    return full({}, counted == 0 ? 0 : loss / static_cast<double>(counted), logits.dtype());
   }
 
   void backward(const Tensor& dy, Grads& dx) {
@@ -29,7 +29,7 @@ struct MyCrossEntropy {
     for (size_t row = 0; row < targets.size(); ++row) {
       for (i64 k = 0; k < d.size(1); ++k) {
         if (targets[row] < 0) d(row, k) = 0;
-        if (targets[row] == k) d(row, k) = d(row, k) - 1;
+        if (targets[row] == k) d(row, k) -= 1;
       }
     }
     dx.add(0, d * (dy.item() / static_cast<double>(targets.size())));

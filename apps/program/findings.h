@@ -1,0 +1,44 @@
+// Chapter 9. What is right and wrong with a machine, a build and an environment, and what to do about it.
+//
+// One list for two readers: a training prints what is wrong at its start, and `orrery doctor` prints everything, and
+// measures besides (apps/doctor/checks.h). Each function looks at what has been read before, so that the tests can show
+// it any machine.
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/program/machine.h"
+
+namespace orrery {
+
+/// `note`: it costs speed, or may surprise. `harmful`: runs take at least twice as long, or fail.
+enum class Verdict { ok, note, harmful };
+
+struct Finding {
+  Verdict verdict = Verdict::ok;
+  std::string subject;   ///< a word, such as "threads"
+  std::string text;      ///< what was found
+  std::string advice{};  ///< what to do about it; "" if nothing
+};
+
+/// "warning: TEXT; ADVICE", or "note: ..." for what is not harmful. One line without control characters.
+std::string line_of(const Finding& finding);
+
+/// What is known without measuring, at least one finding for each subject: cpu, build, threads, tiles, blas, openmp,
+/// memory.
+std::vector<Finding> findings(const Machine& machine);
+
+/// Whether programs waited for cores in the last ten seconds, as far as the system tells.
+Finding waiting_finding(const Machine& machine);
+/// The same by watching the cores for a while. Other programs' work makes measured times too long.
+Finding busy_finding(const BusyCores& busy, int cores);
+
+/// "OpenBLAS 0.3.21 (OpenMP), kernel Haswell"
+std::string described(const BlasInfo& blas);
+
+/// The one in effect of a compiler's -O options, which are separated by semicolons; "-O0" if there is none.
+std::string optimisation_in(const std::string& options);
+
+}  // namespace orrery

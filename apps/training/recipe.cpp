@@ -1,0 +1,105 @@
+// Chapter 9. A training's recipe: rates, optimiser, and its JSON.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/training/recipe.h"
+
+#include <cmath>
+
+#include "nn/models/config_json.h"
+#include "optim/adam.h"
+#include "optim/schedule.h"
+#include "optim/sgd.h"
+
+namespace orrery {
+
+// For nn/models/config_json.h: the names of the values of enumerations, in their order.
+static constexpr std::array<std::string_view, 3> names(OptimizerKind) { return {"adam", "adamw", "sgd"}; }
+static constexpr std::array<std::string_view, 4> names(Schedule) {
+  return {"constant", "noam", "inverse_sqrt", "cosine"};
+}
+
+// Calls field(name, value) for every field.
+template <class Recipe, class Field>
+static void for_each_field(Recipe& recipe, Field&& field) {
+  field("steps", recipe.steps);
+  field("micro_batches", recipe.micro_batches);
+  field("optimizer", recipe.optimizer);
+  field("beta1", recipe.beta1);
+  field("beta2", recipe.beta2);
+  field("eps", recipe.eps);
+  field("momentum", recipe.momentum);
+  field("weight_decay", recipe.weight_decay);
+  field("clip", recipe.clip);
+  field("schedule", recipe.schedule);
+  field("rate", recipe.rate);
+  field("first_rate", recipe.first_rate);
+  field("last_rate", recipe.last_rate);
+  field("warmup", recipe.warmup);
+  field("cooldown", recipe.cooldown);
+  field("average", recipe.average);
+  field("average_last", recipe.average_last);
+  field("evaluate_every", recipe.evaluate_every);
+  field("patience", recipe.patience);
+}
+
+std::string to_json(const TrainingRecipe& recipe) { return nn::config_json::text_of(recipe); }
+
+TrainingRecipe training_recipe(const std::string& json) {
+  return nn::config_json::config_of<TrainingRecipe>(json, "training recipe");
+}
+
+void TrainingRecipe::validate() const {
+  using nn::config_json::check_positive;
+  constexpr std::string_view operation = "training recipe";
+  check_positive(operation, "steps", steps);
+  check_positive(operation, "micro_batches", micro_batches);
+  nn::config_json::check_probability(operation, "average", average);
+  const auto not_negative = [&](std::string_view name, auto value) {
+    check(value >= 0, operation, name, " must be 0 or more, not ", value);
+  };
+  not_negative("warmup", warmup), not_negative("evaluate_every", evaluate_every), not_negative("patience", patience);
+  not_negative("average_last", average_last), not_negative("cooldown", cooldown), not_negative("clip", clip);
+  check(average == 0 || average_last == 0, operation, "average and average_last exclude each other");
+  check(evaluate_every > 0 || (patience == 0 && average_last == 0), operation,
+        "patience and average_last need evaluate_every");
+  check(schedule != Schedule::cosine || warmup < steps, operation, "warmup (", warmup, ") must be below steps, ",
+        steps);
+  check(schedule == Schedule::constant || schedule == Schedule::cosine || warmup > 0, operation,
+        "this schedule needs a warm-up of at least one step");
+}
+
+double TrainingRecipe::rate_of(i64 step, i64 d_model) const {
+  const i64 flat = steps - static_cast<i64>(std::lround(cooldown * static_cast<double>(steps)));
+  const double fall = optim::linear_cooldown(step, steps, flat);
+  switch (schedule) {
+    case Schedule::constant:
+      return fall * (step < warmup ? rate * static_cast<double>(step) / static_cast<double>(warmup) : rate);
+    case Schedule::noam: return rate * optim::noam(step, d_model, warmup) * fall;
+    case Schedule::inverse_sqrt: return fall * optim::inverse_sqrt(step, rate, warmup, first_rate);
+    case Schedule::cosine: return fall * optim::warmup_cosine(step, rate, warmup, steps, last_rate);
+  }
+  fail("training recipe", "unknown schedule");
+}
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const TrainingRecipe& recipe, const Parameters& parameters) {
+  const optim::ParameterGroups groups = recipe.weight_decay > 0 ? optim::decay_matrices(parameters, recipe.weight_decay)
+                                                                : optim::ParameterGroups(parameters);
+  switch (recipe.optimizer) {
+    case OptimizerKind::adam:
+      return std::make_unique<optim::Adam>(
+          groups,
+          optim::AdamOptions{
+              .beta1 = recipe.beta1, .beta2 = recipe.beta2, .eps = recipe.eps, .weight_decay = recipe.weight_decay});
+    case OptimizerKind::adamw:
+      return std::make_unique<optim::AdamW>(
+          groups,
+          optim::AdamWOptions{
+              .beta1 = recipe.beta1, .beta2 = recipe.beta2, .eps = recipe.eps, .weight_decay = recipe.weight_decay});
+    case OptimizerKind::sgd:
+      return std::make_unique<optim::SGD>(
+          groups, optim::SGDOptions{.momentum = recipe.momentum, .weight_decay = recipe.weight_decay});
+  }
+  fail("training recipe", "unknown optimizer");
+}
+
+}  // namespace orrery

@@ -1,0 +1,52 @@
+// Chapter 9. How a model is trained, whatever the model and the task: optimiser, schedule, averages, evaluations.
+//
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/dtype.h"
+#include "optim/optimizer.h"
+
+namespace orrery {
+
+enum class OptimizerKind { adam, adamw, sgd };
+enum class Schedule { constant, noam, inverse_sqrt, cosine };
+
+/// Everything that decides how a training runs, but for model and data.
+struct TrainingRecipe {
+  i64 steps = 3000;
+  i64 micro_batches = 1;  ///< batches whose gradients make one step
+  OptimizerKind optimizer = OptimizerKind::adam;
+  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;  ///< of Adam and AdamW
+  double momentum = 0;                           ///< of SGD
+  double weight_decay = 0;                       ///< of matrices
+  double clip = 1;                               ///< largest norm of the gradient; 0 does not clip
+  Schedule schedule = Schedule::noam;
+  double rate = 1;         ///< the peak of the rate; of Noam's schedule the factor
+  double first_rate = 0;   ///< where the warm-up of inverse_sqrt begins
+  double last_rate = 0;    ///< where the cosine ends
+  i64 warmup = 1000;       ///< steps in which the rate rises
+  double cooldown = 0;     ///< share of the steps, the last ones, in which the rate falls to 0
+  double average = 0;      ///< decay of the exponential mean of the parameters that is evaluated and saved; 0: none
+  i64 average_last = 0;    ///< evaluate and save the mean of the parameters at the last so many evaluations; 0: none
+  i64 evaluate_every = 0;  ///< steps; 0: never
+  i64 patience = 0;        ///< evaluations without a lowest loss after which the training ends; 0: all steps
+  double minutes = 0;      ///< after which the training stops, as after Ctrl-C; 0: no limit
+  i64 seed = 1;
+
+  /// The learning rate of a step, counted from 1. Noam's schedule needs the model's width.
+  double rate_of(i64 step, i64 d_model) const;
+  /// Errors: numbers with which no training is possible.
+  void validate() const;
+};
+
+/// Every field except the seed and the limits of a run (patience stays, minutes do not) as JSON, and back.
+std::string to_json(const TrainingRecipe& recipe);
+TrainingRecipe training_recipe(const std::string& json);
+
+/// The recipe's optimiser of these parameters.
+std::unique_ptr<optim::Optimizer> make_optimizer(const TrainingRecipe& recipe, const Parameters& parameters);
+
+}  // namespace orrery

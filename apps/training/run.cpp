@@ -1,0 +1,121 @@
+// Chapter 9. The loop of every training program.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/training/run.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "apps/program/command.h"
+#include "apps/program/progress.h"
+#include "apps/program/stopwatch.h"
+
+namespace orrery {
+namespace {
+
+std::string evaluation_line(const std::string& name, i64 step, double loss, bool best) {
+  std::ostringstream line;
+  line << "step " << step << ": " << name << ' ' << std::fixed << std::setprecision(4) << loss
+       << (best ? ", the lowest so far" : "");
+  return line.str();
+}
+
+}  // namespace
+
+TrainingLog::TrainingLog(const std::string& path, bool continues) : path_(path), start_(steady_seconds()) {
+  if (path.empty()) return;
+  file_.open(path, continues ? std::ios::app : std::ios::trunc);
+  check(file_.good(), "log", "cannot write to ", path);
+}
+
+void TrainingLog::write(const std::string& line) {
+  file_ << line << '\n' << std::flush;
+  if (!file_.good()) file_.close();
+}
+
+void TrainingLog::step(i64 step, const StepResult& result) {
+  if (!used()) return;
+  tokens_ += result.tokens;
+  const double now = steady_seconds() - start_;
+  if (step > 1 && now - last_ < 0.1) return;
+  nlohmann::ordered_json line = {{"step", step}, {"loss", result.loss}, {"rate", result.rate}};
+  if (now > last_) line["tokens_per_s"] = std::llround(static_cast<double>(tokens_) / (now - last_));
+  line["seconds"] = std::round(now * 1000) / 1000;
+  write(line.dump());
+  last_ = now, tokens_ = 0;
+}
+
+void TrainingLog::evaluation(i64 step, double loss, bool best) {
+  if (!used()) return;
+  write(nlohmann::ordered_json{{"step", step},
+                               {"validation", loss},
+                               {"best", best},
+                               {"seconds", std::round((steady_seconds() - start_) * 1000) / 1000}}
+            .dump());
+}
+
+Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
+                 const Interrupt& interrupt, const RunHooks& hooks) {
+  const TrainingRecipe& recipe = trainer.recipe();
+  Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, trainer.steps_done());
+  const double start = steady_seconds();
+  i64 kept_step = trainer.steps_done();  // without a step there is nothing to keep
+  const auto keep = [&] {
+    if (files.keep(trainer, parts)) return void(kept_step = trainer.steps_done());
+    progress.note("not saved: " + files.problem() + "; the training continues");
+  };
+  const bool log_begun = log.used();
+  Ending ending = Ending::finished;
+  while (!trainer.finished()) {
+    if (recipe.minutes > 0 && steady_seconds() - start >= 60 * recipe.minutes) ending = Ending::out_of_time;
+    if (interrupt.requested()) ending = Ending::stopped;
+    if (ending != Ending::finished) break;
+    const StepResult result = trainer.step();
+    const i64 step = trainer.steps_done();
+    progress.update(
+        {.step = step, .loss = result.loss, .accuracy = result.accuracy, .rate = result.rate, .tokens = result.tokens});
+    log.step(step, result);
+    if (hooks.after_step) hooks.after_step(result);
+    if (!trainer.evaluation_is_due()) continue;
+    const double loss = trainer.evaluate();
+    const bool best = trainer.best_step() == step;
+    progress.note(evaluation_line(trainer.task().evaluation_name(), step, loss, best));
+    log.evaluation(step, loss, best);
+    const std::string more = hooks.after_evaluation ? hooks.after_evaluation() : "";
+    if (!more.empty()) progress.note(more);
+    if (std::isfinite(loss)) keep();  // otherwise the last saved state is better, and the next step reports why
+  }
+  if (log_begun && !log.used()) progress.note("the log " + log.path() + " is not whole: it could not be written");
+  if (ending != Ending::finished && kept_step != trainer.steps_done()) keep();  // stopped between two evaluations
+  if (ending == Ending::out_of_time) progress.note("the time limit is reached");
+  if (trainer.steps_done() < recipe.steps && trainer.out_of_patience()) {
+    ending = Ending::out_of_patience;
+    progress.note("the last " + std::to_string(recipe.patience) + " evaluations were not the best: the training ends");
+  }
+  return ending;
+}
+
+void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, const std::string& command,
+                bool failed) {
+  files.end(parts, trainer.finished());
+  files.check_kept();
+  if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
+  if (!trainer.finished()) print_stopped(trainer, files, command, failed);
+}
+
+void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std::string& command, bool failed) {
+  std::cerr << "stopped after step " << trainer.steps_done() << " of " << trainer.recipe().steps;
+  if (!files.used()) std::cerr << "; without --save it cannot be resumed";
+  // A step that failed would fail again.
+  if (!failed && trainer.steps_done() > 0 && std::filesystem::exists(files.resume()))
+    std::cerr << "; to resume: " << command << " --resume " << harmless(shell_quoted(files.model()));
+  std::cerr << std::endl;
+}
+
+}  // namespace orrery

@@ -1,0 +1,63 @@
+// Chapter 9. The loop of every training program: steps, a progress line, evaluations, files, Ctrl-C, a time limit.
+//
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include "apps/program/interrupt.h"
+#include "apps/training/training_files.h"
+
+namespace orrery {
+
+/// The log of a training: one JSON object a line, for programs that draw curves.
+///   {"step":250,"loss":2.31,"rate":0.001,"tokens_per_s":41200,"seconds":6.2}
+///   {"step":250,"validation":2.25,"best":true,"seconds":6.9}
+/// Seconds count from the start of the program. At most ten steps a second have a line. A training that was killed and
+/// resumed makes some steps again: of two lines for a step, the later one counts.
+class TrainingLog {
+ public:
+  /// Appends to the file if the training `continues`, or else begins it anew. With the path "", nothing is written.
+  /// Error: it cannot be written.
+  TrainingLog(const std::string& path, bool continues);
+  void step(i64 step, const StepResult& result);
+  void evaluation(i64 step, double loss, bool best);
+  /// Whether lines are written: false also after a line that could not be written.
+  bool used() const { return file_.is_open(); }
+  const std::string& path() const { return path_; }
+
+ private:
+  void write(const std::string& line);
+
+  std::string path_;
+  std::ofstream file_;
+  double start_, last_ = 0;
+  i64 tokens_ = 0;
+};
+
+/// How a training ended.
+enum class Ending { finished, stopped, out_of_patience, out_of_time };
+
+struct RunHooks {
+  /// A line to print after an evaluation, such as a sample of what the model writes; "" prints none.
+  std::function<std::string()> after_evaluation{};
+  /// Called after every step.
+  std::function<void(const StepResult&)> after_step{};
+};
+
+/// Trains to the recipe's last step, or until Ctrl-C, the time limit or the recipe's patience ends it. Evaluates as the
+/// recipe says, and saves after each evaluation and when it is stopped. A save that fails, and a log that cannot be
+/// written any more, are reported, and the training continues. Errors: those of `Trainer::step`.
+Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
+                 const Interrupt& interrupt, const RunHooks& hooks = {});
+
+/// Writes the model as it is, and says so. If the training is unfinished, prints how to resume it with `command`,
+/// unless it `failed`. Error: the model is not saved.
+void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, const std::string& command,
+                bool failed);
+/// Prints how far an unfinished training is, and how to resume it with `command`, such as "orrery lm train".
+void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std::string& command, bool failed);
+
+}  // namespace orrery

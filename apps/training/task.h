@@ -1,0 +1,51 @@
+// Chapter 9. What a trainer trains: a model with its batches and its evaluation.
+//
+// A program derives its task from this class; apps/training/trainer.h does the rest. For each step the trainer calls
+//   draw(step, k)                    the task draws k micro-batches, and says how many target tokens each has
+//   loss(i, pass)                    the mean loss per target token of micro-batch i, as often as it is asked
+// The step's loss is the mean over all its target tokens, so that unequal padding does not give one token more weight
+// than another.
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/variable.h"
+#include "core/error.h"
+#include "nn/pass.h"
+
+namespace orrery {
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  /// The program's name, with which errors begin.
+  virtual std::string program() const = 0;
+  /// The program's option for the learning rate, which an error may suggest.
+  virtual std::string rate_option() const { return "--rate"; }
+  /// What is trained. The Variables stay the same during a training.
+  virtual Parameters parameters() = 0;
+
+  /// Draws the micro-batches of a step, counted from 1; returns the number of target tokens of each.
+  virtual std::vector<i64> draw(i64 step, i64 micro_batches) = 0;
+  /// All tokens that the drawn step reads, for the tokens/s of the progress line.
+  virtual i64 tokens_read() const = 0;
+  /// The mean loss per target token of a drawn micro-batch: the same bits if it is called again.
+  virtual Variable loss(i64 micro_batch, nn::Pass& pass) = 0;
+  /// The share of target tokens of the last `loss` that had the highest score; nothing if the task does not count it.
+  virtual std::optional<double> accuracy() const { return std::nullopt; }
+
+  /// The validation loss of the model as it is: lower is better. Needed only by recipes that evaluate.
+  virtual double evaluate() { fail(program(), "has no validation loss"); }
+  /// What `evaluate` returns, for the lines that a training prints.
+  virtual std::string evaluation_name() const { return "validation loss"; }
+
+  /// The positions in random numbers that do not follow from the number of the step. A resumed training continues
+  /// there. Their number never changes.
+  virtual std::vector<u64> positions() const { return {}; }
+  virtual void go_to(const std::vector<u64>&) {}
+};
+
+}  // namespace orrery

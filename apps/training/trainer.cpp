@@ -1,0 +1,236 @@
+// Chapter 9. The trainer: steps with accumulated gradients, averages, the best parameters, the state to resume from.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/training/trainer.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "apps/program/stopwatch.h"
+#include "apps/training/training_step.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+// The names of tensors in a state.
+const std::string of_parameter = "parameter.", of_average = "average.", of_kept = "kept.", of_best = "best.",
+                  losses_name = "losses";
+
+std::string kept_name(size_t i) { return of_kept + std::to_string(i) + "."; }
+
+}  // namespace
+
+Trainer::Trainer(Task& task, const TrainingRecipe& recipe, i64 d_model)
+    : task_(task),
+      recipe_(recipe),
+      d_model_(d_model),
+      parameters_(task.parameters()),
+      optimizer_(make_optimizer(recipe, parameters_)) {
+  recipe.validate();
+  if (recipe.average > 0) average_ = copies();
+}
+
+// The micro-batches of the next step that have target tokens.
+std::vector<Trainer::Part> Trainer::draw_step() {
+  const std::vector<i64> tokens = task_.draw(steps_done_ + 1, recipe_.micro_batches);
+  check(static_cast<i64>(tokens.size()) == recipe_.micro_batches, task_.program(), "step ", steps_done_ + 1, " has ",
+        tokens.size(), " micro-batches instead of ", recipe_.micro_batches);
+  const double all = static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), i64{0}));
+  check(all > 0, task_.program(), "step ", steps_done_ + 1, " has no target token");
+  std::vector<Part> parts;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    if (tokens[i] > 0) parts.push_back({static_cast<i64>(i), static_cast<double>(tokens[i]) / all});
+  return parts;
+}
+
+// What a micro-batch adds to the step's loss: the same bits each time, even with dropout, since a Pass is a value.
+Variable Trainer::loss_of(const Part& part) {
+  nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1, part.micro_batch);
+  const Variable loss = task_.loss(part.micro_batch, pass);
+  return part.share == 1 ? loss : scale(loss, part.share);
+}
+
+// dL/dp of L = sum_i (tokens_i / tokens) L_i is the sum of what backward from each part adds.
+StepResult Trainer::step() {
+  const std::vector<Part> parts = draw_step();
+  StepResult result{.rate = recipe_.rate_of(steps_done_ + 1, d_model_), .tokens = task_.tokens_read()};
+  for (const Part& part : parts) {
+    const Variable loss = loss_of(part);
+    backward(loss);
+    result.loss += loss.item();
+  }
+  result.accuracy = task_.accuracy();
+  make_step({.program = task_.program(),
+             .number = steps_done_ + 1,
+             .rate = result.rate,
+             .clip = recipe_.clip,
+             .rate_option = task_.rate_option()},
+            result.loss, *optimizer_, [&] {
+              Variable sum = loss_of(parts[0]);
+              for (size_t i = 1; i < parts.size(); ++i) sum = add(sum, loss_of(parts[i]));
+              return sum;
+            });
+  ++steps_done_;
+  losses_.push_back(result.loss);
+  if (!average_.empty()) average_step();
+  return result;
+}
+
+// The exponential mean of Kingma and Ba 2015, section 7.2, with its bias corrected, as a recurrence:
+//   mean_t = mean_(t-1) + w (p_t - mean_(t-1)),  w = (1 - beta) / (1 - beta^t)
+void Trainer::average_step() {
+  const double beta = recipe_.average, w = (1 - beta) / (1 - std::pow(beta, static_cast<double>(steps_done_)));
+  for (size_t i = 0; i < parameters_.size(); ++i) lerp_in_place(average_[i], parameters_[i].value.value(), w);
+}
+
+bool Trainer::evaluation_is_due() const {
+  return recipe_.evaluate_every > 0 && steps_done_ > 0 &&
+         (steps_done_ % recipe_.evaluate_every == 0 || steps_done_ == recipe_.steps);
+}
+
+double Trainer::evaluate() {
+  if (recipe_.average_last > 0) {
+    kept_.push_back(copies());
+    if (static_cast<i64>(kept_.size()) > recipe_.average_last) kept_.pop_front();
+  }
+  double loss = 0;
+  with_judged([&] {
+    loss = task_.evaluate();
+    if (loss < best_loss_) best_ = copies();
+  });
+  since_best_ = loss < best_loss_ ? 0 : since_best_ + 1;
+  if (loss < best_loss_) best_loss_ = loss, best_step_ = steps_done_;
+  return loss;
+}
+
+bool Trainer::out_of_patience() const { return recipe_.patience > 0 && since_best_ >= recipe_.patience; }
+
+Trainer::Values Trainer::copies() const {
+  Values values;
+  for (const NamedParameter& p : parameters_) values.push_back(p.value.value().clone());
+  return values;
+}
+
+void Trainer::put(const Values& values) {
+  for (size_t i = 0; i < parameters_.size(); ++i) copy_into(parameters_[i].value.mutable_value(), values[i]);
+}
+
+// Empty if the trained parameters themselves are judged.
+Trainer::Values Trainer::judged_values() const {
+  if (!average_.empty() || kept_.empty()) return average_;
+  Values mean = kept_[0];
+  for (size_t i = 0; i < mean.size(); ++i) {
+    mean[i] = mean[i].clone();
+    for (size_t k = 1; k < kept_.size(); ++k) lerp_in_place(mean[i], kept_[k][i], 1.0 / static_cast<double>(k + 1));
+  }
+  return mean;
+}
+
+void Trainer::with(const Values& values, const std::function<void()>& f) {
+  if (values.empty()) return f();
+  struct Restore {
+    Trainer& trainer;
+    const Values trained;
+    ~Restore() { trainer.put(trained); }
+  } restore{*this, copies()};
+  put(values);
+  f();
+}
+
+void Trainer::with_judged(const std::function<void()>& f) { with(judged_values(), f); }
+
+void Trainer::with_best(const std::function<void()>& f) { best_step_ > 0 ? with(best_, f) : with_judged(f); }
+
+void Trainer::end_with_judged() {
+  const Values values = judged_values();
+  if (!values.empty()) put(values);
+}
+
+void Trainer::end_with_best() { best_step_ > 0 ? put(best_) : end_with_judged(); }
+
+double Trainer::seconds_of_step() {
+  const std::vector<u64> positions = task_.positions();
+  const std::vector<Part> parts = draw_step();
+  const auto pass = [&] {
+    for (const Part& part : parts) backward(loss_of(part));
+  };
+  pass();  // the first pass also allocates memory and starts threads
+  const double seconds = seconds_of(pass);
+  optimizer_->clear_gradients();
+  task_.go_to(positions);
+  return seconds;
+}
+
+double Trainer::seconds_of_evaluation() {
+  const std::vector<u64> positions = task_.positions();
+  const double seconds = seconds_of([&] { task_.evaluate(); });
+  task_.go_to(positions);
+  return seconds;
+}
+
+TrainingState Trainer::state() const {
+  TrainingState state{.steps_done = steps_done_,
+                      .best_step = best_step_,
+                      .best_loss = best_loss_,
+                      .evaluations_since_best = since_best_,
+                      .positions = task_.positions(),
+                      .tensors = optimizer_->state()};
+  const auto add_values = [&](const std::string& prefix, const Values& values) {
+    for (size_t i = 0; i < values.size(); ++i) state.tensors[prefix + parameters_[i].name] = values[i];
+  };
+  for (const NamedParameter& p : parameters_) state.tensors[of_parameter + p.name] = p.value.value();
+  add_values(of_average, average_);
+  for (size_t k = 0; k < kept_.size(); ++k) add_values(kept_name(k), kept_[k]);
+  if (best_step_ != steps_done_) add_values(of_best, best_);
+  state.tensors[losses_name] = Tensor::of<double>({steps_done_}, losses_);
+  return state;
+}
+
+// Reads one tensor of each parameter.
+void Trainer::load_values(const TrainingState& state, const std::string& prefix, Values& values) const {
+  values.clear();
+  for (const NamedParameter& p : parameters_) {
+    const auto found = state.tensors.find(prefix + p.name);
+    check(found != state.tensors.end() && found->second.shape() == p.value.shape() &&
+              found->second.dtype() == p.value.dtype(),
+          task_.program(), "the saved state has no ", prefix, p.name, " that fits the model");
+    values.push_back(found->second.clone());
+  }
+}
+
+void Trainer::load_state(const TrainingState& state) {
+  const auto losses = state.tensors.find(losses_name);
+  check(losses != state.tensors.end() && losses->second.dtype() == f64 && state.steps_done >= 0 &&
+            state.steps_done <= recipe_.steps && losses->second.count() == state.steps_done,
+        task_.program(), "the saved state is not of a training of ", recipe_.steps, " steps");
+  check(state.best_step >= 0 && state.best_step <= state.steps_done, task_.program(),
+        "the saved state has its best step in the future");
+  check(state.positions.size() == task_.positions().size(), task_.program(),
+        "the saved state has positions of another task");
+  std::map<std::string, Tensor> moments = state.tensors;
+  std::erase_if(moments, [](const auto& entry) {
+    const auto is_of = [&](const std::string& prefix) { return entry.first.starts_with(prefix); };
+    return is_of(of_parameter) || is_of(of_average) || is_of(of_kept) || is_of(of_best) || entry.first == losses_name;
+  });
+  optimizer_->load_state(moments);
+  Values trained;
+  load_values(state, of_parameter, trained);
+  put(trained);
+  if (recipe_.average > 0) load_values(state, of_average, average_);
+  kept_.clear();
+  for (size_t k = 0; state.tensors.contains(kept_name(k) + parameters_[0].name); ++k)
+    load_values(state, kept_name(k), kept_.emplace_back());
+  const double* all = losses->second.data<double>();
+  losses_.assign(all, all + state.steps_done);
+  steps_done_ = state.steps_done, best_step_ = state.best_step, best_loss_ = state.best_loss;
+  since_best_ = state.evaluations_since_best;
+  if (best_step_ > 0 && best_step_ < steps_done_) load_values(state, of_best, best_);
+  if (best_step_ > 0 && best_step_ == steps_done_) with_judged([&] { best_ = copies(); });
+  task_.go_to(state.positions);
+}
+
+std::string Trainer::hash() const { return training_hash(losses_, *optimizer_); }
+
+}  // namespace orrery

@@ -1,0 +1,121 @@
+// Chapter 9. The trainer: makes steps, evaluates, keeps the best and the average, and can be stopped and resumed.
+//
+//   Trainer trainer(task, recipe, d_model);
+//   while (!trainer.finished()) {
+//     trainer.step();
+//     if (trainer.evaluation_is_due()) trainer.evaluate();
+//   }
+// The parameters that are evaluated and saved are the "judged" ones: an average of the trained ones if the recipe asks
+// for one, or else the trained ones themselves.
+//   exponential mean   of every step, with its bias corrected as Adam's: Kingma and Ba (2015), section 7.2
+//   mean of the last   the parameters at the last k evaluations: Vaswani et al. (2017), section 6.1, "averaging the
+//                      last 5 checkpoints"
+// The loop that a program runs, with its progress line and its files, is apps/training/run.h.
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "apps/training/recipe.h"
+#include "apps/training/task.h"
+#include "core/files/safetensors.h"
+
+namespace orrery {
+
+/// What one step did.
+struct StepResult {
+  double loss = 0;                   ///< per target token
+  std::optional<double> accuracy{};  ///< share of the target tokens that had the highest score
+  double rate = 0;
+  i64 tokens = 0;  ///< read
+};
+
+/// Everything that the further steps of a training depend on, except recipe, model and data.
+struct TrainingState {
+  i64 steps_done = 0;
+  i64 best_step = 0;  ///< the step of the lowest evaluation; 0 before the first
+  double best_loss = std::numeric_limits<double>::infinity();
+  i64 evaluations_since_best = 0;
+  std::vector<u64> positions;  ///< of the task
+  /// "parameter.NAME"; "average.NAME" of the exponential mean; "kept.I.NAME" of earlier evaluations; "best.NAME" if
+  /// the best step is an earlier one; the optimiser's state; and "losses", f64 [steps_done].
+  TensorMap tensors;
+};
+
+class Trainer {
+ public:
+  /// Noam's schedule needs the model's width. The task must outlive the trainer.
+  Trainer(Task& task, const TrainingRecipe& recipe, i64 d_model);
+
+  /// One update. Error, before any parameter changes: the loss or a gradient is not finite; the message names the first
+  /// operation with such a result.
+  StepResult step();
+  i64 steps_done() const { return steps_done_; }
+  const Task& task() const { return task_; }
+  const TrainingRecipe& recipe() const { return recipe_; }
+  /// The losses of all steps.
+  const std::vector<double>& losses() const { return losses_; }
+
+  /// Whether the last step is one after which the recipe evaluates.
+  bool evaluation_is_due() const;
+  /// The validation loss of the judged parameters. Those with the lowest are kept.
+  double evaluate();
+  i64 best_step() const { return best_step_; }
+  double best_loss() const { return best_loss_; }
+  /// Whether as many evaluations as the recipe's patience have passed without a lowest loss.
+  bool out_of_patience() const;
+  /// Whether no step is left to make: all are made, or the recipe's patience has ended.
+  bool finished() const { return steps_done_ >= recipe_.steps || out_of_patience(); }
+  /// Calls f with the judged parameters in the model, then puts the trained ones back.
+  void with_judged(const std::function<void()>& f);
+  /// Calls f with the best parameters in the model; with the judged ones before the first evaluation.
+  void with_best(const std::function<void()>& f);
+  /// Ends the training: the model keeps the judged parameters, or the best ones. No step may follow.
+  void end_with_judged();
+  void end_with_best();
+
+  /// Seconds of one step, and of one evaluation, by a trial that changes nothing.
+  double seconds_of_step();
+  double seconds_of_evaluation();
+
+  /// A training that continues from a state gives the same bits as one that was never interrupted. A state shares
+  /// memory with the training: use it before the next step. Error: a state of another recipe or model; the trainer is
+  /// then of no use any more.
+  TrainingState state() const;
+  void load_state(const TrainingState& state);
+  /// A fingerprint of all losses so far, the trained parameters and the optimiser's state.
+  std::string hash() const;
+
+ private:
+  using Values = std::vector<Tensor>;  // of each parameter
+  struct Part {
+    i64 micro_batch = 0;
+    double share = 1;  // of the step's target tokens
+  };
+  std::vector<Part> draw_step();
+  Variable loss_of(const Part& part);
+  Values judged_values() const;
+  Values copies() const;
+  void put(const Values& values);
+  void with(const Values& values, const std::function<void()>& f);
+  void average_step();
+  void load_values(const TrainingState& state, const std::string& prefix, Values& values) const;
+
+  Task& task_;
+  const TrainingRecipe recipe_;
+  const i64 d_model_;
+  Parameters parameters_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  i64 steps_done_ = 0, best_step_ = 0, since_best_ = 0;
+  double best_loss_ = std::numeric_limits<double>::infinity();
+  Values average_;           // the exponential mean; empty without one
+  std::deque<Values> kept_;  // the parameters at the last evaluations, for their mean
+  Values best_;              // the judged parameters at the best step
+  std::vector<double> losses_;
+};
+
+}  // namespace orrery

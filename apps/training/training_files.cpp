@@ -1,0 +1,120 @@
+// Chapter 9. The files of a training: what is written, and what is checked when it is read.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/training/training_files.h"
+
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/program/command.h"
+#include "core/products/blas.h"
+#include "core/products/gemm.h"
+#include "nn/models/config_json.h"
+
+namespace orrery {
+namespace {
+
+const std::string recipe_key = "recipe", standing_key = "standing", program_key = "program";
+
+// Everything that is neither a tensor nor in the recipe. Before the first evaluation, the best loss is null.
+Json standing_of(const TrainingState& state, i64 seed) {
+  return {{"seed", seed},
+          {"tiles", least_tiles()},
+          {"kernel", blas_info().kernel},
+          {"steps_done", state.steps_done},
+          {"best_step", state.best_step},
+          {"best_loss", state.best_step > 0 ? Json(state.best_loss) : Json(nullptr)},
+          {"evaluations_since_best", state.evaluations_since_best},
+          {"positions", state.positions}};
+}
+
+void read_standing(const std::string& text, UnfinishedTraining& to) {
+  constexpr std::string_view operation = "training standing";
+  constexpr i64 any = std::numeric_limits<i64>::max();
+  const Json json = parse_json_object(text, operation);
+  nn::config_json::Reader read(operation, json, nn::config_json::Fields::all);
+  TrainingState& state = to.state;
+  read("seed", to.recipe.seed, 0, any);
+  read("tiles", to.tiles, 1, most_tiles);
+  read("kernel", to.kernel);
+  read("steps_done", state.steps_done, 0, to.recipe.steps);
+  read("best_step", state.best_step, 0, state.steps_done);
+  if (state.best_step > 0) read("best_loss", state.best_loss);
+  read("evaluations_since_best", state.evaluations_since_best, 0, any);
+  read("positions", state.positions, 0, any);
+}
+
+}  // namespace
+
+void TrainingFiles::begin(bool overwrite) {
+  if (!used()) return;
+  file_.claim("--save");
+  file_.check_free(overwrite);
+}
+
+void TrainingFiles::check_room(const TrainingRecipe& recipe, i64 parameters) const {
+  // Of each number: the parameter, two moments, the best one, and its averages.
+  const i64 copies = 4 + (recipe.average > 0 ? 1 : 0) + recipe.average_last, model = parameters * bytes_of(f32);
+  file_.check_room(model, copies * model);
+}
+
+bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
+  return file_.keep([&] {
+    // A training that is stopped before its first evaluation also saves a model.
+    if (trainer.best_step() == 0 || trainer.best_step() != best_kept_) {
+      trainer.with_best([&] { parts.save_model(model()); });
+      best_kept_ = trainer.best_step();
+    }
+    const TrainingState state = trainer.state();
+    Metadata metadata = parts.origin;
+    metadata[program_key] = program_;
+    metadata[recipe_key] = to_json(trainer.recipe());
+    metadata[standing_key] = standing_of(state, trainer.recipe().seed).dump();
+    write_safetensors(resume(), state.tensors, metadata);
+  });
+}
+
+bool TrainingFiles::end(const SavedParts& parts, bool finished) {
+  return file_.keep([&] {
+    parts.save_model(model());
+    std::error_code none;
+    if (finished) std::filesystem::remove(resume(), none);
+  });
+}
+
+UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files) {
+  const std::string path = files.resume();
+  check(std::filesystem::exists(path), program, "there is no ", path, ": the training of ", files.model(),
+        " is finished, or was never started");
+  TensorFile file = read_safetensors(path);
+  const auto entry = [&](const std::string& key) {
+    const auto found = file.metadata.find(key);
+    check(found != file.metadata.end(), program, path, " is not an unfinished training (it has no ", key, ')');
+    return found->second;
+  };
+  check(entry(program_key) == program, program, path, " is a training of orrery ", entry(program_key));
+  UnfinishedTraining result;
+  within("load " + path, [&] {
+    result.recipe = training_recipe(entry(recipe_key));
+    read_standing(entry(standing_key), result);
+  });
+  result.state.tensors = std::move(file.tensors);
+  result.metadata = std::move(file.metadata);
+  return result;
+}
+
+const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key) {
+  const auto found = training.metadata.find(key);
+  check(found != training.metadata.end(), program, "the file is not a whole unfinished training (it has no ", key, ')');
+  return found->second;
+}
+
+void compute_as(const UnfinishedTraining& training) {
+  set_least_tiles(training.tiles);
+  if (training.kernel != blas_info().kernel)
+    std::cerr << "warning: this training began with OpenBLAS's kernel " << harmless(training.kernel)
+              << "; its bits will not be those of an uninterrupted one\n";
+}
+
+}  // namespace orrery

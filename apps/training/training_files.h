@@ -1,0 +1,74 @@
+// Chapter 9. The files of a training with --save FILE: the best model so far, and the state to resume from.
+//
+//   FILE          the model, as the program writes it
+//   FILE.resume   the state of an unfinished training, for --resume FILE
+// Each is replaced as a whole (core/files/file.h), so a crash at any moment leaves the previous version. With the same
+// data, the resumed training gives the same bits as an uninterrupted one.
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "apps/training/model_file.h"
+#include "apps/training/trainer.h"
+
+namespace orrery {
+
+/// What a program adds to the files of its training.
+struct SavedParts {
+  /// Writes the model with the parameters it has now.
+  std::function<void(const std::string& path)> save_model;
+  /// Metadata of FILE.resume: how the program builds the task again. The keys "recipe" and "standing" are taken.
+  Metadata origin{};
+};
+
+class TrainingFiles {
+ public:
+  /// Errors begin with `program`. If `path` is "", nothing is saved.
+  TrainingFiles(const std::string& program, const std::string& path) : program_(program), file_(program, path) {}
+
+  bool used() const { return file_.used(); }
+  const std::string& model() const { return file_.path(); }
+  std::string resume() const { return file_.resume(); }
+  /// Whether `path`, by whatever name, is one of these files.
+  bool writes(const std::string& path) const { return file_.writes(path); }
+
+  /// Locks the files for a new training. Errors: those of ModelFile's `claim` and `check_free`.
+  void begin(bool overwrite);
+  /// Locks the files for a training to resume. Errors: those of ModelFile's `claim`.
+  void go_on() { file_.claim("--resume"); }
+  /// Error, before a training starts: not enough disk space for a model of `parameters` numbers and its state.
+  void check_room(const TrainingRecipe& recipe, i64 parameters) const;
+
+  /// Writes the state, and the model unless the best one already stands there. Returns false if that failed; `problem`
+  /// then says why.
+  bool keep(Trainer& trainer, const SavedParts& parts);
+  /// Writes the model as it is. The state of a finished training is removed. Returns false as above.
+  bool end(const SavedParts& parts, bool finished);
+  const std::string& problem() const { return file_.problem(); }
+  /// Error: the last call of `keep` or `end` failed.
+  void check_kept() const { file_.check_kept(); }
+
+ private:
+  std::string program_;
+  ModelFile file_;
+  i64 best_kept_ = 0;  // the step of the best model that was written; 0: none
+};
+
+/// An unfinished training, as FILE.resume has it.
+struct UnfinishedTraining {
+  TrainingRecipe recipe;
+  TrainingState state;
+  int tiles = 1;       ///< of `set_least_tiles`
+  std::string kernel;  ///< the kernel of OpenBLAS: the bits depend on it
+  Metadata metadata;   ///< the program's own
+};
+/// Reads FILE.resume. Errors: the file does not exist, is damaged, or is not an unfinished training of `program`.
+UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files);
+/// What the program kept under `key`. Error: nothing.
+const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key);
+/// Cuts products into as many tiles as the training did, and warns if its bits cannot be continued on this machine.
+void compute_as(const UnfinishedTraining& training);
+
+}  // namespace orrery

@@ -1,0 +1,48 @@
+// Chapter 9. Pages and pictures in headless Chromium, for the tests named "browser: ...".
+#pragma once
+
+#include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
+
+namespace orrery::browser {
+
+/// Runs Chromium on an address, with a profile of its own; the result has what it wrote to stdout.
+inline program::Result chromium(const std::string& options, const std::string& address) {
+  const TemporaryFolder profile;
+  return program::shell("timeout 120 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage " +
+                        options + " --user-data-dir='" + profile.path().string() + "' '" + address + "' 2>/dev/null");
+}
+
+/// A page as Chromium leaves it, after its scripts have run; `fragment` is "" or begins with "#".
+inline std::string dom_of_page(const std::string& page, const std::string& fragment = "") {
+  const TemporaryFolder folder;
+  set_contents(folder / "page.html", page);
+  const program::Result result =
+      chromium("--virtual-time-budget=3000 --dump-dom", "file://" + folder / "page.html" + fragment);
+  CHECK(result.exit_code == 0);
+  return result.text;
+}
+
+/// The pixel in the upper left corner of a picture that is opened by itself, as "255,255,255", where the browser
+/// prefers dark pages or light ones.
+inline std::string corner_of(const std::string& svg, bool prefers_dark) {
+  const TemporaryFolder folder;
+  set_contents(folder / "picture.svg", svg);
+  const std::string preference = std::string("--blink-settings=preferredColorScheme=") + (prefers_dark ? "0" : "1");
+  const program::Result result =
+      chromium("--screenshot='" + folder / "screen.png" + "' --window-size=200,200 " + preference,
+               "file://" + folder / "picture.svg");
+  CHECK(result.exit_code == 0);
+  const std::string png = program::shell("base64 -w 0 '" + folder / "screen.png" + "'").text;
+  const std::string dom = dom_of_page("<p id=\"corner\"></p><img src=\"data:image/png;base64," + png + R"("><script>
+    document.querySelector("img").decode().then(() => {
+      const canvas = document.createElement("canvas").getContext("2d");
+      canvas.drawImage(document.querySelector("img"), 0, 0);
+      document.getElementById("corner").textContent = canvas.getImageData(0, 0, 1, 1).data.slice(0, 3).join(",");
+    });
+  </script>)");
+  const size_t begin = dom.find("<p id=\"corner\">") + std::string_view("<p id=\"corner\">").size();
+  return dom.substr(begin, dom.find("</p>", begin) - begin);
+}
+
+}  // namespace orrery::browser

@@ -1,0 +1,69 @@
+// Chapter 9. Tests of `orrery doctor`: its lines, its file, its exit code, and that trainings say the same.
+#include "apps/doctor/doctor.h"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery::program;
+
+TEST_CASE("findings are printed one in a line, and counted") {
+  const std::vector<orrery::Finding> all{{orrery::Verdict::ok, "cpu", "two cores"},
+                                         {orrery::Verdict::note, "threads", "too\x1Bmany", "use fewer"},
+                                         {orrery::Verdict::harmful, "blas", "slow", "unset it"}};
+  std::ostringstream out;
+  orrery::print_findings(out, all, {});
+  CHECK(out.str() ==
+        "ok       cpu      two cores\n"
+        "note     threads  too?many; use fewer\n"
+        "harmful  blas     slow; unset it\n"
+        "3 findings: 1 to note, 1 harmful\n");
+  CHECK_THROWS_WITH(orrery::check_harmless(all), "doctor: harmful: blas");
+  CHECK_NOTHROW(orrery::check_harmless({all[0], all[1]}));
+}
+
+TEST_CASE("the doctor names every subject, and its exit code and file say whether something is harmful") {
+  const orrery::TemporaryFolder folder;
+  const std::string json = folder / "doctor.json";
+  const Result result = run("doctor --json '" + json + "'");
+  for (const std::string subject :
+       {"cpu", "build", "threads", "tiles", "blas", "openmp", "memory", "disk", "power", "load", "speed"})
+    CHECK(contains("\n" + result.text, "  " + subject + std::string(9 - subject.size(), ' ')));
+  const auto report = nlohmann::json::parse(orrery::contents(json));
+  const bool harmful = report.at("harmful").get<int>() > 0;
+  CHECK(result.exit_code == (harmful ? 1 : 0));
+  CHECK(contains(result.text, "\nharmful  ") == harmful);
+  CHECK(line(result.text, -1).ends_with(" " + std::to_string(report.at("harmful").get<int>()) + " harmful"));
+  CHECK(report.at("peak_gflop_per_second").get<double>() > 0);
+  CHECK(report.at("findings").size() >= 11);
+}
+
+TEST_CASE("what is wrong with the environment is harmful to the doctor, and a line of a training") {
+  const std::string limited = "OMP_THREAD_LIMIT=1 '" ORRERY_PROGRAM "' ",
+                    slow = "OPENBLAS_CORETYPE=Prescott '" ORRERY_PROGRAM "' ",
+                    passive = "OMP_WAIT_POLICY=passive '" ORRERY_PROGRAM "' ",
+                    toy = "toy --steps 1 --batch 2 2>&1 >/dev/null", doctor = "doctor 2>/dev/null";
+  if (orrery::read_machine().allowed > 1) {
+    CHECK(contains(shell(limited + doctor).text, "  threads  OMP_THREAD_LIMIT=1 leaves "));
+    CHECK(contains(shell(limited + toy).text, ": OMP_THREAD_LIMIT=1 leaves "));
+    CHECK(shell(limited + doctor).exit_code == 1);
+  }
+  const bool any_kernel = contains(orrery::read_machine().blas.config, "DYNAMIC_ARCH");
+  if (any_kernel && orrery::cpu_vector_level() > orrery::VectorLevel::baseline) {
+    const Result examined = shell(slow + doctor);
+    CHECK(examined.exit_code == 1);
+    CHECK(contains(examined.text, "harmful  blas     OPENBLAS_CORETYPE=Prescott limits matrix products to "));
+    CHECK(contains(shell(slow + "doctor 2>&1 >/dev/null").text, "orrery: doctor: harmful: "));
+    CHECK(contains(shell(slow + toy).text, "\nwarning: OPENBLAS_CORETYPE=Prescott limits matrix products to "));
+  }
+  CHECK(contains(shell(passive + doctor).text, "note     openmp   OMP_WAIT_POLICY=passive makes "));
+  CHECK(contains(shell(passive + toy).text, "\nnote: OMP_WAIT_POLICY=passive makes "));
+}
+
+TEST_CASE("what the doctor does not take is wrong usage, and a file that cannot be written is a failure") {
+  check_usage_error("doctor --threads 0", "--threads", "from 1 to 256");
+  check_usage_error("doctor now", "'now'", "orrery doctor --help");
+  check_failure("'" ORRERY_PROGRAM "' doctor --json /nowhere/file", "/nowhere/file");
+}

@@ -1,0 +1,217 @@
+// Chapter 9. Tests of the findings: machines, builds and environments that are right, and others.
+#include "apps/program/findings.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace orrery;
+
+namespace {
+
+constexpr i64 half_gigabyte = i64{1} << 29;
+
+// Nothing is wrong with it.
+Machine good_machine() {
+  return {.cpu = "AMD EPYC 9B45",
+          .level = VectorLevel::avx512,
+          .build = {.type = "Release", .optimisation = "-O3", .sanitizers = "", .level = VectorLevel::avx512},
+          .cores = 2,
+          .allowed = 2,
+          .granted = 0,
+          .threads = 2,
+          .tiles = 2,
+          .blas = {.kernel = "SkylakeX", .config = "OpenBLAS 0.3.21 DYNAMIC_ARCH", .threading = "OpenMP"},
+          .openmp = "/usr/lib/libgomp.so.1",
+          .environment = {{"PATH", "/bin"}, {"MY_OPENBLAS_X", "1"}},
+          .memory = {.total = 32 * half_gigabyte, .available = 16 * half_gigabyte, .limited = false},
+          .waiting_for_cores = 0,
+          .waiting_for_memory = 0};
+}
+
+// The line of the first finding of a subject that is not ok; "" if there is none.
+std::string problem_of(const Machine& machine, const std::string& subject) {
+  const std::vector<Finding> all = findings(machine);
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Finding& finding) {
+    return finding.subject == subject && finding.verdict != Verdict::ok;
+  });
+  return found == all.end() ? "" : line_of(*found);
+}
+
+// The same for a machine with one variable more in its environment.
+std::string problem_with(const std::string& variable, const std::string& value, const std::string& subject) {
+  Machine machine = good_machine();
+  machine.environment[variable] = value;
+  return problem_of(machine, subject);
+}
+
+}  // namespace
+
+TEST_CASE("a good machine has one finding for each subject, and nothing to do") {
+  std::vector<std::string> subjects, texts;
+  for (const Finding& finding : findings(good_machine())) {
+    CHECK(finding.verdict == Verdict::ok);
+    CHECK(finding.advice == "");
+    subjects.push_back(finding.subject);
+    texts.push_back(finding.text);
+  }
+  CHECK(subjects == std::vector<std::string>{"cpu", "build", "threads", "tiles", "blas", "openmp", "memory"});
+  CHECK(texts == std::vector<std::string>{"AMD EPYC 9B45, AVX-512, 2 cores", "Release build, -O3, for AVX-512",
+                                          "2 threads on 2 cores", "products are cut for 2 cores or more",
+                                          "OpenBLAS 0.3.21 (OpenMP), kernel SkylakeX", "/usr/lib/libgomp.so.1",
+                                          "8.0 of 16.0 GB available"});
+}
+
+TEST_CASE("a line says how bad it is and what to do, and commands no terminal") {
+  CHECK(line_of({Verdict::note, "a", "it is so", "change it"}) == "note: it is so; change it");
+  CHECK(line_of({Verdict::harmful, "a", "it is so\n\x1B[31m"}) == "warning: it is so??[31m");
+}
+
+TEST_CASE("builds for tests, without optimisation, or for lesser CPUs are slow") {
+  Machine machine = good_machine();
+  machine.build.sanitizers = "address,undefined";
+  CHECK(problem_of(machine, "build").starts_with("warning: built with the sanitizers address,undefined, "));
+  machine = good_machine();
+  machine.build.optimisation = "-O0", machine.build.type = "Debug";
+  CHECK(problem_of(machine, "build").starts_with("warning: Debug build without optimisation; build with: cmake "));
+  machine.build.optimisation = "-O1";
+  CHECK(problem_of(machine, "build").starts_with("note: Debug build, -O1, for AVX-512: slower than a release; "));
+  machine = good_machine();
+  machine.build.level = VectorLevel::avx2;
+  CHECK(problem_of(machine, "build") ==
+        "note: built for AVX2, and this CPU has AVX-512; build on this machine, with -D ORRERY_NATIVE=ON");
+  machine.build.level = VectorLevel::baseline;
+  CHECK(problem_of(machine, "build").starts_with("warning: built for 128-bit vectors, "));
+  machine.level = VectorLevel::baseline;
+  machine.blas.kernel = "NeoverseN1";
+  CHECK(problem_of(machine, "build") == "");
+  CHECK(problem_of(machine, "blas") == "");
+  CHECK(optimisation_in("-O3") == "-O3");
+  CHECK(optimisation_in("-O3;-O1") == "-O1");
+  CHECK(optimisation_in("-O") == "-O1");
+  CHECK(optimisation_in("") == "-O0");
+}
+
+TEST_CASE("threads fit the cores that they may use") {
+  Machine machine = good_machine();
+  machine.threads = 8;
+  CHECK(problem_of(machine, "threads") == "note: 8 threads take turns on 2 cores; use --threads 2");
+  machine.allowed = 1;
+  CHECK(problem_of(machine, "threads") == "note: 8 threads take turns on 1 core; use --threads 1");
+  CHECK(findings(machine)[0].text == "AMD EPYC 9B45, AVX-512, 2 cores, of which this process may use 1");
+  machine = good_machine();
+  machine.granted = 1.5;
+  CHECK(problem_of(machine, "threads") ==
+        "note: 2 threads, and a control group grants the time of 1.5 cores: all threads stop when it is used up; use "
+        "--threads 1");
+  machine.granted = 0.5;
+  CHECK(problem_of(machine, "threads").starts_with("warning: 2 threads, and a control group grants "));
+  machine.granted = 2;
+  CHECK(problem_of(machine, "threads") == "");
+  machine.granted = 0.5, machine.threads = 1;  // fewer there cannot be
+  CHECK(problem_of(machine, "threads") == "");
+}
+
+TEST_CASE("a variable that leaves cores unused is named, a choice of --threads is not") {
+  Machine machine = good_machine();
+  machine.threads = 1;
+  CHECK(problem_of(machine, "threads") == "");
+  machine.environment["OMP_NUM_THREADS"] = "1,2";
+  CHECK(problem_of(machine, "threads") ==
+        "note: OMP_NUM_THREADS=1,2 leaves 1 of 2 cores unused; unset it, or use --threads 2");
+  machine.environment = {{"OMP_NUM_THREADS", "4"}};
+  CHECK(problem_of(machine, "threads") == "");
+  machine.environment["OMP_THREAD_LIMIT"] = "1";
+  CHECK(problem_of(machine, "threads") == "warning: OMP_THREAD_LIMIT=1 leaves 1 of 2 cores unused; unset it");
+  machine.environment = {{"OMP_MAX_ACTIVE_LEVELS", "0"}};
+  CHECK(problem_of(machine, "threads") == "warning: OMP_MAX_ACTIVE_LEVELS=0 leaves 1 of 2 cores unused; unset it");
+  machine.allowed = 1;
+  CHECK(problem_of(machine, "threads") == "");
+}
+
+TEST_CASE("more threads than tiles leave some without work") {
+  Machine machine = good_machine();
+  machine.threads = machine.cores = machine.allowed = 8;
+  CHECK(problem_of(machine, "tiles") ==
+        "note: the deepest products are cut for 2 cores; --tiles 8 cuts them for 8 (and gives other bits, as another "
+        "seed would)");
+  machine.tiles = 8;
+  CHECK(problem_of(machine, "tiles") == "");
+}
+
+TEST_CASE("an OpenBLAS held below the CPU's level is harmful, whatever the spelling") {
+  Machine machine = good_machine();
+  machine.blas.kernel = "Haswell";
+  CHECK(problem_of(machine, "blas") == "");  // OpenBLAS chose it: the measured speed says whether it is slow
+  machine.environment["OPENBLAS_CORETYPE"] = "haswell";
+  CHECK(problem_of(machine, "blas") ==
+        "warning: OPENBLAS_CORETYPE=haswell limits matrix products to AVX2, and this CPU has AVX-512; unset it");
+  machine.level = VectorLevel::avx2;
+  CHECK(problem_of(machine, "blas").starts_with("note: OpenBLAS reads OPENBLAS_CORETYPE=haswell"));
+}
+
+TEST_CASE("what OpenBLAS reads from the environment is said in one line") {
+  Machine machine = good_machine();
+  machine.environment["OPENBLAS_NUM_THREADS"] = "1";
+  machine.environment["OPENBLAS_L2_SIZE"] = "512";
+  CHECK(
+      problem_of(machine, "blas") ==
+      "note: OpenBLAS reads OPENBLAS_L2_SIZE=512, OPENBLAS_NUM_THREADS=1: speed and bits may change; unset those that "
+      "you do not need");
+}
+
+TEST_CASE("an OpenBLAS without threads is harmful to several") {
+  Machine machine = good_machine();
+  machine.blas.threading = "none";
+  CHECK(problem_of(machine, "blas").starts_with("warning: OpenBLAS 0.3.21 (none), kernel SkylakeX: without threads "));
+  machine.threads = 1;
+  CHECK(problem_of(machine, "blas") == "");
+  machine = good_machine();
+  machine.blas.threading = "pthreads";
+  CHECK(problem_of(machine, "blas") == "");
+}
+
+TEST_CASE("variables of OpenMP that cost speed are worth a note, others are only named") {
+  CHECK(problem_with("OMP_WAIT_POLICY", "PASSIVE", "openmp").starts_with("note: OMP_WAIT_POLICY=passive makes "));
+  CHECK(problem_with("OMP_WAIT_POLICY", "active", "openmp").starts_with("note: OMP_WAIT_POLICY=active keeps "));
+  CHECK(problem_with("OMP_PROC_BIND", "close", "openmp").starts_with("note: OMP_PROC_BIND=close ties threads "));
+  CHECK(problem_with("OMP_PROC_BIND", "FALSE", "openmp") == "");
+  CHECK(problem_with("GOMP_CPU_AFFINITY", "0-1", "openmp").starts_with("note: GOMP_CPU_AFFINITY=0-1 ties "));
+  CHECK(problem_with("OMP_DYNAMIC", "true", "openmp") == "");
+  Machine machine = good_machine();
+  machine.environment["OMP_DYNAMIC"] = "true";
+  CHECK(findings(machine)[5].text == "/usr/lib/libgomp.so.1; set: OMP_DYNAMIC=true");
+}
+
+TEST_CASE("little memory, and a machine that swaps") {
+  Machine machine = good_machine();
+  machine.memory.available = half_gigabyte;
+  CHECK(problem_of(machine, "memory").starts_with("note: 0.5 of 16.0 GB available: enough for small models only"));
+  machine.memory.available = half_gigabyte / 4;
+  CHECK(problem_of(machine, "memory").starts_with("warning: 0.1 of 16.0 GB available: a training may be ended"));
+  machine = good_machine();
+  machine.memory.limited = true;
+  CHECK(findings(machine)[6].text == "8.0 of 16.0 GB available (limited by a control group)");
+  machine.waiting_for_memory = 0.25;
+  CHECK(problem_of(machine, "memory").find("programs waited for memory for 25 % of the last 10 s") !=
+        std::string::npos);
+  machine.memory = {};  // the system tells nothing
+  CHECK(problem_of(machine, "memory") == "");
+}
+
+TEST_CASE("a busy machine is worth a line, a quiet one is not") {
+  Machine machine = good_machine();
+  CHECK(waiting_finding(machine).verdict == Verdict::ok);
+  machine.waiting_for_cores = 0.5;
+  CHECK(line_of(waiting_finding(machine)) ==
+        "note: programs waited for a core for 50 % of the last 10 s: times will vary; wait until they end (top shows "
+        "them)");
+  CHECK(busy_finding({.busy = 0.2, .stolen = 0}, 2).verdict == Verdict::ok);
+  CHECK(
+      line_of(busy_finding({.busy = 0.8, .stolen = 0}, 2)) ==
+      "note: other programs keep 0.8 of 2 cores busy: measured times will be too long; wait until they end (top shows "
+      "them)");
+  CHECK(busy_finding({.busy = 1, .stolen = 0}, 2).verdict == Verdict::harmful);
+  CHECK(
+      busy_finding({.busy = 1, .stolen = 0.5}, 4).text.starts_with("the host of this virtual machine takes away 0.5"));
+}

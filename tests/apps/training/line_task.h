@@ -1,0 +1,66 @@
+// Chapter 9. What the tests of the trainer train: a line, of two parameters, in microseconds.
+#pragma once
+
+#include <cmath>
+
+#include "apps/training/trainer.h"
+#include "autograd/ops.h"
+#include "core/random.h"
+#include "core/tensor_ops.h"
+
+namespace orrery::small {
+
+// A line a x + b through points, of which each micro-batch has as many as it likes: L = the mean squared distance.
+class Line final : public Task {
+ public:
+  std::string program() const override { return "line"; }
+  Parameters parameters() override { return {{"a", a}, {"b", b}}; }
+  std::vector<i64> draw(i64, i64 micro_batches) override {
+    points_.clear();
+    std::vector<i64> counts;
+    for (i64 i = 0; i < micro_batches; ++i) {
+      const i64 count = all_at_once ? 6 : empty_first ? 6 * i : i == 0 ? 4 : 2;
+      points_.push_back(rand_uniform({count}, -1, 1, numbers_, f64));
+      counts.push_back(count);
+    }
+    return counts;
+  }
+  i64 tokens_read() const override { return 6; }
+  Variable loss(i64 micro_batch, nn::Pass&) override {
+    const Tensor& x = points_[static_cast<size_t>(micro_batch)];
+    const Variable distance = sub(add(mul(constant(x), a), b), constant(x * 3.0) + 2.0);
+    return scale(sum(mul(distance, distance)), 1.0 / static_cast<double>(x.count()));
+  }
+  double evaluate() override {
+    ++evaluations;
+    if (!validation.empty()) return validation[static_cast<size_t>(evaluations - 1)];
+    return std::pow(a.value().item() - 3, 2) + std::pow(b.value().item() - 2, 2);
+  }
+  std::vector<u64> positions() const override { return {numbers_.position()}; }
+  void go_to(const std::vector<u64>& positions) override { numbers_ = Rng(5, positions.at(0)); }
+
+  Variable a = parameter(full({}, 0.5, f64), "a"), b = parameter(full({}, -1.0, f64), "b");
+  bool all_at_once = false;        // six points in one micro-batch, or else four and two
+  bool empty_first = false;        // none, then six
+  std::vector<double> validation;  // instead of the true distance
+  int evaluations = 0;
+
+ private:
+  Rng numbers_{5};
+  std::vector<Tensor> points_;
+};
+
+inline TrainingRecipe line_recipe() {
+  TrainingRecipe recipe{.steps = 12};
+  recipe.optimizer = OptimizerKind::adam, recipe.schedule = Schedule::constant, recipe.rate = 0.05, recipe.warmup = 0;
+  recipe.evaluate_every = 3;
+  return recipe;
+}
+
+struct LineTraining {
+  explicit LineTraining(const TrainingRecipe& recipe) : trainer(task, recipe, 1) {}
+  Line task;
+  Trainer trainer;
+};
+
+}  // namespace orrery::small

@@ -1,0 +1,267 @@
+// Chapter 9. Tests of the loop of every training program: evaluations, files, the log, and the ways in which it ends.
+#include "apps/training/run.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "core/files/safetensors.h"
+#include "tests/apps/training/line_task.h"
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+using small::line_recipe;
+using small::LineTraining;
+
+namespace {
+
+// Trains a line to its end, as a program does; `heard` is what it wrote to stderr.
+struct LineRun {
+  explicit LineRun(const std::string& path, const TrainingRecipe& recipe = line_recipe())
+      : training(recipe), files("line", path) {}
+  void go(const RunHooks& hooks = {}, const std::string& log_path = "", bool continues = false) {
+    listen([&] {
+      TrainingLog log(log_path, continues);
+      const Interrupt interrupt;
+      ending = run_steps(training.trainer, files, parts, log, interrupt, hooks);
+    });
+  }
+  void save(bool failed = false) {
+    listen([&] { save_model(training.trainer, files, parts, "orrery line", failed); });
+  }
+  void listen(const std::function<void()>& f) {
+    std::ostringstream text;
+    struct Listening {
+      std::streambuf* before;
+      ~Listening() { std::cerr.rdbuf(before); }
+    } const listening{std::cerr.rdbuf(text.rdbuf())};
+    try {
+      f();
+    } catch (const Error& error) { problem = error.what(); }
+    heard += text.str();
+  }
+  double a() const { return training.task.a.value().item(); }
+  double saved_a() const { return read_safetensors(files.model()).tensors.at("a").item(); }
+
+  LineTraining training;
+  TrainingFiles files;
+  SavedParts parts{.save_model =
+                       [this](const std::string& path) {
+                         write_safetensors(path, {{"a", training.task.a.value()}, {"b", training.task.b.value()}});
+                       },
+                   .origin = {}};
+  Ending ending = Ending::finished;
+  std::string heard, problem;
+};
+
+std::vector<nlohmann::json> lines_of_log(const std::string& path) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(contents(path));
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a training makes its steps, evaluates when it is due, says so, and keeps the best") {
+  const TemporaryFolder folder;
+  LineRun run(folder / "line");
+  run.training.task.validation = {0.5, 0.25, 0.75, 0.3};
+  std::vector<double> losses;
+  double a_at_6 = 0;
+  run.go({.after_evaluation =
+              [&] {
+                if (run.training.trainer.steps_done() == 6) a_at_6 = run.a();
+                return run.training.trainer.steps_done() == 9 ? "a line at nine" : "";
+              },
+          .after_step = [&](const StepResult& result) { losses.push_back(result.loss); }});
+  CHECK(run.ending == Ending::finished);
+  CHECK(run.problem == "");
+  CHECK(losses == run.training.trainer.losses());
+  CHECK(losses.size() == 12);
+  CHECK(small::contains(run.heard, "step 3: validation loss 0.5000, the lowest so far\n"));
+  CHECK(small::contains(run.heard, "step 6: validation loss 0.2500, the lowest so far\n"));
+  CHECK(small::contains(run.heard, "step 9: validation loss 0.7500\na line at nine\n"));
+  CHECK(small::contains(run.heard, "step 12: validation loss 0.3000\n"));
+  CHECK(run.saved_a() == a_at_6);
+  CHECK(std::filesystem::exists(run.files.resume()));
+  run.save();
+  CHECK(run.saved_a() == run.a());
+  CHECK(run.heard.ends_with("saved to " + run.files.model() + "\n"));
+  CHECK_FALSE(std::filesystem::exists(run.files.resume()));
+}
+
+TEST_CASE("the log has steps and evaluations as JSON lines, and a resumed training appends to it") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log";
+  LineRun run("");
+  run.training.task.validation = {0.5, 0.75, NAN, 0.25};
+  run.go({}, path);
+  std::vector<nlohmann::json> lines = lines_of_log(path), evaluations;
+  REQUIRE(lines.size() >= 5);
+  CHECK(lines[0]["step"] == 1);
+  CHECK(lines[0]["loss"] == run.training.trainer.losses()[0]);
+  CHECK(lines[0]["rate"] == 0.05);
+  for (const nlohmann::json& line : lines) {
+    CHECK(line["seconds"] >= 0);
+    if (line.contains("validation")) evaluations.push_back(line);
+  }
+  REQUIRE(evaluations.size() == 4);
+  CHECK(evaluations[1]["step"] == 6);
+  CHECK(evaluations[1]["validation"] == 0.75);
+  CHECK(evaluations[1]["best"] == false);
+  CHECK(evaluations[2]["validation"].is_null());
+  CHECK(evaluations[3]["best"] == true);
+  LineRun more(""), anew("");
+  more.go({}, path, true);
+  CHECK(lines_of_log(path).size() >= lines.size() + 5);
+  CHECK(lines_of_log(path)[0] == lines[0]);
+  anew.training.task.validation = {1, 2, 3, 4};
+  anew.go({}, path);
+  CHECK(lines_of_log(path)[1]["validation"] == 1);
+}
+
+TEST_CASE("the log has at most ten steps a second, whose speed counts all tokens since the last") {
+  const TemporaryFolder folder;
+  {
+    TrainingLog log(folder / "log", false);
+    const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(120)); };
+    log.step(1, {.loss = 2, .tokens = 100});
+    log.step(2, {.loss = 2, .tokens = 100});
+    wait();
+    log.step(3, {.loss = 1.5, .tokens = 100});
+  }
+  const std::vector<nlohmann::json> lines = lines_of_log(folder / "log");
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[1]["step"] == 3);
+  CHECK(lines[1]["loss"] == 1.5);
+  const double tokens =
+      lines[1]["tokens_per_s"].get<double>() * (lines[1]["seconds"].get<double>() - lines[0]["seconds"].get<double>());
+  CHECK(tokens == doctest::Approx(200).epsilon(0.02));
+}
+
+TEST_CASE("a log that cannot be begun is an error, and one that cannot be continued is told, and nothing stops") {
+  LineRun nowhere(""), full("");
+  nowhere.go({}, "/nowhere/log");
+  CHECK(nowhere.problem == "log: cannot write to /nowhere/log");
+  CHECK(nowhere.training.trainer.steps_done() == 0);
+  full.go({}, "/dev/full");
+  CHECK(full.problem == "");
+  CHECK(full.training.trainer.steps_done() == 12);
+  CHECK(small::contains(full.heard, "the log /dev/full is not whole: it could not be written\n"));
+}
+
+TEST_CASE("patience ends a training, which is then finished") {
+  const TemporaryFolder folder;
+  TrainingRecipe recipe = line_recipe();
+  recipe.patience = 2;
+  LineRun run(folder / "line", recipe);
+  run.training.task.validation = {0.5, 0.6, 0.7, 0.1};
+  run.go();
+  CHECK(run.ending == Ending::out_of_patience);
+  CHECK(run.training.trainer.steps_done() == 9);
+  CHECK(run.heard.ends_with("the last 2 evaluations were not the best: the training ends\n"));
+  run.training.trainer.end_with_best();
+  run.save();
+  CHECK_FALSE(std::filesystem::exists(run.files.resume()));
+  CHECK_FALSE(small::contains(run.heard, "stopped after"));
+}
+
+TEST_CASE("Ctrl-C and the time limit stop a training, save it, and say how to resume it, to the same bits") {
+  const TemporaryFolder folder;
+  for (const bool limited : {false, true}) {
+    CAPTURE(limited);
+    TrainingRecipe recipe = line_recipe();
+    recipe.evaluate_every = 1000, recipe.steps = 100000000;
+    if (limited) recipe.minutes = 0.02 / 60;
+    LineRun run(folder / (limited ? "limited" : "stopped"), recipe);
+    run.go({.after_step = [&](const StepResult&) {
+      if (!limited && run.training.trainer.steps_done() == 5) std::raise(SIGINT);
+    }});
+    CHECK(run.ending == (limited ? Ending::out_of_time : Ending::stopped));
+    CHECK(small::contains(run.heard, "the time limit is reached") == limited);
+    const i64 done = run.training.trainer.steps_done();
+    if (!limited) CHECK(done == 5);
+    CHECK(done > 0);
+    run.save();
+    CHECK(small::contains(run.heard, "stopped after step " + std::to_string(done) +
+                                         " of 100000000; to resume: orrery line --resume " + run.files.model() + "\n"));
+    const UnfinishedTraining unfinished = read_unfinished("line", run.files);
+    CHECK(unfinished.recipe.minutes == 0);
+    LineTraining resumed(unfinished.recipe), whole(recipe);
+    resumed.trainer.load_state(unfinished.state);
+    resumed.trainer.step();
+    while (whole.trainer.steps_done() <= done) {
+      whole.trainer.step();
+      if (whole.trainer.evaluation_is_due()) whole.trainer.evaluate();
+    }
+    CHECK(resumed.trainer.hash() == whole.trainer.hash());
+  }
+}
+
+TEST_CASE("a training without a file says that it cannot be resumed, and a failed one does not say how") {
+  const TemporaryFolder folder;
+  const auto interrupted = [](LineRun& run) {
+    run.go({.after_step = [&](const StepResult&) {
+      if (run.training.trainer.steps_done() == 4) std::raise(SIGTERM);
+    }});
+  };
+  LineRun unsaved(""), failed(folder / "line");
+  interrupted(unsaved), interrupted(failed);
+  unsaved.save(), failed.save(true);
+  CHECK(small::contains(unsaved.heard, "stopped after step 4 of 12; without --save it cannot be resumed\n"));
+  CHECK(failed.heard.ends_with("stopped after step 4 of 12\n"));
+}
+
+TEST_CASE("a save that fails is told, and the training goes on and saves what it can later") {
+  const TemporaryFolder folder;
+  LineRun run(folder / "line");
+  run.training.task.validation = {0.2, 0.5, 0.6, 0.7};
+  const auto save = run.parts.save_model;
+  int saves = 0;
+  double a_at_3 = 0;
+  run.parts.save_model = [&](const std::string& path) {
+    check(++saves > 1, "write line", "No space left on device");
+    save(path);
+  };
+  run.go({.after_evaluation = [&] {
+    if (run.training.trainer.steps_done() == 3) a_at_3 = run.a();
+    return "";
+  }});
+  CHECK(run.ending == Ending::finished);
+  CHECK(small::contains(run.heard, "not saved: write line: No space left on device; the training continues\n"));
+  CHECK(saves == 2);
+  CHECK(run.saved_a() == a_at_3);
+  run.parts.save_model = [](const std::string&) { fail("write line", "still none"); };
+  run.save();
+  CHECK(run.problem == "line: the model is not saved: write line: still none");
+  CHECK(run.saved_a() == a_at_3);
+}
+
+TEST_CASE("a step that is not finite ends a training, and what was saved before it stays") {
+  const TemporaryFolder folder;
+  LineRun run(folder / "line");
+  run.training.task.validation = {0.5, NAN, 0, 0};
+  double a_at_3 = 0;
+  run.go({.after_evaluation =
+              [&] {
+                if (run.training.trainer.steps_done() == 3) a_at_3 = run.a();
+                return "";
+              },
+          .after_step =
+              [&](const StepResult&) {
+                if (run.training.trainer.steps_done() == 6)
+                  run.training.task.b.mutable_value().write<double>()[0] = NAN;
+              }});
+  CHECK(run.problem.starts_with("line: step 7 was not made, because a number is not finite"));
+  CHECK(small::contains(run.heard, "step 6: validation loss nan\n"));
+  CHECK(run.saved_a() == a_at_3);
+  CHECK(read_unfinished("line", run.files).state.steps_done == 3);
+}

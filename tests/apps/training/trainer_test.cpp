@@ -1,0 +1,170 @@
+// Chapter 9. Tests of the trainer: accumulated gradients, averages, the best parameters, patience, and resuming.
+#include "apps/training/trainer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/apps/training/line_task.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using small::line_recipe;
+using small::LineTraining;
+
+namespace {
+
+void train(Trainer& trainer, i64 until) {
+  while (trainer.steps_done() < until) {
+    trainer.step();
+    if (trainer.evaluation_is_due()) trainer.evaluate();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("micro-batches of 4 and of 2 tokens make the step of one batch of 6") {
+  TrainingRecipe two = line_recipe();
+  two.optimizer = OptimizerKind::sgd, two.micro_batches = 2;
+  TrainingRecipe one = two;
+  one.micro_batches = 1;
+  LineTraining parts(two), whole(one);
+  whole.task.all_at_once = true;
+  for (int i = 0; i < 5; ++i)
+    CHECK(parts.trainer.step().loss == doctest::Approx(whole.trainer.step().loss).epsilon(1e-12));
+  CHECK(parts.task.a.value().item() == doctest::Approx(whole.task.a.value().item()).epsilon(1e-12));
+  CHECK(parts.task.b.value().item() == doctest::Approx(whole.task.b.value().item()).epsilon(1e-12));
+}
+
+TEST_CASE("a micro-batch without target tokens adds nothing, and a step without any is an error") {
+  TrainingRecipe two = line_recipe();
+  two.optimizer = OptimizerKind::sgd, two.micro_batches = 2;
+  TrainingRecipe one = two;
+  one.micro_batches = 1;
+  LineTraining parts(two), whole(one), none(one);
+  parts.task.empty_first = whole.task.all_at_once = none.task.empty_first = true;
+  CHECK(parts.trainer.seconds_of_step() > 0);
+  for (int i = 0; i < 3; ++i) CHECK(parts.trainer.step().loss == whole.trainer.step().loss);
+  CHECK(parts.task.a.value().item() == whole.task.a.value().item());
+  CHECK_THROWS_WITH_AS(none.trainer.step(), doctest::Contains("line: step 1 has no target token"), Error);
+  parts.task.b.mutable_value().write<double>()[0] = NAN;
+  CHECK(small::error_of([&] { parts.trainer.step(); }).starts_with("line: step 4 was not made, because a number"));
+  CHECK(parts.trainer.steps_done() == 3);
+}
+
+TEST_CASE("a training that was interrupted equals to the bit one that was not, whatever it averages") {
+  for (const auto& [average, last] : {std::pair{0.0, 0}, {0.9, 0}, {0.0, 2}}) {
+    CAPTURE(average);
+    CAPTURE(last);
+    TrainingRecipe recipe = line_recipe();
+    recipe.average = average, recipe.average_last = last;
+    LineTraining whole(recipe);
+    train(whole.trainer, 12);
+    for (const i64 stop : {0, 2, 3, 4, 9, 11}) {  // before, at and after an evaluation
+      CAPTURE(stop);
+      LineTraining first(recipe), second(recipe);
+      train(first.trainer, stop);
+      second.trainer.load_state(first.trainer.state());
+      train(second.trainer, 12);
+      CHECK(second.trainer.hash() == whole.trainer.hash());
+      CHECK(second.trainer.best_loss() == whole.trainer.best_loss());
+      CHECK(second.trainer.best_step() == whole.trainer.best_step());
+      second.trainer.end_with_judged();
+      LineTraining all(recipe);
+      train(all.trainer, 12);
+      all.trainer.end_with_judged();
+      CHECK(second.task.a.value().item() == all.task.a.value().item());
+    }
+  }
+}
+
+TEST_CASE("the mean of the last evaluations is judged, and training goes on from the trained parameters") {
+  TrainingRecipe recipe = line_recipe(), plain = line_recipe();
+  recipe.average_last = 2;
+  LineTraining averaged(recipe), trained(plain);
+  std::vector<double> at_evaluations;
+  for (i64 step = 1; step <= 9; ++step) {
+    CHECK(averaged.trainer.step().loss == trained.trainer.step().loss);
+    if (!averaged.trainer.evaluation_is_due()) continue;
+    averaged.trainer.evaluate();
+    at_evaluations.push_back(averaged.task.a.value().item());
+  }
+  REQUIRE(at_evaluations.size() == 3);
+  averaged.trainer.with_judged([&] {
+    CHECK(averaged.task.a.value().item() ==
+          doctest::Approx((at_evaluations[1] + at_evaluations[2]) / 2).epsilon(1e-14));
+  });
+  CHECK(averaged.task.a.value().item() == trained.task.a.value().item());
+}
+
+TEST_CASE("what is put into the model for a while goes again, also after an exception") {
+  TrainingRecipe recipe = line_recipe();
+  recipe.average = 0.5;
+  LineTraining training(recipe);
+  train(training.trainer, 4);
+  const double trained = training.task.a.value().item();
+  CHECK_THROWS_AS(training.trainer.with_judged([&] {
+    CHECK(training.task.a.value().item() != trained);
+    fail("test", "stop");
+  }),
+                  Error);
+  CHECK(training.task.a.value().item() == trained);
+}
+
+TEST_CASE("the parameters of the lowest evaluation come back") {
+  TrainingRecipe recipe = line_recipe();
+  LineTraining training(recipe);
+  training.task.validation = {0.5, 0.2, 0.3, 0.4};
+  train(training.trainer, 6);
+  const double best = training.task.a.value().item();
+  train(training.trainer, 12);
+  CHECK(training.trainer.best_step() == 6);
+  CHECK(training.trainer.best_loss() == 0.2);
+  CHECK(training.task.a.value().item() != best);
+  training.trainer.with_best([&] { CHECK(training.task.a.value().item() == best); });
+  training.trainer.end_with_best();
+  CHECK(training.task.a.value().item() == best);
+}
+
+TEST_CASE("patience ends after as many evaluations without a lowest loss, NaN among them") {
+  TrainingRecipe recipe = line_recipe();
+  recipe.patience = 2;
+  LineTraining training(recipe);
+  training.task.validation = {0.5, 0.6, NAN, 0.1};
+  train(training.trainer, 6);
+  CHECK_FALSE(training.trainer.out_of_patience());
+  CHECK_FALSE(training.trainer.finished());
+  LineTraining resumed(recipe);
+  resumed.task.validation = training.task.validation, resumed.task.evaluations = 2;
+  resumed.trainer.load_state(training.trainer.state());
+  for (LineTraining* each : {&training, &resumed}) {
+    train(each->trainer, 9);
+    CHECK(each->trainer.out_of_patience());
+    CHECK(each->trainer.finished());
+    CHECK(each->trainer.best_step() == 3);
+  }
+}
+
+TEST_CASE("measuring changes nothing") {
+  LineTraining measured(line_recipe()), plain(line_recipe());
+  CHECK(measured.trainer.seconds_of_step() > 0);
+  CHECK(measured.trainer.seconds_of_evaluation() >= 0);
+  train(measured.trainer, 5), train(plain.trainer, 5);
+  CHECK(measured.trainer.hash() == plain.trainer.hash());
+}
+
+TEST_CASE("a state of another recipe or model is refused") {
+  LineTraining training(line_recipe());
+  train(training.trainer, 4);
+  TrainingState state = training.trainer.state();
+  state.steps_done = 3;
+  LineTraining other(line_recipe());
+  CHECK_THROWS_WITH_AS(other.trainer.load_state(state), doctest::Contains("is not of a training of 12 steps"), Error);
+  TrainingRecipe shorter = line_recipe();
+  shorter.steps = 3;
+  LineTraining small(shorter);
+  CHECK_THROWS_AS(small.trainer.load_state(training.trainer.state()), Error);
+  state = training.trainer.state();
+  state.tensors.erase("parameter.b");
+  CHECK_THROWS_WITH_AS(other.trainer.load_state(state), doctest::Contains("has no parameter.b"), Error);
+}

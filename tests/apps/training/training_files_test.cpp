@@ -1,0 +1,202 @@
+// Chapter 9. Tests of the files of a training: what was saved comes back, and what is no training of the program is
+// refused.
+#include "apps/training/training_files.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "core/files/safetensors.h"
+#include "core/products/blas.h"
+#include "core/products/gemm.h"
+#include "tests/apps/training/line_task.h"
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+using small::error_of;
+using small::line_recipe;
+using small::LineTraining;
+
+namespace {
+
+// A line whose files are in a folder.
+struct SavedLine {
+  explicit SavedLine(const std::string& path, const TrainingRecipe& recipe = line_recipe())
+      : training(recipe), files("line", path) {}
+  void train_until(i64 step) {
+    while (training.trainer.steps_done() < step) {
+      training.trainer.step();
+      if (training.trainer.evaluation_is_due()) training.trainer.evaluate();
+    }
+  }
+  bool keep() { return files.keep(training.trainer, parts); }
+
+  LineTraining training;
+  TrainingFiles files;
+  SavedParts parts{.save_model =
+                       [this](const std::string& path) {
+                         write_safetensors(path, {{"a", training.task.a.value()}, {"b", training.task.b.value()}});
+                       },
+                   .origin = {{"colour", "blue"}}};
+};
+
+double saved_a(const std::string& path) { return read_safetensors(path).tensors.at("a").item(); }
+
+// Replaces a part of the metadata of a file.
+void edit(const std::string& path, const std::string& key, const std::string& from, const std::string& to) {
+  TensorFile file = read_safetensors(path);
+  std::string& text = file.metadata.at(key);
+  REQUIRE(small::contains(text, from));
+  text.replace(text.find(from), from.size(), to);
+  write_safetensors(path, file.tensors, file.metadata);
+}
+
+}  // namespace
+
+TEST_CASE("an unfinished training comes back with its recipe, its seed, its state and what the program added") {
+  const TemporaryFolder folder;
+  const int tiles = least_tiles();
+  TrainingRecipe recipe = line_recipe();
+  recipe.average = 0.5, recipe.seed = 7, recipe.patience = 5;
+  for (const i64 stop : {2, 3, 5}) {  // before, at and after an evaluation
+    CAPTURE(stop);
+    SavedLine line(folder / "line", recipe);
+    line.train_until(stop);
+    set_least_tiles(3);
+    CHECK(line.keep());
+    set_least_tiles(tiles);
+    const UnfinishedTraining read = read_unfinished("line", line.files);
+    CHECK(to_json(read.recipe) == to_json(recipe));
+    CHECK(read.recipe.seed == 7);
+    CHECK(read.tiles == 3);
+    CHECK(read.kernel == blas_info().kernel);
+    CHECK(entry_of(read, "line", "colour") == "blue");
+    CHECK(error_of([&] { entry_of(read, "line", "shape"); }) ==
+          "line: the file is not a whole unfinished training (it has no shape)");
+    CHECK(read.state.best_step == (stop < 3 ? 0 : 3));
+    LineTraining whole(recipe), resumed(read.recipe);
+    resumed.trainer.load_state(read.state);
+    CHECK(resumed.trainer.steps_done() == stop);
+    for (LineTraining* each : {&whole, &resumed})
+      while (!each->trainer.finished()) {
+        each->trainer.step();
+        if (each->trainer.evaluation_is_due()) each->trainer.evaluate();
+      }
+    CHECK(resumed.trainer.hash() == whole.trainer.hash());
+    CHECK(resumed.trainer.best_loss() == whole.trainer.best_loss());
+  }
+}
+
+TEST_CASE("the model in the file is that of the best evaluation, also if writing it failed at first") {
+  const TemporaryFolder folder;
+  SavedLine line(folder / "line");
+  line.training.task.validation = {0.2, 0.5, 0.1, 0.4};
+  line.train_until(2);
+  CHECK(line.keep());  // before the first evaluation: the model as it is
+  CHECK(saved_a(line.files.model()) == line.training.task.a.value().item());
+  line.train_until(3);
+  const double at_3 = line.training.task.a.value().item();
+  const auto save = line.parts.save_model;
+  line.parts.save_model = [](const std::string&) { fail("write line", "No space left on device"); };
+  CHECK_FALSE(line.keep());
+  CHECK(line.files.problem() == "write line: No space left on device");
+  CHECK(error_of([&] { line.files.check_kept(); }) ==
+        "line: the model is not saved: write line: No space left on device");
+  CHECK(read_unfinished("line", line.files).state.steps_done == 2);  // the earlier state is whole
+  line.parts.save_model = save;
+  line.train_until(6);
+  CHECK(line.keep());
+  CHECK(error_of([&] { line.files.check_kept(); }) == "");
+  CHECK(saved_a(line.files.model()) == at_3);
+  line.train_until(9);
+  const double at_9 = line.training.task.a.value().item();
+  CHECK(line.keep());
+  CHECK(saved_a(line.files.model()) == at_9);
+  line.train_until(11);
+  std::filesystem::remove(line.files.model());
+  CHECK(line.keep());
+  CHECK_FALSE(std::filesystem::exists(line.files.model()));  // the best one was written already
+}
+
+TEST_CASE("the end writes the model as it is, and removes the state only of a finished training") {
+  const TemporaryFolder folder;
+  SavedLine line(folder / "line");
+  line.train_until(5);
+  CHECK(line.keep());
+  CHECK(line.files.end(line.parts, false));
+  CHECK(saved_a(line.files.model()) == line.training.task.a.value().item());
+  CHECK(std::filesystem::exists(line.files.resume()));
+  CHECK(line.files.end(line.parts, true));
+  CHECK_FALSE(std::filesystem::exists(line.files.resume()));
+  CHECK(error_of([&] { read_unfinished("line", line.files); }) == "line: there is no " + line.files.resume() +
+                                                                      ": the training of " + line.files.model() +
+                                                                      " is finished, or was never started");
+  SavedLine unsaved("");
+  CHECK(unsaved.keep());
+  CHECK(unsaved.files.end(unsaved.parts, true));
+  CHECK_FALSE(unsaved.files.used());
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("a file that is no unfinished training, of another program or damaged, is refused with its name") {
+  const TemporaryFolder folder;
+  SavedLine line(folder / "line");
+  line.train_until(4);
+  const auto refusal = [&](const std::function<void(const std::string&)>& damage) {
+    REQUIRE(line.keep());
+    damage(line.files.resume());
+    const std::string error = error_of([&] { read_unfinished("line", line.files); });
+    CHECK(small::contains(error, line.files.resume()));
+    return error;
+  };
+  const auto edited = [&](const std::string& key, const std::string& from, const std::string& to) {
+    return refusal([&](const std::string& path) { edit(path, key, from, to); });
+  };
+  CHECK(edited("program", "line", "lm") == "line: " + line.files.resume() + " is a training of orrery lm");
+  CHECK(small::contains(edited("recipe", "\"steps\":12", "\"steps\":0"), "steps must be positive"));
+  CHECK(small::contains(edited("standing", "\"steps_done\":4", "\"steps_done\":13"), "steps_done"));
+  CHECK(small::contains(edited("standing", "\"best_step\":3", "\"best_step\":5"), "best_step"));
+  CHECK(small::contains(edited("standing", "\"positions\"", "\"places\""), "positions"));
+  CHECK(small::contains(edited("standing", "\"tiles\":", "\"tiles\":9"), "tiles"));
+  CHECK(refusal([](const std::string& path) {
+          write_safetensors(path, {{"a", zeros({2})}});
+        }).ends_with("is not an unfinished training (it has no program)"));
+  refusal([](const std::string& path) { std::filesystem::resize_file(path, std::filesystem::file_size(path) - 9); });
+  refusal([](const std::string& path) { std::ofstream(path) << "mine"; });
+}
+
+TEST_CASE("a new training does not replace an old one unasked, and two trainings at once have two files") {
+  const TemporaryFolder folder;
+  SavedLine line(folder / "line");
+  line.train_until(4);
+  REQUIRE(line.keep());
+  TrainingFiles again("line", folder / "line");
+  CHECK(small::contains(error_of([&] { again.begin(false); }), "holds an unfinished training: continue it with"));
+  TrainingFiles replacing("line", folder / "line");
+  CHECK(replacing.writes(folder / "./line.resume"));
+  CHECK_FALSE(replacing.writes(folder / "other"));
+  CHECK(error_of([&] { TrainingFiles("line", "").begin(false); }) == "");
+  constexpr i64 too_many = i64{1} << 55;
+  CHECK(small::contains(error_of([&] { replacing.check_room(line_recipe(), too_many); }), "do not fit there"));
+  CHECK(error_of([&] { replacing.check_room(line_recipe(), 1000); }) == "");
+}
+
+TEST_CASE("a resumed training computes as it began, and another kernel's bits are warned of") {
+  const int tiles = least_tiles();
+  std::ostringstream heard;
+  std::streambuf* const before = std::cerr.rdbuf(heard.rdbuf());
+  compute_as({.recipe = {}, .state = {}, .tiles = 5, .kernel = blas_info().kernel, .metadata = {}});
+  const int set = least_tiles();
+  const std::string silent = heard.str();
+  compute_as({.recipe = {}, .state = {}, .tiles = 1, .kernel = "Other", .metadata = {}});
+  std::cerr.rdbuf(before);
+  set_least_tiles(tiles);
+  CHECK(set == 5);
+  CHECK(silent == "");
+  CHECK(heard.str() ==
+        "warning: this training began with OpenBLAS's kernel Other; its bits will not be those of an uninterrupted "
+        "one\n");
+}
