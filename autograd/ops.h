@@ -96,6 +96,8 @@ enum class LayerNormForm { root_of_variance_plus_eps, std_plus_eps, unbiased_std
 /// (ops/layer_norm.cpp).
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps = 1e-5,
                     LayerNormForm form = LayerNormForm::root_of_variance_plus_eps);
+/// x / sqrt(mean of x^2 + eps) over the last axis (ops/rms_norm.cpp). nn::RmsNorm multiplies it by a weight.
+Variable rms_norm(const Variable& x, double eps = 1e-6);
 
 /// Sets each element to 0 with probability p and scales the others such that the mean is preserved (ops/dropout.cpp).
 Variable dropout(const Variable& x, double p, const Draw& draw);

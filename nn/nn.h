@@ -14,6 +14,7 @@
 #include "nn/layers/feed_forward.h"
 #include "nn/layers/layer_norm.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/rms_norm.h"
 #include "nn/models/decoder.h"
 #include "nn/models/encoder.h"
 #include "nn/models/gpt.h"

@@ -161,6 +161,12 @@ void add_normalisation(std::vector<Sample>& table) {
   add_small("size 0", {0, 3}, {{"input 1", no_output}, {"input 2", no_output}});
   table.push_back(sample("layer_norm", "no weight, no bias", {{{3, 4}}},
                          [](const Variables& x) { return layer_norm(x[0], {}, {}); }));
+  const Function rms = [](const Variables& x) { return rms_norm(x[0], 1e-2); };
+  table.push_back(sample("rms_norm", "rows", {{{2, 3, 5}}}, rms));
+  table.push_back(sample("rms_norm", "one element", {{{3, 1}}}, rms));
+  table.push_back(sample("rms_norm", "size 0", {{{0, 3}}}, rms));
+  table.push_back(sample("rms_norm", "tails", {{{3, 6}, Range::tails}}, rms));
+  table.push_back(long_sample("rms_norm", "long", {{{long_rows, 3}}}, rms));
 }
 
 void add_attention(std::vector<Sample>& table) {

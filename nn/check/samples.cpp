@@ -10,6 +10,7 @@
 #include "nn/layers/embedding.h"
 #include "nn/layers/feed_forward.h"
 #include "nn/layers/layer_norm.h"
+#include "nn/layers/rms_norm.h"
 #include "nn/positions/positional_encoding.h"
 
 namespace orrery::nn {
@@ -31,6 +32,13 @@ Sample norm(std::string variant, LayerNormOptions options) {
   return module_sample(
       "LayerNorm", std::move(variant), {{2, 3, 5}}, [=](Rng&) { return LayerNorm(5, options); },
       [](const LayerNorm& layer, const Inputs& in) { return layer(in[0]); });
+}
+
+Sample rms(std::string variant, Shape x) {
+  const i64 D = x[-1];
+  return module_sample(
+      "RmsNorm", std::move(variant), {x}, [=](Rng&) { return RmsNorm(D); },
+      [](const RmsNorm& layer, const Inputs& in) { return layer(in[0]); });
 }
 
 Sample dropped(std::string variant, bool train) {
@@ -172,6 +180,7 @@ std::vector<Sample> layer_samples() {
       norm("std + eps", {.eps = 1e-3, .form = LayerNormForm::std_plus_eps}),
       norm("unbiased std + eps", {.eps = 1e-3, .form = LayerNormForm::unbiased_std_plus_eps}),
       norm("no bias", {.bias = false}),
+      rms("", {2, 3, 5}),
       dropped("training", true),
       dropped("inference", false),
       feed_forward("relu", {}),

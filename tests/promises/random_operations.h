@@ -61,6 +61,7 @@ inline void add_elementwise(std::vector<RandomOperation>& table) {
   table.push_back(unary("silu", [](V x) { return silu(x); }));
   table.push_back(unary("softmax", [](V x) { return softmax(x); }));
   table.push_back(unary("log_softmax", [](V x) { return log_softmax(x); }));
+  table.push_back(unary("rms_norm", [](V x) { return rms_norm(x); }));
   const auto over = [](auto f) { return [f](V x, const Axes& axes, bool keep) { return f(x, axes, keep); }; };
   table.push_back(reduction("sum", over([](V x, const Axes& axes, bool keep) { return sum(x, axes, keep); })));
   table.push_back(reduction("mean", over([](V x, const Axes& axes, bool keep) { return mean(x, axes, keep); })));
