@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-const std::string recipe_key = "lm", origin_key = "origin";  // in the metadata of FILE.resume
+const std::string lm_recipe_key = "lm", origin_key = "origin";  // in the metadata of FILE.resume
 
 }  // namespace
 
@@ -23,7 +23,7 @@ SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
                 nn::save_gpt(task.model, path, {{std::string(alphabet_key), task.alphabet().text()}});
               },
           .origin = {{std::string(nn::config_key), nn::to_json(task.model.config)},
-                     {recipe_key, to_json(origin.recipe)},
+                     {lm_recipe_key, to_json(origin.recipe)},
                      {origin_key, text_entry.dump()}}};
 }
 
@@ -32,7 +32,7 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
   LmOrigin origin;
   within("load " + path, [&] {
     static_cast<TrainingRecipe&>(origin.recipe) = training.recipe;
-    read_json(entry(recipe_key), origin.recipe);
+    read_json(entry(lm_recipe_key), origin.recipe);
     origin.recipe.model = nn::gpt_config(entry(std::string(nn::config_key)));
     const Json text_entry = parse_json_object(entry(origin_key), "lm origin");
     nn::config_json::Reader read("lm origin", text_entry, nn::config_json::Fields::all);
