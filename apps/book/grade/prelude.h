@@ -27,6 +27,7 @@
 #include "autograd/check/proof.h"
 #include "autograd/elementwise.h"
 #include "autograd/ops.h"
+#include "core/machine/memory.h"
 #include "core/tensor_ops.h"
 #include "nn/check/leakcheck.h"
 #include "nn/check/proof.h"
