@@ -7,6 +7,8 @@
 // small at first; dividing by 1 - beta^t corrects this. In Adam, weight decay adds weight_decay p to g. AdamW
 // ("Decoupled weight decay regularization", Loshchilov, Hutter 2019) shrinks p itself instead:
 //   p <- p - learning_rate weight_decay p
+// In Adam that part of g is divided by sqrt(v) like the rest: weights with large gradients shrink less. In AdamW all
+// shrink by the same fraction.
 // Formulas and defaults are those of torch.optim. The paper (Vaswani et al., section 5.3) uses "beta1 = 0.9, beta2 =
 // 0.98 and eps = 10^-9".
 // Read next: optim/adam.cpp

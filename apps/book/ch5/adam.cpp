@@ -2,6 +2,7 @@
 // Question: what do the divisions by 1 - beta^t correct, and how wrong are the first steps without them?
 // Answer: m and v begin at 0 and are too small by exactly these factors. Uncorrected, the first step is shorter than
 //   the learning rate with the paper's beta2, and three times as long with the usual one; both are wrong for long.
+//   Corrected, the first step is as long as the rate, and steps get short where the gradient changes its sign.
 // Serves: apps/book/ch5/train.cpp
 #include <cmath>
 #include <iomanip>
@@ -21,6 +22,13 @@ constexpr double beta1 = 0.9, beta2 = 0.98, eps = 1e-9, rate = 0.1;
 double uncorrected(i64 t, double second_beta) {
   const double steps = static_cast<double>(t);
   return (1 - std::pow(beta1, steps)) / std::sqrt(1 - std::pow(second_beta, steps));
+}
+
+// The length of step t in learning rates where the gradient is 1, -1, 1, -1, ...; v_hat is then 1.
+double with_changing_sign(i64 t) {
+  double m = 0;
+  for (i64 i = 0; i < t; ++i) m = beta1 * m + (1 - beta1) * (i % 2 == 0 ? 1 : -1);
+  return std::fabs(m) / (1 - std::pow(beta1, static_cast<double>(t)));
 }
 
 }  // namespace
@@ -56,6 +64,10 @@ int main() {
     std::cout << std::right << std::setw(6) << t << "  " << std::left << std::setw(12) << uncorrected(t, 0.98)
               << uncorrected(t, 0.999) << '\n';
   }
+  std::cout << "\nlength of a step where the gradient changes its sign at every step, in learning rates\n";
+  for (const i64 t : {1, 2, 1000})
+    std::cout << std::right << std::setw(6) << t << "  " << with_changing_sign(t) << '\n';
+  right &= with_changing_sign(1) == 1 && std::fabs(with_changing_sign(1000) - (1 - beta1) / (1 + beta1)) < 1e-12;
   right &= uncorrected(1, 0.98) < 1 && uncorrected(1, 0.999) > 3 && uncorrected(1000, 0.999) > 1.2;
   return right ? 0 : 1;
 }

@@ -2,7 +2,8 @@
 //
 // Has f a derivative at x? Return true if not: if the slope on the right of x stays different from the slope on its
 // left, however short the step. A function that is only steep or strongly curved has one. You may evaluate f
-// wherever you like; its slopes are between 1e-4 and 1e4, and kinks that are not at x are at least 1e-2 away.
+// wherever you like; near x its slopes are at most 1e4 in size. A kink changes the slope by at least 1e-4, and kinks
+// that are not at x are at least 1e-2 away.
 // Serves: autograd/check/proof.h
 #include <cmath>
 #include <functional>
