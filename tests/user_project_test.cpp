@@ -1,11 +1,11 @@
 // Chapter 9. A project that takes Orrery in with add_subdirectory gets the library, and neither its tests nor its
 // programs.
 #include "tests/apps/run_program.h"
-#include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/style_source.h"
 
 using namespace orrery;
+using program::contains;
 using program::shell;
 
 TEST_CASE("a project of a user's configures without doctest, and builds nothing of ours that it does not ask for") {
