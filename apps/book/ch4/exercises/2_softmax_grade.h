@@ -15,6 +15,10 @@ void grade(Grader& g) {
       Tensor::of<double>({1, 3}, {7.0 / 64, -2.0 / 64, -5.0 / 64}),
       "dL/dx_j collects a term from every output of its row, not only from y_j. What is dy_i/dx_j for i = j, and for "
       "i other than j?");
-  g.prove("the whole proof", [] { return sample_of("my_softmax", my_softmax, {{3, 4}}); },
-          "Which sum runs over the last axis, and which of the factors does it keep?");
+  g.prove(
+      "the whole proof",
+      [] {
+        return sample_of("my_softmax", my_softmax, {{3, 4}});
+      },
+      "Every row has a sum of its own, over the last axis. Does the sum keep this axis, with size 1?");
 }
