@@ -18,12 +18,12 @@ const std::vector<NumberedBug>& numbered_bugs() {
       {"mask-after-softmax", 6, "medium", true, operations, 287, "softmax(scores) * allowed_by(mask, scores);"},
       {"gelu-derivative-of-other-form", 3, "medium", false, operations, 184, "const T t = std::tanh("},
       {"bias-gradient-over-wrong-axis", 5, "medium", true, operations, 88, "dx.add(2, sum(dy, {0, 2}));"},
-      {"target-not-shifted", 7, "easy", false, checked, 220, "return slice(target, 1, 1);"},
+      {"target-not-shifted", 7, "easy", false, checked, 262, "return slice(target, 1, 1);"},
       {"embedding-gradient-overwritten", 5, "medium", true, operations, 115, "copy_into(row, rows.rows(i, i + 1));"},
       {"layer-norm-without-mean-term", 4, "medium", true, operations, 51, "dx.add(0, (g - normal.get() * inner)"},
-      {"output-kept-as-tensor", 2, "medium", true, checked, 150, "Tensor y;"},
+      {"output-kept-as-tensor", 2, "medium", true, checked, 151, "Tensor y;"},
       {"attention-scale-forward-only", 6, "easy", true, operations, 72, "dx.add(0, matmul(dy, K.get()));"},
-      {"wrong-in-every-50th-call", 3, "hard", false, checked, 171, "++*calls % std::max<i64>(wrong, 1) == 0"},
+      {"wrong-in-every-50th-call", 3, "hard", false, checked, 172, "++*calls % std::max<i64>(wrong, 1) == 0"},
       {"broadcast-gradient-not-summed", 1, "easy", true, operations, 171, "dx.add(1, dy.rows(0, 1)"},
       {"causal-mask-one-too-wide", 6, "easy", true, masks, 45, "i % T <= i / T + 1"},
       {"bias-gradient-negated-in-f32", 5, "hard", true, f32_only, 41, "(dy.dtype() == f32 ? -1.0 : 1.0)"},
@@ -41,6 +41,7 @@ const std::vector<NumberedBug>& numbered_bugs() {
       {"layer-norm-with-constant-deviation", 4, "medium", false, operations, 59, "dx.add(0, (g - mean(g, {-1}, true))"},
       {"matmul-without-transposes", 4, "easy", false, operations, 101, "dx.add(1, matmul(a.get(), dy));"},
       {"tanh-saturated-early-in-f32", 3, "hard", false, f32_only, 24, "sizeof v == sizeof(float)"},
+      {"adam-counts-numbers", 5, "medium", true, checked, 194, "rate * move(i, g[i], ++t)"},
   };
   return all;
 }

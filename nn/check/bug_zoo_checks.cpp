@@ -1,4 +1,4 @@
-// Chapter 7. The bug zoo: wrong functions with correct derivatives, and the checks that find them.
+// Chapter 7. The bug zoo: wrong functions with correct derivatives, or without any, and the checks that find them.
 //
 // If the table of proofs has a row for the function, the mistake replaces it there too, to show that the row passes.
 // Serves: autograd/check/proof.h
@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <memory>
 #include <sstream>
+#include <vector>
 
 #include "autograd/apply.h"
 #include "autograd/check/bug_zoo.h"
@@ -178,6 +179,47 @@ std::string check_many_calls(i64 wrong) {
   return message_of(parts::prove_repeatable(sample_of("double", f, {{3}}), 1));
 }
 
+// Adam for a row of numbers p with the gradients g; wrong, since its `step` counts every number.
+struct AdamThatCountsNumbers {
+  std::vector<double> m, v;
+  int t = 0;
+  double move(size_t i, double g, int steps) {
+    m[i] = 0.9 * m[i] + 0.1 * g;
+    v[i] = 0.999 * v[i] + 0.001 * g * g;
+    const double m_hat = m[i] / (1 - std::pow(0.9, steps)), v_hat = v[i] / (1 - std::pow(0.999, steps));
+    return m_hat / (std::sqrt(v_hat) + 1e-8);
+  }
+  void step(std::vector<double>& p, const std::vector<double>& g, double rate) {
+    m.resize(p.size()), v.resize(p.size());
+    for (size_t i = 0; i < p.size(); ++i) p[i] -= rate * move(i, g[i], ++t);
+  }
+};
+struct AdamThatCountsSteps : AdamThatCountsNumbers {
+  void step(std::vector<double>& p, const std::vector<double>& g, double rate) {
+    m.resize(p.size()), v.resize(p.size());
+    ++t;
+    for (size_t i = 0; i < p.size(); ++i) p[i] -= rate * move(i, g[i], t);
+  }
+};
+
+using FirstStep = std::vector<double> (*)(const std::vector<double>& gradients);
+template <class Adam>
+std::vector<double> first_step(const std::vector<double>& gradients) {
+  std::vector<double> p(gradients.size());
+  Adam().step(p, gradients, 1);
+  return p;
+}
+
+// m_hat is g, and v_hat is g^2.
+std::string check_first_step(FirstStep step) {
+  const std::vector<double> p = step({1, 4, -2});
+  if (std::fabs(p[0] + 1) + std::fabs(p[1] + 1) + std::fabs(p[2] - 1) < 1e-6) return "";
+  std::ostringstream text;
+  text << std::setprecision(4) << "reference value: the first step of three numbers, at rate 1 with the gradients 1, "
+       << "4 and -2, goes by " << p[0] << ", " << p[1] << " and " << p[2] << "; by hand it is -1, -1 and 1";
+  return text.str();
+}
+
 }  // namespace
 
 std::vector<Bug> bugs_found_without_derivatives() {
@@ -233,6 +275,12 @@ std::vector<Bug> bugs_found_without_derivatives() {
                "max", {"last axis"},
                [](const Leaves& x) { return bugs::max_with_whole_gradient_to_all_ties(x[0], {-1}, false); })},
           check_max_of_ties, Maximum{bugs::max_with_whole_gradient_to_all_ties}, Maximum{orrery::max}),
+      with_check({.name = "adam-counts-numbers",
+                  .mistake = "Adam's t grows with every number instead of every step: all but the first are corrected "
+                             "as if they were older.",
+                  .hint = "The first number is right. What do all numbers share that changes while they move?"},
+                 check_first_step, FirstStep{first_step<AdamThatCountsNumbers>},
+                 FirstStep{first_step<AdamThatCountsSteps>}),
       with_check({.name = "output-kept-as-tensor",
                   .mistake = "Backward's input is kept as a Tensor, not as a Saved: a change to it goes unnoticed.",
                   .hint = "An optimiser, or a user, writes to a tensor between forward and backward.",

@@ -1,5 +1,6 @@
-# The exercises of the book, each with its starter, its solution and its wrong answers, compiled together: one file for
-# each chapter, where every attempt stands in a namespace of its own beside the grader (apps/book/grade/prelude.h).
+# The exercises of the book, each with its starter, its solution, its wrong answers and a starter whose blanks throw,
+# compiled together: one file for each chapter, where every attempt stands in a namespace of its own beside the grader
+# (apps/book/grade/prelude.h).
 set(exercise_folder ${PROJECT_BINARY_DIR}/tests/exercises)
 set(exercise_sources)
 set(exercise_chapters)
@@ -29,6 +30,13 @@ foreach(chapter RANGE 9)
     string(APPEND list "      {\"${chapter}.${name}\", {\n")
     add_attempt(solution ${PROJECT_SOURCE_DIR}/apps/book/solutions/${chapter}.${name}.cpp ${grader})
     add_attempt(starter ${starter} ${grader})
+    if(NOT name STREQUAL 1_softplus)  # its blank stands in a parallel loop, which no exception can leave
+      file(READ ${starter} throwing)
+      string(REGEX REPLACE "\n([^\n]*// YOUR CODE)" "\nthrow std::runtime_error(\"blank\");\n\\1" throwing "${throwing}")
+      file(CONFIGURE OUTPUT ${exercise_folder}/${chapter}.${name}_throws.cpp CONTENT "${throwing}" @ONLY)
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${starter})
+      add_attempt(throwing ${exercise_folder}/${chapter}.${name}_throws.cpp ${grader})
+    endif()
     file(GLOB wrong_answers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/apps/book/wrong/${chapter}.${name}_[0-9].cpp)
     foreach(wrong_answer ${wrong_answers})
       add_attempt(wrong ${wrong_answer} ${grader})

@@ -11,8 +11,8 @@ namespace orrery::book {
 
 /// One file of an exercise.
 struct Attempt {
-  enum Kind { solution, starter, wrong } kind;
-  std::string file;  ///< from the root of the repository
+  enum Kind { solution, starter, wrong, throwing } kind;  ///< throwing: a starter whose blanks throw
+  std::string file;                                       ///< from the root of the repository
   void (*grade)(Grader&);
 };
 

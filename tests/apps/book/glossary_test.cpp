@@ -1,27 +1,29 @@
-// Chapter 0. The glossary: sorted, each word with its Chinese one, a sentence and a chapter. The book's README links
-// every chapter.
+// Chapter 0. The glossary: sorted, each word with its Chinese one, a sentence and a chapter that has the word. The
+// book's README links every chapter.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <regex>
 
-#include "tests/style_source.h"
+#include "tests/apps/book/text_rules.h"
 
 namespace {
 
 using namespace orrery::style;
 
 struct Entry {
-  std::string word, chinese, sentence;
+  std::string word, chinese, sentence, chapter;
 };
 
 // Rows "| word | 中文 | what it is | 2 |".
 std::vector<Entry> entries_of(const std::string& text) {
-  static const std::regex row("^\\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\| [0-9] \\|$");
+  static const std::regex row("^\\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\| ([0-9]) \\|$");
   std::vector<Entry> entries;
   for (const std::string& line : split_lines(text))
-    if (std::smatch match; std::regex_match(line, match, row)) entries.push_back({match[1], match[2], match[3]});
+    if (std::smatch match; std::regex_match(line, match, row))
+      entries.push_back({match[1], match[2], match[3], match[4]});
   return entries;
 }
 
@@ -38,7 +40,46 @@ bool has_chinese(const std::string& words) {
   });
 }
 
+// As it is read: in lower case, without marks of Markdown, one space between words, also where a quoted line ends.
+std::string as_read(const std::string& text) {
+  static const std::regex between("[\\s>]+");
+  return std::regex_replace(spoken(text), between, " ");
+}
+
+// The words of an entry that a text, as it is read, has nowhere, nor their plural: of "pre-norm, post-norm" both, of
+// "memory (of the encoder)" the first. A few words have another form in the texts.
+Words missing_words(const Entry& entry, const std::string& text) {
+  static const std::map<std::string, std::string> forms{
+      {"attention weight", "weight"},       {"gradient check", "checker"}, {"layer normalisation", "layer norm"},
+      {"noam schedule", "noam's schedule"}, {"saturation", "saturated"},   {"xavier initialisation", "xavier"}};
+  static const std::regex separator(", ");
+  const std::string words = as_read(entry.word.substr(0, entry.word.find(" (")));
+  Words missing;
+  for (std::sregex_token_iterator at(words.begin(), words.end(), separator, -1), end; at != end; ++at) {
+    const std::string word = forms.contains(*at) ? forms.at(*at) : at->str();
+    if (!has_word(text, word) && !has_word(text, word + "s") && !has_word(text, word + "es")) missing.push_back(*at);
+  }
+  return missing;
+}
+
 }  // namespace
+
+TEST_CASE("each word of the glossary stands in the chapter that explains it") {
+  std::map<std::string, std::string> texts;
+  for (const std::string chapter : {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"})
+    texts[chapter] = as_read(read_text(root / ("apps/book/ch" + chapter + "/README.md")));
+  for (const Entry& entry : entries_of(read_text(root / "apps/book/glossary.md"))) {
+    CAPTURE(entry.word);
+    CHECK(report(missing_words(entry, texts[entry.chapter])) == "");
+  }
+  const std::string text = as_read("> A **micro\n> batch**, `post-norm` and\nLeaves of weights");
+  const auto missing = [&](const std::string& word) { return report(missing_words({word, "", "", "2"}, text)); };
+  CHECK(missing("micro batch") == "");
+  CHECK(missing("attention weight") == "");
+  CHECK(missing("pre-norm, post-norm") == "\npre-norm");
+  CHECK(missing("weight (of a map)") == "");
+  CHECK(missing("leaf") == "\nleaf");
+}
 
 TEST_CASE("the glossary has its words sorted, in two languages, each with a sentence") {
   const std::vector<Entry> entries = entries_of(read_text(root / "apps/book/glossary.md"));

@@ -124,10 +124,10 @@ TEST_CASE("another seed draws other inputs") {
 
 TEST_CASE("what excludes each other, or is empty as an unset variable is, is wrong usage") {
   for (const std::string arguments :
-       {"--bug ''", "--json ''", "''", "--all softmax", "--mutate --list", "--bug nonsense", "--bug 0", "--bug 27",
+       {"--bug ''", "--json ''", "''", "--all softmax", "--mutate --list", "--bug nonsense", "--bug 0", "--bug 28",
         "--bug 1 --mutate", "--bugs --bug 1", "--reveal 1 --hint 1", "--reveal 1 relu"})
     CHECK(gradcheck(arguments).exit_code == wrong_usage);
-  check_usage_error("gradcheck --bug nonsense", "nonsense", "1 to 26");
+  check_usage_error("gradcheck --bug nonsense", "nonsense", "1 to 27");
   check_usage_error("gradcheck --bug 1 softmax", "none of the chosen rows", "leave the names out");
 }
 

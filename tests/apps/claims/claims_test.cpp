@@ -12,6 +12,7 @@
 #include "tests/apps/run_program.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/text.h"
 
 using namespace orrery;
 using claims::Verdict;
@@ -77,6 +78,24 @@ TEST_CASE("every claim has its verdict in one of the lists above, and all of its
     CHECK(static_cast<bool>(claim.measure));
   }
   CHECK(names.size() == quick_verdicts.size() + slow_verdicts.size() + memory_verdicts.size());
+}
+
+TEST_CASE("the claims that the book names are there; chapters 3 to 8 name some") {
+  static const std::regex named("`apps/run claims ([^`]+)`");
+  for (int chapter = 0; chapter <= 9; ++chapter) {
+    const std::string folder = "apps/book/ch" + std::to_string(chapter) + "/";
+    for (const std::string file : {"README.md", "README.zh.md"}) {
+      if (!std::filesystem::exists(style::root / folder / file)) continue;
+      CAPTURE(folder + file);
+      const std::set<std::string> names = style::found_in(style::lines_of(folder + file), named);
+      if (chapter >= 3 && chapter <= 8) CHECK_FALSE(names.empty());
+      for (const std::string& claim : names) {
+        CAPTURE(claim);
+        CHECK(program::run("claims --list " + claim).exit_code == 0);
+      }
+    }
+  }
+  CHECK(program::run("claims --list no-claim").exit_code == 2);
 }
 
 TEST_CASE("verdicts of the claims that need no training") { check_verdicts(quick_verdicts); }

@@ -12,10 +12,18 @@ void grade(Grader& g) {
       },
       Tensor::of<double>({3}, {0.75, 0.5, 0.25}),
       "The chain rule: the derivative of ln at 1 + e^x, times the derivative of 1 + e^x.");
+  g.equal(
+      "the slope at x = -40",
+      [] {
+        const Variable left = parameter(full({1}, -40, f64));
+        backward(my_softplus(left), full({1}, 1, f64));
+        return left.gradient().item();
+      },
+      0, "Far on the left softplus is flat. Your slope has to fall to 0 there.");
   g.prove(
       "the whole proof",
       [] {
         return sample_of("my_softplus", my_softplus, {{3, 4}});
       },
-      "Where x is very large the slope is 1, where it is very small it is 0.");
+      "Where x is very large the slope is 1.");
 }

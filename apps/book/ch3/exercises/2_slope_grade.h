@@ -14,6 +14,10 @@ void grade(Grader& g) {
       "2 x at x = 3, h = 1/2", [] { return my_slope([](double x) { return 2 * x; }, 3, 0.5); }, 2,
       "For a straight line every pair of points gives the slope. What must the weights of the two pairs add up to?");
   g.equal(
+      "the weight of f(x + h) for h = 1",
+      [] { return my_slope([](double x) { return std::fabs(x - 1) < 0.5 ? 1.0 : 0.0; }, 0, 1); }, 2.0 / 3,
+      "f is 1 at x + h alone. Which pair should count more: the near one or the far one?");
+  g.equal(
       "x^2 at x = 3, h = 1/2", [&] { return my_slope(power(2), 3, 0.5); }, 6, "Points on both sides of x cancel h^2.");
   g.equal(
       "x^3 at x = 1, h = 1/2", [&] { return my_slope(power(3), 1, 0.5); }, 3,

@@ -16,6 +16,15 @@ void grade(Grader& g) {
   g.equal(
       "db where a = 8 and s = 3/4", [&] { return gradient(b); }, Tensor::of<double>({1}, {1.5}),
       "The chain rule in b: dy/ds times ds/db.");
+  g.equal(
+      "db where a = 0",
+      [&] {
+        const Variable nothing = parameter(zeros({1}, f64));
+        b.clear_gradient();
+        backward(my_gate(nothing, b), full({1}, 1, f64));
+        return b.gradient();
+      },
+      zeros({1}, f64), "Where a is 0, y is 0, however open the gate is.");
   g.prove(
       "the whole proof",
       [] {

@@ -20,5 +20,5 @@ void grade(Grader& g) {
       [] {
         return sample_of("my_softmax", my_softmax, {{3, 4}});
       },
-      "Over which axis does the inner product add up, and does its result still have that axis?");
+      "Every row has a sum of its own, over the last axis. Does the sum keep this axis, with size 1?");
 }

@@ -21,7 +21,11 @@ void grade(Grader& g) {
       "the sum where eps = 0", [&] { return along_x_hat(first, x_hat, 2, 0); }, 0,
       "Stretching a row about its mean does not change y if there is no eps. What does this say of dx along x^?");
   g.equal(
-      "eps = 0.5: your sum as a part of the right one", [&] { return part_of_sum(x, 0.5); }, 1,
+      "a variance of 0.5 and eps = 0.5: your sum as a part of the right one",
+      [] {
+        return part_of_sum(Tensor::of<double>({4}, {1, -1, 0, 0}), 0.5);
+      },
+      1,
       "Multiply the formula of dx by x^_i and add up over i. Two sums in it you know: that of x^ and that of its "
       "squares.");
   g.equal(

@@ -20,6 +20,17 @@ void grade(Grader& g) {
       [&] { return my_attention(constant(queries), constant(keys), constant(values)).value(); },
       Tensor::of<double>({2, 3}, {4, 2, 2, 2, 1, 5}),
       "The dot products are 2 log 3, 2 log 2, 0, 0, 0 and 0, 0, 0, 4 log 2, 0. Which size is d_k?");
+  g.check(
+      "with 256 columns no key gets nearly all of the weight",
+      [] {
+        Rng rng(6);
+        const Variable q = constant(randn({8, 256}, rng, f64)), k = constant(randn({16, 256}, rng, f64));
+        Tensor V = zeros({16, 16}, f64);  // makes the result the weights
+        for (i64 i = 0; i < 16; ++i) V(i, i) = 1;
+        return max(my_attention(q, k, constant(V)).value()).item() < 0.9;
+      },
+      "The dot product of two long vectors is large, so that softmax is nearly one-hot. What does the paper do about "
+      "it?");
   g.equal(
       "where all values are equal, the result is that value",
       [] {

@@ -18,4 +18,13 @@ void grade(Grader& g) {
   g.equal(
       "labels of a shorter row", [=] { return shifted().labels.rows(1, 2); }, Tensor::of<i32>({1, 4}, {5, 6, 2, -1}),
       "eos stands right after the last word of its row; what is behind it does not count.");
+  g.equal(
+      "labels of both rows that count in the loss",
+      [=] {
+        double counting = 0;
+        for (i64 b = 0; b < 2; ++b)
+          for (i64 t = 0; t < 4; ++t) counting += shifted().labels(b, t) != ignore;
+        return counting;
+      },
+      7, "Three words and eos, two words and eos. All other labels are `ignore`.");
 }

@@ -25,6 +25,13 @@ void grade(Grader& g) {
   g.equal(
       "six tokens", [&] { return written(no_token, max_len); }, expected,
       "All tokens written so far are the target. Which row of the logits says what comes after them?");
+  g.check(
+      "six tokens that are not all the same",
+      [&] {
+        const std::vector<i32> tokens = my_greedy_decode(model, source, bos, no_token, max_len);
+        return std::set<i32>(tokens.begin(), tokens.end()).size() > 1;
+      },
+      "The first row of the logits always says what comes after bos.");
   i64 last = max_len - 1;  // the first place of the token that stands there
   for (i64 t = max_len - 1; t >= 0; --t) last = expected(0, t) == expected(0, max_len - 1) ? t : last;
   const i32 eos = expected.data<i32>()[last];

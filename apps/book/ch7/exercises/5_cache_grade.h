@@ -35,4 +35,12 @@ void grade(Grader& g) {
         return cache.K;
       },
       K, "Keys of all positions, in their order.");
+  g.equal(
+      "after six tokens, V",
+      [=] {
+        MyCache cache;
+        after(cache, T);
+        return cache.V;
+      },
+      V, "Values of all positions, in the order of the keys.");
 }

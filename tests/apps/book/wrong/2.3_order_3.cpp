@@ -1,5 +1,5 @@
 // Chapter 2. A wrong answer to exercise 2.3: the highest number first, as if numbers were ages.
-// Expect: a node before one that was computed from it
+// Expect: FAILED  a chain: 0 from 1 from 2
 #include <algorithm>
 #include <set>
 #include <vector>

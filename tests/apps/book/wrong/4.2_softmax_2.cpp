@@ -1,5 +1,5 @@
-// Chapter 4. A wrong answer to exercise 4.2: the sum of dy alone is subtracted, not of dy y.
-// Expect: [0, 0] is 0, should be
+// Chapter 4. A wrong answer to exercise 4.2: the sum of each row does not keep its axis.
+// Expect: do not broadcast (4 against 3
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
@@ -15,7 +15,7 @@ struct MySoftmax {
     return y = e / sum(e, {-1}, true);
   }
 
-  void backward(const Tensor& dy, Grads& dx) { dx.add(0, y * (dy - sum(dy, {-1}, true))); }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, y * (dy - sum(dy * y, {-1}))); }
 };
 
 Variable my_softmax(const Variable& x) { return apply(MySoftmax{}, x); }

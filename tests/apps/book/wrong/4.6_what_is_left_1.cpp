@@ -1,5 +1,5 @@
 // Chapter 4. A wrong answer to exercise 4.6: 0, as the sum is without eps.
-// Expect: FAILED  eps = 0.5
+// Expect: FAILED  a variance of 0.5 and eps = 0.5
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -1,5 +1,5 @@
 // Chapter 6. A wrong answer to exercise 6.3: the scores are not divided by sqrt(d_k).
-// Expect: FAILED  the first of three queries
+// Expect: FAILED  with 256 columns
 #include <cmath>
 
 #include "autograd/ops.h"

@@ -1,5 +1,5 @@
 // Chapter 6. A wrong answer to exercise 6.5: softmax as if each weight depended on its own score alone.
-// Expect: each row of dS adds up to 0
+// Expect: FAILED  where all keys are equal to 1
 #include <cmath>
 
 #include "autograd/apply.h"

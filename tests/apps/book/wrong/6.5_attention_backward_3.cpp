@@ -1,5 +1,5 @@
 // Chapter 6. A wrong answer to exercise 6.5: dS is not transposed for dK.
-// Expect: an error
+// Expect: inner sizes differ (3 != 2)
 #include <cmath>
 
 #include "autograd/apply.h"

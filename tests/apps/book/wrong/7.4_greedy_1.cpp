@@ -1,5 +1,5 @@
 // Chapter 7. A wrong answer to exercise 7.4: the first row of the logits is read, at every step.
-// Expect: FAILED  six tokens
+// Expect: FAILED  six tokens that are not all the same
 #include <vector>
 
 #include "core/tensor_ops.h"
