@@ -1,8 +1,8 @@
 // Chapter 3. Grades every attempt at every exercise of one chapter, or at every bug:  orrery_exercises 4
 //
 // Each solution passes; each starter fails; each wrong answer fails, and what its file expects is said of a question
-// that failed. No two wrong answers are told the same: their questions, errors and hints differ in more than numbers. An
-// answer that throws fails question by question, and does not end the grading.
+// that failed. No two wrong answers are told the same: their questions, errors and hints differ in more than numbers.
+// An answer that throws fails question by question, and does not end the grading.
 #include "tests/apps/book/exercises.h"
 
 #include <fstream>
