@@ -6,8 +6,8 @@
 // kept from step to step costs nothing. The small parts, such as nodes and shapes, use C++'s own memory.
 //
 // The allocator is TLSF, "two-level segregated fit" (Masmano, Ripoll, Crespo, Real 2004): free blocks are kept in lists
-// by size class, two bit scans find one, and adjacent free blocks are joined. Block addresses are multiples of 64. Under
-// AddressSanitizer and ThreadSanitizer it is not used, so that the sanitizer sees every block.
+// by size class, two bit scans find one, and adjacent free blocks are joined. Block addresses are multiples of 64.
+// Under AddressSanitizer and ThreadSanitizer it is not used, so that the sanitizer sees every block.
 // Read next: core/machine/parallel.h
 #pragma once
 

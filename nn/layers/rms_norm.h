@@ -1,7 +1,7 @@
 // Chapter 5. RmsNorm: divides each position's vector by its root mean square, then scales it as learned.
 //
-// Zhang and Sennrich, Root Mean Square Layer Normalization (2019), suppose that "re-centering invariance in LayerNorm is
-// dispensable": the mean need not be subtracted, and there is no bias.
+// Zhang and Sennrich, Root Mean Square Layer Normalization (2019), suppose that "re-centering invariance in LayerNorm
+// is dispensable": the mean need not be subtracted, and there is no bias.
 //   y = x / sqrt(mean(x^2) + eps) * weight    over the last axis
 // Shapes: x, y [..., D]; weight [D].
 // Serves: autograd/ops/layer_norm.cpp
