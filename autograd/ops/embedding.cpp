@@ -7,6 +7,8 @@
 // The fused operation embedding_sum (chapter 8) is dropout(factor embedding + positions) in one pass. What this saves:
 // apps/bench/README.md.
 // Serves: nn/models/transformer.h
+#include <limits>
+
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "autograd/ops/row_dropout.h"
@@ -19,12 +21,14 @@ namespace {
 
 // Places sorted by id: those of row r are order[first[r]] ... order[first[r + 1] - 1], in ascending order.
 struct Places {
-  std::vector<i64> first, order;
-  Places(const i32* ids, i64 n, i64 rows) : first(static_cast<size_t>(rows) + 1), order(static_cast<size_t>(n)) {
-    for (i64 i = 0; i < n; ++i) ++first[static_cast<size_t>(ids[i]) + 1];
-    for (size_t r = 1; r < first.size(); ++r) first[r] += first[r - 1];
-    std::vector<i64> next_place(first.begin(), first.end() - 1);
-    for (i64 i = 0; i < n; ++i) order[static_cast<size_t>(next_place[static_cast<size_t>(ids[i])]++)] = i;
+  Tensor first, order;  // i32; tensors, since their memory is kept from step to step
+  Places(const i32* ids, i64 n, i64 rows)
+      : first(zeros({rows + 2}, Dtype::i32)), order(Tensor::empty({n}, Dtype::i32)) {
+    i32 *count = first.write<i32>(), *place = order.write<i32>();
+    for (i64 i = 0; i < n; ++i) ++count[ids[i] + 2];
+    for (i64 r = 0; r < rows; ++r) count[r + 2] += count[r + 1];
+    // count[r + 1] is now the first place of row r. It moves on by one for each place of the row, to that of row r + 1.
+    for (i64 i = 0; i < n; ++i) place[count[ids[i] + 1]++] = static_cast<i32>(i);
   }
 };
 
@@ -37,6 +41,7 @@ struct Lookup {
     check(ids.defined() && ids.get().dtype() == Dtype::i32, name, "ids must be i32");
     check(weight.rank() == 2, name, "the table needs shape [rows, columns], has ", weight.shape());
     const i64 rows = weight.size(0), n = ids.get().count();
+    check(n <= std::numeric_limits<i32>::max(), name, "takes at most 2^31 - 1 ids at once, got ", n);
     const i32* id = ids.get().data<i32>();
     for (i64 i = 0; i < n; ++i) {
       check(id[i] >= 0 && id[i] < rows, name, "id ", id[i], " at position ", i, " is outside [0, ", rows, ")");
@@ -50,6 +55,7 @@ struct Lookup {
     const GradientBuffer into = dx.into(0);
     const i64 rows = into.buffer.size(0), columns = into.buffer.size(1);
     const Places places(ids.get().data<i32>(), ids.get().count(), rows);
+    const i32 *first = places.first.data<i32>(), *order = places.order.data<i32>();
     dispatch_floating(dy.dtype(), "embedding", [&](auto t) {
       using T = decltype(t);
       const T* d = dy.data<T>();
@@ -57,9 +63,8 @@ struct Lookup {
       for_rows(rows, columns, [&, is_new = into.is_new, scale = static_cast<T>(factor)](i64 r) {
         T* row = out + r * columns;
         if (is_new) std::fill_n(row, columns, T{0});
-        const size_t end = static_cast<size_t>(places.first[static_cast<size_t>(r) + 1]);
-        for (size_t i = static_cast<size_t>(places.first[static_cast<size_t>(r)]); i < end; ++i) {
-          const T* from = d + places.order[i] * columns;
+        for (i32 i = first[r]; i < first[r + 1]; ++i) {
+          const T* from = d + order[i] * columns;
 #pragma omp simd
           for (i64 k = 0; k < columns; ++k) row[k] += scale * from[k];
         }

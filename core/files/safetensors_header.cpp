@@ -93,7 +93,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool) override { return misplaced("true or false"); }
   bool binary(binary_t&) override { return misplaced("binary data"); }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
-    fail(operation_, "the header is not valid JSON, at its byte ", position);
+    fail(operation_, "the header is not valid JSON: the error is at byte ", position);
   }
 
  private:

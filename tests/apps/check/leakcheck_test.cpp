@@ -66,7 +66,8 @@ TEST_CASE("leakcheck rebuilds a saved GPT, too") {
   CHECK(tight.exit_code == 0);
   CHECK(tight.text.ends_with("\n1 checked, 0 leaks\n"));
   CHECK(leakcheck("--break causal --load " + path).exit_code == 1);
-  CHECK(contains(leakcheck("--break padding --load " + path).text, "check " + path + ": this model has no padding"));
+  CHECK(contains(leakcheck("--break padding --load " + path).text,
+                 "check " + path + ": leakcheck: this model has no padding"));
 }
 
 TEST_CASE("leakcheck refuses what it does not know") {
