@@ -24,7 +24,7 @@ TEST_CASE("a project of a user's configures without doctest, and builds nothing 
       shell("cmake -S '" + (folder / "") + "' -G Ninja -B " + build + " -D CMAKE_DISABLE_FIND_PACKAGE_doctest=ON 2>&1");
   CAPTURE(configured.text);
   CHECK(configured.exit_code == 0);
-  const program::Result made = shell("cmake --build " + build + " -- -n -v 2>&1");  // what it would run
+  const program::Result made = shell("cmake --build " + build + " -- -t commands all 2>&1");
   CHECK(made.exit_code == 0);
   CHECK(contains(made.text, "main.cpp"));
   CHECK(contains(made.text, "softmax.cpp"));
