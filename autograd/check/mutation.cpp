@@ -10,6 +10,7 @@
 #include "autograd/check/faulty_engine.h"
 #include "autograd/check/mistakes.h"
 #include "autograd/check/proof_parts.h"
+#include "autograd/check/rounding.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -175,13 +176,18 @@ MutationReport mutate(Checkable f, const GradcheckOptions& options) { return Jud
 
 namespace {
 
+// One of the four draws of a proof is enough here.
+ProofPart prove_f32(const Sample& sample, u64 seed) {
+  return parts::part("f32", compare_precisions(sample, seed).problem);
+}
+
 bool part_passes(const std::string& part, const Sample& sample, u64 seed, Observer& mistake) {
   using namespace parts;
   using Prove = ProofPart (*)(const Sample&, u64);
   static const std::map<std::string, Prove> all{
       {"accumulates", prove_accumulates}, {"subsets", prove_subsets}, {"shared", prove_shared},
       {"interleaved", prove_interleaved}, {"far", prove_far},         {"threads", prove_threads},
-      {"repeatable", prove_repeatable}};
+      {"repeatable", prove_repeatable},   {"f32", prove_f32}};
   const ObserverScope scope(mistake);
   try {
     return all.at(part)(sample, seed).ok;

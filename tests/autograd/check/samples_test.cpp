@@ -19,6 +19,35 @@ TEST_CASE("promise 6: every function in autograd/ops.h has a sample, and every s
         "");
 }
 
+namespace {
+
+// More rows, or more elements on one axis, than the 8,192 that go into one chunk of a loop: of an input, or of the
+// output.
+bool is_long(const Sample& sample) {
+  const Checkable f = sample.build(f64, 1);
+  const auto rows = [](const Tensor& x) { return x.rank() < 2 ? x.count() : x.count() / std::max<i64>(1, x.size(-1)); };
+  i64 most = rows(f.output().value());
+  for (const NamedParameter& leaf : f.leaves) most = std::max(most, rows(leaf.value.value()));
+  return most > 8192;
+}
+
+}  // namespace
+
+// Loops cut their work into chunks; short samples have one alone. No function is excepted so far.
+TEST_CASE("promise 6: every function in autograd/ops.h has a long sample") {
+  std::set<std::string> found;
+  i64 short_samples = 0;
+  for (const Sample& sample : operation_samples()) {
+    if (is_long(sample))
+      found.insert(sample.name);
+    else
+      ++short_samples;
+  }
+  for (const std::string& name : samples::names_of(operation_samples()))
+    CHECK_MESSAGE(found.contains(name), name << " has no long sample");
+  CHECK(short_samples > 200);
+}
+
 TEST_CASE("what a table of samples lacks, or has too much, is named") {
   CHECK(samples::row_differences({"a", "b"}, {"a", "b"}, "t.cpp") == "");
   CHECK(samples::row_differences({"a", "b"}, {"a", "c"}, "t.cpp") ==
