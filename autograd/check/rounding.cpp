@@ -20,8 +20,11 @@ namespace {
 constexpr double tolerance = 1e-6, zero_tolerance = 1e-4;
 constexpr i64 neighbours = 16;
 constexpr double step = 0x1p-9, spreads = 4;
-constexpr double largest_rounding = 0x1p-20;  // of the terms; one number is rounded by at most 2^-24 of itself
-constexpr double largest_in_f32 = 0x1p100;    // beyond it, products of few numbers may overflow
+// f32 rounds one number by at most 2^-24 of itself; sums, and steps that follow one another, make more of it.
+constexpr double rounding_of_terms = 0x1p-18, small_step = 0x1p-20;
+constexpr int small_steps = 4;
+constexpr double amplified = 64;  // where weights are large too, each layer multiplies the rounding of those before
+constexpr double largest_in_f32 = 0x1p100;  // beyond it, products of few numbers may overflow
 
 // Of each leaf's gradient in order, then of the output: what f64 says, and f32 minus that, in f64.
 struct Comparison {
@@ -29,7 +32,7 @@ struct Comparison {
 };
 
 // x (1 + step u) with u uniform in [-1, 1), element by element.
-Tensor moved(const Tensor& x, Rng& rng) {
+Tensor moved(const Tensor& x, Rng& rng, double step) {
   Tensor result = x.clone();
   for (i64 i = 0; i < x.count(); ++i) result.set(i, x.at(i) * (1 + step * (2 * rng.uniform() - 1)));
   return result;
@@ -86,6 +89,21 @@ class Precisions {
     return result;
   }
 
+  /// By how much each gradient in f64, and the output, changes if every input and dL/dy changes by 2^-20 of itself.
+  std::vector<double> small_changes(const std::vector<Tensor>& exact) {
+    Rng rng(31 * seed_);
+    std::vector<double> largest(exact.size());
+    for (int i = 0; i < small_steps; ++i) {
+      const Tensor dy = moved(move_to(0).to(f64), rng, small_step);
+      for (NamedParameter& leaf : exact_.leaves)
+        copy_into(leaf.value.mutable_value(), moved(leaf.value.value(), rng, small_step));
+      const std::vector<Tensor> found = gradients_and_output(exact_, exact_.output().value(), dy);
+      for (size_t tensor = 0; tensor < found.size(); ++tensor)
+        largest[tensor] = std::max(largest[tensor], largest_magnitude({found[tensor] - exact[tensor]}));
+    }
+    return largest;
+  }
+
   /// The largest norm of a tensor in the f64 pass at the draw.
   double largest_norm() {
     const Tensor dy = move_to(0).to(f64);
@@ -102,7 +120,7 @@ class Precisions {
   Tensor move_to(i64 neighbour) {
     Rng around(29 * seed_, static_cast<u64>(neighbour) << 40);
     for (size_t i = 0; i < draw_.size(); ++i) {
-      const Tensor x = neighbour > 0 ? moved(draw_[i], around) : draw_[i];
+      const Tensor x = neighbour > 0 ? moved(draw_[i], around, step) : draw_[i];
       copy_into(single_.leaves[i].value.mutable_value(), x);
       copy_into(exact_.leaves[i].value.mutable_value(), x.to(f64));
     }
@@ -110,7 +128,7 @@ class Precisions {
       Rng numbers(23 * seed_);
       dy_ = randn(exact_.output().shape(), numbers);
     }
-    return neighbour > 0 ? moved(dy_, around) : dy_;
+    return neighbour > 0 ? moved(dy_, around, step) : dy_;
   }
 
   Checkable single_, exact_;
@@ -187,6 +205,14 @@ class PrecisionJudge {
     return largest_norm_;
   }
 
+  // The most that rounding can explain.
+  double rounding_of(size_t tensor) {
+    if (small_changes_.empty()) small_changes_ = precisions_.small_changes(at_draw_.exact);
+    const bool has_weights = f_.inputs < f_.leaves.size();
+    return std::max(rounding_of_terms * largest_norm(), small_changes_[tensor]) *
+           (is_far_ && has_weights ? amplified : 1);
+  }
+
   void judge_gradient(size_t leaf) {
     const std::string& name = f_.leaves[leaf].name;
     const bool zero =
@@ -206,7 +232,7 @@ class PrecisionJudge {
     if (error <= bound.error()) return;
     std::string where;
     if (std::isfinite(error)) {
-      const double rounding = std::max(bound.error(), largest_rounding * largest_norm());
+      const double rounding = std::max(bound.error(), rounding_of(tensor));
       if (!is_far_ || error > rounding) where = mistake_around(tensor, name, bound, rounding);
       if (where.empty()) {
         ++result_.rounded;
@@ -240,8 +266,10 @@ class PrecisionJudge {
   const Checkable& f_;  // for the names of its leaves, and which are declared zero
   const bool is_far_;
   const Comparison at_draw_;
-  std::vector<Comparison> around_;  // made when it is needed
-  double largest_norm_ = 0;         // the same
+  // Made when they are needed.
+  std::vector<Comparison> around_;
+  std::vector<double> small_changes_;
+  double largest_norm_ = 0;
   SinglePrecision result_;
 };
 
