@@ -25,8 +25,8 @@
 //   interleaved  two forward passes with other numbers before the first backward, in both orders
 //   changed      each input and each output on the tape changed in place after forward: an error, or the same bits
 //   file         what it saves it loads, and gives the same bits then; only for what can be kept in a file
-// What no proof can find: an error below the tolerance; in f32, one as small as the rounding of the largest numbers of the
-// pass; a mistake beyond the numbers and shapes it is given, at a kink, with a number of threads it does not try,
+// What no proof can find: an error below the tolerance; in f32, one as small as the rounding of the largest numbers of
+// the pass; a mistake beyond the numbers and shapes it is given, at a kink, with a number of threads it does not try,
 // or less often than every 64th pass; a wrong forward, whose derivative is right; an operation that asks in forward
 // whether its inputs want a gradient (the tape is cut afterwards). For layers see nn/check/proof.h.
 // Read next: apps/book/ch3/my_op.cpp
