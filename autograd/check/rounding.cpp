@@ -229,11 +229,10 @@ class PrecisionJudge {
 
   void judge(size_t tensor, const std::string& name, const Bound& bound) {
     const double error = error_of(tensor);
-    if (error <= bound.error()) return;
+    if (std::isfinite(error) && error <= bound.error()) return;
     std::string where;
     if (std::isfinite(error)) {
-      const double rounding = std::max(bound.error(), rounding_of(tensor));
-      if (!is_far_ || error > rounding) where = mistake_around(tensor, name, bound, rounding);
+      if (!is_far_ || error > rounding_of(tensor)) where = mistake_around(tensor, name, bound);
       if (where.empty()) {
         ++result_.rounded;
         return;
@@ -244,18 +243,18 @@ class PrecisionJudge {
   }
 
   // The first element whose differences around the draw are not rounding; "" if there is none.
-  std::string mistake_around(size_t tensor, const std::string& name, const Bound& bound, double rounding) {
+  std::string mistake_around(size_t tensor, const std::string& name, const Bound& bound) {
     while (static_cast<i64>(around_.size()) < neighbours)
       around_.push_back(precisions_.compare_at(static_cast<i64>(around_.size()) + 1));
     const Tensor& exact = at_draw_.exact[tensor];
     for (i64 j = 0; j < exact.count(); ++j) {
       const Around found = differences_around(around_, tensor, j);
-      const bool constant = !is_far_ && !(std::fabs(found.mean) <= bound.error() + spreads * found.spread);
-      if (!constant && found.median <= rounding) continue;
-      return ": around this draw " + place(name, exact.shape(), j) + " is off by " +
-             (constant
-                  ? part(found.mean, bound) + " +- " + part(found.spread, bound)
-                  : part(found.median, bound) + " in half of the cases; rounding explains " + part(rounding, bound));
+      const auto here = [&] { return ": around this draw " + place(name, exact.shape(), j) + " is off by "; };
+      if (!is_far_ && !(std::fabs(found.mean) <= bound.error() + spreads * found.spread))
+        return here() + part(found.mean, bound) + " +- " + part(found.spread, bound);
+      if (!(found.median <= bound.error()) && !(found.median <= rounding_of(tensor)))
+        return here() + "at least " + part(found.median, bound) + " in half of the cases; rounding explains " +
+               part(rounding_of(tensor), bound);
     }
     return "";
   }
