@@ -84,8 +84,12 @@ class Hidden final : public Observer {
     others_frozen,  ///< x 2 if fewer of the operation's inputs want a gradient than before
     writes_dy,      ///< changes dy in place
     remembers,      ///< adds what it added in the first pass
+    latest,         ///< x 2 if its forward has run again in the meantime
+    coarse,         ///< in f32, rounded to the 8 bits of bf16
     far,            ///< x 2 if an input is beyond 6
+    far_in_f32,     ///< the same, in f32 alone
     four_threads,   ///< x 2 with 4 threads
+    many_threads,   ///< x 2 with more than 8
     fiftieth,       ///< x 2 in every 50th pass
   };
   struct Named {
@@ -97,6 +101,7 @@ class Hidden final : public Observer {
 
   Hidden(Kind kind, std::string operation) : kind_(kind), operation_(std::move(operation)) {}
   void forward_ended(std::string_view name, std::span<const Variable* const> inputs, std::span<const Tensor>) override;
+  void recorded(const Node& node) override;
   void backward_begins(const Node& node) override;
   void backward_ended(const Node& node) override;
   bool changes_contributions() const override { return true; }
@@ -106,12 +111,14 @@ class Hidden final : public Observer {
 
  private:
   void multiply(Tensor& g);
+  void replace(Tensor& g, const Tensor& wrong);
   void recall(const Node& node, size_t input, Tensor& g);
 
   const Kind kind_;
   const std::string operation_;
-  u64 root_ = 0;                // the newest node of the pass
+  u64 root_ = 0, at_ = 0;       // the newest node of the backward pass, and the one it is at
   i64 passes_ = 0, place_ = 0;  // and the number of the contribution in it
+  u64 latest_ = 0;              // the operation's newest node
   size_t most_inputs_with_gradient_ = 0;
   double largest_input_ = 0;
   std::map<std::pair<Dtype, i64>, Tensor> first_pass_;

@@ -10,6 +10,7 @@
 #include "autograd/check/faulty_engine.h"
 #include "autograd/check/mistakes.h"
 #include "autograd/check/proof_parts.h"
+#include "autograd/check/rounding.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -175,13 +176,18 @@ MutationReport mutate(Checkable f, const GradcheckOptions& options) { return Jud
 
 namespace {
 
+// One of the four draws of a proof is enough here.
+ProofPart prove_f32(const Sample& sample, u64 seed) {
+  return parts::part("f32", compare_precisions(sample, seed).problem);
+}
+
 bool part_passes(const std::string& part, const Sample& sample, u64 seed, Observer& mistake) {
   using namespace parts;
   using Prove = ProofPart (*)(const Sample&, u64);
   static const std::map<std::string, Prove> all{
       {"accumulates", prove_accumulates}, {"subsets", prove_subsets}, {"shared", prove_shared},
       {"interleaved", prove_interleaved}, {"far", prove_far},         {"threads", prove_threads},
-      {"repeatable", prove_repeatable}};
+      {"repeatable", prove_repeatable},   {"f32", prove_f32}};
   const ObserverScope scope(mistake);
   try {
     return all.at(part)(sample, seed).ok;
@@ -198,16 +204,20 @@ MutationReport mutate(const Sample& sample, u64 seed) {
   NumericSlopes slopes;
   GradcheckOptions options = sample.options;
   options.seed = gradcheck(sample, seed, &slopes).seed;
-  MutationReport report = Judge(sample.build(f64, options.seed), options, std::move(slopes)).run();
+  const Checkable f = sample.build(f64, options.seed);
+  const bool has_weights = f.inputs < f.leaves.size();
+  MutationReport report = Judge(f, options, std::move(slopes)).run();
   std::vector<std::string> operations;
   for (const Mutant& mutant : report.mutants)
     if (mutant.operation != "engine" &&
         std::find(operations.begin(), operations.end(), mutant.operation) == operations.end())
       operations.push_back(mutant.operation);
   if (options.coordinates > 0 && operations.size() > 1) operations.resize(1);
-  if (parts::longest_leaf(sample.build(f64, options.seed)) >= parts::long_tensor) operations.clear();
+  if (parts::longest_leaf(f) >= parts::long_tensor) operations.clear();
   for (const std::string& operation : operations) {
     for (const auto& [kind, change, part] : Hidden::kinds()) {
+      // Far out, the rounding of functions with weights hides it (autograd/check/rounding.h).
+      if (kind == Hidden::Kind::far_in_f32 && has_weights) continue;
       Mutant mutant{.operation = operation, .contribution = -1, .input = -1, .change = change, .part = part};
       Hidden mistake(kind, operation), again(kind, operation);
       if (!part_passes(part, sample, options.seed, mistake)) {

@@ -9,13 +9,14 @@
 //   mutants      each backward on the tape broken in every way in turn: the check must notice
 //                (autograd/check/mutation.h)
 //   f32          each leaf's gradient within 1e-6 of that leaf's max |g| of f64's, the output within 1e-6 of max |y|,
-//                in each of four draws of numbers; what is beyond must be shown to be rounding
-//                (autograd/check/rounding.h)
+//                in each of four draws of numbers; what is beyond must look like rounding, and be no more than rounding
+//                can explain (autograd/check/rounding.h)
 //   repeatable   64 fresh passes give equal bits (4 where a leaf is long)
 //   zero         dL/dy = 0 gives dL/dx = 0, exactly
 //   threads      equal bits for 1 to 9, 12, 13 and 16 threads, every loop cut into chunks of one element
 //                (core/machine/parallel.h), long ones into about 64 chunks
-//   far          the gradients again, with inputs 4 and 8 times as large, where the function is finite there
+//   far          the gradients again, with inputs 4 and 8 times as large, where the function is finite there; and f32
+//                again, with no more differences than rounding can explain
 //   accumulates  a gradient that is there is added to: by a second pass, with a second use before or after, and not in
 //                memory that others hold
 //   subsets      each choice of the inputs that want a gradient (of more than 4: each alone, all but each) gives the
@@ -24,10 +25,10 @@
 //   interleaved  two forward passes with other numbers before the first backward, in both orders
 //   changed      each input and each output on the tape changed in place after forward: an error, or the same bits
 //   file         what it saves it loads, and gives the same bits then; only for what can be kept in a file
-// What no proof can find: an error below the tolerance; a mistake beyond the numbers and shapes it is given, at a kink,
-// with a number of threads it does not try, or less often than every 64th pass; a wrong forward, whose derivative is
-// right; an operation that asks in forward whether its inputs want a gradient (the tape is cut afterwards). For layers
-// see nn/check/proof.h.
+// What no proof can find: an error below the tolerance; in f32, one as small as the rounding of the largest numbers of
+// the pass; a mistake beyond the numbers and shapes it is given, at a kink, with a number of threads it does not try,
+// or less often than every 64th pass; a wrong forward, whose derivative is right; an operation that asks in forward
+// whether its inputs want a gradient (the tape is cut afterwards). For layers see nn/check/proof.h.
 // Read next: apps/book/ch3/my_op.cpp
 #pragma once
 

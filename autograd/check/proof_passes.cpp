@@ -48,7 +48,9 @@ ProofPart prove_far(const Sample& sample, u64 seed) {
     options.seed = own_seed;
     const std::string times = std::to_string(factor) + " times as large", wrong = wrong_gradients(f, options);
     if (!wrong.empty()) return part("far", "with inputs " + times + ":\n" + wrong);
-    tried += (tried.empty() ? "" : ", and ") + times;
+    const SinglePrecision single = compare_precisions(sample, own_seed, factor);
+    if (!single.problem.empty()) return part("far", "with inputs " + times + ", in f32:\n" + single.problem);
+    tried += (tried.empty() ? "" : ", and ") + times + (single.beyond_f32 ? " in f64 alone" : "");
   }
   return part("far", "", tried.empty() ? "not tried: no finite value there" : "inputs " + tried);
 }

@@ -4,8 +4,13 @@
 // 1e-6 of its leaf's largest. A larger difference may still be rounding: where terms cancel (p - 1 of a nearly certain
 // class), only rounding is left. To decide, the leaf is compared again at 16 neighbours of the draw, in which every
 // input and dL/dy is changed by about a thousandth of itself. There, rounding errors have either sign, while a mistake
-// stays the same. So each element must satisfy, over the neighbours,
+// stays the same; and there is a limit to their size. So each element must satisfy, over the neighbours,
 //   |mean difference| <= 1e-6 max |g| + 4 (standard deviation of the differences)
+//   |difference| <= max(1e-6 max |g|, what rounding can explain), in at least half of them
+// The second finds what is rounded to fewer digits than f32 has. What an operation adds up is not known from outside;
+// what rounding can explain is taken to be the larger of 2^-18 of the largest norm of a tensor in the f64 pass (of a
+// leaf, of dL/dy, of what an operation returns or adds to a gradient), and of what the leaf's gradient in f64 changes
+// by if inputs and dL/dy change by 2^-20 of themselves. Half, because f32 and f64 may be on two sides of a kink.
 // (A gradient that is declared zero has no scale of its own; it is compared with 1e-4 of the largest gradient of all
 // leaves.) Recomputing with slightly perturbed inputs to reveal rounding follows Vignes, "Discrete stochastic
 // arithmetic for validating results of numerical software" (2004).
@@ -25,13 +30,17 @@ struct SinglePrecision {
   double gradient_error = 0;
   std::string worst_at;     ///< the leaf
   double output_error = 0;  ///< as a part of the output's largest number
-  i64 rounded = 0;          ///< leaves, and the output, beyond 1e-6 that the neighbours showed to be rounding
+  i64 rounded = 0;          ///< leaves, and the output, beyond 1e-6 that were shown to be rounding
+  bool beyond_f32 = false;  ///< the f64 pass has numbers that f32 cannot hold: nothing was compared
   /// Which leaf is wrong, where and by how much, a line each; "" when none is.
   std::string problem;
 };
 
-/// Compares every gradient, and the output, at the draw of `seed`. Error: the sample has other leaves in f32.
-SinglePrecision compare_precisions(const Sample& sample, u64 seed);
+/// Compares every gradient, and the output, at the draw of `seed`, with every leaf multiplied by `factor`. With a
+/// factor other than 1, functions saturate, and rounding may be the same everywhere around the draw (1 - y^2 for a y
+/// that f32 rounds to 1). So what rounding can explain is accepted there, and 64 times as much if weights are among the
+/// leaves. Error: the sample has other leaves in f32.
+SinglePrecision compare_precisions(const Sample& sample, u64 seed, double factor = 1);
 
 /// The largest magnitude; infinity if any element is NaN, since comparisons with NaN are false.
 double largest_magnitude(const std::vector<Tensor>& tensors);

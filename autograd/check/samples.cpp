@@ -188,6 +188,8 @@ void add_attention(std::vector<Sample>& table) {
   add_by_distance("more keys than queries", 2, 4);
   add_by_distance("more queries than keys", 4, 2);
   add_by_distance("one query, one key", 1, 1);
+  table.push_back(long_sample("by_distance", "long", {{{1, long_rows + 2}}},
+                              [](const Variables& x) { return by_distance(x[0], long_rows, 3); }));
   table.push_back(
       sample("by_distance", "size 0, no head", {{{0, 3}}}, [](const Variables& x) { return by_distance(x[0], 2, 2); }));
   const auto add_biased = [&](const std::string& variant, const Shape& bias, const Mask& mask,

@@ -43,7 +43,7 @@ TEST_CASE(
     f.leaves[0].value.node()->outputs[0].gradient = Tensor();
     CHECK(mistake.changed_anything() == (kind == Hidden::Kind::writes_dy));
   }
-  CHECK(parts.size() == 7);
+  CHECK(parts.size() == 8);
 }
 
 TEST_CASE("a recorder lists contributions, and the leaves declared zero that they lead to") {

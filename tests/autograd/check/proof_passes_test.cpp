@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/check/proof_parts.h"
+#include "autograd/check/rounding.h"
 #include "autograd/ops.h"
 #include "nn/check/bug_zoo_rows.h"
 #include "tests/autograd/hidden_mistakes.h"
@@ -37,6 +38,18 @@ TEST_CASE("promise 7: far: numbers beyond those that N(0, 1) draws") {
   CHECK(verdict([](double x) { return std::fabs(x) > 4; }).detail.starts_with("with inputs 4 times as large:\n"));
   CHECK_FALSE(verdict([](double x) { return x > 5; }).ok);
   CHECK_FALSE(verdict([](double x) { return x < -3.5; }).ok);
+  const Sample in_f32 = almost_square([](const Tensor& x, const Tensor& g) {
+    return hidden::doubled_where(x, g, [&](double v) { return x.dtype() == f32 && std::fabs(v) > 5; });
+  });
+  CHECK(compare_precisions(in_f32, 1).problem == "");
+  CHECK(parts::prove_far(in_f32, 1).detail.starts_with("with inputs 4 times as large, in f32:\ninput 0 is off by "));
+  const Sample growing{
+      "growing",
+      "",
+      [](Dtype dtype, u64) { return checkable([](const Variable& x) { return exp(x); }, {full({1}, 24.0, dtype)}); },
+      {}};
+  CHECK(parts::prove_far(growing, 1).detail ==
+        "inputs 4 times as large in f64 alone, and 8 times as large in f64 alone");
   const Sample steep = sample_of("steep", [](const Variable& x) { return exp(exp(exp(x * x))); }, {{3, 4}});
   CHECK(parts::prove_far(steep, 1).detail == "not tried: no finite value there");
 }

@@ -59,6 +59,42 @@ struct Through {
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, change(dy)); }
 };
 
+// x with `bits` binary digits.
+Tensor rounded(const Tensor& x, int bits) {
+  Tensor result = x.clone();
+  for (i64 i = 0; i < x.count(); ++i) {
+    int exponent = 0;
+    const double fraction = std::frexp(x.at(i), &exponent);
+    result.set(i, std::ldexp(std::round(std::ldexp(fraction, bits)), exponent - bits));
+  }
+  return result;
+}
+
+// x^2 and 1 / x, which round in f32, and only there, what backward reads.
+struct CoarseSquare {
+  static constexpr std::string_view name = "coarse_square";
+  int bits;
+  Saved x;
+  Tensor forward(const Tensor& in) { return x = in, in * in; }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * (dy.dtype() == f32 ? rounded(x, bits) : x.get()) * 2.0); }
+};
+struct CoarseReciprocal {
+  static constexpr std::string_view name = "coarse_reciprocal";
+  int bits;
+  Saved y;
+  Tensor forward(const Tensor& x) { return y = full({}, 1.0, x.dtype()) / x; }
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor value = dy.dtype() == f32 ? rounded(y, bits) : y.get();
+    dx.add(0, dy * value * value * -1.0);
+  }
+};
+
+template <class Operation>
+std::string problem_with(int bits, u64 seed) {
+  const auto f = [bits](const Variable& x) { return apply(Operation{bits, {}}, x); };
+  return compare_precisions(sample_of("coarse", f, {{3, 4}}), seed).problem;
+}
+
 // f(x) for x as given.
 template <class F>
 Sample at(const F& f, const Tensor& x) {
@@ -125,6 +161,38 @@ TEST_CASE("promise 8: what cancelling terms leave is rounding, and a mistake the
   CHECK(found.problem.starts_with("input 0 is off by 2 of its max |g|, more than 1e-06, and not by rounding"));
 }
 
+TEST_CASE("promise 8: numbers rounded to bf16, fp16 or TF32, or a coarse reciprocal, in f32 only") {
+  constexpr int bf16 = 8, fp16_and_tf32 = 11, coarse = 12, all = 24;
+  for (u64 seed = 1; seed <= 20; ++seed) {
+    for (const int bits : {bf16, fp16_and_tf32, coarse}) {
+      CAPTURE(bits);
+      CAPTURE(seed);
+      CHECK(problem_with<CoarseSquare>(bits, seed) != "");
+      CHECK(problem_with<CoarseReciprocal>(bits, seed) != "");
+    }
+    CHECK(problem_with<CoarseSquare>(all, seed) == "");
+    CHECK(problem_with<CoarseReciprocal>(all, seed) == "");
+  }
+}
+
+TEST_CASE("promise 8: far: saturated functions leave rounding alone, and what f32 cannot hold is not compared") {
+  const auto far = [](const auto& f, double x) {
+    return compare_precisions(at(f, Tensor::of<double>({1}, {x})), 1, 8);
+  };
+  const SinglePrecision saturated = far([](const Variable& x) { return tanh(x); }, 1.25);
+  CHECK_MESSAGE(saturated.problem == "", saturated.problem);
+  CHECK(saturated.gradient_error > 0.1);  // of a gradient of 8e-9
+  CHECK(saturated.rounded == 1);
+  const auto negated = [](const Variable& x) {
+    const auto f = [](const Tensor& g) { return g.dtype() == f32 ? g * -1.0 : g; };
+    return tanh(apply(Through{f}, x));
+  };
+  CHECK(far(negated, 0.5).problem != "");
+  const SinglePrecision too_large = far([](const Variable& x) { return exp(x); }, 24);
+  CHECK(too_large.beyond_f32);
+  CHECK(too_large.problem == "");
+}
+
 TEST_CASE("promise 8: an output that is wrong in f32, and numbers that are none") {
   const auto shifted = [](const Variable& x) { return x.dtype() == f32 ? x * 1.00001 : x * 1.0; };
   CHECK(compare_precisions(at(shifted, nearly_certain), 1).problem.find("the output is off by") != std::string::npos);
@@ -157,7 +225,9 @@ TEST_CASE("promise 8: every operation that is wrong in f32 is found, in every co
     std::vector<Change> changes = all_changes();
     std::erase_if(changes,
                   [](const Change& c) { return c.name != "x -1" && c.name != "dropped" && c.name != "x 1.0001"; });
-    REQUIRE(changes.size() == 3);
+    changes.push_back({"x rounded to bf16", [](const Tensor&, const Tensor&) { return true; },
+                       [](const Tensor& g, const Tensor&) { return rounded(g, 8); }});
+    REQUIRE(changes.size() == 4);
     const Checkable f = sample.build(f64, 1);
     Recorder recorder(f, changes);
     {

@@ -19,6 +19,29 @@ TEST_CASE("promise 6: every function in autograd/ops.h has a sample, and every s
         "");
 }
 
+namespace {
+
+// More rows, or more elements on one axis, than the 8,192 that go into one chunk of a loop.
+bool is_long(const Tensor& x) { return (x.rank() < 2 ? x.count() : x.count() / std::max<i64>(1, x.size(-1))) > 8192; }
+
+bool is_long(const Sample& sample) {
+  const Checkable f = sample.build(f64, 1);
+  return std::any_of(f.leaves.begin(), f.leaves.end(), [](const auto& leaf) { return is_long(leaf.value.value()); }) ||
+         is_long(f.output().value());
+}
+
+}  // namespace
+
+// Loops cut their work into chunks; short samples have one alone. No function is excepted so far.
+TEST_CASE("promise 6: every function in autograd/ops.h has a long sample") {
+  CHECK_FALSE(is_long(operation_samples().front()));
+  std::set<std::string> found;
+  for (const Sample& sample : operation_samples())
+    if (!found.contains(sample.name) && is_long(sample)) found.insert(sample.name);
+  for (const std::string& name : samples::names_of(operation_samples()))
+    CHECK_MESSAGE(found.contains(name), name << " has no long sample");
+}
+
 TEST_CASE("what a table of samples lacks, or has too much, is named") {
   CHECK(samples::row_differences({"a", "b"}, {"a", "b"}, "t.cpp") == "");
   CHECK(samples::row_differences({"a", "b"}, {"a", "c"}, "t.cpp") ==
