@@ -1,6 +1,6 @@
 // Chapter 9. What is right and wrong with a machine, a build and an environment, and what to do about it.
 //
-// One list for two readers: a training prints what is wrong at its start, and `orrery doctor` prints everything, and
+// One list for two readers: a training prints what is harmful at its start, and `orrery doctor` prints everything, and
 // measures besides (apps/doctor/checks.h). Each function looks at what has been read before, so that the tests can show
 // it any machine.
 // Serves: apps/toy/toy.cpp

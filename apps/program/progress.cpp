@@ -80,6 +80,7 @@ std::string Progress::line(const StepReport& report) const {
   std::vector<Part> parts{
       {format("step %*lld/%s", static_cast<int>(total.size()), static_cast<long long>(report.step), total.c_str()), 0},
       {format("loss %.4f", report.loss), 0},
+      {report.validation ? format("validation %.4f", *report.validation) : "", 4},
       {report.accuracy ? format("accuracy %5.1f %%", 100 * *report.accuracy) : "", 3},
       {format("rate %.1e", report.rate), 1},
       {format("%.0f tokens/s", static_cast<double>(tokens_) / elapsed), 2},
@@ -88,7 +89,7 @@ std::string Progress::line(const StepReport& report) const {
     std::erase_if(parts, [&](const Part& part) { return part.text.empty() || (gone > 0 && part.goes == gone); });
     std::string all;
     for (const Part& part : parts) all += (all.empty() ? "" : "  ") + part.text;
-    if (all.size() <= width_ || gone == 3) return all;
+    if (all.size() <= width_ || gone == 4) return all;
   }
 }
 

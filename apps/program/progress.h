@@ -1,9 +1,9 @@
 // Chapter 9. The progress of a run: one line that is drawn again and again on a terminal, plain lines in a file or
 // pipe.
 //
-//   step 1500/3000  loss 0.8123  accuracy 98.1 %  rate 1.2e-03  45123 tokens/s  12 s left
-// If the terminal is too narrow, the rate is left out, then the speed, then the accuracy. So the remaining time is
-// never cut off.
+//   step 1500/3000  loss 0.8123  validation 0.7001  accuracy 98.1 %  rate 1.2e-03  45123 tokens/s  12 s left
+// If the terminal is too narrow, the rate is left out, then the speed, the accuracy, and the validation loss. So the
+// remaining time is never cut off.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -45,11 +45,12 @@ class LiveLine {
 
 /// The results of a training step.
 struct StepReport {
-  i64 step = 0;                      ///< counted from 1
-  double loss = 0;                   ///< per target token
-  std::optional<double> accuracy{};  ///< share of target tokens predicted correctly, 0 to 1
-  double rate = 0;                   ///< learning rate
-  i64 tokens = 0;                    ///< tokens of this step
+  i64 step = 0;                        ///< counted from 1
+  double loss = 0;                     ///< per target token
+  std::optional<double> accuracy{};    ///< share of target tokens predicted correctly, 0 to 1
+  double rate = 0;                     ///< learning rate
+  i64 tokens = 0;                      ///< tokens of this step
+  std::optional<double> validation{};  ///< the loss of the last evaluation, if there was one
 };
 
 /// The progress of a training run of `total` steps, of which `done_before` were made by an earlier run.
