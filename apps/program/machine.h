@@ -23,8 +23,8 @@ struct RunStart {
   i64 seed = 0;
   i64 parameters = 0;           ///< numbers the model learns; 0 prints nothing
   double expected_seconds = 0;  ///< the expected time; 0 prints nothing
-  double time_limit = 0;        ///< minutes of --time-limit, if it is given
   bool measured = false;        ///< times are measured: look for a fifth of a second how busy the machine is
+  double time_limit = 0;        ///< minutes of --time-limit, if it is given
 };
 /// Prints the lines, and what is wrong with the machine, the build or the environment: what is harmful, and before a
 /// measurement also what is to note.

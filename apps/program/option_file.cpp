@@ -42,7 +42,7 @@ std::string typed(const Json& value, const CLI::Option& option, const std::strin
 }
 
 // The text of a JSON file, or the options that a saved model has.
-std::string text_of_file(const std::string& path, const std::string& operation) {
+std::string options_text(const std::string& path, const std::string& operation) {
   if (holds_model(path)) {
     const Metadata metadata = read_safetensors_metadata(path);
     const auto found = metadata.find(options_key);
@@ -69,7 +69,7 @@ void check_known(const Json& values, const std::vector<CLI::Option*>& options, c
 // the file.
 void take_options(const std::vector<CLI::Option*>& options, const std::string& path) {
   const std::string operation = "read " + path;
-  const Json values = parse_json_object(text_of_file(path, operation), operation);
+  const Json values = parse_json_object(options_text(path, operation), operation);
   check_known(values, options, operation);
   for (CLI::Option* option : options) {
     if (is_config(*option)) continue;

@@ -57,6 +57,8 @@ struct StepReport {
 class Progress {
  public:
   Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_before = 0, Clock clock = steady_seconds);
+  /// The run ends after so many seconds, also without its last step; 0: no limit.
+  void set_limit(double seconds) { limit_ = seconds; }
   /// Call it after every step. In a file or pipe it prints a line after each tenth of the steps.
   void update(const StepReport& report);
   /// Prints a separate line, such as the result of an evaluation.
@@ -72,7 +74,7 @@ class Progress {
   size_t width_;
   i64 total_, done_before_;
   i64 tokens_ = 0;
-  double start_;
+  double start_, limit_ = 0;
 };
 
 /// Such as "12 s", "3 min 20 s", "2 h 05 min".

@@ -64,6 +64,7 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
                  const Interrupt& interrupt, const RunHooks& hooks) {
   const TrainingRecipe& recipe = trainer.recipe();
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, trainer.steps_done());
+  progress.set_limit(60 * recipe.minutes);
   const double start = steady_seconds();
   std::optional<double> validation;
   i64 kept_step = trainer.steps_done();  // without a step there is nothing to keep

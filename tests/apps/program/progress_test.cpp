@@ -50,6 +50,20 @@ TEST_CASE("a run that goes on counts its time from where it went on") {
   CHECK(out.str().ends_with("  40 s left\n"));
 }
 
+TEST_CASE("the time that is left ends with the limit") {
+  std::ostringstream out;
+  double now = 0;
+  Progress progress(out, pipe_, 10, 0, [&] { return now; });
+  progress.set_limit(15);
+  for (const i64 step : {1, 2, 3, 4}) {
+    now = static_cast<double>(step) * 4;
+    progress.update(report_of(step));
+  }
+  CHECK(out.str().find("  11 s left\n") != std::string::npos);
+  CHECK(out.str().find("  7 s left\n") != std::string::npos);
+  CHECK(out.str().ends_with("  0 s left\n"));
+}
+
 TEST_CASE("on a terminal the line is drawn at most ten times a second, and the last step stays") {
   std::ostringstream out;
   double now = 0;
