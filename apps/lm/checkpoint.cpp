@@ -32,7 +32,8 @@ SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
 
 LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {
   const auto entry = [&](const std::string& key) { return entry_of(training, "lm", key); };
-  LmOrigin origin{.recipe = {}, .options = entry(options_key)};
+  LmOrigin origin;
+  origin.options = entry(options_key);
   within("load " + path, [&] {
     static_cast<TrainingRecipe&>(origin.recipe) = training.recipe;
     read_json(entry(blocks_key), origin.recipe);
