@@ -190,7 +190,7 @@ void add_training_options(CLI::App& command, LmRecipe& recipe) {
   add_whole_number(command, "--batch", recipe.batch, 1, 65536, "Blocks in a batch");
   add_flag(command, "--replacement", recipe.replacement,
            "Draw each block from anywhere in the text, instead of each block once per epoch");
-  add_recipe_options(command, recipe);
+  add_recipe_options(command, recipe, {.warmup = "a twentieth of all, 100 at most"});
   begin_group(command, evaluation_group);
   add_whole_number(command, "--estimate-batches", recipe.estimate_batches, 1, 1000000,
                    "Batches of an evaluation, which estimates the loss on the last tenth of the text");
@@ -207,7 +207,7 @@ void add_train(CLI::App& lm, int& exit_code) {
   CLI::Option* text = add_text(command, "FILE", options->file, "", "Text to learn, UTF-8; without it tinyshakespeare");
   add_model_options(command, *options);
   add_training_options(command, options->recipe);
-  add_run_options(command, options->run, text);
+  add_run_options(command, options->run, {text});
   when_run(command, exit_code, [options] {
     set_up(options->run);
     return options->run.resume.empty() ? begin(*options) : resume(*options);

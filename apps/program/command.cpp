@@ -153,7 +153,8 @@ CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T
   };
   CLI::Option* option = command.add_option(name, value, description);
   option->check(CLI::Validator(problem, ""))->type_name(std::string(number_kind));
-  option->default_function([&value] { return exact_text(value); });  // for `values_of`; the help shows six digits
+  // For `values_of`; the help shows six digits.
+  option->default_function([&value, low, high] { return low <= value && value <= high ? exact_text(value) : ""; });
   return option;
 }
 

@@ -72,7 +72,8 @@ CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& v
 /// Any number of positional arguments.
 CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                            const std::string& description);
-/// What the help calls the value of the following two.
+/// What the help calls the value of the following two. A default outside their range stands for a value that a program
+/// finds out later.
 inline constexpr std::string_view number_kind = "NUMBER";
 /// An option whose value must be a whole number from `low` to `high`.
 CLI::Option* add_whole_number(CLI::App& command, const std::string& name, i64& value, i64 low, i64 high,

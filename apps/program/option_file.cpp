@@ -99,13 +99,13 @@ void add_config(CLI::App& command) {
 Json values_of(const std::vector<CLI::Option*>& options) {
   Json values = Json::object();
   for (CLI::Option* option : options) {
-    if (is_config(*option)) continue;
     const std::string text = option->capture_default_str()->get_default_str();
+    if (is_config(*option) || (text.empty() && !is_switch(*option))) continue;
     if (is_switch(*option))
       values[name_in_file(*option)] = text == "true";
     else if (is_number(*option))
       values[name_in_file(*option)] = Json::parse(text);
-    else if (!text.empty())
+    else
       values[name_in_file(*option)] = text;
   }
   return values;

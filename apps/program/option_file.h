@@ -31,7 +31,8 @@ inline const std::string options_key = "options";
 /// no such option; a value of the wrong type, or one that is not allowed.
 void add_config(CLI::App& command);
 
-/// The present values of `options`, as --config takes them. --config itself, and a text that was not given, are left out.
+/// The present values of `options`, as --config takes them. --config itself is left out, as are texts that were not
+/// given, and numbers outside their range.
 Json values_of(const std::vector<CLI::Option*>& options);
 
 }  // namespace orrery

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 4> names(Schedule) { return {"constant", 
 
 /// Everything that decides how a training runs, but for model and data.
 struct TrainingRecipe {
-  /// A warm-up that follows from the steps, where a program says how.
+  /// Of warmup and evaluate_every: a program finds the number out before it trains.
   static constexpr i64 automatic = -1;
 
   i64 steps = 3000;
@@ -57,8 +57,8 @@ std::vector<std::string> field_names(const TrainingRecipe& recipe);
 std::string to_json(const TrainingRecipe& recipe);
 TrainingRecipe training_recipe(const std::string& json);
 
-/// The numbers that a training keeps for each parameter: itself, what the optimiser remembers of it, the best so far, and
-/// averages. The gradient is one more.
+/// How many numbers a training keeps for each parameter: itself, what the optimiser remembers of it, the best so far,
+/// and averages. The gradient is one more.
 i64 numbers_for_each_parameter(const TrainingRecipe& recipe);
 
 /// The recipe's optimiser of these parameters.

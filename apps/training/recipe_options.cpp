@@ -32,24 +32,29 @@ void add_optimizer_options(CLI::App& command, TrainingRecipe& recipe) {
   add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
 }
 
-void add_rate_options(CLI::App& command, TrainingRecipe& recipe) {
+// Adds an option for a number of steps. `automatic` says what follows if it is not given; "": its default.
+void add_steps(CLI::App& command, const std::string& name, i64& value, const std::string& description,
+               const std::string& automatic) {
+  const std::string otherwise = automatic.empty() ? "" : "; if not given, " + automatic;
+  CLI::Option* option = add_whole_number(command, name, value, 0, most_steps, description + otherwise);
+  if (!automatic.empty()) show_default(option, "");
+}
+
+void add_rate_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic) {
   begin_group(command, "Learning rate");
   add_choice(command, "--schedule", recipe.schedule, names_of_values<Schedule>(), "How the rate changes");
   add_number(command, "--rate", recipe.rate, 0, 100, "Largest rate; of Noam's schedule the factor");
   add_number(command, "--first-rate", recipe.first_rate, 0, 100, "Where the warm-up of inverse_sqrt begins");
   add_number(command, "--last-rate", recipe.last_rate, 0, 100, "Where the cosine ends");
-  const bool automatic = recipe.warmup == TrainingRecipe::automatic;
-  CLI::Option* warmup = add_whole_number(command, "--warmup", recipe.warmup, 0, most_steps,
-                                         std::string("Steps in which the rate rises") +
-                                             (automatic ? "; if not given, a twentieth of all, 100 at most" : ""));
-  if (automatic) show_default(warmup, "");
+  add_steps(command, "--warmup", recipe.warmup, "Steps in which the rate rises", automatic.warmup);
   add_number(command, "--cooldown", recipe.cooldown, 0, 1, "Last part of the steps, in which the rate falls to 0");
 }
 
-void add_evaluation_options(CLI::App& command, TrainingRecipe& recipe) {
+void add_evaluation_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic) {
   begin_group(command, evaluation_group);
-  add_whole_number(command, "--evaluate-every", recipe.evaluate_every, 0, most_steps,
-                   "Steps between evaluations; after each, the best model is saved; 0: no evaluations");
+  add_steps(command, "--evaluate-every", recipe.evaluate_every,
+            "Steps between evaluations, after each of which the best model is saved; 0: no evaluations",
+            automatic.evaluate_every);
   add_number(
       command, "--average", recipe.average, 0, 0.999999,
       "Evaluate and save an exponential mean of the parameters over the steps, with this decay; 0: the last ones");
@@ -78,15 +83,15 @@ std::string with_option_names(const std::string& message, const std::vector<std:
 
 }  // namespace
 
-void add_recipe_options(CLI::App& command, TrainingRecipe& recipe) {
+void add_recipe_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic) {
   begin_group(command, training_group);
   add_whole_number(command, "--steps", recipe.steps, 1, most_steps, "Updates");
   add_whole_number(command, "--micro-batches", recipe.micro_batches, 1, 65536,
                    "Batches whose gradients are added up for one step");
   add_seed(command, recipe.seed);
   add_optimizer_options(command, recipe);
-  add_rate_options(command, recipe);
-  add_evaluation_options(command, recipe);
+  add_rate_options(command, recipe, automatic);
+  add_evaluation_options(command, recipe, automatic);
 }
 
 void check_recipe_options(const TrainingRecipe& recipe) {

@@ -12,7 +12,7 @@
 
 namespace orrery {
 
-RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, CLI::Option* argument) {
+RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts) {
   begin_group(command, "Run");
   add_tiles(command, run.tiles);
   const std::vector<CLI::Option*> chosen = options_of(command);
@@ -24,7 +24,7 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, CLI::Option
   add_flag(command, "--print-config", run.print_config,
            "Do not train: print the options that decide what is trained, for --config");
   std::vector<CLI::Option*> of_a_new_training = options_of(command);
-  std::erase(of_a_new_training, argument);
+  for (const CLI::Option* text : texts) std::erase(of_a_new_training, text);
   CLI::Option* resume =
       add_file(command, "--resume", run.resume,
                "Continue the training that --save FILE started, with its options: none of those above may be given");

@@ -35,8 +35,8 @@ int print_config(const RunOptions& run);
 struct RunOptionHandles {
   CLI::Option *resume, *threads;
 };
-/// Adds --tiles, --save, --overwrite, --print-config, --resume, --log, --time-limit, --threads and --hash. An `argument`
-/// that was added before, such as the file to learn, may be given with --resume all the same.
-RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, CLI::Option* argument = nullptr);
+/// Adds --tiles, --save, --overwrite, --print-config, --resume, --log, --time-limit, --threads and --hash. The options
+/// `texts`, the files to learn from, were added before, and may be given with --resume all the same.
+RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts = {});
 
 }  // namespace orrery

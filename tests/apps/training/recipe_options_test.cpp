@@ -17,7 +17,10 @@ namespace {
 
 // A recipe and its options on a command line.
 struct RecipeCommand {
-  explicit RecipeCommand(const TrainingRecipe& defaults = {}) : recipe(defaults) { add_recipe_options(app, recipe); }
+  explicit RecipeCommand(const TrainingRecipe& defaults, const AutomaticValues& automatic = {}) : recipe(defaults) {
+    app.option_defaults()->always_capture_default();
+    add_recipe_options(app, recipe, automatic);
+  }
   TrainingRecipe recipe;
   CLI::App app;
 };
@@ -62,11 +65,16 @@ TEST_CASE("every field of a recipe has one option, which shows its default and s
   }
 }
 
-TEST_CASE("a warm-up that follows from the steps has no default in the help") {
-  TrainingRecipe automatic;
-  automatic.warmup = TrainingRecipe::automatic;
-  CHECK(small::contains(RecipeCommand(automatic).app.help(), "a twentieth of all"));
-  CHECK_FALSE(small::contains(RecipeCommand().app.help(), "a twentieth of all"));
+TEST_CASE("what a program finds out by itself has no default in the help, and is no value before") {
+  TrainingRecipe recipe;
+  recipe.warmup = TrainingRecipe::automatic;
+  RecipeCommand command(recipe, {.warmup = "a tenth"});
+  CHECK(small::contains(command.app.help(), "; if not given, a tenth\n"));
+  CHECK_FALSE(small::contains(command.app.help(), "-1"));
+  CHECK_FALSE(values_of(options_of(command.app)).contains("warmup"));
+  command.app.parse("--warmup 5");
+  CHECK(values_of(options_of(command.app)).at("warmup") == 5);
+  CHECK_FALSE(small::contains(RecipeCommand(recipe).app.help(), "if not given"));
 }
 
 TEST_CASE("recipes with which no training is possible are wrong usage, in terms of the options") {
