@@ -74,7 +74,8 @@ class ToyTrainingTask final : public Task {
 /// The toy and its trainer.
 struct ToyTraining {
   explicit ToyTraining(const ToyRecipe& recipe) : task(recipe), trainer(task, recipe, recipe.model.layer.d_model) {}
-  /// Seconds that the remaining steps and an exam of `exam_size` will take, estimated by a trial that changes nothing.
+  /// Seconds that the remaining steps and evaluations and an exam of `exam_size` will take, estimated by a trial that
+  /// changes nothing.
   double expected_seconds(i64 exam_size);
 
   ToyTrainingTask task;
