@@ -19,7 +19,7 @@ namespace orrery {
 namespace {
 
 constexpr std::string_view steps_done = "steps_done", steps_of_all = "steps", trained = "parameter.";
-constexpr size_t most_metadata = 40, most_shown = 600;  // pieces of metadata, and bytes of each
+constexpr size_t most_metadata = 40, most_shown = 600, most_fields_shown = 2000;  // pieces of metadata, and their bytes
 
 u64 count_of(const TensorEntry& entry) {
   return 8 * (entry.end - entry.begin) / static_cast<u64>(bits_of(entry.dtype));
@@ -70,7 +70,7 @@ std::string shown(const std::string& text) {
   std::string fields;
   for (const auto& [name, value] : object->items())
     fields += (fields.empty() ? "" : ", ") + name + " " + value_of(value);
-  return shortened(fields, most_shown);
+  return shortened(fields, most_fields_shown);
 }
 
 // The metadata, except what `print_training` prints.

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/program/option_file.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
 #include "nn/models/config_json.h"
@@ -19,17 +20,20 @@ const std::string lm_recipe_key = "lm", origin_key = "origin";  // in the metada
 SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
   const Json text_entry = {{"text", origin.text}, {"text_checksum", origin.text_checksum}};
   return {.save_model =
-              [&task](const std::string& path) {
-                nn::save_gpt(task.model, path, {{std::string(alphabet_key), task.alphabet().text()}});
+              [&task, options = origin.options](const std::string& path) {
+                nn::save_gpt(task.model, path,
+                             {{std::string(alphabet_key), task.alphabet().text()}, {options_key, options}});
               },
           .origin = {{std::string(nn::config_key), nn::to_json(task.model.config)},
                      {lm_recipe_key, to_json(origin.recipe)},
+                     {options_key, origin.options},
                      {origin_key, text_entry.dump()}}};
 }
 
 LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {
   const auto entry = [&](const std::string& key) { return entry_of(training, "lm", key); };
   LmOrigin origin;
+  origin.options = entry(options_key);
   within("load " + path, [&] {
     static_cast<TrainingRecipe&>(origin.recipe) = training.recipe;
     read_json(entry(lm_recipe_key), origin.recipe);

@@ -15,6 +15,7 @@ namespace orrery {
 /// How a training was started.
 struct LmOrigin {
   LmRecipe recipe;
+  std::string options;    ///< those that decide what is trained, as --config takes them
   std::string text;       ///< the file, as an absolute path
   u32 text_checksum = 0;  ///< CRC32C of its bytes
 };

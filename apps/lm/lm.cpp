@@ -21,10 +21,10 @@
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
 #include "apps/training/memory.h"
+#include "apps/training/recipe_options.h"
 #include "apps/training/run.h"
+#include "apps/training/run_options.h"
 #include "core/files/crc32c.h"
-#include "core/machine/parallel.h"
-#include "core/products/gemm.h"
 
 namespace orrery {
 namespace {
@@ -33,19 +33,16 @@ constexpr i64 glimpse = 60, last_sample = 300;  // characters shown at each esti
 
 struct TrainOptions {
   LmRecipe recipe;
-  std::string preset = "nanogpt", file, save, resume, log;
-  bool hash = false, untied = false, overwrite = false;
-  double time_limit = 0;  // minutes
-  i64 threads = 1, tiles = 1;
+  RunOptions run;
+  std::string preset = "nanogpt", file;
+  bool untied = false;
 };
 
 // Checks options against each other, before the training starts.
 void check_options(const LmRecipe& recipe) {
   if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0)
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
-  if (recipe.warmup >= recipe.steps)
-    usage_error("--warmup",
-                "(" + std::to_string(recipe.warmup) + ") must be below --steps, " + std::to_string(recipe.steps));
+  check_recipe_options(recipe);
 }
 
 // A text on one line: new lines and control characters are shown as symbols.
@@ -73,23 +70,19 @@ void report(const TrainOptions& options, Trainer& trainer, const LmTask& task, c
   const double loss = end_with_better(trainer, task);
   std::cout << written_by(task, last_sample, [](const std::string& text) { return for_reader(text, STDOUT_FILENO); })
             << '\n';
-  if (options.hash) std::cout << "hash " << hash << '\n';
+  if (options.run.hash) std::cout << "hash " << hash << '\n';
   std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss;
   if (trainer.best_step() > 0)
     std::cout << " (best estimate " << trainer.best_loss() << " at step " << trainer.best_step() << ')';
   std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
 }
 
-// Seconds that the remaining steps and all evaluations will take.
+// Seconds that the remaining steps and all evaluations will take, with that of the whole validation text.
 double expected_seconds(Trainer& trainer, const LmTask& task, const TextData& data) {
-  const TrainingRecipe& recipe = trainer.recipe();
-  const i64 steps_left = recipe.steps - trainer.steps_done();
   const double step = trainer.seconds_of_step();
   // Backward takes twice as long as forward.
   const double forward = step / 3 / static_cast<double>(task.tokens_read());
-  return step * static_cast<double>(steps_left) +
-         trainer.seconds_of_evaluation() * static_cast<double>(steps_left / recipe.evaluate_every) +
-         forward * static_cast<double>(data.validation.count());
+  return trainer.expected_seconds(step) + forward * static_cast<double>(data.validation.count());
 }
 
 // Error: the log would replace something else.
@@ -106,14 +99,13 @@ int train(const TrainOptions& options, const LmOrigin& origin, const TrainingSta
           TrainingFiles& files) {
   const Stopwatch watch;
   LmRecipe recipe = origin.recipe.resolved();
-  recipe.minutes = options.time_limit;
-  check_log(options.log, origin.text, files);
+  recipe.minutes = options.run.time_limit;
+  check_log(options.run.log, origin.text, files);
   const TextData data = within("read " + origin.text, [&] { return text_data(text, recipe.model.max_len); });
   nn::GptConfig model = recipe.model;
   model.vocab_size = data.alphabet.size();
-  // For each parameter: itself, its gradient, AdamW's two moments, the best so far, and perhaps its average.
   check_memory("lm", {.parameters = model.parameter_count(),
-                      .copies = recipe.average > 0 ? 6 : 5,
+                      .copies = 1 + numbers_for_each_parameter(recipe),
                       .kept = kept_numbers(model, recipe.batch, model.max_len)});
   files.check_room(recipe, model.parameter_count());
   std::cerr << "text " << harmless(origin.text) << ": " << data.training.count() << " + " << data.validation.count()
@@ -124,11 +116,12 @@ int train(const TrainOptions& options, const LmOrigin& origin, const TrainingSta
   if (state) trainer.load_state(*state);
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = task.model.parameter_count(),
-                          .expected_seconds = expected_seconds(trainer, task, data)});
+                          .expected_seconds = expected_seconds(trainer, task, data),
+                          .time_limit = options.run.time_limit});
   if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
   const i64 done_before = trainer.steps_done();
   const SavedParts parts = saved_parts(origin, task);
-  TrainingLog log(options.log, state != nullptr);
+  TrainingLog log(options.run.log, state != nullptr);
   const RunHooks hooks{.after_evaluation = [&] {
     std::string line;
     trainer.with_judged([&] { line = glimpse_of(task); });
@@ -147,7 +140,7 @@ int train(const TrainOptions& options, const LmOrigin& origin, const TrainingSta
 }
 
 int resume(const TrainOptions& options) {
-  TrainingFiles files("lm", options.resume);
+  TrainingFiles files("lm", options.run.resume);
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("lm", files);
   LmOrigin origin = origin_of(unfinished, files.resume());
@@ -159,23 +152,26 @@ int resume(const TrainOptions& options) {
   return train(options, origin, &unfinished.state, text, files);
 }
 
-int begin(TrainOptions options) {
+int begin(TrainOptions& options) {
   options.recipe.model.tied = !options.untied;
+  options.recipe = options.recipe.resolved();
   check_options(options.recipe);
-  set_least_tiles(static_cast<int>(options.tiles));
+  if (options.run.print_config) return print_config(options.run);
   const std::string path = std::filesystem::absolute(text_path(options.file)).string(), text = read_text(path);
-  const LmOrigin origin{
-      .recipe = options.recipe, .text = path, .text_checksum = crc32c(std::as_bytes(std::span(text)))};
-  TrainingFiles files("lm", options.save);
-  if (files.writes(path)) fail("lm", "--save ", options.save, " would write over the text to learn, ", path);
-  files.begin(options.overwrite);
+  const LmOrigin origin{.recipe = options.recipe,
+                        .options = options.run.chosen(),
+                        .text = path,
+                        .text_checksum = crc32c(std::as_bytes(std::span(text)))};
+  TrainingFiles files("lm", options.run.save);
+  if (files.writes(path)) fail("lm", "--save ", options.run.save, " would write over the text to learn, ", path);
+  files.begin(options.run.overwrite);
   return train(options, origin, nullptr, text, files);
 }
 
 void add_model_options(CLI::App& command, TrainOptions& options) {
   nn::GptConfig& model = options.recipe.model;
   begin_group(command, "Model");
-  // Added first, since options take effect in the order they are added: the other options change the preset.
+  // Added before the others, since options take effect in the order they are added: those change the preset.
   add_choice(command, "--preset", options.preset, nn::gpt_preset_names(),
              "A model by its name, with the characters of the text as tokens; other options change it",
              [&model](const std::string& name) { model = nn::gpt_preset(name); });
@@ -189,30 +185,15 @@ void add_model_options(CLI::App& command, TrainOptions& options) {
   add_flag(command, "--untied", options.untied, "A matrix of its own for the head, instead of the embedding's");
 }
 
-void add_recipe_options(CLI::App& command, LmRecipe& recipe) {
-  begin_group(command, "Training");
-  add_whole_number(command, "--steps", recipe.steps, 1, 100000000, "Updates");
+void add_training_options(CLI::App& command, LmRecipe& recipe) {
+  begin_group(command, training_group);
   add_whole_number(command, "--batch", recipe.batch, 1, 65536, "Blocks in a batch");
-  add_number(command, "--rate", recipe.rate, 0, 100, "Largest learning rate");
-  add_number(command, "--last-rate", recipe.last_rate, 0, 100, "Where the rate's cosine ends");
-  show_default(add_whole_number(command, "--warmup", recipe.warmup, 0, 100000000,
-                                "Steps in which the rate rises; if not given, a twentieth of all, 100 at most"),
-               "");
-  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "AdamW's decay of the mean of the gradient");
-  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "AdamW's decay of the mean of its square");
-  add_number(command, "--weight-decay", recipe.weight_decay, 0, 100, "Weight decay, only of matrices");
-  add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
-  add_number(
-      command, "--average", recipe.average, 0, 0.999999,
-      "Evaluate and save an exponential mean of the parameters over the steps, with this decay; 0: the last ones");
   add_flag(command, "--replacement", recipe.replacement,
            "Draw each block from anywhere in the text, instead of each block once per epoch");
-  add_whole_number(command, "--estimate-every", recipe.evaluate_every, 1, 100000000,
-                   "Steps between estimates of the validation loss; then the best model is saved");
-  add_whole_number(command, "--estimate-batches", recipe.estimate_batches, 1, 1000000, "Batches of an estimate");
-  add_whole_number(command, "--patience", recipe.patience, 0, 1000000,
-                   "End after so many estimates without a lowest one; 0: make all steps");
-  add_seed(command, recipe.seed);
+  add_recipe_options(command, recipe, {.warmup = "a twentieth of all, 100 at most"});
+  begin_group(command, evaluation_group);
+  add_whole_number(command, "--estimate-batches", recipe.estimate_batches, 1, 1000000,
+                   "Batches of an evaluation, which estimates the loss on the last tenth of the text");
 }
 
 void add_train(CLI::App& lm, int& exit_code) {
@@ -222,28 +203,14 @@ void add_train(CLI::App& lm, int& exit_code) {
       "Learn a text; the defaults are nanoGPT's recipe for a CPU, with shuffled blocks and an averaged model",
       "Examples:\n  orrery lm train --save shakespeare.safetensors --seed 3\n"
       "  orrery lm train --resume shakespeare.safetensors");
+  add_config(command);
+  CLI::Option* text = add_text(command, "FILE", options->file, "", "Text to learn, UTF-8; without it tinyshakespeare");
   add_model_options(command, *options);
-  add_recipe_options(command, options->recipe);
-  begin_group(command, "Run");
-  add_tiles(command, options->tiles);
-  add_file(command, "--save", options->save,
-           "Save the best model in this file, and the state of an unfinished training in FILE.resume");
-  add_flag(command, "--overwrite", options->overwrite, "Replace an existing model or unfinished training");
-  const std::vector<CLI::Option*> of_a_new_training = options_of(command);
-  exclude(
-      add_file(command, "--resume", options->resume,
-               "Continue the training that --save FILE started, with its options: none of those above may be given"),
-      of_a_new_training);
-  add_text(command, "FILE", options->file, "", "Text to learn, UTF-8; without it tinyshakespeare");
-  add_file(command, "--log", options->log,
-           "Write losses and estimates to this file, one JSON object a line; --resume appends to it");
-  add_number(command, "--time-limit", options->time_limit, 0, 1e6,
-             "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
-  add_threads(command, options->threads);
-  add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
+  add_training_options(command, options->recipe);
+  add_run_options(command, options->run, {text});
   when_run(command, exit_code, [options] {
-    set_threads(static_cast<int>(options->threads));
-    return options->resume.empty() ? begin(*options) : resume(*options);
+    set_up(options->run);
+    return options->run.resume.empty() ? begin(*options) : resume(*options);
   });
 }
 

@@ -33,7 +33,6 @@ void LmRecipe::validate() const {
   using nn::config_json::check_positive;
   resolved().TrainingRecipe::validate();
   check_positive("lm recipe", "batch", batch);
-  check_positive("lm recipe", "evaluate_every", evaluate_every);
   check_positive("lm recipe", "estimate_batches", estimate_batches);
 }
 

@@ -24,7 +24,6 @@ namespace orrery {
 
 /// Everything that decides how a model is trained.
 struct LmRecipe : TrainingRecipe {
-  static constexpr i64 automatic = -1;
   nn::GptConfig model = nn::gpt_preset("nanogpt");  ///< vocab_size follows from the text; max_len is the block
   i64 batch = 12;
   bool replacement = false;  ///< each block is drawn from anywhere in the text

@@ -128,6 +128,20 @@ bool parse(const std::string& text, double& value) {
   return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
 }
 
+// The shortest text from which `parse` makes the same number.
+template <class T>
+std::string exact_text(T value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, std::end(text), value).ptr);
+}
+
+// "a, b, c"
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
 template <class T>
 CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T low, T high, const std::string& kind,
                          const std::string& description) {
@@ -137,7 +151,20 @@ CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T
     T number{};
     return parse(text, number) && low <= number && number <= high ? "" : "'" + text + "'" + rule;
   };
-  return command.add_option(name, value, description)->check(CLI::Validator(problem, ""))->type_name("NUMBER");
+  CLI::Option* option = command.add_option(name, value, description);
+  option->check(CLI::Validator(problem, ""))->type_name(std::string(number_kind));
+  // For `values_of`; the help shows six digits.
+  option->default_function([&value, low, high] { return low <= value && value <= high ? exact_text(value) : ""; });
+  return option;
+}
+
+// The rule of an option that has these values.
+CLI::Validator one_of(const std::vector<std::string>& allowed) {
+  const auto problem = [allowed](std::string& text) {
+    const bool known = std::find(allowed.begin(), allowed.end(), text) != allowed.end();
+    return known ? "" : "'" + text + "' is not one of: " + listed(allowed);
+  };
+  return CLI::Validator(problem, "");
 }
 
 }  // namespace
@@ -180,7 +207,7 @@ void needs_sub_command(CLI::App& command) {
 void begin_group(CLI::App& command, const std::string& title) { command.option_defaults()->group(title); }
 
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
-  return command.add_flag(name, value, description);
+  return command.add_flag(name, value, description)->default_function([&value] { return value ? "true" : "false"; });
 }
 
 void add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
@@ -189,7 +216,9 @@ void add_switch(CLI::App& command, const std::string& name, bool& value, const s
     if (balance == 0) usage_error(yes, "and " + no + " exclude one another");
     value = balance > 0;
   };
-  command.add_flag_function(yes + ",!" + no, take, description);
+  command.add_flag_function(yes + ",!" + no, take, description)->default_function([&value] {
+    return value ? "true" : "false";
+  });
 }
 
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
@@ -228,15 +257,22 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, double& valu
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
                         const std::vector<std::string>& allowed, const std::string& description,
                         const std::function<void(const std::string&)>& when_chosen) {
-  std::string names;
-  for (const std::string& choice : allowed) names += (names.empty() ? "" : ", ") + choice;
-  const auto problem = [allowed, names](std::string& text) {
-    const bool known = std::find(allowed.begin(), allowed.end(), text) != allowed.end();
-    return known ? "" : "'" + text + "' is not one of: " + names;
-  };
-  CLI::Option* option = command.add_option(name, value, description + ": " + names);
-  option->check(CLI::Validator(problem, ""))->type_name("NAME");
+  CLI::Option* option = command.add_option(name, value, description + ": " + listed(allowed));
+  option->check(one_of(allowed))->type_name("NAME");
   return when_chosen ? option->each(when_chosen) : option;
+}
+
+CLI::Option* add_numbered_choice(CLI::App& command, const std::string& name, const std::vector<std::string>& allowed,
+                                 const std::string& description, const std::function<size_t()>& get,
+                                 const std::function<void(size_t)>& set) {
+  const auto take = [allowed, set](const std::string& text) {
+    set(static_cast<size_t>(std::find(allowed.begin(), allowed.end(), text) - allowed.begin()));
+  };
+  return command.add_option_function<std::string>(name, take, description + ": " + listed(allowed))
+      ->check(one_of(allowed))
+      ->type_name("NAME")
+      ->default_function([allowed, get] { return allowed.at(get()); })
+      ->capture_default_str();
 }
 
 CLI::Option* add_seed(CLI::App& command, i64& seed) {

@@ -12,6 +12,8 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "apps/program/exit_code.h"
@@ -70,6 +72,9 @@ CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& v
 /// Any number of positional arguments.
 CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                            const std::string& description);
+/// What the help calls the value of the following two. A default outside their range stands for a value that a program
+/// finds out later.
+inline constexpr std::string_view number_kind = "NUMBER";
 /// An option whose value must be a whole number from `low` to `high`.
 CLI::Option* add_whole_number(CLI::App& command, const std::string& name, i64& value, i64 low, i64 high,
                               const std::string& description);
@@ -80,6 +85,19 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, double& valu
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
                         const std::vector<std::string>& allowed, const std::string& description,
                         const std::function<void(const std::string&)>& when_chosen = {});
+/// The same for any value: `get` and `set` number what is allowed from 0.
+CLI::Option* add_numbered_choice(CLI::App& command, const std::string& name, const std::vector<std::string>& allowed,
+                                 const std::string& description, const std::function<size_t()>& get,
+                                 const std::function<void(size_t)>& set);
+/// The same for an enumeration, whose values have these names, in their order.
+template <class Enum>
+requires std::is_enum_v<Enum> CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& value,
+                                                      const std::vector<std::string>& allowed,
+                                                      const std::string& description) {
+  return add_numbered_choice(
+      command, name, allowed, description, [&value] { return static_cast<size_t>(value); },
+      [&value](size_t chosen) { value = static_cast<Enum>(chosen); });
+}
 /// `--seed`: from 0 to 2^63 - 1.
 CLI::Option* add_seed(CLI::App& command, i64& seed);
 /// `--threads`: from 1 to 256. Sets `threads` to its default, the threads of OpenMP. Pass the value to `set_threads`.

@@ -1,6 +1,6 @@
 // Chapter 9. What is right and wrong with a machine, a build and an environment, and what to do about it.
 //
-// One list for two readers: a training prints at its start what is wrong; `orrery doctor` prints everything, and
+// One list for two readers: a training prints at its start what is harmful; `orrery doctor` prints everything, and
 // measures as well (apps/doctor/checks.h). The functions look only at values that were read before, so that tests can
 // describe any machine to them.
 // Serves: apps/toy/toy.cpp

@@ -142,11 +142,17 @@ void print_start(std::ostream& out, const RunStart& start) {
       << ", products in at least " << machine.tiles << (machine.tiles == 1 ? " tile, " : " tiles, ")
       << described(machine.blas) << '\n';
   if (start.parameters > 0) out << "model of " << start.parameters << " parameters\n";
-  if (start.expected_seconds > 0) out << "expected time " << duration(start.expected_seconds) << '\n';
+  if (start.expected_seconds > 0) {
+    out << "expected time " << duration(start.expected_seconds);
+    const double limit = 60 * start.time_limit;
+    if (limit > 0 && limit < start.expected_seconds) out << "; --time-limit stops it after " << duration(limit);
+    out << '\n';
+  }
   std::vector<Finding> all = findings(machine);
   all.push_back(start.measured ? busy_finding(watch_cores(machine.cores), machine.cores) : waiting_finding(machine));
   for (const Finding& finding : all)
-    if (finding.verdict != Verdict::ok) out << line_of(finding) << '\n';
+    if (finding.verdict == Verdict::harmful || (start.measured && finding.verdict == Verdict::note))
+      out << line_of(finding) << '\n';
   out << std::flush;
 }
 

@@ -2,7 +2,8 @@
 //
 //   seed 1, 2 threads, products in at least 2 tiles, OpenBLAS 0.3.21 (OpenMP), kernel Haswell
 //   model of 128013 parameters
-// These are the first lines of a run. If something is wrong, a line for each follows (apps/program/findings.h).
+// These are the first lines of a run. Whatever makes it take at least twice as long, or fail, follows in a line each; a
+// measurement also says what may distort it (apps/program/findings.h).
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -23,8 +24,10 @@ struct RunStart {
   i64 parameters = 0;           ///< numbers the model learns; 0 prints nothing
   double expected_seconds = 0;  ///< the expected time; 0 prints nothing
   bool measured = false;        ///< times are measured: look for a fifth of a second how busy the machine is
+  double time_limit = 0;        ///< minutes of --time-limit, if it is given
 };
-/// Prints the lines, and what is wrong with the machine, the build or the environment.
+/// Prints the lines, and what is wrong with the machine, the build or the environment: what is harmful, and before a
+/// measurement also what is to note.
 void print_start(std::ostream& out, const RunStart& start);
 
 /// The size of this machine's memory in bytes.

@@ -71,7 +71,8 @@ void Progress::note(const std::string& text) {
 std::string Progress::line(const StepReport& report) const {
   const double elapsed = std::max(1e-9, clock_() - start_);
   const double per_step = elapsed / static_cast<double>(std::max<i64>(1, report.step - done_before_));
-  const double left = per_step * static_cast<double>(std::max<i64>(0, total_ - report.step));
+  const double all = per_step * static_cast<double>(std::max<i64>(0, total_ - report.step));
+  const double left = limit_ > 0 ? std::clamp(limit_ - elapsed, 0.0, all) : all;
   const std::string total = std::to_string(total_);
   struct Part {
     std::string text;
@@ -80,15 +81,16 @@ std::string Progress::line(const StepReport& report) const {
   std::vector<Part> parts{
       {format("step %*lld/%s", static_cast<int>(total.size()), static_cast<long long>(report.step), total.c_str()), 0},
       {format("loss %.4f", report.loss), 0},
+      {report.validation ? format("validation %.4f", *report.validation) : "", 4},
       {report.accuracy ? format("accuracy %5.1f %%", 100 * *report.accuracy) : "", 3},
       {format("rate %.1e", report.rate), 1},
       {format("%.0f tokens/s", static_cast<double>(tokens_) / elapsed), 2},
       {report.step >= total_ ? "took " + duration(elapsed) : duration(left) + " left", 0}};
   for (int gone = 0;; ++gone) {
     std::erase_if(parts, [&](const Part& part) { return part.text.empty() || (gone > 0 && part.goes == gone); });
-    std::string all;
-    for (const Part& part : parts) all += (all.empty() ? "" : "  ") + part.text;
-    if (all.size() <= width_ || gone == 3) return all;
+    std::string line;
+    for (const Part& part : parts) line += (line.empty() ? "" : "  ") + part.text;
+    if (line.size() <= width_ || gone == 4) return line;
   }
 }
 

@@ -1,9 +1,9 @@
 // Chapter 9. The progress of a run: one line that is drawn again and again on a terminal, plain lines in a file or
 // pipe.
 //
-//   step 1500/3000  loss 0.8123  accuracy 98.1 %  rate 1.2e-03  45123 tokens/s  12 s left
-// If the terminal is too narrow, the rate is left out, then the speed, then the accuracy. So the remaining time is
-// never cut off.
+//   step 1500/3000  loss 0.8123  validation 0.7001  accuracy 98.1 %  rate 1.2e-03  45123 tokens/s  12 s left
+// If the terminal is too narrow, the rate is left out, then the speed, the accuracy, and the validation loss. So the
+// remaining time is never cut off.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -45,17 +45,20 @@ class LiveLine {
 
 /// The results of a training step.
 struct StepReport {
-  i64 step = 0;                      ///< counted from 1
-  double loss = 0;                   ///< per target token
-  std::optional<double> accuracy{};  ///< share of target tokens predicted correctly, 0 to 1
-  double rate = 0;                   ///< learning rate
-  i64 tokens = 0;                    ///< tokens of this step
+  i64 step = 0;                        ///< counted from 1
+  double loss = 0;                     ///< per target token
+  std::optional<double> accuracy{};    ///< share of target tokens predicted correctly, 0 to 1
+  double rate = 0;                     ///< learning rate
+  i64 tokens = 0;                      ///< tokens of this step
+  std::optional<double> validation{};  ///< the loss of the last evaluation, if there was one
 };
 
 /// The progress of a training run of `total` steps, of which `done_before` were made by an earlier run.
 class Progress {
  public:
   Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_before = 0, Clock clock = steady_seconds);
+  /// The run ends after so many seconds, also without its last step; 0: no limit.
+  void set_limit(double seconds) { limit_ = seconds; }
   /// Call it after every step. In a file or pipe it prints a line after each tenth of the steps.
   void update(const StepReport& report);
   /// Prints a separate line, such as the result of an evaluation.
@@ -71,7 +74,7 @@ class Progress {
   size_t width_;
   i64 total_, done_before_;
   i64 tokens_ = 0;
-  double start_;
+  double start_, limit_ = 0;
 };
 
 /// Such as "12 s", "3 min 20 s", "2 h 05 min".

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "apps/program/exit_code.h"
+#include "apps/program/option_file.h"
 #include "apps/toy/training.h"
 #include "nn/files/files.h"
 
@@ -56,9 +57,11 @@ bool answer_line(const SavedToy& saved, const std::string& line, i64 number) {
 
 }  // namespace
 
-void save_toy(nn::Transformer& model, const ToyTask& task, const std::string& path) {
+void save_toy(nn::Transformer& model, const ToyTask& task, const std::string& path, const std::string& options) {
   nn::save(model, path,
-           {{std::string(nn::config_key), nn::to_json(model.config)}, {std::string(task_key), to_json(task)}});
+           {{std::string(nn::config_key), nn::to_json(model.config)},
+            {std::string(task_key), to_json(task)},
+            {options_key, options}});
 }
 
 int answer_lines(const std::string& path) {

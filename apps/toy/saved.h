@@ -12,8 +12,9 @@
 
 namespace orrery {
 
-/// Writes the model with its configuration and its task. The file is all that is needed to rebuild them.
-void save_toy(nn::Transformer& model, const ToyTask& task, const std::string& path);
+/// Writes the model with its configuration, its task, and the options of its training. The file is all that is needed
+/// to rebuild the model, and with --config to train it again.
+void save_toy(nn::Transformer& model, const ToyTask& task, const std::string& path, const std::string& options);
 
 /// Answers each line of stdin on stdout, with the model in the file `path`; returns the exit code. For a line that
 /// cannot be answered it prints one line on stderr and continues; for a length that was not trained it prints a

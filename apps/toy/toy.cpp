@@ -17,23 +17,22 @@
 #include "apps/toy/saved.h"
 #include "apps/toy/training.h"
 #include "apps/training/memory.h"
+#include "apps/training/recipe_options.h"
 #include "apps/training/run.h"
-#include "core/machine/parallel.h"
-#include "core/products/gemm.h"
+#include "apps/training/run_options.h"
 #include "nn/files/files.h"
 
 namespace orrery {
 namespace {
 
 constexpr i64 exam_size = 1000;
-constexpr std::string_view recipe_key = "toy";  // in the metadata of FILE.resume
+const std::string toy_key = "toy";  // in the metadata of FILE.resume
 
 struct ToyOptions {
   ToyRecipe recipe;
-  std::string preset = "small", save, load, attention, every_head, losses, log, resume;
-  bool hash = false, overwrite = false;
-  double require = 0, time_limit = 0;  // the limit in minutes
-  i64 threads = 1, tiles = 1;
+  RunOptions run;
+  std::string preset = "small", load, attention, every_head, losses;
+  double require = 0;
 };
 
 // Five answers, right or wrong.
@@ -69,17 +68,19 @@ struct ToyOutcome {
   std::string attention, every_head;
 };
 
-// Examines the model on sequences it has never seen.
-ToyOutcome report(const ToyTraining& training, const ToyOptions& options, const Stopwatch& watch) {
+// Examines the best model, or the last one where the training has no evaluations, on sequences it has never seen.
+ToyOutcome report(ToyTraining& training, const ToyOptions& options, const Stopwatch& watch) {
   const ToyRecipe& recipe = options.recipe;
   const nn::Transformer& model = training.task.model;
   const double trained = watch.seconds();
+  const std::string hash = training.trainer.hash();
+  training.trainer.end_with_best();
   const ToyExam exam = examine(model, recipe.task, exam_size, recipe.seed);
   const double seconds = watch.seconds();
   print_answers(recipe.task, exam);
   if (recipe.task.begin_is_symbol) print_counting(model, recipe.task);
   const std::string attention = show_sharpest_head(model, recipe.task, exam);
-  if (options.hash) std::cout << "hash " << training.trainer.hash() << '\n';
+  if (options.run.hash) std::cout << "hash " << hash << '\n';
   std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
             << seconds << " s: trained in " << trained << " s, decoded in " << seconds - trained << " s" << std::endl;
   if (options.every_head.empty()) return {exam.right, attention, ""};
@@ -100,16 +101,17 @@ void save_figures(const ToyOptions& options, const std::vector<StepResult>& step
 void check_size(const ToyRecipe& recipe, const TrainingFiles& files) {
   const nn::TransformerConfig model = recipe.config();
   check_memory("toy", {.parameters = model.parameter_count(),
+                       .copies = 1 + numbers_for_each_parameter(recipe),
                        .kept = kept_numbers(model, recipe.batch, recipe.task.source_length(),
                                             recipe.task.target_length() - 1, LossHead::composed)});
   files.check_room(recipe, model.parameter_count());
 }
 
-// Trains from `state`, or from the beginning.
-int train(const ToyOptions& options, const TrainingState* state, TrainingFiles& files) {
+// Trains with the options `chosen`, which saved models keep, from `state` or from the beginning.
+int train(const ToyOptions& options, const std::string& chosen, const TrainingState* state, TrainingFiles& files) {
   const Stopwatch watch;
   ToyRecipe recipe = options.recipe;
-  recipe.minutes = options.time_limit;
+  recipe.minutes = options.run.time_limit;
   check_size(recipe, files);
   const Interrupt interrupt;
   ToyTraining training(recipe);
@@ -117,12 +119,13 @@ int train(const ToyOptions& options, const TrainingState* state, TrainingFiles& 
   const i64 done_before = training.trainer.steps_done();
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = training.task.model.parameter_count(),
-                          .expected_seconds = training.expected_seconds(exam_size)});
+                          .expected_seconds = training.expected_seconds(exam_size),
+                          .time_limit = options.run.time_limit});
   const SavedParts parts{
-      .save_model = [&](const std::string& path) { save_toy(training.task.model, recipe.task, path); },
-      .origin = {{std::string(recipe_key), to_json(recipe)}}};
+      .save_model = [&](const std::string& path) { save_toy(training.task.model, recipe.task, path, chosen); },
+      .origin = {{toy_key, to_json(recipe)}, {options_key, chosen}}};
   if (state) std::cerr << "resuming after step " << done_before << " of " << recipe.steps << '\n';
-  TrainingLog log(options.log, state != nullptr);
+  TrainingLog log(options.run.log, state != nullptr);
   std::vector<StepResult> steps;
   const RunHooks hooks{.after_step = [&](const StepResult& step) { steps.push_back(step); }};
   const std::exception_ptr failure =
@@ -168,6 +171,7 @@ void check_options(const ToyRecipe& recipe) {
   if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0) {
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
   }
+  check_recipe_options(recipe);
   try {
     Rng rng(static_cast<u64>(recipe.seed));
     for (const bool held_out : {false, true}) task.draw(rng, held_out);
@@ -180,7 +184,7 @@ void check_outputs(const ToyOptions& options, const TrainingFiles& files) {
   for (const auto& [option, path] : {Output{"--attention", options.attention},
                                      {"--every-head", options.every_head},
                                      {"--losses", options.losses},
-                                     {"--log", options.log}}) {
+                                     {"--log", options.run.log}}) {
     check_can_write_text("toy", option, path);
     check(!files.writes(path), "toy", option, ' ', path, " would write over the files of --save ", files.model());
   }
@@ -189,31 +193,30 @@ void check_outputs(const ToyOptions& options, const TrainingFiles& files) {
 int begin(const ToyOptions& options) {
   check_options(options.recipe);
   if (!options.every_head.empty()) check_every_head(options.recipe);
-  TrainingFiles files("toy", options.save);
+  if (options.run.print_config) return print_config(options.run);
+  TrainingFiles files("toy", options.run.save);
   check_outputs(options, files);
-  files.begin(options.overwrite);
-  return train(options, nullptr, files);
+  files.begin(options.run.overwrite);
+  return train(options, options.run.chosen(), nullptr, files);
 }
 
 int resume(ToyOptions options) {
-  TrainingFiles files("toy", options.resume);
+  TrainingFiles files("toy", options.run.resume);
   check_outputs(options, files);
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("toy", files);
-  options.recipe = within("load " + files.resume(), [&] {
-    return toy_recipe(entry_of(unfinished, "toy", std::string(recipe_key)), unfinished.recipe);
-  });
+  options.recipe = within("load " + files.resume(),
+                          [&] { return toy_recipe(entry_of(unfinished, "toy", toy_key), unfinished.recipe); });
   if (!options.every_head.empty()) check_every_head(options.recipe);
   nn::check_size(options.recipe.config().parameter_count(), files.resume());
   compute_as(unfinished);
-  return train(options, &unfinished.state, files);
+  return train(options, entry_of(unfinished, "toy", options_key), &unfinished.state, files);
 }
 
 int run(const ToyOptions& options) {
-  set_threads(static_cast<int>(options.threads));
-  set_least_tiles(static_cast<int>(options.tiles));
+  set_up(options.run);
   if (!options.load.empty()) return answer_lines(options.load);
-  return options.resume.empty() ? begin(options) : resume(options);
+  return options.run.resume.empty() ? begin(options) : resume(options);
 }
 
 void add_task_options(CLI::App& command, ToyTask& task) {
@@ -240,18 +243,10 @@ void add_model_options(CLI::App& command, nn::TransformerConfig& model) {
 }
 
 void add_training_options(CLI::App& command, ToyRecipe& recipe) {
-  begin_group(command, "Training");
-  add_whole_number(command, "--steps", recipe.steps, 1, 1000000, "Updates");
+  begin_group(command, training_group);
   add_whole_number(command, "--batch", recipe.batch, 1, 65536, "Sequences in a batch");
-  add_whole_number(command, "--warmup", recipe.warmup, 1, 1000000, "Steps of Noam's warm-up");
-  add_number(command, "--rate-factor", recipe.rate, 0, 100, "Multiplies Noam's learning rate");
-  add_number(command, "--cooldown", recipe.cooldown, 0, 1, "Last part of the steps, in which the rate falls to 0");
-  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "Adam's decay of the mean of the gradient");
-  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam's decay of the mean of its square");
-  add_number(command, "--eps", recipe.eps, 1e-30, 1, "What Adam adds to its square root, against a division by 0");
-  add_number(command, "--smoothing", recipe.smoothing, 0, 1, "Label smoothing");
-  add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
-  add_seed(command, recipe.seed);
+  add_number(command, "--smoothing", recipe.smoothing, 0, 0.999999, "Label smoothing");
+  add_recipe_options(command, recipe);
 }
 
 }  // namespace
@@ -262,7 +257,8 @@ void add_toy(CLI::App& program, int& exit_code) {
       add_command(program, "toy", "Train a small version of the paper's model to reverse, copy or sort",
                   "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
                   "  echo headache | orrery toy --load reverse.safetensors");
-  // Added first, since options take effect in the order they are added: the other options change the preset.
+  add_config(command);
+  // Added before the others, since options take effect in the order they are added: those change the preset.
   add_choice(command, "--preset", options->preset, {"small", "annotated"},
              "The defaults below, or the copy task of the Annotated Transformer (d_model 512, 400 steps)",
              [options](const std::string& name) {
@@ -271,30 +267,18 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_task_options(command, options->recipe.task);
   add_model_options(command, options->recipe.model);
   add_training_options(command, options->recipe);
-  begin_group(command, "Run");
-  add_tiles(command, options->tiles);
-  add_file(command, "--save", options->save,
-           "Write the model to this file, and the state of an unfinished training to FILE.resume");
-  add_flag(command, "--overwrite", options->overwrite, "Replace an existing model or unfinished training");
-  add_file(command, "--losses", options->losses,
-           "Write the loss and the accuracy of the training to this file, for orrery figure toy_loss --data");
-  const std::vector<CLI::Option*> of_a_new_training = options_of(command);
-  exclude(
-      add_file(command, "--resume", options->resume,
-               "Continue the training that --save FILE started, with its options: none of those above may be given"),
-      of_a_new_training);
-  CLI::Option* threads = add_threads(command, options->threads);
+  const RunOptionHandles handles = add_run_options(command, options->run);
+  exclude(add_file(command, "--losses", options->losses,
+                   "Write the loss and the accuracy of each step to this file, for orrery figure toy_loss --data; not "
+                   "with --resume"),
+          {handles.resume});
   add_file(command, "--attention", options->attention,
            "Write the weights of the sharpest head to this file, for orrery figure attention --data");
   add_file(command, "--every-head", options->every_head,
            "Write the weights of every head to this file, for orrery figure toy_heads --data");
-  add_file(command, "--log", options->log, "Write losses to this file, one JSON object a line; --resume appends to it");
-  add_number(command, "--time-limit", options->time_limit, 0, 1e6,
-             "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
-  add_flag(command, "--hash", options->hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   add_number(command, "--require", options->require, 0, 1, "Fail if a smaller share of the answers is correct");
   std::vector<CLI::Option*> for_training = options_of(command);
-  std::erase(for_training, threads);
+  std::erase(for_training, handles.threads);
   exclude(add_file(command, "--load", options->load,
                    "Do not train: answer each line of stdin with the model in this file. Only --threads may be given "
                    "as well"),

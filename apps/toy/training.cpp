@@ -103,11 +103,11 @@ i64 labels_of(const Tensor& gold, i32 pad) {
 ToyTrainingTask::ToyTrainingTask(const ToyRecipe& recipe)
     : model(new_model(recipe)), recipe_(recipe), data_(random_numbers(recipe.seed, 1)) {}
 
-ToyTrainingTask::Batch ToyTrainingTask::next_batch() {
+ToyTrainingTask::Batch ToyTrainingTask::next_batch(Rng& numbers, bool held_out) const {
   const ToyTask& task = recipe_.task;
   std::vector<Sequence> sources, targets;
   for (i64 b = 0; b < recipe_.batch; ++b) {
-    sources.push_back(task.draw(data_, false));
+    sources.push_back(task.draw(numbers, held_out));
     targets.push_back(task.target(sources.back()));
   }
   const Tensor target = batch_of(targets, task.target_length(), task.pad);
@@ -120,7 +120,7 @@ std::vector<i64> ToyTrainingTask::draw(i64, i64 micro_batches) {
   batches_.clear();
   std::vector<i64> tokens;
   for (i64 i = 0; i < micro_batches; ++i) {
-    batches_.push_back(next_batch());
+    batches_.push_back(next_batch(data_, false));
     tokens.push_back(labels_of(batches_.back().gold, recipe_.task.pad));
   }
   tokens_read_ = micro_batches * recipe_.batch * (recipe_.task.source_length() + recipe_.task.target_length() - 1);
@@ -134,12 +134,27 @@ Variable ToyTrainingTask::loss(i64 micro_batch, nn::Pass& pass) {
   return cross_entropy(logits, batch.gold, {.ignore_index = recipe_.task.pad, .label_smoothing = recipe_.smoothing});
 }
 
+double ToyTrainingTask::evaluate() {
+  const NoGradient nothing_recorded;
+  constexpr int batches = 10;
+  Rng numbers = random_numbers(recipe_.seed, 3);
+  double total = 0;
+  i64 tokens = 0;
+  for (int i = 0; i < batches; ++i) {
+    const Batch batch = next_batch(numbers, true);
+    nn::Pass pass = nn::Pass::inference();
+    total += cross_entropy(model(batch.source, batch.input, pass), batch.gold,
+                           {.ignore_index = recipe_.task.pad, .reduction = Reduction::sum})
+                 .item();
+    tokens += labels_of(batch.gold, recipe_.task.pad);
+  }
+  return total / static_cast<double>(tokens);
+}
+
 double ToyTraining::expected_seconds(i64 exam_size) {
-  const TrainingRecipe& recipe = trainer.recipe();
-  const double step = trainer.seconds_of_step();
   const i64 trial_size = std::min<i64>(exam_size, 50);
-  const double trial = seconds_of([&] { examine(task.model, task.recipe().task, trial_size, recipe.seed); });
-  return step * static_cast<double>(recipe.steps - trainer.steps_done()) +
+  const double trial = seconds_of([&] { examine(task.model, task.recipe().task, trial_size, trainer.recipe().seed); });
+  return trainer.expected_seconds(trainer.seconds_of_step()) +
          trial * static_cast<double>(exam_size) / static_cast<double>(trial_size);
 }
 

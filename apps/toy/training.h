@@ -44,12 +44,13 @@ class ToyTrainingTask final : public Task {
   explicit ToyTrainingTask(const ToyRecipe& recipe);
 
   std::string program() const override { return "toy"; }
-  std::string rate_option() const override { return "--rate-factor"; }
   Parameters parameters() override { return model.parameters(); }
   std::vector<i64> draw(i64 step, i64 micro_batches) override;
   i64 tokens_read() const override { return tokens_read_; }
   Variable loss(i64 micro_batch, nn::Pass& pass) override;
   std::optional<double> accuracy() const override { return accuracy_; }
+  /// Over the same sequences each time, none of which is ever trained on; without label smoothing.
+  double evaluate() override;
   std::vector<u64> positions() const override { return {data_.position()}; }
   void go_to(const std::vector<u64>& positions) override { data_ = Rng(data_.seed(), positions.at(0)); }
 
@@ -61,7 +62,7 @@ class ToyTrainingTask final : public Task {
   struct Batch {
     Tensor source, input, gold;  // i32: encoder input, decoder input, labels
   };
-  Batch next_batch();
+  Batch next_batch(Rng& numbers, bool held_out) const;
 
   ToyRecipe recipe_;
   Rng data_;
@@ -73,7 +74,8 @@ class ToyTrainingTask final : public Task {
 /// The toy and its trainer.
 struct ToyTraining {
   explicit ToyTraining(const ToyRecipe& recipe) : task(recipe), trainer(task, recipe, recipe.model.layer.d_model) {}
-  /// Seconds that the remaining steps and an exam of `exam_size` will take, estimated by a trial that changes nothing.
+  /// Seconds that the remaining steps and evaluations and an exam of `exam_size` will take, estimated by a trial that
+  /// changes nothing.
   double expected_seconds(i64 exam_size);
 
   ToyTrainingTask task;

@@ -12,12 +12,6 @@
 
 namespace orrery {
 
-// For nn/models/config_json.h: the names of the values of enumerations, in their order.
-static constexpr std::array<std::string_view, 3> names(OptimizerKind) { return {"adam", "adamw", "sgd"}; }
-static constexpr std::array<std::string_view, 4> names(Schedule) {
-  return {"constant", "noam", "inverse_sqrt", "cosine"};
-}
-
 // Calls field(name, value) for every field.
 template <class Recipe, class Field>
 static void for_each_field(Recipe& recipe, Field&& field) {
@@ -40,6 +34,12 @@ static void for_each_field(Recipe& recipe, Field&& field) {
   field("average_last", recipe.average_last);
   field("evaluate_every", recipe.evaluate_every);
   field("patience", recipe.patience);
+}
+
+std::vector<std::string> field_names(const TrainingRecipe& recipe) {
+  std::vector<std::string> all;
+  for_each_field(recipe, [&](const char* name, const auto&) { all.push_back(name); });
+  return all;
 }
 
 std::string to_json(const TrainingRecipe& recipe) { return nn::config_json::text_of(recipe); }
@@ -79,6 +79,11 @@ double TrainingRecipe::rate_of(i64 step, i64 d_model) const {
     case Schedule::cosine: return fall * optim::warmup_cosine(step, rate, warmup, steps, last_rate);
   }
   fail("training recipe", "unknown schedule");
+}
+
+i64 numbers_for_each_parameter(const TrainingRecipe& recipe) {
+  const i64 remembered = recipe.optimizer != OptimizerKind::sgd ? 2 : recipe.momentum > 0 ? 1 : 0;
+  return 1 + remembered + (recipe.evaluate_every > 0 ? 1 : 0) + (recipe.average > 0 ? 1 : 0) + recipe.average_last;
 }
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const TrainingRecipe& recipe, const Parameters& parameters) {

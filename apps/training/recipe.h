@@ -3,8 +3,11 @@
 // Serves: apps/toy/toy.cpp
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/dtype.h"
 #include "optim/optimizer.h"
@@ -13,9 +16,15 @@ namespace orrery {
 
 enum class OptimizerKind { adam, adamw, sgd };
 enum class Schedule { constant, noam, inverse_sqrt, cosine };
+/// The names of their values, in their order.
+constexpr std::array<std::string_view, 3> names(OptimizerKind) { return {"adam", "adamw", "sgd"}; }
+constexpr std::array<std::string_view, 4> names(Schedule) { return {"constant", "noam", "inverse_sqrt", "cosine"}; }
 
 /// Everything that decides how a training runs, but for model and data.
 struct TrainingRecipe {
+  /// Of warmup and evaluate_every: a program finds the number out before it trains.
+  static constexpr i64 automatic = -1;
+
   i64 steps = 3000;
   i64 micro_batches = 1;  ///< batches whose gradients make one step
   OptimizerKind optimizer = OptimizerKind::adam;
@@ -42,9 +51,15 @@ struct TrainingRecipe {
   void validate() const;
 };
 
+/// The names of the fields that its JSON has.
+std::vector<std::string> field_names(const TrainingRecipe& recipe);
 /// Every field except the seed and the limits of a run (patience stays, minutes do not) as JSON, and back.
 std::string to_json(const TrainingRecipe& recipe);
 TrainingRecipe training_recipe(const std::string& json);
+
+/// How many numbers a training keeps for each parameter: itself, what the optimiser remembers of it, the best so far,
+/// and averages. The gradient is one more.
+i64 numbers_for_each_parameter(const TrainingRecipe& recipe);
 
 /// The recipe's optimiser of these parameters.
 std::unique_ptr<optim::Optimizer> make_optimizer(const TrainingRecipe& recipe, const Parameters& parameters);

@@ -64,7 +64,9 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
                  const Interrupt& interrupt, const RunHooks& hooks) {
   const TrainingRecipe& recipe = trainer.recipe();
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, trainer.steps_done());
+  progress.set_limit(60 * recipe.minutes);
   const double start = steady_seconds();
+  std::optional<double> validation;
   i64 kept_step = trainer.steps_done();  // without a step there is nothing to keep
   const auto keep = [&](const std::string& otherwise) {
     if (files.keep(trainer, parts)) return void(kept_step = trainer.steps_done());
@@ -78,13 +80,18 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (ending != Ending::finished) break;
     const StepResult result = trainer.step();
     const i64 step = trainer.steps_done();
-    progress.update(
-        {.step = step, .loss = result.loss, .accuracy = result.accuracy, .rate = result.rate, .tokens = result.tokens});
+    progress.update({.step = step,
+                     .loss = result.loss,
+                     .accuracy = result.accuracy,
+                     .rate = result.rate,
+                     .tokens = result.tokens,
+                     .validation = validation});
     log.step(step, result);
     if (hooks.after_step) hooks.after_step(result);
     if (!trainer.evaluation_is_due()) continue;
     const double loss = trainer.evaluate();
     const bool best = trainer.best_step() == step;
+    validation = loss;
     progress.note(evaluation_line(trainer.task().evaluation_name(), step, loss, best));
     log.evaluation(step, loss, best);
     const std::string more = hooks.after_evaluation ? hooks.after_evaluation() : "";
@@ -98,7 +105,9 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
   if (ending == Ending::out_of_time) progress.note("the time limit is reached");
   if (trainer.steps_done() < recipe.steps && trainer.out_of_patience()) {
     ending = Ending::out_of_patience;
-    progress.note("the last " + std::to_string(recipe.patience) + " evaluations were not the best: the training ends");
+    const std::string last =
+        recipe.patience == 1 ? "evaluation was" : std::to_string(recipe.patience) + " evaluations were";
+    progress.note("the last " + last + " not the best: the training ends");
   }
   return ending;
 }

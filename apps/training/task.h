@@ -23,8 +23,6 @@ class Task {
   virtual ~Task() = default;
   /// The program's name, with which errors begin.
   virtual std::string program() const = 0;
-  /// The program's option for the learning rate, which an error may suggest.
-  virtual std::string rate_option() const { return "--rate"; }
   /// What is trained. The Variables stay the same during a training.
   virtual Parameters parameters() = 0;
 

@@ -62,11 +62,7 @@ StepResult Trainer::step() {
     result.loss += loss.item();
   }
   result.accuracy = task_.accuracy();
-  make_step({.program = task_.program(),
-             .number = steps_done_ + 1,
-             .rate = result.rate,
-             .clip = recipe_.clip,
-             .rate_option = task_.rate_option()},
+  make_step({.program = task_.program(), .number = steps_done_ + 1, .rate = result.rate, .clip = recipe_.clip},
             result.loss, *optimizer_, [&] {
               Variable sum = loss_of(parts[0]);
               for (size_t i = 1; i < parts.size(); ++i) sum = add(sum, loss_of(parts[i]));
@@ -161,6 +157,13 @@ double Trainer::seconds_of_step() {
   optimizer_->clear_gradients();
   task_.go_to(positions);
   return seconds;
+}
+
+double Trainer::expected_seconds(double seconds_of_step) {
+  const i64 steps = recipe_.steps - steps_done_;
+  const double seconds = seconds_of_step * static_cast<double>(steps);
+  if (recipe_.evaluate_every == 0) return seconds;
+  return seconds + seconds_of_evaluation() * static_cast<double>(steps / recipe_.evaluate_every);
 }
 
 double Trainer::seconds_of_evaluation() {

@@ -81,6 +81,8 @@ class Trainer {
   /// Seconds of one step, and of one evaluation, by a trial that changes nothing.
   double seconds_of_step();
   double seconds_of_evaluation();
+  /// Seconds of the steps and evaluations that are left.
+  double expected_seconds(double seconds_of_step);
 
   /// A training that continues from a state gives the same bits as one that was never interrupted. A state shares
   /// memory with the training: use it before the next step. Error: a state of another recipe or model; the trainer is

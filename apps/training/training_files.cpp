@@ -54,9 +54,8 @@ void TrainingFiles::begin(bool overwrite) {
 }
 
 void TrainingFiles::check_room(const TrainingRecipe& recipe, i64 parameters) const {
-  // Of each number: the parameter, two moments, the best one, and its averages. Of each step: the loss.
-  const i64 copies = 4 + (recipe.average > 0 ? 1 : 0) + recipe.average_last, model = parameters * bytes_of(f32);
-  file_.check_room(model, copies * model + recipe.steps * bytes_of(f64));
+  const i64 model = parameters * bytes_of(f32);  // and of each step the loss
+  file_.check_room(model, numbers_for_each_parameter(recipe) * model + recipe.steps * bytes_of(f64));
 }
 
 bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {

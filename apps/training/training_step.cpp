@@ -20,10 +20,6 @@ std::string cause_of(double loss, const Parameters& parameters, const std::funct
   } catch (const Error& error) { return error.what(); }
 }
 
-std::string advice_of(const TrainingStep& step) {
-  return step.rate_option.empty() ? "" : "; a smaller " + step.rate_option + " or a longer --warmup may help";
-}
-
 }  // namespace
 
 void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimizer,
@@ -35,8 +31,9 @@ void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimize
   } catch (const Error&) {
     const std::string cause = cause_of(loss, optimizer.parameters(), loss_of);
     optimizer.clear_gradients();
-    check(cause.empty(), step.program, "step ", step.number, " was not made, because a number is not finite",
-          advice_of(step), '\n', Lines{cause});
+    check(cause.empty(), step.program, "step ", step.number,
+          " was not made, because a number is not finite; a smaller ", "--rate or a longer --warmup may help\n",
+          Lines{cause});
     throw;  // some other error
   }
 }

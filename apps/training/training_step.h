@@ -18,11 +18,10 @@ namespace orrery {
 
 /// A step of a training program.
 struct TrainingStep {
-  std::string program;        ///< "toy": errors begin with it
-  i64 number = 0;             ///< counted from 1
-  double rate = 0;            ///< the learning rate
-  double clip = 0;            ///< largest norm of the gradient; 0 does not clip
-  std::string rate_option{};  ///< the program's option for the rate, such as "--rate", to suggest in an error
+  std::string program;  ///< "toy": errors begin with it
+  i64 number = 0;       ///< counted from 1
+  double rate = 0;      ///< the learning rate
+  double clip = 0;      ///< largest norm of the gradient; 0 does not clip
 };
 
 /// Calls optimizer.step(rate, clip), after the caller's backward from `loss`. Error: the loss or a gradient is not

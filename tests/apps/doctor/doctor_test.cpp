@@ -40,11 +40,15 @@ TEST_CASE("the doctor names every subject, and its exit code and file say whethe
   CHECK(report.at("findings").size() >= 11);
 }
 
-TEST_CASE("what is wrong with the environment is harmful to the doctor, and a line of a training") {
+TEST_CASE("what is harmful in the environment is a line of a training, and what is to note one of a measurement") {
   const std::string limited = "OMP_THREAD_LIMIT=1 '" ORRERY_PROGRAM "' ",
                     slow = "OPENBLAS_CORETYPE=Prescott '" ORRERY_PROGRAM "' ",
                     passive = "OMP_WAIT_POLICY=passive '" ORRERY_PROGRAM "' ",
-                    toy = "toy --steps 1 --batch 2 2>&1 >/dev/null", doctor = "doctor 2>/dev/null";
+                    toy = "toy --steps 1 --batch 2 2>&1 >/dev/null",
+                    lm = "lm train --steps 1 --batch 2 --block 8 --layers 1 --heads 2 --d-model 8 --d-ff 8 "
+                         "--evaluate-every 0 2>&1 >/dev/null",
+                    bench = "bench step --config toy --steps 1 --batch 2 2>&1 >/dev/null",
+                    doctor = "doctor 2>/dev/null";
   if (orrery::read_machine().allowed > 1) {
     CHECK(contains(shell(limited + doctor).text, "  threads  OMP_THREAD_LIMIT=1 leaves "));
     CHECK(contains(shell(limited + toy).text, ": OMP_THREAD_LIMIT=1 leaves "));
@@ -56,10 +60,12 @@ TEST_CASE("what is wrong with the environment is harmful to the doctor, and a li
     CHECK(examined.exit_code == 1);
     CHECK(contains(examined.text, "harmful  blas     OPENBLAS_CORETYPE=Prescott limits matrix products to "));
     CHECK(contains(shell(slow + "doctor 2>&1 >/dev/null").text, "orrery: doctor: harmful: "));
-    CHECK(contains(shell(slow + toy).text, "\nwarning: OPENBLAS_CORETYPE=Prescott limits matrix products to "));
+    for (const std::string& training : {toy, lm})
+      CHECK(contains(shell(slow + training).text, "\nwarning: OPENBLAS_CORETYPE=Prescott limits matrix products to "));
   }
   CHECK(contains(shell(passive + doctor).text, "note     openmp   OMP_WAIT_POLICY=passive makes "));
-  CHECK(contains(shell(passive + toy).text, "\nnote: OMP_WAIT_POLICY=passive makes "));
+  CHECK_FALSE(contains(shell(passive + toy).text, "note: "));
+  CHECK(contains(shell(passive + bench).text, "\nnote: OMP_WAIT_POLICY=passive makes "));
 }
 
 TEST_CASE("what the doctor does not take is wrong usage, and a file that cannot be written is a failure") {

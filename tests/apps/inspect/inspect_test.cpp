@@ -40,7 +40,7 @@ TEST_CASE("an unfinished training is shown with its steps, best loss, seed, kern
   const std::string until_kept =
       " 2>/dev/null & while [ ! -e '" + model + ".resume' ] && kill -0 $!; do sleep 0.01; done; kill -9 $!; wait $!";
   shell(lm_program + "lm train '" + text + "' " + tiny +
-        "--seed 5 --steps 100000000 --estimate-every 100 --estimate-batches 1 --save '" + model + "'" + until_kept);
+        "--seed 5 --steps 100000000 --evaluate-every 100 --estimate-batches 1 --save '" + model + "'" + until_kept);
   REQUIRE(std::filesystem::exists(model + ".resume"));
   const Result result = run("inspect '" + model + ".resume'");
   CHECK(result.exit_code == 0);

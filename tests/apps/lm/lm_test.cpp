@@ -152,11 +152,32 @@ TEST_CASE("a training ends early at a time limit, to be resumed, or for want of 
   CHECK(contains(limited.text, "the time limit is reached\n"));
   CHECK(contains(limited.text, " of 100000000; to resume: orrery lm train --resume " + file));
   const Result patient =
-      errors(train + "--overwrite --rate 0 --last-rate 0 --estimate-every 5 --estimate-batches 1 --patience 2");
+      errors(train + "--overwrite --rate 0 --last-rate 0 --evaluate-every 5 --estimate-batches 1 --patience 2");
   CHECK(patient.exit_code == 0);
   CHECK(contains(patient.text, "the last 2 evaluations were not the best: the training ends\n"));
   CHECK_FALSE(contains(patient.text, "to resume:"));
   CHECK_FALSE(std::filesystem::exists(file + ".resume"));
+}
+
+TEST_CASE("options in a file train the lm to the same bits, and no evaluations are needed") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", many("abc \n", 200)), model = folder / "model";
+  const std::string train = "lm train '" + text + "' " + tiny + "--steps 40 --dropout 0.1 --untied --evaluate-every 0 ";
+  const Result plain = run(train + "--hash --save '" + model + "'");
+  REQUIRE(plain.exit_code == 0);
+  CHECK_FALSE(contains(plain.text, "best estimate"));
+  const std::string hash = line(plain.text, -2), printed = run(train + "--print-config").text;
+  CHECK(hash.starts_with("hash "));
+  CHECK(contains(printed, "\"FILE\": \"" + text + "\""));
+  CHECK(contains(printed, "\"untied\": true"));
+  CHECK(contains(printed, "\"warmup\": 2,"));  // a twentieth of the steps
+  CHECK(orrery::read_safetensors_metadata(model).at("options") + "\n" == printed);
+  CHECK(line(run("lm train --hash --config '" + model + "'").text, -2) == hash);
+  const std::string other = line(run(train + "--hash --rate 0.01").text, -2);
+  CHECK(other != hash);
+  CHECK(line(run("lm train --hash --rate 0.01 --config '" + model + "'").text, -2) == other);
+  check_failure(lm_program + "toy --config '" + model + "'", "read " + model + ": there is no option \"FILE\"");
+  check_failure(lm_program + "lm train --config '" + text + "'", "read " + text + ": is not valid JSON");
 }
 
 TEST_CASE("a model that no memory holds is refused at once, on the command line and in a file") {
@@ -173,7 +194,7 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200));
   const std::string recipe = "'" + text + "' " + tiny +
-                             "--dropout 0.1 --threads 1 --steps 3000 --estimate-every 200 --estimate-batches 2 --hash ",
+                             "--dropout 0.1 --threads 1 --steps 3000 --evaluate-every 200 --estimate-batches 2 --hash ",
                     json = folder / "json";
   const Result whole = run("lm train " + recipe);
   REQUIRE(whole.exit_code == 0);
@@ -227,7 +248,7 @@ TEST_CASE("slow: promise 17: a training killed again and again ends with the bit
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200)), log = folder / "log";
   const std::string recipe =
-      "'" + text + "' " + tiny + "--threads 1 --steps 30000 --estimate-every 100 --estimate-batches 1 --hash ";
+      "'" + text + "' " + tiny + "--threads 1 --steps 30000 --evaluate-every 100 --estimate-batches 1 --hash ";
   const Result whole = run("lm train " + recipe);
   REQUIRE(whole.exit_code == 0);
   const std::string until_kept = " & while [ ! -e '" + file + ".resume' ]; do sleep 0.01; done; kill -9 $!; wait $!";
@@ -250,7 +271,7 @@ TEST_CASE("a training whose folder is lost goes on, reports, and says that nothi
   std::filesystem::create_directory(inner);
   const Result result =
       shell(lm_program + "lm train '" + text + "' " + tiny +
-            "--threads 1 --steps 40000 --estimate-every 500 --estimate-batches 2 --save '" + inner + "/model' 2>'" +
+            "--threads 1 --steps 40000 --evaluate-every 500 --estimate-batches 2 --save '" + inner + "/model' 2>'" +
             (folder / "log") + "' & while [ ! -e '" + inner + "/model.resume' ]; do sleep 0.01; done; until rm -r '" +
             inner + "'; do :; done; wait $!");
   CHECK(result.exit_code == 1);
@@ -273,7 +294,7 @@ TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits w
   const std::string text = written(folder / "text", many("abc \n", 200));
   const Result result =
       shell("timeout --foreground --preserve-status -s INT 3 " + lm_program + "lm train '" + text + "' " + tiny +
-            "--steps 100000000 --estimate-every 100000000 --save '" + file + "' 2>/dev/null");
+            "--steps 100000000 --evaluate-every 100000000 --save '" + file + "' 2>/dev/null");
   CHECK(result.exit_code == 130);
   CHECK(line(result.text, -1).starts_with("validation loss "));
   CHECK(std::filesystem::exists(file + ".resume"));

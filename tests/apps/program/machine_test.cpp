@@ -50,4 +50,13 @@ TEST_CASE("the first lines name seed, tiles, kernel, model and time") {
   CHECK(out.str().find("kernel " + blas_info().kernel + "\n") != std::string::npos);
   CHECK(out.str().find("model of 128013 parameters\n") != std::string::npos);
   CHECK(out.str().find("expected time 1 min 15 s\n") != std::string::npos);
+  const auto time_with_limit = [](double minutes) {
+    std::ostringstream text;
+    print_start(text, {.expected_seconds = 75, .time_limit = minutes});
+    const size_t begin = text.str().find("expected");
+    return text.str().substr(begin, text.str().find('\n', begin) - begin);
+  };
+  CHECK(time_with_limit(0.5) == "expected time 1 min 15 s; --time-limit stops it after 30 s");
+  CHECK(time_with_limit(2) == "expected time 1 min 15 s");
+  CHECK(time_with_limit(0) == "expected time 1 min 15 s");
 }

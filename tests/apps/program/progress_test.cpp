@@ -50,6 +50,20 @@ TEST_CASE("a run that goes on counts its time from where it went on") {
   CHECK(out.str().ends_with("  40 s left\n"));
 }
 
+TEST_CASE("the time that is left ends with the limit") {
+  std::ostringstream out;
+  double now = 0;
+  Progress progress(out, pipe_, 10, 0, [&] { return now; });
+  progress.set_limit(15);
+  for (const i64 step : {1, 2, 3, 4}) {
+    now = static_cast<double>(step) * 4;
+    progress.update(report_of(step));
+  }
+  CHECK(out.str().find("  11 s left\n") != std::string::npos);
+  CHECK(out.str().find("  7 s left\n") != std::string::npos);
+  CHECK(out.str().ends_with("  0 s left\n"));
+}
+
 TEST_CASE("on a terminal the line is drawn at most ten times a second, and the last step stays") {
   std::ostringstream out;
   double now = 0;
@@ -66,12 +80,13 @@ TEST_CASE("on a terminal the line is drawn at most ten times a second, and the l
 }
 
 TEST_CASE("the time that is left fits every terminal of 80 columns, and other parts go before it does") {
-  const auto shown = [](int width, i64 total, double seconds) {
+  const auto shown = [](int width, i64 total, double seconds, std::optional<double> validation = {}) {
     std::ostringstream out;
     double now = 0;
     Progress progress(out, {.live = true, .colours = true, .width = width}, total, 0, [&] { return now; });
     now = seconds;
-    progress.update({.step = total / 2, .loss = 0.5, .accuracy = 0.25, .rate = 1e-3, .tokens = 1000000});
+    progress.update(
+        {.step = total / 2, .loss = 0.5, .accuracy = 0.25, .rate = 1e-3, .tokens = 1000000, .validation = validation});
     return out.str().substr(out.str().rfind('K') + 1);
   };
   CHECK(shown(120, 3000, 10) ==
@@ -80,6 +95,11 @@ TEST_CASE("the time that is left fits every terminal of 80 columns, and other pa
   CHECK(shown(80, 1000000, 5000) == "step  500000/1000000  loss 0.5000  accuracy  25.0 %  1 h 23 min left");
   CHECK(shown(60, 3000, 10) == "step 1500/3000  loss 0.5000  accuracy  25.0 %  10 s left");
   CHECK(shown(50, 3000, 10) == "step 1500/3000  loss 0.5000  10 s left");
+  CHECK(shown(120, 3000, 10, 0.25) ==
+        "step 1500/3000  loss 0.5000  validation 0.2500  accuracy  25.0 %  rate 1.0e-03  100000 tokens/s  10 s left");
+  CHECK(shown(80, 3000, 10, 0.25) == "step 1500/3000  loss 0.5000  validation 0.2500  accuracy  25.0 %  10 s left");
+  CHECK(shown(80, 1000000, 5000, 12.5) == "step  500000/1000000  loss 0.5000  validation 12.5000  1 h 23 min left");
+  CHECK(shown(50, 3000, 10, 0.25) == "step 1500/3000  loss 0.5000  10 s left");
 }
 
 TEST_CASE("a live line is cut to the terminal's width and is taken away at the end") {
@@ -99,12 +119,13 @@ TEST_CASE("durations") {
   CHECK(duration(7500) == "2 h 05 min");
 }
 
-TEST_CASE("a step without accuracy says nothing of it, and a note is a line of its own") {
+TEST_CASE("a step without accuracy or validation loss says nothing of them, and a note is a line of its own") {
   std::ostringstream out;
   Progress progress(out, live, 10, 0, [] { return 0.0; });
   progress.update({.step = 1, .loss = 0.5, .rate = 1e-3, .tokens = 100});
   progress.note("step 1: found something");
   CHECK(out.str().find("accuracy") == std::string::npos);
+  CHECK(out.str().find("validation") == std::string::npos);
   CHECK(out.str().find("loss 0.5000  rate 1.0e-03") != std::string::npos);
   CHECK(out.str().ends_with("\r\033[Kstep 1: found something\n"));
 }

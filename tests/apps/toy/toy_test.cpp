@@ -139,7 +139,95 @@ TEST_CASE("Adam's numbers and the negations of a preset's flags are options") {
   CHECK_FALSE(config.final_norm);
 }
 
+TEST_CASE("the toy is evaluated, averaged, and ended for want of a lower loss as the recipe says") {
+  const orrery::TemporaryFolder folder;
+  const std::string log = folder / "log";
+  const std::string train = "toy --steps 8 --evaluate-every 3 --log '" + log + "' " + small_toy_options;
+  const Result result = errors(train);
+  CHECK(result.exit_code == 0);
+  CHECK(contains(result.text, "\nstep 3: validation loss "));
+  CHECK(contains(result.text, "\nstep 8: validation loss "));
+  CHECK(contains(result.text, "step 4/8  loss "));
+  CHECK(contains(result.text, "  validation "));
+  CHECK(contains(orrery::contents(log), "{\"step\":6,\"validation\":"));
+  const Result patient = errors(train + "--rate 0 --patience 1");
+  CHECK(contains(patient.text, "the last evaluation was not the best: the training ends\n"));
+  CHECK_FALSE(contains(patient.text, "step 8: "));
+  // The best model and averages change what is examined and saved, not how the toy trains.
+  const std::string hash = line(run(train + "--hash").text, -2);
+  const auto saved = [&](const std::string& options) {
+    const std::string file = folder / "model";
+    const Result trained = run(train + "--hash --overwrite --save '" + file + "' " + options);
+    CHECK(line(trained.text, -2) == hash);
+    return orrery::read_safetensors(file).tensors.at("src_embed.weight");
+  };
+  const orrery::Tensor last = saved("");
+  CHECK(orrery::same_bits(saved("--patience 9"), last));
+  CHECK_FALSE(orrery::same_bits(saved("--average 0.9"), last));
+  CHECK_FALSE(orrery::same_bits(saved("--average-last 2"), last));
+}
+
+TEST_CASE("options in a file train the toy to the same bits, from JSON or from what a training saved") {
+  const orrery::TemporaryFolder folder;
+  const std::string json = folder / "toy.json", model = folder / "model", other = folder / "other";
+  const std::string unseeded =
+      "toy --preset annotated --steps 3 --batch 4 --d-model 8 --heads 2 --d-ff 8 --micro-batches 2 "
+      "--optimizer adamw --schedule cosine --rate 0.003 --last-rate 1e-5 --warmup 1 ";
+  const std::string options = unseeded + "--seed 3 ";
+  const Result plain = run(options + "--hash --save '" + model + "'");
+  REQUIRE(plain.exit_code == 0);
+  const std::string hash = line(plain.text, -2);
+  REQUIRE(hash.starts_with("hash "));
+  const Result printed = run(options + "--print-config");
+  CHECK(printed.exit_code == 0);
+  CHECK(contains(printed.text, "\"preset\": \"annotated\""));
+  CHECK(contains(printed.text, "\"norm-first\": true"));
+  CHECK(contains(printed.text, "\"schedule\": \"cosine\""));
+  CHECK(orrery::read_safetensors_metadata(model).at("options") + "\n" == printed.text);
+  CHECK(contains(run("inspect '" + model + "'").text, "  options: preset annotated, task copy, "));
+  orrery::set_contents(json, printed.text);
+  CHECK(line(run("toy --hash --config '" + json + "'").text, -2) == hash);
+  CHECK(line(run("toy --hash --config '" + model + "' --save '" + other + "'").text, -2) == hash);
+  CHECK(orrery::contents(other) == orrery::contents(model));
+  CHECK(run("toy --print-config --config '" + model + "'").text == printed.text);
+  const std::string seed_4 = line(run(unseeded + "--hash --seed 4").text, -2);
+  CHECK(line(run("toy --hash --seed 4 --config '" + json + "'").text, -2) == seed_4);
+  CHECK(seed_4 != hash);
+  orrery::set_contents(json, "{\"seed\": 4}");
+  CHECK(line(run(unseeded + "--hash --config '" + json + "'").text, -2) == seed_4);
+}
+
+TEST_CASE("options in a file that cannot be are told with the file and the option") {
+  const orrery::TemporaryFolder folder;
+  const std::string json = folder / "toy.json", config = "toy --config '" + json + "' ";
+  check_failure(quoted_program + config, "orrery: read " + json + ": No such file or directory");
+  orrery::set_contents(json, "{\"stepz\": 4}");
+  check_failure(quoted_program + config, "orrery: read " + json + ": there is no option \"stepz\"");
+  orrery::set_contents(json, "{\"steps\": \"many\"}");
+  check_failure(quoted_program + config, "orrery: read " + json + ": steps must be a number, not \"many\"");
+  orrery::set_contents(json, "{\"steps\": 4}");
+  check_usage_error(config + "--resume x", "--config", "--resume");
+  check_usage_error(config + "--load x", "--config", "--load");
+  check_usage_error(config + "--heads 3", "--heads", "--d-model, 64");
+  check_usage_error("toy --resume x --print-config", "--resume", "--print-config");
+}
+
+TEST_CASE("a training that is resumed keeps the options it began with") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model";
+  const std::string train = "toy --steps 600 --seed 3 --threads 1 " + small_toy_options;
+  const std::string printed = run(train + "--print-config").text, whole = line(run(train + "--hash").text, -2);
+  REQUIRE(errors(train + "--time-limit 0.0005 --save '" + file + "'").exit_code == 130);
+  CHECK(orrery::read_safetensors_metadata(file + ".resume").at("options") + "\n" == printed);
+  CHECK(line(run("toy --hash --threads 1 --resume '" + file + "'").text, -2) == whole);
+  CHECK(orrery::read_safetensors_metadata(file).at("options") + "\n" == printed);
+  CHECK(line(run("toy --hash --threads 1 --config '" + file + "'").text, -2) == whole);
+}
+
 TEST_CASE("wrong values are refused before the training begins") {
+  check_usage_error("toy --patience 2", "--patience", "need --evaluate-every");
+  check_usage_error("toy --optimizer adams", "'adams'", "adam, adamw, sgd");
+  check_usage_error("toy --warmup 0", "--schedule", "at least one step");
   check_usage_error("toy --task turn", "--task", "reverse");
   check_usage_error("toy --steps 0", "--steps", "from 1 to");
   check_usage_error("toy --dropout 2", "--dropout", "from 0 to");

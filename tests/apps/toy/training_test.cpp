@@ -93,6 +93,23 @@ TEST_CASE("the toy's part of a recipe goes through JSON unchanged, and what cann
   CHECK(small::contains(error_of("\"batch\"", "\"rows\""), "batch"));
 }
 
+TEST_CASE("the toy's validation loss is that of sequences held out, the same each time, and moves no training") {
+  const ToyRecipe recipe = small_toy_recipe();
+  ToyTraining judged(recipe), plain(recipe);
+  const double at_first = judged.task.evaluate();
+  CHECK(at_first == doctest::Approx(std::log(recipe.task.vocab_size())).epsilon(0.3));
+  CHECK(judged.task.evaluate() == at_first);
+  while (!judged.trainer.finished()) {
+    judged.trainer.step(), plain.trainer.step();
+    judged.task.evaluate();
+  }
+  CHECK(judged.task.evaluate() < at_first);
+  CHECK(judged.trainer.hash() == plain.trainer.hash());
+  ToyRecipe smoother = recipe;  // label smoothing is of the training, not of what is judged
+  smoother.smoothing = 0.5;
+  CHECK(ToyTraining(smoother).task.evaluate() == at_first);
+}
+
 TEST_CASE("a step that meets NaN is not made, and the error names the operation that gave it first") {
   ToyTraining training(small_toy_recipe());
   training.trainer.step();
@@ -100,7 +117,7 @@ TEST_CASE("a step that meets NaN is not made, and the error names the operation 
     if (p.name == "encoder.layers.0.linear1.weight") p.value.mutable_value().write<float>()[4] = NAN;
   const std::string before = training.trainer.hash();
   const std::string error = small::error_of([&] { training.trainer.step(); });
-  CHECK(error.starts_with("toy: step 2 was not made, because a number is not finite; a smaller --rate-factor"));
+  CHECK(error.starts_with("toy: step 2 was not made, because a number is not finite; a smaller --rate or"));
   CHECK(error.find("\ntrain: the loss is not finite") != std::string::npos);
   CHECK(error.find("\nlinear_relu (operation ") != std::string::npos);
   CHECK(error.find("1 NaN, first at [0, 4]  from parameter encoder.layers.0.linear1.weight") != std::string::npos);

@@ -33,7 +33,7 @@ struct Program {
 std::vector<Program> programs(const orrery::TemporaryFolder& folder) {
   const std::string text = written(folder / "text", many("abc \n", 200));
   return {{"toy", tiny_toy, "exact match "},
-          {"lm", "lm train '" + text + "' " + tiny + "--threads 1 --estimate-every 1000 ", "validation loss "}};
+          {"lm", "lm train '" + text + "' " + tiny + "--threads 1 --evaluate-every 1000 ", "validation loss "}};
 }
 
 }  // namespace
@@ -178,14 +178,14 @@ TEST_CASE("a step that is not finite ends the training, and the model before it 
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model";
   const Result toy = errors(tiny_toy +
-                            "--steps 2000 --rate-factor 100 --warmup 1 --clip 0 --cooldown 0 --eps 1e-30 "
+                            "--steps 2000 --rate 100 --warmup 1 --clip 0 --cooldown 0 --eps 1e-30 "
                             "--beta2 0 --norm-first --save '" +
                             file + "'");
   CHECK(toy.exit_code == 1);
   CHECK(contains(toy.text, "\nsaved to " + file + "\nstopped after step "));
   CHECK(contains(toy.text, "\norrery: toy: step "));
   CHECK_FALSE(contains(toy.text, "to resume:"));
-  CHECK(contains(toy.text, "a smaller --rate-factor or a longer --warmup may help\n"));
+  CHECK(contains(toy.text, "a smaller --rate or a longer --warmup may help\n"));
   CHECK(orrery::read_safetensors_metadata(file).contains("toy_task"));
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("an lm whose numbers run away ends with its best model, and says which
   const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200));
   const std::string options =
       tiny +
-      "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --estimate-every 1 "
+      "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --evaluate-every 1 "
       "--estimate-batches 2 --average 0 --save '" +
       file + "'";
   const Result log = errors("lm train '" + text + "' " + options);
@@ -214,7 +214,7 @@ TEST_CASE("an lm that cannot write any more has its loss and its hash printed al
   const std::string text = written(folder / "text", many("abc \n", 200));
   const Result result =
       run("lm train '" + text + "' " + tiny +
-          "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --estimate-every 1000 "
+          "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --evaluate-every 1000 "
           "--estimate-batches 2 --average 0 --hash");
   CHECK(result.exit_code == 1);
   CHECK(contains(result.text, "it cannot write: "));

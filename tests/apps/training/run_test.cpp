@@ -90,6 +90,10 @@ TEST_CASE("a training makes its steps, evaluates when it is due, says so, and ke
   CHECK(small::contains(run.heard, "step 6: validation loss 0.2500, the lowest so far\n"));
   CHECK(small::contains(run.heard, "step 9: validation loss 0.7500\na line at nine\n"));
   CHECK(small::contains(run.heard, "step 12: validation loss 0.3000\n"));
+  CHECK(small::contains(run.heard, "step  2/12  loss "));
+  CHECK_FALSE(small::contains(run.heard.substr(0, run.heard.find("step 3: ")), "  validation "));
+  CHECK(small::contains(run.heard, "  validation 0.5000  rate "));
+  CHECK(small::contains(run.heard.substr(run.heard.find("step 9: ")), "  validation 0.7500  rate "));
   CHECK(run.saved_a() == a_at_6);
   CHECK(std::filesystem::exists(run.files.resume()));
   run.save();

@@ -149,6 +149,8 @@ TEST_CASE("measuring changes nothing") {
   LineTraining measured(line_recipe()), plain(line_recipe());
   CHECK(measured.trainer.seconds_of_step() > 0);
   CHECK(measured.trainer.seconds_of_evaluation() >= 0);
+  CHECK(measured.trainer.expected_seconds(10) >= 120);  // twelve steps, and four evaluations of microseconds
+  CHECK(measured.trainer.expected_seconds(10) < 121);
   train(measured.trainer, 5), train(plain.trainer, 5);
   CHECK(measured.trainer.hash() == plain.trainer.hash());
 }

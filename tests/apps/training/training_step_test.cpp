@@ -19,7 +19,7 @@ namespace {
 struct WatchedSum {
   Variable x = parameter(Tensor::of<float>({2}, {0, 1}), "x");
   optim::SGD sgd{Parameters{{"x", x}}};
-  TrainingStep step{.program = "test", .number = 7, .rate = 0.5, .rate_option = "--speed"};
+  TrainingStep step{.program = "test", .number = 7, .rate = 0.5};
   double begun_with = 0;
 
   Variable loss() const { return sum(exp(x)); }
@@ -63,7 +63,7 @@ TEST_CASE("a loss that is not finite moves nothing, and the operation that made 
     watched.pass();
     const std::string error = watched.error();
     CHECK(error.starts_with(
-        "test: step 7 was not made, because a number is not finite; a smaller --speed or a longer --warmup "
+        "test: step 7 was not made, because a number is not finite; a smaller --rate or a longer --warmup "
         "may help\n"
         "train: the loss is not finite, so the optimiser's step must not be made\n"
         "exp (operation 1 of forward) gave infinity from finite inputs\n"));

@@ -1,0 +1,114 @@
+// Chapter 9. The options of a command as a file: JSON to options, and options to JSON.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/program/option_file.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "apps/program/command.h"
+#include "core/files/file.h"
+#include "core/files/safetensors.h"
+
+namespace orrery {
+namespace {
+
+const std::string config_name = "config";
+
+// "d-model" for --d-model, "norm-first" for --norm-first and --no-norm-first, "FILE" for an argument.
+std::string name_in_file(const CLI::Option& option) {
+  return option.get_lnames().empty() ? option.get_name(true) : option.get_lnames().front();
+}
+
+bool is_config(const CLI::Option& option) { return name_in_file(option) == config_name; }
+bool is_switch(const CLI::Option& option) { return option.get_expected_max() == 0; }
+bool is_number(const CLI::Option& option) { return option.get_type_name() == number_kind; }
+
+// A value as it would be typed; a switch is "true" or "false".
+std::string typed(const Json& value, const CLI::Option& option, const std::string& operation) {
+  const auto check_type = [&](bool right, std::string_view type) {
+    check(right, operation, name_in_file(option), " must be ", type, ", not ", Shown{value});
+  };
+  if (is_switch(option))
+    check_type(value.is_boolean(), "true or false");
+  else if (is_number(option))
+    check_type(value.is_number(), "a number");
+  else
+    check_type(value.is_string(), "text");
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// The text of a JSON file, or the options that a saved model has.
+std::string options_text(const std::string& path, const std::string& operation) {
+  if (holds_model(path)) {
+    const Metadata metadata = read_safetensors_metadata(path);
+    const auto found = metadata.find(options_key);
+    check(found != metadata.end(), operation, "the file has no options of a training");
+    return found->second;
+  }
+  const InputFile file(path);
+  check(file.size() <= most_json_bytes, operation, "has ", file.size(), " bytes, too many for options");
+  std::string text(file.size(), ' ');
+  file.read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void check_known(const Json& values, const std::vector<CLI::Option*>& options, const std::string& operation) {
+  for (const auto& [name, value] : values.items()) {
+    const bool known = std::any_of(options.begin(), options.end(), [&name = name](const CLI::Option* option) {
+      return name_in_file(*option) == name && !is_config(*option);
+    });
+    check(known, operation, "there is no option \"", name, '"');
+  }
+}
+
+// Runs the options in the order in which they were added: those that were typed with their values, others with those of
+// the file.
+void take_options(const std::vector<CLI::Option*>& options, const std::string& path) {
+  const std::string operation = "read " + path;
+  const Json values = parse_json_object(options_text(path, operation), operation);
+  check_known(values, options, operation);
+  for (CLI::Option* option : options) {
+    if (is_config(*option)) continue;
+    if (option->count() > 0) {
+      option->run_callback();
+      continue;
+    }
+    const auto value = values.find(name_in_file(*option));
+    if (value == values.end()) continue;
+    option->add_result(typed(*value, *option, operation));
+    try {
+      option->run_callback();
+    } catch (const CLI::ParseError& error) { fail(operation, error.what()); }
+  }
+}
+
+}  // namespace
+
+void add_config(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--" + config_name, [&command](const std::string& path) { take_options(options_of(command), path); },
+          "Take options from this file, JSON or a saved model; those on the command line win")
+      ->type_name("FILE");
+}
+
+Json values_of(const std::vector<CLI::Option*>& options) {
+  Json values = Json::object();
+  for (CLI::Option* option : options) {
+    const std::string text = option->capture_default_str()->get_default_str();
+    if (is_config(*option) || (text.empty() && !is_switch(*option))) continue;
+    if (is_switch(*option))
+      values[name_in_file(*option)] = text == "true";
+    else if (is_number(*option))
+      values[name_in_file(*option)] = Json::parse(text);
+    else
+      values[name_in_file(*option)] = text;
+  }
+  return values;
+}
+
+}  // namespace orrery

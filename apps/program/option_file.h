@@ -1,0 +1,38 @@
+// Chapter 9. The options of a command as a file: --config FILE reads them, --print-config writes them.
+//
+//   {
+//     "task": "sort",
+//     "d-model": 32,
+//     "norm-first": true
+//   }
+// The names are those of --help without dashes. An option in the file counts as if it were typed, except that the same
+// option on the command line wins. A training keeps its options in the metadata of the files that it saves, so --config
+// also takes a saved model.
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/files/json.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace orrery {
+
+/// The metadata key under which a saved model has the options of its training.
+inline const std::string options_key = "options";
+
+/// `--config FILE`. Call it before any other option is added, because options take effect in that order. Errors, which
+/// name the file and the option: the file cannot be read, or is neither JSON nor has options in its metadata; there is
+/// no such option; a value of the wrong type, or one that is not allowed.
+void add_config(CLI::App& command);
+
+/// The present values of `options`, as --config takes them. --config itself is left out, as are texts that were not
+/// given, and numbers outside their range.
+Json values_of(const std::vector<CLI::Option*>& options);
+
+}  // namespace orrery

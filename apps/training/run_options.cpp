@@ -1,0 +1,51 @@
+// Chapter 9. The options for a training's run.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/training/run_options.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/program/option_file.h"
+#include "core/machine/parallel.h"
+#include "core/products/gemm.h"
+
+namespace orrery {
+
+RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts) {
+  begin_group(command, "Run");
+  add_tiles(command, run.tiles);
+  const std::vector<CLI::Option*> chosen = options_of(command);
+  // A file's name need not be UTF-8, and JSON must be.
+  run.chosen = [chosen] { return values_of(chosen).dump(2, ' ', false, Json::error_handler_t::replace); };
+  add_file(command, "--save", run.save,
+           "Save the best model in this file, and the state of an unfinished training in FILE.resume");
+  add_flag(command, "--overwrite", run.overwrite, "Replace an existing model or unfinished training");
+  add_flag(command, "--print-config", run.print_config,
+           "Do not train: print the options that decide what is trained, for --config");
+  std::vector<CLI::Option*> of_a_new_training = options_of(command);
+  for (const CLI::Option* text : texts) std::erase(of_a_new_training, text);
+  CLI::Option* resume =
+      add_file(command, "--resume", run.resume,
+               "Continue the training that --save FILE started, with its options: none of those above may be given");
+  exclude(resume, of_a_new_training);
+  add_file(command, "--log", run.log,
+           "Write losses and evaluations to this file, one JSON object a line; --resume appends to it");
+  add_number(command, "--time-limit", run.time_limit, 0, 1e6,
+             "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
+  CLI::Option* threads = add_threads(command, run.threads);
+  add_flag(command, "--hash", run.hash, "Print a fingerprint of losses, parameters and the optimiser's state");
+  return {resume, threads};
+}
+
+void set_up(const RunOptions& run) {
+  set_threads(static_cast<int>(run.threads));
+  set_least_tiles(static_cast<int>(run.tiles));
+}
+
+int print_config(const RunOptions& run) {
+  std::cout << run.chosen() << std::endl;
+  return done;
+}
+
+}  // namespace orrery

@@ -1,0 +1,42 @@
+// Chapter 9. The options of every training program for its run: files, time, threads, and options from a file.
+//
+//   CLI::App& command = add_command(...);
+//   add_config(command);                        // --config FILE
+//   ...                                         // what is trained: task, model, recipe
+//   add_run_options(command, options->run);     // how this run goes
+// What stands before `add_run_options` decides what is trained: --resume takes it from the file, --print-config prints
+// it, and each saved model keeps it, so that --config with the model trains the same again.
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "apps/program/command.h"
+#include "apps/program/option_file.h"
+
+namespace orrery {
+
+struct RunOptions {
+  std::string save, resume, log;
+  bool overwrite = false, print_config = false, hash = false;
+  double time_limit = 0;  ///< minutes; 0: no limit
+  i64 threads = 1, tiles = 1;
+  /// The present values of the options that decide what is trained, as JSON that --config takes.
+  std::function<std::string()> chosen;
+};
+
+/// Sets threads and tiles. A training that is resumed then takes its own tiles (`compute_as`).
+void set_up(const RunOptions& run);
+/// What --print-config does. Returns the exit code.
+int print_config(const RunOptions& run);
+
+/// Two of the added options, for programs that have more which exclude them.
+struct RunOptionHandles {
+  CLI::Option *resume, *threads;
+};
+/// Adds --tiles, --save, --overwrite, --print-config, --resume, --log, --time-limit, --threads and --hash. The options
+/// `texts`, the files to learn from, were added before, and may be given with --resume all the same.
+RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts = {});
+
+}  // namespace orrery
