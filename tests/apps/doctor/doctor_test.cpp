@@ -44,9 +44,9 @@ TEST_CASE("what is harmful in the environment is a line of a training, and what 
   const std::string limited = "OMP_THREAD_LIMIT=1 '" ORRERY_PROGRAM "' ",
                     slow = "OPENBLAS_CORETYPE=Prescott '" ORRERY_PROGRAM "' ",
                     passive = "OMP_WAIT_POLICY=passive '" ORRERY_PROGRAM "' ",
-                    toy = "toy --steps 1 --batch 2 2>&1 >/dev/null",
-                    lm = "lm train --steps 1 --batch 2 --block 8 --layers 1 --heads 2 --d-model 8 --d-ff 8 "
-                         "--evaluate-every 0 2>&1 >/dev/null",
+                    small = "--steps 1 --batch 2 --heads 2 --d-model 8 --d-ff 8 ",
+                    toy = "toy --encoder-layers 1 --decoder-layers 1 " + small + "2>&1 >/dev/null",
+                    lm = "lm train --block 8 --layers 1 --evaluate-every 0 " + small + "2>&1 >/dev/null",
                     bench = "bench step --config toy --steps 1 --batch 2 2>&1 >/dev/null",
                     doctor = "doctor 2>/dev/null";
   if (orrery::read_machine().allowed > 1) {
