@@ -17,7 +17,7 @@ using namespace orrery;
 
 namespace {
 
-enum class Colour { red, green, blue };
+enum class Paint { red, green, blue };
 
 // A command with an option of every kind; the preset "large" has size 10 and is round.
 struct Painter {
@@ -49,7 +49,7 @@ struct Painter {
   std::string preset = "small", file;
   i64 size = 1;
   double share = 0.5;
-  Colour colour = Colour::green;
+  Paint colour = Paint::green;
   bool round = false, dry = false;
   std::vector<CLI::Option*> chosen;
 };
