@@ -86,6 +86,12 @@ void take_options(const std::vector<CLI::Option*>& options, const std::string& p
   }
 }
 
+// A default, which is a whole number or not.
+Json number_of(const std::string& text) {
+  if (text.find_first_of(".en") == text.npos) return std::stoll(text);
+  return std::stod(text);
+}
+
 }  // namespace
 
 void add_config(CLI::App& command) {
@@ -104,7 +110,7 @@ Json values_of(const std::vector<CLI::Option*>& options) {
     if (is_switch(*option))
       values[name_in_file(*option)] = text == "true";
     else if (is_number(*option))
-      values[name_in_file(*option)] = Json::parse(text);
+      values[name_in_file(*option)] = number_of(text);
     else
       values[name_in_file(*option)] = text;
   }
