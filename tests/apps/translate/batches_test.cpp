@@ -11,7 +11,6 @@
 
 using namespace orrery;
 using namespace orrery::translate;
-using small::contains;
 using small::error_of;
 
 namespace {
@@ -149,6 +148,6 @@ TEST_CASE("a pair that fits into no batch is an error, one that just fits is a b
   Corpus corpus;
   corpus.source.add(std::vector<i32>(9, 10)), corpus.target.add(std::vector<i32>(4, 10));
   CHECK(TranslationBatches(corpus, 10, Rng(1)).in_epoch() == 1);
-  CHECK(contains(error_of([&] { TranslationBatches(corpus, 9, Rng(1)); }),
-                 "a pair of 10 and 5 tokens does not fit into a batch of 9"));
+  CHECK(small::contains(error_of([&] { TranslationBatches(corpus, 9, Rng(1)); }),
+                        "a pair of 10 and 5 tokens does not fit into a batch of 9"));
 }

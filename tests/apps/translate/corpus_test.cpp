@@ -11,7 +11,6 @@
 using namespace orrery;
 using namespace orrery::translate;
 using namespace std::string_literals;
-using small::contains;
 using small::error_of;
 
 namespace {
@@ -23,7 +22,7 @@ LinePairs pairs_of(const std::string& source, const std::string& target) {
   return read_pairs(folder / "a", folder / "b");
 }
 
-using Lines = std::vector<std::string>;
+using TextLines = std::vector<std::string>;
 
 LinePairs numbered_pairs(i64 count) {
   LinePairs pairs;
@@ -42,8 +41,8 @@ TEST_CASE("pairs of lines, whatever ends them") {
                                  "\xEF\xBB\xBF"
                                  "a\nb b\nc\n"}) {
     const LinePairs pairs = pairs_of(text, "x\ny\nz\n");
-    CHECK(pairs.source == Lines{"a", "b b", "c"});
-    CHECK(pairs.target == Lines{"x", "y", "z"});
+    CHECK(pairs.source == TextLines{"a", "b b", "c"});
+    CHECK(pairs.target == TextLines{"x", "y", "z"});
     CHECK(pairs.counts.text(9) == "3 pairs");
   }
   CHECK(pairs_of("a\n", "x\n").source_checksum != pairs_of("a", "x\n").source_checksum);
@@ -55,8 +54,8 @@ TEST_CASE("a line that cannot be used is left out with its partner, and counted 
       "one\n\ntwo\nthr\xff"
       "ee\nfour\nfive\n \t\nsix\nseven\n",
       "eins\nleer\n\ndrei\nvier\nf\xc3nf\n\nse\0chs\nsieben\n"s);
-  CHECK(pairs.source == Lines{"one", "four", "seven"});
-  CHECK(pairs.target == Lines{"eins", "vier", "sieben"});
+  CHECK(pairs.source == TextLines{"one", "four", "seven"});
+  CHECK(pairs.target == TextLines{"eins", "vier", "sieben"});
   CHECK(pairs.counts.lines == 9);
   CHECK(pairs.counts.empty == 3);
   CHECK(pairs.counts.not_text == 3);
@@ -68,10 +67,10 @@ TEST_CASE("a line that cannot be used is left out with its partner, and counted 
 
 TEST_CASE("files of different lengths are an error that names both") {
   const std::string error = error_of([] { pairs_of("a\nb\n", "x\ny\nz\n"); });
-  CHECK(contains(error, "/a has 2 lines and "));
-  CHECK(contains(error, "/b has 3;"));
-  CHECK(contains(error_of([] { pairs_of("", "x\n"); }), "is empty"));
-  CHECK(contains(error_of([] { read_pairs("/nowhere/a", "/nowhere/b"); }), "/nowhere/a"));
+  CHECK(small::contains(error, "/a has 2 lines and "));
+  CHECK(small::contains(error, "/b has 3;"));
+  CHECK(small::contains(error_of([] { pairs_of("", "x\n"); }), "is empty"));
+  CHECK(small::contains(error_of([] { read_pairs("/nowhere/a", "/nowhere/b"); }), "/nowhere/a"));
 }
 
 TEST_CASE("sentences that are too long are left out as pairs") {
@@ -83,8 +82,8 @@ TEST_CASE("sentences that are too long are left out as pairs") {
   CHECK(vocabulary.text(corpus.target[1]) == "y y");
   CHECK(corpus.source.tokens() == 3);
   CHECK(corpus.counts.text(2) == "2 of 4 pairs (left out: 2 longer than 2 tokens)");
-  CHECK(contains(error_of([&] { corpus_of(pairs_of("a a\n", "x\n"), vocabulary, 1); }),
-                 "no pair of sentences is left: 0 of 1 pairs (left out: 1 longer than 1 tokens)"));
+  CHECK(small::contains(error_of([&] { corpus_of(pairs_of("a a\n", "x\n"), vocabulary, 1); }),
+                        "no pair of sentences is left: 0 of 1 pair (left out: 1 longer than 1 tokens)"));
 }
 
 TEST_CASE("a twentieth of the pairs is held out, chosen by its text") {
@@ -103,7 +102,7 @@ TEST_CASE("a twentieth of the pairs is held out, chosen by its text") {
   LinePairs reversed = pairs;
   std::reverse(reversed.source.begin(), reversed.source.end());
   std::reverse(reversed.target.begin(), reversed.target.end());
-  const Lines& chosen = hold_out(reversed).validation.source;
+  const TextLines& chosen = hold_out(reversed).validation.source;
   CHECK(std::set(chosen.begin(), chosen.end()) ==
         std::set(held.validation.source.begin(), held.validation.source.end()));
   CHECK(hold_out(numbered_pairs(2)).validation.size() == 1);
@@ -129,9 +128,9 @@ TEST_CASE("equal pairs are all held out, or none") {
 }
 
 TEST_CASE("too few pairs to hold one out are an error") {
-  CHECK(contains(error_of([] { hold_out(numbered_pairs(1)); }), "the files have 1 usable pair"));
-  CHECK(contains(error_of([] { hold_out(numbered_pairs(0)); }), "the files have 0 usable pairs"));
+  CHECK(small::contains(error_of([] { hold_out(numbered_pairs(1)); }), "the files have 1 usable pair"));
+  CHECK(small::contains(error_of([] { hold_out(numbered_pairs(0)); }), "the files have 0 usable pairs"));
   LinePairs equal;
   for (int i = 0; i < 5; ++i) equal.source.push_back("a"), equal.target.push_back("x");
-  CHECK(contains(error_of([&] { hold_out(equal); }), "all are equal"));
+  CHECK(small::contains(error_of([&] { hold_out(equal); }), "all are equal"));
 }

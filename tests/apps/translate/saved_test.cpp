@@ -10,7 +10,6 @@
 
 using namespace orrery;
 using namespace orrery::translate;
-using small::contains;
 using small::error_of;
 
 namespace {
@@ -51,7 +50,7 @@ TEST_CASE("a file that is missing, cut short, damaged, or of another program is 
   const TemporaryFolder folder;
   const std::string path = folder / "model", other = folder / "other";
   SavedTask saved(path);
-  CHECK(contains(refusal(folder / "nowhere"), "No such file"));
+  CHECK(small::contains(refusal(folder / "nowhere"), "No such file"));
   const std::string whole = contents(path);
   for (const size_t length : {size_t{0}, size_t{7}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
     set_contents(other, whole.substr(0, length));
@@ -65,7 +64,7 @@ TEST_CASE("a file that is missing, cut short, damaged, or of another program is 
   }
   auto& model = dynamic_cast<TransformerTranslator&>(saved.task.model()).model;
   nn::save(model, other, {{std::string(nn::config_key), nn::to_json(model.config)}});
-  CHECK(contains(refusal(other), other + " was not saved by orrery translate (it has no vocabulary)"));
+  CHECK(small::contains(refusal(other), other + " was not saved by orrery translate (it has no vocabulary)"));
 }
 
 TEST_CASE("a vocabulary that does not fit, or is none, and a model of an unknown kind are refused") {
@@ -75,17 +74,17 @@ TEST_CASE("a vocabulary that does not fit, or is none, and a model of an unknown
   const TensorFile file = read_safetensors(path);
   const auto refused_with = [&](const std::string& key, const std::string& value) {
     Metadata metadata = file.metadata;
-    REQUIRE(metadata.contains(key));
+    REQUIRE(metadata.small::contains(key));
     metadata[key] = value;
     write_safetensors(other, file.tensors, metadata);
     return refusal(other);
   };
-  CHECK(contains(
+  CHECK(small::contains(
       refused_with("vocabulary", Vocabulary::of_segmented({"a b"}).to_json()),
       other + " holds a model of " + std::to_string(saved.data.vocabulary.size()) + " tokens and a vocabulary of 9"));
-  CHECK(contains(refused_with("vocabulary", "abc"), "load " + other + ": vocabulary: "));
-  CHECK(contains(refused_with("translation_model", "oracle"), "holds a model of an unknown kind, 'oracle'"));
-  CHECK(contains(refused_with("config", "{}"), other));
+  CHECK(small::contains(refused_with("vocabulary", "abc"), "load " + other + ": vocabulary: "));
+  CHECK(small::contains(refused_with("translation_model", "oracle"), "holds a model of an unknown kind, 'oracle'"));
+  CHECK(small::contains(refused_with("config", "{}"), other));
 }
 
 TEST_CASE("an unfinished training is resumed from its files alone, to the same bits") {
@@ -122,7 +121,7 @@ TEST_CASE("an unfinished training is resumed from its files alone, to the same b
 
   UnfinishedTraining changed = unfinished;
   changed.metadata.erase("vocabulary");
-  CHECK(contains(error_of([&] { origin_of(changed, "FILE"); }), "it has no vocabulary"));
+  CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }), "it has no vocabulary"));
   changed = unfinished, changed.metadata["origin"] = "{}";
-  CHECK(contains(error_of([&] { origin_of(changed, "FILE"); }), "load FILE: translation origin: has no source"));
+  CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }), "load FILE: translation origin: has no source"));
 }

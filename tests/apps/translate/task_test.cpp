@@ -12,7 +12,6 @@
 
 using namespace orrery;
 using namespace orrery::translate;
-using small::contains;
 using small::error_of;
 using small::Threads;
 
@@ -93,10 +92,11 @@ TEST_CASE("every preset is a recipe, and survives its JSON") {
     CHECK(read.model == recipe.model);
   }
   TranslationRecipe recipe;
-  CHECK(contains(error_of([&] { read_json("{}", recipe); }), "translation recipe: has no model"));
-  CHECK(contains(error_of([] { translation_preset("huge"); }), "there is no preset 'huge'"));
+  CHECK(small::contains(error_of([&] { read_json("{}", recipe); }), "translation recipe: has no model"));
+  CHECK(small::contains(error_of([] { translation_preset("huge"); }), "there is no preset 'huge'"));
   recipe = translation_preset("tiny"), recipe.batch_tokens = 256;
-  CHECK(contains(error_of([&] { recipe.validate(); }), "batch_tokens (256) must be larger than most_tokens (256)"));
+  CHECK(small::contains(error_of([&] { recipe.validate(); }),
+                        "batch_tokens (256) must be larger than most_tokens (256)"));
 }
 
 TEST_CASE("an epoch is the default between evaluations") {
@@ -186,10 +186,11 @@ TEST_CASE("a small model learns invented sentences, and translates one it has no
   CHECK(training.trainer.losses().back() < 0.05);
   CHECK(training.trainer.best_loss() < before / 5);
   CHECK(training.task.translate("the dog does not see the child .") == "der hund sieht das kind nicht .");
-  CHECK(contains(error_of([&] { training.task.translate(std::string(60, 'a') + " \xff"); }), "not UTF-8"));
+  CHECK(small::contains(error_of([&] { training.task.translate(std::string(60, 'a') + " \xff"); }), "not UTF-8"));
   std::string long_line;
   for (int i = 0; i < 30; ++i) long_line += "the ";
-  CHECK(contains(error_of([&] { training.task.translate(long_line); }), "has 30 tokens, more than the model's 20"));
+  CHECK(small::contains(error_of([&] { training.task.translate(long_line); }),
+                        "has 30 tokens, more than the model's 20"));
 }
 
 TEST_CASE("sentencepiece learns from the training pairs alone; the same files give the same data") {
@@ -210,9 +211,9 @@ TEST_CASE("a model of another vocabulary is refused") {
   nn::TransformerConfig config = recipe.model;
   config.src_vocab_size = config.tgt_vocab_size = 9;
   Rng weights(1);
-  CHECK(contains(error_of([&] {
-                   TranslationTask(recipe, data,
-                                   std::make_unique<TransformerTranslator>(nn::Transformer(config, weights)));
-                 }),
-                 "the model has 9 tokens and the vocabulary "));
+  CHECK(small::contains(error_of([&] {
+                          TranslationTask(recipe, data,
+                                          std::make_unique<TransformerTranslator>(nn::Transformer(config, weights)));
+                        }),
+                        "the model has 9 tokens and the vocabulary "));
 }

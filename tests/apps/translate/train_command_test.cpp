@@ -53,7 +53,7 @@ TEST_CASE("one command trains a translator on two files, reports its loss and sa
 
   const std::string progress = errors(command + " --overwrite").text;
   CHECK(contains(progress, "training: 19 pairs, "));
-  CHECK(contains(progress, "validation, held out of these files: 1 pairs, "));
+  CHECK(contains(progress, "validation, held out of these files: 1 pair, "));
   CHECK(contains(progress, " tokens, as segmented\n"));
   CHECK(contains(progress, "\nexpected time "));
   CHECK(contains(progress, "step 2: validation loss "));

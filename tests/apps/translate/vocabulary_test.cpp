@@ -7,7 +7,6 @@
 
 using namespace orrery;
 using namespace orrery::translate;
-using small::contains;
 using small::error_of;
 
 namespace {
@@ -67,9 +66,9 @@ TEST_CASE("named ids stand for no text, and no text stands for them") {
     ids.insert(ids.begin(), {begin_id, cls_id, mask_id});
     ids.insert(ids.end(), {sep_id, end_id, pad_id, pad_id});
     CHECK(vocabulary.text(ids) == "a b");
-    CHECK(contains(error_of([&] { vocabulary.text(std::vector<i32>{static_cast<i32>(vocabulary.size())}); }),
-                   "there is no token"));
-    CHECK(contains(error_of([&] { vocabulary.text(std::vector<i32>{-1}); }), "there is no token -1"));
+    CHECK(small::contains(error_of([&] { vocabulary.text(std::vector<i32>{static_cast<i32>(vocabulary.size())}); }),
+                          "there is no token"));
+    CHECK(small::contains(error_of([&] { vocabulary.text(std::vector<i32>{-1}); }), "there is no token -1"));
   }
 }
 
@@ -108,14 +107,16 @@ TEST_CASE("the same text gives the same vocabulary, also from a file") {
 }
 
 TEST_CASE("a text that gives no vocabulary says why") {
-  CHECK(contains(error_of([] { Vocabulary::of_text({}, 100); }), "there is no text to learn from"));
-  CHECK(contains(error_of([] { Vocabulary::of_text({"", "  "}, 100); }), "there is no text to learn from"));
-  CHECK(contains(error_of([] { Vocabulary::of_segmented({" \t"}); }), "there is no text to learn from"));
-  CHECK(contains(error_of([] { Vocabulary::of_text({"a", "\xff"}, 100); }), "is not UTF-8"));
-  CHECK(contains(error_of([] { Vocabulary::of_text(animals(), 20); }), "a vocabulary of 20 tokens does not hold the "));
-  CHECK(contains(error_of([] { Vocabulary::of_text(animals(), 7); }), "a vocabulary has from 8 to 1048576 tokens"));
+  CHECK(small::contains(error_of([] { Vocabulary::of_text({}, 100); }), "there is no text to learn from"));
+  CHECK(small::contains(error_of([] { Vocabulary::of_text({"", "  "}, 100); }), "there is no text to learn from"));
+  CHECK(small::contains(error_of([] { Vocabulary::of_segmented({" \t"}); }), "there is no text to learn from"));
+  CHECK(small::contains(error_of([] { Vocabulary::of_text({"a", "\xff"}, 100); }), "is not UTF-8"));
+  CHECK(small::contains(error_of([] { Vocabulary::of_text(animals(), 20); }),
+                        "a vocabulary of 20 tokens does not hold the "));
+  CHECK(small::contains(error_of([] { Vocabulary::of_text(animals(), 7); }),
+                        "a vocabulary has from 8 to 1048576 tokens"));
   const Vocabulary vocabulary = Vocabulary::of_segmented({"a"});
-  CHECK(contains(error_of([&] { vocabulary.ids("a \xc3"); }), "the text is not UTF-8: byte 3 "));
+  CHECK(small::contains(error_of([&] { vocabulary.ids("a \xc3"); }), "the text is not UTF-8: byte 3 "));
 }
 
 TEST_CASE("a text of one word, or one line, is enough") {
@@ -125,19 +126,24 @@ TEST_CASE("a text of one word, or one line, is enough") {
 
 TEST_CASE("a damaged vocabulary is one clear error") {
   const auto refused = [](const std::string& json) { return error_of([&] { Vocabulary::from_json(json); }); };
-  CHECK(contains(refused("{}"), "vocabulary: has no kind"));
+  CHECK(small::contains(refused("{}"), "vocabulary: has no kind"));
+  CHECK(small::contains(refused(R"({"kind":"words","tokens":["a"]})"),
+                        "kind must be sentencepiece or segmented, not 'words'"));
+  CHECK(small::contains(refused(R"({"kind":"segmented","tokens":[]})"), "has no tokens"));
+  CHECK(small::contains(refused(R"({"kind":"segmented","tokens":["a",""]})"), "has an empty token"));
+  CHECK(small::contains(refused(R"({"kind":"segmented","tokens":["a","a"]})"), "has the token 'a' twice"));
   CHECK(
-      contains(refused(R"({"kind":"words","tokens":["a"]})"), "kind must be sentencepiece or segmented, not 'words'"));
-  CHECK(contains(refused(R"({"kind":"segmented","tokens":[]})"), "has no tokens"));
-  CHECK(contains(refused(R"({"kind":"segmented","tokens":["a",""]})"), "has an empty token"));
-  CHECK(contains(refused(R"({"kind":"segmented","tokens":["a","a"]})"), "has the token 'a' twice"));
-  CHECK(contains(refused(R"({"kind":"segmented","tokens":["a"],"scores":[1]})"), "there is no field \"scores\""));
-  CHECK(contains(refused(R"({"kind":"segmented","tokens":"a"})"), "tokens must be a list"));
-  CHECK(contains(refused(R"({"kind":"sentencepiece","tokens":["a"]})"), "has no scores"));
-  CHECK(contains(refused(R"({"kind":"sentencepiece","tokens":["a"],"scores":[1,2]})"), "has 1 pieces and 2 scores"));
-  CHECK(contains(refused(R"({"kind":"sentencepiece","tokens":["a"],"scores":[1e300]})"), "has a score out of range"));
-  CHECK(contains(refused(R"({"kind":"sentencepiece","tokens":["<s>"],"scores":[1]})"), "has the token '<s>' twice"));
-  CHECK(contains(refused(R"({"kind":"sentencepiece","tokens":["a\u0000"],"scores":[1]})"), "has an empty token"));
+      small::contains(refused(R"({"kind":"segmented","tokens":["a"],"scores":[1]})"), "there is no field \"scores\""));
+  CHECK(small::contains(refused(R"({"kind":"segmented","tokens":"a"})"), "tokens must be a list"));
+  CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["a"]})"), "has no scores"));
+  CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["a"],"scores":[1,2]})"),
+                        "has 1 pieces and 2 scores"));
+  CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["a"],"scores":[1e300]})"),
+                        "has a score out of range"));
+  CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["<s>"],"scores":[1]})"),
+                        "has the token '<s>' twice"));
+  CHECK(
+      small::contains(refused(R"({"kind":"sentencepiece","tokens":["a\u0000"],"scores":[1]})"), "has an empty token"));
 }
 
 TEST_CASE("whatever happens to the bytes of a vocabulary, it is refused or can be used") {
