@@ -4,6 +4,7 @@
 #include "nn/generate/decoder_state.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace orrery::nn {
 namespace {
@@ -28,17 +29,26 @@ void check_layers(size_t of_state, size_t of_model) {
 
 }  // namespace
 
-DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len) {
+DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len,
+                           i64 beam) {
   check_length(max_len, model.config.max_len);
   DecoderState state{.self_attn = {},
                      .memory = {},
                      .memory_mask = memory_mask,
                      .positions = model.tgt_positions.first_rows(max_len, memory.dtype()).value().rows(0, max_len)};
   for (const DecoderLayer& layer : model.decoder.layers) {
-    state.self_attn.push_back(layer.self_attn->empty_cache(memory.size(0), max_len, memory.dtype()));
+    KeyValueCache& cache =
+        state.self_attn.emplace_back(layer.self_attn->empty_cache(memory.size(0) * beam, max_len, memory.dtype()));
+    cache.slots.resize(static_cast<size_t>(memory.size(0)));
+    std::iota(cache.slots.begin(), cache.slots.end(), i64{0});
     state.memory.push_back(layer.multihead_attn->cache_memory(memory));
   }
   return state;
+}
+
+void DecoderState::choose(std::span<const i64> chosen) {
+  for (KeyValueCache& cache : self_attn) cache.choose(chosen);
+  for (KeyValueCache& cache : memory) cache.share(chosen);
 }
 
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state) {
