@@ -67,6 +67,31 @@ void KeyValueCache::append(const Tensor& rows) {
 
 namespace {
 
+// The first `length` positions of x [slots, h, capacity, d], with room for more.
+Tensor with_capacity(const Tensor& x, i64 length, i64 capacity) {
+  const auto [slots, h, before, d] = dims<4>(x, cache_operation);
+  Tensor y = Tensor::empty({slots, h, capacity, d}, x.dtype());
+  dispatch_floating(
+      x.dtype(), cache_operation, [&, heads = slots * h, from_step = before * d, count = length * d](auto t) {
+        using T = decltype(t);
+        const T* from = x.data<T>();
+        T* to = y.write<T>();
+        const i64 to_step = y.size(2) * y.size(3);
+        for_rows(heads, count, [=](i64 head) { std::copy_n(from + head * from_step, count, to + head * to_step); });
+      });
+  return y;
+}
+
+}  // namespace
+
+void KeyValueCache::reserve(i64 wanted) {
+  if (wanted <= capacity()) return;
+  keys = with_capacity(keys, length, wanted);
+  values = with_capacity(values, length, wanted);
+}
+
+namespace {
+
 // The slots of the chosen sequences.
 std::vector<i64> slots_of(const KeyValueCache& cache, std::span<const i64> chosen) {
   check(!chosen.empty(), cache_operation, "at least one sequence must be chosen");

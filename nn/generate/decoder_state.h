@@ -26,6 +26,8 @@ struct DecoderState {
 
   /// Positions read so far.
   i64 length() const { return self_attn.empty() ? 0 : self_attn[0].length; }
+  /// Room in every cache for n more positions; `next_positions` does this itself.
+  void make_room(i64 n);
   /// Sequence i becomes what sequence `chosen[i]` was. Errors: those of KeyValueCache::choose.
   void choose(std::span<const i64> chosen);
 };
