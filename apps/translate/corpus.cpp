@@ -1,0 +1,151 @@
+// Chapter 9. Parallel text: reading it, holding a part of it out, and turning it into tokens.
+//
+// Serves: nn/models/transformer.h
+#include "apps/translate/corpus.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "apps/lm/text_data.h"
+#include "core/error.h"
+#include "core/files/crc32c.h"
+#include "core/files/hash.h"
+#include "core/utf8.h"
+
+namespace orrery::translate {
+namespace {
+
+constexpr std::string_view corpus_operation = "translate";
+
+std::vector<std::string> lines_of(std::string_view text) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.emplace_back(line);
+    begin = end + 1;
+  }
+  return lines;
+}
+
+bool is_text(std::string_view line) {
+  for (size_t at = 0; at < line.size();) {
+    const size_t bytes = first_character(line.substr(at)).bytes;
+    if (bytes == 0 || line[at] == '\0') return false;
+    at += bytes;
+  }
+  return true;
+}
+
+bool is_empty(std::string_view line) { return line.find_first_not_of(" \t\n\v\f\r") == line.npos; }
+
+LinePairs chosen(const LinePairs& pairs, std::span<const i64> numbers) {
+  LinePairs result;
+  for (const i64 i : numbers) {
+    result.source.push_back(pairs.source[static_cast<size_t>(i)]);
+    result.target.push_back(pairs.target[static_cast<size_t>(i)]);
+  }
+  result.counts.lines = result.size();
+  return result;
+}
+
+}  // namespace
+
+std::string PairCounts::text(i64 most_tokens) const {
+  std::string left_out;
+  const auto add = [&](i64 count, const std::string& kind) {
+    if (count > 0) left_out += (left_out.empty() ? "" : ", ") + std::to_string(count) + ' ' + kind;
+  };
+  add(empty, "empty on one side");
+  add(not_text, "not UTF-8 text");
+  add(too_long, "longer than " + std::to_string(most_tokens) + " tokens");
+  const std::string all = std::to_string(lines) + " pairs";
+  return left_out.empty() ? all : std::to_string(used()) + " of " + all + " (left out: " + left_out + ')';
+}
+
+LinePairs read_pairs(const std::string& source_path, const std::string& target_path) {
+  const auto read = [](const std::string& path, u32& checksum) {
+    const std::string text = read_text(path);
+    checksum = crc32c(std::as_bytes(std::span(text)));
+    return lines_of(text);
+  };
+  LinePairs pairs;
+  const std::vector<std::string> sources = read(source_path, pairs.source_checksum),
+                                 targets = read(target_path, pairs.target_checksum);
+  check(sources.size() == targets.size(), corpus_operation, source_path, " has ", sources.size(), " lines and ",
+        target_path, " has ", targets.size(), "; line i of one must be the translation of line i of the other");
+  pairs.counts.lines = static_cast<i64>(sources.size());
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (!is_text(sources[i]) || !is_text(targets[i])) {
+      ++pairs.counts.not_text;
+    } else if (is_empty(sources[i]) || is_empty(targets[i])) {
+      ++pairs.counts.empty;
+    } else {
+      pairs.source.push_back(sources[i]);
+      pairs.target.push_back(targets[i]);
+    }
+  }
+  return pairs;
+}
+
+Held hold_out(const LinePairs& pairs) {
+  constexpr i64 one_in = 20, most = 2000;
+  const i64 all = pairs.size();
+  check(all > 1, corpus_operation, "there is no pair of sentences to validate with, because the files have ", all,
+        all == 1 ? " usable pair" : " usable pairs");
+  std::vector<u64> hashes;
+  for (size_t i = 0; i < pairs.source.size(); ++i) {
+    Fingerprint fingerprint;
+    for (const std::string* line : {&pairs.source[i], &pairs.target[i]}) {
+      fingerprint.add(static_cast<i64>(line->size()));
+      fingerprint.add(std::as_bytes(std::span(*line)));
+    }
+    hashes.push_back(fingerprint.mixed());
+  }
+  std::vector<u64> sorted = hashes;
+  std::sort(sorted.begin(), sorted.end());
+  const i64 wanted = std::clamp<i64>(all / one_in, 1, most);
+  // Equal pairs have equal hashes: those below the limit are held out, at least all with the lowest one.
+  const auto second = std::upper_bound(sorted.begin(), sorted.end(), sorted[0]);
+  check(second != sorted.end(), corpus_operation, "there is no pair to validate with, because all are equal");
+  const u64 limit = std::max(sorted[static_cast<size_t>(wanted)], *second);
+  std::vector<i64> training, validation;
+  for (i64 i = 0; i < all; ++i) (hashes[static_cast<size_t>(i)] < limit ? validation : training).push_back(i);
+  Held held{chosen(pairs, training), chosen(pairs, validation)};
+  held.training.counts = pairs.counts;
+  held.training.counts.lines -= held.validation.size();
+  return held;
+}
+
+void TokenLines::add(std::span<const i32> ids) {
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  ends_.push_back(ids_.size());
+}
+
+std::span<const i32> TokenLines::operator[](i64 line) const {
+  const size_t i = static_cast<size_t>(line), begin = i == 0 ? 0 : ends_[i - 1];
+  return std::span(ids_).subspan(begin, ends_[i] - begin);
+}
+
+Corpus corpus_of(const LinePairs& pairs, const Vocabulary& vocabulary, i64 most_tokens) {
+  Corpus corpus;
+  corpus.counts = pairs.counts;
+  for (size_t i = 0; i < pairs.source.size(); ++i) {
+    const std::vector<i32> source = vocabulary.ids(pairs.source[i]), target = vocabulary.ids(pairs.target[i]);
+    if (static_cast<i64>(std::max(source.size(), target.size())) > most_tokens) {
+      ++corpus.counts.too_long;
+    } else if (source.empty() || target.empty()) {
+      ++corpus.counts.empty;
+    } else {
+      corpus.source.add(source);
+      corpus.target.add(target);
+    }
+  }
+  check(corpus.size() > 0, corpus_operation, "no pair of sentences is left: ", corpus.counts.text(most_tokens));
+  return corpus;
+}
+
+}  // namespace orrery::translate

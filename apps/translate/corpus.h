@@ -1,0 +1,76 @@
+// Chapter 9. Parallel text: two files, of which line i of one is the translation of line i of the other.
+//
+// A pair that cannot be used is left out as a pair, so that the two sides never lose step with each other, and counted
+// by its kind. Files of unequal length are an error, because nobody can tell which line is missing.
+// Serves: nn/models/transformer.h
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/translate/vocabulary.h"
+
+namespace orrery::translate {
+
+/// What became of the pairs of two files.
+struct PairCounts {
+  i64 lines = 0;     ///< of each file
+  i64 empty = 0;     ///< pairs of which at least one side has nothing but whitespace
+  i64 not_text = 0;  ///< pairs of which at least one side is not UTF-8, or has a zero byte
+  i64 too_long = 0;  ///< pairs of which at least one side has too many tokens
+
+  /// The pairs that are used.
+  i64 used() const { return lines - empty - not_text - too_long; }
+  /// "29000 pairs", and if some are left out "28990 of 29000 pairs (left out: 7 empty, 3 longer than 256 tokens)".
+  std::string text(i64 most_tokens) const;
+};
+
+/// Pairs of lines.
+struct LinePairs {
+  std::vector<std::string> source, target;
+  PairCounts counts;
+  u32 source_checksum = 0, target_checksum = 0;  ///< CRC32C of the whole files
+
+  i64 size() const { return static_cast<i64>(source.size()); }
+};
+
+/// The pairs of two files. A line ends at a line feed, with or without a carriage return before it; a byte order mark at
+/// the beginning is skipped. Errors: a file that cannot be read or is empty; files with different numbers of lines,
+/// naming both.
+LinePairs read_pairs(const std::string& source_path, const std::string& target_path);
+
+/// Parts of `pairs` for training and for validation: a twentieth for validation, at least one pair and at most 2,000.
+/// Which pairs these are depends only on their text, and equal pairs stay together. Error: fewer than two pairs.
+struct Held {
+  LinePairs training, validation;
+};
+Held hold_out(const LinePairs& pairs);
+
+/// Sentences as token ids, one after another.
+class TokenLines {
+ public:
+  void add(std::span<const i32> ids);
+  i64 size() const { return static_cast<i64>(ends_.size()); }
+  std::span<const i32> operator[](i64 line) const;
+  i64 length(i64 line) const { return static_cast<i64>((*this)[line].size()); }
+  /// Of all lines.
+  i64 tokens() const { return static_cast<i64>(ids_.size()); }
+
+ private:
+  std::vector<i32> ids_;
+  std::vector<size_t> ends_;
+};
+
+/// Pairs of sentences as token ids, without begin and end.
+struct Corpus {
+  TokenLines source, target;
+  PairCounts counts;
+
+  i64 size() const { return source.size(); }
+};
+
+/// The pairs of at most `most_tokens` tokens on each side. Error: there is none.
+Corpus corpus_of(const LinePairs& pairs, const Vocabulary& vocabulary, i64 most_tokens);
+
+}  // namespace orrery::translate

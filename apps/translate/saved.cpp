@@ -1,0 +1,76 @@
+// Chapter 9. Writing and reading the files of a translator.
+//
+// Serves: nn/models/transformer.h
+#include "apps/translate/saved.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "nn/files/files.h"
+#include "nn/models/config_json.h"
+
+namespace orrery::translate {
+namespace {
+
+const std::string recipe_key = "translation", origin_key = "origin";  // in the metadata of FILE.resume
+
+}  // namespace
+
+void save_translator(TranslationModel& model, const Vocabulary& vocabulary, const std::string& path) {
+  nn::save(model.module(), path,
+           {{std::string(kind_key), model.kind()},
+            {std::string(nn::config_key), model.config()},
+            {std::string(vocabulary_key), vocabulary.to_json()}});
+}
+
+Translator load_translator(const std::string& path) {
+  const Metadata metadata = read_safetensors_metadata(path);
+  const auto found = metadata.find(std::string(vocabulary_key));
+  check(found != metadata.end(), "translate", path, " was not saved by orrery translate (it has no ", vocabulary_key,
+        ')');
+  const Vocabulary vocabulary = within("load " + path, [&] { return Vocabulary::from_json(found->second); });
+  Translator translator{vocabulary, load_model(path, metadata)};
+  check(translator.model->vocabulary_size() == vocabulary.size(), "translate", path, " holds a model of ",
+        translator.model->vocabulary_size(), " tokens and a vocabulary of ", vocabulary.size());
+  return translator;
+}
+
+SavedParts saved_parts(const TranslationOrigin& origin, TranslationTask& task) {
+  const TranslationFiles& files = origin.files;
+  const Json begun{{"source", files.source},
+                   {"target", files.target},
+                   {"valid_source", files.valid_source},
+                   {"valid_target", files.valid_target},
+                   {"checksums", task.data().checksums}};
+  return {
+      .save_model = [&task](const std::string& path) { save_translator(task.model(), task.data().vocabulary, path); },
+      .origin = {{recipe_key, to_json(origin.recipe)},
+                 {origin_key, begun.dump()},
+                 {std::string(vocabulary_key), task.data().vocabulary.to_json()}}};
+}
+
+ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {
+  const auto entry = [&](const std::string& key) { return entry_of(training, "translate", key); };
+  TranslationOrigin origin;
+  std::vector<u32> checksums;
+  const Vocabulary vocabulary = within("load " + path, [&] {
+    static_cast<TrainingRecipe&>(origin.recipe) = training.recipe;
+    read_json(entry(recipe_key), origin.recipe);
+    const Json begun = parse_json_object(entry(origin_key), "translation origin");
+    nn::config_json::Reader read("translation origin", begun, nn::config_json::Fields::all);
+    read("source", origin.files.source);
+    read("target", origin.files.target);
+    read("valid_source", origin.files.valid_source);
+    read("valid_target", origin.files.valid_target);
+    read("checksums", checksums, 0, std::numeric_limits<u32>::max());
+    read.check_all_known();
+    return Vocabulary::from_json(entry(std::string(vocabulary_key)));
+  });
+  nn::TransformerConfig model = origin.recipe.model;
+  model.src_vocab_size = model.tgt_vocab_size = vocabulary.size();
+  nn::check_size(model.parameter_count(), path);
+  return {origin, vocabulary, checksums};
+}
+
+}  // namespace orrery::translate

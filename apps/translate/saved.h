@@ -1,0 +1,45 @@
+// Chapter 9. Translators in files: a model with its vocabulary, and what a training needs to be resumed.
+//
+//   FILE          the model's parameters; as metadata its kind, its configuration and the vocabulary
+//   FILE.resume   the state of an unfinished training (apps/training/training_files.h), and besides the vocabulary, the
+//                 recipe, and the names and checksums of the text files
+// A translator is used from FILE alone: `load_translator` returns all that decoding needs.
+// Serves: nn/models/transformer.h
+#pragma once
+
+#include "apps/training/training_files.h"
+#include "apps/translate/task.h"
+
+namespace orrery::translate {
+
+/// The metadata key of a vocabulary.
+inline constexpr std::string_view vocabulary_key = "vocabulary";
+
+/// A saved model and its vocabulary.
+struct Translator {
+  Vocabulary vocabulary;
+  std::unique_ptr<TranslationModel> model;
+};
+/// Writes FILE, or leaves it as it was. Errors: those of `nn::save`.
+void save_translator(TranslationModel& model, const Vocabulary& vocabulary, const std::string& path);
+/// Reads FILE. Errors: those of `load_model`; a file without a vocabulary, or with one that does not fit the model.
+Translator load_translator(const std::string& path);
+
+/// How a training was started.
+struct TranslationOrigin {
+  TranslationRecipe recipe;
+  TranslationFiles files;  ///< absolute paths
+};
+/// What the files of a training that began so have besides its state.
+SavedParts saved_parts(const TranslationOrigin& origin, TranslationTask& task);
+
+/// The same as an unfinished training has it.
+struct ResumedOrigin {
+  TranslationOrigin origin;
+  Vocabulary vocabulary;
+  std::vector<u32> checksums;  ///< of the text files
+};
+/// Errors: the file is not of `orrery translate`, or describes a model far larger than itself.
+ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& path);
+
+}  // namespace orrery::translate

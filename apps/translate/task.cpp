@@ -1,0 +1,200 @@
+// Chapter 9. Training a translator: presets, reading the text, losses.
+//
+// Serves: nn/models/transformer.h
+#include "apps/translate/task.h"
+
+#include <algorithm>
+
+#include "apps/training/training_step.h"
+#include "core/error.h"
+#include "nn/models/config_json.h"
+
+namespace orrery::translate {
+namespace {
+
+constexpr std::string_view recipe_operation = "translation recipe";
+
+// What all presets have in common: the published recipe but for model, rate and warm-up.
+TranslationRecipe common_recipe(const nn::TransformerConfig& model) {
+  TranslationRecipe recipe;
+  recipe.model = model;
+  recipe.optimizer = OptimizerKind::adam;
+  recipe.beta1 = 0.9, recipe.beta2 = 0.98, recipe.eps = 1e-8;
+  recipe.schedule = Schedule::inverse_sqrt;
+  recipe.first_rate = 1e-7;
+  recipe.micro_batches = 2;
+  recipe.clip = 25;
+  recipe.evaluate_every = TranslationRecipe::automatic;
+  recipe.average_last = 10;
+  recipe.patience = 10;
+  return recipe;
+}
+
+TranslationRecipe tiny_recipe() {
+  TranslationRecipe recipe = common_recipe(nn::tiny(first_piece_id + 1));
+  recipe.steps = 8000, recipe.warmup = 2000, recipe.rate = 0.005;
+  recipe.keep_last = true;
+  return recipe;
+}
+
+// Between the two others: fits a few hundred thousand pairs.
+TranslationRecipe small_recipe() {
+  nn::TransformerConfig model = nn::tiny(first_piece_id + 1);
+  model.layer.d_model = 256, model.layer.d_ff = 1024, model.layer.dropout = 0.2;
+  TranslationRecipe recipe = common_recipe(model);
+  recipe.steps = 20000, recipe.warmup = 4000, recipe.rate = 0.001;
+  return recipe;
+}
+
+// The paper's base model, with the peak of Noam's rate at 4,000 steps: 512^-0.5 4000^-0.5. Its step has more tokens.
+TranslationRecipe base_recipe() {
+  TranslationRecipe recipe = common_recipe(nn::base(first_piece_id + 1));
+  recipe.eps = 1e-9;
+  recipe.steps = 100000, recipe.warmup = 4000, recipe.rate = 0.0007;
+  recipe.micro_batches = 6;
+  return recipe;
+}
+
+nn::Transformer new_transformer(const TranslationRecipe& recipe, i64 vocabulary) {
+  nn::TransformerConfig config = recipe.model;
+  config.src_vocab_size = config.tgt_vocab_size = vocabulary;
+  config.pad_id = pad_id;
+  config.max_len = recipe.most_tokens + 1;
+  Rng weights = random_numbers(recipe.seed, 0);
+  return {config, weights};
+}
+
+}  // namespace
+
+const std::vector<std::string>& translation_preset_names() {
+  static const std::vector<std::string> names{"tiny", "small", "base"};
+  return names;
+}
+
+TranslationRecipe translation_preset(const std::string& name) {
+  if (name == "tiny") return tiny_recipe();
+  if (name == "small") return small_recipe();
+  check(name == "base", recipe_operation, "there is no preset ", printable(name));
+  return base_recipe();
+}
+
+void TranslationRecipe::validate() const {
+  using nn::config_json::check_positive;
+  TrainingRecipe checked = *this;
+  if (evaluate_every == automatic) checked.evaluate_every = 1;
+  checked.validate();
+  check_positive(recipe_operation, "evaluate_every", checked.evaluate_every);
+  check_positive(recipe_operation, "most_tokens", most_tokens);
+  check_positive(recipe_operation, "vocabulary", vocabulary);
+  nn::config_json::check_probability(recipe_operation, "smoothing", smoothing);
+  check(batch_tokens > most_tokens, recipe_operation, "batch_tokens (", batch_tokens,
+        ") must be larger than most_tokens (", most_tokens, ")");
+}
+
+std::string to_json(const TranslationRecipe& recipe) {
+  return Json{{"model", nn::to_json(recipe.model)}, {"batch_tokens", recipe.batch_tokens},
+              {"most_tokens", recipe.most_tokens},  {"smoothing", recipe.smoothing},
+              {"segmented", recipe.segmented},      {"vocabulary", recipe.vocabulary},
+              {"keep_last", recipe.keep_last}}
+      .dump();
+}
+
+void read_json(const std::string& text, TranslationRecipe& recipe) {
+  const Json json = parse_json_object(text, recipe_operation);
+  nn::config_json::Reader read(recipe_operation, json, nn::config_json::Fields::all);
+  constexpr i64 many = i64{1} << 30;
+  std::string model;
+  read("model", model);
+  read("batch_tokens", recipe.batch_tokens, 1, many);
+  read("most_tokens", recipe.most_tokens, 1, many);
+  read("smoothing", recipe.smoothing);
+  read("segmented", recipe.segmented);
+  read("vocabulary", recipe.vocabulary, 1, largest_vocabulary);
+  read("keep_last", recipe.keep_last);
+  read.check_all_known();
+  recipe.model = nn::transformer_config(model);
+  recipe.validate();
+}
+
+TranslationData translation_data(const TranslationFiles& files, const TranslationRecipe& recipe,
+                                 const Vocabulary* vocabulary) {
+  LinePairs all = read_pairs(files.source, files.target);
+  std::vector<u32> checksums{all.source_checksum, all.target_checksum};
+  Held held;
+  if (files.hold_out()) {
+    held = hold_out(all);
+  } else {
+    held.validation = read_pairs(files.valid_source, files.valid_target);
+    checksums.insert(checksums.end(), {held.validation.source_checksum, held.validation.target_checksum});
+    held.training = std::move(all);
+  }
+  const auto new_vocabulary = [&] {
+    std::vector<std::string> lines = held.training.source;
+    lines.insert(lines.end(), held.training.target.begin(), held.training.target.end());
+    return recipe.segmented ? Vocabulary::of_segmented(lines) : Vocabulary::of_text(lines, recipe.vocabulary);
+  };
+  const Vocabulary used = vocabulary ? *vocabulary : new_vocabulary();
+  TranslationData data{.vocabulary = used,
+                       .training = corpus_of(held.training, used, recipe.most_tokens),
+                       .validation = corpus_of(held.validation, used, recipe.most_tokens),
+                       .first_source = {},
+                       .first_target = {},
+                       .checksums = checksums};
+  data.first_source = used.text(data.validation.source[0]);
+  data.first_target = used.text(data.validation.target[0]);
+  return data;
+}
+
+TranslationTask::TranslationTask(const TranslationRecipe& recipe, const TranslationData& data,
+                                 std::unique_ptr<TranslationModel> model)
+    : recipe_(recipe),
+      data_(data),
+      training_(data.training, recipe.batch_tokens, random_numbers(recipe.seed, 1)),
+      validation_(data.validation, recipe.batch_tokens, random_numbers(recipe.seed, 2)),
+      model_(std::move(model)) {
+  recipe.validate();
+  if (!model_) model_ = std::make_unique<TransformerTranslator>(new_transformer(recipe, data.vocabulary.size()));
+  check(model_->vocabulary_size() == data.vocabulary.size(), program(), "the model has ", model_->vocabulary_size(),
+        " tokens and the vocabulary ", data.vocabulary.size());
+  if (recipe.evaluate_every == TranslationRecipe::automatic)
+    recipe_.evaluate_every = (training_.in_epoch() + recipe.micro_batches - 1) / recipe.micro_batches;
+}
+
+std::string TranslationTask::translate(const std::string& line) const {
+  const std::vector<i32> ids = data_.vocabulary.ids(line);
+  check(static_cast<i64>(ids.size()) < model_->most_tokens(), program(), "the line has ", ids.size(),
+        " tokens, more than the model's ", model_->most_tokens() - 1);
+  return greedy_translations(*model_, data_.vocabulary, {ids})[0];
+}
+
+std::vector<i64> TranslationTask::draw(i64 step, i64 micro_batches) {
+  drawn_.clear();
+  tokens_read_ = 0;
+  std::vector<i64> tokens;
+  for (i64 i = 0; i < micro_batches; ++i) {
+    drawn_.push_back(training_.batch((step - 1) * micro_batches + i));
+    tokens.push_back(drawn_.back().tokens);
+    tokens_read_ += drawn_.back().source.count() + drawn_.back().target.count();
+  }
+  return tokens;
+}
+
+Variable TranslationTask::loss(i64 micro_batch, nn::Pass& pass) {
+  return model_->loss(drawn_[static_cast<size_t>(micro_batch)], pass,
+                      {.ignore_index = pad_id, .label_smoothing = recipe_.smoothing});
+}
+
+double TranslationTask::evaluate() {
+  const NoGradient nothing_recorded;
+  double total = 0;
+  i64 tokens = 0;
+  for (i64 i = 0; i < validation_.in_epoch(); ++i) {
+    const TranslationBatch batch = validation_.sorted_batch(i);
+    nn::Pass pass = nn::Pass::inference();
+    total += model_->loss(batch, pass, {.ignore_index = pad_id, .reduction = Reduction::sum}).item();
+    tokens += batch.tokens;
+  }
+  return total / static_cast<double>(tokens);
+}
+
+}  // namespace orrery::translate

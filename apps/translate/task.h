@@ -1,0 +1,97 @@
+// Chapter 9. Training a translator: its recipe, its data, and the task that the trainer trains.
+//
+//   const TranslationRecipe recipe = translation_preset("tiny");
+//   const TranslationData data = translation_data({.source = "train.en", .target = "train.de"}, recipe);
+//   TranslationTask task(recipe, data);
+//   Trainer trainer(task, task.recipe(), task.model().d_model());
+// The rest is the loop of apps/training/trainer.h; apps/book/ch9/translator.cpp is a whole program.
+//
+// The preset `tiny` is the recipe of a published result on Multi30k, English to German: BLEU 41.02 with 2.55 million
+// weights ("Good for Misconceived Reasons", Wu et al. 2021; the settings are those of README-baseline.md in the authors'
+// repository and the defaults of its fairseq). Two GPUs with 4,096 tokens each are two micro-batches here.
+// Serves: nn/models/transformer.h
+#pragma once
+
+#include <memory>
+
+#include "apps/training/trainer.h"
+#include "apps/translate/model.h"
+
+namespace orrery::translate {
+
+/// Everything that decides how a translator is trained, except the text.
+struct TranslationRecipe : TrainingRecipe {
+  static constexpr i64 automatic = -1;
+  nn::TransformerConfig model = nn::tiny(first_piece_id + 1);  ///< the vocabulary follows from the text
+  i64 batch_tokens = 4096;  ///< of a micro-batch: source or target, whichever has more, padding included
+  i64 most_tokens = 256;    ///< pairs with a longer sentence are left out; the model can write one token more
+  double smoothing = 0.1;   ///< label smoothing
+  bool segmented = false;   ///< the text is segmented already (vocabulary.h)
+  i64 vocabulary = 8000;    ///< tokens that SentencePiece looks for at most
+  bool keep_last = false;   ///< keep the parameters of the last evaluation instead of those with the lowest loss
+
+  /// Errors: numbers with which no training is possible.
+  void validate() const;
+};
+
+/// The presets: "tiny", "small" and "base". Their `evaluate_every` is `automatic`, which stands for an epoch.
+const std::vector<std::string>& translation_preset_names();
+TranslationRecipe translation_preset(const std::string& name);
+
+/// The fields of TranslationRecipe alone as JSON, the model included, and back into `recipe`.
+std::string to_json(const TranslationRecipe& recipe);
+void read_json(const std::string& json, TranslationRecipe& recipe);
+
+/// The files of a training. Without files to validate with, a part of the pairs is held out (corpus.h).
+struct TranslationFiles {
+  std::string source, target, valid_source{}, valid_target{};
+
+  bool hold_out() const { return valid_source.empty(); }
+};
+
+/// The text of a training as tokens.
+struct TranslationData {
+  Vocabulary vocabulary;
+  Corpus training, validation;
+  std::string first_source, first_target;  ///< the first pair of the validation, as it stands in the files
+  std::vector<u32> checksums;              ///< CRC32C of each file
+};
+/// Reads the files. The vocabulary is made of the training pairs, unless it is given. Errors: those of `read_pairs`,
+/// `hold_out`, `Vocabulary` and `corpus_of`.
+TranslationData translation_data(const TranslationFiles& files, const TranslationRecipe& recipe,
+                                 const Vocabulary* vocabulary = nullptr);
+
+/// A model and sentence pairs. Its loss is smoothed as the recipe says. The validation loss is not, so that it can be
+/// compared with others: the mean of -ln p(token) over all validation tokens, the ends of sentences included.
+class TranslationTask final : public Task {
+ public:
+  /// Trains a new Transformer, or the given model. The data must outlive the task.
+  TranslationTask(const TranslationRecipe& recipe, const TranslationData& data,
+                  std::unique_ptr<TranslationModel> model = nullptr);
+
+  /// With the number of steps that `automatic` stands for.
+  const TranslationRecipe& recipe() const { return recipe_; }
+  TranslationModel& model() { return *model_; }
+  const TranslationModel& model() const { return *model_; }
+  const TranslationData& data() const { return data_; }
+  const TranslationBatches& batches() const { return training_; }
+  /// A greedy translation of one line. Errors: those of `Vocabulary::ids`; a line that is too long.
+  std::string translate(const std::string& line) const;
+
+  std::string program() const override { return "translate"; }
+  Parameters parameters() override { return model_->module().parameters(); }
+  std::vector<i64> draw(i64 step, i64 micro_batches) override;
+  i64 tokens_read() const override { return tokens_read_; }
+  Variable loss(i64 micro_batch, nn::Pass& pass) override;
+  double evaluate() override;
+
+ private:
+  TranslationRecipe recipe_;
+  const TranslationData& data_;
+  TranslationBatches training_, validation_;
+  std::unique_ptr<TranslationModel> model_;
+  std::vector<TranslationBatch> drawn_;  // of the current step
+  i64 tokens_read_ = 0;
+};
+
+}  // namespace orrery::translate

@@ -1,0 +1,304 @@
+// Chapter 9. Training and using SentencePiece, and looking up tokens of segmented text.
+//
+// A model of SentencePiece may contain tables that its library follows without checking them. So no such model is ever
+// read from a file. A vocabulary is stored as a list of pieces and scores, and the model is built from that list, after
+// training too.
+// Serves: nn/models/transformer.h
+#include "apps/translate/vocabulary.h"
+
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "core/utf8.h"
+#include "nn/models/config_json.h"
+
+namespace orrery::translate {
+namespace {
+
+constexpr std::string_view vocabulary_operation = "vocabulary", kind_of_sentencepiece = "sentencepiece",
+                           kind_of_segmented = "segmented", word_goes_on = "@@";
+
+// In the order of their ids.
+const std::array<std::string, first_piece_id> names{"<pad>", "<unk>", "<s>", "</s>", "[CLS]", "[SEP]", "[MASK]"};
+
+void check_utf8(std::string_view line) {
+  for (size_t at = 0; at < line.size();) {
+    const size_t bytes = first_character(line.substr(at)).bytes;
+    check(bytes > 0, vocabulary_operation, "the text is not UTF-8: byte ", at + 1, " of a line begins no character");
+    at += bytes;
+  }
+}
+
+// Calls each(token) for what stands between the whitespace of a line: ASCII's, as for subword-nmt.
+template <class Each>
+void for_each_token(std::string_view line, const Each& each) {
+  constexpr std::string_view space = " \t\n\v\f\r";
+  for (size_t begin = line.find_first_not_of(space); begin != line.npos;) {
+    const size_t end = std::min(line.find_first_of(space, begin), line.size());
+    each(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(space, end);
+  }
+}
+
+// Fields of a message in the format of Protocol Buffers, in which SentencePiece's models are written.
+class Message {
+ public:
+  void number(u64 field, u64 value) { varint(field << 3), varint(value); }
+  void text(u64 field, std::string_view value) {
+    varint(field << 3 | 2), varint(value.size());
+    bytes_ += value;
+  }
+  void real(u64 field, float value) {
+    varint(field << 3 | 5);
+    for (u32 bits = std::bit_cast<u32>(value), i = 0; i < 4; ++i, bits >>= 8) bytes_ += static_cast<char>(bits & 0xFF);
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void varint(u64 value) {
+    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(0x80 | (value & 0x7F));
+    bytes_ += static_cast<char>(value);
+  }
+  std::string bytes_;
+};
+
+// A unigram model of SentencePiece: the field numbers are those of its sentencepiece_model.proto.
+std::string sentencepiece_model(const std::vector<std::string>& tokens, const std::vector<float>& scores) {
+  constexpr u64 normal = 1, unknown = 2, control = 3, unigram = 1;
+  Message model;
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    Message piece;
+    piece.text(1, tokens[id]);
+    piece.real(2, scores[id]);
+    piece.number(3, id >= first_piece_id ? normal : id == unknown_id ? unknown : control);
+    model.text(1, piece.bytes());
+  }
+  Message trainer;
+  trainer.number(3, unigram);
+  trainer.number(40, unknown_id), trainer.number(41, begin_id), trainer.number(42, end_id), trainer.number(43, pad_id);
+  model.text(2, trainer.bytes());
+  Message normalizer;
+  normalizer.text(1, "identity");
+  model.text(3, normalizer.bytes());
+  return model.bytes();
+}
+
+void check_status(const sentencepiece::util::Status& status) {
+  check(status.ok(), vocabulary_operation, status.message());
+}
+
+class Lines final : public sentencepiece::SentenceIterator {
+ public:
+  // Every `stride`-th line.
+  Lines(const std::vector<std::string>& lines, size_t stride) : lines_(lines), stride_(stride) {}
+  bool done() const override { return at_ >= lines_.size(); }
+  void Next() override { at_ += stride_; }
+  const std::string& value() const override { return lines_[at_]; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  const std::vector<std::string>& lines_;
+  const size_t stride_;
+  size_t at_ = 0;
+};
+
+i64 different_characters(const std::vector<std::string>& lines) {
+  std::set<size_t> codes;
+  for (const std::string& line : lines)
+    for (size_t at = 0; at < line.size();) {
+      const Character found = first_character(std::string_view(line).substr(at));
+      codes.insert(found.code);
+      at += found.bytes;
+    }
+  return static_cast<i64>(codes.size());
+}
+
+void check_lines(const std::vector<std::string>& lines) {
+  bool any = false;
+  for (const std::string& line : lines) {
+    check_utf8(line);
+    for_each_token(line, [&](std::string_view) { any = true; });
+  }
+  check(any, vocabulary_operation, "there is no text to learn from");
+}
+
+// All pieces must be different, and none may be empty.
+void check_tokens(const std::vector<std::string>& tokens) {
+  std::set<std::string_view> known;
+  check(static_cast<i64>(tokens.size()) <= largest_vocabulary, vocabulary_operation, "has more than ",
+        largest_vocabulary, " tokens");
+  check(!tokens.empty(), vocabulary_operation, "has no tokens");
+  for (const std::string& token : tokens) {
+    check_utf8(token);
+    check(!token.empty() && token.find('\0') == token.npos, vocabulary_operation, "has an empty token");
+    check(known.insert(token).second, vocabulary_operation, "has the token ", printable(token), " twice");
+  }
+}
+
+std::vector<std::string> with_names(const std::vector<std::string>& pieces) {
+  std::vector<std::string> tokens(names.begin(), names.end());
+  tokens.insert(tokens.end(), pieces.begin(), pieces.end());
+  return tokens;
+}
+
+}  // namespace
+
+struct Vocabulary::Contents {
+  bool segmented = false;
+  std::vector<std::string> tokens;                        // by id, the named ones included
+  std::vector<float> scores;                              // of SentencePiece's pieces; 0 for named ids
+  sentencepiece::SentencePieceProcessor processor;        // of SentencePiece's pieces
+  std::unordered_map<std::string_view, i32> segment_ids;  // of the tokens of segmented text
+
+  explicit Contents(const std::vector<std::string>& pieces) : segmented(true), tokens(with_names(pieces)) {
+    check_tokens(pieces);
+    for (size_t id = first_piece_id; id < tokens.size(); ++id) segment_ids[tokens[id]] = static_cast<i32>(id);
+  }
+  Contents(const std::vector<std::string>& pieces, const std::vector<float>& piece_scores)
+      : tokens(with_names(pieces)), scores(first_piece_id, 0.0F) {
+    check(pieces.size() == piece_scores.size(), vocabulary_operation, "has ", pieces.size(), " pieces and ",
+          piece_scores.size(), " scores");
+    check_tokens(tokens);
+    for (const float score : piece_scores)
+      check(std::abs(score) <= 1e6F, vocabulary_operation, "has a score out of range");
+    scores.insert(scores.end(), piece_scores.begin(), piece_scores.end());
+    check_status(processor.LoadFromSerializedProto(sentencepiece_model(tokens, scores)));
+  }
+
+  std::string joined_segments(std::span<const i32> ids) const {
+    std::string line;
+    bool goes_on = true;  // the first token follows no space
+    for (const i32 id : ids) {
+      std::string_view token = tokens[static_cast<size_t>(id)];
+      if (!goes_on) line += ' ';
+      goes_on = token.ends_with(word_goes_on);
+      if (goes_on) token.remove_suffix(word_goes_on.size());
+      line += token;
+    }
+    return line;
+  }
+};
+
+Vocabulary Vocabulary::of_text(const std::vector<std::string>& lines, i64 size) {
+  check_lines(lines);
+  check(size > first_piece_id && size <= largest_vocabulary, vocabulary_operation, "a vocabulary has from ",
+        first_piece_id + 1, " to ", largest_vocabulary, " tokens, not ", size);
+  // An alphabet is learned whole. Of a script with thousands of characters, the rarest are left out. A very large text
+  // is sampled, because training keeps all of it in memory several times.
+  constexpr size_t most_lines = 2'000'000;
+  const i64 characters = different_characters(lines);
+  const bool whole = characters <= size / 4;
+  Lines sample(lines, (lines.size() + most_lines - 1) / most_lines);
+  std::string trained;
+  const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
+      std::unordered_map<std::string, std::string>{{"model_type", "unigram"},
+                                                   {"vocab_size", std::to_string(size)},
+                                                   {"hard_vocab_limit", "false"},
+                                                   {"character_coverage", whole ? "1.0" : "0.9995"},
+                                                   {"normalization_rule_name", "identity"},
+                                                   {"pad_id", std::to_string(pad_id)},
+                                                   {"unk_id", std::to_string(unknown_id)},
+                                                   {"bos_id", std::to_string(begin_id)},
+                                                   {"eos_id", std::to_string(end_id)},
+                                                   {"control_symbols", "[CLS],[SEP],[MASK]"},
+                                                   {"num_threads", "4"},   // sums depend on their number
+                                                   {"minloglevel", "4"}},  // nothing is printed
+      &sample, &trained);
+  check(status.ok() || characters + first_piece_id < size, vocabulary_operation, "a vocabulary of ", size,
+        " tokens does not hold the ", characters, " different characters of the text");
+  check_status(status);
+  sentencepiece::SentencePieceProcessor processor;
+  check_status(processor.LoadFromSerializedProto(trained));
+  std::vector<std::string> pieces;
+  std::vector<float> scores;
+  for (int id = first_piece_id; id < processor.GetPieceSize(); ++id) {
+    pieces.push_back(processor.IdToPiece(id));
+    scores.push_back(processor.GetScore(id));
+  }
+  return Vocabulary(std::make_shared<const Contents>(pieces, scores));
+}
+
+Vocabulary Vocabulary::of_segmented(const std::vector<std::string>& lines) {
+  check_lines(lines);
+  std::unordered_map<std::string_view, i64> counts;
+  for (const std::string& line : lines) for_each_token(line, [&](std::string_view token) { ++counts[token]; });
+  std::vector<std::pair<i64, std::string_view>> order;
+  for (const auto& [token, count] : counts) order.emplace_back(-count, token);
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> tokens;
+  for (const auto& [count, token] : order) tokens.emplace_back(token);
+  return Vocabulary(std::make_shared<const Contents>(tokens));
+}
+
+bool Vocabulary::is_segmented() const { return contents_->segmented; }
+
+i64 Vocabulary::size() const { return static_cast<i64>(contents_->tokens.size()); }
+
+std::vector<i32> Vocabulary::ids(std::string_view line) const {
+  check_utf8(line);
+  std::vector<i32> result;
+  if (is_segmented()) {
+    for_each_token(line, [&](std::string_view token) {
+      const auto found = contents_->segment_ids.find(token);
+      result.push_back(found == contents_->segment_ids.end() ? unknown_id : found->second);
+    });
+  } else {
+    std::vector<int> found;
+    check_status(contents_->processor.Encode(absl::string_view(line.data(), line.size()), &found));
+    result.assign(found.begin(), found.end());
+  }
+  return result;
+}
+
+std::string Vocabulary::text(std::span<const i32> ids) const {
+  std::vector<int> shown;
+  for (const i32 id : ids) {
+    check(id >= 0 && id < size(), vocabulary_operation, "there is no token ", id, " among ", size());
+    if (id == unknown_id || id >= first_piece_id) shown.push_back(id);
+  }
+  if (is_segmented()) return contents_->joined_segments(shown);
+  std::string line;
+  check_status(contents_->processor.Decode(shown, &line));
+  return line;
+}
+
+const std::string& Vocabulary::token(i32 id) const {
+  check(id >= 0 && id < size(), vocabulary_operation, "there is no token ", id, " among ", size());
+  return contents_->tokens[static_cast<size_t>(id)];
+}
+
+std::string Vocabulary::to_json() const {
+  const auto pieces = [](const auto& all) { return std::vector(all.begin() + first_piece_id, all.end()); };
+  Json json{{"kind", is_segmented() ? kind_of_segmented : kind_of_sentencepiece},
+            {"tokens", pieces(contents_->tokens)}};
+  if (!is_segmented()) json["scores"] = pieces(contents_->scores);
+  return json.dump();
+}
+
+Vocabulary Vocabulary::from_json(const std::string& text) {
+  constexpr JsonLimits limits{.bytes = size_t{1} << 27, .values = 2 * largest_vocabulary + 100};
+  const Json json = parse_json_object(text, vocabulary_operation, limits);
+  nn::config_json::Reader read(vocabulary_operation, json, nn::config_json::Fields::all);
+  std::string kind;
+  std::vector<std::string> tokens;
+  std::vector<double> scores;
+  read("kind", kind);
+  read("tokens", tokens);
+  check(kind == kind_of_segmented || kind == kind_of_sentencepiece, vocabulary_operation, "kind must be ",
+        kind_of_sentencepiece, " or ", kind_of_segmented, ", not ", printable(kind));
+  if (kind == kind_of_sentencepiece) read("scores", scores);
+  read.check_all_known();
+  if (kind == kind_of_segmented) return Vocabulary(std::make_shared<const Contents>(tokens));
+  return Vocabulary(std::make_shared<const Contents>(tokens, std::vector<float>(scores.begin(), scores.end())));
+}
+
+}  // namespace orrery::translate

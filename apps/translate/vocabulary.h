@@ -1,0 +1,66 @@
+// Chapter 9. The vocabulary of a translator: sentences as token ids and back, for both languages.
+//
+// A word that a training text never had would have no id. So sentences are cut into pieces of words, and rare words
+// become several pieces: "Neural Machine Translation of Rare Words with Subword Units" (Sennrich et al. 2016). There
+// are two kinds of vocabulary.
+//   SentencePiece   finds the pieces itself, in text as people write it ("SentencePiece: A simple and language
+//                   independent subword tokenizer and detokenizer for Neural Text Processing", Kudo and Richardson
+//                   2018). A piece that begins a word begins with U+2581, so that the pieces of a sentence can be
+//                   joined to the same sentence again. Characters stay as they are; only whitespace is unified.
+//   segmented       the text is cut already. Tokens stand between spaces, and "@@" at the end of one says that the
+//                   word goes on, as subword-nmt writes it. Every token of the training text has an id.
+// Both languages share one vocabulary, because a model with shared embeddings needs that (paper, section 3.4).
+// Serves: nn/models/transformer.h
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace orrery::translate {
+
+/// The ids that are no piece of text. The last three are not used in translation: encoders that are trained on
+/// sentences need them.
+inline constexpr i32 pad_id = 0, unknown_id = 1, begin_id = 2, end_id = 3, cls_id = 4, sep_id = 5, mask_id = 6;
+/// The id of the first piece of text.
+inline constexpr i32 first_piece_id = 7;
+/// No vocabulary has more tokens.
+inline constexpr i64 largest_vocabulary = i64{1} << 20;
+
+/// Copies share their contents, which never change.
+class Vocabulary {
+ public:
+  /// Pieces found by SentencePiece (the unigram model) in these lines. There are at most `size` tokens in all, fewer if
+  /// the text is small. The same lines give the same pieces on every machine. Errors: no text; a `size` that does not
+  /// hold the letters of the text.
+  static Vocabulary of_text(const std::vector<std::string>& lines, i64 size);
+  /// The tokens between the spaces of these lines, the most frequent ones first. Errors: no text; more tokens than
+  /// `largest_vocabulary`.
+  static Vocabulary of_segmented(const std::vector<std::string>& lines);
+
+  bool is_segmented() const;
+  i64 size() const;
+  /// The tokens of a line, without begin and end. What the vocabulary does not have is `unknown_id`. Error: text that is
+  /// not UTF-8.
+  std::vector<i32> ids(std::string_view line) const;
+  /// The line that the tokens stand for, with whole words. Named ids are left out, but unknown tokens are shown. Error:
+  /// an id that is not in the vocabulary.
+  std::string text(std::span<const i32> ids) const;
+  /// One token as it is, such as "büsch@@", or its name, such as "<pad>".
+  const std::string& token(i32 id) const;
+
+  /// As JSON, for the metadata of a saved model; and back. Errors: text that is no vocabulary.
+  std::string to_json() const;
+  static Vocabulary from_json(const std::string& json);
+
+ private:
+  struct Contents;
+  explicit Vocabulary(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
+  std::shared_ptr<const Contents> contents_;
+};
+
+}  // namespace orrery::translate
