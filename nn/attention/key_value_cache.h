@@ -36,8 +36,8 @@ struct KeyValueCache {
   void append(const Tensor& rows);
   /// Makes room for `capacity` positions, if there is not as much already. What is filled is copied.
   void reserve(i64 capacity);
-  /// Sequence i becomes what sequence `chosen[i]` was. A sequence that is chosen several times is copied into slots that
-  /// are no longer used. Errors: none is chosen, or more than there are slots; a number that is not a sequence's.
+  /// Sequence i becomes what sequence `chosen[i]` was. A sequence that is chosen several times is copied into slots
+  /// that are no longer used. Errors: none is chosen, or more than there are slots; a number that is not a sequence's.
   void choose(std::span<const i64> chosen);
   /// The same for a cache to which nothing will be appended: one that is chosen several times is shared, never copied.
   void share(std::span<const i64> chosen);

@@ -1,9 +1,9 @@
 // Chapter 7. Beam search: the likeliest sentence that can be found, by keeping several beginnings at each step.
 //
-// Greedy decoding takes the likeliest token at each step, although a less likely one may begin a likelier sentence. Beam
-// search keeps the `beam` likeliest beginnings, the hypotheses. At each step it extends each of them by each token and
-// orders the results by their log-probabilities. Of the first `beam` results, those that end with `eos` are finished.
-// The first `beam` of the others are extended next. With a beam of 1 this is greedy decoding.
+// Greedy decoding takes the likeliest token at each step, although a less likely one may begin a likelier sentence.
+// Beam search keeps the `beam` likeliest beginnings, the hypotheses. At each step it extends each of them by each token
+// and orders the results by their log-probabilities. Of the first `beam` results, those that end with `eos` are
+// finished. The first `beam` of the others are extended next. With a beam of 1 this is greedy decoding.
 //
 // Each token makes a sentence less likely, so log-probabilities alone favour short ones. Finished hypotheses are
 // therefore compared by
@@ -55,16 +55,16 @@ struct Hypothesis {
 };
 
 /// The hypothesis with the best score for each row of `source`. If several tokens make equally likely hypotheses, the
-/// smallest id comes first. The bits do not depend on the number of threads. Nothing is recorded; the encoder runs once.
-/// Errors: options out of range; max_len beyond the model's positions; logits that are NaN or infinity.
+/// smallest id comes first. The bits do not depend on the number of threads. Nothing is recorded; the encoder runs
+/// once. Errors: options out of range; max_len beyond the model's positions; logits that are NaN or infinity.
 std::vector<Hypothesis> beam_search(const Transformer& model, const Tensor& source, const BeamOptions& options);
 
 /// The same for any decoder. `limits` has the largest number of tokens for each source; `max_len` and `beyond_source`
 /// are not used.
 std::vector<Hypothesis> beam_search(StepwiseDecoder& decoder, std::span<const i64> limits, const BeamOptions& options);
 
-/// A Transformer's decoder with its key/value cache, after reading `source`. It refers to `model`. Errors: max_len beyond
-/// the model's positions.
+/// A Transformer's decoder with its key/value cache, after reading `source`. It refers to `model`. Errors: max_len
+/// beyond the model's positions.
 std::unique_ptr<StepwiseDecoder> stepwise_decoder(const Transformer& model, const Tensor& source, i64 max_len,
                                                   i64 beam);
 

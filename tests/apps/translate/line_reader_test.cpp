@@ -1,4 +1,4 @@
-// Chapter 9. Lines as they come: what has arrived is returned at once, and nothing a file may hold puts them out of step.
+// Chapter 9. Lines as they come: what has arrived is returned at once, and no line is lost or added.
 #include "apps/translate/line_reader.h"
 
 #include <doctest/doctest.h>

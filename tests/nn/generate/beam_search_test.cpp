@@ -106,7 +106,7 @@ LogitsAfter random_table(i64 K, u64 seed, double spread) {
   };
 }
 
-// Probabilities of the tokens 0, 1, 2 (the end) and 3 after each beginning without bos; equal ones where nothing is said.
+// Probabilities of the tokens 0, 1, 2 (the end) and 3 after each beginning without bos; equal ones after all others.
 LogitsAfter table_of(const std::map<Tokens, std::vector<double>>& table) {
   return [=](i64, const Tokens& tokens) {
     const auto found = table.find({tokens.begin() + 1, tokens.end()});
