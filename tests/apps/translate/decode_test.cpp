@@ -2,6 +2,7 @@
 #include "apps/translate/decode.h"
 
 #include <cmath>
+#include <set>
 
 #include "core/tensor_ops.h"
 #include "tests/apps/run_program.h"
@@ -181,7 +182,7 @@ TEST_CASE("what is wrong is one clear error") {
   check_usage_error(saved.arguments("--length-penalty -1"), "--length-penalty", "from 0 to 100");
   check_usage_error("translate decode", "--load", "required");
   CHECK(contains(errors(saved.arguments("--beam 18 " + file)).text,
-                 "--beam must be at most 17, the tokens of the model"));
+                 "--beam: must be at most 17, the tokens of the model"));
 }
 
 TEST_CASE("when nobody reads its output any more, it stops with one line that says so") {
