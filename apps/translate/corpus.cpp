@@ -62,7 +62,7 @@ std::string PairCounts::text(i64 most_tokens) const {
   add(empty, "empty on one side");
   add(not_text, "not UTF-8 text");
   add(too_long, "longer than " + std::to_string(most_tokens) + " tokens");
-  const std::string all = std::to_string(lines) + " pairs";
+  const std::string all = std::to_string(lines) + (lines == 1 ? " pair" : " pairs");
   return left_out.empty() ? all : std::to_string(used()) + " of " + all + " (left out: " + left_out + ')';
 }
 

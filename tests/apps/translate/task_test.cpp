@@ -1,0 +1,219 @@
+// Chapter 9. Tests of training a translator: the published recipe, the losses, bits on any number of threads, resuming.
+#include "apps/translate/task.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+#include "tests/apps/translate/small_translation.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::translate;
+using small::error_of;
+using small::Threads;
+
+namespace {
+
+struct SmallTraining {
+  explicit SmallTraining(const TranslationRecipe& recipe = small::small_translation_recipe())
+      : data(small::animal_data(recipe)), task(recipe, data), trainer(task, task.recipe(), task.model().d_model()) {}
+  // Steps with the evaluations between them.
+  void train(i64 until) {
+    while (trainer.steps_done() < until) {
+      trainer.step();
+      if (trainer.evaluation_is_due()) trainer.evaluate();
+    }
+  }
+  TranslationData data;
+  TranslationTask task;
+  Trainer trainer;
+};
+
+std::string hash_after(int threads, u64 seed = 1) {
+  const Threads wanted(threads);
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.seed = static_cast<i64>(seed);
+  SmallTraining training(recipe);
+  training.train(recipe.steps);
+  return training.trainer.hash();
+}
+
+}  // namespace
+
+TEST_CASE("the preset tiny is the published recipe for Multi30k") {
+  const TranslationRecipe recipe = translation_preset("tiny");
+  CHECK(recipe.model.num_encoder_layers == 4);
+  CHECK(recipe.model.num_decoder_layers == 4);
+  CHECK(recipe.model.layer.d_model == 128);
+  CHECK(recipe.model.layer.d_ff == 256);
+  CHECK(recipe.model.layer.num_heads == 4);
+  CHECK_FALSE(recipe.model.layer.norm_first);
+  CHECK_FALSE(recipe.model.final_norm);
+  CHECK(recipe.model.layers().activation == nn::Activation::relu);
+  CHECK(recipe.model.positions == nn::Positions::sinusoidal);
+  CHECK(recipe.model.share_embeddings);
+  CHECK(recipe.model.layer.dropout == 0.3);
+  CHECK(recipe.model.layers().attention_dropout == 0);
+  CHECK(recipe.model.layers().activation_dropout == 0);
+  CHECK(recipe.optimizer == OptimizerKind::adam);
+  CHECK(recipe.beta1 == 0.9);
+  CHECK(recipe.beta2 == 0.98);
+  CHECK(recipe.eps == 1e-8);
+  CHECK(recipe.clip == 25);
+  CHECK(recipe.weight_decay == 0);
+  CHECK(recipe.rate_of(1, 128) == doctest::Approx(1e-7 + (0.005 - 1e-7) / 2000));
+  CHECK(recipe.rate_of(2000, 128) == doctest::Approx(0.005));
+  CHECK(recipe.rate_of(8000, 128) == doctest::Approx(0.0025));
+  CHECK(recipe.smoothing == 0.1);
+  CHECK(recipe.micro_batches * recipe.batch_tokens == 8192);
+  CHECK(recipe.steps == 8000);
+  CHECK(recipe.average_last == 10);
+  CHECK(recipe.patience == 10);
+  CHECK(recipe.keep_last);
+  // 9,708 tokens and the named ones. Without biases and norms: 2.55 million weights.
+  nn::TransformerConfig model = recipe.model;
+  model.src_vocab_size = model.tgt_vocab_size = 9708 + first_piece_id;
+  const i64 biases_of_output = 9715, weights = 9715 * 128 + 4 * (4 + 8) * 128 * 128 + 8 * 2 * 128 * 256;
+  CHECK(weights == 2'554'240);
+  CHECK(model.parameter_count() == 2'568'576 + biases_of_output);
+}
+
+TEST_CASE("every preset is a recipe, and survives its JSON") {
+  for (const std::string& name : translation_preset_names()) {
+    CAPTURE(name);
+    TranslationRecipe recipe = translation_preset(name), read;
+    recipe.validate();
+    recipe.most_tokens = 77, recipe.segmented = true;
+    read_json(to_json(recipe), read);
+    CHECK(to_json(read) == to_json(recipe));
+    CHECK(read.model == recipe.model);
+  }
+  TranslationRecipe recipe;
+  CHECK(small::contains(error_of([&] { read_json("{}", recipe); }), "translation recipe: has no model"));
+  CHECK(small::contains(error_of([] { translation_preset("huge"); }), "there is no preset 'huge'"));
+  recipe = translation_preset("tiny"), recipe.batch_tokens = 256;
+  CHECK(small::contains(error_of([&] { recipe.validate(); }),
+                        "batch_tokens (256) must be larger than most_tokens (256)"));
+}
+
+TEST_CASE("an epoch is the default between evaluations") {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.evaluate_every = TranslationRecipe::automatic;
+  const SmallTraining training(recipe);
+  const i64 batches = training.task.batches().in_epoch();
+  CHECK(batches > 4);
+  CHECK(training.task.recipe().evaluate_every == (batches + 1) / 2);
+}
+
+TEST_CASE("the validation loss is the mean over all tokens, without smoothing and padding") {
+  SmallTraining training;
+  training.train(3);
+  double total = 0;
+  i64 tokens = 0;
+  const Corpus& validation = training.data.validation;
+  const auto& model = dynamic_cast<const TransformerTranslator&>(training.task.model()).model;
+  const NoGradient nothing_recorded;
+  for (i64 i = 0; i < validation.size(); ++i) {
+    std::vector<i32> source(validation.source[i].begin(), validation.source[i].end()),
+        target(validation.target[i].begin(), validation.target[i].end()), labels = target;
+    source.push_back(end_id), target.insert(target.begin(), begin_id), labels.push_back(end_id);
+    const auto row = [](const std::vector<i32>& ids) {
+      return Tensor::of<i32>({1, static_cast<i64>(ids.size())}, ids);
+    };
+    nn::Pass pass = nn::Pass::inference();
+    total += cross_entropy(model(row(source), row(target), pass), row(labels), {.reduction = Reduction::sum}).item();
+    tokens += static_cast<i64>(labels.size());
+  }
+  CHECK(training.task.evaluate() == doctest::Approx(total / static_cast<double>(tokens)).epsilon(1e-5));
+}
+
+TEST_CASE("the loss of a step is smoothed, and the mean over its target tokens") {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.model.layer.dropout = 0;
+  SmallTraining training(recipe);
+  const std::vector<i64> tokens = training.task.draw(1, 2);
+  REQUIRE(tokens.size() == 2);
+  double mean = 0;
+  for (i64 i = 0; i < 2; ++i) {
+    nn::Pass pass = nn::Pass::training(1, 1, i);
+    mean += training.task.loss(i, pass).item() * static_cast<double>(tokens[static_cast<size_t>(i)]);
+  }
+  CHECK(training.trainer.step().loss == doctest::Approx(mean / static_cast<double>(tokens[0] + tokens[1])));
+  recipe.smoothing = 0;
+  SmallTraining plain(recipe);
+  CHECK(std::abs(plain.trainer.step().loss - training.trainer.losses()[0]) > 1e-4);
+}
+
+TEST_CASE("training gives the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
+  REQUIRE(small::small_translation_recipe().model.layer.dropout > 0);
+  const std::string hash = hash_after(1);
+  for (const int threads : {2, 3, 4, 8}) CHECK(hash_after(threads) == hash);
+  CHECK(hash_after(1, 2) != hash);
+}
+
+TEST_CASE("a training that is resumed in the middle of an epoch, with other threads, gives the same bits") {
+  SmallTraining whole, first, second;
+  REQUIRE(whole.task.batches().in_epoch() % 2 + whole.task.batches().in_epoch() > 4);
+  whole.train(12);
+  first.train(7);
+  const Threads wanted(3);
+  second.trainer.load_state(first.trainer.state());
+  second.train(12);
+  CHECK(second.trainer.hash() == whole.trainer.hash());
+  CHECK(second.trainer.best_loss() == whole.trainer.best_loss());
+  whole.trainer.end_with_judged(), second.trainer.end_with_judged();
+  CHECK(second.task.evaluate() == whole.task.evaluate());
+}
+
+TEST_CASE("measuring the time to come changes nothing") {
+  SmallTraining measured, plain;
+  measured.trainer.seconds_of_step(), measured.trainer.seconds_of_evaluation();
+  measured.train(3), plain.train(3);
+  CHECK(measured.trainer.hash() == plain.trainer.hash());
+}
+
+TEST_CASE("a small model learns invented sentences, and translates one it has not seen") {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.model.layer = {.d_model = 32, .num_heads = 4, .d_ff = 64, .dropout = 0};
+  recipe.batch_tokens = 300, recipe.micro_batches = 1, recipe.average_last = 0;
+  recipe.steps = 200, recipe.warmup = 30, recipe.rate = 0.005, recipe.evaluate_every = 50, recipe.smoothing = 0;
+  SmallTraining training(recipe);
+  const double before = training.task.evaluate();
+  training.train(recipe.steps);
+  CHECK(training.trainer.losses().back() < 0.05);
+  CHECK(training.trainer.best_loss() < before / 5);
+  CHECK(training.task.translate("the dog does not see the child .") == "der hund sieht das kind nicht .");
+  CHECK(small::contains(error_of([&] { training.task.translate(std::string(60, 'a') + " \xff"); }), "not UTF-8"));
+  std::string long_line;
+  for (int i = 0; i < 30; ++i) long_line += "the ";
+  CHECK(small::contains(error_of([&] { training.task.translate(long_line); }),
+                        "has 30 tokens, more than the model's 20"));
+}
+
+TEST_CASE("sentencepiece learns from the training pairs alone; the same files give the same data") {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.segmented = false, recipe.vocabulary = 60;
+  const TranslationData data = small::animal_data(recipe), again = small::animal_data(recipe);
+  CHECK_FALSE(data.vocabulary.is_segmented());
+  CHECK(data.vocabulary.to_json() == again.vocabulary.to_json());
+  CHECK(data.checksums == again.checksums);
+  CHECK(data.checksums.size() == 2);
+  CHECK(data.training.size() + data.validation.size() == 20);
+  CHECK(data.first_source.starts_with("the "));
+}
+
+TEST_CASE("a model of another vocabulary is refused") {
+  const TranslationRecipe recipe = small::small_translation_recipe();
+  const TranslationData data = small::animal_data(recipe);
+  nn::TransformerConfig config = recipe.model;
+  config.src_vocab_size = config.tgt_vocab_size = 9;
+  Rng weights(1);
+  CHECK(small::contains(error_of([&] {
+                          TranslationTask(recipe, data,
+                                          std::make_unique<TransformerTranslator>(nn::Transformer(config, weights)));
+                        }),
+                        "the model has 9 tokens and the vocabulary "));
+}

@@ -1,0 +1,195 @@
+// Chapter 9. Tests of `orrery translate train` as its users type it.
+#include <filesystem>
+
+#include "apps/translate/saved.h"
+#include "tests/apps/run_program.h"
+#include "tests/apps/translate/small_translation.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery::program;
+using orrery::contents;
+using orrery::set_contents;
+using orrery::TemporaryFolder;
+
+namespace {
+
+const std::string train_program = "'" ORRERY_PROGRAM "' ";
+// Learns next to nothing, in a moment; dropout is on.
+const std::string quick_model =
+    "--segmented --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-tokens 20 "
+    "--batch-tokens 40 --warmup 2 ";
+
+// Files of invented sentences in a folder of their own.
+struct AnimalFiles {
+  AnimalFiles() {
+    const orrery::small::AnimalText text = orrery::small::animal_text();
+    set_contents(english, text.english);
+    set_contents(german, text.german);
+  }
+  TemporaryFolder folder;
+  const std::string english = folder / "a.en", german = folder / "a.de", model = folder / "model";
+  const std::string files = "--source '" + english + "' --target '" + german + "' ";
+  const std::string train = "translate train " + files + quick_model;
+};
+
+}  // namespace
+
+TEST_CASE("one command trains a translator on two files, reports its loss and saves it") {
+  const AnimalFiles animals;
+  const std::string command = animals.train + "--steps 4 --evaluate-every 2 --hash --save '" + animals.model + "'";
+  const Result trained = run(command);
+  CHECK(trained.exit_code == 0);
+  CHECK(line(trained.text, 0).starts_with("the "));
+  CHECK(contains(line(trained.text, 0), " .  ->  "));
+  CHECK(line(trained.text, -2).starts_with("hash "));
+  double loss = 0, perplexity = 0, lowest = 0, step = 0, seconds = 0;
+  CHECK(std::sscanf(line(trained.text, -1).c_str(),
+                    "validation loss %lf per token, perplexity %lf (lowest %lf at step %lf) in %lf s", &loss,
+                    &perplexity, &lowest, &step, &seconds) == 5);
+  CHECK(loss > 1);
+  CHECK(loss < 5);
+  CHECK(animals.folder.count() == 3);  // the texts and the model, and nothing to resume
+  CHECK(orrery::translate::load_translator(animals.model).vocabulary.is_segmented());
+
+  const std::string progress = errors(command + " --overwrite").text;
+  CHECK(contains(progress, "training: 19 pairs, "));
+  CHECK(contains(progress, "validation, held out of these files: 1 pair, "));
+  CHECK(contains(progress, " tokens, as segmented\n"));
+  CHECK(contains(progress, "\nexpected time "));
+  CHECK(contains(progress, "step 2: validation loss "));
+  CHECK(contains(progress, "\n  the "));
+  CHECK(contains(progress, "\nsaved to " + animals.model));
+}
+
+TEST_CASE("text that is not segmented gets a vocabulary of SentencePiece, and nothing else on stderr") {
+  const AnimalFiles animals;
+  const std::string options =
+      " --vocabulary 60 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 "
+      "--max-tokens 60 --batch-tokens 100 --steps 2 --save '" +
+      animals.model + "'";
+  const Result result = errors("translate train " + animals.files + options);
+  CHECK(result.exit_code == 0);
+  CHECK(contains(result.text, " tokens, by SentencePiece\n"));
+  CHECK_FALSE(contains(result.text, "trainer"));
+  CHECK_FALSE(orrery::translate::load_translator(animals.model).vocabulary.is_segmented());
+}
+
+TEST_CASE("validation files are used if they are given") {
+  const AnimalFiles animals;
+  const std::string valid = "--valid-source '" + animals.english + "' --valid-target '" + animals.german + "' ";
+  const std::string text = errors(animals.train + valid + "--steps 1").text;
+  CHECK(contains(text, "training: 20 pairs, "));
+  CHECK(contains(text, "\nvalidation: 20 pairs, "));
+  check_usage_error(animals.train + "--valid-source '" + animals.english + "'", "--valid-target", "together");
+}
+
+TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another seed") {
+  const AnimalFiles animals;
+  const auto hash = [&](const std::string& options) {
+    return line(run(animals.train + "--steps 4 --hash " + options).text, -2);
+  };
+  const std::string one = hash("--threads 1");
+  CHECK(one.starts_with("hash "));
+  CHECK(hash("--threads 2") == one);
+  CHECK(hash("--threads 4") == one);
+  CHECK(hash("--threads 1 --seed 2") != one);
+}
+
+TEST_CASE("a training that was stopped is resumed to the bits of one that was not") {
+  const AnimalFiles animals;
+  const std::string recipe = animals.train + "--steps 400 --evaluate-every 60 --patience 0 --hash --threads 1 ",
+                    log = animals.folder / "log", model = "'" + animals.model + "'";
+  const Result whole = run(recipe);
+  REQUIRE(whole.exit_code == 0);
+  // Stopped by SIGTERM as soon as there is something to resume.
+  const Result stopped =
+      shell(train_program + recipe + "--save " + model + " --log '" + log + "' 2>'" + (animals.folder / "stderr") +
+            "' & while [ ! -e " + model + ".resume ]; do sleep 0.01; done; kill -TERM $!; wait $!");
+  REQUIRE(stopped.exit_code == 130);
+  CHECK(contains(contents(animals.folder / "stderr"),
+                 " of 400; to resume: orrery translate train --resume " + animals.model + "\n"));
+  CHECK_NOTHROW(orrery::translate::load_translator(animals.model));
+  check_failure(train_program + recipe + "--save " + model, "continue it with --resume");
+  const std::string changed = animals.folder / "changed";
+  set_contents(changed, contents(animals.english) + " ");
+  check_failure(train_program + "translate train --resume " + model + " --source '" + changed + "'", "lines and ");
+  set_contents(changed, "x" + contents(animals.english));
+  check_failure(train_program + "translate train --resume " + model + " --source '" + changed + "'",
+                "is not the text that this training began with");
+  const Result resumed = run("translate train --hash --threads 2 --resume " + model + " --log '" + log + "'");
+  CHECK(resumed.exit_code == 0);
+  CHECK(line(resumed.text, -2) == line(whole.text, -2));
+  CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
+  CHECK(contains(contents(log), "\n{\"step\":360,\"validation\":"));
+  check_failure(train_program + "translate train --resume " + model, "is finished, or was never started");
+}
+
+TEST_CASE("a training ends early at a time limit, or for want of a lower loss") {
+  const AnimalFiles animals;
+  const std::string train = animals.train + "--steps 100000000 --save '" + animals.model + "' --overwrite ";
+  const Result limited = errors(train + "--evaluate-every 100000 --time-limit 0.005");
+  CHECK(limited.exit_code == 130);
+  CHECK(contains(limited.text, "the time limit is reached\n"));
+  const Result patient = errors(train + "--rate 0 --evaluate-every 2 --patience 2 --keep best");
+  CHECK(patient.exit_code == 0);
+  CHECK(contains(patient.text, "the last 2 evaluations were not the best: the training ends\n"));
+}
+
+TEST_CASE("bad files say so in one line, before any training") {
+  const AnimalFiles animals;
+  const std::string& folder = animals.folder.path().string();
+  const auto train_on = [&](const std::string& english, const std::string& german) {
+    set_contents(animals.english, english);
+    set_contents(animals.german, german);
+    return train_program + animals.train + "--steps 1";
+  };
+  check_failure(train_on("a\nb\n", "x\n"), "/a.en has 2 lines and " + folder + "/a.de has 1; line i of one must be");
+  check_failure(train_on("", "x\n"), "/a.en is empty");
+  check_failure(train_on("a\n", "x\n"), "the files have 1 usable pair");
+  check_failure(train_on("\n\n\n", "x\ny\nz\n"), "the files have 0 usable pairs");
+  check_failure(train_on("\xff\n\xfe\n", "x\ny\n"), "the files have 0 usable pairs");
+  check_failure(train_program + "translate train --source /nowhere/a --target /nowhere/b", "/nowhere/a");
+  check_failure(train_program + "translate train --source /tmp --target /tmp", "/tmp: is a directory");
+  std::string english, german;
+  for (int i = 0; i < 30; ++i) {
+    english += i == 7    ? "\n"
+               : i == 9  ? "\xff\n"
+               : i == 11 ? std::string(50, 'a') + " a a a a a a\n"
+                         : "a " + std::to_string(i) + "\n";
+    german += "x " + std::to_string(i) + "\n";
+  }
+  const Result counted = shell(train_on(english, german) + " --max-tokens 3 2>&1 >/dev/null");
+  CHECK(counted.exit_code == 0);
+  CHECK(
+      contains(counted.text, " of 29 pairs (left out: 1 empty on one side, 1 not UTF-8 text, 1 longer than 3 tokens)"));
+}
+
+TEST_CASE("no text is written over, and what cannot be saved is said before the training") {
+  const AnimalFiles animals;
+  const std::string kept = contents(animals.german), train = train_program + animals.train + "--steps 1 ";
+  check_failure(train + "--save '" + animals.german + "'", "would write over --target " + animals.german);
+  check_failure(train + "--log '" + animals.german + "'", "would write over --target " + animals.german);
+  check_failure(train + "--save '" + animals.model + "' --log '" + animals.model + ".resume'",
+                "would write over the files of --save");
+  check_failure(train + "--save /nowhere/model", "No such file or directory");
+  check_failure(train + "--save /dev/full", "is not a regular file");
+  check_failure("ulimit -f 1; " + train + "--save '" + animals.model + "'", "do not fit there");
+  REQUIRE(shell(train + "--save '" + animals.model + "' 2>/dev/null").exit_code == 0);
+  check_failure(train + "--save '" + animals.model + "'", "already holds a model: --overwrite replaces it");
+  CHECK(contents(animals.german) == kept);
+}
+
+TEST_CASE("wrong values are refused before the training begins") {
+  check_usage_error("translate", "translate", "train, score");
+  check_usage_error("translate train", "--source", "is required");
+  check_usage_error("translate train --source a", "--target", "is required");
+  check_usage_error("translate train --source a --target b --heads 3", "--heads", "--d-model, 128");
+  check_usage_error("translate train --source a --target b --batch-tokens 256", "--batch-tokens", "--max-tokens, 256");
+  check_usage_error("translate train --source a --target b --preset huge", "'huge'", "tiny, small, base");
+  check_usage_error("translate train --source a --target b --vocabulary 7", "--vocabulary", "from 8 to 1048576");
+  check_usage_error("translate train --resume x --steps 5", "--resume", "--steps");
+  check_failure(train_program + "translate train --resume /nowhere/model", "/nowhere/model");
+  const std::string help = run("translate train --help").text;
+  CHECK(contains(help, "--rate NUMBER=0.005"));
+  CHECK(contains(help, "orrery translate train --resume"));
+}

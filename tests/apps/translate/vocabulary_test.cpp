@@ -1,0 +1,170 @@
+// Chapter 9. Tests of vocabularies: sentences become tokens and sentences again, in every spelling of the file.
+#include "apps/translate/vocabulary.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::translate;
+using small::error_of;
+
+namespace {
+
+const std::vector<std::string>& animals() {
+  static const std::vector<std::string> lines{"the big dog sees the old cat .",
+                                              "der große hund sieht die alte katze .",
+                                              "the cat sees the dog !",
+                                              "die katze sieht den hund !",
+                                              "Two dogs, 3 cats.",
+                                              "Zwei Hunde, 3 Katzen."};
+  return lines;
+}
+
+std::string text_of(const Vocabulary& vocabulary, const std::string& line) {
+  return vocabulary.text(vocabulary.ids(line));
+}
+
+void check_same(const Vocabulary& a, const Vocabulary& b) {
+  CHECK(a.to_json() == b.to_json());
+  CHECK(a.size() == b.size());
+  for (const std::string& line : animals()) CHECK(a.ids(line) == b.ids(line));
+}
+
+}  // namespace
+
+TEST_CASE("sentencepiece: lines of the text come back as they were, with one space between words") {
+  const Vocabulary vocabulary = Vocabulary::of_text(animals(), 60);
+  CHECK_FALSE(vocabulary.is_segmented());
+  CHECK(vocabulary.size() > first_piece_id + 20);
+  CHECK(vocabulary.size() <= 60);
+  for (const std::string& line : animals()) {
+    CAPTURE(line);
+    CHECK(text_of(vocabulary, line) == line);
+    for (const i32 id : vocabulary.ids(line)) CHECK(id >= first_piece_id);
+  }
+  CHECK(text_of(vocabulary, "  the   dogs ") == "the dogs");
+  CHECK(text_of(vocabulary, "Hundekatzen") == "Hundekatzen");  // a new word of known pieces
+  CHECK(vocabulary.ids("").empty());
+}
+
+TEST_CASE("named ids stand for no text, and no text stands for them") {
+  const std::vector<std::string> lines{"[CLS] <s> <pad> a b c", "[MASK] [SEP] </s> <unk> a b c"};
+  for (const Vocabulary& vocabulary : {Vocabulary::of_text(lines, 100), Vocabulary::of_segmented(lines)}) {
+    CHECK(vocabulary.token(pad_id) == "<pad>");
+    CHECK(vocabulary.token(unknown_id) == "<unk>");
+    CHECK(vocabulary.token(begin_id) == "<s>");
+    CHECK(vocabulary.token(end_id) == "</s>");
+    CHECK(vocabulary.token(cls_id) == "[CLS]");
+    CHECK(vocabulary.token(sep_id) == "[SEP]");
+    CHECK(vocabulary.token(mask_id) == "[MASK]");
+    for (const std::string& line : lines) {
+      for (const i32 id : vocabulary.ids(line)) CHECK(id >= first_piece_id);
+      CHECK(text_of(vocabulary, line) == line);
+    }
+    std::vector<i32> ids = vocabulary.ids("a b");
+    ids.insert(ids.begin(), {begin_id, cls_id, mask_id});
+    ids.insert(ids.end(), {sep_id, end_id, pad_id, pad_id});
+    CHECK(vocabulary.text(ids) == "a b");
+    CHECK(small::contains(error_of([&] { vocabulary.text(std::vector<i32>{static_cast<i32>(vocabulary.size())}); }),
+                          "there is no token"));
+    CHECK(small::contains(error_of([&] { vocabulary.text(std::vector<i32>{-1}); }), "there is no token -1"));
+  }
+}
+
+TEST_CASE("what a vocabulary does not have is unknown, and seen in the text") {
+  const Vocabulary pieces = Vocabulary::of_text(animals(), 60), segments = Vocabulary::of_segmented(animals());
+  const std::vector<i32> ids = pieces.ids("dog \u4f60");
+  CHECK(std::count(ids.begin(), ids.end(), unknown_id) == 1);
+  CHECK(pieces.text(ids).starts_with("dog "));
+  CHECK(pieces.text(ids) != "dog ");
+  CHECK(segments.ids("dog doge cat") == std::vector<i32>{segments.ids("dog")[0], unknown_id, segments.ids("cat")[0]});
+  CHECK(text_of(segments, "dog doge cat") == "dog <unk> cat");
+}
+
+TEST_CASE("segmented text: every token has an id, the frequent ones first, and pieces are joined again") {
+  const std::vector<std::string> lines{"viel@@ er bü@@ sche .", "viel@@ e bü@@ cher\t. ", "a\u00a0b ."};
+  const Vocabulary vocabulary = Vocabulary::of_segmented(lines);
+  CHECK(vocabulary.is_segmented());
+  CHECK(vocabulary.size() == first_piece_id + 8);  // . bü@@ viel@@ a<no-break space>b cher e er sche
+  CHECK(vocabulary.token(first_piece_id) == ".");
+  CHECK(vocabulary.token(first_piece_id + 1) == "bü@@");
+  CHECK(vocabulary.token(first_piece_id + 2) == "viel@@");
+  CHECK(text_of(vocabulary, lines[0]) == "vieler büsche .");
+  CHECK(text_of(vocabulary, lines[1]) == "viele bücher .");
+  CHECK(text_of(vocabulary, "e viel@@") == "e viel");  // a word that was not finished
+  CHECK(text_of(vocabulary, "a\u00a0b") == "a\u00a0b");
+}
+
+TEST_CASE("the same text gives the same vocabulary, also from a file") {
+  const Vocabulary pieces = Vocabulary::of_text(animals(), 60), segments = Vocabulary::of_segmented(animals());
+  check_same(pieces, Vocabulary::of_text(animals(), 60));
+  check_same(pieces, Vocabulary::from_json(pieces.to_json()));
+  check_same(segments, Vocabulary::of_segmented(animals()));
+  check_same(segments, Vocabulary::from_json(segments.to_json()));
+  CHECK(Vocabulary::from_json(segments.to_json()).is_segmented());
+  CHECK_FALSE(Vocabulary::from_json(pieces.to_json()).is_segmented());
+}
+
+TEST_CASE("a text that gives no vocabulary says why") {
+  CHECK(small::contains(error_of([] { Vocabulary::of_text({}, 100); }), "there is no text to learn from"));
+  CHECK(small::contains(error_of([] { Vocabulary::of_text({"", "  "}, 100); }), "there is no text to learn from"));
+  CHECK(small::contains(error_of([] { Vocabulary::of_segmented({" \t"}); }), "there is no text to learn from"));
+  CHECK(small::contains(error_of([] { Vocabulary::of_text({"a", "\xff"}, 100); }), "is not UTF-8"));
+  CHECK(small::contains(error_of([] { Vocabulary::of_text(animals(), 20); }),
+                        "a vocabulary of 20 tokens does not hold the "));
+  CHECK(small::contains(error_of([] { Vocabulary::of_text(animals(), 7); }),
+                        "a vocabulary has from 8 to 1048576 tokens"));
+  const Vocabulary vocabulary = Vocabulary::of_segmented({"a"});
+  CHECK(small::contains(error_of([&] { vocabulary.ids("a \xc3"); }), "the text is not UTF-8: byte 3 "));
+}
+
+TEST_CASE("a text of one word, or one line, is enough") {
+  CHECK(text_of(Vocabulary::of_text({"a"}, 8000), "a a") == "a a");
+  CHECK(text_of(Vocabulary::of_segmented({"a"}), "a a") == "a a");
+}
+
+TEST_CASE("a damaged vocabulary is one clear error") {
+  const auto refused = [](const std::string& json) { return error_of([&] { Vocabulary::from_json(json); }); };
+  CHECK(small::contains(refused("{}"), "vocabulary: has no kind"));
+  CHECK(small::contains(refused(R"({"kind":"words","tokens":["a"]})"),
+                        "kind must be sentencepiece or segmented, not 'words'"));
+  CHECK(small::contains(refused(R"({"kind":"segmented","tokens":[]})"), "has no tokens"));
+  CHECK(small::contains(refused(R"({"kind":"segmented","tokens":["a",""]})"), "has an empty token"));
+  CHECK(small::contains(refused(R"({"kind":"segmented","tokens":["a","a"]})"), "has the token 'a' twice"));
+  CHECK(
+      small::contains(refused(R"({"kind":"segmented","tokens":["a"],"scores":[1]})"), "there is no field \"scores\""));
+  CHECK(small::contains(refused(R"({"kind":"segmented","tokens":"a"})"), "tokens must be a list"));
+  CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["a"]})"), "has no scores"));
+  CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["a"],"scores":[1,2]})"),
+                        "has 1 pieces and 2 scores"));
+  CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["a"],"scores":[1e300]})"),
+                        "has a score out of range"));
+  CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["<s>"],"scores":[1]})"),
+                        "has the token '<s>' twice"));
+  CHECK(
+      small::contains(refused(R"({"kind":"sentencepiece","tokens":["a\u0000"],"scores":[1]})"), "has an empty token"));
+}
+
+TEST_CASE("whatever happens to the bytes of a vocabulary, it is refused or can be used") {
+  const std::string whole = Vocabulary::of_text({"a bc ab", "c ba"}, 40).to_json();
+  i64 refused = 0, used = 0;
+  const auto use = [&](const std::string& json) {
+    try {
+      const Vocabulary vocabulary = Vocabulary::from_json(json);
+      const std::vector<i32> ids = vocabulary.ids("a bc \u4f60");
+      for (const i32 id : ids) CHECK((id >= 0 && id < vocabulary.size()));
+      vocabulary.text(ids);
+      ++used;
+    } catch (const Error&) { ++refused; }
+  };
+  for (size_t length = 0; length < whole.size(); ++length) use(whole.substr(0, length));
+  CHECK(refused == static_cast<i64>(whole.size()));
+  for (size_t at = 0; at < whole.size(); ++at)
+    for (const char bit : {1, 2, 16, 64}) {
+      std::string changed = whole;
+      changed[at] = static_cast<char>(changed[at] ^ bit);
+      use(changed);
+    }
+  CHECK(used > 0);
+}
