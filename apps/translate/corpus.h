@@ -41,8 +41,8 @@ struct LinePairs {
   i64 size() const { return static_cast<i64>(source.size()); }
 };
 
-/// The pairs of two files. A line ends at a line feed, with or without a carriage return before it; a byte order mark at
-/// the beginning is skipped. Errors: a file that cannot be read or is empty; files with different numbers of lines,
+/// The pairs of two files. A line ends at a line feed, with or without a carriage return before it. A byte order mark
+/// at the beginning is skipped. Errors: a file that cannot be read or is empty; files with different numbers of lines,
 /// naming both.
 LinePairs read_pairs(const std::string& source_path, const std::string& target_path);
 

@@ -1,7 +1,7 @@
-// Chapter 9. What can stand in a translator: a model that learns from batches of sentence pairs and writes translations.
+// Chapter 9. What can stand in a translator: a model that learns from sentence pairs and writes translations.
 //
 // The Transformer is one. Whatever else is to be trained and compared on the same data, such as a recurrent or a
-// convolutional model, derives from this class and has a line in `new_model` and in `load_model`.
+// convolutional model, derives from this class and has a line in `load_model`.
 // Serves: nn/models/transformer.h
 #pragma once
 
@@ -61,8 +61,8 @@ class TransformerTranslator final : public TranslationModel {
   nn::Transformer model;
 };
 
-/// The model that the metadata of `path` describe, with the parameters of that file. Errors: those of `nn::load`; a kind
-/// of model that is not known.
+/// The model that the metadata of `path` describe, with the parameters of that file. Errors: those of `nn::load`; a
+/// kind of model that is not known.
 std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata);
 /// The metadata key of a model's kind.
 inline constexpr std::string_view kind_key = "translation_model";

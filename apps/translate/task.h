@@ -7,8 +7,8 @@
 // The rest is the loop of apps/training/trainer.h; apps/book/ch9/translator.cpp is a whole program.
 //
 // The preset `tiny` is the recipe of a published result on Multi30k, English to German: BLEU 41.02 with 2.55 million
-// weights ("Good for Misconceived Reasons", Wu et al. 2021; the settings are those of README-baseline.md in the authors'
-// repository and the defaults of its fairseq). Two GPUs with 4,096 tokens each are two micro-batches here.
+// weights ("Good for Misconceived Reasons", Wu et al. 2021). The settings are those of README-baseline.md in the
+// authors' repository and the defaults of its fairseq. Two GPUs with 4,096 tokens each are two micro-batches here.
 // Serves: nn/models/transformer.h
 #pragma once
 

@@ -141,12 +141,12 @@ void report(const TrainOptions& options, Trainer& trainer, TranslationTask& task
 int train(const TrainOptions& options, const TranslationOrigin& origin, const TranslationData& data,
           const TrainingState* state, TrainingFiles& files) {
   const Stopwatch watch;
-  print_data(origin, data);
   TranslationRecipe limited = origin.recipe;
   limited.minutes = options.time_limit;
   const Interrupt interrupt;
   TranslationTask task(limited, data);
   check_size(task, task.model().module(), files);
+  print_data(origin, data);
   const TranslationRecipe& recipe = task.recipe();
   Trainer trainer(task, recipe, task.model().d_model());
   if (state) trainer.load_state(*state);

@@ -74,7 +74,7 @@ TEST_CASE("a vocabulary that does not fit, or is none, and a model of an unknown
   const TensorFile file = read_safetensors(path);
   const auto refused_with = [&](const std::string& key, const std::string& value) {
     Metadata metadata = file.metadata;
-    REQUIRE(metadata.small::contains(key));
+    REQUIRE(metadata.contains(key));
     metadata[key] = value;
     write_safetensors(other, file.tensors, metadata);
     return refusal(other);
