@@ -17,7 +17,7 @@ namespace orrery::translate {
 struct DecodeOptions {
   i64 beam = 5;               ///< 1 is greedy decoding
   double length_penalty = 1;  ///< alpha: nn/generate/beam_search.h
-  i64 batch_tokens = 2048;    ///< source tokens of a batch, padding included; a longer sentence is a batch of its own
+  i64 batch_tokens = 1024;    ///< source tokens of a batch, padding included; a longer sentence is a batch of its own
   i64 max_length = most;      ///< tokens of a translation; also at most 50 more than its source has, as in the paper
   static constexpr i64 most = 1'000'000;
 };
