@@ -284,11 +284,7 @@ void add_run_options(CLI::App& command, TrainOptions& options) {
   add_flag(command, "--hash", options.hash, "Print a fingerprint of losses, parameters and the optimiser's state");
 }
 
-}  // namespace
-}  // namespace translate
-
-void add_translate_train(CLI::App& translate, int& exit_code) {
-  using namespace translate;
+void add_train(CLI::App& translate, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App& command = add_command(
       translate, "train", "Learn to translate from two files; the defaults are a published recipe for 29,000 pairs",
@@ -308,5 +304,10 @@ void add_translate_train(CLI::App& translate, int& exit_code) {
     return options->resume.empty() ? begin(*options) : resume(*options);
   });
 }
+
+}  // namespace
+}  // namespace translate
+
+void add_translate_train(CLI::App& translate, int& exit_code) { translate::add_train(translate, exit_code); }
 
 }  // namespace orrery
