@@ -5,6 +5,7 @@
 
 #include "nn/attention/attention.h"
 #include "nn/attention/key_value_cache.h"
+#include "nn/generate/beam_search.h"
 #include "nn/generate/decoder_state.h"
 #include "nn/generate/decoding.h"
 #include "nn/generate/sampling.h"

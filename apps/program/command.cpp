@@ -95,9 +95,7 @@ std::string missing(const CLI::App& program, const CLI::RequiredError& error) {
 int after_output(int exit_code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return exit_code;
-  pollfd output{STDOUT_FILENO, 0, 0};
-  const bool reader_gone = poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
-  return reader_gone ? exit_code : complain("cannot write the results to standard output", failed);
+  return output_is_closed() ? exit_code : complain("cannot write the results to standard output", failed);
 }
 
 int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code) {
@@ -168,6 +166,11 @@ CLI::Validator one_of(const std::vector<std::string>& allowed) {
 }
 
 }  // namespace
+
+bool output_is_closed() {
+  pollfd output{STDOUT_FILENO, 0, 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
 
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) {
   // Writing to a closed pipe, or beyond the size limit of files, must fail instead of ending the program.

@@ -45,6 +45,9 @@ void add_translate(CLI::App& program, int& exit_code);
 /// stderr: one line, followed by the details of a failure, if it has any.
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands);
 
+/// Whether standard output is a pipe that nobody reads any more, as in `orrery ... | head`.
+bool output_is_closed();
+
 /// A new sub-command of `program`; its help ends with `footer`.
 CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& description,
                       const std::string& footer);

@@ -31,17 +31,6 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-bool is_text(std::string_view line) {
-  for (size_t at = 0; at < line.size();) {
-    const size_t bytes = first_character(line.substr(at)).bytes;
-    if (bytes == 0 || line[at] == '\0') return false;
-    at += bytes;
-  }
-  return true;
-}
-
-bool is_empty(std::string_view line) { return line.find_first_not_of(" \t\n\v\f\r") == line.npos; }
-
 LinePairs chosen(const LinePairs& pairs, std::span<const i64> numbers) {
   LinePairs result;
   for (const i64 i : numbers) {
@@ -53,6 +42,17 @@ LinePairs chosen(const LinePairs& pairs, std::span<const i64> numbers) {
 }
 
 }  // namespace
+
+bool is_text(std::string_view line) {
+  for (size_t at = 0; at < line.size();) {
+    const size_t bytes = first_character(line.substr(at)).bytes;
+    if (bytes == 0 || line[at] == '\0') return false;
+    at += bytes;
+  }
+  return true;
+}
+
+bool is_empty(std::string_view line) { return line.find_first_not_of(" \t\n\v\f\r") == line.npos; }
 
 std::string PairCounts::text(i64 most_tokens) const {
   std::string left_out;

@@ -7,11 +7,17 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/translate/vocabulary.h"
 
 namespace orrery::translate {
+
+/// Whether a line is UTF-8 without a zero byte.
+bool is_text(std::string_view line);
+/// Whether a line has nothing but whitespace.
+bool is_empty(std::string_view line);
 
 /// What became of the pairs of two files.
 struct PairCounts {

@@ -31,6 +31,11 @@ Tensor TransformerTranslator::greedy(const Tensor& source, i64 most_tokens) cons
   return nn::greedy_decode(model, source, {.bos = begin_id, .eos = end_id, .max_len = most_tokens});
 }
 
+std::unique_ptr<nn::StepwiseDecoder> TransformerTranslator::decoder(const Tensor& source, i64 most_tokens,
+                                                                    i64 beam) const {
+  return nn::stepwise_decoder(model, source, most_tokens, beam);
+}
+
 std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata) {
   const auto kind = metadata.find(std::string(kind_key));
   check(kind != metadata.end(), "translate", path, " was not saved by orrery translate (it has no ", kind_key, ')');

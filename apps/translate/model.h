@@ -11,6 +11,7 @@
 #include "apps/training/memory.h"
 #include "apps/translate/batches.h"
 #include "core/files/safetensors.h"
+#include "nn/generate/beam_search.h"
 #include "nn/models/transformer.h"
 
 namespace orrery::translate {
@@ -36,6 +37,9 @@ class TranslationModel {
   virtual Variable loss(const TranslationBatch& batch, nn::Pass& pass, const CrossEntropyOptions& options) const = 0;
   /// The likeliest token at each step, as `nn::greedy_decode` returns them: source i32 [B, S] to i32 [B, T'].
   virtual Tensor greedy(const Tensor& source, i64 most_tokens) const = 0;
+  /// Its decoder after reading source i32 [B, S], for `nn::beam_search`: for translations of at most `most_tokens`
+  /// tokens, and at most `beam` hypotheses for each source. It refers to the model.
+  virtual std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens, i64 beam) const = 0;
 };
 
 /// The model of the paper.
@@ -52,6 +56,7 @@ class TransformerTranslator final : public TranslationModel {
   double kept_numbers(const BatchShape& shape) const override;
   Variable loss(const TranslationBatch& batch, nn::Pass& pass, const CrossEntropyOptions& options) const override;
   Tensor greedy(const Tensor& source, i64 most_tokens) const override;
+  std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens, i64 beam) const override;
 
   nn::Transformer model;
 };

@@ -1,20 +1,25 @@
 // Chapter 9. `orrery translate`: what belongs to translating.
 //
 //   orrery translate train --source train.en --target train.de --save en-de.safetensors
+//   orrery translate decode --load en-de.safetensors test.en > translated.de
 //   orrery translate score translated.de reference.de
 // Serves: nn/models/transformer.h
 #include "apps/program/command.h"
+#include "apps/translate/decode_command.h"
 #include "apps/translate/score_command.h"
 #include "apps/translate/train_command.h"
 
 namespace orrery {
 
 void add_translate(CLI::App& program, int& exit_code) {
-  CLI::App& translate = add_command(program, "translate", "Translation: train a translator, score a translated text",
-                                    "Examples:\n  orrery translate train --source train.en --target train.de\n"
-                                    "  orrery translate score translated.de reference.de\n"
-                                    "Each has its own --help.");
+  CLI::App& translate =
+      add_command(program, "translate", "Translation: train a translator, translate, score a translated text",
+                  "Examples:\n  orrery translate train --source train.en --target train.de\n"
+                  "  orrery translate decode --load en-de.safetensors test.en\n"
+                  "  orrery translate score translated.de reference.de\n"
+                  "Each has its own --help.");
   add_translate_train(translate, exit_code);
+  add_translate_decode(translate, exit_code);
   add_translate_score(translate, exit_code);
   needs_sub_command(translate);
 }

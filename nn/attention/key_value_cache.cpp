@@ -5,6 +5,7 @@
 // Serves: nn/generate/decoding.h
 #include "nn/attention/key_value_cache.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/ops/softmax_rows.h"
@@ -18,12 +19,19 @@ namespace {
 constexpr std::string_view cache_operation = "key/value cache";
 
 struct Sizes {
-  i64 B, h, capacity, d_k, d_v;
+  i64 B, slots, h, capacity, d_k, d_v;
 };
 Sizes sizes_of(const KeyValueCache& cache) {
-  const auto [B, h, capacity, d_k] = dims<4>(cache.keys, cache_operation);
-  return {B, h, capacity, d_k, cache.values.size(3)};
+  const auto [slots, h, capacity, d_k] = dims<4>(cache.keys, cache_operation);
+  return {cache.sequences(), slots, h, capacity, d_k, cache.values.size(3)};
 }
+
+// Finds the slot of a sequence.
+struct SlotOf {
+  const i64* slots;  // null if sequence b has slot b
+  explicit SlotOf(const KeyValueCache& cache) : slots(cache.slots.empty() ? nullptr : cache.slots.data()) {}
+  i64 operator()(i64 b) const { return slots ? slots[b] : b; }
+};
 
 }  // namespace
 
@@ -44,17 +52,108 @@ void KeyValueCache::append(const Tensor& rows) {
     using T = decltype(t);
     const T* from = rows.data<T>() + (columns - key_value_columns);
     T *K = keys.write<T>() + length * s.d_k, *V = values.write<T>() + length * s.d_v;
+    const SlotOf slot_of(*this);
     for_rows(s.B * n, key_value_columns, [=](i64 row) {
-      const i64 b = row / n, i = row % n;
+      const i64 slot = slot_of(row / n), i = row % n;
       const T* at = from + row * columns;
       for (i64 head = 0; head < s.h; ++head, at += s.d_k)
-        std::copy_n(at, s.d_k, K + ((b * s.h + head) * s.capacity + i) * s.d_k);
+        std::copy_n(at, s.d_k, K + ((slot * s.h + head) * s.capacity + i) * s.d_k);
       for (i64 head = 0; head < s.h; ++head, at += s.d_v)
-        std::copy_n(at, s.d_v, V + ((b * s.h + head) * s.capacity + i) * s.d_v);
+        std::copy_n(at, s.d_v, V + ((slot * s.h + head) * s.capacity + i) * s.d_v);
     });
   });
   length += n;
 }
+
+namespace {
+
+// The first `length` positions of x [slots, h, capacity, d], with room for more.
+Tensor with_capacity(const Tensor& x, i64 length, i64 capacity) {
+  const auto [slots, h, before, d] = dims<4>(x, cache_operation);
+  Tensor y = Tensor::empty({slots, h, capacity, d}, x.dtype());
+  dispatch_floating(
+      x.dtype(), cache_operation, [&, heads = slots * h, from_step = before * d, count = length * d](auto t) {
+        using T = decltype(t);
+        const T* from = x.data<T>();
+        T* to = y.write<T>();
+        const i64 to_step = y.size(2) * y.size(3);
+        for_rows(heads, count, [=](i64 head) { std::copy_n(from + head * from_step, count, to + head * to_step); });
+      });
+  return y;
+}
+
+}  // namespace
+
+void KeyValueCache::reserve(i64 wanted) {
+  if (wanted <= capacity()) return;
+  keys = with_capacity(keys, length, wanted);
+  values = with_capacity(values, length, wanted);
+}
+
+namespace {
+
+// The slots of the chosen sequences.
+std::vector<i64> slots_of(const KeyValueCache& cache, std::span<const i64> chosen) {
+  check(!chosen.empty(), cache_operation, "at least one sequence must be chosen");
+  const SlotOf slot_of(cache);
+  std::vector<i64> slots;
+  slots.reserve(chosen.size());
+  for (const i64 b : chosen) {
+    check(b >= 0 && b < cache.sequences(), cache_operation, "there is no sequence ", b, " of ", cache.sequences());
+    slots.push_back(slot_of(b));
+  }
+  return slots;
+}
+
+struct Copy {
+  i64 from, to;  // slots
+};
+
+// Copies the filled positions. No slot is both read and written.
+void copy_slots(KeyValueCache& cache, const std::vector<Copy>& copies) {
+  const Sizes s = sizes_of(cache);
+  const i64 length = cache.length;
+  dispatch_floating(cache.keys.dtype(), cache_operation, [&](auto t) {
+    using T = decltype(t);
+    T *K = cache.keys.write<T>(), *V = cache.values.write<T>();
+    const Copy* copy = copies.data();
+    for_rows(static_cast<i64>(copies.size()) * s.h, length * (s.d_k + s.d_v), [=](i64 task) {
+      const i64 head = task % s.h;
+      const i64 from = (copy[task / s.h].from * s.h + head) * s.capacity,
+                to = (copy[task / s.h].to * s.h + head) * s.capacity;
+      std::copy_n(K + from * s.d_k, length * s.d_k, K + to * s.d_k);
+      std::copy_n(V + from * s.d_v, length * s.d_v, V + to * s.d_v);
+    });
+  });
+}
+
+}  // namespace
+
+void KeyValueCache::choose(std::span<const i64> chosen) {
+  std::vector<i64> next = slots_of(*this, chosen);
+  check(std::ssize(next) <= keys.size(0), cache_operation, next.size(), " sequences need as many slots, there are ",
+        keys.size(0));
+  std::vector<bool> taken(static_cast<size_t>(keys.size(0)), false);
+  std::vector<size_t> again;  // sequences whose slot another one has taken
+  for (size_t i = 0; i < next.size(); ++i) {
+    const auto slot = static_cast<size_t>(next[i]);
+    if (taken[slot]) again.push_back(i);
+    taken[slot] = true;
+  }
+  std::vector<Copy> copies;
+  auto unused = taken.begin();
+  for (const size_t i : again) {
+    unused = std::find(unused, taken.end(), false);
+    *unused = true;
+    const i64 to = unused - taken.begin();
+    copies.push_back({next[i], to});
+    next[i] = to;
+  }
+  if (length > 0 && !copies.empty()) copy_slots(*this, copies);
+  slots = std::move(next);
+}
+
+void KeyValueCache::share(std::span<const i64> chosen) { slots = slots_of(*this, chosen); }
 
 namespace {
 
@@ -91,7 +190,7 @@ Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Ma
         " do not fit a batch of ", s.B, " with queries of ", s.h * s.d_k, " columns");
   check(rows.dtype() == cache.keys.dtype(), "cached attention", "dtypes differ (", rows.dtype(), " and ",
         cache.keys.dtype(), ")");
-  mask.check_fits(B, s.h, n, m);
+  mask.check_fits(s.slots, s.h, n, m);
   Tensor y = Tensor::empty({B, n, s.h * s.d_v}, rows.dtype()), scores = Tensor::empty({B * s.h, m}, rows.dtype());
   dispatch_floating(rows.dtype(), "cached attention", [&, n = n, columns = columns](auto t) {
     using T = decltype(t);
@@ -99,17 +198,18 @@ Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Ma
     T *out = y.write<T>(), *scratch = scores.write<T>();
     const T factor = static_cast<T>(1.0 / std::sqrt(static_cast<double>(s.d_k)));
     const BiasRows<T> biases = bias_rows<T>(bias, s.B, s.h, n, m);
+    const SlotOf slot_of(cache);
     for_rows(s.B * s.h, n * m * (s.d_k + s.d_v), [=, &mask](i64 task) {
-      const i64 b = task / s.h, head = task % s.h;
+      const i64 b = task / s.h, head = task % s.h, slot = slot_of(b);
       T* P = scratch + task * m;
       for (i64 i = 0; i < n; ++i) {
-        const KeyRange seen = mask.range(b, i, n, m);
-        const i64 row = b * n + i, count = seen.count(), at = task * s.capacity + seen.first;
+        const KeyRange seen = mask.range(slot, i, n, m);
+        const i64 row = b * n + i, count = seen.count(), at = (slot * s.h + head) * s.capacity + seen.first;
         gemm_in_task<T>({Q + row * columns + head * s.d_k, 1, s.d_k}, {K + at * s.d_k, count, s.d_k}, {P, 1, count},
                         Trans::b);
         for (i64 j = 0; j < count; ++j) P[j] *= factor;
         if (biases.data) add_to(count, biases.row(b, head, i) + seen.first, P);
-        if (mask.has_table()) mask.hide_by_table(b, head, i, seen, P);
+        if (mask.has_table()) mask.hide_by_table(slot, head, i, seen, P);
         softmax_row(P, P, count);
         gemm_in_task<T>({P, 1, count}, {V + at * s.d_v, count, s.d_v}, {out + (row * s.h + head) * s.d_v, 1, s.d_v});
       }

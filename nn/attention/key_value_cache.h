@@ -6,9 +6,16 @@
 // A cache takes h (d_k + d_v) numbers for each position and layer: for GPT-2 in f32, 73,728 bytes for each position.
 // It is a plain value and belongs to the caller that generates; layers hold nothing between calls. The keys of one head
 // are contiguous, and so are its values, so that attention reads memory from one end to the other.
-// Shapes: keys [B, h, capacity, d_k], values [B, h, capacity, d_v], of which the first `length` positions are filled.
+// Beam search continues some sequences several times and gives up others (nn/generate/beam_search.h). So a sequence has
+// a slot, and choosing sequences changes their slots. Keys and values are copied only for the second and further
+// continuations of a sequence.
+// Shapes: keys [slots, h, capacity, d_k], values [slots, h, capacity, d_v], of which the first `length` positions are
+// filled. B is the number of sequences, which is that of the slots until sequences are chosen.
 // Serves: nn/generate/decoding.h
 #pragma once
+
+#include <span>
+#include <vector>
 
 #include "core/mask.h"
 #include "core/tensor.h"
@@ -16,23 +23,33 @@
 namespace orrery::nn {
 
 struct KeyValueCache {
-  Tensor keys;    // [B, h, capacity, d_k]
-  Tensor values;  // [B, h, capacity, d_v]
+  Tensor keys;    // [slots, h, capacity, d_k]
+  Tensor values;  // [slots, h, capacity, d_v]
   i64 length = 0;
+  std::vector<i64> slots{};  // of each sequence; empty: sequence b has slot b
 
   i64 capacity() const { return keys.size(2); }
+  /// The number of sequences, B.
+  i64 sequences() const { return slots.empty() ? keys.size(0) : static_cast<i64>(slots.size()); }
   /// Appends n positions: the last h (d_k + d_v) columns of rows [B, n, columns], keys before values, as in the packed
   /// projections of attention. Errors: more positions than the capacity; a shape or dtype that does not fit.
   void append(const Tensor& rows);
+  /// Makes room for `capacity` positions, if there is not as much already. What is filled is copied.
+  void reserve(i64 capacity);
+  /// Sequence i becomes what sequence `chosen[i]` was. A sequence that is chosen several times is copied into slots
+  /// that are no longer used. Errors: none is chosen, or more than there are slots; a number that is not a sequence's.
+  void choose(std::span<const i64> chosen);
+  /// The same for a cache to which nothing will be appended: one that is chosen several times is shared, never copied.
+  void share(std::span<const i64> chosen);
 };
 
-/// An empty cache.
+/// An empty cache of B sequences, each with a slot.
 KeyValueCache key_value_cache(i64 B, i64 num_heads, i64 capacity, i64 d_k, i64 d_v, Dtype dtype);
 
 /// softmax(Q K^T / sqrt(d_k)) V over all positions of a cache, heads side by side: [B, n, h d_v]. The queries are the
 /// first h d_k columns of rows [B, n, columns]. With Mask::causal() they are the last n of the positions. A bias on the
 /// scores, if there is one, is by distance, [h, n + m - 1] for the m positions of the cache, or [B or 1, h or 1, n, m].
-/// Nothing is recorded.
+/// Batch row b of the mask is for slot b. Nothing is recorded.
 Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Mask& mask, const Tensor& bias = {});
 
 }  // namespace orrery::nn

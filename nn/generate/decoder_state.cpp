@@ -3,7 +3,9 @@
 // Serves: nn/generate/decoding.h
 #include "nn/generate/decoder_state.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace orrery::nn {
 namespace {
@@ -21,6 +23,9 @@ Variable following(const Tensor& positions, i64 length, i64 n) {
   return constant(positions.rows(length, length + n));
 }
 
+// Caches begin with room for so many positions, and grow, since few sentences need all that they are allowed.
+constexpr i64 first_capacity = 32;
+
 // A state of another model may have more or fewer layers than this one.
 void check_layers(size_t of_state, size_t of_model) {
   check(of_state == of_model, "decoder state", "is of a model of ", of_state, " layers, this one has ", of_model);
@@ -28,17 +33,33 @@ void check_layers(size_t of_state, size_t of_model) {
 
 }  // namespace
 
-DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len) {
+DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len,
+                           i64 beam) {
   check_length(max_len, model.config.max_len);
   DecoderState state{.self_attn = {},
                      .memory = {},
                      .memory_mask = memory_mask,
                      .positions = model.tgt_positions.first_rows(max_len, memory.dtype()).value().rows(0, max_len)};
   for (const DecoderLayer& layer : model.decoder.layers) {
-    state.self_attn.push_back(layer.self_attn->empty_cache(memory.size(0), max_len, memory.dtype()));
+    KeyValueCache& cache =
+        state.self_attn.emplace_back(layer.self_attn->empty_cache(memory.size(0) * beam, max_len, memory.dtype()));
+    cache.slots.resize(static_cast<size_t>(memory.size(0)));
+    std::iota(cache.slots.begin(), cache.slots.end(), i64{0});
     state.memory.push_back(layer.multihead_attn->cache_memory(memory));
   }
   return state;
+}
+
+void DecoderState::make_room(i64 n) {
+  for (KeyValueCache& cache : self_attn) {
+    if (cache.length + n > cache.capacity())
+      cache.reserve(std::min(positions.size(0), std::max(cache.length + n, 2 * cache.capacity())));
+  }
+}
+
+void DecoderState::choose(std::span<const i64> chosen) {
+  for (KeyValueCache& cache : self_attn) cache.choose(chosen);
+  for (KeyValueCache& cache : memory) cache.share(chosen);
 }
 
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state) {
@@ -46,8 +67,10 @@ Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderS
   check_layers(state.memory.size(), model.decoder.layers.size());
   Pass pass = Pass::inference();
   const double root_d_model = std::sqrt(static_cast<double>(model.config.layer.d_model));
-  Variable x = embedding_sum(model.tgt_embed.weight, tokens, root_d_model,
-                             following(state.positions, state.length(), dims<2>(tokens, "tokens")[1]));
+  const i64 n = dims<2>(tokens, "tokens")[1];
+  Variable x =
+      embedding_sum(model.tgt_embed.weight, tokens, root_d_model, following(state.positions, state.length(), n));
+  state.make_room(n);
   for (size_t i = 0; i < state.self_attn.size(); ++i) {
     const DecoderLayer& layer = model.decoder.layers[i];
     x = layer.with_attentions(

@@ -26,10 +26,16 @@ struct DecoderState {
 
   /// Positions read so far.
   i64 length() const { return self_attn.empty() ? 0 : self_attn[0].length; }
+  /// Room in every cache for n more positions; `next_positions` does this itself.
+  void make_room(i64 n);
+  /// Sequence i becomes what sequence `chosen[i]` was. Errors: those of KeyValueCache::choose.
+  void choose(std::span<const i64> chosen);
 };
 
-/// The state before the first token, with room for `max_len` tokens. Errors: more than the model's positions.
-DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len);
+/// The state before the first token: one sequence for each row of `memory`, with room for `max_len` tokens. `choose`
+/// may continue up to `beam` sequences for each row. Errors: more tokens than the model's positions.
+DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len,
+                           i64 beam = 1);
 /// The decoder's output at the next n positions, for `model.generator`. Errors: more positions than the state has room
 /// for; the state of a model with other layers or heads; a call that would be recorded.
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state);

@@ -118,3 +118,63 @@ TEST_CASE("what does not fit is refused, and so is recording") {
   CHECK_THROWS_WITH_AS(cached_attention(randn({2, 1, 12}, rng, f64), cache, Mask()),
                        "cached attention: dtypes differ (f64 and f32)", Error);
 }
+
+TEST_CASE("chosen sequences go on as if each had a cache of its own, and room can grow") {
+  const NoGradient nothing_recorded;
+  Rng rng(11);
+  const MultiHeadAttention layer = noisy_attention(f64, {.d_k = 5, .d_v = 7});
+  const auto with_slots = [&](i64 slots) {
+    KeyValueCache cache = layer.empty_cache(slots, 2, f64);
+    cache.slots = {0, 1, 2};
+    return cache;
+  };
+  KeyValueCache cache = with_slots(6);
+  std::vector<Tensor> read(3, Tensor::empty({1, 0, 12}, f64));  // of each sequence, all that it has read
+  for (const std::vector<i64>& chosen : std::vector<std::vector<i64>>{
+           {0, 1, 2}, {2, 0, 2, 2, 1}, {4, 3, 2, 1, 0}, {0, 0, 0, 4, 4, 4}, {5, 0}, {1, 1, 0, 1, 0, 0}}) {
+    cache.choose(chosen);
+    const i64 B = std::ssize(chosen);
+    CHECK(cache.sequences() == B);
+    std::vector<Tensor> next;
+    const Tensor x = randn({B, 1, 12}, rng, f64);
+    for (i64 b = 0; b < B; ++b)
+      next.push_back(concat({read[static_cast<size_t>(chosen[static_cast<size_t>(b)])], x.rows(b, b + 1)}, 1));
+    read = std::move(next);
+    cache.reserve(cache.length + 1);
+    const Tensor y = layer.extend(constant(x), cache).value();
+    for (i64 b = 0; b < B; ++b) {
+      KeyValueCache own = layer.empty_cache(1, cache.length, f64);
+      const Tensor expected = layer.extend(constant(read[static_cast<size_t>(b)]), own).value();
+      CHECK(relative(y.rows(b, b + 1), slice(expected, 1, -1)) < bound(f64));
+    }
+  }
+  CHECK(cache.capacity() == 6);
+  CHECK_THROWS_WITH_AS(cache.choose(std::vector<i64>{0, 6}), "key/value cache: there is no sequence 6 of 6", Error);
+  CHECK_THROWS_WITH_AS(cache.choose(std::vector<i64>{-1}), "key/value cache: there is no sequence -1 of 6", Error);
+  CHECK_THROWS_WITH_AS(cache.choose(std::vector<i64>{}), "key/value cache: at least one sequence must be chosen",
+                       Error);
+  CHECK_THROWS_WITH_AS(cache.choose(std::vector<i64>(7, 0)),
+                       "key/value cache: 7 sequences need as many slots, there are 6", Error);
+}
+
+TEST_CASE("sequences share a memory, each under the mask of its slot") {
+  const NoGradient nothing_recorded;
+  Rng rng(12);
+  const MultiHeadAttention layer = noisy_attention(f64);
+  const Variable memory = constant(randn({3, 8, 12}, rng, f64));
+  const Tensor x = randn({5, 2, 12}, rng, f64);
+  const std::vector<i64> first{2, 0, 1}, second{0, 0, 2, 1, 0}, rows{2, 2, 1, 0, 2};
+  const std::vector<i32> lengths{8, 3, 5};
+  KeyValueCache cache = layer.cache_memory(memory);
+  cache.share(first);
+  cache.share(second);
+  const Tensor y = layer.attend_to_cached(constant(x), cache, Mask::padding(Tensor::of<i32>({3}, lengths))).value();
+  CHECK(cache.keys.size(0) == 3);
+  for (i64 b = 0; b < 5; ++b) {
+    const i64 row = rows[static_cast<size_t>(b)];
+    const Mask mask = Mask::padding(Tensor::of<i32>({1}, {lengths[static_cast<size_t>(row)]}));
+    const KeyValueCache own = layer.cache_memory(constant(memory.value().rows(row, row + 1)));
+    const Tensor expected = layer.attend_to_cached(constant(x.rows(b, b + 1)), own, mask).value();
+    CHECK(relative(y.rows(b, b + 1), expected) < bound(f64));
+  }
+}

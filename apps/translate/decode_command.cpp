@@ -1,0 +1,166 @@
+// Chapter 9. Reads lines, writes one translation for each, and says how fast it was and which lines it left out.
+//
+// Serves: nn/models/transformer.h
+#include "apps/translate/decode_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <memory>
+
+#include "apps/program/columns.h"
+#include "apps/program/command.h"
+#include "apps/program/interrupt.h"
+#include "apps/program/machine.h"
+#include "apps/program/stopwatch.h"
+#include "apps/program/terminal.h"
+#include "apps/translate/decode.h"
+#include "core/error.h"
+#include "core/files/file.h"
+#include "core/machine/parallel.h"
+
+namespace orrery {
+namespace translate {
+namespace {
+
+// Lines that are sorted by length together: enough for batches of equal lengths, and few enough to keep in memory.
+constexpr size_t window = 2000;
+
+struct CommandOptions {
+  DecodeOptions decode;
+  std::string load, file;
+  bool scores = false;
+  i64 threads = 1;
+};
+
+// How many lines were of one kind, and the first of them, counted from 1.
+struct Count {
+  i64 lines = 0, first = 0;
+};
+
+class Totals {
+ public:
+  void add(const Translation& translation) {
+    ++lines_;
+    tokens_ += translation.tokens;
+    Count& count = counts_[static_cast<size_t>(translation.kind)];
+    if (count.lines++ == 0) count.first = lines_;
+  }
+  i64 lines() const { return lines_; }
+
+  // One line of warning for each kind of line that has no translation.
+  void warn(i64 most_tokens) const {
+    warn(LineKind::empty, "empty", "");
+    warn(LineKind::not_text, "not UTF-8 text", "");
+    warn(LineKind::too_long, "too long for the model", ", which reads " + std::to_string(most_tokens - 1) + " tokens");
+  }
+  void print_speed(double seconds) const {
+    std::cerr << numbers("%.2f s", seconds) << ", " << lines_ << (lines_ == 1 ? " line" : " lines");
+    if (tokens_ > 0)
+      std::cerr << numbers(", %lld tokens, %.0f tokens/s, %.1f lines/s", static_cast<long long>(tokens_),
+                           static_cast<double>(tokens_) / seconds, static_cast<double>(lines_) / seconds);
+    std::cerr << '\n';
+  }
+
+ private:
+  void warn(LineKind kind, const std::string& what, const std::string& why) const {
+    const Count& count = counts_[static_cast<size_t>(kind)];
+    if (count.lines == 0) return;
+    const bool one = count.lines == 1;
+    std::cerr << "warning: " << count.lines << (one ? " line is " : " lines are ") << what << why << " (line "
+              << count.first << (one ? ")" : " is the first)")
+              << (one ? "; its translation is" : "; their translations are")
+              << (one ? " an empty line\n" : " empty lines\n");
+  }
+
+  i64 lines_ = 0, tokens_ = 0;
+  std::array<Count, 4> counts_;  // of each LineKind
+};
+
+void print(const Translation& translation, bool scores) {
+  if (scores) {
+    if (translation.kind == LineKind::translated) std::cout << numbers("%.4f", translation.log_probability);
+    std::cout << '\t';
+  }
+  std::cout << for_reader(translation.text, STDOUT_FILENO) << '\n';
+}
+
+// Opens a file, a named pipe too, for reading.
+int opened(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int reason = errno;
+  check(descriptor >= 0, "read " + path, std::strerror(reason));
+  return descriptor;
+}
+
+int decode(const CommandOptions& options) {
+  set_threads(static_cast<int>(options.threads));
+  const bool from_stdin = options.file.empty();
+  const Descriptor file(from_stdin ? -1 : opened(options.file));
+  const Translator translator = load_translator(options.load);
+  if (options.decode.beam > translator.vocabulary.size())
+    usage_error("--beam",
+                "must be at most " + std::to_string(translator.vocabulary.size()) + ", the tokens of the model");
+  const bool asked_by_a_person = from_stdin && isatty(STDIN_FILENO) == 1;
+  print_start(std::cerr, {.parameters = translator.model->module().parameter_count()});
+  if (asked_by_a_person) std::cerr << "Type a sentence and Enter; Ctrl-D ends.\n";
+  const Interrupt interrupt;
+  const auto stopped = [&] { return interrupt.requested(); };
+  LineReader reader(from_stdin ? STDIN_FILENO : file.number(), from_stdin ? "standard input" : options.file);
+  Totals totals;
+  double seconds = 0;  // without waiting for input
+  while (std::cout.good()) {
+    const std::vector<Line> lines = reader.read(window, stopped);
+    if (lines.empty()) break;
+    const Stopwatch watch;
+    for (const Translation& translation : translations(translator, lines, options.decode, stopped)) {
+      print(translation, options.scores);
+      totals.add(translation);
+    }
+    std::cout.flush();
+    seconds += watch.seconds();
+  }
+  if (!std::cout.good()) {
+    check(!output_is_closed(), "translate", "standard output was closed before all lines were written");
+    return done;  // the program says that it could not write
+  }
+  totals.warn(translator.model->most_tokens());
+  totals.print_speed(seconds);
+  return interrupt.requested() ? interrupted : done;
+}
+
+}  // namespace
+}  // namespace translate
+
+void add_translate_decode(CLI::App& translate, int& exit_code) {
+  using namespace orrery::translate;
+  auto options = std::make_shared<CommandOptions>();
+  CLI::App& command = add_command(
+      translate, "decode", "Translate lines with a model from `translate train --save`",
+      "Each line is a sentence, and gets one line in the same order. A line that cannot be translated gets an empty "
+      "line.\n"
+      "Examples:\n  orrery translate decode --load en-de.safetensors test.en > translated.de\n"
+      "  echo a dog runs . | orrery translate decode --load en-de.safetensors --beam 1");
+  require(add_file(command, "--load", options->load, "The model"));
+  add_text(command, "FILE", options->file, "", "The lines to translate, UTF-8; without it standard input");
+  add_whole_number(command, "--beam", options->decode.beam, 1, 1000,
+                   "Hypotheses that beam search keeps; 1 is greedy decoding");
+  add_number(command, "--length-penalty", options->decode.length_penalty, 0, 100,
+             "Hypotheses are compared by their log-probability / length^PENALTY");
+  show_default(add_whole_number(command, "--max-length", options->decode.max_length, 1, DecodeOptions::most,
+                                "Longest translation in tokens; always at most 50 more than the source has"),
+               "");
+  add_whole_number(command, "--batch-tokens", options->decode.batch_tokens, 1, 10000000,
+                   "Source tokens of a batch, padding included");
+  add_flag(command, "--scores", options->scores,
+           "Before each translation its log-probability (natural logarithm) and a tab");
+  add_threads(command, options->threads);
+  when_run(command, exit_code, [options] { return decode(*options); });
+}
+
+}  // namespace orrery

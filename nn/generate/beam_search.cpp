@@ -1,0 +1,293 @@
+// Chapter 7. Beam search: the likeliest next tokens of each hypothesis, and which hypotheses go on.
+//
+// Serves: nn/generate/decoding.h
+#include "nn/generate/beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autograd/ops/softmax_rows.h"
+#include "core/tensor_ops.h"
+#include "nn/generate/decoder_state.h"
+
+namespace orrery::nn {
+namespace {
+
+constexpr std::string_view operation = "beam search";
+
+// Logits of a row that are looked at together. Most such parts hold none of the largest logits.
+constexpr i64 looked_at_together = 64;
+
+template <class T>
+struct Likely {
+  T logit;
+  i32 token;
+};
+
+// Writes the largest of x[0..n) to `largest`, in order, the smaller index first if two are equal. At most `most` are
+// written, and none that are -infinity or NaN. Returns how many.
+template <class T>
+i64 largest_of(const T* x, i64 n, i64 most, Likely<T>* largest) {
+  i64 count = 0;
+  T bound = -std::numeric_limits<T>::infinity();  // a number that is not larger does not belong to them
+  for (i64 begin = 0; begin < n; begin += looked_at_together) {
+    const i64 end = std::min(n, begin + looked_at_together);
+    if (!(kernels::row_max(x + begin, end - begin) > bound)) continue;
+    for (i64 i = begin; i < end; ++i) {
+      if (!(x[i] > bound)) continue;
+      i64 at = count < most ? count++ : most - 1;
+      for (; at > 0 && largest[at - 1].logit < x[i]; --at) largest[at] = largest[at - 1];
+      largest[at] = {x[i], static_cast<i32>(i)};
+      if (count == most) bound = largest[most - 1].logit;
+    }
+  }
+  return count;
+}
+
+// One extension of a hypothesis.
+struct Candidate {
+  i64 row;  // of the hypothesis
+  i32 token;
+  double log_probability;
+};
+
+bool comes_first(const Candidate& a, const Candidate& b) {
+  if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+  return a.token != b.token ? a.token < b.token : a.row < b.row;
+}
+
+// The likeliest next tokens of each row. The log-probability is that of the token alone.
+class NextTokens {
+ public:
+  // At most `most` tokens of each row of logits [R, K].
+  NextTokens(const Tensor& logits, i64 most) : most_(most), counts_(static_cast<size_t>(logits.size(0))) {
+    const i64 R = logits.size(0), K = logits.size(1);
+    candidates_.resize(static_cast<size_t>(R * most));
+    std::vector<double> log_totals(static_cast<size_t>(R));
+    dispatch_floating(logits.dtype(), operation, [&](auto t) {
+      using T = decltype(t);
+      std::vector<Likely<T>> likely(static_cast<size_t>(R * most));
+      const T* x = logits.data<T>();
+      kernels::for_rows(R, K, [&, x](i64 row) {
+        const T* of_row = x + row * K;
+        Likely<T>* largest = likely.data() + row * most;
+        const i64 count = largest_of(of_row, K, most, largest);
+        // log p_k = x_k - log sum_l e^{x_l}, with the largest logit subtracted before exp as in softmax
+        const T shift = count > 0 ? largest[0].logit : T{0};
+        const double total = kernels::chunked_sum<T>(K, [=](i64 k) { return math::exp(of_row[k] - shift); });
+        const double log_total = static_cast<double>(shift) + std::log(total);
+        for (i64 i = 0; i < count; ++i)
+          candidates_[static_cast<size_t>(row * most + i)] = {row, largest[i].token,
+                                                              static_cast<double>(largest[i].logit) - log_total};
+        counts_[static_cast<size_t>(row)] = count;
+        log_totals[static_cast<size_t>(row)] = log_total;
+      });
+    });
+    for (const double log_total : log_totals) {
+      check(!std::isnan(log_total), operation, "a logit is NaN or infinity");
+      check(std::isfinite(log_total), operation, "no token is left: every logit of a row is -infinity");
+    }
+  }
+
+  std::span<const Candidate> of(i64 row) const {
+    return {candidates_.data() + row * most_, static_cast<size_t>(counts_[static_cast<size_t>(row)])};
+  }
+
+ private:
+  i64 most_;
+  std::vector<i64> counts_;  // of each row
+  std::vector<Candidate> candidates_;
+};
+
+// The last token of a hypothesis, and the one before it. Hypotheses that begin alike share what they have in common.
+struct Link {
+  i64 before;  // the number of another link, or `none`
+  i32 token;
+};
+constexpr i64 none = -1;
+
+// A hypothesis that is not finished.
+struct Live {
+  i64 last;  // link
+  i64 row;   // of the logits from which the last token was chosen
+  double log_probability;
+};
+
+// The search for one source.
+struct Search {
+  size_t source;  // its number
+  i64 limit;
+  std::vector<Live> beam{{none, 0, 0.0}};  // the likeliest first
+  i64 finished = 0;
+  i64 best = none;  // link
+  double best_log_probability = 0, best_score = -std::numeric_limits<double>::infinity();
+};
+
+class BeamSearch {
+ public:
+  BeamSearch(StepwiseDecoder& decoder, std::span<const i64> limits, const BeamOptions& options)
+      : decoder_(decoder), options_(options), result_(limits.size()) {
+    for (size_t source = 0; source < limits.size(); ++source) searches_.push_back({source, limits[source]});
+  }
+
+  std::vector<Hypothesis> run() {
+    Tensor tokens = full({std::ssize(searches_), 1}, options_.bos, Dtype::i32);
+    for (i64 length = 1; !searches_.empty(); ++length) {
+      const NextTokens next = likeliest_after(tokens);
+      i64 row = 0;
+      for (Search& search : searches_) {
+        const i64 rows = std::ssize(search.beam);
+        extend(search, next, row, length);
+        row += rows;
+        if (is_done(search)) result_[search.source] = best_of(search);
+      }
+      std::erase_if(searches_, [this](const Search& search) { return is_done(search); });
+      if (!searches_.empty()) tokens = chosen_tokens();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // The likeliest tokens after `tokens`. Besides eos, a row has at most `beam` of the first `beam` candidates.
+  NextTokens likeliest_after(const Tensor& tokens) {
+    const Tensor logits = decoder_.next_logits(tokens);
+    const auto [R, K] = dims<2>(logits, "logits");
+    check(R == tokens.size(0), operation, "the decoder returned logits ", logits.shape(), " for ", tokens.size(0),
+          " sequences");
+    check(options_.beam <= K, operation, "the beam must be from 1 to ", K, ", the size of the vocabulary, not ",
+          options_.beam);
+    return {logits, std::min(K, options_.beam + 1)};
+  }
+
+  double score(double log_probability, i64 length) const {
+    return log_probability / std::pow(static_cast<double>(length), options_.length_penalty);
+  }
+
+  // Extends the hypotheses of one source, which have the rows from `first_row` on.
+  void extend(Search& search, const NextTokens& next, i64 first_row, i64 length) {
+    candidates_.clear();
+    for (i64 row = first_row; row < first_row + std::ssize(search.beam); ++row) {
+      for (Candidate candidate : next.of(row)) {
+        candidate.log_probability += search.beam[static_cast<size_t>(row - first_row)].log_probability;
+        candidates_.push_back(candidate);
+      }
+    }
+    std::sort(candidates_.begin(), candidates_.end(), comes_first);
+    const size_t beam = static_cast<size_t>(options_.beam);
+    std::vector<Live> live;
+    for (size_t rank = 0; rank < candidates_.size() && (rank < beam || live.size() < beam); ++rank) {
+      const Candidate& candidate = candidates_[rank];
+      const bool ends = candidate.token == options_.eos || length == search.limit;
+      if (ends ? rank >= beam : live.size() == beam) continue;
+      const i64 last = std::ssize(links_);
+      links_.push_back({search.beam[static_cast<size_t>(candidate.row - first_row)].last, candidate.token});
+      if (ends) {
+        finish(search, last, candidate.log_probability, length);
+      } else {
+        live.push_back({last, candidate.row, candidate.log_probability});
+      }
+    }
+    search.beam = std::move(live);
+  }
+
+  // The decoder goes on with the hypotheses of all sources. Returns the last token of each.
+  Tensor chosen_tokens() {
+    std::vector<i64> chosen;
+    std::vector<i32> last;
+    for (const Search& search : searches_) {
+      for (const Live& hypothesis : search.beam) {
+        chosen.push_back(hypothesis.row);
+        last.push_back(links_[static_cast<size_t>(hypothesis.last)].token);
+      }
+    }
+    decoder_.choose(chosen);
+    return Tensor::of<i32>({std::ssize(last), 1}, last);
+  }
+
+  void finish(Search& search, i64 last, double log_probability, i64 length) const {
+    ++search.finished;
+    const double score_of_this = score(log_probability, length);
+    if (score_of_this <= search.best_score) return;
+    search.best = last;
+    search.best_log_probability = log_probability;
+    search.best_score = score_of_this;
+  }
+
+  bool is_done(const Search& search) const {
+    if (search.beam.empty() || search.finished >= options_.beam) return true;
+    return score(search.beam[0].log_probability, search.limit) <= search.best_score;
+  }
+
+  Hypothesis best_of(const Search& search) const {
+    Hypothesis best{{}, search.best_log_probability, search.best_score};
+    for (i64 link = search.best; link != none; link = links_[static_cast<size_t>(link)].before)
+      best.tokens.push_back(links_[static_cast<size_t>(link)].token);
+    std::reverse(best.tokens.begin(), best.tokens.end());
+    return best;
+  }
+
+  StepwiseDecoder& decoder_;
+  const BeamOptions& options_;
+  std::vector<Search> searches_;  // of the sources that are not done
+  std::vector<Link> links_;
+  std::vector<Hypothesis> result_;
+  std::vector<Candidate> candidates_;
+};
+
+class TransformerDecoder : public StepwiseDecoder {
+ public:
+  TransformerDecoder(const Transformer& model, const Variable& memory, const Mask& mask, i64 max_len, i64 beam)
+      : model_(model), state_(decoder_state(model, memory, mask, max_len, beam)) {}
+
+  Tensor next_logits(const Tensor& tokens) override {
+    const NoGradient nothing_recorded;
+    const Tensor logits = model_.generator(next_positions(model_, tokens, state_)).value();
+    return logits.reshape({tokens.size(0), -1});
+  }
+  void choose(std::span<const i64> chosen) override { state_.choose(chosen); }
+
+ private:
+  const Transformer& model_;
+  DecoderState state_;
+};
+
+void check_options(const BeamOptions& options) {
+  check(options.beam >= 1, operation, "the beam must be 1 or more, not ", options.beam);
+  check(options.length_penalty >= 0 && std::isfinite(options.length_penalty), operation,
+        "the length penalty must be 0 or more, not ", options.length_penalty);
+}
+
+}  // namespace
+
+std::vector<Hypothesis> beam_search(StepwiseDecoder& decoder, std::span<const i64> limits, const BeamOptions& options) {
+  check_options(options);
+  for (const i64 limit : limits) check(limit >= 1, operation, "a limit must be 1 or more, not ", limit);
+  return BeamSearch(decoder, limits, options).run();
+}
+
+std::unique_ptr<StepwiseDecoder> stepwise_decoder(const Transformer& model, const Tensor& source, i64 max_len,
+                                                  i64 beam) {
+  const NoGradient nothing_recorded;
+  Pass pass = Pass::inference();
+  const Mask mask = model.padding(source);
+  return std::make_unique<TransformerDecoder>(model, model.encode(source, mask, pass), mask, max_len, beam);
+}
+
+std::vector<Hypothesis> beam_search(const Transformer& model, const Tensor& source, const BeamOptions& options) {
+  check_options(options);
+  const auto [B, S] = dims<2>(source, "source");
+  check(options.max_len >= 1 && options.max_len <= model.config.max_len, operation, "max_len must be from 1 to ",
+        model.config.max_len, ", the model's positions, not ", options.max_len);
+  check(options.beyond_source >= 1, operation, "beyond_source must be 1 or more, not ", options.beyond_source);
+  check(options.beam <= model.config.tgt_vocab_size, operation, "the beam must be from 1 to ",
+        model.config.tgt_vocab_size, ", the size of the vocabulary, not ", options.beam);
+  const Mask mask = model.padding(source);
+  std::vector<i64> limits;
+  for (i64 b = 0; b < B; ++b) limits.push_back(std::min(options.max_len, mask.length(b, S) + options.beyond_source));
+  if (limits.empty()) return {};
+  const i64 longest = *std::max_element(limits.begin(), limits.end());
+  return beam_search(*stepwise_decoder(model, source, longest, options.beam), limits, options);
+}
+
+}  // namespace orrery::nn

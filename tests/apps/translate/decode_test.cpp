@@ -1,0 +1,197 @@
+// Chapter 9. `orrery translate decode`: order, answers at once, lines that cannot be translated, and mistakes.
+#include "apps/translate/decode.h"
+
+#include <cmath>
+#include <set>
+
+#include "core/tensor_ops.h"
+#include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+using namespace orrery::program;
+using namespace orrery::translate;
+
+namespace {
+
+// A translator with larger weights than a new one has, so that its translations differ. It reads 19 tokens.
+Translator lively_words() {
+  const Vocabulary vocabulary = Vocabulary::of_segmented({"a b c d e f g h i@@ j"});
+  Rng rng(1);
+  nn::TransformerConfig config{.src_vocab_size = vocabulary.size(),
+                               .tgt_vocab_size = vocabulary.size(),
+                               .layer = {.d_model = 16, .num_heads = 2, .d_ff = 24},
+                               .num_encoder_layers = 1,
+                               .num_decoder_layers = 1,
+                               .max_len = 20,
+                               .pad_id = pad_id};
+  nn::Transformer model(config, rng);
+  for (Variable* weight : {&model.src_embed.weight, &model.tgt_embed.weight, &model.generator.weight})
+    scale_in_place(weight->mutable_value(), 3.0);
+  scale_in_place(model.decoder.layers[0].multihead_attn.as<nn::MultiHeadAttention>().out_proj.weight.mutable_value(),
+                 4.0);
+  for (i32 id = 0; id < first_piece_id; ++id) model.generator.bias.mutable_value()(id) = id == end_id ? 1.0 : -30.0;
+  return {vocabulary, std::make_unique<TransformerTranslator>(std::move(model))};
+}
+
+// That translator in a file.
+struct SavedTranslator {
+  TemporaryFolder folder;
+  std::string path = folder / "words.safetensors";
+  SavedTranslator() {
+    const Translator translator = lively_words();
+    save_translator(*translator.model, translator.vocabulary, path);
+  }
+  std::string arguments(const std::string& more = "") const { return "translate decode --load '" + path + "' " + more; }
+  std::string command(const std::string& more = "") const { return "'" ORRERY_PROGRAM "' " + arguments(more); }
+  std::string file(const std::string& text) const {
+    set_contents(folder / "lines", text);
+    return "'" + (folder / "lines") + "'";
+  }
+};
+
+const std::vector<std::string> sentences{"a b c", "d",   "e f g h a b c d e f", "c c", "h g f e d",
+                                         "j",     "b a", "a b i@@ j c"};
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+std::vector<Line> as_lines(const std::vector<std::string>& texts) {
+  std::vector<Line> lines;
+  for (const std::string& text : texts) lines.push_back({.text = text});
+  return lines;
+}
+
+const auto not_stopped = [] { return false; };
+
+std::vector<std::string> texts_of(const std::vector<Translation>& results) {
+  std::vector<std::string> texts;
+  for (const Translation& result : results) texts.push_back(result.text);
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("each line gets its own translation in its place, whatever the batches are") {
+  const Translator translator = lively_words();
+  const auto expected = texts_of(translations(translator, as_lines(sentences), {}, not_stopped));
+  CHECK(std::set<std::string>(expected.begin(), expected.end()).size() >= 4);
+  for (const i64 batch_tokens : {1, 8, 20, 1000})
+    CHECK(texts_of(translations(translator, as_lines(sentences), {.batch_tokens = batch_tokens}, not_stopped)) ==
+          expected);
+  for (size_t i = 0; i < sentences.size(); ++i)
+    CHECK(translations(translator, as_lines({sentences[i]}), {}, not_stopped)[0].text == expected[i]);
+}
+
+TEST_CASE("a beam of 1 gives the model's greedy translations") {
+  const Translator translator = lively_words();
+  std::vector<std::vector<i32>> ids;
+  for (const std::string& sentence : sentences) ids.push_back(translator.vocabulary.ids(sentence));
+  const std::vector<std::span<const i32>> spans(ids.begin(), ids.end());
+  const auto greedy = greedy_translations(*translator.model, translator.vocabulary, spans);
+  CHECK(texts_of(translations(translator, as_lines(sentences), {.beam = 1}, not_stopped)) == greedy);
+}
+
+TEST_CASE("lines that cannot be translated are told apart, and the limit of tokens holds") {
+  const Translator translator = lively_words();
+  std::string longest, longer;
+  for (int i = 0; i < 19; ++i) longest += "a ";
+  longer = longest + "a";
+  const std::vector<std::string> lines{"", " \t", "a \xFF b", std::string("a\0b", 3), longest, longer, "unseen", "a b"};
+  const auto results = translations(translator, as_lines(lines), {.max_length = 2}, not_stopped);
+  const std::vector<LineKind> kinds{LineKind::empty,      LineKind::empty,      LineKind::not_text,
+                                    LineKind::not_text,   LineKind::translated, LineKind::too_long,
+                                    LineKind::translated, LineKind::translated};
+  for (size_t i = 0; i < lines.size(); ++i) {
+    CHECK(results[i].kind == kinds[i]);
+    CHECK((results[i].tokens > 0) == (kinds[i] == LineKind::translated));
+    CHECK(results[i].tokens <= 2);
+    CHECK((results[i].log_probability < 0) == (kinds[i] == LineKind::translated));
+  }
+  CHECK(translations(translator, {{.text = "a", .is_whole = false}}, {}, not_stopped)[0].kind == LineKind::too_long);
+  CHECK(translations(translator, as_lines(sentences), {}, [] { return true; }).empty());
+}
+
+TEST_CASE("the program translates a file and standard input alike, with any number of threads") {
+  const SavedTranslator saved;
+  const auto texts = texts_of(translations(lively_words(), as_lines(sentences), {}, not_stopped));
+  const std::string expected = joined(texts), file = saved.file(joined(sentences));
+  CHECK(run(saved.arguments(file)).text == expected);
+  CHECK(run(saved.arguments(file + " --threads 1 --batch-tokens 7")).text == expected);
+  CHECK(shell(saved.command() + "2>/dev/null < " + file).text == expected);
+  const std::string told = errors(saved.arguments(file)).text;
+  CHECK(contains(told, " s, 8 lines, "));
+  CHECK(contains(told, "tokens/s"));
+  CHECK_FALSE(contains(told, "warning"));
+}
+
+TEST_CASE("--scores puts the log-probability and a tab before each translation") {
+  const SavedTranslator saved;
+  const auto results = translations(lively_words(), as_lines({"a b c", "", "d"}), {}, not_stopped);
+  const std::string text = run(saved.arguments("--scores " + saved.file("a b c\n\nd\n"))).text;
+  for (const int i : {0, 2}) {
+    const std::string printed = line(text, i);
+    const size_t tab = printed.find('\t');
+    CHECK(std::abs(std::stod(printed) - results[static_cast<size_t>(i)].log_probability) < 1e-4);
+    CHECK(printed.substr(tab + 1) == results[static_cast<size_t>(i)].text);
+  }
+  CHECK(line(text, 1) == "\t");
+}
+
+TEST_CASE("lines that cannot be translated stay empty lines, with one warning for each kind") {
+  const SavedTranslator saved;
+  std::string longer;
+  for (int i = 0; i < 20; ++i) longer += "a ";
+  const std::string file = saved.file("a b c\n\nx\xFFy\n" + longer + "\n \nd\n");
+  const std::string text = run(saved.arguments(file)).text;
+  const auto expected = texts_of(translations(lively_words(), as_lines({"a b c", "d"}), {}, not_stopped));
+  CHECK(text == expected[0] + "\n\n\n\n\n" + expected[1] + "\n");
+  const std::string told = errors(saved.arguments(file)).text;
+  CHECK(contains(told, "warning: 2 lines are empty (line 2 is the first); their translations are empty lines\n"));
+  CHECK(contains(told, "warning: 1 line is not UTF-8 text (line 3); its translation is an empty line\n"));
+  CHECK(contains(told,
+                 "warning: 1 line is too long for the model, which reads 19 tokens (line 4); its translation is an "
+                 "empty line\n"));
+}
+
+TEST_CASE("each line of a slow pipe is answered at once") {
+  const SavedTranslator saved;
+  const std::string in = "'" + (saved.folder / "in") + "'", out = "'" + (saved.folder / "out") + "'";
+  const Result result = shell("bash -c \"mkfifo " + in + ' ' + out + "; " + saved.command() + "< " + in + " > " + out +
+                              " 2>/dev/null & exec 3> " + in + " 4< " + out +
+                              "; for s in 'a b c' d; do echo \\$s >&3; read -t 60 -u 4 answer && echo \\$answer; "
+                              "done; exec 3>&-; wait\"");
+  const auto expected = texts_of(translations(lively_words(), as_lines({"a b c", "d"}), {}, not_stopped));
+  CHECK(result.text == joined(expected));
+}
+
+TEST_CASE("what is wrong is one clear error") {
+  const SavedTranslator saved;
+  const std::string decode = "'" ORRERY_PROGRAM "' translate decode ", file = saved.file(joined(sentences));
+  check_failure(decode + "--load /nowhere/model " + file, "/nowhere/model");
+  check_failure(decode + "--load " + file + ' ' + file, "lines");
+  check_failure(saved.command("/nowhere/lines"), "read /nowhere/lines: No such file or directory");
+  const auto last_error = [](const std::string& command) { return line(shell(command).text, -1); };
+  CHECK(last_error(saved.command("/") + " 2>&1 >/dev/null") == "orrery: read /: Is a directory");
+  CHECK(last_error(saved.command(file) + " 2>&1 >/dev/full") == "orrery: cannot write the results to standard output");
+  CHECK(shell(saved.command(file) + " 2>/dev/null >/dev/full").exit_code == 1);
+  check_usage_error(saved.arguments("--beam 0"), "--beam", "from 1 to 1000");
+  check_usage_error(saved.arguments("--length-penalty -1"), "--length-penalty", "from 0 to 100");
+  check_usage_error("translate decode", "--load", "required");
+  CHECK(contains(errors(saved.arguments("--beam 18 " + file)).text,
+                 "--beam: must be at most 17, the tokens of the model"));
+}
+
+TEST_CASE("when nobody reads its output any more, it stops with one line that says so") {
+  const SavedTranslator saved;
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += "a b c\n";
+  const std::string file = saved.file(many), told = saved.folder / "told";
+  const Result result = shell("( " + saved.command(file) + " --beam 1 2> '" + told + "'; echo $? >> '" + told +
+                              "' ) | true; cat '" + told + "'");
+  CHECK(line(result.text, -1) == "1");
+  CHECK(line(result.text, -2) == "orrery: translate: standard output was closed before all lines were written");
+}
