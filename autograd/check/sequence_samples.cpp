@@ -8,6 +8,9 @@
 namespace orrery::sample_rows {
 namespace {
 
+// Rows that a loop over recurrent units shares among threads: a unit counts as 16 elements of 8,192.
+constexpr int several_chunks = 1100;
+
 Mask lengths(const std::vector<i32>& of_rows) {
   return Mask::padding(Tensor::of<i32>({static_cast<i64>(of_rows.size())}, of_rows));
 }
@@ -35,7 +38,7 @@ void add_gru(std::vector<Sample>& table) {
   table.push_back(sample("gru", "repeated input", {{{1, 3, 3}}}, [](const Variables& x) {
     return gru(x[0], {}, reshape(slice(x[0], 2, 0, 1), {3, 1}), reshape(slice(x[0], 2, 1, 2), {3}), Mask());
   }));
-  table.push_back(long_sample("gru", "long, rows", {{{long_rows, 2, 3}}, {{long_rows, 1}}, {{3, 1}}, {{3}}},
+  table.push_back(long_sample("gru", "long, rows", {{{several_chunks, 2, 3}}, {{several_chunks, 1}}, {{3, 1}}, {{3}}},
                               [](const Variables& x) { return gru(x[0], x[1], x[2], x[3], Mask()); }));
 }
 
@@ -65,8 +68,14 @@ void add_attentive_gru(std::vector<Sample>& table) {
   add("padding", 3, 2, 3, lengths({3, 1, 2}));
   const std::string certain = "softmax over one key is always 1", nothing = "no state sees a key";
   add("one key", 2, 2, 1, Mask(), {{"input 2", certain}, {"input 6", certain}, {"input 7", certain}});
-  add("nothing to see", 2, 2, 2, lengths({0, 0}),
-      {{"input 2", nothing}, {"input 3", nothing}, {"input 6", nothing}, {"input 7", nothing}, {"input 8", nothing}});
+  table.push_back(sample(
+      "attentive_gru", "nothing to see",
+      {{{2, 2, 3 * H}}, {{2, H}}, {{2, 2, A}}, {{2, 2, M}}, {{3 * H, H}}, {{3 * H}}, {{A, H}}, {{A}}, {{3 * H, M}}},
+      [](const Variables& x) {
+        const AttentiveGruParameters parameters{x[4], x[5], x[6], x[7], x[8]};
+        return attentive_gru(x[0], x[1], x[2], x[3], parameters, lengths({0, 0})).states;
+      },
+      {{"input 2", nothing}, {"input 3", nothing}, {"input 6", nothing}, {"input 7", nothing}, {"input 8", nothing}}));
   add("size 0, no batch row", 0, 2, 3, Mask(),
       {{"input 4", no_output},
        {"input 5", no_output},
@@ -86,10 +95,10 @@ void add_attentive_gru(std::vector<Sample>& table) {
                          [=](const Variables& x) {
                            return both(attentive_gru(x[0], x[1], x[2], x[2], {x[3], {}, x[4], x[5], x[6]}, Mask()));
                          }));
-  constexpr i64 rows = long_rows;
+  constexpr i64 rows = several_chunks;
   table.push_back(long_sample(
       "attentive_gru", "long, rows",
-      {{{rows, 2, 3}}, {{rows, 1}}, {{rows, 2, 1}}, {{rows, 2, 1}}, {{3, 1}}, {{3}}, {{1, 1}}, {{1}}, {{3, 1}}},
+      {{{rows, 2, 3}}, {{rows, 1}}, {{rows, 2, 1}}, {{rows, 2, 16}}, {{3, 1}}, {{3}}, {{1, 1}}, {{1}}, {{3, 16}}},
       [=](const Variables& x) {
         return both(attentive_gru(x[0], x[1], x[2], x[3], {x[4], x[5], x[6], x[7], x[8]}, Mask()));
       }));
