@@ -1,10 +1,10 @@
 // Chapter 8. Convolution over positions: each output is a linear map of a few neighbouring inputs, one map everywhere.
 //
-//   y_t = b + sum_j W_j x_{t + j - left}       j = 0 ... width - 1; x is 0 before the first and behind the last position
+//   y_t = b + sum_j W_j x_{t + j - left}       j = 0 ... width - 1; x is 0 outside of the sequence
 //   dx_s = sum_j W_j^T dy_{s - j + left}       dW_j = sum_t dy_t x_{t + j - left}^T           db = sum_t dy_t
 // To be computed by one product, the inputs are unfolded: row t of U holds the `width` inputs that y_t depends on, one
-// after another. Then y = U W^T + b, dW = dy^T U, and dx adds up the parts of dU = dy W that belong to each input. U has
-// `width` times the numbers of x, so it is made for a few sequences at a time, and again in backward.
+// after another. Then y = U W^T + b, dW = dy^T U, and dx adds up the parts of dU = dy W that belong to each input. U
+// has `width` times the numbers of x, so it is made for a few sequences at a time, and again in backward.
 // Inputs behind the padding length of a row count as 0 and get the gradient 0, whatever they hold.
 // Shapes: x [B, T, C_in], W [C_out, C_in, width] (PyTorch's), b [C_out], y [B, T + left + right - (width - 1), C_out].
 // Serves: nn/models/encoder.h

@@ -102,13 +102,14 @@ const Tensor& target() {
   return tokens;
 }
 
-RecurrentTranslatorConfig small_recurrent(double dropout) {
+RecurrentTranslatorConfig small_recurrent(double dropout, i64 d_output = 0) {
   return {.src_vocab_size = 7,
           .tgt_vocab_size = 6,
           .d_embedding = 3,
           .d_encoder = 2,
           .d_decoder = 4,
           .d_attention = 3,
+          .d_output = d_output,
           .dropout = dropout,
           .output_dropout = dropout};
 }
@@ -160,8 +161,8 @@ std::vector<Sample> sequence_layer_samples() {
 std::vector<Sample> sequence_model_samples() {
   return {
       translator<RecurrentTranslator>("RecurrentTranslator", "dropout", small_recurrent(0.2)),
-      translator_loss<RecurrentTranslator>("RecurrentTranslator", "loss, one table for both languages",
-                                           with_shared_table(small_recurrent(0))),
+      translator_loss<RecurrentTranslator>("RecurrentTranslator", "loss, one table for all",
+                                           with_shared_table(small_recurrent(0, 3))),
       translator<ConvolutionalTranslator>("ConvolutionalTranslator", "dropout", small_convolutional(0.2)),
       translator_loss<ConvolutionalTranslator>("ConvolutionalTranslator", "loss, one table for all",
                                                with_shared_table(small_convolutional(0))),

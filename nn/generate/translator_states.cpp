@@ -47,6 +47,14 @@ void check_step(const Tensor& tokens, const SourceRows& source) {
   check(R == rows, translator_state, "has ", rows, " rows, the tokens have ", R);
 }
 
+// Greedy decoding with a model and its state after reading `source`.
+template <class Model, class State>
+Tensor greedy_with_state(const Model& model, const Tensor& source, State state, const GreedyOptions& options) {
+  const i32 pad = model.config.pad_id >= 0 ? model.config.pad_id : options.eos;
+  return greedy_decode(
+      source.size(0), [&](const Tensor& tokens) { return next_logits(model, tokens, state); }, pad, options);
+}
+
 }  // namespace
 
 RecurrentState recurrent_state(const RecurrentTranslator& model, const Tensor& source) {
@@ -58,12 +66,10 @@ RecurrentState recurrent_state(const RecurrentTranslator& model, const Tensor& s
 
 Tensor next_logits(const RecurrentTranslator& model, const Tensor& tokens, RecurrentState& state) {
   check_step(tokens, state.source);
-  const Variable words = model.tgt_embed(tokens);
-  const auto [states, contexts] = model.decoder(words, constant(state.state), constant(state.source.values),
-                                                constant(state.source.keys), state.source.mask());
-  const auto [R, n, H] = dims<3>(states.value(), "states");
-  if (n > 0) state.state = slice(states.value(), 1, n - 1).reshape({R, H});
-  return model.generator(concat({states, contexts, words}, 2)).value();
+  const SourceRows& source = state.source;
+  const Variable hidden =
+      model.next_hidden(tokens, constant(source.values), constant(source.keys), source.mask(), state.state);
+  return model.generator(hidden).value();
 }
 
 void choose_rows(RecurrentState& state, std::span<const i64> chosen) {
@@ -101,6 +107,18 @@ Tensor next_logits(const ConvolutionalTranslator& model, const Tensor& tokens, C
 void choose_rows(ConvolutionalState& state, std::span<const i64> chosen) {
   choose_source_rows(state.source, chosen);
   for (Tensor& inputs : state.inputs) inputs = gathered(inputs, chosen);
+}
+
+Tensor greedy_decode(const RecurrentTranslator& model, const Tensor& source, const GreedyOptions& options) {
+  const NoGradient nothing_recorded;
+  return greedy_with_state(model, source, recurrent_state(model, source), options);
+}
+
+Tensor greedy_decode(const ConvolutionalTranslator& model, const Tensor& source, const GreedyOptions& options) {
+  check(options.max_len <= model.config.max_len, "greedy_decode", "max_len must be from 1 to ", model.config.max_len,
+        ", the model's positions, not ", options.max_len);
+  const NoGradient nothing_recorded;
+  return greedy_with_state(model, source, convolutional_state(model, source), options);
 }
 
 }  // namespace orrery::nn

@@ -13,6 +13,7 @@
 
 #include <span>
 
+#include "nn/generate/decoding.h"
 #include "nn/models/convolutional_translator.h"
 #include "nn/models/recurrent_translator.h"
 
@@ -51,5 +52,9 @@ struct ConvolutionalState {
 ConvolutionalState convolutional_state(const ConvolutionalTranslator& model, const Tensor& source);
 Tensor next_logits(const ConvolutionalTranslator& model, const Tensor& tokens, ConvolutionalState& state);
 void choose_rows(ConvolutionalState& state, std::span<const i64> chosen);
+
+/// The likeliest token at each step, as for a Transformer (nn/generate/decoding.h).
+Tensor greedy_decode(const RecurrentTranslator& model, const Tensor& source, const GreedyOptions& options);
+Tensor greedy_decode(const ConvolutionalTranslator& model, const Tensor& source, const GreedyOptions& options);
 
 }  // namespace orrery::nn

@@ -1,9 +1,9 @@
 // Chapter 7. ConvolutionalTranslator: convolutions read the source and write the target, with attention in every layer.
 //
 // Gehring et al. 2017 ("Convolutional Sequence to Sequence Learning"). Section 3.1: "We equip our model with a sense of
-// order by embedding the absolute position of input elements". Section 3.5: "We multiply the sum of the input and output
-// of a residual block by sqrt(0.5) to halve the variance of the sum." With that, E and H for the sizes of embeddings and
-// layers, and [+] for a sum that is multiplied by sqrt(0.5):
+// order by embedding the absolute position of input elements". Section 3.5: "We multiply the sum of the input and
+// output of a residual block by sqrt(0.5) to halve the variance of the sum." With that, E and H for the sizes of
+// embeddings and layers, and [+] for a sum that is multiplied by sqrt(0.5):
 //   encoder   e = src_embed + src_positions        h = in(e)        h <- glu(convolution(h)) [+] h   in each layer
 //             keys k = out(h)        values k [+] e                                                    [B, S, E]
 //   decoder   g = tgt_embed + tgt_positions        h = in(g)
@@ -78,8 +78,8 @@ struct ConvolutionalTranslator : Module {
   /// rejects.
   ConvolutionalTranslator(const ConvolutionalTranslatorConfig& config, Rng& rng);
 
-  /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size]. If `weights`
-  /// is given, it receives the attention weights [B, T, S] of each layer.
+  /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size]. If
+  /// `weights` is given, it receives the attention weights [B, T, S] of each layer.
   Variable operator()(const Tensor& source, const Tensor& target, Pass& pass,
                       std::vector<Tensor>* weights = nullptr) const;
   /// The cross_entropy of the logits with `labels` i32 [B, T], the tokens that follow those of `target`. The logits are

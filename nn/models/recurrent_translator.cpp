@@ -3,6 +3,8 @@
 // Serves: nn/models/transformer.h
 #include "nn/models/recurrent_translator.h"
 
+#include "core/tensor_ops.h"
+
 namespace orrery::nn {
 namespace {
 
@@ -21,10 +23,13 @@ RecurrentTranslator::RecurrentTranslator(const RecurrentTranslatorConfig& config
       bridge(2 * config.d_encoder, config.d_decoder, rng),
       decoder({.in = config.d_embedding, .H = config.d_decoder, .M = 2 * config.d_encoder, .A = config.d_attention},
               rng),
-      generator(config.d_decoder + 2 * config.d_encoder + config.d_embedding, config.tgt_vocab_size, rng),
+      generator(config.generator_inputs(), config.tgt_vocab_size, rng),
       dropout(config.dropout),
       output_dropout(config.output_dropout) {
+  if (config.d_output > 0)
+    output.emplace(config.d_decoder + 2 * config.d_encoder + config.d_embedding, config.d_output, rng);
   if (config.share_embeddings) tgt_embed.weight = src_embed.weight;
+  if (config.shares_generator()) generator.weight = src_embed.weight;
   name_parameters();
 }
 
@@ -50,7 +55,21 @@ Variable RecurrentTranslator::hidden(const Tensor& target, const RecurrentMemory
                                      Tensor* weights) const {
   const Variable words = dropout(tgt_embed(target), pass);
   const auto [states, contexts] = decoder(words, memory.first_state, memory.annotations, memory.mask, weights);
-  return output_dropout(concat({states, contexts, words}, 2), pass);
+  return output_dropout(read(states, contexts, words), pass);
+}
+
+Variable RecurrentTranslator::next_hidden(const Tensor& target, const Variable& annotations, const Variable& keys,
+                                          const Mask& mask, Tensor& state) const {
+  const Variable words = tgt_embed(target);
+  const auto [states, contexts] = decoder(words, constant(state), annotations, keys, mask);
+  const auto [B, T, H] = dims<3>(states.value(), "states");
+  if (T > 0) state = slice(states.value(), 1, T - 1).reshape({B, H});
+  return read(states, contexts, words);
+}
+
+Variable RecurrentTranslator::read(const Variable& states, const Variable& contexts, const Variable& words) const {
+  const Variable all = concat({states, contexts, words}, 2);
+  return output ? tanh((*output)(all)) : all;
 }
 
 Mask RecurrentTranslator::padding(const Tensor& ids) const {
@@ -68,6 +87,7 @@ void RecurrentTranslator::visit(Visitor& v) {
   v("encoder", encoder);
   v("bridge", bridge);
   v("decoder", decoder);
+  v("output", output);
   v("generator", generator);
 }
 

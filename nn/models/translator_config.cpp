@@ -44,6 +44,7 @@ static void for_each_field(RecurrentTranslatorConfig& config, Field&& field) {
   field("d_encoder", config.d_encoder);
   field("d_decoder", config.d_decoder);
   field("d_attention", config.d_attention);
+  field("d_output", config.d_output);
   field("dropout", config.dropout);
   field("output_dropout", config.output_dropout);
   field("pad_id", config.pad_id);
@@ -70,6 +71,7 @@ void RecurrentTranslatorConfig::validate() const {
   check_positive(recurrent_operation, "d_encoder", d_encoder);
   check_positive(recurrent_operation, "d_decoder", d_decoder);
   check_positive(recurrent_operation, "d_attention", d_attention);
+  check(d_output >= 0, recurrent_operation, "d_output must be positive, or 0 for none, not ", d_output);
   config_json::check_probability(recurrent_operation, "output_dropout", output_dropout);
 }
 
@@ -86,9 +88,11 @@ void ConvolutionalTranslatorConfig::validate() const {
 i64 RecurrentTranslatorConfig::parameter_count() const {
   const double tables = times(src_vocab_size + (share_embeddings ? 0 : tgt_vocab_size), d_embedding);
   const AttentiveGruSizes decoder{.in = d_embedding, .H = d_decoder, .M = 2 * d_encoder, .A = d_attention};
+  const double output = d_output > 0 ? linear_count(d_decoder + 2 * d_encoder + d_embedding, d_output) : 0;
+  const double tied = shares_generator() ? times(tgt_vocab_size, d_embedding) : 0;
   return config_json::whole(tables + BidirectionalGru::parameter_count(d_embedding, d_encoder) +
-                            linear_count(2 * d_encoder, d_decoder) + AttentiveGru::parameter_count(decoder) +
-                            linear_count(d_decoder + 2 * d_encoder + d_embedding, tgt_vocab_size));
+                            linear_count(2 * d_encoder, d_decoder) + AttentiveGru::parameter_count(decoder) + output +
+                            linear_count(generator_inputs(), tgt_vocab_size) - tied);
 }
 
 i64 ConvolutionalTranslatorConfig::parameter_count() const {

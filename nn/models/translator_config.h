@@ -14,14 +14,20 @@ namespace orrery::nn {
 struct RecurrentTranslatorConfig {
   i64 src_vocab_size = 0, tgt_vocab_size = 0;
   i64 d_embedding = 256;
-  i64 d_encoder = 512;            ///< units of each direction of the encoder
-  i64 d_decoder = 512;            ///< units of the decoder
-  i64 d_attention = 512;          ///< size of a query and a key
+  i64 d_encoder = 512;    ///< units of each direction of the encoder
+  i64 d_decoder = 512;    ///< units of the decoder
+  i64 d_attention = 512;  ///< size of a query and a key
+  /// 0: the generator reads states, contexts and embeddings as they are. Otherwise a linear map and tanh bring them to
+  /// this size first (Luong et al. 2015, equation 5), which makes the generator, the largest product, smaller.
+  i64 d_output = 0;
   double dropout = 0.5;           ///< on the embeddings
   double output_dropout = 0;      ///< on what the generator reads
   i32 pad_id = 0;                 ///< trailing tokens of this id are padding; -1: there is none
-  bool share_embeddings = false;  ///< one table for both languages
+  bool share_embeddings = false;  ///< one table for both languages; the generator's matrix too if d_output is its width
 
+  /// What the generator reads.
+  i64 generator_inputs() const { return d_output > 0 ? d_output : d_decoder + 2 * d_encoder + d_embedding; }
+  bool shares_generator() const { return share_embeddings && generator_inputs() == d_embedding; }
   /// Errors, naming the field: a value is out of range, or two values do not fit together.
   void validate() const;
   /// The number of the model's parameters, counted without building it; 2^53 if there are more.

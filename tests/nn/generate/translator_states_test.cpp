@@ -11,11 +11,16 @@ using namespace orrery::nn;
 
 namespace {
 
-RecurrentTranslator recurrent_model() {
+RecurrentTranslator recurrent_model(i64 d_output = 0) {
   Rng rng(1);
-  RecurrentTranslator model(
-      {.src_vocab_size = 11, .tgt_vocab_size = 13, .d_embedding = 6, .d_encoder = 5, .d_decoder = 7, .d_attention = 4},
-      rng);
+  RecurrentTranslator model({.src_vocab_size = 11,
+                             .tgt_vocab_size = 13,
+                             .d_embedding = 6,
+                             .d_encoder = 5,
+                             .d_decoder = 7,
+                             .d_attention = 4,
+                             .d_output = d_output},
+                            rng);
   make_noisy(model, 2);
   return model;
 }
@@ -109,8 +114,10 @@ void check_refusals(const Model& model, const char* no_row) {
 }  // namespace
 
 TEST_CASE("a recurrent translator, token by token and in pieces") {
-  RecurrentTranslator model = recurrent_model();
-  check_steps(model);
+  for (const i64 d_output : {0, 6}) {
+    RecurrentTranslator model = recurrent_model(d_output);
+    check_steps(model);
+  }
 }
 
 TEST_CASE("a convolutional translator, token by token and in pieces, for several widths") {
@@ -118,6 +125,35 @@ TEST_CASE("a convolutional translator, token by token and in pieces, for several
     ConvolutionalTranslator model = convolutional_model(width);
     check_steps(model);
   }
+}
+
+TEST_CASE("greedy decoding writes what the whole model finds likeliest, row by row, until the end") {
+  const auto check_greedy = [](const auto& model) {
+    const GreedyOptions options{.bos = 1, .eos = 2, .max_len = 9};
+    const Tensor written = greedy_decode(model, source, options);
+    const NoGradient nothing_recorded;
+    for (i64 row = 0; row < 3; ++row) {
+      std::vector<i32> begun{options.bos};
+      for (i64 t = 0; t < written.size(1); ++t) {
+        const bool ended = begun.back() == options.eos;
+        i32 expected = model.config.pad_id;
+        if (!ended) {
+          Pass pass = Pass::inference();
+          const Tensor target = Tensor::of<i32>({1, t + 1}, begun);
+          const Tensor likeliest = argmax(model(source.rows(row, row + 1), target, pass).value());
+          expected = static_cast<i32>(likeliest.at(t));
+        }
+        CHECK(written(row, t) == expected);
+        if (ended) break;
+        begun.push_back(expected);
+      }
+    }
+    CHECK_THROWS_AS(greedy_decode(model, source, {.max_len = 0}), Error);
+  };
+  check_greedy(recurrent_model());
+  check_greedy(convolutional_model());
+  CHECK_THROWS_WITH_AS(greedy_decode(convolutional_model(), source, {.max_len = 13}),
+                       "greedy_decode: max_len must be from 1 to 12, the model's positions, not 13", Error);
 }
 
 TEST_CASE("rows are chosen, repeated and swapped") {

@@ -56,6 +56,21 @@ TEST_CASE("the model is embeddings, encoder, bridge, decoder with attention, gen
   CHECK(distance(logits_of(model, source, target), expected.value()) < 1e-13);
 }
 
+TEST_CASE("with d_output, the generator reads tanh of a linear map; of the table's width, it can be the table") {
+  RecurrentTranslatorConfig config = small_config();
+  config.d_output = 6;
+  config.share_embeddings = true;
+  RecurrentTranslator model = build(config);
+  make_noisy(model, 2);
+  CHECK(model.generator.weight.value().shares_memory_with(model.src_embed.weight.value()));
+  const Mask mask = Mask::padding(Tensor::of<i32>({2}, {4, 2}));
+  const auto [annotations, last] = model.encoder(model.src_embed(source), mask);
+  const Variable words = model.tgt_embed(target);
+  const auto [states, contexts] = model.decoder(words, tanh(model.bridge(last)), annotations, mask);
+  const Variable expected = model.generator(tanh((*model.output)(concat({states, contexts, words}, 2))));
+  CHECK(distance(logits_of(model, source, target), expected.value()) < 1e-13);
+}
+
 TEST_CASE("a row does not depend on the padding, nor on the rows beside it") {
   RecurrentTranslator model = build(small_config());
   make_noisy(model, 2);

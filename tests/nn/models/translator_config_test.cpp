@@ -25,6 +25,7 @@ const RecurrentTranslatorConfig recurrent{.src_vocab_size = 30,
                                           .d_encoder = 6,
                                           .d_decoder = 7,
                                           .d_attention = 8,
+                                          .d_output = 5,
                                           .dropout = 0.25,
                                           .output_dropout = 0.125,
                                           .pad_id = 3,
@@ -60,7 +61,11 @@ TEST_CASE("counts are those of the models, and the tutorial's model has 20,518,4
   ConvolutionalTranslatorConfig c = convolutional;
   for (const bool share : {true, false}) {
     r.share_embeddings = c.share_embeddings = share;
-    CHECK(RecurrentTranslator(r, rng).parameter_count() == r.parameter_count());
+    for (const i64 d_output : {0, 4, 5}) {
+      r.d_output = d_output;
+      CHECK(r.shares_generator() == (share && d_output == 5));
+      CHECK(RecurrentTranslator(r, rng).parameter_count() == r.parameter_count());
+    }
     CHECK(ConvolutionalTranslator(c, rng).parameter_count() == c.parameter_count());
   }
   CHECK(RecurrentTranslatorConfig{.src_vocab_size = 7853, .tgt_vocab_size = 5893}.parameter_count() == 20518405);
@@ -80,6 +85,8 @@ TEST_CASE("a value out of range is an error that names the field") {
   CHECK(of_recurrent([](auto&) {}) == "");
   CHECK(of_recurrent([](auto& c) { c.d_attention = 0; }) ==
         "recurrent translator config: d_attention must be positive, not 0");
+  CHECK(of_recurrent([](auto& c) { c.d_output = -1; }) ==
+        "recurrent translator config: d_output must be positive, or 0 for none, not -1");
   CHECK(of_recurrent([](auto& c) { c.output_dropout = 1; }) ==
         "recurrent translator config: output_dropout must be in [0, 1), not 1");
   CHECK(of_recurrent([](auto& c) { c.pad_id = 30; }) ==
