@@ -93,11 +93,11 @@ Sample newest_positions() {
       });
 }
 
-const Tensor& source() {
+const Tensor& source_tokens() {
   static const Tensor tokens = ids({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
   return tokens;
 }
-const Tensor& target() {
+const Tensor& target_tokens() {
   static const Tensor tokens = ids({2, 3}, {1, 4, 5, 1, 3, 0});
   return tokens;
 }
@@ -119,7 +119,7 @@ template <class Model, class Config>
 Sample translator(std::string name, std::string variant, const Config& config) {
   return module_sample(
       std::move(name), std::move(variant), {}, [=](Rng& rng) { return Model(config, rng); },
-      [](const Model& model, const Inputs&, Pass& pass) { return model(source(), target(), pass); },
+      [](const Model& model, const Inputs&, Pass& pass) { return model(source_tokens(), target_tokens(), pass); },
       {.options = few_coordinates});
 }
 template <class Model, class Config>
@@ -128,7 +128,7 @@ Sample translator_loss(std::string name, std::string variant, const Config& conf
   return module_sample(
       std::move(name), std::move(variant), {}, [=](Rng& rng) { return Model(config, rng); },
       [=](const Model& model, const Inputs&, Pass& pass) {
-        return model.loss(source(), target(), labels, pass, {.ignore_index = 0, .label_smoothing = 0.1});
+        return model.loss(source_tokens(), target_tokens(), labels, pass, {.ignore_index = 0, .label_smoothing = 0.1});
       },
       {.options = few_coordinates});
 }
