@@ -7,13 +7,13 @@
 using namespace orrery;
 using namespace orrery::torch_parity;
 
-TEST_CASE("Gru is torch.nn.GRU, from a given state") {
+TEST_CASE("promise 9: Gru is torch.nn.GRU, from a given state") {
   Rng rng(1);
   nn::Gru layer(4, 3, rng);
   check_equal(Case("sequences", "gru"), layer, [&](const Inputs& in) { return layer(in["x"], {}, in["h0"]); });
 }
 
-TEST_CASE("BidirectionalGru is torch.nn.GRU on packed sequences") {
+TEST_CASE("promise 9: BidirectionalGru is torch.nn.GRU on packed sequences") {
   Rng rng(1);
   nn::BidirectionalGru layer(4, 3, rng);
   check_equal(Case("sequences", "gru_bidirectional"), layer,
@@ -22,7 +22,7 @@ TEST_CASE("BidirectionalGru is torch.nn.GRU on packed sequences") {
               [&](const Inputs& in) { return layer(in["x"], Mask::padding(in.ids("lengths"))).last; });
 }
 
-TEST_CASE("Convolution is torch.nn.Conv1d, with zeros on both sides or before the sequence") {
+TEST_CASE("promise 9: Convolution is torch.nn.Conv1d, with zeros on both sides or before the sequence") {
   for (const bool causal : {false, true}) {
     Rng rng(1);
     nn::Convolution layer(4, 5, 3, causal ? ConvolutionPadding::causal : ConvolutionPadding::same, rng);
@@ -31,14 +31,14 @@ TEST_CASE("Convolution is torch.nn.Conv1d, with zeros on both sides or before th
   }
 }
 
-TEST_CASE("glu is PyTorch's") {
+TEST_CASE("promise 9: glu is PyTorch's") {
   struct NoParameters : nn::Module {
     void visit(nn::Visitor&) override {}
   } none;
   check_equal(Case("sequences", "glu"), none, [](const Inputs& in) { return glu(in["x"]); });
 }
 
-TEST_CASE("AttentiveGru is additive attention and torch.gru_cell, step by step") {
+TEST_CASE("promise 9: AttentiveGru is additive attention and torch.gru_cell, step by step") {
   Rng rng(1);
   nn::AttentiveGru layer({.in = 4, .H = 3, .M = 5, .A = 6}, rng);
   for (const bool composed : {false, true}) {
@@ -52,7 +52,7 @@ TEST_CASE("AttentiveGru is additive attention and torch.gru_cell, step by step")
   }
 }
 
-TEST_CASE("RecurrentTranslator is a tutorial's model of PyTorch's layers") {
+TEST_CASE("promise 9: RecurrentTranslator is a tutorial's model of PyTorch's layers") {
   Rng rng(1);
   nn::RecurrentTranslator model(
       {.src_vocab_size = 9, .tgt_vocab_size = 9, .d_embedding = 4, .d_encoder = 3, .d_decoder = 5, .d_attention = 4},
@@ -63,7 +63,7 @@ TEST_CASE("RecurrentTranslator is a tutorial's model of PyTorch's layers") {
   });
 }
 
-TEST_CASE("ConvolutionalTranslator is a tutorial's model of PyTorch's layers") {
+TEST_CASE("promise 9: ConvolutionalTranslator is a tutorial's model of PyTorch's layers") {
   Rng rng(1);
   nn::ConvolutionalTranslator model({.src_vocab_size = 9,
                                      .tgt_vocab_size = 9,
