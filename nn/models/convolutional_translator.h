@@ -1,11 +1,10 @@
 // Chapter 7. ConvolutionalTranslator: convolutions read the source and write the target, with attention in every layer.
 //
-// Gehring et al. 2017 ("Convolutional Sequence to Sequence Learning"). Section 3.1: "We equip our model with a sense of
-// order by embedding the absolute position of input elements". Section 3.5: "We multiply the sum of the input and
-// output of a residual block by sqrt(0.5) to halve the variance of the sum." With that, E and H for the sizes of
-// embeddings and layers, and [+] for a sum that is multiplied by sqrt(0.5):
-//   encoder   e = src_embed + src_positions        h = in(e)        h <- glu(convolution(h)) [+] h   in each layer
-//             keys k = out(h)        values k [+] e                                                    [B, S, E]
+// Gehring et al. 2017 ("Convolutional Sequence to Sequence Learning"), section 3.1: "We also equip our model with a
+// sense of order by embedding the absolute position of input elements". Section 3.5: "We multiply the sum of the input
+// and output of a residual block by sqrt(0.5) to halve the variance of the sum." Here [+] is such a sum:
+//   encoder   e = src_embed + src_positions        h = in(e)        h <- glu(convolution(h)) [+] h     in each layer
+//             keys k = out(h)        values k [+] e
 //   decoder   g = tgt_embed + tgt_positions        h = in(g)
 //             d = glu(causal convolution(h))       c = softmax((query(d) [+] g) k^T) values
 //             h <- (d [+] attended(c)) [+] h                                                     in each layer
