@@ -51,6 +51,8 @@ Variable relu(const Variable& x);
 Variable gelu(const Variable& x);       // exact: x Phi(x)
 Variable gelu_tanh(const Variable& x);  // GPT-2's approximation
 Variable silu(const Variable& x);
+/// a sigmoid(b) for x = [a | b], [..., 2 C] to [..., C] (ops/glu.cpp).
+Variable glu(const Variable& x);
 
 // Reductions (ops/reduce.cpp) over the given axes, which are dropped, or kept with size 1. No axes means all.
 Variable sum(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
@@ -176,5 +178,39 @@ Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, 
 /// The same with the queries of one sequence, [B, n, h d_k], and the keys and values of another, [B, m, h (d_k + d_v)].
 Variable packed_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
                           double p = 0, const Draw& draw = {}, const Variable& bias = {});
+
+/// Zeros that a convolution assumes around a sequence: on both sides, so that an output sees as many positions before
+/// as behind its own; before it, so that it sees none behind; or none, and then there are width - 1 fewer outputs.
+enum class ConvolutionPadding { same, causal, none };
+/// Convolution over positions (ops/fused/convolution.cpp): x [B, T, C_in] to [B, T, C_out], with weight [C_out, C_in,
+/// width] and bias [C_out], which may be undefined. Of the mask, only the padding counts: inputs behind it count as 0.
+Variable convolution(const Variable& x, const Variable& weight, const Variable& bias, ConvolutionPadding padding,
+                     const Mask& mask);
+
+/// A gated recurrent unit at all positions, from the first to the last, or with `reverse` from the last to the first
+/// (ops/fused/gru.cpp). The gates [B, T, 3 H] are W_x x + b_x, in the order r, z, n; h0 [B, H], 0 if undefined;
+/// W [3 H, H], b [3 H], which may be undefined. Returns the states [B, T, H]. Of the mask, only the padding counts: a
+/// state behind it is that of the row's last position (first, with `reverse`: h0).
+Variable gru(const Variable& gates, const Variable& h0, const Variable& W, const Variable& b, const Mask& mask,
+             bool reverse = false);
+
+/// What `attentive_gru` returns: states [B, T, H], and contexts [B, T, M], what attention read at each position.
+struct AttentiveGruResult {
+  Variable states, contexts;
+};
+/// The parameters of `attentive_gru`, for H units, queries of size A, and a memory of size M.
+struct AttentiveGruParameters {
+  Variable W;          ///< [3 H, H]: gates from the state
+  Variable b;          ///< [3 H], which may be undefined
+  Variable W_query;    ///< [A, H]: a query from the state
+  Variable v;          ///< [A]: a score from tanh(query + key)
+  Variable W_context;  ///< [3 H, M]: gates from what attention read
+};
+/// The same with additive attention to a memory [B, S, M] with keys [B, S, A] before each step
+/// (ops/fused/attentive_gru.cpp): s_t from s_{t-1}, gates_t + W_context c_t, with c_t the context of s_{t-1}. Of the
+/// mask, only the padding of the memory counts. If `weights` is given, it receives the attention weights [B, T, S].
+AttentiveGruResult attentive_gru(const Variable& gates, const Variable& s0, const Variable& keys,
+                                 const Variable& memory, const AttentiveGruParameters& parameters, const Mask& mask,
+                                 Tensor* weights = nullptr);
 
 }  // namespace orrery

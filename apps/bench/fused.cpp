@@ -16,6 +16,7 @@
 #include "core/machine/memory.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
+#include "nn/layers/attentive_gru.h"
 
 namespace orrery {
 namespace {
@@ -40,6 +41,22 @@ Variable composed_attention(const Variable& qkv, i64 num_heads, const Draw& draw
   const AttentionResult result =
       attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), Mask::causal(), drop_rate, draw);
   return reshape(permute(result.output, {0, 2, 1, 3}), {B, T, d_model});
+}
+
+// Every linear map has d_model units, and the memory is as long as the sequence.
+FusedPair attentive_gru_pair(i64 B, i64 T, i64 d_model, Rng& rng) {
+  const auto layer = std::make_shared<nn::AttentiveGru>(
+      nn::AttentiveGruSizes{.in = d_model, .H = d_model, .M = d_model, .A = d_model}, rng);
+  const Variable x = random_leaf({B, T, d_model}, rng), s0 = random_leaf({B, d_model}, rng),
+                 memory = random_leaf({B, T, d_model}, rng);
+  std::vector<Variable> leaves{x, s0, memory};
+  for (const NamedParameter& parameter : layer->parameters()) leaves.push_back(parameter.value);
+  const auto states = [=](bool composed) {
+    const Variable keys = layer->key(memory);
+    return (composed ? layer->composed(x, s0, memory, keys, {}) : (*layer)(x, s0, memory, keys, {})).states;
+  };
+  return {"attentive_gru", "attention and gates, step by step", leaves, [=] { return states(true); },
+          [=] { return states(false); }};
 }
 
 double seconds_of_form(const FusedPair& pair, const std::function<Variable()>& form) {
@@ -119,6 +136,7 @@ std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
        {logits},
        [=] { return composed_cross_entropy(logits, q, static_cast<double>(tokens)); },
        [=] { return cross_entropy(logits, targets, {.label_smoothing = 0.1}); }},
+      attentive_gru_pair(B, T, d_model, rng),
   };
 }
 

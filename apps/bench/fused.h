@@ -23,7 +23,7 @@ struct FusedPair {
   std::vector<Variable> leaves;
   std::function<Variable()> composed, fused;
 };
-/// The fused operations of autograd/ops.h, each as a decoder layer of this configuration calls it.
+/// The fused operations of autograd/ops.h, each as a decoder layer of this configuration calls it, or in its sizes.
 std::vector<FusedPair> fused_pairs(const BenchConfig& config);
 
 struct FusedTimes {

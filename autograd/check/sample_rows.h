@@ -1,4 +1,4 @@
-// Chapter 6. What the three files with samples of operations share.
+// Chapter 6. What the files with samples of operations share.
 //
 // Serves: autograd/check/proof.h
 #pragma once
@@ -52,5 +52,8 @@ void add_simple(std::vector<Sample>& table);
 
 /// The rows of the fused operations (autograd/check/fused_samples.cpp).
 void add_fused(std::vector<Sample>& table);
+
+/// The rows of recurrence and convolution (autograd/check/sequence_samples.cpp).
+void add_sequences(std::vector<Sample>& table);
 
 }  // namespace orrery::sample_rows

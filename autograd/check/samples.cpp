@@ -276,6 +276,7 @@ const std::vector<Sample>& operation_samples() {
     add_attention(samples);
     add_losses(samples);
     add_fused(samples);
+    add_sequences(samples);
     return samples;
   }();
   return table;

@@ -5,6 +5,7 @@
 
 #include "core/mask.h"
 #include "core/tensor_ops.h"
+#include "nn/layers/padding.h"
 
 namespace orrery::nn {
 namespace {
@@ -17,14 +18,6 @@ Variable split_heads(const Variable& x, i64 h) {
 // [B, h, n, d] to [B, n, h d]
 Variable join_heads(const Variable& x) {
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
-}
-
-// x [B, m, d_model], with padding set to 0 if it contains NaN, infinity or huge numbers. No query sees padding, so its
-// keys and values get the gradient 0. But 0 times NaN or infinity would be NaN in the gradient of W.
-Variable with_harmless_padding(const Variable& x, const Mask& mask) {
-  if (!mask.has_padding() || padding_is_moderate(x.value(), mask)) return x;
-  const auto [B, m, d_model] = dims<3>(x.value(), "attention");
-  return reshape(zero_padding(reshape(x, {B, 1, m, d_model}), mask), {B, m, d_model});
 }
 
 // Only the composed form can add a bias for each pair of positions.

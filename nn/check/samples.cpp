@@ -223,8 +223,9 @@ std::vector<Sample> layer_samples() {
 
 const std::vector<Sample>& module_samples() {
   static const std::vector<Sample> all = [] {
-    std::vector<Sample> rows = layer_samples(), models = model_samples();
-    rows.insert(rows.end(), models.begin(), models.end());
+    std::vector<Sample> rows = layer_samples();
+    for (const std::vector<Sample>& more : {sequence_layer_samples(), model_samples()})
+      rows.insert(rows.end(), more.begin(), more.end());
     return rows;
   }();
   return all;

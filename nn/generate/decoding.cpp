@@ -11,14 +11,6 @@
 namespace orrery::nn {
 namespace {
 
-// The likeliest token after the last position of `hidden` [B, n, d_model], i32 [B, 1].
-template <class Head>
-Tensor likeliest(const Head& head, const Variable& hidden) {
-  const Tensor logits = head(constant(slice(hidden.value(), 1, -1))).value();
-  check(!std::isnan(sum_of_squares(logits)), "greedy_decode", "a logit is NaN");
-  return argmax(logits);
-}
-
 Tensor row_of(const std::vector<i32>& tokens) { return Tensor::of<i32>({1, static_cast<i64>(tokens.size())}, tokens); }
 
 }  // namespace
@@ -32,13 +24,24 @@ Tensor greedy_decode(const Transformer& model, const Tensor& source, const Greed
   const Mask source_mask = model.padding(source);
   const i32 pad = model.config.pad_id >= 0 ? model.config.pad_id : options.eos;
   DecoderState state = decoder_state(model, model.encode(source, source_mask, pass), source_mask, options.max_len);
+  const auto next_logits = [&](const Tensor& tokens) {
+    return model.generator(next_positions(model, tokens, state)).value();
+  };
+  return greedy_decode(B, next_logits, pad, options);
+}
 
+Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_logits, i32 pad,
+                     const GreedyOptions& options) {
+  check(options.max_len > 0, "greedy_decode", "max_len must be positive, not ", options.max_len);
+  const NoGradient nothing_recorded;
   Tensor last = full({B, 1}, options.bos, Dtype::i32);
   std::vector<Tensor> written{Tensor::empty({B, 0}, Dtype::i32)};
   std::vector<bool> ended(static_cast<size_t>(B), false);
   i64 running = B;
-  while (running > 0 && state.length() < options.max_len) {
-    last = likeliest(model.generator, next_positions(model, last, state));
+  for (i64 length = 0; running > 0 && length < options.max_len; ++length) {
+    const Tensor logits = next_logits(last);
+    check(!std::isnan(sum_of_squares(logits)), "greedy_decode", "a logit is NaN");
+    last = argmax(logits);
     i32* token = last.write<i32>();
     for (i64 b = 0; b < B; ++b) {
       if (ended[static_cast<size_t>(b)]) {

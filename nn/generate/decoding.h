@@ -27,6 +27,10 @@ struct GreedyOptions {
 /// equally likely, the smallest id is taken. Nothing is recorded; the encoder runs once. Errors: max_len beyond the
 /// model's positions; logits that are NaN.
 Tensor greedy_decode(const Transformer& model, const Tensor& source, const GreedyOptions& options);
+/// The same for any model with B sources. `next_logits` reads the newest token of each row, i32 [B, 1], and returns the
+/// logits of the tokens that may follow, [B, 1, K]. Rows that have ended get `pad`.
+Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_logits, i32 pad,
+                     const GreedyOptions& options);
 
 /// Continues `prompt`, which needs at least one token, by `count` tokens drawn from the model's probabilities. Each
 /// token is passed to `on_token` at once, which returns false to stop. When the model's positions are used up, it

@@ -1,0 +1,262 @@
+// Chapter 8. A gated recurrent unit that attends to a memory before each step, over all positions, as one operation.
+//
+//   q_t = W_q s_{t-1}                                                  b_t = W s_{t-1} + b, by the same product as q_t
+//   e_tj = v . tanh(q_t + k_j)                                         u_tj = tanh(q_t + k_j)
+//   w_t = softmax(e_t)
+//   c_t = sum_j w_tj m_j
+//   s_t = gru(a_t + W_c c_t, b_t, s_{t-1})                             as in autograd/ops/fused/gru.cpp
+// This is the decoder of Bahdanau, Cho, Bengio 2015 ("Neural Machine Translation by Jointly Learning to Align and
+// Translate", sections 3.1 and A.1.2). The keys k_j = W_k m_j are the same at all positions, and the gates a_t come
+// from tokens that are known in training, so only what depends on s_{t-1} is left to be done step by step. Backward
+// gets ds_t and dc_t from outside, da_t and db_t from the unit, and then:
+//   dc_t += W_c^T da_t                       dm_j += w_tj dc_t        dw_tj = dc_t . m_j
+//   de_tj = w_tj (dw_tj - sum_l w_tl dw_tl)                           dv += de_tj u_tj
+//   dk_j += de_tj v (1 - u_tj^2)             dq_t = sum_j de_tj v (1 - u_tj^2)
+//   ds_{t-1} gets ds_t z_t + db_t W + dq_t W_q
+// The gradients of the matrices are one product each over all positions.
+// Memory: 4 H + A + S numbers for each position of each row, beside the results; u_tj is computed again.
+// Shapes: gates a [B, T, 3 H], s0 [B, H], keys [B, S, A], memory m [B, S, M]; parameters: AttentiveGruParameters.
+// Serves: nn/models/encoder.h
+#include "autograd/apply.h"
+#include "autograd/ops.h"
+#include "autograd/ops/fused/gru_rows.h"
+#include "autograd/ops/fused/linear_rows.h"
+#include "autograd/ops/softmax_rows.h"
+#include "core/mask.h"
+
+namespace orrery {
+using namespace kernels;
+namespace {
+
+struct Sizes {
+  i64 B, steps, H, S, A, M;
+  i64 recurrent() const { return 3 * H + A; }  // numbers that one product computes from a state: b_t and q_t
+  i64 kept() const { return recurrent() + H; }
+};
+
+// The weights of the first m keys, and what they read; `weights` has S numbers.
+template <class T>
+void attend_row(const Sizes& z, i64 m, const T* q, const T* keys, const T* v, const T* memory, T* weights, T* context) {
+  for (i64 j = 0; j < m; ++j) {
+    const T* k = keys + j * z.A;
+    weights[j] = static_cast<T>(chunked_sum<T>(z.A, [=](i64 i) { return v[i] * math::tanh(q[i] + k[i]); }));
+  }
+  softmax_row(weights, weights, m);
+  std::fill(weights + m, weights + z.S, T{0});
+  std::fill_n(context, z.M, T{0});
+  for (i64 j = 0; j < m; ++j) {
+    const T weight = weights[j], *from = memory + j * z.M;
+#pragma omp simd
+    for (i64 i = 0; i < z.M; ++i) context[i] += weight * from[i];
+  }
+}
+
+// Adds to the gradients of keys, v and memory, and turns q into dq. `scratch` has A + S numbers.
+template <class T>
+void attend_derivative_row(const Sizes& z, i64 m, const T* keys, const T* v, const T* memory, const T* weights,
+                           const T* dc, T* q, T* dkeys, T* dv, T* dmemory, T* scratch) {
+  T *dq = scratch, *de = scratch + z.A;
+  for (i64 j = 0; j < m; ++j) {
+    const T weight = weights[j], *row = memory + j * z.M;
+    T* d = dmemory + j * z.M;
+    de[j] = static_cast<T>(chunked_sum<T>(z.M, [=](i64 i) { return dc[i] * row[i]; }));
+#pragma omp simd
+    for (i64 i = 0; i < z.M; ++i) d[i] += weight * dc[i];
+  }
+  softmax_derivative_row(weights, de, de, m);
+  std::fill_n(dq, z.A, T{0});
+  for (i64 j = 0; j < m; ++j) {
+    const T d = de[j], *k = keys + j * z.A;
+    T* dk = dkeys + j * z.A;
+#pragma omp simd
+    for (i64 i = 0; i < z.A; ++i) {
+      const T u = math::tanh(q[i] + k[i]), inner = d * v[i] * (T{1} - u * u);
+      dv[i] += d * u;
+      dk[i] += inner;
+      dq[i] += inner;
+    }
+  }
+  std::copy_n(dq, z.A, q);
+}
+
+struct AttentiveGru {
+  static constexpr std::string_view name = "attentive_gru";
+  enum Input : size_t { of_gates, of_s0, of_keys, of_memory, of_W, of_b, of_W_query, of_v, of_W_context };
+  using Outputs = std::array<Tensor, 2>;  // states, contexts
+
+  Mask mask;
+  bool recorded;       // backward may follow, so every step has to be kept
+  Tensor* weights_to;  // the caller's; null if they are not wanted
+  Sizes z{};
+  Saved s0{}, keys{}, memory{}, v{}, W_context{}, states{}, contexts{};
+  Saved recurrent_weight{};  // [3 H + A, H]: W and W_query, one above the other
+  Saved weights{};           // [B, T, S]
+  Tensor kept{};             // [B, T, 3 H + A + H]: r, z, b_n; q; n. This operation's own: backward overwrites it
+
+  Outputs forward(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& W,
+                  const Tensor& b, const Tensor& W_query, const Tensor& score, const Tensor& context_weight) {
+    check_shapes(gates, first, k, m, W, b, W_query, score, context_weight);
+    s0 = first, keys = k, memory = m, v = score, W_context = context_weight;
+    recurrent_weight = concat({W, W_query}, 0);
+    const Dtype dtype = gates.dtype();
+    const Tensor bias = b.defined() ? concat({b, zeros({z.A}, dtype)}, 0) : Tensor();
+    const i64 slots = recorded ? z.steps : 1;
+    kept = Tensor::empty({z.B, slots, z.kept()}, dtype);
+    Tensor all_weights = Tensor::empty({z.B, z.steps, z.S}, dtype);
+    Tensor all_states = Tensor::empty({z.B, z.steps, z.H}, dtype), read = Tensor::empty({z.B, z.steps, z.M}, dtype);
+    Tensor a = Tensor::empty({z.B, 3 * z.H}, dtype);
+    dispatch_floating(dtype, name, [&](auto t) {
+      using T = decltype(t);
+      T *to = all_states.write<T>(), *w = all_weights.write<T>(), *c = read.write<T>(), *p = kept.write<T>();
+      for (i64 step = 0; step < z.steps; ++step) {
+        const Mat<const T> before = step == 0 ? Mat<const T>(first.data<T>(), z.B, z.H)
+                                              : Mat<const T>(to + (step - 1) * z.H, z.B, z.H, z.steps * z.H);
+        const Mat<T> keep(p + (recorded ? step : 0) * z.kept(), z.B, z.recurrent(), slots * z.kept());
+        linear_rows<T>(before, whole<T>(recurrent_weight), data_or_null<T>(bias), keep);
+        const T *k_data = k.data<T>(), *m_data = m.data<T>(), *v_data = score.data<T>();
+        for_rows(z.B, attention_cost(), [=, this](i64 row) {
+          attend_row(z, mask.length(row, z.S), keep.data + row * keep.stride + 3 * z.H, k_data + row * z.S * z.A,
+                     v_data, m_data + row * z.S * z.M, w + (row * z.steps + step) * z.S,
+                     c + (row * z.steps + step) * z.M);
+        });
+        const Mat<T> sums(a.write<T>(), z.B, 3 * z.H);
+        const T* given = gates.data<T>();
+        const auto fill = [=, this](const Tile& tile) {
+          for (i64 row = tile.row; row < tile.row_end; ++row) {
+            const T* from = given + (row * z.steps + step) * 3 * z.H;
+            std::copy(from + tile.column, from + tile.column_end, sums.data + row * sums.stride + tile.column);
+          }
+        };
+        gemm<T>(Mat<const T>(c + step * z.M, z.B, z.M, z.steps * z.M), whole<T>(context_weight), sums, Trans::b, fill,
+                nullptr);
+        for_rows(z.B, gru_unit_cost * z.H, [=, this](i64 row) {
+          T* b_row = keep.data + row * keep.stride;
+          gru_row(z.H, sums.data + row * sums.stride, b_row, b_row + z.recurrent(), before.data + row * before.stride,
+                  to + (row * z.steps + step) * z.H);
+        });
+      }
+    });
+    if (weights_to) *weights_to = all_weights;
+    weights = all_weights, states = all_states, contexts = read;
+    return {all_states, read};
+  }
+
+  void backward(const Outputs& dy, Grads& dx) {
+    const Dtype dtype = weights.get().dtype();
+    Tensor da = Tensor::empty({z.B, z.steps, 3 * z.H}, dtype), before = Tensor::empty({z.B, z.steps, z.H}, dtype);
+    Tensor ds = zeros({z.B, z.H}, dtype), dc = Tensor::empty({z.B, z.M}, dtype);
+    Tensor dkeys = zeros({z.B, z.S, z.A}, dtype), dmemory = zeros({z.B, z.S, z.M}, dtype),
+           dv = zeros({z.B, z.A}, dtype);
+    Tensor scratch = Tensor::empty({z.B, z.A + z.S}, dtype);
+    dispatch_floating(dtype, name, [&](auto t) {
+      using T = decltype(t);
+      T *a = da.write<T>(), *p = kept.write<T>(), *d = ds.write<T>(), *h = before.write<T>();
+      for (i64 step = z.steps - 1; step >= 0; --step) {
+        through_unit(step, data_or_null<T>(dy[0]), h, p, a, d);
+        const Mat<T> read(dc.write<T>(), z.B, z.M);
+        copy_rows(step, data_or_null<T>(dy[1]), read);
+        gemm<T>(Mat<const T>(a + step * 3 * z.H, z.B, 3 * z.H, z.steps * 3 * z.H), whole<T>(W_context), read,
+                Trans::none, true);
+        through_attention(step, read.data, p, dkeys.write<T>(), dv.write<T>(), dmemory.write<T>(), scratch.write<T>());
+        gemm<T>(Mat<const T>(p + step * z.kept(), z.B, z.recurrent(), z.steps * z.kept()), whole<T>(recurrent_weight),
+                Mat<T>(d, z.B, z.H), Trans::none, true);
+      }
+      const i64 rows = z.B * z.steps;
+      const Mat<const T> previous(h, rows, z.H), db(p, rows, 3 * z.H, z.kept()), dq(p + 3 * z.H, rows, z.A, z.kept());
+      add_product(dx, of_W, db, previous);
+      add_product(dx, of_W_query, dq, previous);
+      add_product(dx, of_W_context, Mat<const T>(a, rows, 3 * z.H), whole<T>(contexts));
+      if (dx.wanted(of_b)) dx.add(of_b, column_sums(db));
+    });
+    if (dx.wanted(of_v)) dx.add(of_v, sum(dv, {0}));
+    if (dx.wanted(of_gates)) dx.add(of_gates, std::move(da));
+    if (dx.wanted(of_s0)) dx.add(of_s0, std::move(ds));
+    if (dx.wanted(of_keys)) dx.add(of_keys, std::move(dkeys));
+    if (dx.wanted(of_memory)) dx.add(of_memory, std::move(dmemory));
+  }
+
+ private:
+  // For loops over rows: the work of one row's attention in elements.
+  i64 attention_cost() const { return z.S * (8 * z.A + z.M); }
+
+  // A tensor as one matrix, its leading axes folded into the rows.
+  template <class T>
+  static Mat<const T> whole(const Tensor& x) {
+    return {x.data<T>(), x.count() / std::max<i64>(1, x.size(-1)), x.size(-1)};
+  }
+
+  // dW = or += d^T x.
+  template <class T>
+  static void add_product(Grads& dx, Input i, Mat<const T> d, Mat<const T> x) {
+    if (!dx.wanted(i)) return;
+    const GradientBuffer into = dx.into(i);
+    gemm<T>(d, x, Mat<T>(into.buffer.write<T>(), d.cols, x.cols), Trans::a, !into.is_new);
+  }
+
+  // Row by row, the numbers of one step: x [B, T, M] at `step`, or 0 if there is no x.
+  template <class T>
+  void copy_rows(i64 step, const T* x, const Mat<T>& to) const {
+    for_rows(z.B, z.M, [=, this](i64 row) {
+      T* out = to.data + row * z.M;
+      x ? std::copy_n(x + (row * z.steps + step) * z.M, z.M, out) : std::fill_n(out, z.M, T{0});
+    });
+  }
+
+  // Adds dy to ds, writes da and s_{t-1}, and turns what is kept into db.
+  template <class T>
+  void through_unit(i64 step, const T* dy, T* before, T* p, T* da, T* ds) const {
+    const T *first = s0.get().data<T>(), *after = states.get().data<T>();
+    for_rows(z.B, gru_unit_cost * z.H, [=, this](i64 row) {
+      const i64 place = row * z.steps + step;
+      T *b = p + place * z.kept(), *h = before + place * z.H, *d = ds + row * z.H;
+      std::copy_n(step == 0 ? first + row * z.H : after + (place - 1) * z.H, z.H, h);
+      if (dy) add_to(z.H, dy + place * z.H, d);
+      gru_derivative_row(z.H, h, b + z.recurrent(), b, da + place * 3 * z.H, d);
+    });
+  }
+
+  template <class T>
+  void through_attention(i64 step, const T* dc, T* p, T* dkeys, T* dv, T* dmemory, T* scratch) const {
+    const T *k = keys.get().data<T>(), *m = memory.get().data<T>(), *score = v.get().data<T>();
+    const T* w = weights.get().data<T>();
+    for_rows(z.B, attention_cost(), [=, this](i64 row) {
+      const i64 place = row * z.steps + step, of_row = row * z.S;
+      attend_derivative_row(z, mask.length(row, z.S), k + of_row * z.A, score, m + of_row * z.M, w + place * z.S,
+                            dc + row * z.M, p + place * z.kept() + 3 * z.H, dkeys + of_row * z.A, dv + row * z.A,
+                            dmemory + of_row * z.M, scratch + row * (z.A + z.S));
+    });
+  }
+
+  void check_shapes(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& W,
+                    const Tensor& b, const Tensor& W_query, const Tensor& score, const Tensor& context_weight) {
+    const i64 columns = dims<3>(gates, "the gates")[2], A = dims<3>(k, "the keys")[2], M = dims<3>(m, "the memory")[2];
+    z = {gates.size(0), gates.size(1), columns / 3, k.size(1), A, M};
+    const auto needs = [](const Tensor& x, std::string_view what, const Shape& shape) {
+      check(x.shape() == shape, name, what, " needs shape ", shape, ", has ", x.shape());
+    };
+    check(columns % 3 == 0, name, "the gates need 3 H columns, have ", columns);
+    needs(first, "the first state", {z.B, z.H});
+    needs(k, "the keys of the memory", {z.B, z.S, z.A});
+    needs(m, "the memory", {z.B, z.S, z.M});
+    needs(W, "the weight", {3 * z.H, z.H});
+    if (b.defined()) needs(b, "the bias", {3 * z.H});
+    needs(W_query, "the weight of queries", {z.A, z.H});
+    needs(score, "the weight of scores", {z.A});
+    needs(context_weight, "the weight of contexts", {3 * z.H, z.M});
+    mask.check_padding_fits(z.B, z.S);
+  }
+};
+
+}  // namespace
+
+AttentiveGruResult attentive_gru(const Variable& gates, const Variable& s0, const Variable& keys,
+                                 const Variable& memory, const AttentiveGruParameters& p, const Mask& mask,
+                                 Tensor* weights) {
+  const bool recorded =
+      tape::records(std::array{&gates, &s0, &keys, &memory, &p.W, &p.b, &p.W_query, &p.v, &p.W_context});
+  auto [states, contexts] =
+      apply(AttentiveGru{mask, recorded, weights}, gates, s0, keys, memory, p.W, p.b, p.W_query, p.v, p.W_context);
+  return {std::move(states), std::move(contexts)};
+}
+
+}  // namespace orrery

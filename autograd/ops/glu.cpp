@@ -1,0 +1,75 @@
+// Chapter 3. The gated linear unit: one half of the numbers decides how much of the other half passes.
+//
+// Dauphin et al. 2017 ("Language Modeling with Gated Convolutional Networks"): x = [a | b] along the last axis, and
+//   y = a g        g = sigmoid(b)
+//   da = dy g      db = dy a g (1 - g)
+// The derivative of a has no factor that is small wherever b is large, unlike that of a tanh: gradients pass through
+// many such layers.
+// Shapes: x [..., 2 C], y [..., C].
+// Serves: autograd/ops/elementwise.cpp
+#include "autograd/apply.h"
+#include "autograd/ops.h"
+#include "core/kernels/elementwise.h"
+#include "core/machine/math.h"
+
+namespace orrery {
+using namespace kernels;
+namespace {
+
+template <class T>
+void glu_row(i64 C, const T* x, T* y) {
+  const T* b = x + C;
+#pragma omp simd
+  for (i64 i = 0; i < C; ++i) y[i] = x[i] * math::sigmoid(b[i]);
+}
+
+template <class T>
+void glu_derivative_row(i64 C, const T* x, const T* dy, T* dx) {
+  const T* b = x + C;
+#pragma omp simd
+  for (i64 i = 0; i < C; ++i) {
+    const T g = math::sigmoid(b[i]), da = dy[i] * g;
+    dx[i] = da;
+    dx[C + i] = da * x[i] * (T{1} - g);
+  }
+}
+
+struct Glu {
+  static constexpr std::string_view name = "glu";
+  Saved x;
+
+  Tensor forward(const Tensor& in) {
+    check(in.rank() >= 1 && in.size(-1) % 2 == 0, name, "needs an even number of columns, has shape ", in.shape());
+    x = in;
+    const i64 C = in.size(-1) / 2;
+    Tensor y = Tensor::empty(in.shape().without_last().plus(C), in.dtype());
+    dispatch_floating(in.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const T* from = in.data<T>();
+      T* to = y.write<T>();
+      for_rows(in.shape().without_last().count(), 2 * C,
+               [=](i64 row) { glu_row(C, from + row * 2 * C, to + row * C); });
+    });
+    return y;
+  }
+
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor& in = x;
+    const i64 C = dy.size(-1);
+    Tensor d = Tensor::empty(in.shape(), in.dtype());
+    dispatch_floating(in.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const T *at = in.data<T>(), *from = dy.data<T>();
+      T* to = d.write<T>();
+      for_rows(in.shape().without_last().count(), 2 * C,
+               [=](i64 row) { glu_derivative_row(C, at + row * 2 * C, from + row * C, to + row * 2 * C); });
+    });
+    dx.add(0, std::move(d));
+  }
+};
+
+}  // namespace
+
+Variable glu(const Variable& x) { return apply(Glu{}, x); }
+
+}  // namespace orrery

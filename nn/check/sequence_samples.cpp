@@ -1,0 +1,172 @@
+// Chapter 7. The table of proofs for recurrent and convolutional layers, and for the translators made of them.
+//
+// Serves: autograd/check/proof.h
+#include "core/mask.h"
+#include "nn/check/sample_rows.h"
+#include "nn/models/convolutional_translator.h"
+#include "nn/models/recurrent_translator.h"
+
+namespace orrery::nn {
+namespace {
+
+const GradcheckOptions few_coordinates{.coordinates = 5, .directions = 4};
+
+Mask lengths_3_and_2() { return Mask::padding(ids({2}, {3, 2})); }
+
+Sample gru_layer(std::string variant, Mask mask, bool reverse) {
+  return module_sample(
+      "Gru", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return Gru(4, 3, rng, reverse); },
+      [=](const Gru& layer, const Inputs& in) { return layer(in[0], mask); });
+}
+
+Sample gru_from_a_state() {
+  return module_sample(
+      "Gru", "last state, from a given one", {{2, 3, 4}, {2, 3}}, [](Rng& rng) { return Gru(4, 3, rng); },
+      [](const Gru& layer, const Inputs& in) { return layer.last(layer(in[0], lengths_3_and_2(), in[1])); });
+}
+
+Sample gru_in_both_directions() {
+  return module_sample(
+      "BidirectionalGru", "padding", {{2, 3, 4}}, [](Rng& rng) { return BidirectionalGru(4, 2, rng); },
+      [](const BidirectionalGru& layer, const Inputs& in) {
+        const auto [states, last] = layer(in[0], lengths_3_and_2());
+        return concat({states, reshape(last, {2, 1, 4})}, 1);
+      });
+}
+
+Sample attentive_gru_layer(std::string variant, bool composed) {
+  return module_sample(
+      "AttentiveGru", std::move(variant), {{2, 2, 4}, {2, 3}, {2, 3, 5}},
+      [](Rng& rng) { return AttentiveGru({.in = 4, .H = 3, .M = 5, .A = 2}, rng); },
+      [=](const AttentiveGru& layer, const Inputs& in) {
+        const Mask mask = lengths_3_and_2();
+        const auto [states, contexts] =
+            composed ? layer.composed(in[0], in[1], in[2], layer.key(in[2]), mask) : layer(in[0], in[1], in[2], mask);
+        return concat({states, contexts}, 2);
+      });
+}
+
+Sample convolution_layer(std::string variant, ConvolutionPadding padding, Mask mask) {
+  return module_sample(
+      "Convolution", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return Convolution(4, 6, 3, padding, rng); },
+      [=](const Convolution& layer, const Inputs& in) { return layer(in[0], mask); });
+}
+
+ConvolutionalTranslatorConfig small_convolutional(double dropout) {
+  return {.src_vocab_size = 7,
+          .tgt_vocab_size = 6,
+          .d_embedding = 4,
+          .d_hidden = 6,
+          .num_encoder_layers = 2,
+          .num_decoder_layers = 2,
+          .dropout = dropout,
+          .max_len = 5};
+}
+
+Sample convolutional_encoder_layer() {
+  return module_sample(
+      "ConvolutionalEncoderLayer", "padding, dropout", {{2, 3, 6}},
+      [](Rng& rng) { return ConvolutionalEncoderLayer(small_convolutional(0.2), rng); },
+      [](const ConvolutionalEncoderLayer& layer, const Inputs& in, Pass& pass) {
+        return layer(in[0], lengths_3_and_2(), pass);
+      });
+}
+
+// Keys and values are of the same sequence here.
+ConvolutionalMemory memory_of(const Variable& x) { return {x, x * 0.5, lengths_3_and_2()}; }
+
+Sample convolutional_decoder_layer() {
+  return module_sample(
+      "ConvolutionalDecoderLayer", "padding, dropout", {{2, 3, 6}, {2, 3, 4}, {2, 3, 4}},
+      [](Rng& rng) { return ConvolutionalDecoderLayer(small_convolutional(0.2), rng); },
+      [](const ConvolutionalDecoderLayer& layer, const Inputs& in, Pass& pass) {
+        return layer(in[0], in[1], memory_of(in[2]), pass);
+      });
+}
+
+Sample newest_positions() {
+  return module_sample(
+      "ConvolutionalDecoderLayer", "the newest positions alone", {{2, 5, 6}, {2, 3, 4}, {2, 3, 4}},
+      [](Rng& rng) { return ConvolutionalDecoderLayer(small_convolutional(0), rng); },
+      [](const ConvolutionalDecoderLayer& layer, const Inputs& in) {
+        return layer.newest(in[0], in[1], memory_of(in[2]));
+      });
+}
+
+const Tensor& source_tokens() {
+  static const Tensor tokens = ids({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
+  return tokens;
+}
+const Tensor& target_tokens() {
+  static const Tensor tokens = ids({2, 3}, {1, 4, 5, 1, 3, 0});
+  return tokens;
+}
+
+RecurrentTranslatorConfig small_recurrent(double dropout, i64 d_output = 0) {
+  return {.src_vocab_size = 7,
+          .tgt_vocab_size = 6,
+          .d_embedding = 3,
+          .d_encoder = 2,
+          .d_decoder = 4,
+          .d_attention = 3,
+          .d_output = d_output,
+          .dropout = dropout,
+          .output_dropout = dropout};
+}
+
+// The logits of a model, or with labels the loss as in training.
+template <class Model, class Config>
+Sample translator(std::string name, std::string variant, const Config& config) {
+  return module_sample(
+      std::move(name), std::move(variant), {}, [=](Rng& rng) { return Model(config, rng); },
+      [](const Model& model, const Inputs&, Pass& pass) { return model(source_tokens(), target_tokens(), pass); },
+      {.options = few_coordinates});
+}
+template <class Model, class Config>
+Sample translator_loss(std::string name, std::string variant, const Config& config) {
+  const Tensor labels = ids({2, 3}, {4, 5, 2, 3, 2, 0});
+  return module_sample(
+      std::move(name), std::move(variant), {}, [=](Rng& rng) { return Model(config, rng); },
+      [=](const Model& model, const Inputs&, Pass& pass) {
+        return model.loss(source_tokens(), target_tokens(), labels, pass, {.ignore_index = 0, .label_smoothing = 0.1});
+      },
+      {.options = few_coordinates});
+}
+
+template <class Config>
+Config with_shared_table(Config config) {
+  config.tgt_vocab_size = config.src_vocab_size;
+  config.share_embeddings = true;
+  return config;
+}
+
+}  // namespace
+
+std::vector<Sample> sequence_layer_samples() {
+  return {
+      gru_layer("", Mask(), false),
+      gru_layer("reverse, padding", lengths_3_and_2(), true),
+      gru_from_a_state(),
+      gru_in_both_directions(),
+      attentive_gru_layer("padding", false),
+      attentive_gru_layer("padding, composed", true),
+      convolution_layer("same, padding", ConvolutionPadding::same, lengths_3_and_2()),
+      convolution_layer("causal", ConvolutionPadding::causal, Mask()),
+      convolutional_encoder_layer(),
+      convolutional_decoder_layer(),
+      newest_positions(),
+  };
+}
+
+std::vector<Sample> sequence_model_samples() {
+  return {
+      translator<RecurrentTranslator>("RecurrentTranslator", "dropout", small_recurrent(0.2)),
+      translator_loss<RecurrentTranslator>("RecurrentTranslator", "loss, one table for all",
+                                           with_shared_table(small_recurrent(0, 3))),
+      translator<ConvolutionalTranslator>("ConvolutionalTranslator", "dropout", small_convolutional(0.2)),
+      translator_loss<ConvolutionalTranslator>("ConvolutionalTranslator", "loss, one table for all",
+                                               with_shared_table(small_convolutional(0))),
+  };
+}
+
+}  // namespace orrery::nn

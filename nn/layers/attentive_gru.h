@@ -1,0 +1,58 @@
+// Chapter 7. AttentiveGru: a unit that looks at the source before each step, the first attention in translation.
+//
+// Bahdanau, Cho, Bengio 2015 ("Neural Machine Translation by Jointly Learning to Align and Translate"), section 3.1:
+// "The decoder decides parts of the source sentence to pay attention to. By letting the decoder have an attention
+// mechanism, we relieve the encoder from the burden of having to encode all information in the source sentence into a
+// fixed-length vector."
+//   e_tj = v . tanh(W_q s_{t-1} + W_k m_j + b_k)          additive attention: a small network scores each pair
+//   c_t = sum_j softmax(e_t)_j m_j
+//   s_t = gru([x_t ; c_t], s_{t-1})                       the gates of x_t and c_t are two linear maps, added up
+// The Transformer keeps the weighted sum and drops the recurrence. Its scores are dot products. Paper, section 3.2.1:
+// "While the two are similar in theoretical complexity, dot-product attention is much faster and more space-efficient
+// in practice, since it can be implemented using highly optimized matrix multiplication code."
+// Step t needs c_t, which needs s_{t-1}: training cannot compute all positions at once. If all linear maps are plain,
+// one fused operation computes them (autograd/ops/fused/attentive_gru.cpp), otherwise one operation for each line.
+// Shapes: x [B, T, in], s0 [B, H], memory m [B, S, M], keys [B, S, A]; states [B, T, H], contexts [B, T, M].
+// Serves: nn/models/decoder.h
+#pragma once
+
+#include "autograd/ops.h"
+#include "core/mask.h"
+#include "nn/layers/linear.h"
+
+namespace orrery::nn {
+
+/// Sizes of an AttentiveGru.
+struct AttentiveGruSizes {
+  i64 in, H;
+  i64 M;  ///< of the memory
+  i64 A;  ///< of queries and keys
+};
+
+struct AttentiveGru : Module {
+  Linear input;      // from in to 3 H gates
+  Linear context;    // from M to 3 H gates, without bias
+  Linear recurrent;  // from H to 3 H gates
+  Linear query;      // from H to A, without bias
+  Linear key;        // from M to A
+  Variable v;        // [A]
+
+  AttentiveGru(const AttentiveGruSizes& sizes, Rng& rng, Init init = Init::pytorch_linear);
+  /// The number of parameters of such a layer, counted without building it.
+  using Module::parameter_count;
+  static double parameter_count(const AttentiveGruSizes& sizes);
+
+  /// States and contexts at all positions; of the mask, only the padding of the memory counts. If `weights` is given,
+  /// it receives the attention weights [B, T, S].
+  AttentiveGruResult operator()(const Variable& x, const Variable& s0, const Variable& memory, const Mask& mask,
+                                Tensor* weights = nullptr) const;
+  /// The same with keys that `key` has computed before, for calls that share a memory.
+  AttentiveGruResult operator()(const Variable& x, const Variable& s0, const Variable& memory, const Variable& keys,
+                                const Mask& mask, Tensor* weights = nullptr) const;
+  /// One operation for each line of the formulas, one step after another.
+  AttentiveGruResult composed(const Variable& x, const Variable& s0, const Variable& memory, const Variable& keys,
+                              const Mask& mask, Tensor* weights = nullptr) const;
+  void visit(Visitor& v) override;
+};
+
+}  // namespace orrery::nn

@@ -1,0 +1,51 @@
+// Chapter 7. Convolution: each position sees its neighbours, by the same linear map everywhere.
+//
+// Gehring et al. 2017 ("Convolutional Sequence to Sequence Learning"), section 3.2: "Each convolution kernel [...]
+// takes as input X [...] which is a concatenation of k input elements embedded in d dimensions and maps them to a
+// single output element". All positions are computed at once, as in a Transformer, but a layer reaches only
+// (width - 1) / 2 positions to each side: positions far apart meet after several layers.
+// Shapes: x [B, T, in], weight [out, in, width] and bias [out] as in torch.nn.Conv1d, y [B, T, out].
+// Serves: nn/models/encoder.h
+#pragma once
+
+#include "autograd/ops.h"
+#include "core/mask.h"
+#include "nn/init.h"
+#include "nn/module.h"
+
+namespace orrery::nn {
+
+struct Convolution : Module {
+  Variable weight;  // [out, in, width]
+  Variable bias;    // [out]
+  ConvolutionPadding padding;
+
+  /// Starts as in PyTorch: weight and bias from U(-1/sqrt(in width), 1/sqrt(in width)).
+  Convolution(i64 in, i64 out, i64 width, ConvolutionPadding padding, Rng& rng)
+      : weight(parameter(initial_weight(Init::pytorch_linear, out, in * width, rng).reshape({out, in, width}))),
+        bias(parameter(initial_bias(Init::pytorch_linear, out, in * width, rng))),
+        padding(padding) {}
+  /// From given parameters.
+  Convolution(Variable weight, Variable bias, ConvolutionPadding padding)
+      : weight(std::move(weight)), bias(std::move(bias)), padding(padding) {}
+  /// The number of parameters of such a layer, counted without building it.
+  using Module::parameter_count;
+  static double parameter_count(i64 in, i64 out, i64 width) {
+    return static_cast<double>(out) * (static_cast<double>(in) * static_cast<double>(width) + 1);
+  }
+  i64 width() const { return weight.size(2); }
+  /// Of the mask, only the padding counts: inputs behind it count as 0.
+  Variable operator()(const Variable& x, const Mask& mask = {}) const {
+    return convolution(x, weight, bias, padding, mask);
+  }
+  /// The outputs at the last positions alone, those that have all their inputs in x: [B, T - (width - 1), out].
+  Variable without_padding(const Variable& x) const {
+    return convolution(x, weight, bias, ConvolutionPadding::none, {});
+  }
+  void visit(Visitor& v) override {
+    v.weight("weight", weight);
+    v("bias", bias);
+  }
+};
+
+}  // namespace orrery::nn

@@ -1,0 +1,172 @@
+// Chapter 7. Both translators one step at a time give the logits of the whole target; rows can be chosen.
+#include "nn/generate/translator_states.h"
+
+#include <doctest/doctest.h>
+
+#include "core/tensor_ops.h"
+#include "tests/nn/compare.h"
+
+using namespace orrery;
+using namespace orrery::nn;
+
+namespace {
+
+RecurrentTranslator recurrent_model(i64 d_output = 0) {
+  Rng rng(1);
+  RecurrentTranslator model({.src_vocab_size = 11,
+                             .tgt_vocab_size = 13,
+                             .d_embedding = 6,
+                             .d_encoder = 5,
+                             .d_decoder = 7,
+                             .d_attention = 4,
+                             .d_output = d_output},
+                            rng);
+  make_noisy(model, 2);
+  return model;
+}
+
+ConvolutionalTranslator convolutional_model(i64 width = 3) {
+  Rng rng(1);
+  ConvolutionalTranslator model({.src_vocab_size = 11,
+                                 .tgt_vocab_size = 13,
+                                 .d_embedding = 6,
+                                 .d_hidden = 8,
+                                 .num_encoder_layers = 2,
+                                 .num_decoder_layers = 3,
+                                 .width = width,
+                                 .max_len = 12},
+                                rng);
+  make_noisy(model, 2);
+  return model;
+}
+
+RecurrentState state_of(const RecurrentTranslator& model, const Tensor& source) {
+  return recurrent_state(model, source);
+}
+ConvolutionalState state_of(const ConvolutionalTranslator& model, const Tensor& source) {
+  return convolutional_state(model, source);
+}
+
+const Tensor source = Tensor::of<i32>({3, 5}, {3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 10, 3, 4, 0, 0});
+
+template <class Model>
+void check_steps(Model& model) {
+  Rng rng(4);
+  const Tensor target = randint(1, 13, {3, 12}, rng);
+  const NoGradient nothing_recorded;
+  for (const Dtype dtype : {f64, f32}) {
+    to(model, dtype);
+    Pass pass = Pass::inference();
+    const Tensor whole = model(source, target, pass).value();
+    for (const std::vector<i64>& pieces : {std::vector<i64>(12, 1), {12}, {7, 1, 4}, {1, 11}}) {
+      auto state = state_of(model, source);
+      std::vector<Tensor> parts;
+      i64 begin = 0;
+      for (const i64 n : pieces) {
+        parts.push_back(next_logits(model, slice(target, 1, begin, begin + n), state));
+        begin += n;
+      }
+      CHECK(relative(concat(parts, 1), whole) < bound(dtype));
+    }
+  }
+}
+
+// Rows that are chosen go on as the rows they were, with their own source and their own past.
+template <class Model>
+void check_chosen_rows(const Model& model) {
+  Rng rng(5);
+  const NoGradient nothing_recorded;
+  const Tensor first = randint(1, 13, {3, 2}, rng), then = randint(1, 13, {4, 3}, rng);
+  auto state = state_of(model, source);
+  next_logits(model, first, state);
+  const std::vector<i64> chosen{2, 0, 0, 2}, swapped{3, 2, 1, 0};
+  choose_rows(state, chosen);
+  const Tensor before_swap = next_logits(model, slice(then, 1, 0, 1), state);
+  const Tensor keys = state.source.keys;
+  choose_rows(state, swapped);  // the sources of all rows stay: nothing of them is copied
+  CHECK(state.source.source_of == std::vector<i64>{2, 0, 0, 2});
+  CHECK(state.source.keys.shares_memory_with(keys));
+  const Tensor after_swap = next_logits(model, slice(then, 1, 1), state);
+  for (size_t i = 0; i < 4; ++i) {
+    const i64 row = static_cast<i64>(i), origin = chosen[static_cast<size_t>(swapped[i])];
+    Pass pass = Pass::inference();
+    const Tensor past = concat({first.rows(origin, origin + 1), slice(then.rows(3 - row, 4 - row), 1, 0, 1),
+                                slice(then.rows(row, row + 1), 1, 1)},
+                               1);
+    const Tensor whole = model(source.rows(origin, origin + 1), past, pass).value();
+    CHECK(relative(before_swap.rows(3 - row, 4 - row), slice(whole, 1, 2, 3)) < 1e-12);
+    CHECK(relative(after_swap.rows(row, row + 1), slice(whole, 1, 3)) < 1e-12);
+  }
+}
+
+template <class Model>
+void check_refusals(const Model& model, const char* no_row) {
+  const Tensor tokens = full({3, 1}, 1, Dtype::i32);
+  auto recorded = state_of(model, source);
+  CHECK_THROWS_WITH_AS(next_logits(model, tokens, recorded), doctest::Contains("nothing may be recorded"), Error);
+  const NoGradient nothing_recorded;
+  auto state = state_of(model, source);
+  CHECK_THROWS_WITH_AS(next_logits(model, tokens.rows(0, 2), state), "translator state: has 3 rows, the tokens have 2",
+                       Error);
+  CHECK_THROWS_WITH_AS(choose_rows(state, std::vector<i64>{0, 3}), no_row, Error);
+}
+
+}  // namespace
+
+TEST_CASE("a recurrent translator, token by token and in pieces") {
+  for (const i64 d_output : {0, 6}) {
+    RecurrentTranslator model = recurrent_model(d_output);
+    check_steps(model);
+  }
+}
+
+TEST_CASE("a convolutional translator, token by token and in pieces, for several widths") {
+  for (const i64 width : {1, 3, 5}) {
+    ConvolutionalTranslator model = convolutional_model(width);
+    check_steps(model);
+  }
+}
+
+TEST_CASE("greedy decoding writes what the whole model finds likeliest, row by row, until the end") {
+  const auto check_greedy = [](const auto& model) {
+    const GreedyOptions options{.bos = 1, .eos = 2, .max_len = 9};
+    const Tensor written = greedy_decode(model, source, options);
+    const NoGradient nothing_recorded;
+    for (i64 row = 0; row < 3; ++row) {
+      std::vector<i32> begun{options.bos};
+      for (i64 t = 0; t < written.size(1); ++t) {
+        const bool ended = begun.back() == options.eos;
+        i32 expected = model.config.pad_id;
+        if (!ended) {
+          Pass pass = Pass::inference();
+          const Tensor target = Tensor::of<i32>({1, t + 1}, begun);
+          const Tensor likeliest = argmax(model(source.rows(row, row + 1), target, pass).value());
+          expected = static_cast<i32>(likeliest.at(t));
+        }
+        CHECK(written(row, t) == expected);
+        if (ended) break;
+        begun.push_back(expected);
+      }
+    }
+    CHECK_THROWS_AS(greedy_decode(model, source, {.max_len = 0}), Error);
+  };
+  check_greedy(recurrent_model());
+  check_greedy(convolutional_model());
+  CHECK_THROWS_WITH_AS(greedy_decode(convolutional_model(), source, {.max_len = 13}),
+                       "greedy_decode: max_len must be from 1 to 12, the model's positions, not 13", Error);
+}
+
+TEST_CASE("rows are chosen, repeated and swapped") {
+  check_chosen_rows(recurrent_model());
+  check_chosen_rows(convolutional_model());
+}
+
+TEST_CASE("recording, other numbers of rows, rows that are not there, and too many positions are errors") {
+  check_refusals(recurrent_model(), "translator state: row 3 is not one of 3");
+  const ConvolutionalTranslator model = convolutional_model();
+  check_refusals(model, "translator state: row 3 is not one of 3");
+  const NoGradient nothing_recorded;
+  ConvolutionalState state = convolutional_state(model, source);
+  next_logits(model, full({3, 10}, 1, Dtype::i32), state);
+  CHECK_THROWS_AS(next_logits(model, full({3, 3}, 1, Dtype::i32), state), Error);
+}

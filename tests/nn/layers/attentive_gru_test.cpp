@@ -1,0 +1,118 @@
+// Chapter 7. AttentiveGru: fused and composed agree, also with linear maps of one's own; names and counts.
+#include "nn/layers/attentive_gru.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/nn/compare.h"
+
+using namespace orrery;
+
+namespace {
+
+constexpr nn::AttentiveGruSizes sizes{.in = 4, .H = 3, .M = 5, .A = 6};
+
+struct Sentence {
+  Tensor x, s0, memory;
+  Mask mask;
+};
+Sentence sentence() {
+  Rng rng(1);
+  return {randn({2, 3, 4}, rng, f64), randn({2, 3}, rng, f64), randn({2, 4, 5}, rng, f64),
+          Mask::padding(Tensor::of<i32>({2}, {4, 2}))};
+}
+
+nn::AttentiveGru noisy_layer() {
+  Rng rng(2);
+  nn::AttentiveGru layer(sizes, rng);
+  make_noisy(layer, 3);
+  return layer;
+}
+
+// A linear map that another module holds.
+struct Wrapped : nn::LinearMap {
+  nn::Linear inner;
+  explicit Wrapped(nn::Linear linear) : inner(std::move(linear)) {}
+  Variable operator()(const Variable& x, RowRange rows) const override { return inner(x, rows); }
+  void visit(nn::Visitor& v) override { v.inlined(inner); }
+};
+
+}  // namespace
+
+TEST_CASE("the fused operation and one operation for each line agree, in values and gradients") {
+  nn::AttentiveGru layer = noisy_layer();
+  const Sentence s = sentence();
+  const auto run = [&](bool composed) {
+    const Variable x = parameter(s.x.clone()), s0 = parameter(s.s0.clone()), memory = parameter(s.memory.clone());
+    Tensor weights;
+    const AttentiveGruResult result = composed ? layer.composed(x, s0, memory, layer.key(memory), s.mask, &weights)
+                                               : layer(x, s0, memory, s.mask, &weights);
+    backward(sum(result.states * result.states) + sum(result.contexts * result.contexts));
+    std::vector<Tensor> all{result.states.value(), result.contexts.value(), weights,
+                            x.gradient(),          s0.gradient(),           memory.gradient()};
+    for (NamedParameter& p : layer.parameters()) {
+      all.push_back(p.value.gradient().clone());
+      p.value.clear_gradient();
+    }
+    return all;
+  };
+  const std::vector<Tensor> fused = run(false), composed = run(true);
+  CHECK(fused.size() == 6 + 9);
+  for (size_t i = 0; i < fused.size(); ++i) CHECK(relative(fused[i], composed[i]) < 1e-12);
+}
+
+TEST_CASE("linear maps of one's own give the same, and get gradients") {
+  const Sentence s = sentence();
+  const auto run = [&](const nn::AttentiveGru& layer) {
+    return layer(constant(s.x), constant(s.s0), constant(s.memory), s.mask).states;
+  };
+  const Tensor plain = run(noisy_layer()).value();
+  nn::Linear nn::AttentiveGru::*const maps[] = {&nn::AttentiveGru::input, &nn::AttentiveGru::context,
+                                                &nn::AttentiveGru::recurrent, &nn::AttentiveGru::query,
+                                                &nn::AttentiveGru::key};
+  for (const auto map : maps) {
+    nn::AttentiveGru layer = noisy_layer();
+    layer.*map = Wrapped(std::move(layer.*map));
+    const Variable states = run(layer);
+    CHECK(distance(states.value(), plain) < 1e-13);
+    backward(sum(states));
+    for (const NamedParameter& p : layer.parameters()) {
+      CAPTURE(p.name);
+      CHECK(p.value.gradient().defined());
+    }
+  }
+}
+
+TEST_CASE("weights add up to 1 over the words that are there; NaN in the padding reaches nothing") {
+  nn::AttentiveGru layer = noisy_layer();
+  Sentence s = sentence();
+  s.memory(1, 3, 0) = NAN;
+  Tensor weights;
+  const Variable memory = parameter(s.memory);
+  const AttentiveGruResult result = layer(constant(s.x), constant(s.s0), memory, s.mask, &weights);
+  CHECK(all_finite(result.states.value()));
+  CHECK(distance(sum(weights, {2}), full({2, 3}, 1.0, f64)) < 1e-14);
+  CHECK(sum_of_squares(slice(weights.rows(1, 2), 2, 2)) == 0);
+  backward(sum(result.states));
+  CHECK(all_finite(memory.gradient()));
+  for (const NamedParameter& p : layer.parameters()) CHECK(all_finite(p.value.gradient()));
+}
+
+TEST_CASE("no step at all: results without positions, from both forms") {
+  const nn::AttentiveGru layer = noisy_layer();
+  const Sentence s = sentence();
+  const Variable none = constant(zeros({2, 0, 4}, f64)), memory = constant(s.memory);
+  CHECK(layer(none, constant(s.s0), memory, s.mask).contexts.shape() == Shape{2, 0, 5});
+  Tensor weights;
+  CHECK(layer.composed(none, constant(s.s0), memory, layer.key(memory), s.mask, &weights).states.shape() ==
+        Shape{2, 0, 3});
+  CHECK(weights.shape() == Shape{2, 0, 4});
+}
+
+TEST_CASE("names and counts") {
+  nn::AttentiveGru layer = noisy_layer();
+  std::vector<std::string> names;
+  for (const NamedParameter& p : layer.parameters()) names.push_back(p.name);
+  CHECK(names == std::vector<std::string>{"input.weight", "input.bias", "context.weight", "recurrent.weight",
+                                          "recurrent.bias", "query.weight", "key.weight", "key.bias", "v"});
+  CHECK(static_cast<double>(layer.parameter_count()) == nn::AttentiveGru::parameter_count(sizes));
+}

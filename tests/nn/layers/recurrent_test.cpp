@@ -1,0 +1,109 @@
+// Chapter 7. Gru against loops; padding, both directions, names, counts.
+#include "nn/layers/recurrent.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/nn/compare.h"
+
+using namespace orrery;
+
+namespace {
+
+double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
+
+// All states of one row x [T, in] that starts at 0, by loops.
+std::vector<double> states_by_loops(const nn::Gru& layer, const Tensor& x) {
+  const i64 T = x.size(0), in = x.size(1), H = layer.weight_hh.size(1);
+  std::vector<double> all, h(static_cast<size_t>(H), 0.0);
+  const auto sum = [&](const Variable& W, const Variable& b, i64 row, i64 n, const auto& at) {
+    double total = b.value().at(row);
+    for (i64 i = 0; i < n; ++i) total += W.value()(row, i) * at(i);
+    return total;
+  };
+  for (i64 t = 0; t < T; ++t) {
+    std::vector<double> next;
+    for (i64 i = 0; i < H; ++i) {
+      const auto from_x = [&](i64 gate) {
+        return sum(layer.weight_ih, layer.bias_ih, gate * H + i, in, [&](i64 j) { return x(t, j); });
+      };
+      const auto from_h = [&](i64 gate) {
+        return sum(layer.weight_hh, layer.bias_hh, gate * H + i, H, [&](i64 j) { return h[static_cast<size_t>(j)]; });
+      };
+      const double r = sigmoid_of(from_x(0) + from_h(0)), z = sigmoid_of(from_x(1) + from_h(1));
+      next.push_back((1 - z) * std::tanh(from_x(2) + r * from_h(2)) + z * h[static_cast<size_t>(i)]);
+    }
+    h = next;
+    all.insert(all.end(), h.begin(), h.end());
+  }
+  return all;
+}
+
+nn::Gru noisy_gru(bool reverse = false) {
+  Rng rng(2);
+  nn::Gru layer(4, 3, rng, reverse);
+  make_noisy(layer, 5);
+  return layer;
+}
+
+Mask lengths(const std::vector<i32>& of_rows) {
+  return Mask::padding(Tensor::of<i32>({static_cast<i64>(of_rows.size())}, of_rows));
+}
+
+}  // namespace
+
+TEST_CASE("the states are those of the formulas") {
+  Rng rng(1);
+  const Tensor x = randn({2, 5, 4}, rng, f64);
+  const nn::Gru layer = noisy_gru();
+  const Tensor states = layer(constant(x)).value();
+  for (i64 b = 0; b < 2; ++b)
+    CHECK(distance(states.rows(b, b + 1).reshape({15}),
+                   Tensor::of({15}, states_by_loops(layer, x.rows(b, b + 1).reshape({5, 4})))) < 1e-13);
+}
+
+TEST_CASE("reading in reverse is reading the reversed sequence") {
+  Rng rng(1);
+  const Tensor x = randn({2, 5, 4}, rng, f64);
+  const nn::Gru ahead = noisy_gru(), back = noisy_gru(true);
+  const Tensor states = back(constant(x)).value();
+  CHECK(distance(flip(states, 1), ahead(constant(flip(x, 1))).value()) < 1e-14);
+  CHECK(distance(back.last(constant(states)).value(), slice(states, 1, 0, 1).reshape({2, 3})) == 0);
+}
+
+TEST_CASE("a padded row has the states of the row alone, in both directions, whatever the padding holds") {
+  Rng rng(3);
+  nn::BidirectionalGru layer(4, 3, rng);
+  make_noisy(layer, 6);
+  Tensor x = randn({2, 5, 4}, rng, f64);
+  const auto alone = layer(constant(slice(x.rows(1, 2), 1, 0, 2)));
+  x(1, 3, 0) = NAN;
+  const Variable in = parameter(x);
+  const auto [states, last] = layer(in, lengths({5, 2}));
+  CHECK(distance(slice(states.value().rows(1, 2), 1, 0, 2), alone.states.value()) < 1e-14);
+  CHECK(distance(last.value().rows(1, 2), alone.last.value()) < 1e-14);
+  CHECK(all_finite(states.value()));
+  backward(sum(states) + sum(last));
+  CHECK(all_finite(in.gradient()));
+  for (const NamedParameter& p : layer.parameters()) CHECK(all_finite(p.value.gradient()));
+}
+
+TEST_CASE("names are torch.nn.GRU's, counts are exact, and it starts within 1 / sqrt(H)") {
+  Rng rng(4);
+  nn::BidirectionalGru layer(4, 9, rng);
+  std::vector<std::string> names;
+  for (const NamedParameter& p : layer.parameters()) {
+    names.push_back(p.name);
+    CHECK(max(p.value.value()).item() <= 1.0 / 3);
+    CHECK(max(p.value.value()).item() > 0.2);
+  }
+  CHECK(names == std::vector<std::string>{"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0",
+                                          "weight_ih_l0_reverse", "weight_hh_l0_reverse", "bias_ih_l0_reverse",
+                                          "bias_hh_l0_reverse"});
+  CHECK(static_cast<double>(layer.parameter_count()) == nn::BidirectionalGru::parameter_count(4, 9));
+}
+
+TEST_CASE("no position has no last state") {
+  Rng rng(5);
+  const nn::Gru layer(4, 3, rng);
+  CHECK_THROWS_WITH_AS(layer.last(constant(zeros({2, 0, 3}))), "gru: no position, so no last state", Error);
+}

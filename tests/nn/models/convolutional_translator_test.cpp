@@ -1,0 +1,176 @@
+// Chapter 7. ConvolutionalTranslator: composition, loss, padding, ties, copies, training.
+#include "nn/models/convolutional_translator.h"
+
+#include <doctest/doctest.h>
+
+#include "optim/optim.h"
+#include "tests/nn/compare.h"
+
+using namespace orrery;
+using namespace orrery::nn;
+
+namespace {
+
+ConvolutionalTranslatorConfig small_config() {
+  return {.src_vocab_size = 9,
+          .tgt_vocab_size = 9,
+          .d_embedding = 6,
+          .d_hidden = 8,
+          .num_encoder_layers = 2,
+          .num_decoder_layers = 2,
+          .dropout = 0,
+          .max_len = 12};
+}
+
+ConvolutionalTranslator build(const ConvolutionalTranslatorConfig& config, u64 seed = 1) {
+  Rng rng(seed);
+  return ConvolutionalTranslator(config, rng);
+}
+
+const Tensor source = Tensor::of<i32>({2, 4}, {3, 4, 5, 6, 7, 8, 0, 0});
+const Tensor target = Tensor::of<i32>({2, 3}, {1, 5, 4, 1, 8, 2});
+
+Tensor logits_of(const ConvolutionalTranslator& model, const Tensor& from, const Tensor& to) {
+  Pass pass;
+  return model(from, to, pass).value();
+}
+
+}  // namespace
+
+TEST_CASE("the loss is the cross entropy of the logits, with padding and smoothing") {
+  const Tensor labels = Tensor::of<i32>({2, 3}, {5, 4, 2, 8, 2, 0});
+  const CrossEntropyOptions options{.ignore_index = 0, .label_smoothing = 0.1};
+  const ConvolutionalTranslator model = build(small_config());
+  Pass pass;
+  const double expected = cross_entropy(model(source, target, pass), labels, options).item();
+  CHECK(model.loss(source, target, labels, pass, options).item() == doctest::Approx(expected).epsilon(1e-6));
+}
+
+TEST_CASE(
+    "the model is embeddings and positions, convolutions with sums, attention in every decoder layer, generator") {
+  ConvolutionalTranslator model = build(small_config());
+  make_noisy(model, 2);
+  const double scale = std::sqrt(0.5);
+  const Tensor sources = Tensor::of<i32>({2, 4}, {3, 4, 5, 6, 7, 8, 6, 5});  // no padding
+  const Variable e = model.src_embed(sources) + slice(model.src_positions.weight, 0, 0, 4);
+  Variable h = model.encoder_in(e);
+  for (const ConvolutionalEncoderLayer& layer : model.encoder) h = (glu(layer.convolution(h)) + h) * scale;
+  const Variable keys = model.encoder_out(h), values = (keys + e) * scale;
+  const Variable g = model.tgt_embed(target) + slice(model.tgt_positions.weight, 0, 0, 3);
+  h = model.decoder_in(g);
+  for (const ConvolutionalDecoderLayer& layer : model.decoder) {
+    const Variable d = glu(layer.convolution(h));
+    const Variable weights = softmax(matmul((layer.query(d) + g) * scale, keys, Trans::b));
+    h = ((d + layer.attended(matmul(weights, values))) * scale + h) * scale;
+  }
+  const Variable expected = model.generator(model.decoder_out(h));
+  CHECK(distance(logits_of(model, sources, target), expected.value()) < 1e-13);
+}
+
+TEST_CASE("a row does not depend on the padding, nor on the rows beside it") {
+  ConvolutionalTranslator model = build(small_config());
+  make_noisy(model, 2);
+  const Tensor alone = logits_of(model, Tensor::of<i32>({1, 2}, {7, 8}), target.rows(1, 2));
+  CHECK(relative(alone, logits_of(model, source, target).rows(1, 2)) < 1e-13);
+}
+
+TEST_CASE("a logit sees the target up to its own token, and every word of the source") {
+  ConvolutionalTranslator model = build(small_config());
+  make_noisy(model, 2);
+  const Tensor before = logits_of(model, source, target);
+  Tensor later = target.clone();
+  later(0, 2) = 7;
+  const Tensor after = logits_of(model, source, later);
+  CHECK(same_bits(slice(before, 1, 0, 2), slice(after, 1, 0, 2)));
+  CHECK_FALSE(same_bits(slice(before, 1, 2), slice(after, 1, 2)));
+  for (i64 i = 0; i < 4; ++i) {
+    Tensor other = source.clone();
+    other(0, i) = 1;
+    const Tensor moved = logits_of(model, other, target);
+    CHECK(distance(moved.rows(0, 1), before.rows(0, 1)) > 1e-6);
+    CHECK(same_bits(moved.rows(1, 2), before.rows(1, 2)));
+  }
+}
+
+TEST_CASE("attention weights of every layer add up to 1 over the words that are there") {
+  const ConvolutionalTranslator model = build(small_config());
+  Pass pass;
+  std::vector<Tensor> weights;
+  model(source, target, pass, &weights);
+  REQUIRE(weights.size() == 2);
+  for (const Tensor& layer : weights) {
+    REQUIRE(layer.shape() == Shape{2, 3, 4});
+    CHECK(distance(sum(layer, {-1}), full({2, 3}, 1.0)) < 1e-6);
+    CHECK(sum_of_squares(slice(layer.rows(1, 2), 2, 2)) == 0);
+  }
+}
+
+TEST_CASE("a shared table is one parameter; a clone is equal and independent") {
+  ConvolutionalTranslatorConfig config = small_config();
+  config.share_embeddings = true;
+  ConvolutionalTranslator model = build(config);
+  CHECK(model.parameter_count() == build(small_config()).parameter_count() - 2 * 9 * 6);
+  ConvolutionalTranslator copy = model.clone();
+  CHECK(copy.tgt_embed.weight.value().shares_memory_with(copy.src_embed.weight.value()));
+  const Tensor before = logits_of(copy, source, target);
+  CHECK(same_bits(before, logits_of(model, source, target)));
+  for (NamedParameter& p : model.parameters()) fill(p.value.mutable_value(), 0.5);
+  CHECK(same_bits(before, logits_of(copy, source, target)));
+}
+
+TEST_CASE("dropout acts in training alone: on embeddings, before each convolution, before the generator") {
+  ConvolutionalTranslatorConfig config = small_config();
+  config.dropout = 0.4;
+  ConvolutionalTranslator model = build(config), plain = build(small_config());
+  copy_parameters(plain, model);
+  Pass one = Pass::training(1, 1), again = Pass::training(1, 1), other = Pass::training(1, 2), off;
+  const Tensor y = model(source, target, one).value();
+  CHECK(one.draws == 2 + 4 + 1);
+  CHECK(same_bits(y, model(source, target, again).value()));
+  CHECK_FALSE(same_bits(y, model(source, target, other).value()));
+  CHECK(same_bits(logits_of(plain, source, target), model(source, target, off).value()));
+}
+
+TEST_CASE("weights start as the paper says: the numbers before a glu have about twice the deviation of their inputs") {
+  ConvolutionalTranslatorConfig config = small_config();
+  config.d_hidden = 64;
+  ConvolutionalTranslator model = build(config);
+  const auto variance = [](const Variable& x) {
+    return sum_of_squares(x.value()) / static_cast<double>(x.value().count());
+  };
+  CHECK(variance(model.encoder[0].convolution.weight) == doctest::Approx(4.0 / (64 * 3)).epsilon(0.05));
+  CHECK(variance(model.decoder[0].query.weight) == doctest::Approx(1.0 / 64).epsilon(0.2));
+  CHECK(variance(model.decoder[1].convolution.bias) == 0);
+}
+
+TEST_CASE("more positions than there are is an error") {
+  const ConvolutionalTranslator model = build(small_config());
+  Pass pass;
+  CHECK_THROWS_AS(model(full({1, 13}, 3, Dtype::i32), target.rows(0, 1), pass), Error);
+}
+
+TEST_CASE("it learns to reverse") {
+  Rng rng(3);
+  ConvolutionalTranslator model({.src_vocab_size = 8,
+                                 .tgt_vocab_size = 8,
+                                 .d_embedding = 24,
+                                 .d_hidden = 32,
+                                 .num_encoder_layers = 2,
+                                 .num_decoder_layers = 2,
+                                 .dropout = 0,
+                                 .max_len = 5},
+                                rng);
+  optim::Adam adam(model.parameters(), {});
+  double loss = 0;
+  for (i64 step = 1; step <= 150; ++step) {
+    const Tensor words = randint(3, 8, {32, 4}, rng), reversed = flip(words, 1);
+    const Tensor given = concat({full({32, 1}, 1, Dtype::i32), slice(reversed, 1, 0, -1)}, 1);
+    Pass pass = Pass::training(1, step);
+    const Variable l = model.loss(words, given, reversed, pass);
+    loss = l.item();
+    backward(l);
+    optim::clip_grad_norm(adam.parameters(), 1.0);
+    adam.step(0.003);
+  }
+  CHECK(loss < 0.1);
+}
