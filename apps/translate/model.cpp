@@ -1,59 +1,107 @@
-// Chapter 9. The Transformer as a translator, and greedy translations by any model.
+// Chapter 9. The three models as translators, read from their files, and greedy translations by any of them.
 //
 // Serves: nn/models/transformer.h
 #include "apps/translate/model.h"
 
 #include <algorithm>
 
+#include "apps/training/memory.h"
 #include "core/error.h"
 #include "nn/files/files.h"
-#include "nn/generate/decoding.h"
+#include "nn/generate/translator_states.h"
 
 namespace orrery::translate {
 namespace {
 
-const std::string transformer_kind = "transformer";
+// A recurrent model has no positions, and so no longest sentence. This is more than any other reads.
+constexpr i64 practically_unlimited = i64{1} << 20;
+
+ModelKind kind_of(const nn::TransformerConfig&) { return ModelKind::transformer; }
+ModelKind kind_of(const nn::RecurrentTranslatorConfig&) { return ModelKind::recurrent; }
+ModelKind kind_of(const nn::ConvolutionalTranslatorConfig&) { return ModelKind::convolutional; }
+
+i64 width_of(const nn::TransformerConfig& config) { return config.layer.d_model; }
+i64 width_of(const nn::RecurrentTranslatorConfig& config) { return config.d_decoder; }
+i64 width_of(const nn::ConvolutionalTranslatorConfig& config) { return config.d_hidden; }
+
+i64 positions_of(const nn::TransformerConfig& config) { return config.max_len; }
+i64 positions_of(const nn::RecurrentTranslatorConfig&) { return practically_unlimited; }
+i64 positions_of(const nn::ConvolutionalTranslatorConfig& config) { return config.max_len; }
+
+double kept_by(const nn::TransformerConfig& config, const BatchShape& shape) {
+  return orrery::kept_numbers(config, shape.rows, shape.source_length, shape.target_length, LossHead::fused);
+}
+// Of each source position its annotation and its key, of each target position the state, the context and the word.
+double kept_by(const nn::RecurrentTranslatorConfig& config, const BatchShape& shape) {
+  const i64 source = shape.source_length * (2 * config.d_encoder + config.d_attention),
+            target = shape.target_length * (config.d_decoder + 2 * config.d_encoder + config.d_embedding);
+  return static_cast<double>(shape.rows) * static_cast<double>(source + target);
+}
+// Of each layer the two inputs of its glu and its output; of a decoder's layer the attention weights as well.
+double kept_by(const nn::ConvolutionalTranslatorConfig& config, const BatchShape& shape) {
+  const i64 source = config.num_encoder_layers * shape.source_length * 3 * config.d_hidden,
+            target = config.num_decoder_layers * shape.target_length * (3 * config.d_hidden + shape.source_length);
+  return static_cast<double>(shape.rows) * static_cast<double>(source + target);
+}
+
+template <class Model, class Config>
+std::unique_ptr<TranslationModel> loaded(const std::string& path, const Config& config) {
+  nn::check_size(config.parameter_count(), path);
+  Rng zeros = Rng::of_zeros();
+  Model model(config, zeros);
+  nn::load(model, path);
+  return std::make_unique<TranslatorOf<Model>>(std::move(model));
+}
 
 }  // namespace
 
-std::string TransformerTranslator::kind() const { return transformer_kind; }
-
-double TransformerTranslator::kept_numbers(const BatchShape& shape) const {
-  return orrery::kept_numbers(model.config, shape.rows, shape.source_length, shape.target_length, LossHead::fused);
+template <class Model>
+ModelKind TranslatorOf<Model>::kind() const {
+  return kind_of(model.config);
 }
-
-Variable TransformerTranslator::loss(const TranslationBatch& batch, nn::Pass& pass,
-                                     const CrossEntropyOptions& options) const {
-  return model.loss(batch.source, batch.target, batch.labels, pass, options);
+template <class Model>
+i64 TranslatorOf<Model>::d_model() const {
+  return width_of(model.config);
 }
-
-Tensor TransformerTranslator::greedy(const Tensor& source, i64 most_tokens) const {
-  return nn::greedy_decode(model, source, {.bos = begin_id, .eos = end_id, .max_len = most_tokens});
+template <class Model>
+i64 TranslatorOf<Model>::most_tokens() const {
+  return positions_of(model.config);
 }
-
-std::unique_ptr<nn::StepwiseDecoder> TransformerTranslator::decoder(const Tensor& source, i64 most_tokens,
-                                                                    i64 beam) const {
-  return nn::stepwise_decoder(model, source, most_tokens, beam);
+template <class Model>
+double TranslatorOf<Model>::kept_numbers(const BatchShape& shape) const {
+  return kept_by(model.config, shape);
 }
+template class TranslatorOf<nn::Transformer>;
+template class TranslatorOf<nn::RecurrentTranslator>;
+template class TranslatorOf<nn::ConvolutionalTranslator>;
 
 std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata) {
-  const auto kind = metadata.find(std::string(kind_key));
+  const auto kind = metadata.find(std::string(kind_key)), config = metadata.find(std::string(nn::config_key));
   check(kind != metadata.end(), "translate", path, " was not saved by orrery translate (it has no ", kind_key, ')');
-  check(kind->second == transformer_kind, "translate", path, " holds a model of an unknown kind, ",
+  if (kind->second == name_of(ModelKind::transformer))
+    return std::make_unique<TransformerTranslator>(nn::load_transformer(path, nn::config_of(metadata, path)));
+  const std::string operation = "load " + path;
+  check(config != metadata.end(), operation, "has no configuration");
+  if (kind->second == name_of(ModelKind::recurrent))
+    return loaded<nn::RecurrentTranslator>(
+        path, within(operation, [&] { return nn::recurrent_translator_config(config->second); }));
+  check(kind->second == name_of(ModelKind::convolutional), "translate", path, " holds a model of an unknown kind, ",
         printable(kind->second));
-  return std::make_unique<TransformerTranslator>(nn::load_transformer(path, nn::config_of(metadata, path)));
+  return loaded<nn::ConvolutionalTranslator>(
+      path, within(operation, [&] { return nn::convolutional_translator_config(config->second); }));
 }
 
 std::vector<std::string> greedy_translations(const TranslationModel& model, const Vocabulary& vocabulary,
                                              const std::vector<std::span<const i32>>& sources) {
   if (sources.empty()) return {};
   const Tensor source = source_tensor(sources);
-  const Tensor tokens = model.greedy(source, std::min(model.most_tokens(), 2 * source.size(1) + 10));
-  const i64 T = tokens.size(1);
+  const i64 limit = std::min(model.most_tokens(), 2 * source.size(1) + 10);
+  const auto decoder = model.decoder(source, limit, 1);
   std::vector<std::string> result;
-  for (i64 row = 0; row < tokens.size(0); ++row) {
-    const i32* begin = tokens.data<i32>() + row * T;
-    result.push_back(vocabulary.text({begin, std::find(begin, begin + T, end_id)}));
+  for (const nn::Hypothesis& found : nn::beam_search(*decoder, std::vector<i64>(sources.size(), limit),
+                                                     {.beam = 1, .bos = begin_id, .eos = end_id})) {
+    const std::vector<i32>& tokens = found.tokens;
+    result.push_back(vocabulary.text({tokens.begin(), std::find(tokens.begin(), tokens.end(), end_id)}));
   }
   return result;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "apps/program/option_file.h"
 #include "core/error.h"
 #include "nn/files/files.h"
 #include "nn/models/config_json.h"
@@ -17,11 +18,13 @@ const std::string recipe_key = "translation", origin_key = "origin";  // in the 
 
 }  // namespace
 
-void save_translator(TranslationModel& model, const Vocabulary& vocabulary, const std::string& path) {
-  nn::save(model.module(), path,
-           {{std::string(kind_key), model.kind()},
-            {std::string(nn::config_key), model.config()},
-            {std::string(vocabulary_key), vocabulary.to_json()}});
+void save_translator(TranslationModel& model, const Vocabulary& vocabulary, const std::string& path,
+                     const Metadata& more) {
+  Metadata metadata{{std::string(kind_key), name_of(model.kind())},
+                    {std::string(nn::config_key), model.config()},
+                    {std::string(vocabulary_key), vocabulary.to_json()}};
+  metadata.insert(more.begin(), more.end());
+  nn::save(model.module(), path, metadata);
 }
 
 Translator load_translator(const std::string& path) {
@@ -43,16 +46,20 @@ SavedParts saved_parts(const TranslationOrigin& origin, TranslationTask& task) {
                    {"valid_source", files.valid_source},
                    {"valid_target", files.valid_target},
                    {"checksums", task.data().checksums}};
-  return {
-      .save_model = [&task](const std::string& path) { save_translator(task.model(), task.data().vocabulary, path); },
-      .origin = {{recipe_key, to_json(origin.recipe)},
-                 {origin_key, begun.dump()},
-                 {std::string(vocabulary_key), task.data().vocabulary.to_json()}}};
+  return {.save_model =
+              [&task, options = origin.options](const std::string& path) {
+                save_translator(task.model(), task.data().vocabulary, path, {{options_key, options}});
+              },
+          .origin = {{recipe_key, to_json(origin.recipe)},
+                     {options_key, origin.options},
+                     {origin_key, begun.dump()},
+                     {std::string(vocabulary_key), task.data().vocabulary.to_json()}}};
 }
 
 ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {
   const auto entry = [&](const std::string& key) { return entry_of(training, "translate", key); };
   TranslationOrigin origin;
+  origin.options = entry(options_key);
   std::vector<u32> checksums;
   const Vocabulary vocabulary = within("load " + path, [&] {
     static_cast<TrainingRecipe&>(origin.recipe) = training.recipe;
@@ -67,9 +74,7 @@ ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& p
     read.check_all_known();
     return Vocabulary::from_json(entry(std::string(vocabulary_key)));
   });
-  nn::TransformerConfig model = origin.recipe.model;
-  model.src_vocab_size = model.tgt_vocab_size = vocabulary.size();
-  nn::check_size(model.parameter_count(), path);
+  nn::check_size(origin.recipe.with_vocabulary(vocabulary.size()).parameter_count(), path);
   return {origin, vocabulary, checksums};
 }
 

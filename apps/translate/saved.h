@@ -20,14 +20,16 @@ struct Translator {
   Vocabulary vocabulary;
   std::unique_ptr<TranslationModel> model;
 };
-/// Writes FILE, or leaves it as it was. Errors: those of `nn::save`.
-void save_translator(TranslationModel& model, const Vocabulary& vocabulary, const std::string& path);
+/// Writes FILE, or leaves it as it was, with `more` metadata. Errors: those of `nn::save`.
+void save_translator(TranslationModel& model, const Vocabulary& vocabulary, const std::string& path,
+                     const Metadata& more = {});
 /// Reads FILE. Errors: those of `load_model`; a file without a vocabulary, or with one that does not fit the model.
 Translator load_translator(const std::string& path);
 
 /// How a training was started.
 struct TranslationOrigin {
   TranslationRecipe recipe;
+  std::string options{};   ///< those that decide what is trained, as --config takes them
   TranslationFiles files;  ///< absolute paths
 };
 /// What the files of a training that began so have besides its state.

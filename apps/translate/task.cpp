@@ -55,16 +55,72 @@ TranslationRecipe base_recipe() {
   return recipe;
 }
 
-nn::Transformer new_transformer(const TranslationRecipe& recipe, i64 vocabulary) {
-  nn::TransformerConfig config = recipe.model;
-  config.src_vocab_size = config.tgt_vocab_size = vocabulary;
-  config.pad_id = pad_id;
-  config.max_len = recipe.most_tokens + 1;
-  Rng weights = random_numbers(recipe.seed, 0);
-  return {config, weights};
+// The published recipe for another model, with a lower rate, and gradients clipped at a small norm, as usual for
+// recurrent models (Pascanu et al. 2013) and for this convolutional one (Gehring et al. 2017, section 4.2).
+TranslationRecipe recipe_of_other(ModelKind kind) {
+  TranslationRecipe recipe = tiny_recipe();
+  recipe.kind = kind;
+  recipe.rate = 0.002, recipe.clip = 1;
+  recipe.keep_last = false;
+  return recipe;
+}
+
+template <class Model, class Config>
+std::unique_ptr<TranslationModel> built(const Config& config, i64 seed) {
+  Rng weights = random_numbers(seed, 0);
+  return std::make_unique<TranslatorOf<Model>>(Model(config, weights));
+}
+
+std::unique_ptr<TranslationModel> new_model(const TranslationRecipe& recipe) {
+  switch (recipe.kind) {
+    case ModelKind::recurrent: return built<nn::RecurrentTranslator>(recipe.recurrent, recipe.seed);
+    case ModelKind::convolutional: return built<nn::ConvolutionalTranslator>(recipe.convolutional, recipe.seed);
+    case ModelKind::transformer: break;
+  }
+  return built<nn::Transformer>(recipe.model, recipe.seed);
+}
+
+// The configuration of the model that is trained, as JSON, and back.
+std::string config_of(const TranslationRecipe& recipe) {
+  if (recipe.kind == ModelKind::recurrent) return nn::to_json(recipe.recurrent);
+  if (recipe.kind == ModelKind::convolutional) return nn::to_json(recipe.convolutional);
+  return nn::to_json(recipe.model);
+}
+void read_config(const std::string& json, TranslationRecipe& recipe) {
+  if (recipe.kind == ModelKind::recurrent)
+    recipe.recurrent = nn::recurrent_translator_config(json);
+  else if (recipe.kind == ModelKind::convolutional)
+    recipe.convolutional = nn::convolutional_translator_config(json);
+  else
+    recipe.model = nn::transformer_config(json);
 }
 
 }  // namespace
+
+nn::RecurrentTranslatorConfig tiny_recurrent() {
+  return {.src_vocab_size = first_piece_id + 1,
+          .tgt_vocab_size = first_piece_id + 1,
+          .d_embedding = 128,
+          .d_encoder = 128,
+          .d_decoder = 256,
+          .d_attention = 128,
+          .d_output = 128,
+          .dropout = 0.3,
+          .pad_id = pad_id,
+          .share_embeddings = true};
+}
+
+nn::ConvolutionalTranslatorConfig tiny_convolutional() {
+  return {.src_vocab_size = first_piece_id + 1,
+          .tgt_vocab_size = first_piece_id + 1,
+          .d_embedding = 128,
+          .d_hidden = 128,
+          .num_encoder_layers = 4,
+          .num_decoder_layers = 4,
+          .dropout = 0.3,
+          .pad_id = pad_id,
+          .share_embeddings = true};
+}
 
 const std::vector<std::string>& translation_preset_names() {
   static const std::vector<std::string> names{"tiny", "small", "base"};
@@ -78,12 +134,32 @@ TranslationRecipe translation_preset(const std::string& name) {
   return base_recipe();
 }
 
+TranslationRecipe translation_preset(ModelKind kind) {
+  return kind == ModelKind::transformer ? tiny_recipe() : recipe_of_other(kind);
+}
+
+TranslationRecipe TranslationRecipe::with_vocabulary(i64 size) const {
+  TranslationRecipe result = *this;
+  const auto fit = [size](auto& config) {
+    config.src_vocab_size = config.tgt_vocab_size = size;
+    config.pad_id = pad_id;
+  };
+  fit(result.model), fit(result.recurrent), fit(result.convolutional);
+  result.model.max_len = result.convolutional.max_len = most_tokens + 1;
+  return result;
+}
+
+i64 TranslationRecipe::parameter_count() const {
+  if (kind == ModelKind::recurrent) return recurrent.parameter_count();
+  if (kind == ModelKind::convolutional) return convolutional.parameter_count();
+  return model.parameter_count();
+}
+
 void TranslationRecipe::validate() const {
   using nn::config_json::check_positive;
   TrainingRecipe checked = *this;
   if (evaluate_every == automatic) checked.evaluate_every = 1;
   checked.validate();
-  check_positive(recipe_operation, "evaluate_every", checked.evaluate_every);
   check_positive(recipe_operation, "most_tokens", most_tokens);
   check_positive(recipe_operation, "vocabulary", vocabulary);
   nn::config_json::check_probability(recipe_operation, "smoothing", smoothing);
@@ -92,10 +168,10 @@ void TranslationRecipe::validate() const {
 }
 
 std::string to_json(const TranslationRecipe& recipe) {
-  return Json{{"model", nn::to_json(recipe.model)}, {"batch_tokens", recipe.batch_tokens},
-              {"most_tokens", recipe.most_tokens},  {"smoothing", recipe.smoothing},
-              {"segmented", recipe.segmented},      {"vocabulary", recipe.vocabulary},
-              {"keep_last", recipe.keep_last}}
+  return Json{{"kind", name_of(recipe.kind)},        {"model", config_of(recipe)},
+              {"batch_tokens", recipe.batch_tokens}, {"most_tokens", recipe.most_tokens},
+              {"smoothing", recipe.smoothing},       {"segmented", recipe.segmented},
+              {"vocabulary", recipe.vocabulary},     {"keep_last", recipe.keep_last}}
       .dump();
 }
 
@@ -104,6 +180,7 @@ void read_json(const std::string& text, TranslationRecipe& recipe) {
   nn::config_json::Reader read(recipe_operation, json, nn::config_json::Fields::all);
   constexpr i64 many = i64{1} << 30;
   std::string model;
+  read("kind", recipe.kind);
   read("model", model);
   read("batch_tokens", recipe.batch_tokens, 1, many);
   read("most_tokens", recipe.most_tokens, 1, many);
@@ -112,7 +189,7 @@ void read_json(const std::string& text, TranslationRecipe& recipe) {
   read("vocabulary", recipe.vocabulary, 1, largest_vocabulary);
   read("keep_last", recipe.keep_last);
   read.check_all_known();
-  recipe.model = nn::transformer_config(model);
+  read_config(model, recipe);
   recipe.validate();
 }
 
@@ -153,7 +230,7 @@ TranslationTask::TranslationTask(const TranslationRecipe& recipe, const Translat
       validation_(data.validation, recipe.batch_tokens, random_numbers(recipe.seed, 2)),
       model_(std::move(model)) {
   recipe.validate();
-  if (!model_) model_ = std::make_unique<TransformerTranslator>(new_transformer(recipe, data.vocabulary.size()));
+  if (!model_) model_ = new_model(recipe.with_vocabulary(data.vocabulary.size()));
   check(model_->vocabulary_size() == data.vocabulary.size(), program(), "the model has ", model_->vocabulary_size(),
         " tokens and the vocabulary ", data.vocabulary.size());
   if (recipe.evaluate_every == TranslationRecipe::automatic)

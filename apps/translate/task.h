@@ -9,6 +9,8 @@
 // The preset `tiny` is the recipe of a published result on Multi30k, English to German: BLEU 41.02 with 2.55 million
 // weights ("Good for Misconceived Reasons", Wu et al. 2021). The settings are those of README-baseline.md in the
 // authors' repository and the defaults of its fairseq. Two GPUs with 4,096 tokens each are two micro-batches here.
+// The recurrent and the convolutional model are of like size, to compare with it: with Multi30k's vocabulary 2.16 and
+// 2.31 million parameters. They are trained in the same way except for rate and clipping.
 // Serves: nn/models/transformer.h
 #pragma once
 
@@ -19,10 +21,17 @@
 
 namespace orrery::translate {
 
+/// Recurrent and convolutional models of a size like that of `nn::tiny`.
+nn::RecurrentTranslatorConfig tiny_recurrent();
+nn::ConvolutionalTranslatorConfig tiny_convolutional();
+
 /// Everything that decides how a translator is trained, except the text.
 struct TranslationRecipe : TrainingRecipe {
-  static constexpr i64 automatic = -1;
-  nn::TransformerConfig model = nn::tiny(first_piece_id + 1);  ///< the vocabulary follows from the text
+  ModelKind kind = ModelKind::transformer;
+  // The three models; `kind` says which is trained. Vocabulary, pad_id and max_len follow from the text.
+  nn::TransformerConfig model = nn::tiny(first_piece_id + 1);
+  nn::RecurrentTranslatorConfig recurrent = tiny_recurrent();
+  nn::ConvolutionalTranslatorConfig convolutional = tiny_convolutional();
   i64 batch_tokens = 4096;  ///< of a micro-batch: source or target, whichever has more, padding included
   i64 most_tokens = 256;    ///< pairs with a longer sentence are left out; the model can write one token more
   double smoothing = 0.1;   ///< label smoothing
@@ -30,6 +39,10 @@ struct TranslationRecipe : TrainingRecipe {
   i64 vocabulary = 8000;    ///< tokens that SentencePiece looks for at most
   bool keep_last = false;   ///< keep the parameters of the last evaluation instead of those with the lowest loss
 
+  /// The same recipe with the model that is trained as it is for a vocabulary of this size.
+  TranslationRecipe with_vocabulary(i64 size) const;
+  /// The number of its parameters.
+  i64 parameter_count() const;
   /// Errors: numbers with which no training is possible.
   void validate() const;
 };
@@ -37,6 +50,8 @@ struct TranslationRecipe : TrainingRecipe {
 /// The presets: "tiny", "small" and "base". Their `evaluate_every` is `automatic`, which stands for an epoch.
 const std::vector<std::string>& translation_preset_names();
 TranslationRecipe translation_preset(const std::string& name);
+/// The same for a kind of model: "tiny" for the Transformer, and one for each of the others.
+TranslationRecipe translation_preset(ModelKind kind);
 
 /// The fields of TranslationRecipe alone as JSON, the model included, and back into `recipe`.
 std::string to_json(const TranslationRecipe& recipe);
@@ -65,7 +80,7 @@ TranslationData translation_data(const TranslationFiles& files, const Translatio
 /// compared with others: the mean of -ln p(token) over all validation tokens, the ends of sentences included.
 class TranslationTask final : public Task {
  public:
-  /// Trains a new Transformer, or the given model. The data must outlive the task.
+  /// Trains a new model, or the given one. The data must outlive the task.
   TranslationTask(const TranslationRecipe& recipe, const TranslationData& data,
                   std::unique_ptr<TranslationModel> model = nullptr);
 

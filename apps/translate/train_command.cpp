@@ -13,10 +13,10 @@
 #include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
 #include "apps/training/memory.h"
+#include "apps/training/recipe_options.h"
 #include "apps/training/run.h"
+#include "apps/training/run_options.h"
 #include "apps/translate/saved.h"
-#include "core/machine/parallel.h"
-#include "core/products/gemm.h"
 
 namespace orrery {
 namespace translate {
@@ -27,10 +27,8 @@ const std::string command_name = "orrery translate train";
 struct TrainOptions {
   TranslationRecipe recipe = translation_preset("tiny");
   TranslationFiles files;
-  std::string preset = "tiny", save, resume, log, keep = "last";
-  bool hash = false, overwrite = false;
-  double time_limit = 0;  // minutes
-  i64 threads = 1, tiles = 1;
+  RunOptions run;
+  std::string preset = "tiny", model = name_of(ModelKind::transformer);
 };
 
 // The option and the path of each file of text that is given.
@@ -43,18 +41,65 @@ std::vector<std::pair<std::string, std::string>> text_files(const TranslationFil
   return given;
 }
 
-// Checks options against each other, before the training starts.
-void check_options(const TrainOptions& options) {
+std::vector<std::string> model_names() {
+  const auto all = names(ModelKind{});
+  return {all.begin(), all.end()};
+}
+
+// What --model changes. The Transformer is that of the preset.
+void choose_model(TranslationRecipe& recipe, const std::string& name) {
+  for (const ModelKind kind : {ModelKind::recurrent, ModelKind::convolutional})
+    if (name == name_of(kind)) recipe = translation_preset(kind);
+}
+
+// Some options belong to several models. They are kept in the configuration of one, and the others take them over.
+void share_options(TranslationRecipe& recipe) {
+  recipe.recurrent.dropout = recipe.convolutional.dropout = recipe.model.layer.dropout;
+  recipe.convolutional.d_embedding = recipe.recurrent.d_embedding;
+  recipe.convolutional.num_encoder_layers = recipe.model.num_encoder_layers;
+  recipe.convolutional.num_decoder_layers = recipe.model.num_decoder_layers;
+}
+
+// Wrong usage: options of another model than the one that is trained, which would have no effect.
+void check_model_options(const TranslationRecipe& recipe) {
+  TranslationRecipe usual = translation_preset(recipe.kind);  // but for what the models share
+  usual.model.layer.dropout = recipe.model.layer.dropout;
+  usual.model.num_encoder_layers = recipe.model.num_encoder_layers;
+  usual.model.num_decoder_layers = recipe.model.num_decoder_layers;
+  usual.recurrent.d_embedding = recipe.recurrent.d_embedding;
+  share_options(usual);
+  const auto check_unused = [&](ModelKind kind, bool changed) {
+    if (recipe.kind != kind && changed)
+      usage_error("--model " + name_of(recipe.kind), "has none of the options of a " + name_of(kind) + " model");
+  };
+  check_unused(ModelKind::transformer, !(recipe.model == usual.model));
+  check_unused(ModelKind::recurrent, !(recipe.recurrent == usual.recurrent));
+  check_unused(ModelKind::convolutional, !(recipe.convolutional == usual.convolutional));
+  if (recipe.convolutional.width % 2 == 0) usage_error("--width", "must be odd");
+  if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0)
+    usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
+}
+
+// Checks options that decide what is trained against each other, before the training starts.
+void check_recipe(const TrainOptions& options) {
   const TranslationRecipe& recipe = options.recipe;
+  if (options.preset != "tiny" && recipe.kind != ModelKind::transformer)
+    usage_error("--preset " + options.preset, "is a Transformer, not a " + name_of(recipe.kind) + " model");
+  check_model_options(recipe);
+  if (recipe.batch_tokens <= recipe.most_tokens)
+    usage_error("--batch-tokens", "(" + std::to_string(recipe.batch_tokens) + ") must be larger than --max-tokens, " +
+                                      std::to_string(recipe.most_tokens));
+  TrainingRecipe known = recipe;
+  if (known.evaluate_every == TrainingRecipe::automatic) known.evaluate_every = 1;
+  check_recipe_options(known);
+}
+
+// The same for the files of text.
+void check_files(const TrainOptions& options) {
   if (options.files.source.empty()) usage_error("--source", "is required: the file of sentences to translate from");
   if (options.files.target.empty()) usage_error("--target", "is required: the file of their translations");
   if (options.files.valid_source.empty() != options.files.valid_target.empty())
     usage_error("--valid-source, --valid-target", "must be given together");
-  if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0)
-    usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
-  if (recipe.batch_tokens <= recipe.most_tokens)
-    usage_error("--batch-tokens", "(" + std::to_string(recipe.batch_tokens) + ") must be larger than --max-tokens, " +
-                                      std::to_string(recipe.most_tokens));
 }
 
 // Error: what the training writes would replace the text to learn, or one file another.
@@ -86,10 +131,8 @@ void check_size(const TranslationTask& task, nn::Module& module, const TrainingF
   const TranslationRecipe& recipe = task.recipe();
   double kept = 0;
   for (const BatchShape& shape : task.batches().shapes()) kept = std::max(kept, task.model().kept_numbers(shape));
-  // Of each parameter: itself, its gradient, Adam's two moments, the best so far, and its averages.
-  const i64 parameters = module.parameter_count(),
-            copies = 5 + (recipe.average > 0 ? 1 : 0) + (recipe.average_last > 0 ? recipe.average_last + 1 : 0);
-  check_memory("translate", {.parameters = parameters, .copies = copies, .kept = kept});
+  const i64 parameters = module.parameter_count();
+  check_memory("translate", {.parameters = parameters, .copies = 1 + numbers_for_each_parameter(recipe), .kept = kept});
   files.check_room(recipe, parameters);
 }
 
@@ -104,18 +147,17 @@ std::string sample_of(const TranslationTask& task) {
   return harmless(data.first_source) + "  ->  " + harmless(translation);
 }
 
-// Seconds that the remaining steps and all evaluations will take. Steps differ in size, so several are tried.
+// Seconds that the remaining steps and all evaluations will take. Steps differ in size: one is tried, and an average
+// one takes as many times longer as it has more tokens.
 double expected_seconds(Trainer& trainer, const TranslationTask& task) {
   const TranslationRecipe& recipe = task.recipe();
-  const i64 steps_left = recipe.steps - trainer.steps_done();
-  const double a_step = trainer.seconds_of_step() / static_cast<double>(task.tokens_read());
+  const double of_a_token = trainer.seconds_of_step() / static_cast<double>(task.tokens_read());
   double tokens = 0;
   for (const BatchShape& shape : task.batches().shapes())
     tokens += static_cast<double>(shape.rows * (shape.source_length + shape.target_length));
   const double tokens_of_step =
       tokens / static_cast<double>(task.batches().in_epoch()) * static_cast<double>(recipe.micro_batches);
-  return a_step * tokens_of_step * static_cast<double>(steps_left) +
-         trainer.seconds_of_evaluation() * static_cast<double>(steps_left / recipe.evaluate_every);
+  return trainer.expected_seconds(of_a_token * tokens_of_step);
 }
 
 // Prints a sample of the model and its loss, after a training that has ended or was stopped.
@@ -128,7 +170,7 @@ void report(const TrainOptions& options, Trainer& trainer, TranslationTask& task
     trainer.end_with_best();
   const double loss = task.evaluate();
   std::cout << sample_of(task) << '\n';
-  if (options.hash) std::cout << "hash " << hash << '\n';
+  if (options.run.hash) std::cout << "hash " << hash << '\n';
   std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss << " per token, perplexity "
             << std::setprecision(2) << std::exp(loss);
   if (trainer.best_step() > 0)
@@ -142,7 +184,7 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
           const TrainingState* state, TrainingFiles& files) {
   const Stopwatch watch;
   TranslationRecipe limited = origin.recipe;
-  limited.minutes = options.time_limit;
+  limited.minutes = options.run.time_limit;
   const Interrupt interrupt;
   TranslationTask task(limited, data);
   check_size(task, task.model().module(), files);
@@ -152,11 +194,12 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
   if (state) trainer.load_state(*state);
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = task.model().module().parameter_count(),
-                          .expected_seconds = expected_seconds(trainer, task)});
+                          .expected_seconds = expected_seconds(trainer, task),
+                          .time_limit = options.run.time_limit});
   if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
   const i64 done_before = trainer.steps_done();
   const SavedParts parts = saved_parts(origin, task);
-  TrainingLog log(options.log, state != nullptr);
+  TrainingLog log(options.run.log, state != nullptr);
   const RunHooks hooks{.after_evaluation = [&] {
     std::string line;
     trainer.with_judged([&] { line = "  " + sample_of(task); });
@@ -175,7 +218,7 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
 }
 
 int resume(const TrainOptions& options) {
-  TrainingFiles files("translate", options.resume);
+  TrainingFiles files("translate", options.run.resume);
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("translate", files);
   ResumedOrigin resumed = origin_of(unfinished, files.resume());
@@ -184,7 +227,7 @@ int resume(const TrainOptions& options) {
                                     {&options.files.valid_source, &resumed.origin.files.valid_source},
                                     {&options.files.valid_target, &resumed.origin.files.valid_target}})
     if (!given->empty()) *kept = *given;
-  check_outputs(options.log, resumed.origin.files, files);
+  check_outputs(options.run.log, resumed.origin.files, files);
   const TranslationData data = translation_data(resumed.origin.files, resumed.origin.recipe, &resumed.vocabulary);
   check(data.checksums == resumed.checksums, "translate", "the text in ", resumed.origin.files.source, ", ",
         resumed.origin.files.target, " or the files to validate with is not the text that this training began with");
@@ -193,19 +236,23 @@ int resume(const TrainOptions& options) {
 }
 
 int begin(TrainOptions options) {
-  check_options(options);
-  set_least_tiles(static_cast<int>(options.tiles));
+  share_options(options.recipe);
+  check_recipe(options);
+  if (options.run.print_config) return print_config(options.run);
+  check_files(options);
   TranslationFiles& texts = options.files;
   for (std::string* path : {&texts.source, &texts.target, &texts.valid_source, &texts.valid_target})
     if (!path->empty()) *path = std::filesystem::absolute(*path).string();
-  TrainingFiles files("translate", options.save);
-  check_outputs(options.log, texts, files);
-  files.begin(options.overwrite);
+  TrainingFiles files("translate", options.run.save);
+  check_outputs(options.run.log, texts, files);
+  files.begin(options.run.overwrite);
   const TranslationData data = translation_data(texts, options.recipe);
-  return train(options, {.recipe = options.recipe, .files = texts}, data, nullptr, files);
+  return train(options, {.recipe = options.recipe, .options = options.run.chosen(), .files = texts}, data, nullptr,
+               files);
 }
 
-void add_text_options(CLI::App& command, TrainOptions& options) {
+// Returns the options that name files of text.
+std::vector<CLI::Option*> add_text_options(CLI::App& command, TrainOptions& options) {
   TranslationRecipe& recipe = options.recipe;
   begin_group(command, "Text");
   add_flag(command, "--segmented", recipe.segmented,
@@ -214,74 +261,52 @@ void add_text_options(CLI::App& command, TrainOptions& options) {
                    "Tokens that SentencePiece finds in text that is not segmented, at most");
   add_whole_number(command, "--max-tokens", recipe.most_tokens, 1, 65536,
                    "Tokens of the longest sentence; pairs with a longer one are left out");
+  TranslationFiles& files = options.files;
+  return {add_file(command, "--source", files.source, "Sentences to translate from, one a line"),
+          add_file(command, "--target", files.target, "Their translations, one a line, in the same order"),
+          add_file(command, "--valid-source", files.valid_source,
+                   "Sentences to validate with; if not given, a twentieth of the pairs, 2,000 at most, is held out"),
+          add_file(command, "--valid-target", files.valid_target, "Their translations")};
 }
 
-void add_model_options(CLI::App& command, nn::TransformerConfig& model) {
+void add_model_options(CLI::App& command, TranslationRecipe& recipe) {
+  nn::TransformerConfig& model = recipe.model;
   begin_group(command, "Model");
-  add_whole_number(command, "--d-model", model.layer.d_model, 1, 12288, "Width of the model");
-  add_whole_number(command, "--heads", model.layer.num_heads, 1, 96, "Attention heads; must divide the width");
+  add_number(command, "--dropout", model.layer.dropout, 0, 0.99, "Probability of dropping a unit");
   add_whole_number(command, "--encoder-layers", model.num_encoder_layers, 1, 96, "Encoder layers");
   add_whole_number(command, "--decoder-layers", model.num_decoder_layers, 1, 96, "Decoder layers");
+  begin_group(command, "Transformer");
+  add_whole_number(command, "--d-model", model.layer.d_model, 1, 12288, "Width of the model");
+  add_whole_number(command, "--heads", model.layer.num_heads, 1, 96, "Attention heads; must divide the width");
   add_whole_number(command, "--d-ff", model.layer.d_ff, 1, 49152, "Width inside the feed-forward networks");
-  add_number(command, "--dropout", model.layer.dropout, 0, 0.99, "Probability of dropping a unit");
-  add_number(command, "--attention-dropout", *model.layer.attention_dropout, 0, 0.99, "The same for attention weights");
+  add_number(command, "--attention-dropout", *model.layer.attention_dropout, 0, 0.99, "Dropout of attention weights");
   add_number(command, "--activation-dropout", *model.layer.activation_dropout, 0, 0.99,
-             "The same inside feed-forward networks");
+             "Dropout inside feed-forward networks");
   add_switch(command, "norm-first", model.layer.norm_first, "Normalise before each sub-layer instead of after it");
   add_switch(command, "final-norm", model.final_norm, "One more normalisation after each stack");
+  begin_group(command, "Recurrent and convolutional models");
+  add_whole_number(command, "--d-embedding", recipe.recurrent.d_embedding, 1, 12288, "Width of the embeddings");
+  add_whole_number(command, "--d-encoder", recipe.recurrent.d_encoder, 1, 12288,
+                   "Recurrent: units of each direction of the encoder");
+  add_whole_number(command, "--d-decoder", recipe.recurrent.d_decoder, 1, 12288, "Recurrent: units of the decoder");
+  add_whole_number(command, "--d-attention", recipe.recurrent.d_attention, 1, 12288, "Recurrent: width of the keys");
+  add_whole_number(command, "--d-output", recipe.recurrent.d_output, 0, 12288,
+                   "Recurrent: width of what the logits are computed from; 0: all that the decoder knows");
+  add_whole_number(command, "--d-hidden", recipe.convolutional.d_hidden, 1, 12288,
+                   "Convolutional: width of the layers");
+  add_whole_number(command, "--width", recipe.convolutional.width, 1, 99,
+                   "Convolutional: positions that each output sees, an odd number");
 }
 
-void add_recipe_options(CLI::App& command, TrainOptions& options) {
-  TranslationRecipe& recipe = options.recipe;
-  begin_group(command, "Training");
-  add_whole_number(command, "--steps", recipe.steps, 1, 100000000, "Updates, at most");
+void add_training_options(CLI::App& command, TranslationRecipe& recipe) {
+  begin_group(command, training_group);
   add_whole_number(command, "--batch-tokens", recipe.batch_tokens, 1, 10000000,
                    "Tokens of a batch, source or target, whichever has more, padding included");
-  add_whole_number(command, "--micro-batches", recipe.micro_batches, 1, 10000, "Batches that make one update");
-  add_number(command, "--rate", recipe.rate, 0, 100, "Largest learning rate, at the end of the warm-up");
-  add_whole_number(command, "--warmup", recipe.warmup, 1, 100000000, "Steps in which the rate rises");
-  add_number(command, "--cooldown", recipe.cooldown, 0, 1, "Last part of the steps, in which the rate falls to 0");
-  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "Adam's decay of the mean of the gradient");
-  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam's decay of the mean of its square");
-  add_number(command, "--eps", recipe.eps, 1e-30, 1, "What Adam adds to its square root, against a division by 0");
   add_number(command, "--smoothing", recipe.smoothing, 0, 1, "Label smoothing");
-  add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
-  add_whole_number(command, "--average-last", recipe.average_last, 0, 1000,
-                   "Evaluate and save the mean of the parameters at the last so many evaluations; 0: the last ones");
-  show_default(add_whole_number(command, "--evaluate-every", recipe.evaluate_every, 1, 100000000,
-                                "Steps between evaluations of the validation loss; if not given, an epoch"),
-               "");
-  add_whole_number(command, "--patience", recipe.patience, 0, 1000000,
-                   "End after so many evaluations without a lowest loss; 0: make all steps");
-  add_choice(command, "--keep", options.keep, {"best", "last"},
-             "Which parameters to end with: those of the lowest validation loss (presets small and base), or those of "
-             "the last evaluation (tiny)",
-             [&recipe](const std::string& which) { recipe.keep_last = which == "last"; });
-  add_seed(command, recipe.seed);
-}
-
-void add_run_options(CLI::App& command, TrainOptions& options) {
-  begin_group(command, "Run");
-  add_tiles(command, options.tiles);
-  add_file(command, "--save", options.save,
-           "Save the best model in this file, and the state of an unfinished training in FILE.resume");
-  add_flag(command, "--overwrite", options.overwrite, "Replace an existing model or unfinished training");
-  const std::vector<CLI::Option*> of_a_new_training = options_of(command);
-  exclude(
-      add_file(command, "--resume", options.resume,
-               "Continue the training that --save FILE started, with its options: none of those above may be given"),
-      of_a_new_training);
-  add_file(command, "--source", options.files.source, "Sentences to translate from, one a line");
-  add_file(command, "--target", options.files.target, "Their translations, one a line, in the same order");
-  add_file(command, "--valid-source", options.files.valid_source,
-           "Sentences to validate with; if not given, a twentieth of the pairs, 2,000 at most, is held out for this");
-  add_file(command, "--valid-target", options.files.valid_target, "Their translations");
-  add_file(command, "--log", options.log,
-           "Write losses and evaluations to this file, one JSON object a line; --resume appends to it");
-  add_number(command, "--time-limit", options.time_limit, 0, 1e6,
-             "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
-  add_threads(command, options.threads);
-  add_flag(command, "--hash", options.hash, "Print a fingerprint of losses, parameters and the optimiser's state");
+  add_recipe_options(command, recipe, {.evaluate_every = "an epoch"});
+  begin_group(command, evaluation_group);
+  add_switch(command, "keep-last", recipe.keep_last,
+             "End with the parameters of the last evaluation, not with those of the lowest loss");
 }
 
 void add_train(CLI::App& translate, int& exit_code) {
@@ -290,18 +315,22 @@ void add_train(CLI::App& translate, int& exit_code) {
       translate, "train", "Learn to translate from two files; the defaults are a published recipe for 29,000 pairs",
       "Examples:\n  orrery translate train --source a.en --target a.de --save en-de.safetensors\n"
       "  orrery translate train --resume en-de.safetensors");
-  // Added first, since options take effect in the order they are added: the other options change the preset.
+  add_config(command);
+  // Added before the others, since options take effect in the order they are added: those change the preset.
   add_choice(command, "--preset", options->preset, translation_preset_names(),
-             "Model and training by name: tiny for tens of thousands of pairs, small for hundreds of thousands, base, "
-             "the paper's, for millions; other options change it",
+             "A Transformer and its training by name: tiny for tens of thousands of pairs, small for hundreds of "
+             "thousands, base, the paper's, for millions; other options change it",
              [options](const std::string& name) { options->recipe = translation_preset(name); });
-  add_text_options(command, *options);
-  add_model_options(command, options->recipe.model);
-  add_recipe_options(command, *options);
-  add_run_options(command, *options);
+  add_choice(command, "--model", options->model, model_names(),
+             "Which model: the Transformer, or one of those that it replaced, of the size of the preset tiny",
+             [options](const std::string& name) { choose_model(options->recipe, name); });
+  const std::vector<CLI::Option*> texts = add_text_options(command, *options);
+  add_model_options(command, options->recipe);
+  add_training_options(command, options->recipe);
+  add_run_options(command, options->run, texts);
   when_run(command, exit_code, [options] {
-    set_threads(static_cast<int>(options->threads));
-    return options->resume.empty() ? begin(*options) : resume(*options);
+    set_up(options->run);
+    return options->run.resume.empty() ? begin(*options) : resume(*options);
   });
 }
 

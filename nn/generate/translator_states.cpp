@@ -55,6 +55,33 @@ Tensor greedy_with_state(const Model& model, const Tensor& source, State state, 
       source.size(0), [&](const Tensor& tokens) { return next_logits(model, tokens, state); }, pad, options);
 }
 
+// A model and its state after reading `source`, for beam search.
+template <class Model, class State>
+class StateDecoder : public StepwiseDecoder {
+ public:
+  StateDecoder(const Model& model, State state) : model_(model), state_(std::move(state)) {}
+
+  Tensor next_logits(const Tensor& tokens) override {
+    const NoGradient nothing_recorded;
+    return nn::next_logits(model_, tokens, state_).reshape({tokens.size(0), -1});
+  }
+  void choose(std::span<const i64> chosen) override { choose_rows(state_, chosen); }
+
+ private:
+  const Model& model_;
+  State state_;
+};
+
+template <class Model, class State>
+std::unique_ptr<StepwiseDecoder> decoder_of(const Model& model, State state) {
+  return std::make_unique<StateDecoder<Model, State>>(model, std::move(state));
+}
+
+void check_positions(std::string_view operation, const ConvolutionalTranslator& model, i64 max_len) {
+  check(max_len > 0 && max_len <= model.config.max_len, operation, "max_len must be from 1 to ", model.config.max_len,
+        ", the model's positions, not ", max_len);
+}
+
 }  // namespace
 
 RecurrentState recurrent_state(const RecurrentTranslator& model, const Tensor& source) {
@@ -115,10 +142,21 @@ Tensor greedy_decode(const RecurrentTranslator& model, const Tensor& source, con
 }
 
 Tensor greedy_decode(const ConvolutionalTranslator& model, const Tensor& source, const GreedyOptions& options) {
-  check(options.max_len <= model.config.max_len, "greedy_decode", "max_len must be from 1 to ", model.config.max_len,
-        ", the model's positions, not ", options.max_len);
+  check_positions("greedy_decode", model, options.max_len);
   const NoGradient nothing_recorded;
   return greedy_with_state(model, source, convolutional_state(model, source), options);
+}
+
+std::unique_ptr<StepwiseDecoder> stepwise_decoder(const RecurrentTranslator& model, const Tensor& source, i64, i64) {
+  const NoGradient nothing_recorded;
+  return decoder_of(model, recurrent_state(model, source));
+}
+
+std::unique_ptr<StepwiseDecoder> stepwise_decoder(const ConvolutionalTranslator& model, const Tensor& source,
+                                                  i64 max_len, i64) {
+  check_positions(translator_state, model, max_len);
+  const NoGradient nothing_recorded;
+  return decoder_of(model, convolutional_state(model, source));
 }
 
 }  // namespace orrery::nn

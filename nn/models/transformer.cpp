@@ -23,7 +23,7 @@ Transformer::Transformer(const TransformerConfig& config, Rng& rng)
       tgt_positions(config.positions, config.max_len, config.layer.d_model, rng),
       encoder(config.num_encoder_layers, config.final_norm, config.layers(), rng),
       decoder(config.num_decoder_layers, config.final_norm, config.layers(), rng),
-      generator(config.layer.d_model, config.tgt_vocab_size, rng, config.layers().linear()),
+      generator(config.layer.d_model, config.tgt_vocab_size, rng, config.generator()),
       dropout(config.layer.dropout) {
   if (config.share_embeddings) tgt_embed.weight = generator.weight = src_embed.weight;
   name_parameters();

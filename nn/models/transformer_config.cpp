@@ -29,6 +29,7 @@ static void for_each_field(TransformerConfig& config, Field&& field) {
   field("max_len", config.max_len);
   field("pad_id", config.pad_id);
   field("share_embeddings", config.share_embeddings);
+  field("generator_bias", config.generator_bias);
   field("positions", config.positions);
 }
 
@@ -55,15 +56,21 @@ LayerOptions TransformerConfig::layers() const {
   return all;
 }
 
+LinearOptions TransformerConfig::generator() const {
+  LinearOptions options = layers().linear();
+  options.bias = options.bias && generator_bias;
+  return options;
+}
+
 i64 TransformerConfig::parameter_count() const {
   const LayerOptions options = layers();
   const double source = static_cast<double>(src_vocab_size), target = static_cast<double>(tgt_vocab_size),
                d_model = static_cast<double>(layer.d_model);
-  const double generator = Linear::parameter_count(layer.d_model, tgt_vocab_size, options.linear());
+  const double logits = Linear::parameter_count(layer.d_model, tgt_vocab_size, generator());
   const double tied = share_embeddings ? 2 * target * d_model : 0;  // two names of the source's table
   const double learned = positions == Positions::learned ? 2 * static_cast<double>(max_len) * d_model : 0;
   const double norms = final_norm ? 2 * LayerNorm::parameter_count(layer.d_model, options.norm()) : 0;
-  return config_json::whole((source + target) * d_model + generator - tied + learned + norms +
+  return config_json::whole((source + target) * d_model + logits - tied + learned + norms +
                             static_cast<double>(num_encoder_layers) * EncoderLayer::parameter_count(options) +
                             static_cast<double>(num_decoder_layers) * DecoderLayer::parameter_count(options));
 }
@@ -88,6 +95,7 @@ TransformerConfig tiny(i64 vocab_size) {
       vocab_size,
       {.d_model = 128, .num_heads = 4, .d_ff = 256, .dropout = 0.3, .attention_dropout = 0, .activation_dropout = 0});
   config.num_encoder_layers = config.num_decoder_layers = 4;
+  config.generator_bias = false;
   return config;
 }
 

@@ -21,12 +21,15 @@ struct TransformerConfig {
   i64 max_len = 1024;             ///< positions; a longer sequence is an error
   i32 pad_id = 0;                 ///< trailing tokens of this id are padding; -1: there is none
   bool share_embeddings = false;  ///< one matrix for both embeddings and the generator (section 3.4)
+  bool generator_bias = true;     ///< a bias of the logits; there is none either if the layers have no biases
   Positions positions = Positions::sinusoidal;
 
   /// Errors, naming the field: a value is out of range, or two values do not fit together.
   void validate() const;
   /// `layer` with the model's defaults in all fields without a value.
   LayerOptions layers() const;
+  /// The options of the generator.
+  LinearOptions generator() const;
   /// The number of the model's parameters, counted without building it; 2^53 if there are more.
   i64 parameter_count() const;
   /// True if the models are equal. A field without a value equals its default.
@@ -37,6 +40,7 @@ struct TransformerConfig {
 TransformerConfig base(i64 vocab_size);
 TransformerConfig big(i64 vocab_size);
 /// 4 + 4 layers of 128: for Multi30k's 29,000 pairs ("Good for Misconceived Reasons", Wu et al. 2021).
+/// As there, the logits have no bias.
 TransformerConfig tiny(i64 vocab_size);
 
 /// Every field as JSON, for a file's metadata; and back, where absent fields keep their defaults.

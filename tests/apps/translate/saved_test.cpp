@@ -35,7 +35,7 @@ TEST_CASE("a translator comes back from its file with the same words") {
   SavedTask saved(folder / "model");
   Translator loaded = load_translator(folder / "model");
   CHECK(loaded.vocabulary.to_json() == saved.data.vocabulary.to_json());
-  CHECK(loaded.model->kind() == "transformer");
+  CHECK(loaded.model->kind() == ModelKind::transformer);
   CHECK(loaded.model->config() == saved.task.model().config());
   CHECK(loaded.model->most_tokens() == saved.recipe.most_tokens + 1);
   std::vector<std::span<const i32>> sources;

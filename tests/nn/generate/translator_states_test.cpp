@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "core/tensor_ops.h"
 #include "tests/nn/compare.h"
 
@@ -154,6 +156,40 @@ TEST_CASE("greedy decoding writes what the whole model finds likeliest, row by r
   check_greedy(convolutional_model());
   CHECK_THROWS_WITH_AS(greedy_decode(convolutional_model(), source, {.max_len = 13}),
                        "greedy_decode: max_len must be from 1 to 12, the model's positions, not 13", Error);
+}
+
+TEST_CASE("beam search with either: a beam of 1 is greedy decoding, and probabilities are those of the whole model") {
+  const auto check_beams = [](auto model) {
+    to(model, f64);
+    const NoGradient nothing_recorded;
+    const i64 limit = 9;
+    const Tensor greedy = greedy_decode(model, source, {.max_len = limit});
+    for (const i64 beam : {1, 4}) {
+      const auto decoder = stepwise_decoder(model, source, limit, beam);
+      const auto found = beam_search(*decoder, std::vector<i64>{limit, 4, limit}, {.beam = beam});
+      REQUIRE(found.size() == 3);
+      for (i64 row = 0; row < 3; ++row) {
+        const Hypothesis& best = found[static_cast<size_t>(row)];
+        std::vector<i32> target{1};
+        target.insert(target.end(), best.tokens.begin(), best.tokens.end() - 1);
+        Pass pass = Pass::inference();
+        const i64 T = std::ssize(target);
+        const Variable logits = model(source.rows(row, row + 1), Tensor::of<i32>({1, T}, target), pass);
+        const Tensor log_p = log_softmax(logits).value();
+        double total = 0;
+        for (i64 t = 0; t < T; ++t) {
+          const i32 token = best.tokens[static_cast<size_t>(t)];
+          total += log_p(0, t, token);
+          if (beam == 1) CHECK(token == greedy(row, t));
+        }
+        CHECK(std::abs(best.log_probability - total) < 1e-11);
+      }
+    }
+  };
+  check_beams(recurrent_model());
+  check_beams(convolutional_model());
+  CHECK_THROWS_WITH_AS(stepwise_decoder(convolutional_model(), source, 13, 2),
+                       "translator state: max_len must be from 1 to 12, the model's positions, not 13", Error);
 }
 
 TEST_CASE("rows are chosen, repeated and swapped") {

@@ -52,9 +52,9 @@ TEST_CASE("slow: the big model has 214,282,376 parameters: the paper's 213 milli
   CHECK(parameters_of(nn::big(37000)) == 214282376);
 }
 
-TEST_CASE("the tiny model with 9,712 tokens has 2,577,904 parameters") {
-  static_assert(model(4, 128, 256, 9712) == 2577904);
-  CHECK(parameters_of(nn::tiny(9712)) == 2577904);
+TEST_CASE("the tiny model with 9,712 tokens has 2,568,192 parameters: no bias of the logits") {
+  static_assert(model(4, 128, 256, 9712) - 9712 == 2568192);
+  CHECK(parameters_of(nn::tiny(9712)) == 2568192);
 }
 
 TEST_CASE("counts follow every option") {
@@ -66,6 +66,9 @@ TEST_CASE("counts follow every option") {
                            .max_len = 10};
   const i64 plain = 2 * encoder_layer(8, 12) + 3 * decoder_layer(8, 12) + (13 + 11) * 8 + 11 * 8 + 11;
   CHECK(parameters_of(config) == plain);
+  config.generator_bias = false;
+  CHECK(parameters_of(config) == plain - 11);
+  config.generator_bias = true;
   config.final_norm = true;
   CHECK(parameters_of(config) == plain + 2 * 16);
   config.positions = nn::Positions::learned;
@@ -136,6 +139,7 @@ TEST_CASE("a configuration goes through JSON unchanged") {
             .max_len = 9,
             .pad_id = -1,
             .share_embeddings = true,
+            .generator_bias = false,
             .positions = nn::Positions::learned};
   CHECK(nn::transformer_config(nn::to_json(config)) == config);
   CHECK(nn::to_json(config).find("\"activation\":\"gelu\"") != std::string::npos);
