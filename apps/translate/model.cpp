@@ -8,7 +8,6 @@
 #include "apps/training/memory.h"
 #include "core/error.h"
 #include "nn/files/files.h"
-#include "nn/generate/translator_states.h"
 
 namespace orrery::translate {
 namespace {

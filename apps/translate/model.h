@@ -11,7 +11,7 @@
 
 #include "apps/translate/batches.h"
 #include "core/files/safetensors.h"
-#include "nn/generate/beam_search.h"
+#include "nn/generate/translator_states.h"
 #include "nn/models/convolutional_translator.h"
 #include "nn/models/recurrent_translator.h"
 #include "nn/models/transformer.h"

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/tensor_ops.h"
+#include "nn/generate/decoding.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
@@ -88,11 +89,19 @@ TEST_CASE("each line gets its own translation in its place, whatever the batches
 
 TEST_CASE("a beam of 1 gives the model's greedy translations") {
   const Translator translator = lively_words();
+  const nn::Transformer& model = dynamic_cast<const TransformerTranslator&>(*translator.model).model;
   std::vector<std::vector<i32>> ids;
   for (const std::string& sentence : sentences) ids.push_back(translator.vocabulary.ids(sentence));
   const std::vector<std::span<const i32>> spans(ids.begin(), ids.end());
-  const auto greedy = greedy_translations(*translator.model, translator.vocabulary, spans);
+  const Tensor written =
+      nn::greedy_decode(model, source_tensor(spans), {.bos = begin_id, .eos = end_id, .max_len = 20});
+  std::vector<std::string> greedy;
+  for (i64 row = 0; row < written.size(0); ++row) {
+    const i32* begin = written.data<i32>() + row * written.size(1);
+    greedy.push_back(translator.vocabulary.text({begin, std::find(begin, begin + written.size(1), end_id)}));
+  }
   CHECK(texts_of(translations(translator, as_lines(sentences), {.beam = 1}, not_stopped)) == greedy);
+  CHECK(greedy_translations(*translator.model, translator.vocabulary, spans) == greedy);
 }
 
 TEST_CASE("lines that cannot be translated are told apart, and the limit of tokens holds") {

@@ -91,7 +91,8 @@ TEST_CASE("an unfinished training is resumed from its files alone, to the same b
   const TemporaryFolder folder;
   const std::string path = folder / "model";
   SavedTask saved(folder / "unused");
-  const TranslationOrigin origin{.recipe = saved.recipe, .files = {.source = "/a.en", .target = "/a.de"}};
+  const TranslationOrigin origin{
+      .recipe = saved.recipe, .options = "{\"steps\": 12}", .files = {.source = "/a.en", .target = "/a.de"}};
   Trainer whole(saved.task, saved.task.recipe(), saved.task.model().d_model());
   const auto steps = [](Trainer& trainer, i64 until) {
     while (trainer.steps_done() < until) {
@@ -107,6 +108,7 @@ TEST_CASE("an unfinished training is resumed from its files alone, to the same b
   const UnfinishedTraining unfinished = read_unfinished("translate", files);
   const ResumedOrigin resumed = origin_of(unfinished, files.resume());
   CHECK(resumed.origin.files.source == "/a.en");
+  CHECK(resumed.origin.options == origin.options);
   CHECK(resumed.origin.files.target == "/a.de");
   CHECK(resumed.origin.files.hold_out());
   CHECK(resumed.checksums == saved.data.checksums);

@@ -116,7 +116,7 @@ TEST_CASE("files that do not fit are one clear error") {
 }
 
 TEST_CASE("mistakes on the command line are named") {
-  check_usage_error("translate", "translate", "train, score");
+  check_usage_error("translate", "translate", "train, decode, score");
   check_usage_error("translate score", "TRANSLATION", "required");
   check_usage_error("translate score a.txt", "REFERENCE", "required");
   check_usage_error("translate score a.txt b.txt --metric meteor", "meteor", "multi-bleu, sacrebleu, chrf");

@@ -102,7 +102,7 @@ TEST_CASE("every preset is a recipe, and survives its JSON") {
 
 TEST_CASE("an epoch is the default between evaluations") {
   TranslationRecipe recipe = small::small_translation_recipe();
-  recipe.evaluate_every = TranslationRecipe::automatic;
+  recipe.evaluate_every = TrainingRecipe::automatic;
   const SmallTraining training(recipe);
   const i64 batches = training.task.batches().in_epoch();
   CHECK(batches > 4);

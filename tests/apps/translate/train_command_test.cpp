@@ -130,9 +130,38 @@ TEST_CASE("a training ends early at a time limit, or for want of a lower loss") 
   const Result limited = errors(train + "--evaluate-every 100000 --time-limit 0.005");
   CHECK(limited.exit_code == 130);
   CHECK(contains(limited.text, "the time limit is reached\n"));
-  const Result patient = errors(train + "--rate 0 --evaluate-every 2 --patience 2 --keep best");
+  const Result patient = errors(train + "--rate 0 --evaluate-every 2 --patience 2 --no-keep-last");
   CHECK(patient.exit_code == 0);
   CHECK(contains(patient.text, "the last 2 evaluations were not the best: the training ends\n"));
+}
+
+TEST_CASE("a saved model and a printed configuration train the same again") {
+  const AnimalFiles animals;
+  const std::string train = animals.train + "--steps 3 --preset small --seed 5 --hash ";
+  const std::string hash = line(run(train + "--save '" + animals.model + "'").text, -2);
+  CHECK(hash.starts_with("hash "));
+  CHECK(line(run("translate train --hash --config '" + animals.model + "'").text, -2) == hash);
+  const std::string printed = run(train + "--print-config").text, file = animals.folder / "config";
+  set_contents(file, printed);
+  CHECK(line(run("translate train --hash --config '" + file + "'").text, -2) == hash);
+  CHECK(line(run("translate train --hash --seed 6 --config '" + file + "'").text, -2) != hash);
+}
+
+TEST_CASE("a recurrent and a convolutional model are trained, saved, repeated and used by the same commands") {
+  const AnimalFiles animals;
+  for (const std::string model : {"recurrent --d-encoder 4 --d-decoder 8 --d-attention 4 --d-output 6",
+                                  "convolutional --d-hidden 8 --encoder-layers 1 --decoder-layers 1"}) {
+    CAPTURE(model);
+    const std::string train = "translate train " + animals.files + "--model " + model +
+                              " --d-embedding 6 --segmented --batch-tokens 40 --max-tokens 20 --steps 4 --hash ";
+    const Result trained = run(train + "--overwrite --save '" + animals.model + "'");
+    REQUIRE(trained.exit_code == 0);
+    CHECK(name_of(orrery::translate::load_translator(animals.model).model->kind()) == model.substr(0, model.find(' ')));
+    CHECK(line(run("translate train --hash --config '" + animals.model + "'").text, -2) == line(trained.text, -2));
+    const std::string text = "'" + animals.english + "'";
+    const std::string translated = run("translate decode --load '" + animals.model + "' " + text).text;
+    CHECK(std::count(translated.begin(), translated.end(), '\n') == 20);
+  }
 }
 
 TEST_CASE("bad files say so in one line, before any training") {
@@ -181,7 +210,7 @@ TEST_CASE("no text is written over, and what cannot be saved is said before the 
 }
 
 TEST_CASE("wrong values are refused before the training begins") {
-  check_usage_error("translate", "translate", "train, score");
+  check_usage_error("translate", "translate", "train, decode, score");
   check_usage_error("translate train", "--source", "is required");
   check_usage_error("translate train --source a", "--target", "is required");
   check_usage_error("translate train --source a --target b --heads 3", "--heads", "--d-model, 128");
@@ -189,6 +218,16 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("translate train --source a --target b --preset huge", "'huge'", "tiny, small, base");
   check_usage_error("translate train --source a --target b --vocabulary 7", "--vocabulary", "from 8 to 1048576");
   check_usage_error("translate train --resume x --steps 5", "--resume", "--steps");
+  check_usage_error("translate train --print-config --model oracle", "'oracle'",
+                    "transformer, recurrent, convolutional");
+  check_usage_error("translate train --print-config --model recurrent --preset base", "--preset base",
+                    "is a Transformer, not a recurrent model");
+  check_usage_error("translate train --print-config --model recurrent --d-model 64", "--model recurrent",
+                    "has none of the options of a transformer model");
+  check_usage_error("translate train --print-config --d-hidden 64", "--model transformer",
+                    "has none of the options of a convolutional model");
+  check_usage_error("translate train --print-config --model convolutional --width 4", "--width", "must be odd");
+  check_usage_error("translate train --print-config --evaluate-every 0", "--average-last", "--evaluate-every");
   check_failure(train_program + "translate train --resume /nowhere/model", "/nowhere/model");
   const std::string help = run("translate train --help").text;
   CHECK(contains(help, "--rate NUMBER=0.005"));

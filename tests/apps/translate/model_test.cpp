@@ -1,0 +1,169 @@
+// Chapter 9. Tests of the models that can stand in a translator: each learns, is saved and loaded, translates, resumes.
+#include "apps/translate/model.h"
+
+#include <doctest/doctest.h>
+
+#include "apps/translate/saved.h"
+#include "core/tensor_ops.h"
+#include "tests/apps/translate/small_translation.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::translate;
+using small::Threads;
+
+namespace {
+
+constexpr std::array every_kind{ModelKind::transformer, ModelKind::recurrent, ModelKind::convolutional};
+
+// The small recipe for each model; dropout is on.
+TranslationRecipe small_recipe_of(ModelKind kind) {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.kind = kind;
+  recipe.recurrent = {.d_embedding = 11,
+                      .d_encoder = 7,
+                      .d_decoder = 13,
+                      .d_attention = 9,
+                      .d_output = 11,
+                      .dropout = 0.1,
+                      .share_embeddings = true};
+  recipe.convolutional = {.d_embedding = 11,
+                          .d_hidden = 15,
+                          .num_encoder_layers = 2,
+                          .num_decoder_layers = 2,
+                          .dropout = 0.1,
+                          .share_embeddings = true};
+  return recipe;
+}
+
+struct SmallModelTraining {
+  explicit SmallModelTraining(const TranslationRecipe& recipe)
+      : data(small::animal_data(recipe)), task(recipe, data), trainer(task, task.recipe(), task.model().d_model()) {}
+  void train(i64 until) {
+    while (trainer.steps_done() < until) {
+      trainer.step();
+      if (trainer.evaluation_is_due()) trainer.evaluate();
+    }
+  }
+  std::vector<std::span<const i32>> sources() const {
+    std::vector<std::span<const i32>> all;
+    for (i64 i = 0; i < data.training.size(); ++i) all.push_back(data.training.source[i]);
+    return all;
+  }
+  TranslationData data;
+  TranslationTask task;
+  Trainer trainer;
+};
+
+std::string small_hash(ModelKind kind, int threads) {
+  const Threads wanted(threads);
+  SmallModelTraining training(small_recipe_of(kind));
+  training.train(4);
+  return training.trainer.hash();
+}
+
+}  // namespace
+
+TEST_CASE("each kind of model comes back from its file with the same loss and the same translations") {
+  const TemporaryFolder folder;
+  for (const ModelKind kind : every_kind) {
+    CAPTURE(name_of(kind));
+    SmallModelTraining training(small_recipe_of(kind));
+    const double before = training.task.evaluate();
+    training.train(10);
+    CHECK(training.task.evaluate() < before);
+    const std::string path = folder / name_of(kind);
+    TranslationModel& model = training.task.model();
+    save_translator(model, training.data.vocabulary, path);
+    Translator loaded = load_translator(path);
+    CHECK(loaded.model->kind() == kind);
+    CHECK(loaded.model->config() == model.config());
+    CHECK(loaded.model->d_model() == model.d_model());
+    CHECK(loaded.model->module().parameter_count() == model.module().parameter_count());
+    const auto expected = greedy_translations(model, training.data.vocabulary, training.sources());
+    CHECK(greedy_translations(*loaded.model, loaded.vocabulary, training.sources()) == expected);
+  }
+}
+
+TEST_CASE("each kind of model learns invented sentences, and then writes them") {
+  for (const ModelKind kind : {ModelKind::recurrent, ModelKind::convolutional}) {
+    CAPTURE(name_of(kind));
+    TranslationRecipe recipe = small_recipe_of(kind);
+    recipe.recurrent = {.d_embedding = 32, .d_encoder = 32, .d_decoder = 48, .d_attention = 32, .dropout = 0};
+    recipe.convolutional = {
+        .d_embedding = 32, .d_hidden = 48, .num_encoder_layers = 2, .num_decoder_layers = 2, .dropout = 0};
+    recipe.batch_tokens = 300, recipe.micro_batches = 1, recipe.average_last = 0, recipe.smoothing = 0;
+    recipe.schedule = Schedule::constant, recipe.rate = 0.01, recipe.steps = 120, recipe.warmup = 10;
+    recipe.cooldown = 0.5;
+    SmallModelTraining training(recipe);
+    while (!training.trainer.finished()) training.trainer.step();
+    CHECK(training.trainer.losses()[0] > 2);
+    CHECK(training.trainer.losses().back() < 0.1);
+    const auto written = greedy_translations(training.task.model(), training.data.vocabulary, training.sources());
+    i64 right = 0;
+    for (i64 i = 0; i < training.data.training.size(); ++i)
+      right += written[static_cast<size_t>(i)] == training.data.vocabulary.text(training.data.training.target[i]);
+    CHECK(right >= training.data.training.size() - 1);
+  }
+}
+
+TEST_CASE("recurrent and convolutional translators train to the same bits with any number of threads, and resumed") {
+  for (const ModelKind kind : {ModelKind::recurrent, ModelKind::convolutional}) {
+    CAPTURE(name_of(kind));
+    const std::string one = small_hash(kind, 1);
+    for (const int threads : {2, 3, 8}) CHECK(small_hash(kind, threads) == one);
+    const TranslationRecipe recipe = small_recipe_of(kind);
+    SmallModelTraining whole(recipe), first(recipe), second(recipe);
+    whole.train(12);
+    first.train(7);
+    const Threads wanted(3);
+    second.trainer.load_state(first.trainer.state());
+    second.train(12);
+    CHECK(second.trainer.hash() == whole.trainer.hash());
+  }
+}
+
+TEST_CASE("the presets of the other models have a size like that of tiny, and survive their JSON") {
+  const auto parameters = [](ModelKind kind) {
+    return translation_preset(kind).with_vocabulary(9715).parameter_count();
+  };
+  CHECK(parameters(ModelKind::transformer) == 2'568'576);
+  CHECK(parameters(ModelKind::recurrent) == 2'158'067);
+  CHECK(parameters(ModelKind::convolutional) == 2'305'651);
+  for (const ModelKind kind : every_kind) {
+    TranslationRecipe recipe = translation_preset(kind), read;
+    recipe.validate();
+    static_cast<TrainingRecipe&>(read) = recipe;
+    read_json(to_json(recipe), read);
+    CHECK(read.kind == kind);
+    CHECK(to_json(read) == to_json(recipe));
+  }
+}
+
+TEST_CASE("no model keeps fewer numbers for backward than it is said to") {
+  const BatchShape one{.rows = 1, .source_length = 5, .target_length = 7};
+  const BatchShape two{.rows = 2, .source_length = 5, .target_length = 7};
+  for (const ModelKind kind : every_kind) {
+    SmallModelTraining training(small_recipe_of(kind));
+    const TranslationModel& model = training.task.model();
+    CHECK(model.kept_numbers(one) > 0);
+    CHECK(model.kept_numbers(two) == 2 * model.kept_numbers(one));
+  }
+}
+
+TEST_CASE("a model whose kind does not fit its configuration is refused") {
+  const TemporaryFolder folder;
+  SmallModelTraining training(small_recipe_of(ModelKind::recurrent));
+  const std::string path = folder / "model", other = folder / "other";
+  save_translator(training.task.model(), training.data.vocabulary, path);
+  const TensorFile file = read_safetensors(path);
+  const auto refused_as = [&](ModelKind kind) {
+    Metadata metadata = file.metadata;
+    metadata[std::string(kind_key)] = name_of(kind);
+    write_safetensors(other, file.tensors, metadata);
+    return small::error_of([&] { load_translator(other); });
+  };
+  CHECK(refused_as(ModelKind::recurrent) == "");
+  CHECK(small::contains(refused_as(ModelKind::transformer), "there is no field "));
+  CHECK(small::contains(refused_as(ModelKind::convolutional), "there is no field "));
+}
