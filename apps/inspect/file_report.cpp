@@ -14,6 +14,7 @@
 #include "nn/files/files.h"
 #include "nn/models/gpt_config.h"
 #include "nn/models/transformer_config.h"
+#include "nn/models/translator_config.h"
 
 namespace orrery {
 namespace {
@@ -42,10 +43,16 @@ std::optional<Json> object_in(const std::string& text) {
 
 // The parameters of the model that `config` describes; nothing for other models.
 std::optional<i64> parameters_of_config(const std::string& config) {
-  try {
-    return nn::is_gpt_config(config) ? nn::gpt_config(config).parameter_count()
-                                     : nn::transformer_config(config).parameter_count();
-  } catch (const Error&) { return std::nullopt; }
+  const auto count_as = [&config](const auto& parsed) -> std::optional<i64> {
+    try {
+      return parsed(config).parameter_count();
+    } catch (const Error&) { return std::nullopt; }
+  };
+  // No two kinds of configurations have the same fields, and unknown fields are errors.
+  if (const auto count = count_as(nn::transformer_config)) return count;
+  if (const auto count = count_as(nn::gpt_config)) return count;
+  if (const auto count = count_as(nn::recurrent_translator_config)) return count;
+  return count_as(nn::convolutional_translator_config);
 }
 
 // One line, whole characters of at most `most` bytes: "abc... (1234 bytes)".

@@ -6,6 +6,7 @@
 
 #include "core/utf8.h"
 #include "nn/models/transformer_config.h"
+#include "nn/models/translator_config.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
@@ -162,6 +163,12 @@ TEST_CASE("parameters are counted as the configuration says, where tied ones sta
   nn::TransformerConfig config = nn::tiny(100);
   FileSummary file{.bytes = 1, .header_bytes = 1, .tensors = {}, .metadata = {{"config", nn::to_json(config)}}};
   CHECK(parameters_in(file) == config.parameter_count());
+  const nn::RecurrentTranslatorConfig recurrent{.src_vocab_size = 20, .tgt_vocab_size = 30};
+  file.metadata["config"] = nn::to_json(recurrent);
+  CHECK(parameters_in(file) == recurrent.parameter_count());
+  const nn::ConvolutionalTranslatorConfig convolutional{.src_vocab_size = 20, .tgt_vocab_size = 30};
+  file.metadata["config"] = nn::to_json(convolutional);
+  CHECK(parameters_in(file) == convolutional.parameter_count());
   file.metadata["config"] = R"({"hidden_size": 5})";
   CHECK_FALSE(parameters_in(file));
   file.metadata["config"] = "no JSON";
