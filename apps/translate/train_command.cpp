@@ -62,11 +62,13 @@ void share_options(TranslationRecipe& recipe) {
 
 // Wrong usage: options of another model than the one that is trained, which would have no effect.
 void check_model_options(const TranslationRecipe& recipe) {
-  TranslationRecipe usual = translation_preset(recipe.kind);  // but for what the models share
+  TranslationRecipe usual = translation_preset(recipe.kind);  // except for what it shares with others
   usual.model.layer.dropout = recipe.model.layer.dropout;
-  usual.model.num_encoder_layers = recipe.model.num_encoder_layers;
-  usual.model.num_decoder_layers = recipe.model.num_decoder_layers;
-  usual.recurrent.d_embedding = recipe.recurrent.d_embedding;
+  if (recipe.kind != ModelKind::recurrent) {
+    usual.model.num_encoder_layers = recipe.model.num_encoder_layers;
+    usual.model.num_decoder_layers = recipe.model.num_decoder_layers;
+  }
+  if (recipe.kind != ModelKind::transformer) usual.recurrent.d_embedding = recipe.recurrent.d_embedding;
   share_options(usual);
   const auto check_unused = [&](ModelKind kind, bool changed) {
     if (recipe.kind != kind && changed)

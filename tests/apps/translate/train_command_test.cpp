@@ -226,6 +226,10 @@ TEST_CASE("wrong values are refused before the training begins") {
                     "has none of the options of a transformer model");
   check_usage_error("translate train --print-config --d-hidden 64", "--model transformer",
                     "has none of the options of a convolutional model");
+  check_usage_error("translate train --print-config --d-embedding 64", "--model transformer",
+                    "has none of the options of a recurrent model");
+  check_usage_error("translate train --print-config --model recurrent --encoder-layers 2", "--model recurrent",
+                    "has none of the options of a transformer model");
   check_usage_error("translate train --print-config --model convolutional --width 4", "--width", "must be odd");
   check_usage_error("translate train --print-config --evaluate-every 0", "--average-last", "--evaluate-every");
   check_failure(train_program + "translate train --resume /nowhere/model", "/nowhere/model");
