@@ -240,7 +240,7 @@ TEST_CASE("a training that is resumed keeps the options it began with") {
 TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("toy --patience 2", "--patience", "need --evaluate-every");
   check_usage_error("toy --optimizer adams", "'adams'", "adam, adamw, sgd");
-  check_usage_error("toy --warmup 0", "--schedule", "at least one step");
+  check_usage_error("toy --warmup 0", "--schedule", "--warmup of at least 1");
   check_usage_error("toy --task turn", "--task", "reverse");
   check_usage_error("toy --steps 0", "--steps", "from 1 to");
   check_usage_error("toy --dropout 2", "--dropout", "from 0 to");
