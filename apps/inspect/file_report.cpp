@@ -111,7 +111,7 @@ std::string best_of(const Json& training) {
 void print_training(std::ostream& out, const Json& training) {
   const auto line = [&](std::string label, const std::string& text) {
     std::replace(label.begin(), label.end(), '_', ' ');
-    out << broken(fitted_middle(harmless(label), 16) + " " + shortened(text, most_shown), 2, table_width, 19);
+    out << broken(fitted_middle(harmless(label), 22) + " " + shortened(text, most_shown), 2, table_width, 25);
   };
   out << "\nstate of the training\n";
   const auto all = training.find(steps_of_all);

@@ -156,6 +156,7 @@ int begin(TrainOptions& options) {
   options.recipe.model.tied = !options.untied;
   options.recipe = options.recipe.resolved();
   check_options(options.recipe);
+  if (!options.file.empty()) options.file = std::filesystem::absolute(options.file).string();  // for another folder
   if (options.run.print_config) return print_config(options.run);
   const std::string path = std::filesystem::absolute(text_path(options.file)).string(), text = read_text(path);
   const LmOrigin origin{.recipe = options.recipe,

@@ -25,7 +25,8 @@ LmRecipe::LmRecipe()
 
 LmRecipe LmRecipe::resolved() const {
   LmRecipe result = *this;
-  if (warmup == automatic) result.warmup = std::min<i64>(100, steps / 20);
+  const i64 least = schedule == Schedule::noam || schedule == Schedule::inverse_sqrt ? 1 : 0;
+  if (warmup == automatic) result.warmup = std::clamp<i64>(steps / 20, least, 100);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <ctime>
 #include <string_view>
 
@@ -31,14 +32,17 @@ void write_line(std::string_view text) {
 }
 
 // Some programs send one signal twice, such as `timeout`: to the program, and to its process group. So a second one
-// within half a second is the first one again.
-void on_interrupt(int) {
+// within half a second is the first one again, unless it comes from a keyboard.
+void on_interrupt(int, siginfo_t* signal, void*) {
   constexpr i64 the_same = 500;
+  const int error = errno;
   const i64 now = milliseconds(), first = first_signal;
-  if (first != 0 && now - first >= the_same) _exit(interrupted);
-  if (first != 0) return;
-  first_signal = now;
-  write_line("\norrery: finishing what is begun; Ctrl-C again stops at once\n");
+  if (first != 0 && (signal->si_code == SI_KERNEL || now - first >= the_same)) _exit(interrupted);
+  if (first == 0) {
+    first_signal = now;
+    write_line("\norrery: finishing what is begun; Ctrl-C again stops at once\n");
+  }
+  errno = error;
 }
 
 }  // namespace
@@ -46,8 +50,8 @@ void on_interrupt(int) {
 Interrupt::Interrupt() {
   first_signal = 0;
   struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  action.sa_flags = SA_RESTART;
+  action.sa_sigaction = on_interrupt;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &interrupt_before_);
   sigaction(SIGTERM, &action, &terminate_before_);

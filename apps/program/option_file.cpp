@@ -42,8 +42,8 @@ std::string typed(const Json& value, const CLI::Option& option, const std::strin
 }
 
 // The text of a JSON file, or the options that a saved model has.
-std::string options_text(const std::string& path, const std::string& operation) {
-  if (holds_model(path)) {
+std::string options_text(const std::string& path, const std::string& operation, bool is_model) {
+  if (is_model) {
     const Metadata metadata = read_safetensors_metadata(path);
     const auto found = metadata.find(options_key);
     check(found != metadata.end(), operation, "the file has no options of a training");
@@ -53,7 +53,17 @@ std::string options_text(const std::string& path, const std::string& operation) 
   check(file.size() <= most_json_bytes, operation, "has ", file.size(), " bytes, too many for options");
   std::string text(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(text)));
+  if (text.size() > 8 && text[0] != '{' && text[8] == '{') read_safetensors_metadata(path);  // says what is damaged
   return text;
+}
+
+// A model may come from somebody else. It says what is trained, with the options before --save, and never which files
+// are written.
+std::vector<CLI::Option*> options_for_models(std::vector<CLI::Option*> options) {
+  const auto save = std::find_if(options.begin(), options.end(),
+                                 [](const CLI::Option* option) { return name_in_file(*option) == "save"; });
+  options.erase(save, options.end());
+  return options;
 }
 
 void check_known(const Json& values, const std::vector<CLI::Option*>& options, const std::string& operation) {
@@ -67,9 +77,11 @@ void check_known(const Json& values, const std::vector<CLI::Option*>& options, c
 
 // Runs the options in the order in which they were added: those that were typed with their values, others with those of
 // the file.
-void take_options(const std::vector<CLI::Option*>& options, const std::string& path) {
+void take_options(std::vector<CLI::Option*> options, const std::string& path) {
   const std::string operation = "read " + path;
-  const Json values = parse_json_object(options_text(path, operation), operation);
+  const bool is_model = holds_model(path);
+  const Json values = parse_json_object(options_text(path, operation, is_model), operation);
+  if (is_model) options = options_for_models(options);
   check_known(values, options, operation);
   for (CLI::Option* option : options) {
     if (is_config(*option)) continue;
@@ -98,7 +110,8 @@ void add_config(CLI::App& command) {
   command
       .add_option_function<std::string>(
           "--" + config_name, [&command](const std::string& path) { take_options(options_of(command), path); },
-          "Take options from this file, JSON or a saved model; those on the command line win")
+          "Take options from this file, JSON or a saved model; those on the command line win, but a preset counts only "
+          "for what the file does not name")
       ->type_name("FILE");
 }
 

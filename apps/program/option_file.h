@@ -7,7 +7,7 @@
 //   }
 // The names are those of --help without dashes. An option in the file counts as if it were typed, except that the same
 // option on the command line wins. A training keeps its options in the metadata of the files that it saves, so --config
-// also takes a saved model.
+// also takes a saved model, from which only options before --save are taken: none that names a file to write.
 // Serves: apps/toy/toy.cpp
 #pragma once
 

@@ -54,9 +54,13 @@ void Progress::update(const StepReport& report) {
   tokens_ += report.tokens;
   const i64 tenth = report.step * plain_lines / std::max<i64>(1, total_);
   const i64 tenth_before = (report.step - 1) * plain_lines / std::max<i64>(1, total_);
+  // With a time limit it may be out before a tenth of the steps is made.
+  const double elapsed = clock_() - start_;
+  const bool tenth_of_time = limit_ > 0 && elapsed * plain_lines / limit_ >= static_cast<double>(tenths_of_time_ + 1);
+  if (tenth_of_time) tenths_of_time_ = static_cast<i64>(elapsed * plain_lines / limit_);
   const bool last = report.step >= total_;
   if (last) live_.clear();
-  if (last || (plain_ && tenth > tenth_before)) {
+  if (last || (plain_ && (tenth > tenth_before || tenth_of_time))) {
     out_ << line(report) << std::endl;
   } else {
     live_.show(line(report));

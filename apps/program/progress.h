@@ -75,6 +75,7 @@ class Progress {
   i64 total_, done_before_;
   i64 tokens_ = 0;
   double start_, limit_ = 0;
+  i64 tenths_of_time_ = 0;  // that had a line
 };
 
 /// Such as "12 s", "3 min 20 s", "2 h 05 min".

@@ -127,7 +127,9 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
   if (state) std::cerr << "resuming after step " << done_before << " of " << recipe.steps << '\n';
   TrainingLog log(options.run.log, state != nullptr);
   std::vector<StepResult> steps;
-  const RunHooks hooks{.after_step = [&](const StepResult& step) { steps.push_back(step); }};
+  const RunHooks hooks{.after_step = [&](const StepResult& step) {
+    if (!options.losses.empty()) steps.push_back(step);
+  }};
   const std::exception_ptr failure =
       failure_of([&] { run_steps(training.trainer, files, parts, log, interrupt, hooks); });
   const Trainer& trainer = training.trainer;

@@ -59,13 +59,14 @@ void TrainingRecipe::validate() const {
   };
   not_negative("warmup", warmup), not_negative("evaluate_every", evaluate_every), not_negative("patience", patience);
   not_negative("average_last", average_last), not_negative("cooldown", cooldown), not_negative("clip", clip);
-  check(average == 0 || average_last == 0, operation, "average and average_last exclude each other");
+  check(average == 0 || average_last == 0, operation, "average (", average, ") and average_last (", average_last,
+        ") exclude each other: set one of them to 0");
   check(evaluate_every > 0 || (patience == 0 && average_last == 0), operation,
         "patience and average_last need evaluate_every");
   check(schedule != Schedule::cosine || warmup < steps, operation, "warmup (", warmup, ") must be below steps, ",
         steps);
   check(schedule == Schedule::constant || schedule == Schedule::cosine || warmup > 0, operation,
-        "this schedule needs a warm-up of at least one step");
+        "this schedule needs a warmup of at least 1");
 }
 
 double TrainingRecipe::rate_of(i64 step, i64 d_model) const {

@@ -160,10 +160,15 @@ double Trainer::seconds_of_step() {
 }
 
 double Trainer::expected_seconds(double seconds_of_step) {
-  const i64 steps = recipe_.steps - steps_done_;
-  const double seconds = seconds_of_step * static_cast<double>(steps);
-  if (recipe_.evaluate_every == 0) return seconds;
-  return seconds + seconds_of_evaluation() * static_cast<double>(steps / recipe_.evaluate_every);
+  const double seconds = seconds_of_step * static_cast<double>(recipe_.steps - steps_done_);
+  const i64 evaluations = evaluations_left();
+  return evaluations == 0 ? seconds : seconds + seconds_of_evaluation() * static_cast<double>(evaluations);
+}
+
+i64 Trainer::evaluations_left() const {
+  const i64 every = recipe_.evaluate_every;
+  if (every == 0 || steps_done_ >= recipe_.steps) return 0;
+  return recipe_.steps / every - steps_done_ / every + (recipe_.steps % every != 0 ? 1 : 0);
 }
 
 double Trainer::seconds_of_evaluation() {

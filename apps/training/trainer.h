@@ -83,6 +83,8 @@ class Trainer {
   double seconds_of_evaluation();
   /// Seconds of the steps and evaluations that are left.
   double expected_seconds(double seconds_of_step);
+  /// After every `evaluate_every` further steps, and after the last one.
+  i64 evaluations_left() const;
 
   /// A training that continues from a state gives the same bits as one that was never interrupted. A state shares
   /// memory with the training: use it before the next step. Error: a state of another recipe or model; the trainer is

@@ -32,7 +32,7 @@ void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimize
     const std::string cause = cause_of(loss, optimizer.parameters(), loss_of);
     optimizer.clear_gradients();
     check(cause.empty(), step.program, "step ", step.number,
-          " was not made, because a number is not finite; a smaller ", "--rate or a longer --warmup may help\n",
+          " was not made, because a number is not finite; a smaller --rate or a longer --warmup may help\n",
           Lines{cause});
     throw;  // some other error
   }

@@ -1,7 +1,8 @@
-// Chapter 5. Equal to PyTorch: Linear, LayerNorm, Embedding.
+// Chapter 5. Equal to PyTorch: Linear, LayerNorm, RmsNorm, Embedding.
 #include "nn/layers/embedding.h"
 #include "nn/layers/layer_norm.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/rms_norm.h"
 #include "tests/torch/fixture.h"
 
 using namespace orrery;
@@ -21,6 +22,11 @@ TEST_CASE("promise 9: LayerNorm is torch.nn.LayerNorm") {
   check_equal(Case("layer_norm", "with_bias"), with_bias, [&](const Inputs& in) { return with_bias(in["input"]); });
   check_equal(Case("layer_norm", "without_bias"), without_bias,
               [&](const Inputs& in) { return without_bias(in["input"]); });
+}
+
+TEST_CASE("promise 9: RmsNorm is torch.nn.RMSNorm") {
+  nn::RmsNorm layer(8);
+  check_equal(Case("rms_norm", "rms_norm"), layer, [&](const Inputs& in) { return layer(in["input"]); });
 }
 
 TEST_CASE("promise 9: Embedding is torch.nn.Embedding, with repeated tokens and unused ones") {

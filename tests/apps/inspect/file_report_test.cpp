@@ -114,20 +114,20 @@ TEST_CASE("the state of a training is found by its fields, whatever the metadata
   CHECK(contains(text, "\na model of 5 parameters\n"));
   CHECK(contains(text,
                  "\nstate of the training\n"
-                 "  steps done       1250 of 2000\n"
-                 "  best loss        1.90123 at step 1000\n"
-                 "  seed             3\n"
-                 "  text             /a/b\n"
-                 "  text checksum    7\n"));
+                 "  steps done             1250 of 2000\n"
+                 "  best loss              1.90123 at step 1000\n"
+                 "  seed                   3\n"
+                 "  text                   /a/b\n"
+                 "  text checksum          7\n"));
   CHECK(contains(text, "\n  plan: steps 2000, rate 0.1\n"));
   CHECK_FALSE(contains(text, "now:"));
   const auto training = nlohmann::json::parse(file_as_json("file", file)).at("training");
   CHECK(training.at("steps_done") == 1250);
   CHECK(training.at("steps") == 2000);
   file.metadata["now"] = R"({"steps_done": 0, "best_loss": null})";
-  CHECK(contains(printed(file), "  best loss        none yet\n"));
+  CHECK(contains(printed(file), "  best loss              none yet\n"));
   file.metadata["now"] = R"({"steps_done": {"a": [true]}, "best_loss": "x", "best_step": -1})";
-  CHECK(contains(printed(file), "  steps done       {\"a\":[true]} of 2000\n"));
+  CHECK(contains(printed(file), "  steps done             {\"a\":[true]} of 2000\n"));
   file.metadata.clear();
   CHECK_FALSE(training_in(file.metadata));
   CHECK_FALSE(parameters_in(file));
@@ -140,7 +140,7 @@ TEST_CASE("a file with any byte changed is reported or refused") {
                              R"("shape":[2,1],"data_offsets":[0,4]}})";
   const std::string whole = std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + "1234";
   set_contents(path, whole);
-  CHECK(contains(printed(summarise_safetensors(path)), "  steps done       1 of 2\n"));
+  CHECK(contains(printed(summarise_safetensors(path)), "  steps done             1 of 2\n"));
   int reported = 0, refused = 0;
   for (size_t at = 0; at < whole.size(); ++at) {
     for (const char by : {'\0', '"', '}', '9', '\x1B', '\xFF'}) {

@@ -46,7 +46,8 @@ TEST_CASE("an unfinished training is shown with its steps, best loss, seed, kern
   CHECK(result.exit_code == 0);
   CHECK(contains(result.text, "\nstate of the training\n  steps done "));
   CHECK(contains(result.text, " of 100000000\n"));
-  for (const std::string part : {"  best loss ", "  seed             5\n", "  kernel ", "  tiles            2\n"})
+  for (const std::string part :
+       {"  best loss ", "  seed                   5\n", "  kernel ", "  tiles                  2\n"})
     CHECK(contains(result.text, part));
   CHECK(contains(result.text, "  origin: text "));
   CHECK(contains(result.text, "\nparameter.wte.weight "));

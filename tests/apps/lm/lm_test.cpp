@@ -172,6 +172,8 @@ TEST_CASE("options in a file train the lm to the same bits, and no evaluations a
   CHECK(contains(printed, "\"untied\": true"));
   CHECK(contains(printed, "\"warmup\": 2,"));  // a twentieth of the steps
   CHECK(orrery::read_safetensors_metadata(model).at("options") + "\n" == printed);
+  const std::string elsewhere = "cd '" + (folder / "") + "' && " + lm_program + "lm train text --print-config";
+  CHECK(contains(shell(elsewhere).text, "\"FILE\": \"" + text + "\""));  // the same file, from any folder
   CHECK(line(run("lm train --hash --config '" + model + "'").text, -2) == hash);
   const std::string other = line(run(train + "--hash --rate 0.01").text, -2);
   CHECK(other != hash);

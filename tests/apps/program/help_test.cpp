@@ -15,7 +15,7 @@ std::vector<std::string> commands_in(const std::string& help, const std::string&
   const size_t list = help.find("\nSubcommands:\n");
   std::istringstream lines(list == help.npos ? "" : help.substr(list + 14));
   for (std::string one; std::getline(lines, one) && !one.empty();)
-    if (one[2] != ' ') found.push_back(before + one.substr(2, one.find(' ', 2) - 2));
+    if (one.size() > 2 && one[2] != ' ') found.push_back(before + one.substr(2, one.find(' ', 2) - 2));
   return found;
 }
 

@@ -64,6 +64,19 @@ TEST_CASE("the time that is left ends with the limit") {
   CHECK(out.str().ends_with("  0 s left\n"));
 }
 
+TEST_CASE("in a pipe every tenth part of a limit is a line, however few of the steps are made") {
+  std::ostringstream out;
+  double now = 0;
+  Progress progress(out, pipe_, 100'000, 0, [&] { return now; });
+  progress.set_limit(20);
+  for (i64 step = 1; step <= 200; ++step) {
+    now = static_cast<double>(step) * 0.1;
+    progress.update(report_of(step));
+  }
+  CHECK(count(out.str(), '\n') == 10);
+  CHECK(out.str().ends_with("  0 s left\n"));
+}
+
 TEST_CASE("on a terminal the line is drawn at most ten times a second, and the last step stays") {
   std::ostringstream out;
   double now = 0;

@@ -1,8 +1,10 @@
 // Chapter 0. Tests of `orrery toy` as its users type it.
 #include <filesystem>
 
+#include "apps/program/option_file.h"
 #include "apps/toy/task.h"
 #include "core/files/safetensors.h"
+#include "core/tensor_ops.h"
 #include "nn/models/transformer_config.h"
 #include "tests/apps/lm_program.h"
 #include "tests/core/temporary_folder.h"
@@ -92,6 +94,18 @@ TEST_CASE("a saved model is rebuilt from its file and answers lines") {
   shell("truncate -s 1000 '" + file + "'");
   check_failure(quoted_program + "toy --load '" + file + "' </dev/null", "model.safetensors");
   check_failure(quoted_program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
+}
+
+TEST_CASE("options from a model never say which files are written") {
+  const orrery::TemporaryFolder folder;
+  const std::string model = folder / "model";
+  orrery::write_safetensors(model, {{"x", orrery::zeros({1})}},
+                            {{orrery::options_key, R"({"log":")" + (folder / "victim") + "\"}"}});
+  check_failure(quoted_program + "toy --config '" + model + "'", "there is no option \"log\"");
+  CHECK(folder.count() == 1);
+  set_contents(model, orrery::contents(model).substr(0, 100));
+  check_failure(quoted_program + "toy --config '" + model + "'", "read " + model + ": ");
+  CHECK_FALSE(contains(errors("toy --config '" + model + "'").text, "JSON"));
 }
 
 TEST_CASE("a stdin that cannot be read is an error") {
@@ -226,7 +240,7 @@ TEST_CASE("a training that is resumed keeps the options it began with") {
 TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("toy --patience 2", "--patience", "need --evaluate-every");
   check_usage_error("toy --optimizer adams", "'adams'", "adam, adamw, sgd");
-  check_usage_error("toy --warmup 0", "--schedule", "at least one step");
+  check_usage_error("toy --warmup 0", "--schedule", "--warmup of at least 1");
   check_usage_error("toy --task turn", "--task", "reverse");
   check_usage_error("toy --steps 0", "--steps", "from 1 to");
   check_usage_error("toy --dropout 2", "--dropout", "from 0 to");

@@ -83,9 +83,10 @@ TEST_CASE("recipes with which no training is possible are wrong usage, in terms 
   recipe.schedule = Schedule::cosine, recipe.warmup = 12;
   CHECK(usage_problem_of(recipe) == "recipe: --warmup (12) must be below --steps, 12");
   recipe.schedule = Schedule::noam, recipe.warmup = 0;
-  CHECK(usage_problem_of(recipe) == "recipe: this --schedule needs a warm-up of at least one step");
+  CHECK(usage_problem_of(recipe) == "recipe: this --schedule needs a --warmup of at least 1");
   recipe = small::line_recipe(), recipe.average = 0.9, recipe.average_last = 2;
-  CHECK(usage_problem_of(recipe) == "recipe: --average and --average-last exclude each other");
+  CHECK(usage_problem_of(recipe) ==
+        "recipe: --average (0.9) and --average-last (2) exclude each other: set one of them to 0");
   recipe = small::line_recipe(), recipe.evaluate_every = 0, recipe.patience = 2;
   CHECK(usage_problem_of(recipe) == "recipe: --patience and --average-last need --evaluate-every");
 }

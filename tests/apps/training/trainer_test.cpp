@@ -151,7 +151,9 @@ TEST_CASE("measuring changes nothing") {
   CHECK(measured.trainer.seconds_of_evaluation() >= 0);
   CHECK(measured.trainer.expected_seconds(10) >= 120);  // twelve steps, and four evaluations of microseconds
   CHECK(measured.trainer.expected_seconds(10) < 121);
+  CHECK(measured.trainer.evaluations_left() == 4);
   train(measured.trainer, 5), train(plain.trainer, 5);
+  CHECK(measured.trainer.evaluations_left() == 3);
   CHECK(measured.trainer.hash() == plain.trainer.hash());
 }
 
