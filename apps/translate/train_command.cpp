@@ -237,14 +237,14 @@ int resume(const TrainOptions& options) {
   return train(options, resumed.origin, data, &unfinished.state, files);
 }
 
-int begin(TrainOptions options) {
+int begin(TrainOptions& options) {
   share_options(options.recipe);
   check_recipe(options);
-  if (options.run.print_config) return print_config(options.run);
-  check_files(options);
-  TranslationFiles& texts = options.files;
+  TranslationFiles& texts = options.files;  // as absolute paths, for a configuration that is used in another folder
   for (std::string* path : {&texts.source, &texts.target, &texts.valid_source, &texts.valid_target})
     if (!path->empty()) *path = std::filesystem::absolute(*path).string();
+  if (options.run.print_config) return print_config(options.run);
+  check_files(options);
   TrainingFiles files("translate", options.run.save);
   check_outputs(options.run.log, texts, files);
   files.begin(options.run.overwrite);
