@@ -66,7 +66,7 @@ TEST_CASE("--json writes the numbers in full, and the comparison") {
   for (const auto& [role, at] : {std::pair<std::string, size_t>{"system", 0}, {"baseline", 2}}) {
     for (const std::string metric : {"multi-bleu", "sacrebleu", "chrf"}) {
       const std::string shown = role;
-    CAPTURE(shown);
+      CAPTURE(shown);
       CAPTURE(metric);
       const double score = ours.at(role).at(metric).at("score");
       CHECK(std::abs(score - theirs[at].at(metric).at("score").get<double>()) < 1e-9);
