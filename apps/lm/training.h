@@ -30,7 +30,8 @@ struct LmRecipe : TrainingRecipe {
   i64 estimate_batches = 20;
 
   LmRecipe();
-  /// The same recipe with the warm-up that `automatic` stands for: a twentieth of all steps, at most 100.
+  /// The same recipe with the warm-up that `automatic` stands for: a twentieth of all steps, at most 100, and at least
+  /// one step where the schedule needs it.
   LmRecipe resolved() const;
   /// Errors: numbers with which no training is possible. The model is not checked here.
   void validate() const;

@@ -32,7 +32,8 @@ TEST_CASE("the committed pictures are what the program draws, and there are no o
   for (const auto& file : std::filesystem::directory_iterator(style::root / "apps/book/figures"))
     committed.insert(file.path().stem().string());
   for (const auto& [name, picture] : pictures()) {
-    CAPTURE(name);
+    const std::string& shown = name;
+    CAPTURE(shown);
     drawn.insert(name);
     if (committed.contains(name)) CHECK(picture.draw(picture.needs_data ? data_of(name) : "") == picture_of(name));
   }

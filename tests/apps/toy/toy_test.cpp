@@ -103,7 +103,7 @@ TEST_CASE("options from a model never say which files are written") {
                             {{orrery::options_key, R"({"log":")" + (folder / "victim") + "\"}"}});
   check_failure(quoted_program + "toy --config '" + model + "'", "there is no option \"log\"");
   CHECK(folder.count() == 1);
-  set_contents(model, orrery::contents(model).substr(0, 100));
+  orrery::set_contents(model, orrery::contents(model).substr(0, 100));
   check_failure(quoted_program + "toy --config '" + model + "'", "read " + model + ": ");
   CHECK_FALSE(contains(errors("toy --config '" + model + "'").text, "JSON"));
 }

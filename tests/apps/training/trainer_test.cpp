@@ -54,10 +54,10 @@ TEST_CASE("a micro-batch without target tokens adds nothing, and a step without 
 
 TEST_CASE("a training that was interrupted equals to the bit one that was not, whatever it averages") {
   for (const auto& [average, last] : {std::pair{0.0, 0}, {0.9, 0}, {0.0, 2}}) {
-    CAPTURE(average);
-    CAPTURE(last);
     TrainingRecipe recipe = line_recipe();
     recipe.average = average, recipe.average_last = last;
+    CAPTURE(recipe.average);
+    CAPTURE(recipe.average_last);
     LineTraining whole(recipe);
     train(whole.trainer, 12);
     for (const i64 stop : {0, 2, 3, 4, 9, 11}) {  // before, at and after an evaluation

@@ -65,7 +65,8 @@ TEST_CASE("--json writes the numbers in full, and the comparison") {
   CHECK(ours.at("lines") == 150);
   for (const auto& [role, at] : {std::pair<std::string, size_t>{"system", 0}, {"baseline", 2}}) {
     for (const std::string metric : {"multi-bleu", "sacrebleu", "chrf"}) {
-      CAPTURE(role);
+      const std::string shown = role;
+      CAPTURE(shown);
       CAPTURE(metric);
       const double score = ours.at(role).at(metric).at("score");
       CHECK(std::abs(score - theirs[at].at(metric).at("score").get<double>()) < 1e-9);

@@ -38,7 +38,8 @@ TEST_CASE("every dtype of the format has its size, also where elements share byt
       {"BF16", 16},   {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"U32", 32}, {"I32", 32}, {"F32", 32},
       {"C64", 64},    {"U64", 64},        {"I64", 64},        {"F64", 64}};
   for (const auto& [dtype, bytes] : bytes_of_eight) {
-    CAPTURE(dtype);
+    const std::string& shown = dtype;
+    CAPTURE(shown);
     const std::string header =
         R"({"w": {"dtype": ")" + dtype + R"(", "shape": [2, 4], "data_offsets": [0, )" + std::to_string(bytes) + "]}}";
     const TensorHeader parsed = parse_header(header, bytes, "read");
