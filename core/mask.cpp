@@ -36,6 +36,10 @@ Mask Mask::padding(const Tensor& lengths) {
   return mask;
 }
 
+Mask Mask::padding(const std::vector<i32>& lengths) {
+  return padding(Tensor::of<i32>({static_cast<i64>(lengths.size())}, lengths));
+}
+
 Mask Mask::allow(const Tensor& allow) {
   check(allow.defined() && allow.rank() >= 2 && allow.rank() <= 4 && allow.dtype() == Dtype::i32, "mask",
         "a table must be i32 [n, m], [B, n, m] or [B, h, n, m], got shape ", allow.shape());

@@ -41,6 +41,7 @@ class Mask {
   static Mask window(i64 reach) { return window(reach, reach); }
   /// Batch row b sees only its first lengths[b] keys; i32 [B]. The keys behind them affect no result.
   static Mask padding(const Tensor& lengths);
+  static Mask padding(const std::vector<i32>& lengths);
   /// Where `allow` is not 0: i32 of shape [n, m], [B, n, m] or [B, h, n, m]; axes of size 1 repeat.
   static Mask allow(const Tensor& allow);
   /// Allowed by both.

@@ -11,10 +11,6 @@ namespace {
 // Rows that a loop over recurrent units shares among threads: a unit counts as 16 elements of 8,192.
 constexpr int several_chunks = 1100;
 
-Mask lengths(const std::vector<i32>& of_rows) {
-  return Mask::padding(Tensor::of<i32>({static_cast<i64>(of_rows.size())}, of_rows));
-}
-
 void add_gru(std::vector<Sample>& table) {
   const auto add = [&](const std::string& variant, i64 B, i64 steps, i64 H, const Mask& mask, bool reverse,
                        std::vector<DeclaredZero> zeros = {}) {
@@ -24,14 +20,14 @@ void add_gru(std::vector<Sample>& table) {
   };
   add("three steps", 2, 3, 4, Mask(), false);
   add("reverse", 2, 3, 4, Mask(), true);
-  add("padding", 3, 3, 2, lengths({3, 1, 2}), false);
-  add("padding, reverse", 3, 3, 2, lengths({2, 3, 1}), true);
+  add("padding", 3, 3, 2, Mask::padding({3, 1, 2}), false);
+  add("padding, reverse", 3, 3, 2, Mask::padding({2, 3, 1}), true);
   add("one step of one unit", 1, 1, 1, Mask(), false);
   add("size 0, no batch row", 0, 3, 2, Mask(), false, {{"input 2", no_output}, {"input 3", no_output}});
   add("size 0, no step", 2, 0, 2, Mask(), false,
       {{"input 1", no_output}, {"input 2", no_output}, {"input 3", no_output}});
   const std::string behind = "every position is padding";
-  add("nothing but padding", 2, 2, 2, lengths({0, 0}), false,
+  add("nothing but padding", 2, 2, 2, Mask::padding({0, 0}), false,
       {{"input 0", behind}, {"input 2", behind}, {"input 3", behind}});
   table.push_back(sample("gru", "no first state, no bias", {{{2, 3, 6}}, {{6, 2}}},
                          [](const Variables& x) { return gru(x[0], {}, x[1], {}, Mask()); }));
@@ -65,7 +61,7 @@ void add_attentive_gru(std::vector<Sample>& table) {
         std::move(zeros)));
   };
   add("three steps", 2, 3, 3, Mask());
-  add("padding", 3, 2, 3, lengths({3, 1, 2}));
+  add("padding", 3, 2, 3, Mask::padding({3, 1, 2}));
   const std::string certain = "softmax over one key is always 1", nothing = "no state sees a key";
   add("one key", 2, 2, 1, Mask(), {{"input 2", certain}, {"input 6", certain}, {"input 7", certain}});
   table.push_back(sample(
@@ -73,7 +69,7 @@ void add_attentive_gru(std::vector<Sample>& table) {
       {{{2, 2, 3 * H}}, {{2, H}}, {{2, 2, A}}, {{2, 2, M}}, {{3 * H, H}}, {{3 * H}}, {{A, H}}, {{A}}, {{3 * H, M}}},
       [](const Variables& x) {
         const AttentiveGruParameters parameters{x[4], x[5], x[6], x[7], x[8]};
-        return attentive_gru(x[0], x[1], x[2], x[3], parameters, lengths({0, 0})).states;
+        return attentive_gru(x[0], x[1], x[2], x[3], parameters, Mask::padding({0, 0})).states;
       },
       {{"input 2", nothing}, {"input 3", nothing}, {"input 6", nothing}, {"input 7", nothing}, {"input 8", nothing}}));
   add("size 0, no batch row", 0, 2, 3, Mask(),
@@ -114,9 +110,9 @@ void add_convolution(std::vector<Sample>& table) {
   };
   add("same", {2, 4, 3}, {5, 3, 3}, same, Mask());
   add("same, wider than the sequence", {2, 2, 2}, {3, 2, 5}, same, Mask());
-  add("same, padding", {3, 4, 2}, {3, 2, 3}, same, lengths({4, 1, 3}));
+  add("same, padding", {3, 4, 2}, {3, 2, 3}, same, Mask::padding({4, 1, 3}));
   add("causal", {2, 4, 3}, {4, 3, 3}, causal, Mask());
-  add("causal, even width, padding", {2, 3, 2}, {3, 2, 2}, causal, lengths({3, 2}));
+  add("causal, even width, padding", {2, 3, 2}, {3, 2, 2}, causal, Mask::padding({3, 2}));
   add("none", {2, 5, 3}, {4, 3, 3}, none, Mask());
   add("width 1", {2, 3, 3}, {4, 3, 1}, same, Mask());
   add("size 0, no sequence", {0, 3, 2}, {3, 2, 3}, same, Mask(), {{"input 1", no_output}, {"input 2", no_output}});
@@ -124,14 +120,15 @@ void add_convolution(std::vector<Sample>& table) {
   const std::string unseen = "no output sees an input";
   add("size 0, no output", {2, 2, 2}, {3, 2, 3}, none, Mask(),
       {{"input 0", unseen}, {"input 1", no_output}, {"input 2", no_output}});
-  add("nothing but padding", {2, 2, 2}, {3, 2, 3}, same, lengths({0, 0}), {{"input 0", unseen}, {"input 1", unseen}});
+  add("nothing but padding", {2, 2, 2}, {3, 2, 3}, same, Mask::padding({0, 0}),
+      {{"input 0", unseen}, {"input 1", unseen}});
   table.push_back(sample("convolution", "no bias", {{{2, 3, 2}}, {{2, 2, 3}}},
                          [](const Variables& x) { return convolution(x[0], x[1], {}, causal, Mask()); }));
   table.push_back(sample("convolution", "repeated input", {{{2, 3, 3}}, {{2}}},
                          [](const Variables& x) { return convolution(x[0], x[0], x[1], same, Mask()); }));
-  table.push_back(
-      long_sample("convolution", "long, positions", {{{1, long_rows, 2}}, {{3, 2, 3}}, {{3}}},
-                  [](const Variables& x) { return convolution(x[0], x[1], x[2], same, lengths({long_rows - 3})); }));
+  table.push_back(long_sample(
+      "convolution", "long, positions", {{{1, long_rows, 2}}, {{3, 2, 3}}, {{3}}},
+      [](const Variables& x) { return convolution(x[0], x[1], x[2], same, Mask::padding({long_rows - 3})); }));
   table.push_back(long_sample("convolution", "long, sequences", {{{long_rows, 2, 1}}, {{2, 1, 3}}, {{2}}},
                               [](const Variables& x) { return convolution(x[0], x[1], x[2], causal, Mask()); }));
 }

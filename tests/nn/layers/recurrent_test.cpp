@@ -45,10 +45,6 @@ nn::Gru noisy_gru(bool reverse = false) {
   return layer;
 }
 
-Mask lengths(const std::vector<i32>& of_rows) {
-  return Mask::padding(Tensor::of<i32>({static_cast<i64>(of_rows.size())}, of_rows));
-}
-
 }  // namespace
 
 TEST_CASE("the states are those of the formulas") {
@@ -78,7 +74,7 @@ TEST_CASE("a padded row has the states of the row alone, in both directions, wha
   const auto alone = layer(constant(slice(x.rows(1, 2), 1, 0, 2)));
   x(1, 3, 0) = NAN;
   const Variable in = parameter(x);
-  const auto [states, last] = layer(in, lengths({5, 2}));
+  const auto [states, last] = layer(in, Mask::padding({5, 2}));
   CHECK(distance(slice(states.value().rows(1, 2), 1, 0, 2), alone.states.value()) < 1e-14);
   CHECK(distance(last.value().rows(1, 2), alone.last.value()) < 1e-14);
   CHECK(all_finite(states.value()));

@@ -5,13 +5,14 @@
 
 #include "optim/optim.h"
 #include "tests/nn/compare.h"
+#include "tests/nn/models/short_sentences.h"
 
 using namespace orrery;
 using namespace orrery::nn;
 
 namespace {
 
-ConvolutionalTranslatorConfig small_config() {
+ConvolutionalTranslatorConfig small_convolutional() {
   return {.src_vocab_size = 9,
           .tgt_vocab_size = 9,
           .d_embedding = 6,
@@ -27,9 +28,6 @@ ConvolutionalTranslator build(const ConvolutionalTranslatorConfig& config, u64 s
   return ConvolutionalTranslator(config, rng);
 }
 
-const Tensor source = Tensor::of<i32>({2, 4}, {3, 4, 5, 6, 7, 8, 0, 0});
-const Tensor target = Tensor::of<i32>({2, 3}, {1, 5, 4, 1, 8, 2});
-
 Tensor logits_of(const ConvolutionalTranslator& model, const Tensor& from, const Tensor& to) {
   Pass pass;
   return model(from, to, pass).value();
@@ -40,15 +38,16 @@ Tensor logits_of(const ConvolutionalTranslator& model, const Tensor& from, const
 TEST_CASE("the loss is the cross entropy of the logits, with padding and smoothing") {
   const Tensor labels = Tensor::of<i32>({2, 3}, {5, 4, 2, 8, 2, 0});
   const CrossEntropyOptions options{.ignore_index = 0, .label_smoothing = 0.1};
-  const ConvolutionalTranslator model = build(small_config());
+  const ConvolutionalTranslator model = build(small_convolutional());
   Pass pass;
-  const double expected = cross_entropy(model(source, target, pass), labels, options).item();
-  CHECK(model.loss(source, target, labels, pass, options).item() == doctest::Approx(expected).epsilon(1e-6));
+  const double expected = cross_entropy(model(short_source, short_target, pass), labels, options).item();
+  CHECK(model.loss(short_source, short_target, labels, pass, options).item() ==
+        doctest::Approx(expected).epsilon(1e-6));
 }
 
 TEST_CASE(
     "the model is embeddings and positions, convolutions with sums, attention in every decoder layer, generator") {
-  ConvolutionalTranslator model = build(small_config());
+  ConvolutionalTranslator model = build(small_convolutional());
   make_noisy(model, 2);
   const double scale = std::sqrt(0.5);
   const Tensor sources = Tensor::of<i32>({2, 4}, {3, 4, 5, 6, 7, 8, 6, 5});  // no padding
@@ -56,7 +55,7 @@ TEST_CASE(
   Variable h = model.encoder_in(e);
   for (const ConvolutionalEncoderLayer& layer : model.encoder) h = (glu(layer.convolution(h)) + h) * scale;
   const Variable keys = model.encoder_out(h), values = (keys + e) * scale;
-  const Variable g = model.tgt_embed(target) + slice(model.tgt_positions.weight, 0, 0, 3);
+  const Variable g = model.tgt_embed(short_target) + slice(model.tgt_positions.weight, 0, 0, 3);
   h = model.decoder_in(g);
   for (const ConvolutionalDecoderLayer& layer : model.decoder) {
     const Variable d = glu(layer.convolution(h));
@@ -64,39 +63,39 @@ TEST_CASE(
     h = ((d + layer.attended(matmul(weights, values))) * scale + h) * scale;
   }
   const Variable expected = model.generator(model.decoder_out(h));
-  CHECK(distance(logits_of(model, sources, target), expected.value()) < 1e-13);
+  CHECK(distance(logits_of(model, sources, short_target), expected.value()) < 1e-13);
 }
 
 TEST_CASE("a row does not depend on the padding, nor on the rows beside it") {
-  ConvolutionalTranslator model = build(small_config());
+  ConvolutionalTranslator model = build(small_convolutional());
   make_noisy(model, 2);
-  const Tensor alone = logits_of(model, Tensor::of<i32>({1, 2}, {7, 8}), target.rows(1, 2));
-  CHECK(relative(alone, logits_of(model, source, target).rows(1, 2)) < 1e-13);
+  const Tensor alone = logits_of(model, Tensor::of<i32>({1, 2}, {7, 8}), short_target.rows(1, 2));
+  CHECK(relative(alone, logits_of(model, short_source, short_target).rows(1, 2)) < 1e-13);
 }
 
 TEST_CASE("a logit sees the target up to its own token, and every word of the source") {
-  ConvolutionalTranslator model = build(small_config());
+  ConvolutionalTranslator model = build(small_convolutional());
   make_noisy(model, 2);
-  const Tensor before = logits_of(model, source, target);
-  Tensor later = target.clone();
+  const Tensor before = logits_of(model, short_source, short_target);
+  Tensor later = short_target.clone();
   later(0, 2) = 7;
-  const Tensor after = logits_of(model, source, later);
+  const Tensor after = logits_of(model, short_source, later);
   CHECK(same_bits(slice(before, 1, 0, 2), slice(after, 1, 0, 2)));
   CHECK_FALSE(same_bits(slice(before, 1, 2), slice(after, 1, 2)));
   for (i64 i = 0; i < 4; ++i) {
-    Tensor other = source.clone();
+    Tensor other = short_source.clone();
     other(0, i) = 1;
-    const Tensor moved = logits_of(model, other, target);
+    const Tensor moved = logits_of(model, other, short_target);
     CHECK(distance(moved.rows(0, 1), before.rows(0, 1)) > 1e-6);
     CHECK(same_bits(moved.rows(1, 2), before.rows(1, 2)));
   }
 }
 
 TEST_CASE("attention weights of every layer add up to 1 over the words that are there") {
-  const ConvolutionalTranslator model = build(small_config());
+  const ConvolutionalTranslator model = build(small_convolutional());
   Pass pass;
   std::vector<Tensor> weights;
-  model(source, target, pass, &weights);
+  model(short_source, short_target, pass, &weights);
   REQUIRE(weights.size() == 2);
   for (const Tensor& layer : weights) {
     REQUIRE(layer.shape() == Shape{2, 3, 4});
@@ -106,33 +105,33 @@ TEST_CASE("attention weights of every layer add up to 1 over the words that are 
 }
 
 TEST_CASE("a shared table is one parameter; a clone is equal and independent") {
-  ConvolutionalTranslatorConfig config = small_config();
+  ConvolutionalTranslatorConfig config = small_convolutional();
   config.share_embeddings = true;
   ConvolutionalTranslator model = build(config);
-  CHECK(model.parameter_count() == build(small_config()).parameter_count() - 2 * 9 * 6);
+  CHECK(model.parameter_count() == build(small_convolutional()).parameter_count() - 2 * 9 * 6);
   ConvolutionalTranslator copy = model.clone();
   CHECK(copy.tgt_embed.weight.value().shares_memory_with(copy.src_embed.weight.value()));
-  const Tensor before = logits_of(copy, source, target);
-  CHECK(same_bits(before, logits_of(model, source, target)));
+  const Tensor before = logits_of(copy, short_source, short_target);
+  CHECK(same_bits(before, logits_of(model, short_source, short_target)));
   for (NamedParameter& p : model.parameters()) fill(p.value.mutable_value(), 0.5);
-  CHECK(same_bits(before, logits_of(copy, source, target)));
+  CHECK(same_bits(before, logits_of(copy, short_source, short_target)));
 }
 
 TEST_CASE("dropout acts in training alone: on embeddings, before each convolution, before the generator") {
-  ConvolutionalTranslatorConfig config = small_config();
+  ConvolutionalTranslatorConfig config = small_convolutional();
   config.dropout = 0.4;
-  ConvolutionalTranslator model = build(config), plain = build(small_config());
+  ConvolutionalTranslator model = build(config), plain = build(small_convolutional());
   copy_parameters(plain, model);
   Pass one = Pass::training(1, 1), again = Pass::training(1, 1), other = Pass::training(1, 2), off;
-  const Tensor y = model(source, target, one).value();
+  const Tensor y = model(short_source, short_target, one).value();
   CHECK(one.draws == 2 + 4 + 1);
-  CHECK(same_bits(y, model(source, target, again).value()));
-  CHECK_FALSE(same_bits(y, model(source, target, other).value()));
-  CHECK(same_bits(logits_of(plain, source, target), model(source, target, off).value()));
+  CHECK(same_bits(y, model(short_source, short_target, again).value()));
+  CHECK_FALSE(same_bits(y, model(short_source, short_target, other).value()));
+  CHECK(same_bits(logits_of(plain, short_source, short_target), model(short_source, short_target, off).value()));
 }
 
 TEST_CASE("weights start as the paper says: the numbers before a glu have about twice the deviation of their inputs") {
-  ConvolutionalTranslatorConfig config = small_config();
+  ConvolutionalTranslatorConfig config = small_convolutional();
   config.d_hidden = 64;
   ConvolutionalTranslator model = build(config);
   const auto variance = [](const Variable& x) {
@@ -144,9 +143,9 @@ TEST_CASE("weights start as the paper says: the numbers before a glu have about 
 }
 
 TEST_CASE("more positions than there are is an error") {
-  const ConvolutionalTranslator model = build(small_config());
+  const ConvolutionalTranslator model = build(small_convolutional());
   Pass pass;
-  CHECK_THROWS_AS(model(full({1, 13}, 3, Dtype::i32), target.rows(0, 1), pass), Error);
+  CHECK_THROWS_AS(model(full({1, 13}, 3, Dtype::i32), short_target.rows(0, 1), pass), Error);
 }
 
 TEST_CASE("it learns to reverse") {

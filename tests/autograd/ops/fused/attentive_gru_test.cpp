@@ -26,10 +26,6 @@ Variable textbook(const Variables& x, const Mask& mask) {
   return textbook_attentive_gru(x[0], x[1], x[2], x[3], {x[4], x[5], x[6], x[7], x[8]}, mask);
 }
 
-Mask lengths(const std::vector<i32>& of_rows) {
-  return Mask::padding(Tensor::of<i32>({static_cast<i64>(of_rows.size())}, of_rows));
-}
-
 Variables constants(const std::vector<Tensor>& tensors) {
   Variables x;
   for (const Tensor& t : tensors) x.push_back(constant(t));
@@ -43,7 +39,7 @@ TEST_CASE("states and contexts, with and without padding, equal the formulas") {
        {AttentiveSizes{1, 1, 1, 1, 1, 1}, {2, 3, 4, 5, 6, 7}, {3, 4, 5, 9, 17, 8}, {20, 3, 4, 12, 11, 17}}) {
     std::vector<i32> some;
     for (i64 b = 0; b < s.B; ++b) some.push_back(static_cast<i32>(1 + b % s.S));
-    for (const Mask& mask : {Mask(), lengths(some)}) {
+    for (const Mask& mask : {Mask(), Mask::padding(some)}) {
       INFO(s.B, " ", s.steps, " ", s.S, " ", s.H, " ", mask);
       check_fused([=](const Variables& x) { return both(fused(x, mask)); },
                   [=](const Variables& x) { return textbook(x, mask); }, normals(s.shapes()));
@@ -71,7 +67,7 @@ TEST_CASE("each result alone, and without a bias") {
 TEST_CASE("weights add up to 1, are 0 behind the padding, and NaN there reaches nothing") {
   const AttentiveSizes s{2, 3, 4, 5, 6, 7};
   std::vector<Tensor> inputs = normals(s.shapes());
-  const Mask mask = lengths({4, 2});
+  const Mask mask = Mask::padding({4, 2});
   Tensor weights, with_nan;
   const AttentiveGruResult plain = fused(constants(inputs), mask, &weights);
   CHECK(weights.shape() == Shape{2, 3, 4});
@@ -90,7 +86,7 @@ TEST_CASE("weights add up to 1, are 0 behind the padding, and NaN there reaches 
 TEST_CASE("one step after another gives the states of all steps, from the state where the last call ended") {
   const AttentiveSizes s{3, 5, 4, 6, 7, 8};
   const std::vector<Tensor> inputs = normals(s.shapes());
-  const Mask mask = lengths({4, 2, 3});
+  const Mask mask = Mask::padding({4, 2, 3});
   const Tensor whole = both(fused(constants(inputs), mask)).value();
   Tensor state = inputs[1];
   for (i64 t = 0; t < s.steps; ++t) {
@@ -123,7 +119,7 @@ TEST_CASE("what is not recorded has the same bits, and keeps one step") {
 TEST_CASE("bits do not depend on the number of threads") {
   CHECK(thread_proof(
       [](const Variables& x) {
-        return both(fused(x, lengths({3, 1, 2})));
+        return both(fused(x, Mask::padding({3, 1, 2})));
       },
       AttentiveSizes{3, 2, 3, 300, 200, 150}.shapes()));
 }

@@ -10,10 +10,6 @@ namespace {
 
 using enum ConvolutionPadding;
 
-Mask lengths(const std::vector<i32>& of_rows) {
-  return Mask::padding(Tensor::of<i32>({static_cast<i64>(of_rows.size())}, of_rows));
-}
-
 // y_t = b + sum_j W_j x_{t + j - left}, with zeros written around x.
 Variable textbook_convolution(const Variables& in, ConvolutionPadding padding, const Mask& mask) {
   const Variable &x = in[0], &W = in[1];
@@ -49,7 +45,7 @@ TEST_CASE("convolution is a sum of shifted products, with each kind of padding")
     for (i64 b = 0; b < s.B; ++b) some.push_back(static_cast<i32>(b % (s.steps + 1)));
     for (const ConvolutionPadding padding : {same, causal, none}) {
       if (padding == none && s.steps < s.width) continue;
-      for (const Mask& mask : {Mask(), lengths(some)}) {
+      for (const Mask& mask : {Mask(), Mask::padding(some)}) {
         for (const bool bias : {true, false}) {
           INFO(s.B, " ", s.steps, " ", s.C_in, " ", s.width, " ", static_cast<int>(padding), " ", mask, " ", bias);
           std::vector<Shape> shapes{{s.B, s.steps, s.C_in}, {s.C_out, s.C_in, s.width}, {s.C_out}};
@@ -84,7 +80,7 @@ TEST_CASE("NaN behind the padding reaches nothing") {
   Tensor x = inputs[0].clone();
   x(1, 2, 1) = std::nan("");
   const Variables in{parameter(x), parameter(inputs[1].clone()), parameter(inputs[2].clone())};
-  const Variable y = ours(in, same, lengths({4, 2}));
+  const Variable y = ours(in, same, Mask::padding({4, 2}));
   CHECK(std::isfinite(sum_of_squares(y.value())));
   backward(y, normal(y.shape(), 3));
   for (const Variable& input : in) CHECK(std::isfinite(sum_of_squares(input.gradient())));
@@ -104,7 +100,7 @@ TEST_CASE("causal outputs see nothing behind their position") {
 TEST_CASE("bits do not depend on the number of threads") {
   CHECK(thread_proof(
       [](const Variables& x) {
-        return ours(x, same, lengths({7, 5, 2}));
+        return ours(x, same, Mask::padding({7, 5, 2}));
       },
       {{3, 7, 200}, {90, 200, 3}, {90}}));
 }

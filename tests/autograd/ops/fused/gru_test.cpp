@@ -9,10 +9,6 @@ using namespace orrery::small;
 
 namespace {
 
-Mask lengths(const std::vector<i32>& of_rows) {
-  return Mask::padding(Tensor::of<i32>({static_cast<i64>(of_rows.size())}, of_rows));
-}
-
 struct GruSizes {
   i64 B, steps, H;
   std::vector<Shape> shapes() const { return {{B, steps, 3 * H}, {B, H}, {3 * H, H}, {3 * H}}; }
@@ -25,7 +21,7 @@ TEST_CASE("the unit in both directions, with and without padding, equals its for
     std::vector<i32> some;
     for (i64 b = 0; b < s.B; ++b) some.push_back(static_cast<i32>(1 + b % s.steps));
     for (const bool padded : {false, true}) {
-      const Mask mask = padded ? lengths(some) : Mask();
+      const Mask mask = padded ? Mask::padding(some) : Mask();
       for (const bool reverse : {false, true}) {
         INFO(s.B, " ", s.steps, " ", s.H, " ", padded, " ", reverse);
         check_fused([=](const Variables& x) { return gru(x[0], x[1], x[2], x[3], mask, reverse); },
@@ -50,7 +46,7 @@ TEST_CASE("a state behind the padding length is the last one, and NaN there reac
   for (const bool reverse : {false, true}) {
     const std::vector<Variable> x{parameter(gates.clone()), parameter(inputs[1].clone()), parameter(inputs[2].clone()),
                                   parameter(inputs[3].clone())};
-    const Variable y = gru(x[0], x[1], x[2], x[3], lengths({4, 2}), reverse);
+    const Variable y = gru(x[0], x[1], x[2], x[3], Mask::padding({4, 2}), reverse);
     for (const i64 t : {2, 3}) {
       for (i64 i = 0; i < 2; ++i) CHECK(y.value()(1, t, i) == (reverse ? inputs[1](1, i) : y.value()(1, 1, i)));
     }
@@ -81,7 +77,7 @@ TEST_CASE("a unit that is not recorded has the same bits, and keeps one step") {
 TEST_CASE("bits do not depend on the number of threads") {
   CHECK(thread_proof(
       [](const Variables& x) {
-        return gru(x[0], x[1], x[2], x[3], lengths({3, 2, 3}), true);
+        return gru(x[0], x[1], x[2], x[3], Mask::padding({3, 2, 3}), true);
       },
       GruSizes{3, 3, 600}.shapes()));
 }
@@ -99,5 +95,6 @@ TEST_CASE("shapes that do not fit are errors that say what is needed") {
   check_error(run({{2, 3, 6}, {1, 2}, {6, 2}, {6}}), "gru: the first state needs shape [2, 2], has [1, 2]");
   check_error(run({{2, 3, 6}, {2, 2}, {2, 6}, {6}}), "gru: the weight needs shape [6, 2], has [2, 6]");
   check_error(run({{2, 3, 6}, {2, 2}, {6, 2}, {2}}), "gru: the bias needs shape [6], has [2]");
-  check_error(run({{2, 3, 6}, {2, 2}, {6, 2}, {6}}, lengths({3})), "gru: has lengths for 1 batch rows, there are 2");
+  check_error(run({{2, 3, 6}, {2, 2}, {6, 2}, {6}}, Mask::padding({3})),
+              "gru: has lengths for 1 batch rows, there are 2");
 }
