@@ -14,10 +14,13 @@ u64 Rng::next() {
   // Separates these draws from those of dropout, whose last counter word is the number of the mask within its pass.
   constexpr u32 sequence = 0xFFFFFFFF;
   const u64 block = position_ / 2;
-  const PhiloxBlock words = philox4x32({static_cast<u32>(block), static_cast<u32>(block >> 32), 0, sequence},
-                                       {static_cast<u32>(seed_), static_cast<u32>(seed_ >> 32)});
-  const size_t first = 2 * (position_++ % 2);
-  return words[first] | u64{words[first + 1]} << 32;
+  const size_t first = 2 * (position_ % 2);
+  if (first == 0 || !has_words_)
+    words_ = philox4x32({static_cast<u32>(block), static_cast<u32>(block >> 32), 0, sequence},
+                        {static_cast<u32>(seed_), static_cast<u32>(seed_ >> 32)});
+  has_words_ = true;
+  ++position_;
+  return words_[first] | u64{words_[first + 1]} << 32;
 }
 
 double Rng::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }

@@ -26,7 +26,8 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<u32, 2> key) {
   return counter;
 }
 
-/// A sequence of random numbers. Its whole state is (seed, position), so that it can be stored and compared.
+/// A sequence of random numbers. Its whole state is (seed, position), so that it can be stored and compared; what else
+/// it holds follows from these.
 class Rng {
  public:
   explicit Rng(u64 seed, u64 position = 0) : seed_(seed), position_(position) {}
@@ -52,7 +53,9 @@ class Rng {
 
  private:
   u64 seed_;
-  u64 position_;  // how many times 64 bits were drawn
+  u64 position_;         // how many times 64 bits were drawn
+  PhiloxBlock words_{};  // of the block of the latest draw: every block gives two draws
+  bool has_words_ = false;
   bool draws_zeros_ = false;
 };
 

@@ -9,8 +9,8 @@
 //   mutants      each backward on the tape broken in every way in turn: the check must notice
 //                (autograd/check/mutation.h)
 //   f32          each leaf's gradient within 1e-6 of that leaf's max |g| of f64's, the output within 1e-6 of max |y|,
-//                in each of four draws of numbers; what is beyond must look like rounding, and be no more than rounding
-//                can explain (autograd/check/rounding.h)
+//                in each of four draws of numbers (one where a leaf is long); what is beyond must look like rounding,
+//                and be no more than rounding can explain (autograd/check/rounding.h)
 //   repeatable   64 fresh passes give equal bits (4 where a leaf is long)
 //   zero         dL/dy = 0 gives dL/dx = 0, exactly
 //   threads      equal bits for 1 to 9, 12, 13 and 16 threads, every loop cut into chunks of one element

@@ -12,6 +12,7 @@
 #include "autograd/check/gradcheck.h"
 #include "autograd/check/mutation.h"
 #include "autograd/observer.h"
+#include "core/dtype.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -34,7 +35,11 @@ struct Comparison {
 // x (1 + step u) with u uniform in [-1, 1), element by element.
 Tensor moved(const Tensor& x, Rng& rng, double step) {
   Tensor result = x.clone();
-  for (i64 i = 0; i < x.count(); ++i) result.set(i, x.at(i) * (1 + step * (2 * rng.uniform() - 1)));
+  dispatch_floating(x.dtype(), "moved", [&](auto zero) {
+    auto* numbers = result.write<decltype(zero)>();
+    for (i64 i = 0; i < x.count(); ++i)
+      numbers[i] = static_cast<decltype(zero)>(numbers[i] * (1 + step * (2 * rng.uniform() - 1)));
+  });
   return result;
 }
 
@@ -45,14 +50,16 @@ std::vector<Tensor> gradients_and_output(const Checkable& f, const Tensor& y, co
   return result;
 }
 
+// Of the elements that are finite.
 double norm(const Tensor& x) {
   double squares = 0;
-  for (i64 i = 0; i < x.count(); ++i) squares += x.at(i) * x.at(i);
+  for (i64 i = 0; i < x.count(); ++i)
+    if (std::isfinite(x.at(i))) squares += x.at(i) * x.at(i);
   return std::sqrt(squares);
 }
 
 // The largest norm among what operations return and what they add to gradients. A norm grows with the number of terms
-// as the rounding of their sum does.
+// as the rounding of their sum does. What is not finite, such as a masked score, adds no rounding.
 class LargestNorm final : public ForwardingObserver {
  public:
   void forward_ended(std::string_view name, std::span<const Variable* const> inputs,

@@ -95,6 +95,18 @@ std::string problem_with(int bits, u64 seed) {
   return compare_precisions(sample_of("coarse", f, {{3, 4}}), seed).problem;
 }
 
+// Its first output is not finite, as scores behind a mask are not; the second, x, has a gradient rounded in f32.
+struct BesideInfinity {
+  static constexpr std::string_view name = "beside_infinity";
+  int bits;
+  std::array<Tensor, 2> forward(const Tensor& x) {
+    return {full(x.shape(), -std::numeric_limits<double>::infinity(), x.dtype()), x * 1.0};
+  }
+  void backward(const std::array<Tensor, 2>& dy, Grads& dx) {
+    dx.add(0, dy[1].dtype() == f32 ? rounded(dy[1], bits) : dy[1] * 1.0);
+  }
+};
+
 // f(x) for x as given.
 template <class F>
 Sample at(const F& f, const Tensor& x) {
@@ -173,6 +185,16 @@ TEST_CASE("promise 8: numbers rounded to bf16, fp16 or TF32, or a coarse recipro
     CHECK(problem_with<CoarseSquare>(all, seed) == "");
     CHECK(problem_with<CoarseReciprocal>(all, seed) == "");
   }
+}
+
+TEST_CASE("promise 8: an infinite number in a pass does not excuse what is rounded beside it") {
+  const auto problem = [](int bits) {
+    const auto f = [bits](const Variable& x) { return apply(BesideInfinity{bits}, x)[1]; };
+    return compare_precisions(sample_of("beside", f, {{3, 4}}), 1).problem;
+  };
+  constexpr int bf16 = 8, all = 24;
+  CHECK(problem(bf16).starts_with("input 0 is off by"));
+  CHECK(problem(all) == "");
 }
 
 TEST_CASE("promise 8: far: saturated functions leave rounding alone, and what f32 cannot hold is not compared") {
