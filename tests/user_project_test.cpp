@@ -10,7 +10,8 @@ using namespace orrery;
 using program::contains;
 using program::shell;
 
-TEST_CASE("a project of a user's configures without doctest, and builds nothing of ours that it does not ask for") {
+TEST_CASE(
+    "a project of a user's configures without doctest and CLI11, and builds nothing of ours that it does not ask for") {
   const TemporaryFolder folder;
   set_contents(folder / "CMakeLists.txt",
                "cmake_minimum_required(VERSION 3.22)\n"
@@ -23,7 +24,8 @@ TEST_CASE("a project of a user's configures without doctest, and builds nothing 
   set_contents(folder / "main.cpp", "int main() {}\n");
   const std::string build = "'" + (folder / "build") + "'";
   const program::Result configured =
-      shell("cmake -S '" + (folder / "") + "' -G Ninja -B " + build + " -D CMAKE_DISABLE_FIND_PACKAGE_doctest=ON 2>&1");
+      shell("cmake -S '" + (folder / "") + "' -G Ninja -B " + build +
+            " -D CMAKE_DISABLE_FIND_PACKAGE_doctest=ON -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON 2>&1");
   CAPTURE(configured.text);
   CHECK(configured.exit_code == 0);
   const program::Result made = shell("cmake --build " + build + " -- -t commands all 2>&1");

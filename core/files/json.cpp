@@ -3,24 +3,45 @@
 // Serves: nn/files/files.h
 #include "core/files/json.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 
 namespace orrery {
 
+namespace {
+
+// "line 2, column 5" of byte number `byte`, counted from 1.
+std::string place(std::string_view text, size_t byte) {
+  const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
+  const size_t line_begin = before.rfind('\n') + 1;  // 0 if there is none
+  return "line " + std::to_string(std::count(before.begin(), before.end(), '\n') + 1) + ", column " +
+         std::to_string(before.size() - line_begin + 1);
+}
+
+}  // namespace
+
 Json parse_json_object(std::string_view text, std::string_view operation, const JsonLimits& limits) {
   check(text.size() <= limits.bytes, operation, "has ", text.size(), " bytes of JSON, at most ", limits.bytes,
         " are read");
   i64 values = 0, fields = 0;
-  const auto watch = [&](int around, Json::parse_event_t event, const Json&) {
+  std::vector<std::set<std::string>> names;  // of the fields so far, for each object that is open
+  const auto watch = [&](int around, Json::parse_event_t event, const Json& read) {
     const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
     check(!opens || around < most_json_depth, operation, "has more than ", most_json_depth,
           " nested lists and objects");
     if (opens || event == Json::parse_event_t::value) ++values;
-    if (event == Json::parse_event_t::key) ++fields;
+    if (event == Json::parse_event_t::object_start) names.emplace_back();
+    if (event == Json::parse_event_t::object_end) names.pop_back();
+    if (event == Json::parse_event_t::key) {
+      ++fields;
+      check(names.back().insert(read.get<std::string>()).second, operation, "has the field ", Shown{read}, " twice");
+    }
     check(values <= limits.values, operation, "has more than ", limits.values, " values");
     check(fields <= most_json_fields, operation, "has more than ", most_json_fields, " fields");
     return true;
@@ -29,7 +50,7 @@ Json parse_json_object(std::string_view text, std::string_view operation, const 
   try {
     json = Json::parse(text, watch);
   } catch (const Json::parse_error& error) {
-    fail(operation, "is not valid JSON: the error is at byte ", error.byte);
+    fail(operation, "is not valid JSON: the error is in ", place(text, error.byte));
   } catch (const Json::exception&) { fail(operation, "is not valid JSON: a number is too large"); }
   check(json.is_object(), operation, "is not a JSON object");
   return json;

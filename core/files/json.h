@@ -29,7 +29,7 @@ struct JsonLimits {
 };
 
 /// The object that `text` describes. Errors, of `operation`: text that is no JSON, saying where; another value than an
-/// object; more than the limits allow.
+/// object; a field twice; more than the limits allow.
 Json parse_json_object(std::string_view text, std::string_view operation, const JsonLimits& limits = {});
 
 /// A value in a message: as JSON, cut after 60 bytes. Written only if the message is made.

@@ -77,13 +77,20 @@ TEST_CASE("JSON has as many bytes and values as the limits, and no more") {
 }
 
 TEST_CASE("what is no object is said in one line") {
-  CHECK(problem("") == "read x: is not valid JSON: the error is at byte 1");
-  CHECK(problem("{\"a\":\x1B[31m}") == "read x: is not valid JSON: the error is at byte 6");
-  CHECK(problem("{} {}") == "read x: is not valid JSON: the error is at byte 4");
-  CHECK(problem("{\"a\": \"\xFF\"}") == "read x: is not valid JSON: the error is at byte 8");
+  CHECK(problem("") == "read x: is not valid JSON: the error is in line 1, column 1");
+  CHECK(problem("{\"a\":\x1B[31m}") == "read x: is not valid JSON: the error is in line 1, column 6");
+  CHECK(problem("{} {}") == "read x: is not valid JSON: the error is in line 1, column 4");
+  CHECK(problem("{\"a\": \"\xFF\"}") == "read x: is not valid JSON: the error is in line 1, column 8");
+  CHECK(problem("{\n \"a\": 1,\n}\n") == "read x: is not valid JSON: the error is in line 3, column 1");
   CHECK(problem("{\"a\": 1e999}") == "read x: is not valid JSON: a number is too large");
   for (const std::string text : {"[]", "1", "\"a\"", "null", "true"})
     CHECK(problem(text) == "read x: is not a JSON object");
+}
+
+TEST_CASE("a field that stands twice in an object is an error, since only one of them would count") {
+  CHECK(problem(R"({"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}]})") == "");
+  CHECK(problem(R"({"a": 1, "b": 2, "a": 1})") == R"(read x: has the field "a" twice)");
+  CHECK(problem(R"({"b": {"a": {}, "a": []}})") == R"(read x: has the field "a" twice)");
 }
 
 TEST_CASE("whole numbers are whole, and in their range") {

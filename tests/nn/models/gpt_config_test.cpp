@@ -118,7 +118,8 @@ TEST_CASE("a configuration goes through JSON unchanged, and is told from a Trans
   CHECK(nn::is_gpt_config(nn::to_json(config)));
   CHECK_FALSE(nn::is_gpt_config(nn::to_json(nn::base(100))));
   CHECK_THROWS_WITH_AS(nn::is_gpt_config("[\"num_layers\"]"), "gpt config: is not a JSON object", Error);
-  CHECK_THROWS_WITH_AS(nn::is_gpt_config("no JSON"), "gpt config: is not valid JSON: the error is at byte 2", Error);
+  CHECK_THROWS_WITH_AS(nn::is_gpt_config("no JSON"), "gpt config: is not valid JSON: the error is in line 1, column 2",
+                       Error);
 }
 
 TEST_CASE("text that is no configuration is refused") {

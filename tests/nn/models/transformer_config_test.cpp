@@ -149,8 +149,8 @@ TEST_CASE("text that is no configuration is refused") {
   const auto refused = [](const char* text, const char* message) {
     CHECK_THROWS_WITH_AS(nn::transformer_config(text), doctest::Contains(message), Error);
   };
-  refused("", "is not valid JSON: the error is at byte 1");
-  refused("{\"d_model\": ", "is not valid JSON: the error is at byte 13");
+  refused("", "is not valid JSON: the error is in line 1, column 1");
+  refused("{\"d_model\": ", "is not valid JSON: the error is in line 1, column 13");
   refused("[1]", "is not a JSON object");
   refused("{\"d_modell\": 3}", "there is no field \"d_modell\"");
   refused("{\"d_model\": \"8\"}", "d_model must be a whole number below 2^31, not \"8\"");

@@ -1,0 +1,64 @@
+# The program `orrery`, the programs of the book, and what compiles exercises. Read by CMakeLists.txt.
+find_package(CLI11 QUIET)
+require_package(CLI11_FOUND "CLI11" libcli11-dev)
+find_library(SENTENCEPIECE_LIBRARY sentencepiece)
+find_library(SENTENCEPIECE_TRAIN_LIBRARY sentencepiece_train)
+find_path(SENTENCEPIECE_INCLUDE_DIR sentencepiece_trainer.h)
+foreach(part LIBRARY TRAIN_LIBRARY INCLUDE_DIR)
+  require_package(SENTENCEPIECE_${part} "SentencePiece" libsentencepiece-dev)
+endforeach()
+
+# The program: everything but its entry is a library, so that the tests can call it.
+# The folders but two: apps/book has programs of its own, and apps/mine is the reader's.
+file(GLOB program_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true apps/*)
+list(FILTER program_folders EXCLUDE REGEX "/(book|mine)$")
+list(TRANSFORM program_folders APPEND "/*.cpp")
+file(GLOB_RECURSE program_sources CONFIGURE_DEPENDS ${program_folders})
+add_library(orrery_apps STATIC ${program_sources})
+string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+string(REGEX MATCHALL "-O[0-9a-z]*" optimisation "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
+target_compile_definitions(orrery_apps PRIVATE ORRERY_VERSION="${PROJECT_VERSION}"
+                           ORRERY_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
+                           ORRERY_OPTIMISATION="${optimisation}"
+                           ORRERY_SANITIZERS="${ORRERY_SANITIZE}"
+                           ORRERY_DATA_FOLDER="${PROJECT_SOURCE_DIR}/apps/data"
+                           ORRERY_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
+target_compile_options(orrery_apps PRIVATE ${ORRERY_QUICK_BUILD})
+# The triad is a loop of its own, and what others are measured by. Headers precompiled with -O1 would slow it down: GCC 12
+# then takes pointers for values that may change in the loop, and loads every number by itself.
+set_source_files_properties(apps/bench/loops.cpp PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>"
+                            SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+target_link_libraries(orrery_apps PUBLIC orrery_check orrery_library CLI11::CLI11 PRIVATE orrery_options nlohmann_json::nlohmann_json
+                      ${SENTENCEPIECE_TRAIN_LIBRARY} ${SENTENCEPIECE_LIBRARY})
+target_include_directories(orrery_apps SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR})
+set_target_properties(orrery_apps PROPERTIES UNITY_BUILD ${ORRERY_UNITY} UNITY_BUILD_BATCH_SIZE ${ORRERY_BATCH})
+target_precompile_headers(orrery_apps REUSE_FROM orrery_check)
+
+add_executable(orrery_program apps/main.cpp)
+set_target_properties(orrery_program PROPERTIES OUTPUT_NAME orrery)
+target_link_libraries(orrery_program PRIVATE orrery_apps orrery_options)
+install(TARGETS orrery_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+# The programs of the book, one file each: apps/book/ch4/four_derivatives.cpp is ch4_four_derivatives.
+file(GLOB book_sources CONFIGURE_DEPENDS apps/book/ch[0-9]/*.cpp)
+foreach(source ${book_sources})
+  get_filename_component(name ${source} NAME_WE)
+  get_filename_component(chapter ${source} DIRECTORY)
+  get_filename_component(chapter ${chapter} NAME)
+  set(name ${chapter}_${name})
+  list(APPEND book_programs ${name})
+  add_executable(${name} ${source})
+  target_compile_options(${name} PRIVATE ${ORRERY_QUICK_BUILD})
+  target_link_libraries(${name} PRIVATE orrery_check orrery_library orrery_options)
+  target_precompile_headers(${name} REUSE_FROM orrery_check)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/book)
+  if(NOT ORRERY_TESTS OR ORRERY_SANITIZE)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)  # built when they are run
+  endif()
+endforeach()
+
+# This one trains with what `orrery translate` is made of.
+target_link_libraries(ch9_translator PRIVATE orrery_apps)
+target_compile_definitions(ch9_translator PRIVATE ORRERY_DATA_FOLDER="${PROJECT_SOURCE_DIR}/apps/data")
+
+include(apps/book/grade/grade.cmake)
