@@ -8,8 +8,8 @@
 namespace orrery::sample_rows {
 namespace {
 
-// Rows that a loop over recurrent units shares among threads: a unit counts as 16 elements of 8,192.
-constexpr int several_chunks = 1100;
+// Sequences of two positions, so that there are more positions than a chunk of a loop has elements.
+constexpr int long_pairs = long_rows / 2;
 
 void add_gru(std::vector<Sample>& table) {
   const auto add = [&](const std::string& variant, i64 B, i64 steps, i64 H, const Mask& mask, bool reverse,
@@ -34,7 +34,7 @@ void add_gru(std::vector<Sample>& table) {
   table.push_back(sample("gru", "repeated input", {{{1, 3, 3}}}, [](const Variables& x) {
     return gru(x[0], {}, reshape(slice(x[0], 2, 0, 1), {3, 1}), reshape(slice(x[0], 2, 1, 2), {3}), Mask());
   }));
-  table.push_back(long_sample("gru", "long, rows", {{{several_chunks, 2, 3}}, {{several_chunks, 1}}, {{3, 1}}, {{3}}},
+  table.push_back(long_sample("gru", "long, rows", {{{long_pairs, 2, 3}}, {{long_pairs, 1}}, {{3, 1}}, {{3}}},
                               [](const Variables& x) { return gru(x[0], x[1], x[2], x[3], Mask()); }));
 }
 
@@ -91,10 +91,10 @@ void add_attentive_gru(std::vector<Sample>& table) {
                          [=](const Variables& x) {
                            return both(attentive_gru(x[0], x[1], x[2], x[2], {x[3], {}, x[4], x[5], x[6]}, Mask()));
                          }));
-  constexpr i64 rows = several_chunks;
+  constexpr i64 rows = long_pairs;
   table.push_back(long_sample(
       "attentive_gru", "long, rows",
-      {{{rows, 2, 3}}, {{rows, 1}}, {{rows, 2, 1}}, {{rows, 2, 16}}, {{3, 1}}, {{3}}, {{1, 1}}, {{1}}, {{3, 16}}},
+      {{{rows, 2, 3}}, {{rows, 1}}, {{rows, 2, 1}}, {{rows, 2, 4}}, {{3, 1}}, {{3}}, {{1, 1}}, {{1}}, {{3, 4}}},
       [=](const Variables& x) {
         return both(attentive_gru(x[0], x[1], x[2], x[3], {x[4], x[5], x[6], x[7], x[8]}, Mask()));
       }));

@@ -3,6 +3,7 @@
 
 #include "tests/promises/random_calls.h"
 #include "tests/promises/random_fused.h"
+#include "tests/promises/random_sequences.h"
 
 namespace orrery::promises {
 using namespace kernels;
@@ -186,6 +187,8 @@ inline std::vector<RandomOperation> random_operations() {
   add_layers(table);
   add_products(table);
   add_fused(table);
+  add_recurrence(table);
+  add_convolutions(table);
   return table;
 }
 
