@@ -13,7 +13,7 @@
 namespace orrery::sample_rows {
 
 /// Where an input's values come from. In tails, every second number is 4 to 10 away from 0.
-enum class Range { normal, positive, away_from_zero, distinct, tails, positive_tails };
+enum class Range { normal, positive, away_from_zero, distinct, distinct_nearby, tails, positive_tails };
 
 /// Sizes beyond the chunks that loops are cut into, of 8,192 elements each: rows of a few columns, and one flat axis.
 inline constexpr int long_rows = 8200, long_flat = 16411;
