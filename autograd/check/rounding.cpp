@@ -24,7 +24,9 @@ constexpr double step = 0x1p-9, spreads = 4;
 // f32 rounds one number by at most 2^-24 of itself; sums, and steps that follow one another, make more of it.
 constexpr double rounding_of_terms = 0x1p-18, small_step = 0x1p-20;
 constexpr int small_steps = 4;
-constexpr double amplified = 64;  // where weights are large too, each layer multiplies the rounding of those before
+// Far from 0 the steps of an operation that follow one another multiply the rounding of those before; with large
+// weights, so do layers.
+constexpr double amplified = 4, amplified_by_weights = 64;
 constexpr double largest_in_f32 = 0x1p100;  // beyond it, products of few numbers may overflow
 
 // Of each leaf's gradient in order, then of the output: what f64 says, and f32 minus that, in f64.
@@ -216,8 +218,9 @@ class PrecisionJudge {
   double rounding_of(size_t tensor) {
     if (small_changes_.empty()) small_changes_ = precisions_.small_changes(at_draw_.exact);
     const bool has_weights = f_.inputs < f_.leaves.size();
-    return std::max(rounding_of_terms * largest_norm(), small_changes_[tensor]) *
-           (is_far_ && has_weights ? amplified : 1);
+    return std::max(rounding_of_terms * largest_norm(), small_changes_[tensor]) * (!is_far_      ? 1
+                                                                                   : has_weights ? amplified_by_weights
+                                                                                                 : amplified);
   }
 
   void judge_gradient(size_t leaf) {
