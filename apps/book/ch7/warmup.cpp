@@ -16,6 +16,7 @@
 using namespace orrery;
 
 namespace {
+
 constexpr i64 letters = 8, n = 16, width = 32, steps = 10, unasked = -100;
 
 struct Run {
@@ -23,7 +24,6 @@ struct Run {
   double first_rate = 0.01, growth = 0;            // of the rate, in each step
   i64 fill = 0;                                    // steps at rate 0, which fill Adam's averages
   std::vector<double> differences{}, gradients{};  // before each step
-};
 };
 
 double length(const Tensor& x) { return std::sqrt(sum_of_squares(x)); }
