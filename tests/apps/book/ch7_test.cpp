@@ -83,7 +83,7 @@ TEST_CASE("with one head, shared keys are that head's own") {
   CHECK(std::sqrt(sum_of_squares(layer(x, Mask(), pass).value() - shared.value())) < 1e-12);
 }
 
-TEST_CASE("after one long step post-norm layers add nearly the same vector at every position, and a longer one") {
+TEST_CASE("after one long step post-norm layers add nearly the same vector at every position") {
   constexpr i64 d = 32, classes = 8;
   Rng rng(7);
   nn::Encoder stack(6, false, {.d_model = d, .num_heads = 4, .d_ff = 64}, rng);
@@ -93,8 +93,7 @@ TEST_CASE("after one long step post-norm layers add nearly the same vector at ev
   const Variable input = constant(randn({16, 16, d}, rng, f64));
   const Tensor labels = randint(0, classes, {16, 16}, rng);
   const auto length = [](const Tensor& x) { return std::sqrt(sum_of_squares(x)); };
-  // Of what the last sub-layer adds, the part that differs between positions; and its length beside its input's.
-  double differs = 0, size = 0;
+  double differs = 0;  // of what the last sub-layer adds, the part that differs between positions
   const auto forward = [&] {
     nn::Pass pass = nn::Pass::inference();
     Variable x = input;
@@ -102,18 +101,14 @@ TEST_CASE("after one long step post-norm layers add nearly the same vector at ev
       x = layer.norm1(x + layer.self_attn(x, Mask::causal(), pass));
       const Variable f = layer.feed_forward(x, pass);
       differs = length(f.value() - mean(f.value(), {1}, true)) / length(f.value());
-      size = length(f.value()) / length(x.value());
       x = layer.norm2(x + f);
     }
     return x;
   };
   backward(cross_entropy(generator(forward()), labels));
-  const double differed = differs, old_size = size;
+  const double differed = differs;
   optim::Adam(stack.parameters()).step(0.01);
   forward();
   CAPTURE(differed);
-  CAPTURE(old_size);
-  CAPTURE(size);
   CHECK(differs < 0.5 * differed);
-  CHECK(size > old_size);
 }
