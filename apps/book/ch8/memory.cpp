@@ -1,4 +1,4 @@
-// Chapter 8. Memory that is not asked for anew: what a training step asks the system for.
+// Chapter 8. Memory that is used again: what a training step asks the system for.
 // Question: how often does a training step ask for memory, and how often does the question reach the system?
 // Answer: every step asks some dozens of times, since each result is a new tensor. The first steps get pages from the
 //   system; from the third step on, everything comes from what earlier steps gave back.

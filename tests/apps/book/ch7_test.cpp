@@ -1,5 +1,5 @@
 // Chapter 7. What its programs leave to try: padding behind a source says nothing; writing without a cache;
-// LoRA added to the weight; one head that shares its keys with nobody.
+// LoRA added to the weight; one head that shares its keys with nobody; what one long step makes the layers add.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -7,6 +7,7 @@
 #include "core/tensor_ops.h"
 #include "nn/attention/attention.h"
 #include "nn/generate/decoding.h"
+#include "optim/adam.h"
 
 using namespace orrery;
 
@@ -80,4 +81,34 @@ TEST_CASE("with one head, shared keys are that head's own") {
   const Variable shared = layer.out_proj(reshape(attention(Q, K, V, Mask()).output, {2, 4, d}));
   nn::Pass pass = nn::Pass::inference();
   CHECK(std::sqrt(sum_of_squares(layer(x, Mask(), pass).value() - shared.value())) < 1e-12);
+}
+
+TEST_CASE("after one long step post-norm layers add nearly the same vector at every position") {
+  constexpr i64 d = 32, classes = 8;
+  Rng rng(7);
+  nn::Encoder stack(6, false, {.d_model = d, .num_heads = 4, .d_ff = 64}, rng);
+  nn::Linear generator(d, classes, rng);
+  nn::to(stack, f64);
+  nn::to(generator, f64);
+  const Variable input = constant(randn({16, 16, d}, rng, f64));
+  const Tensor labels = randint(0, classes, {16, 16}, rng);
+  const auto length = [](const Tensor& x) { return std::sqrt(sum_of_squares(x)); };
+  double differs = 0;  // of what the last sub-layer adds, the part that differs between positions
+  const auto forward = [&] {
+    nn::Pass pass = nn::Pass::inference();
+    Variable x = input;
+    for (const nn::EncoderLayer& layer : stack.layers) {
+      x = layer.norm1(x + layer.self_attn(x, Mask::causal(), pass));
+      const Variable f = layer.feed_forward(x, pass);
+      differs = length(f.value() - mean(f.value(), {1}, true)) / length(f.value());
+      x = layer.norm2(x + f);
+    }
+    return x;
+  };
+  backward(cross_entropy(generator(forward()), labels));
+  const double differed = differs;
+  optim::Adam(stack.parameters()).step(0.01);
+  forward();
+  CAPTURE(differed);
+  CHECK(differs < 0.5 * differed);
 }

@@ -1,4 +1,4 @@
-// Chapter 0. Tests of `orrery toy` as its users type it.
+// Chapter 0. Tests of `orrery toy` as its users type it; stopped_test.cpp has those of trainings that are stopped.
 #include <filesystem>
 
 #include "apps/program/option_file.h"
@@ -6,21 +6,10 @@
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "nn/models/transformer_config.h"
-#include "tests/apps/lm_program.h"
+#include "tests/apps/toy/toy_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;
-
-namespace {
-
-// Learns next to nothing, in a moment.
-const std::string small_toy_options =
-    "--batch 4 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-length 9 ";
-const std::string quick_toy = "toy --steps 3 " + small_toy_options;
-
-const std::string quoted_program = "'" ORRERY_PROGRAM "' ";
-
-}  // namespace
 
 TEST_CASE("toy prints five answers, a picture, the hash on the line before the last, and the exact match") {
   const Result result = run(quick_toy + "--hash");
@@ -60,12 +49,12 @@ TEST_CASE("figure draws what toy writes for it, and takes no data for what it co
   const std::string all = run("figure toy_heads --data '" + heads + "'").text;
   CHECK(contains(all, "What every head of the toy reads (task: reverse)"));
   CHECK(contains(all, "layer 0, head 1"));
-  check_failure(quoted_program + "figure toy_loss --data '" + attention + "'", "has no steps");
-  check_failure(quoted_program + "figure toy_heads --data '" + attention + "'", "has no source");
+  check_failure(toy_program + "figure toy_loss --data '" + attention + "'", "has no steps");
+  check_failure(toy_program + "figure toy_heads --data '" + attention + "'", "has no source");
   check_usage_error("figure broadcasting --data '" + losses + "'", "--data", "reads no data");
   CHECK(run("figure broadcasting").text.starts_with("<svg "));
-  check_failure(quoted_program + quick_toy + "--losses /nowhere/losses", "/nowhere/losses");
-  check_failure(quoted_program + quick_toy + "--every-head /nowhere/heads", "/nowhere/heads");
+  check_failure(toy_program + quick_toy + "--losses /nowhere/losses", "/nowhere/losses");
+  check_failure(toy_program + quick_toy + "--every-head /nowhere/heads", "/nowhere/heads");
   check_usage_error("toy --max-length 512 --every-head '" + heads + "'", "--every-head",
                     "takes at most 200000 weights");
 }
@@ -75,7 +64,7 @@ TEST_CASE("a saved model is rebuilt from its file and answers lines") {
   const std::string file = folder / "model.safetensors";
   REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
   const auto answered = [&](const std::string& lines, const std::string& redirect) {
-    return shell("printf '" + lines + "' | " + quoted_program + "toy --load '" + file + "' " + redirect);
+    return shell("printf '" + lines + "' | " + toy_program + "toy --load '" + file + "' " + redirect);
   };
   const Result first = answered("a b c d e f g h\\n\\nmmmmmmmm\\n", "2>&1");
   CHECK(first.exit_code == 0);
@@ -92,8 +81,8 @@ TEST_CASE("a saved model is rebuilt from its file and answers lines") {
         "orrery: toy: line 3: a line needs 1 to 9 symbols, got 10\n"
         "warning: line 4 has 2 symbols, and the model was trained on 8 to 9\n");
   shell("truncate -s 1000 '" + file + "'");
-  check_failure(quoted_program + "toy --load '" + file + "' </dev/null", "model.safetensors");
-  check_failure(quoted_program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
+  check_failure(toy_program + "toy --load '" + file + "' </dev/null", "model.safetensors");
+  check_failure(toy_program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
 }
 
 TEST_CASE("options from a model never say which files are written") {
@@ -101,10 +90,10 @@ TEST_CASE("options from a model never say which files are written") {
   const std::string model = folder / "model";
   orrery::write_safetensors(model, {{"x", orrery::zeros({1})}},
                             {{orrery::options_key, R"({"log":")" + (folder / "victim") + "\"}"}});
-  check_failure(quoted_program + "toy --config '" + model + "'", "there is no option \"log\"");
+  check_failure(toy_program + "toy --config '" + model + "'", "there is no option \"log\"");
   CHECK(folder.count() == 1);
   orrery::set_contents(model, orrery::contents(model).substr(0, 100));
-  check_failure(quoted_program + "toy --config '" + model + "'", "read " + model + ": ");
+  check_failure(toy_program + "toy --config '" + model + "'", "read " + model + ": ");
   CHECK_FALSE(contains(errors("toy --config '" + model + "'").text, "JSON"));
 }
 
@@ -112,7 +101,7 @@ TEST_CASE("a stdin that cannot be read is an error") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model";
   REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
-  check_failure(quoted_program + "toy --load '" + file + "' < /tmp", "cannot be read from stdin");
+  check_failure(toy_program + "toy --load '" + file + "' < /tmp", "cannot be read from stdin");
 }
 
 TEST_CASE("the example of --help is in the range that the defaults train on") {
@@ -129,7 +118,7 @@ TEST_CASE("at a terminal the user is told what to type, and in a pipe nobody is"
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
-  const std::string command = quoted_program + "toy --load '" + file + "'";
+  const std::string command = toy_program + "toy --load '" + file + "'";
   const Result person = shell("{ sleep 0.5; echo abcdefgh; sleep 0.5; } | script -qec \"" + command + "\" /dev/null");
   CHECK(contains(person.text, "Type 8 to 9 symbols of a to m and Enter; Ctrl-D ends."));
   CHECK(contains(person.text, "reverse> "));
@@ -213,28 +202,16 @@ TEST_CASE("options in a file train the toy to the same bits, from JSON or from w
 TEST_CASE("options in a file that cannot be are told with the file and the option") {
   const orrery::TemporaryFolder folder;
   const std::string json = folder / "toy.json", config = "toy --config '" + json + "' ";
-  check_failure(quoted_program + config, "orrery: read " + json + ": No such file or directory");
+  check_failure(toy_program + config, "orrery: read " + json + ": No such file or directory");
   orrery::set_contents(json, "{\"stepz\": 4}");
-  check_failure(quoted_program + config, "orrery: read " + json + ": there is no option \"stepz\"");
+  check_failure(toy_program + config, "orrery: read " + json + ": there is no option \"stepz\"");
   orrery::set_contents(json, "{\"steps\": \"many\"}");
-  check_failure(quoted_program + config, "orrery: read " + json + ": steps must be a number, not \"many\"");
+  check_failure(toy_program + config, "orrery: read " + json + ": steps must be a number, not \"many\"");
   orrery::set_contents(json, "{\"steps\": 4}");
   check_usage_error(config + "--resume x", "--config", "--resume");
   check_usage_error(config + "--load x", "--config", "--load");
   check_usage_error(config + "--heads 3", "--heads", "--d-model, 64");
   check_usage_error("toy --resume x --print-config", "--resume", "--print-config");
-}
-
-TEST_CASE("a training that is resumed keeps the options it began with") {
-  const orrery::TemporaryFolder folder;
-  const std::string file = folder / "model";
-  const std::string train = "toy --steps 600 --seed 3 --threads 1 " + small_toy_options;
-  const std::string printed = run(train + "--print-config").text, whole = line(run(train + "--hash").text, -2);
-  REQUIRE(errors(train + "--time-limit 0.0005 --save '" + file + "'").exit_code == 130);
-  CHECK(orrery::read_safetensors_metadata(file + ".resume").at("options") + "\n" == printed);
-  CHECK(line(run("toy --hash --threads 1 --resume '" + file + "'").text, -2) == whole);
-  CHECK(orrery::read_safetensors_metadata(file).at("options") + "\n" == printed);
-  CHECK(line(run("toy --hash --threads 1 --config '" + file + "'").text, -2) == whole);
 }
 
 TEST_CASE("wrong values are refused before the training begins") {
@@ -249,16 +226,16 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("toy --preset large", "--preset", "annotated");
   check_usage_error("toy --save ''", "--save", "must not be empty");
   check_usage_error("toy --load x --task sort", "--load", "--task");
-  check_failure(quoted_program + "toy --save /nowhere/model.safetensors", "No such file or directory");
-  check_failure(quoted_program + "toy --save /tmp", "is a folder");
+  check_failure(toy_program + "toy --save /nowhere/model.safetensors", "No such file or directory");
+  check_failure(toy_program + "toy --save /tmp", "is a folder");
   for (const size_t letters : {300, 250}) {  // the second is too long with ".resume.tmp" after it
     const std::string name = "/tmp/" + std::string(letters, 'x');
-    check_failure(quoted_program + "toy --save " + name, "orrery: toy: cannot write to --save " + name);
-    check_failure(quoted_program + "toy --save " + name, ": File name too long");
+    check_failure(toy_program + "toy --save " + name, "orrery: toy: cannot write to --save " + name);
+    check_failure(toy_program + "toy --save " + name, ": File name too long");
   }
   const orrery::TemporaryFolder folder;
   std::filesystem::create_symlink(folder / "circle", folder / "circle");
-  check_failure(quoted_program + "toy --save '" + (folder / "circle") + "'", "Too many levels of symbolic links");
+  check_failure(toy_program + "toy --save '" + (folder / "circle") + "'", "Too many levels of symbolic links");
 }
 
 TEST_CASE("--require turns too few right answers into a failure") {
@@ -273,104 +250,13 @@ TEST_CASE("the Annotated Transformer's preset can be changed, and counts as far 
   CHECK(contains(result.text, "copy  1 2 3 4 5  ->  "));
 }
 
-TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits with 130") {
-  const orrery::TemporaryFolder folder;
-  const std::string file = folder / "model.safetensors";
-  const Result result =
-      shell("timeout --preserve-status -s INT 3 " + quoted_program +
-            "toy --steps 1000000 --batch 4 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "' 2>/dev/null");
-  CHECK(result.exit_code == 130);
-  CHECK(line(result.text, -1).starts_with("exact match "));
-  CHECK(shell("echo abc | " + quoted_program + "toy --load '" + file + "'").exit_code == 0);
-}
-
-namespace {
-
-// Starts a training in the background, waits for `condition`, and stops it with Ctrl-C's signal.
-Result stopped_when(const std::string& condition, const std::string& arguments, const std::string& log) {
-  return shell(quoted_program + arguments + " 2>'" + log + "' & until " + condition +
-               "; do kill -0 $! || break; sleep 0.01; done; kill -INT $!; wait $!");
-}
-
-}  // namespace
-
-TEST_CASE("a toy that was stopped goes on to the bits of one that was not, at another number of threads") {
-  const orrery::TemporaryFolder folder;
-  const std::string file = folder / "model", log = folder / "log", json = folder / "json";
-  const std::string recipe = "toy --steps 3000 --seed 3 --dropout 0.2 --tiles 2 --hash " + small_toy_options;
-  const Result whole = run(recipe + "--threads 1");
-  REQUIRE(whole.exit_code == 0);
-  const Result stopped = stopped_when("grep -q ^step '" + log + "'",
-                                      recipe + "--threads 1 --save '" + file + "' --log '" + json + "'", log);
-  REQUIRE(stopped.exit_code == 130);
-  CHECK(line(stopped.text, -1).starts_with("exact match "));
-  CHECK(contains(orrery::contents(log), "\nsaved to " + file + "\nstopped after step "));
-  CHECK(contains(orrery::contents(log), " of 3000; to resume: orrery toy --resume " + file + "\n"));
-  CHECK(shell("echo abc | " + quoted_program + "toy --load '" + file + "'").exit_code == 0);
-  check_failure(quoted_program + recipe + "--save '" + file + "'", "continue it with --resume");
-  const std::string log_of_first = orrery::contents(json);
-  CHECK(contains(log_of_first, "{\"step\":1,"));
-  const Result resumed = run("toy --hash --threads 2 --resume '" + file + "' --log '" + json + "'");
-  CHECK(resumed.exit_code == 0);
-  CHECK(line(resumed.text, -2) == line(whole.text, -2));
-  CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
-  CHECK(orrery::contents(json).starts_with(log_of_first));
-  CHECK(orrery::contents(json).size() > log_of_first.size());
-  check_failure(quoted_program + "toy --resume '" + file + "'", "is finished, or was never started");
-  CHECK(folder.count() == 3);
-}
-
-TEST_CASE("what cannot be resumed is refused, and stays as it is") {
-  const orrery::TemporaryFolder folder;
-  const std::string file = folder / "model", lm = folder / "lm", log = folder / "log";
-  const std::string text = written(folder / "text", many("abc \n", 200));
-  const std::string until_step = "grep -q ^step '" + log + "'";
-  REQUIRE(stopped_when(until_step, "toy --steps 5000 " + small_toy_options + "--save '" + file + "'", log).exit_code ==
-          130);
-  std::filesystem::remove(log);
-  REQUIRE(stopped_when(until_step, "lm train '" + text + "' " + tiny + "--steps 20000 --save '" + lm + "'", log)
-              .exit_code == 130);
-  const std::string kept = orrery::contents(file + ".resume"), resume = "toy --resume '" + file + "' ";
-  check_failure(quoted_program + "toy --resume '" + lm + "'", lm + ".resume is a training of orrery lm");
-  check_failure(quoted_program + "lm train --resume '" + file + "'", file + ".resume is a training of orrery toy");
-  check_failure(quoted_program + "toy --resume '" + (folder / "none") + "'", "there is no " + (folder / "none"));
-  check_failure(quoted_program + "toy --resume /nowhere/model", "No such file or directory");
-  check_usage_error(resume + "--tiles 4", "--resume", "--tiles");
-  check_usage_error(resume + "--steps 6000", "--resume", "--steps");
-  check_usage_error(resume + "--save x", "--resume", "--save");
-  check_usage_error(resume + "--losses x", "--resume", "--losses");
-  check_failure(quoted_program + resume + "--log '" + file + ".lock'", "would write over the files of --save " + file);
-  check_failure(quoted_program + resume + "--attention '" + file + ".resume'", "is a file that holds a model");
-  CHECK(orrery::contents(file + ".resume") == kept);
-  orrery::TensorFile huge = orrery::read_safetensors(file + ".resume");
-  std::string& recipe = huge.metadata.at("toy");
-  const std::string d_ff = "d_ff\\\":8";
-  REQUIRE(contains(recipe, d_ff));
-  recipe.replace(recipe.find(d_ff), d_ff.size(), d_ff + "0000000");
-  orrery::write_safetensors(file + ".resume", huge.tensors, huge.metadata);
-  check_failure(quoted_program + resume, "is too small for the model it describes");
-  orrery::set_contents(file + ".resume", kept.substr(0, kept.size() / 2));
-  check_failure(quoted_program + resume, file + ".resume");
-  CHECK_FALSE(std::filesystem::exists(file + ".lock"));
-}
-
-TEST_CASE("a time limit stops the toy as Ctrl-C does") {
-  const orrery::TemporaryFolder folder;
-  const std::string file = folder / "model";
-  const Result result = errors("toy --steps 1000000 --time-limit 0.002 " + small_toy_options + "--save '" + file + "'");
-  CHECK(result.exit_code == 130);
-  CHECK(contains(result.text, "the time limit is reached\n"));
-  CHECK(contains(result.text, "to resume: orrery toy --resume "));
-  CHECK(std::filesystem::exists(file + ".resume"));
-}
-
 TEST_CASE("what the sharpest head looks at is written last, and over no model") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors", inner = folder / "inner";
   std::filesystem::create_directory(inner);
   // The folder is lost while the toy trains: the exam is printed and the model saved before that is told.
   const Result lost =
-      shell(quoted_program + "toy --steps 3000 " + small_toy_options + "--hash --save '" + file + "' --attention '" +
+      shell(toy_program + "toy --steps 3000 " + small_toy_options + "--hash --save '" + file + "' --attention '" +
             inner + "/a.json' 2>'" + (folder / "log") + "' & until grep -q ^step '" + (folder / "log") +
             "'; do kill -0 $! || break; sleep 0.01; done; rm -r '" + inner + "'; wait $!");
   CHECK(lost.exit_code == 1);
@@ -385,11 +271,11 @@ TEST_CASE("what the sharpest head looks at is written last, and over no model") 
                                        "figure attention --out '" + file + "'", "gradcheck relu --json '" + file + "'",
                                        "bench gemm --json '" + file + "'"}) {
     CAPTURE(arguments);
-    check_failure(quoted_program + arguments, file + " is a file that holds a model; name another, or remove it");
+    check_failure(toy_program + arguments, file + " is a file that holds a model; name another, or remove it");
     CHECK(orrery::contents(file) == kept);
   }
   for (const std::string& attention : {other, folder / "./other", other + ".lock", other + ".tmp"})
-    check_failure(quoted_program + quick_toy + "--save '" + other + "' --attention '" + attention + "'",
+    check_failure(toy_program + quick_toy + "--save '" + other + "' --attention '" + attention + "'",
                   "would write over the files of --save " + other);
   CHECK_FALSE(std::filesystem::exists(other));
   CHECK(run(quick_toy + "--save '" + other + "' --attention '" + other + ".json'").exit_code == 0);
