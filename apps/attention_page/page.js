@@ -49,6 +49,7 @@ function showHeads() {
     heads.forEach((weights, head) => row.append(element("td", {}, headButton(layer, head, weights))));
     return row;
   });
+  byId("heads").style.setProperty("--map", layers[0].length > 6 ? "38px" : "64px");
   byId("heads").replaceChildren(names, ...rows);
   byId("overview-title").textContent = "All heads";
 }
@@ -160,7 +161,7 @@ document.addEventListener("keydown", (event) => {
 });
 byId("sentence").addEventListener("change", (event) => go({sentence: Number(event.target.value)}));
 window.addEventListener("hashchange", () => go(viewOfHash()));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showHeads);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { showHeads(); go({}); });
 
 // The weight beside the mouse; its tokens stand out.
 

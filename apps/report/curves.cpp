@@ -13,7 +13,9 @@ namespace {
 
 constexpr size_t most_points = 250;
 
+// "0.0005", "1.5", "2000000".
 std::string short_number(double x) {
+  if (std::abs(x) >= 1e5) return std::to_string(std::llround(x));
   std::ostringstream out;
   out << x;
   return out.str();
@@ -65,9 +67,13 @@ Axis round_axis(const std::string& name, double low, double high) {
     const double around = low == 0 ? 1 : std::abs(low) / 10;
     low -= around, high += around;
   }
-  const double rough = (high - low) / 5, power = std::pow(10, std::floor(std::log10(rough)));
-  const double parts = rough / power, step = power * (parts < 1.5 ? 1 : parts < 3.5 ? 2 : parts < 7.5 ? 5 : 10);
-  const double first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
+  constexpr double most_intervals = 7;
+  const double power = std::pow(10, std::floor(std::log10((high - low) / most_intervals)));
+  double step = 0, first = 0, last = 0;
+  for (const double digit : {1.0, 2.0, 5.0, 10.0, 20.0}) {
+    step = digit * power, first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
+    if (last - first <= most_intervals) break;
+  }
   Axis axis{.name = name, .low = first * step, .high = last * step};
   for (double i = first; i <= last; ++i) axis.ticks.push_back({i * step, short_number(i * step)});
   return axis;

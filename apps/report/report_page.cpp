@@ -58,7 +58,7 @@ std::string lowest_text(const Curve& curve) {
 }
 
 std::string last_text(const Curve& curve) {
-  return curve.empty() ? "" : numbers("%.4f", thinned(curve, std::max<size_t>(1, curve.size() / 20)).back().value);
+  return curve.empty() ? "" : numbers("%.4f", thinned(curve, 20).back().value);
 }
 
 std::string median_text(Curve curve) {
