@@ -11,7 +11,6 @@
 
 using namespace orrery;
 using namespace orrery::run_report;
-using small::contains;
 
 namespace {
 
@@ -32,7 +31,7 @@ TEST_CASE("one log becomes a page of its numbers, curves, samples, scores and op
         "<td>1.2500 at step 50</td>", "<th scope=\"row\">layers</th><td>4</td>", "<td>&lt;a&gt;</td>",
         "<td>exact match</td><td>0.8750</td>", "it writes: &lt;100&gt;", "run.log"}) {
     CAPTURE(part);
-    CHECK(contains(page, part));
+    CHECK(small::contains(page, part));
   }
   CHECK(times(page, "class=\"charts\"") == 4);
   CHECK(times(page, "class=\"legend\"") == 0);
@@ -48,13 +47,13 @@ TEST_CASE("several logs have a legend, and the options that differ stand out") {
                     b = small::log_file(folder, "b.log", small::log_text(4, R"({"layers":6,"d-model":64,"new":1})")),
                     c = small::log_file(other, "a.log", small::log_text());
   const std::string page = report_page(read_run_files({a, b}));
-  CHECK(contains(page, "<h1>2 trainings</h1>"));
+  CHECK(small::contains(page, "<h1>2 trainings</h1>"));
   CHECK(times(page, "class=\"legend\"") == 1);
-  CHECK(contains(page, "<tr class=\"differs\"><th scope=\"row\">layers</th><td>4</td><td>6</td></tr>"));
-  CHECK(contains(page, "<tr><th scope=\"row\">d-model</th><td>64</td><td>64</td></tr>"));
-  CHECK(contains(page, "<tr class=\"differs\"><th scope=\"row\">new</th><td>&ndash;</td><td>1</td></tr>"));
+  CHECK(small::contains(page, "<tr class=\"differs\"><th scope=\"row\">layers</th><td>4</td><td>6</td></tr>"));
+  CHECK(small::contains(page, "<tr><th scope=\"row\">d-model</th><td>64</td><td>64</td></tr>"));
+  CHECK(small::contains(page, "<tr class=\"differs\"><th scope=\"row\">new</th><td>&ndash;</td><td>1</td></tr>"));
   CHECK(times(page, "<path class=\"second line\"") >= 8);
-  CHECK(contains(report_page(read_run_files({a, c})), " " + c + "</th>"));  // two files of one name
+  CHECK(small::contains(report_page(read_run_files({a, c})), " " + c + "</th>"));  // two files of one name
 }
 
 TEST_CASE("a model without a log has its options, and says how there would be curves") {
@@ -62,13 +61,13 @@ TEST_CASE("a model without a log has its options, and says how there would be cu
   const std::string model = folder / "model";
   write_safetensors(model, {{"a", full({2}, 1)}}, {{options_key, R"({"layers":4,"name":"<a>"})"}});
   const std::string page = report_page(read_run_files({model}));
-  CHECK(contains(page, "Without a log there are no curves"));
-  CHECK(contains(page, "<th scope=\"row\">layers</th><td>4</td>"));
-  CHECK_FALSE(contains(page, "class=\"charts\""));
+  CHECK(small::contains(page, "Without a log there are no curves"));
+  CHECK(small::contains(page, "<th scope=\"row\">layers</th><td>4</td>"));
+  CHECK_FALSE(small::contains(page, "class=\"charts\""));
   const std::string log = small::log_file(folder, "log", small::log_text());
   const std::string both = report_page(read_run_files({log, model}));
-  CHECK(contains(both, "<tr><th>option</th><th>log</th></tr>"));  // the model is of this training
-  CHECK(contains(both, "<h2>Models</h2>"));
+  CHECK(small::contains(both, "<tr><th>option</th><th>log</th></tr>"));  // the model is of this training
+  CHECK(small::contains(both, "<h2>Models</h2>"));
 }
 
 TEST_CASE("a log without a step is a page without curves") {
@@ -77,6 +76,6 @@ TEST_CASE("a log without a step is a page without curves") {
                                           R"({"start":"toy","after_step":0,"steps":9,"parameters":7})"
                                           "\n");
   const std::string page = report_page(read_run_files({log}));
-  CHECK(contains(page, "no step is logged yet."));
-  CHECK_FALSE(contains(page, "<h2>Curves</h2>"));
+  CHECK(small::contains(page, "no step is logged yet."));
+  CHECK_FALSE(small::contains(page, "<h2>Curves</h2>"));
 }
