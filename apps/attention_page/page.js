@@ -56,9 +56,9 @@ function showHeads() {
 
 // One head, large.
 
-function cellSize(columns) {
-  return columns <= 16 ? 30 : columns <= 36 ? 18 : 11;
-}
+// Large cells have room for a number.
+const large = 30;
+const cellSize = (columns) => (columns <= 16 ? large : columns <= 36 ? 18 : 11);
 
 function cell(attention, i, j, weight, size) {
   const result = element("td"), names = attention.rows[i] + " reads " + attention.columns[j];
@@ -73,7 +73,7 @@ function cell(attention, i, j, weight, size) {
   }
   result.style.background = "rgba(var(--ink), " + weight / one + ")";
   if (weight > 0.55 * one) result.className = "strong";
-  if (size >= 30 && weight >= 0.005 * one) result.textContent = Math.round(100 * weight / one);
+  if (size === large && weight >= 0.005 * one) result.textContent = Math.round(100 * weight / one);
   return result;
 }
 
@@ -88,6 +88,7 @@ function showWeights() {
   table.replaceChildren(names, ...rows);
   byId("chosen-title").textContent = attention.name + ", " + headName(view.layer, view.head);
   byId("note").textContent = attention.note;
+  byId("percent").hidden = size !== large;
 }
 
 // Moving.
