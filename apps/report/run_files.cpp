@@ -73,14 +73,17 @@ void add_folder(RunFiles& files, const std::string& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.is_regular_file()) paths.push_back(entry.path().string());
   std::sort(paths.begin(), paths.end());
-  size_t found = 0;
+  std::vector<std::string> others;
   for (const std::string& path : paths) {
     try {
       add_file(files, path);
-      ++found;
-    } catch (const Error&) {}  // a folder may hold other things
+    } catch (const Error&) { others.push_back(std::filesystem::path(path).filename().string()); }
   }
-  check(found > 0, "report", folder, " holds no log of a training, and no model");
+  check(others.size() < paths.size(), "report", folder, " holds no log of a training, and no model");
+  if (others.empty()) return;
+  std::string names = others[0];
+  for (size_t i = 1; i < std::min<size_t>(others.size(), 5); ++i) names += ", " + others[i];
+  files.notes.push_back("Left out of " + folder + ": " + names + (others.size() > 5 ? ", ..." : "") + ".");
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ TEST_CASE("logs, models and scores are told apart, and a folder holds all of the
   CHECK(all.logs[0].path == folder / "a.log");
   CHECK(all.models.size() == 1);
   CHECK(all.scores.size() == 1);
+  CHECK(all.notes == std::vector<std::string>{"Left out of " + folder.path().string() + ": notes.txt."});
 }
 
 TEST_CASE("what is left out is noted") {
