@@ -52,8 +52,9 @@ std::string moves(const std::vector<Point>& points) {
   return result;
 }
 
-// Words may be those of a foreign file, and a picture may be printed on a terminal.
-std::string escaped(const std::string& words) {
+}  // namespace
+
+std::string in_markup(const std::string& words) {
   std::string result;
   for (const char c : harmless(words)) {
     switch (c) {
@@ -67,12 +68,10 @@ std::string escaped(const std::string& words) {
   return result;
 }
 
-}  // namespace
-
 Svg::Svg(double width, double height, const std::string& title) {
   const std::string w = number(width), h = number(height);
   head_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w +
-          ' ' + h + "\" role=\"img\">\n<title>" + escaped(title) + "</title>\n" + std::string(style);
+          ' ' + h + "\" role=\"img\">\n<title>" + in_markup(title) + "</title>\n" + std::string(style);
 }
 
 void Svg::rectangle(double x, double y, double width, double height, Ink ink, double opacity) {
@@ -127,7 +126,7 @@ void Svg::text(double x, double y, const std::string& words, Ink ink, double siz
   body_ += "<text class=\"" + std::string(name_of(ink)) + "\" x=\"" + number(x) + "\" y=\"" + number(y) +
            "\" font-size=\"" + number(size) + '"';
   if (anchor != Anchor::start) body_ += " text-anchor=\"" + std::string(name_of(anchor)) + '"';
-  body_ += '>' + escaped(words) + "</text>\n";
+  body_ += '>' + in_markup(words) + "</text>\n";
 }
 
 std::string Svg::str() const { return head_ + body_ + "</svg>\n"; }

@@ -33,6 +33,9 @@ struct Stroke {
   bool dashed = false;
 };
 
+/// Words as they stand in SVG or HTML. They may be those of a foreign file, so they are also made `harmless`.
+std::string in_markup(const std::string& words);
+
 class Svg {
  public:
   /// `title` is read aloud by screen readers and shown when the mouse rests on the picture.

@@ -64,8 +64,9 @@ std::string glimpse_of(const LmTask& task) {
   return "  " + written_by(task, glimpse, [](const std::string& text) { return "it writes: " + on_one_line(text); });
 }
 
-// Prints a sample of the model and its losses, after a training that has ended or was stopped.
-void report(const TrainOptions& options, Trainer& trainer, const LmTask& task, const Stopwatch& watch) {
+// Prints a sample of the model and its losses, after a training that has ended or was stopped. Returns
+// the validation loss.
+double report(const TrainOptions& options, Trainer& trainer, const LmTask& task, const Stopwatch& watch) {
   const std::string hash = trainer.hash();
   const double loss = end_with_better(trainer, task);
   std::cout << written_by(task, last_sample, [](const std::string& text) { return for_reader(text, STDOUT_FILENO); })
@@ -75,6 +76,7 @@ void report(const TrainOptions& options, Trainer& trainer, const LmTask& task, c
   if (trainer.best_step() > 0)
     std::cout << " (best estimate " << trainer.best_loss() << " at step " << trainer.best_step() << ')';
   std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
+  return loss;
 }
 
 // Seconds that the remaining steps and all evaluations will take, with that of the whole validation text.
@@ -134,7 +136,7 @@ int train(const TrainOptions& options, const LmOrigin& origin, const TrainingSta
     return interrupted;
   }
   end_training(
-      failure, [&] { report(options, trainer, task, watch); },
+      failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, watch)); },
       [&] { save_model(trainer, files, parts, "orrery lm train", failure != nullptr); });
   return trainer.finished() ? done : interrupted;
 }

@@ -83,6 +83,21 @@ HeadsFigure every_head(const nn::Transformer& model, const ToyTask& task, const 
           .decoder_cross = heads_of(maps.decoder_cross, written.size(), source.size())};
 }
 
+AttentionPage attention_page(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources) {
+  AttentionPage page("What every head of the toy reads (task: " + task.name + ")",
+                     "A Transformer of " + std::to_string(model.config.parameter_count()) +
+                         " parameters, while its decoder is given the right answer. ^ begins an answer, . ends it.");
+  for (const Sequence& source : sources) {
+    const Sequence target = task.target(source), input(target.begin(), target.end() - 1);
+    const Sequence written(target.begin() + 1, target.end());
+    if (!page.has_room(attention_weights(model.config, std::ssize(source), std::ssize(input)))) break;
+    page.add(task.text(source), task.text(written),
+             shown_attentions(maps_of(model, task, source, input), labels(task, source), labels(task, input),
+                              labels(task, written)));
+  }
+  return page;
+}
+
 void print_attention(std::ostream& out, const AttentionFigure& figure) {
   static constexpr std::array<std::string_view, 5> shades{"  ", "░░", "▒▒", "▓▓", "██"};
   size_t width = 1;

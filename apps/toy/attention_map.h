@@ -6,6 +6,7 @@
 
 #include <ostream>
 
+#include "apps/attention_page/attention_page.h"
 #include "apps/figure/figures.h"
 #include "apps/toy/task.h"
 #include "nn/models/transformer.h"
@@ -18,6 +19,9 @@ AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task,
 
 /// The weights of every head, in the encoder and in both attentions of the decoder, for `source` and its right answer.
 HeadsFigure every_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source);
+
+/// The same for each of `sources` as a page for a browser, up to the first that it has no room for.
+AttentionPage attention_page(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources);
 
 /// How sharp the weights of a head are: the mean over its rows of the largest weight; 1 if each row reads one symbol.
 double sharpness(const std::vector<std::vector<double>>& weights);

@@ -25,7 +25,7 @@
 namespace orrery {
 namespace {
 
-constexpr i64 exam_size = 1000;
+constexpr i64 exam_size = 1000, answers_shown = 5;
 const std::string toy_key = "toy";  // in the metadata of FILE.resume
 
 struct ToyOptions {
@@ -35,14 +35,17 @@ struct ToyOptions {
   double require = 0;
 };
 
-// Five answers, right or wrong.
+// Some answers, right or wrong.
 void print_answers(const ToyTask& task, const ToyExam& exam) {
-  for (size_t i = 0; i < std::min<size_t>(5, exam.sources.size()); ++i) {
+  for (size_t i = 0; i < answers_shown; ++i) {
     const bool right = exam.answers[i] == task.answer(exam.sources[i]);
     std::cout << task.name << "  " << task.text(exam.sources[i]) << "  ->  " << task.text(exam.answers[i])
               << (right ? "" : "   wrong") << '\n';
   }
 }
+
+// Whether --attention asks for a page for a browser, and not for the data of a picture.
+bool is_page(const std::string& path) { return path.ends_with(".html"); }
 
 // Prints the cross-attention of the sharpest head for the first sequence of the exam; returns it for `orrery figure`.
 std::string show_sharpest_head(const nn::Transformer& model, const ToyTask& task, const ToyExam& exam) {
@@ -62,7 +65,7 @@ void print_counting(const nn::Transformer& model, const ToyTask& task) {
             << '\n';
 }
 
-// What a training has come to: how many answers are right, and where the sharpest head and all heads look, as JSON.
+// What a training has come to: how many answers are right, and what --attention and --every-head write.
 struct ToyOutcome {
   i64 right = 0;
   std::string attention, every_head;
@@ -79,7 +82,9 @@ ToyOutcome report(ToyTraining& training, const ToyOptions& options, const Stopwa
   const double seconds = watch.seconds();
   print_answers(recipe.task, exam);
   if (recipe.task.begin_is_symbol) print_counting(model, recipe.task);
-  const std::string attention = show_sharpest_head(model, recipe.task, exam);
+  std::string attention = show_sharpest_head(model, recipe.task, exam);
+  if (is_page(options.attention))
+    attention = attention_page(model, recipe.task, {exam.sources.begin(), exam.sources.begin() + answers_shown}).html();
   if (options.run.hash) std::cout << "hash " << hash << '\n';
   std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
             << seconds << " s: trained in " << trained << " s, decoded in " << seconds - trained << " s" << std::endl;
@@ -140,7 +145,11 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
   }
   ToyOutcome outcome;
   end_training(
-      failure, [&] { outcome = report(training, options, watch); },
+      failure,
+      [&] {
+        outcome = report(training, options, watch);
+        log.score(trainer.steps_done(), "exact match", static_cast<double>(outcome.right) / exam_size);
+      },
       [&] {
         end_training(
             nullptr, [&] { save_model(trainer, files, parts, "orrery toy", failure != nullptr); },
@@ -152,15 +161,17 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
   return done;
 }
 
-// Every head of a long sequence is more than a picture holds.
-void check_every_head(const ToyRecipe& recipe) {
-  const nn::TransformerConfig& model = recipe.model;
-  const i64 S = recipe.task.source_length(), T = recipe.task.target_length() - 1;
-  const i64 weights =
-      model.layer.num_heads * (model.num_encoder_layers * S * S + model.num_decoder_layers * T * (T + S));
-  if (weights <= most_head_weights) return;
-  usage_error("--every-head", "takes at most " + std::to_string(most_head_weights) + " weights, not the " +
-                                  std::to_string(weights) + " of these layers, heads and lengths");
+// Every head of a long sequence is more than a picture or a page holds.
+void check_attention(const ToyOptions& options) {
+  const ToyRecipe& recipe = options.recipe;
+  const i64 weights = attention_weights(recipe.model, recipe.task.source_length(), recipe.task.target_length() - 1);
+  const auto check_room = [&](const std::string& option, i64 most) {
+    if (weights > most)
+      usage_error(option, "takes at most " + std::to_string(most) + " weights, not the " + std::to_string(weights) +
+                              " of these layers, heads and lengths");
+  };
+  if (!options.every_head.empty()) check_room("--every-head", most_head_weights);
+  if (is_page(options.attention)) check_room("--attention", AttentionPage::most_weights);
 }
 
 // Checks options against each other, before the training starts.
@@ -194,7 +205,7 @@ void check_outputs(const ToyOptions& options, const TrainingFiles& files) {
 
 int begin(const ToyOptions& options) {
   check_options(options.recipe);
-  if (!options.every_head.empty()) check_every_head(options.recipe);
+  check_attention(options);
   if (options.run.print_config) return print_config(options.run);
   TrainingFiles files("toy", options.run.save);
   check_outputs(options, files);
@@ -209,7 +220,7 @@ int resume(ToyOptions options) {
   const UnfinishedTraining unfinished = read_unfinished("toy", files);
   options.recipe = within("load " + files.resume(),
                           [&] { return toy_recipe(entry_of(unfinished, "toy", toy_key), unfinished.recipe); });
-  if (!options.every_head.empty()) check_every_head(options.recipe);
+  check_attention(options);
   nn::check_size(options.recipe.config().parameter_count(), files.resume());
   compute_as(unfinished);
   return train(options, entry_of(unfinished, "toy", options_key), &unfinished.state, files);
@@ -275,7 +286,8 @@ void add_toy(CLI::App& program, int& exit_code) {
                    "with --resume"),
           {handles.resume});
   add_file(command, "--attention", options->attention,
-           "Write the weights of the sharpest head to this file, for orrery figure attention --data");
+           "Write the weights of the sharpest head to this file, for orrery figure attention --data; a name that ends "
+           "in .html gets a page for a browser with every head");
   add_file(command, "--every-head", options->every_head,
            "Write the weights of every head to this file, for orrery figure toy_heads --data");
   add_number(command, "--require", options->require, 0, 1, "Fail if a smaller share of the answers is correct");

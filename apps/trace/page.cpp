@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
+#include "apps/program/html_page.h"
 
 namespace orrery {
 namespace {
@@ -56,12 +56,6 @@ json step_json(const TracedStep& step) {
           {"inside", std::move(inside)}};
 }
 
-void put(std::string& page, std::string_view place, const std::string& text) {
-  const size_t at = page.find(place);
-  check(at != page.npos, "trace", "apps/trace/page.html has no '", place, "'");
-  page.replace(at, place.size(), text);
-}
-
 }  // namespace
 
 std::string trace_json(const ModelPass& pass) {
@@ -80,17 +74,9 @@ std::string trace_json(const ModelPass& pass) {
       {"target", pass.target},       {"labels", pass.labels},
       {"loss", shown(pass.loss)},    {"boxes", std::move(boxes)},
       {"steps", std::move(steps)},   {"parameters", std::move(parameters)}};
-  std::string text = data.dump();
-  for (size_t at = text.find('<'); at != text.npos; at = text.find('<', at)) text.replace(at, 1, "\\u003c");
-  return text;
+  return json_in_script(data.dump());
 }
 
-std::string trace_page(const ModelPass& pass) {
-  std::string page = source_text("apps/trace/page.html");
-  put(page, "/* page.css */", source_text("apps/trace/page.css"));
-  put(page, "/* page.js */", source_text("apps/trace/page.js"));
-  put(page, "{\"data\": null}", trace_json(pass));
-  return page;
-}
+std::string trace_page(const ModelPass& pass) { return html_page("apps/trace", trace_json(pass)); }
 
 }  // namespace orrery

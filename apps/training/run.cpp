@@ -7,12 +7,14 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/program/command.h"
+#include "apps/program/option_file.h"
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 
@@ -26,12 +28,26 @@ std::string evaluation_line(const std::string& name, i64 step, double loss, bool
   return line.str();
 }
 
+// Samples may hold bytes that are not UTF-8, and JSON must be.
+std::string as_utf8(const Json& line) { return line.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// Whether a file ends within a line, as that of a killed program may.
+bool ends_within_line(const std::string& path) {
+  std::error_code absent;
+  if (!std::filesystem::is_regular_file(path, absent)) return false;
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  return file.good() && file.get() != '\n';
+}
+
 }  // namespace
 
 TrainingLog::TrainingLog(const std::string& path, bool continues) : path_(path), start_(steady_seconds()) {
   if (path.empty()) return;
+  const bool within_line = continues && ends_within_line(path);
   file_.open(path, continues ? std::ios::app : std::ios::trunc);
   check(file_.good(), "log", "cannot write to ", path);
+  if (within_line) file_ << '\n';
 }
 
 void TrainingLog::write(const std::string& line) {
@@ -39,12 +55,22 @@ void TrainingLog::write(const std::string& line) {
   if (!file_.good()) file_.close();
 }
 
+void TrainingLog::start(const Trainer& trainer, const std::string& options) {
+  if (!used()) return;
+  Json line{{"start", trainer.task().program()},
+            {"after_step", trainer.steps_done()},
+            {"steps", trainer.recipe().steps},
+            {"parameters", trainer.parameter_count()}};
+  if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");
+  write(as_utf8(line));
+}
+
 void TrainingLog::step(i64 step, const StepResult& result) {
   if (!used()) return;
   tokens_ += result.tokens;
   const double now = steady_seconds() - start_;
   if (step > 1 && now - last_ < 0.1) return;
-  nlohmann::ordered_json line = {{"step", step}, {"loss", result.loss}, {"rate", result.rate}};
+  Json line{{"step", step}, {"loss", result.loss}, {"rate", result.rate}};
   if (now > last_) line["tokens_per_s"] = std::llround(static_cast<double>(tokens_) / (now - last_));
   line["seconds"] = std::round(now * 1000) / 1000;
   write(line.dump());
@@ -53,11 +79,19 @@ void TrainingLog::step(i64 step, const StepResult& result) {
 
 void TrainingLog::evaluation(i64 step, double loss, bool best) {
   if (!used()) return;
-  write(nlohmann::ordered_json{{"step", step},
-                               {"validation", loss},
-                               {"best", best},
-                               {"seconds", std::round((steady_seconds() - start_) * 1000) / 1000}}
+  write(Json{{"step", step},
+             {"validation", loss},
+             {"best", best},
+             {"seconds", std::round((steady_seconds() - start_) * 1000) / 1000}}
             .dump());
+}
+
+void TrainingLog::sample(i64 step, const std::string& text) {
+  if (used()) write(as_utf8(Json{{"step", step}, {"sample", text}}));
+}
+
+void TrainingLog::score(i64 step, const std::string& name, double value) {
+  if (used()) write(Json{{"step", step}, {"score", name}, {"value", value}}.dump());
 }
 
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
@@ -73,6 +107,8 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     progress.note("not saved: " + files.problem() + "; " + otherwise);
   };
   const bool log_begun = log.used();
+  const auto options = parts.origin.find(options_key);
+  log.start(trainer, options == parts.origin.end() ? "" : options->second);
   Ending ending = Ending::finished;
   while (!trainer.finished()) {
     if (recipe.minutes > 0 && steady_seconds() - start >= 60 * recipe.minutes) ending = Ending::out_of_time;
@@ -95,7 +131,10 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     progress.note(evaluation_line(trainer.task().evaluation_name(), step, loss, best));
     log.evaluation(step, loss, best);
     const std::string more = hooks.after_evaluation ? hooks.after_evaluation() : "";
-    if (!more.empty()) progress.note(more);
+    if (!more.empty()) {
+      progress.note(more);
+      log.sample(step, more);
+    }
     if (std::isfinite(loss))
       keep("the training continues");  // otherwise the last saved state is better, and the next step reports why
   }

@@ -12,18 +12,27 @@
 
 namespace orrery {
 
-/// The log of a training: one JSON object a line, for programs that draw curves.
+/// The log of a training: one JSON object a line, for `orrery report` and other programs that draw curves.
+///   {"start":"lm","after_step":0,"steps":2000,"parameters":804096,"options":{"layers":4,...}}
 ///   {"step":250,"loss":2.31,"rate":0.001,"tokens_per_s":41200,"seconds":6.2}
 ///   {"step":250,"validation":2.25,"best":true,"seconds":6.9}
-/// Seconds count from the start of the program. At most ten steps a second have a line. A training that was killed and
-/// resumed makes some steps again: of two lines for a step, the later one counts.
+///   {"step":250,"sample":"it writes: ..."}
+///   {"step":2000,"score":"validation loss","value":1.88}
+/// Seconds count from the start of the program. At most ten steps a second have a line. A training that is resumed has
+/// a further line with "start". One that was killed before makes some steps again: of two lines for a step, the later
+/// one counts.
 class TrainingLog {
  public:
   /// Appends to the file if the training `continues`, or else begins it anew. With the path "", nothing is written.
   /// Error: it cannot be written.
   TrainingLog(const std::string& path, bool continues);
+  /// `options` are those of the training as JSON; "" writes none.
+  void start(const Trainer& trainer, const std::string& options);
   void step(i64 step, const StepResult& result);
   void evaluation(i64 step, double loss, bool best);
+  void sample(i64 step, const std::string& text);
+  /// A number by which the trained model is judged, such as "exact match".
+  void score(i64 step, const std::string& name, double value);
   /// Whether lines are written: false also after a line that could not be written.
   bool used() const { return file_.is_open(); }
   const std::string& path() const { return path_; }
@@ -48,7 +57,8 @@ struct RunHooks {
 };
 
 /// Trains to the recipe's last step, or until Ctrl-C, the time limit or the recipe's patience ends it. Evaluates as the
-/// recipe says, and saves after each evaluation and when it is stopped. A save that fails, and a log that cannot be
+/// recipe says, and saves after each evaluation and when it is stopped. The log gets the options under `options_key` in
+/// `parts`, and the lines printed after evaluations as samples. A save that fails, and a log that cannot be
 /// written any more, are reported, and the training continues. Errors: those of `Trainer::step`.
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                  const Interrupt& interrupt, const RunHooks& hooks = {});

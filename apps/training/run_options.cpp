@@ -30,7 +30,8 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
                "Continue the training that --save FILE started, with its options: none of those above may be given");
   exclude(resume, of_a_new_training);
   add_file(command, "--log", run.log,
-           "Write losses and evaluations to this file, one JSON object a line; --resume appends to it");
+           "Write options, losses, evaluations and samples to this file, one JSON object a line, for orrery report; "
+           "--resume appends to it");
   add_number(command, "--time-limit", run.time_limit, 0, 1e6,
              "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
   CLI::Option* threads = add_threads(command, run.threads);

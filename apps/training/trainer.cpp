@@ -81,6 +81,12 @@ void Trainer::average_step() {
   for (size_t i = 0; i < parameters_.size(); ++i) lerp_in_place(average_[i], parameters_[i].value.value(), w);
 }
 
+i64 Trainer::parameter_count() const {
+  i64 count = 0;
+  for (const NamedParameter& p : parameters_) count += p.value.value().count();
+  return count;
+}
+
 bool Trainer::evaluation_is_due() const {
   return recipe_.evaluate_every > 0 && steps_done_ > 0 &&
          (steps_done_ % recipe_.evaluate_every == 0 || steps_done_ == recipe_.steps);

@@ -57,6 +57,7 @@ class Trainer {
   i64 steps_done() const { return steps_done_; }
   const Task& task() const { return task_; }
   const TrainingRecipe& recipe() const { return recipe_; }
+  i64 parameter_count() const;
   /// The losses of all steps.
   const std::vector<double>& losses() const { return losses_; }
 

@@ -69,6 +69,7 @@ void translate_batch(const Translator& translator, std::span<const Sentence> bat
     std::replace(result.text.begin(), result.text.end(), '\n', ' ');  // whatever the pieces are, a line stays a line
     result.log_probability = found[i].log_probability;
     result.tokens = std::ssize(tokens);
+    result.ids = tokens;
   }
 }
 

@@ -30,6 +30,7 @@ struct Translation {
   std::string text{};          ///< "" if the line was not translated
   double log_probability = 0;  ///< of all tokens
   i64 tokens = 0;              ///< with the end
+  std::vector<i32> ids{};      ///< these tokens
 };
 
 /// The translation of each line. Returns none if `stopped()` becomes true between batches. Errors: those of

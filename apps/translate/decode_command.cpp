@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -19,6 +20,7 @@
 #include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
+#include "apps/translate/attention.h"
 #include "apps/translate/decode.h"
 #include "core/error.h"
 #include "core/files/file.h"
@@ -33,7 +35,7 @@ constexpr size_t window = 2000;
 
 struct CommandOptions {
   DecodeOptions decode;
-  std::string load, file;
+  std::string load, file, attention;
   bool scores = false;
   i64 threads = 1;
 };
@@ -98,7 +100,49 @@ int opened(const std::string& path) {
   return descriptor;
 }
 
+// The page of --attention: the first translated lines, as many as it holds.
+class AttentionOfLines {
+ public:
+  AttentionOfLines(const Translator& translator, std::string path)
+      : translator_(translator), path_(std::move(path)), page_(attention_page(translator)) {}
+
+  void add(const Line& line, const Translation& translation) {
+    if (path_.empty() || translation.kind != LineKind::translated) return;
+    ++lines_;
+    if (!is_full_) is_full_ = !add_attention(page_, translator_, line.text, translation.ids);
+  }
+  // Writes the page, and says which lines are in it if these are not all.
+  void end() const {
+    if (path_.empty()) return;
+    const std::string path = harmless(path_);
+    if (page_.pairs() == 0) {
+      std::cerr << "warning: " << path << " is not written: "
+                << (lines_ == 0 ? "no line was translated\n" : "the first line is too long for it\n");
+      return;
+    }
+    write_text(path_, page_.html());
+    if (page_.pairs() < lines_)
+      std::cerr << path << " shows the first " << page_.pairs() << " of " << lines_ << " translated lines\n";
+  }
+
+ private:
+  const Translator& translator_;
+  std::string path_;
+  AttentionPage page_;
+  i64 lines_ = 0;  // translated
+  bool is_full_ = false;
+};
+
+// Errors, before any work: the page cannot be written, or would replace the lines to translate.
+void check_attention(const CommandOptions& options) {
+  check_can_write_text("translate", "--attention", options.attention);
+  std::error_code absent;
+  check(!std::filesystem::equivalent(options.attention, options.file, absent), "translate", "--attention ",
+        options.attention, " would write over the lines to translate");
+}
+
 int decode(const CommandOptions& options) {
+  check_attention(options);
   set_threads(static_cast<int>(options.threads));
   const bool from_stdin = options.file.empty();
   const Descriptor file(from_stdin ? -1 : opened(options.file));
@@ -113,17 +157,20 @@ int decode(const CommandOptions& options) {
   const auto stopped = [&] { return interrupt.requested(); };
   LineReader reader(from_stdin ? STDIN_FILENO : file.number(), from_stdin ? "standard input" : options.file);
   Totals totals;
+  AttentionOfLines attention(translator, options.attention);
   double seconds = 0;  // without waiting for input
   while (std::cout.good()) {
     const std::vector<Line> lines = reader.read(window, stopped);
     if (lines.empty()) break;
     const Stopwatch watch;
-    for (const Translation& translation : translations(translator, lines, options.decode, stopped)) {
+    const std::vector<Translation> found = translations(translator, lines, options.decode, stopped);
+    for (const Translation& translation : found) {
       print(translation, options.scores);
       totals.add(translation);
     }
     std::cout.flush();
     seconds += watch.seconds();
+    for (size_t i = 0; i < found.size(); ++i) attention.add(lines[i], found[i]);
   }
   if (!std::cout.good()) {
     check(!output_is_closed(), "translate", "standard output was closed before all lines were written");
@@ -131,6 +178,7 @@ int decode(const CommandOptions& options) {
   }
   totals.warn(translator.model->most_tokens());
   totals.print_speed(seconds);
+  attention.end();
   return interrupt.requested() ? interrupted : done;
 }
 
@@ -159,6 +207,10 @@ void add_translate_decode(CLI::App& translate, int& exit_code) {
                    "Source tokens of a batch, padding included");
   add_flag(command, "--scores", options->scores,
            "Before each translation its log-probability (natural logarithm) and a tab");
+  add_file(command, "--attention", options->attention,
+           "Write a page for a browser to this file: the attention weights of every layer and head, for the first "
+           "lines, at most " +
+               std::to_string(AttentionPage::most_pairs));
   add_threads(command, options->threads);
   when_run(command, exit_code, [options] { return decode(*options); });
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "apps/attention_page/attention_page.h"
 #include "apps/training/memory.h"
 #include "core/error.h"
 #include "nn/files/files.h"
@@ -43,6 +44,36 @@ double kept_by(const nn::ConvolutionalTranslatorConfig& config, const BatchShape
   return static_cast<double>(shape.rows) * static_cast<double>(source + target);
 }
 
+nn::AttentionMaps maps_of(const nn::Transformer& model, const Tensor& source, const Tensor& target, nn::Pass& pass) {
+  nn::AttentionMaps maps;
+  model(source, target, pass, &maps);
+  return maps;
+}
+// Weights [B, T, S] of a single head, as maps have them.
+Tensor with_head_axis(const Tensor& weights) {
+  return weights.reshape({weights.size(0), 1, weights.size(1), weights.size(2)});
+}
+nn::AttentionMaps maps_of(const nn::RecurrentTranslator& model, const Tensor& source, const Tensor& target,
+                          nn::Pass& pass) {
+  Tensor weights;
+  model(source, target, pass, &weights);
+  return {.encoder = {}, .decoder_self = {}, .decoder_cross = {with_head_axis(weights)}};
+}
+nn::AttentionMaps maps_of(const nn::ConvolutionalTranslator& model, const Tensor& source, const Tensor& target,
+                          nn::Pass& pass) {
+  std::vector<Tensor> weights;
+  model(source, target, pass, &weights);
+  nn::AttentionMaps maps;
+  for (const Tensor& layer : weights) maps.decoder_cross.push_back(with_head_axis(layer));
+  return maps;
+}
+
+i64 weights_of(const nn::TransformerConfig& config, i64 S, i64 T) { return orrery::attention_weights(config, S, T); }
+i64 weights_of(const nn::RecurrentTranslatorConfig&, i64 S, i64 T) { return T * S; }
+i64 weights_of(const nn::ConvolutionalTranslatorConfig& config, i64 S, i64 T) {
+  return config.num_decoder_layers * T * S;
+}
+
 template <class Model, class Config>
 std::unique_ptr<TranslationModel> loaded(const std::string& path, const Config& config) {
   nn::check_size(config.parameter_count(), path);
@@ -69,6 +100,16 @@ i64 TranslatorOf<Model>::most_tokens() const {
 template <class Model>
 double TranslatorOf<Model>::kept_numbers(const BatchShape& shape) const {
   return kept_by(model.config, shape);
+}
+template <class Model>
+nn::AttentionMaps TranslatorOf<Model>::attention(const Tensor& source, const Tensor& target) const {
+  const NoGradient nothing_recorded;
+  nn::Pass pass = nn::Pass::inference();
+  return maps_of(model, source, target, pass);
+}
+template <class Model>
+i64 TranslatorOf<Model>::attention_weights(i64 S, i64 T) const {
+  return weights_of(model.config, S, T);
 }
 template class TranslatorOf<nn::Transformer>;
 template class TranslatorOf<nn::RecurrentTranslator>;

@@ -44,6 +44,12 @@ class TranslationModel {
   /// Its decoder after reading source i32 [B, S], for `nn::beam_search`: for translations of at most `most_tokens`
   /// tokens, and at most `beam` hypotheses for each source. It refers to the model.
   virtual std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens, i64 beam) const = 0;
+
+  /// The attention weights of one pass over source i32 [B, S] and target i32 [B, T]. The recurrent model has one layer
+  /// of cross-attention, the convolutional one as many as its decoder has layers, each with one head.
+  virtual nn::AttentionMaps attention(const Tensor& source, const Tensor& target) const = 0;
+  /// How many weights these are for one pair.
+  virtual i64 attention_weights(i64 S, i64 T) const = 0;
 };
 
 /// One of the three models.
@@ -65,6 +71,8 @@ class TranslatorOf final : public TranslationModel {
   std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens, i64 beam) const override {
     return nn::stepwise_decoder(model, source, most_tokens, beam);
   }
+  nn::AttentionMaps attention(const Tensor& source, const Tensor& target) const override;
+  i64 attention_weights(i64 S, i64 T) const override;
 
   Model model;
 };

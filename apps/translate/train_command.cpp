@@ -162,8 +162,9 @@ double expected_seconds(Trainer& trainer, const TranslationTask& task) {
   return trainer.expected_seconds(of_a_token * tokens_of_step);
 }
 
-// Prints a sample of the model and its loss, after a training that has ended or was stopped.
-void report(const TrainOptions& options, Trainer& trainer, TranslationTask& task, const Stopwatch& watch) {
+// Prints a sample of the model and its loss, after a training that has ended or was stopped. Returns that
+// loss.
+double report(const TrainOptions& options, Trainer& trainer, TranslationTask& task, const Stopwatch& watch) {
   const std::string hash = trainer.hash();
   const bool last = task.recipe().keep_last || trainer.best_step() == 0;
   if (last)
@@ -179,6 +180,7 @@ void report(const TrainOptions& options, Trainer& trainer, TranslationTask& task
     std::cout << std::setprecision(4) << " (lowest " << trainer.best_loss() << " at step " << trainer.best_step()
               << ')';
   std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
+  return loss;
 }
 
 // Trains from `state`, or from the beginning.
@@ -214,7 +216,7 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
     return interrupted;
   }
   end_training(
-      failure, [&] { report(options, trainer, task, watch); },
+      failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, watch)); },
       [&] { save_model(trainer, files, parts, command_name, failure != nullptr); });
   return trainer.finished() ? done : interrupted;
 }

@@ -130,7 +130,10 @@ TEST_CASE("a log has the losses and the estimates, and is written over nothing e
   const std::string train = "lm train '" + text + "' " + quick_lm + "--save '" + file + "' ";
   REQUIRE(run(train + "--log '" + log + "'").exit_code == 0);
   const std::string written_log = orrery::contents(log);
-  CHECK(written_log.starts_with("{\"step\":1,\"loss\":1."));
+  CHECK(written_log.starts_with("{\"start\":\"lm\",\"after_step\":0,\"steps\":4,\"parameters\":"));
+  CHECK(contains(written_log, "\n{\"step\":1,\"loss\":1."));
+  CHECK(contains(written_log, "\n{\"step\":2,\"sample\":\"  it writes: "));
+  CHECK(contains(written_log, "\n{\"step\":4,\"score\":\"validation loss\",\"value\":1."));
   CHECK(contains(written_log, "\"rate\":0.001,"));
   CHECK(contains(written_log, "\n{\"step\":2,\"validation\":1."));
   CHECK(contains(written_log, "\n{\"step\":4,\"validation\":1."));
@@ -214,7 +217,7 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
   const Result resumed = run("lm train --hash --threads 2 --resume '" + file + "' --log '" + json + "'");
   CHECK(resumed.exit_code == 0);
   const std::string log = orrery::contents(json);
-  CHECK(log.starts_with("{\"step\":1,"));
+  CHECK(log.starts_with("{\"start\":\"lm\","));
   for (int step = 200; step <= 3000; step += 200)
     CHECK(contains(log, "\n{\"step\":" + std::to_string(step) + ",\"validation\":"));
   CHECK(line(resumed.text, -2) == line(whole.text, -2));

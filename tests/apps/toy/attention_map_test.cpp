@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/tensor_ops.h"
@@ -44,6 +46,33 @@ TEST_CASE("the sharpest head of a model is the one whose own weights are sharpes
   }
   CHECK(sharpness(best.weights) == doctest::Approx(sharpest).epsilon(1e-6));
   CHECK(best.weights[2][1] == maps.decoder_cross[static_cast<size_t>(best.layer)](0, best.head, 2, 1));
+}
+
+TEST_CASE("the page of the toy has the weights of every head for each sequence, without the padding") {
+  const ToyTask task{.symbols = 5, .min_length = 2, .max_length = 4};
+  nn::TransformerConfig config{.src_vocab_size = task.vocab_size(), .tgt_vocab_size = task.vocab_size()};
+  config.layer = {.d_model = 8, .num_heads = 2, .d_ff = 8};
+  config.num_encoder_layers = 1, config.num_decoder_layers = 2;
+  Rng rng(3);
+  const nn::Transformer model(config, rng);
+  const nlohmann::json data = nlohmann::json::parse(attention_page(model, task, {{3, 4, 5}, {4, 4}}).json());
+  const HeadsFigure heads = every_head(model, task, {3, 4, 5});
+  REQUIRE(data.at("pairs").size() == 2);
+  CHECK(data["pairs"][1].at("source") == "b b");
+  const nlohmann::json& shown = data["pairs"][0].at("attentions");
+  CHECK(shown.at(2).at("rows") == nlohmann::json{"c", "b", "a", "."});
+  const auto check_maps = [](const nlohmann::json& layers, const std::vector<HeadMap>& maps) {
+    for (const HeadMap& map : maps) {
+      const nlohmann::json& weights = layers.at(static_cast<size_t>(map.layer)).at(static_cast<size_t>(map.head));
+      REQUIRE(weights.size() == map.weights.size());
+      for (size_t i = 0; i < map.weights.size(); ++i)
+        for (size_t j = 0; j < map.weights[i].size(); ++j)
+          CHECK(std::abs(weights.at(i).at(j).get<double>() / 10'000 - map.weights[i][j]) <= 0.500001e-4);
+    }
+  };
+  check_maps(shown.at(0).at("layers"), heads.encoder);
+  check_maps(shown.at(1).at("layers"), heads.decoder_self);
+  check_maps(shown.at(2).at("layers"), heads.decoder_cross);
 }
 
 TEST_CASE("an anti-diagonal looks like one") {

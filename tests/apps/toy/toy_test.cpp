@@ -38,6 +38,20 @@ TEST_CASE("progress goes to stderr, with accuracy beside the loss") {
   CHECK(contains(line(result.text, -1), "accuracy "));
 }
 
+TEST_CASE("toy writes every head of its five answers as a page, if the file's name ends in .html") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "heads.html";
+  REQUIRE(run(quick_toy + "--attention '" + file + "'").exit_code == 0);
+  const std::string page = orrery::contents(file);
+  CHECK(page.starts_with("<!DOCTYPE html>"));
+  CHECK(contains(page, "What every head of the toy reads (task: reverse)"));
+  size_t pairs = 0;
+  for (size_t at = page.find("{\"source\":"); at != page.npos; at = page.find("{\"source\":", at + 1)) ++pairs;
+  CHECK(pairs == 5);
+  check_usage_error("toy --max-length 512 --encoder-layers 24 --attention '" + file + "'", "--attention",
+                    "takes at most 4000000 weights");
+}
+
 TEST_CASE("figure draws what toy writes for it, and takes no data for what it computes") {
   const orrery::TemporaryFolder folder;
   const std::string losses = folder / "losses.json", attention = folder / "attention.json",

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <thread>
 
+#include "apps/program/option_file.h"
 #include "core/files/safetensors.h"
 #include "tests/apps/training/line_task.h"
 #include "tests/core/support.h"
@@ -109,7 +110,9 @@ TEST_CASE("the log has steps and evaluations as JSON lines, and a resumed traini
   run.training.task.validation = {0.5, 0.75, NAN, 0.25};
   run.go({}, path);
   std::vector<nlohmann::json> lines = lines_of_log(path), evaluations;
-  REQUIRE(lines.size() >= 5);
+  REQUIRE(lines.size() >= 6);
+  CHECK(lines[0] == nlohmann::json{{"start", "line"}, {"after_step", 0}, {"steps", 12}, {"parameters", 2}});
+  lines.erase(lines.begin());
   CHECK(lines[0]["step"] == 1);
   CHECK(lines[0]["loss"] == run.training.trainer.losses()[0]);
   CHECK(lines[0]["rate"] == 0.05);
@@ -125,11 +128,32 @@ TEST_CASE("the log has steps and evaluations as JSON lines, and a resumed traini
   CHECK(evaluations[3]["best"] == true);
   LineRun more(""), anew("");
   more.go({}, path, true);
-  CHECK(lines_of_log(path).size() >= lines.size() + 5);
-  CHECK(lines_of_log(path)[0] == lines[0]);
+  CHECK(lines_of_log(path).size() >= lines.size() + 7);
+  CHECK(lines_of_log(path)[1] == lines[0]);
   anew.training.task.validation = {1, 2, 3, 4};
   anew.go({}, path);
-  CHECK(lines_of_log(path)[1]["validation"] == 1);
+  CHECK(lines_of_log(path)[2]["validation"] == 1);
+}
+
+TEST_CASE("the log begins with the options, has samples and scores, and a resumed training begins a new line") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log";
+  LineRun run("");
+  run.parts.origin[options_key] = R"({"rate":0.05,"name":"line"})";
+  run.go({.after_evaluation = [&] { return run.training.trainer.steps_done() == 6 ? "at\xFF six" : ""; }}, path);
+  std::vector<nlohmann::json> lines = lines_of_log(path), samples;
+  CHECK(lines[0]["options"] == nlohmann::json{{"rate", 0.05}, {"name", "line"}});
+  for (const nlohmann::json& line : lines)
+    if (line.contains("sample")) samples.push_back(line);
+  REQUIRE(samples.size() == 1);
+  CHECK(samples[0] == nlohmann::json{{"step", 6}, {"sample", "at\xEF\xBF\xBD six"}});
+  set_contents(path, contents(path) + "{\"step\":1");
+  TrainingLog log(path, true);
+  log.start(run.training.trainer, "");
+  log.score(12, "exact match", 0.5);
+  CHECK(
+      contents(path).ends_with("\n{\"step\":1\n{\"start\":\"line\",\"after_step\":12,\"steps\":12,\"parameters\":2}\n"
+                               "{\"step\":12,\"score\":\"exact match\",\"value\":0.5}\n"));
 }
 
 TEST_CASE("the log has at most ten steps a second, whose speed counts all tokens since the last") {

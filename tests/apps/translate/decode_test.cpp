@@ -2,8 +2,11 @@
 #include "apps/translate/decode.h"
 
 #include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "apps/translate/attention.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoding.h"
 #include "tests/apps/run_program.h"
@@ -148,6 +151,40 @@ TEST_CASE("--scores puts the log-probability and a tab before each translation")
     CHECK(printed.substr(tab + 1) == results[static_cast<size_t>(i)].text);
   }
   CHECK(line(text, 1) == "\t");
+}
+
+TEST_CASE("--attention writes a page of the translated lines, as many as it holds, and says which") {
+  const SavedTranslator saved;
+  const std::string page = saved.folder / "page.html", with_page = "--attention '" + page + "' ";
+  const std::string file = saved.file(joined({"a b c", "", "d"}));
+  CHECK(run(saved.arguments(with_page + file)).text == run(saved.arguments(file)).text);
+  const auto data = [&] {
+    const std::string text = contents(page), start = "type=\"application/json\">";
+    const size_t begin = text.find(start) + start.size();
+    return nlohmann::json::parse(text.substr(begin, text.find("</script>", begin) - begin));
+  };
+  const auto results = translations(lively_words(), as_lines({"a b c", "d"}), {}, not_stopped);
+  REQUIRE(data().at("pairs").size() == 2);
+  CHECK(data()["pairs"][1].at("source") == "d");
+  CHECK(data()["pairs"][0].at("target") == results[0].text);
+  // The weights are those of one pass over the line and its translation.
+  const Translator translator = lively_words();
+  AttentionPage expected = attention_page(translator);
+  REQUIRE(add_attention(expected, translator, "a b c", results[0].ids));
+  REQUIRE(add_attention(expected, translator, "d", results[1].ids));
+  CHECK(data() == nlohmann::json::parse(expected.json()));
+  CHECK_FALSE(contains(errors(saved.arguments(with_page + file)).text, "shows the first"));
+  const std::string many = saved.file(joined(std::vector<std::string>(25, "a b c")));
+  CHECK(
+      contains(errors(saved.arguments(with_page + many)).text, page + " shows the first 20 of 25 translated lines\n"));
+  CHECK(data().at("pairs").size() == 20);
+  const std::string empty = saved.file("\n"), other = saved.folder / "other";
+  CHECK(contains(errors(saved.arguments("--attention '" + other + "' " + empty)).text,
+                 "warning: " + other + " is not written: no line was translated\n"));
+  CHECK_FALSE(std::filesystem::exists(other));
+  check_failure(saved.command("--attention /nowhere/page " + empty), "--attention");
+  check_failure(saved.command("--attention '" + saved.path + "' " + empty), "is a file that holds a model");
+  check_failure(saved.command("--attention " + empty + ' ' + empty), "would write over the lines to translate");
 }
 
 TEST_CASE("lines that cannot be translated stay empty lines, with one warning for each kind") {

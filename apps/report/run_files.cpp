@@ -1,0 +1,105 @@
+// Chapter 9. Telling files apart by what they hold, whatever their names.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/report/run_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "apps/program/command.h"
+#include "apps/program/option_file.h"
+#include "core/error.h"
+#include "core/files/file.h"
+#include "core/files/json.h"
+#include "core/files/safetensors.h"
+
+namespace orrery::run_report {
+namespace {
+
+SavedModel model_in(const std::string& path) {
+  const Metadata metadata = read_safetensors_metadata(path);
+  SavedModel model{.path = path};
+  const auto options = metadata.find(options_key);
+  if (options != metadata.end()) model.options = within("load " + path, [&] { return options_of(options->second); });
+  return model;
+}
+
+// Scores have the name of their metric: {"system": {"file": ..., "sacreBLEU": {"score": 41.02, ...}, ...}}.
+ScoreFile scores_of(const Json& system) {
+  ScoreFile file{.path = system.at("file").get<std::string>(), .scores = {}};
+  for (const auto& [name, metric] : system.items())
+    if (metric.is_object() && metric.contains("score")) file.scores.push_back({name, metric.at("score").get<double>()});
+  return file;
+}
+
+std::optional<ScoreFile> scores_in(const std::string& path) {
+  try {
+    const InputFile file(path);
+    if (file.size() > most_json_bytes) return std::nullopt;
+    std::string text(file.size(), ' ');
+    file.read(0, std::as_writable_bytes(std::span(text)));
+    return scores_of(parse_json_object(text, "report").at("system"));
+  } catch (const Error&) { return std::nullopt; } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string lines_left_out(const RunLog& log) {
+  const bool one = log.left_out == 1;
+  return std::to_string(log.left_out) + (one ? " line is" : " lines are") + " damaged and left out (line " +
+         std::to_string(log.first_left_out) + (one ? ")" : " is the first)");
+}
+
+void add_log(RunFiles& files, RunLog log) {
+  const auto note = [&](const std::string& text) { files.notes.push_back(log.path + ": " + text + "."); };
+  if (log.left_out > 0)
+    note(log.left_out == 1 && log.is_cut_off ? "the last line is cut off and left out" : lines_left_out(log));
+  if (log.not_finite > 0)
+    note(std::to_string(log.not_finite) + (log.not_finite == 1 ? " loss is" : " losses are") + " not finite");
+  if (log.loss.empty() && log.validation.empty()) note("no step is logged yet");
+  files.logs.push_back(std::move(log));
+}
+
+void add_file(RunFiles& files, const std::string& path) {
+  if (holds_model(path)) return void(files.models.push_back(model_in(path)));
+  if (std::optional<ScoreFile> scores = scores_in(path)) return void(files.scores.push_back(std::move(*scores)));
+  add_log(files, read_run_log(path));
+}
+
+void add_folder(RunFiles& files, const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.is_regular_file()) paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::string> others;
+  for (const std::string& path : paths) {
+    try {
+      add_file(files, path);
+    } catch (const Error&) { others.push_back(std::filesystem::path(path).filename().string()); }
+  }
+  check(others.size() < paths.size(), "report", folder, " holds no log of a training, and no model");
+  if (others.empty()) return;
+  std::string names = others[0];
+  for (size_t i = 1; i < std::min<size_t>(others.size(), 5); ++i) names += ", " + others[i];
+  files.notes.push_back("Left out of " + folder + ": " + names + (others.size() > 5 ? ", ..." : "") + ".");
+}
+
+}  // namespace
+
+RunFiles read_run_files(const std::vector<std::string>& paths) {
+  RunFiles files;
+  for (const std::string& path : paths) {
+    std::error_code absent;
+    if (std::filesystem::is_directory(path, absent))
+      add_folder(files, path);
+    else
+      add_file(files, path);
+  }
+  check(files.logs.size() <= most_logs, "report", "draws at most ", most_logs, " logs over each other, not ",
+        files.logs.size());
+  return files;
+}
+
+}  // namespace orrery::run_report

@@ -1,0 +1,23 @@
+// Chapter 9. What a translator attends to while it translates a line, for the page of `decode --attention`.
+//
+// The translation is found by beam search. Then the whole pair goes through the model once, as in training, and the
+// attention weights of this pass are kept.
+// Serves: nn/models/transformer.h
+#pragma once
+
+#include <span>
+
+#include "apps/attention_page/attention_page.h"
+#include "apps/translate/saved.h"
+
+namespace orrery::translate {
+
+/// An empty page for the attention of this model.
+AttentionPage attention_page(const Translator& translator);
+
+/// Adds a line and its translation, whose tokens are `written`, with their end if they have one. Returns false if the
+/// page has no room for them.
+bool add_attention(AttentionPage& page, const Translator& translator, const std::string& line,
+                   std::span<const i32> written);
+
+}  // namespace orrery::translate

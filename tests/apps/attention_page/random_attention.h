@@ -1,0 +1,30 @@
+// Chapter 9. What the tests of the attention page show: invented weights.
+#pragma once
+
+#include "apps/attention_page/attention_page.h"
+#include "core/random.h"
+#include "core/tensor_ops.h"
+
+namespace orrery::small {
+
+/// Weights [1, heads, rows, columns] of which each row adds up to 1.
+inline Tensor random_weights(i64 heads, i64 rows, i64 columns, u64 seed) {
+  Rng numbers(seed);
+  Tensor weights = rand_uniform({1, heads, rows, columns}, 0, 1, numbers, f32);
+  for (i64 head = 0; head < heads; ++head)
+    for (i64 i = 0; i < rows; ++i) {
+      double sum = 0;
+      for (i64 j = 0; j < columns; ++j) sum += weights(0, head, i, j);
+      for (i64 j = 0; j < columns; ++j) weights(0, head, i, j) = static_cast<float>(weights(0, head, i, j) / sum);
+    }
+  return weights;
+}
+
+/// Two layers of three heads in the encoder, one layer of three in the decoder.
+inline nn::AttentionMaps random_maps(i64 S, i64 T) {
+  return {.encoder = {random_weights(3, S, S, 1), random_weights(3, S, S, 2)},
+          .decoder_self = {random_weights(3, T, T, 3)},
+          .decoder_cross = {random_weights(3, T, S, 4)}};
+}
+
+}  // namespace orrery::small

@@ -1,0 +1,81 @@
+// Chapter 9. The page of a report: what the files hold, as text of nobody's markup.
+#include "apps/report/report_page.h"
+
+#include <doctest/doctest.h>
+
+#include "apps/program/option_file.h"
+#include "core/files/safetensors.h"
+#include "core/tensor_ops.h"
+#include "tests/apps/report/written_log.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::run_report;
+
+namespace {
+
+size_t times(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("one log becomes a page of its numbers, curves, samples, scores and options, without network or markup") {
+  const TemporaryFolder folder;
+  const std::string page = report_page(read_run_files({small::log_file(folder, "run.log", small::log_text())}));
+  CHECK(page.starts_with("<!DOCTYPE html>"));
+  for (const std::string part :
+       {"<td>lm</td>", "<td>1,234,567</td>", "<td>100 of 200</td>", "<td>4,060</td>", "<td>1.0000</td>",
+        "<td>1.2500 at step 50</td>", "<th scope=\"row\">layers</th><td>4</td>", "<td>&lt;a&gt;</td>",
+        "<td>exact match</td><td>0.8750</td>", "it writes: &lt;100&gt;", "run.log"}) {
+    CAPTURE(part);
+    CHECK(small::contains(page, part));
+  }
+  CHECK(times(page, "class=\"charts\"") == 4);
+  CHECK(times(page, "class=\"legend\"") == 0);
+  for (const std::string outside : {"https:", "//cdn", " src=", "<link", "@import", "<script", "/* page.", "<!-- "}) {
+    CAPTURE(outside);
+    CHECK(page.find(outside) == page.npos);
+  }
+}
+
+TEST_CASE("several logs have a legend, and the options that differ stand out") {
+  const TemporaryFolder folder, other;
+  const std::string a = small::log_file(folder, "a.log", small::log_text(5, R"({"layers":4,"d-model":64})")),
+                    b = small::log_file(folder, "b.log", small::log_text(4, R"({"layers":6,"d-model":64,"new":1})")),
+                    c = small::log_file(other, "a.log", small::log_text());
+  const std::string page = report_page(read_run_files({a, b}));
+  CHECK(small::contains(page, "<h1>2 trainings</h1>"));
+  CHECK(times(page, "class=\"legend\"") == 1);
+  CHECK(small::contains(page, "<tr class=\"differs\"><th scope=\"row\">layers</th><td>4</td><td>6</td></tr>"));
+  CHECK(small::contains(page, "<tr><th scope=\"row\">d-model</th><td>64</td><td>64</td></tr>"));
+  CHECK(small::contains(page, "<tr class=\"differs\"><th scope=\"row\">new</th><td>&ndash;</td><td>1</td></tr>"));
+  CHECK(times(page, "<path class=\"second line\"") >= 8);
+  CHECK(small::contains(report_page(read_run_files({a, c})), " " + c + "</th>"));  // two files of one name
+}
+
+TEST_CASE("a model without a log has its options, and says how there would be curves") {
+  const TemporaryFolder folder;
+  const std::string model = folder / "model";
+  write_safetensors(model, {{"a", full({2}, 1)}}, {{options_key, R"({"layers":4,"name":"<a>"})"}});
+  const std::string page = report_page(read_run_files({model}));
+  CHECK(small::contains(page, "Without a log there are no curves"));
+  CHECK(small::contains(page, "<th scope=\"row\">layers</th><td>4</td>"));
+  CHECK_FALSE(small::contains(page, "class=\"charts\""));
+  const std::string log = small::log_file(folder, "log", small::log_text());
+  const std::string both = report_page(read_run_files({log, model}));
+  CHECK(small::contains(both, "<tr><th>option</th><th>log</th></tr>"));  // the model is of this training
+  CHECK(small::contains(both, "<h2>Models</h2>"));
+}
+
+TEST_CASE("a log without a step is a page without curves") {
+  const TemporaryFolder folder;
+  const std::string log = small::log_file(folder, "log",
+                                          R"({"start":"toy","after_step":0,"steps":9,"parameters":7})"
+                                          "\n");
+  const std::string page = report_page(read_run_files({log}));
+  CHECK(small::contains(page, "no step is logged yet."));
+  CHECK_FALSE(small::contains(page, "<h2>Curves</h2>"));
+}
