@@ -43,7 +43,7 @@ Checkable built(const Sample& sample, Dtype dtype, u64 seed) {
 bool alike(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) return false;
   const double scale = std::max(largest_magnitude({a}), largest_magnitude({b}));
-  const double tolerance = a.dtype() == f32 ? 1e-6 + 1e-4 * scale : 1e-12 + 1e-10 * scale;
+  const double tolerance = a.dtype() == f32 ? 1e-6 + 1e-3 * scale : 1e-12 + 1e-10 * scale;
   return largest_magnitude({a - b}) <= tolerance;
 }
 
