@@ -121,8 +121,10 @@ void check_outputs(const std::string& log, const TranslationFiles& texts, const 
   }
 }
 
-// Says what the run is doing before its first step.
-void say(const std::string& what) { std::cerr << what << " ..." << std::endl; }
+// Tells a person what the run is doing before its first step. In a file, nobody waits for it.
+void say(const std::string& what) {
+  if (terminal_of(STDERR_FILENO).live) std::cerr << what << " ..." << std::endl;
+}
 
 void print_data(const TranslationOrigin& origin, const TranslationData& data) {
   const i64 most = origin.recipe.most_tokens;

@@ -69,7 +69,7 @@ std::unique_ptr<StepwiseDecoder> decoder_of(const Model& model, State state) {
   return std::make_unique<StateDecoder<Model, State>>(model, std::move(state));
 }
 
-void check_length(i64 of_model, i64 max_len) {
+void check_max_len(i64 of_model, i64 max_len) {
   check(max_len > 0 && max_len <= of_model, translator_state, "max_len must be from 1 to ", of_model,
         ", the model's own, not ", max_len);
 }
@@ -130,14 +130,14 @@ void choose_rows(ConvolutionalState& state, std::span<const i64> chosen) {
 
 std::unique_ptr<StepwiseDecoder> stepwise_decoder(const RecurrentTranslator& model, const Tensor& source, i64 max_len,
                                                   i64) {
-  check_length(model.config.max_len, max_len);
+  check_max_len(model.config.max_len, max_len);
   const NoGradient nothing_recorded;
   return decoder_of(model, recurrent_state(model, source));
 }
 
 std::unique_ptr<StepwiseDecoder> stepwise_decoder(const ConvolutionalTranslator& model, const Tensor& source,
                                                   i64 max_len, i64) {
-  check_length(model.config.max_len, max_len);
+  check_max_len(model.config.max_len, max_len);
   const NoGradient nothing_recorded;
   return decoder_of(model, convolutional_state(model, source));
 }
