@@ -162,15 +162,16 @@ std::string shortened(const std::string& line, size_t most) {
 // The first validation sentence in the model's words, in one line of a terminal. An early model may write very much. If
 // the sentence cannot be translated, the training continues, and nothing else is lost.
 std::string sample_of(const TranslationTask& task, int descriptor, size_t indent = 0) {
-  constexpr size_t in_a_file = 200;
+  constexpr size_t in_a_file = 200, least = 20;
   const Terminal terminal = terminal_of(descriptor);
+  const size_t width = terminal.live ? static_cast<size_t>(terminal.width) : in_a_file;
   const TranslationData& data = task.data();
   std::string translation;
   try {
     translation = greedy_translations(task.model(), data.vocabulary, {data.validation.source[0]})[0];
   } catch (const Error& error) { translation = std::string("(") + error.what() + ")"; }
   return shortened(harmless(data.first_source) + "  ->  " + harmless(translation),
-                   (terminal.live ? static_cast<size_t>(terminal.width) : in_a_file) - indent);
+                   std::max(width, least + indent) - indent);
 }
 
 // Seconds that the remaining steps and all evaluations will take. Steps differ in size: one is tried, and an average
