@@ -138,9 +138,9 @@ BusyCores watch_cores(int cores) {
 void print_start(std::ostream& out, const RunStart& start) {
   guard_blas();
   const Machine machine = read_machine();
-  out << "seed " << start.seed << ", " << machine.threads << (machine.threads == 1 ? " thread" : " threads")
-      << ", products in at least " << machine.tiles << (machine.tiles == 1 ? " tile, " : " tiles, ")
-      << described(machine.blas) << '\n';
+  if (start.seed) out << "seed " << *start.seed << ", ";
+  out << machine.threads << (machine.threads == 1 ? " thread" : " threads") << ", products in at least "
+      << machine.tiles << (machine.tiles == 1 ? " tile, " : " tiles, ") << described(machine.blas) << '\n';
   if (start.parameters > 0) out << "model of " << start.parameters << " parameters\n";
   if (start.expected_seconds > 0) {
     out << "expected time " << duration(start.expected_seconds);

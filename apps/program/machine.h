@@ -20,7 +20,7 @@
 namespace orrery {
 
 struct RunStart {
-  i64 seed = 0;
+  std::optional<i64> seed{};    ///< nothing if no random number is drawn
   i64 parameters = 0;           ///< numbers the model learns; 0 prints nothing
   double expected_seconds = 0;  ///< the expected time; 0 prints nothing
   bool measured = false;        ///< times are measured: look for a fifth of a second how busy the machine is

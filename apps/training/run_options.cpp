@@ -16,8 +16,7 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
   begin_group(command, "Run");
   add_tiles(command, run.tiles);
   const std::vector<CLI::Option*> chosen = options_of(command);
-  // A file's name need not be UTF-8, and JSON must be.
-  run.chosen = [chosen] { return values_of(chosen).dump(2, ' ', false, Json::error_handler_t::replace); };
+  run.chosen = [chosen] { return json_text(values_of(chosen), 2); };
   add_file(command, "--save", run.save,
            "Save the best model in this file, and the state of an unfinished training in FILE.resume");
   add_flag(command, "--overwrite", run.overwrite, "Replace an existing model or unfinished training");

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/program/stopwatch.h"
 #include "autograd/variable.h"
 #include "core/error.h"
 #include "nn/pass.h"
@@ -37,6 +38,10 @@ class Task {
 
   /// The validation loss of the model as it is: lower is better. Needed only by recipes that evaluate.
   virtual double evaluate() { fail(program(), "has no validation loss"); }
+  /// How long `evaluate` takes. A task whose validation may take minutes tries a part of it.
+  virtual double seconds_of_evaluation() {
+    return seconds_of([&] { evaluate(); });
+  }
   /// What `evaluate` returns, for the lines that a training prints.
   virtual std::string evaluation_name() const { return "validation loss"; }
 

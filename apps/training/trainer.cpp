@@ -20,7 +20,21 @@ const std::string of_parameter = "parameter.", of_average = "average.", of_kept 
 
 std::string kept_name(size_t i) { return of_kept + std::to_string(i) + "."; }
 
+// The tensor of a parameter in a state.
+const Tensor& fitting(const TrainingState& state, const std::string& prefix, const NamedParameter& p,
+                      const std::string& program) {
+  const auto found = state.tensors.find(prefix + p.name);
+  check(found != state.tensors.end() && found->second.shape() == p.value.shape() &&
+            found->second.dtype() == p.value.dtype(),
+        program, "the saved state has no ", prefix, p.name, " that fits the model");
+  return found->second;
+}
+
 }  // namespace
+
+void check_parameters(const TrainingState& state, const Parameters& parameters, const std::string& program) {
+  for (const NamedParameter& p : parameters) fitting(state, of_parameter, p, program);
+}
 
 Trainer::Trainer(Task& task, const TrainingRecipe& recipe, i64 d_model)
     : task_(task),
@@ -154,12 +168,14 @@ void Trainer::end_with_best() { best_step_ > 0 ? put(best_) : end_with_judged();
 
 double Trainer::seconds_of_step() {
   const std::vector<u64> positions = task_.positions();
+  constexpr double long_enough = 10;
   const std::vector<Part> parts = draw_step();
-  const auto pass = [&] {
-    for (const Part& part : parts) backward(loss_of(part));
-  };
-  pass();  // the first pass also allocates memory and starts threads
-  const double seconds = seconds_of(pass);
+  // The first pass also allocates memory and starts threads. If it takes long, that does not matter, and it is enough.
+  double seconds = seconds_of([&] { backward(loss_of(parts[0])); }) / parts[0].share;
+  if (seconds < long_enough)
+    seconds = seconds_of([&] {
+      for (const Part& part : parts) backward(loss_of(part));
+    });
   optimizer_->clear_gradients();
   task_.go_to(positions);
   return seconds;
@@ -179,7 +195,7 @@ i64 Trainer::evaluations_left() const {
 
 double Trainer::seconds_of_evaluation() {
   const std::vector<u64> positions = task_.positions();
-  const double seconds = seconds_of([&] { task_.evaluate(); });
+  const double seconds = task_.seconds_of_evaluation();
   task_.go_to(positions);
   return seconds;
 }
@@ -205,13 +221,7 @@ TrainingState Trainer::state() const {
 // Reads one tensor of each parameter.
 void Trainer::load_values(const TrainingState& state, const std::string& prefix, Values& values) const {
   values.clear();
-  for (const NamedParameter& p : parameters_) {
-    const auto found = state.tensors.find(prefix + p.name);
-    check(found != state.tensors.end() && found->second.shape() == p.value.shape() &&
-              found->second.dtype() == p.value.dtype(),
-          task_.program(), "the saved state has no ", prefix, p.name, " that fits the model");
-    values.push_back(found->second.clone());
-  }
+  for (const NamedParameter& p : parameters_) values.push_back(fitting(state, prefix, p, task_.program()).clone());
 }
 
 void Trainer::load_state(const TrainingState& state) {

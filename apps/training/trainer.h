@@ -46,6 +46,9 @@ struct TrainingState {
   TensorMap tensors;
 };
 
+/// Error of `program`: a state without the values of one of these parameters.
+void check_parameters(const TrainingState& state, const Parameters& parameters, const std::string& program);
+
 class Trainer {
  public:
   /// Noam's schedule needs the model's width. The task must outlive the trainer.

@@ -93,14 +93,17 @@ TranslationBatch TranslationBatches::sorted_batch(i64 number) const { return bat
 TranslationBatch TranslationBatches::batch_of(std::span<const i64> pairs) const {
   std::vector<std::span<const i32>> sources;
   size_t longest = 0;
+  i64 source_tokens = 0;
   for (const i64 pair : pairs) {
     sources.push_back(corpus_.source[pair]);
+    source_tokens += std::ssize(sources.back()) + 1;
     longest = std::max(longest, corpus_.target[pair].size());
   }
   const i64 B = static_cast<i64>(pairs.size()), T = static_cast<i64>(longest) + 1;
   TranslationBatch batch{.source = source_tensor(sources),
                          .target = full({B, T}, pad_id, Dtype::i32),
-                         .labels = full({B, T}, pad_id, Dtype::i32)};
+                         .labels = full({B, T}, pad_id, Dtype::i32),
+                         .source_tokens = source_tokens};
   i32 *target = batch.target.write<i32>(), *labels = batch.labels.write<i32>();
   for (const i64 pair : pairs) {
     const std::span<const i32> sentence = corpus_.target[pair];

@@ -23,7 +23,8 @@ namespace orrery::translate {
 
 struct TranslationBatch {
   Tensor source, target, labels;  // i32
-  i64 tokens = 0;                 ///< labels that are not padding
+  i64 source_tokens = 0;          ///< those of the source that are not padding
+  i64 tokens = 0;                 ///< the same of the labels
 };
 
 /// Sentences as the encoder reads them: i32 [B, S], each with its end, then padding.
@@ -42,6 +43,7 @@ class TranslationBatches {
   /// Batches of at most `most_tokens` tokens, padding included. `numbers` decides the order of every epoch. The corpus
   /// must outlive the batches. Error: a pair that is longer than a batch.
   TranslationBatches(const Corpus& corpus, i64 most_tokens, const Rng& numbers);
+  TranslationBatches(const Corpus&&, i64, const Rng&) = delete;  // it would not outlive them
 
   i64 in_epoch() const { return static_cast<i64>(shapes_.size()); }
   /// The sizes of the batches of an epoch, before they are put into random order.

@@ -31,16 +31,6 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-LinePairs chosen(const LinePairs& pairs, std::span<const i64> numbers) {
-  LinePairs result;
-  for (const i64 i : numbers) {
-    result.source.push_back(pairs.source[static_cast<size_t>(i)]);
-    result.target.push_back(pairs.target[static_cast<size_t>(i)]);
-  }
-  result.counts.lines = result.size();
-  return result;
-}
-
 }  // namespace
 
 bool is_text(std::string_view line) {
@@ -73,8 +63,8 @@ LinePairs read_pairs(const std::string& source_path, const std::string& target_p
     return lines_of(text);
   };
   LinePairs pairs;
-  const std::vector<std::string> sources = read(source_path, pairs.source_checksum),
-                                 targets = read(target_path, pairs.target_checksum);
+  std::vector<std::string> sources = read(source_path, pairs.source_checksum),
+                           targets = read(target_path, pairs.target_checksum);
   check(sources.size() == targets.size(), corpus_operation, source_path, " has ", sources.size(), " lines and ",
         target_path, " has ", targets.size(), "; line i of one must be the translation of line i of the other");
   pairs.counts.lines = static_cast<i64>(sources.size());
@@ -84,37 +74,38 @@ LinePairs read_pairs(const std::string& source_path, const std::string& target_p
     } else if (is_empty(sources[i]) || is_empty(targets[i])) {
       ++pairs.counts.empty;
     } else {
-      pairs.source.push_back(sources[i]);
-      pairs.target.push_back(targets[i]);
+      pairs.source.push_back(std::move(sources[i]));
+      pairs.target.push_back(std::move(targets[i]));
     }
   }
   return pairs;
 }
 
-Held hold_out(const LinePairs& pairs) {
+Held hold_out(LinePairs pairs) {
   constexpr i64 one_in = 20, most = 2000;
   const i64 all = pairs.size();
   check(all > 1, corpus_operation, "there is no pair of sentences to validate with, because the files have ", all,
         all == 1 ? " usable pair" : " usable pairs");
   std::vector<u64> hashes;
-  for (size_t i = 0; i < pairs.source.size(); ++i) {
+  for (const std::string& line : pairs.source) {
     Fingerprint fingerprint;
-    for (const std::string* line : {&pairs.source[i], &pairs.target[i]}) {
-      fingerprint.add(static_cast<i64>(line->size()));
-      fingerprint.add(std::as_bytes(std::span(*line)));
-    }
+    fingerprint.add(std::as_bytes(std::span(line)));
     hashes.push_back(fingerprint.mixed());
   }
   std::vector<u64> sorted = hashes;
   std::sort(sorted.begin(), sorted.end());
   const i64 wanted = std::clamp<i64>(all / one_in, 1, most);
-  // Equal pairs have equal hashes: those below the limit are held out, at least all with the lowest one.
+  // Equal sources have equal hashes: those below the limit are held out, at least all with the lowest one.
   const auto second = std::upper_bound(sorted.begin(), sorted.end(), sorted[0]);
-  check(second != sorted.end(), corpus_operation, "there is no pair to validate with, because all are equal");
+  check(second != sorted.end(), corpus_operation, "there is no pair to validate with, because all sources are equal");
   const u64 limit = std::max(sorted[static_cast<size_t>(wanted)], *second);
-  std::vector<i64> training, validation;
-  for (i64 i = 0; i < all; ++i) (hashes[static_cast<size_t>(i)] < limit ? validation : training).push_back(i);
-  Held held{chosen(pairs, training), chosen(pairs, validation)};
+  Held held;
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    LinePairs& part = hashes[i] < limit ? held.validation : held.training;
+    part.source.push_back(std::move(pairs.source[i]));
+    part.target.push_back(std::move(pairs.target[i]));
+  }
+  held.validation.counts.lines = held.validation.size();
   held.training.counts = pairs.counts;
   held.training.counts.lines -= held.validation.size();
   return held;

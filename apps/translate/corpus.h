@@ -46,12 +46,15 @@ struct LinePairs {
 /// naming both.
 LinePairs read_pairs(const std::string& source_path, const std::string& target_path);
 
-/// Parts of `pairs` for training and for validation: a twentieth for validation, at least one pair and at most 2,000.
-/// Which pairs these are depends only on their text, and equal pairs stay together. Error: fewer than two pairs.
+/// Two parts of some pairs.
 struct Held {
   LinePairs training, validation;
 };
-Held hold_out(const LinePairs& pairs);
+/// Holds out a twentieth of the pairs for validation, at least one and at most 2,000. Which pairs these are depends only
+/// on their sources, and pairs of one source stay together: what is validated was never learned, not even with another
+/// translation. So a source that is very frequent may make it more, or fewer. Errors: fewer than two pairs; all sources
+/// are equal.
+Held hold_out(LinePairs pairs);
 
 /// Sentences as token ids, one after another.
 class TokenLines {

@@ -48,8 +48,9 @@ std::vector<Sentence> sentences_by_length(const Translator& translator, const st
   return sentences;
 }
 
-void translate_batch(const Translator& translator, std::span<const Sentence> batch, const DecodeOptions& options,
-                     std::vector<Translation>& results) {
+// Whether the search was not stopped before its end.
+bool translate_batch(const Translator& translator, std::span<const Sentence> batch, const DecodeOptions& options,
+                     const std::function<bool()>& stopped, std::vector<Translation>& results) {
   std::vector<std::span<const i32>> rows;
   std::vector<i64> limits;
   for (const Sentence& sentence : batch) {
@@ -58,9 +59,13 @@ void translate_batch(const Translator& translator, std::span<const Sentence> bat
         std::min({sentence.length() + beyond_source, options.max_length, translator.model->most_tokens()}));
   }
   const auto decoder = translator.model->decoder(source_tensor(rows), limits[0], options.beam);
-  const std::vector<nn::Hypothesis> found =
-      nn::beam_search(*decoder, limits,
-                      {.beam = options.beam, .length_penalty = options.length_penalty, .bos = begin_id, .eos = end_id});
+  const std::vector<nn::Hypothesis> found = nn::beam_search(*decoder, limits,
+                                                            {.beam = options.beam,
+                                                             .length_penalty = options.length_penalty,
+                                                             .bos = begin_id,
+                                                             .eos = end_id,
+                                                             .stopped = stopped});
+  if (found.empty()) return false;
   for (size_t i = 0; i < batch.size(); ++i) {
     const std::vector<i32>& tokens = found[i].tokens;
     const bool ended = tokens.back() == end_id;
@@ -71,21 +76,44 @@ void translate_batch(const Translator& translator, std::span<const Sentence> bat
     result.tokens = std::ssize(tokens);
     result.ids = tokens;
   }
+  return true;
 }
 
 }  // namespace
 
+i64 rows_of_batch(i64 length, i64 vocabulary, const DecodeOptions& options) {
+  constexpr i64 usual_beam = 5, most_logits = i64{1} << 25;
+  const i64 by_tokens = options.batch_tokens * usual_beam / (length * std::max(usual_beam, options.beam)),
+            by_logits = most_logits / (options.beam * vocabulary);
+  return std::max<i64>(1, std::min(by_tokens, by_logits));
+}
+
 std::vector<Translation> translations(const Translator& translator, const std::vector<Line>& lines,
-                                      const DecodeOptions& options, const std::function<bool()>& stopped) {
+                                      const DecodeOptions& options, const std::function<bool()>& stopped,
+                                      const WhenReady& when_ready) {
   std::vector<Translation> results(lines.size());
   const std::vector<Sentence> sentences = sentences_by_length(translator, lines, results);
+  std::vector<bool> is_done(lines.size(), true);
+  for (const Sentence& sentence : sentences) is_done[sentence.line] = false;
+  size_t ready = 0;
+  i64 done = std::ssize(lines) - std::ssize(sentences);
+  const auto tell = [&] {
+    const size_t before = ready;
+    while (ready < lines.size() && is_done[ready]) ++ready;
+    if (when_ready) when_ready(std::span(results).subspan(before, ready - before), done);
+  };
+  tell();
   for (size_t begin = 0; begin < sentences.size();) {
-    if (stopped()) return {};
-    const auto fitting = static_cast<size_t>(std::max<i64>(1, options.batch_tokens / sentences[begin].length()));
-    const size_t count = std::min(fitting, sentences.size() - begin);
-    translate_batch(translator, std::span(sentences).subspan(begin, count), options, results);
-    begin += count;
+    const i64 fitting = rows_of_batch(sentences[begin].length(), translator.vocabulary.size(), options);
+    const std::span<const Sentence> rest = std::span(sentences).subspan(begin);
+    const std::span<const Sentence> batch = rest.first(std::min(static_cast<size_t>(fitting), rest.size()));
+    if (!translate_batch(translator, batch, options, stopped, results)) break;
+    for (const Sentence& sentence : batch) is_done[sentence.line] = true;
+    done += std::ssize(batch);
+    begin += batch.size();
+    tell();
   }
+  results.resize(ready);
   return results;
 }
 

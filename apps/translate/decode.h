@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,9 @@ namespace orrery::translate {
 struct DecodeOptions {
   i64 beam = 5;               ///< 1 is greedy decoding
   double length_penalty = 1;  ///< alpha: nn/generate/beam_search.h
-  i64 batch_tokens = 1024;    ///< source tokens of a batch, padding included; a longer sentence is a batch of its own
+  /// Source tokens of a batch, padding included; fewer with a wide beam (`rows_of_batch`). A longer sentence is a batch
+  /// of its own.
+  i64 batch_tokens = 1024;
   i64 max_length = most;      ///< tokens of a translation; also at most 50 more than its source has, as in the paper
   static constexpr i64 most = 1'000'000;
 };
@@ -33,9 +36,19 @@ struct Translation {
   std::vector<i32> ids{};      ///< these tokens
 };
 
-/// The translation of each line. Returns none if `stopped()` becomes true between batches. Errors: those of
-/// `nn::beam_search`.
+/// How many sentences of `length` tokens, with the end, make a batch, at least 1. The beam multiplies what the decoder
+/// computes and keeps, so a beam of more than 5 takes fewer sentences in proportion. And the logits of one step, one for
+/// each sentence, hypothesis and token of the vocabulary, are at most 2^25 numbers, 128 MB, if a sentence alone allows
+/// it.
+i64 rows_of_batch(i64 length, i64 vocabulary, const DecodeOptions& options);
+
+/// Receives, after each batch, the translations that can be written now because all lines before them have theirs, and
+/// the number of lines that are done, in order or not.
+using WhenReady = std::function<void(std::span<const Translation> ready, i64 done)>;
+/// The translation of each line. If `stopped()` becomes true, it ends within a step of the search, and returns those
+/// that were ready. Errors: those of `nn::beam_search`.
 std::vector<Translation> translations(const Translator& translator, const std::vector<Line>& lines,
-                                      const DecodeOptions& options, const std::function<bool()>& stopped);
+                                      const DecodeOptions& options, const std::function<bool()>& stopped,
+                                      const WhenReady& when_ready = {});
 
 }  // namespace orrery::translate

@@ -18,6 +18,7 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
 #include "apps/translate/attention.h"
@@ -30,8 +31,9 @@ namespace orrery {
 namespace translate {
 namespace {
 
-// Lines that are sorted by length together: enough for batches of equal lengths, and few enough to keep in memory.
-constexpr size_t window = 2000;
+// Lines that are sorted by length together: few at first, so that the first answers come soon, then twice as many each
+// time, up to enough for batches of equal lengths.
+constexpr size_t first_window = 16, largest_window = 2048;
 
 struct CommandOptions {
   DecodeOptions decode;
@@ -156,22 +158,32 @@ int decode(const CommandOptions& options) {
   const Interrupt interrupt;
   const auto stopped = [&] { return interrupt.requested(); };
   LineReader reader(from_stdin ? STDIN_FILENO : file.number(), from_stdin ? "standard input" : options.file);
+  LiveLine live(std::cerr, isatty(STDOUT_FILENO) == 1 ? Terminal{} : terminal_of(STDERR_FILENO));
   Totals totals;
   AttentionOfLines attention(translator, options.attention);
   double seconds = 0;  // without waiting for input
-  while (std::cout.good()) {
+  const auto can_go_on = [&] { return std::cout.good() && !interrupt.requested(); };
+  for (size_t window = first_window; can_go_on(); window = std::min(2 * window, largest_window)) {
     const std::vector<Line> lines = reader.read(window, stopped);
     if (lines.empty()) break;
     const Stopwatch watch;
-    const std::vector<Translation> found = translations(translator, lines, options.decode, stopped);
-    for (const Translation& translation : found) {
-      print(translation, options.scores);
-      totals.add(translation);
-    }
-    std::cout.flush();
+    const i64 before = totals.lines();
+    auto line = lines.begin();
+    translations(
+        translator, lines, options.decode, [&] { return !can_go_on(); },
+        [&](std::span<const Translation> ready, i64 done) {
+          for (const Translation& translation : ready) {
+            print(translation, options.scores);
+            totals.add(translation);
+            attention.add(*line++, translation);
+          }
+          std::cout.flush();
+          live.show(std::to_string(before + done) + " lines, " +
+                    numbers("%.1f lines/s", static_cast<double>(before + done) / (seconds + watch.seconds())));
+        });
     seconds += watch.seconds();
-    for (size_t i = 0; i < found.size(); ++i) attention.add(lines[i], found[i]);
   }
+  live.clear();
   if (!std::cout.good()) {
     check(!output_is_closed(), "translate", "standard output was closed before all lines were written");
     return done;  // the program says that it could not write
@@ -204,7 +216,7 @@ void add_translate_decode(CLI::App& translate, int& exit_code) {
                                 "Longest translation in tokens; always at most 50 more than the source has"),
                "");
   add_whole_number(command, "--batch-tokens", options->decode.batch_tokens, 1, 10000000,
-                   "Source tokens of a batch, padding included");
+                   "Source tokens of a batch, padding included; fewer with a beam of more than 5");
   add_flag(command, "--scores", options->scores,
            "Before each translation its log-probability (natural logarithm) and a tab");
   add_file(command, "--attention", options->attention,

@@ -13,9 +13,6 @@
 namespace orrery::translate {
 namespace {
 
-// A recurrent model has no positions, and so no longest sentence. This is more than any other reads.
-constexpr i64 practically_unlimited = i64{1} << 20;
-
 ModelKind kind_of(const nn::TransformerConfig&) { return ModelKind::transformer; }
 ModelKind kind_of(const nn::RecurrentTranslatorConfig&) { return ModelKind::recurrent; }
 ModelKind kind_of(const nn::ConvolutionalTranslatorConfig&) { return ModelKind::convolutional; }
@@ -24,18 +21,19 @@ i64 width_of(const nn::TransformerConfig& config) { return config.layer.d_model;
 i64 width_of(const nn::RecurrentTranslatorConfig& config) { return config.d_decoder; }
 i64 width_of(const nn::ConvolutionalTranslatorConfig& config) { return config.d_hidden; }
 
-i64 positions_of(const nn::TransformerConfig& config) { return config.max_len; }
-i64 positions_of(const nn::RecurrentTranslatorConfig&) { return practically_unlimited; }
-i64 positions_of(const nn::ConvolutionalTranslatorConfig& config) { return config.max_len; }
-
 double kept_by(const nn::TransformerConfig& config, const BatchShape& shape) {
   return orrery::kept_numbers(config, shape.rows, shape.source_length, shape.target_length, LossHead::fused);
 }
-// Of each source position its annotation and its key, of each target position the state, the context and the word.
+// Of each source position its word, what the two GRUs of the encoder keep and write (autograd/ops/fused/gru.cpp), both
+// side by side as annotation, and its key. Of each target position its word, what the decoder keeps and writes
+// (autograd/ops/fused/attentive_gru.cpp), and both with the word side by side, which are read for the logits.
 double kept_by(const nn::RecurrentTranslatorConfig& config, const BatchShape& shape) {
-  const i64 source = shape.source_length * (2 * config.d_encoder + config.d_attention),
-            target = shape.target_length * (config.d_decoder + 2 * config.d_encoder + config.d_embedding);
-  return static_cast<double>(shape.rows) * static_cast<double>(source + target);
+  const i64 annotation = 2 * config.d_encoder, H = config.d_decoder, A = config.d_attention;
+  const i64 of_source = config.d_embedding + (4 + 1) * annotation + annotation + A,
+            of_target = config.d_embedding + (4 * H + A + shape.source_length) + (H + annotation) +
+                        (H + annotation + config.d_embedding) + config.d_output;
+  return static_cast<double>(shape.rows) *
+         static_cast<double>(shape.source_length * of_source + shape.target_length * of_target);
 }
 // Of each layer the two inputs of its glu and its output; of a decoder's layer the attention weights as well.
 double kept_by(const nn::ConvolutionalTranslatorConfig& config, const BatchShape& shape) {
@@ -95,7 +93,7 @@ i64 TranslatorOf<Model>::d_model() const {
 }
 template <class Model>
 i64 TranslatorOf<Model>::most_tokens() const {
-  return positions_of(model.config);
+  return model.config.max_len;
 }
 template <class Model>
 double TranslatorOf<Model>::kept_numbers(const BatchShape& shape) const {

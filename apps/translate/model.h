@@ -31,7 +31,9 @@ class TranslationModel {
   virtual nn::Module& module() = 0;
   /// Its configuration as JSON, from which `load_model` builds it again.
   virtual std::string config() const = 0;
-  virtual i64 vocabulary_size() const = 0;
+  virtual i64 source_vocabulary_size() const = 0;
+  virtual i64 vocabulary_size() const = 0;  ///< of what it writes
+  virtual i32 padding_id() const = 0;
   /// The width that Noam's schedule needs: of the decoder.
   virtual i64 d_model() const = 0;
   /// The longest sentence that it reads or writes, with begin or end.
@@ -61,7 +63,9 @@ class TranslatorOf final : public TranslationModel {
   ModelKind kind() const override;
   nn::Module& module() override { return model; }
   std::string config() const override { return nn::to_json(model.config); }
+  i64 source_vocabulary_size() const override { return model.config.src_vocab_size; }
   i64 vocabulary_size() const override { return model.config.tgt_vocab_size; }
+  i32 padding_id() const override { return model.config.pad_id; }
   i64 d_model() const override;
   i64 most_tokens() const override;
   double kept_numbers(const BatchShape& shape) const override;

@@ -30,12 +30,19 @@ void save_translator(TranslationModel& model, const Vocabulary& vocabulary, cons
 Translator load_translator(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
   const auto found = metadata.find(std::string(vocabulary_key));
+  const bool has_model = metadata.contains(std::string(kind_key));
+  if (found != metadata.end() && !has_model && metadata.contains(origin_key))
+    fail("translate", path, " is an unfinished training; its model is in the file without .resume");
   check(found != metadata.end(), "translate", path, " was not saved by orrery translate (it has no ", vocabulary_key,
         ')');
   const Vocabulary vocabulary = within("load " + path, [&] { return Vocabulary::from_json(found->second); });
   Translator translator{vocabulary, load_model(path, metadata)};
-  check(translator.model->vocabulary_size() == vocabulary.size(), "translate", path, " holds a model of ",
-        translator.model->vocabulary_size(), " tokens and a vocabulary of ", vocabulary.size());
+  const TranslationModel& model = *translator.model;
+  for (const i64 size : {model.source_vocabulary_size(), model.vocabulary_size()})
+    check(size == vocabulary.size(), "translate", path, " holds a model of ", size, " tokens and a vocabulary of ",
+          vocabulary.size());
+  check(model.padding_id() == pad_id, "translate", path, " holds a model whose padding is token ", model.padding_id(),
+        "; that of its vocabulary is ", pad_id);
   return translator;
 }
 
@@ -52,7 +59,7 @@ SavedParts saved_parts(const TranslationOrigin& origin, TranslationTask& task) {
               },
           .origin = {{recipe_key, to_json(origin.recipe)},
                      {options_key, origin.options},
-                     {origin_key, begun.dump()},
+                     {origin_key, json_text(begun)},
                      {std::string(vocabulary_key), task.data().vocabulary.to_json()}}};
 }
 
@@ -74,7 +81,9 @@ ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& p
     read.check_all_known();
     return Vocabulary::from_json(entry(std::string(vocabulary_key)));
   });
-  nn::check_size(origin.recipe.with_vocabulary(vocabulary.size()).parameter_count(), path);
+  const TranslationRecipe recipe = origin.recipe.with_vocabulary(vocabulary.size());
+  nn::check_size(recipe.parameter_count(), path);
+  check_parameters(training.state, empty_model(recipe)->module().parameters(), "translate");
   return {origin, vocabulary, checksums};
 }
 

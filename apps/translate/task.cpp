@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "apps/program/stopwatch.h"
 #include "apps/training/training_step.h"
 #include "core/error.h"
 #include "nn/models/config_json.h"
@@ -66,18 +67,22 @@ TranslationRecipe recipe_of_other(ModelKind kind) {
 }
 
 template <class Model, class Config>
-std::unique_ptr<TranslationModel> built(const Config& config, i64 seed) {
-  Rng weights = random_numbers(seed, 0);
+std::unique_ptr<TranslationModel> built(const Config& config, Rng& weights) {
   return std::make_unique<TranslatorOf<Model>>(Model(config, weights));
 }
 
-std::unique_ptr<TranslationModel> new_model(const TranslationRecipe& recipe) {
+const TranslationRecipe& checked(const TranslationRecipe& recipe) {
+  recipe.validate();
+  return recipe;
+}
+
+std::unique_ptr<TranslationModel> new_model(const TranslationRecipe& recipe, Rng weights) {
   switch (recipe.kind) {
-    case ModelKind::recurrent: return built<nn::RecurrentTranslator>(recipe.recurrent, recipe.seed);
-    case ModelKind::convolutional: return built<nn::ConvolutionalTranslator>(recipe.convolutional, recipe.seed);
+    case ModelKind::recurrent: return built<nn::RecurrentTranslator>(recipe.recurrent, weights);
+    case ModelKind::convolutional: return built<nn::ConvolutionalTranslator>(recipe.convolutional, weights);
     case ModelKind::transformer: break;
   }
-  return built<nn::Transformer>(recipe.model, recipe.seed);
+  return built<nn::Transformer>(recipe.model, weights);
 }
 
 // The configuration of the model that is trained, as JSON, and back.
@@ -145,8 +150,12 @@ TranslationRecipe TranslationRecipe::with_vocabulary(i64 size) const {
     config.pad_id = pad_id;
   };
   fit(result.model), fit(result.recurrent), fit(result.convolutional);
-  result.model.max_len = result.convolutional.max_len = most_tokens + 1;
+  result.model.max_len = result.recurrent.max_len = result.convolutional.max_len = most_tokens + 1;
   return result;
+}
+
+std::unique_ptr<TranslationModel> empty_model(const TranslationRecipe& recipe) {
+  return new_model(recipe, Rng::of_zeros());
 }
 
 i64 TranslationRecipe::parameter_count() const {
@@ -194,12 +203,18 @@ void read_json(const std::string& text, TranslationRecipe& recipe) {
 }
 
 TranslationData translation_data(const TranslationFiles& files, const TranslationRecipe& recipe,
-                                 const Vocabulary* vocabulary) {
+                                 const Vocabulary* vocabulary,
+                                 const std::function<void(const std::string& what)>& tell) {
+  recipe.validate();
+  const auto begin = [&](const std::string& what) {
+    if (tell) tell(what);
+  };
+  begin("reading " + files.source + " and " + files.target);
   LinePairs all = read_pairs(files.source, files.target);
   std::vector<u32> checksums{all.source_checksum, all.target_checksum};
   Held held;
   if (files.hold_out()) {
-    held = hold_out(all);
+    held = hold_out(std::move(all));
   } else {
     held.validation = read_pairs(files.valid_source, files.valid_target);
     checksums.insert(checksums.end(), {held.validation.source_checksum, held.validation.target_checksum});
@@ -208,9 +223,11 @@ TranslationData translation_data(const TranslationFiles& files, const Translatio
   const auto new_vocabulary = [&] {
     std::vector<std::string> lines = held.training.source;
     lines.insert(lines.end(), held.training.target.begin(), held.training.target.end());
+    if (!recipe.segmented) begin("SentencePiece learns at most " + std::to_string(recipe.vocabulary) + " tokens");
     return recipe.segmented ? Vocabulary::of_segmented(lines) : Vocabulary::of_text(lines, recipe.vocabulary);
   };
   const Vocabulary used = vocabulary ? *vocabulary : new_vocabulary();
+  begin("cutting " + std::to_string(held.training.size() + held.validation.size()) + " pairs into tokens");
   TranslationData data{.vocabulary = used,
                        .training = corpus_of(held.training, used, recipe.most_tokens),
                        .validation = corpus_of(held.validation, used, recipe.most_tokens),
@@ -224,13 +241,12 @@ TranslationData translation_data(const TranslationFiles& files, const Translatio
 
 TranslationTask::TranslationTask(const TranslationRecipe& recipe, const TranslationData& data,
                                  std::unique_ptr<TranslationModel> model)
-    : recipe_(recipe),
+    : recipe_(checked(recipe)),
       data_(data),
       training_(data.training, recipe.batch_tokens, random_numbers(recipe.seed, 1)),
       validation_(data.validation, recipe.batch_tokens, random_numbers(recipe.seed, 2)),
       model_(std::move(model)) {
-  recipe.validate();
-  if (!model_) model_ = new_model(recipe.with_vocabulary(data.vocabulary.size()));
+  if (!model_) model_ = new_model(recipe.with_vocabulary(data.vocabulary.size()), random_numbers(recipe.seed, 0));
   check(model_->vocabulary_size() == data.vocabulary.size(), program(), "the model has ", model_->vocabulary_size(),
         " tokens and the vocabulary ", data.vocabulary.size());
   if (recipe.evaluate_every == TranslationRecipe::automatic)
@@ -251,7 +267,7 @@ std::vector<i64> TranslationTask::draw(i64 step, i64 micro_batches) {
   for (i64 i = 0; i < micro_batches; ++i) {
     drawn_.push_back(training_.batch((step - 1) * micro_batches + i));
     tokens.push_back(drawn_.back().tokens);
-    tokens_read_ += drawn_.back().source.count() + drawn_.back().target.count();
+    tokens_read_ += drawn_.back().source_tokens + drawn_.back().tokens;
   }
   return tokens;
 }
@@ -261,17 +277,34 @@ Variable TranslationTask::loss(i64 micro_batch, nn::Pass& pass) {
                       {.ignore_index = pad_id, .label_smoothing = recipe_.smoothing});
 }
 
-double TranslationTask::evaluate() {
+std::pair<double, i64> TranslationTask::loss_of_validation(i64 batch_number) const {
   const NoGradient nothing_recorded;
+  const TranslationBatch batch = validation_.sorted_batch(batch_number);
+  nn::Pass pass = nn::Pass::inference();
+  const Variable sum = model_->loss(batch, pass, {.ignore_index = pad_id, .reduction = Reduction::sum});
+  return {sum.item(), batch.tokens};
+}
+
+double TranslationTask::evaluate() {
   double total = 0;
   i64 tokens = 0;
   for (i64 i = 0; i < validation_.in_epoch(); ++i) {
-    const TranslationBatch batch = validation_.sorted_batch(i);
-    nn::Pass pass = nn::Pass::inference();
-    total += model_->loss(batch, pass, {.ignore_index = pad_id, .reduction = Reduction::sum}).item();
-    tokens += batch.tokens;
+    const auto [loss, count] = loss_of_validation(i);
+    total += loss, tokens += count;
   }
   return total / static_cast<double>(tokens);
+}
+
+// Tries ten batches. The batches are sorted by length, so that every n-th stands for all.
+double TranslationTask::seconds_of_evaluation() {
+  constexpr i64 tried = 10;
+  const i64 all = validation_.in_epoch(), stride = (all + tried - 1) / tried;
+  i64 tokens = 0;
+  const double seconds = seconds_of([&] {
+    for (i64 i = stride / 2; i < all; i += stride) tokens += loss_of_validation(i).second;
+  });
+  return seconds * static_cast<double>(data_.validation.target.tokens() + data_.validation.size()) /
+         static_cast<double>(tokens);
 }
 
 }  // namespace orrery::translate

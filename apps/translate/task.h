@@ -14,6 +14,7 @@
 // Serves: nn/models/transformer.h
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "apps/training/trainer.h"
@@ -53,6 +54,9 @@ TranslationRecipe translation_preset(const std::string& name);
 /// The same for a kind of model: "tiny" for the Transformer, and one for each of the others.
 TranslationRecipe translation_preset(ModelKind kind);
 
+/// The model of a recipe with all parameters 0, except those that its kind sets itself.
+std::unique_ptr<TranslationModel> empty_model(const TranslationRecipe& recipe);
+
 /// The fields of TranslationRecipe alone as JSON, the model included, and back into `recipe`.
 std::string to_json(const TranslationRecipe& recipe);
 void read_json(const std::string& json, TranslationRecipe& recipe);
@@ -71,10 +75,12 @@ struct TranslationData {
   std::string first_source, first_target;  ///< the first pair of the validation, as it stands in the files
   std::vector<u32> checksums;              ///< CRC32C of each file
 };
-/// Reads the files. The vocabulary is made of the training pairs, unless it is given. Errors: those of `read_pairs`,
-/// `hold_out`, `Vocabulary` and `corpus_of`.
+/// Reads the files. The vocabulary is made of the training pairs, unless it is given. Before each part of the work that
+/// may take long, `tell` is called with what begins. Errors: those of the recipe, `read_pairs`, `hold_out`, `Vocabulary`
+/// and `corpus_of`.
 TranslationData translation_data(const TranslationFiles& files, const TranslationRecipe& recipe,
-                                 const Vocabulary* vocabulary = nullptr);
+                                 const Vocabulary* vocabulary = nullptr,
+                                 const std::function<void(const std::string& what)>& tell = {});
 
 /// A model and sentence pairs. Its loss is smoothed as the recipe says. The validation loss is not, so that it can be
 /// compared with others: the mean of -ln p(token) over all validation tokens, the ends of sentences included.
@@ -83,6 +89,8 @@ class TranslationTask final : public Task {
   /// Trains a new model, or the given one. The data must outlive the task.
   TranslationTask(const TranslationRecipe& recipe, const TranslationData& data,
                   std::unique_ptr<TranslationModel> model = nullptr);
+  TranslationTask(const TranslationRecipe&, const TranslationData&&,
+                  std::unique_ptr<TranslationModel> = nullptr) = delete;  // the data would not outlive it
 
   /// With the number of steps that `automatic` stands for.
   const TranslationRecipe& recipe() const { return recipe_; }
@@ -96,15 +104,20 @@ class TranslationTask final : public Task {
   std::string program() const override { return "translate"; }
   Parameters parameters() override { return model_->module().parameters(); }
   std::vector<i64> draw(i64 step, i64 micro_batches) override;
+  /// Source and target, without padding.
   i64 tokens_read() const override { return tokens_read_; }
   Variable loss(i64 micro_batch, nn::Pass& pass) override;
   double evaluate() override;
+  double seconds_of_evaluation() override;
 
  private:
   TranslationRecipe recipe_;
   const TranslationData& data_;
   TranslationBatches training_, validation_;
   std::unique_ptr<TranslationModel> model_;
+  // The sum of the losses of a batch of the validation, and how many.
+  std::pair<double, i64> loss_of_validation(i64 batch) const;
+
   std::vector<TranslationBatch> drawn_;  // of the current step
   i64 tokens_read_ = 0;
 };

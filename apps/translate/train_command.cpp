@@ -3,6 +3,9 @@
 // Serves: nn/models/transformer.h
 #include "apps/translate/train_command.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iomanip>
@@ -12,11 +15,13 @@
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
+#include "apps/program/terminal.h"
 #include "apps/training/memory.h"
 #include "apps/training/recipe_options.h"
 #include "apps/training/run.h"
 #include "apps/training/run_options.h"
 #include "apps/translate/saved.h"
+#include "core/utf8.h"
 
 namespace orrery {
 namespace translate {
@@ -116,6 +121,11 @@ void check_outputs(const std::string& log, const TranslationFiles& texts, const 
   }
 }
 
+// Tells a person what the run is doing before its first step. In a file, nobody waits for it.
+void say(const std::string& what) {
+  if (terminal_of(STDERR_FILENO).live) std::cerr << what << " ..." << std::endl;
+}
+
 void print_data(const TranslationOrigin& origin, const TranslationData& data) {
   const i64 most = origin.recipe.most_tokens;
   const auto print = [&](const std::string& what, const Corpus& corpus) {
@@ -138,15 +148,30 @@ void check_size(const TranslationTask& task, nn::Module& module, const TrainingF
   files.check_room(recipe, parameters);
 }
 
-// The first validation sentence in the model's words. If it cannot be translated, the training continues, and nothing
-// else is lost.
-std::string sample_of(const TranslationTask& task) {
+// At most so many characters of a line, the last three of them points if it goes on.
+std::string shortened(const std::string& line, size_t most) {
+  const size_t text = line.find_last_not_of(' ') + 1;
+  size_t at = 0, cut = 0, characters = 0;
+  for (; at < text && characters < most; ++characters) {
+    if (characters + 3 <= most) cut = at;
+    at += std::max<size_t>(1, first_character(std::string_view(line).substr(at)).bytes);
+  }
+  return at >= text ? line.substr(0, text) : line.substr(0, cut) + "...";
+}
+
+// The first validation sentence in the model's words, in one line of a terminal. An early model may write very much. If
+// the sentence cannot be translated, the training continues, and nothing else is lost.
+std::string sample_of(const TranslationTask& task, int descriptor, size_t indent = 0) {
+  constexpr size_t in_a_file = 200, least = 20;
+  const Terminal terminal = terminal_of(descriptor);
+  const size_t width = terminal.live ? static_cast<size_t>(terminal.width) : in_a_file;
   const TranslationData& data = task.data();
   std::string translation;
   try {
     translation = greedy_translations(task.model(), data.vocabulary, {data.validation.source[0]})[0];
   } catch (const Error& error) { translation = std::string("(") + error.what() + ")"; }
-  return harmless(data.first_source) + "  ->  " + harmless(translation);
+  return shortened(harmless(data.first_source) + "  ->  " + harmless(translation),
+                   std::max(width, least + indent) - indent);
 }
 
 // Seconds that the remaining steps and all evaluations will take. Steps differ in size: one is tried, and an average
@@ -154,11 +179,11 @@ std::string sample_of(const TranslationTask& task) {
 double expected_seconds(Trainer& trainer, const TranslationTask& task) {
   const TranslationRecipe& recipe = task.recipe();
   const double of_a_token = trainer.seconds_of_step() / static_cast<double>(task.tokens_read());
-  double tokens = 0;
-  for (const BatchShape& shape : task.batches().shapes())
-    tokens += static_cast<double>(shape.rows * (shape.source_length + shape.target_length));
-  const double tokens_of_step =
-      tokens / static_cast<double>(task.batches().in_epoch()) * static_cast<double>(recipe.micro_batches);
+  const Corpus& corpus = task.data().training;
+  const i64 ends = 2 * corpus.size();
+  const double tokens_of_step = static_cast<double>(corpus.source.tokens() + corpus.target.tokens() + ends) /
+                                static_cast<double>(task.batches().in_epoch()) *
+                                static_cast<double>(recipe.micro_batches);
   return trainer.expected_seconds(of_a_token * tokens_of_step);
 }
 
@@ -172,7 +197,7 @@ double report(const TrainOptions& options, Trainer& trainer, TranslationTask& ta
   else
     trainer.end_with_best();
   const double loss = task.evaluate();
-  std::cout << sample_of(task) << '\n';
+  std::cout << sample_of(task, STDOUT_FILENO) << '\n';
   if (options.run.hash) std::cout << "hash " << hash << '\n';
   std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss << " per token, perplexity "
             << std::setprecision(2) << std::exp(loss);
@@ -190,12 +215,13 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
   TranslationRecipe limited = origin.recipe;
   limited.minutes = options.run.time_limit;
   const Interrupt interrupt;
+  print_data(origin, data);
   TranslationTask task(limited, data);
   check_size(task, task.model().module(), files);
-  print_data(origin, data);
   const TranslationRecipe& recipe = task.recipe();
   Trainer trainer(task, recipe, task.model().d_model());
   if (state) trainer.load_state(*state);
+  say("timing a step");
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = task.model().module().parameter_count(),
                           .expected_seconds = expected_seconds(trainer, task),
@@ -206,7 +232,7 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
   TrainingLog log(options.run.log, state != nullptr);
   const RunHooks hooks{.after_evaluation = [&] {
     std::string line;
-    trainer.with_judged([&] { line = "  " + sample_of(task); });
+    trainer.with_judged([&] { line = "  " + sample_of(task, STDERR_FILENO, 2); });
     return line;
   }};
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
@@ -232,7 +258,7 @@ int resume(const TrainOptions& options) {
                                     {&options.files.valid_target, &resumed.origin.files.valid_target}})
     if (!given->empty()) *kept = *given;
   check_outputs(options.run.log, resumed.origin.files, files);
-  const TranslationData data = translation_data(resumed.origin.files, resumed.origin.recipe, &resumed.vocabulary);
+  const TranslationData data = translation_data(resumed.origin.files, resumed.origin.recipe, &resumed.vocabulary, say);
   check(data.checksums == resumed.checksums, "translate", "the text in ", resumed.origin.files.source, ", ",
         resumed.origin.files.target, " or the files to validate with is not the text that this training began with");
   compute_as(unfinished);
@@ -250,7 +276,7 @@ int begin(TrainOptions& options) {
   TrainingFiles files("translate", options.run.save);
   check_outputs(options.run.log, texts, files);
   files.begin(options.run.overwrite);
-  const TranslationData data = translation_data(texts, options.recipe);
+  const TranslationData data = translation_data(texts, options.recipe, nullptr, say);
   return train(options, {.recipe = options.recipe, .options = options.run.chosen(), .files = texts}, data, nullptr,
                files);
 }
@@ -261,8 +287,10 @@ std::vector<CLI::Option*> add_text_options(CLI::App& command, TrainOptions& opti
   begin_group(command, "Text");
   add_flag(command, "--segmented", recipe.segmented,
            "The text is segmented: tokens stand between spaces, and @@ at the end of one joins it to the next");
-  add_whole_number(command, "--vocabulary", recipe.vocabulary, first_piece_id + 1, largest_vocabulary,
-                   "Tokens that SentencePiece finds in text that is not segmented, at most");
+  add_whole_number(
+      command, "--vocabulary", recipe.vocabulary, first_piece_id + 1, largest_vocabulary,
+      "The most tokens that SentencePiece may find in text that is not segmented; it always uses 4 threads, "
+      "since what it finds depends on their number");
   add_whole_number(command, "--max-tokens", recipe.most_tokens, 1, 65536,
                    "Tokens of the longest sentence; pairs with a longer one are left out");
   TranslationFiles& files = options.files;
@@ -294,8 +322,10 @@ void add_model_options(CLI::App& command, TranslationRecipe& recipe) {
                    "Recurrent: units of each direction of the encoder");
   add_whole_number(command, "--d-decoder", recipe.recurrent.d_decoder, 1, 12288, "Recurrent: units of the decoder");
   add_whole_number(command, "--d-attention", recipe.recurrent.d_attention, 1, 12288, "Recurrent: width of the keys");
-  add_whole_number(command, "--d-output", recipe.recurrent.d_output, 0, 12288,
-                   "Recurrent: width of what the logits are computed from; 0: all that the decoder knows");
+  add_whole_number(
+      command, "--d-output", recipe.recurrent.d_output, 0, 12288,
+      "Recurrent: width of the layer before the logits; 0: none, they are computed from state, context and "
+      "word directly");
   add_whole_number(command, "--d-hidden", recipe.convolutional.d_hidden, 1, 12288,
                    "Convolutional: width of the layers");
   add_whole_number(command, "--width", recipe.convolutional.width, 1, 99,
@@ -305,7 +335,8 @@ void add_model_options(CLI::App& command, TranslationRecipe& recipe) {
 void add_training_options(CLI::App& command, TranslationRecipe& recipe) {
   begin_group(command, training_group);
   add_whole_number(command, "--batch-tokens", recipe.batch_tokens, 1, 10000000,
-                   "Tokens of a batch, source or target, whichever has more, padding included");
+                   "Tokens of a micro-batch, source or target, whichever has more, padding included; a step has "
+                   "--micro-batches of them");
   add_number(command, "--smoothing", recipe.smoothing, 0, 1, "Label smoothing");
   add_recipe_options(command, recipe, {.evaluate_every = "an epoch"});
   begin_group(command, evaluation_group);

@@ -198,11 +198,14 @@ Vocabulary Vocabulary::of_text(const std::vector<std::string>& lines, i64 size) 
   const i64 characters = different_characters(lines);
   const bool whole = characters <= size / 4;
   Lines sample(lines, (lines.size() + most_lines - 1) / most_lines);
+  size_t longest = 1;
+  for (const std::string& line : lines) longest = std::max(longest, line.size());
   std::string trained;
   const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
       std::unordered_map<std::string, std::string>{{"model_type", "unigram"},
                                                    {"vocab_size", std::to_string(size)},
                                                    {"hard_vocab_limit", "false"},
+                                                   {"max_sentence_length", std::to_string(longest)},
                                                    {"character_coverage", whole ? "1.0" : "0.9995"},
                                                    {"normalization_rule_name", "identity"},
                                                    {"pad_id", std::to_string(pad_id)},
@@ -215,7 +218,7 @@ Vocabulary Vocabulary::of_text(const std::vector<std::string>& lines, i64 size) 
       &sample, &trained);
   check(status.ok() || characters + first_piece_id < size, vocabulary_operation, "a vocabulary of ", size,
         " tokens does not hold the ", characters, " different characters of the text");
-  check_status(status);
+  check(status.ok(), vocabulary_operation, "SentencePiece finds no tokens in this text. It says: ", status.message());
   sentencepiece::SentencePieceProcessor processor;
   check_status(processor.LoadFromSerializedProto(trained));
   std::vector<std::string> pieces;

@@ -7,7 +7,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "core/error.h"
@@ -54,6 +53,10 @@ Json parse_json_object(std::string_view text, std::string_view operation, const 
   } catch (const Json::exception&) { fail(operation, "is not valid JSON: a number is too large"); }
   check(json.is_object(), operation, "is not a JSON object");
   return json;
+}
+
+std::string json_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 std::ostream& operator<<(std::ostream& out, const Shown& shown) {

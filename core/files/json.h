@@ -9,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
+#include <string>
 #include <string_view>
 
 #include "core/dtype.h"
@@ -31,6 +32,10 @@ struct JsonLimits {
 /// The object that `text` describes. Errors, of `operation`: text that is no JSON, saying where; another value than an
 /// object; a field twice; more than the limits allow.
 Json parse_json_object(std::string_view text, std::string_view operation, const JsonLimits& limits = {});
+
+/// JSON as text, for values that hold names of files. Those need not be UTF-8, as JSON must be: what is not becomes
+/// U+FFFD. With an `indent` each field has a line of its own.
+std::string json_text(const Json& json, int indent = -1);
 
 /// A value in a message: as JSON, cut after 60 bytes. Written only if the message is made.
 struct Shown {

@@ -134,6 +134,7 @@ class BeamSearch {
   std::vector<Hypothesis> run() {
     Tensor tokens = full({std::ssize(searches_), 1}, options_.bos, Dtype::i32);
     for (i64 length = 1; !searches_.empty(); ++length) {
+      if (options_.stopped && options_.stopped()) return {};
       const NextTokens next = likeliest_after(tokens);
       i64 row = 0;
       for (Search& search : searches_) {

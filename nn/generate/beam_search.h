@@ -20,6 +20,7 @@
 // Serves: nn/generate/decoding.h
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -46,6 +47,7 @@ struct BeamOptions {
   i32 eos = 2;                ///< the token that ends one
   i64 max_len = 64;           ///< generate at most this many tokens, `eos` included
   i64 beyond_source = 50;     ///< and at most this many more than the source has
+  std::function<bool()> stopped{};  ///< asked before each step: if it says so, the search ends and returns nothing
 };
 
 struct Hypothesis {

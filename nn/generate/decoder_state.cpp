@@ -41,8 +41,8 @@ DecoderState decoder_state(const Transformer& model, const Variable& memory, con
                      .memory_mask = memory_mask,
                      .positions = model.tgt_positions.first_rows(max_len, memory.dtype()).value().rows(0, max_len)};
   for (const DecoderLayer& layer : model.decoder.layers) {
-    KeyValueCache& cache =
-        state.self_attn.emplace_back(layer.self_attn->empty_cache(memory.size(0) * beam, max_len, memory.dtype()));
+    KeyValueCache& cache = state.self_attn.emplace_back(
+        layer.self_attn->empty_cache(memory.size(0) * beam, std::min(first_capacity, max_len), memory.dtype()));
     cache.slots.resize(static_cast<size_t>(memory.size(0)));
     std::iota(cache.slots.begin(), cache.slots.end(), i64{0});
     state.memory.push_back(layer.multihead_attn->cache_memory(memory));

@@ -47,14 +47,6 @@ void check_step(const Tensor& tokens, const SourceRows& source) {
   check(R == rows, translator_state, "has ", rows, " rows, the tokens have ", R);
 }
 
-// Greedy decoding with a model and its state after reading `source`.
-template <class Model, class State>
-Tensor greedy_with_state(const Model& model, const Tensor& source, State state, const GreedyOptions& options) {
-  const i32 pad = model.config.pad_id >= 0 ? model.config.pad_id : options.eos;
-  return greedy_decode(
-      source.size(0), [&](const Tensor& tokens) { return next_logits(model, tokens, state); }, pad, options);
-}
-
 // A model and its state after reading `source`, for beam search.
 template <class Model, class State>
 class StateDecoder : public StepwiseDecoder {
@@ -77,9 +69,9 @@ std::unique_ptr<StepwiseDecoder> decoder_of(const Model& model, State state) {
   return std::make_unique<StateDecoder<Model, State>>(model, std::move(state));
 }
 
-void check_positions(std::string_view operation, const ConvolutionalTranslator& model, i64 max_len) {
-  check(max_len > 0 && max_len <= model.config.max_len, operation, "max_len must be from 1 to ", model.config.max_len,
-        ", the model's positions, not ", max_len);
+void check_max_len(i64 of_model, i64 max_len) {
+  check(max_len > 0 && max_len <= of_model, translator_state, "max_len must be from 1 to ", of_model,
+        ", the model's own, not ", max_len);
 }
 
 }  // namespace
@@ -136,25 +128,16 @@ void choose_rows(ConvolutionalState& state, std::span<const i64> chosen) {
   for (Tensor& inputs : state.inputs) inputs = gathered(inputs, chosen);
 }
 
-Tensor greedy_decode(const RecurrentTranslator& model, const Tensor& source, const GreedyOptions& options) {
-  const NoGradient nothing_recorded;
-  return greedy_with_state(model, source, recurrent_state(model, source), options);
-}
-
-Tensor greedy_decode(const ConvolutionalTranslator& model, const Tensor& source, const GreedyOptions& options) {
-  check_positions("greedy_decode", model, options.max_len);
-  const NoGradient nothing_recorded;
-  return greedy_with_state(model, source, convolutional_state(model, source), options);
-}
-
-std::unique_ptr<StepwiseDecoder> stepwise_decoder(const RecurrentTranslator& model, const Tensor& source, i64, i64) {
+std::unique_ptr<StepwiseDecoder> stepwise_decoder(const RecurrentTranslator& model, const Tensor& source, i64 max_len,
+                                                  i64) {
+  check_max_len(model.config.max_len, max_len);
   const NoGradient nothing_recorded;
   return decoder_of(model, recurrent_state(model, source));
 }
 
 std::unique_ptr<StepwiseDecoder> stepwise_decoder(const ConvolutionalTranslator& model, const Tensor& source,
                                                   i64 max_len, i64) {
-  check_positions(translator_state, model, max_len);
+  check_max_len(model.config.max_len, max_len);
   const NoGradient nothing_recorded;
   return decoder_of(model, convolutional_state(model, source));
 }

@@ -14,7 +14,6 @@
 #include <span>
 
 #include "nn/generate/beam_search.h"
-#include "nn/generate/decoding.h"
 #include "nn/models/convolutional_translator.h"
 #include "nn/models/recurrent_translator.h"
 
@@ -54,12 +53,8 @@ ConvolutionalState convolutional_state(const ConvolutionalTranslator& model, con
 Tensor next_logits(const ConvolutionalTranslator& model, const Tensor& tokens, ConvolutionalState& state);
 void choose_rows(ConvolutionalState& state, std::span<const i64> chosen);
 
-/// The likeliest token at each step, as for a Transformer (nn/generate/decoding.h).
-Tensor greedy_decode(const RecurrentTranslator& model, const Tensor& source, const GreedyOptions& options);
-Tensor greedy_decode(const ConvolutionalTranslator& model, const Tensor& source, const GreedyOptions& options);
-
 /// Their decoders for beam search, after reading `source`, as for a Transformer (nn/generate/beam_search.h). They refer
-/// to `model`. They have room for any number of hypotheses. Errors: max_len beyond the model's positions.
+/// to `model`. They have room for any number of hypotheses. Error: max_len beyond the model's.
 std::unique_ptr<StepwiseDecoder> stepwise_decoder(const RecurrentTranslator& model, const Tensor& source, i64 max_len,
                                                   i64 beam);
 std::unique_ptr<StepwiseDecoder> stepwise_decoder(const ConvolutionalTranslator& model, const Tensor& source,

@@ -47,6 +47,7 @@ static void for_each_field(RecurrentTranslatorConfig& config, Field&& field) {
   field("d_output", config.d_output);
   field("dropout", config.dropout);
   field("output_dropout", config.output_dropout);
+  field("max_len", config.max_len);
   field("pad_id", config.pad_id);
   field("share_embeddings", config.share_embeddings);
 }
@@ -72,6 +73,7 @@ void RecurrentTranslatorConfig::validate() const {
   check_positive(recurrent_operation, "d_decoder", d_decoder);
   check_positive(recurrent_operation, "d_attention", d_attention);
   check(d_output >= 0, recurrent_operation, "d_output must be positive, or 0 for none, not ", d_output);
+  check_positive(recurrent_operation, "max_len", max_len);
   config_json::check_probability(recurrent_operation, "output_dropout", output_dropout);
 }
 

@@ -22,6 +22,9 @@ struct RecurrentTranslatorConfig {
   i64 d_output = 0;
   double dropout = 0.5;           ///< on the embeddings
   double output_dropout = 0;      ///< on what the generator reads
+  /// The longest sentence that it is meant for, with its begin or end. The model computes longer ones too, but what it
+  /// learned says nothing about them, so no translation gets longer.
+  i64 max_len = 256;
   i32 pad_id = 0;                 ///< trailing tokens of this id are padding; -1: there is none
   bool share_embeddings = false;  ///< one table for both languages; the generator's matrix too if d_output is its width
 

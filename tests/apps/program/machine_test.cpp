@@ -60,3 +60,10 @@ TEST_CASE("the first lines name seed, tiles, kernel, model and time") {
   CHECK(time_with_limit(2) == "expected time 1 min 15 s");
   CHECK(time_with_limit(0) == "expected time 1 min 15 s");
 }
+
+TEST_CASE("the first line names no seed if no random number is drawn") {
+  std::ostringstream out;
+  print_start(out, {.parameters = 3});
+  CHECK(out.str().find("seed") == std::string::npos);
+  CHECK(out.str().find(std::to_string(threads()) + " thread") == 0);
+}

@@ -132,5 +132,18 @@ TEST_CASE("too few pairs to hold one out are an error") {
   CHECK(small::contains(error_of([] { hold_out(numbered_pairs(0)); }), "the files have 0 usable pairs"));
   LinePairs equal;
   for (int i = 0; i < 5; ++i) equal.source.push_back("a"), equal.target.push_back("x");
-  CHECK(small::contains(error_of([&] { hold_out(equal); }), "all are equal"));
+  CHECK(small::contains(error_of([&] { hold_out(equal); }), "all sources are equal"));
+}
+
+TEST_CASE("the translations of one sentence are all held out, or none") {
+  LinePairs pairs = numbered_pairs(100);
+  const LinePairs once = pairs;
+  pairs.source.insert(pairs.source.end(), once.source.begin(), once.source.end());
+  for (i64 i = 0; i < 100; ++i) pairs.target.push_back("another target " + std::to_string(i));
+  const Held held = hold_out(pairs);
+  CHECK(held.validation.size() == 10);
+  for (const std::string& line : held.validation.source) {
+    CHECK(std::count(held.training.source.begin(), held.training.source.end(), line) == 0);
+    CHECK(std::count(held.validation.source.begin(), held.validation.source.end(), line) == 2);
+  }
 }

@@ -241,3 +241,83 @@ TEST_CASE("when nobody reads its output any more, it stops with one line that sa
   CHECK(line(result.text, -1) == "1");
   CHECK(line(result.text, -2) == "orrery: translate: standard output was closed before all lines were written");
 }
+
+TEST_CASE("a batch takes as many sentences as its tokens allow, and fewer with a wide beam") {
+  const auto rows = [](i64 length, i64 beam, i64 vocabulary) {
+    return rows_of_batch(length, vocabulary, {.beam = beam, .batch_tokens = 1024});
+  };
+  CHECK(rows(10, 1, 8000) == 102);
+  CHECK(rows(10, 5, 8000) == 102);
+  CHECK(rows(10, 50, 8000) == 10);
+  CHECK(rows(2000, 5, 8000) == 1);
+  CHECK(rows(2, 5, 8000) == 512);
+  CHECK(rows(2, 1000, 8000) == 2);
+  CHECK(rows(2, 5, 1'000'000) == 6);
+  CHECK(rows(2, 1000, 1'000'000) == 1);
+  for (const i64 beam : {1, 5, 17, 100, 1000})
+    for (const i64 vocabulary : {1000, 30'000, 1'000'000}) {
+      const i64 count = rows(2, beam, vocabulary);
+      CHECK((count == 1 || count * beam * vocabulary <= i64{1} << 25));
+    }
+}
+
+TEST_CASE("translations can be written as soon as all lines before them have theirs") {
+  const Translator translator = lively_words();
+  const auto expected = texts_of(translations(translator, as_lines(sentences), {}, not_stopped));
+  std::vector<std::string> written;
+  std::vector<i64> done;
+  size_t calls_with_some = 0;
+  const WhenReady gather = [&](std::span<const Translation> ready, i64 count) {
+    for (const Translation& translation : ready) written.push_back(translation.text);
+    done.push_back(count);
+    calls_with_some += !ready.empty();
+  };
+  translations(translator, as_lines(sentences), {.batch_tokens = 1}, not_stopped, gather);
+  CHECK(written == expected);
+  CHECK(done.size() == sentences.size() + 1);  // the first call is before the first batch
+  CHECK(std::is_sorted(done.begin(), done.end()));
+  CHECK(done.back() == std::ssize(sentences));
+  CHECK(calls_with_some > 2);
+}
+
+TEST_CASE("when it is stopped, what is ready stays, and not even the step of a long search is waited for") {
+  const Translator translator = lively_words();
+  const std::vector<Line> lines = as_lines({"a b c d e f g h", "", "a b c", "d"});
+  const auto expected = texts_of(translations(translator, lines, {}, not_stopped));
+  std::vector<std::string> written;
+  bool stop = false;
+  const auto kept = translations(
+      translator, lines, {.batch_tokens = 1}, [&] { return stop; },
+      [&](std::span<const Translation> ready, i64 done) {
+        for (const Translation& translation : ready) written.push_back(translation.text);
+        stop = done == 2;  // the empty line and the first batch: that of the longest line
+      });
+  CHECK(texts_of(kept) == std::vector<std::string>{expected[0], ""});
+  CHECK(written == texts_of(kept));
+  i64 asked = 0;
+  translations(translator, as_lines({"a b c d e f g h"}), {.beam = 1}, [&] { return ++asked == 2; });
+  CHECK(asked == 2);  // the search itself asks
+}
+
+TEST_CASE("the first lines of a long file are answered before the others are read") {
+  const SavedTranslator saved;
+  std::string many;
+  for (int i = 0; i < 3000; ++i) many += "a b c\n";
+  const std::string file = saved.file(many);
+  const Result first = shell(saved.command(file) + " --beam 1 2>/dev/null | head -1");
+  CHECK(line(first.text, 0) == texts_of(translations(lively_words(), as_lines({"a b c"}), {}, not_stopped))[0]);
+  CHECK_FALSE(contains(errors(saved.arguments(file) + " --beam 1").text, "seed "));  // nothing is drawn
+}
+
+TEST_CASE("what stops it, as Ctrl-C does, keeps what is written, and says how much that is") {
+  const SavedTranslator saved;
+  const std::string in = "'" + (saved.folder / "in") + "'", out = "'" + (saved.folder / "out") + "'",
+                    told = "'" + (saved.folder / "told") + "'";
+  const Result result = shell("bash -c \"mkfifo " + in + "; " + saved.command() + "< " + in + " > " + out + " 2> " +
+                              told + " & exec 3> " + in + "; echo a b c >&3; for i in {1..600}; do [ -s " + out +
+                              " ] && break; sleep 0.1; done; kill -TERM \\$!; wait \\$!; echo \\$?\"");
+  CHECK(result.text == "130\n");
+  const std::string written = contents(saved.folder / "out");
+  CHECK(std::count(written.begin(), written.end(), '\n') == 1);
+  CHECK(contains(contents(saved.folder / "told"), " s, 1 line, "));
+}

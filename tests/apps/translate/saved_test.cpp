@@ -121,9 +121,38 @@ TEST_CASE("an unfinished training is resumed from its files alone, to the same b
   CHECK(trainer.hash() == whole.hash());
   CHECK(load_translator(path).vocabulary.size() == saved.data.vocabulary.size());  // the best model so far
 
+  CHECK(small::contains(refusal(files.resume()),
+                        files.resume() + " is an unfinished training; its model is in the file without .resume"));
+
   UnfinishedTraining changed = unfinished;
+  std::erase_if(changed.state.tensors, [](const auto& entry) { return entry.first.starts_with("parameter.decoder."); });
+  CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }),
+                        "translate: the saved state has no parameter.decoder."));
+  changed = unfinished;
   changed.metadata.erase("vocabulary");
   CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }), "it has no vocabulary"));
   changed = unfinished, changed.metadata["origin"] = "{}";
   CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }), "load FILE: translation origin: has no source"));
+}
+
+TEST_CASE("a model whose source vocabulary or padding is not that of its vocabulary is refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model";
+  const TranslationRecipe recipe = small::small_translation_recipe();
+  const TranslationData data = small::animal_data(recipe);
+  const auto refused_with = [&](const auto& change) {
+    nn::TransformerConfig config = recipe.with_vocabulary(data.vocabulary.size()).model;
+    config.share_embeddings = false;
+    change(config);
+    Rng rng(1);
+    TransformerTranslator model{nn::Transformer(config, rng)};
+    save_translator(model, data.vocabulary, path);
+    return refusal(path);
+  };
+  CHECK(refused_with([](auto&) {}) == "");
+  CHECK(
+      small::contains(refused_with([](auto& config) { ++config.src_vocab_size; }),
+                      " holds a model of " + std::to_string(data.vocabulary.size() + 1) + " tokens and a vocabulary"));
+  CHECK(small::contains(refused_with([](auto& config) { config.pad_id = 4; }),
+                        " holds a model whose padding is token 4; that of its vocabulary is 0"));
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "apps/training/training_step.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/translate/small_translation.h"
@@ -222,4 +223,51 @@ TEST_CASE("a model of another vocabulary is refused") {
                                           std::make_unique<TransformerTranslator>(nn::Transformer(config, weights)));
                         }),
                         "the model has 9 tokens and the vocabulary "));
+}
+
+// What would be destroyed before them is not accepted.
+static_assert(!std::is_constructible_v<TranslationTask, TranslationRecipe, TranslationData>);
+static_assert(std::is_constructible_v<TranslationTask, TranslationRecipe, const TranslationData&>);
+static_assert(!std::is_constructible_v<TranslationBatches, Corpus, i64, Rng>);
+static_assert(std::is_constructible_v<TranslationBatches, const Corpus&, i64, Rng>);
+
+TEST_CASE("a recipe with which no training is possible is refused before any text is read") {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  const TranslationData data = small::animal_data(recipe);
+  recipe.batch_tokens = recipe.most_tokens;
+  const std::string refusal = "translation recipe: batch_tokens (20) must be larger than most_tokens (20)";
+  CHECK(error_of([&] { translation_data({.source = "/nowhere", .target = "/nowhere"}, recipe); }) == refusal);
+  recipe.batch_tokens = recipe.most_tokens = 3;  // smaller than the pairs
+  CHECK(error_of([&] { TranslationTask(recipe, data); }) ==
+        "translation recipe: batch_tokens (3) must be larger than most_tokens (3)");
+}
+
+TEST_CASE("tokens of a step are counted without padding, and a part of the validation is timed for all of it") {
+  SmallTraining training;
+  TranslationTask& task = training.task;
+  task.draw(1, 2);
+  i64 tokens = 0;
+  for (i64 i = 0; i < 2; ++i) {
+    TranslationBatches batches(training.data.training, task.recipe().batch_tokens,
+                               random_numbers(task.recipe().seed, 1));
+    const TranslationBatch batch = batches.batch(i);
+    for (const Tensor* x : {&batch.source, &batch.labels})
+      for (i64 k = 0; k < x->count(); ++k) tokens += x->at(k) != pad_id;
+  }
+  CHECK(task.tokens_read() == tokens);
+  CHECK(task.seconds_of_evaluation() > 0);
+}
+
+TEST_CASE("what takes long is told before it begins") {
+  const TemporaryFolder folder;
+  const small::AnimalText text = small::animal_text();
+  set_contents(folder / "en", text.english);
+  set_contents(folder / "de", text.german);
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.segmented = false, recipe.vocabulary = 60, recipe.most_tokens = 60, recipe.batch_tokens = 100;
+  std::string told;
+  translation_data({.source = folder / "en", .target = folder / "de"}, recipe, nullptr,
+                   [&](const std::string& what) { told += what + '\n'; });
+  CHECK(told == "reading " + (folder / "en") + " and " + (folder / "de") +
+                    "\nSentencePiece learns at most 60 tokens\ncutting 20 pairs into tokens\n");
 }

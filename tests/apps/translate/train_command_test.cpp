@@ -237,3 +237,32 @@ TEST_CASE("wrong values are refused before the training begins") {
   CHECK(contains(help, "--rate NUMBER=0.005"));
   CHECK(contains(help, "orrery translate train --resume"));
 }
+
+TEST_CASE("text may be in a file whose name is not UTF-8; --resume then needs the name again") {
+  const AnimalFiles animals;
+  const std::string english = animals.folder / "a\xFF.en", model = "'" + animals.model + "'";
+  set_contents(english, contents(animals.english));
+  const std::string files = "--source '" + english + "' --target '" + animals.german + "' ",
+                    stop = "--max-tokens 20 --steps 100000000 --evaluate-every 2 --time-limit 0.005 ";
+  const Result stopped = errors("translate train " + files + quick_model + stop + "--save " + model);
+  CHECK(stopped.exit_code == 130);
+  CHECK(contains(stopped.text, "to resume: "));
+  check_failure(train_program + "translate train --resume " + model, "No such file or directory");
+  const Result resumed = errors("translate train --time-limit 0.005 --resume " + model + " --source '" + english + "'");
+  CHECK(resumed.exit_code == 130);
+  CHECK(contains(resumed.text, "resuming after step "));
+}
+
+TEST_CASE("the sample of an early model is one line, without blanks at its end") {
+  const AnimalFiles animals;
+  const std::string text = errors(animals.train + "--steps 4 --evaluate-every 1 --rate 0 --dropout 0").text;
+  std::istringstream in(text);
+  int samples = 0;
+  for (std::string one; std::getline(in, one);) {
+    if (!contains(one, "  ->  ")) continue;
+    ++samples;
+    CHECK(one.size() <= 200);
+    CHECK_FALSE(one.ends_with(' '));
+  }
+  CHECK(samples == 4);
+}

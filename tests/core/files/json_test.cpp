@@ -132,3 +132,9 @@ TEST_CASE("JSON is parsed in core/files/json.cpp alone") {
         "\napps/a.cpp:1: JSON is parsed in core/files/json.cpp alone");
   CHECK(found("core/files/json.cpp", "x = nlohmann::json::parse(text);\n") == "");
 }
+
+TEST_CASE("JSON of a file's name that is not UTF-8 is text all the same") {
+  const Json json{{"name", "x\xFF.en"}, {"n", 3}};
+  CHECK(json_text(json) == "{\"name\":\"x\xEF\xBF\xBD.en\",\"n\":3}");
+  CHECK(json_text(json, 2) == "{\n  \"name\": \"x\xEF\xBF\xBD.en\",\n  \"n\": 3\n}");
+}

@@ -366,3 +366,13 @@ TEST_CASE("mistakes are told: options out of range, logits that are no numbers")
   CHECK_THROWS_WITH_AS(searched_in(table_of({}), 3, {.beam = 5}), doctest::Contains("the beam must be from 1 to 4"),
                        Error);
 }
+
+TEST_CASE("a search that is stopped ends before its next step, and returns nothing") {
+  for (const i64 steps : {0, 1, 3}) {
+    PlainDecoder decoder(2, random_table(4, 1, 2.0));
+    i64 asked = 0;
+    const BeamOptions options{.beam = 2, .eos = -1, .stopped = [&] { return asked++ == steps; }};
+    CHECK(nn::beam_search(decoder, std::vector<i64>{9, 9}, options).empty());
+    CHECK(decoder.steps == steps);
+  }
+}

@@ -221,3 +221,24 @@ TEST_CASE("more positions than there are is an error, and so is recording") {
   const Variable memory = transformer.encode(randint(1, 11, {1, 3}, rng), Mask(), pass);
   CHECK_THROWS_AS(decoder_state(transformer, memory, Mask(), 0), Error);
 }
+
+TEST_CASE("the caches of a Transformer's decoder begin small, grow when they are full, and end at the longest target") {
+  Rng rng(6);
+  TransformerConfig config = small_transformer();
+  config.max_len = 100;
+  Transformer model(config, rng);
+  const NoGradient nothing_recorded;
+  Pass pass = Pass::inference();
+  const Variable memory = model.encode(randint(1, 11, {2, 3}, rng), Mask(), pass);
+  const auto capacities = [&](i64 max_len) {
+    DecoderState state = decoder_state(model, memory, Mask(), max_len);
+    std::vector<i64> found{state.self_attn[0].capacity()};
+    while (state.length() < max_len) {
+      next_positions(model, full({2, 1}, 4, Dtype::i32), state);
+      if (state.self_attn[1].capacity() != found.back()) found.push_back(state.self_attn[1].capacity());
+    }
+    return found;
+  };
+  CHECK(capacities(100) == std::vector<i64>{32, 64, 100});
+  CHECK(capacities(9) == std::vector<i64>{9});
+}

@@ -28,6 +28,7 @@ const RecurrentTranslatorConfig recurrent{.src_vocab_size = 30,
                                           .d_output = 5,
                                           .dropout = 0.25,
                                           .output_dropout = 0.125,
+                                          .max_len = 19,
                                           .pad_id = 3,
                                           .share_embeddings = true};
 const ConvolutionalTranslatorConfig convolutional{.src_vocab_size = 30,
@@ -87,6 +88,7 @@ TEST_CASE("a value out of range is an error that names the field") {
         "recurrent translator config: d_attention must be positive, not 0");
   CHECK(of_recurrent([](auto& c) { c.d_output = -1; }) ==
         "recurrent translator config: d_output must be positive, or 0 for none, not -1");
+  CHECK(of_recurrent([](auto& c) { c.max_len = 0; }) == "recurrent translator config: max_len must be positive, not 0");
   CHECK(of_recurrent([](auto& c) { c.output_dropout = 1; }) ==
         "recurrent translator config: output_dropout must be in [0, 1), not 1");
   CHECK(of_recurrent([](auto& c) { c.pad_id = 30; }) ==
