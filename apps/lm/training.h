@@ -41,12 +41,12 @@ struct LmRecipe : TrainingRecipe {
 std::string to_json(const LmRecipe& recipe);
 void read_json(const std::string& json, LmRecipe& recipe);
 
-/// The mean loss of `model` over a text. Every token except the first counts once. The model reads the text in blocks of
-/// at most its length, each `stride` tokens after the one before, and of each block only tokens that no earlier one
-/// predicted count: the last `stride`. So a token is predicted from the (length - stride) tokens before it at least, as
-/// far as there are so many. A stride of the whole length, which `stride` = 0 stands for, reads each token once; a
-/// smaller one takes longer, and the loss is that of a model that always sees much of the text. Errors: a text of fewer
-/// than two tokens; a stride that is negative or larger than the model's length.
+/// The mean loss of `model` over a text. Every token except the first counts once. The model reads the text in blocks
+/// of at most its length, each `stride` tokens after the one before. Of each block only the last `stride` tokens count,
+/// those that no earlier block predicted. So a token is predicted from at least the (length - stride) tokens before it,
+/// if there are so many. A stride of the whole length, which `stride` = 0 stands for, reads each token once. A smaller
+/// one takes longer and gives a lower loss, since the model sees more of the text. Errors: a text of fewer than two
+/// tokens; a stride that is negative or larger than the model's length.
 double loss_over(const nn::Gpt& model, const Text& text, i64 stride = 0);
 
 /// A GPT, the blocks of a text, and as validation loss the mean over random blocks of the validation text, new ones

@@ -190,6 +190,8 @@ struct Vocabulary::Contents {
     check_tokens(tokens);
     for (const float score : piece_scores)
       check(std::abs(score) <= 1e6F, vocabulary_operation, "has a score out of range");
+    check(!exact || std::find(pieces.begin(), pieces.end(), space_mark) != pieces.end(), vocabulary_operation,
+          "has no token for a space");
     scores.insert(scores.end(), piece_scores.begin(), piece_scores.end());
     check_status(processor.LoadFromSerializedProto(sentencepiece_model(tokens, scores, exact)));
   }
@@ -235,20 +237,21 @@ Vocabulary Vocabulary::of_running_text(const std::vector<std::string>& lines, i6
 
 Vocabulary Vocabulary::trained(const std::vector<std::string>& lines, i64 size, bool exact) {
   check_lines(lines);
-  const i64 before = static_cast<i64>(tokens_before_pieces(exact));
+  // An exact vocabulary has a piece for a space, whether the text has spaces or not.
+  const i64 before = static_cast<i64>(tokens_before_pieces(exact)), learned = size - before - (exact ? 1 : 0);
   check(size > before && size <= largest_vocabulary, vocabulary_operation, "a vocabulary has from ", before + 1, " to ",
         largest_vocabulary, " tokens, not ", size);
   // An alphabet is learned whole. Of a script with thousands of characters, the rarest are left out. A very large text
   // is sampled, because training keeps all of it in memory several times.
   constexpr size_t most_lines = 2'000'000;
   const i64 characters = different_characters(lines);
-  const bool whole = characters <= (size - before + first_piece_id) / 4;
+  const bool whole = characters <= (learned + first_piece_id) / 4;
   const std::string unify_spaces = exact ? "false" : "true";
   LineIterator sample(lines, (lines.size() + most_lines - 1) / most_lines);
   std::string model;
   const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
       std::unordered_map<std::string, std::string>{{"model_type", "unigram"},
-                                                   {"vocab_size", std::to_string(size - before + first_piece_id)},
+                                                   {"vocab_size", std::to_string(learned + first_piece_id)},
                                                    {"hard_vocab_limit", "false"},
                                                    {"character_coverage", whole ? "1.0" : "0.9995"},
                                                    {"normalization_rule_name", "identity"},
@@ -273,6 +276,10 @@ Vocabulary Vocabulary::trained(const std::vector<std::string>& lines, i64 size, 
   for (int id = first_piece_id; id < processor.GetPieceSize(); ++id) {
     pieces.push_back(processor.IdToPiece(id));
     scores.push_back(processor.GetScore(id));
+  }
+  if (exact && std::find(pieces.begin(), pieces.end(), space_mark) == pieces.end()) {
+    pieces.emplace_back(space_mark);
+    scores.push_back(scores.empty() ? 0 : *std::min_element(scores.begin(), scores.end()));
   }
   return Vocabulary(std::make_shared<const Contents>(pieces, scores, exact));
 }

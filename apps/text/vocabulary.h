@@ -50,8 +50,8 @@ class Vocabulary {
   bool is_segmented() const;
   bool is_exact() const;
   i64 size() const;
-  /// The tokens of a line, without begin and end; of an exact vocabulary, of any text. What the vocabulary does not have
-  /// is `unknown_id`. Error: text that is not UTF-8.
+  /// The tokens of a line, without begin and end; of any text, if the vocabulary is exact. What the vocabulary does not
+  /// have is `unknown_id`. Error: text that is not UTF-8.
   std::vector<i32> ids(std::string_view line) const;
   /// The line that the tokens stand for, with whole words. Named ids are left out, but unknown tokens are shown. Error:
   /// an id that is not in the vocabulary.

@@ -127,6 +127,11 @@ TEST_CASE("an exact vocabulary has the bytes, goes through JSON, and says when i
   CHECK(read.is_exact());
   CHECK(read.ids("the  c\u00e4t\n") == pieces().ids("the  c\u00e4t\n"));
   CHECK(read.text(read.ids(" the  c\u00e4t\n")) == " the  c\u00e4t\n");
+  const Vocabulary no_spaces = Vocabulary::of_running_text({"abcabc", "abab"}, 300);
+  CHECK(no_spaces.text(no_spaces.ids("ab  c ")) == "ab  c ");
+  CHECK(small::contains(
+      error_of([] { Vocabulary::from_json(R"({"kind":"sentencepiece-exact","tokens":["a"],"scores":[1]})"); }),
+      "has no token for a space"));
   CHECK(small::contains(error_of([] { Vocabulary::of_running_text({"abc"}, 263); }),
                         "a vocabulary has from 264 to 1048576 tokens"));
   CHECK(
