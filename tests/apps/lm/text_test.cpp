@@ -66,7 +66,7 @@ TEST_CASE("a text refuses tokens it cannot hold, and blocks and parts it does no
 TEST_CASE("a long text takes little memory, and its blocks are those of the text in memory") {
   const TemporaryFolder folder;
   const std::string path = folder / "long";
-  constexpr i64 length = 200'000'000;
+  constexpr i64 length = 80'000'000;
   std::ofstream(path) << "begin";
   std::filesystem::resize_file(path, length);   // holes alone: takes no place
   std::ofstream("/proc/self/clear_refs") << 5;  // VmHWM begins anew
