@@ -18,21 +18,20 @@ const std::string lm_recipe_key = "lm", origin_key = "origin";  // in the metada
 }  // namespace
 
 SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
-  const Json text_entry = {{"text", origin.text}, {"text_checksum", origin.text_checksum}};
-  return {.save_model =
-              [&task, options = origin.options](const std::string& path) {
-                nn::save_gpt(task.model, path,
-                             {{std::string(alphabet_key), task.alphabet().text()}, {options_key, options}});
-              },
-          .origin = {{std::string(nn::config_key), nn::to_json(task.model.config)},
-                     {lm_recipe_key, to_json(origin.recipe)},
-                     {options_key, origin.options},
-                     {origin_key, text_entry.dump()}}};
+  const Json text_entry = {{"texts", origin.texts}, {"text_checksum", origin.text_checksum}};
+  Metadata of_model = origin.tokenizer.metadata();
+  of_model[options_key] = origin.options;
+  Metadata of_training = of_model;
+  of_training[std::string(nn::config_key)] = nn::to_json(task.model.config);
+  of_training[lm_recipe_key] = to_json(origin.recipe);
+  of_training[origin_key] = text_entry.dump();
+  return {.save_model = [&task, of_model](const std::string& path) { nn::save_gpt(task.model, path, of_model); },
+          .origin = of_training};
 }
 
 LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {
   const auto entry = [&](const std::string& key) { return entry_of(training, "lm", key); };
-  LmOrigin origin;
+  LmOrigin origin{.tokenizer = within("load " + path, [&] { return Tokenizer::of_metadata(training.metadata); })};
   origin.options = entry(options_key);
   within("load " + path, [&] {
     static_cast<TrainingRecipe&>(origin.recipe) = training.recipe;
@@ -40,7 +39,7 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
     origin.recipe.model = nn::gpt_config(entry(std::string(nn::config_key)));
     const Json text_entry = parse_json_object(entry(origin_key), "lm origin");
     nn::config_json::Reader read("lm origin", text_entry, nn::config_json::Fields::all);
-    read("text", origin.text);
+    read("texts", origin.texts);
     read("text_checksum", origin.text_checksum, 0, std::numeric_limits<u32>::max());
   });
   nn::check_size(origin.recipe.model.parameter_count(), path);
@@ -49,11 +48,11 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
 
 LmModel load_lm(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
-  const auto found = metadata.find(std::string(alphabet_key));
-  check(found != metadata.end(), "lm", path, " was not saved by orrery lm (it has no ", alphabet_key, ')');
-  LmModel saved{within("load " + path, [&] { return Alphabet(found->second); }), nn::load_gpt(path)};
-  check(saved.model.config.vocab_size == saved.alphabet.size(), "lm", path, " holds a model of ",
-        saved.model.config.vocab_size, " tokens and an alphabet of ", saved.alphabet.size());
+  const bool ours = metadata.contains("tokens") || metadata.contains("alphabet");
+  check(ours, "lm", path, " was not saved by orrery lm (it does not say what its tokens are)");
+  LmModel saved{within("load " + path, [&] { return Tokenizer::of_metadata(metadata); }), nn::load_gpt(path)};
+  check(saved.model.config.vocab_size == saved.tokenizer.size(), "lm", path, " holds a model of ",
+        saved.model.config.vocab_size, " tokens and a list of ", saved.tokenizer.size());
   return saved;
 }
 

@@ -1,7 +1,7 @@
 // Chapter 9. What `orrery lm` adds to the files of a training (apps/training/training_files.h).
 //
-// The model's file has its alphabet: `orrery lm sample --load FILE`. The file of an unfinished training has the text's
-// name and checksum.
+// The model's file says what its tokens are, and has their alphabet or vocabulary: `orrery lm sample --load FILE`. The
+// file of an unfinished training also has the names of the texts and their checksum.
 // Serves: nn/models/gpt.h
 #pragma once
 
@@ -14,14 +14,12 @@ namespace orrery {
 
 /// How a training was started.
 struct LmOrigin {
-  LmRecipe recipe;
-  std::string options;    ///< those that decide what is trained, as --config takes them
-  std::string text;       ///< the file, as an absolute path
-  u32 text_checksum = 0;  ///< CRC32C of its bytes
+  LmRecipe recipe{};
+  std::string options{};             ///< those that decide what is trained, as --config takes them
+  std::vector<std::string> texts{};  ///< the files, as absolute paths
+  u32 text_checksum = 0;             ///< CRC32C of their bytes
+  Tokenizer tokenizer;
 };
-
-/// The metadata key of a saved model's alphabet.
-inline constexpr std::string_view alphabet_key = "alphabet";
 
 /// What the files of a training that began so have besides its state.
 SavedParts saved_parts(const LmOrigin& origin, LmTask& task);
@@ -29,9 +27,9 @@ SavedParts saved_parts(const LmOrigin& origin, LmTask& task);
 /// itself.
 LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path);
 
-/// A saved model and the alphabet of its tokens.
+/// A saved model and its tokens.
 struct LmModel {
-  Alphabet alphabet;
+  Tokenizer tokenizer;
   nn::Gpt model;
 };
 /// Reads FILE. Errors: those of `nn::load_gpt`; a model that `orrery lm` did not save.

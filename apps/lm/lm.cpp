@@ -1,8 +1,9 @@
-// Chapter 9. `orrery lm`: trains a GPT on a text, character by character, and samples from it.
+// Chapter 9. `orrery lm`: trains a GPT on a text, and samples from it.
 //
 //   orrery lm train --save shakespeare.safetensors
 //   orrery lm sample --load shakespeare.safetensors --prompt ROMEO:
 //   orrery lm eval --load shakespeare.safetensors
+//   orrery lm train --tokens sentencepiece one.txt two.txt --save own.safetensors
 // Serves: nn/models/gpt.h
 #include <unistd.h>
 
@@ -24,17 +25,19 @@
 #include "apps/training/recipe_options.h"
 #include "apps/training/run.h"
 #include "apps/training/run_options.h"
-#include "core/files/crc32c.h"
 
 namespace orrery {
 namespace {
 
-constexpr i64 glimpse = 60, last_sample = 300;  // characters shown at each estimate, and at the end
+constexpr i64 glimpse = 60, last_sample = 300;  // tokens shown at each estimate, and at the end
 
 struct TrainOptions {
   LmRecipe recipe;
   RunOptions run;
-  std::string preset = "nanogpt", file;
+  std::string preset = "nanogpt";
+  std::vector<std::string> files;
+  TokenKind tokens = TokenKind::chars;
+  i64 vocabulary_size = 1024;
   bool untied = false;
 };
 
@@ -52,16 +55,23 @@ std::string on_one_line(const std::string& text) {
   return harmless(line);
 }
 
+// "one.txt, two.txt"
+std::string text_names(const std::vector<std::string>& paths) {
+  std::string all;
+  for (const std::string& path : paths) all += (all.empty() ? "" : ", ") + path;
+  return all;
+}
+
 // What `written` makes of a sample of the model. If sampling fails, the training continues, and nothing else is lost.
-std::string written_by(const LmTask& task, i64 characters,
-                       const std::function<std::string(const std::string&)>& written) {
+std::string written_by(const LmTask& task, i64 tokens, const std::function<std::string(const std::string&)>& written) {
   try {
-    return written(task.sample(characters));
+    return written(task.sample(tokens));
   } catch (const Error& error) { return std::string("it cannot write: ") + error.what(); }
 }
 
 std::string glimpse_of(const LmTask& task) {
-  return "  " + written_by(task, glimpse, [](const std::string& text) { return "it writes: " + on_one_line(text); });
+  return "  " + task.as_bits(task.last_estimate()) + "\n  " +
+         written_by(task, glimpse, [](const std::string& text) { return "it writes: " + on_one_line(text); });
 }
 
 // Prints a sample of the model and its losses, after a training that has ended or was stopped. Returns
@@ -75,7 +85,7 @@ double report(const TrainOptions& options, Trainer& trainer, const LmTask& task,
   std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss;
   if (trainer.best_step() > 0)
     std::cout << " (best estimate " << trainer.best_loss() << " at step " << trainer.best_step() << ')';
-  std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
+  std::cout << " in " << std::setprecision(1) << watch.seconds() << " s, " << task.as_bits(loss) << std::endl;
   return loss;
 }
 
@@ -88,30 +98,41 @@ double expected_seconds(Trainer& trainer, const LmTask& task, const TextData& da
 }
 
 // Error: the log would replace something else.
-void check_log(const std::string& log, const std::string& text, const TrainingFiles& files) {
+void check_log(const std::string& log, const std::vector<std::string>& texts, const TrainingFiles& files) {
   check_can_write_text("lm", "--log", log);
   check(!files.writes(log), "lm", "--log ", log, " would write over the files of --save ", files.model());
-  std::error_code absent;
-  check(!std::filesystem::equivalent(log, text, absent), "lm", "--log ", log, " would write over the text to learn, ",
-        text);
+  for (const std::string& text : texts) {
+    std::error_code absent;
+    check(!std::filesystem::equivalent(log, text, absent), "lm", "--log ", log, " would write over the text to learn, ",
+          text);
+  }
+}
+
+// "text one.txt: 900 + 100 characters of 65 kinds"
+void print_text(const LmOrigin& origin, const TextData& data) {
+  const Tokenizer& tokenizer = data.tokenizer;
+  std::cerr << (origin.texts.size() == 1 ? "text " : "texts ") << harmless(text_names(origin.texts)) << ": "
+            << data.training.count() << " + " << data.validation.count() << ' ' << tokenizer.name();
+  if (tokenizer.kind() != TokenKind::bytes) std::cerr << " of " << tokenizer.size() << " kinds";
+  std::cerr << '\n';
 }
 
 // Trains from `state`, or from the beginning.
-int train(const TrainOptions& options, const LmOrigin& origin, const TrainingState* state, const std::string& text,
-          TrainingFiles& files) {
+int train(const TrainOptions& options, const LmOrigin& origin, const TrainingState* state, TrainingFiles& files) {
   const Stopwatch watch;
   LmRecipe recipe = origin.recipe.resolved();
   recipe.minutes = options.run.time_limit;
-  check_log(options.run.log, origin.text, files);
-  const TextData data = within("read " + origin.text, [&] { return text_data(text, recipe.model.max_len); });
+  check_log(options.run.log, origin.texts, files);
+  const FileText text = read_tokens(origin.texts, origin.tokenizer);
+  const TextData data =
+      within("read " + text_names(origin.texts), [&] { return split(text, origin.tokenizer, recipe.model.max_len); });
   nn::GptConfig model = recipe.model;
-  model.vocab_size = data.alphabet.size();
+  model.vocab_size = data.tokenizer.size();
   check_memory("lm", {.parameters = model.parameter_count(),
                       .copies = 1 + numbers_for_each_parameter(recipe),
                       .kept = kept_numbers(model, recipe.batch, model.max_len)});
   files.check_room(recipe, model.parameter_count());
-  std::cerr << "text " << harmless(origin.text) << ": " << data.training.count() << " + " << data.validation.count()
-            << " characters of " << data.alphabet.size() << " kinds\n";
+  print_text(origin, data);
   const Interrupt interrupt;
   LmTask task(recipe, data);
   Trainer trainer(task, recipe, model.layer.d_model);
@@ -141,34 +162,51 @@ int train(const TrainOptions& options, const LmOrigin& origin, const TrainingSta
   return trainer.finished() ? done : interrupted;
 }
 
+// The same names for another folder.
+std::vector<std::string> absolute(const std::vector<std::string>& paths) {
+  std::vector<std::string> result;
+  for (const std::string& path : paths) result.push_back(std::filesystem::absolute(path).string());
+  return result;
+}
+
 int resume(const TrainOptions& options) {
   TrainingFiles files("lm", options.run.resume);
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("lm", files);
   LmOrigin origin = origin_of(unfinished, files.resume());
-  if (!options.file.empty()) origin.text = options.file;
-  const std::string text = read_text(origin.text);
-  check(crc32c(std::as_bytes(std::span(text))) == origin.text_checksum, "lm", origin.text,
+  if (!options.files.empty()) origin.texts = absolute(options.files);
+  check(checksum_of(origin.texts) == origin.text_checksum, "lm", text_names(origin.texts),
         " is not the text that this training began with");
   compute_as(unfinished);
-  return train(options, origin, &unfinished.state, text, files);
+  return train(options, origin, &unfinished.state, files);
 }
 
 int begin(TrainOptions& options) {
   options.recipe.model.tied = !options.untied;
   options.recipe = options.recipe.resolved();
   check_options(options.recipe);
-  if (!options.file.empty()) options.file = std::filesystem::absolute(options.file).string();  // for another folder
+  options.files = absolute(options.files);
   if (options.run.print_config) return print_config(options.run);
-  const std::string path = std::filesystem::absolute(text_path(options.file)).string(), text = read_text(path);
+  const std::vector<std::string> texts = absolute(text_paths(options.files));
+  TrainingFiles files("lm", options.run.save);
+  for (const std::string& text : texts)
+    if (files.writes(text)) fail("lm", "--save ", options.run.save, " would write over the text to learn, ", text);
+  files.begin(options.run.overwrite);
   const LmOrigin origin{.recipe = options.recipe,
                         .options = options.run.chosen(),
-                        .text = path,
-                        .text_checksum = crc32c(std::as_bytes(std::span(text)))};
-  TrainingFiles files("lm", options.run.save);
-  if (files.writes(path)) fail("lm", "--save ", options.run.save, " would write over the text to learn, ", path);
-  files.begin(options.run.overwrite);
-  return train(options, origin, nullptr, text, files);
+                        .texts = texts,
+                        .text_checksum = checksum_of(texts),
+                        .tokenizer = tokenizer_of(texts, options.tokens, options.vocabulary_size)};
+  return train(options, origin, nullptr, files);
+}
+
+void add_text_options(CLI::App& command, TrainOptions& options) {
+  begin_group(command, "Text");
+  const auto kinds = names(TokenKind());
+  add_choice(command, "--tokens", options.tokens, {kinds.begin(), kinds.end()},
+             "What a token is: a character, a byte (for files that are not UTF-8), or a piece of a word");
+  add_whole_number(command, "--vocab-size", options.vocabulary_size, 264, largest_vocabulary,
+                   "Tokens of sentencepiece at most, the 256 bytes among them");
 }
 
 void add_model_options(CLI::App& command, TrainOptions& options) {
@@ -176,9 +214,9 @@ void add_model_options(CLI::App& command, TrainOptions& options) {
   begin_group(command, "Model");
   // Added before the others, since options take effect in the order they are added: those change the preset.
   add_choice(command, "--preset", options.preset, nn::gpt_preset_names(),
-             "A model by its name, with the characters of the text as tokens; other options change it",
+             "A model by its name, with the tokens of the text; other options change it",
              [&model](const std::string& name) { model = nn::gpt_preset(name); });
-  add_whole_number(command, "--block", model.max_len, 1, 65536, "Characters that the model sees at once");
+  add_whole_number(command, "--block", model.max_len, 1, 65536, "Tokens that the model sees at once");
   add_whole_number(command, "--layers", model.num_layers, 1, 96, "Layers");
   add_whole_number(command, "--heads", model.layer.num_heads, 1, 96, "Attention heads; must divide the width");
   add_whole_number(command, "--d-model", model.layer.d_model, 1, 12288, "Width of the model");
@@ -195,8 +233,9 @@ void add_training_options(CLI::App& command, LmRecipe& recipe) {
            "Draw each block from anywhere in the text, instead of each block once per epoch");
   add_recipe_options(command, recipe, {.warmup = "a twentieth of all, 100 at most"});
   begin_group(command, evaluation_group);
-  add_whole_number(command, "--estimate-batches", recipe.estimate_batches, 1, 1000000,
-                   "Batches of an evaluation, which estimates the loss on the last tenth of the text");
+  add_whole_number(
+      command, "--estimate-batches", recipe.estimate_batches, 1, 1000000,
+      "Batches of an evaluation, which estimates the loss on the last tenth of the text (a million tokens at most)");
 }
 
 void add_train(CLI::App& lm, int& exit_code) {
@@ -205,9 +244,12 @@ void add_train(CLI::App& lm, int& exit_code) {
       lm, "train",
       "Learn a text; the defaults are nanoGPT's recipe for a CPU, with shuffled blocks and an averaged model",
       "Examples:\n  orrery lm train --save shakespeare.safetensors --seed 3\n"
+      "  orrery lm train --tokens sentencepiece one.txt two.txt --save own.safetensors\n"
       "  orrery lm train --resume shakespeare.safetensors");
   add_config(command);
-  CLI::Option* text = add_text(command, "FILE", options->file, "", "Text to learn, UTF-8; without it tinyshakespeare");
+  CLI::Option* text = add_files(command, "FILE", options->files,
+                                "Text to learn, UTF-8; several files are one text; without any, tinyshakespeare");
+  add_text_options(command, *options);
   add_model_options(command, *options);
   add_training_options(command, options->recipe);
   add_run_options(command, options->run, {text});

@@ -1,4 +1,4 @@
-// Chapter 9. A saved model: load it with its alphabet, then sample from it or evaluate it.
+// Chapter 9. A saved model: load it with its tokens, then sample from it or evaluate it.
 //
 // Serves: nn/models/gpt.h
 #include "apps/lm/saved.h"
@@ -14,6 +14,7 @@
 #include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
+#include "apps/text/text_file.h"
 #include "core/machine/parallel.h"
 #include "nn/generate/decoding.h"
 
@@ -27,55 +28,80 @@ struct SampleOptions {
 };
 
 struct EvalOptions {
-  std::string load, file;
+  std::string load;
+  std::vector<std::string> files;
   bool whole = false;
-  i64 threads = 1;
+  i64 stride = 0, threads = 1;  // stride 0: the model's length
+};
+
+// Puts bytes together to characters, so that a terminal is never given a part of one.
+class CharacterWriter {
+ public:
+  void write(const std::string& bytes) {
+    waiting_ += bytes;
+    const size_t whole = whole_characters(waiting_);
+    std::cout << for_reader(waiting_.substr(0, whole), STDOUT_FILENO) << std::flush;
+    waiting_.erase(0, whole);
+  }
+  // What is left is no character.
+  void end() { std::cout << for_reader(waiting_, STDOUT_FILENO) << std::endl; }
+
+ private:
+  std::string waiting_;
 };
 
 int write_on(const SampleOptions& options) {
   set_threads(static_cast<int>(options.threads));
   const LmModel saved = load_lm(options.load);
-  const Alphabet& alphabet = saved.alphabet;
+  const Tokenizer& tokenizer = saved.tokenizer;
   const std::vector<i32> prompt = options.prompt.empty()
-                                      ? alphabet.beginning()
-                                      : within("--prompt", [&] { return alphabet.tokens(options.prompt); });
+                                      ? tokenizer.beginning()
+                                      : within("--prompt", [&] { return tokenizer.tokens(options.prompt); });
   const i64 read = std::min(static_cast<i64>(prompt.size()), saved.model.config.max_len);
   print_start(std::cerr, {.seed = options.seed, .parameters = saved.model.config.parameter_count()});
   if (read < static_cast<i64>(prompt.size()))
-    std::cerr << "the model sees at most " << read << " characters: only the last " << read << " of the prompt count\n";
+    std::cerr << "the model sees at most " << read << ' ' << tokenizer.name() << ": only the last " << read
+              << " of the prompt count\n";
   const Interrupt interrupt;
   Rng rng(static_cast<u64>(options.seed));
   i64 written = 0;
+  CharacterWriter writer;
   const Stopwatch watch;
   std::cout << for_reader(options.prompt, STDOUT_FILENO) << std::flush;
   nn::generate(saved.model, prompt, options.tokens, options.sampling, rng, [&](i32 token) {
-    std::cout << for_reader(alphabet.character(token), STDOUT_FILENO) << std::flush;
+    writer.write(tokenizer.text(token));
     ++written;
     return std::cout.good() && !interrupt.requested();
   });
-  std::cout << std::endl;
+  const double seconds = watch.seconds();
+  writer.end();
   if (written > 0)
     std::cerr << written << (written == 1 ? " token, " : " tokens, ")
-              << std::llround(static_cast<double>(written) / watch.seconds()) << " tokens/s\n";
+              << std::llround(static_cast<double>(written) / seconds) << " tokens/s\n";
   return interrupt.requested() ? interrupted : done;
 }
 
 int judge(const EvalOptions& options) {
   set_threads(static_cast<int>(options.threads));
   const LmModel saved = load_lm(options.load);
-  const std::string path = text_path(options.file), all = read_text(path);
+  if (options.stride > saved.model.config.max_len)
+    usage_error("--stride", "must be at most the model's length, " + std::to_string(saved.model.config.max_len));
+  const std::vector<std::string> paths = text_paths(options.files);
+  const FileText file = read_tokens(paths, saved.tokenizer);
   constexpr i64 shortest = 1;  // block: `loss_over` accepts texts that are too short for training
-  const Tensor text = within("read " + path, [&] {
-    return options.whole ? tokens_of(all, saved.alphabet) : text_data(all, shortest, saved.alphabet).validation;
-  });
-  check(text.count() > 1, "lm", path, " is too short: it needs at least two characters");
+  const auto last_part = [&] { return split(file, saved.tokenizer, shortest).validation; };
+  const Text text = options.whole ? file.text : within("read " + paths[0], last_part);
+  check(text.count() > 1, "lm", paths[0], " is too short: it needs at least two ", saved.tokenizer.name());
   print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
   const Stopwatch watch;
-  const double loss = loss_over(saved.model, text);
-  std::cerr << "evaluated on " << (options.whole ? "all " : "the last ") << text.count() << " characters of "
-            << harmless(path) << " in " << std::fixed << std::setprecision(1) << watch.seconds() << " s\n";
+  const double loss = loss_over(saved.model, text, options.stride);
+  std::cerr << "evaluated on " << (options.whole ? "all " : "the last ") << text.count() << ' '
+            << saved.tokenizer.name() << " of " << harmless(paths[0]);
+  if (paths.size() > 1) std::cerr << " and " << paths.size() - 1 << " more";
+  std::cerr << " in " << std::fixed << std::setprecision(1) << watch.seconds() << " s\n";
   std::cout << std::fixed << std::setprecision(4) << (options.whole ? "loss " : "validation loss ") << loss << " nats, "
-            << loss / std::log(2.0) << " bits per character, perplexity " << std::exp(loss) << std::endl;
+            << in_bits(loss, length_of(text, saved.tokenizer), file.is_utf8) << ", perplexity " << std::exp(loss)
+            << std::endl;
   return done;
 }
 
@@ -88,9 +114,9 @@ void add_lm_sample(CLI::App& lm, int& exit_code) {
                   "Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --temperature 0.8");
   require(add_file(command, "--load", options->load, "The model"));
   add_text(command, "--prompt", options->prompt, "TEXT", "Text to continue; without it, a new line that is not shown");
-  add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Characters to write");
+  add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Tokens to write");
   add_number(command, "--temperature", options->sampling.temperature, 0, 1000,
-             "Below 1 prefers likely characters, above 1 others too; 0 always takes the likeliest");
+             "Below 1 prefers likely tokens, above 1 others too; 0 always takes the likeliest");
   add_whole_number(command, "--top-k", options->sampling.top_k, 0, 1000000, "Draw from the k likeliest; 0: from all");
   add_number(command, "--top-p", options->sampling.top_p, 1e-9, 1,
              "Draw from the fewest likeliest whose probabilities reach p");
@@ -103,11 +129,18 @@ void add_lm_eval(CLI::App& lm, int& exit_code) {
   auto options = std::make_shared<EvalOptions>();
   CLI::App& command = add_command(lm, "eval", "Evaluate a model from `lm train --save` on a text",
                                   "Examples:\n  orrery lm eval --load shakespeare.safetensors\n"
-                                  "  orrery lm eval --load shakespeare.safetensors --whole sonnets.txt");
+                                  "  orrery lm eval --load shakespeare.safetensors --whole --stride 16 sonnets.txt");
   require(add_file(command, "--load", options->load, "The model"));
-  add_text(command, "FILE", options->file, "",
-           "Text to evaluate on; as in training, only its last tenth counts; without it tinyshakespeare");
+  add_files(
+      command, "FILE", options->files,
+      "Text to evaluate on; several files are one text; as in training, only its last tenth counts, a million tokens "
+      "at most; without any, tinyshakespeare");
   add_flag(command, "--whole", options->whole, "The whole text counts: for a text that the model was not trained on");
+  CLI::Option* stride = add_whole_number(
+      command, "--stride", options->stride, 1, 65536,
+      "Read the text in blocks so many tokens apart, of which only as many at the end count, so that each token is "
+      "predicted from at least the model's length less the stride; a smaller one takes longer");
+  show_default(stride, "the model's length");
   add_threads(command, options->threads);
   when_run(command, exit_code, [options] { return judge(*options); });
 }

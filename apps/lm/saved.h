@@ -2,9 +2,10 @@
 //
 //   sample   writes token after token, each drawn from the model's probabilities given all earlier ones
 //            (nn/generate/sampling.h)
-//   eval     the mean over a text of -ln p(character | the earlier ones in its block): in nats, in bits (divided by
-//            ln 2), and as perplexity (its exponential). A perplexity of 7 means that each character is as uncertain as
-//            a choice among 7 equally likely ones.
+//   eval     the mean over a text of -ln p(token | the earlier ones in its block): in nats, and as perplexity (its
+//            exponential). A perplexity of 7 means that each token is as uncertain as a choice among 7 equally likely
+//            ones. Models with other tokens are compared by bits: the sum over all tokens, divided by ln 2 and by the
+//            number of characters, or of bytes.
 // Serves: nn/models/gpt.h
 #pragma once
 

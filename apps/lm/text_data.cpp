@@ -1,142 +1,205 @@
-// Chapter 9. A text as tokens: decoding UTF-8, and cutting out blocks.
+// Chapter 9. Reading text as tokens, and cutting out blocks.
 //
 // Serves: nn/models/gpt.h
 #include "apps/lm/text_data.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <filesystem>
-#include <map>
+#include <functional>
+#include <iomanip>
+#include <sstream>
 
-#include "apps/program/machine.h"
-#include "core/files/file.h"
-#include "core/utf8.h"
+#include "apps/text/text_file.h"
+#include "core/error.h"
+#include "core/files/crc32c.h"
 
 namespace orrery {
 namespace {
 
-// Calls each(code, character) for every character of a text.
-template <class Each>
-void for_each_character(std::string_view text, const Each& each) {
-  for (size_t at = 0; at < text.size();) {
-    const Character found = first_character(text.substr(at));
-    check(found.bytes > 0, "text", "is not UTF-8: byte ", at, " begins no character");
-    each(found.code, text.substr(at, found.bytes));
-    at += found.bytes;
+constexpr u64 most_sampled = u64{8} << 20, stretch_length = u64{1} << 16;  // bytes that SentencePiece learns from
+
+void check_is_utf8(std::string_view bytes, u64 offset) {
+  const size_t at = first_not_utf8(bytes);
+  check(at == bytes.npos, "text", "is not UTF-8: byte ", offset + at,
+        " begins no character; a training with --tokens bytes takes any file");
+}
+
+// Calls take(piece) for the pieces of all files.
+void for_each_piece(const std::vector<std::string>& paths, const std::function<size_t(const FilePiece&)>& take) {
+  for (const std::string& path : paths)
+    read_in_pieces(path, [&](const FilePiece& piece) { return within("read " + path, [&] { return take(piece); }); });
+}
+
+Alphabet alphabet_of(const std::vector<std::string>& paths) {
+  std::string found;
+  for_each_piece(paths, [&](const FilePiece& piece) {
+    const size_t used = piece.last ? piece.bytes.size() : whole_characters(piece.bytes);
+    check_is_utf8(piece.bytes.substr(0, used), piece.offset);
+    found = Alphabet(found + std::string(piece.bytes.substr(0, used))).text();
+    return used;
+  });
+  return Alphabet(found);
+}
+
+// Lines from a stretch of a file. Unless it begins or ends with the file, it may begin or end within a line, and even
+// within a character.
+void add_lines(std::string_view text, u64 offset, bool last, std::vector<std::string>& lines) {
+  if (offset > 0) {
+    const size_t line = text.find('\n');
+    const auto inside = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+    const size_t character = static_cast<size_t>(std::find_if_not(text.begin(), text.end(), inside) - text.begin());
+    const size_t skipped = line == text.npos ? character : line + 1;
+    text.remove_prefix(skipped), offset += skipped;
   }
+  if (!last) text = text.substr(0, whole_characters(text));
+  check_is_utf8(text, offset);
+  for (std::string_view line : lines_in(text)) {
+    if (line.ends_with('\n')) line.remove_suffix(1);
+    if (!line.empty()) lines.emplace_back(line);
+  }
+}
+
+Vocabulary vocabulary_of(const std::vector<std::string>& paths, i64 size) {
+  u64 all = 0;
+  for (const std::string& path : paths) all += InputFile(path).size();
+  std::vector<std::string> lines;
+  for (const std::string& path : paths) {
+    const InputFile file(path);
+    check(file.size() > 0, "text", path, " is empty");
+    // Stretches at equal distances; one if the files are learned from as a whole.
+    const bool whole = all <= most_sampled;
+    const double share = static_cast<double>(file.size()) / static_cast<double>(all);
+    const u64 stretches = whole ? 1 : 1 + static_cast<u64>(share * static_cast<double>(most_sampled / stretch_length));
+    std::string text(whole ? file.size() : std::min(stretch_length, file.size() / stretches), ' ');
+    for (u64 i = 0; i < stretches; ++i) {
+      const u64 begin = file.size() / stretches * i;
+      file.read(begin, std::as_writable_bytes(std::span(text)));
+      within("read " + path, [&] { add_lines(text, begin, begin + text.size() == file.size(), lines); });
+    }
+  }
+  return Vocabulary::of_running_text(lines, size);
 }
 
 // Blocks of `length` tokens that begin at begin(0), begin(1), ..., and as labels the same one token later.
 template <class Begin>
-TextBatch blocks(const Tensor& tokens, i64 batch, i64 length, const Begin& begin) {
+TextBatch blocks(const Text& text, i64 batch, i64 length, const Begin& begin) {
   TextBatch result{Tensor::empty({batch, length}, Dtype::i32), Tensor::empty({batch, length}, Dtype::i32)};
-  const i32* from = tokens.data<i32>();
   i32 *ids = result.ids.write<i32>(), *labels = result.labels.write<i32>();
+  std::vector<i32> tokens(static_cast<size_t>(length + 1));
   for (i64 b = 0; b < batch; ++b) {
-    const i64 first = begin(b);
-    check(first >= 0 && first + length < tokens.count(), "text", "a block of ", length, " characters from ", first,
-          " on does not fit a text of ", tokens.count());
-    std::copy_n(from + first, length, ids + b * length);
-    std::copy_n(from + first + 1, length, labels + b * length);
+    text.copy(begin(b), tokens);
+    std::copy_n(tokens.begin(), length, ids + b * length);
+    std::copy_n(tokens.begin() + 1, length, labels + b * length);
   }
   return result;
+}
+
+i64 characters_in(std::string_view bytes) {
+  return std::count_if(bytes.begin(), bytes.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
 
 }  // namespace
 
-Alphabet::Alphabet(const std::string& text) {
-  std::map<size_t, std::string_view> found;
-  std::vector<bool> known;
-  for_each_character(text, [&](size_t code, std::string_view character) {
-    if (code >= known.size()) known.resize(code + 1);
-    if (!known[code]) found.emplace(code, character);
-    known[code] = true;
+Tokenizer tokenizer_of(const std::vector<std::string>& paths, TokenKind kind, i64 vocabulary_size) {
+  if (kind == TokenKind::chars) return Tokenizer(alphabet_of(paths));
+  if (kind == TokenKind::bytes) return Tokenizer::of_bytes();
+  return Tokenizer(vocabulary_of(paths, vocabulary_size));
+}
+
+FileText read_tokens(const std::vector<std::string>& paths, const Tokenizer& tokenizer, size_t most) {
+  TextWriter writer(tokenizer.size(), most);
+  bool is_utf8 = true;
+  for_each_piece(paths, [&](const FilePiece& piece) {
+    const std::string_view characters =
+        piece.bytes.substr(0, piece.last ? piece.bytes.size() : whole_characters(piece.bytes));
+    const std::string_view used = piece.last ? characters : characters.substr(0, tokenizer.separable(characters));
+    if (tokenizer.kind() == TokenKind::bytes)
+      is_utf8 = is_utf8 && first_not_utf8(used) == used.npos;
+    else
+      check_is_utf8(used, piece.offset);
+    writer.add(tokenizer.tokens(used));
+    return used.size();
   });
-  numbers_.assign(known.size(), none);
-  for (const auto& [code, character] : found) {
-    numbers_[code] = static_cast<i32>(characters_.size());
-    characters_.emplace_back(character);
-  }
+  return {writer.finish(), is_utf8};
 }
 
-std::vector<i32> Alphabet::tokens(const std::string& text) const {
-  std::vector<i32> result;
-  result.reserve(text.size());
-  for_each_character(text, [&](size_t code, std::string_view character) {
-    const i32 number = code < numbers_.size() ? numbers_[code] : none;
-    check(number != none, "text", "character ", result.size() + 1, ", '", character, "', is not one of the model's ",
-          size());
-    result.push_back(number);
+u32 checksum_of(const std::vector<std::string>& paths) {
+  u32 checksum = 0;
+  for_each_piece(paths, [&](const FilePiece& piece) {
+    checksum = crc32c(std::as_bytes(std::span(piece.bytes)), checksum);
+    return piece.bytes.size();
   });
-  return result;
+  return checksum;
 }
 
-const std::string& Alphabet::character(i32 token) const {
-  check(token >= 0 && token < size(), "text", "there is no character ", token, " among ", size());
-  return characters_[static_cast<size_t>(token)];
-}
-
-std::vector<i32> Alphabet::beginning() const {
-  const bool has_lines = numbers_.size() > '\n' && numbers_['\n'] != none;
-  return {has_lines ? numbers_['\n'] : 0};
-}
-
-std::string Alphabet::text() const {
-  std::string result;
-  for (const std::string& character : characters_) result += character;
-  return result;
-}
-
-Tensor tokens_of(const std::string& text, const Alphabet& alphabet) {
-  const std::vector<i32> tokens = alphabet.tokens(text);
-  return Tensor::of<i32>({static_cast<i64>(tokens.size())}, tokens);
-}
-
-TextData text_data(const std::string& text, i64 block) { return text_data(text, block, Alphabet(text)); }
-
-TextData text_data(const std::string& text, i64 block, const Alphabet& alphabet) {
-  const Tensor all = tokens_of(text, alphabet);
-  const i64 count = all.count(), training = count * 9 / 10, validation = count - training;
-  check(validation > block, "text", "of ", count,
-        " characters is too short: the last tenth, for validation, must be longer "
-        "than a block of ",
-        block);
-  return {alphabet, all.rows(0, training), all.rows(training, count)};
-}
-
-std::string text_path(const std::string& given) {
+std::vector<std::string> text_paths(const std::vector<std::string>& given) {
   constexpr std::string_view shipped_text = "tinyshakespeare.txt";
   if (!given.empty()) return given;
   const std::filesystem::path shipped = std::filesystem::path(ORRERY_DATA_FOLDER) / shipped_text;
   for (const std::filesystem::path& path : {std::filesystem::path("apps/data") / shipped_text, shipped})
-    if (std::filesystem::exists(path)) return path.string();
+    if (std::filesystem::exists(path)) return {path.string()};
   fail("text", "none is given, and the one that comes with the program is not at ", shipped.string());
 }
 
-std::string read_text(const std::string& path) {
-  const InputFile file(path);
-  check(file.size() > 0, "text", path, " is empty");
-  // The character, its token, and a second copy of the token while the tensor is made.
-  constexpr u64 bytes_of_character = 1 + 2 * sizeof(i32);
-  const u64 memory = static_cast<u64>(physical_memory());
-  check(file.size() <= memory / bytes_of_character, "text", path, " has ", file.size(),
-        " bytes, too many for this machine's ", memory >> 20, " MB of memory");
-  std::string text(file.size(), ' ');
-  file.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
+TextData split(const FileText& file, const Tokenizer& tokenizer, i64 block) {
+  constexpr i64 most_validation = 1'000'000;
+  const i64 count = file.text.count(), validation = std::min(count - count * 9 / 10, most_validation);
+  check(validation > block, "text", "of ", count, ' ', tokenizer.name(),
+        " is too short: the last tenth, for validation, must be longer than a block of ", block);
+  const i64 training = count - validation;
+  return {tokenizer, file.text.part(0, training), file.text.part(training, count), file.is_utf8};
 }
 
-TextBatch random_blocks(const Tensor& tokens, i64 batch, i64 length, Rng& rng) {
-  check(tokens.count() > length, "text", "a text of ", tokens.count(), " characters has no block of ", length);
-  return blocks(tokens, batch, length, [&](i64) { return rng.integer(0, tokens.count() - length); });
+TextData text_data(const std::string& text, i64 block) {
+  const Tokenizer tokenizer{Alphabet(text)};
+  return split({short_text(tokenizer.tokens(text), tokenizer.size())}, tokenizer, block);
 }
 
-TextBatch blocks_from(const Tensor& tokens, i64 begin, i64 batch, i64 length) {
-  return blocks(tokens, batch, length, [&](i64 b) { return begin + b * length; });
+TextLength length_of(const Text& text, const Tokenizer& tokenizer) {
+  std::vector<i64> counts(static_cast<size_t>(tokenizer.size()));
+  std::vector<i32> tokens;
+  constexpr i64 at_once = 1 << 16;
+  for (i64 at = 1; at < text.count(); at += at_once) {
+    tokens.resize(static_cast<size_t>(std::min(at_once, text.count() - at)));
+    text.copy(at, tokens);
+    for (const i32 token : tokens) ++counts[static_cast<size_t>(token)];
+  }
+  TextLength length;
+  for (i32 token = 0; token < tokenizer.size(); ++token) {
+    const i64 count = counts[static_cast<size_t>(token)];
+    const std::string& bytes = tokenizer.text(token);
+    length.tokens += count;
+    length.characters += count * characters_in(bytes);
+    length.bytes += count * static_cast<i64>(bytes.size());
+  }
+  return length;
 }
 
-ShuffledBlocks::ShuffledBlocks(const Tensor& tokens, i64 length, const Rng& numbers)
-    : tokens_(tokens), length_(length), in_epoch_(tokens.count() / length - 1), numbers_(numbers) {
-  check(in_epoch_ > 0, "text", "a text of ", tokens.count(), " characters is too short for blocks of ", length,
+std::string in_bits(double loss, const TextLength& length, bool is_utf8) {
+  const double bits = loss / std::log(2.0) * static_cast<double>(length.tokens);
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(4);
+  if (is_utf8 && length.characters > 0)
+    text << bits / static_cast<double>(length.characters) << " bits per character, ";
+  text << bits / static_cast<double>(length.bytes) << (is_utf8 ? " per byte" : " bits per byte");
+  return text.str();
+}
+
+TextBatch random_blocks(const Text& text, i64 batch, i64 length, Rng& rng) {
+  check(text.count() > length, "text", "a text of ", text.count(), " tokens has no block of ", length);
+  return blocks(text, batch, length, [&](i64) { return rng.integer(0, text.count() - length); });
+}
+
+TextBatch blocks_from(const Text& text, i64 begin, i64 batch, i64 length, i64 stride) {
+  return blocks(text, batch, length, [&](i64 b) { return begin + b * stride; });
+}
+
+ShuffledBlocks::ShuffledBlocks(const Text& text, i64 length, const Rng& numbers, i64 most_listed)
+    : text_(text), length_(length), in_epoch_(text.count() / length - 1), most_listed_(most_listed), numbers_(numbers) {
+  check(in_epoch_ > 0, "text", "a text of ", text.count(), " tokens is too short for blocks of ", length,
         " in random order");
 }
 
@@ -144,20 +207,48 @@ void ShuffledBlocks::shuffle(i64 epoch) {
   // One number for the beginning and one for each block. Twice as many are reserved, since a draw may use several.
   const u64 kept_free = 2 * static_cast<u64>(in_epoch_ + 1);
   Rng rng(numbers_.seed(), numbers_.position() + static_cast<u64>(epoch) * kept_free);
-  const i64 beginning = rng.integer(0, length_);
-  begins_.clear();
-  for (i64 i = 0; i < in_epoch_; ++i) begins_.push_back(beginning + i * length_);
-  for (i64 i = in_epoch_; i > 1; --i)  // Fisher and Yates: place i gets one of those not yet placed
-    std::swap(begins_[static_cast<size_t>(i - 1)], begins_[static_cast<size_t>(rng.integer(0, i))]);
+  beginning_ = rng.integer(0, length_);
   epoch_ = epoch;
+  if (in_epoch_ > most_listed_) {
+    key_ = rng.next();
+    return;
+  }
+  order_.resize(static_cast<size_t>(in_epoch_));
+  for (i64 i = 0; i < in_epoch_; ++i) order_[static_cast<size_t>(i)] = i;
+  for (i64 i = in_epoch_; i > 1; --i)  // Fisher and Yates: place i gets one of those not yet placed
+    std::swap(order_[static_cast<size_t>(i - 1)], order_[static_cast<size_t>(rng.integer(0, i))]);
+}
+
+i64 ShuffledBlocks::block_at(i64 place) const {
+  return in_epoch_ > most_listed_ ? permuted(place, in_epoch_, key_) : order_[static_cast<size_t>(place)];
 }
 
 TextBatch ShuffledBlocks::batch(i64 first_block, i64 count) {
-  return blocks(tokens_, count, length_, [&](i64 b) {
+  return blocks(text_, count, length_, [&](i64 b) {
     const i64 number = first_block + b;
     if (number / in_epoch_ != epoch_) shuffle(number / in_epoch_);
-    return begins_[static_cast<size_t>(number % in_epoch_)];
+    return beginning_ + block_at(number % in_epoch_) * length_;
   });
+}
+
+// Luby and Rackoff (1988): rounds that add a random function of one half of the bits to the other half permute all
+// numbers of so many bits, whatever the function. Numbers that are too large are permuted on until they are not.
+i64 permuted(i64 place, i64 count, u64 key) {
+  constexpr u32 rounds = 4;
+  const int half = (std::bit_width(static_cast<u64>(count - 1)) + 1) / 2;
+  const u64 mask = (u64{1} << half) - 1;
+  u64 number = static_cast<u64>(place);
+  do {
+    u64 left = number >> half, right = number & mask;
+    for (u32 round = 0; round < rounds; ++round) {
+      const PhiloxBlock words =
+          philox4x32({static_cast<u32>(right), round, 0, 0}, {static_cast<u32>(key), static_cast<u32>(key >> 32)});
+      const u64 next = (left ^ words[0]) & mask;
+      left = right, right = next;
+    }
+    number = left << half | right;
+  } while (number >= static_cast<u64>(count));
+  return static_cast<i64>(number);
 }
 
 }  // namespace orrery

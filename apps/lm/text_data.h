@@ -1,84 +1,95 @@
-// Chapter 9. A text as tokens, one for each character, split into a part for training and a part for validation.
+// Chapter 9. The text of a language model: files as tokens, split into a part for training and a part for validation,
+// and cut into blocks.
 //
-// The text is prepared as in nanoGPT (data/shakespeare_char/prepare.py): the alphabet consists of all characters that
-// occur, sorted. The first nine tenths are for training, the rest for validation. The text is Unicode in UTF-8.
+// The first nine tenths are for training, the rest for validation, as in nanoGPT (data/shakespeare_char/prepare.py). Of
+// a long text, only the last million tokens are for validation, so that an evaluation does not take hours.
+// Several files count as one text, in their order. They are read in pieces, and their tokens need not fit into memory
+// (apps/lm/text.h), so files may be of any length.
 // Serves: nn/models/gpt.h
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "apps/lm/text.h"
+#include "apps/lm/tokenizer.h"
 #include "core/random.h"
 #include "core/tensor.h"
 
 namespace orrery {
 
-/// Characters and their numbers, in the order of their code points.
-class Alphabet {
- public:
-  /// Every character of `text`. Errors: text that is not UTF-8, naming the byte.
-  explicit Alphabet(const std::string& text);
+/// Tokens for files of text. Of pieces there are at most `vocabulary_size`, bytes included; they are learned from at
+/// most 8 MB, which come from everywhere in the files. Errors: those of `read_in_pieces`; text that is not UTF-8,
+/// naming the file and the byte, unless the tokens are bytes; those of Vocabulary.
+Tokenizer tokenizer_of(const std::vector<std::string>& paths, TokenKind kind, i64 vocabulary_size);
 
-  i64 size() const { return static_cast<i64>(characters_.size()); }
-  /// The tokens of a text. Errors: a character that is not in the alphabet.
-  std::vector<i32> tokens(const std::string& text) const;
-  /// The character of a token.
-  const std::string& character(i32 token) const;
-  /// The prompt of a text without one: a new line, or the first character of the alphabet if it has no new line.
-  std::vector<i32> beginning() const;
-  /// Every character once. This text gives the same alphabet again.
-  std::string text() const;
-
- private:
-  static constexpr i32 none = -1;
-  std::vector<std::string> characters_;  // of each token
-  std::vector<i32> numbers_;             // the token of each code point, `none` if it is not in the alphabet
+/// The tokens of files.
+struct FileText {
+  Text text;
+  bool is_utf8 = true;
 };
+/// Errors: those of `tokenizer_of`; a character that is not in the alphabet. If the tokens take more than `most` bytes,
+/// they go into a file.
+FileText read_tokens(const std::vector<std::string>& paths, const Tokenizer& tokenizer,
+                     size_t most = TextWriter::most_in_memory);
+/// CRC32C of the bytes of all files.
+u32 checksum_of(const std::vector<std::string>& paths);
 
-/// The tokens of a text: i32 [characters]. Errors: those of `Alphabet::tokens`.
-Tensor tokens_of(const std::string& text, const Alphabet& alphabet);
+/// The files `given`; if there are none, the text that comes with the program. Error: that text is missing.
+std::vector<std::string> text_paths(const std::vector<std::string>& given);
 
 struct TextData {
-  Alphabet alphabet;
-  Tensor training, validation;  // i32 [characters]
+  Tokenizer tokenizer;
+  Text training, validation;
+  bool is_utf8 = true;
 };
-/// A text split in two. Errors: the text is not UTF-8; a part is not longer than `block`.
+/// A text split in two. Error: a part is not longer than `block`.
+TextData split(const FileText& file, const Tokenizer& tokenizer, i64 block);
+/// The same for a text in memory, whose tokens are its characters. Also an error: it is not UTF-8.
 TextData text_data(const std::string& text, i64 block);
-/// The same with a given alphabet. Also an error: a character that is not in it.
-TextData text_data(const std::string& text, i64 block, const Alphabet& alphabet);
-/// The file `given`; if that is "", the text that comes with the program. Error: that text is missing.
-std::string text_path(const std::string& given);
-/// The contents of a file. Errors: a file that cannot be read, is not a regular file, or is empty; a file that does not
-/// fit into this machine's memory together with its tokens.
-std::string read_text(const std::string& path);
 
-/// Blocks of text, and as labels the characters that follow: both i32 [B, T].
+/// How long a part of a text is: without its first token, which nothing predicts.
+struct TextLength {
+  i64 tokens = 0, characters = 0, bytes = 0;
+};
+TextLength length_of(const Text& text, const Tokenizer& tokenizer);
+/// A loss in nats per token as "1.2345 bits per character, 1.2345 per byte". Text that is not UTF-8 has no characters.
+std::string in_bits(double loss, const TextLength& length, bool is_utf8);
+
+/// Blocks of text, and as labels the tokens that follow: both i32 [B, T].
 struct TextBatch {
   Tensor ids, labels;
 };
-/// `batch` blocks of `length` characters from anywhere in `tokens`.
-TextBatch random_blocks(const Tensor& tokens, i64 batch, i64 length, Rng& rng);
-/// `batch` blocks of `length` characters that follow one another, from character `begin` on.
-TextBatch blocks_from(const Tensor& tokens, i64 begin, i64 batch, i64 length);
+/// `batch` blocks of `length` tokens from anywhere in the text.
+TextBatch random_blocks(const Text& text, i64 batch, i64 length, Rng& rng);
+/// `batch` blocks of `length` tokens, the first from token `begin` on, each other one `stride` tokens later.
+TextBatch blocks_from(const Text& text, i64 begin, i64 batch, i64 length, i64 stride);
 
 /// The blocks of a text in random order. In each epoch the text is cut into consecutive blocks, beginning at a random
-/// one of its first `length` characters, and every block comes once. The next epoch has another beginning and another
+/// one of its first `length` tokens, and every block comes once. The next epoch has another beginning and another
 /// order. Block number n depends only on n and on the seed and position of the random numbers.
+/// The order is a list of the blocks. Of more than `most_listed` blocks the list would not fit into memory; their order
+/// is computed, block by block, by a keyed permutation.
 class ShuffledBlocks {
  public:
   /// Error: a text that is shorter than two blocks.
-  ShuffledBlocks(const Tensor& tokens, i64 length, const Rng& numbers);
+  ShuffledBlocks(const Text& text, i64 length, const Rng& numbers, i64 most_listed = i64{1} << 20);
   /// Blocks number `first_block`, `first_block` + 1, ..., counted from 0.
   TextBatch batch(i64 first_block, i64 count);
   i64 in_epoch() const { return in_epoch_; }
 
  private:
   void shuffle(i64 epoch);
+  i64 block_at(i64 place) const;
 
-  Tensor tokens_;
-  i64 length_, in_epoch_, epoch_ = -1;
+  Text text_;
+  i64 length_, in_epoch_, most_listed_, epoch_ = -1, beginning_ = 0;
   Rng numbers_;
-  std::vector<i64> begins_;  // where the blocks of this epoch begin
+  std::vector<i64> order_;  // of this epoch's blocks
+  u64 key_ = 0;             // of the permutation
 };
+
+/// Number `place` of the numbers from 0 to before `count`, in an order that `key` chooses. Each number has one place.
+i64 permuted(i64 place, i64 count, u64 key);
 
 }  // namespace orrery

@@ -53,18 +53,28 @@ void read_json(const std::string& text, LmRecipe& recipe) {
   recipe.validate();
 }
 
-double loss_over(const nn::Gpt& model, const Tensor& text) {
+double loss_over(const nn::Gpt& model, const Text& text, i64 stride) {
   const NoGradient nothing_recorded;
-  const i64 block = model.config.max_len, count = text.count() - 1;  // characters that follow another
-  check(count > 0, "lm", "a text of ", text.count(), " characters is too short: it needs at least two");
+  const i64 block = model.config.max_len, count = text.count() - 1;  // tokens that follow another
+  check(count > 0, "lm", "a text of ", text.count(), " tokens is too short: it needs at least two");
+  check(stride >= 0 && stride <= block, "lm", "the stride must be from 1 to ", block, ", the model's length, not ",
+        stride);
+  if (stride == 0) stride = block;
   const i64 at_once = std::max<i64>(1, 4096 / block);
   double total = 0;
-  for (i64 begin = 0; begin < count;) {
-    const i64 whole = std::min(at_once, (count - begin) / block), length = whole > 0 ? block : count - begin;
-    const TextBatch batch = blocks_from(text, begin, std::max<i64>(1, whole), length);
+  for (i64 predicted = 0; predicted < count;) {  // so many tokens have counted
+    const i64 begin = std::max<i64>(0, predicted + stride - block);
+    const bool full = predicted + stride >= block;
+    const i64 blocks = full ? std::min(at_once, (count - predicted) / stride) : 0;
+    const i64 end = blocks > 0 ? predicted + stride : std::min(count, predicted + stride), length = end - begin;
+    TextBatch batch = blocks_from(text, begin, std::max<i64>(1, blocks), length, stride);
+    const CrossEntropyOptions sum{.reduction = Reduction::sum};
+    i32* labels = batch.labels.write<i32>();
+    for (i64 b = 0; b < batch.labels.size(0); ++b)
+      std::fill_n(labels + b * length, predicted - begin, sum.ignore_index);
     nn::Pass pass = nn::Pass::inference();
-    total += model.loss(batch.ids, batch.labels, pass, {.reduction = Reduction::sum}).item();
-    begin += batch.ids.count();
+    total += model.loss(batch.ids, batch.labels, pass, sum).item();
+    predicted = end + std::max<i64>(0, blocks - 1) * stride;
   }
   return total / static_cast<double>(count);
 }
@@ -72,7 +82,7 @@ double loss_over(const nn::Gpt& model, const Tensor& text) {
 namespace {
 
 nn::GptConfig for_text(nn::GptConfig config, const TextData& data) {
-  config.vocab_size = data.alphabet.size();
+  config.vocab_size = data.tokenizer.size();
   return config;
 }
 
@@ -87,6 +97,7 @@ LmTask::LmTask(const LmRecipe& recipe, const TextData& data)
     : model(new_model(recipe, data)),
       recipe_(recipe),
       data_(data),
+      validation_length_(length_of(data.validation, data.tokenizer)),
       blocks_(random_numbers(recipe.seed, 1)),
       judged_(random_numbers(recipe.seed, 2)),
       shuffled_(data_.training, recipe.model.max_len, blocks_) {}
@@ -120,7 +131,7 @@ double LmTask::evaluate() {
     nn::Pass pass = nn::Pass::inference();
     total += model.loss(batch.ids, batch.labels, pass).item();
   }
-  return total / static_cast<double>(recipe_.estimate_batches);
+  return last_estimate_ = total / static_cast<double>(recipe_.estimate_batches);
 }
 
 void LmTask::go_to(const std::vector<u64>& positions) {
@@ -130,8 +141,8 @@ void LmTask::go_to(const std::vector<u64>& positions) {
 std::string LmTask::sample(i64 count) const {
   Rng numbers = random_numbers(recipe_.seed, 3);
   std::string text;
-  nn::generate(model, data_.alphabet.beginning(), count, {.temperature = 0.8}, numbers, [&](i32 token) {
-    text += data_.alphabet.character(token);
+  nn::generate(model, data_.tokenizer.beginning(), count, {.temperature = 0.8}, numbers, [&](i32 token) {
+    text += data_.tokenizer.text(token);
     return true;
   });
   return text;

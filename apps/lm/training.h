@@ -1,4 +1,4 @@
-// Chapter 9. Training a GPT on a text, character by character.
+// Chapter 9. Training a GPT on a text, token by token.
 //
 // The defaults are nanoGPT's recipe for a CPU (github.com/karpathy/nanoGPT, README, "I only have a macbook"): 4 layers
 // with 4 heads and d_model 128, without biases, blocks of 64 characters, 12 in a batch, 2,000 steps of AdamW, no
@@ -41,9 +41,13 @@ struct LmRecipe : TrainingRecipe {
 std::string to_json(const LmRecipe& recipe);
 void read_json(const std::string& json, LmRecipe& recipe);
 
-/// The mean loss of `model` over a text, in consecutive blocks of the model's length. Every character except the first
-/// counts once. Error: a text of fewer than two characters.
-double loss_over(const nn::Gpt& model, const Tensor& text);
+/// The mean loss of `model` over a text. Every token except the first counts once. The model reads the text in blocks
+/// of at most its length, each `stride` tokens after the one before. Of each block only the last `stride` tokens count,
+/// those that no earlier block predicted. So a token is predicted from at least the (length - stride) tokens before it,
+/// if there are so many. A stride of the whole length, which `stride` = 0 stands for, reads each token once. A smaller
+/// one takes longer; the loss is as a rule lower, since the model sees more of the text. Errors: a text of fewer than two
+/// tokens; a stride that is negative or larger than the model's length.
+double loss_over(const nn::Gpt& model, const Text& text, i64 stride = 0);
 
 /// A GPT, the blocks of a text, and as validation loss the mean over random blocks of the validation text, new ones
 /// each time. Which blocks it sees depends only on the seed.
@@ -63,9 +67,12 @@ class LmTask final : public Task {
 
   /// The loss over the whole validation text.
   double validation_loss() const { return loss_over(model, data_.validation); }
-  /// A sample of `count` characters at temperature 0.8. It depends only on the seed and the model.
+  /// A loss as bits per character and byte of the validation text, whose tokens need be neither.
+  std::string as_bits(double loss) const { return in_bits(loss, validation_length_, data_.is_utf8); }
+  /// What `evaluate` returned last.
+  double last_estimate() const { return last_estimate_; }
+  /// A sample of `count` tokens at temperature 0.8. It depends only on the seed and the model.
   std::string sample(i64 count) const;
-  const Alphabet& alphabet() const { return data_.alphabet; }
 
   nn::Gpt model;
 
@@ -74,6 +81,8 @@ class LmTask final : public Task {
 
   LmRecipe recipe_;
   TextData data_;
+  TextLength validation_length_;
+  double last_estimate_ = 0;
   Rng blocks_, judged_;
   ShuffledBlocks shuffled_;
   std::vector<TextBatch> batches_;  // of the step that was drawn

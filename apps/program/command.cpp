@@ -247,6 +247,17 @@ CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vect
   return command.add_option(name, values, description)->type_name("")->default_str("");
 }
 
+CLI::Option* add_files(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                       const std::string& description) {
+  const auto problem = [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); };
+  const auto all = [&values] {
+    std::string text;
+    for (const std::string& value : values) text += (text.empty() ? "" : std::string(1, between_files)) + value;
+    return text;
+  };
+  return add_arguments(command, name, values, description)->check(CLI::Validator(problem, ""))->default_function(all);
+}
+
 CLI::Option* add_whole_number(CLI::App& command, const std::string& name, i64& value, i64 low, i64 high,
                               const std::string& description) {
   return add_checked<i64>(command, name, value, low, high, "whole number", description);

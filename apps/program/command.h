@@ -76,6 +76,11 @@ CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& v
 /// Any number of positional arguments.
 CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                            const std::string& description);
+/// The same for names of files; --config and --print-config know them.
+CLI::Option* add_files(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                       const std::string& description);
+/// In the text of their default, files are separated by this, which no name of a file has.
+inline constexpr char between_files = '\0';
 /// What the help calls the value of the following two. A default outside their range stands for a value that a program
 /// finds out later.
 inline constexpr std::string_view number_kind = "NUMBER";

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <sstream>
 
 #include "apps/program/command.h"
 #include "core/files/file.h"
@@ -25,6 +26,7 @@ std::string name_in_file(const CLI::Option& option) {
 
 bool is_config(const CLI::Option& option) { return name_in_file(option) == config_name; }
 bool is_switch(const CLI::Option& option) { return option.get_expected_max() == 0; }
+bool is_list(const CLI::Option& option) { return option.get_expected_max() == CLI::detail::expected_max_vector_size; }
 bool is_number(const CLI::Option& option) { return option.get_type_name() == number_kind; }
 
 // A value as it would be typed; a switch is "true" or "false".
@@ -39,6 +41,14 @@ std::string typed(const Json& value, const CLI::Option& option, const std::strin
   else
     check_type(value.is_string(), "text");
   return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// The values as they would be typed: of a list, any number.
+std::vector<std::string> all_typed(const Json& value, const CLI::Option& option, const std::string& operation) {
+  if (!is_list(option) || !value.is_array()) return {typed(value, option, operation)};
+  std::vector<std::string> result;
+  for (const Json& element : value) result.push_back(typed(element, option, operation));
+  return result;
 }
 
 // The text of a JSON file, or the options that a saved model has.
@@ -91,11 +101,19 @@ void take_options(std::vector<CLI::Option*> options, const std::string& path) {
     }
     const auto value = values.find(name_in_file(*option));
     if (value == values.end()) continue;
-    option->add_result(typed(*value, *option, operation));
+    for (const std::string& text : all_typed(*value, *option, operation)) option->add_result(text);
     try {
       option->run_callback();
     } catch (const CLI::ParseError& error) { fail(operation, error.what()); }
   }
+}
+
+// Several files as a list; one as a text.
+Json files_of(const std::string& text) {
+  std::vector<std::string> files;
+  std::istringstream all(text);
+  for (std::string file; std::getline(all, file, between_files);) files.push_back(file);
+  return files.size() == 1 ? Json(files[0]) : Json(files);
 }
 
 // A default, which is a whole number or not.
@@ -124,6 +142,8 @@ Json values_of(const std::vector<CLI::Option*>& options) {
       values[name_in_file(*option)] = text == "true";
     else if (is_number(*option))
       values[name_in_file(*option)] = number_of(text);
+    else if (is_list(*option))
+      values[name_in_file(*option)] = files_of(text);
     else
       values[name_in_file(*option)] = text;
   }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "apps/lm/text_data.h"
+#include "apps/text/text_file.h"
 #include "core/error.h"
 #include "core/files/crc32c.h"
 #include "core/files/hash.h"

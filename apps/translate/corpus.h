@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/translate/vocabulary.h"
+#include "apps/text/vocabulary.h"
 
 namespace orrery::translate {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/lm/text_data.h"
+#include "apps/text/text_file.h"
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/translate/bootstrap.h"

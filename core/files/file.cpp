@@ -7,12 +7,14 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -141,6 +143,18 @@ std::optional<u64> free_bytes(const std::string& path) {
   return static_cast<u64>(system.f_bavail) * system.f_frsize;
 }
 
+std::string scratch_folder() {
+  const char* folder = std::getenv("TMPDIR");
+  return folder && *folder ? folder : "/var/tmp";
+}
+
+int open_without_name(const std::string& folder) {
+  std::string path = folder + "/orrery-XXXXXX";
+  const int number = retry([&] { return ::mkostemp(path.data(), O_CLOEXEC); });
+  if (number >= 0) ::unlink(path.c_str());
+  return number;
+}
+
 // Lock files begin with this, so that no other file is mistaken for one.
 constexpr std::string_view lock_mark = "process ";
 
@@ -180,6 +194,30 @@ void InputFile::read(u64 offset, std::span<std::byte> to) const {
     offset += static_cast<u64>(got);
     to = to.subspan(static_cast<size_t>(got));
   }
+}
+
+ScratchFile::ScratchFile()
+    : operation_("write a temporary file in " + scratch_folder() + " (TMPDIR names another folder)"),
+      file_(open_without_name(scratch_folder())) {
+  check_call(file_.number() >= 0, operation_);
+}
+
+ScratchFile::~ScratchFile() {
+  if (memory_) ::munmap(memory_, size_);
+}
+
+void ScratchFile::append(std::span<const std::byte> bytes) {
+  write_all(file_, bytes, operation_);
+  size_ += bytes.size();
+}
+
+std::span<const std::byte> ScratchFile::map() {
+  if (size_ == 0) return {};
+  void* memory = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_.number(), 0);
+  check_call(memory != MAP_FAILED, operation_);
+  memory_ = memory;
+  ::madvise(memory_, size_, MADV_RANDOM);  // blocks are read in random order: nothing behind them is wanted
+  return {static_cast<const std::byte*>(memory_), size_};
 }
 
 void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {

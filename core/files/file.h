@@ -45,6 +45,27 @@ class InputFile {
   u64 size_ = 0;
 };
 
+/// A file without a name, for what does not fit into memory. It vanishes with this object, however the program ends. It
+/// is in the folder that the environment variable TMPDIR names, or else in /var/tmp. Errors name the folder.
+class ScratchFile {
+ public:
+  ScratchFile();
+  ~ScratchFile();
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+
+  void append(std::span<const std::byte> bytes);
+  /// All that was appended, as memory: the system reads parts of the file when they are used, and may drop them again.
+  /// Call it once, at the end.
+  std::span<const std::byte> map();
+
+ private:
+  std::string operation_;
+  Descriptor file_;
+  size_t size_ = 0;
+  void* memory_ = nullptr;
+};
+
 /// Makes `path` a file that holds `parts` one after another, or leaves it as it was and throws an error that names the
 /// operation "write PATH". A crash or power failure does no harm at any moment: `path`.tmp is written, flushed and
 /// renamed, then its directory is flushed. Errors, besides those of the system: `path` is not a regular file; somebody

@@ -67,7 +67,7 @@ TEST_CASE("a preset is a model by name, and single options change it") {
   CHECK(trained("--block 16") == nanogpt);
   CHECK(trained("--preset nanogpt --block 16") == nanogpt);
   check_usage_error("lm train --preset gpt4", "'gpt4'", "nanogpt, gpt2, gpt2-medium, gpt2-large, gpt2-xl, gpt3");
-  CHECK(contains(run("lm train --help").text, "gpt2, gpt2-medium"));
+  CHECK(contains(run("lm train --help").text, "gpt2-medium, "));
   check_failure(lm_program + "lm train --preset gpt3", "parameters takes");
 }
 

@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
+#include "apps/text/text_file.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
@@ -14,6 +16,27 @@ using namespace orrery;
 namespace {
 
 std::vector<i32> numbers(const Tensor& x) { return {x.data<i32>(), x.data<i32>() + x.count()}; }
+std::vector<i32> numbers(const Text& text) {
+  std::vector<i32> result(static_cast<size_t>(text.count()));
+  text.copy(0, result);
+  return result;
+}
+
+std::string error_of_reading(const std::vector<std::string>& paths) {
+  return small::error_of([&] { read_tokens(paths, Tokenizer(Alphabet("a\u00e4b"))); });
+}
+
+// 0, 1, 2, ...
+Text counted_text(i32 count) {
+  std::vector<i32> tokens;
+  for (i32 i = 0; i < count; ++i) tokens.push_back(i);
+  return short_text(tokens, std::max(count, 1));
+}
+
+std::string file_with(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
 
 }  // namespace
 
@@ -50,12 +73,6 @@ TEST_CASE("what has the form of a character and is none is refused: RFC 3629, se
   CHECK(Alphabet("\xc2\x80\xe0\xa0\x80\xf0\x90\x80\x80\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf").size() == 6);
 }
 
-TEST_CASE("a text begins after a new line, or with what stands first in the alphabet") {
-  CHECK(Alphabet("b\na").beginning() == Alphabet("b\na").tokens("\n"));
-  CHECK(Alphabet("\tba\n").beginning() == std::vector<i32>{1});
-  CHECK(Alphabet("cba").beginning() == std::vector<i32>{0});
-}
-
 TEST_CASE("nine tenths are for training") {
   const TextData data = text_data("abcdefghijklmnopqrstuvwxyz", 2);
   CHECK(data.training.count() == 23);
@@ -64,7 +81,7 @@ TEST_CASE("nine tenths are for training") {
 }
 
 TEST_CASE("random blocks are pieces of the text, each with what follows, from its begin to its end") {
-  const Tensor text = Tensor::of<i32>({6}, {10, 11, 12, 13, 14, 15});
+  const Text text = short_text(std::vector<i32>{10, 11, 12, 13, 14, 15}, 16);
   Rng rng(1);
   std::vector<bool> seen(16);
   for (int i = 0; i < 50; ++i) {
@@ -83,17 +100,16 @@ TEST_CASE("random blocks are pieces of the text, each with what follows, from it
 }
 
 TEST_CASE("blocks in a row cover the text") {
-  const Tensor text = Tensor::of<i32>({7}, {0, 1, 2, 3, 4, 5, 6});
-  const TextBatch batch = blocks_from(text, 0, 2, 3);
+  const Text text = counted_text(7);
+  const TextBatch batch = blocks_from(text, 0, 2, 3, 3);
   CHECK(numbers(batch.ids) == std::vector<i32>{0, 1, 2, 3, 4, 5});
   CHECK(numbers(batch.labels) == std::vector<i32>{1, 2, 3, 4, 5, 6});
-  CHECK_THROWS_AS(blocks_from(text, 1, 2, 3), Error);
+  CHECK_THROWS_AS(blocks_from(text, 1, 2, 3, 3), Error);
+  CHECK(numbers(blocks_from(text, 1, 3, 3, 1).ids) == std::vector<i32>{1, 2, 3, 2, 3, 4, 3, 4, 5});
 }
 
 TEST_CASE("an epoch of shuffled blocks has each once, one after another from a random beginning, in random order") {
-  std::vector<i32> counted(43);
-  for (size_t i = 0; i < counted.size(); ++i) counted[i] = static_cast<i32>(i);
-  const Tensor text = Tensor::of<i32>({43}, counted);
+  const Text text = counted_text(43);
   constexpr i64 length = 4;
   ShuffledBlocks shuffled(text, length, Rng(1, 5));
   const i64 count = shuffled.in_epoch();
@@ -137,6 +153,10 @@ TEST_CASE("files that cannot be read say why") {
   CHECK(small::error_of([&] { read_text(folder / "none"); }).find("No such file") != std::string::npos);
   CHECK(small::error_of([&] { read_text(folder / "."); }).ends_with("is a directory"));
   CHECK(small::error_of([&] { read_text("/dev/zero"); }).ends_with("is not a regular file"));
+  for (const char* name : {"none", ".", "empty"}) {
+    std::ofstream(folder / "empty").flush();
+    CHECK(error_of_reading({folder / name}) == small::error_of([&] { read_text(folder / name); }));
+  }
   std::ofstream(folder / "huge").flush();
   std::filesystem::resize_file(folder / "huge", std::uintmax_t{1} << 42);  // holes alone: takes no place
   CHECK(small::error_of([&] { read_text(folder / "huge"); }).find("too many for this machine's") != std::string::npos);
@@ -146,11 +166,119 @@ TEST_CASE("files that cannot be read say why") {
   CHECK(orrery::read_text(folder / "some") == "a\r\nb");
 }
 
+TEST_CASE("what is not UTF-8 is named by its file and byte, and only bytes take it") {
+  const TemporaryFolder folder;
+  const std::string good = file_with(folder / "good", "ab\u00e4"), path = folder / "broken";
+  const std::string far = std::string(3'000'000, 'a') + "\u00e4";
+  struct Broken {
+    std::string text, byte;
+  };
+  const std::vector<Broken> all{{"ab\xff" + std::string(10, 'a'), "byte 2 "},
+                                {"ab\xc3", "byte 2 "},  // half a character at the end
+                                {far + "\xe4 ", "byte 3000002 "}};
+  for (const Broken& broken : all) {
+    file_with(path, broken.text);
+    for (const TokenKind kind : {TokenKind::chars, TokenKind::sentencepiece}) {
+      const std::string error = small::error_of([&] { tokenizer_of({good, path}, kind, 300); });
+      CHECK(error.starts_with("read " + path + ": text: is not UTF-8: " + broken.byte));
+      CHECK(error.ends_with("--tokens bytes takes any file"));
+    }
+    CHECK(error_of_reading({good, path}).starts_with("read " + path + ": text: is not UTF-8: " + broken.byte));
+    const FileText bytes = read_tokens({good, path}, Tokenizer::of_bytes());
+    CHECK(bytes.text.count() == static_cast<i64>(4 + broken.text.size()));
+    CHECK_FALSE(bytes.is_utf8);
+  }
+  CHECK(read_tokens({good}, Tokenizer::of_bytes()).is_utf8);
+}
+
+TEST_CASE("files are one text in their order, the same in memory and in a file, for every kind of tokens") {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; text.size() < 1'100'000; ++i) text += "line " + std::to_string(i) + " of \u00e4\u20ac\U0001F600\n";
+  const size_t half = text.find('i', 1'060'000);  // within a line
+  const std::string all = file_with(folder / "all", text), one = file_with(folder / "one", text.substr(0, half)),
+                    two = file_with(folder / "two", text.substr(half));
+  CHECK(checksum_of({one, two}) == checksum_of({all}));
+  CHECK(checksum_of({two, one}) != checksum_of({all}));
+  const Tokenizer pieces(Vocabulary::of_running_text({"line 12345 of", " 67890"}, 300));
+  const size_t characters = Alphabet(text).tokens(text).size();
+  for (const Tokenizer& tokenizer : {tokenizer_of({two, one}, TokenKind::chars, 0), Tokenizer::of_bytes(), pieces}) {
+    CAPTURE(static_cast<int>(tokenizer.kind()));
+    const std::vector<i32> expected = tokenizer.tokens(text);
+    const Text in_memory = read_tokens({all}, tokenizer).text;
+    CHECK(numbers(in_memory) == expected);
+    CHECK(numbers(read_tokens({all}, tokenizer, 1000).text) == expected);
+    std::string joined;
+    for (const i32 token : numbers(read_tokens({one, two}, tokenizer, 1000).text)) joined += tokenizer.text(token);
+    CHECK(joined == text);
+    const TextLength length = length_of(in_memory, tokenizer);
+    CHECK(length.tokens == static_cast<i64>(expected.size()) - 1);
+    CHECK(length.bytes == static_cast<i64>(text.size() - tokenizer.text(expected[0]).size()));
+    CHECK(length.characters == static_cast<i64>(characters - tokenizer.text(expected[0]).size()));
+  }
+}
+
+TEST_CASE("bits count for characters and for bytes, whatever the tokens are") {
+  CHECK(in_bits(std::log(2.0), {10, 20, 40}, true) == "0.5000 bits per character, 0.2500 per byte");
+  CHECK(in_bits(std::log(4.0), {10, 20, 40}, false) == "0.5000 bits per byte");
+  CHECK(in_bits(1, {10, 10, 10}, true) == "1.4427 bits per character, 1.4427 per byte");
+}
+
+TEST_CASE("of a long text a million tokens are for validation") {
+  std::vector<i32> tokens(10'000'010, 1);
+  const TextData data = split({short_text(tokens, 2)}, Tokenizer(Alphabet("ab")), 64);
+  CHECK(data.validation.count() == 1'000'000);
+  CHECK(data.training.count() == 9'000'010);
+}
+
+TEST_CASE("an order that is computed has every number once, and another key gives another order") {
+  for (const i64 count : {1, 2, 3, 5, 16, 17, 1000, 4097}) {
+    CAPTURE(count);
+    std::vector<i64> order;
+    i64 in_place = 0;
+    for (i64 i = 0; i < count; ++i) {
+      order.push_back(permuted(i, count, 12345));
+      in_place += order.back() == i;
+    }
+    if (count >= 1000) CHECK(in_place < 10);
+    std::sort(order.begin(), order.end());
+    for (i64 i = 0; i < count; ++i) CHECK(order[static_cast<size_t>(i)] == i);
+  }
+  i64 same = 0;
+  for (i64 i = 0; i < 1000; ++i) same += permuted(i, 1000, 1) == permuted(i, 1000, 2);
+  CHECK(same < 20);
+  CHECK(permuted(7, i64{1} << 40, 3) < i64{1} << 40);
+}
+
+TEST_CASE("blocks in a computed order: every block once in an epoch, and another order in the next") {
+  const Text text = counted_text(4000);
+  constexpr i64 length = 4;
+  ShuffledBlocks computed(text, length, Rng(1, 5), 10), listed(text, length, Rng(1, 5));
+  const i64 count = computed.in_epoch();
+  CHECK(count == listed.in_epoch());
+  std::vector<std::vector<i32>> orders;
+  for (i64 epoch = 0; epoch < 3; ++epoch) {
+    const TextBatch batch = computed.batch(epoch * count, count), other = listed.batch(epoch * count, count);
+    std::vector<i32> begins, others;
+    for (i64 b = 0; b < count; ++b) {
+      begins.push_back(batch.ids.at(b * length)), others.push_back(other.ids.at(b * length));
+      CHECK(batch.labels.at(b * length + length - 1) == begins.back() + length);
+    }
+    orders.push_back(begins);
+    std::sort(begins.begin(), begins.end()), std::sort(others.begin(), others.end());
+    CHECK(begins == others);  // the same blocks
+  }
+  CHECK(orders[0] != orders[1]);
+  CHECK(orders[1] != orders[2]);
+  ShuffledBlocks again(text, length, Rng(1, 5), 10);
+  CHECK(numbers(again.batch(count + 3, 20).ids) == numbers(computed.batch(count + 3, 20).ids));
+}
+
 TEST_CASE("the text that comes with the program is tinyshakespeare, split as nanoGPT splits it") {
   const std::string text = orrery::read_text(ORRERY_SOURCE_DIR "/apps/data/tinyshakespeare.txt");
   CHECK(text.size() == 1115394);
   const TextData data = text_data(text, 64);
-  CHECK(data.alphabet.size() == 65);
+  CHECK(data.tokenizer.size() == 65);
   CHECK(data.training.count() == 1003854);
   CHECK(data.validation.count() == 111540);
 }

@@ -253,11 +253,38 @@ TEST_CASE("the validation loss is the mean over every character that follows ano
   REQUIRE(count % 11 != 0);  // a shorter block at the end
   double total = 0;
   for (i64 begin = 0; begin < count; begin += 11) {
-    const TextBatch block = blocks_from(data.validation, begin, 1, std::min<i64>(11, count - begin));
+    const TextBatch block = blocks_from(data.validation, begin, 1, std::min<i64>(11, count - begin), 1);
     nn::Pass pass;
     total += cross_entropy(training.task.model(block.ids, pass), block.labels, {.reduction = Reduction::sum}).item();
   }
   CHECK(training.task.validation_loss() == doctest::Approx(total / static_cast<double>(count)).epsilon(1e-6));
+}
+
+TEST_CASE("with a stride, every token is predicted from all but `stride` of the model's length at least") {
+  const TextData data = counting();
+  LmTraining training(small_lm_recipe(), data);
+  training.steps(5);
+  const nn::Gpt& model = training.task.model;
+  const Text text = data.validation.part(0, 100);
+  CHECK(loss_over(model, text, 11) == loss_over(model, text));
+  for (const i64 stride : {1, 3, 4, 10, 11}) {
+    CAPTURE(stride);
+    double total = 0;
+    for (i64 predicted = 0; predicted < 99; ++predicted) {  // one token at a time
+      const i64 end = std::min<i64>(99, predicted / stride * stride + stride);
+      const i64 begin = std::max<i64>(0, predicted / stride * stride + stride - 11);
+      REQUIRE((predicted - begin >= 11 - stride || begin == 0));
+      const TextBatch block = blocks_from(text, begin, 1, end - begin, 1);
+      Tensor label = full(block.labels.shape(), -100, Dtype::i32);
+      label.write<i32>()[predicted - begin] = block.labels.at(predicted - begin);
+      nn::Pass pass = nn::Pass::inference();
+      total += cross_entropy(model(block.ids, pass), label, {.reduction = Reduction::sum}).item();
+    }
+    CHECK(loss_over(model, text, stride) == doctest::Approx(total / 99).epsilon(1e-6));
+  }
+  CHECK(loss_over(model, text.part(0, 2), 3) == loss_over(model, text.part(0, 2)));
+  CHECK(small::contains(small::error_of([&] { loss_over(model, text, 12); }), "the stride must be from 1 to 11"));
+  CHECK(small::contains(small::error_of([&] { loss_over(model, text, -1); }), "the stride must be from 1 to 11"));
 }
 
 TEST_CASE("the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {

@@ -4,7 +4,7 @@
 // read from a file. A vocabulary is stored as a list of pieces and scores, and the model is built from that list, after
 // training too.
 // Serves: nn/models/transformer.h
-#include "apps/translate/vocabulary.h"
+#include "apps/text/vocabulary.h"
 
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -21,16 +21,30 @@
 #include "core/utf8.h"
 #include "nn/models/config_json.h"
 
-namespace orrery::translate {
+namespace orrery {
 namespace {
 
 constexpr std::string_view vocabulary_operation = "vocabulary", kind_of_sentencepiece = "sentencepiece",
-                           kind_of_segmented = "segmented", word_goes_on = "@@";
+                           kind_of_exact = "sentencepiece-exact", kind_of_segmented = "segmented", word_goes_on = "@@";
+
+// U+2581, which stands for a space in SentencePiece's pieces.
+constexpr std::string_view space_mark = "\xE2\x96\x81";
 
 // In the order of their ids.
-const std::array<std::string, first_piece_id> names{"<pad>", "<unk>", "<s>", "</s>", "[CLS]", "[SEP]", "[MASK]"};
+const std::array<std::string, first_piece_id> token_names{"<pad>", "<unk>", "<s>", "</s>", "[CLS]", "[SEP]", "[MASK]"};
 
-void check_utf8(std::string_view line) {
+constexpr size_t bytes_in_all = 256;
+
+// The token that stands for one byte, as SentencePiece writes it: "<0x0A>".
+std::string byte_token(size_t byte) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  return {'<', '0', 'x', digits[byte / 16], digits[byte % 16], '>'};
+}
+
+// How many tokens stand before the first piece.
+size_t tokens_before_pieces(bool exact) { return first_piece_id + (exact ? bytes_in_all : 0); }
+
+void check_line_utf8(std::string_view line) {
   for (size_t at = 0; at < line.size();) {
     const size_t bytes = first_character(line.substr(at)).bytes;
     check(bytes > 0, vocabulary_operation, "the text is not UTF-8: byte ", at + 1, " of a line begins no character");
@@ -71,23 +85,27 @@ class Message {
   std::string bytes_;
 };
 
-// A unigram model of SentencePiece: the field numbers are those of its sentencepiece_model.proto.
-std::string sentencepiece_model(const std::vector<std::string>& tokens, const std::vector<float>& scores) {
-  constexpr u64 normal = 1, unknown = 2, control = 3, unigram = 1;
+// A unigram model of SentencePiece: the field numbers are those of its sentencepiece_model.proto. An `exact` one keeps
+// every space, and makes bytes of characters without a piece.
+std::string sentencepiece_model(const std::vector<std::string>& tokens, const std::vector<float>& scores, bool exact) {
+  constexpr u64 normal = 1, unknown = 2, control = 3, byte = 6, unigram = 1;
   Message model;
   for (size_t id = 0; id < tokens.size(); ++id) {
+    const u64 kind = id >= tokens_before_pieces(exact) ? normal : id >= first_piece_id ? byte : control;
     Message piece;
     piece.text(1, tokens[id]);
     piece.real(2, scores[id]);
-    piece.number(3, id >= first_piece_id ? normal : id == unknown_id ? unknown : control);
+    piece.number(3, id == unknown_id ? unknown : kind);
     model.text(1, piece.bytes());
   }
   Message trainer;
   trainer.number(3, unigram);
+  trainer.number(35, exact);  // byte_fallback
   trainer.number(40, unknown_id), trainer.number(41, begin_id), trainer.number(42, end_id), trainer.number(43, pad_id);
   model.text(2, trainer.bytes());
   Message normalizer;
   normalizer.text(1, "identity");
+  normalizer.number(3, !exact), normalizer.number(4, !exact);  // add_dummy_prefix, remove_extra_whitespaces
   model.text(3, normalizer.bytes());
   return model.bytes();
 }
@@ -96,10 +114,10 @@ void check_status(const sentencepiece::util::Status& status) {
   check(status.ok(), vocabulary_operation, status.message());
 }
 
-class Lines final : public sentencepiece::SentenceIterator {
+class LineIterator final : public sentencepiece::SentenceIterator {
  public:
   // Every `stride`-th line.
-  Lines(const std::vector<std::string>& lines, size_t stride) : lines_(lines), stride_(stride) {}
+  LineIterator(const std::vector<std::string>& lines, size_t stride) : lines_(lines), stride_(stride) {}
   bool done() const override { return at_ >= lines_.size(); }
   void Next() override { at_ += stride_; }
   const std::string& value() const override { return lines_[at_]; }
@@ -125,7 +143,7 @@ i64 different_characters(const std::vector<std::string>& lines) {
 void check_lines(const std::vector<std::string>& lines) {
   bool any = false;
   for (const std::string& line : lines) {
-    check_utf8(line);
+    check_line_utf8(line);
     for_each_token(line, [&](std::string_view) { any = true; });
   }
   check(any, vocabulary_operation, "there is no text to learn from");
@@ -138,14 +156,16 @@ void check_tokens(const std::vector<std::string>& tokens) {
         largest_vocabulary, " tokens");
   check(!tokens.empty(), vocabulary_operation, "has no tokens");
   for (const std::string& token : tokens) {
-    check_utf8(token);
+    check_line_utf8(token);
     check(!token.empty() && token.find('\0') == token.npos, vocabulary_operation, "has an empty token");
     check(known.insert(token).second, vocabulary_operation, "has the token ", printable(token), " twice");
   }
 }
 
-std::vector<std::string> with_names(const std::vector<std::string>& pieces) {
-  std::vector<std::string> tokens(names.begin(), names.end());
+std::vector<std::string> with_names(const std::vector<std::string>& pieces, bool exact) {
+  std::vector<std::string> tokens(token_names.begin(), token_names.end());
+  if (exact)
+    for (size_t byte = 0; byte < bytes_in_all; ++byte) tokens.push_back(byte_token(byte));
   tokens.insert(tokens.end(), pieces.begin(), pieces.end());
   return tokens;
 }
@@ -153,25 +173,46 @@ std::vector<std::string> with_names(const std::vector<std::string>& pieces) {
 }  // namespace
 
 struct Vocabulary::Contents {
-  bool segmented = false;
+  bool segmented = false, exact = false;
   std::vector<std::string> tokens;                        // by id, the named ones included
   std::vector<float> scores;                              // of SentencePiece's pieces; 0 for named ids
   sentencepiece::SentencePieceProcessor processor;        // of SentencePiece's pieces
   std::unordered_map<std::string_view, i32> segment_ids;  // of the tokens of segmented text
 
-  explicit Contents(const std::vector<std::string>& pieces) : segmented(true), tokens(with_names(pieces)) {
+  explicit Contents(const std::vector<std::string>& pieces) : segmented(true), tokens(with_names(pieces, false)) {
     check_tokens(pieces);
     for (size_t id = first_piece_id; id < tokens.size(); ++id) segment_ids[tokens[id]] = static_cast<i32>(id);
   }
-  Contents(const std::vector<std::string>& pieces, const std::vector<float>& piece_scores)
-      : tokens(with_names(pieces)), scores(first_piece_id, 0.0F) {
+  Contents(const std::vector<std::string>& pieces, const std::vector<float>& piece_scores, bool is_exact)
+      : exact(is_exact), tokens(with_names(pieces, exact)), scores(tokens_before_pieces(exact), 0.0F) {
     check(pieces.size() == piece_scores.size(), vocabulary_operation, "has ", pieces.size(), " pieces and ",
           piece_scores.size(), " scores");
     check_tokens(tokens);
     for (const float score : piece_scores)
       check(std::abs(score) <= 1e6F, vocabulary_operation, "has a score out of range");
+    check(!exact || std::find(pieces.begin(), pieces.end(), space_mark) != pieces.end(), vocabulary_operation,
+          "has no token for a space");
     scores.insert(scores.end(), piece_scores.begin(), piece_scores.end());
-    check_status(processor.LoadFromSerializedProto(sentencepiece_model(tokens, scores)));
+    check_status(processor.LoadFromSerializedProto(sentencepiece_model(tokens, scores, exact)));
+  }
+
+  void add_pieces(std::string_view text, std::vector<i32>& ids) const {
+    std::vector<int> found;
+    check_status(processor.Encode(absl::string_view(text.data(), text.size()), &found));
+    ids.insert(ids.end(), found.begin(), found.end());
+  }
+
+  // SentencePiece takes U+2581 for a space, and knows no pieces of several lines: these become bytes here.
+  void add_exact(std::string_view text, std::vector<i32>& ids) const {
+    while (!text.empty()) {
+      const size_t mark = std::min(text.find(space_mark), text.size());
+      const size_t end = std::min(mark, text.find_first_of(std::string_view("\n\0", 2)));
+      if (end > 0) add_pieces(text.substr(0, end), ids);
+      text.remove_prefix(end);
+      const size_t as_bytes = text.empty() ? 0 : end == mark ? space_mark.size() : 1;
+      for (const char c : text.substr(0, as_bytes)) ids.push_back(first_piece_id + static_cast<unsigned char>(c));
+      text.remove_prefix(as_bytes);
+    }
   }
 
   std::string joined_segments(std::span<const i32> ids) const {
@@ -188,26 +229,37 @@ struct Vocabulary::Contents {
   }
 };
 
-Vocabulary Vocabulary::of_text(const std::vector<std::string>& lines, i64 size) {
+Vocabulary Vocabulary::of_text(const std::vector<std::string>& lines, i64 size) { return trained(lines, size, false); }
+
+Vocabulary Vocabulary::of_running_text(const std::vector<std::string>& lines, i64 size) {
+  return trained(lines, size, true);
+}
+
+Vocabulary Vocabulary::trained(const std::vector<std::string>& lines, i64 size, bool exact) {
   check_lines(lines);
-  check(size > first_piece_id && size <= largest_vocabulary, vocabulary_operation, "a vocabulary has from ",
-        first_piece_id + 1, " to ", largest_vocabulary, " tokens, not ", size);
+  // An exact vocabulary has a piece for a space, whether the text has spaces or not.
+  const i64 before = static_cast<i64>(tokens_before_pieces(exact)), learned = size - before - (exact ? 1 : 0);
+  check(size > before && size <= largest_vocabulary, vocabulary_operation, "a vocabulary has from ", before + 1, " to ",
+        largest_vocabulary, " tokens, not ", size);
   // An alphabet is learned whole. Of a script with thousands of characters, the rarest are left out. A very large text
   // is sampled, because training keeps all of it in memory several times.
   constexpr size_t most_lines = 2'000'000;
   const i64 characters = different_characters(lines);
-  const bool whole = characters <= size / 4;
-  Lines sample(lines, (lines.size() + most_lines - 1) / most_lines);
+  const bool whole = characters <= (learned + first_piece_id) / 4;
+  const std::string unify_spaces = exact ? "false" : "true";
+  LineIterator sample(lines, (lines.size() + most_lines - 1) / most_lines);
+  std::string model;
   size_t longest = 1;
   for (const std::string& line : lines) longest = std::max(longest, line.size());
-  std::string trained;
   const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
       std::unordered_map<std::string, std::string>{{"model_type", "unigram"},
-                                                   {"vocab_size", std::to_string(size)},
+                                                   {"vocab_size", std::to_string(learned + first_piece_id)},
                                                    {"hard_vocab_limit", "false"},
                                                    {"max_sentence_length", std::to_string(longest)},
                                                    {"character_coverage", whole ? "1.0" : "0.9995"},
                                                    {"normalization_rule_name", "identity"},
+                                                   {"add_dummy_prefix", unify_spaces},
+                                                   {"remove_extra_whitespaces", unify_spaces},
                                                    {"pad_id", std::to_string(pad_id)},
                                                    {"unk_id", std::to_string(unknown_id)},
                                                    {"bos_id", std::to_string(begin_id)},
@@ -215,19 +267,24 @@ Vocabulary Vocabulary::of_text(const std::vector<std::string>& lines, i64 size) 
                                                    {"control_symbols", "[CLS],[SEP],[MASK]"},
                                                    {"num_threads", "4"},   // sums depend on their number
                                                    {"minloglevel", "4"}},  // nothing is printed
-      &sample, &trained);
-  check(status.ok() || characters + first_piece_id < size, vocabulary_operation, "a vocabulary of ", size,
-        " tokens does not hold the ", characters, " different characters of the text");
+      &sample, &model);
+  check(status.ok() || characters + before < size, vocabulary_operation, "a vocabulary of ", size,
+        " tokens does not hold the ", characters, " different characters of the text",
+        exact ? ", besides the 256 bytes" : "");
   check(status.ok(), vocabulary_operation, "SentencePiece finds no tokens in this text. It says: ", status.message());
   sentencepiece::SentencePieceProcessor processor;
-  check_status(processor.LoadFromSerializedProto(trained));
+  check_status(processor.LoadFromSerializedProto(model));
   std::vector<std::string> pieces;
   std::vector<float> scores;
   for (int id = first_piece_id; id < processor.GetPieceSize(); ++id) {
     pieces.push_back(processor.IdToPiece(id));
     scores.push_back(processor.GetScore(id));
   }
-  return Vocabulary(std::make_shared<const Contents>(pieces, scores));
+  if (exact && std::find(pieces.begin(), pieces.end(), space_mark) == pieces.end()) {
+    pieces.emplace_back(space_mark);
+    scores.push_back(scores.empty() ? 0 : *std::min_element(scores.begin(), scores.end()));
+  }
+  return Vocabulary(std::make_shared<const Contents>(pieces, scores, exact));
 }
 
 Vocabulary Vocabulary::of_segmented(const std::vector<std::string>& lines) {
@@ -244,20 +301,22 @@ Vocabulary Vocabulary::of_segmented(const std::vector<std::string>& lines) {
 
 bool Vocabulary::is_segmented() const { return contents_->segmented; }
 
+bool Vocabulary::is_exact() const { return contents_->exact; }
+
 i64 Vocabulary::size() const { return static_cast<i64>(contents_->tokens.size()); }
 
 std::vector<i32> Vocabulary::ids(std::string_view line) const {
-  check_utf8(line);
+  check_line_utf8(line);
   std::vector<i32> result;
   if (is_segmented()) {
     for_each_token(line, [&](std::string_view token) {
       const auto found = contents_->segment_ids.find(token);
       result.push_back(found == contents_->segment_ids.end() ? unknown_id : found->second);
     });
+  } else if (is_exact()) {
+    contents_->add_exact(line, result);
   } else {
-    std::vector<int> found;
-    check_status(contents_->processor.Encode(absl::string_view(line.data(), line.size()), &found));
-    result.assign(found.begin(), found.end());
+    contents_->add_pieces(line, result);
   }
   return result;
 }
@@ -269,9 +328,24 @@ std::string Vocabulary::text(std::span<const i32> ids) const {
     if (id == unknown_id || id >= first_piece_id) shown.push_back(id);
   }
   if (is_segmented()) return contents_->joined_segments(shown);
+  if (is_exact()) {
+    std::string exact;
+    for (const int id : shown) exact += text_of(id);
+    return exact;
+  }
   std::string line;
   check_status(contents_->processor.Decode(shown, &line));
   return line;
+}
+
+std::string Vocabulary::text_of(i32 id) const {
+  check(is_exact(), vocabulary_operation, "a token of lines has no text of its own");
+  std::string text = token(id);
+  if (id < first_piece_id) return "";
+  const size_t byte = static_cast<size_t>(id - first_piece_id);
+  if (byte < bytes_in_all) return {static_cast<char>(byte)};
+  for (size_t at = 0; (at = text.find(space_mark, at)) != text.npos;) text.replace(at, space_mark.size(), " ");
+  return text;
 }
 
 const std::string& Vocabulary::token(i32 id) const {
@@ -280,8 +354,12 @@ const std::string& Vocabulary::token(i32 id) const {
 }
 
 std::string Vocabulary::to_json() const {
-  const auto pieces = [](const auto& all) { return std::vector(all.begin() + first_piece_id, all.end()); };
-  Json json{{"kind", is_segmented() ? kind_of_segmented : kind_of_sentencepiece},
+  const auto pieces = [before = static_cast<std::ptrdiff_t>(tokens_before_pieces(is_exact()))](const auto& all) {
+    return std::vector(all.begin() + before, all.end());
+  };
+  Json json{{"kind", is_segmented() ? kind_of_segmented
+                     : is_exact()   ? kind_of_exact
+                                    : kind_of_sentencepiece},
             {"tokens", pieces(contents_->tokens)}};
   if (!is_segmented()) json["scores"] = pieces(contents_->scores);
   return json.dump();
@@ -296,12 +374,14 @@ Vocabulary Vocabulary::from_json(const std::string& text) {
   std::vector<double> scores;
   read("kind", kind);
   read("tokens", tokens);
-  check(kind == kind_of_segmented || kind == kind_of_sentencepiece, vocabulary_operation, "kind must be ",
-        kind_of_sentencepiece, " or ", kind_of_segmented, ", not ", printable(kind));
-  if (kind == kind_of_sentencepiece) read("scores", scores);
+  const bool exact = kind == kind_of_exact;
+  check(exact || kind == kind_of_segmented || kind == kind_of_sentencepiece, vocabulary_operation, "kind must be ",
+        kind_of_sentencepiece, ", ", kind_of_exact, " or ", kind_of_segmented, ", not ", printable(kind));
+  if (kind != kind_of_segmented) read("scores", scores);
   read.check_all_known();
   if (kind == kind_of_segmented) return Vocabulary(std::make_shared<const Contents>(tokens));
-  return Vocabulary(std::make_shared<const Contents>(tokens, std::vector<float>(scores.begin(), scores.end())));
+  const std::vector<float> piece_scores(scores.begin(), scores.end());
+  return Vocabulary(std::make_shared<const Contents>(tokens, piece_scores, exact));
 }
 
-}  // namespace orrery::translate
+}  // namespace orrery

@@ -1,12 +1,11 @@
 // Chapter 9. Tests of vocabularies: sentences become tokens and sentences again, in every spelling of the file.
-#include "apps/translate/vocabulary.h"
+#include "apps/text/vocabulary.h"
 
 #include <doctest/doctest.h>
 
 #include "tests/core/support.h"
 
 using namespace orrery;
-using namespace orrery::translate;
 using small::error_of;
 
 namespace {
@@ -130,7 +129,7 @@ TEST_CASE("a damaged vocabulary is one clear error") {
   const auto refused = [](const std::string& json) { return error_of([&] { Vocabulary::from_json(json); }); };
   CHECK(small::contains(refused("{}"), "vocabulary: has no kind"));
   CHECK(small::contains(refused(R"({"kind":"words","tokens":["a"]})"),
-                        "kind must be sentencepiece or segmented, not 'words'"));
+                        "kind must be sentencepiece, sentencepiece-exact or segmented, not 'words'"));
   CHECK(small::contains(refused(R"({"kind":"segmented","tokens":[]})"), "has no tokens"));
   CHECK(small::contains(refused(R"({"kind":"segmented","tokens":["a",""]})"), "has an empty token"));
   CHECK(small::contains(refused(R"({"kind":"segmented","tokens":["a","a"]})"), "has the token 'a' twice"));

@@ -1,15 +1,18 @@
-// Chapter 9. The vocabulary of a translator: sentences as token ids and back, for both languages.
+// Chapter 9. A vocabulary: text as token ids and back.
 //
 // A word that a training text never had would have no id. So sentences are cut into pieces of words, and rare words
 // become several pieces: "Neural Machine Translation of Rare Words with Subword Units" (Sennrich et al. 2016). There
-// are two kinds of vocabulary.
+// are three kinds of vocabulary.
 //   SentencePiece   finds the pieces itself, in text as people write it ("SentencePiece: A simple and language
 //                   independent subword tokenizer and detokenizer for Neural Text Processing", Kudo and Richardson
 //                   2018). A piece that begins a word begins with U+2581, so that the pieces of a sentence can be
 //                   joined to the same sentence again. Characters stay as they are; only whitespace is unified.
+//   exact           SentencePiece for running text, from which every byte comes back. Spaces stay as they are, and a
+//                   character without a piece becomes its bytes, each a token: "<0x0A>" is the end of a line.
 //   segmented       the text is cut already. Tokens stand between spaces, and "@@" at the end of one says that the
 //                   word goes on, as subword-nmt writes it. Every token of the training text has an id.
-// Both languages share one vocabulary, because a model with shared embeddings needs that (paper, section 3.4).
+// A translator's sentences are of the first or the last kind. Both languages share one vocabulary, because a model with
+// shared embeddings needs that (paper, section 3.4). A language model's text is of the second kind.
 // Serves: nn/models/transformer.h
 #pragma once
 
@@ -21,7 +24,7 @@
 
 #include "core/dtype.h"
 
-namespace orrery::translate {
+namespace orrery {
 
 /// The ids that are no piece of text. The last three are not used in translation: encoders that are trained on
 /// sentences need them.
@@ -38,14 +41,17 @@ class Vocabulary {
   /// the text is small. The same lines give the same pieces on every machine. Errors: no text; a `size` that does not
   /// hold the letters of the text.
   static Vocabulary of_text(const std::vector<std::string>& lines, i64 size);
+  /// The same for running text, exact: the 256 bytes are among the tokens.
+  static Vocabulary of_running_text(const std::vector<std::string>& lines, i64 size);
   /// The tokens between the spaces of these lines, the most frequent ones first. Errors: no text; more tokens than
   /// `largest_vocabulary`.
   static Vocabulary of_segmented(const std::vector<std::string>& lines);
 
   bool is_segmented() const;
+  bool is_exact() const;
   i64 size() const;
-  /// The tokens of a line, without begin and end. What the vocabulary does not have is `unknown_id`. Error: text that
-  /// is not UTF-8.
+  /// The tokens of a line, without begin and end; of any text, if the vocabulary is exact. What the vocabulary does not
+  /// have is `unknown_id`. Error: text that is not UTF-8.
   std::vector<i32> ids(std::string_view line) const;
   /// The line that the tokens stand for, with whole words. Named ids are left out, but unknown tokens are shown. Error:
   /// an id that is not in the vocabulary.
@@ -53,14 +59,19 @@ class Vocabulary {
   /// One token as it is, such as "büsch@@", or its name, such as "<pad>".
   const std::string& token(i32 id) const;
 
+  /// What a token of an exact vocabulary stands for: one byte, or the characters of a piece; "" for named ids. Error: a
+  /// vocabulary of another kind.
+  std::string text_of(i32 id) const;
+
   /// As JSON, for the metadata of a saved model; and back. Errors: text that is no vocabulary.
   std::string to_json() const;
   static Vocabulary from_json(const std::string& json);
 
  private:
   struct Contents;
+  static Vocabulary trained(const std::vector<std::string>& lines, i64 size, bool exact);
   explicit Vocabulary(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
   std::shared_ptr<const Contents> contents_;
 };
 
-}  // namespace orrery::translate
+}  // namespace orrery

@@ -1,0 +1,33 @@
+// Chapter 9. Files of text: as a whole, or in pieces, of which only one is in memory.
+//
+// Serves: nn/models/gpt.h
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+/// The contents of a file. Errors: a file that cannot be read, is not a regular file, or is empty; a file that does not
+/// fit into this machine's memory together with its tokens.
+std::string read_text(const std::string& path);
+
+/// A piece of a file: about a megabyte.
+struct FilePiece {
+  std::string_view bytes;
+  u64 offset = 0;     ///< where it begins in the file
+  bool last = false;  ///< the file ends with it
+};
+/// Reads a file in pieces. `take` returns how many bytes it used, at least one: the next piece begins behind these. Of
+/// the last piece it must use all. Errors: those of `read_text` but the last.
+void read_in_pieces(const std::string& path, const std::function<size_t(const FilePiece&)>& take);
+
+/// How many bytes of `text` remain if a character that its end cuts off is left out.
+size_t whole_characters(std::string_view text);
+/// The first byte of `text` at which no UTF-8 character begins; npos if there is none.
+size_t first_not_utf8(std::string_view text);
+
+}  // namespace orrery
