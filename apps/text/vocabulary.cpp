@@ -249,7 +249,7 @@ Vocabulary Vocabulary::trained(const std::vector<std::string>& lines, i64 size, 
   const std::string unify_spaces = exact ? "false" : "true";
   LineIterator sample(lines, (lines.size() + most_lines - 1) / most_lines);
   std::string model;
-  size_t longest = 1;
+  size_t longest = 10;  // the least that SentencePiece takes
   for (const std::string& line : lines) longest = std::max(longest, line.size());
   const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
       std::unordered_map<std::string, std::string>{{"model_type", "unigram"},

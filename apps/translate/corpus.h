@@ -50,10 +50,10 @@ LinePairs read_pairs(const std::string& source_path, const std::string& target_p
 struct Held {
   LinePairs training, validation;
 };
-/// Holds out a twentieth of the pairs for validation, at least one and at most 2,000. Which pairs these are depends only
-/// on their sources, and pairs of one source stay together: what is validated was never learned, not even with another
-/// translation. So a source that is very frequent may make it more, or fewer. Errors: fewer than two pairs; all sources
-/// are equal.
+/// Holds out a twentieth of the pairs for validation, at least one and at most 2,000. Which pairs these are depends
+/// only on their sources, and pairs of one source stay together: what is validated was never learned, not even with
+/// another translation. So a source that is very frequent may make it more, or fewer. Errors: fewer than two pairs; all
+/// sources are equal.
 Held hold_out(LinePairs pairs);
 
 /// Sentences as token ids, one after another.

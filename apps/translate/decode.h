@@ -21,7 +21,7 @@ struct DecodeOptions {
   /// Source tokens of a batch, padding included; fewer with a wide beam (`rows_of_batch`). A longer sentence is a batch
   /// of its own.
   i64 batch_tokens = 1024;
-  i64 max_length = most;      ///< tokens of a translation; also at most 50 more than its source has, as in the paper
+  i64 max_length = most;  ///< tokens of a translation; also at most 50 more than its source has, as in the paper
   static constexpr i64 most = 1'000'000;
 };
 
@@ -37,9 +37,9 @@ struct Translation {
 };
 
 /// How many sentences of `length` tokens, with the end, make a batch, at least 1. The beam multiplies what the decoder
-/// computes and keeps, so a beam of more than 5 takes fewer sentences in proportion. And the logits of one step, one for
-/// each sentence, hypothesis and token of the vocabulary, are at most 2^25 numbers, 128 MB, if a sentence alone allows
-/// it.
+/// computes and keeps, so a beam of more than 5 takes fewer sentences in proportion. And the logits of one step, one
+/// for each sentence, hypothesis and token of the vocabulary, are at most 2^25 numbers, 128 MB, if a sentence alone
+/// allows it.
 i64 rows_of_batch(i64 length, i64 vocabulary, const DecodeOptions& options);
 
 /// Receives, after each batch, the translations that can be written now because all lines before them have theirs, and

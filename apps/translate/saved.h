@@ -41,8 +41,8 @@ struct ResumedOrigin {
   Vocabulary vocabulary;
   std::vector<u32> checksums;  ///< of the text files
 };
-/// Errors: the file is not of `orrery translate`, or describes a model far larger than itself, or another model than the
-/// one whose parameters it has.
+/// Errors: the file is not of `orrery translate`, or describes a model far larger than itself, or another model than
+/// the one whose parameters it has.
 ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& path);
 
 }  // namespace orrery::translate

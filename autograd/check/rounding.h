@@ -38,8 +38,8 @@ struct SinglePrecision {
 
 /// Compares every gradient, and the output, at the draw of `seed`, with every leaf multiplied by `factor`. With a
 /// factor other than 1, functions saturate, and rounding may be the same everywhere around the draw (1 - y^2 for a y
-/// that f32 rounds to 1). So four times what rounding can explain is accepted there, and 64 times as much if weights are
-/// among the leaves. Error: the sample has other leaves in f32.
+/// that f32 rounds to 1). So four times what rounding can explain is accepted there, and 64 times as much if weights
+/// are among the leaves. Error: the sample has other leaves in f32.
 SinglePrecision compare_precisions(const Sample& sample, u64 seed, double factor = 1);
 
 /// The largest magnitude; infinity if any element is NaN, since comparisons with NaN are false.

@@ -107,7 +107,7 @@ TEST_CASE("an error in a text or in metadata names the file") {
   }
   with_metadata(lm, changed, "alphabet", "ab");
   check_failure(lm_program + "lm sample --load '" + changed + "'",
-                changed + " holds a model of 3 tokens and an alphabet of 2");
+                changed + " holds a model of 3 tokens and a list of 2");
 }
 
 TEST_CASE("names and words of others command no terminal and make no lines") {

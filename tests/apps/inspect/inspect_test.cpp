@@ -49,7 +49,7 @@ TEST_CASE("an unfinished training is shown with its steps, best loss, seed, kern
   for (const std::string part :
        {"  best loss ", "  seed                   5\n", "  kernel ", "  tiles                  2\n"})
     CHECK(contains(result.text, part));
-  CHECK(contains(result.text, "  origin: text "));
+  CHECK(contains(result.text, "  origin: texts "));
   CHECK(contains(result.text, "\nparameter.wte.weight "));
 }
 

@@ -132,7 +132,8 @@ TEST_CASE("a log has the losses and the estimates, and is written over nothing e
   const std::string written_log = orrery::contents(log);
   CHECK(written_log.starts_with("{\"start\":\"lm\",\"after_step\":0,\"steps\":4,\"parameters\":"));
   CHECK(contains(written_log, "\n{\"step\":1,\"loss\":1."));
-  CHECK(contains(written_log, "\n{\"step\":2,\"sample\":\"  it writes: "));
+  CHECK(contains(written_log, " per byte\\n  it writes: "));
+  CHECK(contains(written_log, "\n{\"step\":2,\"sample\":\""));
   CHECK(contains(written_log, "\n{\"step\":4,\"score\":\"validation loss\",\"value\":1."));
   CHECK(contains(written_log, "\"rate\":0.001,"));
   CHECK(contains(written_log, "\n{\"step\":2,\"validation\":1."));

@@ -126,8 +126,9 @@ TEST_CASE("an unfinished training is resumed from its files alone, to the same b
 
   UnfinishedTraining changed = unfinished;
   std::erase_if(changed.state.tensors, [](const auto& entry) { return entry.first.starts_with("parameter.decoder."); });
-  CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }),
-                        "translate: the saved state has no parameter.decoder."));
+  CHECK(error_of([&] {
+          origin_of(changed, "FILE");
+        }).starts_with("translate: the saved state has no parameter.decoder."));
   changed = unfinished;
   changed.metadata.erase("vocabulary");
   CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }), "it has no vocabulary"));
