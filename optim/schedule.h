@@ -1,7 +1,7 @@
 // Chapter 5. Schedules: the learning rate as a plain function of the step. The first step is number 1.
 //
-// Early steps are small (warm-up), because Adam's moments and the model's activations have not settled yet. Late steps
-// are small again, so that the parameters come to rest. Schedules can be multiplied:
+// Early steps are short (warm-up): one long step can make all positions of a post-norm stack equal (chapter 7). Late
+// steps are short, so that the parameters come to rest. Schedules can be multiplied:
 //   noam(step, 512, 4000) * linear_cooldown(step, n, n / 2)
 // Read next: apps/book/ch5/train.cpp
 #pragma once
