@@ -68,16 +68,23 @@ void TrainingLog::start(const Trainer& trainer, const std::string& options) {
 void TrainingLog::step(i64 step, const StepResult& result) {
   if (!used()) return;
   tokens_ += result.tokens;
-  const double now = steady_seconds() - start_;
-  if (step > 1 && now - last_ < 0.1) return;
+  left_out_ = {step, result, steady_seconds() - start_};
+  if (step == 1 || left_out_->seconds - last_ >= 0.1) write_left_out();
+}
+
+void TrainingLog::write_left_out() {
+  if (!used() || !left_out_) return;
+  const auto& [step, result, seconds] = *left_out_;
   Json line{{"step", step}, {"loss", result.loss}, {"rate", result.rate}};
-  if (now > last_) line["tokens_per_s"] = std::llround(static_cast<double>(tokens_) / (now - last_));
-  line["seconds"] = std::round(now * 1000) / 1000;
+  if (seconds > last_) line["tokens_per_s"] = std::llround(static_cast<double>(tokens_) / (seconds - last_));
+  line["seconds"] = std::round(seconds * 1000) / 1000;
   write(line.dump());
-  last_ = now, tokens_ = 0;
+  last_ = seconds, tokens_ = 0;
+  left_out_.reset();
 }
 
 void TrainingLog::evaluation(i64 step, double loss, bool best) {
+  write_left_out();
   if (!used()) return;
   write(Json{{"step", step},
              {"validation", loss},
@@ -138,6 +145,7 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (std::isfinite(loss))
       keep("the training continues");  // otherwise the last saved state is better, and the next step reports why
   }
+  log.write_left_out();
   if (log_begun && !log.used()) progress.note("the log " + log.path() + " is not whole: it could not be written");
   if (ending != Ending::finished && kept_step != trainer.steps_done())  // stopped between two evaluations
     keep("the training cannot be resumed from this step");

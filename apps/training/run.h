@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "apps/program/interrupt.h"
@@ -28,7 +29,10 @@ class TrainingLog {
   TrainingLog(const std::string& path, bool continues);
   /// `options` are those of the training as JSON; "" writes none.
   void start(const Trainer& trainer, const std::string& options);
+  /// At most ten steps a second are written.
   void step(i64 step, const StepResult& result);
+  /// Writes the latest step if it was left out for that reason.
+  void write_left_out();
   void evaluation(i64 step, double loss, bool best);
   void sample(i64 step, const std::string& text);
   /// A number by which the trained model is judged, such as "exact match".
@@ -42,6 +46,12 @@ class TrainingLog {
 
   std::string path_;
   std::ofstream file_;
+  struct TimedStep {
+    i64 step;
+    StepResult result;
+    double seconds;
+  };
+  std::optional<TimedStep> left_out_;
   double start_, last_ = 0;
   i64 tokens_ = 0;
 };

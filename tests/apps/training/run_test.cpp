@@ -132,7 +132,8 @@ TEST_CASE("the log has steps and evaluations as JSON lines, and a resumed traini
   CHECK(lines_of_log(path)[1] == lines[0]);
   anew.training.task.validation = {1, 2, 3, 4};
   anew.go({}, path);
-  CHECK(lines_of_log(path)[2]["validation"] == 1);
+  CHECK(lines_of_log(path)[2]["step"] == 3);  // before an evaluation, the step that led to it
+  CHECK(lines_of_log(path)[3]["validation"] == 1);
 }
 
 TEST_CASE("the log begins with the options, has samples and scores, and a resumed training begins a new line") {
@@ -165,9 +166,13 @@ TEST_CASE("the log has at most ten steps a second, whose speed counts all tokens
     log.step(2, {.loss = 2, .tokens = 100});
     wait();
     log.step(3, {.loss = 1.5, .tokens = 100});
+    log.step(4, {.loss = 1.25, .tokens = 100});
+    log.write_left_out();
+    log.write_left_out();
   }
   const std::vector<nlohmann::json> lines = lines_of_log(folder / "log");
-  REQUIRE(lines.size() == 2);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[2]["step"] == 4);
   CHECK(lines[1]["step"] == 3);
   CHECK(lines[1]["loss"] == 1.5);
   const double tokens =
