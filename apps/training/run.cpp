@@ -40,10 +40,22 @@ bool ends_within_line(const std::string& path) {
   return file.good() && file.get() != '\n';
 }
 
+// Whether a file holds something else than a log, which must not be written over.
+bool holds_no_log(const std::string& path) {
+  std::error_code absent;
+  if (!std::filesystem::is_regular_file(path, absent)) return false;
+  std::string begin(sizeof(R"({"start":)") - 1, ' ');
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), std::ssize(begin));
+  begin.resize(static_cast<size_t>(file.gcount()));
+  return !begin.empty() && begin != R"({"start":)" && !begin.starts_with(R"({"step":)");
+}
+
 }  // namespace
 
 TrainingLog::TrainingLog(const std::string& path, bool continues) : path_(path), start_(steady_seconds()) {
   if (path.empty()) return;
+  check(!holds_no_log(path), "log", path, " is no log of a training; name another file, or remove it");
   const bool within_line = continues && ends_within_line(path);
   file_.open(path, continues ? std::ios::app : std::ios::trunc);
   check(file_.good(), "log", "cannot write to ", path);

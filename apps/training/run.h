@@ -25,7 +25,7 @@ namespace orrery {
 class TrainingLog {
  public:
   /// Appends to the file if the training `continues`, or else begins it anew. With the path "", nothing is written.
-  /// Error: it cannot be written.
+  /// Errors: it cannot be written; it holds something else than a log.
   TrainingLog(const std::string& path, bool continues);
   /// `options` are those of the training as JSON; "" writes none.
   void start(const Trainer& trainer, const std::string& options);

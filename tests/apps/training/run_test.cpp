@@ -157,6 +157,21 @@ TEST_CASE("the log begins with the options, has samples and scores, and a resume
                                "{\"step\":12,\"score\":\"exact match\",\"value\":0.5}\n"));
 }
 
+TEST_CASE("a log is written over a log, and over nothing else") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log";
+  for (const std::string allowed : {"", "{\"start\":\"toy\"}\n", "{\"step\":1,\"loss\":2}\n"}) {
+    set_contents(path, allowed);
+    CHECK(TrainingLog(path, false).used());
+  }
+  for (const std::string other : {"{\"steps\": 3}", "{", "a text\n"}) {
+    set_contents(path, other);
+    CHECK(small::error_of([&] { TrainingLog(path, false); }) ==
+          "log: " + path + " is no log of a training; name another file, or remove it");
+    CHECK(contents(path) == other);
+  }
+}
+
 TEST_CASE("the log has at most ten steps a second, whose speed counts all tokens since the last") {
   const TemporaryFolder folder;
   {
