@@ -170,7 +170,7 @@ TEST_CASE("whatever happens to the bytes of a vocabulary, it is refused or can b
   CHECK(used > 0);
 }
 
-TEST_CASE("sentencepiece learns from long lines too, and says so if it learns from none") {
+TEST_CASE("sentencepiece learns from long lines too") {
   std::string longer;
   for (int i = 0; i < 1000; ++i) longer += i % 2 == 0 ? "zebra " : "quagga ";
   CHECK(longer.size() > 4192);  // what SentencePiece takes if it is not told otherwise
@@ -180,6 +180,4 @@ TEST_CASE("sentencepiece learns from long lines too, and says so if it learns fr
     CHECK(std::count(ids.begin(), ids.end(), unknown_id) == 0);
     CHECK(ids.size() < 8);  // pieces of several letters
   }
-  CHECK(small::contains(error_of([] { Vocabulary::of_text({"[CLS]"}, 100); }),
-                        "vocabulary: SentencePiece finds no tokens in this text. It says: "));
 }
