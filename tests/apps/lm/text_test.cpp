@@ -70,7 +70,7 @@ TEST_CASE("a long text takes little memory, and its blocks are those of the text
   std::ofstream(path) << "begin";
   std::filesystem::resize_file(path, length);   // holes alone: takes no place
   std::ofstream("/proc/self/clear_refs") << 5;  // VmHWM begins anew
-  const i64 before = megabytes("VmHWM");
+  [[maybe_unused]] const i64 before = megabytes("VmHWM");
   const FileText file = read_tokens({path}, Tokenizer::of_bytes());
   const TextData data = split(file, Tokenizer::of_bytes(), 64);
   CHECK(data.training.count() == length - 1'000'000);
