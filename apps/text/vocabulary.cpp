@@ -271,7 +271,7 @@ Vocabulary Vocabulary::trained(const std::vector<std::string>& lines, i64 size, 
   check(status.ok() || characters + before < size, vocabulary_operation, "a vocabulary of ", size,
         " tokens does not hold the ", characters, " different characters of the text",
         exact ? ", besides the 256 bytes" : "");
-  check(status.ok(), vocabulary_operation, "SentencePiece finds no tokens in this text. It says: ", status.message());
+  check(status.ok(), vocabulary_operation, "SentencePiece cannot learn from this text. It says: ", status.message());
   sentencepiece::SentencePieceProcessor processor;
   check_status(processor.LoadFromSerializedProto(model));
   std::vector<std::string> pieces;

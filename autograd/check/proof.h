@@ -16,7 +16,7 @@
 //   threads      equal bits for 1 to 9, 12, 13 and 16 threads, every loop cut into chunks of one element
 //                (core/machine/parallel.h), long ones into about 64 chunks
 //   far          the gradients again, with inputs 4 and 8 times as large, where the function is finite there; and f32
-//                again, with no more differences than rounding can explain
+//                again, with differences of at most 4 times what rounding can explain (64 times with weights)
 //   accumulates  a gradient that is there is added to: by a second pass, with a second use before or after, and not in
 //                memory that others hold
 //   subsets      each choice of the inputs that want a gradient (of more than 4: each alone, all but each) gives the
