@@ -1,8 +1,9 @@
-// Chapter 7. What users of nn include: layers, the Transformer, GPT, decoding. The checker is in nn/check/proof.h.
+// Chapter 7. What users of nn include: all of nn and the operations. The checker is in nn/check/proof.h.
 //
 // Serves: nn/module.h
 #pragma once
 
+#include "autograd/ops.h"
 #include "nn/attention/attention.h"
 #include "nn/attention/key_value_cache.h"
 #include "nn/generate/beam_search.h"

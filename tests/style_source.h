@@ -41,10 +41,17 @@ inline Words split_lines(const std::string& text) {
   return lines;
 }
 
-/// Letters, not bytes: in UTF-8 a byte 10xxxxxx continues one.
+/// Columns of a terminal, not bytes: in UTF-8 a byte 10xxxxxx continues a letter. A letter of three bytes from U+2E80
+/// on, such as a Chinese one, takes two columns.
 inline size_t columns_of(const std::string& line) {
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-  return line.size() - static_cast<size_t>(std::count_if(line.begin(), line.end(), continues));
+  size_t columns = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const auto byte = [&](size_t at) { return at < line.size() ? static_cast<unsigned char>(line[at]) : 0u; };
+    const bool continues = (byte(i) & 0xC0) == 0x80;
+    const bool wide = (byte(i) & 0xF0) == 0xE0 && ((byte(i) & 0xF) << 6 | (byte(i + 1) & 0x3F)) >= 0x2E80 >> 6;
+    columns += continues ? 0 : wide ? 2 : 1;
+  }
+  return columns;
 }
 
 /// The text with comments and the contents of string and character literals blanked, its lines kept.

@@ -14,7 +14,7 @@
 #include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
 #include "autograd/node.h"
-#include "autograd/ops.h"
+#include "autograd/ops/fused/packed_attention.h"
 #include "core/machine/memory.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"

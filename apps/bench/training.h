@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "apps/bench/configs.h"
-#include "autograd/ops.h"
+#include "autograd/ops/cross_entropy.h"
 #include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 #include "optim/adam.h"

@@ -7,7 +7,10 @@
 #include "apps/claims/measures.h"
 #include "apps/claims/training.h"
 #include "apps/program/columns.h"
-#include "autograd/ops.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/layout.h"
+#include "autograd/ops/matmul.h"
+#include "autograd/ops/reduce.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::claims {

@@ -7,7 +7,7 @@
 #include "apps/claims/measures.h"
 #include "apps/claims/training.h"
 #include "apps/program/columns.h"
-#include "autograd/ops.h"
+#include "autograd/ops/cross_entropy.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::claims {

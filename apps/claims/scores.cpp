@@ -7,7 +7,11 @@
 #include "apps/claims/training.h"
 #include "apps/program/columns.h"
 #include "apps/program/stopwatch.h"
-#include "autograd/ops.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/attention.h"
+#include "autograd/ops/matmul.h"
+#include "autograd/ops/reduce.h"
+#include "autograd/ops/softmax.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::claims {

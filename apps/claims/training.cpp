@@ -9,7 +9,8 @@
 #include <numeric>
 
 #include "apps/program/columns.h"
-#include "autograd/ops.h"
+#include "autograd/ops/cross_entropy.h"
+#include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
 #include "optim/adam.h"
 #include "optim/schedule.h"

@@ -7,7 +7,8 @@
 
 #include "apps/program/stopwatch.h"
 #include "apps/training/training_step.h"
-#include "autograd/ops.h"
+#include "autograd/ops/cross_entropy.h"
+#include "autograd/ops/layout.h"
 #include "nn/generate/decoding.h"
 #include "nn/models/config_json.h"
 

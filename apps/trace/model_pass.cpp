@@ -7,7 +7,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "autograd/ops.h"
+#include "autograd/ops/cross_entropy.h"
+#include "autograd/ops/softmax.h"
 #include "nn/models/transformer.h"
 
 namespace orrery {

@@ -8,7 +8,8 @@
 
 #include "apps/program/stopwatch.h"
 #include "apps/training/training_step.h"
-#include "autograd/ops.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/cross_entropy.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

@@ -8,6 +8,14 @@
 
 #include "autograd/apply.h"
 #include "autograd/elementwise.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/cross_entropy.h"
+#include "autograd/ops/dropout.h"
+#include "autograd/ops/embedding.h"
+#include "autograd/ops/layout.h"
+#include "autograd/ops/matmul.h"
+#include "autograd/ops/reduce.h"
+#include "autograd/ops/softmax.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::bugs {

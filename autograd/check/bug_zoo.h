@@ -6,7 +6,8 @@
 // Serves: autograd/check/proof.h
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/attention.h"
+#include "core/kernels/reduce.h"
 #include "core/mask.h"
 
 namespace orrery::bugs {

@@ -7,7 +7,7 @@
 
 namespace orrery {
 
-/// At least one sample of every function in autograd/ops.h; a test compares the two lists.
+/// At least one sample of every operation that autograd/ops.h lists; a test compares the two lists.
 const std::vector<Sample>& operation_samples();
 
 }  // namespace orrery

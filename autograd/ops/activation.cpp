@@ -5,8 +5,9 @@
 //   relu, gelu        see autograd/ops/formulas.h
 //   silu x s(x)       y' = s(x) (1 + x (1 - s(x)))
 // Serves: nn/layers/feed_forward.h
+#include "autograd/ops/activation.h"
+
 #include "autograd/elementwise.h"
-#include "autograd/ops.h"
 #include "autograd/ops/formulas.h"
 #include "core/machine/math.h"
 

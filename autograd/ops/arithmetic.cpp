@@ -8,8 +8,9 @@
 //   y = a / b     da = dy / b      db = -dy a / b^2 = -dy y / b
 //   y = x + c     dx = dy          for a number c
 // Serves: autograd/elementwise.h
+#include "autograd/ops/arithmetic.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

@@ -11,8 +11,13 @@
 // al. 2020, section 2.1; ALiBi, Press et al. 2022, section 3). Keys and values behind a padding length are set to 0
 // first: 0 times NaN would otherwise bring back what the mask hides.
 // Read next: nn/attention/attention.h
+#include "autograd/ops/attention.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/dropout.h"
+#include "autograd/ops/layout.h"
+#include "autograd/ops/matmul.h"
 #include "autograd/ops/softmax_rows.h"
 #include "core/kernels/elementwise.h"
 #include "core/mask.h"

@@ -7,8 +7,9 @@
 // The loss is the sum over all targets that count (those that are not ignored), divided by their number, by nothing, or
 // by a number that the caller gives. This single pass is faster than log_softmax, mul and sum (apps/bench/README.md).
 // Read next: autograd/ops/layer_norm.cpp
+#include "autograd/ops/cross_entropy.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/softmax_rows.h"
 #include "autograd/ops/target_distribution.h"
 #include "core/kernels/elementwise.h"

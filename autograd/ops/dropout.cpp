@@ -7,8 +7,9 @@
 // The mask is a function of the Draw and of the element's position (core/random.h), so backward draws it again instead
 // of storing it.
 // Serves: nn/pass.h
+#include "autograd/ops/dropout.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/row_dropout.h"
 
 namespace orrery {

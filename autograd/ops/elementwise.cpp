@@ -4,9 +4,10 @@
 //   y = ln x      dx = dy / x                y = sqrt x    dx = dy / 2y
 // A denormal x counts as 0 (core/machine/math.h): ln x is -infinity, and dx infinite.
 // Read next: autograd/check/proof.h
+#include "autograd/ops/elementwise.h"
+
 #include "autograd/elementwise.h"
 
-#include "autograd/ops.h"
 #include "core/machine/math.h"
 
 namespace orrery {

@@ -7,10 +7,11 @@
 // The fused operation embedding_sum (chapter 8) is dropout(factor embedding + positions) in one pass. What this saves:
 // apps/bench/README.md.
 // Serves: nn/models/transformer.h
+#include "autograd/ops/embedding.h"
+
 #include <limits>
 
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/row_dropout.h"
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"

@@ -7,8 +7,9 @@
 // many such layers.
 // Shapes: x [..., 2 C], y [..., C].
 // Serves: autograd/ops/elementwise.cpp
+#include "autograd/ops/glu.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "core/kernels/elementwise.h"
 #include "core/machine/math.h"
 

@@ -10,8 +10,9 @@
 // The term with k comes from dr/dx_i. The variance takes two passes, since the one-pass formula E[x^2] - mu^2 loses the
 // digits of large numbers (apps/bench/README.md). The loops over one row are in autograd/ops/norm_rows.h.
 // Read next: apps/book/ch4/four_derivatives.cpp
+#include "autograd/ops/layer_norm.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/norm_rows.h"
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"

@@ -4,8 +4,9 @@
 //   concat               each part gets its piece of dy
 //   slice, split         dy goes to the piece it was cut from; the rest of dx is 0
 // Serves: autograd/elementwise.h
+#include "autograd/ops/layout.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

@@ -7,8 +7,9 @@
 //   y = a^T b          da = b dy^T         db = a dy
 //   y = a^T b^T        da = b^T dy^T       db = dy^T a^T
 // Read next: autograd/ops/softmax.cpp
+#include "autograd/ops/matmul.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "autograd/ops.h"
+#include "autograd/ops/layer_norm.h"
 #include "core/kernels/elementwise.h"
 #include "core/kernels/reduce.h"
 

@@ -6,8 +6,9 @@
 // dx is 0 if all dy_i are equal. The loops over one row, which also keep exp from overflowing, are in
 // autograd/ops/softmax_rows.h.
 // Read next: autograd/ops/cross_entropy.cpp
+#include "autograd/ops/softmax.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/softmax_rows.h"
 
 namespace orrery {

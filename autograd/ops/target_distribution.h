@@ -8,7 +8,7 @@
 // Serves: autograd/ops/cross_entropy.cpp
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/cross_entropy.h"
 #include "autograd/saved.h"
 
 namespace orrery {

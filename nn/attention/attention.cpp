@@ -3,6 +3,11 @@
 // Read next: nn/positions/positional_encoding.h
 #include "nn/attention/attention.h"
 
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/attention.h"
+#include "autograd/ops/dropout.h"
+#include "autograd/ops/fused/packed_attention.h"
+#include "autograd/ops/layout.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
 #include "nn/layers/padding.h"

@@ -7,6 +7,9 @@
 
 #include "autograd/check/bug_zoo.h"
 #include "autograd/check/samples.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/layout.h"
+#include "autograd/ops/matmul.h"
 #include "core/tensor_ops.h"
 #include "nn/check/bug_zoo_rows.h"
 #include "nn/check/sample_rows.h"

@@ -4,6 +4,9 @@
 // Serves: autograd/check/proof.h
 #include "nn/check/samples.h"
 
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/layout.h"
+#include "autograd/ops/reduce.h"
 #include "core/mask.h"
 #include "nn/attention/attention.h"
 #include "nn/check/sample_rows.h"

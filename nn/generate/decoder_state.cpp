@@ -2,6 +2,7 @@
 //
 // Serves: nn/generate/decoding.h
 #include "nn/generate/decoder_state.h"
+#include "autograd/ops/embedding.h"
 
 #include <algorithm>
 #include <cmath>

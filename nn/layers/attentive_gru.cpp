@@ -3,6 +3,11 @@
 // Serves: nn/models/decoder.h
 #include "nn/layers/attentive_gru.h"
 
+#include "autograd/ops/activation.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/attention.h"
+#include "autograd/ops/layout.h"
+#include "autograd/ops/matmul.h"
 #include "core/tensor_ops.h"
 #include "nn/layers/padding.h"
 

@@ -16,7 +16,7 @@
 // Serves: nn/models/decoder.h
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/fused/attentive_gru.h"
 #include "core/mask.h"
 #include "nn/layers/linear.h"
 

@@ -8,7 +8,7 @@
 // Serves: nn/models/encoder.h
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/fused/convolution.h"
 #include "core/mask.h"
 #include "nn/init.h"
 #include "nn/module.h"

@@ -7,7 +7,7 @@
 // Serves: nn/pass.h
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/dropout.h"
 #include "nn/module.h"
 #include "nn/pass.h"
 

@@ -6,7 +6,7 @@
 // Serves: nn/models/transformer.h
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/embedding.h"
 #include "nn/init.h"
 #include "nn/module.h"
 

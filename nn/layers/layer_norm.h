@@ -3,11 +3,12 @@
 // Paper, section 3.1: "We employ a residual connection around each of the two sub-layers, followed by layer
 // normalization."
 //   y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias    over the last axis
-// Shapes: x, y [..., D]; weight, bias [D]. Other forms of the divisor: LayerNormForm in autograd/ops.h.
+// Shapes: x, y [..., D]; weight, bias [D]. Other forms of the divisor: LayerNormForm in autograd/ops/layer_norm.h.
 // Serves: autograd/ops/layer_norm.cpp
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/fused/residual.h"
+#include "autograd/ops/layer_norm.h"
 #include "core/tensor_ops.h"
 #include "nn/module.h"
 

@@ -8,7 +8,7 @@
 // Read next: nn/layers/feed_forward.h
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/fused/linear.h"
 #include "nn/init.h"
 #include "nn/part.h"
 

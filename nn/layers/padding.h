@@ -3,7 +3,8 @@
 // Serves: nn/attention/attention.h
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/attention.h"
+#include "autograd/ops/layout.h"
 #include "core/mask.h"
 
 namespace orrery::nn {

@@ -18,6 +18,10 @@
 
 #include <cmath>
 
+#include "autograd/ops/activation.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/fused/gru.h"
+#include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
 #include "nn/layers/padding.h"
 #include "nn/module.h"

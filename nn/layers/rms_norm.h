@@ -7,7 +7,8 @@
 // Serves: autograd/ops/layer_norm.cpp
 #pragma once
 
-#include "autograd/ops.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/rms_norm.h"
 #include "core/tensor_ops.h"
 #include "nn/module.h"
 

@@ -5,6 +5,13 @@
 
 #include <cmath>
 
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/attention.h"
+#include "autograd/ops/embedding.h"
+#include "autograd/ops/fused/linear_cross_entropy.h"
+#include "autograd/ops/glu.h"
+#include "autograd/ops/layout.h"
+#include "autograd/ops/matmul.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::nn {

@@ -16,6 +16,7 @@
 // Serves: nn/models/transformer.h
 #pragma once
 
+#include "autograd/ops/cross_entropy.h"
 #include "nn/layers/convolution.h"
 #include "nn/layers/dropout.h"
 #include "nn/layers/embedding.h"

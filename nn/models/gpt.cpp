@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "autograd/ops/embedding.h"
+#include "autograd/ops/fused/linear_cross_entropy.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::nn {

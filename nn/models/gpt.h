@@ -14,6 +14,7 @@
 // Read next: nn/models/gpt.cpp
 #pragma once
 
+#include "autograd/ops/cross_entropy.h"
 #include "nn/layers/embedding.h"
 #include "nn/models/encoder.h"
 #include "nn/models/gpt_config.h"

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "autograd/ops/layer_norm.h"
 #include "nn/attention/attention.h"
 #include "nn/layers/feed_forward.h"
 #include "nn/layers/layer_norm.h"

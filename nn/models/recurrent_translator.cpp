@@ -3,6 +3,9 @@
 // Serves: nn/models/transformer.h
 #include "nn/models/recurrent_translator.h"
 
+#include "autograd/ops/activation.h"
+#include "autograd/ops/fused/linear_cross_entropy.h"
+#include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::nn {

@@ -15,6 +15,7 @@
 
 #include <optional>
 
+#include "autograd/ops/cross_entropy.h"
 #include "nn/layers/attentive_gru.h"
 #include "nn/layers/dropout.h"
 #include "nn/layers/embedding.h"

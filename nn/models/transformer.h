@@ -11,6 +11,7 @@
 // Read next: nn/models/transformer.cpp
 #pragma once
 
+#include "autograd/ops/cross_entropy.h"
 #include "nn/layers/embedding.h"
 #include "nn/models/decoder.h"
 #include "nn/models/transformer_config.h"

@@ -6,7 +6,8 @@
 #include <cmath>
 
 #include "autograd/apply.h"
-#include "autograd/ops.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/layout.h"
 #include "nn/init.h"
 
 namespace orrery::nn {

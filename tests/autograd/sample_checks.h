@@ -29,6 +29,27 @@ inline void find_names(const std::string& path, const std::string& pattern, std:
   }
 }
 
+/// The functions that a header declares.
+inline std::set<std::string> functions_of(const std::string& header) {
+  std::set<std::string> functions;
+  find_names(std::string(ORRERY_SOURCE_DIR) + "/" + header, R"(^[A-Za-z][\w:<>, ]* (\w+)\()", functions);
+  return functions;
+}
+
+/// The headers that autograd/ops.h includes.
+inline std::set<std::string> operation_headers() {
+  std::set<std::string> headers;
+  find_names(ORRERY_SOURCE_DIR "/autograd/ops.h", R"re(^#include "([\w/]+\.h)")re", headers);
+  return headers;
+}
+
+/// Every operation: what these headers declare.
+inline std::set<std::string> operations() {
+  std::set<std::string> all;
+  for (const std::string& header : operation_headers()) all.merge(functions_of(header));
+  return all;
+}
+
 inline std::set<std::string> names_of(const std::vector<Sample>& table) {
   std::set<std::string> names;
   for (const Sample& sample : table) names.insert(sample.name);

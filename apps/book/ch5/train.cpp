@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "autograd/check/first_nan.h"
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "nn/layers/linear.h"
 #include "optim/optim.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "autograd/ops.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
 #include "nn/attention/attention.h"

@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "nn/models/transformer.h"
 

@@ -5,6 +5,7 @@
 // Serves: core/machine/memory.h
 #include <iostream>
 
+#include "autograd/ops.h"
 #include "core/machine/memory.h"
 #include "core/tensor_ops.h"
 #include "nn/layers/feed_forward.h"

@@ -9,6 +9,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -9,6 +9,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "nn/files/files.h"
 #include "nn/layers/feed_forward.h"

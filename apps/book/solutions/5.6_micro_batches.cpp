@@ -2,7 +2,7 @@
 //
 // A batch is too large for the memory and comes in parts, whose targets are padded with -100 by different amounts. Call
 // backward once for each part, such that the gradients add up to those of cross_entropy over the whole batch: the mean
-// over all targets that are not padding. CrossEntropyOptions (autograd/ops.h) has ignore_index, reduction and divisor.
+// over all targets that are not padding. CrossEntropyOptions (autograd/ops/cross_entropy.h) has what you need.
 // Target number i of a part is targets.at(i), and there are targets.count() of them.
 // Serves: apps/book/ch5/train.cpp
 #include <vector>

@@ -8,8 +8,9 @@
 // Inputs behind the padding length of a row count as 0 and get the gradient 0, whatever they hold.
 // Shapes: x [B, T, C_in], W [C_out, C_in, width] (PyTorch's), b [C_out], y [B, T + left + right - (width - 1), C_out].
 // Serves: nn/models/encoder.h
+#include "autograd/ops/fused/convolution.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/fused/linear_rows.h"
 #include "core/kernels/elementwise.h"
 #include "core/mask.h"

@@ -11,8 +11,9 @@
 // Shapes: x [..., d_model], W1 [d_ff, d_model], b1 [d_ff], W2 [d_out, d_ff], b2 [d_out], y [..., d_out]; biases may be
 // undefined.
 // Serves: nn/layers/feed_forward.h
+#include "autograd/ops/fused/feed_forward.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/formulas.h"
 #include "autograd/ops/fused/linear_rows.h"
 #include "autograd/ops/row_dropout.h"

@@ -15,10 +15,11 @@
 // Memory: r_t, z_t, b_n and n_t, four numbers for each number of the result; backward overwrites them with db_t.
 // Shapes: gates a [B, T, 3 H], h0 [B, H], W [3 H, H], b [3 H], states [B, T, H].
 // Serves: nn/models/encoder.h
+#include "autograd/ops/fused/gru.h"
+
 #include "autograd/ops/fused/gru_rows.h"
 
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/fused/linear_rows.h"
 #include "core/kernels/reduce.h"
 #include "core/mask.h"

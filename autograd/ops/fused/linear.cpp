@@ -8,8 +8,9 @@
 // the product, the less this saves (apps/bench/README.md).
 // Shapes: x [..., in], W [out, in], b [out], y [..., out].
 // Read next: autograd/ops/fused/tiled_attention.h
+#include "autograd/ops/fused/linear.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/formulas.h"
 #include "autograd/ops/fused/linear_rows.h"
 #include "autograd/ops/row_dropout.h"

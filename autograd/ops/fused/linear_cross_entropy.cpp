@@ -10,8 +10,9 @@
 // This saves the memory of the logits and of their gradient (apps/bench/README.md).
 // Shapes: x [..., d], W [K, d], b [K] or undefined, targets i32 [...].
 // Serves: autograd/ops/cross_entropy.cpp
+#include "autograd/ops/fused/linear_cross_entropy.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/fused/linear_rows.h"
 #include "autograd/ops/softmax_rows.h"
 #include "autograd/ops/target_distribution.h"

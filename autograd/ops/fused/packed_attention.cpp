@@ -16,7 +16,8 @@
 // Speeds: apps/bench/README.md.
 // Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n, h d_v].
 // Serves: autograd/ops/fused/tiled_attention.h
-#include "autograd/ops.h"
+#include "autograd/ops/fused/packed_attention.h"
+
 #include "autograd/ops/fused/packed_heads.h"
 #include "autograd/ops/fused/tiled_attention.h"
 

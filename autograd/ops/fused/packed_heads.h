@@ -12,7 +12,6 @@
 #include <cmath>
 
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/fused/scores.h"
 #include "autograd/ops/row_dropout.h"
 #include "core/mask.h"

@@ -9,8 +9,9 @@
 // (apps/bench/README.md).
 // Shapes: x, f, y [..., D]; weight, bias [D].
 // Serves: nn/models/encoder.h
+#include "autograd/ops/fused/residual.h"
+
 #include "autograd/apply.h"
-#include "autograd/ops.h"
 #include "autograd/ops/norm_rows.h"
 #include "autograd/ops/row_dropout.h"
 #include "core/kernels/elementwise.h"

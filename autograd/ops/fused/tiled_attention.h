@@ -36,8 +36,9 @@
 // Read next: nn/files/files.h
 #pragma once
 
-#include "autograd/ops.h"
 #include "autograd/ops/fused/scores.h"
+#include "autograd/variable.h"
+#include "core/random.h"
 
 namespace orrery {
 
@@ -47,7 +48,7 @@ struct TileSizes {
   i64 keys = 256;
 };
 
-/// `packed_attention` (autograd/ops.h), computed as above.
+/// `packed_attention` (autograd/ops/fused/packed_attention.h), computed as above.
 Variable tiled_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p = 0,
                          const Draw& draw = {}, TileSizes tile = {}, const Variable& bias = {});
 Variable tiled_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,

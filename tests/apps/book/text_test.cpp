@@ -122,8 +122,9 @@ TEST_CASE("a text that is too long or too wide is found") {
   CHECK(problems(std::string(250, '\n')) == "");
   CHECK(problems(std::string(251, '\n')) == "\napps/book/ch4/README.md:250: the text has 251 lines");
   std::string letters;
-  for (int i = 0; i < 110; ++i) letters += "\u5f20";
+  for (int i = 0; i < 55; ++i) letters += "\u5f20";
   CHECK(problems(letters) == "");
+  CHECK(problems(letters + "a") == "\napps/book/ch4/README.md:1: 111 columns");
 }
 
 TEST_CASE("an excerpt that its file does not have is found") {

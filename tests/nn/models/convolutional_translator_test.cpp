@@ -3,9 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "optim/optim.h"
-#include "tests/nn/compare.h"
-#include "tests/nn/models/short_sentences.h"
+#include "tests/nn/models/translator_checks.h"
 
 using namespace orrery;
 using namespace orrery::nn;
@@ -23,26 +21,14 @@ ConvolutionalTranslatorConfig small_convolutional() {
           .max_len = 12};
 }
 
-ConvolutionalTranslator build(const ConvolutionalTranslatorConfig& config, u64 seed = 1) {
-  Rng rng(seed);
-  return ConvolutionalTranslator(config, rng);
-}
-
-Tensor logits_of(const ConvolutionalTranslator& model, const Tensor& from, const Tensor& to) {
-  Pass pass;
-  return model(from, to, pass).value();
+ConvolutionalTranslator build(const ConvolutionalTranslatorConfig& config) {
+  return built<ConvolutionalTranslator>(config);
 }
 
 }  // namespace
 
 TEST_CASE("the loss is the cross entropy of the logits, with padding and smoothing") {
-  const Tensor labels = Tensor::of<i32>({2, 3}, {5, 4, 2, 8, 2, 0});
-  const CrossEntropyOptions options{.ignore_index = 0, .label_smoothing = 0.1};
-  const ConvolutionalTranslator model = build(small_convolutional());
-  Pass pass;
-  const double expected = cross_entropy(model(short_source, short_target, pass), labels, options).item();
-  CHECK(model.loss(short_source, short_target, labels, pass, options).item() ==
-        doctest::Approx(expected).epsilon(1e-6));
+  check_loss(build(small_convolutional()));
 }
 
 TEST_CASE(
@@ -67,28 +53,11 @@ TEST_CASE(
 }
 
 TEST_CASE("a row does not depend on the padding, nor on the rows beside it") {
-  ConvolutionalTranslator model = build(small_convolutional());
-  make_noisy(model, 2);
-  const Tensor alone = logits_of(model, Tensor::of<i32>({1, 2}, {7, 8}), short_target.rows(1, 2));
-  CHECK(relative(alone, logits_of(model, short_source, short_target).rows(1, 2)) < 1e-13);
+  check_rows(build(small_convolutional()));
 }
 
 TEST_CASE("a logit sees the target up to its own token, and every word of the source") {
-  ConvolutionalTranslator model = build(small_convolutional());
-  make_noisy(model, 2);
-  const Tensor before = logits_of(model, short_source, short_target);
-  Tensor later = short_target.clone();
-  later(0, 2) = 7;
-  const Tensor after = logits_of(model, short_source, later);
-  CHECK(same_bits(slice(before, 1, 0, 2), slice(after, 1, 0, 2)));
-  CHECK_FALSE(same_bits(slice(before, 1, 2), slice(after, 1, 2)));
-  for (i64 i = 0; i < 4; ++i) {
-    Tensor other = short_source.clone();
-    other(0, i) = 1;
-    const Tensor moved = logits_of(model, other, short_target);
-    CHECK(distance(moved.rows(0, 1), before.rows(0, 1)) > 1e-6);
-    CHECK(same_bits(moved.rows(1, 2), before.rows(1, 2)));
-  }
+  check_sight(build(small_convolutional()));
 }
 
 TEST_CASE("attention weights of every layer add up to 1 over the words that are there") {
@@ -105,16 +74,7 @@ TEST_CASE("attention weights of every layer add up to 1 over the words that are 
 }
 
 TEST_CASE("a shared table is one parameter; a clone is equal and independent") {
-  ConvolutionalTranslatorConfig config = small_convolutional();
-  config.share_embeddings = true;
-  ConvolutionalTranslator model = build(config);
-  CHECK(model.parameter_count() == build(small_convolutional()).parameter_count() - 2 * 9 * 6);
-  ConvolutionalTranslator copy = model.clone();
-  CHECK(copy.tgt_embed.weight.value().shares_memory_with(copy.src_embed.weight.value()));
-  const Tensor before = logits_of(copy, short_source, short_target);
-  CHECK(same_bits(before, logits_of(model, short_source, short_target)));
-  for (NamedParameter& p : model.parameters()) fill(p.value.mutable_value(), 0.5);
-  CHECK(same_bits(before, logits_of(copy, short_source, short_target)));
+  check_sharing<ConvolutionalTranslator>(small_convolutional(), 2 * 9 * 6);
 }
 
 TEST_CASE("dropout acts in training alone: on embeddings, before each convolution, before the generator") {
@@ -149,27 +109,13 @@ TEST_CASE("more positions than there are is an error") {
 }
 
 TEST_CASE("it learns to reverse") {
-  Rng rng(3);
-  ConvolutionalTranslator model({.src_vocab_size = 8,
-                                 .tgt_vocab_size = 8,
-                                 .d_embedding = 24,
-                                 .d_hidden = 32,
-                                 .num_encoder_layers = 2,
-                                 .num_decoder_layers = 2,
-                                 .dropout = 0,
-                                 .max_len = 5},
-                                rng);
-  optim::Adam adam(model.parameters(), {});
-  double loss = 0;
-  for (i64 step = 1; step <= 150; ++step) {
-    const Tensor words = randint(3, 8, {32, 4}, rng), reversed = flip(words, 1);
-    const Tensor given = concat({full({32, 1}, 1, Dtype::i32), slice(reversed, 1, 0, -1)}, 1);
-    Pass pass = Pass::training(1, step);
-    const Variable l = model.loss(words, given, reversed, pass);
-    loss = l.item();
-    backward(l);
-    optim::clip_grad_norm(adam.parameters(), 1.0);
-    adam.step(0.003);
-  }
-  CHECK(loss < 0.1);
+  check_learning(build({.src_vocab_size = 8,
+                        .tgt_vocab_size = 8,
+                        .d_embedding = 24,
+                        .d_hidden = 32,
+                        .num_encoder_layers = 2,
+                        .num_decoder_layers = 2,
+                        .dropout = 0,
+                        .max_len = 5}),
+                 0.003);
 }

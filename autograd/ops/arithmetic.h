@@ -1,0 +1,32 @@
+// Chapter 2. Sums, differences, products and quotients, also as operators. Operands broadcast as in NumPy.
+//
+// Serves: autograd/elementwise.h
+#pragma once
+
+#include "autograd/variable.h"
+
+namespace orrery {
+
+Variable add(const Variable& a, const Variable& b);
+Variable sub(const Variable& a, const Variable& b);
+Variable mul(const Variable& a, const Variable& b);
+Variable div(const Variable& a, const Variable& b);
+Variable neg(const Variable& x);
+Variable scale(const Variable& x, double factor);
+/// x + c for a number c.
+Variable shift(const Variable& x, double c);
+
+inline Variable operator+(const Variable& a, const Variable& b) { return add(a, b); }
+inline Variable operator-(const Variable& a, const Variable& b) { return sub(a, b); }
+inline Variable operator*(const Variable& a, const Variable& b) { return mul(a, b); }
+inline Variable operator/(const Variable& a, const Variable& b) { return div(a, b); }
+inline Variable operator-(const Variable& x) { return neg(x); }
+inline Variable operator*(const Variable& x, double factor) { return scale(x, factor); }
+inline Variable operator*(double factor, const Variable& x) { return scale(x, factor); }
+inline Variable operator/(const Variable& x, double c) { return scale(x, 1.0 / c); }
+inline Variable operator+(const Variable& x, double c) { return shift(x, c); }
+inline Variable operator+(double c, const Variable& x) { return shift(x, c); }
+inline Variable operator-(const Variable& x, double c) { return shift(x, -c); }
+inline Variable operator-(double c, const Variable& x) { return shift(neg(x), c); }
+
+}  // namespace orrery

@@ -1,0 +1,17 @@
+// Chapter 5. Rows of a table, looked up by token id.
+//
+// Serves: nn/models/transformer.h
+#pragma once
+
+#include "autograd/variable.h"
+#include "core/random.h"
+
+namespace orrery {
+
+/// The rows of `weight` [K, D] that `ids` (i32 of any shape) select: [ids..., D]. An id outside [0, K) is an error.
+Variable embedding(const Variable& weight, const Tensor& ids);
+/// dropout(factor * embedding(weight, ids) + positions), fused: ids [B, T], positions [at least T, D].
+Variable embedding_sum(const Variable& weight, const Tensor& ids, double factor, const Variable& positions,
+                       double p = 0, const Draw& draw = {});
+
+}  // namespace orrery

@@ -1,0 +1,31 @@
+// Chapter 8. A gated recurrent unit that attends to a memory before each step.
+//
+// Serves: nn/models/encoder.h
+#pragma once
+
+#include "autograd/variable.h"
+
+namespace orrery {
+
+class Mask;
+
+/// What `attentive_gru` returns: states [B, T, H], and contexts [B, T, M], what attention read at each position.
+struct AttentiveGruResult {
+  Variable states, contexts;
+};
+/// The parameters of `attentive_gru`, for H units, queries of size A, and a memory of size M.
+struct AttentiveGruParameters {
+  Variable W;          ///< [3 H, H]: gates from the state
+  Variable b;          ///< [3 H], which may be undefined
+  Variable W_query;    ///< [A, H]: a query from the state
+  Variable v;          ///< [A]: a score from tanh(query + key)
+  Variable W_context;  ///< [3 H, M]: gates from what attention read
+};
+/// A gated recurrent unit (see `gru`) with additive attention to a memory [B, S, M] with keys [B, S, A] before each
+/// step: s_t from s_{t-1} and gates_t + W_context c_t, with c_t the context of s_{t-1}. Of the mask, only the padding
+/// of the memory counts. If `weights` is given, it receives the attention weights [B, T, S].
+AttentiveGruResult attentive_gru(const Variable& gates, const Variable& s0, const Variable& keys,
+                                 const Variable& memory, const AttentiveGruParameters& parameters, const Mask& mask,
+                                 Tensor* weights = nullptr);
+
+}  // namespace orrery

@@ -1,0 +1,17 @@
+// Chapter 8. The feed-forward network with GELU as one operation.
+//
+// Serves: nn/layers/feed_forward.h
+#pragma once
+
+#include "autograd/variable.h"
+#include "core/random.h"
+
+namespace orrery {
+
+/// linear(dropout(gelu(linear(x, W1, b1))), W2, b2), and the same with gelu_tanh. Biases may be undefined.
+Variable gelu_feed_forward(const Variable& x, const Variable& W1, const Variable& b1, const Variable& W2,
+                           const Variable& b2, double p = 0, const Draw& draw = {});
+Variable gelu_tanh_feed_forward(const Variable& x, const Variable& W1, const Variable& b1, const Variable& W2,
+                                const Variable& b2, double p = 0, const Draw& draw = {});
+
+}  // namespace orrery

@@ -1,0 +1,22 @@
+// Chapter 8. The linear map of every layer, also with relu and dropout.
+//
+// Serves: autograd/ops/fused/linear.cpp
+#pragma once
+
+#include "autograd/variable.h"
+#include "core/random.h"
+
+namespace orrery {
+
+/// Rows [begin, end) of a weight; end = -1 means all.
+struct RowRange {
+  i64 begin = 0, end = -1;
+};
+/// x W^T + b, with weight [out, in] and bias [out], which may be undefined. With `rows`, only these rows of weight and
+/// bias are used.
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias, RowRange rows = {});
+/// dropout(relu(linear(x))).
+Variable linear_relu(const Variable& x, const Variable& weight, const Variable& bias, double p = 0,
+                     const Draw& draw = {});
+
+}  // namespace orrery

@@ -1,0 +1,15 @@
+// Chapter 8. The head of a language model and its loss as one operation.
+//
+// Serves: autograd/ops/cross_entropy.cpp
+#pragma once
+
+#include "autograd/ops/cross_entropy.h"
+#include "autograd/variable.h"
+
+namespace orrery {
+
+/// cross_entropy(linear(x), targets) for a few hundred rows at a time: the logits never exist as a whole.
+Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
+                              const CrossEntropyOptions& options = {});
+
+}  // namespace orrery

@@ -1,0 +1,19 @@
+// Chapter 8. The residual connection, also with the normalisation that follows it.
+//
+// Serves: nn/models/encoder.h
+#pragma once
+
+#include "autograd/ops/layer_norm.h"
+#include "autograd/variable.h"
+#include "core/random.h"
+
+namespace orrery {
+
+/// x + dropout(f), for x and f of the same shape.
+Variable residual(const Variable& x, const Variable& f, double p = 0, const Draw& draw = {});
+/// layer_norm(x + dropout(f)).
+Variable residual_norm(const Variable& x, const Variable& f, const Variable& weight, const Variable& bias,
+                       double eps = 1e-5, LayerNormForm form = LayerNormForm::root_of_variance_plus_eps, double p = 0,
+                       const Draw& draw = {});
+
+}  // namespace orrery

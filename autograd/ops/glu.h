@@ -1,0 +1,13 @@
+// Chapter 3. The gated linear unit.
+//
+// Serves: autograd/ops/elementwise.cpp
+#pragma once
+
+#include "autograd/variable.h"
+
+namespace orrery {
+
+/// a sigmoid(b) for x = [a | b], [..., 2 C] to [..., C].
+Variable glu(const Variable& x);
+
+}  // namespace orrery

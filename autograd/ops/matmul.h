@@ -1,0 +1,14 @@
+// Chapter 4. The matrix product.
+//
+// Serves: autograd/ops/matmul.cpp
+#pragma once
+
+#include "autograd/variable.h"
+#include "core/products/gemm.h"
+
+namespace orrery {
+
+/// a b: [..., m, k] with [k, n] or [..., k, n] gives [..., m, n]. With `trans`, a or b is stored transposed.
+Variable matmul(const Variable& a, const Variable& b, Trans trans = Trans::none);
+
+}  // namespace orrery

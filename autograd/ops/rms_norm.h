@@ -1,0 +1,13 @@
+// Chapter 4. RMS normalisation.
+//
+// Serves: autograd/ops/layer_norm.cpp
+#pragma once
+
+#include "autograd/variable.h"
+
+namespace orrery {
+
+/// x / sqrt(mean of x^2 + eps) over the last axis. nn::RmsNorm multiplies it by a weight.
+Variable rms_norm(const Variable& x, double eps = 1e-6);
+
+}  // namespace orrery

@@ -1,0 +1,14 @@
+// Chapter 4. Softmax, which turns numbers into probabilities, and its logarithm.
+//
+// Serves: autograd/ops/softmax.cpp
+#pragma once
+
+#include "autograd/variable.h"
+
+namespace orrery {
+
+/// e^{x_i} / sum_j e^{x_j} over the last axis.
+Variable softmax(const Variable& x);
+Variable log_softmax(const Variable& x);
+
+}  // namespace orrery
