@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::claims {

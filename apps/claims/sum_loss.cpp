@@ -8,6 +8,9 @@
 #include "autograd/apply.h"
 #include "autograd/check/bug_zoo.h"
 #include "autograd/check/gradcheck.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/reduce.h"
+#include "autograd/ops/softmax.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::claims {
