@@ -211,13 +211,14 @@ TEST_CASE("Ctrl-C among many seeds keeps those that are finished, and exits with
                         " checked, 0 failed, 0 drawn again\n");
 }
 
-TEST_CASE("slow: every operation, layer and model is proven") {
+// The tests of autograd/check and nn/check prove the same rows.
+TEST_CASE("long: every operation, layer and model is proven") {
   const Result result = gradcheck("--all");
   CHECK(result.exit_code == done);
   CHECK(result.text.ends_with(" checked, 0 failed\n"));
 }
 
-TEST_CASE("slow: every mutant of every operation, layer and model is caught") {
+TEST_CASE("long: every mutant of every operation, layer and model is caught") {
   const Result result = gradcheck("--mutate");
   CHECK(result.exit_code == done);
   CHECK(contains(result.text, "engine: no un-broadcast"));
