@@ -7,9 +7,8 @@
 #include <iomanip>
 #include <iostream>
 
-#include "autograd/ops.h"
 #include "core/tensor_ops.h"
-#include "nn/models/transformer.h"
+#include "nn/nn.h"
 
 using namespace orrery;
 constexpr i64 d_model = 8, h = 2, d_k = 4;

@@ -7,11 +7,8 @@
 #include <iomanip>
 #include <iostream>
 
-#include "autograd/ops.h"
 #include "core/tensor_ops.h"
-#include "nn/layers/embedding.h"
-#include "nn/models/encoder.h"
-#include "nn/positions/positional_encoding.h"
+#include "nn/nn.h"
 #include "optim/optim.h"
 
 using namespace orrery;

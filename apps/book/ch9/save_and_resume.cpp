@@ -9,10 +9,9 @@
 #include <iomanip>
 #include <iostream>
 
-#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "nn/files/files.h"
-#include "nn/layers/feed_forward.h"
+#include "nn/nn.h"
 #include "optim/optim.h"
 
 using namespace orrery;
