@@ -21,6 +21,7 @@
 #include "autograd/ops/activation.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/fused/gru.h"
+#include "autograd/ops/fused/linear.h"
 #include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
 #include "nn/layers/padding.h"

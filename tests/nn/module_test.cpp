@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "autograd/ops.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/linear.h"
 #include "tests/nn/compare.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "autograd/ops.h"
 #include "nn/generate/decoder_state.h"
 #include "nn/models/gpt.h"
 #include "nn/models/transformer.h"

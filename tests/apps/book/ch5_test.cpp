@@ -1,6 +1,7 @@
 // Chapter 5. A gated layer of one's own, a part that its visit forgets, and SGD with momentum in place of Adam.
 #include <doctest/doctest.h>
 
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "nn/check/gradcheck.h"
 #include "nn/layers/linear.h"

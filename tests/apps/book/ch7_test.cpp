@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "nn/attention/attention.h"
 #include "nn/generate/decoding.h"

@@ -5,6 +5,7 @@
 
 #include "autograd/check/bug_zoo.h"
 #include "autograd/check/gradcheck.h"
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

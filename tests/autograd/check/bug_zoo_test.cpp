@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/check/gradcheck.h"
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 

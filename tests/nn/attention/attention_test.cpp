@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "autograd/ops.h"
 #include "core/mask.h"
 #include "tests/nn/compare.h"
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops.h"
 #include "nn/layers/feed_forward.h"
 #include "tests/nn/compare.h"
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/nn/compare.h"
 

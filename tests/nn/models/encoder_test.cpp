@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops.h"
 #include "tests/nn/compare.h"
 
 using namespace orrery;
