@@ -116,12 +116,7 @@ class Precisions {
   /// The largest norm of a tensor in the f64 pass at the draw.
   double largest_norm() {
     const Tensor dy = move_to(0).to(f64);
-    LargestNorm found;
-    found.add(dy);
-    for (const NamedParameter& leaf : exact_.leaves) found.add(leaf.value.value());
-    const ObserverScope scope(found);
-    gradients_of(exact_, dy);
-    return found.result;
+    return orrery::largest_norm(exact_, dy);
   }
 
  private:
@@ -214,13 +209,16 @@ class PrecisionJudge {
     return largest_norm_;
   }
 
+  double small_change_of(size_t tensor) {
+    if (small_changes_.empty()) small_changes_ = precisions_.small_changes(at_draw_.exact);
+    return small_changes_[tensor];
+  }
+
   // The most that rounding can explain.
   double rounding_of(size_t tensor) {
-    if (small_changes_.empty()) small_changes_ = precisions_.small_changes(at_draw_.exact);
     const bool has_weights = f_.inputs < f_.leaves.size();
-    return std::max(rounding_of_terms * largest_norm(), small_changes_[tensor]) * (!is_far_      ? 1
-                                                                                   : has_weights ? amplified_by_weights
-                                                                                                 : amplified);
+    const double times = !is_far_ ? 1 : has_weights ? amplified_by_weights : amplified;
+    return std::max(rounding_of_terms * largest_norm(), small_change_of(tensor)) * times;
   }
 
   void judge_gradient(size_t leaf) {
@@ -260,7 +258,8 @@ class PrecisionJudge {
     for (i64 j = 0; j < exact.count(); ++j) {
       const Around found = differences_around(around_, tensor, j);
       const auto here = [&] { return ": around this draw " + place(name, exact.shape(), j) + " is off by "; };
-      if (!is_far_ && !(std::fabs(found.mean) <= bound.error() + spreads * found.spread))
+      if (!is_far_ && !(std::fabs(found.mean) <= bound.error() + spreads * found.spread) &&
+          !(std::fabs(found.mean) <= small_change_of(tensor) + spreads * found.spread))
         return here() + part(found.mean, bound) + " +- " + part(found.spread, bound);
       if (!(found.median <= bound.error()) && !(found.median <= rounding_of(tensor)))
         return here() + "at least " + part(found.median, bound) + " in half of the cases; rounding explains " +
@@ -293,6 +292,15 @@ double largest_magnitude(const std::vector<Tensor>& tensors) {
     }
   }
   return result;
+}
+
+double largest_norm(const Checkable& f, const Tensor& dy) {
+  LargestNorm found;
+  found.add(dy);
+  for (const NamedParameter& leaf : f.leaves) found.add(leaf.value.value());
+  const ObserverScope scope(found);
+  gradients_of(f, dy);
+  return found.result;
 }
 
 SinglePrecision compare_precisions(const Sample& sample, u64 seed, double factor) {

@@ -5,12 +5,14 @@
 // class), only rounding is left. To decide, the leaf is compared again at 16 neighbours of the draw, in which every
 // input and dL/dy is changed by about a thousandth of itself. There, rounding errors have either sign, while a mistake
 // stays the same; and there is a limit to their size. So each element must satisfy, over the neighbours,
-//   |mean difference| <= 1e-6 max |g| + 4 (standard deviation of the differences)
+//   |mean difference| <= max(1e-6 max |g|, small change) + 4 (standard deviation of the differences)
 //   |difference| <= max(1e-6 max |g|, what rounding can explain), in at least half of them
-// The second finds what is rounded to fewer digits than f32 has. What an operation adds up is not known from outside;
-// what rounding can explain is taken to be the larger of 2^-18 of the largest norm of a tensor in the f64 pass (of a
-// leaf, of dL/dy, of what an operation returns or adds to a gradient), and of what the leaf's gradient in f64 changes
-// by if inputs and dL/dy change by 2^-20 of themselves. Half, because f32 and f64 may be on two sides of a kink.
+// The small change is what the leaf's gradient in f64 changes by if inputs and dL/dy change by 2^-20 of themselves: a
+// constant that f32 rounds, such as 1 / sqrt(d_k), errs to the same side at all neighbours. The second line finds what
+// is rounded to fewer digits than f32 has. What an operation adds up is not known from outside; what rounding can
+// explain is taken to be the larger of the small change and of 2^-18 of the largest norm of a tensor in the f64 pass
+// (of a leaf, of dL/dy, of what an operation returns or adds to a gradient). Half, because f32 and f64 may be on two
+// sides of a kink.
 // (A gradient that is declared zero has no scale of its own; it is compared with 1e-4 of the largest gradient of all
 // leaves.) Recomputing with slightly perturbed inputs to reveal rounding follows Vignes, "Discrete stochastic
 // arithmetic for validating results of numerical software" (2004).
@@ -41,6 +43,9 @@ struct SinglePrecision {
 /// that f32 rounds to 1). So four times what rounding can explain is accepted there, and 64 times as much if weights
 /// are among the leaves. Error: the sample has other leaves in f32.
 SinglePrecision compare_precisions(const Sample& sample, u64 seed, double factor = 1);
+
+/// The largest norm of a tensor in a pass: of a leaf, of dL/dy, of what an operation returns or adds to a gradient.
+double largest_norm(const Checkable& f, const Tensor& dy);
 
 /// The largest magnitude; infinity if any element is NaN, since comparisons with NaN are false.
 double largest_magnitude(const std::vector<Tensor>& tensors);

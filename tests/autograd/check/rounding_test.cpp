@@ -177,6 +177,19 @@ TEST_CASE("promise 8: what cancelling terms leave is rounding, and a mistake the
   CHECK(found.problem.starts_with("input 0 is off by 2 of its max |g|, more than 1e-06, and not by rounding"));
 }
 
+TEST_CASE(
+    "promise 8: what f32 gets wrong to the same side everywhere may be a constant that it rounds, up to a limit") {
+  const auto problem = [](double error) {
+    const auto f = [=](const Variable& x) {
+      const auto wrong = [=](const Tensor& g) { return g.dtype() == f32 ? g * (1 + error) : g; };
+      return exp(apply(Through{wrong}, x));
+    };
+    return compare_precisions(at(f, Tensor::of<double>({1}, {60})), 1).problem;
+  };
+  CHECK(problem(1e-5) == "");  // x changed by 2^-20 of itself changes the gradient by 6e-5 of itself
+  CHECK(problem(1e-4).starts_with("input 0 is off by 0.0001 of its max |g|, more than 1e-06, and not by rounding"));
+}
+
 TEST_CASE("promise 8: numbers rounded to bf16, fp16 or TF32, or a coarse reciprocal, in f32 only") {
   constexpr int bf16 = 8, fp16_and_tf32 = 11, coarse = 12, all = 24;
   for (u64 seed = 1; seed <= 20; ++seed) {
