@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <iomanip>
@@ -45,7 +46,7 @@ Alphabet alphabet_of(const std::vector<std::string>& paths) {
 
 // Lines from a stretch of a file. Unless it begins or ends with the file, it may begin or end within a line, and even
 // within a character.
-void add_lines(std::string_view text, u64 offset, bool last, std::vector<std::string>& lines) {
+void add_lines(std::string_view text, u64 offset, bool last, std::vector<std::string_view>& lines) {
   if (offset > 0) {
     const size_t line = text.find('\n');
     const auto inside = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
@@ -57,14 +58,15 @@ void add_lines(std::string_view text, u64 offset, bool last, std::vector<std::st
   check_is_utf8(text, offset);
   for (std::string_view line : lines_in(text)) {
     if (line.ends_with('\n')) line.remove_suffix(1);
-    if (!line.empty()) lines.emplace_back(line);
+    if (!line.empty()) lines.push_back(line);
   }
 }
 
 Vocabulary vocabulary_of(const std::vector<std::string>& paths, i64 size) {
   u64 all = 0;
   for (const std::string& path : paths) all += InputFile(path).size();
-  std::vector<std::string> lines;
+  std::deque<std::string> texts;
+  std::vector<std::string_view> lines;  // in the texts
   for (const std::string& path : paths) {
     const InputFile file(path);
     check(file.size() > 0, "text", path, " is empty");
@@ -72,8 +74,9 @@ Vocabulary vocabulary_of(const std::vector<std::string>& paths, i64 size) {
     const bool whole = all <= most_sampled;
     const double share = static_cast<double>(file.size()) / static_cast<double>(all);
     const u64 stretches = whole ? 1 : 1 + static_cast<u64>(share * static_cast<double>(most_sampled / stretch_length));
-    std::string text(whole ? file.size() : std::min(stretch_length, file.size() / stretches), ' ');
     for (u64 i = 0; i < stretches; ++i) {
+      std::string& text =
+          texts.emplace_back(whole ? file.size() : std::min(stretch_length, file.size() / stretches), ' ');
       const u64 begin = file.size() / stretches * i;
       file.read(begin, std::as_writable_bytes(std::span(text)));
       within("read " + path, [&] { add_lines(text, begin, begin + text.size() == file.size(), lines); });

@@ -213,13 +213,13 @@ CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, c
   return command.add_flag(name, value, description)->default_function([&value] { return value ? "true" : "false"; });
 }
 
-void add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
+CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
   const std::string yes = "--" + name, no = "--no-" + name;
   const auto take = [&value, yes, no](i64 balance) {  // how often --NAME is given, minus how often --no-NAME
     if (balance == 0) usage_error(yes, "and " + no + " exclude one another");
     value = balance > 0;
   };
-  command.add_flag_function(yes + ",!" + no, take, description)->default_function([&value] {
+  return command.add_flag_function(yes + ",!" + no, take, description)->default_function([&value] {
     return value ? "true" : "false";
   });
 }
@@ -318,6 +318,10 @@ std::vector<CLI::Option*> options_of(CLI::App& command) {
   std::erase(result, command.get_help_ptr());
   return result;
 }
+
+bool is_given(const CLI::Option* option) { return option->count() > 0; }
+
+std::string typed_name(const CLI::Option* option) { return option->get_name(); }
 
 void usage_error(const std::string& subject, const std::string& rule) { throw CLI::ValidationError(subject, rule); }
 

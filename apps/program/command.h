@@ -64,7 +64,7 @@ void begin_group(CLI::App& command, const std::string& title);
 /// A switch: `value` becomes true when it is given.
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description);
 /// Two switches, --NAME and --no-NAME, for a value that is true in one preset and false in another.
-void add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description);
+CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description);
 /// An option whose value must not be empty (an unset variable of the shell). `kind` names the value in the help.
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description);
@@ -125,6 +125,10 @@ void require(CLI::Option* option);
 void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others);
 /// The options added so far, without `--help`.
 std::vector<CLI::Option*> options_of(CLI::App& command);
+/// Whether the option was typed, or stood in the file of --config.
+bool is_given(const CLI::Option* option);
+/// "--seed".
+std::string typed_name(const CLI::Option* option);
 
 /// Ends the command with exit code 2: `subject` is the option or argument, `rule` says what is allowed.
 [[noreturn]] void usage_error(const std::string& subject, const std::string& rule);

@@ -68,6 +68,23 @@ size_t whole_characters(std::string_view text) {
   return text.size();
 }
 
+std::string_view without_marks(std::string_view line, bool is_first) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (is_first && line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(without_marks(text.substr(begin, end - begin), begin == 0));
+    begin = end + 1;
+  }
+  return lines;
+}
+
 size_t first_not_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     at += ascii_words(text.substr(at));

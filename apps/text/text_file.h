@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/dtype.h"
 
@@ -27,6 +28,11 @@ void read_in_pieces(const std::string& path, const std::function<size_t(const Fi
 
 /// How many bytes of `text` remain if a character that its end cuts off is left out.
 size_t whole_characters(std::string_view text);
+/// The lines of a text, without what ends them: a line feed, or a carriage return and a line feed. A byte order mark at
+/// the beginning is skipped. They refer to `text`.
+std::vector<std::string_view> lines_of(std::string_view text);
+/// A line of a text, from one line feed to the next, as `lines_of` has it.
+std::string_view without_marks(std::string_view line, bool is_first);
 /// The first byte of `text` at which no UTF-8 character begins; npos if there is none.
 size_t first_not_utf8(std::string_view text);
 

@@ -17,6 +17,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "apps/text/text_file.h"
 #include "core/error.h"
 #include "core/utf8.h"
 #include "nn/models/config_json.h"
@@ -45,11 +46,9 @@ std::string byte_token(size_t byte) {
 size_t tokens_before_pieces(bool exact) { return first_piece_id + (exact ? bytes_in_all : 0); }
 
 void check_line_utf8(std::string_view line) {
-  for (size_t at = 0; at < line.size();) {
-    const size_t bytes = first_character(line.substr(at)).bytes;
-    check(bytes > 0, vocabulary_operation, "the text is not UTF-8: byte ", at + 1, " of a line begins no character");
-    at += bytes;
-  }
+  const size_t wrong = first_not_utf8(line);
+  check(wrong == line.npos, vocabulary_operation, "the text is not UTF-8: byte ", wrong + 1,
+        " of a line begins no character");
 }
 
 // Calls each(token) for what stands between the whitespace of a line: ASCII's, as for subword-nmt.
@@ -116,33 +115,41 @@ void check_status(const sentencepiece::util::Status& status) {
 
 class LineIterator final : public sentencepiece::SentenceIterator {
  public:
-  // Every `stride`-th line.
-  LineIterator(const std::vector<std::string>& lines, size_t stride) : lines_(lines), stride_(stride) {}
+  // Every `stride`-th line; SentencePiece asks for each as a string.
+  LineIterator(const std::vector<std::string_view>& lines, size_t stride) : lines_(lines), stride_(stride) { take(); }
   bool done() const override { return at_ >= lines_.size(); }
-  void Next() override { at_ += stride_; }
-  const std::string& value() const override { return lines_[at_]; }
+  void Next() override {
+    at_ += stride_;
+    take();
+  }
+  const std::string& value() const override { return line_; }
   sentencepiece::util::Status status() const override { return {}; }
 
  private:
-  const std::vector<std::string>& lines_;
+  void take() {
+    if (!done()) line_ = lines_[at_];
+  }
+
+  const std::vector<std::string_view>& lines_;
   const size_t stride_;
   size_t at_ = 0;
+  std::string line_;
 };
 
-i64 different_characters(const std::vector<std::string>& lines) {
+i64 different_characters(const std::vector<std::string_view>& lines) {
   std::set<size_t> codes;
-  for (const std::string& line : lines)
+  for (const std::string_view line : lines)
     for (size_t at = 0; at < line.size();) {
-      const Character found = first_character(std::string_view(line).substr(at));
+      const Character found = first_character(line.substr(at));
       codes.insert(found.code);
       at += found.bytes;
     }
   return static_cast<i64>(codes.size());
 }
 
-void check_lines(const std::vector<std::string>& lines) {
+void check_lines(const std::vector<std::string_view>& lines) {
   bool any = false;
-  for (const std::string& line : lines) {
+  for (const std::string_view line : lines) {
     check_line_utf8(line);
     for_each_token(line, [&](std::string_view) { any = true; });
   }
@@ -229,13 +236,15 @@ struct Vocabulary::Contents {
   }
 };
 
-Vocabulary Vocabulary::of_text(const std::vector<std::string>& lines, i64 size) { return trained(lines, size, false); }
+Vocabulary Vocabulary::of_text(const std::vector<std::string_view>& lines, i64 size) {
+  return trained(lines, size, false);
+}
 
-Vocabulary Vocabulary::of_running_text(const std::vector<std::string>& lines, i64 size) {
+Vocabulary Vocabulary::of_running_text(const std::vector<std::string_view>& lines, i64 size) {
   return trained(lines, size, true);
 }
 
-Vocabulary Vocabulary::trained(const std::vector<std::string>& lines, i64 size, bool exact) {
+Vocabulary Vocabulary::trained(const std::vector<std::string_view>& lines, i64 size, bool exact) {
   check_lines(lines);
   // An exact vocabulary has a piece for a space, whether the text has spaces or not.
   const i64 before = static_cast<i64>(tokens_before_pieces(exact)), learned = size - before - (exact ? 1 : 0);
@@ -250,7 +259,7 @@ Vocabulary Vocabulary::trained(const std::vector<std::string>& lines, i64 size, 
   LineIterator sample(lines, (lines.size() + most_lines - 1) / most_lines);
   std::string model;
   size_t longest = 10;  // the least that SentencePiece takes
-  for (const std::string& line : lines) longest = std::max(longest, line.size());
+  for (const std::string_view line : lines) longest = std::max(longest, line.size());
   const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
       std::unordered_map<std::string, std::string>{{"model_type", "unigram"},
                                                    {"vocab_size", std::to_string(learned + first_piece_id)},
@@ -287,10 +296,10 @@ Vocabulary Vocabulary::trained(const std::vector<std::string>& lines, i64 size, 
   return Vocabulary(std::make_shared<const Contents>(pieces, scores, exact));
 }
 
-Vocabulary Vocabulary::of_segmented(const std::vector<std::string>& lines) {
+Vocabulary Vocabulary::of_segmented(const std::vector<std::string_view>& lines) {
   check_lines(lines);
   std::unordered_map<std::string_view, i64> counts;
-  for (const std::string& line : lines) for_each_token(line, [&](std::string_view token) { ++counts[token]; });
+  for (const std::string_view line : lines) for_each_token(line, [&](std::string_view token) { ++counts[token]; });
   std::vector<std::pair<i64, std::string_view>> order;
   for (const auto& [token, count] : counts) order.emplace_back(-count, token);
   std::sort(order.begin(), order.end());

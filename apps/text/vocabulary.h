@@ -40,12 +40,12 @@ class Vocabulary {
   /// Pieces found by SentencePiece (the unigram model) in these lines. There are at most `size` tokens in all, fewer if
   /// the text is small. The same lines give the same pieces on every machine. Errors: no text; a `size` that does not
   /// hold the letters of the text.
-  static Vocabulary of_text(const std::vector<std::string>& lines, i64 size);
+  static Vocabulary of_text(const std::vector<std::string_view>& lines, i64 size);
   /// The same for running text, exact: the 256 bytes are among the tokens.
-  static Vocabulary of_running_text(const std::vector<std::string>& lines, i64 size);
+  static Vocabulary of_running_text(const std::vector<std::string_view>& lines, i64 size);
   /// The tokens between the spaces of these lines, the most frequent ones first. Errors: no text; more tokens than
   /// `largest_vocabulary`.
-  static Vocabulary of_segmented(const std::vector<std::string>& lines);
+  static Vocabulary of_segmented(const std::vector<std::string_view>& lines);
 
   bool is_segmented() const;
   bool is_exact() const;
@@ -69,7 +69,7 @@ class Vocabulary {
 
  private:
   struct Contents;
-  static Vocabulary trained(const std::vector<std::string>& lines, i64 size, bool exact);
+  static Vocabulary trained(const std::vector<std::string_view>& lines, i64 size, bool exact);
   explicit Vocabulary(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
   std::shared_ptr<const Contents> contents_;
 };

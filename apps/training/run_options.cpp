@@ -12,11 +12,12 @@
 
 namespace orrery {
 
+std::string RunOptions::chosen() const { return json_text(values_of(deciding), 2); }
+
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts) {
   begin_group(command, "Run");
   add_tiles(command, run.tiles);
-  const std::vector<CLI::Option*> chosen = options_of(command);
-  run.chosen = [chosen] { return json_text(values_of(chosen), 2); };
+  run.deciding = options_of(command);
   add_file(command, "--save", run.save,
            "Save the best model in this file, and the state of an unfinished training in FILE.resume");
   add_flag(command, "--overwrite", run.overwrite, "Replace an existing model or unfinished training");

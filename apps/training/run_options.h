@@ -9,8 +9,8 @@
 // Serves: apps/toy/toy.cpp
 #pragma once
 
-#include <functional>
 #include <string>
+#include <vector>
 
 #include "apps/program/command.h"
 #include "apps/program/option_file.h"
@@ -22,8 +22,10 @@ struct RunOptions {
   bool overwrite = false, print_config = false, hash = false;
   double time_limit = 0;  ///< minutes; 0: no limit
   i64 threads = 1, tiles = 1;
-  /// The present values of the options that decide what is trained, as JSON that --config takes.
-  std::function<std::string()> chosen;
+  std::vector<CLI::Option*> deciding{};  ///< the options that decide what is trained
+
+  /// Their present values, as JSON that --config takes.
+  std::string chosen() const;
 };
 
 /// Sets threads and tiles. A training that is resumed then takes its own tiles (`compute_as`).

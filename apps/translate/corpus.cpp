@@ -10,37 +10,15 @@
 #include "core/error.h"
 #include "core/files/crc32c.h"
 #include "core/files/hash.h"
-#include "core/utf8.h"
 
 namespace orrery::translate {
 namespace {
 
 constexpr std::string_view corpus_operation = "translate";
 
-std::vector<std::string> lines_of(std::string_view text) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.emplace_back(line);
-    begin = end + 1;
-  }
-  return lines;
-}
-
 }  // namespace
 
-bool is_text(std::string_view line) {
-  for (size_t at = 0; at < line.size();) {
-    const size_t bytes = first_character(line.substr(at)).bytes;
-    if (bytes == 0 || line[at] == '\0') return false;
-    at += bytes;
-  }
-  return true;
-}
+bool is_text(std::string_view line) { return first_not_utf8(line) == line.npos && line.find('\0') == line.npos; }
 
 bool is_empty(std::string_view line) { return line.find_first_not_of(" \t\n\v\f\r") == line.npos; }
 
@@ -57,16 +35,13 @@ std::string PairCounts::text(i64 most_tokens) const {
 }
 
 LinePairs read_pairs(const std::string& source_path, const std::string& target_path) {
-  const auto read = [](const std::string& path, u32& checksum) {
-    const std::string text = read_text(path);
-    checksum = crc32c(std::as_bytes(std::span(text)));
-    return lines_of(text);
-  };
-  LinePairs pairs;
-  std::vector<std::string> sources = read(source_path, pairs.source_checksum),
-                           targets = read(target_path, pairs.target_checksum);
+  LinePairs pairs{.source_text = std::make_shared<const std::string>(read_text(source_path)),
+                  .target_text = std::make_shared<const std::string>(read_text(target_path))};
+  const std::vector<std::string_view> sources = lines_of(*pairs.source_text), targets = lines_of(*pairs.target_text);
   check(sources.size() == targets.size(), corpus_operation, source_path, " has ", sources.size(), " lines and ",
         target_path, " has ", targets.size(), "; line i of one must be the translation of line i of the other");
+  pairs.source_checksum = crc32c(std::as_bytes(std::span(*pairs.source_text)));
+  pairs.target_checksum = crc32c(std::as_bytes(std::span(*pairs.target_text)));
   pairs.counts.lines = static_cast<i64>(sources.size());
   for (size_t i = 0; i < sources.size(); ++i) {
     if (!is_text(sources[i]) || !is_text(targets[i])) {
@@ -74,20 +49,20 @@ LinePairs read_pairs(const std::string& source_path, const std::string& target_p
     } else if (is_empty(sources[i]) || is_empty(targets[i])) {
       ++pairs.counts.empty;
     } else {
-      pairs.source.push_back(std::move(sources[i]));
-      pairs.target.push_back(std::move(targets[i]));
+      pairs.source.push_back(sources[i]);
+      pairs.target.push_back(targets[i]);
     }
   }
   return pairs;
 }
 
-Held hold_out(LinePairs pairs) {
+Held hold_out(const LinePairs& pairs) {
   constexpr i64 one_in = 20, most = 2000;
   const i64 all = pairs.size();
   check(all > 1, corpus_operation, "there is no pair of sentences to validate with, because the files have ", all,
         all == 1 ? " usable pair" : " usable pairs");
   std::vector<u64> hashes;
-  for (const std::string& line : pairs.source) {
+  for (const std::string_view line : pairs.source) {
     Fingerprint fingerprint;
     fingerprint.add(std::as_bytes(std::span(line)));
     hashes.push_back(fingerprint.mixed());
@@ -100,10 +75,12 @@ Held hold_out(LinePairs pairs) {
   check(second != sorted.end(), corpus_operation, "there is no pair to validate with, because all sources are equal");
   const u64 limit = std::max(sorted[static_cast<size_t>(wanted)], *second);
   Held held;
+  for (LinePairs* part : {&held.training, &held.validation})
+    part->source_text = pairs.source_text, part->target_text = pairs.target_text;
   for (size_t i = 0; i < hashes.size(); ++i) {
     LinePairs& part = hashes[i] < limit ? held.validation : held.training;
-    part.source.push_back(std::move(pairs.source[i]));
-    part.target.push_back(std::move(pairs.target[i]));
+    part.source.push_back(pairs.source[i]);
+    part.target.push_back(pairs.target[i]);
   }
   held.validation.counts.lines = held.validation.size();
   held.training.counts = pairs.counts;

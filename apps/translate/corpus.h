@@ -5,6 +5,7 @@
 // Serves: nn/models/transformer.h
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,17 +33,17 @@ struct PairCounts {
   std::string text(i64 most_tokens) const;
 };
 
-/// Pairs of lines.
+/// Pairs of lines. They lie in the texts, which copies share.
 struct LinePairs {
-  std::vector<std::string> source, target;
-  PairCounts counts;
+  std::shared_ptr<const std::string> source_text{}, target_text{};
+  std::vector<std::string_view> source{}, target{};
+  PairCounts counts{};
   u32 source_checksum = 0, target_checksum = 0;  ///< CRC32C of the whole files
 
   i64 size() const { return static_cast<i64>(source.size()); }
 };
 
-/// The pairs of two files. A line ends at a line feed, with or without a carriage return before it. A byte order mark
-/// at the beginning is skipped. Errors: a file that cannot be read or is empty; files with different numbers of lines,
+/// The pairs of two files, whose lines are those of `lines_of` (text_file.h). Errors: a file that cannot be read or is empty; files with different numbers of lines,
 /// naming both.
 LinePairs read_pairs(const std::string& source_path, const std::string& target_path);
 
@@ -54,7 +55,7 @@ struct Held {
 /// only on their sources, and pairs of one source stay together: what is validated was never learned, not even with
 /// another translation. So a source that is very frequent may make it more, or fewer. Errors: fewer than two pairs; all
 /// sources are equal.
-Held hold_out(LinePairs pairs);
+Held hold_out(const LinePairs& pairs);
 
 /// Sentences as token ids, one after another.
 class TokenLines {

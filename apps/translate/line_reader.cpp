@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "apps/text/text_file.h"
 #include "core/error.h"
 
 namespace orrery::translate {
@@ -53,10 +54,7 @@ void LineReader::take_bytes(std::vector<Line>& lines) {
 }
 
 void LineReader::end_line(std::vector<Line>& lines) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  if (line_.text.ends_with('\r')) line_.text.pop_back();
-  if (is_first_ && line_.text.starts_with(byte_order_mark)) line_.text.erase(0, byte_order_mark.size());
-  lines.push_back(std::move(line_));
+  lines.push_back({.text = std::string(without_marks(line_.text, is_first_)), .is_whole = line_.is_whole});
   line_ = {};
   begun_ = is_first_ = false;
 }

@@ -8,13 +8,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/text/text_file.h"
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
+#include "apps/text/text_file.h"
 #include "apps/translate/bootstrap.h"
 #include "apps/translate/score.h"
 #include "core/files/json.h"
-#include "core/utf8.h"
 
 namespace orrery {
 namespace translate {
@@ -46,23 +45,14 @@ struct SystemResult {
   std::vector<MetricResult> metrics;
 };
 
-void check_utf8(const std::string& path, size_t line, std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t bytes = first_character(text.substr(at)).bytes;
-    check(bytes > 0, "score", path, " is not UTF-8: byte ", at + 1, " of line ", line, " begins no character");
-    at += bytes;
-  }
-}
-
-// Lines end at line feeds only, as for both tools; a carriage return before it is whitespace.
 TextFile read_lines(const std::string& path) {
   const std::string text = read_text(path);
   TextFile file{path, {}};
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    file.lines.push_back(text.substr(begin, end - begin));
-    check_utf8(path, file.lines.size(), file.lines.back());
-    begin = end + 1;
+  for (const std::string_view line : lines_of(text)) {
+    file.lines.emplace_back(line);
+    const size_t wrong = first_not_utf8(line);
+    check(wrong == line.npos, "score", path, " is not UTF-8: byte ", wrong + 1, " of line ", file.lines.size(),
+          " begins no character");
   }
   return file;
 }

@@ -214,14 +214,14 @@ TranslationData translation_data(const TranslationFiles& files, const Translatio
   std::vector<u32> checksums{all.source_checksum, all.target_checksum};
   Held held;
   if (files.hold_out()) {
-    held = hold_out(std::move(all));
+    held = hold_out(all);
   } else {
     held.validation = read_pairs(files.valid_source, files.valid_target);
     checksums.insert(checksums.end(), {held.validation.source_checksum, held.validation.target_checksum});
-    held.training = std::move(all);
+    held.training = all;
   }
   const auto new_vocabulary = [&] {
-    std::vector<std::string> lines = held.training.source;
+    std::vector<std::string_view> lines = held.training.source;
     lines.insert(lines.end(), held.training.target.begin(), held.training.target.end());
     if (!recipe.segmented) begin("SentencePiece learns at most " + std::to_string(recipe.vocabulary) + " tokens");
     return recipe.segmented ? Vocabulary::of_segmented(lines) : Vocabulary::of_text(lines, recipe.vocabulary);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <iomanip>
 #include <iostream>
 
@@ -29,11 +30,20 @@ namespace {
 
 const std::string command_name = "orrery translate train";
 
+// An option that not all models have.
+struct ModelOption {
+  CLI::Option* option;
+  std::vector<ModelKind> kinds;  // that have it
+
+  bool is_of(ModelKind kind) const { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); }
+};
+
 struct TrainOptions {
   TranslationRecipe recipe = translation_preset("tiny");
   TranslationFiles files;
   RunOptions run;
   std::string preset = "tiny", model = name_of(ModelKind::transformer);
+  std::vector<ModelOption> of_models{};
 };
 
 // The option and the path of each file of text that is given.
@@ -66,22 +76,11 @@ void share_options(TranslationRecipe& recipe) {
 }
 
 // Wrong usage: options of another model than the one that is trained, which would have no effect.
-void check_model_options(const TranslationRecipe& recipe) {
-  TranslationRecipe usual = translation_preset(recipe.kind);  // except for what it shares with others
-  usual.model.layer.dropout = recipe.model.layer.dropout;
-  if (recipe.kind != ModelKind::recurrent) {
-    usual.model.num_encoder_layers = recipe.model.num_encoder_layers;
-    usual.model.num_decoder_layers = recipe.model.num_decoder_layers;
-  }
-  if (recipe.kind != ModelKind::transformer) usual.recurrent.d_embedding = recipe.recurrent.d_embedding;
-  share_options(usual);
-  const auto check_unused = [&](ModelKind kind, bool changed) {
-    if (recipe.kind != kind && changed)
-      usage_error("--model " + name_of(recipe.kind), "has none of the options of a " + name_of(kind) + " model");
-  };
-  check_unused(ModelKind::transformer, !(recipe.model == usual.model));
-  check_unused(ModelKind::recurrent, !(recipe.recurrent == usual.recurrent));
-  check_unused(ModelKind::convolutional, !(recipe.convolutional == usual.convolutional));
+void check_model_options(const TrainOptions& options) {
+  const TranslationRecipe& recipe = options.recipe;
+  for (const ModelOption& each : options.of_models)
+    if (!each.is_of(recipe.kind) && is_given(each.option))
+      usage_error(typed_name(each.option), "is no option of --model " + name_of(recipe.kind));
   if (recipe.convolutional.width % 2 == 0) usage_error("--width", "must be odd");
   if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0)
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
@@ -92,7 +91,7 @@ void check_recipe(const TrainOptions& options) {
   const TranslationRecipe& recipe = options.recipe;
   if (options.preset != "tiny" && recipe.kind != ModelKind::transformer)
     usage_error("--preset " + options.preset, "is a Transformer, not a " + name_of(recipe.kind) + " model");
-  check_model_options(recipe);
+  check_model_options(options);
   if (recipe.batch_tokens <= recipe.most_tokens)
     usage_error("--batch-tokens", "(" + std::to_string(recipe.batch_tokens) + ") must be larger than --max-tokens, " +
                                       std::to_string(recipe.most_tokens));
@@ -271,6 +270,8 @@ int begin(TrainOptions& options) {
   TranslationFiles& texts = options.files;  // as absolute paths, for a configuration that is used in another folder
   for (std::string* path : {&texts.source, &texts.target, &texts.valid_source, &texts.valid_target})
     if (!path->empty()) *path = std::filesystem::absolute(*path).string();
+  for (const ModelOption& each : options.of_models)
+    if (!each.is_of(options.recipe.kind)) std::erase(options.run.deciding, each.option);
   if (options.run.print_config) return print_config(options.run);
   check_files(options);
   TrainingFiles files("translate", options.run.save);
@@ -301,12 +302,16 @@ std::vector<CLI::Option*> add_text_options(CLI::App& command, TrainOptions& opti
           add_file(command, "--valid-target", files.valid_target, "Their translations")};
 }
 
-void add_model_options(CLI::App& command, TranslationRecipe& recipe) {
-  nn::TransformerConfig& model = recipe.model;
-  begin_group(command, "Model");
-  add_number(command, "--dropout", model.layer.dropout, 0, 0.99, "Probability of dropping a unit");
-  add_whole_number(command, "--encoder-layers", model.num_encoder_layers, 1, 96, "Encoder layers");
-  add_whole_number(command, "--decoder-layers", model.num_decoder_layers, 1, 96, "Decoder layers");
+// Adds options by `add`, which only these models have.
+void add_for(TrainOptions& options, CLI::App& command, const std::vector<ModelKind>& kinds,
+             const std::function<void()>& add) {
+  const auto before = static_cast<std::ptrdiff_t>(options_of(command).size());
+  add();
+  const std::vector<CLI::Option*> all = options_of(command);
+  for (auto option = all.begin() + before; option != all.end(); ++option) options.of_models.push_back({*option, kinds});
+}
+
+void add_transformer_options(CLI::App& command, nn::TransformerConfig& model) {
   begin_group(command, "Transformer");
   add_whole_number(command, "--d-model", model.layer.d_model, 1, 12288, "Width of the model");
   add_whole_number(command, "--heads", model.layer.num_heads, 1, 96, "Attention heads; must divide the width");
@@ -316,20 +321,42 @@ void add_model_options(CLI::App& command, TranslationRecipe& recipe) {
              "Dropout inside feed-forward networks");
   add_switch(command, "norm-first", model.layer.norm_first, "Normalise before each sub-layer instead of after it");
   add_switch(command, "final-norm", model.final_norm, "One more normalisation after each stack");
-  begin_group(command, "Recurrent and convolutional models");
-  add_whole_number(command, "--d-embedding", recipe.recurrent.d_embedding, 1, 12288, "Width of the embeddings");
-  add_whole_number(command, "--d-encoder", recipe.recurrent.d_encoder, 1, 12288,
+}
+
+void add_recurrent_options(CLI::App& command, nn::RecurrentTranslatorConfig& model) {
+  add_whole_number(command, "--d-encoder", model.d_encoder, 1, 12288,
                    "Recurrent: units of each direction of the encoder");
-  add_whole_number(command, "--d-decoder", recipe.recurrent.d_decoder, 1, 12288, "Recurrent: units of the decoder");
-  add_whole_number(command, "--d-attention", recipe.recurrent.d_attention, 1, 12288, "Recurrent: width of the keys");
+  add_whole_number(command, "--d-decoder", model.d_decoder, 1, 12288, "Recurrent: units of the decoder");
+  add_whole_number(command, "--d-attention", model.d_attention, 1, 12288, "Recurrent: width of the keys");
   add_whole_number(
-      command, "--d-output", recipe.recurrent.d_output, 0, 12288,
+      command, "--d-output", model.d_output, 0, 12288,
       "Recurrent: width of the layer before the logits; 0: none, they are computed from state, context and "
       "word directly");
-  add_whole_number(command, "--d-hidden", recipe.convolutional.d_hidden, 1, 12288,
-                   "Convolutional: width of the layers");
-  add_whole_number(command, "--width", recipe.convolutional.width, 1, 99,
+}
+
+void add_convolutional_options(CLI::App& command, nn::ConvolutionalTranslatorConfig& model) {
+  add_whole_number(command, "--d-hidden", model.d_hidden, 1, 12288, "Convolutional: width of the layers");
+  add_whole_number(command, "--width", model.width, 1, 99,
                    "Convolutional: positions that each output sees, an odd number");
+}
+
+void add_model_options(CLI::App& command, TrainOptions& options) {
+  using enum ModelKind;
+  TranslationRecipe& recipe = options.recipe;
+  nn::TransformerConfig& model = recipe.model;
+  begin_group(command, "Model");
+  add_number(command, "--dropout", model.layer.dropout, 0, 0.99, "Probability of dropping a unit");
+  add_for(options, command, {transformer, convolutional}, [&] {
+    add_whole_number(command, "--encoder-layers", model.num_encoder_layers, 1, 96, "Encoder layers");
+    add_whole_number(command, "--decoder-layers", model.num_decoder_layers, 1, 96, "Decoder layers");
+  });
+  add_for(options, command, {transformer}, [&] { add_transformer_options(command, model); });
+  begin_group(command, "Recurrent and convolutional models");
+  add_for(options, command, {recurrent, convolutional}, [&] {
+    add_whole_number(command, "--d-embedding", recipe.recurrent.d_embedding, 1, 12288, "Width of the embeddings");
+  });
+  add_for(options, command, {recurrent}, [&] { add_recurrent_options(command, recipe.recurrent); });
+  add_for(options, command, {convolutional}, [&] { add_convolutional_options(command, recipe.convolutional); });
 }
 
 void add_training_options(CLI::App& command, TranslationRecipe& recipe) {
@@ -360,7 +387,7 @@ void add_train(CLI::App& translate, int& exit_code) {
              "Which model: the Transformer, or one of those that it replaced, of the size of the preset tiny",
              [options](const std::string& name) { choose_model(options->recipe, name); });
   const std::vector<CLI::Option*> texts = add_text_options(command, *options);
-  add_model_options(command, options->recipe);
+  add_model_options(command, *options);
   add_training_options(command, options->recipe);
   add_run_options(command, options->run, texts);
   when_run(command, exit_code, [options] {

@@ -66,29 +66,43 @@ Vector<T> loaded(const T* from) {
   return v;
 }
 
-// `rows` rows of x with `columns` rows of W: enough sums that no addition has to wait for the one before it. Vectors of
-// the factor with fewer rows are kept in registers while those of the other one are read in turn.
+// Adds to sum[r * step + j], in lanes, the products of `rows` rows of x with `columns` rows of W: enough sums that no
+// addition has to wait for the one before it. Vectors of the factor with fewer rows are kept in registers while those
+// of the other one are read in turn. Returns how many numbers of each row were used: those that fill vectors.
 template <class T, int rows, int columns>
-void block(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, T* c, i64 c_stride) {
-  constexpr i64 lanes = VectorOf<T>::lanes, vectors = (rows * columns + lanes - 1) / lanes;
+i64 add_vectors(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, Vector<T>* sum, int step) {
+  constexpr i64 lanes = VectorOf<T>::lanes;
   constexpr bool keeps_x = rows < columns;
   constexpr int kept_rows = std::min(rows, columns), other_rows = std::max(rows, columns);
   // Prefetch the next group of rows of W, which arrives by the time it is needed. Past the end of W this does no harm,
   // since a prefetch never fails.
   const T* ahead = W + group * W_stride;
-  Vector<T> sum[vectors * lanes] = {};
   i64 p = 0;
   for (; p + lanes <= k; p += lanes) {
     const auto of_x = [&](int r) { return loaded(x + r * x_stride + p); };
     const auto of_W = [&](int j) { return loaded(W + j * W_stride + p); };
-    for (int j = 0; j < columns; ++j) __builtin_prefetch(ahead + j * W_stride + p, 0, 2);
+    for (int j = 0; j < columns; ++j) __builtin_prefetch(ahead + j * W_stride + p, 0, rows == 1 ? 3 : 2);
     Vector<T> kept[kept_rows];
     for (int i = 0; i < kept_rows; ++i) kept[i] = keeps_x ? of_x(i) : of_W(i);
     for (int j = 0; j < other_rows; ++j) {
       const Vector<T> other = keeps_x ? of_W(j) : of_x(j);
-      for (int i = 0; i < kept_rows; ++i) sum[keeps_x ? i * columns + j : j * columns + i] += kept[i] * other;
+      for (int i = 0; i < kept_rows; ++i) sum[keeps_x ? i * step + j : j * step + i] += kept[i] * other;
     }
   }
+  return p;
+}
+
+// `rows` rows of x with `columns` rows of W. With one row of x, more than a few rows of W at once would need more
+// addresses than there are registers.
+template <class T, int rows, int columns>
+void block(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, T* c, i64 c_stride) {
+  constexpr i64 lanes = VectorOf<T>::lanes, vectors = (rows * columns + lanes - 1) / lanes;
+  constexpr int at_once = rows == 1 ? std::min(columns, 4) : columns;
+  static_assert(columns % at_once == 0);
+  Vector<T> sum[vectors * lanes] = {};
+  i64 p = 0;
+  for (int j = 0; j < columns; j += at_once)
+    p = add_vectors<T, rows, at_once>(x, x_stride, W + j * W_stride, W_stride, k, sum + j, columns);
   T total[vectors * lanes];
   for (i64 v = 0; v < vectors; ++v) {
     const Vector<T> combined = sums_of_lanes<T>(sum + v * lanes);

@@ -20,7 +20,8 @@
 namespace orrery::nn {
 
 /// What every decoder knows of its sources, one row for each sequence: two tensors [R, S, ...] and the padding. Copied
-/// only when a sequence gets another source, which hypotheses of beam search rarely do.
+/// when a sequence gets another source, as all do when beam search is done with one: then the rows that are left move
+/// up. A copy costs about as much as reading them for attention once.
 struct SourceRows {
   Tensor keys, values;
   Tensor lengths;              ///< i32 [R]; undefined without padding

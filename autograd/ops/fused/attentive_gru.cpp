@@ -1,6 +1,6 @@
 // Chapter 8. A gated recurrent unit that attends to a memory before each step, over all positions, as one operation.
 //
-//   q_t = W_q s_{t-1}                                                  b_t = W s_{t-1} + b, by the same product as q_t
+//   q_t = W_q s_{t-1}                                                  b_t = W s_{t-1} + b
 //   e_tj = v . tanh(q_t + k_j)                                         u_tj = tanh(q_t + k_j)
 //   w_t = softmax(e_t)
 //   c_t = sum_j w_tj m_j
@@ -31,7 +31,7 @@ namespace {
 
 struct Sizes {
   i64 B, steps, H, S, A, M;
-  i64 recurrent() const { return 3 * H + A; }  // numbers that one product computes from a state: b_t and q_t
+  i64 recurrent() const { return 3 * H + A; }  // numbers of b_t and q_t
   i64 kept() const { return recurrent() + H; }
 };
 
@@ -89,18 +89,15 @@ struct AttentiveGru {
   bool recorded;       // backward may follow, so every step has to be kept
   Tensor* weights_to;  // the caller's; null if they are not wanted
   Sizes z{};
-  Saved s0{}, keys{}, memory{}, v{}, W_context{}, states{}, contexts{};
-  Saved recurrent_weight{};  // [3 H + A, H]: W and W_query, one above the other
-  Saved weights{};           // [B, T, S]
-  Tensor kept{};             // [B, T, 3 H + A + H]: r, z, b_n; q; n. This operation's own: backward overwrites it
+  Saved s0{}, keys{}, memory{}, W{}, W_query{}, v{}, W_context{}, states{}, contexts{};
+  Saved weights{};  // [B, T, S]
+  Tensor kept{};    // [B, T, 3 H + A + H]: r, z, b_n; q; n. This operation's own: backward overwrites it
 
-  Outputs forward(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& W,
-                  const Tensor& b, const Tensor& W_query, const Tensor& score, const Tensor& context_weight) {
-    check_shapes(gates, first, k, m, W, b, W_query, score, context_weight);
-    s0 = first, keys = k, memory = m, v = score, W_context = context_weight;
-    recurrent_weight = concat({W, W_query}, 0);
+  Outputs forward(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& weight,
+                  const Tensor& b, const Tensor& query_weight, const Tensor& score, const Tensor& context_weight) {
+    check_shapes(gates, first, k, m, weight, b, query_weight, score, context_weight);
+    s0 = first, keys = k, memory = m, W = weight, W_query = query_weight, v = score, W_context = context_weight;
     const Dtype dtype = gates.dtype();
-    const Tensor bias = b.defined() ? concat({b, zeros({z.A}, dtype)}, 0) : Tensor();
     const i64 slots = recorded ? z.steps : 1;
     kept = Tensor::empty({z.B, slots, z.kept()}, dtype);
     Tensor all_weights = Tensor::empty({z.B, z.steps, z.S}, dtype);
@@ -113,7 +110,8 @@ struct AttentiveGru {
         const Mat<const T> before = step == 0 ? Mat<const T>(first.data<T>(), z.B, z.H)
                                               : Mat<const T>(to + (step - 1) * z.H, z.B, z.H, z.steps * z.H);
         const Mat<T> keep(p + (recorded ? step : 0) * z.kept(), z.B, z.recurrent(), slots * z.kept());
-        linear_rows<T>(before, whole<T>(recurrent_weight), data_or_null<T>(bias), keep);
+        linear_rows<T>(before, whole<T>(W), data_or_null<T>(b), Mat<T>(keep.data, z.B, 3 * z.H, keep.stride));
+        linear_rows<T>(before, whole<T>(W_query), nullptr, Mat<T>(keep.data + 3 * z.H, z.B, z.A, keep.stride));
         const T *k_data = k.data<T>(), *m_data = m.data<T>(), *v_data = score.data<T>();
         for_rows(z.B, attention_cost(), [=, this](i64 row) {
           attend_row(z, mask.length(row, z.S), keep.data + row * keep.stride + 3 * z.H, k_data + row * z.S * z.A,
@@ -159,8 +157,11 @@ struct AttentiveGru {
         gemm<T>(Mat<const T>(a + step * 3 * z.H, z.B, 3 * z.H, z.steps * 3 * z.H), whole<T>(W_context), read,
                 Trans::none, true);
         through_attention(step, read.data, p, dkeys.write<T>(), dv.write<T>(), dmemory.write<T>(), scratch.write<T>());
-        gemm<T>(Mat<const T>(p + step * z.kept(), z.B, z.recurrent(), z.steps * z.kept()), whole<T>(recurrent_weight),
-                Mat<T>(d, z.B, z.H), Trans::none, true);
+        const i64 stride = z.steps * z.kept();
+        const Mat<T> ds_before(d, z.B, z.H);
+        gemm<T>(Mat<const T>(p + step * z.kept(), z.B, 3 * z.H, stride), whole<T>(W), ds_before, Trans::none, true);
+        gemm<T>(Mat<const T>(p + step * z.kept() + 3 * z.H, z.B, z.A, stride), whole<T>(W_query), ds_before,
+                Trans::none, true);
       }
       const i64 rows = z.B * z.steps;
       const Mat<const T> previous(h, rows, z.H), db(p, rows, 3 * z.H, z.kept()), dq(p + 3 * z.H, rows, z.A, z.kept());
@@ -228,8 +229,8 @@ struct AttentiveGru {
     });
   }
 
-  void check_shapes(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& W,
-                    const Tensor& b, const Tensor& W_query, const Tensor& score, const Tensor& context_weight) {
+  void check_shapes(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& weight,
+                    const Tensor& b, const Tensor& query_weight, const Tensor& score, const Tensor& context_weight) {
     const i64 columns = dims<3>(gates, "the gates")[2], A = dims<3>(k, "the keys")[2], M = dims<3>(m, "the memory")[2];
     z = {gates.size(0), gates.size(1), columns / 3, k.size(1), A, M};
     const auto needs = [](const Tensor& x, std::string_view what, const Shape& shape) {
@@ -239,9 +240,9 @@ struct AttentiveGru {
     needs(first, "the first state", {z.B, z.H});
     needs(k, "the keys of the memory", {z.B, z.S, z.A});
     needs(m, "the memory", {z.B, z.S, z.M});
-    needs(W, "the weight", {3 * z.H, z.H});
+    needs(weight, "the weight", {3 * z.H, z.H});
     if (b.defined()) needs(b, "the bias", {3 * z.H});
-    needs(W_query, "the weight of queries", {z.A, z.H});
+    needs(query_weight, "the weight of queries", {z.A, z.H});
     needs(score, "the weight of scores", {z.A});
     needs(context_weight, "the weight of contexts", {3 * z.H, z.M});
     mask.check_padding_fits(z.B, z.S);

@@ -10,24 +10,24 @@ using small::error_of;
 
 namespace {
 
-const std::vector<std::string>& animals() {
-  static const std::vector<std::string> lines{"the big dog sees the old cat .",
-                                              "der große hund sieht die alte katze .",
-                                              "the cat sees the dog !",
-                                              "die katze sieht den hund !",
-                                              "Two dogs, 3 cats.",
-                                              "Zwei Hunde, 3 Katzen."};
+const std::vector<std::string_view>& animals() {
+  static const std::vector<std::string_view> lines{"the big dog sees the old cat .",
+                                                   "der große hund sieht die alte katze .",
+                                                   "the cat sees the dog !",
+                                                   "die katze sieht den hund !",
+                                                   "Two dogs, 3 cats.",
+                                                   "Zwei Hunde, 3 Katzen."};
   return lines;
 }
 
-std::string text_of(const Vocabulary& vocabulary, const std::string& line) {
+std::string text_of(const Vocabulary& vocabulary, std::string_view line) {
   return vocabulary.text(vocabulary.ids(line));
 }
 
 void check_same(const Vocabulary& a, const Vocabulary& b) {
   CHECK(a.to_json() == b.to_json());
   CHECK(a.size() == b.size());
-  for (const std::string& line : animals()) CHECK(a.ids(line) == b.ids(line));
+  for (const std::string_view line : animals()) CHECK(a.ids(line) == b.ids(line));
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ TEST_CASE("sentencepiece: lines of the text come back as they were, with one spa
   CHECK_FALSE(vocabulary.is_segmented());
   CHECK(vocabulary.size() > first_piece_id + 20);
   CHECK(vocabulary.size() <= 60);
-  for (const std::string& line : animals()) {
+  for (const std::string_view line : animals()) {
     CAPTURE(line);
     CHECK(text_of(vocabulary, line) == line);
     for (const i32 id : vocabulary.ids(line)) CHECK(id >= first_piece_id);
@@ -49,8 +49,8 @@ TEST_CASE("sentencepiece: lines of the text come back as they were, with one spa
 
 TEST_CASE("named ids stand for no text, and no text stands for them") {
   // SentencePiece does not learn from such names, so their letters stand here once more.
-  const std::vector<std::string> lines{"[CLS] <s> <pad> a b c", "[MASK] [SEP] </s> <unk> a b c",
-                                       "[ C L S E P M A K ] < p a d s u n k / >"};
+  const std::vector<std::string_view> lines{"[CLS] <s> <pad> a b c", "[MASK] [SEP] </s> <unk> a b c",
+                                            "[ C L S E P M A K ] < p a d s u n k / >"};
   for (const Vocabulary& vocabulary : {Vocabulary::of_text(lines, 100), Vocabulary::of_segmented(lines)}) {
     CHECK(vocabulary.token(pad_id) == "<pad>");
     CHECK(vocabulary.token(unknown_id) == "<unk>");
@@ -59,7 +59,7 @@ TEST_CASE("named ids stand for no text, and no text stands for them") {
     CHECK(vocabulary.token(cls_id) == "[CLS]");
     CHECK(vocabulary.token(sep_id) == "[SEP]");
     CHECK(vocabulary.token(mask_id) == "[MASK]");
-    for (const std::string& line : lines) {
+    for (const std::string_view line : lines) {
       for (const i32 id : vocabulary.ids(line)) CHECK(id >= first_piece_id);
       CHECK(text_of(vocabulary, line) == line);
     }
@@ -84,7 +84,7 @@ TEST_CASE("what a vocabulary does not have is unknown, and seen in the text") {
 }
 
 TEST_CASE("segmented text: every token has an id, the frequent ones first, and pieces are joined again") {
-  const std::vector<std::string> lines{"viel@@ er bü@@ sche .", "viel@@ e bü@@ cher\t. ", "a\u00a0b ."};
+  const std::vector<std::string_view> lines{"viel@@ er bü@@ sche .", "viel@@ e bü@@ cher\t. ", "a\u00a0b ."};
   const Vocabulary vocabulary = Vocabulary::of_segmented(lines);
   CHECK(vocabulary.is_segmented());
   CHECK(vocabulary.size() == first_piece_id + 8);  // . bü@@ viel@@ a<no-break space>b cher e er sche
@@ -174,7 +174,8 @@ TEST_CASE("sentencepiece learns from long lines too") {
   std::string longer;
   for (int i = 0; i < 1000; ++i) longer += i % 2 == 0 ? "zebra " : "quagga ";
   CHECK(longer.size() > 4192);  // what SentencePiece takes if it is not told otherwise
-  for (const std::vector<std::string>& lines : {std::vector(20, longer), std::vector<std::string>{longer, "a b"}}) {
+  for (const std::vector<std::string_view>& lines :
+       {std::vector<std::string_view>(20, longer), std::vector<std::string_view>{longer, "a b"}}) {
     const Vocabulary vocabulary = Vocabulary::of_text(lines, 100);
     const std::vector<i32> ids = vocabulary.ids("zebra quagga");
     CHECK(std::count(ids.begin(), ids.end(), unknown_id) == 0);

@@ -22,16 +22,16 @@ LinePairs pairs_of(const std::string& source, const std::string& target) {
   return read_pairs(folder / "a", folder / "b");
 }
 
-using TextLines = std::vector<std::string>;
+using TextLines = std::vector<std::string_view>;
 
-LinePairs numbered_pairs(i64 count) {
-  LinePairs pairs;
+LinePairs numbered_pairs(i64 count, const std::string& target = "target ") {
+  if (count == 0) return {};
+  std::string sources, targets;
   for (i64 i = 0; i < count; ++i) {
-    pairs.source.push_back("source " + std::to_string(i));
-    pairs.target.push_back("target " + std::to_string(i));
+    sources += "source " + std::to_string(i) + '\n';
+    targets += target + std::to_string(i) + '\n';
   }
-  pairs.counts.lines = count;
-  return pairs;
+  return pairs_of(sources, targets);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ TEST_CASE("a twentieth of the pairs is held out, chosen by its text") {
   CHECK(held.training.size() == 380);
   CHECK(held.training.counts.lines == 380);
   CHECK(held.validation.counts.text(9) == "20 pairs");
-  std::set<std::string> all(held.training.source.begin(), held.training.source.end());
+  std::set<std::string_view> all(held.training.source.begin(), held.training.source.end());
   all.insert(held.validation.source.begin(), held.validation.source.end());
   CHECK(all.size() == 400);
   for (const LinePairs* part : {&held.training, &held.validation})
@@ -102,7 +102,7 @@ TEST_CASE("a twentieth of the pairs is held out, chosen by its text") {
   LinePairs reversed = pairs;
   std::reverse(reversed.source.begin(), reversed.source.end());
   std::reverse(reversed.target.begin(), reversed.target.end());
-  const TextLines& chosen = hold_out(reversed).validation.source;
+  const TextLines chosen = hold_out(reversed).validation.source;
   CHECK(std::set(chosen.begin(), chosen.end()) ==
         std::set(held.validation.source.begin(), held.validation.source.end()));
   CHECK(hold_out(numbered_pairs(2)).validation.size() == 1);
@@ -117,7 +117,7 @@ TEST_CASE("equal pairs are all held out, or none") {
     pairs.target.insert(pairs.target.end(), again.target.begin(), again.target.end());
   }
   const Held held = hold_out(pairs);
-  for (const std::string& line : held.validation.source)
+  for (const std::string_view line : held.validation.source)
     CHECK(std::count(held.training.source.begin(), held.training.source.end(), line) == 0);
   CHECK(held.validation.size() % 4 == 0);
   CHECK(held.validation.size() > 0);
@@ -137,12 +137,12 @@ TEST_CASE("too few pairs to hold one out are an error") {
 
 TEST_CASE("the translations of one sentence are all held out, or none") {
   LinePairs pairs = numbered_pairs(100);
-  const LinePairs once = pairs;
-  pairs.source.insert(pairs.source.end(), once.source.begin(), once.source.end());
-  for (i64 i = 0; i < 100; ++i) pairs.target.push_back("another target " + std::to_string(i));
+  const LinePairs others = numbered_pairs(100, "another target ");
+  pairs.source.insert(pairs.source.end(), others.source.begin(), others.source.end());
+  pairs.target.insert(pairs.target.end(), others.target.begin(), others.target.end());
   const Held held = hold_out(pairs);
   CHECK(held.validation.size() == 10);
-  for (const std::string& line : held.validation.source) {
+  for (const std::string_view line : held.validation.source) {
     CHECK(std::count(held.training.source.begin(), held.training.source.end(), line) == 0);
     CHECK(std::count(held.validation.source.begin(), held.validation.source.end(), line) == 2);
   }

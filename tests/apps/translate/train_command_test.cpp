@@ -225,14 +225,20 @@ TEST_CASE("wrong values are refused before the training begins") {
                     "transformer, recurrent, convolutional");
   check_usage_error("translate train --print-config --model recurrent --preset base", "--preset base",
                     "is a Transformer, not a recurrent model");
-  check_usage_error("translate train --print-config --model recurrent --d-model 64", "--model recurrent",
-                    "has none of the options of a transformer model");
-  check_usage_error("translate train --print-config --d-hidden 64", "--model transformer",
-                    "has none of the options of a convolutional model");
-  check_usage_error("translate train --print-config --d-embedding 64", "--model transformer",
-                    "has none of the options of a recurrent model");
-  check_usage_error("translate train --print-config --model recurrent --encoder-layers 2", "--model recurrent",
-                    "has none of the options of a transformer model");
+  for (const auto& [kind, option] : {std::pair("recurrent", "--d-model 64"),
+                                     {"transformer", "--d-hidden 64"},
+                                     {"transformer", "--d-embedding 64"},
+                                     {"recurrent", "--encoder-layers 2"},
+                                     {"convolutional", "--no-norm-first"}}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find(' '));
+    check_usage_error("translate train --print-config --model " + std::string(kind) + ' ' + option,
+                      name == "--no-norm-first" ? "--norm-first" : name,
+                      "is no option of --model " + std::string(kind));
+  }
+  const std::string recurrent = run("translate train --print-config --model recurrent").text;
+  CHECK(contains(recurrent, "\"d-decoder\""));
+  CHECK_FALSE(contains(recurrent, "\"d-hidden\""));
+  CHECK_FALSE(contains(recurrent, "\"d-model\""));
   check_usage_error("translate train --print-config --model convolutional --width 4", "--width", "must be odd");
   check_usage_error("translate train --print-config --evaluate-every 0", "--average-last", "--evaluate-every");
   check_failure(train_program + "translate train --resume /nowhere/model", "/nowhere/model");
