@@ -130,9 +130,18 @@ TEST_CASE("every folder of the library has a README of at most 40 lines that nam
     const std::set<std::string> paths = paths_in(lines);
     for (const Source& source : tree()) {
       if (source.folder() != folder) continue;
-      CAPTURE(source.path);
-      CHECK((paths.contains(source.stem() + ".h") || paths.contains(source.stem() + ".cpp")));
+      CHECK_MESSAGE((paths.contains(source.stem() + ".h") || paths.contains(source.stem() + ".cpp")),
+                    folder << "/README.md has no row for " << source.path);
     }
+  }
+}
+
+TEST_CASE("nn/nn.h includes every layer") {
+  const Words lines = lines_of("nn/nn.h");
+  const std::set<std::string> included(lines.begin(), lines.end());
+  for (const Source& source : tree()) {
+    if (source.folder() != "nn/layers" || !source.path.ends_with(".h")) continue;
+    CHECK_MESSAGE(included.contains("#include \"" + source.path + '"'), "nn/nn.h does not include " << source.path);
   }
 }
 

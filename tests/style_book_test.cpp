@@ -69,10 +69,11 @@ Words header_violations(const Sources& sources, const Spine& spine) {
       if (source.chapter != spine.chapters[static_cast<size_t>(place - spine.files.begin())])
         found.push_back(source.at(0) + "the spine has this file in another chapter");
     } else if (!line.starts_with(serves)) {
-      found.push_back(at + "the header does not end with \"" + std::string(serves) + "...\"");
+      found.push_back(at + "the header does not end with \"" + std::string(serves) +
+                      "FILE\", FILE being one of those in apps/README.md");
     } else if (const std::string served = line.substr(serves.size());
                std::find(spine.files.begin(), spine.files.end(), served) == spine.files.end()) {
-      found.push_back(at + served + " is no file of the spine (apps/README.md)");
+      found.push_back(at + served + " is not a file of the spine: name one of those listed in apps/README.md");
     }
   }
   return found;
@@ -162,9 +163,9 @@ TEST_CASE("headers without chapter, next file or served file are found") {
   CHECK(report_for("nn/b.h", "// Chapter 5. B.\n// Read next: the end\n") ==
         "\nnn/b.h:1: the spine has this file in another chapter");
   CHECK(report_for("nn/c.h", "// Chapter 5. C.\n// Read next: nn/b.h\n") ==
-        "\nnn/c.h:2: the header does not end with \"// Serves: ...\"");
+        "\nnn/c.h:2: the header does not end with \"// Serves: FILE\", FILE being one of those in apps/README.md");
   CHECK(report_for("nn/c.h", "// Chapter 5. C.\n// Serves: nn/d.h\n") ==
-        "\nnn/c.h:2: nn/d.h is no file of the spine (apps/README.md)");
+        "\nnn/c.h:2: nn/d.h is not a file of the spine: name one of those listed in apps/README.md");
   CHECK(report_for("tests/nn/a_test.cpp", "// Tests of A.\n") != "");
 }
 

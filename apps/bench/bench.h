@@ -13,9 +13,12 @@
 // Serves: core/machine/parallel.h
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
+#include "apps/program/exit_code.h"
 #include "core/dtype.h"
 
 namespace orrery {
@@ -49,6 +52,12 @@ int bench_busy(const BenchOptions& options);
 /// Prints what every benchmark prints before it measures, after its options were checked: the first lines of every run,
 /// and a warning if other programs keep the cores busy.
 void announce(const BenchOptions& options, i64 parameters = 0);
+
+/// The exit code of a bench that prints these rows: `failed` if one of them is MISSED.
+template <class Row>
+int exit_code_of(const std::vector<Row>& rows) {
+  return std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.kept(); }) ? done : failed;
+}
 
 /// Name and sizes of a configuration, for the file of --json.
 nlohmann::ordered_json as_json(const BenchConfig& config);

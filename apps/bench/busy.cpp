@@ -14,7 +14,6 @@
 
 #include "apps/bench/training.h"
 #include "apps/program/columns.h"
-#include "apps/program/exit_code.h"
 #include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
 #include "core/machine/parallel.h"
@@ -89,7 +88,7 @@ void print_busy(std::ostream& out, const std::string& config, i64 threads, const
       << fitted("beside", beside_width) << numbers("%3ld threads    1 thread  ratio\n", threads);
   for (const BusyRow& row : rows) {
     out << fitted(row.beside, beside_width)
-        << numbers("%11.2f %11.2f %6.2f", 1e3 * row.all, 1e3 * row.one, row.all / row.one)
+        << numbers("%11.2f %11.2f %6.3f", 1e3 * row.all, 1e3 * row.one, row.all / row.one)
         << (row.kept() ? "\n" : "  MISSED\n");
   }
   out << std::flush;
@@ -101,13 +100,11 @@ int bench_busy(const BenchOptions& options) {
   const std::vector<BusyRow> rows = measure_busy(config, options);
   print_busy(std::cout, config.name, options.threads, rows);
   nlohmann::ordered_json kept_rows = nlohmann::ordered_json::array();
-  bool kept = true;
   for (const BusyRow& row : rows) {
     kept_rows.push_back({{"beside", row.beside}, {"all_ms", 1e3 * row.all}, {"one_ms", 1e3 * row.one}});
-    kept = kept && row.kept();
   }
   keep(options, "busy", {{"config", as_json(config)}, {"steps", options.steps}, {"rows", kept_rows}});
-  return kept ? done : failed;
+  return exit_code_of(rows);
 }
 
 }  // namespace orrery

@@ -11,7 +11,6 @@
 
 #include "apps/bench/training.h"
 #include "apps/program/columns.h"
-#include "apps/program/exit_code.h"
 #include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
 #include "apps/training/training_step.h"
@@ -200,8 +199,7 @@ int bench_promises(const BenchOptions& options) {
         {"operations", figures.operations},
         {"saved_ns", 1e9 * figures.seconds_of_saved},
         {"costs", rows}});
-  const bool kept = std::all_of(figures.costs.begin(), figures.costs.end(), std::mem_fn(&PromiseCost::kept));
-  return kept ? done : failed;
+  return exit_code_of(figures.costs);
 }
 
 }  // namespace orrery

@@ -78,14 +78,24 @@ ToyOutcome report(ToyTraining& training, const ToyOptions& options, const Stopwa
   const double trained = watch.seconds();
   const std::string hash = training.trainer.hash();
   training.trainer.end_with_best();
-  const ToyExam exam = examine(model, recipe.task, exam_size, recipe.seed);
+  const auto print_hash = [&] {
+    if (options.run.hash) std::cout << "hash " << hash << '\n';
+  };
+  ToyExam exam;
+  try {
+    exam = examine(model, recipe.task, exam_size, recipe.seed);
+  } catch (const Error& error) {  // the training ran away before a step failed
+    print_hash();
+    std::cout << "it cannot answer: " << error.what() << std::endl;
+    throw;
+  }
   const double seconds = watch.seconds();
   print_answers(recipe.task, exam);
   if (recipe.task.begin_is_symbol) print_counting(model, recipe.task);
   std::string attention = show_sharpest_head(model, recipe.task, exam);
   if (is_page(options.attention))
     attention = attention_page(model, recipe.task, {exam.sources.begin(), exam.sources.begin() + answers_shown}).html();
-  if (options.run.hash) std::cout << "hash " << hash << '\n';
+  print_hash();
   std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
             << seconds << " s: trained in " << trained << " s, decoded in " << seconds - trained << " s" << std::endl;
   if (options.every_head.empty()) return {exam.right, attention, ""};

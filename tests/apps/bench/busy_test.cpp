@@ -22,9 +22,27 @@ TEST_CASE("bench busy says what is missed, where that is promised, within 100 co
   CHECK(out.str() ==
         "toy: milliseconds of a step\n"
         "beside                    2 threads    1 thread  ratio\n"
-        "nothing                        9.00        8.00   1.12\n"
-        "a program that computes        8.40        8.00   1.05\n"
-        "a second training              8.50        8.00   1.06  MISSED\n");
+        "nothing                        9.00        8.00  1.125\n"
+        "a program that computes        8.40        8.00  1.050\n"
+        "a second training              8.50        8.00  1.062  MISSED\n");
+}
+
+TEST_CASE("a bench fails if one of its rows is missed, and if none is, it does not") {
+  const BusyRow kept{"a program that computes", 0.0084, 0.008, true}, missed{"a second training", 0.0085, 0.008, true},
+      unbounded{"nothing", 0.009, 0.008, false};
+  CHECK(exit_code_of(std::vector{unbounded, kept}) == done);
+  CHECK(exit_code_of(std::vector{unbounded, kept, missed}) == failed);
+  CHECK(exit_code_of(std::vector{missed, kept}) == failed);
+}
+
+TEST_CASE("every bench warns where other programs keep the cores busy") {
+  const std::string busy = "for i in $(seq $((2 * $(nproc)))); do timeout 60 sh -c 'while :; do :; done' & done; ";
+  for (const std::string bench : {"step --steps 1", "profile --steps 1"}) {
+    CAPTURE(bench);
+    const Result result = shell(busy + "timeout 50 '" ORRERY_PROGRAM "' bench " + bench +
+                                " --threads 1 2>&1 >/dev/null; kill $(jobs -p)");
+    CHECK(contains(result.text, ": measured times will be too long"));
+  }
 }
 
 TEST_CASE("bench busy measures three rows, keeps them, and fails where it says MISSED") {

@@ -52,6 +52,11 @@ TEST_CASE("toy writes every head of its five answers as a page, if the file's na
                     "takes at most 4000000 weights");
 }
 
+TEST_CASE("a toy whose files do not fit is refused before it trains") {
+  const orrery::TemporaryFolder folder;
+  check_failure("ulimit -f 1; " + lm_program + quick_toy + "--save '" + (folder / "model") + "'", "do not fit there");
+}
+
 TEST_CASE("figure draws what toy writes for it, and takes no data for what it computes") {
   const orrery::TemporaryFolder folder;
   const std::string losses = folder / "losses.json", attention = folder / "attention.json",

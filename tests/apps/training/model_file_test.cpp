@@ -189,6 +189,21 @@ TEST_CASE("a step that is not finite ends the training, and the model before it 
   CHECK(orrery::read_safetensors_metadata(file).contains("toy_task"));
 }
 
+TEST_CASE("a toy that answers nothing any more says so, and has its hash printed all the same") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model";
+  const Result result = run(tiny_toy +
+                            "--steps 300 --rate 100 --warmup 1 --clip 0 --cooldown 0 --schedule constant --eps 1e-30 "
+                            "--beta2 0 --norm-first --hash --save '" +
+                            file + "'");
+  CHECK(result.exit_code == 1);
+  CHECK(line(result.text, 0).starts_with("hash "));
+  CHECK(line(result.text, 1).starts_with("it cannot answer: "));
+  const Result loaded = shell("echo a b c d e f g h | " + lm_program + "toy --load '" + file + "' 2>&1");
+  CHECK(loaded.exit_code == 1);
+  CHECK(contains(loaded.text, "is NaN"));
+}
+
 TEST_CASE("an lm whose numbers run away ends with its best model, and says which step could not be made") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200));

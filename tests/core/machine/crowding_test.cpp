@@ -1,8 +1,13 @@
-// Chapter 8. Tests of the rule that takes threads back: fed with times, so that no clock and no machine plays a part.
+// Chapter 8. Tests of the rule that takes threads back: fed with times, so that no clock and no machine plays a part; and
+// one of the whole, on a machine that is made busy.
 #include "core/machine/crowding.h"
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -97,4 +102,46 @@ TEST_CASE("crowding: the time without a core never shrinks") {
   const i64 before = nanoseconds_without_core();
   CHECK(before >= 0);
   CHECK(nanoseconds_without_core() >= before);
+}
+
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// How many threads run a loop whose tasks take about a millisecond.
+size_t threads_of_a_loop() {
+  std::mutex lock;
+  std::set<std::thread::id> seen;
+  parallel_tasks(2, [&](i64) {
+    for (const auto begin = std::chrono::steady_clock::now(); seconds_since(begin) < 1e-3;) {}
+    const std::lock_guard guard(lock);
+    seen.insert(std::this_thread::get_id());
+  });
+  return seen.size();
+}
+
+}  // namespace
+
+TEST_CASE("crowding: beside more programs that compute than there are cores, threads wait, and a loop takes one") {
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> others;
+  for (unsigned i = 0; i < 2 * std::max(1U, std::thread::hardware_concurrency()); ++i)
+    others.emplace_back([&] {
+      while (!ended) {}
+    });
+  i64 waited = 0;
+  size_t least = 2;
+  std::thread([&] {
+    set_threads(2);
+    const i64 before = nanoseconds_without_core();
+    for (const auto begin = std::chrono::steady_clock::now(); seconds_since(begin) < 20 && least == 2;)
+      least = threads_of_a_loop();
+    waited = nanoseconds_without_core() - before;
+  }).join();
+  ended = true;
+  for (std::thread& other : others) other.join();
+  CHECK(least == 1);
+  CHECK(waited > 0);
 }

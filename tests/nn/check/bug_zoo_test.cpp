@@ -62,6 +62,10 @@ TEST_CASE("the proof finds every wrong derivative, and passes the right rows of 
   }
 }
 
+TEST_CASE("the whole proof finds an output that is kept as a Tensor, which no derivative shows") {
+  for (const Sample& wrong : bug("output-kept-as-tensor").samples) CHECK_FALSE(prove(wrong, {.mutants = false}));
+}
+
 TEST_CASE("a wrong derivative belongs to the right value: forward alone shows nothing") {
   for (const Bug& b : nn::bug_zoo()) {
     CAPTURE(b.name);

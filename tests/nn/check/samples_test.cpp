@@ -2,7 +2,9 @@
 #include "nn/check/samples.h"
 
 #include <filesystem>
+#include <set>
 
+#include "autograd/observer.h"
 #include "nn/check/sample_rows.h"
 #include "tests/autograd/sample_checks.h"
 
@@ -13,6 +15,28 @@ TEST_CASE("promise 6: promise 8: promise 10: every sample of a layer is proven i
   std::vector<Sample> layers = nn::module_samples();
   layers.resize(layers.size() - nn::model_samples().size());
   samples::check_table(layers);
+}
+
+namespace {
+
+// The operations that a row's forward runs.
+std::set<std::string> operations_of(const Sample& sample) {
+  struct Names final : Observer {
+    std::set<std::string> seen;
+    void forward_begins(std::string_view name, std::span<const Variable* const>) override { seen.emplace(name); }
+  } names;
+  const Checkable f = sample.build(f64, 1);
+  const ObserverScope scope(names);
+  f.output();
+  return names.seen;
+}
+
+}  // namespace
+
+TEST_CASE("promise 6: models are proven through the fused head too, an encoder-decoder and a GPT, tied and not") {
+  int fused = 0;
+  for (const Sample& sample : nn::model_samples()) fused += operations_of(sample).contains("linear_cross_entropy");
+  CHECK(fused >= 3);
 }
 
 TEST_CASE("no two samples share their name and variant") {
