@@ -56,7 +56,7 @@ LinePairs read_pairs(const std::string& source_path, const std::string& target_p
   return pairs;
 }
 
-Held hold_out(const LinePairs& pairs) {
+SplitPairs hold_out(const LinePairs& pairs) {
   constexpr i64 one_in = 20, most = 2000;
   const i64 all = pairs.size();
   check(all > 1, corpus_operation, "there is no pair of sentences to validate with, because the files have ", all,
@@ -74,7 +74,7 @@ Held hold_out(const LinePairs& pairs) {
   const auto second = std::upper_bound(sorted.begin(), sorted.end(), sorted[0]);
   check(second != sorted.end(), corpus_operation, "there is no pair to validate with, because all sources are equal");
   const u64 limit = std::max(sorted[static_cast<size_t>(wanted)], *second);
-  Held held;
+  SplitPairs held;
   for (LinePairs* part : {&held.training, &held.validation})
     part->source_text = pairs.source_text, part->target_text = pairs.target_text;
   for (size_t i = 0; i < hashes.size(); ++i) {

@@ -43,19 +43,19 @@ struct LinePairs {
   i64 size() const { return static_cast<i64>(source.size()); }
 };
 
-/// The pairs of two files, whose lines are those of `lines_of` (text_file.h). Errors: a file that cannot be read or is empty; files with different numbers of lines,
-/// naming both.
+/// The pairs of two files, whose lines are those of `lines_of` (apps/text/text_file.h). Errors: a file that cannot be
+/// read or is empty; files with different numbers of lines, naming both.
 LinePairs read_pairs(const std::string& source_path, const std::string& target_path);
 
-/// Two parts of some pairs.
-struct Held {
+/// The pairs to train with, and those held out for validation.
+struct SplitPairs {
   LinePairs training, validation;
 };
 /// Holds out a twentieth of the pairs for validation, at least one and at most 2,000. Which pairs these are depends
 /// only on their sources, and pairs of one source stay together: what is validated was never learned, not even with
-/// another translation. So a source that is very frequent may make it more, or fewer. Errors: fewer than two pairs; all
-/// sources are equal.
-Held hold_out(const LinePairs& pairs);
+/// another translation. A very frequent source can therefore make that part larger or smaller. Errors: fewer than two
+/// pairs; all sources are equal.
+SplitPairs hold_out(const LinePairs& pairs);
 
 /// Sentences as token ids, one after another.
 class TokenLines {

@@ -212,7 +212,7 @@ TranslationData translation_data(const TranslationFiles& files, const Translatio
   begin("reading " + files.source + " and " + files.target);
   LinePairs all = read_pairs(files.source, files.target);
   std::vector<u32> checksums{all.source_checksum, all.target_checksum};
-  Held held;
+  SplitPairs held;
   if (files.hold_out()) {
     held = hold_out(all);
   } else {

@@ -88,7 +88,7 @@ TEST_CASE("sentences that are too long are left out as pairs") {
 
 TEST_CASE("a twentieth of the pairs is held out, chosen by its text") {
   const LinePairs pairs = numbered_pairs(400);
-  const Held held = hold_out(pairs);
+  const SplitPairs held = hold_out(pairs);
   CHECK(held.validation.size() == 20);
   CHECK(held.training.size() == 380);
   CHECK(held.training.counts.lines == 380);
@@ -116,7 +116,7 @@ TEST_CASE("equal pairs are all held out, or none") {
     pairs.source.insert(pairs.source.end(), again.source.begin(), again.source.end());
     pairs.target.insert(pairs.target.end(), again.target.begin(), again.target.end());
   }
-  const Held held = hold_out(pairs);
+  const SplitPairs held = hold_out(pairs);
   for (const std::string_view line : held.validation.source)
     CHECK(std::count(held.training.source.begin(), held.training.source.end(), line) == 0);
   CHECK(held.validation.size() % 4 == 0);
@@ -140,7 +140,7 @@ TEST_CASE("the translations of one sentence are all held out, or none") {
   const LinePairs others = numbered_pairs(100, "another target ");
   pairs.source.insert(pairs.source.end(), others.source.begin(), others.source.end());
   pairs.target.insert(pairs.target.end(), others.target.begin(), others.target.end());
-  const Held held = hold_out(pairs);
+  const SplitPairs held = hold_out(pairs);
   CHECK(held.validation.size() == 10);
   for (const std::string_view line : held.validation.source) {
     CHECK(std::count(held.training.source.begin(), held.training.source.end(), line) == 0);

@@ -1,5 +1,5 @@
-// Chapter 8. Tests of the rule that takes threads back: fed with times, so that no clock and no machine plays a part; and
-// one of the whole, on a machine that is made busy.
+// Chapter 8. Tests of the rule that takes threads back: fed with times, so that no clock and no machine plays a part;
+// and one of the whole, on a machine that is made busy.
 #include "core/machine/crowding.h"
 
 #include <doctest/doctest.h>

@@ -63,7 +63,11 @@ TEST_CASE("the proof finds every wrong derivative, and passes the right rows of 
 }
 
 TEST_CASE("the whole proof finds an output that is kept as a Tensor, which no derivative shows") {
-  for (const Sample& wrong : bug("output-kept-as-tensor").samples) CHECK_FALSE(prove(wrong, {.mutants = false}));
+  for (const Sample& wrong : bug("output-kept-as-tensor").samples) {
+    CAPTURE(wrong.variant);
+    const bool is_empty = wrong.build(f64, 1).output().value().count() == 0;
+    CHECK(static_cast<bool>(prove(wrong, {.mutants = false})) == is_empty);
+  }
 }
 
 TEST_CASE("a wrong derivative belongs to the right value: forward alone shows nothing") {
