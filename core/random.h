@@ -61,7 +61,8 @@ class Rng {
 
 /// Identifies one dropout mask of a training run: mask number `index` of one pass. Its bits depend on nothing else.
 struct Draw {
-  /// Micro-batches have numbers below this, since the number shares a word of Philox's counter with that of the block.
+  /// Micro-batches have numbers below this, since the number shares a 32-bit word of Philox's counter with the block
+  /// number.
   static constexpr u32 most_micro = 1 << 16;
 
   u64 seed = 0;

@@ -115,7 +115,8 @@ FileText read_tokens(const std::vector<std::string>& paths, const Tokenizer& tok
   for_each_piece(paths, [&](const FilePiece& piece) {
     const std::string_view characters =
         piece.bytes.substr(0, piece.last ? piece.bytes.size() : whole_characters(piece.bytes));
-    const std::string_view used = piece.last ? characters : characters.substr(0, tokenizer.separable(characters));
+    const std::string_view used =
+        piece.last ? characters : characters.substr(0, tokenizer.separable_prefix(characters));
     if (tokenizer.kind() == TokenKind::bytes)
       is_utf8 = is_utf8 && first_not_utf8(used) == used.npos;
     else

@@ -20,7 +20,7 @@ struct Explanation {
 };
 
 constexpr std::string_view linear_backward = "dx = dy W, dW = dy^T x, db = sum of dy";
-constexpr std::string_view moved_back = ": every number goes back to its place";  // behind the gradient's name
+constexpr std::string_view moved_back = ": every number goes back to its place";  // after the gradient's name
 constexpr std::string_view cut_into_heads = "[B, n, h d_k] as [B, n, h, d_k]";
 constexpr std::string_view heads_first = "[B, n, h, d_k] to [B, h, n, d_k]";
 
@@ -75,7 +75,7 @@ BoxName box_name(const std::string& id) {
   const size_t layers = id.find(".layers.");
   if (layers == id.npos) return {"", id};
   const size_t number_end = id.find('.', layers + std::string_view(".layers.").size());
-  check(number_end != id.npos, "trace", id, " is no part of a layer");
+  check(number_end != id.npos, "trace", id, " is not a part of a layer");
   return {id.substr(0, number_end), id.substr(number_end + 1)};
 }
 

@@ -9,7 +9,7 @@
 // The composed form, autograd/ops/attention.cpp, is the one to read: there each line is an operation of its own, and
 // every head is first copied. Here a task is one head of one batch row, and its matrices are columns of the packed
 // products. Queries are processed in tiles, so that the scores, weights and gradients of a tile stay in the cache of a
-// core. Scores are stored transposed, one row per key (autograd/ops/fused/scores.h). Keys behind a padding length are
+// core. Scores are stored transposed, one row per key (autograd/ops/fused/scores.h). Keys beyond a padding length are
 // never read, and keys that no query of a tile may see, such as those above the causal diagonal, are skipped. P is
 // saved, negated where dropout drops, so that one tensor holds both P and m; without a tape nothing is saved. For many
 // keys, autograd/ops/fused/tiled_attention.h computes the same without storing P, which has B h n m numbers.
@@ -51,7 +51,7 @@ struct PackedAttention : PackedHeads {
   void backward(const Tensor& dy, Grads& dx) {
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
-      const Gradient<T> dq = opened<T>(dx, 0), dkv = self ? dq : opened<T>(dx, 1);
+      const Gradient<T> dq = gradient_to_write<T>(dx, 0), dkv = self ? dq : gradient_to_write<T>(dx, 1);
       const auto in = inputs<T>();
       const auto out = packed<T>(dq.data, dkv.data);
       const T *d = dy.data<T>(), *P = weights.get().data<T>();

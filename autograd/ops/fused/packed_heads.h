@@ -86,7 +86,7 @@ struct Gradient {
   bool is_new = false;
 };
 template <class T>
-Gradient<T> opened(Grads& dx, size_t input) {
+Gradient<T> gradient_to_write(Grads& dx, size_t input) {
   if (!dx.wanted(input)) return {};
   const GradientBuffer into = dx.into(input);
   return {into.buffer.write<T>(), into.is_new};

@@ -44,7 +44,7 @@ struct TiledAttention : PackedHeads {
   void backward(const Tensor& dy, Grads& dx) {
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
-      const Gradient<T> dq = opened<T>(dx, 0), dkv = self ? dq : opened<T>(dx, 1);
+      const Gradient<T> dq = gradient_to_write<T>(dx, 0), dkv = self ? dq : gradient_to_write<T>(dx, 1);
       const i64 heads = s.B * s.h, key_tiles = tiles_of(s.m, tile.keys);
       const i64 parts = std::clamp<i64>(tiles_of(least_tasks, std::max<i64>(1, heads)), 1, std::max<i64>(1, key_tiles));
       Tensor prepared = Tensor::empty({heads * query_tiles(), prepared_size()}, dy.dtype());

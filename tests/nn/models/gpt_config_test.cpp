@@ -122,7 +122,7 @@ TEST_CASE("a configuration goes through JSON unchanged, and is told from a Trans
                        Error);
 }
 
-TEST_CASE("text that is no configuration is refused") {
+TEST_CASE("text that is not a configuration is refused") {
   const auto refused = [](const char* text, const char* message) {
     CHECK_THROWS_WITH_AS(nn::gpt_config(text), doctest::Contains(message), Error);
   };
