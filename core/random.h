@@ -43,7 +43,7 @@ class Rng {
   u64 position() const { return position_; }
 
   /// 64 random bits; all other draws are made from these.
-  u64 next();
+  u64 bits64();
   /// Uniform in [0, 1), a multiple of 2^-53.
   double uniform();
   /// Standard normal, by the Box-Muller method.

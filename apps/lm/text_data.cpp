@@ -211,7 +211,7 @@ void ShuffledBlocks::shuffle(i64 epoch) {
   beginning_ = rng.integer(0, length_);
   epoch_ = epoch;
   if (in_epoch_ > most_listed_) {
-    key_ = rng.next();
+    key_ = rng.bits64();
     return;
   }
   order_.resize(static_cast<size_t>(in_epoch_));

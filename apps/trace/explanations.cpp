@@ -174,9 +174,9 @@ void explain(std::vector<TracedStep>& steps) {
 
 TracedBox traced_box(const std::string& id) {
   const auto [layer, part] = box_name(id);
-  const std::string stack = layer.substr(0, layer.find('.')), wanted = layer.empty() ? part : stack + "." + part;
+  const std::string stack = layer.substr(0, layer.find('.')), name = layer.empty() ? part : stack + "." + part;
   for (const Place& place : places) {
-    if (place.part != wanted) continue;
+    if (place.part != name) continue;
     std::string title(place.title);
     if (!layer.empty()) {
       const i64 number = std::stoll(layer.substr(layer.rfind('.') + 1)) + 1;
