@@ -21,9 +21,9 @@
 #include "autograd/ops/activation.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/fused/gru.h"
-#include "autograd/ops/fused/linear.h"
 #include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
+#include "nn/layers/linear.h"
 #include "nn/layers/padding.h"
 #include "nn/module.h"
 
@@ -46,7 +46,8 @@ struct Gru : Module {
   /// The number of parameters of such a layer, counted without building it.
   using Module::parameter_count;
   static double parameter_count(i64 in, i64 H) {
-    return 3.0 * static_cast<double>(H) * static_cast<double>(in + H + 2);
+    const double units = static_cast<double>(H);
+    return Linear::parameter_count(static_cast<double>(in), 3 * units) + Linear::parameter_count(units, 3 * units);
   }
   /// The states at all positions. Only the padding of `mask` is used. The first state h0 [B, H] is 0 if undefined.
   Variable operator()(const Variable& x, const Mask& mask = {}, const Variable& h0 = {}) const {
