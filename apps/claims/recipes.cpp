@@ -1,6 +1,6 @@
 // Chapter 9. Claims about how the paper's model is trained: label smoothing, warm-up, where to normalise, masks.
 //
-// Serves: optim/schedule.h
+// Serves: optim/adam.h
 #include <algorithm>
 #include <cmath>
 
