@@ -73,6 +73,8 @@ void philox_blocks(const Draw& draw, u64 first, u32* words) {
 
 }  // namespace
 
+namespace kernels {
+
 template <class T>
 void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors) {
   constexpr i64 at_once = 16, few = 8;
@@ -99,5 +101,7 @@ void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* facto
 
 template void dropout_factors(const Draw&, double, i64, i64, float*);
 template void dropout_factors(const Draw&, double, i64, i64, double*);
+
+}  // namespace kernels
 
 }  // namespace orrery

@@ -69,6 +69,8 @@ struct Draw {
   u32 step = 0, micro = 0, index = 0;
 };
 
+namespace kernels {
+
 /// Dropout decides with 16 random bits for each element: it keeps the element if they are below `keep_below(p)`. A
 /// block holds 8 such decisions, and each row of a matrix begins with a new block: element (row, column) uses decision
 /// number row * round_up(columns, 8) + column.
@@ -97,5 +99,7 @@ constexpr i64 blocks_of_row(i64 columns) { return (columns + decisions_per_block
 /// registers.
 template <class T>
 void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors);
+
+}  // namespace kernels
 
 }  // namespace orrery

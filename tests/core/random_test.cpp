@@ -9,6 +9,7 @@
 #include "tests/core/support.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 using namespace orrery::small;
 
 TEST_CASE("promise 16: Philox gives the known answers of Random123") {
