@@ -72,7 +72,7 @@ Words header_violations(const Sources& sources, const Spine& spine) {
       found.push_back(at + "the header does not end with \"" + std::string(serves) + "...\"");
     } else if (const std::string served = line.substr(serves.size());
                std::find(spine.files.begin(), spine.files.end(), served) == spine.files.end()) {
-      found.push_back(at + served + " is no file of the spine (apps/README.md)");
+      found.push_back(at + served + " is not a file of the spine (apps/README.md)");
     }
   }
   return found;
@@ -92,7 +92,7 @@ Words spine_violations(const Sources& sources, const Spine& spine) {
   size_t lines = 0;
   for (const std::string& path : spine.files) {
     const Source* source = find_source(sources, path);
-    if (!source) found.push_back("the spine lists " + path + ", which is no source file");
+    if (!source) found.push_back("the spine lists " + path + ", which is not a source file");
     if (read.contains(path)) found.push_back("the spine lists " + path + " twice");
     if (source) read[path] = lines += source->lines.size();
   }
@@ -164,7 +164,7 @@ TEST_CASE("headers without chapter, next file or served file are found") {
   CHECK(report_for("nn/c.h", "// Chapter 5. C.\n// Read next: nn/b.h\n") ==
         "\nnn/c.h:2: the header does not end with \"// Serves: ...\"");
   CHECK(report_for("nn/c.h", "// Chapter 5. C.\n// Serves: nn/d.h\n") ==
-        "\nnn/c.h:2: nn/d.h is no file of the spine (apps/README.md)");
+        "\nnn/c.h:2: nn/d.h is not a file of the spine (apps/README.md)");
   CHECK(report_for("tests/nn/a_test.cpp", "// Tests of A.\n") != "");
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("a spine that is too long, too late, out of order or not there is foun
                                                      make_source("autograd/ops/matmul.cpp", std::string(6000, '\n'))},
                                                     listed));
   for (const std::string problem :
-       {"the spine lists nn/b.h, which is no source file", "the spine has 3 files", "the spine has 7501 lines",
+       {"the spine lists nn/b.h, which is not a source file", "the spine has 3 files", "the spine has 7501 lines",
         "the chapters are out of order", "autograd/engine.cpp ends at line 1501 of the spine, later than 1500",
         "the spine does not hold nn/attention/attention.h"}) {
     CAPTURE(problem);
