@@ -130,7 +130,7 @@ struct Convolution {
     B = rows, in_steps = positions, C_in = columns, C_out = out, width = of_width;
     check(of_columns == C_in, name, "the weight needs shape [C_out, ", C_in, ", width], has ", weight.shape());
     check(width >= 1 && (padding != ConvolutionPadding::same || width % 2 == 1), name,
-          "as many inputs before a position as after it need an odd width, not  ", width);
+          "as many inputs before a position as after it need an odd width, not ", width);
     check(!bias.defined() || bias.shape() == Shape{C_out}, name, "the bias needs shape ", Shape{C_out}, ", has ",
           bias.shape());
     mask.check_padding_fits(B, in_steps);
