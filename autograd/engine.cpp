@@ -65,7 +65,7 @@ void Walk::take_newest() {
   current_->queued = false;
 }
 
-// Holds by construction, unless an observer broke a rule: operations rely on it.
+// Operations rely on this. It can fail only if an observer replaced a contribution by one of another shape.
 void check_shapes(const Node& node) {
   for (const OutputSlot& output : node.outputs)
     check(!output.gradient.defined() || output.gradient.shape() == output.shape, "engine", "a gradient of shape ",

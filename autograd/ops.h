@@ -1,8 +1,8 @@
 // Chapter 2. The catalogue: every differentiable operation.
 //
 // An operation has its declaration in a header named here, its formula, derivative and code in the .cpp of the same
-// name, its samples in autograd/check/samples.cpp, and its row in `orrery gradcheck`. To add one, write a struct with
-// forward and backward, a declaration, a sample and a test. In shapes, [...] stands for any axes.
+// name, its samples in autograd/check/samples.cpp, and its row in `orrery gradcheck`. To add one: README.md. In shapes,
+// [...] stands for any axes.
 // Serves: autograd/elementwise.h
 #pragma once
 

@@ -4,12 +4,8 @@
 // gradient; a constant points at nothing. Edges of the graph hold nodes and never values, so that an activation dies as
 // soon as neither the user nor an operation needs it.
 //
-// Threads side by side: each may train, prove, search for the first NaN and generate as if it were alone, with models
-// of its own. A model may be shared while nobody changes it: several threads may run it forward, recorded or not. These
-// change a parameter, and no other thread may use it meanwhile: a walk of `backward` that leads to it, an optimiser's
-// step, a proof, clear_gradient, replace_value, set_name, loading. Observers (autograd/observer.h), NoGradient,
-// and set_threads count for the thread that uses them; a new thread has none, and OpenMP's number of threads. Only
-// set_least_tiles (core/products/gemm.h) counts for all: set it before the threads begin.
+// Several threads may work at once, each with its own model. A model may be shared as long as no thread changes its
+// parameters. What changes them: autograd/README.md.
 // Read next: autograd/node.h
 #pragma once
 

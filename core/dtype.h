@@ -1,7 +1,7 @@
 // Chapter 1. Dtype: the element type of a tensor as a run-time tag, and the way from the tag to a C++ type.
 //
 // Layers are compiled once; the tag decides at run time whether they compute in f32 (training) or f64 (gradient
-// checks). Templates appear only inside kernels, behind `dispatch_floating`.
+// checks). Templates appear only inside kernels, which `dispatch_floating` calls.
 // Serves: core/tensor.h
 #pragma once
 

@@ -110,10 +110,11 @@ void Mask::check_fits(i64 B, i64 h, i64 n, i64 m) const {
 
 std::ostream& operator<<(std::ostream& out, const Mask& mask) {
   std::string_view joint;
-  if (mask.before_ != Mask::unlimited) {
-    out << "window(" << mask.before_ << ", " << mask.after_ << ')', joint = " & ";
-  } else if (mask.is_causal()) {
+  const auto reach = [](i64 positions) { return positions == Mask::unlimited ? "all" : std::to_string(positions); };
+  if (mask.before_ == Mask::unlimited && mask.is_causal()) {
     out << "causal", joint = " & ";
+  } else if (mask.before_ != Mask::unlimited || mask.after_ != Mask::unlimited) {
+    out << "window(" << reach(mask.before_) << ", " << reach(mask.after_) << ')', joint = " & ";
   }
   if (mask.has_padding()) {
     out << joint << "padding(";

@@ -34,12 +34,12 @@ class Mask {
   Mask() = default;
   /// Query i of n sees key j of m where j <= i + m - n: with n = m, itself and what came before.
   static Mask causal();
-  /// A sliding window: a query sees its own position, `before` positions before it and `after` behind it. With one
-  /// number, both are equal; Mask::causal() & Mask::window(w) looks back only. "Longformer" (Beltagy, Peters, Cohan
+  /// A sliding window: a query sees its own position, `before` positions before it and `after` positions after it. With
+  /// one number, both are equal; Mask::causal() & Mask::window(w) looks back only. "Longformer" (Beltagy, Peters, Cohan
   /// 2020).
   static Mask window(i64 before, i64 after);
   static Mask window(i64 reach) { return window(reach, reach); }
-  /// Batch row b sees only its first lengths[b] keys; i32 [B]. The keys behind them affect no result.
+  /// Batch row b sees only its first lengths[b] keys; i32 [B]. Later keys affect no result.
   static Mask padding(const Tensor& lengths);
   static Mask padding(const std::vector<i32>& lengths);
   /// Where `allow` is not 0: i32 of shape [n, m], [B, n, m] or [B, h, n, m]; axes of size 1 repeat.
@@ -87,7 +87,7 @@ class Mask {
   std::vector<Tensor> tables_;                  // i32 [B or 1, h or 1, n or 1, m or 1]
 };
 
-/// Whether the numbers of x [B, m, d] behind the padding lengths of `mask` are finite and at most 1e30. Then 0 times
+/// Whether the numbers of x [B, m, d] beyond the padding lengths of `mask` are finite and at most 1e30. Then 0 times
 /// them, and 0 times products of them, is 0.
 bool padding_is_moderate(const Tensor& x, const Mask& mask);
 

@@ -9,7 +9,7 @@
 
 namespace orrery {
 
-u64 Rng::next() {
+u64 Rng::bits64() {
   if (draws_zeros_) return 0;
   // Separates these draws from those of dropout, whose last counter word is the number of the mask within its pass.
   constexpr u32 sequence = 0xFFFFFFFF;
@@ -23,7 +23,7 @@ u64 Rng::next() {
   return words_[first] | u64{words_[first + 1]} << 32;
 }
 
-double Rng::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+double Rng::uniform() { return static_cast<double>(bits64() >> 11) * 0x1p-53; }
 
 double Rng::normal() {
   const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
@@ -35,8 +35,8 @@ i64 Rng::integer(i64 low, i64 high) {
   const u64 range = static_cast<u64>(high) - static_cast<u64>(low);
   // 2^64 is not a multiple of every range. Values from `limit` on would favour small results, so draw again.
   const u64 limit = range * (~u64{0} / range);
-  u64 value = next();
-  while (value >= limit) value = next();
+  u64 value = bits64();
+  while (value >= limit) value = bits64();
   return static_cast<i64>(static_cast<u64>(low) + value % range);  // unsigned: the sum may exceed 2^63 on the way
 }
 
@@ -73,6 +73,8 @@ void philox_blocks(const Draw& draw, u64 first, u32* words) {
 
 }  // namespace
 
+namespace kernels {
+
 template <class T>
 void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors) {
   constexpr i64 at_once = 16, few = 8;
@@ -99,5 +101,7 @@ void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* facto
 
 template void dropout_factors(const Draw&, double, i64, i64, float*);
 template void dropout_factors(const Draw&, double, i64, i64, double*);
+
+}  // namespace kernels
 
 }  // namespace orrery

@@ -43,7 +43,7 @@ class Rng {
   u64 position() const { return position_; }
 
   /// 64 random bits; all other draws are made from these.
-  u64 next();
+  u64 bits64();
   /// Uniform in [0, 1), a multiple of 2^-53.
   double uniform();
   /// Standard normal, by the Box-Muller method.
@@ -61,12 +61,15 @@ class Rng {
 
 /// Identifies one dropout mask of a training run: mask number `index` of one pass. Its bits depend on nothing else.
 struct Draw {
-  /// Micro-batches have numbers below this, since the number shares a word of Philox's counter with that of the block.
+  /// Micro-batches have numbers below this, since the number shares a 32-bit word of Philox's counter with the block
+  /// number.
   static constexpr u32 most_micro = 1 << 16;
 
   u64 seed = 0;
   u32 step = 0, micro = 0, index = 0;
 };
+
+namespace kernels {
 
 /// Dropout decides with 16 random bits for each element: it keeps the element if they are below `keep_below(p)`. A
 /// block holds 8 such decisions, and each row of a matrix begins with a new block: element (row, column) uses decision
@@ -96,5 +99,7 @@ constexpr i64 blocks_of_row(i64 columns) { return (columns + decisions_per_block
 /// registers.
 template <class T>
 void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors);
+
+}  // namespace kernels
 
 }  // namespace orrery

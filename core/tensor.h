@@ -51,7 +51,7 @@ class Tensor {
   /// Element number `i` in row-major order as a double, whatever the dtype. For printing and tests; kernels use `data`.
   double at(i64 i) const;
   /// Element (i, j, ...) as a double, whatever the dtype; negative indices count from the end. Can be assigned to:
-  /// x(0, -1) = 2.5, or -= 1. For examples and tests; kernels use `data` and `write`.
+  /// x(0, -1) = 2.5, or += -= *= /=. For examples and tests; kernels use `data` and `write`.
   /// Errors: a number of indices other than the number of axes; an index out of range.
   template <std::convertible_to<i64>... Index>
   double operator()(Index... index) const {
@@ -72,6 +72,8 @@ class Tensor {
     void operator=(double value) const { tensor.set(position, value); }
     void operator+=(double value) const { tensor.set(position, tensor.at(position) + value); }
     void operator-=(double value) const { tensor.set(position, tensor.at(position) - value); }
+    void operator*=(double value) const { tensor.set(position, tensor.at(position) * value); }
+    void operator/=(double value) const { tensor.set(position, tensor.at(position) / value); }
   };
   /// Sets element number `i` in row-major order; counts as one change of the memory.
   void set(i64 i, double value);

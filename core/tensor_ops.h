@@ -42,6 +42,13 @@ inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator*(const Tensor& x, double factor) { return scale(x, factor); }
+inline Tensor operator*(double factor, const Tensor& x) { return scale(x, factor); }
+inline Tensor operator/(const Tensor& x, double c) { return scale(x, 1.0 / c); }
+inline Tensor operator+(const Tensor& x, double c) { return add(x, full({}, c, x.dtype())); }
+inline Tensor operator+(double c, const Tensor& x) { return x + c; }
+inline Tensor operator-(const Tensor& x, double c) { return x + -c; }
+inline Tensor operator-(double c, const Tensor& x) { return sub(full({}, c, x.dtype()), x); }
+inline Tensor operator/(double c, const Tensor& x) { return div(full({}, c, x.dtype()), x); }
 inline Tensor operator-(const Tensor& x) { return scale(x, -1.0); }
 
 /// y += x, in place; equal shapes.

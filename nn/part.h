@@ -77,8 +77,9 @@ class Part : public Replaceable {
   }
 
   std::unique_ptr<Interface> (*clone_)(Interface&) = nullptr;
-  std::unique_ptr<Interface>
-      module_;  // declared last: an assigned module may live inside the one it replaces, which must die last
+  // Declared last, so that it is move-assigned last: the new module may be a part of the old one, which must live until
+  // then, as in part = std::move(part.as<LowRank>().base).
+  std::unique_ptr<Interface> module_;
 };
 
 /// Replaces the parts of `into` by copies of those of `from`. Both modules must be built in the same way.

@@ -2,7 +2,7 @@
 //
 // Both bias corrections are moved out of the loop, as at the end of section 2 of the paper. With s = sqrt(1 - beta2^t),
 //   learning_rate m_hat / (sqrt(v_hat) + eps)  =  learning_rate s / (1 - beta1^t)  *  m / (sqrt(v) + eps s)
-// Read next: optim/schedule.h
+// Read next: apps/book/ch5/train.cpp
 #include "optim/adam.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Chapter 5. Schedules: the formulas.
 //
-// Serves: optim/schedule.h
+// Serves: optim/adam.h
 #include "optim/schedule.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // Early steps are short (warm-up): one long step can make all positions of a post-norm stack equal (chapter 7). Late
 // steps are short, so that the parameters come to rest. Schedules can be multiplied:
 //   noam(step, 512, 4000) * linear_cooldown(step, n, n / 2)
-// Read next: apps/book/ch5/train.cpp
+// Serves: optim/adam.h
 #pragma once
 
 #include "core/dtype.h"

@@ -93,7 +93,7 @@ Words spine_violations(const Sources& sources, const Spine& spine) {
   size_t lines = 0;
   for (const std::string& path : spine.files) {
     const Source* source = find_source(sources, path);
-    if (!source) found.push_back("the spine lists " + path + ", which is no source file");
+    if (!source) found.push_back("the spine lists " + path + ", which is not a source file");
     if (read.contains(path)) found.push_back("the spine lists " + path + " twice");
     if (source) read[path] = lines += source->lines.size();
   }
@@ -182,7 +182,7 @@ TEST_CASE("a spine that is too long, too late, out of order or not there is foun
                                                      make_source("autograd/ops/matmul.cpp", std::string(6000, '\n'))},
                                                     listed));
   for (const std::string problem :
-       {"the spine lists nn/b.h, which is no source file", "the spine has 3 files", "the spine has 7501 lines",
+       {"the spine lists nn/b.h, which is not a source file", "the spine has 3 files", "the spine has 7501 lines",
         "the chapters are out of order", "autograd/engine.cpp ends at line 1501 of the spine, later than 1500",
         "the spine does not hold nn/attention/attention.h"}) {
     CAPTURE(problem);

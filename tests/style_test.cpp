@@ -69,7 +69,7 @@ Words include_violations(const Sources& sources) {
       const std::string path = line.substr(start.size(), line.rfind('"') - start.size());
       const Source* included = find_source(sources, path);
       if (!included) {
-        found.push_back(source.at(i) + "includes " + path + ", which is no file from the root of the repository");
+        found.push_back(source.at(i) + "includes " + path + ", which is not a file from the root of the repository");
       } else if (!may_include(source.layer(), included->layer())) {
         found.push_back(source.at(i) + source.layer() + " must not include " + path);
       } else if (source.layer() != "tests" && !source.path.starts_with("apps/book/") && source.chapter != 0 &&
@@ -319,7 +319,7 @@ TEST_CASE("includes that look up or ahead are found") {
         "\nnn/a.h:2: chapter 3 includes nn/layers/linear.h of chapter 5");
   CHECK(report_for("apps/a.h", "// Chapter 0. A.\n#include \"nn/layers/linear.h\"\n") == "");
   CHECK(report_for("nn/a.h", "// Chapter 5. A.\n#include \"linear.h\"\n") ==
-        "\nnn/a.h:2: includes linear.h, which is no file from the root of the repository");
+        "\nnn/a.h:2: includes linear.h, which is not a file from the root of the repository");
 }
 
 TEST_CASE("rooms stand on one another without circles, and nothing includes the checker") {

@@ -132,7 +132,7 @@ void add_bench(CLI::App& program, int& exit_code) {
                        "Example:\n  orrery bench gemm --config base --threads 1"),
              "--config", gemm->config, names, "Whose products");
 
-  add_bench(benches, "ops", "The speed of everything that is no product", bench_ops, options(), exit_code,
+  add_bench(benches, "ops", "The speed of everything except products", bench_ops, options(), exit_code,
             "Example:\n  orrery bench ops --threads 2 --json ops.json");
 
   const auto fused = options();

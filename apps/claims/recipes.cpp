@@ -1,6 +1,6 @@
 // Chapter 9. Claims about how the paper's model is trained: label smoothing, warm-up, where to normalise, masks.
 //
-// Serves: optim/schedule.h
+// Serves: optim/adam.h
 #include <algorithm>
 #include <cmath>
 
@@ -93,7 +93,7 @@ Mask flipped_causal(i64 length) {
   return Mask::allow(allow);
 }
 
-// The model's score when it writes: nothing stands behind the token that it must continue.
+// The model's score when it writes: nothing follows the token that it must continue.
 Score score_when_writing(SequenceModel& model, bool flipped, u64 seed) {
   constexpr i64 length = line_length / 2;
   if (flipped) model.mask = flipped_causal(length);

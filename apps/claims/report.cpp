@@ -37,10 +37,10 @@ void print_names(std::ostream& out, const std::vector<Claim>& claims) {
 void print_measured(std::ostream& out, const Measured& measured, const Terminal& terminal) {
   const auto& [claim, finding] = measured;
   out << claim.name << '\n' << labelled("claim", claim.says) << labelled("source", claim.source);
-  bool first = true;
+  std::string label = "  measured  ";
   for (const std::string& line : finding.measured) {
-    out << (first ? "  measured  " : std::string(indent, ' ')) << line << '\n';
-    first = false;
+    out << label << line << '\n';
+    label = std::string(indent, ' ');
   }
   out << labelled("holds if", claim.limits) << "  verdict   "
       << coloured(name_of(finding.verdict), colour_of(finding.verdict), terminal) << "\n\n";

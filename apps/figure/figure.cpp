@@ -32,7 +32,7 @@ std::string drawn_picture(const FigureOptions& options, const Picture& picture) 
   const std::string path = options.data.empty() ? ORRERY_DATA_FOLDER "/" + options.name + ".json" : options.data;
   const InputFile file(path);
   check(file.size() <= most_figure_bytes, "figure", path, " has ", file.size(),
-        " bytes: these are no data of a picture");
+        " bytes: this is not the data of a picture");
   std::string text(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(text)));
   return within("read " + path, [&] { return picture.draw(text); });

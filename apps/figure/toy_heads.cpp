@@ -65,8 +65,9 @@ void check_map(const HeadMap& map, size_t rows, size_t columns) {
 constexpr double width = 760, left = 22, right = 8, gap = 10, largest_cell = 12;
 constexpr size_t most_beside = 8;  // maps side by side
 
-// One map at (x, y); the labels of rows stand to the left of the first map of a line.
-void draw_map(Svg& svg, const HeadMap& map, const Section& section, double x, double y, double cell, bool first) {
+// One map at (x, y); the labels of its rows, if drawn, stand to its left.
+void draw_map(Svg& svg, const HeadMap& map, const Section& section, double x, double y, double cell,
+              bool with_row_labels) {
   const double size = std::min(10.0, cell);
   svg.text(x, y - size - 5, "layer " + std::to_string(map.layer) + ", head " + std::to_string(map.head), Ink::note, 10);
   for (size_t j = 0; j < section.columns.size(); ++j)
@@ -74,7 +75,7 @@ void draw_map(Svg& svg, const HeadMap& map, const Section& section, double x, do
   svg.box(x, y, cell * static_cast<double>(section.columns.size()), cell * static_cast<double>(section.rows.size()));
   for (size_t i = 0; i < section.rows.size(); ++i) {
     const double top = y + static_cast<double>(i) * cell;
-    if (first) svg.text(x - 5, top + cell * 0.8, section.rows[i], Ink::text, size, Anchor::end);
+    if (with_row_labels) svg.text(x - 5, top + cell * 0.8, section.rows[i], Ink::text, size, Anchor::end);
     for (size_t j = 0; j < section.columns.size(); ++j)
       if (map.weights[i][j] > 0)
         svg.rectangle(x + static_cast<double>(j) * cell, top, cell, cell, Ink::mark, map.weights[i][j]);

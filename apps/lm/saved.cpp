@@ -43,7 +43,7 @@ class CharacterWriter {
     std::cout << for_reader(waiting_.substr(0, whole), STDOUT_FILENO) << std::flush;
     waiting_.erase(0, whole);
   }
-  // What is left is no character.
+  // What is left is not a character.
   void end() { std::cout << for_reader(waiting_, STDOUT_FILENO) << std::endl; }
 
  private:

@@ -3,9 +3,9 @@
 // Tokens stand one after another, each in the fewest of 1, 2 or 4 bytes that hold every token's number. So token i is
 // found at once, whatever the tokens are, and a batch costs as much in a text of ten gigabytes as in a small one. Up to
 // 16 MB of them stay in memory. More go into a file without a name (ScratchFile in core/files/file.h), which is mapped:
-// the system keeps in memory what was read last. nanoGPT's train.bin is the same, but for a name. The price is room on
-// the disk: for characters of at most 256 kinds and for bytes at most as much as the text takes, for pieces of words
-// about half.
+// the system keeps in memory what was read last. nanoGPT's train.bin is the same, except that it has a name. The price
+// is room on the disk: for characters of at most 256 kinds and for bytes at most as much as the text takes, for pieces
+// of words about half.
 // Serves: nn/models/gpt.h
 #pragma once
 

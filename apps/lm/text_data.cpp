@@ -118,7 +118,8 @@ FileText read_tokens(const std::vector<std::string>& paths, const Tokenizer& tok
   for_each_piece(paths, [&](const FilePiece& piece) {
     const std::string_view characters =
         piece.bytes.substr(0, piece.last ? piece.bytes.size() : whole_characters(piece.bytes));
-    const std::string_view used = piece.last ? characters : characters.substr(0, tokenizer.separable(characters));
+    const std::string_view used =
+        piece.last ? characters : characters.substr(0, tokenizer.separable_prefix(characters));
     if (tokenizer.kind() == TokenKind::bytes)
       is_utf8 = is_utf8 && first_not_utf8(used) == used.npos;
     else
@@ -213,7 +214,7 @@ void ShuffledBlocks::shuffle(i64 epoch) {
   beginning_ = rng.integer(0, length_);
   epoch_ = epoch;
   if (in_epoch_ > most_listed_) {
-    key_ = rng.next();
+    key_ = rng.bits64();
     return;
   }
   order_.resize(static_cast<size_t>(in_epoch_));

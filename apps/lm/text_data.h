@@ -89,7 +89,7 @@ class ShuffledBlocks {
   u64 key_ = 0;             // of the permutation
 };
 
-/// Number `place` of the numbers from 0 to before `count`, in an order that `key` chooses. Each number has one place.
+/// Element `place` of a permutation of 0, ..., count - 1 that `key` chooses.
 i64 permuted(i64 place, i64 count, u64 key);
 
 }  // namespace orrery

@@ -106,7 +106,7 @@ std::vector<i32> Tokenizer::tokens(std::string_view text) const {
   return result;
 }
 
-size_t Tokenizer::separable(std::string_view text) const {
+size_t Tokenizer::separable_prefix(std::string_view text) const {
   if (kind_ == TokenKind::bytes) return text.size();
   const size_t whole = whole_characters(text);
   if (kind_ == TokenKind::chars) return whole;

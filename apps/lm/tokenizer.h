@@ -43,7 +43,7 @@ class Alphabet {
   std::vector<i32> numbers_;             // the token of each code point, `none` if it is not in the alphabet
 };
 
-/// Text as tokens and back. Copies of one with pieces share these.
+/// Text as tokens and back. Copies share the vocabulary.
 class Tokenizer {
  public:
   explicit Tokenizer(const Alphabet& alphabet);
@@ -60,12 +60,13 @@ class Tokenizer {
   /// The tokens of a text. Errors: text that is not UTF-8, unless the tokens are bytes; a character that is not in the
   /// alphabet.
   std::vector<i32> tokens(std::string_view text) const;
-  /// How much of `text`, from its beginning, can become tokens by itself when more follows: with those of the rest they
-  /// are the same as those of the whole. SentencePiece reads a line at a time, of at most 4,096 bytes.
-  size_t separable(std::string_view text) const;
+  /// The length of the longest prefix of `text` that can be tokenised by itself when more text follows: its tokens,
+  /// followed by those of the rest, are the tokens of the whole. SentencePiece reads a line at a time, of at most 4,096
+  /// bytes.
+  size_t separable_prefix(std::string_view text) const;
   /// What a token stands for: bytes, which need not be whole characters.
   const std::string& text(i32 token) const;
-  /// The prompt of a text without one: a new line, or the first character of an alphabet that has no new line.
+  /// The prompt that is used if none is given: a new line, or the first character of an alphabet that has no new line.
   std::vector<i32> beginning() const;
 
   /// As metadata of a model, and back. Errors: metadata without tokens, or with damaged ones.

@@ -37,9 +37,9 @@ std::string value_in(const Machine& machine, const std::string& name) {
 std::string variables_with(const Machine& machine, const std::vector<std::string>& beginnings) {
   std::string all;
   for (const auto& [name, value] : machine.environment) {
-    const bool wanted = std::any_of(beginnings.begin(), beginnings.end(),
-                                    [&name = name](const std::string& begin) { return name.starts_with(begin); });
-    if (wanted) all += (all.empty() ? "" : ", ") + name + "=" + value;
+    const bool matches = std::any_of(beginnings.begin(), beginnings.end(),
+                                     [&name = name](const std::string& begin) { return name.starts_with(begin); });
+    if (matches) all += (all.empty() ? "" : ", ") + name + "=" + value;
   }
   return all;
 }

@@ -47,7 +47,7 @@ VectorLevel compiled_vector_level();
 /// The level that OpenBLAS's kernels of this name use; nothing for other architectures.
 std::optional<VectorLevel> kernel_vector_level(std::string_view kernel);
 
-/// Whether two words are the same but for upper and lower case: OPENBLAS_CORETYPE=haswell works too.
+/// Whether two words are the same except for upper and lower case: OPENBLAS_CORETYPE=haswell works too.
 bool same_word(std::string_view a, std::string_view b);
 
 /// How the program was built.

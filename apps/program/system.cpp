@@ -188,9 +188,9 @@ std::vector<std::string> loaded_libraries(std::string_view maps, const std::vect
     if (path == line.npos) return;
     const std::string library(line.substr(path));
     const std::string name = library.substr(library.rfind('/') + 1);
-    const bool wanted = std::any_of(beginnings.begin(), beginnings.end(),
-                                    [&](const std::string& beginning) { return name.starts_with(beginning); });
-    if (wanted && std::find(found.begin(), found.end(), library) == found.end()) found.push_back(library);
+    const bool matches = std::any_of(beginnings.begin(), beginnings.end(),
+                                     [&](const std::string& beginning) { return name.starts_with(beginning); });
+    if (matches && std::find(found.begin(), found.end(), library) == found.end()) found.push_back(library);
   });
   return found;
 }

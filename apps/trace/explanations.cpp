@@ -20,7 +20,7 @@ struct Explanation {
 };
 
 constexpr std::string_view linear_backward = "dx = dy W, dW = dy^T x, db = sum of dy";
-constexpr std::string_view moved_back = ": every number goes back to its place";  // behind the gradient's name
+constexpr std::string_view moved_back = ": every number goes back to its place";  // after the gradient's name
 constexpr std::string_view cut_into_heads = "[B, n, h d_k] as [B, n, h, d_k]";
 constexpr std::string_view heads_first = "[B, n, h, d_k] to [B, h, n, d_k]";
 
@@ -75,7 +75,7 @@ BoxName box_name(const std::string& id) {
   const size_t layers = id.find(".layers.");
   if (layers == id.npos) return {"", id};
   const size_t number_end = id.find('.', layers + std::string_view(".layers.").size());
-  check(number_end != id.npos, "trace", id, " is no part of a layer");
+  check(number_end != id.npos, "trace", id, " is not a part of a layer");
   return {id.substr(0, number_end), id.substr(number_end + 1)};
 }
 
@@ -174,9 +174,9 @@ void explain(std::vector<TracedStep>& steps) {
 
 TracedBox traced_box(const std::string& id) {
   const auto [layer, part] = box_name(id);
-  const std::string stack = layer.substr(0, layer.find('.')), wanted = layer.empty() ? part : stack + "." + part;
+  const std::string stack = layer.substr(0, layer.find('.')), name = layer.empty() ? part : stack + "." + part;
   for (const Place& place : places) {
-    if (place.part != wanted) continue;
+    if (place.part != name) continue;
     std::string title(place.title);
     if (!layer.empty()) {
       const i64 number = std::stoll(layer.substr(layer.rfind('.') + 1)) + 1;

@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-// For one token, by a layer with this number of attentions, but for the attention weights.
+// For one token, by a layer with this number of attentions, without the attention weights.
 double kept_by_layer(const nn::LayerOptions& layer, i64 attentions) {
   return 4.0 * static_cast<double>(attentions * layer.d_model) + static_cast<double>(layer.d_ff);
 }

@@ -20,7 +20,7 @@ enum class Schedule { constant, noam, inverse_sqrt, cosine };
 constexpr std::array<std::string_view, 3> names(OptimizerKind) { return {"adam", "adamw", "sgd"}; }
 constexpr std::array<std::string_view, 4> names(Schedule) { return {"constant", "noam", "inverse_sqrt", "cosine"}; }
 
-/// Everything that decides how a training runs, but for model and data.
+/// Everything that decides how a training runs, except model and data.
 struct TrainingRecipe {
   /// Of warmup and evaluate_every: a program finds the number out before it trains.
   static constexpr i64 automatic = -1;

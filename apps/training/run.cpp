@@ -55,7 +55,7 @@ bool holds_no_log(const std::string& path) {
 
 TrainingLog::TrainingLog(const std::string& path, bool continues) : path_(path), start_(steady_seconds()) {
   if (path.empty()) return;
-  check(!holds_no_log(path), "log", path, " is no log of a training; name another file, or remove it");
+  check(!holds_no_log(path), "log", path, " is not a training log; name another file, or remove it");
   const bool within_line = continues && ends_within_line(path);
   file_.open(path, continues ? std::ios::app : std::ios::trunc);
   check(file_.good(), "log", "cannot write to ", path);

@@ -66,7 +66,7 @@ class Trainer {
 
   /// Whether the last step is one after which the recipe evaluates.
   bool evaluation_is_due() const;
-  /// The validation loss of the judged parameters. Those with the lowest are kept.
+  /// The validation loss of the judged parameters. The parameters with the lowest loss so far are kept.
   double evaluate();
   i64 best_step() const { return best_step_; }
   double best_loss() const { return best_loss_; }
@@ -91,8 +91,8 @@ class Trainer {
   i64 evaluations_left() const;
 
   /// A training that continues from a state gives the same bits as one that was never interrupted. A state shares
-  /// memory with the training: use it before the next step. Error: a state of another recipe or model; the trainer is
-  /// then of no use any more.
+  /// memory with the training: use it before the next step. Error: a state of another recipe or model; the trainer must
+  /// not be used afterwards.
   TrainingState state() const;
   void load_state(const TrainingState& state);
   /// A fingerprint of all losses so far, the trained parameters and the optimiser's state.

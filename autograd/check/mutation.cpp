@@ -102,7 +102,7 @@ bool Judge::ends_in_zeros(const Contribution& contribution) const {
   return passed_on && zeros;
 }
 
-// Why a change without effect is no mistake; "" if it only has no effect within the checker's tolerance.
+// Why a change without effect is not a mistake; "" if it only has no effect within the checker's tolerance.
 std::string Judge::reason(const Contribution& contribution, const Change& change) const {
   if (contribution.empty) return "size 0";
   if (!contribution.declared_zero.empty()) return "declared zero: " + contribution.declared_zero;

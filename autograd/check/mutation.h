@@ -3,7 +3,7 @@
 // A mutant is one sample with one mistake in its backward pass. Either what one operation adds to the gradient of one
 // input is multiplied by 0, -1, 2 or 1.0001, dropped, transposed (in the same shape), or replaces the gradient so far;
 // or the engine lacks one of its rules. The checker must reject every mutant. A mutant that leaves every gradient
-// unchanged is no mistake, and is called equivalent, with the reason. Mistakes that a single pass does not show are
+// unchanged is not a mistake, and is called equivalent, with the reason. Mistakes that a single pass does not show are
 // made too, one operation at a time; each must be caught by a certain part of the proof. The numeric side depends on
 // the function alone, and is computed once for all mutants of a sample.
 // Serves: autograd/check/proof.h

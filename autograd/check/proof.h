@@ -4,7 +4,7 @@
 //   Proof proof = prove("softsign", [](const Variable& x) { return softsign(x); }, {{3, 4}});
 //   std::cout << proof << '\n';
 //   return proof ? 0 : 1;
-// A backward has to do more than to agree with the slope. A proof has these parts:
+// Agreeing with the numeric derivative is not enough. A proof has these parts:
 //   gradients    every coordinate against the numeric derivative, in f64
 //   mutants      each backward on the tape broken in every way in turn: the check must notice
 //                (autograd/check/mutation.h)
@@ -67,7 +67,7 @@ struct Proof {
 std::ostream& operator<<(std::ostream& out, const Proof& proof);
 
 struct ProofOptions {
-  bool mutants = true;  ///< without them, a proof takes a tenth of the time
+  bool mutants = true;  ///< without them, a proof takes much less time
   /// The parts that compare bits, or look for 0: repeatable, zero, threads, shared, changed, file. No random number can
   /// make them fail for a right function, so a search for false alarms over many seeds leaves them out.
   bool exact = true;

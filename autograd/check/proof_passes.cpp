@@ -17,9 +17,9 @@ namespace {
 
 constexpr u64 other_seed = 0x9E3779B97F4A7C15;
 
-// What a check of other numbers found. Kinks there, and gradients that happen to be 0, are no mistakes.
-// A numeric derivative divides the rounding of all that leads to y by a step, which is h / 16 = 6e-5 where larger ones
-// disagree: 2^-53 / 6e-5 of the largest norm on the way is 2e-12, and twice as much is accepted.
+// Gradient-checks f with other numbers and describes what is wrong; kinks and gradients that happen to be 0 are
+// ignored. The tolerance is at least 4e-12 times the largest norm in the pass: rounding, 2^-53 of that norm, divided by
+// the smallest step, h / 16 = 6e-5, is 2e-12 of it, and we allow twice that.
 std::string wrong_gradients(const Checkable& f, GradcheckOptions options) {
   const Tensor dy = cotangent_of(f.output().shape(), options.seed);
   options.atol = std::max(options.atol, 4e-12 * largest_norm(f, dy));
@@ -71,8 +71,8 @@ Checkable with_other_numbers(const Checkable& f, const Sample& sample, Dtype dty
   return other;
 }
 
-// The name of the first leaf of f whose gradient is not the one it has alone, added to that of the same leaf in
-// `other`.
+// The name of the first leaf of f with an unexpected gradient, or "". Expected is its gradient when f runs alone, plus,
+// if `other` has the same leaf, its gradient when `other` runs alone.
 std::string first_disturbed(const Checkable& f, const std::vector<Tensor>& alone, const Checkable& other,
                             const std::vector<Tensor>& other_alone) {
   for (size_t i = 0; i < f.leaves.size(); ++i) {

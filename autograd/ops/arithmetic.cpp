@@ -73,7 +73,7 @@ struct Scale {
 struct ShiftBy {
   static constexpr std::string_view name = "shift";
   double c;
-  Tensor forward(const Tensor& x) { return x + full({}, c, x.dtype()); }
+  Tensor forward(const Tensor& x) { return x + c; }
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy); }
 };
 
@@ -92,5 +92,6 @@ Variable div(const Variable& a, const Variable& b) { return apply(Div{}, a, b); 
 Variable neg(const Variable& x) { return apply(Neg{}, x); }
 Variable scale(const Variable& x, double factor) { return apply(Scale{factor}, x); }
 Variable shift(const Variable& x, double c) { return apply(ShiftBy{c}, x); }
+Variable operator/(double c, const Variable& x) { return div(constant(full({}, c, x.value().dtype())), x); }
 
 }  // namespace orrery

@@ -28,5 +28,6 @@ inline Variable operator+(const Variable& x, double c) { return shift(x, c); }
 inline Variable operator+(double c, const Variable& x) { return shift(x, c); }
 inline Variable operator-(const Variable& x, double c) { return shift(x, -c); }
 inline Variable operator-(double c, const Variable& x) { return shift(neg(x), c); }
+Variable operator/(double c, const Variable& x);
 
 }  // namespace orrery

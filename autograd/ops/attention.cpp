@@ -8,7 +8,7 @@
 //   y_j = e^{x_j} / sum over allowed l of e^{x_l} where j is allowed, else 0
 //   dx_j = y_j (dy_j - <dy, y>) where j is allowed, else 0
 // A bias that is added to the scores before the softmax can express the distance between query and key (T5, Raffel et
-// al. 2020, section 2.1; ALiBi, Press et al. 2022, section 3). Keys and values behind a padding length are set to 0
+// al. 2020, section 2.1; ALiBi, Press et al. 2022, section 3). Keys and values beyond a padding length are set to 0
 // first: 0 times NaN would otherwise bring back what the mask hides.
 // Read next: nn/attention/attention.h
 #include "autograd/ops/attention.h"

@@ -27,7 +27,7 @@ AttentionResult attention(const Variable& Q, const Variable& K, const Variable& 
 /// entry j - i + n - 1. Since the last query is at the position of the last key, entry e belongs to keys that stand
 /// e - m + 1 positions after the query.
 Variable by_distance(const Variable& bias, i64 n, i64 m);
-/// x [B, h, m, d] with 0 in the rows behind the padding lengths of `mask`, so that their contents never reach a
+/// x [B, h, m, d] with 0 in the rows beyond the padding lengths of `mask`, so that their contents never reach a
 /// product.
 Variable zero_padding(const Variable& x, const Mask& mask);
 

@@ -13,6 +13,7 @@
 #include "autograd/ops/row_dropout.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 struct Dropout {

@@ -38,34 +38,34 @@ struct Gelu {
   }
 };
 
-// x/2 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), computed as x s with s = 1 / (1 + e^{-2u}): the same number,
-// but where tanh u is near -1 the sum 1 + tanh u would lose its digits. y' = s + 2 x u' s (1 - s).
+// x/2 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), computed as x s with s = 1 / (1 + e^{-2u}). That is equal,
+// but accurate where tanh u is near -1 and 1 + tanh u cancels. y' = s + 2 x u' s (1 - s).
 struct GeluTanh {
   static constexpr std::string_view name = "gelu_tanh";
   template <class T>
-  static constexpr T slope = T{0.797884560802865355879892119869};  // sqrt(2 / pi)
+  static constexpr T scale = T{0.797884560802865355879892119869};  // sqrt(2 / pi)
   template <class T>
   static constexpr T cubic = T{0.044715};
 
-  // s and s (1 - s), from e^{-2|u|}, which is never larger than 1.
+  // s, and ds = ds/d(2u) = s (1 - s), from e^{-2|u|}, which is never larger than 1.
   template <class T>
   struct Gate {
-    T s, slope;
+    T s, ds;
   };
   template <class T>
   static Gate<T> gate(T u) {
-    const T e = math::exp(T{-2} * std::fabs(u)), at_size = T{1} / (T{1} + e);
-    return {u < T{0} ? e * at_size : at_size, e * at_size * at_size};
+    const T e = math::exp(T{-2} * std::fabs(u)), s_at_abs = T{1} / (T{1} + e);
+    return {u < T{0} ? e * s_at_abs : s_at_abs, e * s_at_abs * s_at_abs};
   }
 
   template <class T>
   T value(T x) const {
-    return x * gate(slope<T> * (x + cubic<T> * x * x * x)).s;
+    return x * gate(scale<T> * (x + cubic<T> * x * x * x)).s;
   }
   template <class T>
   T derivative(T x) const {
-    const Gate<T> at = gate(slope<T> * (x + cubic<T> * x * x * x));
-    return at.s + T{2} * x * slope<T> * (T{1} + T{3} * cubic<T> * x * x) * at.slope;
+    const Gate<T> at = gate(scale<T> * (x + cubic<T> * x * x * x));
+    return at.s + T{2} * x * scale<T> * (T{1} + T{3} * cubic<T> * x * x) * at.ds;
   }
 };
 

@@ -8,7 +8,14 @@
 //   dx_i = r (g_i - 1/n sum_j g_j - x^_i k sum_j g_j x^_j)
 //   dw_i = sum over rows dy_i x^_i        db_i = sum over rows dy_i
 // The term with k comes from dr/dx_i. The variance takes two passes, since the one-pass formula E[x^2] - mu^2 loses the
-// digits of large numbers (apps/bench/README.md). The loops over one row are in autograd/ops/norm_rows.h.
+// digits of large numbers (apps/bench/README.md). The loops over one row are in autograd/ops/norm_rows.h; these are
+// their lines, in which g(i) is g_i, s holds mu, r and k of the row, and inner is k sum_j g_j x^_j:
+//   y[i] = (x[i] - s.mean) * s.r;                                            forward
+//   y[i] *= weight[i];
+//   y[i] += bias[i];
+//   dx[i] = factor * (g(i) - mean - (x[i] - s.mean) * s.r * inner);          backward; factor is r, mean that of g
+//   dweight[i] += dy[i] * ((x[i] - s.mean) * s.r);
+//   dbias[i] += dy[i];
 // Read next: apps/book/ch4/four_derivatives.cpp
 #include "autograd/ops/layer_norm.h"
 

@@ -71,9 +71,9 @@ static void normalized_row(const T* x, const RowStatistics<T>& s, const T* weigh
 }
 
 /// dx_i = r (g_i - mean of g - x^_i k <g, x^>), with g = dy weight; dx may be dy. A row of one number equals its mean,
-/// so its derivative is 0. It is set, not computed: g_1 - mean would be the rounding error of dy_1 weight_1, since the
-/// mean is rounded, but g_1 is not if it is part of a fused multiply-add; and r multiplies this error by up to 1 /
-/// sqrt(eps).
+/// so its derivative is 0. We set it to 0 explicitly. Computed, g_1 - mean could be a rounding error, since the mean is
+/// rounded to T while a fused multiply-add uses g_1 unrounded; and the factor r, up to 1 / sqrt(eps), would enlarge
+/// that error.
 template <class T>
 static void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, T* dx, i64 n) {
   const auto derivative = [&](auto g) {

@@ -11,7 +11,7 @@
 #include "core/kernels/elementwise.h"
 #include "core/random.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 /// Dropout with probability p on the rows of a matrix.
 struct RowDropout {
@@ -74,4 +74,4 @@ struct RowDropout {
   }
 };
 
-}  // namespace orrery
+}  // namespace orrery::kernels

@@ -3,9 +3,8 @@
 //   y_i = e^{x_i} / sum_j e^{x_j}        dy_i/dx_k = y_i ([i = k] - y_k),  so  dx_k = y_k (dy_k - sum_i dy_i y_i)
 //   y_i = x_i - log sum_j e^{x_j}        dy_i/dx_k = [i = k] - e^{y_k},    so  dx_k = dy_k - e^{y_k} sum_i dy_i
 // Both work along the last axis (on rows). [i = k] is 1 if i = k, else 0. The outputs of softmax always add up to 1, so
-// dx is 0 if all dy_i are equal. The loops over one row, which also keep exp from overflowing, are in
-// autograd/ops/softmax_rows.h.
-// Read next: autograd/ops/cross_entropy.cpp
+// dx is 0 if all dy_i are equal. The next file computes one row.
+// Read next: autograd/ops/softmax_rows.h
 #include "autograd/ops/softmax.h"
 
 #include "autograd/apply.h"

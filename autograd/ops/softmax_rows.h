@@ -1,9 +1,9 @@
-// Chapter 8. Softmax and log softmax of one row, n adjacent numbers, and their derivatives.
+// Chapter 4. Softmax and log softmax of one row, n adjacent numbers, and their derivatives.
 //
 // Each is a function object, so it can be passed by name:  y = map_rows(x, name, softmax_row).
 // The largest number is subtracted before exp, so that exp cannot overflow. This does not change the result, since
 // numerator and denominator are divided by the same factor: softmax(x) = softmax(x - max x).
-// Serves: autograd/ops/softmax.cpp
+// Read next: autograd/ops/cross_entropy.cpp
 #pragma once
 
 #include "core/kernels/elementwise.h"

@@ -3,7 +3,7 @@
 // Serves: autograd/ops/cross_entropy.cpp
 #include "autograd/ops/target_distribution.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 i64 TargetDistribution::prepare(std::string_view operation, const Shape& rows, i64 K) {
   check(targets.defined() && targets.get().dtype() == Dtype::i32, operation, "targets must be i32");
@@ -31,4 +31,4 @@ i64 TargetDistribution::prepare(std::string_view operation, const Shape& rows, i
   return ids.count();
 }
 
-}  // namespace orrery
+}  // namespace orrery::kernels

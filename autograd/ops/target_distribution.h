@@ -11,7 +11,7 @@
 #include "autograd/ops/cross_entropy.h"
 #include "autograd/saved.h"
 
-namespace orrery {
+namespace orrery::kernels {
 
 struct TargetDistribution {
   Saved targets;
@@ -25,4 +25,4 @@ struct TargetDistribution {
   i64 prepare(std::string_view operation, const Shape& rows, i64 K);
 };
 
-}  // namespace orrery
+}  // namespace orrery::kernels

@@ -216,7 +216,7 @@ std::span<const std::byte> ScratchFile::map() {
   void* memory = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_.number(), 0);
   check_call(memory != MAP_FAILED, operation_);
   memory_ = memory;
-  ::madvise(memory_, size_, MADV_RANDOM);  // blocks are read in random order: nothing behind them is wanted
+  ::madvise(memory_, size_, MADV_RANDOM);  // blocks are read in random order, so reading ahead is useless
   return {static_cast<const std::byte*>(memory_), size_};
 }
 

@@ -55,8 +55,8 @@ struct FileSummary {
   std::vector<TensorSummary> tensors;  ///< in the order of their offsets
   Metadata metadata;
 };
-/// Reads every byte of a file, of any dtypes, and keeps none. Damaged tensors are no error here. Errors otherwise as
-/// those of `read_safetensors`.
+/// Reads every byte of a file, of any dtypes, and keeps none. Damaged tensors are not an error here. Errors otherwise
+/// as those of `read_safetensors`.
 FileSummary summarise_safetensors(const std::string& path);
 
 /// The metadata alone; checks the header as `read_safetensors` does, and reads no tensor.

@@ -1,10 +1,10 @@
 // Chapter 8. Sums and maxima whose bits do not depend on the number of threads.
 //
-// A sum is split into fixed chunks of 4,096 elements. Inside a chunk, each of 16 lanes (one vector register) adds up
-// every 16th element; then the lanes are added pairwise and the chunks in order, in double. So 2e7 ones in f32 add up
-// to exactly 2e7, where a single f32 accumulator stops at 16,777,216. Sums down the columns of a matrix are split into
-// fixed strips of at most 256 rows: inside a strip, rows are added in the element type; then the strips are added in
-// order, in double.
+// A sum is split into fixed chunks of 4,096 elements. Inside a chunk there are 16 partial sums, called lanes: each adds
+// up every 16th element, so that they fill vector registers whatever their width. Then the lanes are added pairwise and
+// the chunks in order, in double. So 2e7 ones in f32 add up to exactly 2e7, where a single f32 accumulator stops at
+// 16,777,216. Sums down the columns of a matrix are split into fixed strips of at most 256 rows: inside a strip, rows
+// are added in the element type; then the strips are added in order, in double.
 // Serves: autograd/ops/softmax.cpp
 #pragma once
 
@@ -22,6 +22,7 @@ inline constexpr i64 most_strip_rows = 256;
 /// A matrix with more columns than two such blocks is summed block by block, in strips of `most_strip_rows` rows.
 inline constexpr i64 column_block = 1024;
 
+/// The number of partial sums. Frozen: not the lanes of a vector register, whose number depends on the machine.
 inline constexpr i64 sum_lanes = 16;
 
 /// The sum of all lanes in double. Each step adds the upper half to the lower one: 16, 8, 4, 2, 1 lanes.

@@ -5,8 +5,8 @@
 // program, two threads are slower than one. Bits do not depend on the number of threads, so it may change at any time.
 //
 // The system counts for each thread how long it was ready to run and had no core. About every 10 ms, the threads of one
-// loop read these counts. If threads waited much longer than usual, loops use only as many threads as had cores for 0.1
-// s, then all again. After each failed attempt the pause doubles, up to 1.6 s.
+// loop read these counts. If threads waited much longer than usual, then for the next 0.1 s loops use only as many
+// threads as had a core; after that they try all threads again. Each time that fails, the pause doubles, up to 1.6 s.
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -38,7 +38,7 @@ struct Team {
   int threads;
   std::atomic<i64>* waited = nullptr;  ///< where its threads add how long they waited; null in most loops
   /// Called by each of the loop's threads.
-  void look() const {
+  void note_wait() const {
     if (waited != nullptr) add_wait();
   }
 

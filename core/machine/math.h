@@ -19,7 +19,8 @@ static inline double exp(double x) { return std::exp(x); }
 static inline double tanh(double x) { return std::tanh(x); }
 
 /// x, or a 0 of its sign if x is denormal: below 1.2e-38 in float, 2.2e-308 in double. Kernels treat such numbers as 0
-/// (core/machine/parallel.h). libm works on the bits of a number, so it must be given the 0.
+/// (core/machine/parallel.h). libm, the C library's functions, ignores that setting, so denormals are replaced by 0
+/// before the call.
 template <class T>
 static T flushed(T x) {
   return std::fabs(x) < std::numeric_limits<T>::min() ? std::copysign(T{0}, x) : x;

@@ -220,8 +220,8 @@ class Tlsf {
   std::array<Block*, levels * steps> heads_{};
   std::array<u32, levels> used_{};
   u64 used_levels_ = 0;
-  Block* end_ = nullptr;          // the mark behind the last block, never free; null before the first region
-  std::size_t closed_bytes_ = 0;  // reserved behind the mark
+  Block* end_ = nullptr;          // the mark after the last block, never free; null before the first region
+  std::size_t closed_bytes_ = 0;  // reserved after the mark
 };
 
 // Large and small blocks have separate heaps. A small, long-lived bias placed where a large activation was would keep

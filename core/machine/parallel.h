@@ -85,7 +85,7 @@ void parallel_tasks(i64 count, const Body& body) {
 #pragma omp parallel num_threads(team.threads)
   {
     const FlushDenormals flushed;
-    team.look();
+    team.note_wait();
 #pragma omp for schedule(static)
     for (i64 i = 0; i < count; ++i) body(i);
   }

@@ -24,7 +24,7 @@ void blas_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_ste
                 bool accumulate);
 
 /// The same product as one call of OpenBLAS, which shares it among its own threads: bits then depend on their number.
-/// What `gemm` is measured by; nothing else uses it.
+/// Used only by benchmarks, as the yardstick for `gemm`.
 template <class T>
 void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none);
 

@@ -93,9 +93,9 @@ i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans);
 
 }  // namespace kernels
 
-/// The least number of tiles that BLAS's larger products are cut into: as many as cores shall work on one product. It
-/// changes the bits of a run, as the seed does, and is therefore not derived from the number of threads; 2 unless set.
-/// The tiles of the other ways follow the number of threads, since their bits do not depend on the tiles.
+/// Larger products of BLAS are cut into at least this many tiles. Set it to the number of cores that should share one
+/// product. It changes the bits of a run, as the seed does, and is therefore not derived from the number of threads; 2
+/// unless set. The tiles of the other ways follow the number of threads, since their bits do not depend on the tiles.
 void set_least_tiles(int tiles);
 int least_tiles();
 

@@ -1,11 +1,11 @@
 // Chapter 8. Products with few rows: a model that writes one token at a time reads all its weights for one row of x.
 //
 // Such a product does only two operations for each number of W that it reads, so its speed is that of memory. Copying W
-// into another layout, as BLAS does for large products, would only cost time. Here the rows of W are read where they
-// are, and each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over 16 lanes (or as many as a
-// vector has), which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends
-// neither on the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/bench/README.md.
-// Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
+// into another layout, as BLAS does for large products, would only cost time. Here the rows of W are read in place, and
+// each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over 16 lanes (or as many as a vector has),
+// which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends neither on
+// the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/bench/README.md. Shapes: x [m,
+// k], W [n, k] with rows `stride` apart, c [m, n].
 // Serves: core/products/gemm.h
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace orrery::kernels {
 
-/// Up to this many rows of x, this product is faster than BLAS's.
+/// Up to this many rows of x, this product is faster than BLAS's (apps/bench/README.md).
 inline constexpr i64 thin_rows = 16;
-/// Whether `gemm` gives a product whose result has m rows to `thin_product`. Depends on the shape alone.
+/// Whether `gemm` uses `thin_product` for a result of m rows. Depends on the shape alone.
 constexpr bool runs_thin(i64 m, Trans trans) { return trans == Trans::b && m <= thin_rows; }
 /// Tiles begin at multiples of this many columns, which are also multiples of a block of dropout's decisions.
 inline constexpr i64 thin_tile_step = 24;

@@ -1,9 +1,9 @@
-// Chapter 8. Products that read A where it is: most of those in a Transformer's layers.
+// Chapter 8. Products that read A in place: most products of a Transformer's layers.
 //
 // BLAS copies ("packs") both factors into a layout of its own, sets C to zero, and goes over C once for every few
 // hundred numbers of the inner size. If a weight has only a few hundred rows and columns, each copied number is used
 // only a few times, and these passes over memory cost more than the packed inner loop gains. Here small_product.h
-// computes the tiles of C. It reads A where it is and copies only panels of B:
+// computes the tiles of C. It reads A in place and copies only panels of B:
 //   A B      from 64 rows on, up to an inner size of 2,048, or where C is narrow
 //   A B^T    from 512 rows on, up to an inner size of 512: B is transposed first, a small part of the work
 //   A^T B    up to 1,024 columns of A, from 64 rows on: C stays in the cache and adds up 128 rows of A and B at a time
@@ -16,8 +16,7 @@
 
 namespace orrery::kernels {
 
-/// Whether `gemm` gives a product with an m x n result and inner size k to `unpacked_product`. Depends on the shape
-/// alone.
+/// Whether `gemm` uses `unpacked_product` for an m x n result and inner size k. Depends on the shape alone.
 bool runs_unpacked(i64 m, i64 n, i64 k, Trans trans);
 
 /// The number of tiles of such a product. It grows with the number of threads; no bits depend on it.

@@ -98,8 +98,8 @@ double MultiHeadAttention::parameter_count(i64 d_model, i64 num_heads, const Att
   const double d = static_cast<double>(d_model), h = static_cast<double>(num_heads);
   const double d_k = options.d_k > 0 ? static_cast<double>(options.d_k) : d / h,
                d_v = options.d_v > 0 ? static_cast<double>(options.d_v) : d / h;
-  const double rows = h * (2 * d_k + d_v);
-  return rows * d + h * d_v * d + (options.bias ? rows + d : 0);
+  const LinearOptions linear{.bias = options.bias};
+  return Linear::parameter_count(d, h * (2 * d_k + d_v), linear) + Linear::parameter_count(h * d_v, d, linear);
 }
 
 void MultiHeadAttention::visit(Visitor& v) {

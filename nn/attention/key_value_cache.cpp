@@ -84,10 +84,10 @@ Tensor with_capacity(const Tensor& x, i64 length, i64 capacity) {
 
 }  // namespace
 
-void KeyValueCache::reserve(i64 wanted) {
-  if (wanted <= capacity()) return;
-  keys = with_capacity(keys, length, wanted);
-  values = with_capacity(values, length, wanted);
+void KeyValueCache::reserve(i64 positions) {
+  if (positions <= capacity()) return;
+  keys = with_capacity(keys, length, positions);
+  values = with_capacity(values, length, positions);
 }
 
 namespace {

@@ -34,8 +34,8 @@ struct KeyValueCache {
   /// Appends n positions: the last h (d_k + d_v) columns of rows [B, n, columns], keys before values, as in the packed
   /// projections of attention. Errors: more positions than the capacity; a shape or dtype that does not fit.
   void append(const Tensor& rows);
-  /// Makes room for `capacity` positions, if there is not as much already. What is filled is copied.
-  void reserve(i64 capacity);
+  /// Makes room for at least `positions` positions. What is filled is copied.
+  void reserve(i64 positions);
   /// Sequence i becomes what sequence `chosen[i]` was. A sequence that is chosen several times is copied into slots
   /// that are no longer used. Errors: none is chosen, or more than there are slots; a number that is not a sequence's.
   void choose(std::span<const i64> chosen);

@@ -51,9 +51,9 @@ std::vector<Sample> layer_norm_rows(LayerNormFunction wrong) {
   const auto with_eps = [wrong](double eps) {
     return [wrong, eps](const Leaves& x) { return wrong(x[0], x[1], x[2], eps); };
   };
-  return operation_rows("layer_norm", {"root of variance plus eps"}, with_eps(1e-2)) +
-         operation_rows("layer_norm", {"one element", "size 0"}, with_eps(1e-5)) +
-         layer_rows("LayerNorm", {"root of variance + eps"}, with_eps(1e-5));
+  return joined({operation_rows("layer_norm", {"root of variance plus eps"}, with_eps(1e-2)),
+                 operation_rows("layer_norm", {"one element", "size 0"}, with_eps(1e-5)),
+                 layer_rows("LayerNorm", {"root of variance + eps"}, with_eps(1e-5))});
 }
 
 std::vector<Bug> wrong_normalisations() {
@@ -110,21 +110,21 @@ std::vector<Bug> wrong_sums() {
       {.name = "embedding-gradient-overwritten",
        .mistake = "A token that occurs twice keeps only the gradient of its last place: '=' where '+=' belongs.",
        .hint = "Which sentences would show it, and which would not?",
-       .samples = operation_rows("embedding", {"repeated ids"},
-                                 [i = ids({2, 3}, {1, 0, 1, 3, 1, 0})](const Leaves& x) {
-                                   return bugs::embedding_overwritten_on_repeats(x[0], i);
-                                 }) +
-                  layer_rows("Embedding", {"repeated ids"},
-                             [i = ids({2, 3}, {4, 0, 2, 2, 2, 1})](const Leaves& x) {
-                               return bugs::embedding_overwritten_on_repeats(x[0], i);
-                             })},
+       .samples = joined({operation_rows("embedding", {"repeated ids"},
+                                         [i = ids({2, 3}, {1, 0, 1, 3, 1, 0})](const Leaves& x) {
+                                           return bugs::embedding_overwritten_on_repeats(x[0], i);
+                                         }),
+                          layer_rows("Embedding", {"repeated ids"},
+                                     [i = ids({2, 3}, {4, 0, 2, 2, 2, 1})](const Leaves& x) {
+                                       return bugs::embedding_overwritten_on_repeats(x[0], i);
+                                     })})},
       {.name = "shared-weight-counted-once",
        .mistake = "A weight that is used twice gets only the gradient of its first use: the second reads a copy.",
        .hint = "Embedding and generator share a matrix. Through how many paths does the loss depend on it?",
-       .samples =
-           operation_rows("matmul", {"repeated input"}, [](const Leaves& x) { return matmul(x[0], detach(x[0])); }) +
-           operation_rows("mul", {"repeated input"}, [](const Leaves& x) { return mul(x[0], detach(x[0])); }) +
-           operation_rows("add", {"repeated input"}, [](const Leaves& x) { return add(x[0], detach(x[0])); })},
+       .samples = joined(
+           {operation_rows("matmul", {"repeated input"}, [](const Leaves& x) { return matmul(x[0], detach(x[0])); }),
+            operation_rows("mul", {"repeated input"}, [](const Leaves& x) { return mul(x[0], detach(x[0])); }),
+            operation_rows("add", {"repeated input"}, [](const Leaves& x) { return add(x[0], detach(x[0])); })})},
   };
 }
 
@@ -134,8 +134,8 @@ std::vector<Sample> dropout_rows(DropoutFunction wrong) {
   const auto with = [wrong](double p) {
     return [wrong, p](const Leaves& x) { return wrong(x[0], p, {.seed = 5, .step = 1}); };
   };
-  return operation_rows("dropout", {"p 0.3"}, with(0.3)) + operation_rows("dropout", {"p 0"}, with(0)) +
-         operation_rows("dropout", {"p 1"}, with(1)) + layer_rows("Dropout", {"training"}, with(0.4));
+  return joined({operation_rows("dropout", {"p 0.3"}, with(0.3)), operation_rows("dropout", {"p 0"}, with(0)),
+                 operation_rows("dropout", {"p 1"}, with(1)), layer_rows("Dropout", {"training"}, with(0.4))});
 }
 
 std::vector<Bug> wrong_elements() {

@@ -20,9 +20,11 @@ std::vector<Sample> operation_rows(const std::string& name, const std::vector<st
 std::vector<Sample> layer_rows(const std::string& name, const std::vector<std::string>& variants,
                                const WrongFunction& wrong);
 
-inline std::vector<Sample> operator+(std::vector<Sample> a, const std::vector<Sample>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
+/// The rows of all groups, one after another.
+inline std::vector<Sample> joined(const std::vector<std::vector<Sample>>& groups) {
+  std::vector<Sample> all;
+  for (const std::vector<Sample>& rows : groups) all.insert(all.end(), rows.begin(), rows.end());
+  return all;
 }
 
 /// The mistakes that no derivative shows (nn/check/bug_zoo_checks.cpp).

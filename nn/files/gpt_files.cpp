@@ -31,7 +31,8 @@ TensorFile read_gpt(const std::string& path, const std::string& operation) {
   TensorMap plain;
   for (const auto& [full_name, tensor] : file.tensors) {
     const std::string name = without_prefix(full_name);
-    check(plain.emplace(name, tensor).second, operation, name, " stands there twice, with and without ", prefix);
+    check(plain.emplace(name, tensor).second, operation, name, " is in the file twice, with and without the prefix ",
+          prefix);
   }
   file.tensors = std::move(plain);
   return file;
@@ -72,7 +73,7 @@ GptConfig config_of_description(const std::string& described_in, const GptConfig
                                 const std::string& operation) {
   const InputFile file(described_in);
   check(file.size() <= most_json_bytes, operation, described_in, " has ", file.size(),
-        " bytes: it is no configuration");
+        " bytes: it is not a configuration");
   std::string json(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(json)));
   GptConfig config = within(operation, [&] { return published_gpt_config(json, described_in); });

@@ -42,8 +42,8 @@ struct AttentiveGru : Module {
   using Module::parameter_count;
   static double parameter_count(const AttentiveGruSizes& sizes);
 
-  /// States and contexts at all positions; of the mask, only the padding of the memory counts. If `weights` is given,
-  /// it receives the attention weights [B, T, S].
+  /// States and contexts at all positions. Only the padding of `mask` is used: it is that of the memory. If `weights`
+  /// is given, it receives the attention weights [B, T, S].
   AttentiveGruResult operator()(const Variable& x, const Variable& s0, const Variable& memory, const Mask& mask,
                                 Tensor* weights = nullptr) const;
   /// The same with keys that `key` has computed before, for calls that share a memory.

@@ -34,7 +34,7 @@ struct Convolution : Module {
     return static_cast<double>(out) * (static_cast<double>(in) * static_cast<double>(width) + 1);
   }
   i64 width() const { return weight.size(2); }
-  /// Of the mask, only the padding counts: inputs behind it count as 0.
+  /// Only the padding of `mask` is used: inputs beyond it count as 0.
   Variable operator()(const Variable& x, const Mask& mask = {}) const {
     return convolution(x, weight, bias, padding, mask);
   }

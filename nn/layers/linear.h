@@ -3,8 +3,9 @@
 // Paper, section 3.3: "While the linear transformations are the same across different positions, they use different
 // parameters from layer to layer."
 // Shapes: x [..., in], W [out, in], b [out], y [..., out]. W is stored with one row per output, as in PyTorch's files.
-// Our layers multiply by a weight only through a Linear. You can replace every Linear by a LinearMap of your own, such
-// as one with a low-rank update (apps/book/ch7/lora.cpp). The layer around it does not change.
+// Attention, feed-forward networks and heads multiply by a weight only through a Linear. You can replace every Linear
+// by a LinearMap of your own, such as one with a low-rank update (apps/book/ch7/lora.cpp). The layer around it does not
+// change. (Gru, Convolution and a tied head: nn/README.md.)
 // Read next: nn/layers/feed_forward.h
 #pragma once
 
@@ -43,8 +44,8 @@ struct Linear : Replaceable {
 
   /// The number of parameters of such a layer, counted without building it. A double, so that no size overflows.
   using Module::parameter_count;
-  static double parameter_count(i64 in, i64 out, const LinearOptions& options) {
-    return static_cast<double>(out) * (static_cast<double>(in) + (options.bias ? 1 : 0));
+  static double parameter_count(double in, double out, const LinearOptions& options = {}) {
+    return out * (in + (options.bias ? 1 : 0));
   }
   /// True for x W^T + b itself. A fused operation may then use weight and bias directly.
   bool is_plain() const { return !map; }

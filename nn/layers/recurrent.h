@@ -10,7 +10,7 @@
 //   z_t = sigmoid(W_iz x_t + b_iz + W_hz h_{t-1} + b_hz)      update gate
 //   n_t = tanh(W_in x_t + b_in + r_t (W_hn h_{t-1} + b_hn))
 //   h_t = (1 - z_t) n_t + z_t h_{t-1}
-// Names, order and formulas are those of torch.nn.GRU with one layer. Behind the padding length of a row, its state
+// Names, order and formulas are those of torch.nn.GRU with one layer. Beyond the padding length of a row, its state
 // stays as it is, so h_T is the state after the last real position, whatever the padding holds.
 // Shapes: x [B, T, in], states [B, T, H]; of both directions, [B, T, 2 H].
 // Serves: nn/models/encoder.h
@@ -21,9 +21,9 @@
 #include "autograd/ops/activation.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/fused/gru.h"
-#include "autograd/ops/fused/linear.h"
 #include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
+#include "nn/layers/linear.h"
 #include "nn/layers/padding.h"
 #include "nn/module.h"
 
@@ -46,9 +46,10 @@ struct Gru : Module {
   /// The number of parameters of such a layer, counted without building it.
   using Module::parameter_count;
   static double parameter_count(i64 in, i64 H) {
-    return 3.0 * static_cast<double>(H) * static_cast<double>(in + H + 2);
+    const double units = static_cast<double>(H);
+    return Linear::parameter_count(static_cast<double>(in), 3 * units) + Linear::parameter_count(units, 3 * units);
   }
-  /// The states at all positions. Of the mask, only the padding counts. The first state h0 [B, H] is 0 if undefined.
+  /// The states at all positions. Only the padding of `mask` is used. The first state h0 [B, H] is 0 if undefined.
   Variable operator()(const Variable& x, const Mask& mask = {}, const Variable& h0 = {}) const {
     const Variable gates = linear(with_harmless_padding(x, mask), weight_ih, bias_ih);
     return gru(gates, h0, weight_hh, bias_hh, mask, reverse);

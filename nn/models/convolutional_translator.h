@@ -54,7 +54,8 @@ struct ConvolutionalDecoderLayer : Module {
   /// receives the attention weights [B, T, S].
   Variable operator()(const Variable& h, const Variable& g, const ConvolutionalMemory& memory, Pass& pass,
                       Tensor* weights = nullptr) const;
-  /// The same for the newest positions alone: `inputs` [B, width - 1 + T, d_hidden] are those before them and theirs.
+  /// The same for the newest T positions alone. `inputs` [B, width - 1 + T, d_hidden] holds the inputs at the width - 1
+  /// positions before them, then their own.
   Variable newest(const Variable& inputs, const Variable& g, const ConvolutionalMemory& memory) const;
   void visit(Visitor& v) override;
 

@@ -54,6 +54,8 @@ void GptConfig::validate() const {
   check_positive(gpt_operation, "num_layers", num_layers);
   check_positive(gpt_operation, "max_len", max_len);
   layer.validate(gpt_operation);
+  check(layer.init == LayerOptions{}.init || layer.init == Init::normal_002, gpt_operation,
+        "init cannot be chosen: a GPT's weights start from N(0, 0.02^2)");
 }
 
 LayerOptions GptConfig::layers() const {

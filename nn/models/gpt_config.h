@@ -28,8 +28,8 @@ struct GptConfig {
   /// Errors, naming the field: a value is out of range, or two values do not fit together.
   void validate() const;
   /// `layer` with GPT-2's defaults in all fields without a value: GELU with tanh (nanoGPT's models have the exact
-  /// GELU), and dropout on attention weights but not inside the feed-forward network. Whatever `layer` says, a GPT's
-  /// layers normalise first, and its weights start from N(0, 0.02^2).
+  /// GELU), and dropout on attention weights but not inside the feed-forward network. A GPT's layers always normalise
+  /// first, and its weights start from N(0, 0.02^2): `norm_first` is not read, and another `init` is an error.
   LayerOptions layers() const;
   /// The number of the model's parameters, counted without building it; 2^53 if there are more.
   i64 parameter_count() const;

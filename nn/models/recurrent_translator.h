@@ -55,8 +55,8 @@ struct RecurrentTranslator : Module {
   RecurrentMemory encode(const Tensor& source, Pass& pass) const;
   /// What `generator` reads: [B, T, config.generator_inputs()].
   Variable hidden(const Tensor& target, const RecurrentMemory& memory, Pass& pass, Tensor* weights = nullptr) const;
-  /// The same for tokens that follow others, without dropout: `state` [B, H] is the decoder's before them, and becomes
-  /// the one after them. The keys are `decoder.key` of the annotations.
+  /// The same without dropout, for tokens that continue a sequence. On entry, `state` [B, H] is the decoder's state
+  /// before them; on return, the state after them. The keys are `decoder.key` of the annotations.
   Variable next_hidden(const Tensor& target, const Variable& annotations, const Variable& keys, const Mask& mask,
                        Tensor& state) const;
   /// The mask of the padding. Without a pad_id it allows everything.

@@ -2,10 +2,11 @@
 //
 // Read next: nn/models/gpt.h
 #include "nn/models/transformer.h"
-#include "autograd/ops/embedding.h"
-#include "autograd/ops/fused/linear_cross_entropy.h"
 
 #include <cmath>
+
+#include "autograd/ops/embedding.h"
+#include "autograd/ops/fused/linear_cross_entropy.h"
 
 namespace orrery::nn {
 namespace {

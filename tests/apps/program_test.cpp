@@ -84,7 +84,7 @@ TEST_CASE("results that cannot be written are a failure") {
   }
 }
 
-TEST_CASE("a reader that went away (orrery ... | head) is no failure") {
+TEST_CASE("a reader that went away (orrery ... | head) is not a failure") {
   int ends[2];
   constexpr int unused_descriptor = 9;
   REQUIRE(pipe(ends) == 0);

@@ -75,7 +75,7 @@ inline Tensor doubled_where(const Tensor& x, const Tensor& g, const std::functio
   return result;
 }
 
-/// A backward that passes dy on, but for what stands from row `from` on.
+/// A backward that passes on only the rows of dy before row `from`.
 struct LateRows {
   static constexpr std::string_view name = "late_rows";
   i64 from;

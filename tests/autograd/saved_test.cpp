@@ -17,7 +17,7 @@ TEST_CASE("a saved tensor comes back as it was") {
   CHECK(same_bits(again, x));
 }
 
-TEST_CASE("nothing may be saved as well") {
+TEST_CASE("an undefined tensor can be saved, too") {
   const Saved nothing, missing = Tensor();
   CHECK_FALSE(nothing.defined());
   CHECK_FALSE(missing.get().defined());
@@ -40,7 +40,7 @@ TEST_CASE("a change through a view counts, since versions belong to the memory")
   CHECK_THROWS_AS(saved.get(), Error);
 }
 
-TEST_CASE("reading, copying and cloning are no changes") {
+TEST_CASE("reading, copying and cloning are not changes") {
   const Tensor x = full({2}, 1.0);
   const Saved saved = x;
   Tensor copy = x.clone();
@@ -59,7 +59,7 @@ TEST_CASE("backward names the operation whose saved tensor went stale") {
   CHECK(message.find("changed in place") != std::string::npos);
 }
 
-TEST_CASE("an operation that saved nothing does not mind") {
+TEST_CASE("an operation that saved nothing allows changes in place") {
   Variable a = leaf({1, 2});
   const Variable loss = total(plus(a, a));
   scale_in_place(a.mutable_value(), 2.0);

@@ -43,6 +43,19 @@ TEST_CASE("arithmetic, with broadcasting") {
   CHECK(elements(-a) == Numbers{-1, -2, -3, -4});
 }
 
+TEST_CASE("numbers stand on either side of an operator, and take the tensor's dtype") {
+  const Tensor a = Tensor::of<double>({2}, {1, -4}), b = full({2}, 2.0);
+  CHECK(elements(2.0 * a) == Numbers{2, -8});
+  CHECK(elements(a / 2.0) == Numbers{0.5, -2});
+  CHECK(elements(a + 1.0) == Numbers{2, -3});
+  CHECK(elements(1.0 + a) == Numbers{2, -3});
+  CHECK(elements(a - 0.5) == Numbers{0.5, -4.5});
+  CHECK(elements(0.5 - a) == Numbers{-0.5, 4.5});
+  CHECK(elements(1.0 / a) == Numbers{1, -0.25});
+  for (const Tensor& y : {2.0 * b, b / 2.0, b + 1.0, 1.0 + b, b - 1.0, 1.0 - b, 1.0 / b}) CHECK(y.dtype() == f32);
+  CHECK(error_of([] { arange(2) + 1.0; }) == "add: needs f32 or f64, got i32");
+}
+
 TEST_CASE("errors of arithmetic name the operation") {
   CHECK(error_of([] { full({3}, 1.0) + full({4}, 1.0); }) ==
         "add: shapes [3] and [4] do not broadcast (3 against 4 at axis -1)");

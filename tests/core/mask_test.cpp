@@ -166,6 +166,10 @@ TEST_CASE("windows print, join with & to the narrower one, and reach nowhere bac
   CHECK(text_of(Mask::causal() & Mask::window(3)) == "window(3, 0)");
   CHECK(text_of(Mask::window(3, 5) & Mask::window(4, 1) & Mask::padding(Tensor::of<i32>({1}, {2}))) ==
         "window(3, 1) & padding(2)");
+  CHECK(text_of(Mask::window(i64{1} << 41, 3)) == "window(all, 3)");
+  CHECK(text_of(Mask::window(4, i64{1} << 50)) == "window(4, all)");
+  CHECK(text_of(Mask::window(i64{1} << 41, 0)) == "causal");
+  CHECK(text_of(Mask::window(i64{1} << 41)) == "everything");
   CHECK(error_of([] { Mask::window(-1, 2); }) ==
         "mask: a window reaches 0 positions or more to each side, not -1 and 2");
 }
@@ -179,7 +183,7 @@ TEST_CASE("what a table hides becomes -infinity, row by row or column by column"
   CHECK(columns == std::vector<double>{1, 2, 3, -HUGE_VAL, 5, -HUGE_VAL});
 }
 
-TEST_CASE("padding is moderate unless NaN, infinity or what comes near it stands behind a length") {
+TEST_CASE("padding is moderate unless it holds NaN, infinity or huge numbers") {
   const Mask mask = Mask::padding(Tensor::of<i32>({2}, {3, 1}));
   for (const Dtype dtype : {f32, f64}) {
     const double huge = dtype == f32 ? 1e37 : 1e305;
@@ -211,7 +215,7 @@ TEST_CASE("a length beyond the keys there are is refused, wherever a mask is use
 }
 
 #if defined(__x86_64__)
-TEST_CASE("what stands behind padding is looked at without denormal numbers, which are slow") {
+TEST_CASE("padding is checked without denormal numbers, which are slow") {
   constexpr unsigned denormal_met = 0x2;  // stands in the register since an instruction met one
   const Mask mask = Mask::padding(Tensor::of<i32>({1}, {1}));
   for (const Dtype dtype : {f32, f64}) {

@@ -170,6 +170,10 @@ TEST_CASE("x(i, j) reads and writes one element of any dtype") {
   x(0, 2) -= 2;
   CHECK(before(0, 2) == 0.75);
   CHECK(x.version() == version + 3);
+  x(0, 2) *= 6;
+  x(0, 2) /= -2;
+  CHECK(before(0, 2) == -2.25);
+  CHECK(x.version() == version + 5);
   CHECK(one.item() == 0.1);
   CHECK(error_of([&] { (void)before(0); }) == "tensor: an element of shape [2, 3] needs 2 indices, got 1");
   CHECK(error_of([&] { (void)before(0, 3); }) == "tensor: index 3 is out of range for axis 1 of shape [2, 3]");

@@ -50,7 +50,7 @@ TEST_CASE("a tied parameter is kept under its first name; equal values alone do 
   CHECK(each[1].name == "b");
 }
 
-TEST_CASE("what collects no gradient is no parameter") {
+TEST_CASE("what collects no gradient is not a parameter") {
   CHECK(error_of([] {
           optim::without_repeats({{"x", constant(zeros(row))}});
         }) == "optim: x is not a parameter: it collects no gradient");

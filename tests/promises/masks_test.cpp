@@ -86,7 +86,7 @@ std::vector<Tensor> decoded(nn::Transformer& model, const Tensor& memory, const 
 }  // namespace
 
 TEST_CASE(
-    "promise 13: NaN and infinity in the memory behind a source's length change no bit of decoding or gradients") {
+    "promise 13: NaN and infinity in the memory beyond a source's length change no bit of decoding or gradients") {
   const Mask lengths = Mask::padding(Tensor::of<i32>({2}, {4, 2}));
   Rng rng(5);
   const Tensor clean = randn({2, 4, 12}, rng);
@@ -128,7 +128,7 @@ TEST_CASE(
     nn::Transformer model = model_of(norm_first);
     const std::vector<Tensor> expected = logits_and_gradients(model, target, {3, 3});
     // Without a norm in front, the score of this token with itself is about the square of its numbers. For 1e30 that
-    // overflows f32: its row becomes NaN, and the next layer meets NaN behind a causal mask (tests/promises/README.md).
+    // overflows f32: its row becomes NaN, and the next layer meets NaN under a causal mask (tests/promises/README.md).
     const double loudest = norm_first ? 1e30 : 1e18;
     for (const double value : {1e15, -1e15, loudest, -loudest}) {
       CAPTURE(value);

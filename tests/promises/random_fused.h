@@ -13,7 +13,7 @@ RandomOperation linear_map(std::string name, F f) {
   return {std::move(name), [=](Rng& rng) -> Call {
             const i64 m = rng.integer(1, 200), out = rng.integer(1, 160), in = rng.integer(1, 160);
             const double p = draw_probability(rng);
-            const Draw draw{.seed = rng.next()};
+            const Draw draw{.seed = rng.bits64()};
             std::vector<Input> inputs{{{m, in}}, {{out, in}}};
             if (rng.integer(0, 4) > 0) inputs.push_back({{out}});
             return {inputs,
@@ -36,7 +36,7 @@ inline void add_fused_products(std::vector<RandomOperation>& table) {
                        const i64 rows = rng.integer(1, 200), in = rng.integer(1, 100), inner = rng.integer(1, 200),
                                  out = rng.integer(1, 100);
                        const double p = draw_probability(rng);
-                       const Draw draw{.seed = rng.next()};
+                       const Draw draw{.seed = rng.bits64()};
                        return {{{{rows, in}}, {{inner, in}}, {{inner}}, {{out, inner}}, {{out}}},
                                [=](const Variables& x) {
                                  return (tanh ? gelu_tanh_feed_forward : gelu_feed_forward)(x[0], x[1], x[2], x[3],
@@ -67,14 +67,14 @@ inline void add_fused_sums(std::vector<RandomOperation>& table) {
   table.push_back({"residual", [](Rng& rng) -> Call {
                      const Shape shape = draw_shape(rng);
                      const double p = draw_probability(rng);
-                     const Draw draw{.seed = rng.next()};
+                     const Draw draw{.seed = rng.bits64()};
                      return {{{shape}, {shape}}, [=](const Variables& x) { return residual(x[0], x[1], p, draw); }};
                    }});
   table.push_back({"residual_norm", [](Rng& rng) -> Call {
                      const i64 n = rng.integer(2, 300), rows = std::max<i64>(1, draw_count(rng) / n);
                      const auto form = static_cast<LayerNormForm>(rng.integer(0, 3));
                      const double p = draw_probability(rng);
-                     const Draw draw{.seed = rng.next()};
+                     const Draw draw{.seed = rng.bits64()};
                      return {{{{rows, n}}, {{rows, n}}, {{n}}, {{n}}}, [=](const Variables& x) {
                                return residual_norm(x[0], x[1], x[2], x[3], 1e-5, form, p, draw);
                              }};
@@ -83,7 +83,7 @@ inline void add_fused_sums(std::vector<RandomOperation>& table) {
                      const i64 columns = rng.integer(1, 200), rows = rng.integer(1, 300), T = rng.integer(1, 40);
                      const Tensor ids = draw_ids(rng, rows, {draw_count(rng) / columns / T, T});
                      const double p = draw_probability(rng);
-                     const Draw draw{.seed = rng.next()};
+                     const Draw draw{.seed = rng.bits64()};
                      return {{{{rows, columns}}, {{T + rng.integer(0, 3), columns}}},
                              [=](const Variables& x) { return embedding_sum(x[0], ids, 1.7, x[1], p, draw); }};
                    }});
@@ -99,7 +99,7 @@ inline void add_fused_attention(std::vector<RandomOperation>& table) {
                      const i64 n = rng.integer(1, most), m = self ? n : (in_tiles ? 513 : 1) + rng.integer(0, 50);
                      const Mask mask = draw_mask(rng, B, h, n, m);
                      const double p = draw_probability(rng);
-                     const Draw draw{.seed = rng.next()};
+                     const Draw draw{.seed = rng.bits64()};
                      std::vector<Input> inputs{{{B, n, h * d_k}}, {{B, m, h * (d_k + d_v)}}};
                      if (self) inputs = {{{B, n, h * (2 * d_k + d_v)}}};
                      const bool biased = rng.integer(0, 3) == 0;

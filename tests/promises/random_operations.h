@@ -125,7 +125,7 @@ inline void add_layers(std::vector<RandomOperation>& table) {
                    }});
   table.push_back({"dropout", [](Rng& rng) -> Call {
                      const double p = rng.uniform();
-                     const Draw draw{.seed = rng.next(), .step = static_cast<u32>(rng.next())};
+                     const Draw draw{.seed = rng.bits64(), .step = static_cast<u32>(rng.bits64())};
                      return {{{draw_shape(rng)}}, [=](const Variables& x) { return dropout(x[0], p, draw); }};
                    }});
   table.push_back({"cross_entropy", [](Rng& rng) -> Call {
@@ -172,7 +172,7 @@ inline void add_products(std::vector<RandomOperation>& table) {
                      const i64 d_k = rng.integer(1, 20), d_v = rng.integer(1, 20);
                      const Mask mask = draw_mask(rng, B, h, n, m);
                      const double p = rng.integer(0, 2) == 0 ? 0.0 : 0.2;
-                     const Draw draw{.seed = rng.next()};
+                     const Draw draw{.seed = rng.bits64()};
                      return {{{{B, h, n, d_k}}, {{B, h, m, d_k}}, {{B, h, m, d_v}}},
                              [=](const Variables& x) { return attention(x[0], x[1], x[2], mask, p, draw).output; },
                              B * h};

@@ -28,7 +28,7 @@ Sample training_loss(bool norm_first) {
     const auto model = std::make_shared<nn::Transformer>(config(norm_first), rng);
     nn::to(*model, dtype);
     Tensor source = randint(1, 50, {6, 17}, rng), target = randint(1, 40, {6, 14}, rng);
-    for (i64 i = 17 - 5; i < 17; ++i) source.write<i32>()[i] = 0;  // padding behind the first sentence
+    for (i64 i = 17 - 5; i < 17; ++i) source.write<i32>()[i] = 0;  // padding after the first sentence
     for (i64 i = 14 - 4; i < 14; ++i) target.write<i32>()[i] = 0;
     const auto loss = [=] {
       nn::Pass pass = nn::Pass::training(seed, 1);

@@ -78,7 +78,7 @@ TEST_CASE("promise 9: what we save has the names and the layout of that file") {
   const TemporaryFolder folder;
   nn::save_gpt(model, folder / "ours.safetensors");
   const TensorMap ours = read_safetensors(folder / "ours.safetensors").tensors;
-  CHECK(ours.size() + 2 * 2 == theirs.size());  // but for the masks of two layers
+  CHECK(ours.size() + 2 * 2 == theirs.size());  // theirs has masks, two for each of two layers
   for (const auto& tensor : ours) {
     INFO(tensor.first);
     REQUIRE(theirs.contains(tensor.first));

@@ -22,8 +22,8 @@ struct AttentiveGruParameters {
   Variable W_context;  ///< [3 H, M]: gates from what attention read
 };
 /// A gated recurrent unit (see `gru`) with additive attention to a memory [B, S, M] with keys [B, S, A] before each
-/// step: s_t from s_{t-1} and gates_t + W_context c_t, with c_t the context of s_{t-1}. Of the mask, only the padding
-/// of the memory counts. If `weights` is given, it receives the attention weights [B, T, S].
+/// step: s_t from s_{t-1} and gates_t + W_context c_t, with c_t the context of s_{t-1}. Only the padding of `mask` is
+/// used: it is that of the memory. If `weights` is given, it receives the attention weights [B, T, S].
 AttentiveGruResult attentive_gru(const Variable& gates, const Variable& s0, const Variable& keys,
                                  const Variable& memory, const AttentiveGruParameters& parameters, const Mask& mask,
                                  Tensor* weights = nullptr);

@@ -5,7 +5,7 @@
 // To be computed by one product, the inputs are unfolded: row t of U holds the `width` inputs that y_t depends on, one
 // after another. Then y = U W^T + b, dW = dy^T U, and dx adds up the parts of dU = dy W that belong to each input. U
 // has `width` times the numbers of x, so it is made for a few sequences at a time, and again in backward.
-// Inputs behind the padding length of a row count as 0 and get the gradient 0, whatever they hold.
+// Inputs beyond the padding length of a row count as 0 and get the gradient 0, whatever they hold.
 // Shapes: x [B, T, C_in], W [C_out, C_in, width] (PyTorch's), b [C_out], y [B, T + left + right - (width - 1), C_out].
 // Serves: nn/models/encoder.h
 #include "autograd/ops/fused/convolution.h"
@@ -130,7 +130,7 @@ struct Convolution {
     B = rows, in_steps = positions, C_in = columns, C_out = out, width = of_width;
     check(of_columns == C_in, name, "the weight needs shape [C_out, ", C_in, ", width], has ", weight.shape());
     check(width >= 1 && (padding != ConvolutionPadding::same || width % 2 == 1), name,
-          "as many inputs before as behind a position need an odd width, not ", width);
+          "as many inputs before a position as after it need an odd width, not ", width);
     check(!bias.defined() || bias.shape() == Shape{C_out}, name, "the bias needs shape ", Shape{C_out}, ", has ",
           bias.shape());
     mask.check_padding_fits(B, in_steps);

@@ -11,7 +11,7 @@
 //   dW = sum over t of db_t^T h_{t-1}, and db = sum over t of db_t: one product and one sum for all positions
 // This is the unit of Cho et al. 2014 ("Learning Phrase Representations using RNN Encoder-Decoder", section 2.3) with
 // PyTorch's reset gate: r_t multiplies b_n, after the product, so that one product serves all three gates.
-// Behind the padding length of a row, the state stays as it is, and all derivatives there are 0.
+// Beyond the padding length of a row, the state stays as it is, and all derivatives there are 0.
 // Memory: r_t, z_t, b_n and n_t, four numbers for each number of the result; backward overwrites them with db_t.
 // Shapes: gates a [B, T, 3 H], h0 [B, H], W [3 H, H], b [3 H], states [B, T, H].
 // Serves: nn/models/encoder.h

@@ -50,7 +50,7 @@ struct Product {
     if (dx.wanted(2)) {
       if (!bias_gradient.defined()) bias_gradient = sum(d_rows, {0});
       const GradientBuffer into = dx.into(2);
-      Tensor part = opened(into);
+      Tensor part = rows_to_write(into);
       into.is_new ? copy_into(part, bias_gradient.reshape(part.shape()))
                   : add_in_place(part, bias_gradient.reshape(part.shape()));
     }
@@ -61,14 +61,14 @@ struct Product {
     }
     if (dx.wanted(1)) {
       const GradientBuffer into = dx.into(1);
-      Tensor part = opened(into);
+      Tensor part = rows_to_write(into);
       matmul_into(part, d_rows, as_rows(x), Trans::a, !into.is_new);
     }
   }
 
  private:
   // The rows of a gradient that this product writes. If nothing has been written to it yet, sets the other rows to 0.
-  Tensor opened(const GradientBuffer& into) const {
+  Tensor rows_to_write(const GradientBuffer& into) const {
     const i64 all = into.buffer.size(0);
     if (into.is_new) {
       for (const RowRange& other : {RowRange{0, rows.begin}, RowRange{rows.end, all}}) {

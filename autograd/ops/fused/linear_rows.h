@@ -1,4 +1,4 @@
-// Chapter 8. The product behind every linear map, with work done on its rows while they are in the nearest cache.
+// Chapter 8. The product of every linear map, with work done on its rows while they are in the nearest cache.
 //
 //   y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile of y, on the thread that made it
 // Each tile of the product (core/products/gemm.h) starts as the bias and is finished when it is complete.

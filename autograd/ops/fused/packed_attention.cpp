@@ -9,7 +9,7 @@
 // The composed form, autograd/ops/attention.cpp, is the one to read: there each line is an operation of its own, and
 // every head is first copied. Here a task is one head of one batch row, and its matrices are columns of the packed
 // products. Queries are processed in tiles, so that the scores, weights and gradients of a tile stay in the cache of a
-// core. Scores are stored transposed, one row per key (autograd/ops/fused/scores.h). Keys behind a padding length are
+// core. Scores are stored transposed, one row per key (autograd/ops/fused/scores.h). Keys beyond a padding length are
 // never read, and keys that no query of a tile may see, such as those above the causal diagonal, are skipped. P is
 // saved, negated where dropout drops, so that one tensor holds both P and m; without a tape nothing is saved. For many
 // keys, autograd/ops/fused/tiled_attention.h computes the same without storing P, which has B h n m numbers.
@@ -51,7 +51,7 @@ struct PackedAttention : PackedHeads {
   void backward(const Tensor& dy, Grads& dx) {
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
-      const Gradient<T> dq = opened<T>(dx, 0), dkv = self ? dq : opened<T>(dx, 1);
+      const Gradient<T> dq = gradient_to_write<T>(dx, 0), dkv = self ? dq : gradient_to_write<T>(dx, 1);
       const auto in = inputs<T>();
       const auto out = packed<T>(dq.data, dkv.data);
       const T *d = dy.data<T>(), *P = weights.get().data<T>();
@@ -86,8 +86,8 @@ struct PackedAttention : PackedHeads {
   template <class T>
   void head_forward(const Packed<const T>& in, Head at, T* y, T* all_weights, T* scratch) const {
     const i64 stride = padded(s.n);
-    const Part<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at);
-    const Part<T> O = output(y, at);
+    const HeadMatrix<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at);
+    const HeadMatrix<T> O = output(y, at);
     T *Q_T = scratch, *W = Q_T + s.d_k * stride, *factors = W + query_tile * s.m, *unsaved = factors + query_tile * s.m;
     transpose(Q, s.n, s.d_k, static_cast<T>(score_factor()), Q_T, stride);
     for (i64 begin = 0; begin < s.n; begin += query_tile) {
@@ -117,7 +117,7 @@ struct PackedAttention : PackedHeads {
   void head_backward(const Packed<const T>& in, Head at, const T* dy, const T* all_weights, const Packed<T>& out,
                      bool q_is_new, bool kv_is_new, double* bias_sums, T* scratch) const {
     const i64 stride = padded(s.n);
-    const Part<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at), dO = output(dy, at);
+    const HeadMatrix<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at), dO = output(dy, at);
     const T* P = all_weights + (at.b * s.h + at.head) * s.m * stride;
     T *dO_T = scratch, *W = dO_T + s.d_v * stride, *dS = W + query_tile * s.m;
     const T kept = static_cast<T>(dropout.p == 0 ? 1.0 : keep_scale(dropout.p)),
@@ -158,7 +158,7 @@ struct PackedAttention : PackedHeads {
   }
 
   template <class T>
-  void clear_unseen(Part<T> x, KeyRange seen, i64 columns) const {
+  void clear_unseen(HeadMatrix<T> x, KeyRange seen, i64 columns) const {
     clear_rows(x, seen.first, columns);
     clear_rows(x.from(seen.limit), s.m - seen.limit, columns);
   }

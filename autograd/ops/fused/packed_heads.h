@@ -42,10 +42,10 @@ struct Head {
 
 /// A matrix inside a packed product: one head's Q, K, V or a gradient of them.
 template <class T>
-struct Part {
+struct HeadMatrix {
   T* data;
   i64 stride;
-  Part from(i64 row) const { return {data + row * stride, stride}; }
+  HeadMatrix from(i64 row) const { return {data + row * stride, stride}; }
   Mat<T> mat(i64 rows, i64 columns) const { return {data, rows, columns, stride}; }
 };
 
@@ -56,11 +56,11 @@ struct Packed {
   i64 q_stride, kv_stride;
   i64 k_column, v_column;  // where all K and all V begin in a row of kv
 
-  Part<T> Q(const Sizes& s, Head at) const { return {q + at.b * s.n * q_stride + at.head * s.d_k, q_stride}; }
-  Part<T> K(const Sizes& s, Head at) const {
+  HeadMatrix<T> Q(const Sizes& s, Head at) const { return {q + at.b * s.n * q_stride + at.head * s.d_k, q_stride}; }
+  HeadMatrix<T> K(const Sizes& s, Head at) const {
     return {kv + at.b * s.m * kv_stride + k_column + at.head * s.d_k, kv_stride};
   }
-  Part<T> V(const Sizes& s, Head at) const {
+  HeadMatrix<T> V(const Sizes& s, Head at) const {
     return {kv + at.b * s.m * kv_stride + v_column + at.head * s.d_v, kv_stride};
   }
 };
@@ -68,14 +68,14 @@ struct Packed {
 /// to[j, i] = factor * x[i, j], with the rows of `to` padded with zeros. Makes Q^T and dO^T, whose rows products read
 /// as vectors.
 template <class T>
-void transpose(Part<const T> x, i64 rows, i64 columns, T factor, T* to, i64 to_stride) {
+void transpose(HeadMatrix<const T> x, i64 rows, i64 columns, T factor, T* to, i64 to_stride) {
   for (i64 j = 0; j < columns; ++j) std::fill(to + j * to_stride + rows, to + (j + 1) * to_stride, T{0});
   for (i64 i = 0; i < rows; i += transposed_rows)
     transpose_rows<T>({x.data, rows, columns, x.stride}, i, std::min(rows, i + transposed_rows), to, to_stride, factor);
 }
 
 template <class T>
-void clear_rows(Part<T> x, i64 rows, i64 columns) {
+void clear_rows(HeadMatrix<T> x, i64 rows, i64 columns) {
   for (i64 i = 0; i < rows; ++i) std::fill_n(x.data + i * x.stride, columns, T{0});
 }
 
@@ -86,7 +86,7 @@ struct Gradient {
   bool is_new = false;
 };
 template <class T>
-Gradient<T> opened(Grads& dx, size_t input) {
+Gradient<T> gradient_to_write(Grads& dx, size_t input) {
   if (!dx.wanted(input)) return {};
   const GradientBuffer into = dx.into(input);
   return {into.buffer.write<T>(), into.is_new};
@@ -195,7 +195,7 @@ struct PackedHeads {
   }
   /// O of a head, or dO, in a tensor [B, n, h d_v].
   template <class T>
-  Part<T> output(T* y, Head at) const {
+  HeadMatrix<T> output(T* y, Head at) const {
     return {y + (at.b * s.n * s.h + at.head) * s.d_v, s.h * s.d_v};
   }
   Head head(i64 i) const { return {i / s.h, i % s.h}; }
@@ -220,7 +220,7 @@ struct PackedHeads {
   /// S^T = K Q^T + bias for queries [begin, end) and S.keys keys from `first` on; -infinity where a table hides the
   /// key. Q^T contains the factor 1 / sqrt(d_k).
   template <class T>
-  void compute_scores(Part<const T> K, const T* Q_T, i64 stride, Head at, i64 begin, i64 end, i64 first,
+  void compute_scores(HeadMatrix<const T> K, const T* Q_T, i64 stride, Head at, i64 begin, i64 end, i64 first,
                       const Scores<T>& S) const {
     gemm_in_task<T>(K.from(first).mat(S.keys, s.d_k), {Q_T, s.d_k, S.width, stride},
                     {S.data, S.keys, S.width, S.stride});

@@ -107,7 +107,7 @@ static void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
   }
 }
 
-/// Both for all keys of S, which begin with key `first`.
+/// `hide_before` and `hide_and_find_largest` for all keys of S, which begin with key `first`.
 template <class T>
 static void hide_and_find_largest(const Scores<T>& S, i64 first, const SeenKeys& seen, T* largest) {
   for (i64 j = 0; j < S.keys; ++j) {

@@ -21,7 +21,7 @@ i64 tiles_of(i64 n, i64 size) { return (n + size - 1) / size; }
 
 // Multiplies row i of x by factor[i].
 template <class T>
-void scale_rows(Part<T> x, i64 rows, i64 columns, const PerQuery<T>& factor) {
+void scale_rows(HeadMatrix<T> x, i64 rows, i64 columns, const PerQuery<T>& factor) {
   for (i64 i = 0; i < rows; ++i) {
     T *row = x.data + i * x.stride, f = factor[static_cast<size_t>(i)];
 #pragma omp simd
@@ -44,7 +44,7 @@ struct TiledAttention : PackedHeads {
   void backward(const Tensor& dy, Grads& dx) {
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
-      const Gradient<T> dq = opened<T>(dx, 0), dkv = self ? dq : opened<T>(dx, 1);
+      const Gradient<T> dq = gradient_to_write<T>(dx, 0), dkv = self ? dq : gradient_to_write<T>(dx, 1);
       const i64 heads = s.B * s.h, key_tiles = tiles_of(s.m, tile.keys);
       const i64 parts = std::clamp<i64>(tiles_of(least_tasks, std::max<i64>(1, heads)), 1, std::max<i64>(1, key_tiles));
       Tensor prepared = Tensor::empty({heads * query_tiles(), prepared_size()}, dy.dtype());
@@ -137,8 +137,8 @@ struct TiledAttention : PackedHeads {
   }
 
   template <class T>
-  void forward_tile(const Packed<const T>& in, const Queries& at, Part<T> O_i, T* largest, T* scratch) const {
-    const Part<const T> K = in.K(s, at.at), V = in.V(s, at.at);
+  void forward_tile(const Packed<const T>& in, const Queries& at, HeadMatrix<T> O_i, T* largest, T* scratch) const {
+    const HeadMatrix<const T> K = in.K(s, at.at), V = in.V(s, at.at);
     T *Q_T = scratch, *scores = Q_T + s.d_k * tile.queries, *factors = scores + tile.keys * tile.queries;
     PerQuery<T> rescale;
     RunningSoftmax<T> running;
@@ -179,8 +179,8 @@ struct TiledAttention : PackedHeads {
   void prepare_queries(const Backward<T>& o, const Queries& at) const {
     const i64 rows = at.rows(), width = at.width();
     T *Q_T = prepared(o, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
-    const Part<const T> dO = output(o.dy, at.at).from(at.begin);
-    const Part<const T> O_i = output(o.O, at.at).from(at.begin);
+    const HeadMatrix<const T> dO = output(o.dy, at.at).from(at.begin);
+    const HeadMatrix<const T> O_i = output(o.O, at.at).from(at.begin);
     transpose(o.in.Q(s, at.at).from(at.begin), rows, s.d_k, static_cast<T>(score_factor()), Q_T, width);
     transpose(dO, rows, s.d_v, T{1}, dO_T, width);
     std::fill_n(D, width, T{0});
@@ -223,8 +223,8 @@ struct TiledAttention : PackedHeads {
   void backward_tile(const Backward<T>& o, const Queries& at, i64 first, i64 keys, const SeenKeys& seen,
                      const Sums<T>& sums, T* scratch) const {
     const i64 rows = at.rows(), width = at.width();
-    const Part<const T> Q = o.in.Q(s, at.at).from(at.begin), K = o.in.K(s, at.at).from(first),
-                        V = o.in.V(s, at.at).from(first), dO = output(o.dy, at.at).from(at.begin);
+    const HeadMatrix<const T> Q = o.in.Q(s, at.at).from(at.begin), K = o.in.K(s, at.at).from(first),
+                              V = o.in.V(s, at.at).from(first), dO = output(o.dy, at.at).from(at.begin);
     const T *Q_T = prepared(o, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
     const T *largest = o.softmax + saved_index(at), *inverse = largest + padded(s.n);
     T *W = scratch, *dS = W + tile.keys * tile.queries, *factors = dS + tile.keys * tile.queries;
@@ -254,7 +254,7 @@ struct TiledAttention : PackedHeads {
   // dQ of a tile of queries: the sum of the dQ of all parts.
   template <class T>
   void add_parts(const Backward<T>& o, const Queries& at) const {
-    const Part<T> dQ = o.out.Q(s, at.at).from(at.begin);
+    const HeadMatrix<T> dQ = o.out.Q(s, at.at).from(at.begin);
     if (o.q_is_new) clear_rows(dQ, at.rows(), s.d_k);
     for (i64 c = 0; c < o.parts; ++c) {
       const T* sum = o.sums + ((head_index(at.at) * o.parts + c) * s.n + at.begin) * s.d_k;

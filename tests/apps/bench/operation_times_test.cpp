@@ -89,7 +89,7 @@ TEST_CASE("other operations move their inputs and outputs") {
   CHECK(find(all, "add", true).calls == 1);
 }
 
-TEST_CASE("what is only handed on is no traffic") {
+TEST_CASE("what is only handed on is not traffic") {
   const auto all = seen([] { return reshape(relu(ones({8, 4})), {32}); });
   CHECK(find(all, "reshape", false).bytes == 0);
   CHECK(find(all, "relu", true).bytes == 128 + 128);

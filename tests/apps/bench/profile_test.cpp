@@ -41,7 +41,7 @@ TEST_CASE("the rows of a profile are the whole step, the slowest first") {
   CHECK(profile.unobserved > 0);
 }
 
-TEST_CASE("a profile counts the calls of one step, forward and backward, and what is no operation") {
+TEST_CASE("a profile counts the calls of one step, forward and backward, and what is not an operation") {
   const Profile profile = toy_profile();
   const ProfileRow* loss = find(profile, "linear_cross_entropy");
   REQUIRE(loss);

@@ -1,7 +1,7 @@
 // Chapter 4. What layer norm's gradient can never say, as the chapter's text states it.
 //
 // Adding a number to all of x leaves y = layer_norm(x) as it is, so dx has no part along (1, ..., 1). Stretching x
-// about its mean leaves y as it is but for eps, so dx has a part as small as eps along n = (x - mean(x)) r.
+// about its mean leaves y as it is except for eps, so dx has a part as small as eps along n = (x - mean(x)) r.
 #include <doctest/doctest.h>
 
 #include <cmath>

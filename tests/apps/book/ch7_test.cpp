@@ -1,4 +1,4 @@
-// Chapter 7. What its programs leave to try: padding behind a source says nothing; writing without a cache;
+// Chapter 7. What its programs leave to try: padding after a source says nothing; writing without a cache;
 // LoRA added to the weight; one head that shares its keys with nobody; what one long step makes the layers add.
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@
 
 using namespace orrery;
 
-TEST_CASE("padding behind a source moves no logit and no answer; a token there does") {
+TEST_CASE("padding after a source moves no logit and no answer; a token there does") {
   constexpr i32 pad = 0;
   Rng rng(7);
   nn::Transformer model({.src_vocab_size = 20,

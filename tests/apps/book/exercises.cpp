@@ -75,7 +75,7 @@ bool grade_exercise(const Exercise& exercise) {
     ++wrong;
     if (!expected.insert(expected_of(attempt.file)).second) report(attempt.file, "expects what another one does");
     if (!told.insert(lines_without_numbers(failures(grader))).second)
-      report(attempt.file, "is told the same as another wrong answer, but for numbers\n" + failures(grader));
+      report(attempt.file, "is told the same as another wrong answer, except for numbers\n" + failures(grader));
   }
   const bool bug = exercise.first.starts_with("bug.");  // its starter is the wrong answer
   if (wrong < 2 && !bug) report(exercise.first, "has fewer than two wrong answers");

@@ -97,7 +97,7 @@ inline std::string exercise_listed(const std::string& line) {
   return std::regex_search(line, match, listed) ? std::string(match[1]) : "";
 }
 
-/// The first line of the section on exercises, and the line behind its last.
+/// The first line of the section on exercises, and the line after its last.
 inline std::pair<size_t, size_t> exercise_section(const Words& prose) {
   const auto heading = [](const std::string& line) { return line.starts_with("## ") || line.starts_with("# "); };
   size_t begin = 0;

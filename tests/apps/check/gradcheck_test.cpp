@@ -59,7 +59,7 @@ TEST_CASE("Ctrl-C ends with 130, and what --json then writes says that it is not
   }
 }
 
-TEST_CASE("rows in which nothing can be broken are no success of --mutate") {
+TEST_CASE("rows in which nothing can be broken are not a success of --mutate") {
   const Result result = run("gradcheck --mutate 'softmax, size 0'", "2>&1");
   CHECK(result.exit_code == failed);
   CHECK(contains(result.text, "0 mutants, 0 caught\n"));
@@ -155,7 +155,7 @@ TEST_CASE("many seeds: counted together, kept line by line, and gone on with") {
   CHECK(contains(errors("gradcheck softmax --seeds 1..3" + resume).text, "the results of other rows"));
 }
 
-TEST_CASE("a file of another kind is no file of results, and stays as it is") {
+TEST_CASE("a file of another kind is refused as a file of results, and stays as it is") {
   const TemporaryFolder folder;
   const std::string file = folder / "notes", resume = " --resume '" + file + "'";
   const std::string result = R"({"seed":1,"names":["relu"],"rows":5,"redrawn":0,"failed":[],"seconds":0.1})";
@@ -181,7 +181,7 @@ TEST_CASE("a file of another kind is no file of results, and stays as it is") {
   }
 }
 
-TEST_CASE("rows in which nothing can be checked are no success") {
+TEST_CASE("rows in which nothing can be checked are not a success") {
   for (const std::string arguments : {"gradcheck 'softmax, size 0'", "gradcheck 'softmax, size 0' --seeds 1..2"}) {
     CAPTURE(arguments);
     const Result result = run(arguments, "2>&1");

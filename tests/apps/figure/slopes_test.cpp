@@ -7,7 +7,7 @@ using namespace orrery;
 
 namespace {
 
-// Lines of more than two points that are no frames: what is drawn through data.
+// Lines of more than two points that are not frames: what is drawn through data.
 size_t curves(const std::string& picture) {
   size_t found = 0;
   for (size_t at = picture.find("<path"); at != picture.npos; at = picture.find("<path", at + 1)) {

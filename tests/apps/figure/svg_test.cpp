@@ -51,7 +51,7 @@ TEST_CASE("an arrow ends where it points, and its line ends at its head") {
   CHECK(small::error_of([&] { svg.arrow(1, 1, 1, 1, Ink::note); }) == "figure: an arrow has no direction");
 }
 
-TEST_CASE("a coordinate that is no number is an error") {
+TEST_CASE("a coordinate that is not a number is an error") {
   Svg svg(10, 10, "");
   CHECK(small::error_of([&] { svg.line(0, 0, std::numeric_limits<double>::quiet_NaN(), 1, Ink::frame); }) ==
         "figure: a coordinate is not finite");

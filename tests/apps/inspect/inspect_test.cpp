@@ -69,7 +69,7 @@ TEST_CASE("damage is shown tensor by tensor, and is a failure") {
         "orrery: inspect: " + path + ": 1 of 2 tensors is damaged; the first is 'hurt'\n");
 }
 
-TEST_CASE("what is no such file is one line that says so") {
+TEST_CASE("any other file is refused in one line that says so") {
   const orrery::TemporaryFolder folder;
   const std::string path = folder / "a", quoted = "'" + path + "'";
   check_failure(inspect_program + quoted, "read " + path + ": No such file or directory");

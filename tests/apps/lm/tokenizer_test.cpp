@@ -73,7 +73,7 @@ TEST_CASE("a text that is read in parts has the tokens of the whole, wherever th
     const std::vector<i32> whole = tokenizer.tokens(text);
     for (size_t cut = 1; cut < text.size(); cut += cut < 120 ? 1 : 501) {
       CAPTURE(cut);
-      const size_t end = tokenizer.separable(std::string_view(text).substr(0, cut));
+      const size_t end = tokenizer.separable_prefix(std::string_view(text).substr(0, cut));
       CHECK(end <= cut);
       std::vector<i32> tokens = tokenizer.tokens(text.substr(0, end));
       const std::vector<i32> rest = tokenizer.tokens(text.substr(end));
@@ -81,10 +81,10 @@ TEST_CASE("a text that is read in parts has the tokens of the whole, wherever th
       CHECK(tokens == whole);
     }
   }
-  CHECK(Tokenizer::of_bytes().separable("ab\xc3") == 3);
-  CHECK(Tokenizer(Alphabet("ab\u00e4")).separable("ab\xc3") == 2);
-  CHECK(Tokenizer(pieces()).separable("the\nold") == 4);
-  CHECK(Tokenizer(pieces()).separable("the old") == 0);
+  CHECK(Tokenizer::of_bytes().separable_prefix("ab\xc3") == 3);
+  CHECK(Tokenizer(Alphabet("ab\u00e4")).separable_prefix("ab\xc3") == 2);
+  CHECK(Tokenizer(pieces()).separable_prefix("the\nold") == 4);
+  CHECK(Tokenizer(pieces()).separable_prefix("the old") == 0);
 }
 
 TEST_CASE("a text without a prompt begins after a new line") {

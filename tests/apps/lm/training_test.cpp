@@ -57,7 +57,7 @@ std::string hash_after(int threads) {
 
 }  // namespace
 
-TEST_CASE("the default recipe is nanoGPT's for a CPU, but for the order of blocks and the average") {
+TEST_CASE("the default recipe is nanoGPT's for a CPU, except for the order of blocks and the average") {
   const LmRecipe recipe;
   CHECK(recipe.model.num_layers == 4);
   CHECK(recipe.model.layer.num_heads == 4);

@@ -19,7 +19,7 @@ TEST_CASE("a stopwatch runs forward") {
   CHECK(watch.seconds() >= first);
 }
 
-TEST_CASE("work is run six times at least, each time prepared for") {
+TEST_CASE("work is run at least six times, and prepared before each run") {
   int runs = 0, prepared = 0;
   bool always_prepared = true;
   const double seconds = fastest_seconds(

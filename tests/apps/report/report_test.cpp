@@ -36,7 +36,7 @@ TEST_CASE("what toy and lm write is reported, each by itself and both in one pag
   CHECK(contains(all.text, "toy.safetensors"));
 }
 
-TEST_CASE("a damaged log is reported with a note, and what is no log is one clear error") {
+TEST_CASE("a damaged log is reported with a note, and any other file is one clear error") {
   const TemporaryFolder folder;
   const std::string log = orrery::small::log_file(folder, "log", orrery::small::log_text() + "{\"st");
   CHECK(errors("report '" + log + "'").text == log + ": the last line is cut off and left out.\n");

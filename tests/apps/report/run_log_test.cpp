@@ -81,7 +81,7 @@ TEST_CASE("half a line and lines of other kinds are left out and counted; a loss
   CHECK(odd.loss.size() == 2);
 }
 
-TEST_CASE("what is no log is one clear error") {
+TEST_CASE("a file that is not a log is one clear error") {
   const TemporaryFolder folder;
   const auto refusal = [&](const std::string& text) {
     const std::string path = small::log_file(folder, "file", text);

@@ -65,7 +65,7 @@ TEST_CASE("every field of a recipe has one option, which shows its default and s
   }
 }
 
-TEST_CASE("what a program finds out by itself has no default in the help, and is no value before") {
+TEST_CASE("an automatic option shows no default in the help, and has no value until it is set") {
   TrainingRecipe recipe;
   recipe.warmup = TrainingRecipe::automatic;
   RecipeCommand command(recipe, {.warmup = "a tenth"});

@@ -167,7 +167,7 @@ TEST_CASE("a log is written over a log, and over nothing else") {
   for (const std::string other : {"{\"steps\": 3}", "{", "a text\n"}) {
     set_contents(path, other);
     CHECK(small::error_of([&] { TrainingLog(path, false); }) ==
-          "log: " + path + " is no log of a training; name another file, or remove it");
+          "log: " + path + " is not a training log; name another file, or remove it");
     CHECK(contents(path) == other);
   }
 }

@@ -1,5 +1,5 @@
-// Chapter 9. Tests of the files of a training: what was saved comes back, and what is no training of the program is
-// refused.
+// Chapter 9. Tests of the files of a training: what was saved comes back, and a file that is not a training of the
+// program is refused.
 #include "apps/training/training_files.h"
 
 #include <doctest/doctest.h>
@@ -141,7 +141,7 @@ TEST_CASE("the end writes the model as it is, and removes the state only of a fi
   CHECK(folder.count() == 1);
 }
 
-TEST_CASE("a file that is no unfinished training, of another program or damaged, is refused with its name") {
+TEST_CASE("a file that is not an unfinished training, of another program or damaged, is refused with its name") {
   const TemporaryFolder folder;
   SavedLine line(folder / "line");
   line.train_until(4);

@@ -12,7 +12,7 @@ using namespace orrery;
 
 namespace {
 
-// A right x^2 but for what `wrong` makes of g.
+// x^2, correct except for what `wrong` does to g.
 Sample almost_square(const std::function<Tensor(const Tensor& x, const Tensor& g)>& wrong) {
   const hidden::Square::Rule rule = [wrong](const Tensor& x, const Tensor&, const Tensor& g, Grads& dx) {
     dx.add(0, wrong(x, g));

@@ -160,7 +160,7 @@ TEST_CASE("what is wrong in f32 for part of the numbers fails, though some draws
   CHECK_FALSE(part(proof, "f32").ok);
 }
 
-TEST_CASE("rounding of terms that cancel is no mistake in f32") {
+TEST_CASE("rounding of terms that cancel is not a mistake in f32") {
   // p - 1 of a class that is nearly certain.
   const Sample certain{"certain",
                        "",

@@ -95,7 +95,7 @@ std::string problem_with(int bits, u64 seed) {
   return compare_precisions(sample_of("coarse", f, {{3, 4}}), seed).problem;
 }
 
-// Its first output is not finite, as scores behind a mask are not; the second, x, has a gradient rounded in f32.
+// Its first output is not finite, as masked scores are not; the second, x, has a gradient rounded in f32.
 struct BesideInfinity {
   static constexpr std::string_view name = "beside_infinity";
   int bits;

@@ -53,3 +53,14 @@ TEST_CASE("numbers stand on either side of an operator") {
   backward(y, vector_of({1, 1}));
   CHECK(close(x.gradient(), {1.75, 1.75}));
 }
+
+TEST_CASE("a number divided by a tensor, in both dtypes") {
+  const Variable x = parameter(vector_of({2, -4}));
+  const Variable y = 1.0 / x;
+  CHECK(close(y.value(), {0.5, -0.25}));
+  backward(y, vector_of({1, 8}));
+  CHECK(close(x.gradient(), {-0.25, -0.5}));
+  CHECK((3.0 / constant(full({2, 3}, 2.0))).value().dtype() == f32);
+  CHECK((3.0 / constant(full({2, 3}, 2.0))).value()(1, 2) == 1.5);
+  CHECK_THROWS_AS((void)(1.0 / Variable()), Error);
+}

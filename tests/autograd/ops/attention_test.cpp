@@ -81,7 +81,7 @@ TEST_CASE("promise 13: a query that may see nothing gives zeros and zero gradien
   CHECK(masked_softmax(constant(zeros({1, 1, 2, 0})), Mask()).shape() == Shape{1, 1, 2, 0});
 }
 
-TEST_CASE("promise 13: what stands behind a padding length changes no bit, not even NaN") {
+TEST_CASE("promise 13: what stands beyond a padding length changes no bit, not even NaN") {
   const Trio clean;
   const Mask mask = padding({4, 6});
   for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity(), 1e30}) {

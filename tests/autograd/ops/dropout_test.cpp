@@ -2,6 +2,7 @@
 #include "tests/autograd/ops/support.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 using namespace orrery::small;
 
 namespace {

@@ -80,7 +80,7 @@ TEST_CASE("embedding_sum with constant positions, and with one table for both") 
                 return composed_sum({x[0], x[0]}, ids, 2.5, 0.3);
               },
               normals({{4, 5}}));
-  const Variable learned = parameter(positions.clone());  // the table itself is no parameter
+  const Variable learned = parameter(positions.clone());  // the table itself is not a parameter
   const Tensor dy = normal({2, 3, 5}, 9), before = dy.clone();
   backward(embedding_sum(constant(normal({4, 5})), ids, 2.5, learned, 0, embedding_draw), dy);
   CHECK(close(learned.gradient(), elements(dy.rows(0, 1) + dy.rows(1, 2))));

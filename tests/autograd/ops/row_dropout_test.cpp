@@ -7,6 +7,7 @@
 #include "tests/core/support.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 using namespace orrery::small;
 
 namespace {

@@ -1,4 +1,4 @@
-// Chapter 8. Tests of the row kernels: softmax of one row, its derivative, and what -infinity does to both.
+// Chapter 4. Tests of the row kernels: softmax of one row, its derivative, and what -infinity does to both.
 #include "autograd/ops/softmax_rows.h"
 
 #include <doctest/doctest.h>

@@ -4,6 +4,7 @@
 #include "tests/autograd/ops/support.h"
 
 using namespace orrery;
+using namespace orrery::kernels;
 
 namespace {
 

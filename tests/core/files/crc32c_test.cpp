@@ -20,7 +20,7 @@ std::span<const std::byte> bytes_of_text(std::string_view text) {
 std::vector<std::byte> random_bytes(size_t n, u64 seed) {
   Rng rng(seed);
   std::vector<std::byte> bytes(n);
-  for (std::byte& b : bytes) b = static_cast<std::byte>(rng.next());
+  for (std::byte& b : bytes) b = static_cast<std::byte>(rng.bits64());
   return bytes;
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("a file name without a folder stands in the current one") {
   CHECK(contents(folder / "plain") == "text");
 }
 
-TEST_CASE("a temporary file left by a killed program is no obstacle") {
+TEST_CASE("a temporary file left by a killed program is not an obstacle") {
   const TemporaryFolder folder;
   set_contents(folder / "a.tmp", "half of a longer old text");
   replace(folder / "a", "new");

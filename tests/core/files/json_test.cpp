@@ -76,7 +76,7 @@ TEST_CASE("JSON has as many bytes and values as the limits, and no more") {
   CHECK(of_long_lists("{" + fields + "\"a\":0}") == "read x: has more than 10000 fields");
 }
 
-TEST_CASE("what is no object is said in one line") {
+TEST_CASE("anything but an object is refused in one line") {
   CHECK(problem("") == "read x: is not valid JSON: the error is in line 1, column 1");
   CHECK(problem("{\"a\":\x1B[31m}") == "read x: is not valid JSON: the error is in line 1, column 6");
   CHECK(problem("{} {}") == "read x: is not valid JSON: the error is in line 1, column 4");

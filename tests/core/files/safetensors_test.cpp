@@ -192,7 +192,7 @@ TEST_CASE("promise 20: damaged elements are named, and so are tensors in each ot
         "the header's checksum is wrong: the file is damaged, or another program changed it");
 }
 
-TEST_CASE("what is no safetensors file") {
+TEST_CASE("files that are not safetensors files") {
   const TemporaryFolder folder;
   CHECK(complaint(folder, "") == "is not a safetensors file: it has only 0 bytes");
   CHECK(complaint(folder, "1234567") == "is not a safetensors file: it has only 7 bytes");

@@ -140,7 +140,7 @@ TEST_CASE("argmax is the first of the largest") {
   CHECK(error_of([] { sum(Tensor(), {0}); }) == "sum: the tensor is not defined");
 }
 
-TEST_CASE("argmax passes NaN over, but for the first place") {
+TEST_CASE("argmax ignores NaN, except in the first place") {
   CHECK(argmax(Tensor::of<double>({3}, {1, nan_value, 2})).item() == 2);
   CHECK(argmax(Tensor::of<double>({3}, {nan_value, 1, 2})).item() == 0);
 }

@@ -1,5 +1,5 @@
-// Chapter 8. Products that leave A where it lies: every form against a triple loop, tiles that cover C once, and bits
-// that depend neither on the threads nor on the tiles.
+// Chapter 8. Products that read A in place: every form against a triple loop, tiles that cover C once, and bits that
+// depend neither on the threads nor on the tiles.
 #include "core/products/unpacked_product.h"
 
 #include <doctest/doctest.h>

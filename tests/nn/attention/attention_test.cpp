@@ -121,7 +121,7 @@ TEST_CASE("self-attention and cross-attention to itself agree") {
   CHECK(distance(layer(x, Mask::causal(), pass).value(), layer(x, x, Mask::causal(), pass).value()) < 1e-13);
 }
 
-TEST_CASE("promise 13: NaN and infinity behind padding reach neither outputs nor gradients") {
+TEST_CASE("promise 13: NaN and infinity in padding reach neither outputs nor gradients") {
   for (const bool self : {false, true}) {
     nn::MultiHeadAttention layer = noisy_attention();
     Rng rng(7);

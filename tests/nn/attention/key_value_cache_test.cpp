@@ -70,7 +70,7 @@ TEST_CASE("cross-attention over a cache made once is cross-attention, under each
   }
 }
 
-TEST_CASE("a row without keys gives what a row without keys gives, and NaN behind padding never arrives") {
+TEST_CASE("a row without keys gives what a row without keys gives, and NaN in padding never arrives") {
   const NoGradient nothing_recorded;
   Rng rng(8);
   const MultiHeadAttention layer = noisy_attention(f32);

@@ -6,7 +6,6 @@
 #include "autograd/ops.h"
 
 using namespace orrery;
-using nn::operator+;
 
 TEST_CASE("every row of a name, or those of some variants, compute the wrong function of the same leaves") {
   const nn::WrongFunction twice = [](const std::vector<Variable>& x) { return scale(x[0], 2); };
@@ -15,7 +14,7 @@ TEST_CASE("every row of a name, or those of some variants, compute the wrong fun
   REQUIRE(one.size() == 1);
   const Checkable f = one[0].build(f64);
   CHECK(f.output().item() == 2 * f.leaves[0].value.item());
-  CHECK(nn::operator+(one, one).size() == 2);
+  CHECK(nn::joined({one, one}).size() == 2);
   CHECK_THROWS_AS(nn::operation_rows("relu", {"scalar", "nonsense"}, twice), Error);
   CHECK_THROWS_AS(nn::layer_rows("nonsense", {}, twice), Error);
 }

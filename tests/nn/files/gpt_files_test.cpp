@@ -172,7 +172,7 @@ TEST_CASE("a file that does not fit is refused") {
         }) == load + "lm_head.weight and wte.weight are one parameter in the model, and differ in the file");
   CHECK(refusal([](TensorFile& file) {
           file.tensors["transformer.wte.weight"] = zeros({9, 8});
-        }) == load + "wte.weight stands there twice, with and without transformer.");
+        }) == load + "wte.weight is in the file twice, with and without the prefix transformer.");
   CHECK(refusal([](TensorFile& file) { file.tensors.erase("h.1.ln_2.bias"); }) ==
         load + "the file does not fit the model; 1 missing: h.1.ln_2.bias");
   const std::string turned = refusal([](TensorFile& file) {  // as a Linear would hold it

@@ -337,7 +337,7 @@ TEST_CASE("the bits are the same for every number of threads") {
   set_threads(before);
 }
 
-TEST_CASE("mistakes are told: options out of range, logits that are no numbers") {
+TEST_CASE("mistakes are told: options out of range, logits that are NaN") {
   const nn::Transformer model = lively_translator(11, 7, f32);
   const Tensor source = full({1, 3}, 4, Dtype::i32);
   const auto message = [&](const BeamOptions& options) {

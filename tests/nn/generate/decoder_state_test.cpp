@@ -1,4 +1,4 @@
-// Chapter 7. Both decoders one step at a time give the logits of the whole, in f32 and f64, and leave no memory behind.
+// Chapter 7. Both decoders one step at a time give the logits of the whole, in f32 and f64, and leak no memory.
 #include "nn/generate/decoder_state.h"
 
 #include <doctest/doctest.h>

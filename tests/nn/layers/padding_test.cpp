@@ -8,7 +8,7 @@
 
 using namespace orrery;
 
-TEST_CASE("NaN, infinity and huge numbers behind the lengths become 0, numbers before them stay") {
+TEST_CASE("NaN, infinity and huge numbers beyond the lengths become 0, numbers before them stay") {
   Rng rng(1);
   const Mask mask = Mask::padding(Tensor::of<i32>({2}, {3, 1}));
   const Tensor clean = randn({2, 3, 4}, rng, f64);

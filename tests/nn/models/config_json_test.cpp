@@ -47,7 +47,7 @@ TEST_CASE("a configuration goes through text unchanged") {
   CHECK(read(nn::config_json::text_of(ToyConfig{})) == ToyConfig{});
 }
 
-TEST_CASE("absent fields keep their defaults, and null is no value") {
+TEST_CASE("absent fields keep their defaults, and null is not a value") {
   CHECK(read("{}") == ToyConfig{});
   CHECK(read(R"({"maybe": null, "count": 4})") == ToyConfig{.count = 4});
 }

@@ -122,7 +122,7 @@ TEST_CASE("a configuration goes through JSON unchanged, and is told from a Trans
                        Error);
 }
 
-TEST_CASE("text that is no configuration is refused") {
+TEST_CASE("text that is not a configuration is refused") {
   const auto refused = [](const char* text, const char* message) {
     CHECK_THROWS_WITH_AS(nn::gpt_config(text), doctest::Contains(message), Error);
   };
@@ -176,6 +176,10 @@ TEST_CASE("layer options may stand in a configuration's own braces: what they le
   CHECK(said == config);
   said.layer.activation_dropout = 0.25;
   CHECK_FALSE(said == config);
+  CHECK_NOTHROW(said.validate());
+  said.layer.init = nn::Init::pytorch_linear;
+  CHECK_THROWS_WITH_AS(said.validate(), "gpt config: init cannot be chosen: a GPT's weights start from N(0, 0.02^2)",
+                       Error);
 }
 
 TEST_CASE("a file that names the seven layer options of earlier versions describes the same model") {

@@ -145,7 +145,7 @@ TEST_CASE("a configuration goes through JSON unchanged") {
   CHECK(nn::to_json(config).find("\"activation\":\"gelu\"") != std::string::npos);
 }
 
-TEST_CASE("text that is no configuration is refused") {
+TEST_CASE("text that is not a configuration is refused") {
   const auto refused = [](const char* text, const char* message) {
     CHECK_THROWS_WITH_AS(nn::transformer_config(text), doctest::Contains(message), Error);
   };

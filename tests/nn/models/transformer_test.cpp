@@ -74,7 +74,7 @@ TEST_CASE("the model is embed * sqrt(d_model) + positions, encoder, decoder, gen
   CHECK(distance(model.decode(target, encoded, causal, padding, pass).value(), expected.value()) < 1e-5);
 }
 
-TEST_CASE("attention maps: every layer and head, rows that add up to 1, nothing behind padding") {
+TEST_CASE("attention maps: every layer and head, rows that add up to 1, nothing for padding") {
   const Transformer model = build(small_config());
   Pass pass;
   nn::AttentionMaps maps;

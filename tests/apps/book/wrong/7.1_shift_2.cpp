@@ -1,4 +1,4 @@
-// Chapter 7. A wrong answer to exercise 7.1: eos stands at the end of the row, behind the padding.
+// Chapter 7. A wrong answer to exercise 7.1: eos stands at the end of the row, after the padding.
 // Expect: [0, 2] is -1, should be 2
 #include "core/tensor_ops.h"
 #include "nn/nn.h"

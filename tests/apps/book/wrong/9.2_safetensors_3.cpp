@@ -1,4 +1,4 @@
-// Chapter 9. A wrong answer to exercise 9.2: the header has no spaces behind it.
+// Chapter 9. A wrong answer to exercise 9.2: no spaces follow the header.
 // Expect: FAILED  the data begin at a multiple of 8
 #include <map>
 #include <sstream>

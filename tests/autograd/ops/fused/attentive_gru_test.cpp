@@ -64,7 +64,7 @@ TEST_CASE("each result alone, and without a bias") {
               [=](const Variables& x) { return textbook(without_bias(x), Mask()); }, rest);
 }
 
-TEST_CASE("weights add up to 1, are 0 behind the padding, and NaN there reaches nothing") {
+TEST_CASE("weights add up to 1, are 0 at padding, and NaN there reaches nothing") {
   const AttentiveSizes s{2, 3, 4, 5, 6, 7};
   std::vector<Tensor> inputs = normals(s.shapes());
   const Mask mask = Mask::padding({4, 2});

@@ -75,7 +75,7 @@ TEST_CASE("many sequences go by in chunks, with the numbers of all at once") {
   }
 }
 
-TEST_CASE("NaN behind the padding reaches nothing") {
+TEST_CASE("NaN in the padding reaches nothing") {
   const std::vector<Tensor> inputs = normals({{2, 4, 3}, {5, 3, 3}, {5}});
   Tensor x = inputs[0].clone();
   x(1, 2, 1) = std::nan("");
@@ -87,7 +87,7 @@ TEST_CASE("NaN behind the padding reaches nothing") {
   CHECK(sum_of_squares(slice(in[0].gradient().rows(1, 2), 1, 2)) == 0);
 }
 
-TEST_CASE("causal outputs see nothing behind their position") {
+TEST_CASE("causal outputs see nothing after their position") {
   const std::vector<Tensor> inputs = normals({{1, 6, 3}, {4, 3, 3}, {4}});
   const Tensor before = ours({constant(inputs[0]), constant(inputs[1]), constant(inputs[2])}, causal, {}).value();
   Tensor changed = inputs[0].clone();
@@ -115,7 +115,7 @@ TEST_CASE("shapes that do not fit are errors that say what is needed") {
   CHECK(error_with({2, 4, 3}, {5, 4, 3}, {5}, same) ==
         "convolution: the weight needs shape [C_out, 3, width], has [5, 4, 3]");
   CHECK(error_with({2, 4, 3}, {5, 3, 2}, {5}, same) ==
-        "convolution: as many inputs before as behind a position need an odd width, not 2");
+        "convolution: as many inputs before a position as after it need an odd width, not 2");
   CHECK(error_with({2, 4, 3}, {5, 3, 3}, {4}, causal) == "convolution: the bias needs shape [5], has [4]");
   CHECK(error_with({2, 4, 3}, {5, 3, 7}, {5}, none) ==
         "convolution: without padding, at least 6 positions are needed, there are 4");

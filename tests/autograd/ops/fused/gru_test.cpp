@@ -39,7 +39,7 @@ TEST_CASE("without a first state it starts at 0, and the bias may be missing") {
               normals({{2, 3, 12}, {12, 4}}));
 }
 
-TEST_CASE("a state behind the padding length is the last one, and NaN there reaches nothing") {
+TEST_CASE("a state beyond the padding length is the last one, and NaN there reaches nothing") {
   const std::vector<Tensor> inputs = normals({{2, 4, 6}, {2, 2}, {6, 2}, {6}});
   Tensor gates = inputs[0].clone();
   for (const i64 t : {2, 3}) gates.write<double>()[(1 * 4 + t) * 6 + 1] = std::nan("");

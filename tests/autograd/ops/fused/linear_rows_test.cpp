@@ -1,4 +1,4 @@
-// Chapter 8. Tests of the product behind linear maps: strides, biases, and work on each row once, in tiles or thin.
+// Chapter 8. Tests of the product of linear maps: strides, biases, and work on each row once, in tiles or thin.
 #include "autograd/ops/fused/linear_rows.h"
 
 #include "core/products/thin_product.h"

@@ -127,7 +127,7 @@ TEST_CASE("what a query sees does not depend on the tile it is in") {
   CHECK(distance({rows(120, 140)}, {slice(all, 1, 120, 140)}) <= 1e-15);
 }
 
-TEST_CASE("promise 13: what stands behind a padding length changes no bit, not even NaN") {
+TEST_CASE("promise 13: what stands beyond a padding length changes no bit, not even NaN") {
   const PackedSizes s{2, 3, 5, 6, 4, 2};
   const Mask mask = key_lengths({4, 6});
   const i64 columns = s.h * (s.d_k + s.d_v);

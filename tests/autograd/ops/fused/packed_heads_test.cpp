@@ -24,13 +24,13 @@ TEST_CASE("a transposed copy is scaled, and its rows are filled up with zeros") 
   std::vector<double> x(3 * 4);
   std::iota(x.begin(), x.end(), 1);
   std::vector<double> to(2 * 8, -1);
-  transpose(Part<const double>{x.data(), 4}, 3, 2, 0.5, to.data(), 8);
+  transpose(HeadMatrix<const double>{x.data(), 4}, 3, 2, 0.5, to.data(), 8);
   CHECK(to == std::vector<double>{0.5, 2.5, 4.5, 0, 0, 0, 0, 0, 1, 3, 5, 0, 0, 0, 0, 0});
 }
 
 TEST_CASE("rows are cleared in their own columns only") {
   std::vector<double> x(2 * 3, 1);
-  clear_rows(Part<double>{x.data(), 3}, 2, 2);
+  clear_rows(HeadMatrix<double>{x.data(), 3}, 2, 2);
   CHECK(x == std::vector<double>{0, 0, 1, 0, 0, 1});
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("a query's value does not depend on the tile of queries it is in") {
   CHECK(same_bits(rows(120, 140), slice(all, 1, 120, 140)));
 }
 
-TEST_CASE("promise 13: what stands behind a padding length changes no bit in tiles either, not even NaN") {
+TEST_CASE("promise 13: what stands beyond a padding length changes no bit in tiles either, not even NaN") {
   const AttentionSizes s{2, 3, 9, 16, 4, 2};
   const Mask mask = padded_to({7, 16});
   const i64 columns = s.h * (s.d_k + s.d_v);
@@ -174,7 +174,7 @@ TEST_CASE("promise 14: in f32, with scores of thousands, the weights that backwa
 }
 
 TEST_CASE("what a causal mask hides from a whole tile is skipped, forward and backward") {
-  // Queries 0 to 15 stand in two tiles that see no key behind 15: computed and then hidden, NaN there would show.
+  // Queries 0 to 15 stand in two tiles that see no key after 15: computed and then hidden, NaN there would show.
   const AttentionSizes s{1, 1, 24, 24, 4, 4};
   const std::vector<Tensor> x = normals(s.cross());
   Tensor behind = x[1].clone(), dy = normal({1, 24, 4}, 5);
