@@ -134,13 +134,15 @@ TEST_CASE("an excerpt that its file does not have is found") {
     }));
   };
   const std::string engine = "See [engine.cpp](../../../autograd/engine.cpp).\n";
-  CHECK(problems(engine + "```cpp\nint a;\n  int c;\n```\nand\n```cpp\nint b;\n```\n") == "");
+  CHECK(problems(engine + "```cpp\nint a;\n// ...\n  int c;\n```\nand\n```cpp\nint b;\n```\n") == "");
   CHECK(problems("[tape.cpp](tape.cpp) [engine.h](../../../autograd/engine.h)\n```cpp\nint d;\n```\n") == "");
   CHECK(problems(engine + "```cpp\nint b;\nint a;\n```\n") ==
         "\nautograd/engine.cpp does not have, in this order: int a;");
   CHECK(problems(engine + "```cpp\nint c;\n```\n") == "\nautograd/engine.cpp does not have, in this order: int c;");
   CHECK(problems("```cpp\nint a;\n```\n") == "\nno link to a source file stands before this excerpt");
-  CHECK(problems(engine + "- in a list\n  ```cpp\n  int a;\n    int c;\n  ```\n") == "");
+  CHECK(problems(engine + "- in a list\n  ```cpp\n  int b;\n    int c;\n  ```\n") == "");
+  CHECK(problems(engine + "```cpp\nint a;\n  int c;\n```\n") ==
+        "\nautograd/engine.cpp has lines that are left out without \"...\" in: int a;");
 }
 
 TEST_CASE("output that no program printed is found") {
@@ -148,8 +150,11 @@ TEST_CASE("output that no program printed is found") {
   const std::string ran = "It prints (`apps/run book/ch4/tape.cpp`):\n";
   CHECK(problems(ran + "```text\ny = 0.25\n...\ndone\n```\n") == "");
   CHECK(problems("```sh\napps/run book/ch4/tape.cpp\n```\n```text\ndone\n```\n") == "");
-  CHECK(problems(ran + "```text\ny = 0.26\n```\n") == "\ntape does not print, in this order: y = 0.26");
-  CHECK(problems(ran + "```text\ndone\ny = 0.25\n```\n") == "\ntape does not print, in this order: y = 0.25");
+  CHECK(problems(ran + "```text\ny = 0.26\n```\n") == "\nthe output of tape does not have, in this order: y = 0.26");
+  CHECK(problems(ran + "```text\ndone\ny = 0.25\n```\n") ==
+        "\nthe output of tape does not have, in this order: y = 0.25");
+  CHECK(problems(ran + "```text\ny = 0.25\ndone\n```\n") ==
+        "\nthe output of tape has lines that are left out without \"...\" in: y = 0.25");
   const std::string nameless = "\nno program of this chapter is named before this output: `apps/run book/ch4/NAME.cpp`";
   CHECK(problems("```text\ny = 0.25\n```\n") == nameless);
   CHECK(problems("`apps/run book/ch3/tape.cpp`\n```text\ny = 0.25\n```\n") == nameless);
