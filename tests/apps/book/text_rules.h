@@ -339,6 +339,23 @@ inline Words exercise_problems(const Chapter& chapter) {
   return found;
 }
 
+/// Exercises go from a warm-up to a hard one, and each says its level: warm-up, easy, medium or hard.
+inline Words level_problems(const Chapter& chapter) {
+  static const std::regex level("\\((warm-up|easy|medium|hard)[,)]");
+  Words found, levels;
+  const auto [begin, end] = exercise_section(chapter.text.prose);
+  for (size_t i = begin; i < end; ++i) {
+    const std::string number = exercise_listed(chapter.text.prose[i]);
+    if (number.empty()) continue;
+    const Words said = matches_in(chapter.text.prose[i], level);
+    if (said.size() != 1) found.push_back(chapter.at(i + 1) + "exercise " + number + " has no level");
+    levels.insert(levels.end(), said.begin(), said.end());
+  }
+  if (levels.empty() || levels.front() != "warm-up" || levels.back() != "hard")
+    found.push_back(chapter.at(begin + 1) + "exercises do not go from a warm-up to a hard one");
+  return found;
+}
+
 /// A translation has the numbers, the excerpts and the outputs of the original.
 inline Words translation_problems(const Chapter& chapter, const Chapter& original) {
   const auto numbers = [](const Chapter& c) {

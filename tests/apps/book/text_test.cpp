@@ -76,7 +76,7 @@ void check_chapter(int number) {
          {length_problems(chapter), excerpt_problems(chapter, lines_of), output_problems(chapter),
           number_problems(chapter), link_problems(chapter, stands_in_tree),
           command_problems(chapter, stands_in_tree, help_of), structure_problems(chapter), exercise_problems(chapter),
-          chinese ? translation_problems(chapter, read("README.md")) : Words{}})
+          chinese ? translation_problems(chapter, read("README.md")) : level_problems(chapter)})
       found.insert(found.end(), problems.begin(), problems.end());
     CHECK(report(found) == "");
   }
@@ -259,6 +259,14 @@ TEST_CASE("exercises that are listed and not there, or there and not listed, are
   CHECK(problems(two + "### 4.2 softmax's backward\n### 4.4 more\n") == "\nthere is no exercise 4.4");
   CHECK(problems("4.2 softmax's backward\n" + two) == "\nexercise 4.2 is not listed");
   CHECK(problems("## \u7ec3\u4e60\n### \u7ec3\u4e60 4.1\n### 4.2 a\n### 4.3 b\n", "README.zh.md") == "");
+}
+
+TEST_CASE("an exercise without a level is found, and a chapter whose exercises do not end with a hard one") {
+  const auto problems = [](const std::string& text) { return without_place(level_problems(chapter_saying(text))); };
+  const std::string first = "## Exercises\n- **4.1 a** (warm-up). One.\n- **4.2 b** (medium, on paper): two.\n";
+  CHECK(problems(first + "- **4.3 c** (hard)\n") == "");
+  CHECK(problems(first + "- **4.3 c** (middle)\n- **4.4 d** (hard)\n") == "\nexercise 4.3 has no level");
+  CHECK(problems(first) == "\nexercises do not go from a warm-up to a hard one");
 }
 
 TEST_CASE("a translation with other numbers, excerpts or outputs is found") {
