@@ -14,29 +14,33 @@ using namespace orrery;
 
 namespace {
 
-// Prints f and its slope at each x, and returns the slopes.
-Tensor print_row(const char* name, Variable (*f)(const Variable&), const Tensor& x) {
-  const Variable in = parameter(x.clone()), y = f(in);
-  backward(y, full(x.shape(), 1, f64));
-  for (const auto& [what, numbers] : {std::pair{"value", y.value()}, {"slope", in.gradient()}}) {
-    std::cout << std::left << std::setw(9) << name << what << std::right;
-    for (i64 i = 0; i < x.count(); ++i) std::cout << std::setw(9) << numbers.at(i) + 0.0;
-    std::cout << '\n';
-  }
+struct Activation {
+  const char* name;
+  Variable (*f)(const Variable&);
+};
+
+Tensor slopes(const Activation& activation, const Tensor& x) {
+  const Variable in = parameter(x.clone());
+  backward(activation.f(in), full(x.shape(), 1, f64));
   return in.gradient();
+}
+
+void print_row(const std::string& name, const Tensor& numbers) {
+  std::cout << std::left << std::setw(14) << name << std::right;
+  for (i64 i = 0; i < numbers.count(); ++i) std::cout << std::setw(9) << numbers.at(i) + 0.0;
+  std::cout << '\n';
 }
 
 }  // namespace
 
 int main() {
   const Tensor x = Tensor::of<double>({5}, {-4, -1, 0, 1, 4});
-  std::cout << "x             ";
-  for (i64 i = 0; i < x.count(); ++i) std::cout << std::setw(9) << x.at(i);
-  std::cout << '\n' << std::fixed << std::setprecision(4);
-  const Tensor through_relu = print_row("relu", relu, x);
-  print_row("gelu", gelu, x);
-  print_row("silu", silu, x);
-  const Tensor through_sigmoid = print_row("sigmoid", sigmoid, x);
-  const Tensor through_tanh = print_row("tanh", tanh, x);
-  return through_relu(4) == 1 && through_sigmoid(2) == 0.25 && through_tanh(4) < 0.01 ? 0 : 1;
+  const std::vector<Activation> all{
+      {"relu", relu}, {"gelu", gelu}, {"silu", silu}, {"sigmoid", sigmoid}, {"tanh", tanh}};
+  std::cout << std::fixed << std::setprecision(4);
+  print_row("value at", x);
+  for (const Activation& activation : all) print_row(activation.name, activation.f(constant(x)).value());
+  print_row("slope at", x);
+  for (const Activation& activation : all) print_row(activation.name, slopes(activation, x));
+  return slopes(all[0], x)(4) == 1 && slopes(all[3], x)(2) == 0.25 && slopes(all[4], x)(4) < 0.01 ? 0 : 1;
 }

@@ -37,7 +37,7 @@ int main() {
   std::cout << std::scientific << std::setprecision(1)
             << "   step h   one-sided    central  four points   four points in f32\n";
   double best_f64 = 1, best_f32 = 1;
-  for (const double h : {1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10}) {
+  for (const double h : {1e-1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9}) {
     const double f64 = error(four_points(2.0, h)), f32 = error(four_points(2.0F, static_cast<float>(h)));
     best_f64 = std::min(best_f64, f64), best_f32 = std::min(best_f32, f32);
     std::cout << std::setw(9) << h << std::setw(12) << error(one_sided(2.0, h)) << std::setw(11)

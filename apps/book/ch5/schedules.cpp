@@ -17,7 +17,7 @@ int main() {
   std::cout << std::setprecision(4) << std::left << std::setw(10) << "step" << std::setw(12) << "noam" << std::setw(12)
             << "cool-down" << std::setw(12) << "product"
             << "warmup_cosine\n";
-  for (const i64 step : {1, 1000, 4000, 16000, 64000, 90000, 100000}) {
+  for (const i64 step : {1, 4000, 16000, 90000, 100000}) {
     const double rate = noam(step, d_model, warmup), factor = linear_cooldown(step, total, from);
     std::cout << std::setw(10) << step << std::setw(12) << rate << std::setw(12) << factor << std::setw(12)
               << rate * factor << warmup_cosine(step, 0.0007, warmup, total) << '\n';

@@ -30,9 +30,8 @@ double descend(const char* name, double rate, const MakeOptimizer& make) {
   for (i64 step = 1; step <= steps; ++step) {
     backward(loss_at(position));
     optimizer->step(rate);
-    if (step == 1 || step == 10 || step == steps)
-      std::cout << name << ", step " << step << ": " << position.value() << '\n';
   }
+  std::cout << name << ", step " << steps << ": " << position.value() << '\n';
   return loss_at(position).item();
 }
 

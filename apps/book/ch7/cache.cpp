@@ -38,11 +38,10 @@ int main() {
                 << state.layers[0].length << "; positions computed " << with_cache << ", without a cache " << without
                 << '\n';
   }
-  std::cout << "the same logits at every step: " << (apart < 1e-12 ? "yes" : "no") << '\n';
-
   const nn::GptConfig gpt2 = nn::gpt_preset("gpt2");
   const i64 numbers = 2 * gpt2.num_layers * gpt2.layer.d_model;
   std::cout << "GPT-2 keeps 2 * " << gpt2.num_layers << " * " << gpt2.layer.d_model << " = " << numbers
             << " numbers for each position, " << numbers * bytes_of(f32) << " bytes\n";
+  std::cout << "the same logits at every step: " << (apart < 1e-12 ? "yes" : "no") << '\n';
   return apart < 1e-12 && with_cache == T && without == T * (T + 1) / 2 ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 //   "a cat". A search that keeps the two best beginnings finds it; that is exercise 7.6.
 // Serves: nn/generate/decoding.h
 #include <cmath>
+#include <functional>
 #include <iomanip>
 #include <iostream>
 #include <map>
@@ -12,7 +13,7 @@
 
 namespace {
 
-using Choices = std::map<std::string, double>;  // a word, and the probability that it comes next
+using Choices = std::map<std::string, double, std::greater<>>;  // a word, and the probability that it comes next
 
 // A language of two-word sentences.
 const std::map<std::string, Choices> next{{"", {{"the", 0.6}, {"a", 0.4}}},

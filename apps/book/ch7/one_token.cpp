@@ -24,15 +24,16 @@ const Variable& show(const std::string& name, const Variable& x, i64 i) {
 Variable cut(const Variable& x) { return permute(reshape(x, {1, x.size(1), h, d_k}), {0, 2, 1, 3}); }
 Variable joined(const Variable& x) { return reshape(permute(x, {0, 2, 1, 3}), {1, x.size(2), d_model}); }
 
-// Attention of queries x over keys and values y; shown for position i of x.
-Variable attend(const nn::Part<nn::Attention>& part, const Variable& x, const Variable& y, const Mask& mask, i64 i) {
-  const auto& layer = part.as<nn::MultiHeadAttention>();
-  const Variable Q = cut(layer.in_proj(x, {0, d_model}));
-  const Variable K = cut(layer.in_proj(y, {d_model, 2 * d_model}));
-  const Variable V = cut(layer.in_proj(y, {2 * d_model, 3 * d_model}));
-  show("  Q, in two heads", Q, i);
-  const Variable scores = show("  scores of head 0", matmul(Q, K, Trans::b) * (1 / std::sqrt(4.0)), i);
-  const Variable weights = show("  weights of head 0", masked_softmax(scores, mask), i);
+// Attention of queries x over keys and values y, shown for position i of x. `kind` tells two attentions apart.
+Variable attend(std::string kind, const auto& part, const Variable& x, const Variable& y, const Mask& mask, i64 i) {
+  kind = kind.empty() ? "  " : "  " + kind + ": ";
+  const auto& layer = part.template as<nn::MultiHeadAttention>();
+  const Variable Q = show(kind + "Q, in two heads", cut(layer.in_proj(x, {0, d_model})), i);
+  const Variable K = cut(layer.in_proj(y, {d_model, 2 * d_model})),
+                 V = cut(layer.in_proj(y, {2 * d_model, 3 * d_model}));
+  if (kind == "  cross: ") show("  cross: K of the memory", K, i), show("  cross: V of the memory", V, i);
+  const Variable scores = show(kind + "scores of head 0", matmul(Q, K, Trans::b) * (1 / std::sqrt(4.0)), i);
+  const Variable weights = show(kind + "weights of head 0", masked_softmax(scores, mask), i);
   return show("  heads joined, times W^O", layer.out_proj(joined(matmul(weights, V))), i);
 }
 
@@ -46,7 +47,6 @@ Variable embed(const Tensor& ids, const nn::Embedding& table, i64 i) {
 }
 
 int main() {
-  std::cout << std::fixed << std::setprecision(2);
   Rng rng(4);
   nn::TransformerConfig config{.src_vocab_size = 10, .tgt_vocab_size = 10};
   config.layer = {.d_model = d_model, .num_heads = h, .d_ff = 16};
@@ -59,21 +59,21 @@ int main() {
   const Mask padding = Mask::padding(Tensor::of<i32>({1}, {4}));
   const nn::EncoderLayer& encoder = model.encoder.layers[0];
   i64 i = 1;
-  std::cout << "the encoder: source token 1, id 7\n";
+  std::cout << std::fixed << std::setprecision(2) << "the encoder: source token 1, id 7\n";
   Variable x = embed(source, model.src_embed, i);
-  x = show("norm1(x + attention)", encoder.norm1(x + attend(encoder.self_attn, x, x, padding, i)), i);
+  x = show("norm1(x + attention)", encoder.norm1(x + attend("", encoder.self_attn, x, x, padding, i)), i);
   x = show("norm2(x + feed-forward)", encoder.norm2(x + feed(encoder.feed_forward, x, i)), i);
   const Variable memory = x;  // one layer alone: its output is the encoder's
-  const nn::DecoderLayer& decoder = model.decoder.layers[0];
+  const nn::DecoderLayer& layer = model.decoder.layers[0];
   i = 2;
   std::cout << "\nthe decoder: target token 2, id 8\n";
   x = embed(target, model.tgt_embed, i);
-  x = show("norm1(x + self-attention)", decoder.norm1(x + attend(decoder.self_attn, x, x, Mask::causal(), i)), i);
-  x = show("norm2(x + cross-attention)", decoder.norm2(x + attend(decoder.multihead_attn, x, memory, padding, i)), i);
-  x = show("norm3(x + feed-forward)", decoder.norm3(x + feed(decoder.feed_forward, x, i)), i);
+  x = show("norm1(x + self-attention)", layer.norm1(x + attend("self", layer.self_attn, x, x, Mask::causal(), i)), i);
+  x = show("norm2(x + cross-attention)", layer.norm2(x + attend("cross", layer.multihead_attn, x, memory, padding, i)),
+           i);
+  x = show("norm3(x + feed-forward)", layer.norm3(x + feed(layer.feed_forward, x, i)), i);
   const Variable logits = show("generator: logits", model.generator(x), i);
   show("softmax: of the next token", softmax(logits), i);
-
   const double difference = std::sqrt(sum_of_squares(logits.value() - model(source, target, pass).value()));
   std::cout << "\nmodel(source, target, pass) gives the same logits: " << (difference < 1e-12 ? "yes" : "no") << '\n';
   return difference < 1e-12 ? 0 : 1;

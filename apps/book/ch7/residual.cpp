@@ -60,7 +60,7 @@ int main() {
   const Measured none = measured(Kind::none), post = measured(Kind::post_norm), pre = measured(Kind::pre_norm);
   std::cout << std::fixed << std::setprecision(3) << "difference between the positions, as a part of their length\n"
             << "after layer   norm(f(x))   norm(x + f(x))   x + f(norm(x))\n";
-  for (const size_t l : {1, 2, 4, 8, 12})
+  for (const size_t l : {2, 12})
     std::cout << std::setw(11) << l << std::setw(13) << none.differences[l - 1] << std::setw(17)
               << post.differences[l - 1] << std::setw(17) << pre.differences[l - 1] << '\n';
   std::cout << "gradient at the bottom, as a part of that at the top\n"

@@ -54,11 +54,12 @@ int main() {
   const Variable logits = parameter(log(constant(p)).value());
   const auto loss_of = [&](double smoothing) { return cross_entropy(logits, label, {.label_smoothing = smoothing}); };
   const double by_hand = -dot(q, logits.value()), least = -dot(q, log(constant(q)).value());
+  std::cout << "loss without smoothing   " << loss_of(0).item() << '\n';
   print("p        ", p), print("q        ", q);
-  std::cout << "loss without smoothing   " << loss_of(0).item() << "\nloss with eps = 0.1      " << loss_of(eps).item()
-            << "\n-sum_k q_k log p_k       " << by_hand << "\nthe least it can be      " << least << '\n';
+  std::cout << "loss with eps = 0.1      " << loss_of(eps).item() << "\nthe least it can be      " << least << '\n';
   backward(loss_of(eps));
   print("gradient ", logits.gradient()), print("p - q    ", p - q);
+  std::cout << "-sum_k q_k log p_k       " << by_hand << '\n';
   std::cout << "where p = q, the right logit lies " << std::log(q.at(0) / q.at(1)) << " above the others\n";
   const double error = std::fabs(loss_of(eps).item() - by_hand);
   return apart < 1e-12 && error < 1e-12 && sum_of_squares(logits.gradient() - (p - q)) < 1e-24 ? 0 : 1;

@@ -58,7 +58,7 @@ Run trained(Run run) {
 
 void print(const std::string& what, std::vector<double> Run::*numbers, const std::vector<Run>& runs) {
   std::cout << what << '\n';
-  for (const i64 t : {0, 1, 2, 5, 10}) {
+  for (const i64 t : {0, 1, 10}) {
     std::cout << std::setw(5) << t;
     for (const Run& run : runs) std::cout << std::setw(11) << (run.*numbers).end()[t - steps - 1];
     std::cout << '\n';

@@ -140,22 +140,51 @@ inline Words length_problems(const Chapter& chapter) {
   return found;
 }
 
+/// "..." stands for lines left out; in C++ it is a comment.
+inline bool stands_for_others(const std::string& line) {
+  const size_t begin = line.find_first_not_of(' ');
+  return begin != line.npos && (line.substr(begin) == "..." || line.substr(begin) == "// ...");
+}
+
+/// What is wrong with lines quoted from `whole`, "" if nothing: one that it does not have after those before it, or one
+/// before which others are left out and nothing says so. Empty lines do not count.
+inline std::string quote_problem(const Words& quoted, const Words& whole) {
+  const auto is_empty = [](const std::string& line) { return trimmed(line).empty(); };
+  std::vector<Words> parts(1);  // between the lines "..."
+  Words all, source = whole;
+  for (const std::string& line : quoted) {
+    if (stands_for_others(line))
+      parts.emplace_back();
+    else if (!is_empty(line))
+      parts.back().push_back(line), all.push_back(line);
+  }
+  std::erase_if(source, is_empty);
+  if (const std::string missing = missing_line(all, source); !missing.empty())
+    return "does not have, in this order: " + missing;
+  auto from = source.begin();
+  for (const Words& part : parts) {
+    const auto found = std::search(from, source.end(), part.begin(), part.end());
+    if (found == source.end() && !part.empty()) return "has lines that are left out without \"...\" in: " + part[0];
+    from = found + static_cast<std::ptrdiff_t>(part.size());
+  }
+  return "";
+}
+
 /// `read` gives the lines of a file by its path from the root.
 inline Words excerpt_problems(const Chapter& chapter, Words (*read)(const std::string&)) {
   Words found;
   for (const Block& block : chapter.text.blocks) {
     if (block.language != "cpp") continue;
     const std::filesystem::path path = (std::filesystem::path(chapter.folder()) / block.linked).lexically_normal();
-    const std::string missing = block.linked.empty() ? "" : missing_line(block.lines, read(path));
+    const std::string problem = block.linked.empty() ? "" : quote_problem(block.lines, read(path));
     if (block.linked.empty())
       found.push_back(chapter.at(block.line) + "no link to a source file stands before this excerpt");
-    else if (!missing.empty())
-      found.push_back(chapter.at(block.line) + path.string() + " does not have, in this order: " + missing);
+    else if (!problem.empty())
+      found.push_back(chapter.at(block.line) + path.string() + " " + problem);
   }
   return found;
 }
 
-/// "..." stands for lines left out.
 inline Words output_problems(const Chapter& chapter) {
   Words found;
   const std::string start = "apps/run book/ch" + std::to_string(chapter.number) + "/";
@@ -173,11 +202,10 @@ inline Words output_problems(const Chapter& chapter) {
       continue;
     }
     Words part, whole;
-    for (const std::string& line : block.lines)
-      if (line != "...") part.push_back(trimmed(line));
+    for (const std::string& line : block.lines) part.push_back(trimmed(line));
     for (const std::string& line : printed->second) whole.push_back(trimmed(line));
-    if (const std::string missing = missing_line(part, whole); !missing.empty())
-      found.push_back(at + printed->first + " does not print, in this order: " + missing);
+    if (const std::string problem = quote_problem(part, whole); !problem.empty())
+      found.push_back(at + "the output of " + printed->first + " " + problem);
   }
   return found;
 }
@@ -308,6 +336,23 @@ inline Words exercise_problems(const Chapter& chapter) {
   }
   for (const auto& [number, line] : listed)
     if (!chapter.exercises.contains(number)) found.push_back(chapter.at(begin + 1) + "there is no exercise " + number);
+  return found;
+}
+
+/// Exercises go from a warm-up to a hard one, and each says its level: warm-up, easy, medium or hard.
+inline Words level_problems(const Chapter& chapter) {
+  static const std::regex level("\\((warm-up|easy|medium|hard)[,)]");
+  Words found, levels;
+  const auto [begin, end] = exercise_section(chapter.text.prose);
+  for (size_t i = begin; i < end; ++i) {
+    const std::string number = exercise_listed(chapter.text.prose[i]);
+    if (number.empty()) continue;
+    const Words said = matches_in(chapter.text.prose[i], level);
+    if (said.size() != 1) found.push_back(chapter.at(i + 1) + "exercise " + number + " has no level");
+    levels.insert(levels.end(), said.begin(), said.end());
+  }
+  if (levels.empty() || levels.front() != "warm-up" || levels.back() != "hard")
+    found.push_back(chapter.at(begin + 1) + "exercises do not go from a warm-up to a hard one");
   return found;
 }
 

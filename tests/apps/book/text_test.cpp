@@ -76,7 +76,7 @@ void check_chapter(int number) {
          {length_problems(chapter), excerpt_problems(chapter, lines_of), output_problems(chapter),
           number_problems(chapter), link_problems(chapter, stands_in_tree),
           command_problems(chapter, stands_in_tree, help_of), structure_problems(chapter), exercise_problems(chapter),
-          chinese ? translation_problems(chapter, read("README.md")) : Words{}})
+          chinese ? translation_problems(chapter, read("README.md")) : level_problems(chapter)})
       found.insert(found.end(), problems.begin(), problems.end());
     CHECK(report(found) == "");
   }
@@ -134,13 +134,15 @@ TEST_CASE("an excerpt that its file does not have is found") {
     }));
   };
   const std::string engine = "See [engine.cpp](../../../autograd/engine.cpp).\n";
-  CHECK(problems(engine + "```cpp\nint a;\n  int c;\n```\nand\n```cpp\nint b;\n```\n") == "");
+  CHECK(problems(engine + "```cpp\nint a;\n// ...\n  int c;\n```\nand\n```cpp\nint b;\n```\n") == "");
   CHECK(problems("[tape.cpp](tape.cpp) [engine.h](../../../autograd/engine.h)\n```cpp\nint d;\n```\n") == "");
   CHECK(problems(engine + "```cpp\nint b;\nint a;\n```\n") ==
         "\nautograd/engine.cpp does not have, in this order: int a;");
   CHECK(problems(engine + "```cpp\nint c;\n```\n") == "\nautograd/engine.cpp does not have, in this order: int c;");
   CHECK(problems("```cpp\nint a;\n```\n") == "\nno link to a source file stands before this excerpt");
-  CHECK(problems(engine + "- in a list\n  ```cpp\n  int a;\n    int c;\n  ```\n") == "");
+  CHECK(problems(engine + "- in a list\n  ```cpp\n  int b;\n    int c;\n  ```\n") == "");
+  CHECK(problems(engine + "```cpp\nint a;\n  int c;\n```\n") ==
+        "\nautograd/engine.cpp has lines that are left out without \"...\" in: int a;");
 }
 
 TEST_CASE("output that no program printed is found") {
@@ -148,8 +150,11 @@ TEST_CASE("output that no program printed is found") {
   const std::string ran = "It prints (`apps/run book/ch4/tape.cpp`):\n";
   CHECK(problems(ran + "```text\ny = 0.25\n...\ndone\n```\n") == "");
   CHECK(problems("```sh\napps/run book/ch4/tape.cpp\n```\n```text\ndone\n```\n") == "");
-  CHECK(problems(ran + "```text\ny = 0.26\n```\n") == "\ntape does not print, in this order: y = 0.26");
-  CHECK(problems(ran + "```text\ndone\ny = 0.25\n```\n") == "\ntape does not print, in this order: y = 0.25");
+  CHECK(problems(ran + "```text\ny = 0.26\n```\n") == "\nthe output of tape does not have, in this order: y = 0.26");
+  CHECK(problems(ran + "```text\ndone\ny = 0.25\n```\n") ==
+        "\nthe output of tape does not have, in this order: y = 0.25");
+  CHECK(problems(ran + "```text\ny = 0.25\ndone\n```\n") ==
+        "\nthe output of tape has lines that are left out without \"...\" in: y = 0.25");
   const std::string nameless = "\nno program of this chapter is named before this output: `apps/run book/ch4/NAME.cpp`";
   CHECK(problems("```text\ny = 0.25\n```\n") == nameless);
   CHECK(problems("`apps/run book/ch3/tape.cpp`\n```text\ny = 0.25\n```\n") == nameless);
@@ -254,6 +259,14 @@ TEST_CASE("exercises that are listed and not there, or there and not listed, are
   CHECK(problems(two + "### 4.2 softmax's backward\n### 4.4 more\n") == "\nthere is no exercise 4.4");
   CHECK(problems("4.2 softmax's backward\n" + two) == "\nexercise 4.2 is not listed");
   CHECK(problems("## \u7ec3\u4e60\n### \u7ec3\u4e60 4.1\n### 4.2 a\n### 4.3 b\n", "README.zh.md") == "");
+}
+
+TEST_CASE("an exercise without a level is found, and a chapter whose exercises do not end with a hard one") {
+  const auto problems = [](const std::string& text) { return without_place(level_problems(chapter_saying(text))); };
+  const std::string first = "## Exercises\n- **4.1 a** (warm-up). One.\n- **4.2 b** (medium, on paper): two.\n";
+  CHECK(problems(first + "- **4.3 c** (hard)\n") == "");
+  CHECK(problems(first + "- **4.3 c** (middle)\n- **4.4 d** (hard)\n") == "\nexercise 4.3 has no level");
+  CHECK(problems(first) == "\nexercises do not go from a warm-up to a hard one");
 }
 
 TEST_CASE("a translation with other numbers, excerpts or outputs is found") {

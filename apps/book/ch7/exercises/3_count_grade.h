@@ -20,7 +20,7 @@ void grade(Grader& g) {
   g.equal(
       "the base model with 37,000 words", [] { return static_cast<double>(my_model_count(37000, 512, 2048, 6)); },
       static_cast<double>(nn::base(37000).parameter_count()),
-      "Six layers of each kind, one matrix of words * d_model numbers, and the generator's bias.");
+      "Which matrices does the model share? And which part outside the layers has a bias?");
   g.equal(
       "the big model with 37,000 words", [] { return static_cast<double>(my_model_count(37000, 1024, 4096, 6)); },
       static_cast<double>(nn::big(37000).parameter_count()), "The same formula with other sizes.");

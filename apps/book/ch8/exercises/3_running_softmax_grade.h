@@ -25,4 +25,8 @@ void grade(Grader& g) {
   ask("hidden first", {{hidden, 7}, {hidden, 8}, {1, 5}, {1, 9}}, 7,
       "-infinity - (-infinity) is no number. What does a hidden key add?");
   ask("all hidden", {{hidden, 7}, {hidden, 8}}, 0, "Where everything is hidden, all weights are 0.");
+  g.check(
+      "three numbers, whatever the length",
+      [] { return std::is_trivially_copyable_v<MyRunningSoftmax> && sizeof(MyRunningSoftmax) <= 3 * sizeof(double); },
+      "What was kept of the scores so far? A stream may be longer than any memory.");
 }

@@ -1,0 +1,40 @@
+// Chapter 2. A wrong answer to exercise 2.6: the walk begins at the end of the tape, wherever y stands.
+// Expect: FAILED  a number that is not the last
+#include <cmath>
+#include <vector>
+
+class MyTape {
+ public:
+  size_t input(double value) { return record(value, {}); }
+  size_t add(size_t a, size_t b) { return record(value(a) + value(b), {{a, 1}, {b, 1}}); }
+  size_t mul(size_t a, size_t b) { return record(value(a) * value(b), {{a, value(b)}, {b, value(a)}}); }
+  size_t tanh(size_t x) {
+    const double y = std::tanh(value(x));
+    return record(y, {{x, 1 - y * y}});
+  }
+  double value(size_t place) const { return lines_.at(place).value; }
+
+  std::vector<double> gradients(size_t /*y*/) const {
+    std::vector<double> result(lines_.size(), 0);
+    result.back() = 1;
+    for (size_t i = lines_.size(); i-- > 0;)  // newest first: a line's gradient is complete when it passes it on
+      for (const Input& input : lines_[i].inputs) result[input.place] += result[i] * input.slope;
+    return result;
+  }
+
+ private:
+  struct Input {
+    size_t place;
+    double slope;  // d(this line) / d(that line)
+  };
+  struct Line {
+    double value;
+    std::vector<Input> inputs;
+  };
+  std::vector<Line> lines_;  // an input stands before what is computed from it
+
+  size_t record(double value, const std::vector<Input>& inputs) {
+    lines_.push_back({value, inputs});
+    return lines_.size() - 1;
+  }
+};
