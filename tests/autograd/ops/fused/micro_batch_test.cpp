@@ -31,7 +31,9 @@ TEST_CASE("a micro-batch of 65536 or more, which would draw what an earlier one 
       {"tiled_attention", [&](const Draw& draw) { tiled_attention(qkv, 1, 4, 4, Mask(), 0.5, draw); }},
       {"tiled_attention of two", [&](const Draw& draw) { tiled_attention(x, kv, 1, 4, 4, Mask(), 0.5, draw); }},
   };
-  for (const auto& [name, run] : operations) {
+  for (const auto& operation : operations) {
+    const std::string& name = operation.first;
+    const auto& run = operation.second;
     CAPTURE(name);
     CHECK_NOTHROW(run({.micro = 65535}));
     CHECK(contains(error_of([&] { run({.micro = 65536}); }), "needs a micro-batch below 65536, got 65536"));
