@@ -111,10 +111,10 @@ TEST_CASE("a twentieth of the pairs is held out, chosen by its text") {
 
 TEST_CASE("equal pairs are all held out, or none") {
   LinePairs pairs = numbered_pairs(50);
+  const LinePairs once = pairs;
   for (int copy = 0; copy < 3; ++copy) {
-    const LinePairs again = numbered_pairs(50);
-    pairs.source.insert(pairs.source.end(), again.source.begin(), again.source.end());
-    pairs.target.insert(pairs.target.end(), again.target.begin(), again.target.end());
+    pairs.source.insert(pairs.source.end(), once.source.begin(), once.source.end());
+    pairs.target.insert(pairs.target.end(), once.target.begin(), once.target.end());
   }
   const SplitPairs held = hold_out(pairs);
   for (const std::string_view line : held.validation.source)
