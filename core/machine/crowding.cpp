@@ -18,7 +18,7 @@ namespace {
 // Background programs, and those that wake up now and then, take less than this part of a core, in pieces of up to 4
 // ms, and are tolerated. A program that computes takes half a core, which is noticed after two or three looks.
 constexpr double usual_part = 0.2, most_too_long = 0.01;
-constexpr double first_pause = 0.1, longest_pause = 1.6, calm = 0.1;
+constexpr double first_pause = 0.1, longest_pause = 3.2, calm = 0.1;
 constexpr double seconds_between_looks = 0.01;
 
 double seconds_now() {
