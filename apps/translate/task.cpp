@@ -218,7 +218,7 @@ TranslationData translation_data(const TranslationFiles& files, const Translatio
   } else {
     held.validation = read_pairs(files.valid_source, files.valid_target);
     checksums.insert(checksums.end(), {held.validation.source_checksum, held.validation.target_checksum});
-    held.training = all;
+    held.training = std::move(all);
   }
   const auto new_vocabulary = [&] {
     std::vector<std::string_view> lines = held.training.source;
