@@ -159,4 +159,11 @@ inline std::string report(const Words& violations) {
   return text;
 }
 
+/// What a check reports of one file of this text, beside a few others that it may name.
+inline std::string report_of(Words (*check)(const Sources&), const std::string& path, const std::string& text) {
+  return report(check({make_source(path, text), make_source("core/shape.h", "// Chapter 1. Shapes."),
+                       make_source("nn/layers/linear.h", "// Chapter 5. Linear."),
+                       make_source("core/machine/parallel.h", "// Chapter 8. Threads.")}));
+}
+
 }  // namespace orrery::style

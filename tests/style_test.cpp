@@ -1,4 +1,4 @@
-// Chapter 8. The rules of the house for the code: layers, chapters, pragmas, BLAS, memory, lengths, process-wide state.
+// Chapter 8. The rules of the house for the text of the code: paths in comments, memory, lengths, process-wide state.
 #include <doctest/doctest.h>
 
 #include <regex>
@@ -9,126 +9,6 @@
 using namespace orrery::style;
 
 namespace {
-
-// What each layer may include besides itself.
-bool may_include(const std::string& layer, const std::string& included) {
-  static const std::vector<Words> below{{"core", "core"},
-                                        {"autograd", "autograd", "core"},
-                                        {"nn", "nn", "autograd", "core"},
-                                        {"optim", "optim", "autograd", "core"},
-                                        {"apps", "apps", "optim", "nn", "autograd", "core"},
-                                        {"tests", "tests", "apps", "optim", "nn", "autograd", "core"}};
-  for (const Words& row : below) {
-    if (row[0] == layer) return std::find(row.begin() + 1, row.end(), included) != row.end();
-  }
-  return false;
-}
-
-// Rooms in the order in which they stand on one another, within autograd and within nn. A file includes its own room
-// and those before it; nn/nn.h, the list of all, may include every room but the checker's.
-constexpr std::string_view operations = "autograd/ops.h";  // the list of their headers
-
-Words room_violations(const Sources& sources) {
-  static const Words rooms{"core/machine", "core",      "autograd",       "autograd/ops", "autograd/ops/fused",
-                           "nn",           "nn/layers", "nn/positions",   "nn/attention", "nn/models",
-                           "nn/generate",  "nn/files",  "autograd/check", "nn/check",     "optim"};
-  const auto place = [&](std::string folder) {
-    if (folder == "core/kernels" || folder == "core/products" || folder == "core/files") folder = "core";
-    return std::find(rooms.begin(), rooms.end(), folder) - rooms.begin();
-  };
-  Words found;
-  for (const Source& source : sources) {
-    if (source.layer() == "tests" || source.layer() == "apps") continue;
-    for (size_t i = 0; i < source.lines.size(); ++i) {
-      constexpr std::string_view start = "#include \"";
-      const std::string& line = source.lines[i];
-      if (!line.starts_with(start)) continue;
-      const std::string path = line.substr(start.size(), line.rfind('"') - start.size());
-      const Source* included = find_source(sources, path);
-      static const std::set<std::string> below_all{"core/dtype.h", "core/error.h"};
-      if (!included || below_all.contains(path)) continue;
-      const std::string room = path == operations ? "autograd/ops/fused" : included->folder();
-      const bool is_check = room == "autograd/check" || room == "nn/check";
-      const bool is_list = source.path == "nn/nn.h" || source.path == operations;
-      const bool allowed = is_list ? !is_check : place(room) <= place(source.folder());
-      if (!allowed) found.push_back(source.at(i) + source.folder() + " must not include " + path);
-    }
-  }
-  return found;
-}
-
-// Layers look down; a file includes its own and earlier chapters and the machine (8). The book, the toy (0) and
-// tests may include every chapter.
-Words include_violations(const Sources& sources) {
-  Words found;
-  for (const Source& source : sources) {
-    for (size_t i = 0; i < source.lines.size(); ++i) {
-      constexpr std::string_view start = "#include \"";
-      const std::string& line = source.lines[i];
-      if (!line.starts_with(start)) continue;
-      const std::string path = line.substr(start.size(), line.rfind('"') - start.size());
-      const Source* included = find_source(sources, path);
-      if (!included) {
-        found.push_back(source.at(i) + "includes " + path + ", which is not a file from the root of the repository");
-      } else if (!may_include(source.layer(), included->layer())) {
-        found.push_back(source.at(i) + source.layer() + " must not include " + path);
-      } else if (source.layer() != "tests" && !source.path.starts_with("apps/book/") && source.chapter != 0 &&
-                 source.path != operations && included->chapter != 8 && included->chapter > source.chapter) {
-        found.push_back(source.at(i) + "chapter " + std::to_string(source.chapter) + " includes " + path +
-                        " of chapter " + std::to_string(included->chapter));
-      }
-    }
-  }
-  return found;
-}
-
-// Threads come from core/machine/parallel.h alone; `omp simd` starts none.
-Words pragma_violations(const Sources& sources) {
-  Words found;
-  for (const Source& source : sources) {
-    for (size_t i = 0; i < source.code.size(); ++i) {
-      const std::string &code = source.code[i], &line = source.lines[i];
-      const size_t first = code.find_first_not_of(' '), omp = find_word(line, "omp");
-      const bool directive = first != code.npos && code[first] == '#' && has_word(code, "pragma");
-      if (source.path == "core/machine/parallel.h" || omp == line.npos || !(directive || has_word(code, "_Pragma")))
-        continue;
-      std::istringstream words(line.substr(omp + 3));
-      std::string kind;
-      words >> kind;
-      if (kind != "simd") found.push_back(source.at(i) + "omp " + kind + " belongs to core/machine/parallel.h");
-    }
-  }
-  return found;
-}
-
-Words blas_violations(const Sources& sources) {
-  Words found;
-  for (const Source& source : sources) {
-    for (size_t i = 0; i < source.code.size(); ++i) {
-      if (source.path == "core/products/blas.cpp" || source.code[i].find("cblas") == std::string::npos) continue;
-      found.push_back(source.at(i) + "BLAS is called in core/products/blas.cpp alone");
-    }
-  }
-  return found;
-}
-
-// Products are called through core/products/gemm.h, which picks the way. Programs ask BLAS what it is (blas_info).
-Words product_violations(const Sources& sources) {
-  static const std::set<std::string> ways{"small_product.h", "thin_product.h", "unpacked_product.h", "blas.h"};
-  Words found;
-  for (const Source& source : sources) {
-    if (source.folder() == "core/products" || source.folder() == "apps/bench" || source.layer() == "tests") continue;
-    for (size_t i = 0; i < source.lines.size(); ++i) {
-      constexpr std::string_view start = "#include \"core/products/";
-      const std::string& line = source.lines[i];
-      if (!line.starts_with(start)) continue;
-      const std::string name = line.substr(start.size(), line.rfind('"') - start.size());
-      const bool asks_blas = name == "blas.h" && source.layer() == "apps";
-      if (ways.contains(name) && !asks_blas) found.push_back(source.at(i) + name + ": include core/products/gemm.h");
-    }
-  }
-  return found;
-}
 
 // Where the comment of a line begins; npos if it has none. A comment is blanked up to the end of the line.
 size_t comment_of(const Source& source, size_t line) {
@@ -295,58 +175,7 @@ Words shared_kernels(const Sources& sources) {
   return found;
 }
 
-std::string report_of(Words (*check)(const Sources&), const std::string& path, const std::string& text) {
-  return report(check({make_source(path, text), make_source("core/shape.h", "// Chapter 1. Shapes."),
-                       make_source("nn/layers/linear.h", "// Chapter 5. Linear."),
-                       make_source("core/machine/parallel.h", "// Chapter 8. Threads.")}));
-}
-
 }  // namespace
-
-TEST_CASE("layers look down and chapters back") { CHECK(report(include_violations(tree())) == ""); }
-
-TEST_CASE("includes that look up or ahead are found") {
-  const auto report_for = [](const std::string& path, const std::string& text) {
-    return report_of(include_violations, path, text);
-  };
-  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n#include \"core/shape.h\"\n#include \"core/machine/parallel.h\"\n") ==
-        "");
-  CHECK(report_for("core/a.h", "// Chapter 9. A.\n#include \"nn/layers/linear.h\"\n") ==
-        "\ncore/a.h:2: core must not include nn/layers/linear.h");
-  CHECK(report_for("optim/a.h", "// Chapter 5. A.\n#include \"nn/layers/linear.h\"\n") ==
-        "\noptim/a.h:2: optim must not include nn/layers/linear.h");
-  CHECK(report_for("nn/a.h", "// Chapter 3. A.\n#include \"nn/layers/linear.h\"\n") ==
-        "\nnn/a.h:2: chapter 3 includes nn/layers/linear.h of chapter 5");
-  CHECK(report_for("apps/a.h", "// Chapter 0. A.\n#include \"nn/layers/linear.h\"\n") == "");
-  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n#include \"linear.h\"\n") ==
-        "\nnn/a.h:2: includes linear.h, which is not a file from the root of the repository");
-}
-
-TEST_CASE("rooms stand on one another without circles, and nothing includes the checker") {
-  CHECK(report(room_violations(tree())) == "");
-  const auto report_for = [](const std::string& path, const std::string& text) {
-    return report(room_violations({make_source(path, text), make_source("nn/check/proof.h", ""),
-                                   make_source("nn/models/gpt.h", ""), make_source("core/tensor.h", ""),
-                                   make_source("core/error.h", ""), make_source("autograd/ops.h", "")}));
-  };
-  CHECK(report_for("autograd/a.h", "#include \"autograd/ops.h\"\n") ==
-        "\nautograd/a.h:1: autograd must not include autograd/ops.h");
-  CHECK(report_for("nn/files/a.h", "#include \"nn/models/gpt.h\"\n#include \"core/tensor.h\"\n") == "");
-  CHECK(report_for("nn/nn.h", "#include \"nn/models/gpt.h\"\n") == "");
-  CHECK(report_for("nn/nn.h", "#include \"nn/check/proof.h\"\n") ==
-        "\nnn/nn.h:1: nn must not include nn/check/proof.h");
-  CHECK(report_for("nn/layers/a.h", "#include \"nn/models/gpt.h\"\n") ==
-        "\nnn/layers/a.h:1: nn/layers must not include nn/models/gpt.h");
-  CHECK(report_for("core/machine/a.h", "#include \"core/error.h\"\n#include \"core/tensor.h\"\n") ==
-        "\ncore/machine/a.h:2: core/machine must not include core/tensor.h");
-}
-
-TEST_CASE("threads are started in core/machine/parallel.h alone") {
-  CHECK(report(pragma_violations(tree())) == "");
-  CHECK(report_of(pragma_violations, "nn/a.h", "\n#pragma omp simd\n  #pragma omp parallel for\n") ==
-        "\nnn/a.h:3: omp parallel belongs to core/machine/parallel.h");
-  CHECK(report_of(pragma_violations, "nn/a.h", "_Pragma(\"omp for\")\n// #pragma omp parallel\n") != "");
-}
 
 TEST_CASE("arithmetic in headers is static, so that no user's copy of it replaces the library's") {
   CHECK(report(shared_kernels(tree())) == "");
@@ -362,24 +191,6 @@ TEST_CASE("arithmetic in headers is static, so that no user's copy of it replace
   CHECK(report_for("namespace {\nfloat f(float x) {\n}  // namespace\n") == "");
   CHECK(report_for("namespace {\n}  // namespace\nfloat f(float x) {\n") != "");
   CHECK(report_of(shared_kernels, "core/tensor.h", "inline float f(float x) {") == "");
-}
-
-TEST_CASE("BLAS is called in core/products/blas.cpp alone") {
-  CHECK(report(blas_violations(tree())) == "");
-  CHECK(report_of(blas_violations, "nn/a.h", "#include <cblas.h>\n") != "");
-  CHECK(report_of(blas_violations, "nn/a.h", "// not <cblas.h>\n") == "");
-}
-
-TEST_CASE("products are called through core/products/gemm.h") {
-  CHECK(report(product_violations(tree())) == "");
-  const std::string small = "#include \"core/products/small_product.h\"\n",
-                    blas = "#include \"core/products/blas.h\"\n";
-  CHECK(report_of(product_violations, "nn/a.h", small) == "\nnn/a.h:1: small_product.h: include core/products/gemm.h");
-  CHECK(report_of(product_violations, "nn/a.h", blas) != "");
-  CHECK(report_of(product_violations, "apps/lm/a.h", small) != "");
-  CHECK(report_of(product_violations, "apps/lm/a.h", blas) == "");
-  CHECK(report_of(product_violations, "apps/bench/a.h", small) == "");
-  CHECK(report_of(product_violations, "nn/a.h", "#include \"core/products/gemm.h\"\n") == "");
 }
 
 TEST_CASE("every source that a comment names exists") {
