@@ -36,46 +36,55 @@ void descend(i64 n, T* p, const T* gradient, T* m, T* v, const Coefficients<T>& 
 
 }  // namespace
 
-Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options)
-    : Adam(parameters, options, Decay::into_gradient) {}
+Moments::Moments(const Tensor& parameter)
+    : m(zeros(parameter.shape(), parameter.dtype())),
+      v(zeros(parameter.shape(), parameter.dtype())),
+      step(full({}, 0, Dtype::i32)) {}
 
-Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options, Decay decay)
-    : Optimizer(parameters, options.weight_decay), options_(options), decay_(decay) {
+void Moments::add_to(std::map<std::string, Tensor>& state, const std::string& name) const {
+  state["m." + name] = m;
+  state["v." + name] = v;
+  state["step." + name] = step;
+}
+
+void check_options(const AdamOptions& options) {
   check(options.beta1 >= 0 && options.beta1 < 1, "adam", "beta1 must be in [0, 1), got ", options.beta1);
   check(options.beta2 >= 0 && options.beta2 < 1, "adam", "beta2 must be in [0, 1), got ", options.beta2);
   check(options.eps >= 0 && std::isfinite(options.eps), "adam", "eps must be 0 or more, got ", options.eps);
-  for (const NamedParameter& p : this->parameters()) {
-    const Shape& shape = p.value.shape();
-    moments_.push_back({zeros(shape, p.value.dtype()), zeros(shape, p.value.dtype()), full({}, 0, Dtype::i32)});
-  }
+}
+
+Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options)
+    : Adam(parameters, options, WeightDecay::into_gradient) {}
+
+Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options, WeightDecay decay)
+    : Optimizer(parameters, options.weight_decay), options_(options), decay_(decay) {
+  check_options(options);
+  for (const NamedParameter& p : this->parameters()) moments_.emplace_back(p.value.value());
 }
 
 std::map<std::string, Tensor> Adam::state() const {
   std::map<std::string, Tensor> result;
-  for (size_t i = 0; i < moments_.size(); ++i) {
-    const std::string& name = parameters()[i].name;
-    result["m." + name] = moments_[i].m;
-    result["v." + name] = moments_[i].v;
-    result["step." + name] = moments_[i].step;
-  }
+  for (size_t i = 0; i < moments_.size(); ++i) moments_[i].add_to(result, parameters()[i].name);
   return result;
 }
 
-Optimizer::RangeUpdate Adam::update(size_t i, const Update& u) {
-  Moments& moments = moments_[i];
+Optimizer::RangeUpdate Adam::update(size_t i, const Update& u) { return adam_update(moments_[i], u, options_, decay_); }
+
+Optimizer::RangeUpdate adam_update(Moments& moments, const Optimizer::Update& u, const AdamOptions& options,
+                                   WeightDecay decay) {
   const i32 t = ++*moments.step.write<i32>();
-  const double s = std::sqrt(1 - std::pow(options_.beta2, t));
-  const double rate = u.learning_rate * s / (1 - std::pow(options_.beta1, t));
-  const bool decoupled = decay_ == Decay::decoupled;
-  return dispatch_floating(u.parameter.dtype(), "adam", [&](auto type) -> RangeUpdate {
+  const double s = std::sqrt(1 - std::pow(options.beta2, t));
+  const double rate = u.learning_rate * s / (1 - std::pow(options.beta1, t));
+  const bool decoupled = decay == WeightDecay::decoupled;
+  return dispatch_floating(u.parameter.dtype(), "adam", [&](auto type) -> Optimizer::RangeUpdate {
     using T = decltype(type);
-    const Coefficients<T> c{.beta1 = static_cast<T>(options_.beta1),
-                            .beta2 = static_cast<T>(options_.beta2),
-                            .one_minus_beta1 = static_cast<T>(1 - options_.beta1),
-                            .one_minus_beta2 = static_cast<T>(1 - options_.beta2),
+    const Coefficients<T> c{.beta1 = static_cast<T>(options.beta1),
+                            .beta2 = static_cast<T>(options.beta2),
+                            .one_minus_beta1 = static_cast<T>(1 - options.beta1),
+                            .one_minus_beta2 = static_cast<T>(1 - options.beta2),
                             .factor = static_cast<T>(u.gradient_factor),
                             .rate = static_cast<T>(rate),
-                            .eps = static_cast<T>(options_.eps * s),
+                            .eps = static_cast<T>(options.eps * s),
                             .gradient = static_cast<T>(decoupled ? 0 : u.weight_decay),
                             .decay = static_cast<T>(decoupled ? u.learning_rate * u.weight_decay : 0)};
     T *p = u.parameter.write<T>(), *m = moments.m.write<T>(), *v = moments.v.write<T>();

@@ -24,25 +24,41 @@ struct AdamOptions {
   double weight_decay = 0;
 };
 
+/// Where weight decay acts: in Adam on the gradient, in AdamW on the parameter itself.
+enum class WeightDecay { into_gradient, decoupled };
+
+/// What Adam remembers of one parameter.
+struct Moments {
+  Tensor m, v;
+  Tensor step;  ///< i32 scalar: counts the updates of this parameter, the steps in which it has a gradient
+
+  Moments() = default;
+  /// Zeros for a parameter of this shape and dtype.
+  explicit Moments(const Tensor& parameter);
+  /// Adds "m.NAME", "v.NAME" and "step.NAME".
+  void add_to(std::map<std::string, Tensor>& state, const std::string& name) const;
+};
+
+/// Errors of `adam`: a beta outside [0, 1), or an eps that is negative or not finite.
+void check_options(const AdamOptions& options);
+/// The next update of one parameter. The weight decay is that of the update, not of the options.
+Optimizer::RangeUpdate adam_update(Moments& moments, const Optimizer::Update& u, const AdamOptions& options,
+                                   WeightDecay decay);
+
 class Adam : public Optimizer {
  public:
   explicit Adam(const ParameterGroups& parameters, const AdamOptions& options = {});
-  /// For each parameter: "m.NAME", "v.NAME" and "step.NAME" (an i32 scalar: how often it has been updated).
+  /// For each parameter: "m.NAME", "v.NAME" and "step.NAME".
   std::map<std::string, Tensor> state() const override;
 
  protected:
-  enum class Decay { into_gradient, decoupled };
-  Adam(const ParameterGroups& parameters, const AdamOptions& options, Decay decay);
+  Adam(const ParameterGroups& parameters, const AdamOptions& options, WeightDecay decay);
 
  private:
-  struct Moments {
-    Tensor m, v;
-    Tensor step;  // counts the updates of this parameter: steps in which it has a gradient
-  };
   RangeUpdate update(size_t i, const Update& u) override;
 
   AdamOptions options_;
-  Decay decay_;
+  WeightDecay decay_;
   std::vector<Moments> moments_;  // of each parameter
 };
 
@@ -57,7 +73,7 @@ class AdamW final : public Adam {
   explicit AdamW(const ParameterGroups& parameters, const AdamWOptions& options = {})
       : Adam(parameters,
              {.beta1 = options.beta1, .beta2 = options.beta2, .eps = options.eps, .weight_decay = options.weight_decay},
-             Decay::decoupled) {}
+             WeightDecay::decoupled) {}
 };
 
 }  // namespace orrery::optim

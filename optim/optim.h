@@ -6,5 +6,6 @@
 
 #include "optim/adam.h"
 #include "optim/clip.h"
+#include "optim/muon.h"
 #include "optim/schedule.h"
 #include "optim/sgd.h"

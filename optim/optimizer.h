@@ -17,6 +17,16 @@ namespace orrery::optim {
 /// The base of SGD, Adam and AdamW.
 class Optimizer {
  public:
+  /// What one parameter's update starts from.
+  struct Update {
+    Tensor& parameter;
+    const Tensor& gradient;
+    double learning_rate, weight_decay;
+    double gradient_factor;  ///< the factor of clipping, at most 1
+  };
+  /// Updates elements [begin, end) of a parameter.
+  using RangeUpdate = std::function<void(i64 begin, i64 end)>;
+
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -46,15 +56,6 @@ class Optimizer {
   /// name.
   Optimizer(const ParameterGroups& groups, double weight_decay);
 
-  /// What one parameter's update starts from.
-  struct Update {
-    Tensor& parameter;
-    const Tensor& gradient;
-    double learning_rate, weight_decay;
-    double gradient_factor;  ///< the factor of clipping, at most 1
-  };
-  /// Updates elements [begin, end) of a parameter.
-  using RangeUpdate = std::function<void(i64 begin, i64 end)>;
   /// Prepares the update of parameter number `i` of the list. The result updates any of its elements on any thread.
   virtual RangeUpdate update(size_t i, const Update& u) = 0;
 

@@ -7,6 +7,7 @@
 
 #include "nn/models/config_json.h"
 #include "optim/adam.h"
+#include "optim/muon.h"
 #include "optim/schedule.h"
 #include "optim/sgd.h"
 
@@ -22,6 +23,7 @@ static void for_each_field(Recipe& recipe, Field&& field) {
   field("beta2", recipe.beta2);
   field("eps", recipe.eps);
   field("momentum", recipe.momentum);
+  field("muon_momentum", recipe.muon_momentum);
   field("weight_decay", recipe.weight_decay);
   field("clip", recipe.clip);
   field("schedule", recipe.schedule);
@@ -69,9 +71,12 @@ void TrainingRecipe::validate() const {
         "this schedule needs a warmup of at least 1");
 }
 
+i64 TrainingRecipe::steps_before_cooldown() const {
+  return steps - static_cast<i64>(std::lround(cooldown * static_cast<double>(steps)));
+}
+
 double TrainingRecipe::rate_of(i64 step, i64 d_model) const {
-  const i64 flat = steps - static_cast<i64>(std::lround(cooldown * static_cast<double>(steps)));
-  const double fall = optim::linear_cooldown(step, steps, flat);
+  const double fall = optim::linear_cooldown(step, steps, steps_before_cooldown());
   switch (schedule) {
     case Schedule::constant:
       return fall * (step < warmup ? rate * static_cast<double>(step) / static_cast<double>(warmup) : rate);
@@ -104,6 +109,12 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const TrainingRecipe& recipe, c
     case OptimizerKind::sgd:
       return std::make_unique<optim::SGD>(
           groups, optim::SGDOptions{.momentum = recipe.momentum, .weight_decay = recipe.weight_decay});
+    case OptimizerKind::muon:
+      return std::make_unique<optim::Muon>(groups, optim::MuonOptions{.momentum = recipe.muon_momentum,
+                                                                      .beta1 = recipe.beta1,
+                                                                      .beta2 = recipe.beta2,
+                                                                      .eps = recipe.eps,
+                                                                      .weight_decay = recipe.weight_decay});
   }
   fail("training recipe", "unknown optimizer");
 }

@@ -14,10 +14,10 @@
 
 namespace orrery {
 
-enum class OptimizerKind { adam, adamw, sgd };
+enum class OptimizerKind { adam, adamw, sgd, muon };
 enum class Schedule { constant, noam, inverse_sqrt, cosine };
 /// The names of their values, in their order.
-constexpr std::array<std::string_view, 3> names(OptimizerKind) { return {"adam", "adamw", "sgd"}; }
+constexpr std::array<std::string_view, 4> names(OptimizerKind) { return {"adam", "adamw", "sgd", "muon"}; }
 constexpr std::array<std::string_view, 4> names(Schedule) { return {"constant", "noam", "inverse_sqrt", "cosine"}; }
 
 /// Everything that decides how a training runs, except model and data.
@@ -28,10 +28,11 @@ struct TrainingRecipe {
   i64 steps = 3000;
   i64 micro_batches = 1;  ///< batches whose gradients make one step
   OptimizerKind optimizer = OptimizerKind::adam;
-  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;  ///< of Adam and AdamW
+  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;  ///< of Adam, AdamW, and Muon where it moves as AdamW does
   double momentum = 0;                           ///< of SGD
-  double weight_decay = 0;                       ///< of matrices
-  double clip = 1;                               ///< largest norm of the gradient; 0 does not clip
+  double muon_momentum = 0.95;
+  double weight_decay = 0;  ///< of matrices
+  double clip = 1;          ///< largest norm of the gradient; 0 does not clip
   Schedule schedule = Schedule::noam;
   double rate = 1;         ///< the peak of the rate; of Noam's schedule the factor
   double first_rate = 0;   ///< where the warm-up of inverse_sqrt begins
@@ -45,6 +46,8 @@ struct TrainingRecipe {
   double minutes = 0;      ///< after which the training stops, as after Ctrl-C; 0: no limit
   i64 seed = 1;
 
+  /// The steps after which the cooldown begins.
+  i64 steps_before_cooldown() const;
   /// The learning rate of a step, counted from 1. Noam's schedule needs the model's width.
   double rate_of(i64 step, i64 d_model) const;
   /// Errors: numbers with which no training is possible.

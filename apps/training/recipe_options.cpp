@@ -28,6 +28,7 @@ void add_optimizer_options(CLI::App& command, TrainingRecipe& recipe) {
   add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam's decay of the mean of its square");
   add_number(command, "--eps", recipe.eps, 1e-30, 1, "What Adam adds to its square root, against a division by 0");
   add_number(command, "--momentum", recipe.momentum, 0, 0.999999, "SGD's decay of the sum of gradients");
+  add_number(command, "--muon-momentum", recipe.muon_momentum, 0, 0.999999, "Muon's decay of the sum of gradients");
   add_number(command, "--weight-decay", recipe.weight_decay, 0, 100, "Weight decay, only of matrices");
   add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
 }

@@ -102,6 +102,10 @@ TEST_CASE("promise 9: AdamW is torch.optim.AdamW, with groups too") {
   check_steps(Case("optimizers", "adamw_groups"), recording, adam, 0.01, [](i64) {});
 }
 
+TEST_CASE("promise 9: Muon is torch.optim.Muon without its rounding to bfloat16, and AdamW for what is no matrix") {
+  check_optimizer<optim::Muon>("muon", optim::MuonOptions{.momentum = 0.9, .weight_decay = 0.1}, 0.01);
+}
+
 TEST_CASE("promise 9: clip_grad_norm is torch.nn.utils.clip_grad_norm_") {
   const Case c("optimizers", "clipped_sgd");
   Recording recording;

@@ -1,0 +1,57 @@
+// Chapter 5. Muon: a matrix moves by the orthogonal matrix that is nearest to the mean of its gradients.
+//
+//   M <- momentum M + G                                   the sum of gradients, older ones counting less
+//   O  = nearest orthogonal matrix to G + momentum M      ("Nesterov": the newest gradient counts once more)
+//   W <- W - learning_rate (0.2 sqrt(max(m, n)) O + weight_decay W)                W is [m, n]
+// Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks" (kellerjordan.github.io/posts/muon).
+// A gradient of a matrix is usually a sum of few directions, of which one or two are much longer than the others. With
+// the singular value decomposition M = U S V^T, the nearest orthogonal matrix is U V^T: all directions become equally
+// long, and the weak ones are learned too. Adam compares numbers one by one, and does not see directions.
+//
+// The decomposition would be slow. Five steps of an iteration (Newton and Schulz) come close with products alone. With
+// X = M / |M|, each replaces every singular value s of X by a s + b s^3 + c s^5:
+//   X <- a X + (b A + c A A) X,   A = X X^T,   (a, b, c) = (3.4445, -4.7750, 2.0315)
+// These numbers grow small s fastest. They bring s to between 0.7 and 1.2 and not to 1, which does no harm.
+//
+// Entries of an orthogonal [m, n] have root mean square 1 / sqrt(max(m, n)), so those of the step have 0.2. That is
+// about what Adam's steps have, so both take the same learning rate (Liu et al. 2025, "Muon is scalable for LLM
+// training", arXiv 2502.16982, section 2.2). Everything except matrices inside layers moves by AdamW: rows of an
+// embedding are looked up one by one, and a norm's weights are no map.
+// Serves: optim/adam.h
+#pragma once
+
+#include "optim/adam.h"
+
+namespace orrery::optim {
+
+struct MuonOptions {
+  double momentum = 0.95;                         ///< in [0, 1)
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< AdamW's, for all other parameters
+  double weight_decay = 0.01;
+};
+
+/// Whether Muon turns this parameter's steps into orthogonal matrices: it has two axes, and its name says that it is in
+/// a numbered layer, as in "h.0.attn.c_attn.weight".
+bool is_hidden_matrix(const NamedParameter& p);
+
+/// The nearest orthogonal matrix to `m` [rows, columns], f32 or f64, by five steps of the iteration above: all its
+/// singular values that are not tiny become about 1. A matrix of zeros stays as it is.
+Tensor nearest_orthogonal(const Tensor& m);
+
+class Muon final : public Optimizer {
+ public:
+  /// Errors: those of Optimizer and AdamW; a momentum outside [0, 1).
+  explicit Muon(const ParameterGroups& parameters, const MuonOptions& options = {});
+  /// "momentum.NAME" of each hidden matrix; "m.NAME", "v.NAME" and "step.NAME" of the others, as in AdamW.
+  std::map<std::string, Tensor> state() const override;
+
+ private:
+  RangeUpdate update(size_t i, const Update& u) override;
+
+  double muon_momentum_;
+  AdamOptions adam_;
+  std::vector<Tensor> momentum_;  // of each parameter; not defined for those that AdamW moves
+  std::vector<Moments> moments_;  // of each parameter; not defined for hidden matrices
+};
+
+}  // namespace orrery::optim

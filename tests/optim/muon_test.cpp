@@ -1,0 +1,220 @@
+// Chapter 5. Tests of Muon: singular values, the formula written again, and what AdamW moves.
+#include "optim/muon.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::small;
+
+namespace {
+
+// p(s): what one step makes of a singular value.
+double iterate(double s) {
+  for (int i = 0; i < 5; ++i) s = 3.4445 * s - 4.7750 * std::pow(s, 3) + 2.0315 * std::pow(s, 5);
+  return s;
+}
+
+// U diag(s) V^T with orthogonal U [m, k] and V [n, k]: columns of rotations in a few planes.
+struct Decomposed {
+  Tensor U, V;
+  std::vector<double> s;
+  Tensor with(const std::vector<double>& values) const {
+    Tensor scaled = U.clone();
+    for (i64 i = 0; i < U.size(0); ++i)
+      for (i64 j = 0; j < U.size(1); ++j) scaled(i, j) = U(i, j) * values[static_cast<size_t>(j)];
+    return matmul(scaled, V, Trans::b);
+  }
+};
+
+// Orthonormal columns from random ones, by Gram and Schmidt.
+Tensor orthonormal(i64 rows, i64 columns, Rng& rng) {
+  Tensor Q = randn({rows, columns}, rng, f64);
+  for (i64 j = 0; j < columns; ++j) {
+    for (int twice = 0; twice < 2; ++twice) {
+      for (i64 before = 0; before < j; ++before) {
+        double along = 0;
+        for (i64 i = 0; i < rows; ++i) along += Q(i, j) * Q(i, before);
+        for (i64 i = 0; i < rows; ++i) Q(i, j) = Q(i, j) - along * Q(i, before);
+      }
+    }
+    double norm = 0;
+    for (i64 i = 0; i < rows; ++i) norm += Q(i, j) * Q(i, j);
+    for (i64 i = 0; i < rows; ++i) Q(i, j) = Q(i, j) / std::sqrt(norm);
+  }
+  return Q;
+}
+
+Decomposed decomposed(i64 m, i64 n, Rng& rng) {
+  const i64 k = std::min(m, n);
+  Decomposed d{orthonormal(m, k, rng), orthonormal(n, k, rng), {}};
+  for (i64 j = 0; j < k; ++j) d.s.push_back(std::pow(0.3, j));
+  return d;
+}
+
+// Muon's formula once more, for one matrix.
+struct MuonFormula {
+  Tensor W, M;
+  void step(const Tensor& G, double rate, double momentum, double decay) {
+    M = M * momentum + G;
+    const double size = 0.2 * std::sqrt(static_cast<double>(std::max(W.size(0), W.size(1))));
+    W = W * (1 - rate * decay) - optim::nearest_orthogonal(G + M * momentum) * (rate * size);
+  }
+};
+
+Variable random_parameter(const Shape& shape, const std::string& name, Rng& rng, Dtype dtype = f64) {
+  return parameter(randn(shape, rng, dtype), name);
+}
+
+}  // namespace
+
+TEST_CASE("the directions of a matrix stay, and their lengths become about 1") {
+  Rng rng(1);
+  for (const auto& [m, n] : {std::pair<i64, i64>{5, 5}, {4, 9}, {9, 4}, {1, 6}, {6, 1}}) {
+    INFO(m, " x ", n);
+    const Decomposed d = decomposed(m, n, rng);
+    double norm = 0;
+    for (const double s : d.s) norm += s * s;
+    std::vector<double> expected;
+    for (const double s : d.s) {
+      expected.push_back(iterate(s / std::sqrt(norm)));
+      CHECK(expected.back() > 0.65);
+      CHECK(expected.back() < 1.25);
+    }
+    const Tensor found = optim::nearest_orthogonal(d.with(d.s)), right = d.with(expected);
+    for (i64 i = 0; i < found.count(); ++i) CHECK(found.at(i) == doctest::Approx(right.at(i)).epsilon(1e-9));
+    const Tensor longer = optim::nearest_orthogonal(d.with(d.s) * 1e6);  // its length does not matter
+    for (i64 i = 0; i < found.count(); ++i) CHECK(longer.at(i) == doctest::Approx(right.at(i)).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a matrix of zeros stays, and anything but a matrix is an error") {
+  CHECK(elements(optim::nearest_orthogonal(zeros({2, 3}))) == std::vector<double>(6, 0));
+  CHECK(error_of([] { optim::nearest_orthogonal(zeros({3})); }) == "muon: needs a matrix, got [3]");
+}
+
+TEST_CASE("matrices in numbered layers are hidden ones") {
+  const auto hidden = [](const std::string& name, const Shape& shape) {
+    return optim::is_hidden_matrix({name, parameter(zeros(shape), name)});
+  };
+  CHECK(hidden("h.0.attn.c_attn.weight", {2, 3}));
+  CHECK(hidden("encoder.layers.11.linear1.weight", {2, 3}));
+  CHECK(hidden("0.weight", {2, 3}));
+  CHECK_FALSE(hidden("h.0.ln_1.weight", {3}));
+  CHECK_FALSE(hidden("wte.weight", {2, 3}));
+  CHECK_FALSE(hidden("block2.weight", {2, 3}));
+  CHECK_FALSE(hidden("weight.0", {2, 3}));
+  CHECK_FALSE(hidden("", {2, 3}));
+}
+
+TEST_CASE("many steps follow the formula, in f64 and in f32") {
+  for (const Dtype dtype : {f64, f32}) {
+    Rng rng(2);
+    Variable W = random_parameter({4, 6}, "h.0.weight", rng, dtype);
+    MuonFormula reference{W.value().clone(), zeros({4, 6}, dtype)};
+    optim::Muon muon({W}, {.momentum = 0.9, .weight_decay = 0.1});
+    for (int step = 1; step <= 50; ++step) {
+      const double rate = 0.1 / step;
+      const Tensor G = randn({4, 6}, rng, dtype);
+      W.mutable_gradient() = G.clone();
+      reference.step(G, rate, 0.9, 0.1);
+      muon.step(rate);
+    }
+    for (i64 i = 0; i < W.value().count(); ++i)
+      CHECK(W.value().at(i) == doctest::Approx(reference.W.at(i)).epsilon(dtype == f64 ? 1e-12 : 1e-4));
+  }
+}
+
+TEST_CASE("a step has the same size whatever the gradient's, and clipping does not change it") {
+  Rng rng(3);
+  const Tensor start = randn({3, 5}, rng, f64), G = randn({3, 5}, rng, f64);
+  const auto moved = [&](double length, double max_norm) {
+    Variable W = parameter(start.clone(), "0.weight");
+    optim::Muon muon({W}, {.weight_decay = 0});
+    W.mutable_gradient() = G * length;
+    muon.step(0.01, max_norm);
+    return W.value() - start;
+  };
+  const Tensor once = moved(1, 1e9), large = moved(1000, 1e9), clipped = moved(1, 1e-3);
+  double squares = 0;
+  for (i64 i = 0; i < once.count(); ++i) {
+    CHECK(large.at(i) == doctest::Approx(once.at(i)).epsilon(1e-9));
+    CHECK(clipped.at(i) == doctest::Approx(once.at(i)).epsilon(1e-9));
+    squares += once.at(i) * once.at(i);
+  }
+  const double root_mean_square = std::sqrt(squares / static_cast<double>(once.count()));
+  CHECK(root_mean_square > 0.2 * 0.01 * 0.6);  // of 3 singular values of about 1, in 15 numbers: 0.2 times 0.01
+  CHECK(root_mean_square < 0.2 * 0.01 * 1.3);
+}
+
+TEST_CASE("what is no hidden matrix moves as in AdamW") {
+  Rng rng(4);
+  const Tensor start = randn({7, 3}, rng, f64);
+  Variable one = parameter(start.clone(), "wte.weight"), other = parameter(start.clone(), "wte.weight");
+  Variable hidden = random_parameter({3, 3}, "h.0.weight", rng);
+  optim::Muon muon({one, hidden}, {.beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1});
+  optim::AdamW adam({other}, {.beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1});
+  for (int step = 0; step < 5; ++step) {
+    const Tensor G = randn({7, 3}, rng, f64);
+    one.mutable_gradient() = G.clone(), other.mutable_gradient() = G.clone();
+    hidden.mutable_gradient() = randn({3, 3}, rng, f64);
+    muon.step(0.01), adam.step(0.01);
+  }
+  CHECK(same_bits(one.value(), other.value()));
+  std::vector<std::string> names;
+  for (const auto& [name, value] : muon.state()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"m.wte.weight", "momentum.h.0.weight", "step.wte.weight", "v.wte.weight"});
+}
+
+TEST_CASE("a step after a restored state has the same bits") {
+  Rng rng(5);
+  const Tensor start = randn({4, 4}, rng), first = randn({4, 4}, rng), second = randn({4, 4}, rng);
+  Variable W = parameter(start.clone(), "0.weight");
+  optim::Muon muon({W});
+  W.mutable_gradient() = first.clone();
+  muon.step(0.1);
+  Variable copy = parameter(W.value().clone(), "0.weight");
+  optim::Muon resumed({copy});
+  resumed.load_state(muon.state());
+  W.mutable_gradient() = second.clone(), copy.mutable_gradient() = second.clone();
+  muon.step(0.1), resumed.step(0.1);
+  CHECK(same_bits(W.value(), copy.value()));
+}
+
+TEST_CASE("bits do not depend on the number of threads") {
+  CHECK(same_for_any_threads([] {
+    Rng rng(6);
+    Variable W = random_parameter({130, 257}, "0.weight", rng, f32);
+    optim::Muon muon({W});
+    for (int step = 0; step < 3; ++step) {
+      W.mutable_gradient() = randn({130, 257}, rng);
+      muon.step(0.1);
+    }
+    return W.value();
+  }));
+}
+
+TEST_CASE("a matrix with weak directions is found") {
+  Rng rng(7);
+  const Tensor target = decomposed(6, 6, rng).with({1, 0.5, 0.25, 0.125, 0.06, 0.03});
+  Variable W = parameter(zeros({6, 6}, f64), "0.weight");
+  optim::Muon muon({W}, {.weight_decay = 0});
+  for (int step = 0; step < 300; ++step) {
+    W.mutable_gradient() = W.value() - target;
+    muon.step(0.05 * (1 - step / 300.0));
+  }
+  for (i64 i = 0; i < target.count(); ++i) CHECK(std::abs(W.value().at(i) - target.at(i)) < 1e-2);
+}
+
+TEST_CASE("wrong options are errors") {
+  const auto made = [](const optim::MuonOptions& options) {
+    return error_of([&] { optim::Muon({parameter(zeros({2, 2}), "0.weight")}, options); });
+  };
+  CHECK(made({.momentum = 1}) == "muon: momentum must be in [0, 1), got 1");
+  CHECK(made({.beta2 = 1}) == "adam: beta2 must be in [0, 1), got 1");
+  CHECK(made({.weight_decay = -1}) == "optimizer: weight decay must be 0 or more, got -1");
+}
