@@ -18,7 +18,9 @@ const std::string lm_recipe_key = "lm", origin_key = "origin";  // in the metada
 }  // namespace
 
 SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
-  const Json text_entry = {{"texts", origin.texts}, {"text_checksum", origin.text_checksum}};
+  const Json text_entry = {{"texts", origin.texts.training},
+                           {"validation", origin.texts.validation},
+                           {"text_checksum", origin.text_checksum}};
   Metadata of_model = origin.tokenizer.metadata();
   of_model[options_key] = origin.options;
   Metadata of_training = of_model;
@@ -39,7 +41,8 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
     origin.recipe.model = nn::gpt_config(entry(std::string(nn::config_key)));
     const Json text_entry = parse_json_object(entry(origin_key), "lm origin");
     nn::config_json::Reader read("lm origin", text_entry, nn::config_json::Fields::all);
-    read("texts", origin.texts);
+    read("texts", origin.texts.training);
+    read("validation", origin.texts.validation);
     read("text_checksum", origin.text_checksum, 0, std::numeric_limits<u32>::max());
   });
   nn::check_size(origin.recipe.model.parameter_count(), path);

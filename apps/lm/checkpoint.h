@@ -15,9 +15,9 @@ namespace orrery {
 /// How a training was started.
 struct LmOrigin {
   LmRecipe recipe{};
-  std::string options{};             ///< those that decide what is trained, as --config takes them
-  std::vector<std::string> texts{};  ///< the files, as absolute paths
-  u32 text_checksum = 0;             ///< CRC32C of their bytes
+  std::string options{};  ///< those that decide what is trained, as --config takes them
+  TextFiles texts{};
+  u32 text_checksum = 0;  ///< CRC32C of the bytes of all of them
   Tokenizer tokenizer;
 };
 

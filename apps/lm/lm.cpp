@@ -12,8 +12,10 @@
 #include <functional>
 #include <iomanip>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "apps/lm/checkpoint.h"
+#include "apps/lm/minutes.h"
 #include "apps/lm/saved.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
@@ -35,10 +37,12 @@ struct TrainOptions {
   LmRecipe recipe;
   RunOptions run;
   std::string preset = "nanogpt";
-  std::vector<std::string> files;
+  TextFiles files;
   TokenKind tokens = TokenKind::chars;
   i64 vocabulary_size = 1024;
   bool untied = false;
+  double minutes = 0;  ///< in which all is chosen for the time that there is; 0: nothing is
+  Json unchosen{};     ///< the options before that choice
 };
 
 // Checks options against each other, before the training starts.
@@ -98,10 +102,10 @@ double expected_seconds(Trainer& trainer, const LmTask& task, const TextData& da
 }
 
 // Error: the log would replace something else.
-void check_log(const std::string& log, const std::vector<std::string>& texts, const TrainingFiles& files) {
+void check_log(const std::string& log, const TextFiles& texts, const TrainingFiles& files) {
   check_can_write_text("lm", "--log", log);
   check(!files.writes(log), "lm", "--log ", log, " would write over the files of --save ", files.model());
-  for (const std::string& text : texts) {
+  for (const std::string& text : texts.all()) {
     std::error_code absent;
     check(!std::filesystem::equivalent(log, text, absent), "lm", "--log ", log, " would write over the text to learn, ",
           text);
@@ -111,21 +115,65 @@ void check_log(const std::string& log, const std::vector<std::string>& texts, co
 // "text one.txt: 900 + 100 characters of 65 kinds"
 void print_text(const LmOrigin& origin, const TextData& data) {
   const Tokenizer& tokenizer = data.tokenizer;
-  std::cerr << (origin.texts.size() == 1 ? "text " : "texts ") << harmless(text_names(origin.texts)) << ": "
-            << data.training.count() << " + " << data.validation.count() << ' ' << tokenizer.name();
+  std::cerr << (origin.texts.training.size() == 1 ? "text " : "texts ") << harmless(text_names(origin.texts.training))
+            << ": " << data.training.count() << " + " << data.validation.count() << ' ' << tokenizer.name();
   if (tokenizer.kind() != TokenKind::bytes) std::cerr << " of " << tokenizer.size() << " kinds";
   std::cerr << '\n';
 }
 
+// The command that trains the same: with the options that were given, and those that were chosen.
+std::string command_of(const TrainOptions& options, const LmOrigin& origin) {
+  std::string command = "orrery lm train";
+  std::vector<CLI::Option*> given = options.run.deciding;
+  std::erase_if(given, [](const CLI::Option* option) { return !is_given(option); });
+  const Json typed = values_of(given), values = parse_json_object(origin.options, "lm");
+  for (const auto& [name, value] : values.items()) {
+    if (options.unchosen[name] == value && !typed.contains(name)) continue;
+    if (value.is_array())
+      for (const Json& file : value) command += ' ' + shell_quoted(file.get<std::string>());
+    else if (name == "FILE")
+      command += ' ' + shell_quoted(value.get<std::string>());
+    else if (value.is_boolean())
+      command += (value.get<bool>() ? " --" : " --no-") + name;
+    else
+      command += " --" + name + ' ' + (value.is_string() ? shell_quoted(value.get<std::string>()) : value.dump());
+  }
+  return command;
+}
+
+// What settles the number of steps of a training for a given time, and keeps it in the files.
+std::function<void(const StepResult&)> settling(const TrainOptions& options, Trainer& trainer, LmTask& task,
+                                                LmOrigin& origin, SavedParts& parts, const Stopwatch& watch) {
+  // At the end, the whole validation text is read up to twice, and a sample is written.
+  const double forward = trainer.seconds_of_step() / 3 / static_cast<double>(task.tokens_read());
+  const double afterwards = 1 + 2 * forward * static_cast<double>(task.validation_tokens());
+  Deadline deadline(options.minutes, afterwards, watch);
+  return [deadline, &trainer, &task, &origin, &parts](const StepResult&) mutable {
+    if (!deadline.settles(trainer)) return;
+    static_cast<TrainingRecipe&>(origin.recipe) = trainer.recipe();
+    Json all = parse_json_object(origin.options, "lm");
+    all["steps"] = trainer.recipe().steps;
+    all["cooldown"] = trainer.recipe().cooldown;
+    origin.options = json_text(all, 2);
+    parts = saved_parts(origin, task);
+  };
+}
+
+TextData data_of(const LmOrigin& origin, i64 block) {
+  const FileText text = read_tokens(origin.texts.training, origin.tokenizer);
+  const std::string& validation = origin.texts.validation;
+  if (validation.empty())
+    return within("read " + text_names(origin.texts.training), [&] { return split(text, origin.tokenizer, block); });
+  const FileText judged = read_tokens({validation}, origin.tokenizer);
+  return within("read " + text_names(origin.texts.all()),
+                [&] { return joined(text, judged, origin.tokenizer, block); });
+}
+
 // Trains from `state`, or from the beginning.
-int train(const TrainOptions& options, const LmOrigin& origin, const TrainingState* state, TrainingFiles& files) {
-  const Stopwatch watch;
+int train(const TrainOptions& options, LmOrigin origin, const TextData& data, const TrainingState* state,
+          TrainingFiles& files, const Stopwatch& watch) {
   LmRecipe recipe = origin.recipe.resolved();
   recipe.minutes = options.run.time_limit;
-  check_log(options.run.log, origin.texts, files);
-  const FileText text = read_tokens(origin.texts, origin.tokenizer);
-  const TextData data =
-      within("read " + text_names(origin.texts), [&] { return split(text, origin.tokenizer, recipe.model.max_len); });
   nn::GptConfig model = recipe.model;
   model.vocab_size = data.tokenizer.size();
   check_memory("lm", {.parameters = model.parameter_count(),
@@ -137,19 +185,21 @@ int train(const TrainOptions& options, const LmOrigin& origin, const TrainingSta
   LmTask task(recipe, data);
   Trainer trainer(task, recipe, model.layer.d_model);
   if (state) trainer.load_state(*state);
+  const double expected = expected_seconds(trainer, task, data);
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = task.model.parameter_count(),
-                          .expected_seconds = expected_seconds(trainer, task, data),
+                          .expected_seconds = expected,
                           .time_limit = options.run.time_limit});
   if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
   const i64 done_before = trainer.steps_done();
-  const SavedParts parts = saved_parts(origin, task);
+  SavedParts parts = saved_parts(origin, task);
   TrainingLog log(options.run.log, state != nullptr);
-  const RunHooks hooks{.after_evaluation = [&] {
+  RunHooks hooks{.after_evaluation = [&] {
     std::string line;
     trainer.with_judged([&] { line = glimpse_of(task); });
     return line;
   }};
+  if (options.minutes > 0) hooks.after_step = settling(options, trainer, task, origin, parts, watch);
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
   if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
     if (failure) std::rethrow_exception(failure);
@@ -159,6 +209,7 @@ int train(const TrainOptions& options, const LmOrigin& origin, const TrainingSta
   end_training(
       failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, watch)); },
       [&] { save_model(trainer, files, parts, "orrery lm train", failure != nullptr); });
+  if (options.minutes > 0) std::cerr << "the same again: " << command_of(options, origin) << '\n';
   return trainer.finished() ? done : interrupted;
 }
 
@@ -170,43 +221,63 @@ std::vector<std::string> absolute(const std::vector<std::string>& paths) {
 }
 
 int resume(const TrainOptions& options) {
+  const Stopwatch watch;
   TrainingFiles files("lm", options.run.resume);
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("lm", files);
   LmOrigin origin = origin_of(unfinished, files.resume());
-  if (!options.files.empty()) origin.texts = absolute(options.files);
-  check(checksum_of(origin.texts) == origin.text_checksum, "lm", text_names(origin.texts),
+  if (!options.files.training.empty()) origin.texts.training = absolute(options.files.training);
+  if (!options.files.validation.empty()) origin.texts.validation = absolute({options.files.validation})[0];
+  check(checksum_of(origin.texts.all()) == origin.text_checksum, "lm", text_names(origin.texts.all()),
         " is not the text that this training began with");
   compute_as(unfinished);
-  return train(options, origin, &unfinished.state, files);
+  check_log(options.run.log, origin.texts, files);
+  const TextData data = data_of(origin, origin.recipe.model.max_len);
+  return train(options, origin, data, &unfinished.state, files, watch);
 }
 
 int begin(TrainOptions& options) {
+  const Stopwatch watch;
   options.recipe.model.tied = !options.untied;
   options.recipe = options.recipe.resolved();
   check_options(options.recipe);
-  options.files = absolute(options.files);
+  options.files.training = absolute(options.files.training);
+  if (!options.files.validation.empty()) options.files.validation = absolute({options.files.validation})[0];
   if (options.run.print_config) return print_config(options.run);
-  const std::vector<std::string> texts = absolute(text_paths(options.files));
+  const TextFiles texts{.training = absolute(text_paths(options.files.training)),
+                        .validation = options.files.validation};
   TrainingFiles files("lm", options.run.save);
-  for (const std::string& text : texts)
+  for (const std::string& text : texts.all())
     if (files.writes(text)) fail("lm", "--save ", options.run.save, " would write over the text to learn, ", text);
+  check_log(options.run.log, texts, files);
   files.begin(options.run.overwrite);
-  const LmOrigin origin{.recipe = options.recipe,
-                        .options = options.run.chosen(),
-                        .texts = texts,
-                        .text_checksum = checksum_of(texts),
-                        .tokenizer = tokenizer_of(texts, options.tokens, options.vocabulary_size)};
-  return train(options, origin, nullptr, files);
+  LmOrigin origin{.recipe = options.recipe,
+                  .options = options.run.chosen(),
+                  .texts = texts,
+                  .text_checksum = checksum_of(texts.all()),
+                  .tokenizer = tokenizer_of(texts, options.tokens, options.vocabulary_size)};
+  const TextData data = data_of(origin, options.recipe.model.max_len);
+  if (options.minutes > 0) {
+    options.unchosen = parse_json_object(origin.options, "lm");
+    choose_for(options.minutes, data, watch, options.recipe);
+    origin.recipe = options.recipe;
+    origin.options = options.run.chosen();
+  }
+  return train(options, origin, data, nullptr, files, watch);
 }
 
-void add_text_options(CLI::App& command, TrainOptions& options) {
+// Returns the option that names a file of text.
+CLI::Option* add_text_options(CLI::App& command, TrainOptions& options) {
   begin_group(command, "Text");
+  CLI::Option* validation =
+      add_file(command, "--valid", options.files.validation,
+               "Text to validate with; if not given, the last tenth of the text is held out, a million tokens at most");
   const auto kinds = names(TokenKind());
   add_choice(command, "--tokens", options.tokens, {kinds.begin(), kinds.end()},
              "What a token is: a character, a byte (for files that are not UTF-8), or a piece of a word");
   add_whole_number(command, "--vocab-size", options.vocabulary_size, 264, largest_vocabulary,
                    "Tokens of sentencepiece at most, the 256 bytes among them");
+  return validation;
 }
 
 void add_model_options(CLI::App& command, TrainOptions& options) {
@@ -233,9 +304,19 @@ void add_training_options(CLI::App& command, LmRecipe& recipe) {
            "Draw each block from anywhere in the text, instead of each block once per epoch");
   add_recipe_options(command, recipe, {.warmup = "a twentieth of all, 100 at most"});
   begin_group(command, evaluation_group);
-  add_whole_number(
-      command, "--estimate-batches", recipe.estimate_batches, 1, 1000000,
-      "Batches of an evaluation, which estimates the loss on the last tenth of the text (a million tokens at most)");
+  add_whole_number(command, "--estimate-batches", recipe.estimate_batches, 1, 1000000,
+                   "Batches of an evaluation, which estimates the loss on the text for validation");
+}
+
+// --minutes, which excludes the options that it chooses.
+void add_minutes(CLI::App& command, TrainOptions& options, const std::vector<CLI::Option*>& excluded) {
+  begin_group(command, training_group);
+  CLI::Option* minutes =
+      add_number(command, "--minutes", options.minutes, 0.1, 1e6,
+                 "Choose model, batch, rates and steps for this machine such that all is done in so many minutes, and "
+                 "print the command that trains the same again");
+  show_default(minutes, "");
+  exclude(minutes, excluded);
 }
 
 void add_train(CLI::App& lm, int& exit_code) {
@@ -247,12 +328,17 @@ void add_train(CLI::App& lm, int& exit_code) {
       "  orrery lm train --tokens sentencepiece one.txt two.txt --save own.safetensors\n"
       "  orrery lm train --resume shakespeare.safetensors");
   add_config(command);
-  CLI::Option* text = add_files(command, "FILE", options->files,
+  CLI::Option* text = add_files(command, "FILE", options->files.training,
                                 "Text to learn, UTF-8; several files are one text; without any, tinyshakespeare");
-  add_text_options(command, *options);
+  CLI::Option* validation = add_text_options(command, *options);
+  const auto texts = static_cast<std::ptrdiff_t>(options_of(command).size());
   add_model_options(command, *options);
   add_training_options(command, options->recipe);
-  add_run_options(command, options->run, {text});
+  std::vector<CLI::Option*> excluded = options_of(command);
+  excluded.erase(excluded.begin(), excluded.begin() + texts);
+  std::erase_if(excluded, [](const CLI::Option* option) { return typed_name(option) == "--seed"; });
+  excluded.push_back(add_run_options(command, options->run, {text, validation}).resume);
+  add_minutes(command, *options, excluded);
   when_run(command, exit_code, [options] {
     set_up(options->run);
     return options->run.resume.empty() ? begin(*options) : resume(*options);

@@ -62,22 +62,26 @@ void add_lines(std::string_view text, u64 offset, bool last, std::vector<std::st
   }
 }
 
-Vocabulary vocabulary_of(const std::vector<std::string>& paths, i64 size) {
-  u64 all = 0;
+// Pieces learned from the first `part` of the bytes of all files.
+Vocabulary vocabulary_of(const std::vector<std::string>& paths, double part, i64 size) {
+  u64 all = 0, before = 0;
   for (const std::string& path : paths) all += InputFile(path).size();
+  const u64 used = static_cast<u64>(part * static_cast<double>(all));
   std::deque<std::string> texts;
   std::vector<std::string_view> lines;  // in the texts
   for (const std::string& path : paths) {
     const InputFile file(path);
     check(file.size() > 0, "text", path, " is empty");
+    const u64 size_used = std::min(file.size(), used - std::min(used, before));
+    before += file.size();
+    if (size_used == 0) continue;
     // Stretches at equal distances; one if the files are learned from as a whole.
-    const bool whole = all <= most_sampled;
-    const double share = static_cast<double>(file.size()) / static_cast<double>(all);
+    const bool whole = used <= most_sampled;
+    const double share = static_cast<double>(size_used) / static_cast<double>(used);
     const u64 stretches = whole ? 1 : 1 + static_cast<u64>(share * static_cast<double>(most_sampled / stretch_length));
     for (u64 i = 0; i < stretches; ++i) {
-      std::string& text =
-          texts.emplace_back(whole ? file.size() : std::min(stretch_length, file.size() / stretches), ' ');
-      const u64 begin = file.size() / stretches * i;
+      std::string& text = texts.emplace_back(whole ? size_used : std::min(stretch_length, size_used / stretches), ' ');
+      const u64 begin = size_used / stretches * i;
       file.read(begin, std::as_writable_bytes(std::span(text)));
       within("read " + path, [&] { add_lines(text, begin, begin + text.size() == file.size(), lines); });
     }
@@ -106,10 +110,17 @@ i64 characters_in(std::string_view bytes) {
 
 }  // namespace
 
-Tokenizer tokenizer_of(const std::vector<std::string>& paths, TokenKind kind, i64 vocabulary_size) {
-  if (kind == TokenKind::chars) return Tokenizer(alphabet_of(paths));
+std::vector<std::string> TextFiles::all() const {
+  std::vector<std::string> result = training;
+  if (!validation.empty()) result.push_back(validation);
+  return result;
+}
+
+Tokenizer tokenizer_of(const TextFiles& files, TokenKind kind, i64 vocabulary_size) {
+  if (kind == TokenKind::chars) return Tokenizer(alphabet_of(files.all()));
   if (kind == TokenKind::bytes) return Tokenizer::of_bytes();
-  return Tokenizer(vocabulary_of(paths, vocabulary_size));
+  constexpr double for_training = 0.9;
+  return Tokenizer(vocabulary_of(files.training, files.validation.empty() ? for_training : 1, vocabulary_size));
 }
 
 FileText read_tokens(const std::vector<std::string>& paths, const Tokenizer& tokenizer, size_t most) {
@@ -155,6 +166,13 @@ TextData split(const FileText& file, const Tokenizer& tokenizer, i64 block) {
         " is too short: the last tenth, for validation, must be longer than a block of ", block);
   const i64 training = count - validation;
   return {tokenizer, file.text.part(0, training), file.text.part(training, count), file.is_utf8};
+}
+
+TextData joined(const FileText& training, const FileText& validation, const Tokenizer& tokenizer, i64 block) {
+  for (const auto& [text, purpose] : {std::pair(&training.text, "training"), {&validation.text, "validation"}})
+    check(text->count() > block, "text", "for ", purpose, " of ", text->count(), ' ', tokenizer.name(),
+          " is too short: it must be longer than a block of ", block);
+  return {tokenizer, training.text, validation.text, training.is_utf8 && validation.is_utf8};
 }
 
 TextData text_data(const std::string& text, i64 block) {

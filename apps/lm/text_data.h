@@ -18,10 +18,20 @@
 
 namespace orrery {
 
-/// Tokens for files of text. Of pieces there are at most `vocabulary_size`, bytes included; they are learned from at
-/// most 8 MB, which come from everywhere in the files. Errors: those of `read_in_pieces`; text that is not UTF-8,
-/// naming the file and the byte, unless the tokens are bytes; those of Vocabulary.
-Tokenizer tokenizer_of(const std::vector<std::string>& paths, TokenKind kind, i64 vocabulary_size);
+/// The files of a training, as absolute paths.
+struct TextFiles {
+  std::vector<std::string> training{};  ///< several are one text
+  std::string validation{};             ///< "": the end of that text is for validation
+
+  /// All of them.
+  std::vector<std::string> all() const;
+};
+
+/// Tokens for files of text. Of pieces there are at most `vocabulary_size`, bytes included. They are learned from the
+/// part for training alone, from at most 8 MB of it, which come from everywhere in it. An alphabet has all characters
+/// of all files. Errors: those of `read_in_pieces`; text that is not UTF-8, naming the file and the byte, unless the
+/// tokens are bytes; those of Vocabulary.
+Tokenizer tokenizer_of(const TextFiles& files, TokenKind kind, i64 vocabulary_size);
 
 /// The tokens of files.
 struct FileText {
@@ -45,6 +55,8 @@ struct TextData {
 };
 /// A text split in two. Error: a part is not longer than `block`.
 TextData split(const FileText& file, const Tokenizer& tokenizer, i64 block);
+/// A text for training, and another one for validation. Error: one of them is not longer than `block`.
+TextData joined(const FileText& training, const FileText& validation, const Tokenizer& tokenizer, i64 block);
 /// The same for a text in memory, whose tokens are its characters. Also an error: it is not UTF-8.
 TextData text_data(const std::string& text, i64 block);
 

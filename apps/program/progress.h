@@ -59,6 +59,8 @@ class Progress {
   Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_before = 0, Clock clock = steady_seconds);
   /// The run ends after so many seconds, also without its last step; 0: no limit.
   void set_limit(double seconds) { limit_ = seconds; }
+  /// The run has so many steps in all.
+  void set_total(i64 total) { total_ = total; }
   /// Call it after every step. In a file or pipe it prints a line after each tenth of the steps.
   void update(const StepReport& report);
   /// Prints a separate line, such as the result of an evaluation.

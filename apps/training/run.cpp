@@ -135,6 +135,8 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (ending != Ending::finished) break;
     const StepResult result = trainer.step();
     const i64 step = trainer.steps_done();
+    if (hooks.after_step) hooks.after_step(result);
+    progress.set_total(recipe.steps);
     progress.update({.step = step,
                      .loss = result.loss,
                      .accuracy = result.accuracy,
@@ -142,7 +144,6 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
                      .tokens = result.tokens,
                      .validation = validation});
     log.step(step, result);
-    if (hooks.after_step) hooks.after_step(result);
     if (!trainer.evaluation_is_due()) continue;
     const double loss = trainer.evaluate();
     const bool best = trainer.best_step() == step;

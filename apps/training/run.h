@@ -62,7 +62,7 @@ enum class Ending { finished, stopped, out_of_patience, out_of_time };
 struct RunHooks {
   /// A line to print after an evaluation, such as a sample of what the model writes; "" prints none.
   std::function<std::string()> after_evaluation{};
-  /// Called after every step.
+  /// Called after every step, before its line is printed. It may change how many steps there are.
   std::function<void(const StepResult&)> after_step{};
 };
 

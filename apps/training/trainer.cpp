@@ -177,9 +177,26 @@ double Trainer::seconds_of_step() {
     seconds = seconds_of([&] {
       for (const Part& part : parts) backward(loss_of(part));
     });
-  optimizer_->clear_gradients();
   task_.go_to(positions);
+  return seconds + seconds_of_update();
+}
+
+// Seconds of the optimiser, with the gradients of a trial. What it changes is put back.
+double Trainer::seconds_of_update() {
+  const Values trained = copies();
+  TensorMap remembered;
+  for (const auto& [name, value] : optimizer_->state()) remembered[name] = value.clone();
+  const double seconds = seconds_of([&] { optimizer_->step(0); });
+  optimizer_->load_state(remembered);
+  put(trained);
   return seconds;
+}
+
+void Trainer::fall_from_now(i64 steps) {
+  check(recipe_.steps_before_cooldown() >= steps_done_, task_.program(), "the rate falls already");
+  check(steps > steps_done_, task_.program(), "needs more than ", steps_done_, " steps in all, not ", steps);
+  recipe_.steps = steps;
+  recipe_.cooldown = static_cast<double>(steps - steps_done_) / static_cast<double>(steps);
 }
 
 double Trainer::expected_seconds(double seconds_of_step) {

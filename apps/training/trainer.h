@@ -90,6 +90,10 @@ class Trainer {
   /// After every `evaluate_every` further steps, and after the last one.
   i64 evaluations_left() const;
 
+  /// Lets the rate fall from the next step on, to 0 after `steps` steps in all: changes the recipe's steps and cooldown
+  /// as if they had been given so from the start. Errors: the rate falls already; no step is left.
+  void fall_from_now(i64 steps);
+
   /// A training that continues from a state gives the same bits as one that was never interrupted. A state shares
   /// memory with the training: use it before the next step. Error: a state of another recipe or model; the trainer must
   /// not be used afterwards.
@@ -105,6 +109,7 @@ class Trainer {
     double share = 1;  // of the step's target tokens
   };
   std::vector<Part> draw_step();
+  double seconds_of_update();
   Variable loss_of(const Part& part);
   Values judged_values() const;
   Values copies() const;
@@ -114,7 +119,7 @@ class Trainer {
   void load_values(const TrainingState& state, const std::string& prefix, Values& values) const;
 
   Task& task_;
-  const TrainingRecipe recipe_;
+  TrainingRecipe recipe_;
   const i64 d_model_;
   Parameters parameters_;
   std::unique_ptr<optim::Optimizer> optimizer_;

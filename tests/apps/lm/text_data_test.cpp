@@ -179,7 +179,9 @@ TEST_CASE("what is not UTF-8 is named by its file and byte, and only bytes take 
   for (const Broken& broken : all) {
     file_with(path, broken.text);
     for (const TokenKind kind : {TokenKind::chars, TokenKind::sentencepiece}) {
-      const std::string error = small::error_of([&] { tokenizer_of({good, path}, kind, 300); });
+      const std::string error = small::error_of([&] {
+        read_tokens({good, path}, tokenizer_of({.training = {good, path}}, kind, 300));
+      });
       CHECK(error.starts_with("read " + path + ": text: is not UTF-8: " + broken.byte));
       CHECK(error.ends_with("--tokens bytes takes any file"));
     }
@@ -202,7 +204,8 @@ TEST_CASE("files are one text in their order, the same in memory and in a file, 
   CHECK(checksum_of({two, one}) != checksum_of({all}));
   const Tokenizer pieces(Vocabulary::of_running_text({"line 12345 of", " 67890"}, 300));
   const size_t characters = Alphabet(text).tokens(text).size();
-  for (const Tokenizer& tokenizer : {tokenizer_of({two, one}, TokenKind::chars, 0), Tokenizer::of_bytes(), pieces}) {
+  for (const Tokenizer& tokenizer :
+       {tokenizer_of({.training = {two, one}}, TokenKind::chars, 0), Tokenizer::of_bytes(), pieces}) {
     CAPTURE(static_cast<int>(tokenizer.kind()));
     const std::vector<i32> expected = tokenizer.tokens(text);
     const Text in_memory = read_tokens({all}, tokenizer).text;
@@ -216,6 +219,40 @@ TEST_CASE("files are one text in their order, the same in memory and in a file, 
     CHECK(length.bytes == static_cast<i64>(text.size() - tokenizer.text(expected[0]).size()));
     CHECK(length.characters == static_cast<i64>(characters - tokenizer.text(expected[0]).size()));
   }
+}
+
+TEST_CASE("pieces are learned from the part for training alone, an alphabet from all") {
+  const TemporaryFolder folder;
+  const auto lines = [](const std::string& line, int times) {
+    std::string text;
+    for (int i = 0; i < times; ++i) text += line + "\n";
+    return text;
+  };
+  // Nine tenths of the bytes have a, the last tenth has z.
+  const std::string a = lines("aaaa aaaa", 90), z = lines("zzzz zzzz", 10);
+  const std::string both = file_with(folder / "both", a + z), one = file_with(folder / "one", a),
+                    two = file_with(folder / "two", z);
+  const auto has_z = [](const Tokenizer& tokenizer) {  // as more than the byte, which every vocabulary has
+    return tokenizer.tokens("zzzz").size() < 4;
+  };
+  constexpr TokenKind pieces = TokenKind::sentencepiece;
+  CHECK_FALSE(has_z(tokenizer_of({.training = {both}}, pieces, 300)));
+  CHECK_FALSE(has_z(tokenizer_of({.training = {one, two}}, pieces, 300)));
+  CHECK_FALSE(has_z(tokenizer_of({.training = {one}, .validation = two}, pieces, 300)));
+  CHECK(has_z(tokenizer_of({.training = {one, two}, .validation = one}, pieces, 300)));
+  CHECK(tokenizer_of({.training = {one}, .validation = two}, TokenKind::chars, 0).size() == 4);  // a, z, space, line
+}
+
+TEST_CASE("a text of its own for validation") {
+  const Tokenizer tokenizer{Alphabet("ab")};
+  const auto text_of = [&](const std::string& text) { return FileText{short_text(tokenizer.tokens(text), 2)}; };
+  const TextData data = joined(text_of("aaaaaa"), text_of("bbb"), tokenizer, 2);
+  CHECK(numbers(data.training) == std::vector<i32>(6, 0));
+  CHECK(numbers(data.validation) == std::vector<i32>(3, 1));
+  CHECK(small::error_of([&] { joined(text_of("aaaa"), text_of("bb"), tokenizer, 2); }) ==
+        "text: for validation of 2 characters is too short: it must be longer than a block of 2");
+  CHECK(
+      small::error_of([&] { joined(text_of("aa"), text_of("bbb"), tokenizer, 2); }).starts_with("text: for training"));
 }
 
 TEST_CASE("bits count for characters and for bytes, whatever the tokens are") {

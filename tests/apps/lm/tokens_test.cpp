@@ -85,6 +85,24 @@ TEST_CASE("several files are one text, and the names of all are kept") {
   check_failure(lm_program + "lm train " + files + quick_lm + "--log '" + two + "'", "would write over the text");
 }
 
+TEST_CASE("a text of its own for validation takes none from training, and a resumed training needs the same") {
+  const orrery::TemporaryFolder folder;
+  const std::string train = written(folder / "train", many("the cat sees the dog .\n", 100)), model = folder / "model";
+  const std::string valid = written(folder / "valid", many("the dog sees\n", 10)), moved = folder / "moved";
+  const std::string command = "lm train '" + train + "' --valid '" + valid + "' " + tiny + "--steps 2000 --hash ";
+  const Result whole = run(command);
+  CHECK(contains(errors(command).text, ": 2300 + 130 characters of 12 kinds\n"));
+  REQUIRE(errors(command + "--time-limit 0.001 --save '" + model + "'").exit_code == 130);
+  std::filesystem::rename(valid, moved);
+  check_failure(lm_program + "lm train --resume '" + model + "'", "No such file");
+  check_failure(lm_program + "lm train --resume '" + model + "' --valid '" + train + "'",
+                "is not the text that this training began with");
+  CHECK(line(run("lm train --hash --resume '" + model + "' --valid '" + moved + "'").text, -2) == line(whole.text, -2));
+  check_failure(lm_program + command, "No such file");
+  check_failure(lm_program + "lm train '" + train + "' --valid '" + moved + "' " + tiny + "--save '" + moved + "'",
+                "would write over the text to learn");
+}
+
 TEST_CASE("a text that is not UTF-8 names file and byte, and bytes take any file") {
   const orrery::TemporaryFolder folder;
   const std::string good = written(folder / "good", a_text()), model = folder / "model";
