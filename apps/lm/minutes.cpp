@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "apps/program/stopwatch.h"
+
 namespace orrery {
 namespace {
 
@@ -46,7 +48,8 @@ double parameters_of(LmRecipe recipe, const TextData& data) {
 
 }  // namespace
 
-void choose_for(double minutes, const TextData& data, const Stopwatch& watch, LmRecipe& recipe) {
+void choose_for(double seconds, const TextData& data, LmRecipe& recipe) {
+  const Stopwatch watch;
   const auto work_of_step = [&](const LmRecipe& each) {
     return parameters_of(each, data) * static_cast<double>(each.batch * each.model.max_len);
   };
@@ -54,9 +57,8 @@ void choose_for(double minutes, const TextData& data, const Stopwatch& watch, Lm
   const double speed = work_of_step(smallest) / seconds_of_step(smallest, data);
   LmRecipe chosen = smallest;
   for (const Plan& plan : plans)
-    if (60 * minutes * speed >= plan.least_work && data.validation.count() > plan.block)
-      chosen = recipe_of(plan, recipe);
-  const double left = std::max(1.0, 60 * minutes - watch.seconds());
+    if (seconds * speed >= plan.least_work && data.validation.count() > plan.block) chosen = recipe_of(plan, recipe);
+  const double left = std::max(1.0, seconds - watch.seconds());
   chosen.steps = std::max<i64>(evaluations, std::llround(left / seconds_of_step(chosen, data)));
   chosen.warmup = std::min<i64>(50, chosen.steps / 10);
   chosen.evaluate_every = std::max<i64>(1, chosen.steps / evaluations);
@@ -65,7 +67,7 @@ void choose_for(double minutes, const TextData& data, const Stopwatch& watch, Lm
 
 bool Deadline::settles(Trainer& trainer) {
   if (settled_) return false;
-  const double now = watch_.seconds();
+  const double now = clock_();
   const i64 done = trainer.steps_done(), flat = trainer.recipe().steps_before_cooldown();
   if (now < begin_ + (1 - cooldown) * (end_ - begin_) && done < flat) return false;
   settled_ = true;

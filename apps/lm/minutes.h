@@ -13,27 +13,26 @@
 #pragma once
 
 #include "apps/lm/training.h"
-#include "apps/program/stopwatch.h"
+#include "apps/program/progress.h"
 
 namespace orrery {
 
-/// Changes `recipe`'s model, batch, rate and steps into those for a training of so many minutes on this machine, of
-/// which `watch` counts those that have passed.
-void choose_for(double minutes, const TextData& data, const Stopwatch& watch, LmRecipe& recipe);
+/// Changes `recipe`'s model, batch, rates and steps into those for a training of so many seconds on this machine, which
+/// is tried for a few steps.
+void choose_for(double seconds, const TextData& data, LmRecipe& recipe);
 
 /// Ends a training in time.
 class Deadline {
  public:
-  /// `afterwards` is how many seconds the end of the training takes after the last step.
-  Deadline(double minutes, double afterwards, const Stopwatch& watch)
-      : end_(60 * minutes - afterwards), begin_(watch.seconds()), watch_(watch) {}
+  /// The last step is to end when `clock` says `end`, in seconds.
+  Deadline(double end, Clock clock) : clock_(std::move(clock)), begin_(clock_()), end_(end) {}
   /// Call it after every step. Returns true once: when the rate begins to fall, after which the number of steps is
   /// settled.
   bool settles(Trainer& trainer);
 
  private:
-  double end_, begin_;  // seconds of the watch
-  const Stopwatch& watch_;
+  Clock clock_;
+  double begin_, end_;
   bool settled_ = false;
 };
 

@@ -1,0 +1,244 @@
+// Chapter 9. `orrery lm train`: a training from its first line to its last.
+//
+// Serves: nn/models/gpt.h
+#include "apps/lm/train_command.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/lm/checkpoint.h"
+#include "apps/lm/minutes.h"
+#include "apps/lm/train_options.h"
+#include "apps/program/command.h"
+#include "apps/program/interrupt.h"
+#include "apps/program/machine.h"
+#include "apps/program/progress.h"
+#include "apps/program/stopwatch.h"
+#include "apps/program/terminal.h"
+#include "apps/training/memory.h"
+#include "apps/training/run.h"
+
+namespace orrery {
+namespace {
+
+constexpr i64 glimpse = 60, last_sample = 300;  // tokens shown at each estimate, and at the end
+
+// A text on one line: new lines and control characters are shown as symbols.
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) line += c == '\n' ? "\u21b5" : std::string(1, c);
+  return harmless(line);
+}
+
+// "one.txt, two.txt"
+std::string text_names(const std::vector<std::string>& paths) {
+  std::string all;
+  for (const std::string& path : paths) all += (all.empty() ? "" : ", ") + path;
+  return all;
+}
+
+// What `written` makes of a sample of the model. If sampling fails, the training continues, and nothing else is lost.
+std::string written_by(const LmTask& task, i64 tokens, const std::function<std::string(const std::string&)>& written) {
+  try {
+    return written(task.sample(tokens));
+  } catch (const Error& error) { return std::string("it cannot write: ") + error.what(); }
+}
+
+std::string glimpse_of(const LmTask& task) {
+  return "  " + task.as_bits(task.last_estimate()) + "\n  " +
+         written_by(task, glimpse, [](const std::string& text) { return "it writes: " + on_one_line(text); });
+}
+
+// Prints a sample of the model and its losses, after a training that has ended or was stopped. Returns
+// the validation loss.
+double report(const LmTrainOptions& options, Trainer& trainer, const LmTask& task, const Stopwatch& watch) {
+  const std::string hash = trainer.hash();
+  const double loss = end_with_better(trainer, task);
+  std::cout << written_by(task, last_sample, [](const std::string& text) { return for_reader(text, STDOUT_FILENO); })
+            << '\n';
+  if (options.run.hash) std::cout << "hash " << hash << '\n';
+  std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss;
+  if (trainer.best_step() > 0)
+    std::cout << " (best estimate " << trainer.best_loss() << " at step " << trainer.best_step() << ')';
+  std::cout << " in " << std::setprecision(1) << watch.seconds() << " s, " << task.as_bits(loss) << std::endl;
+  return loss;
+}
+
+// Seconds that the remaining steps and all evaluations will take, with that of the whole validation text.
+double expected_seconds(Trainer& trainer, const LmTask& task, const TextData& data) {
+  const double step = trainer.seconds_of_step();
+  // Backward takes twice as long as forward.
+  const double forward = step / 3 / static_cast<double>(task.tokens_read());
+  return trainer.expected_seconds(step) + forward * static_cast<double>(data.validation.count());
+}
+
+// Error: the log would replace something else.
+void check_log(const std::string& log, const TextFiles& texts, const TrainingFiles& files) {
+  check_can_write_text("lm", "--log", log);
+  check(!files.writes(log), "lm", "--log ", log, " would write over the files of --save ", files.model());
+  for (const std::string& text : texts.all()) {
+    std::error_code absent;
+    check(!std::filesystem::equivalent(log, text, absent), "lm", "--log ", log, " would write over the text to learn, ",
+          text);
+  }
+}
+
+// "text one.txt: 900 + 100 characters of 65 kinds"
+void print_text(const LmOrigin& origin, const TextData& data) {
+  const Tokenizer& tokenizer = data.tokenizer;
+  std::cerr << (origin.texts.training.size() == 1 ? "text " : "texts ") << harmless(text_names(origin.texts.training))
+            << ": " << data.training.count() << " + " << data.validation.count() << ' ' << tokenizer.name();
+  if (tokenizer.kind() != TokenKind::bytes) std::cerr << " of " << tokenizer.size() << " kinds";
+  std::cerr << '\n';
+}
+
+// What settles the number of steps of a training for a given time, and keeps it in the files.
+std::function<void(const StepResult&)> settling(const LmTrainOptions& options, Trainer& trainer, LmTask& task,
+                                                LmOrigin& origin, SavedParts& parts, const Stopwatch& watch) {
+  // At the end, the whole validation text is read up to twice, and a sample is written.
+  const double forward = trainer.seconds_of_step() / 3 / static_cast<double>(task.tokens_read());
+  const double afterwards = 1 + 2 * forward * static_cast<double>(task.validation_tokens());
+  Deadline deadline(60 * options.minutes - afterwards, [&watch] { return watch.seconds(); });
+  return [deadline, &trainer, &task, &origin, &parts](const StepResult&) mutable {
+    if (!deadline.settles(trainer)) return;
+    static_cast<TrainingRecipe&>(origin.recipe) = trainer.recipe();
+    Json all = parse_json_object(origin.options, "lm");
+    all["steps"] = trainer.recipe().steps;
+    all["cooldown"] = trainer.recipe().cooldown;
+    origin.options = json_text(all, 2);
+    parts = saved_parts(origin, task);
+  };
+}
+
+TextData data_of(const LmOrigin& origin, i64 block) {
+  const FileText text = read_tokens(origin.texts.training, origin.tokenizer);
+  const std::string& validation = origin.texts.validation;
+  if (validation.empty())
+    return within("read " + text_names(origin.texts.training), [&] { return split(text, origin.tokenizer, block); });
+  const FileText judged = read_tokens({validation}, origin.tokenizer);
+  return within("read " + text_names(origin.texts.all()),
+                [&] { return joined(text, judged, origin.tokenizer, block); });
+}
+
+// Trains from `state`, or from the beginning.
+int train(const LmTrainOptions& options, LmOrigin origin, const TextData& data, const TrainingState* state,
+          TrainingFiles& files, const Stopwatch& watch) {
+  LmRecipe recipe = origin.recipe.resolved();
+  recipe.minutes = options.run.time_limit;
+  nn::GptConfig model = recipe.model;
+  model.vocab_size = data.tokenizer.size();
+  check_memory("lm", {.parameters = model.parameter_count(),
+                      .copies = 1 + numbers_for_each_parameter(recipe),
+                      .kept = kept_numbers(model, recipe.batch, model.max_len)});
+  files.check_room(recipe, model.parameter_count());
+  print_text(origin, data);
+  const Interrupt interrupt;
+  LmTask task(recipe, data);
+  Trainer trainer(task, recipe, model.layer.d_model);
+  if (state) trainer.load_state(*state);
+  const double expected = expected_seconds(trainer, task, data);
+  print_start(std::cerr, {.seed = recipe.seed,
+                          .parameters = task.model.parameter_count(),
+                          .expected_seconds = expected,
+                          .time_limit = options.run.time_limit});
+  if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
+  const i64 done_before = trainer.steps_done();
+  SavedParts parts = saved_parts(origin, task);
+  TrainingLog log(options.run.log, state != nullptr);
+  RunHooks hooks{.after_evaluation = [&] {
+    std::string line;
+    trainer.with_judged([&] { line = glimpse_of(task); });
+    return line;
+  }};
+  if (options.minutes > 0) hooks.after_step = settling(options, trainer, task, origin, parts, watch);
+  const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
+  if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
+    if (failure) std::rethrow_exception(failure);
+    print_stopped(trainer, files, "orrery lm train", false);
+    return interrupted;
+  }
+  end_training(
+      failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, watch)); },
+      [&] { save_model(trainer, files, parts, "orrery lm train", failure != nullptr); });
+  if (options.minutes > 0) std::cerr << "the same again: " << command_of(options, origin.options) << '\n';
+  return trainer.finished() ? done : interrupted;
+}
+
+// The same names for another folder.
+std::vector<std::string> absolute(const std::vector<std::string>& paths) {
+  std::vector<std::string> result;
+  for (const std::string& path : paths) result.push_back(std::filesystem::absolute(path).string());
+  return result;
+}
+
+int resume(const LmTrainOptions& options) {
+  const Stopwatch watch;
+  TrainingFiles files("lm", options.run.resume);
+  files.go_on();
+  const UnfinishedTraining unfinished = read_unfinished("lm", files);
+  LmOrigin origin = origin_of(unfinished, files.resume());
+  if (!options.files.training.empty()) origin.texts.training = absolute(options.files.training);
+  if (!options.files.validation.empty()) origin.texts.validation = absolute({options.files.validation})[0];
+  check(checksum_of(origin.texts.all()) == origin.text_checksum, "lm", text_names(origin.texts.all()),
+        " is not the text that this training began with");
+  compute_as(unfinished);
+  check_log(options.run.log, origin.texts, files);
+  const TextData data = data_of(origin, origin.recipe.model.max_len);
+  return train(options, origin, data, &unfinished.state, files, watch);
+}
+
+int begin(LmTrainOptions& options) {
+  const Stopwatch watch;
+  options.recipe.model.tied = !options.untied;
+  options.recipe = options.recipe.resolved();
+  check_options(options.recipe);
+  options.files.training = absolute(options.files.training);
+  if (!options.files.validation.empty()) options.files.validation = absolute({options.files.validation})[0];
+  if (options.run.print_config) return print_config(options.run);
+  const TextFiles texts{.training = absolute(text_paths(options.files.training)),
+                        .validation = options.files.validation};
+  TrainingFiles files("lm", options.run.save);
+  for (const std::string& text : texts.all())
+    if (files.writes(text)) fail("lm", "--save ", options.run.save, " would write over the text to learn, ", text);
+  check_log(options.run.log, texts, files);
+  files.begin(options.run.overwrite);
+  LmOrigin origin{.recipe = options.recipe,
+                  .options = options.run.chosen(),
+                  .texts = texts,
+                  .text_checksum = checksum_of(texts.all()),
+                  .tokenizer = tokenizer_of(texts, options.tokens, options.vocabulary_size)};
+  const TextData data = data_of(origin, options.recipe.model.max_len);
+  if (options.minutes > 0) {
+    options.unchosen = origin.options;
+    choose_for(60 * options.minutes - watch.seconds(), data, options.recipe);
+    origin.recipe = options.recipe;
+    origin.options = options.run.chosen();
+  }
+  return train(options, origin, data, nullptr, files, watch);
+}
+
+}  // namespace
+
+void add_lm_train(CLI::App& lm, int& exit_code) {
+  auto options = std::make_shared<LmTrainOptions>();
+  CLI::App& command = add_command(
+      lm, "train",
+      "Learn a text; the defaults are nanoGPT's recipe for a CPU, with shuffled blocks and an averaged model",
+      "Examples:\n  orrery lm train --save shakespeare.safetensors --seed 3\n"
+      "  orrery lm train --tokens sentencepiece one.txt two.txt --save own.safetensors\n"
+      "  orrery lm train --resume shakespeare.safetensors");
+  add_config(command);
+  add_train_options(command, options);
+  when_run(command, exit_code, [options] {
+    set_up(options->run);
+    return options->run.resume.empty() ? begin(*options) : resume(*options);
+  });
+}
+
+}  // namespace orrery

@@ -1,0 +1,13 @@
+// Chapter 9. `orrery lm train`: trains a GPT on a text.
+//
+// Serves: nn/models/gpt.h
+#pragma once
+
+#include "apps/program/command.h"
+
+namespace orrery {
+
+/// Adds `train` to the sub-command `lm`.
+void add_lm_train(CLI::App& lm, int& exit_code);
+
+}  // namespace orrery
