@@ -102,14 +102,12 @@ TEST_CASE("more time gives a model that is not smaller, and a recipe that can be
   CHECK(parameters > 1'000'000);
 }
 
-TEST_CASE("slow: --minutes prints the command that trains the same again, and keeps the time") {
+TEST_CASE("slow: --minutes prints the command that trains the same again") {
   const TemporaryFolder folder;
   const std::string text = written(folder / "a text", many("the dog sees the cat .\n", 2000));
   const std::string model = folder / "model";
   const std::string train = "lm train '" + text + "' --seed 3 --minutes 0.1 --hash ";
-  const Stopwatch watch;
   const Result first = run(train + "--save '" + model + "'", "2>&1");
-  CHECK(watch.seconds() < 12);  // 6 asked for: the machine may be busy with other tests
   REQUIRE(first.exit_code == 0);
   const std::string again = "the same again: orrery ";
   const size_t begin = first.text.find(again) + again.size();
