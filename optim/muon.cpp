@@ -20,6 +20,15 @@ bool is_number(std::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+// x + number I, in place.
+void add_to_diagonal(Tensor& x, double number) {
+  dispatch_floating(x.dtype(), "muon", [&](auto type) {
+    using T = decltype(type);
+    T* data = x.write<T>();
+    for (i64 i = 0; i < x.size(0); ++i) data[i * x.size(1) + i] += static_cast<T>(number);
+  });
+}
+
 }  // namespace
 
 bool is_hidden_matrix(const NamedParameter& p) {
@@ -32,16 +41,17 @@ bool is_hidden_matrix(const NamedParameter& p) {
   return false;
 }
 
-Tensor nearest_orthogonal(const Tensor& m) {
+Tensor nearest_orthogonal(const Tensor& m, double least_norm) {
   check(m.shape().rank() == 2, "muon", "needs a matrix, got ", m.shape());
-  const double norm = std::sqrt(dot(m, m));
-  if (norm == 0) return m.clone();
   const bool tall = m.size(0) > m.size(1);  // the smaller of the two products with itself
-  Tensor X = (tall ? permute(m, {1, 0}) : m) * (1 / norm);
+  Tensor X = (tall ? permute(m, {1, 0}) : m) * (1 / std::max(std::sqrt(dot(m, m)), least_norm));
   for (int i = 0; i < iterations; ++i) {
     const Tensor A = matmul(X, X, Trans::b);
-    const Tensor B = A * cubic + matmul(A, A) * quintic;
-    X = X * linear + matmul(B, X);
+    Tensor B = A * quintic;
+    add_to_diagonal(B, cubic);
+    B = matmul(B, A);  // b A + c A A
+    add_to_diagonal(B, linear);
+    X = matmul(B, X);
   }
   return tall ? permute(X, {1, 0}) : X;
 }
@@ -52,6 +62,8 @@ Muon::Muon(const ParameterGroups& parameters, const MuonOptions& options)
       adam_{.beta1 = options.beta1, .beta2 = options.beta2, .eps = options.eps} {
   check(options.momentum >= 0 && options.momentum < 1, "muon", "momentum must be in [0, 1), got ", options.momentum);
   check_options(adam_);
+  check(std::any_of(this->parameters().begin(), this->parameters().end(), is_hidden_matrix), "muon",
+        "no matrix is in a numbered layer, such as h.0.attn.weight: AdamW would move all parameters");
   for (const NamedParameter& p : this->parameters()) {
     const bool hidden = is_hidden_matrix(p);
     momentum_.push_back(hidden ? zeros(p.value.shape(), p.value.dtype()) : Tensor());
@@ -73,11 +85,11 @@ std::map<std::string, Tensor> Muon::state() const {
 
 Optimizer::RangeUpdate Muon::update(size_t i, const Update& u) {
   if (!momentum_[i].defined()) return adam_update(moments_[i], u, adam_, WeightDecay::decoupled);
-  Tensor& M = momentum_[i];
-  scale_in_place(M, muon_momentum_);
-  const Tensor G = u.gradient * u.gradient_factor;
-  add_in_place(M, G);
-  const Tensor O = nearest_orthogonal(G + M * muon_momentum_);
+  // PyTorch keeps the mean (1 - momentum) M, and divides by at least 1e-7: so a gradient that stays 0 ends the steps.
+  const double least_norm = 1e-7 / (1 - muon_momentum_);
+  const Tensor G = u.gradient * u.gradient_factor, M = momentum_[i] * muon_momentum_ + G;
+  const Tensor O = nearest_orthogonal(G + M * muon_momentum_, least_norm);
+  copy_into(momentum_[i], M);
   const double size = 0.2 * std::sqrt(static_cast<double>(std::max(M.size(0), M.size(1))));
   return dispatch_floating(u.parameter.dtype(), "muon", [&](auto type) -> RangeUpdate {
     using T = decltype(type);

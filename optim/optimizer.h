@@ -14,7 +14,7 @@
 
 namespace orrery::optim {
 
-/// The base of SGD, Adam and AdamW.
+/// The base of SGD, Adam, AdamW and Muon.
 class Optimizer {
  public:
   /// What one parameter's update starts from.

@@ -20,7 +20,8 @@ const std::string lm_recipe_key = "lm", origin_key = "origin";  // in the metada
 SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
   const Json text_entry = {{"texts", origin.texts.training},
                            {"validation", origin.texts.validation},
-                           {"text_checksum", origin.text_checksum}};
+                           {"text_checksum", origin.text_checksum},
+                           {"validation_checksum", origin.validation_checksum}};
   Metadata of_model = origin.tokenizer.metadata();
   of_model[options_key] = origin.options;
   Metadata of_training = of_model;
@@ -44,6 +45,7 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
     read("texts", origin.texts.training);
     read("validation", origin.texts.validation);
     read("text_checksum", origin.text_checksum, 0, std::numeric_limits<u32>::max());
+    read("validation_checksum", origin.validation_checksum, 0, std::numeric_limits<u32>::max());
   });
   nn::check_size(origin.recipe.model.parameter_count(), path);
   return origin;

@@ -17,7 +17,7 @@ struct LmOrigin {
   LmRecipe recipe{};
   std::string options{};  ///< those that decide what is trained, as --config takes them
   TextFiles texts{};
-  u32 text_checksum = 0;  ///< CRC32C of the bytes of all of them
+  u32 text_checksum = 0, validation_checksum = 0;  ///< CRC32C of the bytes of each; 0 without a file to validate with
   Tokenizer tokenizer;
 };
 

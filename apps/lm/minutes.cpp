@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 
 #include "apps/program/stopwatch.h"
 
 namespace orrery {
 namespace {
 
-// A model and its batch, and the least work for which it is better than the one before: parameters times tokens.
+// A model and its batch, and the least work for which it is better than the one before. Work is parameters times
+// tokens, as many as the smallest model works off in all the time.
 struct Plan {
   double least_work;
   i64 layers, heads, d_model, block, batch;
@@ -22,6 +24,7 @@ constexpr std::array<Plan, 3> plans{
     {{0, 4, 4, 128, 64, 24, 0.012, 0}, {1e13, 4, 4, 192, 128, 24, 0.01, 0.1}, {1e14, 6, 6, 384, 128, 24, 0.006, 0.2}}};
 constexpr double cooldown = 0.6;  // the part of the time in which the rate falls
 constexpr i64 evaluations = 8;
+constexpr double for_evaluations = 0.05;  // of the time, at most
 
 LmRecipe recipe_of(const Plan& plan, LmRecipe recipe) {
   nn::GptConfig& model = recipe.model;
@@ -35,10 +38,17 @@ LmRecipe recipe_of(const Plan& plan, LmRecipe recipe) {
   return recipe;
 }
 
-// Seconds of a step of this recipe, from one after a first one that allocates memory.
-double seconds_of_step(const LmRecipe& recipe, const TextData& data) {
+// Seconds of a step, of an evaluation's batch, and of what follows after the last step: the whole validation text is
+// read up to twice, and a sample is written. Backward takes twice as long as forward.
+struct Times {
+  double step, batch, afterwards;
+};
+Times times_of(const LmRecipe& recipe, const TextData& data) {
   LmTask task(recipe, data);
-  return Trainer(task, recipe, recipe.model.layer.d_model).seconds_of_step();
+  Trainer trainer(task, recipe, recipe.model.layer.d_model);
+  const double step = trainer.seconds_of_step();
+  const double of_token = step / 3 / static_cast<double>(recipe.batch * recipe.model.max_len);
+  return {step, step / 3, 1 + 2 * of_token * static_cast<double>(data.validation.count())};
 }
 
 double parameters_of(LmRecipe recipe, const TextData& data) {
@@ -46,33 +56,60 @@ double parameters_of(LmRecipe recipe, const TextData& data) {
   return static_cast<double>(recipe.model.parameter_count());
 }
 
+bool fits(const Plan& plan, const TextData& data) {
+  return data.validation.count() > plan.block && data.training.count() >= 2 * plan.block;
+}
+
 }  // namespace
 
-void choose_for(double seconds, const TextData& data, LmRecipe& recipe) {
+std::string Choice::text() const {
+  std::ostringstream text;
+  text << recipe.model.num_layers << " layers of width " << recipe.model.layer.d_model << ", blocks of "
+       << recipe.model.max_len << ", " << recipe.batch << " in a batch, rate " << recipe.rate << ", dropout "
+       << recipe.model.layer.dropout;
+  return text.str();
+}
+
+Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe) {
   const Stopwatch watch;
-  const auto work_of_step = [&](const LmRecipe& each) {
-    return parameters_of(each, data) * static_cast<double>(each.batch * each.model.max_len);
-  };
   const LmRecipe smallest = recipe_of(plans[0], recipe);
-  const double speed = work_of_step(smallest) / seconds_of_step(smallest, data);
-  LmRecipe chosen = smallest;
+  Times times = times_of(smallest, data);
+  const double work = parameters_of(smallest, data) * static_cast<double>(smallest.batch * smallest.model.max_len);
+  const double possible = seconds / times.step * work;
+  Choice choice{.recipe = smallest};
   for (const Plan& plan : plans)
-    if (seconds * speed >= plan.least_work && data.validation.count() > plan.block) chosen = recipe_of(plan, recipe);
-  const double left = std::max(1.0, seconds - watch.seconds());
-  chosen.steps = std::max<i64>(evaluations, std::llround(left / seconds_of_step(chosen, data)));
+    if (possible >= plan.least_work && fits(plan, data)) choice.recipe = recipe_of(plan, recipe);
+  if (choice.recipe.model.layer.d_model != smallest.model.layer.d_model) times = times_of(choice.recipe, data);
+  const double all_batches = for_evaluations * seconds / times.batch;
+  const i64 batches = std::clamp<i64>(std::llround(all_batches / evaluations), 1, recipe.estimate_batches);
+  const double evaluating = static_cast<double>(evaluations * batches) * times.batch;
+  const double left = seconds - watch.seconds() - times.afterwards - evaluating;
+  check(left > times.step, "lm", "--minutes leaves no time to train: of ", std::llround(seconds),
+        " s, evaluations and the end of the training take ", std::llround(seconds - left));
+  choice.afterwards = times.afterwards;
+  LmRecipe& chosen = choice.recipe;
+  chosen.steps = std::max<i64>(evaluations, std::llround(left / times.step));
   chosen.warmup = std::min<i64>(50, chosen.steps / 10);
-  chosen.evaluate_every = std::max<i64>(1, chosen.steps / evaluations);
-  recipe = chosen;
+  chosen.evaluate_every = chosen.steps / evaluations;
+  chosen.estimate_batches = batches;
+  return choice;
 }
 
 bool Deadline::settles(Trainer& trainer) {
+  const i64 done = trainer.steps_done();
   if (settled_) return false;
   const double now = clock_();
-  const i64 done = trainer.steps_done(), flat = trainer.recipe().steps_before_cooldown();
-  if (now < begin_ + (1 - cooldown) * (end_ - begin_) && done < flat) return false;
+  const double flat = (1 - cooldown) * (end_ - begin_);
+  if (now < begin_ + flat / 2) halfway_ = now, halfway_done_ = done;
+  if (now < begin_ + flat) {
+    // The machine is faster than expected.
+    if (done == trainer.recipe().steps_before_cooldown()) trainer.plan(2 * trainer.recipe().steps, cooldown);
+    return false;
+  }
   settled_ = true;
-  const double speed = static_cast<double>(done) / (now - begin_);
-  trainer.fall_from_now(done + std::max<i64>(1, std::llround(speed * (end_ - now))));
+  const double speed = static_cast<double>(done - halfway_done_) / (now - halfway_);
+  const i64 left = std::max<i64>(1, std::llround(speed * (end_ - now)));
+  trainer.plan(done + left, static_cast<double>(left) / static_cast<double>(done + left));
   return true;
 }
 

@@ -134,7 +134,7 @@ void add_lm_eval(CLI::App& lm, int& exit_code) {
   add_files(
       command, "FILE", options->files,
       "Text to evaluate on; several files are one text; as in training, only its last tenth counts, a million tokens "
-      "at most; without any, tinyshakespeare");
+      "at most, unless --whole is given; without any, tinyshakespeare");
   add_flag(command, "--whole", options->whole, "The whole text counts: for a text that the model was not trained on");
   CLI::Option* stride = add_whole_number(
       command, "--stride", options->stride, 1, 65536,

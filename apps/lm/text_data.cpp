@@ -169,9 +169,10 @@ TextData split(const FileText& file, const Tokenizer& tokenizer, i64 block) {
 }
 
 TextData joined(const FileText& training, const FileText& validation, const Tokenizer& tokenizer, i64 block) {
-  for (const auto& [text, purpose] : {std::pair(&training.text, "training"), {&validation.text, "validation"}})
-    check(text->count() > block, "text", "for ", purpose, " of ", text->count(), ' ', tokenizer.name(),
-          " is too short: it must be longer than a block of ", block);
+  check(validation.text.count() > block, "text", "for validation of ", validation.text.count(), ' ', tokenizer.name(),
+        " is too short: it must be longer than a block of ", block);
+  check(training.text.count() >= 2 * block, "text", "for training of ", training.text.count(), ' ', tokenizer.name(),
+        " is too short: it must have at least two blocks of ", block);
   return {tokenizer, training.text, validation.text, training.is_utf8 && validation.is_utf8};
 }
 

@@ -28,9 +28,9 @@ struct TextFiles {
 };
 
 /// Tokens for files of text. Of pieces there are at most `vocabulary_size`, bytes included. They are learned from the
-/// part for training alone, from at most 8 MB of it, which come from everywhere in it. An alphabet has all characters
-/// of all files. Errors: those of `read_in_pieces`; text that is not UTF-8, naming the file and the byte, unless the
-/// tokens are bytes; those of Vocabulary.
+/// first nine tenths of the bytes, or from all where a file of its own is for validation: from at most 8 MB, which come
+/// from everywhere. An alphabet has all characters of all files. Errors: those of `read_in_pieces`; text that is not
+/// UTF-8, naming the file and the byte, unless the tokens are bytes; those of Vocabulary.
 Tokenizer tokenizer_of(const TextFiles& files, TokenKind kind, i64 vocabulary_size);
 
 /// The tokens of files.
@@ -55,9 +55,10 @@ struct TextData {
 };
 /// A text split in two. Error: a part is not longer than `block`.
 TextData split(const FileText& file, const Tokenizer& tokenizer, i64 block);
-/// A text for training, and another one for validation. Error: one of them is not longer than `block`.
+/// A text for training, and another one for validation. Errors: one of them is not longer than `block`; that for
+/// training is not twice as long.
 TextData joined(const FileText& training, const FileText& validation, const Tokenizer& tokenizer, i64 block);
-/// The same for a text in memory, whose tokens are its characters. Also an error: it is not UTF-8.
+/// A text in memory, split in two, whose tokens are its characters. Errors: those of `split`; it is not UTF-8.
 TextData text_data(const std::string& text, i64 block);
 
 /// How long a part of a text is: without its first token, which nothing predicts.

@@ -11,6 +11,7 @@
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/lm/checkpoint.h"
 #include "apps/lm/minutes.h"
@@ -95,24 +96,29 @@ void print_text(const LmOrigin& origin, const TextData& data) {
   std::cerr << (origin.texts.training.size() == 1 ? "text " : "texts ") << harmless(text_names(origin.texts.training))
             << ": " << data.training.count() << " + " << data.validation.count() << ' ' << tokenizer.name();
   if (tokenizer.kind() != TokenKind::bytes) std::cerr << " of " << tokenizer.size() << " kinds";
+  if (!origin.texts.validation.empty()) std::cerr << "; validation: " << harmless(origin.texts.validation);
   std::cerr << '\n';
 }
 
-// What settles the number of steps of a training for a given time, and keeps it in the files.
-std::function<void(const StepResult&)> settling(const LmTrainOptions& options, Trainer& trainer, LmTask& task,
-                                                LmOrigin& origin, SavedParts& parts, const Stopwatch& watch) {
-  // At the end, the whole validation text is read up to twice, and a sample is written.
-  const double forward = trainer.seconds_of_step() / 3 / static_cast<double>(task.tokens_read());
-  const double afterwards = 1 + 2 * forward * static_cast<double>(task.validation_tokens());
-  Deadline deadline(60 * options.minutes - afterwards, [&watch] { return watch.seconds(); });
-  return [deadline, &trainer, &task, &origin, &parts](const StepResult&) mutable {
-    if (!deadline.settles(trainer)) return;
-    static_cast<TrainingRecipe&>(origin.recipe) = trainer.recipe();
-    Json all = parse_json_object(origin.options, "lm");
+// What a training begins with, or is resumed from.
+struct Start {
+  LmOrigin origin;
+  TextData data;
+  const TrainingState* state = nullptr;  // of a training that is resumed
+  Stopwatch watch{};
+  std::optional<Deadline> deadline{};  // of --minutes
+};
+
+// Ends the training in time, and keeps what that changes about it in its files.
+std::function<void(const StepResult&)> ending_in_time(Start& start, Trainer& trainer, LmTask& task, SavedParts& parts) {
+  return [&](const StepResult&) {
+    if (!start.deadline->settles(trainer)) return;
+    static_cast<TrainingRecipe&>(start.origin.recipe) = trainer.recipe();
+    Json all = parse_json_object(start.origin.options, "lm");
     all["steps"] = trainer.recipe().steps;
     all["cooldown"] = trainer.recipe().cooldown;
-    origin.options = json_text(all, 2);
-    parts = saved_parts(origin, task);
+    start.origin.options = json_text(all, 2);
+    parts = saved_parts(start.origin, task);
   };
 }
 
@@ -126,9 +132,8 @@ TextData data_of(const LmOrigin& origin, i64 block) {
                 [&] { return joined(text, judged, origin.tokenizer, block); });
 }
 
-// Trains from `state`, or from the beginning.
-int train(const LmTrainOptions& options, LmOrigin origin, const TextData& data, const TrainingState* state,
-          TrainingFiles& files, const Stopwatch& watch) {
+int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
+  const auto& [origin, data, state, watch, deadline] = start;
   LmRecipe recipe = origin.recipe.resolved();
   recipe.minutes = options.run.time_limit;
   nn::GptConfig model = recipe.model;
@@ -142,7 +147,7 @@ int train(const LmTrainOptions& options, LmOrigin origin, const TextData& data, 
   LmTask task(recipe, data);
   Trainer trainer(task, recipe, model.layer.d_model);
   if (state) trainer.load_state(*state);
-  const double expected = expected_seconds(trainer, task, data);
+  const double expected = deadline ? 60 * options.minutes - watch.seconds() : expected_seconds(trainer, task, data);
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = task.model.parameter_count(),
                           .expected_seconds = expected,
@@ -156,7 +161,7 @@ int train(const LmTrainOptions& options, LmOrigin origin, const TextData& data, 
     trainer.with_judged([&] { line = glimpse_of(task); });
     return line;
   }};
-  if (options.minutes > 0) hooks.after_step = settling(options, trainer, task, origin, parts, watch);
+  if (deadline) hooks.after_step = ending_in_time(start, trainer, task, parts);
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
   if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
     if (failure) std::rethrow_exception(failure);
@@ -166,7 +171,8 @@ int train(const LmTrainOptions& options, LmOrigin origin, const TextData& data, 
   end_training(
       failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, watch)); },
       [&] { save_model(trainer, files, parts, "orrery lm train", failure != nullptr); });
-  if (options.minutes > 0) std::cerr << "the same again: " << command_of(options, origin.options) << '\n';
+  if (deadline && trainer.finished())
+    std::cerr << "the same again: " << harmless(command_of(options, origin.options)) << '\n';
   return trainer.finished() ? done : interrupted;
 }
 
@@ -178,19 +184,35 @@ std::vector<std::string> absolute(const std::vector<std::string>& paths) {
 }
 
 int resume(const LmTrainOptions& options) {
-  const Stopwatch watch;
   TrainingFiles files("lm", options.run.resume);
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("lm", files);
   LmOrigin origin = origin_of(unfinished, files.resume());
   if (!options.files.training.empty()) origin.texts.training = absolute(options.files.training);
-  if (!options.files.validation.empty()) origin.texts.validation = absolute({options.files.validation})[0];
-  check(checksum_of(origin.texts.all()) == origin.text_checksum, "lm", text_names(origin.texts.all()),
-        " is not the text that this training began with");
+  if (!options.files.validation.empty()) {
+    check(!origin.texts.validation.empty(), "lm", "--valid: this training holds a part of its text out");
+    origin.texts.validation = absolute({options.files.validation})[0];
+  }
+  const auto check_same = [](const std::vector<std::string>& paths, u32 checksum) {
+    check(checksum_of(paths) == checksum, "lm", text_names(paths), " is not the text that this training began with");
+  };
+  check_same(origin.texts.training, origin.text_checksum);
+  if (!origin.texts.validation.empty()) check_same({origin.texts.validation}, origin.validation_checksum);
   compute_as(unfinished);
   check_log(options.run.log, origin.texts, files);
-  const TextData data = data_of(origin, origin.recipe.model.max_len);
-  return train(options, origin, data, &unfinished.state, files, watch);
+  Start start{.origin = origin, .data = data_of(origin, origin.recipe.model.max_len), .state = &unfinished.state};
+  return train(options, start, files);
+}
+
+// What --minutes chooses.
+void choose(LmTrainOptions& options, Start& start) {
+  options.before_choice = start.origin.options;
+  const Choice choice = choose_for(60 * options.minutes - start.watch.seconds(), start.data, options.recipe);
+  std::cerr << "chosen: " << choice.text() << '\n';
+  start.origin.recipe = options.recipe = choice.recipe;
+  start.origin.options = options.run.chosen();
+  const Stopwatch watch = start.watch;
+  start.deadline.emplace(60 * options.minutes - choice.afterwards, [watch] { return watch.seconds(); });
 }
 
 int begin(LmTrainOptions& options) {
@@ -208,19 +230,15 @@ int begin(LmTrainOptions& options) {
     if (files.writes(text)) fail("lm", "--save ", options.run.save, " would write over the text to learn, ", text);
   check_log(options.run.log, texts, files);
   files.begin(options.run.overwrite);
-  LmOrigin origin{.recipe = options.recipe,
-                  .options = options.run.chosen(),
-                  .texts = texts,
-                  .text_checksum = checksum_of(texts.all()),
-                  .tokenizer = tokenizer_of(texts, options.tokens, options.vocabulary_size)};
-  const TextData data = data_of(origin, options.recipe.model.max_len);
-  if (options.minutes > 0) {
-    options.unchosen = origin.options;
-    choose_for(60 * options.minutes - watch.seconds(), data, options.recipe);
-    origin.recipe = options.recipe;
-    origin.options = options.run.chosen();
-  }
-  return train(options, origin, data, nullptr, files, watch);
+  const LmOrigin origin{.recipe = options.recipe,
+                        .options = options.run.chosen(),
+                        .texts = texts,
+                        .text_checksum = checksum_of(texts.training),
+                        .validation_checksum = texts.validation.empty() ? 0 : checksum_of({texts.validation}),
+                        .tokenizer = tokenizer_of(texts, options.tokens, options.vocabulary_size)};
+  Start start{.origin = origin, .data = data_of(origin, options.recipe.model.max_len), .watch = watch};
+  if (options.minutes > 0) choose(options, start);
+  return train(options, start, files);
 }
 
 }  // namespace
@@ -231,7 +249,7 @@ void add_lm_train(CLI::App& lm, int& exit_code) {
       lm, "train",
       "Learn a text; the defaults are nanoGPT's recipe for a CPU, with shuffled blocks and an averaged model",
       "Examples:\n  orrery lm train --save shakespeare.safetensors --seed 3\n"
-      "  orrery lm train --tokens sentencepiece one.txt two.txt --save own.safetensors\n"
+      "  orrery lm train --tokens sentencepiece one.txt two.txt --minutes 5 --save own.safetensors\n"
       "  orrery lm train --resume shakespeare.safetensors");
   add_config(command);
   add_train_options(command, options);

@@ -75,7 +75,8 @@ void add_train_options(CLI::App& command, const std::shared_ptr<LmTrainOptions>&
   std::vector<CLI::Option*> excluded = options_of(command);
   excluded.erase(excluded.begin(), excluded.begin() + texts);
   std::erase_if(excluded, [](const CLI::Option* option) { return typed_name(option) == "--seed"; });
-  excluded.push_back(add_run_options(command, options->run, {text, validation}).resume);
+  const RunOptionHandles run = add_run_options(command, options->run, {text, validation});
+  excluded.insert(excluded.end(), {run.resume, run.print_config});
   add_minutes(command, *options, excluded);
 }
 
@@ -90,9 +91,9 @@ std::string command_of(const LmTrainOptions& options, const std::string& chosen)
   std::vector<CLI::Option*> given = options.run.deciding;
   std::erase_if(given, [](const CLI::Option* option) { return !is_given(option); });
   const Json typed = values_of(given), values = parse_json_object(chosen, "lm"),
-             unchosen = parse_json_object(options.unchosen, "lm");
+             before = parse_json_object(options.before_choice, "lm");
   for (const auto& [name, value] : values.items()) {
-    if (unchosen.at(name) == value && !typed.contains(name)) continue;
+    if (before.at(name) == value && !typed.contains(name)) continue;
     if (value.is_array())
       for (const Json& file : value) command += ' ' + shell_quoted(file.get<std::string>());
     else if (name == "FILE")

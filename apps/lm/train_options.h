@@ -20,8 +20,8 @@ struct LmTrainOptions {
   TokenKind tokens = TokenKind::chars;
   i64 vocabulary_size = 1024;
   bool untied = false;
-  double minutes = 0;      ///< of the training, for which a model is chosen; 0: none is
-  std::string unchosen{};  ///< the options before that choice, as --config takes them
+  double minutes = 0;           ///< --minutes: the time for everything; 0: not given
+  std::string before_choice{};  ///< the options before it chose, as --config takes them
 };
 
 /// Adds all options except --config, which comes first.

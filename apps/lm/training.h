@@ -65,7 +65,6 @@ class LmTask final : public Task {
   std::vector<u64> positions() const override { return {blocks_.position(), judged_.position()}; }
   void go_to(const std::vector<u64>& positions) override;
 
-  i64 validation_tokens() const { return data_.validation.count(); }
   /// The loss over the whole validation text.
   double validation_loss() const { return loss_over(model, data_.validation); }
   /// A loss as bits per character and byte of the validation text, whose tokens need be neither.

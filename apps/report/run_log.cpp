@@ -37,6 +37,7 @@ class LogReader {
       const Json line = parse_json_object(text, "report");
       if (line.contains("start")) return read_start(line);
       const i64 step = whole_number(line.at("step"), 0, most_steps, "report", "step");
+      if (line.contains("steps")) return read_plan(line);
       if (line.contains("sample")) return read_sample(step, line.at("sample").get<std::string>());
       if (line.contains("score")) return read_score(line);
       return read_numbers(step, line);
@@ -54,6 +55,12 @@ class LogReader {
     log_.steps = steps, log_.parameters = parameters;
     if (line.contains("options")) log_.options = options_of(line.at("options").dump());
     begin_again(after);
+    return true;
+  }
+
+  bool read_plan(const Json& line) {
+    log_.steps = whole_number(line.at("steps"), 0, most_steps, "report", "steps");
+    if (line.contains("options")) log_.options = options_of(line.at("options").dump());
     return true;
   }
 

@@ -51,6 +51,12 @@ bool holds_no_log(const std::string& path) {
   return !begin.empty() && begin != R"({"start":)" && !begin.starts_with(R"({"step":)");
 }
 
+// Those that decide what is trained; "" if the program keeps none.
+std::string options_in(const SavedParts& parts) {
+  const auto options = parts.origin.find(options_key);
+  return options == parts.origin.end() ? "" : options->second;
+}
+
 }  // namespace
 
 TrainingLog::TrainingLog(const std::string& path, bool continues) : path_(path), start_(steady_seconds()) {
@@ -73,6 +79,13 @@ void TrainingLog::start(const Trainer& trainer, const std::string& options) {
             {"after_step", trainer.steps_done()},
             {"steps", trainer.recipe().steps},
             {"parameters", trainer.parameter_count()}};
+  if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");
+  write(as_utf8(line));
+}
+
+void TrainingLog::plan(const Trainer& trainer, const std::string& options) {
+  if (!used()) return;
+  Json line{{"step", trainer.steps_done()}, {"steps", trainer.recipe().steps}};
   if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");
   write(as_utf8(line));
 }
@@ -126,8 +139,7 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     progress.note("not saved: " + files.problem() + "; " + otherwise);
   };
   const bool log_begun = log.used();
-  const auto options = parts.origin.find(options_key);
-  log.start(trainer, options == parts.origin.end() ? "" : options->second);
+  log.start(trainer, options_in(parts));
   Ending ending = Ending::finished;
   while (!trainer.finished()) {
     if (recipe.minutes > 0 && steady_seconds() - start >= 60 * recipe.minutes) ending = Ending::out_of_time;
@@ -135,7 +147,9 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (ending != Ending::finished) break;
     const StepResult result = trainer.step();
     const i64 step = trainer.steps_done();
+    const i64 planned = recipe.steps;
     if (hooks.after_step) hooks.after_step(result);
+    if (recipe.steps != planned) log.plan(trainer, options_in(parts));
     progress.set_total(recipe.steps);
     progress.update({.step = step,
                      .loss = result.loss,

@@ -18,6 +18,7 @@ namespace orrery {
 ///   {"step":250,"loss":2.31,"rate":0.001,"tokens_per_s":41200,"seconds":6.2}
 ///   {"step":250,"validation":2.25,"best":true,"seconds":6.9}
 ///   {"step":250,"sample":"it writes: ..."}
+///   {"step":800,"steps":1950,"options":{...}}      a plan that has changed (Trainer::plan)
 ///   {"step":2000,"score":"validation loss","value":1.88}
 /// Seconds count from the start of the program. At most ten steps a second have a line. A training that is resumed has
 /// a further line with "start". One that was killed before makes some steps again: of two lines for a step, the later
@@ -29,6 +30,8 @@ class TrainingLog {
   TrainingLog(const std::string& path, bool continues);
   /// `options` are those of the training as JSON; "" writes none.
   void start(const Trainer& trainer, const std::string& options);
+  /// What has changed since the start.
+  void plan(const Trainer& trainer, const std::string& options);
   /// At most ten steps a second are written.
   void step(i64 step, const StepResult& result);
   /// Writes the latest step if it was left out for that reason.

@@ -21,8 +21,8 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
   add_file(command, "--save", run.save,
            "Save the best model in this file, and the state of an unfinished training in FILE.resume");
   add_flag(command, "--overwrite", run.overwrite, "Replace an existing model or unfinished training");
-  add_flag(command, "--print-config", run.print_config,
-           "Do not train: print the options that decide what is trained, for --config");
+  CLI::Option* print_config = add_flag(command, "--print-config", run.print_config,
+                                       "Do not train: print the options that decide what is trained, for --config");
   std::vector<CLI::Option*> of_a_new_training = options_of(command);
   for (const CLI::Option* text : texts) std::erase(of_a_new_training, text);
   CLI::Option* resume =
@@ -36,7 +36,7 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
              "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
   CLI::Option* threads = add_threads(command, run.threads);
   add_flag(command, "--hash", run.hash, "Print a fingerprint of losses, parameters and the optimiser's state");
-  return {resume, threads};
+  return {resume, threads, print_config};
 }
 
 void set_up(const RunOptions& run) {

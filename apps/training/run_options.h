@@ -33,9 +33,9 @@ void set_up(const RunOptions& run);
 /// What --print-config does. Returns the exit code.
 int print_config(const RunOptions& run);
 
-/// Two of the added options, for programs that have more which exclude them.
+/// Some of the added options, for programs that have more which exclude them.
 struct RunOptionHandles {
-  CLI::Option *resume, *threads;
+  CLI::Option *resume, *threads, *print_config;
 };
 /// Adds --tiles, --save, --overwrite, --print-config, --resume, --log, --time-limit, --threads and --hash. The options
 /// `texts`, the files to learn from, were added before, and may be given with --resume all the same.

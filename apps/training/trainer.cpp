@@ -181,22 +181,30 @@ double Trainer::seconds_of_step() {
   return seconds + seconds_of_update();
 }
 
-// Seconds of the optimiser, with the gradients of a trial. What it changes is put back.
+// Seconds of the optimiser, with the gradients of a trial and a rate of 0. What it remembers is made anew, so this is
+// for a training that has not begun; 0 for others, and if a gradient is not finite.
 double Trainer::seconds_of_update() {
-  const Values trained = copies();
-  TensorMap remembered;
-  for (const auto& [name, value] : optimizer_->state()) remembered[name] = value.clone();
-  const double seconds = seconds_of([&] { optimizer_->step(0); });
-  optimizer_->load_state(remembered);
-  put(trained);
+  constexpr double endless = std::numeric_limits<double>::infinity();
+  double seconds = 0;
+  if (steps_done_ == 0) {
+    try {
+      seconds = seconds_of([&] { optimizer_->step(0, endless); });
+    } catch (const Error&) {}  // the first step will say why
+    optimizer_.reset();
+    optimizer_ = make_optimizer(recipe_, parameters_);
+  }
+  for (NamedParameter& p : parameters_) p.value.clear_gradient();
   return seconds;
 }
 
-void Trainer::fall_from_now(i64 steps) {
-  check(recipe_.steps_before_cooldown() >= steps_done_, task_.program(), "the rate falls already");
-  check(steps > steps_done_, task_.program(), "needs more than ", steps_done_, " steps in all, not ", steps);
-  recipe_.steps = steps;
-  recipe_.cooldown = static_cast<double>(steps - steps_done_) / static_cast<double>(steps);
+void Trainer::plan(i64 steps, double cooldown) {
+  TrainingRecipe planned = recipe_;
+  planned.steps = steps, planned.cooldown = cooldown;
+  check(recipe_.schedule == Schedule::constant, task_.program(), "only a constant rate allows another number of steps");
+  for (const TrainingRecipe& each : {recipe_, planned})
+    check(each.steps_before_cooldown() >= steps_done_, task_.program(), "the rate falls after ",
+          each.steps_before_cooldown(), " of ", each.steps, " steps, and ", steps_done_, " are made");
+  recipe_ = planned;
 }
 
 double Trainer::expected_seconds(double seconds_of_step) {

@@ -90,9 +90,9 @@ class Trainer {
   /// After every `evaluate_every` further steps, and after the last one.
   i64 evaluations_left() const;
 
-  /// Lets the rate fall from the next step on, to 0 after `steps` steps in all: changes the recipe's steps and cooldown
-  /// as if they had been given so from the start. Errors: the rate falls already; no step is left.
-  void fall_from_now(i64 steps);
+  /// Changes the recipe's steps and cooldown, as if they had been given so from the start. Errors: a schedule that is
+  /// not constant; the rate falls already, or had to.
+  void plan(i64 steps, double cooldown);
 
   /// A training that continues from a state gives the same bits as one that was never interrupted. A state shares
   /// memory with the training: use it before the next step. Error: a state of another recipe or model; the trainer must

@@ -1,7 +1,7 @@
 // Chapter 6. Rows of the table of proofs: elementwise operations, reductions, and what only moves numbers.
 //
-// Every function of one number has a row with tails: every second input is 4 to 10 away from 0, where N(0, 1) has
-// almost no draws.
+// add_unary gives a function of one number a row with tails: every second input is 4 to 10 away from 0, where N(0, 1)
+// has almost no draws.
 // Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
 #include "autograd/ops.h"

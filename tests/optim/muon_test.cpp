@@ -151,6 +151,36 @@ TEST_CASE("a step has the same size whatever the gradient's, and clipping does n
   CHECK(root_mean_square < 0.2 * 0.01 * 1.3);
 }
 
+TEST_CASE("steps end when the gradient stays zero, and a parameter without a gradient stays") {
+  Rng rng(8);
+  Variable W = random_parameter({3, 5}, "0.weight", rng, f32), other = random_parameter({3, 5}, "1.weight", rng, f32);
+  const Tensor start = other.value().clone();
+  optim::Muon muon({W, other}, {.momentum = 0.9, .weight_decay = 0});
+  W.mutable_gradient() = randn({3, 5}, rng);
+  muon.step(0.1);
+  Tensor before;
+  for (int step = 0; step < 400; ++step) {
+    before = W.value().clone();
+    W.mutable_gradient() = zeros({3, 5});
+    muon.step(0.1);
+    if (step == 10) CHECK_FALSE(same_bits(before, W.value()));
+  }
+  CHECK(same_bits(before, W.value()));
+  CHECK(same_bits(other.value(), start));
+}
+
+TEST_CASE("groups have weight decay of their own") {
+  const auto moved = [](std::optional<double> of_group) {
+    Variable W = parameter(full({2, 2}, 1.0, f64), "0.weight");
+    optim::Muon muon(optim::ParameterGroups{optim::ParameterGroup{{{"0.weight", W}}, of_group}}, {.weight_decay = 0.5});
+    W.mutable_gradient() = zeros({2, 2}, f64);
+    muon.step(0.1);
+    return W.value()(0, 0);
+  };
+  CHECK(moved(std::nullopt) == doctest::Approx(1 - 0.1 * 0.5).epsilon(1e-14));
+  CHECK(moved(0.25) == doctest::Approx(1 - 0.1 * 0.25).epsilon(1e-14));
+}
+
 TEST_CASE("what is no hidden matrix moves as in AdamW") {
   Rng rng(4);
   const Tensor start = randn({7, 3}, rng, f64);
@@ -214,6 +244,9 @@ TEST_CASE("wrong options are errors") {
   const auto made = [](const optim::MuonOptions& options) {
     return error_of([&] { optim::Muon({parameter(zeros({2, 2}), "0.weight")}, options); });
   };
+  CHECK(error_of([] {
+          optim::Muon({parameter(zeros({2, 2}), "fc1.weight")});
+        }) == "muon: no matrix is in a numbered layer, such as h.0.attn.weight: AdamW would move all parameters");
   CHECK(made({.momentum = 1}) == "muon: momentum must be in [0, 1), got 1");
   CHECK(made({.beta2 = 1}) == "adam: beta2 must be in [0, 1), got 1");
   CHECK(made({.weight_decay = -1}) == "optimizer: weight decay must be 0 or more, got -1");

@@ -1,7 +1,9 @@
 // Chapter 9. Tests of --minutes: a training ends in time, and is one that can be repeated.
 #include "apps/lm/minutes.h"
 
+#include "apps/report/run_log.h"
 #include "tests/apps/lm_program.h"
+#include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;
@@ -20,13 +22,16 @@ LmRecipe short_recipe(i64 steps) {
 
 TextData short_data() { return text_data(many("the dog sees the cat. ", 40), 8); }
 
-// Trains with a clock that each step sets forward, by more in the second half; returns the trainer's hash.
+// A training whose clock each step sets forward, by another amount from a certain second on.
 struct TimedRun {
   i64 steps = 0, settled_at = 0, times_settled = 0;
   double cooldown = 0, end = 0;
   std::string hash;
 };
-TimedRun timed_run(i64 expected_steps, double seconds_of_step, double end) {
+struct Speed {
+  double seconds_of_step, later, from = 1e9;
+};
+TimedRun timed_run(i64 expected_steps, const Speed& speed, double end) {
   const TextData data = short_data();
   const LmRecipe recipe = short_recipe(expected_steps);
   LmTask task(recipe, data);
@@ -36,7 +41,7 @@ TimedRun timed_run(i64 expected_steps, double seconds_of_step, double end) {
   TimedRun run;
   while (!trainer.finished()) {
     trainer.step();
-    now += seconds_of_step;
+    now += now < speed.from ? speed.seconds_of_step : speed.later;
     if (deadline.settles(trainer)) ++run.times_settled, run.settled_at = trainer.steps_done();
   }
   run.steps = trainer.steps_done(), run.cooldown = trainer.recipe().cooldown, run.end = now;
@@ -49,15 +54,22 @@ TimedRun timed_run(i64 expected_steps, double seconds_of_step, double end) {
 TEST_CASE("a training ends in time, whether the machine is slower or faster than expected") {
   for (const double seconds_of_step : {0.5, 1.0, 2.0, 0.1}) {
     CAPTURE(seconds_of_step);
-    const TimedRun run = timed_run(95, seconds_of_step, 100);  // a second each was expected
+    const TimedRun run = timed_run(95, {seconds_of_step, 0}, 100);  // a second each was expected
     CHECK(run.times_settled == 1);
     CHECK(std::abs(run.end - 100) <= seconds_of_step);
-    if (seconds_of_step >= 1) CHECK(run.settled_at == std::ceil(0.4 * 95 / seconds_of_step));
+    CHECK(std::abs(static_cast<double>(run.settled_at) - 0.4 * 95 / seconds_of_step) <= 1);
   }
 }
 
+TEST_CASE("a change of speed before the rate falls is made up for, a later one is not") {
+  const TimedRun early = timed_run(95, {1, 2, 25}, 100), late = timed_run(95, {1, 2, 60}, 100);
+  CHECK(std::abs(early.end - 100) <= 6);
+  CHECK(late.settled_at == 38);
+  CHECK(late.end == 5 + 55 + 2 * (95 - 55));
+}
+
 TEST_CASE("the same training again, with its number of steps from the start, has the same bits") {
-  const TimedRun run = timed_run(95, 1.7, 100);
+  const TimedRun run = timed_run(95, {1.7, 0}, 100);
   LmRecipe recipe = short_recipe(run.steps);
   recipe.cooldown = run.cooldown;
   const TextData data = short_data();
@@ -67,57 +79,66 @@ TEST_CASE("the same training again, with its number of steps from the start, has
   CHECK(trainer.hash() == run.hash);
 }
 
-TEST_CASE("a rate that falls already cannot begin to fall, and steps that are made stay made") {
+TEST_CASE("a plan changes while the rate is constant, and not after") {
   const TextData data = short_data();
   const LmRecipe recipe = short_recipe(10);
   LmTask task(recipe, data);
   Trainer trainer(task, recipe, 8);
   for (int step = 0; step < 4; ++step) trainer.step();
-  const auto error = [&](i64 steps) {
-    try {
-      trainer.fall_from_now(steps);
-    } catch (const Error& error) { return std::string(error.what()); }
-    return std::string();
+  const auto error = [&](i64 steps, double cooldown) {
+    return small::error_of([&] { trainer.plan(steps, cooldown); });
   };
-  CHECK(error(4) == "lm: needs more than 4 steps in all, not 4");
-  CHECK(error(8).empty());
+  CHECK(error(8, 0.75) == "lm: the rate falls after 2 of 8 steps, and 4 are made");
+  CHECK(error(8, 0.5).empty());
   CHECK(trainer.recipe().steps == 8);
   CHECK(trainer.recipe().steps_before_cooldown() == 4);
   trainer.step();
-  CHECK(error(12) == "lm: the rate falls already");
+  CHECK(error(12, 0.5) == "lm: the rate falls after 4 of 8 steps, and 5 are made");
+  LmRecipe cosine = short_recipe(10);
+  cosine.schedule = Schedule::cosine;
+  LmTask other_task(cosine, data);
+  Trainer other(other_task, cosine, 8);
+  CHECK(small::error_of([&] { other.plan(20, 0.5); }) == "lm: only a constant rate allows another number of steps");
 }
 
 TEST_CASE("more time gives a model that is not smaller, and a recipe that can be trained") {
   const TextData data = text_data(many("the dog sees the cat. ", 2000), 8);
   i64 parameters = 0;
-  for (const double seconds : {1.0, 1e3, 1e6}) {
-    LmRecipe recipe;
-    choose_for(seconds, data, recipe);
+  for (const double seconds : {100.0, 1e4, 1e7}) {
+    const Choice choice = choose_for(seconds, data, {});
+    const LmRecipe& recipe = choice.recipe;
     recipe.validate();
+    CHECK(contains(choice.text(), "layers of width " + std::to_string(recipe.model.layer.d_model)));
     CHECK(recipe.optimizer == OptimizerKind::muon);
     CHECK(recipe.model.parameter_count() >= parameters);
     parameters = recipe.model.parameter_count();
     CHECK(recipe.evaluate_every * 8 <= recipe.steps);
   }
   CHECK(parameters > 1'000'000);
+  CHECK(contains(small::error_of([&] { choose_for(0.001, data, {}); }), "--minutes leaves no time to train"));
 }
 
 TEST_CASE("slow: --minutes prints the command that trains the same again") {
   const TemporaryFolder folder;
   const std::string text = written(folder / "a text", many("the dog sees the cat .\n", 2000));
   const std::string model = folder / "model";
-  const std::string train = "lm train '" + text + "' --seed 3 --minutes 0.1 --hash ";
-  const Result first = run(train + "--save '" + model + "'", "2>&1");
+  const std::string train = "lm train '" + text + "' --seed 3 --minutes 0.2 --hash ", log = folder / "log";
+  const Result first = run(train + "--save '" + model + "' --log '" + log + "'", "2>&1");
   REQUIRE(first.exit_code == 0);
   const std::string again = "the same again: orrery ";
   const size_t begin = first.text.find(again) + again.size();
   const std::string command = first.text.substr(begin, first.text.find('\n', begin) - begin);
   CHECK(command.starts_with("lm train '" + text + "' "));
   CHECK(contains(command, " --seed 3"));
+  CHECK(contains(first.text, "chosen: 4 layers of width "));
+  const run_report::RunLog read = run_report::read_run_log(log);  // the log has the plan that was carried out
+  CHECK(read.steps == read.last_step());
+  CHECK(read.left_out == 0);
   CHECK(contains(command, " --steps "));
   const auto hash_of = [](const std::string& output) { return output.substr(output.find("hash "), 21); };
   CHECK(hash_of(run(command + " --hash").text) == hash_of(first.text));
   CHECK(hash_of(run("lm train --hash --config '" + model + "'").text) == hash_of(first.text));
   check_usage_error("lm train --minutes 1 --steps 5", "--steps", "excludes --minutes");
+  check_usage_error("lm train --minutes 1 --print-config", "--print-config", "excludes --minutes");
   check_usage_error("lm train --minutes 1 --resume x", "--resume", "excludes --minutes");
 }

@@ -91,11 +91,15 @@ TEST_CASE("a text of its own for validation takes none from training, and a resu
   const std::string valid = written(folder / "valid", many("the dog sees\n", 10)), moved = folder / "moved";
   const std::string command = "lm train '" + train + "' --valid '" + valid + "' " + tiny + "--steps 2000 --hash ";
   const Result whole = run(command);
-  CHECK(contains(errors(command).text, ": 2300 + 130 characters of 12 kinds\n"));
+  CHECK(contains(errors(command).text, ": 2300 + 130 characters of 12 kinds; validation: " + valid + "\n"));
   REQUIRE(errors(command + "--time-limit 0.001 --save '" + model + "'").exit_code == 130);
   std::filesystem::rename(valid, moved);
   check_failure(lm_program + "lm train --resume '" + model + "'", "No such file");
   check_failure(lm_program + "lm train --resume '" + model + "' --valid '" + train + "'",
+                "is not the text that this training began with");
+  const std::string both = written(folder / "both", many("the cat sees the dog .\n", 100) + many("the dog sees\n", 9));
+  const std::string rest = written(folder / "rest", "the dog sees\n");
+  check_failure(lm_program + "lm train --resume '" + model + "' '" + both + "' --valid '" + rest + "'",
                 "is not the text that this training began with");
   CHECK(line(run("lm train --hash --resume '" + model + "' --valid '" + moved + "'").text, -2) == line(whole.text, -2));
   check_failure(lm_program + command, "No such file");
