@@ -20,8 +20,9 @@ struct Plan {
   i64 layers, heads, d_model, block, batch;
   double rate, dropout;
 };
-constexpr std::array<Plan, 3> plans{
-    {{0, 4, 4, 128, 64, 24, 0.012, 0}, {1e13, 4, 4, 192, 128, 24, 0.01, 0.1}, {1e14, 6, 6, 384, 128, 24, 0.006, 0.2}}};
+constexpr std::array<Plan, 3> plans{{{0, 4, 4, 128, 64, 24, 0.008, 0},
+                                     {1e13, 4, 4, 256, 64, 24, 0.006, 0.2},
+                                     {1e14, 6, 6, 384, 128, 24, 0.004, 0.3}}};
 constexpr double cooldown = 0.6;  // the part of the time in which the rate falls
 constexpr i64 evaluations = 8;
 constexpr double for_evaluations = 0.05;  // of the time, at most

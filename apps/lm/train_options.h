@@ -18,7 +18,7 @@ struct LmTrainOptions {
   std::string preset = "nanogpt";
   TextFiles files;
   TokenKind tokens = TokenKind::chars;
-  i64 vocabulary_size = 1024;
+  i64 vocabulary_size = 4096;
   bool untied = false;
   double minutes = 0;           ///< --minutes: the time for everything; 0: not given
   std::string before_choice{};  ///< the options before it chose, as --config takes them
