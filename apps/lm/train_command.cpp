@@ -133,7 +133,9 @@ TextData data_of(const LmOrigin& origin, i64 block) {
 }
 
 int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
-  const auto& [origin, data, state, watch, deadline] = start;
+  const LmOrigin& origin = start.origin;
+  const TextData& data = start.data;
+  const TrainingState* state = start.state;
   LmRecipe recipe = origin.recipe.resolved();
   recipe.minutes = options.run.time_limit;
   nn::GptConfig model = recipe.model;
@@ -147,7 +149,8 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
   LmTask task(recipe, data);
   Trainer trainer(task, recipe, model.layer.d_model);
   if (state) trainer.load_state(*state);
-  const double expected = deadline ? 60 * options.minutes - watch.seconds() : expected_seconds(trainer, task, data);
+  const double expected =
+      start.deadline ? 60 * options.minutes - start.watch.seconds() : expected_seconds(trainer, task, data);
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = task.model.parameter_count(),
                           .expected_seconds = expected,
@@ -161,7 +164,7 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
     trainer.with_judged([&] { line = glimpse_of(task); });
     return line;
   }};
-  if (deadline) hooks.after_step = ending_in_time(start, trainer, task, parts);
+  if (start.deadline) hooks.after_step = ending_in_time(start, trainer, task, parts);
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
   if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
     if (failure) std::rethrow_exception(failure);
@@ -169,9 +172,9 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
     return interrupted;
   }
   end_training(
-      failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, watch)); },
+      failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, start.watch)); },
       [&] { save_model(trainer, files, parts, "orrery lm train", failure != nullptr); });
-  if (deadline && trainer.finished())
+  if (start.deadline && trainer.finished())
     std::cerr << "the same again: " << harmless(command_of(options, origin.options)) << '\n';
   return trainer.finished() ? done : interrupted;
 }

@@ -74,8 +74,9 @@ Variable random_parameter(const Shape& shape, const std::string& name, Rng& rng,
 
 TEST_CASE("the directions of a matrix stay, and their lengths become about 1") {
   Rng rng(1);
-  for (const auto& [m, n] : {std::pair<i64, i64>{5, 5}, {4, 9}, {9, 4}, {1, 6}, {6, 1}}) {
-    INFO(m, " x ", n);
+  for (const Shape& shape : {Shape{5, 5}, Shape{4, 9}, Shape{9, 4}, Shape{1, 6}, Shape{6, 1}}) {
+    CAPTURE(shape);
+    const i64 m = shape[0], n = shape[1];
     const Decomposed d = decomposed(m, n, rng);
     double norm = 0;
     for (const double s : d.s) norm += s * s;

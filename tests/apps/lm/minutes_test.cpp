@@ -124,6 +124,7 @@ TEST_CASE("slow: --minutes prints the command that trains the same again") {
   const std::string model = folder / "model";
   const std::string train = "lm train '" + text + "' --seed 3 --minutes 0.2 --hash ", log = folder / "log";
   const Result first = run(train + "--save '" + model + "' --log '" + log + "'", "2>&1");
+  INFO(first.text);
   REQUIRE(first.exit_code == 0);
   const std::string again = "the same again: orrery ";
   const size_t begin = first.text.find(again) + again.size();
