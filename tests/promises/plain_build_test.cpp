@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
 
 using namespace orrery;
 
@@ -29,4 +30,41 @@ TEST_CASE("promise 1: whatever OpenMP's environment says of threads, the library
     CHECK(result.exit_code == 0);
     CHECK(result.text == usual);
   }
+}
+
+// As -D ORRERY_NATIVE=OFF builds it, there are three libraries, and the dynamic linker takes the best one that the CPU
+// can run; the option --glibc-hwcaps-mask of the linker forbids it some of them. Without AVX2 and FMA a multiplication
+// and an addition are rounded one by one, so the library for any CPU has bits of its own.
+TEST_CASE("long: promise 1: the library for every CPU has the bits of this machine's own with AVX-512 and with AVX2") {
+  const std::string own = program::shell("'" ORRERY_OWN_USER "'").text;
+  const TemporaryFolder folder;
+  const std::string build = folder / "build", user = folder / "user";
+  const auto made = [](const std::string& command) {
+    const program::Result result = program::shell(command + " 2>&1");
+    CAPTURE(result.text);
+    REQUIRE(result.exit_code == 0);
+  };
+  made("cmake -S '" ORRERY_SOURCE_DIR "' -B '" + build + "' -G Ninja -D ORRERY_NATIVE=OFF -D ORRERY_TESTS=OFF" +
+       " -D ORRERY_PROGRAMS=OFF");
+  made("cmake --build '" + build + "' --target orrery_library");
+  made("g++ -std=c++20 -fopenmp -I '" ORRERY_SOURCE_DIR "' '" ORRERY_SOURCE_DIR "/tests/promises/plain_user.cpp' -o '" +
+       user + "' -L '" + build + "' -lorrery -Wl,-rpath,'" + build + "'");
+  const auto with_levels = [&](const std::string& levels) {
+    return program::shell("LD_DEBUG=libs /lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask " + levels + " '" + user +
+                          "' 2>&1 | grep -e 'init:.*liborrery' -e '^[0-9a-f]*$'")
+        .text;
+  };
+  for (const std::string level : {"x86-64-v4", "x86-64-v3"}) {
+    CAPTURE(level);
+    const std::string text = with_levels(level);
+    if (!program::contains(text, level)) {  // a library that this CPU cannot run is not taken
+      CHECK_FALSE(__builtin_cpu_supports(level == "x86-64-v4" ? "avx512f" : "avx2"));
+      continue;
+    }
+    CHECK(text.ends_with("\n" + own));
+  }
+  const std::string plain = with_levels("none");
+  CHECK_FALSE(program::contains(plain, "glibc-hwcaps"));
+  CHECK_FALSE(plain.ends_with("\n" + own));
+  CHECK(program::line(plain, -1).size() == 16);
 }
