@@ -84,7 +84,7 @@ OptionHelp option_help(CLI::Option& option) {
   OptionHelp help{.row = HelpFormatter().row(option),
                   .group = option.get_group(),
                   .description = option.get_description(),
-                  .takes_value = option.get_type_size() != 0,
+                  .takes_value = option.get_expected_max() != 0,
                   .default_value = option.get_default_str(),
                   .choices = choices_of(option)};
   for (const std::string& name : option.get_snames()) help.names.push_back("-" + name);

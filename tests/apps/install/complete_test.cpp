@@ -89,6 +89,8 @@ TEST_CASE("orrery complete says what its own help says, with a description after
   CHECK(run("complete -- toy --he").text ==
         "--help\tPrint this help and exit\n--heads\tAttention heads; must divide "
         "the width\n");
+  CHECK(run("complete -- toy --norm-first --task c").text == "copy\t\n");  // a switch has no value
+  CHECK(run("complete -- gradcheck --list --mut").text.starts_with("--mutate\t"));
   CHECK(run("complete").exit_code == 0);
 }
 

@@ -156,11 +156,11 @@ TEST_CASE("the installed headers are those of the list, and warn nowhere") {
 
 TEST_CASE("long: each installed header compiles alone, and warns nowhere") {
   const TemporaryFolder folder;
-  for (const std::string& header : installed_headers()) {
-    CAPTURE(header);
-    set_contents(folder / "one.cpp", "#include \"" + header + "\"\n");
-    CHECK(output_of(strict_compiler() + shell_quoted(folder / "one.cpp")) == "");
-  }
+  int number = 0;
+  for (const std::string& header : installed_headers())
+    set_contents(folder / (std::to_string(++number) + ".cpp"), "#include \"" + header + "\"\n");
+  CHECK(number > 100);
+  CHECK(output_of("cd " + shell_quoted(folder.path()) + " && ls | xargs -n 1 -P 2 " + strict_compiler()) == "");
 }
 
 TEST_CASE("the installed program reads the files that were installed, and no others") {
