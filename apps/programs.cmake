@@ -15,13 +15,15 @@ list(FILTER program_folders EXCLUDE REGEX "/(book|mine)$")
 list(TRANSFORM program_folders APPEND "/*.cpp")
 file(GLOB_RECURSE program_sources CONFIGURE_DEPENDS ${program_folders})
 add_library(orrery_apps STATIC ${program_sources})
+# From the folder of the installed program to that of the files which come with it.
+file(RELATIVE_PATH shared_folder ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/orrery)
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 string(REGEX MATCHALL "-O[0-9a-z]*" optimisation "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
 target_compile_definitions(orrery_apps PRIVATE ORRERY_VERSION="${PROJECT_VERSION}"
                            ORRERY_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
                            ORRERY_OPTIMISATION="${optimisation}"
                            ORRERY_SANITIZERS="${ORRERY_SANITIZE}"
-                           ORRERY_DATA_FOLDER="${PROJECT_SOURCE_DIR}/apps/data"
+                           ORRERY_SHARED_FOLDER="${shared_folder}"
                            ORRERY_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}")
 target_compile_options(orrery_apps PRIVATE ${ORRERY_QUICK_BUILD})
 # The triad is a loop of its own, and what others are measured by. Headers precompiled with -Og would slow it down: GCC
@@ -37,7 +39,6 @@ target_precompile_headers(orrery_apps REUSE_FROM orrery_check)
 add_executable(orrery_program apps/main.cpp)
 set_target_properties(orrery_program PROPERTIES OUTPUT_NAME orrery)
 target_link_libraries(orrery_program PRIVATE orrery_apps orrery_options)
-install(TARGETS orrery_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # The programs of the book, one file each: apps/book/ch4/four_derivatives.cpp is ch4_four_derivatives.
 file(GLOB book_sources CONFIGURE_DEPENDS apps/book/ch[0-9]/*.cpp)

@@ -13,19 +13,10 @@ using program::shell;
 TEST_CASE(
     "a project of a user's configures without doctest and CLI11, and builds nothing of ours that it does not ask for") {
   const TemporaryFolder folder;
-  set_contents(folder / "CMakeLists.txt",
-               "cmake_minimum_required(VERSION 3.22)\n"
-               "project(mine LANGUAGES CXX)\n"
-               "add_subdirectory(\"" +
-                   style::root.string() +
-                   "\" orrery EXCLUDE_FROM_ALL)\n"
-                   "add_executable(mine main.cpp)\n"
-                   "target_link_libraries(mine orrery::orrery orrery::check)\n");
-  set_contents(folder / "main.cpp", "int main() {}\n");
   const std::string build = "'" + (folder / "build") + "'";
   const program::Result configured =
-      shell("cmake -S '" + (folder / "") + "' -G Ninja -B " + build +
-            " -D CMAKE_DISABLE_FIND_PACKAGE_doctest=ON -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON 2>&1");
+      shell("cmake -S '" ORRERY_SOURCE_DIR "/tests/outside' -D ORRERY_SOURCES='" ORRERY_SOURCE_DIR "' -G Ninja -B " +
+            build + " -D CMAKE_DISABLE_FIND_PACKAGE_doctest=ON -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON 2>&1");
   CAPTURE(configured.text);
   CHECK(configured.exit_code == 0);
   const program::Result made = shell("cmake --build " + build + " -- -t commands all 2>&1");

@@ -7,6 +7,7 @@
 
 #include "apps/figure/figures.h"
 #include "apps/program/command.h"
+#include "apps/program/shipped_files.h"
 #include "core/error.h"
 #include "core/files/file.h"
 
@@ -29,7 +30,7 @@ std::string drawn_picture(const FigureOptions& options, const Picture& picture) 
     if (!options.data.empty()) usage_error("--data", options.name + " is computed exactly, and reads no data");
     return picture.draw("");
   }
-  const std::string path = options.data.empty() ? ORRERY_DATA_FOLDER "/" + options.name + ".json" : options.data;
+  const std::string path = options.data.empty() ? shipped_path("apps/data/" + options.name + ".json") : options.data;
   const InputFile file(path);
   check(file.size() <= most_figure_bytes, "figure", path, " has ", file.size(),
         " bytes: this is not the data of a picture");

@@ -12,6 +12,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "apps/program/shipped_files.h"
 #include "apps/text/text_file.h"
 #include "core/error.h"
 #include "core/files/crc32c.h"
@@ -151,12 +152,11 @@ u32 checksum_of(const std::vector<std::string>& paths) {
 }
 
 std::vector<std::string> text_paths(const std::vector<std::string>& given) {
-  constexpr std::string_view shipped_text = "tinyshakespeare.txt";
   if (!given.empty()) return given;
-  const std::filesystem::path shipped = std::filesystem::path(ORRERY_DATA_FOLDER) / shipped_text;
-  for (const std::filesystem::path& path : {std::filesystem::path("apps/data") / shipped_text, shipped})
-    if (std::filesystem::exists(path)) return {path.string()};
-  fail("text", "none is given, and the one that comes with the program is not at ", shipped.string());
+  const std::string shipped = shipped_path("apps/data/tinyshakespeare.txt");
+  check(std::filesystem::exists(shipped), "text", "none is given, and the one that comes with the program is not at ",
+        shipped);
+  return {shipped};
 }
 
 TextData split(const FileText& file, const Tokenizer& tokenizer, i64 block) {

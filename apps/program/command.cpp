@@ -156,13 +156,13 @@ CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T
   return option;
 }
 
-// The rule of an option that has these values.
+// The rule of an option that has these values; its name lists them, for `command_help`.
 CLI::Validator one_of(const std::vector<std::string>& allowed) {
   const auto problem = [allowed](std::string& text) {
     const bool known = std::find(allowed.begin(), allowed.end(), text) != allowed.end();
     return known ? "" : "'" + text + "' is not one of: " + listed(allowed);
   };
-  return CLI::Validator(problem, "");
+  return CLI::Validator(problem, "").name(listed(allowed));
 }
 
 }  // namespace
@@ -183,6 +183,7 @@ int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) 
   program.formatter(help_formatter());
   program.footer(
       "Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.\n"
+      "Exit code 0: done; 1: failed; 2: wrong usage; 130: stopped by Ctrl-C or SIGTERM.\n"
       "The book: apps/book/README.md. Its exercises: apps/run exercise.");
   int exit_code = done;
   for (const AddCommand add : commands) add(program, exit_code);
@@ -296,7 +297,10 @@ CLI::Option* add_seed(CLI::App& command, i64& seed) {
 CLI::Option* add_threads(CLI::App& command, i64& threads) {
   constexpr i64 most = 256;
   threads = std::min<i64>(orrery::threads(), most);
-  return add_whole_number(command, "--threads", threads, 1, most, "Threads; the results do not depend on them");
+  CLI::Option* option = add_whole_number(command, "--threads", threads, 1, most,
+                                         "Threads, by default one a core; the results do not depend on them");
+  show_default(option, "");  // the help, which is also the manual page, is that of every machine
+  return option;
 }
 
 CLI::Option* add_tiles(CLI::App& command, i64& tiles) {

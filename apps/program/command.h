@@ -19,7 +19,7 @@
 #include "apps/program/exit_code.h"
 #include "core/dtype.h"
 
-// CLI11's header takes seconds to compile, so only command.cpp and help.cpp include <CLI/CLI.hpp>.
+// CLI11's header takes seconds to compile, so only command.cpp, help.cpp and option_file.cpp include it.
 namespace CLI {
 class App;
 class Option;
@@ -31,12 +31,14 @@ namespace orrery {
 using AddCommand = void (*)(CLI::App& program, int& exit_code);
 void add_bench(CLI::App& program, int& exit_code);
 void add_claims(CLI::App& program, int& exit_code);
+void add_complete(CLI::App& program, int& exit_code);
 void add_doctor(CLI::App& program, int& exit_code);
 void add_figure(CLI::App& program, int& exit_code);
 void add_gradcheck(CLI::App& program, int& exit_code);
 void add_inspect(CLI::App& program, int& exit_code);
 void add_leakcheck(CLI::App& program, int& exit_code);
 void add_lm(CLI::App& program, int& exit_code);
+void add_manual(CLI::App& program, int& exit_code);
 void add_report(CLI::App& program, int& exit_code);
 void add_toy(CLI::App& program, int& exit_code);
 void add_trace(CLI::App& program, int& exit_code);

@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <sstream>
+
 #include "apps/program/columns.h"
 
 namespace orrery {
@@ -22,6 +24,13 @@ std::string help_row(const std::string& left, const std::string& right) {
 }
 
 class HelpFormatter final : public CLI::Formatter {
+ public:
+  // "--d-model NUMBER=64"
+  std::string row(const CLI::Option& option) const {
+    return make_option_name(&option, option.get_positional()) + make_option_opts(&option);
+  }
+
+ private:
   // CLI11 puts two empty lines between groups.
   std::string make_help(const CLI::App* command, std::string name, CLI::AppFormatMode mode) const override {
     return CLI::detail::find_and_replace(CLI::Formatter::make_help(command, name, mode), "\n\n\n", "\n\n");
@@ -61,8 +70,38 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
+// The values between which a choice lies: `add_choice` gives them as the name of its rule.
+std::vector<std::string> choices_of(CLI::Option& option) {
+  std::vector<std::string> choices;
+  try {
+    std::istringstream names(option.get_validator()->get_name());
+    for (std::string name; names >> name;) choices.push_back(name.substr(0, name.find(',')));
+  } catch (const CLI::OptionNotFound&) {}  // it has no rule
+  return choices;
+}
+
+OptionHelp option_help(CLI::Option& option) {
+  OptionHelp help{.row = HelpFormatter().row(option),
+                  .group = option.get_group(),
+                  .description = option.get_description(),
+                  .takes_value = option.get_expected_max() != 0,
+                  .default_value = option.get_default_str(),
+                  .choices = choices_of(option)};
+  for (const std::string& name : option.get_snames()) help.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) help.names.push_back("--" + name);
+  return help;
+}
+
 }  // namespace
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
+
+CommandHelp command_help(CLI::App& command) {
+  CommandHelp help{
+      .name = command.get_name(), .description = command.get_description(), .footer = command.get_footer()};
+  for (CLI::Option* option : command.get_options()) help.options.push_back(option_help(*option));
+  for (CLI::App* sub_command : command.get_subcommands(nullptr)) help.commands.push_back(command_help(*sub_command));
+  return help;
+}
 
 }  // namespace orrery

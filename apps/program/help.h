@@ -6,8 +6,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace CLI {
+class App;
 class FormatterBase;
 }  // namespace CLI
 
@@ -18,5 +21,25 @@ inline constexpr size_t help_width = 80;
 
 /// Writes the help of a command and its sub-commands.
 std::shared_ptr<CLI::FormatterBase> help_formatter();
+
+/// An option or an argument, as the help describes it.
+struct OptionHelp {
+  std::vector<std::string> names{};  ///< "--norm-first" and "--no-norm-first"; none for an argument
+  std::string row;                   ///< "--d-model NUMBER=64"; for an argument "FILE ..."
+  std::string group, description;
+  bool takes_value = false;
+  std::string default_value{};         ///< "" if there is none
+  std::vector<std::string> choices{};  ///< the values, where only these are allowed
+};
+
+/// A command, as its help describes it.
+struct CommandHelp {
+  std::string name, description, footer;
+  std::vector<OptionHelp> options{};
+  std::vector<CommandHelp> commands{};
+};
+
+/// The help of a command and of its sub-commands, for whatever writes it in another form.
+CommandHelp command_help(CLI::App& command);
 
 }  // namespace orrery

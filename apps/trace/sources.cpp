@@ -7,13 +7,12 @@
 #include <filesystem>
 #include <sstream>
 
+#include "apps/program/shipped_files.h"
 #include "core/error.h"
 #include "core/files/file.h"
 
 namespace orrery {
 namespace {
-
-constexpr std::string_view source_folder = ORRERY_SOURCE_FOLDER;
 
 std::vector<std::string> source_lines(const std::string& path) {
   std::istringstream text(source_text(path));
@@ -42,7 +41,7 @@ std::vector<std::string> code_from(const std::vector<std::string>& lines, size_t
 
 // Files of operations, in the order of their names.
 std::vector<std::string> operation_files() {
-  const std::filesystem::path root(source_folder);
+  const std::filesystem::path root = shipped_path("");
   std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "autograd/ops")) {
     const std::string extension = entry.path().extension();
@@ -56,7 +55,7 @@ std::vector<std::string> operation_files() {
 }  // namespace
 
 std::string source_text(const std::string& path) {
-  const InputFile file(std::string(source_folder) + "/" + path);
+  const InputFile file(shipped_path(path));
   std::string text(file.size(), ' ');
   file.read(0, std::as_writable_bytes(std::span(text)));
   return text;

@@ -46,8 +46,9 @@ struct FeedForward : Module {
   /// The number of parameters of such a layer, counted without building it.
   using Module::parameter_count;
   static double parameter_count(i64 d_model, i64 d_ff, const FeedForwardOptions& options) {
-    return Linear::parameter_count(d_model, d_ff, options.linear()) +
-           Linear::parameter_count(d_ff, d_model, options.linear());
+    const double outer = static_cast<double>(d_model), inner = static_cast<double>(d_ff);
+    return Linear::parameter_count(outer, inner, options.linear()) +
+           Linear::parameter_count(inner, outer, options.linear());
   }
   Variable operator()(const Variable& x, Pass& pass) const {
     const double p = dropout.active(pass);
