@@ -40,11 +40,11 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
            "--resume appends to it");
   add_number(command, "--time-limit", run.time_limit, 0, 1e6,
              "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
-  CLI::Option* max_memory = add_whole_number(
-      command, "--max-memory", run.max_memory, 1, most_megabytes,
-      "Most MB of memory for numbers. A training that needs more ends with an error before the machine "
-      "swaps, which would make it many times slower, or the system ends the program without one");
-  show_default(max_memory, "nine tenths of what is free at the start");
+  show_default(add_whole_number(command, "--max-memory", run.max_memory, 1, most_megabytes,
+                                "Most MB of memory for numbers; if not given, nine tenths of what is free at the "
+                                "start. A training that needs more ends with an error: if it swapped, it would be many "
+                                "times slower, and so would every other program"),
+               "");
   CLI::Option* threads = add_threads(command, run.threads);
   add_flag(command, "--hash", run.hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   return {resume, threads, print_config};

@@ -38,8 +38,9 @@ int print_config(const RunOptions& run);
 struct RunOptionHandles {
   CLI::Option *resume, *threads, *print_config;
 };
-/// Adds --tiles, --save, --overwrite, --print-config, --resume, --log, --time-limit, --max-memory, --threads and --hash.
-/// The options `texts`, the files to learn from, were added before, and may be given with --resume all the same.
+/// Adds --tiles, --save, --overwrite, --print-config, --resume, --log, --time-limit, --max-memory, --threads and
+/// --hash. The options `texts`, the files to learn from, were added before, and may be given with --resume all the
+/// same.
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts = {});
 
 }  // namespace orrery

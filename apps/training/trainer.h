@@ -67,8 +67,8 @@ class Trainer {
 
   /// Whether the last step is one after which the recipe evaluates.
   bool evaluation_is_due() const;
-  /// The validation loss of the judged parameters. The parameters with the lowest loss so far are kept. If it fails, the
-  /// trainer is as it was before.
+  /// The validation loss of the judged parameters. The parameters with the lowest loss so far are kept. If this fails,
+  /// the trainer is as it was before.
   double evaluate();
   i64 best_step() const { return best_step_; }
   double best_loss() const { return best_loss_; }

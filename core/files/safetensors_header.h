@@ -60,9 +60,9 @@ struct TensorHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Small entries take more memory than they take in the file, and so does text while it is parsed. A file may hold so
-/// many tensors, and more if it has `bytes_for_tensor` bytes for each of them; so many keys of metadata; and a header of
-/// so many bytes, and more if it is at most a fifth of the elements. Models are far from these limits.
+/// Small entries take more memory than they take in the file, and so does text while it is parsed. So a file may hold
+/// 1,024 tensors, and more if it has a kilobyte for each of them; 256 keys of metadata; and a header of 128 KB, and
+/// more by a fifth of what the elements take. Models are far from these limits.
 inline constexpr u64 most_small_tensors = 1024, bytes_for_tensor = 1024, most_metadata_keys = 256,
                      most_small_header = 128 << 10;
 

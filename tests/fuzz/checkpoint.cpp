@@ -13,7 +13,6 @@
 #include "core/files/crc32c.h"
 #include "core/files/file.h"
 #include "core/files/safetensors.h"
-#include "core/machine/parallel.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
 #include "tests/core/temporary_folder.h"
@@ -30,7 +29,6 @@ constexpr std::size_t length_bytes = 8;
 // The same bytes under the names of a model and of an unfinished training.
 struct Files {
   Files() {
-    set_threads(1);
     set_contents(model, "");
     std::filesystem::create_hard_link(model, model + ".resume");
   }
