@@ -18,15 +18,24 @@ thread_local Observer* current_observer = nullptr;
 Node::Node(std::string_view name) : name(name), number(next_number++) {}
 
 // A chain of a million nodes must not be freed by a million nested destructors. So the first destructor takes all nodes
-// that nobody else owns out of their edges, one after another.
+// that nobody else owns out of their edges, and frees them one after another. They wait in a list that is made of
+// themselves: a destructor that allocated would end the program when memory runs out.
 Node::~Node() {
-  std::vector<Edge> dying = std::move(inputs);
-  while (!dying.empty()) {
-    const std::shared_ptr<Node> node = std::move(dying.back().node);
-    dying.pop_back();
-    if (node.use_count() != 1) continue;
-    for (Edge& edge : node->inputs) dying.push_back(std::move(edge));
-    node->inputs.clear();
+  std::shared_ptr<Node> dying;
+  const auto take_inputs = [&dying](Node& of) {
+    for (Edge& edge : of.inputs) {
+      std::shared_ptr<Node> input = std::move(edge.node);
+      if (input.use_count() != 1) continue;
+      input->next_dying_ = std::move(dying);
+      dying = std::move(input);
+    }
+    of.inputs.clear();
+  };
+  take_inputs(*this);
+  while (dying) {
+    const std::shared_ptr<Node> node = std::move(dying);
+    dying = std::move(node->next_dying_);
+    take_inputs(*node);
   }
 }
 

@@ -59,6 +59,9 @@ class Node {
   std::vector<OutputSlot> outputs;
   bool walked = false;  // used up
   bool queued = false;  // waits for its turn in a running backward pass
+
+ private:
+  std::shared_ptr<Node> next_dying_;  // set only while nodes are freed
 };
 
 /// The node of a parameter. It has no inputs, and keeps its gradient until an optimiser has used it.

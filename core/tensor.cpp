@@ -25,6 +25,9 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype) {
         shape);
   try {
     result.storage_ = std::make_shared<Storage>(bytes);
+  } catch (const MemoryLimitReached&) {
+    fail("tensor", "shape ", shape, " of ", dtype, " takes ", bytes, " bytes, more than is left of the ",
+         memory_counters().limit_bytes, " bytes that tensors may take (limit_memory, --max-memory)");
   } catch (const std::bad_alloc&) {
     fail("tensor", "shape ", shape, " of ", dtype, " takes ", bytes, " bytes, more than the system can provide");
   }

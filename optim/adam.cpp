@@ -68,15 +68,16 @@ std::map<std::string, Tensor> Adam::state() const {
   return result;
 }
 
-Optimizer::RangeUpdate Adam::update(size_t i, const Update& u) { return adam_update(moments_[i], u, options_, decay_); }
+Optimizer::Ready Adam::update(size_t i, const Update& u) { return adam_update(moments_[i], u, options_, decay_); }
 
-Optimizer::RangeUpdate adam_update(Moments& moments, const Optimizer::Update& u, const AdamOptions& options,
-                                   WeightDecay decay) {
-  const i32 t = ++*moments.step.write<i32>();
+Optimizer::Ready adam_update(Moments& moments, const Optimizer::Update& u, const AdamOptions& options,
+                             WeightDecay decay) {
+  i32* updates = moments.step.write<i32>();
+  const i32 t = *updates + 1;
   const double s = std::sqrt(1 - std::pow(options.beta2, t));
   const double rate = u.learning_rate * s / (1 - std::pow(options.beta1, t));
   const bool decoupled = decay == WeightDecay::decoupled;
-  return dispatch_floating(u.parameter.dtype(), "adam", [&](auto type) -> Optimizer::RangeUpdate {
+  return dispatch_floating(u.parameter.dtype(), "adam", [&](auto type) -> Optimizer::Ready {
     using T = decltype(type);
     const Coefficients<T> c{.beta1 = static_cast<T>(options.beta1),
                             .beta2 = static_cast<T>(options.beta2),
@@ -89,7 +90,7 @@ Optimizer::RangeUpdate adam_update(Moments& moments, const Optimizer::Update& u,
                             .decay = static_cast<T>(decoupled ? u.learning_rate * u.weight_decay : 0)};
     T *p = u.parameter.write<T>(), *m = moments.m.write<T>(), *v = moments.v.write<T>();
     const T* g = u.gradient.data<T>();
-    return [=](i64 begin, i64 end) { descend(end - begin, p + begin, g + begin, m + begin, v + begin, c); };
+    return {[=](i64 begin, i64 end) { descend(end - begin, p + begin, g + begin, m + begin, v + begin, c); }, updates};
   });
 }
 

@@ -42,8 +42,8 @@ struct Moments {
 /// Errors of `adam`: a beta outside [0, 1), or an eps that is negative or not finite.
 void check_options(const AdamOptions& options);
 /// The next update of one parameter. The weight decay is that of the update, not of the options.
-Optimizer::RangeUpdate adam_update(Moments& moments, const Optimizer::Update& u, const AdamOptions& options,
-                                   WeightDecay decay);
+Optimizer::Ready adam_update(Moments& moments, const Optimizer::Update& u, const AdamOptions& options,
+                             WeightDecay decay);
 
 class Adam : public Optimizer {
  public:
@@ -55,7 +55,7 @@ class Adam : public Optimizer {
   Adam(const ParameterGroups& parameters, const AdamOptions& options, WeightDecay decay);
 
  private:
-  RangeUpdate update(size_t i, const Update& u) override;
+  Ready update(size_t i, const Update& u) override;
 
   AdamOptions options_;
   WeightDecay decay_;

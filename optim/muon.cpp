@@ -83,23 +83,25 @@ std::map<std::string, Tensor> Muon::state() const {
   return result;
 }
 
-Optimizer::RangeUpdate Muon::update(size_t i, const Update& u) {
+Optimizer::Ready Muon::update(size_t i, const Update& u) {
   if (!momentum_[i].defined()) return adam_update(moments_[i], u, adam_, WeightDecay::decoupled);
   // PyTorch keeps the mean (1 - momentum) M, and divides by at least 1e-7: so a gradient that stays 0 ends the steps.
   const double least_norm = 1e-7 / (1 - muon_momentum_);
   const Tensor G = u.gradient * u.gradient_factor, M = momentum_[i] * muon_momentum_ + G;
   const Tensor O = nearest_orthogonal(G + M * muon_momentum_, least_norm);
-  copy_into(momentum_[i], M);
   const double size = 0.2 * std::sqrt(static_cast<double>(std::max(M.size(0), M.size(1))));
-  return dispatch_floating(u.parameter.dtype(), "muon", [&](auto type) -> RangeUpdate {
+  return dispatch_floating(u.parameter.dtype(), "muon", [&](auto type) -> Ready {
     using T = decltype(type);
     const T rate = static_cast<T>(u.learning_rate * size), decay = static_cast<T>(u.learning_rate * u.weight_decay);
-    T* p = u.parameter.write<T>();
-    return [=](i64 begin, i64 end) {
-      const T* o = O.data<T>();
+    T *p = u.parameter.write<T>(), *momentum = momentum_[i].write<T>();
+    return {[=](i64 begin, i64 end) {
+      const T *o = O.data<T>(), *sum = M.data<T>();
 #pragma omp simd
-      for (i64 j = begin; j < end; ++j) p[j] -= decay * p[j] + rate * o[j];
-    };
+      for (i64 j = begin; j < end; ++j) {
+        momentum[j] = sum[j];
+        p[j] -= decay * p[j] + rate * o[j];
+      }
+    }};
   });
 }
 

@@ -50,7 +50,7 @@ class Muon final : public Optimizer {
   std::map<std::string, Tensor> state() const override;
 
  private:
-  RangeUpdate update(size_t i, const Update& u) override;
+  Ready update(size_t i, const Update& u) override;
 
   double muon_momentum_;
   AdamOptions adam_;

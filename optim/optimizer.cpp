@@ -59,9 +59,8 @@ double Optimizer::step(double learning_rate, double max_norm) {
 
 // All parameters in one parallel region: most of them are too small for one of their own.
 void Optimizer::update_all(double learning_rate, double gradient_factor) {
-  std::vector<RangeUpdate> updates;
+  std::vector<Ready> updates;
   std::vector<i64> sizes;
-  updates.reserve(parameters_.size()), sizes.reserve(parameters_.size());  // what can fail comes before `update` counts
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Variable& p = parameters_[i].value;
     if (!p.gradient().defined()) continue;
@@ -71,9 +70,11 @@ void Optimizer::update_all(double learning_rate, double gradient_factor) {
     sizes.push_back(p.value().count());
   }
   const std::vector<Piece> pieces = pieces_of(sizes);
+  for (const Ready& ready : updates)  // from here on nothing can fail
+    if (ready.updates) ++*ready.updates;
   parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
-    updates[piece.owner](piece.begin, piece.end);
+    updates[piece.owner].move(piece.begin, piece.end);
   });
   clear_gradients();
 }

@@ -24,8 +24,13 @@ class Optimizer {
     double learning_rate, weight_decay;
     double gradient_factor;  ///< the factor of clipping, at most 1
   };
-  /// Updates elements [begin, end) of a parameter.
-  using RangeUpdate = std::function<void(i64 begin, i64 end)>;
+  /// An update that is ready to be made. Until then nothing has changed: if memory runs out while the next one is
+  /// prepared, no parameter has moved and nothing counts as a step.
+  struct Ready {
+    /// Updates elements [begin, end) of the parameter, and what is remembered of them, on any thread.
+    std::function<void(i64 begin, i64 end)> move;
+    i32* updates = nullptr;  ///< the number of this parameter's updates; grows by one when it is made
+  };
 
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
@@ -33,7 +38,7 @@ class Optimizer {
 
   /// One update of every parameter that has a gradient; then all gradients are released.
   /// Errors, before anything moves: a learning rate that is negative or not finite; a gradient that does not fit its
-  /// parameter.
+  /// parameter; not enough memory.
   void step(double learning_rate);
   /// The same with gradients clipped to a common norm of at most `max_norm` (optim/clip.h). This needs no extra pass:
   /// the update multiplies by the factor. Returns the norm before clipping. Errors: also those of `clip_grad_norm`.
@@ -56,8 +61,8 @@ class Optimizer {
   /// name.
   Optimizer(const ParameterGroups& groups, double weight_decay);
 
-  /// Prepares the update of parameter number `i` of the list. The result updates any of its elements on any thread.
-  virtual RangeUpdate update(size_t i, const Update& u) = 0;
+  /// Prepares the update of parameter number `i` of the list. Changes nothing yet.
+  virtual Ready update(size_t i, const Update& u) = 0;
 
  private:
   void check_gradients(double learning_rate) const;

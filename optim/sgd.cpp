@@ -38,19 +38,19 @@ std::map<std::string, Tensor> SGD::state() const {
   return result;
 }
 
-Optimizer::RangeUpdate SGD::update(size_t i, const Update& u) {
-  return dispatch_floating(u.parameter.dtype(), "sgd", [&](auto t) -> RangeUpdate {
+Optimizer::Ready SGD::update(size_t i, const Update& u) {
+  return dispatch_floating(u.parameter.dtype(), "sgd", [&](auto t) -> Ready {
     using T = decltype(t);
     T *p = u.parameter.write<T>(), *b = momentum_.empty() ? nullptr : momentum_[i].write<T>();
     const T* g = u.gradient.data<T>();
     const T rate = static_cast<T>(u.learning_rate), decay = static_cast<T>(u.weight_decay);
     const T factor = static_cast<T>(u.gradient_factor), momentum = static_cast<T>(options_.momentum);
-    return [=](i64 begin, i64 end) {
+    return {[=](i64 begin, i64 end) {
       if (b)
         descend(end - begin, p + begin, g + begin, b + begin, rate, decay, factor, momentum);
       else
         descend(end - begin, p + begin, g + begin, rate, decay, factor);
-    };
+    }};
   });
 }
 

@@ -24,7 +24,7 @@ class SGD final : public Optimizer {
   std::map<std::string, Tensor> state() const override;
 
  private:
-  RangeUpdate update(size_t i, const Update& u) override;
+  Ready update(size_t i, const Update& u) override;
 
   SGDOptions options_;
   std::vector<Tensor> momentum_;  // b of each parameter

@@ -230,13 +230,13 @@ void ShuffledBlocks::shuffle(i64 epoch) {
   // One number for the beginning and one for each block. Twice as many are reserved, since a draw may use several.
   const u64 kept_free = 2 * static_cast<u64>(in_epoch_ + 1);
   Rng rng(numbers_.seed(), numbers_.position() + static_cast<u64>(epoch) * kept_free);
+  if (in_epoch_ <= most_listed_) order_.resize(static_cast<size_t>(in_epoch_));  // what can fail comes first
   beginning_ = rng.integer(0, length_);
   epoch_ = epoch;
   if (in_epoch_ > most_listed_) {
     key_ = rng.bits64();
     return;
   }
-  order_.resize(static_cast<size_t>(in_epoch_));
   for (i64 i = 0; i < in_epoch_; ++i) order_[static_cast<size_t>(i)] = i;
   for (i64 i = in_epoch_; i > 1; --i)  // Fisher and Yates: place i gets one of those not yet placed
     std::swap(order_[static_cast<size_t>(i - 1)], order_[static_cast<size_t>(rng.integer(0, i))]);

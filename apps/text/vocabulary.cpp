@@ -366,12 +366,11 @@ std::string Vocabulary::to_json() const {
   const auto pieces = [before = static_cast<std::ptrdiff_t>(tokens_before_pieces(is_exact()))](const auto& all) {
     return std::vector(all.begin() + before, all.end());
   };
-  Json json{{"kind", is_segmented() ? kind_of_segmented
-                     : is_exact()   ? kind_of_exact
-                                    : kind_of_sentencepiece},
-            {"tokens", pieces(contents_->tokens)}};
-  if (!is_segmented()) json["scores"] = pieces(contents_->scores);
-  return json.dump();
+  ObjectText json;
+  json.add("kind", is_segmented() ? kind_of_segmented : is_exact() ? kind_of_exact : kind_of_sentencepiece);
+  json.add("tokens", pieces(contents_->tokens));
+  if (!is_segmented()) json.add("scores", pieces(contents_->scores));
+  return json.text();
 }
 
 Vocabulary Vocabulary::from_json(const std::string& text) {

@@ -119,15 +119,16 @@ Sequence written(const Tensor& tokens, i64 row, const ToyTask& task) {
 }
 
 std::string to_json(const ToyTask& task) {
-  return nlohmann::json{{"name", task.name},
-                        {"symbols", task.symbols},
-                        {"min_length", task.min_length},
-                        {"max_length", task.max_length},
-                        {"begin_is_symbol", task.begin_is_symbol},
-                        {"begin", task.begin},
-                        {"end", task.end},
-                        {"first_symbol", task.first_symbol}}
-      .dump();
+  return ObjectText()
+      .add("begin", task.begin)
+      .add("begin_is_symbol", task.begin_is_symbol)
+      .add("end", task.end)
+      .add("first_symbol", task.first_symbol)
+      .add("max_length", task.max_length)
+      .add("min_length", task.min_length)
+      .add("name", task.name)
+      .add("symbols", task.symbols)
+      .text();
 }
 
 ToyTask toy_task(const std::string& json) {

@@ -6,6 +6,7 @@
 #include "apps/program/machine.h"
 #include "autograd/ops/fused/packed_heads.h"
 #include "core/error.h"
+#include "core/machine/memory.h"
 
 namespace orrery {
 namespace {
@@ -48,9 +49,14 @@ double bytes_of(const MemoryNeed& need) {
 void check_memory(const std::string& program, const MemoryNeed& need) {
   constexpr double megabyte = 1 << 20;
   const double needed = bytes_of(need), there = static_cast<double>(physical_memory());
-  check(needed <= there, program, "a model of ", need.parameters, " parameters takes ",
-        static_cast<i64>(needed / megabyte), " MB of memory for this, or more; the machine has ",
-        static_cast<i64>(there / megabyte), " MB");
+  const double limit = static_cast<double>(memory_counters().limit_bytes);
+  const auto check_against = [&](double bytes, const char* who) {
+    check(needed <= bytes, program, "a model of ", need.parameters, " parameters takes ",
+          static_cast<i64>(needed / megabyte), " MB of memory for this, or more; ", who,
+          static_cast<i64>(bytes / megabyte), " MB");
+  };
+  check_against(there, "the machine has ");
+  if (limit > 0) check_against(limit, "--max-memory, without which it is nine tenths of what is free, allows ");
 }
 
 }  // namespace orrery

@@ -31,7 +31,7 @@ double kept_numbers(const nn::GptConfig& model, i64 batch, i64 length);
 
 /// The same in bytes.
 double bytes_of(const MemoryNeed& need);
-/// Error of `program`: this machine has less memory than that.
+/// Error of `program`: this machine has less memory than that, or `limit_memory` allows less.
 void check_memory(const std::string& program, const MemoryNeed& need);
 
 }  // namespace orrery

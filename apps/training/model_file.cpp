@@ -7,13 +7,17 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <span>
+#include <string_view>
 
 #include "apps/program/command.h"
 #include "core/error.h"
 
 namespace orrery {
 namespace {
+
+constexpr std::string_view out_of_memory = "out of memory";  // so short that a string takes no memory for it
 
 // The command line of this process, as typed in a shell; a long one is cut off.
 std::string own_command() {
@@ -81,7 +85,9 @@ bool ModelFile::keep(const std::function<void()>& save) {
   if (!used()) return true;
   try {
     save();
-  } catch (const Error& error) { problem_ = error.what(); }
+  } catch (const Error& error) { problem_ = error.what(); } catch (const std::bad_alloc&) {
+    problem_ = out_of_memory;
+  }
   return problem_.empty();
 }
 

@@ -7,10 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/program/option_file.h"
+#include "apps/program/system.h"
+#include "core/machine/memory.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
 
 namespace orrery {
+
+namespace {
+constexpr i64 megabyte = i64{1} << 20, most_megabytes = i64{1} << 24;
+}  // namespace
 
 std::string RunOptions::chosen() const { return json_text(values_of(deciding), 2); }
 
@@ -34,6 +40,11 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
            "--resume appends to it");
   add_number(command, "--time-limit", run.time_limit, 0, 1e6,
              "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
+  show_default(add_whole_number(command, "--max-memory", run.max_memory, 1, most_megabytes,
+                                "Most MB of memory for numbers; if not given, nine tenths of what is free at the "
+                                "start. A training that needs more ends with an error: if it swapped, it would be many "
+                                "times slower, and so would every other program"),
+               "");
   CLI::Option* threads = add_threads(command, run.threads);
   add_flag(command, "--hash", run.hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   return {resume, threads, print_config};
@@ -42,6 +53,8 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
 void set_up(const RunOptions& run) {
   set_threads(static_cast<int>(run.threads));
   set_least_tiles(static_cast<int>(run.tiles));
+  const i64 free = memory_of(SystemFiles()).available / 10 * 9;  // the rest is for texts, threads and what is estimated
+  limit_memory(run.max_memory > 0 ? run.max_memory * megabyte : free);
 }
 
 int print_config(const RunOptions& run) {

@@ -21,6 +21,7 @@ struct RunOptions {
   std::string save, resume, log;
   bool overwrite = false, print_config = false, hash = false;
   double time_limit = 0;  ///< minutes; 0: no limit
+  i64 max_memory = 0;     ///< MB for tensors; 0: nine tenths of what is free at the start
   i64 threads = 1, tiles = 1;
   std::vector<CLI::Option*> deciding{};  ///< the options that decide what is trained
 
@@ -28,7 +29,7 @@ struct RunOptions {
   std::string chosen() const;
 };
 
-/// Sets threads and tiles. A training that is resumed then takes its own tiles (`compute_as`).
+/// Sets threads, tiles and the limit of memory. A training that is resumed then takes its own tiles (`compute_as`).
 void set_up(const RunOptions& run);
 /// What --print-config does. Returns the exit code.
 int print_config(const RunOptions& run);
@@ -37,8 +38,9 @@ int print_config(const RunOptions& run);
 struct RunOptionHandles {
   CLI::Option *resume, *threads, *print_config;
 };
-/// Adds --tiles, --save, --overwrite, --print-config, --resume, --log, --time-limit, --threads and --hash. The options
-/// `texts`, the files to learn from, were added before, and may be given with --resume all the same.
+/// Adds --tiles, --save, --overwrite, --print-config, --resume, --log, --time-limit, --max-memory, --threads and
+/// --hash. The options `texts`, the files to learn from, were added before, and may be given with --resume all the
+/// same.
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts = {});
 
 }  // namespace orrery

@@ -67,8 +67,31 @@ Variable Trainer::loss_of(const Part& part) {
   return part.share == 1 ? loss : scale(loss, part.share);
 }
 
-// dL/dp of L = sum_i (tokens_i / tokens) L_i is the sum of what backward from each part adds.
+// A step or an evaluation that fails, as when memory runs out, leaves nothing behind: no gradient, to which the next
+// step would add, and no position moved, so that the same step can be tried again.
+template <class Attempt>
+auto Trainer::whole_or_not_at_all(const Attempt& attempt) {
+  const std::vector<u64> positions = task_.positions();
+  try {
+    return attempt();
+  } catch (...) {
+    optimizer_->clear_gradients();
+    task_.go_to(positions);
+    throw;
+  }
+}
+
 StepResult Trainer::step() {
+  if (losses_.size() == losses_.capacity()) losses_.reserve(2 * losses_.size() + 64);  // nothing fails after the update
+  const StepResult result = whole_or_not_at_all([&] { return update(); });
+  ++steps_done_;
+  losses_.push_back(result.loss);
+  if (!average_.empty()) average_step();
+  return result;
+}
+
+// dL/dp of L = sum_i (tokens_i / tokens) L_i is the sum of what backward from each part adds.
+StepResult Trainer::update() {
   const std::vector<Part> parts = draw_step();
   StepResult result{.rate = recipe_.rate_of(steps_done_ + 1, d_model_), .tokens = task_.tokens_read()};
   for (const Part& part : parts) {
@@ -83,9 +106,6 @@ StepResult Trainer::step() {
               for (size_t i = 1; i < parts.size(); ++i) sum = add(sum, loss_of(parts[i]));
               return sum;
             });
-  ++steps_done_;
-  losses_.push_back(result.loss);
-  if (!average_.empty()) average_step();
   return result;
 }
 
@@ -108,15 +128,23 @@ bool Trainer::evaluation_is_due() const {
 }
 
 double Trainer::evaluate() {
-  if (recipe_.average_last > 0) {
-    kept_.push_back(copies());
-    if (static_cast<i64>(kept_.size()) > recipe_.average_last) kept_.pop_front();
-  }
+  std::deque<Values> kept_before = kept_;  // the same tensors
   double loss = 0;
-  with_judged([&] {
-    loss = task_.evaluate();
-    if (loss < best_loss_) best_ = copies();
-  });
+  try {
+    whole_or_not_at_all([&] {
+      if (recipe_.average_last > 0) {
+        kept_.push_back(copies());
+        if (static_cast<i64>(kept_.size()) > recipe_.average_last) kept_.pop_front();
+      }
+      with_judged([&] {
+        loss = task_.evaluate();
+        if (loss < best_loss_) best_ = copies();
+      });
+    });
+  } catch (...) {
+    kept_.swap(kept_before);
+    throw;
+  }
   since_best_ = loss < best_loss_ ? 0 : since_best_ + 1;
   if (loss < best_loss_) best_loss_ = loss, best_step_ = steps_done_;
   return loss;

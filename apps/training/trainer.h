@@ -55,7 +55,8 @@ class Trainer {
   Trainer(Task& task, const TrainingRecipe& recipe, i64 d_model);
 
   /// One update. Error, before any parameter changes: the loss or a gradient is not finite; the message names the first
-  /// operation with such a result.
+  /// operation with such a result. After this error, or if memory runs out, the trainer is as it was before the step,
+  /// which can be tried again.
   StepResult step();
   i64 steps_done() const { return steps_done_; }
   const Task& task() const { return task_; }
@@ -66,7 +67,8 @@ class Trainer {
 
   /// Whether the last step is one after which the recipe evaluates.
   bool evaluation_is_due() const;
-  /// The validation loss of the judged parameters. The parameters with the lowest loss so far are kept.
+  /// The validation loss of the judged parameters. The parameters with the lowest loss so far are kept. If this fails,
+  /// the trainer is as it was before.
   double evaluate();
   i64 best_step() const { return best_step_; }
   double best_loss() const { return best_loss_; }
@@ -108,6 +110,9 @@ class Trainer {
     i64 micro_batch = 0;
     double share = 1;  // of the step's target tokens
   };
+  template <class Attempt>
+  auto whole_or_not_at_all(const Attempt& attempt);
+  StepResult update();
   std::vector<Part> draw_step();
   double seconds_of_update();
   Variable loss_of(const Part& part);

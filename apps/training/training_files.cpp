@@ -18,15 +18,17 @@ namespace {
 const std::string recipe_key = "recipe", standing_key = "standing", program_key = "program";
 
 // Everything that is neither a tensor nor in the recipe. Before the first evaluation, the best loss is null.
-Json standing_of(const TrainingState& state, i64 seed) {
-  return {{"seed", seed},
-          {"tiles", least_tiles()},
-          {"kernel", blas_info().kernel},
-          {"steps_done", state.steps_done},
-          {"best_step", state.best_step},
-          {"best_loss", state.best_step > 0 ? Json(state.best_loss) : Json(nullptr)},
-          {"evaluations_since_best", state.evaluations_since_best},
-          {"positions", state.positions}};
+std::string standing_of(const TrainingState& state, i64 seed) {
+  return ObjectText()
+      .add("seed", seed)
+      .add("tiles", least_tiles())
+      .add("kernel", blas_info().kernel)
+      .add("steps_done", state.steps_done)
+      .add("best_step", state.best_step)
+      .add("best_loss", state.best_step > 0 ? std::optional(state.best_loss) : std::nullopt)
+      .add("evaluations_since_best", state.evaluations_since_best)
+      .add("positions", state.positions)
+      .text();
 }
 
 void read_standing(const std::string& text, UnfinishedTraining& to) {
@@ -69,7 +71,7 @@ bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
     Metadata metadata = parts.origin;
     metadata[program_key] = program_;
     metadata[recipe_key] = to_json(trainer.recipe());
-    metadata[standing_key] = standing_of(state, trainer.recipe().seed).dump();
+    metadata[standing_key] = standing_of(state, trainer.recipe().seed);
     write_safetensors(resume(), state.tensors, metadata);
   });
 }

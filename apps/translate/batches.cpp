@@ -72,10 +72,10 @@ void TranslationBatches::shuffle(i64 epoch) {
   Rng rng(numbers_.seed(), numbers_.position() + static_cast<u64>(epoch) * kept_free);
   std::vector<i64> pairs = first_numbers(corpus_.size());
   permute_randomly(pairs, rng);
-  order_ = sorted(std::move(pairs));
-  batches_ = first_numbers(in_epoch());
-  permute_randomly(batches_, rng);
-  epoch_ = epoch;
+  pairs = sorted(std::move(pairs));
+  std::vector<i64> batches = first_numbers(in_epoch());
+  permute_randomly(batches, rng);
+  order_ = std::move(pairs), batches_ = std::move(batches), epoch_ = epoch;  // together, or not at all
 }
 
 std::span<const i64> TranslationBatches::part(const std::vector<i64>& order, i64 number) const {

@@ -118,7 +118,8 @@ struct Replacement {
         mode(mode_of_regular(path, operation)),
         temporary{path + ".tmp"},
         file(open_file(temporary.path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK)) {
-    check_call(file.number() >= 0, operation, "cannot create " + temporary.path + ": ");
+    // Until the file is ours nothing may take memory: without any, it would be left behind.
+    if (file.number() < 0) check_call(false, operation, "cannot create " + temporary.path + ": ");
     lock(file, temporary.path, operation);
     temporary.ours = true;
     check_call(::ftruncate(file.number(), 0) == 0, operation);
@@ -176,8 +177,11 @@ bool Descriptor::close() {
   return number < 0 || ::close(number) == 0 || errno == EINTR;  // after EINTR it is closed all the same
 }
 
+// To open a device may already do something, such as wind a tape; a socket cannot be opened at all. So the kind of a
+// file is looked at first, and once more when it is open, since its name may have another meaning by then.
 InputFile::InputFile(const std::string& path)
-    : operation_("read " + path), file_(open_file(path, O_RDONLY | O_NONBLOCK)) {
+    : operation_("read " + path),
+      file_((mode_of_regular(path, operation_), open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY))) {
   check_call(file_.number() >= 0, operation_);
   struct stat status {};
   check_call(::fstat(file_.number(), &status) == 0, operation_);

@@ -59,6 +59,24 @@ std::string json_text(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+// A Json without fields owns nothing, or one string, and its destructor does not allocate.
+void ObjectText::begin_field(std::string_view name) {
+  if (text_.size() > 1) text_ += ',';
+  write(name);
+  text_ += ':';
+}
+ObjectText& ObjectText::add_json(std::string_view name, std::string_view json) {
+  begin_field(name);
+  text_ += json;
+  return *this;
+}
+void ObjectText::write(bool value) { text_ += value ? "true" : "false"; }
+void ObjectText::write(i64 value) { text_ += Json(value).dump(); }
+void ObjectText::write(u64 value) { text_ += Json(value).dump(); }
+void ObjectText::write(double value) { text_ += Json(value).dump(); }
+void ObjectText::write(std::nullptr_t) { text_ += "null"; }
+void ObjectText::write(std::string_view value) { text_ += Json(value).dump(); }
+
 std::ostream& operator<<(std::ostream& out, const Shown& shown) {
   constexpr size_t most = 60;
   const std::string text = shown.json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);

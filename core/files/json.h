@@ -7,10 +7,14 @@
 // Serves: nn/files/files.h
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "core/dtype.h"
 
@@ -36,6 +40,58 @@ Json parse_json_object(std::string_view text, std::string_view operation, const 
 /// JSON as text, for values that hold names of files. Those need not be UTF-8, as JSON must be: what is not becomes
 /// U+FFFD. With an `indent` each field has a line of its own.
 std::string json_text(const Json& json, int indent = -1);
+
+/// An object that is written field by field: what a training saves. The destructor of a Json with fields allocates, and
+/// ends the program when memory runs out; this is a string, and throws.
+class ObjectText {
+ public:
+  /// Numbers, true or false, text, null, and lists of them. Errors: json::exception of text that is not UTF-8.
+  template <class T>
+  ObjectText& add(std::string_view name, const T& value) {
+    begin_field(name);
+    write(value);
+    return *this;
+  }
+  /// A field whose value is JSON already.
+  ObjectText& add_json(std::string_view name, std::string_view json);
+  std::string text() const { return text_ + '}'; }
+
+ private:
+  void begin_field(std::string_view name);
+  void write(bool value);
+  void write(i64 value);
+  void write(u64 value);
+  void write(double value);
+  void write(std::nullptr_t);
+  void write(std::string_view value);
+  void write(const std::string& value) { write(std::string_view(value)); }
+  void write(const char* value) { write(std::string_view(value)); }
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void write(T value) {
+    if constexpr (std::is_floating_point_v<T>)
+      write(static_cast<double>(value));
+    else if constexpr (std::is_signed_v<T>)
+      write(static_cast<i64>(value));
+    else
+      write(static_cast<u64>(value));
+  }
+  template <class T>
+  void write(const std::optional<T>& value) {
+    value ? write(*value) : write(nullptr);
+  }
+  template <class T>
+  void write(const std::vector<T>& values) {
+    text_ += '[';
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (i > 0) text_ += ',';
+      write(values[i]);
+    }
+    text_ += ']';
+  }
+
+  std::string text_ = "{";
+};
 
 /// A value in a message: as JSON, cut after 60 bytes. Written only if the message is made.
 struct Shown {

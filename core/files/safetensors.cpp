@@ -7,12 +7,14 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "core/files/crc32c.h"
 #include "core/files/file.h"
+#include "core/files/json.h"
 #include "core/files/safetensors_header.h"
 
 namespace orrery {
@@ -63,22 +65,25 @@ std::vector<const TensorMap::value_type*> file_order(const TensorMap& tensors, c
 
 std::string make_header(const std::vector<const TensorMap::value_type*>& order, const Metadata& metadata,
                         const std::string& operation) {
-  nlohmann::ordered_json header = {{"__metadata__", metadata}};
   std::string checksums;
-  i64 offset = 0;
-  for (const auto* entry : order) {
-    const auto& [name, tensor] = *entry;
-    header[name] = {{"dtype", name_of(file_dtype(tensor.dtype()))},
-                    {"shape", std::vector<i64>(tensor.shape().begin(), tensor.shape().end())},
-                    {"data_offsets", {offset, offset + tensor.bytes()}}};
-    offset += tensor.bytes();
-    checksums += (checksums.empty() ? "" : " ") + hex(crc32c(elements(tensor)));
-  }
-  header["__metadata__"][std::string(tensors_key)] = checksums;
-  header["__metadata__"][std::string(header_key)] = no_checksum;
+  for (const auto* entry : order) checksums += (checksums.empty() ? "" : " ") + hex(crc32c(elements(entry->second)));
   std::string text;
   try {
-    text = header.dump();
+    ObjectText with_checksums, header;
+    for (const auto& [key, value] : metadata) with_checksums.add(key, value);
+    with_checksums.add(tensors_key, checksums).add(header_key, no_checksum);
+    header.add_json("__metadata__", with_checksums.text());
+    i64 offset = 0;
+    for (const auto* entry : order) {
+      const auto& [name, tensor] = *entry;
+      ObjectText fields;
+      fields.add("dtype", name_of(file_dtype(tensor.dtype())));
+      fields.add("shape", std::vector<i64>(tensor.shape().begin(), tensor.shape().end()));
+      fields.add("data_offsets", std::vector<i64>{offset, offset + tensor.bytes()});
+      header.add_json(name, fields.text());
+      offset += tensor.bytes();
+    }
+    text = header.text();
   } catch (const nlohmann::json::exception&) { fail(operation, "a name or a piece of metadata is not UTF-8 text"); }
   text.resize((text.size() + 7) / 8 * 8, ' ');
   check(text.size() <= largest_header, operation, "the header takes ", text.size(), " bytes, ", largest_header,
@@ -185,33 +190,45 @@ struct OpenFile {
     const size_t count = static_cast<size_t>(tensor.count());
     Result* to = tensor.write<Result>();
     if constexpr (std::is_same_v<T, Result>) {
-      read_checked(i, std::as_writable_bytes(std::span(to, count)));
+      const std::span<std::byte> bytes = std::as_writable_bytes(std::span(to, count));
+      file.read(data_begin + header.entries[i].begin, bytes);
+      check_sum(i, crc32c(bytes));
     } else {
-      std::vector<T> stored(count);
-      read_checked(i, std::as_writable_bytes(std::span(stored)));
-      std::transform(stored.begin(), stored.end(), to, value);
+      const u32 checksum = in_parts(i, [&](Bytes bytes) {
+        for (size_t at = 0; at < bytes.size(); at += sizeof(T)) {
+          T stored;
+          std::memcpy(&stored, bytes.data() + at, sizeof(T));
+          *to++ = value(stored);
+        }
+      });
+      check_sum(i, checksum);
     }
     return tensor;
   }
 
-  void read_checked(size_t i, std::span<std::byte> to) const {
-    const TensorEntry& entry = header.entries[i];
-    file.read(data_begin + entry.begin, to);
-    const bool right = checksums.empty() || hex(crc32c(to)) == checksums[i];
-    check(right, operation, "tensor ", printable(entry.name), " is damaged: its checksum is wrong");
+  void check_sum(size_t i, u32 checksum) const {
+    const bool right = checksums.empty() || hex(checksum) == checksums[i];
+    check(right, operation, "tensor ", printable(header.entries[i].name), " is damaged: its checksum is wrong");
   }
 
-  TensorSummary summary(size_t i) const {
+  // Calls use(bytes) for the bytes of a tensor, part after part; returns their checksum.
+  template <class Use>
+  u32 in_parts(size_t i, const Use& use) const {
     const TensorEntry& entry = header.entries[i];
-    constexpr u64 at_once = u64{1} << 20;
+    constexpr u64 at_once = u64{1} << 18;
     std::vector<std::byte> part(std::min(at_once, entry.end - entry.begin));
     u32 checksum = 0;
     for (u64 at = entry.begin; at < entry.end; at += part.size()) {
       const std::span<std::byte> bytes = std::span(part).first(std::min(at_once, entry.end - at));
       file.read(data_begin + at, bytes);
       checksum = crc32c(bytes, checksum);
+      use(bytes);
     }
-    return {entry, hex(checksum), checksums.empty() ? "" : checksums[i]};
+    return checksum;
+  }
+
+  TensorSummary summary(size_t i) const {
+    return {header.entries[i], hex(in_parts(i, [](Bytes) {})), checksums.empty() ? "" : checksums[i]};
   }
 
   std::string operation;

@@ -28,7 +28,8 @@ constexpr std::array<Kind, 22> kinds{
 // Receives the parser's events and accepts only what may come next.
 class Reader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Reader(const std::string& operation) : operation_(operation) {}
+  Reader(const std::string& operation, u64 file_bytes)
+      : operation_(operation), most_tensors_(std::max(most_small_tensors, file_bytes / bytes_for_tensor)) {}
 
   std::map<std::string, TensorEntry> entries;
   std::map<std::string, std::string> metadata;
@@ -55,6 +56,8 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool string(string_t& value) override {
     if (at_ == At::metadata) {
+      check(metadata.size() < most_metadata_keys, operation_, "has more than ", most_metadata_keys,
+            " keys of metadata");
       check(metadata.emplace(key_, value).second, operation_, "metadata key ", printable(key_), " appears twice");
       return true;
     }
@@ -108,6 +111,8 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
       at_ = At::metadata_name;
       return;
     }
+    check(entries.size() < most_tensors_, operation_, "has more than ", most_tensors_,
+          " tensors, too many for its size");
     check(!entries.contains(name), operation_, "tensor ", printable(name), " appears twice");
     name_ = name;
     entry_ = TensorEntry();
@@ -152,6 +157,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const std::string& operation_;
+  const u64 most_tensors_;
   At at_ = At::outside;
   Field field_ = Field::dtype;
   bool has_metadata_ = false;
@@ -195,7 +201,9 @@ FileDtype file_dtype(Dtype dtype) {
 TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation) {
   check(text.starts_with('{'), operation, "is not a safetensors file: its header does not start with '{'");
   check(text.find('\0') == text.npos, operation, "the header has a zero byte");  // where the parser would stop
-  Reader reader(operation);
+  check(text.size() <= most_small_header + data_bytes / 5, operation, "its header takes ", text.size(),
+        " bytes, too many for tensors of ", data_bytes);
+  Reader reader(operation, text.size() + data_bytes);
   nlohmann::json::sax_parse(text, &reader);
   TensorHeader header{.entries = {}, .metadata = std::move(reader.metadata)};
   header.entries.reserve(reader.entries.size());

@@ -60,9 +60,15 @@ struct TensorHeader {
   std::map<std::string, std::string> metadata;
 };
 
+/// Small entries take more memory than they take in the file, and so does text while it is parsed. So a file may hold
+/// 1,024 tensors, and more if it has a kilobyte for each of them; 256 keys of metadata; and a header of 128 KB, and
+/// more by a fifth of what the elements take. Models are far from these limits.
+inline constexpr u64 most_small_tensors = 1024, bytes_for_tensor = 1024, most_metadata_keys = 256,
+                     most_small_header = 128 << 10;
+
 /// Parses the header `text`, followed by `data_bytes` bytes of elements. Errors, of `operation`: anything but the
 /// structure that the format describes; names that appear twice; offsets that leave a gap, overlap, do not fit shape
-/// and dtype, or do not end with the file.
+/// and dtype, or do not end with the file; more than the limits above allow.
 TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation);
 
 }  // namespace orrery

@@ -208,6 +208,8 @@ class Tlsf {
 
   // Backs the next addresses of the region with memory.
   void open(void* begin, std::size_t bytes) {
+    const i64 limit = counters_.limit_bytes;
+    if (limit > 0 && counters_.system_bytes + static_cast<i64>(bytes) > limit) throw MemoryLimitReached();
     if (::mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
     ::madvise(begin, bytes, MADV_HUGEPAGE);  // a request: if the system refuses, pages have the ordinary size
@@ -258,6 +260,11 @@ class Memory {
     counters_.peak_bytes = counters_.live_bytes;
   }
 
+  void limit(i64 bytes) {
+    const std::lock_guard lock(mutex_);
+    counters_.limit_bytes = bytes;
+  }
+
  private:
   // Larger than the biases and sums of usual models, smaller than their weights (apps/bench/README.md).
   static constexpr std::size_t large_bytes = std::size_t{256} << 10;
@@ -294,5 +301,6 @@ void deallocate(void* block) noexcept {
 
 MemoryCounters memory_counters() { return memory().snapshot(); }
 void reset_peak() { memory().reset_peak(); }
+void limit_memory(i64 bytes) { memory().limit(bytes); }
 
 }  // namespace orrery

@@ -12,12 +12,19 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 
 #include "core/dtype.h"
 
 namespace orrery {
 
-/// `bytes` of uninitialised memory, aligned to 64 bytes. Throws std::bad_alloc when the system has none left.
+/// What `allocate` throws when more than the limit would be needed.
+struct MemoryLimitReached : std::bad_alloc {
+  const char* what() const noexcept override { return "the limit of memory is reached"; }
+};
+
+/// `bytes` of uninitialised memory, aligned to 64 bytes. Throws std::bad_alloc when the system has none left, or
+/// MemoryLimitReached.
 void* allocate(std::size_t bytes);
 /// Gives back what `allocate` returned; null is allowed.
 void deallocate(void* memory) noexcept;
@@ -30,8 +37,14 @@ struct MemoryCounters {
   i64 allocations = 0;      ///< calls of `allocate`
   i64 system_requests = 0;  ///< requests for memory from the system
   i64 system_bytes = 0;     ///< obtained from the system
+  i64 limit_bytes = 0;      ///< of `system_bytes`; 0: no limit
 };
 MemoryCounters memory_counters();
 void reset_peak();
+
+/// From now on the allocator obtains no more than `bytes` from the system; 0: no limit. So a training that does not fit
+/// ends with an error, and not with a machine that swaps, or that ends a program of its choice. Without effect under
+/// AddressSanitizer.
+void limit_memory(i64 bytes);
 
 }  // namespace orrery

@@ -30,16 +30,17 @@ constexpr std::array<std::string_view, 3> names(LayerNormForm) {
   return {"root_of_variance_plus_eps", "std_plus_eps", "unbiased_std_plus_eps"};
 }
 
+/// An enumeration is written by name, everything else as it is.
 template <class T>
-Json written(const T& value) {
+auto written(const T& value) {
   if constexpr (std::is_enum_v<T>)
     return names(value)[static_cast<size_t>(value)];
   else
     return value;
 }
 template <class T>
-Json written(const std::optional<T>& value) {
-  return value ? written(*value) : Json(nullptr);
+auto written(const std::optional<T>& value) {
+  return value ? std::optional(written(*value)) : std::nullopt;
 }
 
 /// Whether an object must have all fields.
@@ -147,9 +148,9 @@ class Reader {
 /// Every field as JSON text.
 template <class Config>
 std::string text_of(Config config) {
-  Json json;
-  for_each_field(config, [&](const char* name, const auto& value) { json[name] = written(value); });
-  return json.dump();
+  ObjectText json;
+  for_each_field(config, [&](const char* name, const auto& value) { json.add(name, written(value)); });
+  return json.text();
 }
 
 /// The valid configuration that `text` describes; absent fields keep their defaults.

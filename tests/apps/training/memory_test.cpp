@@ -92,3 +92,18 @@ TEST_CASE("where attention weights or logits are the largest part, most of what 
     CHECK(least > 0.25 * peak);
   }
 }
+
+TEST_CASE("promise 22: --max-memory refuses a training at its start, ends one that needs more, and lets others run") {
+  if (!small::counts_memory()) return;
+  const std::string command = "OMP_NUM_THREADS=1 '" ORRERY_PROGRAM "' toy --steps 2 --warmup 1 --max-memory ";
+  program::check_failure(command + "8",
+                         "toy: a model of 170512 parameters takes 12 MB of memory for this, or more; "
+                         "--max-memory, without which it is nine tenths of what is free, allows 8 MB");
+  const program::Result between = program::shell(command + "16 2>&1 >/dev/null");
+  CHECK(between.exit_code == 1);
+  CHECK(program::contains(between.text,
+                          "more than is left of the 16777216 bytes that tensors may take "
+                          "(limit_memory, --max-memory)"));
+  CHECK(program::shell(command + "100 2>/dev/null >/dev/null").exit_code == 0);
+  program::check_usage_error("toy --max-memory 0", "--max-memory", "1");
+}

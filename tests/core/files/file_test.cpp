@@ -5,14 +5,17 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <vector>
 
+#include "core/files/safetensors.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
@@ -159,6 +162,27 @@ TEST_CASE("what cannot be read") {
   CHECK(error_of([&] { InputFile{none}; }) == "read " + none + ": No such file or directory");
   CHECK(error_of([&] { InputFile{folder.path().string()}; }) == "read " + folder.path().string() + ": is a directory");
   CHECK(error_of([&] { InputFile{pipe}; }) == "read " + pipe + ": is not a regular file");
+}
+
+// To open some devices does something, and others never end.
+TEST_CASE("promise 21: special files are refused at once, by name, and never opened") {
+  const TemporaryFolder folder;
+  const std::string socket = folder / "socket", pipe = folder / "pipe", link = folder / "link";
+  const Descriptor server(::socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  REQUIRE(socket.size() < sizeof address.sun_path);
+  socket.copy(address.sun_path, socket.size());
+  REQUIRE(::bind(server.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::filesystem::create_symlink("/dev/zero", link);
+  for (const std::string& path :
+       {socket, pipe, link, std::string("/dev/zero"), std::string("/dev/full"), std::string("/dev/null")}) {
+    if (path.starts_with("/dev/") && !std::filesystem::exists(path)) continue;
+    CHECK(error_of([&] { InputFile{path}; }) == "read " + path + ": is not a regular file");
+    CHECK(error_of([&] { read_safetensors(path); }) == "read " + path + ": is not a regular file");
+  }
+  CHECK(error_of([&] { read_safetensors(folder / ""); }) == "read " + (folder / "") + ": is a directory");
 }
 
 TEST_CASE("check_replaceable refuses what replace_file would, and leaves everything as it is") {

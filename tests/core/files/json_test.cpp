@@ -138,3 +138,29 @@ TEST_CASE("JSON of a file's name that is not UTF-8 is text all the same") {
   CHECK(json_text(json) == "{\"name\":\"x\xEF\xBF\xBD.en\",\"n\":3}");
   CHECK(json_text(json, 2) == "{\n  \"name\": \"x\xEF\xBF\xBD.en\",\n  \"n\": 3\n}");
 }
+
+TEST_CASE("an object that is written field by field is what a Json with these fields would be") {
+  const std::string special = "a \"b\" \\ \n \x01 \xC3\xA9";
+  const std::vector<i64> numbers{1, -2};
+  const std::vector<std::string> words{"x", special};
+  const Json json{{"least", std::numeric_limits<i64>::min()},
+                  {"most", std::numeric_limits<u64>::max()},
+                  {"tenth", 0.1},
+                  {"single", 0.1F},
+                  {"infinite", std::numeric_limits<double>::infinity()},
+                  {"yes", true},
+                  {special, special},
+                  {"none", nullptr},
+                  {"numbers", numbers},
+                  {"empty", Json::array()},
+                  {"words", words},
+                  {"inner", {{"a", 1}}}};
+  ObjectText text;
+  text.add("least", std::numeric_limits<i64>::min()).add("most", std::numeric_limits<u64>::max()).add("tenth", 0.1);
+  text.add("single", 0.1F).add("infinite", std::numeric_limits<double>::infinity()).add("yes", true);
+  text.add(special, special).add("none", std::optional<i64>()).add("numbers", numbers);
+  text.add("empty", std::vector<i64>()).add("words", words).add_json("inner", ObjectText().add("a", 1).text());
+  CHECK(text.text() == json.dump());
+  CHECK(ObjectText().text() == "{}");
+  CHECK_THROWS_AS(ObjectText().add("a", "\xFF"), Json::exception);
+}

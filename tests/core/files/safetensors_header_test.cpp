@@ -118,7 +118,7 @@ TEST_CASE("malformed headers, each with its reason") {
 }
 
 TEST_CASE("deep nesting and long names end at once") {
-  CHECK(complaint(R"({"w":)" + std::string(1000000, '['), 0) == "the header has a list where none is allowed");
+  CHECK(complaint(R"({"w":)" + std::string(100000, '['), 0) == "the header has a list where none is allowed");
   const std::string error = complaint("{\"" + std::string(100000, 'n') + "\": {\"x\": 1}}", 0);
   CHECK(error.size() < 200);
 }

@@ -2,6 +2,8 @@
 #include "core/files/safetensors.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cstring>
@@ -10,6 +12,7 @@
 #include <sstream>
 
 #include "core/files/crc32c.h"
+#include "core/files/file.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
@@ -42,6 +45,32 @@ TensorMap small_tensors() {
           {"bias", Tensor::of<double>({2}, {1e300, -0.0})},
           {"ids", Tensor::of<i32>({3}, {1, -2, 3})}};
 }
+
+// Eight tensors of 2 KB and one of a single number: of every dtype that is written.
+TensorMap tensors_of_16_kilobytes() {
+  Rng rng(1);
+  TensorMap tensors{{"single", Tensor::of<float>({}, {3})}, {"f64", randn({256}, rng, f64)}};
+  for (int i = 0; i < 6; ++i) tensors["layers." + std::to_string(i) + ".weight"] = randn({16, 32}, rng);
+  tensors["ids"] = randint(-1000, 1000, {512}, rng);
+  return tensors;
+}
+
+// Changes bits of an open file: quicker than opening it each time.
+class BitFlipper {
+ public:
+  explicit BitFlipper(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {
+    REQUIRE(file_.number() >= 0);
+  }
+  void flip(u64 byte, int bit) {
+    unsigned char value = 0;
+    const bool read = ::pread(file_.number(), &value, 1, static_cast<off_t>(byte)) == 1;
+    value ^= static_cast<unsigned char>(1 << bit);
+    if (!read || ::pwrite(file_.number(), &value, 1, static_cast<off_t>(byte)) != 1) FAIL("cannot flip a bit");
+  }
+
+ private:
+  Descriptor file_;
+};
 
 }  // namespace
 
@@ -153,27 +182,74 @@ TEST_CASE("only what is wanted is read, and need be of a kind that tensors have"
 TEST_CASE("promise 20: every truncation and every added byte is found") {
   const TemporaryFolder folder;
   const std::string path = folder / "a";
-  write_safetensors(path, small_tensors(), {{"config", "{}"}});
-  CHECK(complaint(folder, contents(path) + '\0') != "");
-  for (size_t length = contents(path).size(); length-- > 0;) {
-    std::filesystem::resize_file(path, length);
-    REQUIRE_MESSAGE(error_of([&] { read_safetensors(path); }) != "", length);
+  for (const TensorMap& tensors : {small_tensors(), tensors_of_16_kilobytes()}) {
+    write_safetensors(path, tensors, {{"config", "{}"}});
+    CHECK(complaint(folder, contents(path) + '\0') != "");
+    for (size_t length = contents(path).size(); length-- > 0;) {
+      std::filesystem::resize_file(path, length);
+      const std::string error = error_of([&] { read_safetensors(path); });
+      REQUIRE_MESSAGE(error.starts_with("read " + path + ": "), length);
+    }
   }
 }
 
-TEST_CASE("promise 20: every single flipped bit is found") {
+namespace {
+
+// In the elements, the error names the tensor whose bit it is.
+void check_each_bit(const TensorMap& tensors, u64 least_bytes) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a", damaged = " is damaged: its checksum is wrong";
+  write_safetensors(path, tensors, {{"config", "{}"}});
+  const FileSummary summary = summarise_safetensors(path);
+  CHECK(summary.bytes >= least_bytes);
+  BitFlipper file(path);
+  size_t next = 0;  // the tensor that ends behind this byte
+  for (u64 byte = 0; byte < summary.bytes; ++byte) {
+    const bool is_element = byte >= summary.header_bytes;
+    while (is_element && summary.header_bytes + summary.tensors[next].entry.end <= byte) ++next;
+    const std::string expected =
+        "read " + path + ": " + (is_element ? "tensor '" + summary.tensors[next].entry.name + "'" + damaged : "");
+    for (int bit = 0; bit < 8; ++bit) {
+      file.flip(byte, bit);
+      const std::string error = error_of([&] { read_safetensors(path); });
+      file.flip(byte, bit);
+      if (is_element ? error == expected : error.starts_with(expected)) continue;
+      REQUIRE_MESSAGE(false, "byte ", byte, " bit ", bit, ": ", error);
+    }
+  }
+  CHECK(error_of([&] { read_safetensors(path); }) == "");
+}
+
+}  // namespace
+
+TEST_CASE("promise 20: every single flipped bit is found, and its tensor named") {
+  check_each_bit(small_tensors(), 300);
+  check_each_bit(TensorMap(), 80);
+}
+
+TEST_CASE("slow: promise 20: every single flipped bit of a file of 16 KB is found, and its tensor named") {
+  check_each_bit(tensors_of_16_kilobytes(), 16384);
+}
+
+TEST_CASE("promise 20: any two tensors that have changed places are found, and the first is named") {
   const TemporaryFolder folder;
   const std::string path = folder / "a";
-  for (const TensorMap& tensors : {small_tensors(), TensorMap()}) {
-    write_safetensors(path, tensors, {{"config", "{}"}});
-    const size_t bits = 8 * contents(path).size();
-    for (size_t bit = 0; bit < bits; ++bit) {
-      flip_bit(path, bit);
-      REQUIRE_MESSAGE(error_of([&] { read_safetensors(path); }) != "", "byte ", bit / 8, " bit ", bit % 8);
-      flip_bit(path, bit);
+  write_safetensors(path, tensors_of_16_kilobytes());
+  const std::string text = contents(path);
+  const FileSummary summary = summarise_safetensors(path);
+  int pairs = 0;
+  for (size_t i = 0; i < summary.tensors.size(); ++i)
+    for (size_t j = i + 1; j < summary.tensors.size(); ++j) {
+      const TensorEntry &first = summary.tensors[i].entry, &second = summary.tensors[j].entry;
+      if (first.end - first.begin != second.end - second.begin) continue;
+      std::string swapped = text;
+      const u64 size = first.end - first.begin, at = summary.header_bytes;
+      swapped.replace(at + first.begin, size, text, at + second.begin, size);
+      swapped.replace(at + second.begin, size, text, at + first.begin, size);
+      CHECK(complaint(folder, swapped) == "tensor '" + first.name + "' is damaged: its checksum is wrong");
+      ++pairs;
     }
-    CHECK(error_of([&] { read_safetensors(path); }) == "");
-  }
+  CHECK(pairs == 28);
 }
 
 TEST_CASE("promise 20: damaged elements are named, and so are tensors in each other's place") {
@@ -261,6 +337,34 @@ TEST_CASE("a summary says which tensors are damaged, also in parts beyond the fi
   CHECK_FALSE(damaged.tensors[1].damaged());
   flip_bit(path, 8 * 20);
   CHECK(error_of([&] { summarise_safetensors(path); }) != "");
+}
+
+TEST_CASE("promise 21: more tensors, keys or header than a file of its size can need are refused") {
+  const TemporaryFolder folder;
+  const auto tensors = [](u64 count) {
+    std::string text;
+    for (u64 i = 0; i < count; ++i)
+      text += (i > 0 ? ",\"" : "\"") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+    return raw_file("{" + text + "}", 0);
+  };
+  CHECK(complaint(folder, tensors(most_small_tensors)) == "");
+  CHECK(complaint(folder, tensors(most_small_tensors + 1)) == "has more than 1024 tensors, too many for its size");
+  const auto keys = [](u64 count) {
+    std::string text;
+    for (u64 i = 0; i < count; ++i) text += (i > 0 ? ",\"" : "\"") + std::to_string(i) + R"(":"")";
+    return raw_file(R"({"__metadata__":{)" + text + "}}", 0);
+  };
+  CHECK(complaint(folder, keys(most_metadata_keys)) == "");
+  CHECK(complaint(folder, keys(most_metadata_keys + 1)) == "has more than 256 keys of metadata");
+  const auto header = [](u64 bytes, u64 numbers) {
+    const std::string begin = R"({"a":{"dtype":"F32","shape":[)" + std::to_string(numbers) + R"(],"data_offsets":[0,)" +
+                              std::to_string(4 * numbers) + "]}";
+    return raw_file(begin + std::string(bytes - begin.size() - 1, ' ') + "}", 4 * numbers);
+  };
+  CHECK(complaint(folder, header(most_small_header, 1)) == "");
+  CHECK(complaint(folder, header(most_small_header + 1, 1)) ==
+        "its header takes 131073 bytes, too many for tensors of 4");
+  CHECK(complaint(folder, header(most_small_header + 8000, 10000)) == "");
 }
 
 TEST_CASE("checksums come all together or not at all") {

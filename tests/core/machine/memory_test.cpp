@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "core/tensor.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/support.h"
 
@@ -238,4 +239,24 @@ TEST_CASE("a limit of addresses near the machine's memory leaves the libraries t
   CHECK(large != nullptr);
   deallocate(large);
   deallocate(small);
+}
+
+TEST_CASE("promise 22: beyond the limit nothing is taken from the system, and the error says so") {
+  if (!small::counts_memory()) return;
+  constexpr i64 much = i64{256} << 20;
+  struct NoLimit {
+    ~NoLimit() { limit_memory(0); }
+  } afterwards;
+  const i64 limit = memory_counters().system_bytes + much / 2;
+  limit_memory(limit);
+  CHECK(memory_counters().limit_bytes == limit);
+  CHECK_THROWS_AS(allocate(static_cast<size_t>(2 * limit)), MemoryLimitReached);
+  CHECK(memory_counters().system_bytes <= limit);
+  CHECK(small::error_of([&] { Tensor::empty({2 * limit / 4}); }) ==
+        "tensor: shape [" + std::to_string(limit / 2) + "] of f32 takes " + std::to_string(limit / 2 * 4) +
+            " bytes, more than is left of the " + std::to_string(limit) +
+            " bytes that tensors may take (limit_memory, --max-memory)");
+  deallocate(allocate(static_cast<size_t>(much / 4)));  // there is room for this
+  limit_memory(0);
+  deallocate(allocate(static_cast<size_t>(2 * limit)));
 }

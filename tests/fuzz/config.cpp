@@ -1,0 +1,116 @@
+// Chapter 9. A fuzz target: configurations of models and trainings as JSON, and option files of --config.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/lm/training.h"
+#include "apps/program/command.h"
+#include "apps/program/option_file.h"
+#include "apps/toy/training.h"
+#include "apps/translate/task.h"
+#include "core/files/json.h"
+#include "nn/models/gpt_config.h"
+#include "nn/models/transformer_config.h"
+#include "nn/models/translator_config.h"
+#include "tests/core/temporary_folder.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace orrery;
+using fuzz::accepted;
+using fuzz::expect;
+
+namespace {
+
+// Reads a configuration; what is accepted can be counted, written, and read again as the same.
+template <class Read, class Write>
+void there_and_back(const std::string& text, const Read& read, const Write& write) {
+  accepted([&] {
+    const std::string once = write(read(text));
+    expect(write(read(once)) == once, "a configuration that is written and read again is the same");
+  });
+}
+
+// Options of every kind, as a command has them.
+void read_options(const std::string& path) {
+  CLI::App app;
+  bool flag = false, on = false;
+  i64 whole = 1;
+  double number = 1;
+  std::string text = "a", choice = "b";
+  std::vector<std::string> files;
+  add_config(app);
+  add_choice(app, "--choice", choice, {"a", "b"}, "");
+  add_whole_number(app, "--whole", whole, 0, 9, "");
+  add_number(app, "--number", number, 0, 1, "");
+  add_text(app, "--text", text, "TEXT", "");
+  add_flag(app, "--flag", flag, "");
+  add_switch(app, "on", on, "");
+  add_files(app, "FILES", files, "");
+  add_file(app, "--save", text, "");
+  try {
+    app.parse(std::vector<std::string>{path, "--config"});  // CLI11 takes them in reverse
+    values_of(options_of(app));
+  } catch (const CLI::Error&) {}  // wrong usage
+}
+
+const std::string& option_file() {
+  static const TemporaryFolder folder;
+  static const std::string path = folder / "options.json";
+  return path;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const fuzz::Input input(data, size);
+  const std::string& text = input.text;
+  const auto to_json_text = [](const auto& config) { return to_json(config); };
+  switch (input.choice % 10) {
+    case 0: accepted([&] { json_text(parse_json_object(text, "fuzz")); }); break;
+    case 1:
+      there_and_back(
+          text, [](const std::string& t) { return nn::gpt_config(t); }, to_json_text);
+      break;
+    case 2:
+      there_and_back(
+          text, [](const std::string& t) { return nn::published_gpt_config(t, "fuzz"); }, to_json_text);
+      break;
+    case 3:
+      there_and_back(
+          text, [](const std::string& t) { return nn::transformer_config(t); }, to_json_text);
+      break;
+    case 4:
+      there_and_back(
+          text, [](const std::string& t) { return nn::recurrent_translator_config(t); }, to_json_text);
+      break;
+    case 5:
+      there_and_back(
+          text, [](const std::string& t) { return nn::convolutional_translator_config(t); }, to_json_text);
+      break;
+    case 6:
+      there_and_back(
+          text, [](const std::string& t) { return training_recipe(t); }, to_json_text);
+      break;
+    case 7:
+      there_and_back(
+          text, [](const std::string& t) { return toy_task(t); }, to_json_text);
+      break;
+    case 8: {
+      const auto [recipe, translation] = input.halves();
+      accepted([&, &json = recipe] {
+        LmRecipe lm;
+        read_json(json, lm);
+        toy_recipe(json, TrainingRecipe());
+      });
+      accepted([&, &json = translation] {
+        translate::TranslationRecipe recipe_of_translation;
+        translate::read_json(json, recipe_of_translation);
+      });
+      break;
+    }
+    default: set_contents(option_file(), text); accepted([&] { read_options(option_file()); });
+  }
+  return 0;
+}

@@ -1,0 +1,224 @@
+// Chapter 8. Trains, saves and reads while each allocation fails in turn: a program for scarce_memory_test.cpp.
+//
+//   scarce_memory toy|lm         every allocation of a step, an evaluation, a save and a read fails, once and for good
+//   scarce_memory peak FILE...   how much memory reading each file takes
+// It prints a line for each, and ends with 1 if something is not as it was, or is left.
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+
+#include "apps/lm/training.h"
+#include "apps/toy/saved.h"
+#include "apps/toy/training.h"
+#include "apps/training/training_files.h"
+#include "autograd/check/scheduling.h"
+#include "nn/files/gpt_files.h"
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+#include "tests/promises/failing_memory.h"
+
+using namespace orrery;
+
+namespace {
+
+// A training of either kind.
+struct Training {
+  std::unique_ptr<Task> task;
+  std::unique_ptr<Trainer> trainer;
+  std::function<void(const std::string& path)> save;
+};
+
+// Common to both: several micro-batches, clipping, and both averages of parameters.
+void use_everything(TrainingRecipe& recipe) {
+  recipe.steps = 200, recipe.micro_batches = 2, recipe.clip = 0.5, recipe.warmup = 2, recipe.evaluate_every = 5;
+}
+
+Training toy() {
+  ToyRecipe recipe;
+  use_everything(recipe);
+  recipe.average_last = 2;
+  recipe.model.layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0.1};
+  recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
+  recipe.task.min_length = 2, recipe.task.max_length = 4, recipe.task.symbols = 5;
+  recipe.batch = 3;
+  auto task = std::make_unique<ToyTrainingTask>(recipe);
+  auto& model = task->model;
+  auto trainer = std::make_unique<Trainer>(*task, recipe, recipe.model.layer.d_model);
+  const ToyTask sort = recipe.task;
+  return {std::move(task), std::move(trainer),
+          [&model, sort](const std::string& path) { save_toy(model, sort, path, "{}"); }};
+}
+
+// Its text has so few blocks that an epoch ends within a step.
+Training lm() {
+  LmRecipe recipe;
+  use_everything(recipe);
+  recipe.optimizer = OptimizerKind::muon, recipe.average = 0.9;
+  recipe.model.layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0.1};
+  recipe.model.num_layers = 1, recipe.model.max_len = 6;
+  recipe.batch = 3, recipe.estimate_batches = 2;
+  std::string text;
+  for (int i = 0; i < 80; ++i) text += static_cast<char>('a' + i * i % 7);
+  auto task = std::make_unique<LmTask>(recipe, text_data(text, recipe.model.max_len));
+  auto& model = task->model;
+  auto trainer = std::make_unique<Trainer>(*task, recipe, recipe.model.layer.d_model);
+  return {std::move(task), std::move(trainer), [&model](const std::string& path) { nn::save_gpt(model, path); }};
+}
+
+// Whether it threw for want of memory. Other exceptions are a failure of this test.
+template <class Work>
+bool throws(const Work& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) { return true; } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
+i64 wrong = 0;
+void expect(bool right, const std::string& what) {
+  if (!right && ++wrong <= 10) std::cout << "WRONG: " << what << '\n';
+}
+
+void report(const std::string& what, bool for_good, i64 failures, i64 stride) {
+  if (stride == 1) std::cout << what << (for_good ? ", for good: " : ", once: ") << failures << " failures\n";
+}
+
+// A step that fails leaves the training as it was, and the same step can be made afterwards.
+void fail_steps(const std::string& name, Training& t, bool for_good, i64 stride) {
+  Trainer& trainer = *t.trainer;
+  std::string before = trainer.hash();
+  const i64 failures = scarce::fail_each(
+      for_good, stride, [&] { return throws([&] { trainer.step(); }); },
+      [&](bool thrown) {
+        const std::string after = trainer.hash();
+        expect((after == before) == thrown,
+               name + ": a step that failed moved something, or one that came through did not");
+        before = after;
+      });
+  report(name + " step", for_good, failures, stride);
+}
+
+// A validation that fails leaves the training as it was.
+void fail_evaluations(const std::string& name, Training& t, bool for_good, i64 stride) {
+  Trainer& trainer = *t.trainer;
+  const std::string before = trainer.hash();
+  const i64 failures = scarce::fail_each(
+      for_good, stride, [&] { return throws([&] { trainer.evaluate(); }); },
+      [&](bool thrown) {
+        expect(thrown && trainer.hash() == before, name + ": an evaluation that failed moved something");
+      });
+  report(name + " evaluation", for_good, failures, stride);
+}
+
+bool same(const TensorMap& a, const TensorMap& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first && same_bits(x.second, y.second); });
+}
+
+// A save that fails leaves either the old file or the new one, and nothing beside it; and the training as it was.
+void fail_saves(const std::string& name, Training& t, const std::string& folder, bool for_good, i64 stride) {
+  const std::string path = folder + "/m", reference = folder + "/reference";
+  TrainingFiles files("scarce", path), reference_files("scarce", reference);
+  const SavedParts parts{.save_model = t.save, .origin = {{"kind", name}}};
+  files.begin(true);
+  expect(files.keep(*t.trainer, parts), "the first save failed: " + files.problem());
+  const std::string old_model = contents(path), old_state = contents(files.resume());
+  t.trainer->step();
+  expect(reference_files.keep(*t.trainer, parts), "the reference could not be saved");
+  const std::string new_model = contents(reference), new_state = contents(reference_files.resume());
+  expect(old_model != new_model && old_state != new_state, "a step changed nothing");
+  const std::string before = t.trainer->hash();
+  const i64 failures = scarce::fail_each(
+      for_good, stride,
+      [&] {
+        bool kept = true;
+        const bool thrown = throws([&] { kept = files.keep(*t.trainer, parts); });
+        return thrown || !kept;
+      },
+      [&](bool failed) {
+        const std::string model = contents(path), state = contents(files.resume());
+        expect(model == old_model || model == new_model, name + ": a save that failed left a model that is neither");
+        expect(state == old_state || state == new_state, name + ": a save that failed left a state that is neither");
+        expect(failed || (model == new_model && state == new_state), name + ": a save failed in silence");
+        expect(!std::filesystem::exists(path + ".tmp") && !std::filesystem::exists(files.resume() + ".tmp"),
+               name + ": a save that failed left a temporary file");
+        expect(t.trainer->hash() == before, name + ": a save that failed moved something");
+        set_contents(path, old_model), set_contents(files.resume(), old_state);
+      });
+  expect(contents(path) == new_model && contents(files.resume()) == new_state, name + ": the last save is another");
+  report(name + " save", for_good, failures, stride);
+}
+
+// A file that cannot be read for want of memory is an error, or is read all the same.
+void fail_reads(const std::string& name, const std::string& path, bool for_good, i64 stride) {
+  const TensorMap right = read_safetensors(path).tensors;
+  TensorMap read;
+  const i64 failures = scarce::fail_each(
+      for_good, stride, [&] { return throws([&] { read = read_safetensors(path).tensors; }); },
+      [&](bool thrown) {
+        expect(thrown || same(read, right), name + ": a file was read without memory, and wrongly");
+      });
+  report(name + " read", for_good, failures, stride);
+}
+
+// Everything, in a training that must end with the bits of one that was never short of memory.
+void run(const std::string& name, const std::function<Training()>& make, i64 stride) {
+  const TemporaryFolder files;
+  const std::string folder = files.path().string();
+  Training t = make();
+  for (int i = 0; i < 2; ++i) t.trainer->step();
+  for (const bool for_good : {false, true}) fail_steps(name, t, for_good, stride);
+  for (const bool for_good : {false, true}) fail_saves(name, t, folder, for_good, stride);
+  for (const bool for_good : {false, true}) fail_reads(name, folder + "/m", for_good, stride);
+  const i64 evaluated = t.trainer->steps_done();
+  for (const bool for_good : {false, true}) fail_evaluations(name, t, for_good, stride);
+  for (int i = 0; i < 2; ++i) t.trainer->step();
+  const Training calm = make();
+  while (calm.trainer->steps_done() < evaluated) calm.trainer->step();
+  const double first = calm.trainer->evaluate(), second = calm.trainer->evaluate();
+  while (calm.trainer->steps_done() < t.trainer->steps_done()) calm.trainer->step();
+  expect(t.trainer->hash() == calm.trainer->hash(), name + ": the training went on with other bits");
+  expect(t.trainer->best_loss() == std::min(first, second), name + ": an evaluation gave another loss");
+}
+
+int run_all(const std::string& name, const std::function<Training()>& make) {
+  set_threads(2);
+  const SleepingThreads exact;
+  const GrainScope grain(64);  // so that small tensors have parallel loops, too
+  run(name, make, 97);         // allocates what stays for good
+  const i64 blocks = scarce::ledger.blocks;
+  run(name, make, 1);
+  const i64 left = scarce::ledger.blocks - blocks;
+  std::cout << name << ": " << wrong << " wrong, " << left << " blocks left" << std::endl;
+  return wrong == 0 && left == 0 ? 0 : 1;
+}
+
+// The peak of all memory while a file is read, beyond what there was before; and what is wrong with the file.
+int measure(int count, char** paths) {
+  if (!small::counts_memory()) return 0;
+  scarce::ledger.tensors_only_counters = true;
+  for (int i = 0; i < count; ++i) {
+    const std::string path = paths[i];
+    std::string problem;
+    const i64 before = scarce::ledger.bytes + memory_counters().live_bytes;
+    scarce::ledger.peak_bytes = before;
+    problem = small::error_of([&] { read_safetensors(path); });
+    const i64 peak = scarce::ledger.peak_bytes - before;
+    std::cout << std::filesystem::file_size(path) << ' ' << peak << ' ' << (problem.empty() ? "read" : problem) << '\n';
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "toy") return run_all("toy", toy);
+  if (what == "lm") return run_all("lm", lm);
+  if (what == "peak") return measure(argc - 2, argv + 2);
+  std::cerr << "usage: scarce_memory toy, scarce_memory lm, or scarce_memory peak FILE...\n";
+  return 2;
+}

@@ -1,0 +1,124 @@
+// Chapter 8. Promise 22: memory that runs out is an error, at whichever allocation, and nothing is lost. Promise 21: a
+// file that is read takes little more memory than it has bytes.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <functional>
+#include <sstream>
+
+#include "core/files/safetensors.h"
+#include "core/tensor_ops.h"
+#include "tests/apps/run_program.h"
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+
+namespace {
+
+// The program, scarce_memory.cpp, writes thousands of files, each of which is flushed to its disk: quick where that is
+// memory.
+std::string quick_folder(const TemporaryFolder& folder) {
+  return std::filesystem::is_directory("/dev/shm")
+             ? "TMPDIR=/dev/shm '" ORRERY_SCARCE_MEMORY "'"
+             : "TMPDIR='" + folder.path().string() + "' '" ORRERY_SCARCE_MEMORY "'";
+}
+
+void check_short_of_memory(const std::string& training, i64 least_failures) {
+  const TemporaryFolder folder;
+  const program::Result result = program::shell("OMP_WAIT_POLICY=passive " + quick_folder(folder) + " " + training);
+  CAPTURE(result.text);
+  CHECK(result.exit_code == 0);
+  CHECK(program::line(result.text, -1) == training + ": 0 wrong, 0 blocks left");
+  std::istringstream lines(result.text);
+  int parts = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t at = line.find(": "), end = line.find(" failures");
+    if (end == line.npos) continue;
+    ++parts;
+    CHECK(std::stoll(line.substr(at + 2)) > least_failures);
+  }
+  CHECK(parts == 8);  // step, save, read and evaluation, once and for good
+}
+
+// A file as others write it.
+std::string file_of(const std::string& header, const std::string& elements) {
+  std::string length(8, '\0');
+  const u64 size = header.size();
+  std::memcpy(length.data(), &size, length.size());
+  return length + header + elements;
+}
+
+std::string repeated(size_t times, const std::function<std::string(size_t)>& part) {
+  std::string text;
+  for (size_t i = 0; i < times; ++i) text += (i > 0 ? "," : "") + part(i);
+  return text;
+}
+
+std::string tiny_tensors(size_t count) {
+  return repeated(count, [](size_t i) {
+    return "\"" + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  });
+}
+
+}  // namespace
+
+TEST_CASE("promise 22: a GPT that is short of memory, at whichever allocation, loses nothing") {
+  check_short_of_memory("lm", 50);
+}
+
+TEST_CASE("slow: promise 22: a Transformer that is short of memory, at whichever allocation, loses nothing") {
+  check_short_of_memory("toy", 500);
+}
+
+TEST_CASE("promise 21: reading a file takes at most as much memory as the file has bytes, and a megabyte") {
+  if (!small::counts_memory()) return;
+  const TemporaryFolder folder;
+  const std::string shape_of_terabytes = R"({"a":{"dtype":"F32","shape":[1000000,1000000],"data_offsets":[0,8]}})";
+  struct Case {
+    std::string name, contents, answer;
+    i64 times = 1;  ///< how often the tensors are larger than the file: halves become f32
+  };
+  write_safetensors(folder / "model", {{"a", full({1000, 1000}, 1.0)}, {"b", full({700, 1000}, 1.0)}});
+  const std::string elements(4'000'000, '\1');
+  const std::vector<Case> cases{
+      {"a model", contents(folder / "model"), "read"},
+      {"halves", file_of(R"({"a":{"dtype":"F16","shape":[2000000],"data_offsets":[0,4000000]}})", elements), "read", 2},
+      {"a length of 100 MB", std::string("\0\xE1\xF5\x05\0\0\0\0{", 9), "its header would take"},
+      {"terabytes", file_of(shape_of_terabytes, elements.substr(0, 8)), "but F32 [1000000, 1000000] takes"},
+      {"1,024 tensors", file_of("{" + tiny_tensors(1024) + "}", ""), "read"},
+      {"1,025 tensors", file_of("{" + tiny_tensors(1025) + "}", ""), "more than 1024 tensors"},
+      {"many tensors", file_of("{" + tiny_tensors(15000) + "}", elements), "more than"},
+      {"many keys",
+       file_of(R"({"__metadata__":{)" + repeated(20000, [](size_t i) { return "\"" + std::to_string(i) + "\":\"\""; }) +
+                   "}}",
+               elements),
+       "more than 256 keys of metadata"},
+      {"a long text", file_of(R"({"__metadata__":{"a":")" + std::string(120'000, 'x') + "\"}}", ""), "read"},
+      {"a very long text", file_of(R"({"__metadata__":{"a":")" + std::string(1'000'000, 'x') + "\"}}", ""),
+       "too many for tensors of 0"},
+      {"a long text and elements",
+       file_of(R"({"__metadata__":{"a":")" + std::string(800'000, 'x') +
+                   R"("},"a":{"dtype":"F32","shape":[1000000],"data_offsets":[0,4000000]}})",
+               elements),
+       "read"},
+      {"deep", file_of(R"({"w":)" + std::string(100'000, '['), ""), "a list where none is allowed"},
+      {"a long name", file_of("{\"" + std::string(100'000, 'n') + R"(":{"x":1}})", ""), "unknown field"}};
+  for (const Case& each : cases) {
+    CAPTURE(each.name);
+    const std::string path = folder / "file";
+    set_contents(path, each.contents);
+    const program::Result result = program::shell("'" ORRERY_SCARCE_MEMORY "' peak '" + path + "'");
+    REQUIRE(result.exit_code == 0);
+    std::istringstream line(result.text);
+    i64 bytes = 0, peak = 0;
+    std::string answer;
+    line >> bytes >> peak;
+    std::getline(line, answer);
+    CAPTURE(peak);
+    CHECK(bytes == static_cast<i64>(each.contents.size()));
+    CHECK(program::contains(answer, each.answer));
+    CHECK(peak > 0);
+    CHECK(peak <= each.times * bytes + (i64{1} << 20));
+  }
+}
