@@ -249,7 +249,12 @@ void write_safetensors(const std::string& path, const TensorMap& tensors, const 
   const std::string header = make_header(order, metadata, operation);
   const auto length = std::bit_cast<std::array<std::byte, length_bytes>>(u64{header.size()});
   std::vector<Bytes> parts{length, std::as_bytes(std::span(header))};
-  for (const auto* entry : order) parts.push_back(elements(entry->second));
+  u64 data_bytes = 0;
+  for (const auto* entry : order) {
+    parts.push_back(elements(entry->second));
+    data_bytes += parts.back().size();
+  }
+  parse_header(header, data_bytes, operation);  // what could not be read again is not written
   replace_file(path, parts);
 }
 

@@ -33,7 +33,7 @@ struct TensorFile {
 
 /// Makes `path` a safetensors file of these tensors, or leaves it as it was (see `replace_file`). Errors, which name
 /// the operation "write PATH": a tensor that is undefined or named "__metadata__"; a metadata key that starts with
-/// "crc32c."; text that is not UTF-8; whatever the system reports.
+/// "crc32c."; text that is not UTF-8; more than the limits of `parse_header`; whatever the system reports.
 void write_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
 
 /// Reads the tensors whose names `chosen` accepts, or all of them without it. F32, F64 and I32 are read as they are;

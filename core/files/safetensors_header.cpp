@@ -167,6 +167,22 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   std::vector<u64> list_, shape_;
 };
 
+// The bytes of the longest text, number or blank space: the parser keeps each in memory several times.
+u64 longest_token(std::string_view json) {
+  u64 longest = 0, length = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const bool begins_or_ends_text = json[i] == '"';
+    const bool escapes = in_text && json[i] == '\\';
+    const bool separates = !in_text && std::string_view("{}[],:").find(json[i]) != std::string_view::npos;
+    length = begins_or_ends_text || separates ? 0 : length + 1 + (escapes ? 1 : 0);
+    longest = std::max(longest, length);
+    in_text ^= begins_or_ends_text;
+    if (escapes) ++i;
+  }
+  return longest;
+}
+
 // Each tensor must begin where the one before it ended, and the last must end with the file.
 void check_contiguous(const std::vector<TensorEntry>& entries, u64 data_bytes, const std::string& operation) {
   u64 end = 0;
@@ -201,7 +217,8 @@ FileDtype file_dtype(Dtype dtype) {
 TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation) {
   check(text.starts_with('{'), operation, "is not a safetensors file: its header does not start with '{'");
   check(text.find('\0') == text.npos, operation, "the header has a zero byte");  // where the parser would stop
-  check(text.size() <= most_small_header + data_bytes / 5, operation, "its header takes ", text.size(),
+  const u64 longest = longest_token(text);
+  check(longest <= most_small_token + data_bytes / 5, operation, "its header has a part of ", longest,
         " bytes, too many for tensors of ", data_bytes);
   Reader reader(operation, text.size() + data_bytes);
   nlohmann::json::sax_parse(text, &reader);

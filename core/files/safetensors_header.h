@@ -60,11 +60,11 @@ struct TensorHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Small entries take more memory than they take in the file, and so does text while it is parsed. So a file may hold
-/// 1,024 tensors, and more if it has a kilobyte for each of them; 256 keys of metadata; and a header of 128 KB, and
-/// more by a fifth of what the elements take. Models are far from these limits.
-inline constexpr u64 most_small_tensors = 1024, bytes_for_tensor = 1024, most_metadata_keys = 256,
-                     most_small_header = 128 << 10;
+/// Small entries take more memory than they take in the file, and so does a text while it is parsed. So a file may hold
+/// 1,024 tensors, and more if it has 96 bytes for each of them, as names and shapes alone take; 256 keys of metadata;
+/// and names, texts, numbers or blanks of 128 KB each, and more by a fifth of what the elements take.
+inline constexpr u64 most_small_tensors = 1024, bytes_for_tensor = 96, most_metadata_keys = 256,
+                     most_small_token = 128 << 10;
 
 /// Parses the header `text`, followed by `data_bytes` bytes of elements. Errors, of `operation`: anything but the
 /// structure that the format describes; names that appear twice; offsets that leave a gap, overlap, do not fit shape

@@ -356,15 +356,31 @@ TEST_CASE("promise 21: more tensors, keys or header than a file of its size can 
   };
   CHECK(complaint(folder, keys(most_metadata_keys)) == "");
   CHECK(complaint(folder, keys(most_metadata_keys + 1)) == "has more than 256 keys of metadata");
-  const auto header = [](u64 bytes, u64 numbers) {
-    const std::string begin = R"({"a":{"dtype":"F32","shape":[)" + std::to_string(numbers) + R"(],"data_offsets":[0,)" +
-                              std::to_string(4 * numbers) + "]}";
-    return raw_file(begin + std::string(bytes - begin.size() - 1, ' ') + "}", 4 * numbers);
+  const auto with_text = [](const std::string& text, u64 numbers) {
+    return raw_file(R"({"__metadata__":{"text":")" + text + R"("},"a":{"dtype":"F32","shape":[)" +
+                        std::to_string(numbers) + R"(],"data_offsets":[0,)" + std::to_string(4 * numbers) + "]}}",
+                    4 * numbers);
   };
-  CHECK(complaint(folder, header(most_small_header, 1)) == "");
-  CHECK(complaint(folder, header(most_small_header + 1, 1)) ==
-        "its header takes 131073 bytes, too many for tensors of 4");
-  CHECK(complaint(folder, header(most_small_header + 8000, 10000)) == "");
+  const std::string longest(most_small_token, 'x');
+  CHECK(complaint(folder, with_text(longest, 1)) == "");
+  CHECK(complaint(folder, with_text(longest + "x", 1)) ==
+        "its header has a part of 131073 bytes, too many for tensors of 4");
+  CHECK(complaint(folder, with_text(longest + "\\\"" + longest, 1)) != "");  // one text, with a quote in it
+  CHECK(complaint(folder, with_text(longest + std::string(8000, 'x'), 10000)) == "");
+  CHECK(complaint(folder, raw_file("{" + std::string(most_small_token + 1, ' ') + "}", 0)) != "");
+}
+
+TEST_CASE("promise 21: what could not be read again is not written") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a", prefix = "write " + path + ": ";
+  Metadata metadata;
+  for (u64 i = 0; i <= most_metadata_keys; ++i) metadata[std::to_string(i)] = "";
+  CHECK(error_of([&] { write_safetensors(path, {}, metadata); }) == prefix + "has more than 256 keys of metadata");
+  const std::string text(most_small_token + 1, 'x');
+  CHECK(error_of([&] {
+          write_safetensors(path, {}, {{"a", text}});
+        }) == prefix + "its header has a part of 131073 bytes, too many for tensors of 0");
+  CHECK(folder.count() == 0);
 }
 
 TEST_CASE("checksums come all together or not at all") {
