@@ -17,6 +17,7 @@
 #include "apps/program/interrupt.h"
 #include "apps/program/progress.h"
 #include "autograd/check/proof.h"
+#include "core/files/file.h"
 #include "nn/models/config_json.h"
 
 namespace orrery {
@@ -139,9 +140,9 @@ SeedFile::SeedFile(std::string path, const std::vector<std::string>& names, size
 
 void SeedFile::add(const SeedResult& result) {
   if (!path_.empty()) {
-    std::ofstream file(path_, std::ios::binary | std::ios::app);
-    file << line_of(result) << std::flush;
-    check(file.good(), "gradcheck", "cannot write to ", path_);
+    AppendedFile file(path_);
+    file.append(line_of(result));
+    file.close();
   }
   results_[result.seed] = result;
 }

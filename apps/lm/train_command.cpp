@@ -173,7 +173,7 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
   }
   end_training(
       failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, start.watch)); },
-      [&] { save_model(trainer, files, parts, "orrery lm train", failure != nullptr); });
+      [&] { save_model(trainer, files, parts, log, "orrery lm train", failure != nullptr); });
   if (start.deadline && trainer.finished())
     std::cerr << "the same again: " << harmless(command_of(options, origin.options)) << '\n';
   return trainer.finished() ? done : interrupted;

@@ -350,10 +350,14 @@ void check_can_write_text(const std::string& command, const std::string& option,
 }
 
 bool holds_model(const std::string& path) {
+  std::error_code absent;
+  if (!std::filesystem::exists(path, absent)) return false;
   try {
     read_safetensors_metadata(path);
     return true;
-  } catch (const Error&) { return false; }
+  } catch (const SystemError&) { throw; } catch (const Error&) {
+    return false;
+  }
 }
 
 void write_text(const std::string& path, const std::string& text) {

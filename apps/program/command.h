@@ -139,7 +139,7 @@ std::string typed_name(const CLI::Option* option);
 void check_can_write(const std::string& command, const std::string& option, const std::string& path);
 /// The same for a file of text, and besides: a model, which `write_text` would replace, stands there.
 void check_can_write_text(const std::string& command, const std::string& option, const std::string& path);
-/// Whether `path` is a file that can be read as a model's, or a training's.
+/// Whether `path` is a file that can be read as a model's, or a training's. Error: the system cannot read it.
 bool holds_model(const std::string& path);
 /// Writes `text` to the file `path`. If that fails, the file is unchanged.
 void write_text(const std::string& path, const std::string& text);

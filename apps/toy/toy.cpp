@@ -162,7 +162,7 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
       },
       [&] {
         end_training(
-            nullptr, [&] { save_model(trainer, files, parts, "orrery toy", failure != nullptr); },
+            nullptr, [&] { save_model(trainer, files, parts, log, "orrery toy", failure != nullptr); },
             [&] { save_figures(options, steps, outcome); });
       });
   if (!trainer.finished()) return interrupted;

@@ -42,19 +42,37 @@ void check_is_model(const std::string& program, const std::string& path) {
   check(holds_model(path), program, "--save ", path, " is a file that holds no model; name another, or remove it");
 }
 
+// How the files beside a model are called: what a training writes must not be what another one needs.
+constexpr std::string_view resume_end = ".resume", lock_end = ".lock", temporary_end = ".tmp";
+
+// Error: `path` is the name of a file beside another model.
+void check_own_name(const std::string& program, const std::string& option, const std::string& path) {
+  for (const std::string_view end : {resume_end, lock_end, temporary_end})
+    check(!path.ends_with(end), program, option, ' ', path, ": names that end in ", end,
+          " are those of files beside a model; name another");
+}
+
+// What `replace_file` writes first.
+std::string temporary(const std::string& path) { return path + std::string(temporary_end); }
+
 }  // namespace
+
+std::string ModelFile::resume() const { return path_ + std::string(resume_end); }
+
+std::string ModelFile::lock() const { return path_ + std::string(lock_end); }
 
 void ModelFile::claim(const std::string& option) {
   if (!used()) return;
+  check_own_name(program_, option, path_);
   check_can_write(program_, option, path_);
-  check_can_write(program_, option, resume() + ".tmp");  // the longest name
+  check_can_write(program_, option, temporary(resume()));  // the longest name
   lock_.emplace(lock(), own_command());
   check(lock_->held(), program_, "another training saves its model in ", path_, ": ", lock_->holder());
 }
 
 bool ModelFile::writes(const std::string& path) const {
   if (!used() || path.empty()) return false;
-  const std::array written{path_, path_ + ".tmp", resume(), resume() + ".tmp", lock()};
+  const std::array written{path_, temporary(path_), resume(), temporary(resume()), lock()};
   return std::any_of(written.begin(), written.end(), [&](const std::string& own) {
     std::error_code absent;
     return std::filesystem::equivalent(own, path, absent) ||

@@ -28,13 +28,13 @@ class ModelFile {
   bool used() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
   /// The file of an unfinished training, for programs that can resume one.
-  std::string resume() const { return path_ + ".resume"; }
-  std::string lock() const { return path_ + ".lock"; }
+  std::string resume() const;
+  std::string lock() const;
 
   /// Whether `path`, by whatever name, is one of the files that a training writes here.
   bool writes(const std::string& path) const;
-  /// Locks the files for this process. Errors: the file named by `option` cannot be written; another training has
-  /// locked it (the message says which).
+  /// Locks the files for this process. Errors: the file named by `option` cannot be written, or has a name that ends
+  /// like those of the files beside a model; another training has locked it (the message says which).
   void claim(const std::string& option);
   /// Errors: the file exists and is not a model; there is a model or an unfinished training, and `overwrite` is false.
   void check_free(bool overwrite) const;

@@ -5,9 +5,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -32,23 +32,16 @@ std::string evaluation_line(const std::string& name, i64 step, double loss, bool
 std::string as_utf8(const Json& line) { return line.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // Whether a file ends within a line, as that of a killed program may.
-bool ends_within_line(const std::string& path) {
-  std::error_code absent;
-  if (!std::filesystem::is_regular_file(path, absent)) return false;
-  std::ifstream file(path, std::ios::binary);
-  file.seekg(-1, std::ios::end);
-  return file.good() && file.get() != '\n';
+bool ends_within_line(const AppendedFile& file) {
+  const u64 size = file.size();
+  return size > 0 && file.read(size - 1, 1) != "\n";
 }
 
 // Whether a file holds something else than a log, which must not be written over.
-bool holds_no_log(const std::string& path) {
-  std::error_code absent;
-  if (!std::filesystem::is_regular_file(path, absent)) return false;
-  std::string begin(sizeof(R"({"start":)") - 1, ' ');
-  std::ifstream file(path, std::ios::binary);
-  file.read(begin.data(), std::ssize(begin));
-  begin.resize(static_cast<size_t>(file.gcount()));
-  return !begin.empty() && begin != R"({"start":)" && !begin.starts_with(R"({"step":)");
+bool holds_no_log(const AppendedFile& file) {
+  constexpr std::string_view start = R"({"start":)", step = R"({"step":)";
+  const std::string begin = file.read(0, std::min<u64>(file.size(), start.size()));
+  return !begin.empty() && begin != start && !begin.starts_with(step);
 }
 
 // Those that decide what is trained; "" if the program keeps none.
@@ -61,16 +54,27 @@ std::string options_in(const SavedParts& parts) {
 
 TrainingLog::TrainingLog(const std::string& path, bool continues) : path_(path), start_(steady_seconds()) {
   if (path.empty()) return;
-  check(!holds_no_log(path), "log", path, " is not a training log; name another file, or remove it");
-  const bool within_line = continues && ends_within_line(path);
-  file_.open(path, continues ? std::ios::app : std::ios::trunc);
-  check(file_.good(), "log", "cannot write to ", path);
-  if (within_line) file_ << '\n';
+  file_.emplace(path);
+  check(!holds_no_log(*file_), "log", path, " is not a training log; name another file, or remove it");
+  if (!continues) file_->clear();
+  if (ends_within_line(*file_)) write("");
 }
 
 void TrainingLog::write(const std::string& line) {
-  file_ << line << '\n' << std::flush;
-  if (!file_.good()) file_.close();
+  try {
+    file_->append(line + '\n');
+  } catch (const Error& error) {
+    problem_ = error.what();
+    file_.reset();
+  }
+}
+
+void TrainingLog::end() {
+  try {
+    if (file_) file_->close();
+  } catch (const Error& error) { problem_ = error.what(); }
+  file_.reset();
+  check(problem_.empty(), "log", path_, " is not whole: ", problem_);
 }
 
 void TrainingLog::start(const Trainer& trainer, const std::string& options) {
@@ -138,7 +142,6 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (files.keep(trainer, parts)) return void(kept_step = trainer.steps_done());
     progress.note("not saved: " + files.problem() + "; " + otherwise);
   };
-  const bool log_begun = log.used();
   log.start(trainer, options_in(parts));
   Ending ending = Ending::finished;
   while (!trainer.finished()) {
@@ -173,7 +176,7 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
       keep("the training continues");  // otherwise the last saved state is better, and the next step reports why
   }
   log.write_left_out();
-  if (log_begun && !log.used()) progress.note("the log " + log.path() + " is not whole: it could not be written");
+  if (!log.problem().empty()) progress.note("the log is not whole: " + log.problem());
   if (ending != Ending::finished && kept_step != trainer.steps_done())  // stopped between two evaluations
     keep("the training cannot be resumed from this step");
   if (ending == Ending::out_of_time) progress.note("the time limit is reached");
@@ -186,12 +189,13 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
   return ending;
 }
 
-void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, const std::string& command,
-                bool failed) {
+void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
+                const std::string& command, bool failed) {
   files.end(parts, trainer.finished());
   files.check_kept();
   if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
   if (!trainer.finished()) print_stopped(trainer, files, command, failed);
+  log.end();
 }
 
 void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std::string& command, bool failed) {

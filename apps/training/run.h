@@ -3,13 +3,13 @@
 // Serves: apps/toy/toy.cpp
 #pragma once
 
-#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "apps/program/interrupt.h"
 #include "apps/training/training_files.h"
+#include "core/files/file.h"
 
 namespace orrery {
 
@@ -26,7 +26,7 @@ namespace orrery {
 class TrainingLog {
  public:
   /// Appends to the file if the training `continues`, or else begins it anew. With the path "", nothing is written.
-  /// Errors: it cannot be written; it holds something else than a log.
+  /// Errors: it cannot be written; another process is writing it; it holds something else than a log.
   TrainingLog(const std::string& path, bool continues);
   /// `options` are those of the training as JSON; "" writes none.
   void start(const Trainer& trainer, const std::string& options);
@@ -41,14 +41,17 @@ class TrainingLog {
   /// A number by which the trained model is judged, such as "exact match".
   void score(i64 step, const std::string& name, double value);
   /// Whether lines are written: false also after a line that could not be written.
-  bool used() const { return file_.is_open(); }
-  const std::string& path() const { return path_; }
+  bool used() const { return file_.has_value(); }
+  /// Why a line could not be written; "" if all were.
+  const std::string& problem() const { return problem_; }
+  /// Closes the log. Error: it is not whole.
+  void end();
 
  private:
   void write(const std::string& line);
 
-  std::string path_;
-  std::ofstream file_;
+  std::string path_, problem_;
+  std::optional<AppendedFile> file_;
   struct TimedStep {
     i64 step;
     StepResult result;
@@ -77,9 +80,9 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
                  const Interrupt& interrupt, const RunHooks& hooks = {});
 
 /// Writes the model as it is, and says so. If the training is unfinished, prints how to resume it with `command`,
-/// unless it `failed`. Error: the model is not saved.
-void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, const std::string& command,
-                bool failed);
+/// unless it `failed`. Ends the log. Errors: the model is not saved; the log is not whole.
+void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
+                const std::string& command, bool failed);
 /// Prints how far an unfinished training is, and how to resume it with `command`, such as "orrery lm train".
 void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std::string& command, bool failed);
 

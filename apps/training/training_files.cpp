@@ -77,11 +77,16 @@ bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
 }
 
 bool TrainingFiles::end(const SavedParts& parts, bool finished) {
-  return file_.keep([&] {
-    parts.save_model(model());
-    std::error_code none;
-    if (finished) std::filesystem::remove(resume(), none);
-  });
+  if (!file_.keep([&] { parts.save_model(model()); })) return false;
+  std::error_code left;
+  if (used() && finished) std::filesystem::remove(resume(), left);
+  left_ = left ? left.message() : "";
+  return true;
+}
+
+void TrainingFiles::check_kept() const {
+  file_.check_kept();
+  check(left_.empty(), program_, "the model is saved, but ", resume(), " cannot be removed: ", left_);
 }
 
 UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files) {

@@ -47,11 +47,11 @@ class TrainingFiles {
   /// Writes the model as it is. The state of a finished training is removed. Returns false as above.
   bool end(const SavedParts& parts, bool finished);
   const std::string& problem() const { return file_.problem(); }
-  /// Error: the last call of `keep` or `end` failed.
-  void check_kept() const { file_.check_kept(); }
+  /// Errors: the last call of `keep` or `end` failed; the state of a finished training could not be removed.
+  void check_kept() const;
 
  private:
-  std::string program_;
+  std::string program_, left_;  // why the state of a finished training is still there; "" if it is not
   ModelFile file_;
   i64 best_kept_ = 0;  // the step of the best model that was written; 0: none
 };

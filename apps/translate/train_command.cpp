@@ -172,7 +172,7 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
   }
   end_training(
       failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, watch)); },
-      [&] { save_model(trainer, files, parts, command_name, failure != nullptr); });
+      [&] { save_model(trainer, files, parts, log, command_name, failure != nullptr); });
   return trainer.finished() ? done : interrupted;
 }
 

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -27,7 +28,7 @@ constexpr mode_t default_mode = 0666;  // minus the user's umask
 
 // Throws the operating system's message about the last call, unless the call succeeded.
 void check_call(bool ok, const std::string& operation, std::string_view what = "") {
-  if (!ok) fail(operation, what, std::generic_category().message(errno));
+  if (!ok) throw SystemError(operation, harmless(what) + std::generic_category().message(errno));
 }
 
 // Repeats a system call as long as signals interrupt it.
@@ -81,6 +82,22 @@ void write_all(const Descriptor& file, std::span<const std::byte> bytes, const s
   }
 }
 
+void empty(const Descriptor& file, const std::string& operation) {
+  check_call(retry([&] { return ::ftruncate(file.number(), 0); }) == 0, operation);
+}
+
+// `count` bytes from `offset` on, or fewer where the file ends.
+std::string read_part(const Descriptor& file, u64 offset, size_t count, const std::string& operation) {
+  std::string text(count, ' ');
+  size_t got = 0;
+  for (ssize_t more = 1; more > 0 && got < count; got += static_cast<size_t>(more)) {
+    more =
+        retry([&] { return ::pread(file.number(), text.data() + got, count - got, static_cast<off_t>(offset + got)); });
+    check_call(more >= 0, operation);
+  }
+  return text.substr(0, got);
+}
+
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -122,8 +139,8 @@ struct Replacement {
     if (file.number() < 0) check_call(false, operation, "cannot create " + temporary.path + ": ");
     lock(file, temporary.path, operation);
     temporary.ours = true;
-    check_call(::ftruncate(file.number(), 0) == 0, operation);
-    if (mode) check_call(::fchmod(file.number(), *mode) == 0, operation);
+    empty(file, operation);
+    if (mode) check_call(retry([&] { return ::fchmod(file.number(), *mode); }) == 0, operation);
   }
 
   std::string operation;
@@ -160,11 +177,9 @@ int open_without_name(const std::string& folder) {
 constexpr std::string_view lock_mark = "process ";
 
 // The first line of a lock file, as far as a message needs it.
-std::string read_lock(const Descriptor& file) {
+std::string read_lock(const Descriptor& file, const std::string& operation) {
   constexpr size_t enough = 300;
-  std::string text(enough, ' ');
-  const ssize_t got = retry([&] { return ::pread(file.number(), text.data(), text.size(), 0); });
-  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  const std::string text = read_part(file, 0, enough, operation);
   return text.substr(0, text.find('\n'));
 }
 
@@ -224,10 +239,33 @@ std::span<const std::byte> ScratchFile::map() {
   return {static_cast<const std::byte*>(memory_), size_};
 }
 
+AppendedFile::AppendedFile(const std::string& path)
+    : operation_("write " + path), file_(open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK)) {
+  check_call(file_.number() >= 0, operation_);
+  check(try_flock(file_, operation_), operation_, "somebody else is writing it");
+}
+
+u64 AppendedFile::size() const {
+  struct stat status {};
+  check_call(::fstat(file_.number(), &status) == 0, operation_);
+  return static_cast<u64>(status.st_size);
+}
+
+std::string AppendedFile::read(u64 offset, size_t count) const { return read_part(file_, offset, count, operation_); }
+
+void AppendedFile::clear() {
+  if (size() > 0) empty(file_, operation_);  // a device cannot be emptied, and has nothing
+}
+
+void AppendedFile::append(std::string_view text) { write_all(file_, std::as_bytes(std::span(text)), operation_); }
+
+void AppendedFile::close() { check_call(file_.close(), operation_); }
+
 void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {
   Replacement replacement(path);
   const std::string& operation = replacement.operation;
   const Descriptor lock_holder(::dup(replacement.file.number()));  // the lock stays until after the rename
+  check_call(lock_holder.number() >= 0, operation);
   for (const auto& part : parts) write_all(replacement.file, part, operation);
   check_call(retry([&] { return ::fsync(replacement.file.number()); }) == 0, operation);
   check_call(replacement.file.close(), operation);
@@ -276,7 +314,7 @@ FileLock::FileLock(const std::string& path, const std::string& owner) : path_(pa
     check_call(file_->number() >= 0, operation);
     const bool ours = try_flock(*file_, operation);
     if (ours && !is_named(*file_, path)) continue;  // its holder has just removed it: the name is free
-    const std::string text = read_lock(*file_);
+    const std::string text = read_lock(*file_, operation);
     check(text.empty() || text.starts_with(lock_mark), operation, "another file has this name");
     if (ours) break;
     holder_ = text.empty() ? "another process" : text;
@@ -285,7 +323,7 @@ FileLock::FileLock(const std::string& path, const std::string& owner) : path_(pa
   }
   const std::string text = std::string(lock_mark) + std::to_string(::getpid()) + ", " + owner + "\n";
   Temporary unfinished{path, true};
-  check_call(::ftruncate(file_->number(), 0) == 0, operation);
+  empty(*file_, operation);
   write_all(*file_, std::as_bytes(std::span(text)), operation);
   unfinished.ours = false;
 }

@@ -11,10 +11,18 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/dtype.h"
+#include "core/error.h"
 
 namespace orrery {
+
+/// An error that the operating system reported, in its words: what a file holds is then not known.
+class SystemError : public Error {
+ public:
+  using Error::Error;
+};
 
 /// An open file of the operating system. The destructor closes it.
 class Descriptor {
@@ -64,6 +72,25 @@ class ScratchFile {
   Descriptor file_;
   size_t size_ = 0;
   void* memory_ = nullptr;
+};
+
+/// A file that grows at its end, such as a log. It is locked while it is open, so that two processes do not mix their
+/// lines. Errors name the operation "write PATH".
+class AppendedFile {
+ public:
+  /// Opens the file, or creates it. Error: somebody else is writing it.
+  explicit AppendedFile(const std::string& path);
+  u64 size() const;
+  /// `count` bytes from `offset` on, or fewer where the file ends.
+  std::string read(u64 offset, size_t count) const;
+  void clear();
+  void append(std::string_view text);
+  /// Error: what was written has not arrived. Nothing may follow.
+  void close();
+
+ private:
+  std::string operation_;
+  Descriptor file_;
 };
 
 /// Makes `path` a file that holds `parts` one after another, or leaves it as it was and throws an error that names the

@@ -250,27 +250,6 @@ TEST_CASE("wrong values are refused before the training begins") {
   CHECK(contains(run("lm sample --help").text, "--prompt ROMEO:"));
 }
 
-TEST_CASE("slow: promise 17: a training killed again and again ends with the bits of one that was not") {
-  const orrery::TemporaryFolder folder;
-  const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200)), log = folder / "log";
-  const std::string recipe =
-      "'" + text + "' " + tiny + "--threads 1 --steps 30000 --evaluate-every 100 --estimate-batches 1 --hash ";
-  const Result whole = run("lm train " + recipe);
-  REQUIRE(whole.exit_code == 0);
-  const std::string until_kept = " & while [ ! -e '" + file + ".resume' ]; do sleep 0.01; done; kill -9 $!; wait $!";
-  CHECK(shell(lm_program + "lm train " + recipe + "--save '" + file + "' 2>'" + log + "'" + until_kept).exit_code ==
-        137);
-  const std::string resume = lm_program + "lm train --hash --threads 1 --resume '" + file + "'";
-  for (int kills = 1; kills <= 20; ++kills) {
-    CAPTURE(kills);
-    const std::string wait = "sleep 0.0" + std::to_string(10 + 3 * kills) + "; kill -9 $!; wait $!";
-    CHECK(shell(resume + " >'" + log + "' 2>&1 & " + wait).exit_code == 137);
-    CHECK(run("lm sample --tokens 3 --load '" + file + "'").exit_code == 0);
-  }
-  const Result resumed = shell(resume + " 2>/dev/null");
-  CHECK(line(resumed.text, -2) == line(whole.text, -2));
-}
-
 TEST_CASE("a training whose folder is lost goes on, reports, and says that nothing is saved") {
   const orrery::TemporaryFolder folder;
   const std::string inner = folder / "inner", text = written(folder / "text", many("abc \n", 200));

@@ -1,7 +1,11 @@
 // Chapter 9. Tests of what the sub-commands share: arguments as a shell reads them, and options that contradict.
 #include "apps/program/command.h"
 
+#include <sys/resource.h>
+
+#include "core/files/file.h"
 #include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;
 
@@ -12,6 +16,27 @@ TEST_CASE("an argument is quoted as a shell reads it, and only where it must be"
     CAPTURE(argument);
     CHECK(shell("printf %s " + orrery::shell_quoted(argument)).text == argument);
   }
+}
+
+TEST_CASE("a file that the system cannot read now may be a model, so nothing is written over it") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = folder / "text", none = folder / "none";
+  orrery::set_contents(text, "no model");
+  CHECK_FALSE(orrery::holds_model(text));
+  CHECK_FALSE(orrery::holds_model(none));
+  CHECK_FALSE(orrery::holds_model(folder.path().string()));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit no_files{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &no_files) == 0);
+  bool told = false;
+  try {
+    orrery::check_can_write_text("test", "--out", text);
+  } catch (const orrery::SystemError& error) {
+    told = std::string(error.what()) == "read " + text + ": Too many open files";
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(told);
 }
 
 TEST_CASE("options that contradict one another are wrong usage in every sub-command") {

@@ -35,7 +35,8 @@ struct LineRun {
     });
   }
   void save(bool failed = false) {
-    listen([&] { save_model(training.trainer, files, parts, "orrery line", failed); });
+    TrainingLog none("", false);
+    listen([&] { save_model(training.trainer, files, parts, none, "orrery line", failed); });
   }
   void listen(const std::function<void()>& f) {
     std::ostringstream text;
@@ -198,12 +199,38 @@ TEST_CASE("the log has at most ten steps a second, whose speed counts all tokens
 TEST_CASE("a log that cannot be begun is an error, and one that cannot be continued is told, and nothing stops") {
   LineRun nowhere(""), full("");
   nowhere.go({}, "/nowhere/log");
-  CHECK(nowhere.problem == "log: cannot write to /nowhere/log");
+  CHECK(nowhere.problem == "write /nowhere/log: No such file or directory");
   CHECK(nowhere.training.trainer.steps_done() == 0);
   full.go({}, "/dev/full");
   CHECK(full.problem == "");
   CHECK(full.training.trainer.steps_done() == 12);
-  CHECK(small::contains(full.heard, "the log /dev/full is not whole: it could not be written\n"));
+  CHECK(small::contains(full.heard, "the log is not whole: write /dev/full: No space left on device\n"));
+}
+
+TEST_CASE("a log that is not whole fails the training at its end, after the model is saved") {
+  const TemporaryFolder folder;
+  LineRun run(folder / "line");
+  TrainingLog full("/dev/full", false);
+  run.go();
+  full.score(12, "exact match", 0.5);  // the last line, after all steps
+  CHECK(full.problem() == "write /dev/full: No space left on device");
+  run.listen([&] { save_model(run.training.trainer, run.files, run.parts, full, "orrery line", false); });
+  CHECK(run.heard.ends_with("saved to " + run.files.model() + "\n"));
+  CHECK(run.problem == "log: /dev/full is not whole: write /dev/full: No space left on device");
+  CHECK(run.saved_a() == run.a());
+}
+
+TEST_CASE("two trainings with one log: the second one is refused, and the first one's lines stay") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log";
+  TrainingLog first(path, false);
+  first.score(1, "exact match", 0.5);
+  const std::string before = contents(path);
+  for (const bool continues : {false, true})
+    CHECK(small::error_of([&] { TrainingLog(path, continues); }) == "write " + path + ": somebody else is writing it");
+  CHECK(contents(path) == before);
+  first.end();
+  CHECK(TrainingLog(path, true).used());
 }
 
 TEST_CASE("patience ends a training, which is then finished") {

@@ -114,6 +114,49 @@ TEST_CASE("when the disk takes no more, the old file is intact and the error say
   CHECK(folder.count() == 1);
 }
 
+TEST_CASE("an appended file keeps what it has, grows at its end, and belongs to one at a time") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log";
+  {
+    AppendedFile file(path);
+    CHECK(file.size() == 0);
+    file.append("one\n");
+    file.append("two\n");
+    CHECK(file.size() == 8);
+    CHECK(file.read(4, 3) == "two");
+    CHECK(file.read(4, 100) == "two\n");
+    CHECK(file.read(100, 1) == "");
+    CHECK(error_of([&] { AppendedFile{path}; }) == "write " + path + ": somebody else is writing it");
+    file.close();
+  }
+  {
+    AppendedFile more(path);
+    more.append("three\n");
+    CHECK(contents(path) == "one\ntwo\nthree\n");
+    more.clear();
+    more.append("anew\n");
+  }
+  CHECK(contents(path) == "anew\n");
+  const std::string none = folder / "none/log";
+  CHECK(error_of([&] { AppendedFile{none}; }) == "write " + none + ": No such file or directory");
+  AppendedFile full("/dev/full");
+  CHECK(error_of([&] { full.append("x"); }) == "write /dev/full: No space left on device");
+}
+
+TEST_CASE("what the system reports is an error of its own kind") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_AS(InputFile{folder / "none"}, SystemError);
+  set_contents(folder / "a", "text");
+  const InputFile file(folder / "a");
+  std::string part(5, ' ');
+  bool of_system = false;
+  try {
+    file.read(0, std::as_writable_bytes(std::span(part)));
+  } catch (const SystemError&) { of_system = true; } catch (const Error&) {
+  }
+  CHECK_FALSE(of_system);  // it ends early, which the system finds nothing wrong with
+}
+
 TEST_CASE("two who write one file at once are told so") {
   const TemporaryFolder folder;
   const std::string path = folder / "a";

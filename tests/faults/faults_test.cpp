@@ -1,0 +1,306 @@
+// Chapter 9. Tests that every system call of a training that saves may fail: nothing is lost, and the failure is told.
+//
+// Each run starts from the same files and has one fault. What it may leave behind is known from a run without one: the
+// contents that each file had at any time.
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <set>
+
+#include "tests/faults/calls.h"
+#include "tests/faults/disk.h"
+#include "tests/faults/trained_programs.h"
+
+using namespace orrery;
+using namespace orrery::faults;
+using program::contains;
+
+namespace {
+
+const std::string no_space = std::to_string(ENOSPC), io_error = std::to_string(EIO), by_signal = std::to_string(EINTR);
+constexpr int for_good = 1'000'000, many_signals = 20;
+
+// How each call may fail. A signal does not interrupt a call for ever; the others may last.
+struct Failure {
+  std::string call, error;
+  std::vector<int> times{1, for_good};
+};
+const std::vector<Failure> failures{{"open", no_space},
+                                    {"open", io_error},
+                                    {"open", by_signal, {1, many_signals}},
+                                    {"write", no_space},
+                                    {"write", io_error},
+                                    {"write", by_signal, {1, many_signals}},
+                                    {"write", "short"},
+                                    {"fsync", no_space},
+                                    {"fsync", io_error},
+                                    {"fsync", by_signal, {1, many_signals}},
+                                    {"close", no_space, {1}},
+                                    {"close", io_error},
+                                    {"close", by_signal, {1}},
+                                    {"rename", no_space},
+                                    {"rename", io_error},
+                                    {"mkdir", no_space},
+                                    {"mmap", std::to_string(ENOMEM)},
+                                    {"read", io_error},
+                                    {"read", by_signal, {1, many_signals}},
+                                    {"read", "short"},
+                                    {"truncate", io_error},
+                                    {"truncate", by_signal, {1, many_signals}},
+                                    {"chmod", io_error},
+                                    {"chmod", by_signal, {1, many_signals}},
+                                    {"allocate", no_space},
+                                    {"allocate", io_error},
+                                    {"allocate", by_signal},
+                                    {"lock", io_error},
+                                    {"lock", by_signal, {1, many_signals}},
+                                    {"dup", std::to_string(EMFILE)},
+                                    {"unlink", io_error},
+                                    {"any", "kill", {1}}};
+
+// A training from its beginning or one that is resumed, from the files that stand there before.
+struct Scenario {
+  std::string name, command, again;  // `again` trains anew where nothing can be resumed
+  std::string resume;
+  FolderState before;
+};
+
+// The log without what a clock decides: which steps have a line, and their seconds.
+std::string without_times(const std::string& log) {
+  std::string result;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);)
+    if (!contains(line, "\"loss\":")) result += line.substr(0, line.find(",\"seconds\"")) + '\n';
+  return result;
+}
+
+// What a run is judged by: the files that a user keeps.
+FolderState kept(FolderState state) {
+  std::erase_if(state, [](const auto& file) { return file.first.ends_with(".tmp") || file.first.ends_with(".lock"); });
+  if (state.contains("log")) state["log"] = without_times(state["log"]);
+  return state;
+}
+
+// What a training goes on from: whole files, and the names of those that are only in its way.
+FolderState with_names_alone(FolderState state) {
+  for (auto& [name, text] : state)
+    if (name == "log" || name.ends_with(".tmp") || name.ends_with(".lock")) text = "";
+  return state;
+}
+
+// Runs one scenario again and again, each time with another fault.
+class Trial {
+ public:
+  Trial(const Scenario& scenario, const TemporaryFolder& folder) : scenario_(scenario), folder_(folder) {
+    put(scenario.before, folder);
+    const Outcome whole = run_with_faults(scenario.command, folder);
+    REQUIRE(whole.exit_code == 0);
+    after_ = kept(state_of(folder));
+    hash_ = hash_in(whole.output);
+    REQUIRE(hash_ != "");
+    calls_ = whole.calls;
+    const Disk disk(folder.path().string(), scenario.before, calls_);
+    for (const std::string name : {"model", "model.resume"})
+      for (const Disk::Version& version : disk.history(name)) versions_[name].insert(version.contents);
+  }
+
+  const std::vector<Call>& calls() const { return calls_; }
+  int count(const std::string& call) const {
+    return static_cast<int>(
+        std::count_if(calls_.begin(), calls_.end(), [&](const Call& c) { return call == "any" || c.name == call; }));
+  }
+
+  // Returns whether the program told of the fault.
+  bool run(const Fault& fault) {
+    const std::string what = scenario_.name + ": " + fault.text();
+    CAPTURE(what);
+    put(scenario_.before, folder_);
+    const Outcome outcome = run_with_faults(scenario_.command, folder_, fault);
+    CAPTURE(outcome.errors);
+    const FolderState state = state_of(folder_);
+    for (const auto& file : versions_) {
+      const auto& [name, known] = file;
+      CAPTURE(file.first);
+      const auto found = state.find(name);
+      CHECK(known.contains(found == state.end() ? std::nullopt : std::optional(found->second)));
+    }
+    const bool told = check_report(fault, outcome);
+    if (outcome.exit_code == 0)
+      CHECK(kept(state) == after_);
+    else if (gone_on_.insert(with_names_alone(state)).second)
+      check_goes_on();
+    return told;
+  }
+
+ private:
+  bool check_report(const Fault& fault, const Outcome& outcome) const {
+    if (fault.error == "kill") {
+      CHECK(outcome.exit_code == 137);
+      return false;
+    }
+    if (fault.error == "short" || fault.error == by_signal) {
+      CHECK(outcome.exit_code == 0);
+      CHECK_FALSE(contains(outcome.errors, "orrery: "));
+      CHECK_FALSE(contains(outcome.errors, "not saved"));
+      CHECK_FALSE(contains(outcome.errors, "not whole"));
+      return false;
+    }
+    const bool told = contains(outcome.errors, std::strerror(std::stoi(fault.error)));
+    const size_t line = outcome.errors.find("orrery: ");
+    CHECK(outcome.exit_code == (line == std::string::npos ? 0 : 1));
+    if (line != std::string::npos) {  // the last line, and the only one of its kind
+      CHECK(outcome.errors.find('\n', line) == outcome.errors.size() - 1);
+      CHECK((line == 0 || outcome.errors[line - 1] == '\n'));
+    }
+    // Where nothing was lost, these need not be told: a descriptor that was only read or locked is closed, a file of
+    // ours stays behind, and a file system that reserves no space.
+    const bool may_be_silent = fault.call == "close" || fault.call == "unlink" || fault.call == "allocate";
+    CHECK((told || (may_be_silent && outcome.exit_code == 0)));
+    return told;
+  }
+
+  // Without the fault, the same parameters are reached from what is there.
+  void check_goes_on() const {
+    const bool resumes = std::filesystem::exists(folder_ / "model.resume");
+    const Outcome next = run_with_faults(resumes ? scenario_.resume : scenario_.again, folder_);
+    CAPTURE(resumes);
+    CAPTURE(next.errors);
+    CHECK(next.exit_code == 0);
+    CHECK(hash_in(next.output) == hash_);
+    FolderState state = kept(state_of(folder_)), after = after_;
+    state.erase("log");
+    after.erase("log");
+    CHECK(state == after);
+  }
+
+  const Scenario scenario_;
+  const TemporaryFolder& folder_;
+  FolderState after_;
+  std::string hash_;
+  std::vector<Call> calls_;
+  std::map<std::string, std::set<std::optional<std::string>>> versions_;
+  std::set<FolderState> gone_on_;  // the folders from which the training went on, each once
+};
+
+// Over an old model of another seed; and from the state that a program leaves which is killed after its first save.
+// A training that saves once before its end has half as many calls as one that does so twice.
+std::vector<Scenario> scenarios(const TrainedProgram& program, const TemporaryFolder& folder, bool saves_twice) {
+  const int steps = saves_twice ? 4 : 2, every = saves_twice ? 2 : 1;
+  const std::string model = folder / "model", log = "--log '" + (folder / "log") + "' ";
+  const std::string begin = program.begin(model, steps, every), resume = program.resume(model);
+  put({}, folder);
+  REQUIRE(program::run(begin + "--seed 7").exit_code == 0);
+  const FolderState old = state_of(folder);
+  put({}, folder);
+  const std::vector<Call> calls = run_with_faults(begin + log, folder).calls;
+  int kill_at = 0;
+  for (int i = 0; kill_at == 0; ++i) {
+    const Call& call = calls.at(static_cast<size_t>(i));
+    if (call.name == "rename" && call.about[1] == model + ".resume") kill_at = i + 4;  // its directory is flushed
+  }
+  put({}, folder);
+  REQUIRE(run_with_faults(begin + log, folder, {"any", kill_at, 1, "kill"}).exit_code == 137);
+  return {{program.name + " over an old model", begin + log + "--overwrite", begin + "--overwrite", resume, old},
+          {program.name + " resumed", resume + log, begin + "--overwrite", resume, state_of(folder)}};
+}
+
+// Which of `count` calls fail: `few` at random, or all if it is 0.
+std::set<int> places(int count, int few, Rng& rng) {
+  std::set<int> chosen;
+  for (int at = 1; at <= count && few == 0; ++at) chosen.insert(at);
+  while (std::ssize(chosen) < std::min(few, count))
+    chosen.insert(1 + static_cast<int>(rng.bits64() % static_cast<u64>(count)));
+  return chosen;
+}
+
+// Returns how many faults there were.
+int try_all(Trial trial, int few, Rng& rng) {
+  int faults = 0, closings_told = 0;
+  for (const Failure& failure : failures)
+    for (const int times : failure.times) {
+      const bool closes = failure.call == "close" && failure.error == io_error && times == 1;
+      for (const int at : places(trial.count(failure.call), closes ? 0 : few, rng)) {
+        const bool told = trial.run({failure.call, at, times, failure.error});
+        if (closes && told) ++closings_told;
+        ++faults;
+      }
+    }
+  CHECK(closings_told == trial.count("rename") + 1);  // each file that was written, and the log
+  return faults;
+}
+
+int try_programs(int few, u64 seed, const std::function<bool(const Scenario&)>& chosen) {
+  const TemporaryFolder texts, folder;
+  Rng rng(seed);
+  int faults = 0;
+  for (const TrainedProgram& program : trained_programs(texts))
+    for (const Scenario& scenario : scenarios(program, folder, few > 0)) {
+      if (!chosen(scenario)) continue;
+      const int tried = try_all(Trial(scenario, folder), few, rng);
+      MESSAGE(scenario.name << ": " << tried << " faults");
+      faults += tried;
+    }
+  return faults;
+}
+
+bool any_scenario(const Scenario&) { return true; }
+
+}  // namespace
+
+TEST_CASE("promise 18: a training whose system calls fail loses nothing, and tells") {
+  const auto chosen = [](const Scenario& scenario) {
+    return scenario.name == "toy resumed" || scenario.name == "lm over an old model";
+  };
+  CHECK(try_programs(1, 1, chosen) > 100);
+}
+
+TEST_CASE("long: promise 18: the same for every program, with more of the calls") {
+  CHECK(try_programs(4, 2, any_scenario) > 1000);
+}
+
+// These take long: tests/README.md says how to run them.
+TEST_CASE("long: promise 18: every system call of lm fails, in every way" * doctest::skip()) {
+  CHECK(try_programs(0, 0, [](const Scenario& scenario) { return scenario.name.starts_with("lm "); }) > 2000);
+}
+
+TEST_CASE("long: promise 18: every system call of toy fails, in every way" * doctest::skip()) {
+  CHECK(try_programs(0, 0, [](const Scenario& scenario) { return scenario.name.starts_with("toy "); }) > 2000);
+}
+
+TEST_CASE("long: promise 18: every system call of translate fails, in every way" * doctest::skip()) {
+  CHECK(try_programs(0, 0, [](const Scenario& scenario) { return scenario.name.starts_with("translate "); }) > 2000);
+}
+
+TEST_CASE("promise 18: a text too large for memory is mapped from a file, of which every call may fail") {
+  const TemporaryFolder texts, folder;
+  const std::string text = texts / "text", held_out = texts / "held out";
+  set_contents(text, program::many("abcd efg\n", 2'000'000));
+  set_contents(held_out, program::many("abcd efg\n", 100));
+  const std::string train = "lm train '" + text + "' --valid '" + held_out + "' " + program::tiny +
+                            "--steps 2 --estimate-batches 1 --threads 1 --hash";
+  struct Environment {
+    explicit Environment(const std::string& value) { ::setenv("TMPDIR", value.c_str(), 1); }
+    ~Environment() { ::unsetenv("TMPDIR"); }
+  } const temporary_files(folder.path().string());
+  const Outcome whole = run_with_faults(train, folder);
+  Rng rng(1);
+  REQUIRE(whole.exit_code == 0);
+  for (const Failure& failure : failures) {
+    const auto count = std::count_if(whole.calls.begin(), whole.calls.end(),
+                                     [&](const Call& call) { return call.name == failure.call; });
+    if (failure.call == "close" || failure.call == "unlink") continue;  // nothing is kept there
+    for (const int at : places(static_cast<int>(count), 2, rng)) {
+      const Fault fault{failure.call, at, 1, failure.error};
+      const std::string what = fault.text();
+      CAPTURE(what);
+      const Outcome outcome = run_with_faults(train, folder, fault);
+      const bool transient = failure.error == "short" || failure.error == by_signal;
+      CHECK(outcome.exit_code == (transient ? 0 : 1));
+      CHECK(folder.count() == 0);
+      if (transient)
+        CHECK(hash_in(outcome.output) == hash_in(whole.output));
+      else
+        CHECK(contains(outcome.errors, std::strerror(std::stoi(failure.error))));
+    }
+  }
+}

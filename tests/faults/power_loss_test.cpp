@@ -1,0 +1,127 @@
+// Chapter 9. Tests that a power failure at any moment of a training leaves a whole checkpoint, and the newest that was
+// said to be saved.
+#include <doctest/doctest.h>
+
+#include "core/files/safetensors.h"
+#include "tests/faults/calls.h"
+#include "tests/faults/disk.h"
+#include "tests/faults/trained_programs.h"
+
+using namespace orrery;
+using namespace orrery::faults;
+
+namespace {
+
+constexpr int saved_steps = 4, saved_every = 2;
+
+// The folders that crashes may leave, and how many of them are bad.
+struct Crashes {
+  int folders = 0, bad = 0;
+  std::set<std::pair<std::string, std::string>> distinct;  // model and state, of the good ones
+};
+
+// After each call that changes the disk; of the calls that write, one in `stride`.
+Crashes crashes_of(const std::string& folder, const FolderState& before, const std::vector<Call>& calls, int stride) {
+  const Disk disk(folder, before, calls);
+  std::map<std::string, std::vector<Disk::Version>> histories;
+  for (const std::string name : {"model", "model.resume"}) histories[name] = disk.history(name);
+  Rng rng(1);
+  Crashes crashes;
+  int writes = 0;
+  for (size_t call = 0; call <= disk.calls(); ++call) {
+    if (call > 0 && calls[call - 1].name == "write" && ++writes % stride != 0) continue;
+    std::map<std::string, std::set<std::optional<std::string>>> allowed;
+    for (const auto& [name, history] : histories) allowed[name] = disk.allowed(history, call);
+    disk.crash(call, rng, [&](const Disk::State& state) {
+      ++crashes.folders;
+      const auto model = Disk::contents_of("model", state), unfinished = Disk::contents_of("model.resume", state);
+      const bool good = allowed["model"].contains(model) && allowed["model.resume"].contains(unfinished);
+      if (!good) ++crashes.bad;
+      if (good) crashes.distinct.emplace(model.value_or(""), unfinished.value_or(""));
+    });
+  }
+  return crashes;
+}
+
+std::vector<Call> without(std::vector<Call> calls, const std::function<bool(const Call&)>& left_out) {
+  std::erase_if(calls, left_out);
+  return calls;
+}
+
+// Each rename before the write that it needs, as a careless program would do it.
+std::vector<Call> renamed_early(std::vector<Call> calls) {
+  for (size_t i = 1; i < calls.size(); ++i)
+    for (size_t at = i; calls[at].name == "rename" && calls[at - 1].name != "dup" && at > 1; --at)
+      std::swap(calls[at], calls[at - 1]);
+  return calls;
+}
+
+// Tries a crash at each point of each program's training, and goes on from what it leaves. Returns how many folders
+// there were.
+int try_crashes(int stride) {
+  const TemporaryFolder texts, folder;
+  const std::string model = folder / "model", path = folder.path().string();
+  int folders = 0;
+  for (const TrainedProgram& program : trained_programs(texts)) {
+    CAPTURE(program.name);
+    const std::string begin = program.begin(model, saved_steps, saved_every);
+    put({}, folder);
+    REQUIRE(program::run(begin + "--seed 7").exit_code == 0);
+    const FolderState old = state_of(folder);
+    for (const FolderState& before : {FolderState{}, old}) {
+      put(before, folder);
+      const Outcome whole = run_with_faults(begin + "--overwrite", folder);
+      REQUIRE(whole.exit_code == 0);
+      const FolderState after = state_of(folder);
+      const Crashes crashes = crashes_of(path, before, whole.calls, stride);
+      CHECK(crashes.bad == 0);
+      CHECK(crashes.distinct.size() >= 5);
+      folders += crashes.folders;
+      for (const auto& [left_model, left_state] : crashes.distinct) {
+        FolderState left;
+        if (!left_model.empty()) left["model"] = left_model;
+        if (!left_state.empty()) left["model.resume"] = left_state;
+        put(left, folder);
+        if (left.contains("model")) CHECK_FALSE(read_safetensors(model).tensors.empty());
+        const program::Result next = program::run(left_state.empty() ? begin + "--overwrite" : program.resume(model));
+        CHECK(next.exit_code == 0);
+        CHECK(hash_in(next.text) == hash_in(whole.output));
+        CHECK(state_of(folder) == after);
+      }
+    }
+  }
+  MESSAGE(folders << " folders after a crash");
+  return folders;
+}
+
+}  // namespace
+
+TEST_CASE("promise 19: whatever a power failure keeps of what was not flushed, a whole checkpoint is left") {
+  CHECK(try_crashes(25) > 10'000);
+}
+
+TEST_CASE("long: promise 19: the same after each call") { CHECK(try_crashes(1) > 500'000); }
+
+TEST_CASE("the model of a disk finds what a program forgets") {
+  const TemporaryFolder texts, folder;
+  const std::string path = folder.path().string();
+  const TrainedProgram lm = trained_programs(texts)[1];
+  const std::vector<Call> calls = run_with_faults(lm.begin(folder / "model", saved_steps, saved_every), folder).calls;
+  REQUIRE(crashes_of(path, {}, calls, 10).bad == 0);
+  const auto saves = std::count_if(calls.begin(), calls.end(), [](const Call& call) { return call.name == "rename"; });
+  std::set<int> folders;  // descriptors
+  const auto is_flush = [&](const Call& call, bool of_folder) {
+    if (call.name == "open") {
+      folders.erase(call.file());
+      if (call.about[1] == path + "/") folders.insert(call.file());
+    }
+    return call.name == "fsync" && folders.contains(call.file()) == of_folder;
+  };
+  for (const bool of_folder : {false, true}) {
+    CAPTURE(of_folder);
+    const auto forgetful = without(calls, [&](const Call& call) { return is_flush(call, of_folder); });
+    CHECK(std::ssize(forgetful) == std::ssize(calls) - saves);
+    CHECK(crashes_of(path, {}, forgetful, 10).bad > 0);
+  }
+  CHECK(crashes_of(path, {}, renamed_early(calls), 10).bad > 0);
+}

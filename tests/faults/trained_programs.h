@@ -1,0 +1,63 @@
+// Chapter 9. The programs that train and save, as the tests of faults, kills and crashes start them: one table.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/apps/lm_program.h"
+#include "tests/apps/toy/toy_program.h"
+#include "tests/apps/translate/small_translation.h"
+#include "tests/core/temporary_folder.h"
+
+namespace orrery::faults {
+
+/// A program with a small model and the texts that it learns.
+struct TrainedProgram {
+  std::string name, command, options;
+
+  /// Arguments of a training that evaluates and saves after every `every` steps.
+  std::string begin(const std::string& model, int steps, int every) const {
+    return command + ' ' + options + "--dropout 0.1 --threads 1 --hash --steps " + std::to_string(steps) +
+           " --evaluate-every " + std::to_string(every) + " --save '" + model + "' ";
+  }
+  std::string resume(const std::string& model) const {
+    return command + " --threads 1 --hash --resume '" + model + "' ";
+  }
+};
+
+/// All of them. The texts stand in `folder`.
+inline std::vector<TrainedProgram> trained_programs(const TemporaryFolder& folder) {
+  const std::string text = folder / "text", english = folder / "a.en", german = folder / "a.de";
+  set_contents(text, program::many("abc \n", 200));
+  set_contents(english, small::animal_text().english);
+  set_contents(german, small::animal_text().german);
+  return {{"toy", "toy", program::small_toy_options},
+          {"lm", "lm train", "'" + text + "' " + program::tiny + "--estimate-batches 1 "},
+          {"translate", "translate train",
+           "--source '" + english + "' --target '" + german +
+               "' --segmented --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --batch-tokens 40 "
+               "--max-tokens 20 --average-last 1 "}};
+}
+
+/// The fingerprint that `--hash` prints; "" if the program did not come that far.
+inline std::string hash_in(const std::string& output) {
+  const size_t at = output.find("hash ");
+  return at == std::string::npos ? "" : output.substr(at, output.find('\n', at) - at);
+}
+
+/// The contents of the files in a folder, by their names.
+using FolderState = std::map<std::string, std::string>;
+inline FolderState state_of(const TemporaryFolder& folder) {
+  FolderState state;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    if (entry.is_regular_file()) state[entry.path().filename()] = contents(entry.path());
+  return state;
+}
+inline void put(const FolderState& state, const TemporaryFolder& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    if (entry.is_regular_file()) std::filesystem::remove(entry.path());
+  for (const auto& [name, text] : state) set_contents(folder / name, text);
+}
+
+}  // namespace orrery::faults
