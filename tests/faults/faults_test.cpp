@@ -271,7 +271,7 @@ TEST_CASE("long: promise 18: every system call of translate fails, in every way"
   CHECK(try_programs(0, 0, [](const Scenario& scenario) { return scenario.name.starts_with("translate "); }) > 2000);
 }
 
-TEST_CASE("promise 18: a text too large for memory is mapped from a file, of which every call may fail") {
+TEST_CASE("long: promise 18: a text too large for memory is mapped from a file, of which every call may fail") {
   const TemporaryFolder texts, folder;
   const std::string text = texts / "text", held_out = texts / "held out";
   set_contents(text, program::many("abcd efg\n", 2'000'000));
