@@ -75,7 +75,7 @@ i64 fail_each(bool for_good, i64 stride, const Attempt& attempt, const AfterFail
 
 }  // namespace orrery::scarce
 
-// The other forms of operator new and delete call these.
+// The other forms of operator new and delete call these; AddressSanitizer would put its own std::nothrow in their midst.
 void* operator new(std::size_t bytes) {
   orrery::scarce::count_allocation();
   return orrery::scarce::noted(std::malloc(std::max<std::size_t>(bytes, 1)));
@@ -84,6 +84,11 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
   orrery::scarce::count_allocation();
   const std::size_t unit = static_cast<std::size_t>(alignment);
   return orrery::scarce::noted(std::aligned_alloc(unit, (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) { return nullptr; }
 }
 void operator delete(void* memory) noexcept { orrery::scarce::forget(memory); }
 void operator delete(void* memory, std::size_t) noexcept { orrery::scarce::forget(memory); }
