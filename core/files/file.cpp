@@ -241,8 +241,9 @@ std::span<const std::byte> ScratchFile::map() {
 
 AppendedFile::AppendedFile(const std::string& path)
     : operation_("write " + path), file_(open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK)) {
-  check_call(file_.number() >= 0, operation_);
-  check(try_flock(file_, operation_), operation_, "somebody else is writing it");
+  struct stat status {};
+  check_call(file_.number() >= 0 && ::fstat(file_.number(), &status) == 0, operation_);
+  if (S_ISREG(status.st_mode)) check(try_flock(file_, operation_), operation_, "somebody else is writing it");
 }
 
 u64 AppendedFile::size() const {

@@ -223,7 +223,8 @@ TEST_CASE("cpack makes a package for Debian that names what it needs, and holds 
 }
 
 // Needs root, the network for about 200 MB of packages, and a Debian that debootstrap knows.
-TEST_CASE("long: the package installs on a clean Debian of this release, and the program runs there") {
+TEST_CASE("long: the package installs on a clean Debian of this release, and the program runs there" *
+          doctest::skip()) {
   if (!tools::are_there({"debootstrap", "unshare", "chroot", "dpkg-shlibdeps", "file"})) return;
   const TemporaryFolder folder;
   const fs::path clean = folder.path() / "clean";
