@@ -75,8 +75,8 @@ i64 fail_each(bool for_good, i64 stride, const Attempt& attempt, const AfterFail
 
 }  // namespace orrery::scarce
 
-// The other forms of operator new and delete call these. AddressSanitizer brings its own form with std::nothrow, so that
-// one is replaced here as well.
+// The other forms of operator new and delete call these. AddressSanitizer brings its own form with std::nothrow, so
+// that form is replaced as well.
 void* operator new(std::size_t bytes) {
   orrery::scarce::count_allocation();
   return orrery::scarce::noted(std::malloc(std::max<std::size_t>(bytes, 1)));
