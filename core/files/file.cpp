@@ -183,6 +183,13 @@ std::string read_lock(const Descriptor& file, const std::string& operation) {
   return text.substr(0, text.find('\n'));
 }
 
+// To open a device may already do something, such as wind a tape; a socket cannot be opened at all. So the kind of a
+// file is looked at first, and once more when it is open, since its name may have another meaning by then.
+Descriptor open_regular(const std::string& path, const std::string& operation) {
+  mode_of_regular(path, operation);
+  return open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+}
+
 }  // namespace
 
 Descriptor::~Descriptor() { close(); }
@@ -192,11 +199,7 @@ bool Descriptor::close() {
   return number < 0 || ::close(number) == 0 || errno == EINTR;  // after EINTR it is closed all the same
 }
 
-// To open a device may already do something, such as wind a tape; a socket cannot be opened at all. So the kind of a
-// file is looked at first, and once more when it is open, since its name may have another meaning by then.
-InputFile::InputFile(const std::string& path)
-    : operation_("read " + path),
-      file_((mode_of_regular(path, operation_), open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY))) {
+InputFile::InputFile(const std::string& path) : operation_("read " + path), file_(open_regular(path, operation_)) {
   check_call(file_.number() >= 0, operation_);
   struct stat status {};
   check_call(::fstat(file_.number(), &status) == 0, operation_);

@@ -59,7 +59,6 @@ std::string json_text(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// A Json without fields owns nothing, or one string, and its destructor does not allocate.
 void ObjectText::begin_field(std::string_view name) {
   if (text_.size() > 1) text_ += ',';
   write(name);
@@ -70,6 +69,7 @@ ObjectText& ObjectText::add_json(std::string_view name, std::string_view json) {
   text_ += json;
   return *this;
 }
+// A Json without fields owns nothing, or one string, and its destructor does not allocate.
 void ObjectText::write(bool value) { text_ += value ? "true" : "false"; }
 void ObjectText::write(i64 value) { text_ += Json(value).dump(); }
 void ObjectText::write(u64 value) { text_ += Json(value).dump(); }

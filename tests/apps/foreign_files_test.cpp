@@ -44,23 +44,23 @@ TEST_CASE("JSON that nests 60,000 times is one line, wherever a program reads it
   const std::string line = "load " + hostile + ": ", refused = ": has more than 32 nested lists and objects";
   for (const std::string key : {"config", "toy_task"}) {
     with_metadata(toy, hostile, key, deep());
-    check_failure(lm_program + "toy --load '" + hostile + "' < /dev/null", line);
-    check_failure(lm_program + "toy --load '" + hostile + "' < /dev/null", refused);
+    check_failure(quoted_program + "toy --load '" + hostile + "' < /dev/null", line);
+    check_failure(quoted_program + "toy --load '" + hostile + "' < /dev/null", refused);
   }
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
   with_metadata(lm, hostile, "config", deep());
   for (const std::string use : {"lm sample --load '", "lm eval --load '"}) {
-    check_failure(lm_program + use + hostile + "'", line);
-    check_failure(lm_program + use + hostile + "'", refused);
+    check_failure(quoted_program + use + hostile + "'", line);
+    check_failure(quoted_program + use + hostile + "'", refused);
   }
   CHECK(contains(errors("leakcheck --load '" + hostile + "'").text, "read " + hostile + ": gpt config" + refused));
   written(hostile, deep());
   for (const std::string picture : {"attention", "speed"})
-    check_failure(lm_program + "figure " + picture + " --data '" + hostile + "'",
+    check_failure(quoted_program + "figure " + picture + " --data '" + hostile + "'",
                   "read " + hostile + ": figure" + refused);
   written(hostile, R"({"seed":)" + many("[", 60'000) + "\n");
-  check_failure(lm_program + "gradcheck relu --seeds 1 --resume '" + hostile + "'", "read " + hostile + ": ");
-  check_failure(lm_program + "gradcheck relu --seeds 1 --resume '" + hostile + "'", "line 1: seed" + refused);
+  check_failure(quoted_program + "gradcheck relu --seeds 1 --resume '" + hostile + "'", "read " + hostile + ": ");
+  check_failure(quoted_program + "gradcheck relu --seeds 1 --resume '" + hostile + "'", "line 1: seed" + refused);
 }
 
 TEST_CASE("so it is in the state of an unfinished training") {
@@ -68,7 +68,7 @@ TEST_CASE("so it is in the state of an unfinished training") {
   const std::string text = written(folder / "text", many("ab ", 200)), model = folder / "model",
                     state = folder / "model.resume", kept = folder / "kept";
   // A training that is interrupted by its own end of input leaves its state behind.
-  const Result stopped = shell("timeout -s INT 1 " + lm_program + "lm train '" + text + "' " + tiny +
+  const Result stopped = shell("timeout -s INT 1 " + quoted_program + "lm train '" + text + "' " + tiny +
                                "--steps 100000000 --save '" + model + "' 2>/dev/null");
   REQUIRE(stopped.exit_code != 0);
   REQUIRE(std::filesystem::exists(state));
@@ -76,13 +76,13 @@ TEST_CASE("so it is in the state of an unfinished training") {
   for (const std::string key : {"config", "recipe", "standing"}) {
     CAPTURE(key);
     with_metadata(kept, state, key, deep());
-    check_failure(lm_program + "lm train --resume '" + model + "'", "load " + state + ": ");
-    check_failure(lm_program + "lm train --resume '" + model + "'", ": has more than 32 nested lists and objects");
+    check_failure(quoted_program + "lm train --resume '" + model + "'", "load " + state + ": ");
+    check_failure(quoted_program + "lm train --resume '" + model + "'", ": has more than 32 nested lists and objects");
   }
   const std::string standing = orrery::read_safetensors_metadata(kept).at("standing");
   for (const std::string wrong : {"1.5", "true", "9223372036854775807", "-1"}) {
     with_metadata(kept, state, "standing", replaced(standing, "\"best_step\":", "\"best_step\":" + wrong + ",\"x\":"));
-    check_failure(lm_program + "lm train --resume '" + model + "'", "best_step must be a whole number from 0 to ");
+    check_failure(quoted_program + "lm train --resume '" + model + "'", "best_step must be a whole number from 0 to ");
   }
 }
 
@@ -93,20 +93,20 @@ TEST_CASE("an error in a text or in metadata names the file") {
   REQUIRE(run(small_toy + "--save '" + toy + "'").exit_code == 0);
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
   const std::string no_text = written(folder / "no_text", many("ab\xFF", 200)), short_text = written(folder / "s", "a");
-  check_failure(lm_program + "lm train " + quick_lm + "'" + no_text + "'",
+  check_failure(quoted_program + "lm train " + quick_lm + "'" + no_text + "'",
                 "read " + no_text + ": text: is not UTF-8: byte 2 begins no character");
-  check_failure(lm_program + "lm train " + quick_lm + "'" + short_text + "'", "read " + short_text + ": text: ");
-  check_failure(lm_program + "lm eval --load '" + lm + "' '" + no_text + "'", "read " + no_text + ": text: ");
-  check_failure(lm_program + "lm eval --load '" + lm + "' '" + short_text + "'", short_text);
-  check_failure(lm_program + "lm sample --load '" + lm + "' --prompt x", "--prompt: text: character 1, 'x'");
+  check_failure(quoted_program + "lm train " + quick_lm + "'" + short_text + "'", "read " + short_text + ": text: ");
+  check_failure(quoted_program + "lm eval --load '" + lm + "' '" + no_text + "'", "read " + no_text + ": text: ");
+  check_failure(quoted_program + "lm eval --load '" + lm + "' '" + short_text + "'", short_text);
+  check_failure(quoted_program + "lm sample --load '" + lm + "' --prompt x", "--prompt: text: character 1, 'x'");
   const std::string task = orrery::read_safetensors_metadata(toy).at("toy_task");
   for (const std::string wrong : {"1.5", "true", "9223372036854775807", "-1", "\"2\"", "null"}) {
     with_metadata(toy, changed, "toy_task", replaced(task, "\"symbols\":13", "\"symbols\":" + wrong));
-    check_failure(lm_program + "toy --load '" + changed + "' < /dev/null",
+    check_failure(quoted_program + "toy --load '" + changed + "' < /dev/null",
                   "load " + changed + ": toy task: symbols must be a whole number from 1 to 10000, not " + wrong);
   }
   with_metadata(lm, changed, "alphabet", "ab");
-  check_failure(lm_program + "lm sample --load '" + changed + "'",
+  check_failure(quoted_program + "lm sample --load '" + changed + "'",
                 changed + " holds a model of 3 tokens and a list of 2");
 }
 
@@ -120,10 +120,10 @@ TEST_CASE("names and words of others command no terminal and make no lines") {
                         "b",
                     shown = "a?[31m?orrery: ???b";
   const std::string file = "'" + (folder / bad) + "'";
-  check_failure(lm_program + "lm eval --load '" + lm + "' " + file, shown + ": No such file");
-  check_failure(lm_program + "lm sample --load " + file, shown + ": No such file");
-  check_failure(lm_program + "toy --load " + file, shown + ": No such file");
-  check_failure(lm_program + "lm sample --load '" + lm + "' --prompt 'ab\x1B'", "character 3, '?', is not one");
+  check_failure(quoted_program + "lm eval --load '" + lm + "' " + file, shown + ": No such file");
+  check_failure(quoted_program + "lm sample --load " + file, shown + ": No such file");
+  check_failure(quoted_program + "toy --load " + file, shown + ": No such file");
+  check_failure(quoted_program + "lm sample --load '" + lm + "' --prompt 'ab\x1B'", "character 3, '?', is not one");
   written(folder / bad, many("ab ", 200));
   CHECK(contains(errors("lm eval --load '" + lm + "' " + file).text, shown + " in "));
   CHECK(contains(errors("lm train " + quick_lm + file).text, shown + ": 540 + 60 characters"));
@@ -148,7 +148,7 @@ TEST_CASE("what a model writes commands no terminal, and is unchanged in a pipe"
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text", many("\x1B\x07 ", 200)), lm = folder / "lm";
   const auto both = [](const std::string& arguments) {
-    const std::string command = lm_program + arguments + " 2>/dev/null";
+    const std::string command = quoted_program + arguments + " 2>/dev/null";
     const Result pipe = shell(command), terminal = shell("script -qec \"" + command + "\" /dev/null </dev/null");
     CHECK(pipe.exit_code == 0);
     CHECK(terminal.exit_code == 0);

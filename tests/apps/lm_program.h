@@ -7,7 +7,6 @@
 
 namespace orrery::program {
 
-inline const std::string lm_program = "'" ORRERY_PROGRAM "' ";
 /// Learns next to nothing, in a moment.
 inline const std::string tiny = "--batch 2 --block 8 --layers 1 --heads 2 --d-model 8 --d-ff 8 ";
 inline const std::string quick_lm = tiny + "--steps 4 --warmup 1 --evaluate-every 2 --estimate-batches 2 ";

@@ -30,9 +30,12 @@ inline Result shell(const std::string& command) {
   return result;
 }
 
+/// The program, as a shell reads it, and a space.
+inline const std::string quoted_program = "'" ORRERY_PROGRAM "' ";
+
 /// Runs `orrery ARGUMENTS`.
 inline Result run(const std::string& arguments, const std::string& redirect = "2>/dev/null") {
-  return shell("'" ORRERY_PROGRAM "' " + arguments + " " + redirect);
+  return shell(quoted_program + arguments + " " + redirect);
 }
 
 /// What it wrote to stderr, stdout left out.

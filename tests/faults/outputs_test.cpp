@@ -11,10 +11,9 @@
 using namespace orrery;
 using namespace orrery::faults;
 using program::contains;
+using program::quoted_program;
 
 namespace {
-
-const std::string quiet_program = "'" ORRERY_PROGRAM "' ";
 
 // A small disk in memory, where the system lets us have one.
 class SmallDisk {
@@ -45,7 +44,7 @@ TEST_CASE("promise 18: a training whose output nobody reads (| head -1) saves it
   const std::string model = folder / "model", code = folder / "code";
   for (const TrainedProgram& program : trained_programs(texts)) {
     CAPTURE(program.name);
-    const std::string begin = quiet_program + program.begin(model, 4, 2) + "--overwrite ";
+    const std::string begin = quoted_program + program.begin(model, 4, 2) + "--overwrite ";
     REQUIRE(program::shell(begin + "2>/dev/null").exit_code == 0);
     const std::string whole = contents(model);
     for (const std::string& reader :
@@ -65,7 +64,7 @@ TEST_CASE("promise 18: a training whose results cannot be written saves its mode
   const std::string model = folder / "model";
   for (const TrainedProgram& program : trained_programs(texts)) {
     CAPTURE(program.name);
-    const std::string begin = quiet_program + program.begin(model, 4, 2) + "--overwrite ";
+    const std::string begin = quoted_program + program.begin(model, 4, 2) + "--overwrite ";
     REQUIRE(program::shell(begin + "2>/dev/null").exit_code == 0);
     const std::string whole = contents(model);
     std::filesystem::remove(model);
@@ -91,13 +90,13 @@ TEST_CASE("promise 18: a full disk is told before a training, and one that fills
     CAPTURE(program.name);
     put({}, disk.folder());
     disk.fill();
-    program::check_failure(quiet_program + program.begin(model, 4, 2), "No space left on device");
+    program::check_failure(quoted_program + program.begin(model, 4, 2), "No space left on device");
     CHECK(disk.folder().count() == 1);
     put({}, disk.folder());
     // The disk fills up after the first save; the next one fails, and the training is then stopped.
     const std::string fill = "cat /dev/zero >'" + (disk.folder() / "filling") + "' 2>/dev/null";
     const program::Result result = program::shell(
-        quiet_program + program.begin(model, 400'000, 200) + ">/dev/null 2>'" + log + "' & until [ -e '" + model +
+        quoted_program + program.begin(model, 400'000, 200) + ">/dev/null 2>'" + log + "' & until [ -e '" + model +
         ".resume' ]; do kill -0 $! || break; sleep 0.005; done; " + fill + "; until grep -q '^not saved: ' '" + log +
         "'; do kill -0 $! || break; sleep 0.005; done; kill -TERM $!; wait $!; echo $?");
     CHECK(result.text.ends_with("1\n"));
@@ -108,7 +107,7 @@ TEST_CASE("promise 18: a full disk is told before a training, and one that fills
     for (const std::string& file : {model, model + ".resume"}) CHECK_FALSE(read_safetensors(file).tensors.empty());
     std::filesystem::remove(disk.folder() / "filling");
     const program::Result next =
-        program::shell(quiet_program + program.resume(model) + "--time-limit 0.001 >/dev/null 2>&1");
+        program::shell(quoted_program + program.resume(model) + "--time-limit 0.001 >/dev/null 2>&1");
     CHECK(next.exit_code == 130);
   }
 }

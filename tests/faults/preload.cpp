@@ -153,13 +153,7 @@ int open(const char* path, int flags, ...) {
   return open_seen(path, flags, mode);
 }
 
-int open64(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = mode_in(flags, rest);
-  va_end(rest);
-  return open_seen(path, flags, mode);
-}
+int open64(const char* path, int flags, ...) __attribute__((alias("open")));  // the same on 64-bit systems
 
 int mkostemp(char* path, int flags) {
   const auto run = original<int(char*, int)>("mkostemp");

@@ -10,10 +10,9 @@
 using namespace orrery;
 using namespace orrery::faults;
 using program::contains;
+using program::quoted_program;
 
 namespace {
-
-const std::string started_program = "'" ORRERY_PROGRAM "' ";
 
 // Runs two commands at the same time; the first one's exit code and output are in files named after `first`.
 struct Both {
@@ -21,7 +20,7 @@ struct Both {
 };
 Both at_once(const std::string& first, const std::string& second, const TemporaryFolder& beside) {
   const program::Result result =
-      program::shell(started_program + first + " >'" + (beside / "first") + "' 2>&1 & " + started_program + second +
+      program::shell(quoted_program + first + " >'" + (beside / "first") + "' 2>&1 & " + quoted_program + second +
                      " >'" + (beside / "second") + "' 2>&1; code=$?; wait $!; echo $? $code");
   Both both{};
   std::istringstream(result.text) >> both.first.exit_code >> both.second.exit_code;
@@ -73,8 +72,8 @@ TEST_CASE("of two trainings that save in one file, or write one log, one is refu
       put({}, folder);
       std::filesystem::remove(beside / "log");
       const program::Result result = program::shell(
-          started_program + begin + log + " >'" + (beside / "first") + "' 2>&1 & until grep -q '\"step\":' '" +
-          (beside / "log") + "' 2>/dev/null; do kill -0 $! || break; sleep 0.005; done; " + started_program + second +
+          quoted_program + begin + log + " >'" + (beside / "first") + "' 2>&1 & until grep -q '\"step\":' '" +
+          (beside / "log") + "' 2>/dev/null; do kill -0 $! || break; sleep 0.005; done; " + quoted_program + second +
           " 2>&1 >/dev/null; echo $?; wait $!; echo $?");
       CHECK(contains(result.text, refusal));
       CHECK(result.text.ends_with("\n1\n0\n"));
@@ -94,7 +93,7 @@ TEST_CASE("a model has no name that another training needs for its own files") {
   const TemporaryFolder texts, folder;
   for (const TrainedProgram& program : trained_programs(texts)) {
     for (const std::string end : {".resume", ".lock", ".tmp"})
-      program::check_failure(started_program + program.begin(folder / ("model" + end), 2, 2),
+      program::check_failure(quoted_program + program.begin(folder / ("model" + end), 2, 2),
                              ": names that end in " + end + " are those of files beside a model; name another");
   }
   CHECK(folder.count() == 0);

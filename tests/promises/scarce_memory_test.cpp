@@ -18,7 +18,7 @@ namespace {
 
 // The program, scarce_memory.cpp, writes thousands of files, each of which is flushed to its disk: quick where that is
 // memory.
-std::string quick_folder(const TemporaryFolder& folder) {
+std::string program_in_quick_folder(const TemporaryFolder& folder) {
   return std::filesystem::is_directory("/dev/shm")
              ? "TMPDIR=/dev/shm '" ORRERY_SCARCE_MEMORY "'"
              : "TMPDIR='" + folder.path().string() + "' '" ORRERY_SCARCE_MEMORY "'";
@@ -26,7 +26,8 @@ std::string quick_folder(const TemporaryFolder& folder) {
 
 void check_short_of_memory(const std::string& training, i64 least_failures) {
   const TemporaryFolder folder;
-  const program::Result result = program::shell("OMP_WAIT_POLICY=passive " + quick_folder(folder) + " " + training);
+  const program::Result result =
+      program::shell("OMP_WAIT_POLICY=passive " + program_in_quick_folder(folder) + " " + training);
   CAPTURE(result.text);
   CHECK(result.exit_code == 0);
   CHECK(program::line(result.text, -1) == training + ": 0 wrong, 0 blocks left");

@@ -10,7 +10,7 @@ using namespace orrery::program;
 
 namespace {
 
-const std::string inspect_program = lm_program + "inspect ";
+const std::string inspect_program = quoted_program + "inspect ";
 
 }  // namespace
 
@@ -39,7 +39,7 @@ TEST_CASE("an unfinished training is shown with its steps, best loss, seed, kern
   const std::string text = written(folder / "text", many("abc ", 100)), model = folder / "model";
   const std::string until_kept =
       " 2>/dev/null & while [ ! -e '" + model + ".resume' ] && kill -0 $!; do sleep 0.01; done; kill -9 $!; wait $!";
-  shell(lm_program + "lm train '" + text + "' " + tiny +
+  shell(quoted_program + "lm train '" + text + "' " + tiny +
         "--seed 5 --steps 100000000 --evaluate-every 100 --estimate-batches 1 --save '" + model + "'" + until_kept);
   REQUIRE(std::filesystem::exists(model + ".resume"));
   const Result result = run("inspect '" + model + ".resume'");

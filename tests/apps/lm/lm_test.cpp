@@ -41,7 +41,7 @@ TEST_CASE("lm train reports its losses, and the model writes text of its alphabe
   CHECK(contains(start, "\n20 tokens, "));
   CHECK(contains(errors("lm sample --load '" + file + "' --prompt abababababab --tokens 1").text,
                  "sees at most 8 characters"));
-  check_failure(lm_program + "lm sample --load '" + file + "' --prompt 'ab!'",
+  check_failure(quoted_program + "lm sample --load '" + file + "' --prompt 'ab!'",
                 "character 3, '!', is not one of the model's 4");
   CHECK(run("lm sample --load '" + file + "' --tokens 30").text.find_first_not_of("ab\u00e4 \n") == std::string::npos);
 }
@@ -68,7 +68,7 @@ TEST_CASE("a preset is a model by name, and single options change it") {
   CHECK(trained("--preset nanogpt --block 16") == nanogpt);
   check_usage_error("lm train --preset gpt4", "'gpt4'", "nanogpt, gpt2, gpt2-medium, gpt2-large, gpt2-xl, gpt3");
   CHECK(contains(run("lm train --help").text, "gpt2-medium, "));
-  check_failure(lm_program + "lm train --preset gpt3", "parameters takes");
+  check_failure(quoted_program + "lm train --preset gpt3", "parameters takes");
 }
 
 TEST_CASE("estimates and progress go to stderr, with loss, rate, speed and no accuracy") {
@@ -95,7 +95,7 @@ TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another 
 
 TEST_CASE("a text that is missing, empty, too short or none says so in one line") {
   const orrery::TemporaryFolder folder;
-  const auto train = [](const std::string& path) { return lm_program + "lm train '" + path + "'"; };
+  const auto train = [](const std::string& path) { return quoted_program + "lm train '" + path + "'"; };
   check_failure(train(folder / "nowhere"), "No such file or directory");
   check_failure(train("/tmp"), "/tmp: is a directory");
   check_failure(train(written(folder / "empty", "")), "is empty");
@@ -108,7 +108,7 @@ TEST_CASE("what cannot be saved is said before the training, and no other file i
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text", many("abc ", 100)), kept = orrery::contents(text);
   const auto train = [&](const std::string& save) {
-    return lm_program + "lm train '" + text + "' " + quick_lm + "--save '" + save + "'";
+    return quoted_program + "lm train '" + text + "' " + quick_lm + "--save '" + save + "'";
   };
   check_failure(train(text), "would write over the text");
   std::filesystem::create_hard_link(text, folder / "other name.tmp");
@@ -138,7 +138,7 @@ TEST_CASE("a log has the losses and the estimates, and is written over nothing e
   CHECK(contains(written_log, "\"rate\":0.001,"));
   CHECK(contains(written_log, "\n{\"step\":2,\"validation\":1."));
   CHECK(contains(written_log, "\n{\"step\":4,\"validation\":1."));
-  const std::string again = lm_program + train + "--overwrite --log ";
+  const std::string again = quoted_program + train + "--overwrite --log ";
   check_failure(again + "'" + text + "'", "--log " + text + " would write over the text to learn");
   check_failure(again + "'" + file + "'", "is a file that holds a model");
   check_failure(again + "'" + file + ".resume'", "would write over the files of --save " + file);
@@ -176,24 +176,24 @@ TEST_CASE("options in a file train the lm to the same bits, and no evaluations a
   CHECK(contains(printed, "\"untied\": true"));
   CHECK(contains(printed, "\"warmup\": 2,"));  // a twentieth of the steps
   CHECK(orrery::read_safetensors_metadata(model).at("options") + "\n" == printed);
-  const std::string elsewhere = "cd '" + (folder / "") + "' && " + lm_program + "lm train text --print-config";
+  const std::string elsewhere = "cd '" + (folder / "") + "' && " + quoted_program + "lm train text --print-config";
   CHECK(contains(shell(elsewhere).text, "\"FILE\": \"" + text + "\""));  // the same file, from any folder
   CHECK(line(run("lm train --hash --config '" + model + "'").text, -2) == hash);
   const std::string other = line(run(train + "--hash --rate 0.01").text, -2);
   CHECK(other != hash);
   CHECK(line(run("lm train --hash --rate 0.01 --config '" + model + "'").text, -2) == other);
-  check_failure(lm_program + "toy --config '" + model + "'", "read " + model + ": there is no option \"FILE\"");
-  check_failure(lm_program + "lm train --config '" + text + "'", "read " + text + ": is not valid JSON");
+  check_failure(quoted_program + "toy --config '" + model + "'", "read " + model + ": there is no option \"FILE\"");
+  check_failure(quoted_program + "lm train --config '" + text + "'", "read " + text + ": is not valid JSON");
 }
 
 TEST_CASE("a model that no memory holds is refused at once, on the command line and in a file") {
-  check_failure(lm_program + "lm train --d-model 12288 --layers 96 --d-ff 49152 --heads 96", "parameters takes");
+  check_failure(quoted_program + "lm train --d-model 12288 --layers 96 --d-ff 49152 --heads 96", "parameters takes");
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "hostile";
   orrery::nn::GptConfig config = orrery::nn::gpt_preset("gpt3");
   orrery::write_safetensors(file, {{"wte.weight", orrery::zeros({2, 2})}},
                             {{"config", orrery::nn::to_json(config)}, {"alphabet", "ab"}});
-  check_failure(lm_program + "lm sample --load '" + file + "'", "is too small for the model it describes");
+  check_failure(quoted_program + "lm sample --load '" + file + "'", "is too small for the model it describes");
 }
 
 TEST_CASE("a training that was stopped goes on to the bits of one that was not") {
@@ -206,14 +206,14 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
   REQUIRE(whole.exit_code == 0);
   // Stopped by SIGTERM as soon as there is something to go on from.
   const Result stopped =
-      shell(lm_program + "lm train " + recipe + "--save '" + file + "' --log '" + json + "' 2>'" + (folder / "log") +
-            "' & while [ ! -e '" + file + ".resume' ]; do sleep 0.01; done; kill -TERM $!; wait $!");
+      shell(quoted_program + "lm train " + recipe + "--save '" + file + "' --log '" + json + "' 2>'" +
+            (folder / "log") + "' & while [ ! -e '" + file + ".resume' ]; do sleep 0.01; done; kill -TERM $!; wait $!");
   REQUIRE(stopped.exit_code == 130);
   CHECK(contains(orrery::contents(folder / "log"), " of 3000; to resume: orrery lm train --resume " + file + "\n"));
   CHECK(run("lm sample --tokens 5 --load '" + file + "'").exit_code == 0);
-  check_failure(lm_program + "lm train " + recipe + "--save '" + file + "'", "continue it with --resume");
+  check_failure(quoted_program + "lm train " + recipe + "--save '" + file + "'", "continue it with --resume");
   check_failure(
-      lm_program + "lm train --resume '" + file + "' '" + written(folder / "wrong", many("abd \n", 200)) + "'",
+      quoted_program + "lm train --resume '" + file + "' '" + written(folder / "wrong", many("abd \n", 200)) + "'",
       "is not the text that this training began with");
   const Result resumed = run("lm train --hash --threads 2 --resume '" + file + "' --log '" + json + "'");
   CHECK(resumed.exit_code == 0);
@@ -223,7 +223,7 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
     CHECK(contains(log, "\n{\"step\":" + std::to_string(step) + ",\"validation\":"));
   CHECK(line(resumed.text, -2) == line(whole.text, -2));
   CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
-  check_failure(lm_program + "lm train --resume '" + file + "'", "is finished, or was never started");
+  check_failure(quoted_program + "lm train --resume '" + file + "'", "is finished, or was never started");
 }
 
 TEST_CASE("wrong values are refused before the training begins") {
@@ -237,13 +237,13 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("lm eval", "--load", "required");
   check_usage_error("lm eval --load ''", "--load", "must not be empty");
   check_usage_error("lm eval --load x --threads 0", "--threads", "from 1 to");
-  check_failure(lm_program + "lm eval --load /nowhere/model", "/nowhere/model");
+  check_failure(quoted_program + "lm eval --load /nowhere/model", "/nowhere/model");
   check_usage_error("lm train --tiles 0", "--tiles", "from 1 to 64");
   check_usage_error("lm train --save ''", "--save", "must not be empty");
   check_usage_error("lm sample", "--load", "required");
   check_usage_error("lm sample --load x --top-p 0", "--top-p", "from 1e-09 to 1");
   check_usage_error("lm sample --load x --temperature -1", "--temperature", "from 0 to");
-  check_failure(lm_program + "lm sample --load /nowhere/model", "/nowhere/model");
+  check_failure(quoted_program + "lm sample --load /nowhere/model", "/nowhere/model");
   CHECK(contains(run("lm train --help").text, "orrery lm train --save"));
   CHECK(contains(run("lm train --help").text, "--rate NUMBER=0.001"));
   CHECK_FALSE(contains(run("lm train --help").text, "{false}"));
@@ -255,7 +255,7 @@ TEST_CASE("a training whose folder is lost goes on, reports, and says that nothi
   const std::string inner = folder / "inner", text = written(folder / "text", many("abc \n", 200));
   std::filesystem::create_directory(inner);
   const Result result =
-      shell(lm_program + "lm train '" + text + "' " + tiny +
+      shell(quoted_program + "lm train '" + text + "' " + tiny +
             "--threads 1 --steps 40000 --evaluate-every 500 --estimate-batches 2 --save '" + inner + "/model' 2>'" +
             (folder / "log") + "' & while [ ! -e '" + inner + "/model.resume' ]; do sleep 0.01; done; until rm -r '" +
             inner + "'; do :; done; wait $!");
@@ -278,16 +278,17 @@ TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits w
   const std::string file = folder / "model.safetensors";
   const std::string text = written(folder / "text", many("abc \n", 200));
   const Result result =
-      shell("timeout --foreground --preserve-status -s INT 3 " + lm_program + "lm train '" + text + "' " + tiny +
+      shell("timeout --foreground --preserve-status -s INT 3 " + quoted_program + "lm train '" + text + "' " + tiny +
             "--steps 100000000 --evaluate-every 100000000 --save '" + file + "' 2>/dev/null");
   CHECK(result.exit_code == 130);
   CHECK(line(result.text, -1).starts_with("validation loss "));
   CHECK(std::filesystem::exists(file + ".resume"));
-  const Result writing = shell("timeout --foreground --preserve-status -s INT 1 " + lm_program + "lm sample --load '" +
-                               file + "' --tokens 1000000000 2>/dev/null");
+  const Result writing = shell("timeout --foreground --preserve-status -s INT 1 " + quoted_program +
+                               "lm sample --load '" + file + "' --tokens 1000000000 2>/dev/null");
   CHECK(writing.exit_code == 130);
   CHECK(writing.text.size() > 100);
-  CHECK(shell(lm_program + "lm sample --load '" + file + "' --tokens 1000000000 | head -c 50 | wc -c").text == "50\n");
+  CHECK(shell(quoted_program + "lm sample --load '" + file + "' --tokens 1000000000 | head -c 50 | wc -c").text ==
+        "50\n");
 }
 
 // nanoGPT's own recipe ends higher, here as in PyTorch: apps/lm/training.h says what is different, and all figures.

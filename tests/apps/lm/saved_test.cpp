@@ -28,12 +28,12 @@ TEST_CASE("lm eval gives the loss that training ended with, in nats, in bits and
   CHECK(contains(errors(eval + "--whole '" + text + "'").text, "evaluated on all 400 characters of " + text));
   CHECK(run(eval + "--whole '" + text + "'").text.starts_with("loss "));
   CHECK(run(eval + "--whole '" + written(folder / "short", "ab") + "'").exit_code == 0);
-  check_failure(lm_program + eval + "--whole '" + written(folder / "shorter", "a") + "'",
+  check_failure(quoted_program + eval + "--whole '" + written(folder / "shorter", "a") + "'",
                 "is too short: it needs at least two characters");
-  check_failure(lm_program + eval + "'" + (folder / "short") + "'", "of 2 characters is too short");
-  check_failure(lm_program + eval, "is not one of the model's 4");  // Shakespeare's characters
-  check_failure(lm_program + eval + "/nowhere/text", "/nowhere/text");
-  check_failure(lm_program + "lm eval --load '" + text + "'", text);
+  check_failure(quoted_program + eval + "'" + (folder / "short") + "'", "of 2 characters is too short");
+  check_failure(quoted_program + eval, "is not one of the model's 4");  // Shakespeare's characters
+  check_failure(quoted_program + eval + "/nowhere/text", "/nowhere/text");
+  check_failure(quoted_program + "lm eval --load '" + text + "'", text);
 }
 
 TEST_CASE("lm eval with a stride: the model's length is the plain evaluation, and several files are one text") {
@@ -63,5 +63,5 @@ TEST_CASE("a file that holds another model is refused") {
   const std::string file = folder / "toy.safetensors";
   REQUIRE(run("toy --steps 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "'").exit_code == 0);
   for (const std::string use : {"sample", "eval"})
-    check_failure(lm_program + "lm " + use + " --load '" + file + "'", "was not saved by orrery lm");
+    check_failure(quoted_program + "lm " + use + " --load '" + file + "'", "was not saved by orrery lm");
 }

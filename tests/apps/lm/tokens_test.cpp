@@ -80,9 +80,9 @@ TEST_CASE("several files are one text, and the names of all are kept") {
   CHECK(line(run("lm train --hash --config '" + model + "'").text, -2) == hash);
   CHECK(line(run("lm train '" + all + "' --hash --config '" + model + "'").text, -2) == hash);
   const std::string wrong = written(folder / "wrong", R"({"FILE": [1]})");
-  check_failure(lm_program + "lm train --config '" + wrong + "'", "FILE must be text, not 1");
-  check_failure(lm_program + "lm train " + files + quick_lm + "--save '" + two + "'", "would write over the text");
-  check_failure(lm_program + "lm train " + files + quick_lm + "--log '" + two + "'", "would write over the text");
+  check_failure(quoted_program + "lm train --config '" + wrong + "'", "FILE must be text, not 1");
+  check_failure(quoted_program + "lm train " + files + quick_lm + "--save '" + two + "'", "would write over the text");
+  check_failure(quoted_program + "lm train " + files + quick_lm + "--log '" + two + "'", "would write over the text");
 }
 
 TEST_CASE("a text of its own for validation takes none from training, and a resumed training needs the same") {
@@ -94,16 +94,16 @@ TEST_CASE("a text of its own for validation takes none from training, and a resu
   CHECK(contains(errors(command).text, ": 2300 + 130 characters of 12 kinds; validation: " + valid + "\n"));
   REQUIRE(errors(command + "--time-limit 0.001 --save '" + model + "'").exit_code == 130);
   std::filesystem::rename(valid, moved);
-  check_failure(lm_program + "lm train --resume '" + model + "'", "No such file");
-  check_failure(lm_program + "lm train --resume '" + model + "' --valid '" + train + "'",
+  check_failure(quoted_program + "lm train --resume '" + model + "'", "No such file");
+  check_failure(quoted_program + "lm train --resume '" + model + "' --valid '" + train + "'",
                 "is not the text that this training began with");
   const std::string both = written(folder / "both", many("the cat sees the dog .\n", 100) + many("the dog sees\n", 9));
   const std::string rest = written(folder / "rest", "the dog sees\n");
-  check_failure(lm_program + "lm train --resume '" + model + "' '" + both + "' --valid '" + rest + "'",
+  check_failure(quoted_program + "lm train --resume '" + model + "' '" + both + "' --valid '" + rest + "'",
                 "is not the text that this training began with");
   CHECK(line(run("lm train --hash --resume '" + model + "' --valid '" + moved + "'").text, -2) == line(whole.text, -2));
-  check_failure(lm_program + command, "No such file");
-  check_failure(lm_program + "lm train '" + train + "' --valid '" + moved + "' " + tiny + "--save '" + moved + "'",
+  check_failure(quoted_program + command, "No such file");
+  check_failure(quoted_program + "lm train '" + train + "' --valid '" + moved + "' " + tiny + "--save '" + moved + "'",
                 "would write over the text to learn");
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("a text that is not UTF-8 names file and byte, and bytes take any file
   const std::string binary = written(folder / "binary", "ab\xff" + std::string(2000, '\x80'));
   for (const std::string kind : {"chars", "sentencepiece"})
     check_failure(
-        lm_program + "lm train '" + good + "' '" + binary + "' --tokens " + kind,
+        quoted_program + "lm train '" + good + "' '" + binary + "' --tokens " + kind,
         "read " + binary + ": text: is not UTF-8: byte 2 begins no character; a training with --tokens bytes");
   const Result trained = run("lm train '" + binary + "' --tokens bytes " + quick_lm + "--save '" + model + "'");
   CHECK(trained.exit_code == 0);
@@ -121,11 +121,11 @@ TEST_CASE("a text that is not UTF-8 names file and byte, and bytes take any file
   CHECK(run("lm eval --load '" + model + "' --whole '" + binary + "'").exit_code == 0);
   CHECK(run("lm eval --load '" + model + "' --whole '" + good + "'").exit_code == 0);
   CHECK(run("lm train '" + binary + "' --tokens bytes " + quick_lm).exit_code == 0);
-  check_failure(lm_program + "lm train /tmp --tokens bytes", "/tmp: is a directory");
-  check_failure(lm_program + "lm train '" + written(folder / "empty", "") + "' --tokens sentencepiece", "is empty");
-  check_failure(lm_program + "lm train '" + written(folder / "short", "a b") + "' --tokens bytes",
+  check_failure(quoted_program + "lm train /tmp --tokens bytes", "/tmp: is a directory");
+  check_failure(quoted_program + "lm train '" + written(folder / "empty", "") + "' --tokens sentencepiece", "is empty");
+  check_failure(quoted_program + "lm train '" + written(folder / "short", "a b") + "' --tokens bytes",
                 "of 3 bytes is too short: the last tenth, for validation, must be longer than a block of 64");
-  check_failure(lm_program + "lm train '" + good + "' /nowhere/text", "read /nowhere/text: No such file");
+  check_failure(quoted_program + "lm train '" + good + "' /nowhere/text", "read /nowhere/text: No such file");
 }
 
 TEST_CASE("a model takes no text that its tokens do not fit, and no tokens that do not fit the model") {
@@ -133,7 +133,7 @@ TEST_CASE("a model takes no text that its tokens do not fit, and no tokens that 
   const std::string text = written(folder / "text", a_text()), other = written(folder / "other", "\u4f60\u597d z\n");
   const std::string model = folder / "model";
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + model + "'").exit_code == 0);
-  check_failure(lm_program + "lm eval --whole --load '" + model + "' '" + other + "'",
+  check_failure(quoted_program + "lm eval --whole --load '" + model + "' '" + other + "'",
                 "read " + other + ": text: character 1, '\u4f60', is not one of the model's 15");
   REQUIRE(run("lm train '" + text + "' --tokens sentencepiece --vocab-size 300 " + quick_lm + "--overwrite --save '" +
               model + "'")

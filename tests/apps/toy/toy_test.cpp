@@ -54,7 +54,8 @@ TEST_CASE("toy writes every head of its five answers as a page, if the file's na
 
 TEST_CASE("a toy whose files do not fit is refused before it trains") {
   const orrery::TemporaryFolder folder;
-  check_failure("ulimit -f 1; " + lm_program + quick_toy + "--save '" + (folder / "model") + "'", "do not fit there");
+  check_failure("ulimit -f 1; " + quoted_program + quick_toy + "--save '" + (folder / "model") + "'",
+                "do not fit there");
 }
 
 TEST_CASE("figure draws what toy writes for it, and takes no data for what it computes") {

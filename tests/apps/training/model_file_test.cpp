@@ -27,7 +27,7 @@ std::string until(const std::string& condition) {
 struct Program {
   std::string name, arguments, last_line;
   std::string command(int steps, const std::string& file) const {
-    return lm_program + arguments + "--steps " + std::to_string(steps) + " --save '" + file + "' ";
+    return quoted_program + arguments + "--steps " + std::to_string(steps) + " --save '" + file + "' ";
   }
 };
 std::vector<Program> programs(const orrery::TemporaryFolder& folder) {
@@ -199,7 +199,7 @@ TEST_CASE("a toy that answers nothing any more says so, and has its hash printed
   CHECK(result.exit_code == 1);
   CHECK(line(result.text, 0).starts_with("hash "));
   CHECK(line(result.text, 1).starts_with("it cannot answer: "));
-  const Result loaded = shell("echo a b c d e f g h | " + lm_program + "toy --load '" + file + "' 2>&1");
+  const Result loaded = shell("echo a b c d e f g h | " + quoted_program + "toy --load '" + file + "' 2>&1");
   CHECK(loaded.exit_code == 1);
   CHECK(contains(loaded.text, "is NaN"));
 }

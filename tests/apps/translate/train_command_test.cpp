@@ -13,7 +13,6 @@ using orrery::TemporaryFolder;
 
 namespace {
 
-const std::string train_program = "'" ORRERY_PROGRAM "' ";
 // Learns next to nothing, in a moment; dropout is on.
 const std::string quick_model =
     "--segmented --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 "
@@ -103,25 +102,25 @@ TEST_CASE("a training that was stopped is resumed to the bits of one that was no
   REQUIRE(whole.exit_code == 0);
   // Stopped by SIGTERM as soon as there is something to resume.
   const Result stopped =
-      shell(train_program + recipe + "--save " + model + " --log '" + log + "' 2>'" + (animals.folder / "stderr") +
+      shell(quoted_program + recipe + "--save " + model + " --log '" + log + "' 2>'" + (animals.folder / "stderr") +
             "' & while [ ! -e " + model + ".resume ]; do sleep 0.01; done; kill -TERM $!; wait $!");
   REQUIRE(stopped.exit_code == 130);
   CHECK(contains(contents(animals.folder / "stderr"),
                  " of 200; to resume: orrery translate train --resume " + animals.model + "\n"));
   CHECK_NOTHROW(orrery::translate::load_translator(animals.model));
-  check_failure(train_program + recipe + "--save " + model, "continue it with --resume");
+  check_failure(quoted_program + recipe + "--save " + model, "continue it with --resume");
   const std::string changed = animals.folder / "changed";
   set_contents(changed, contents(animals.english) + " ");
-  check_failure(train_program + "translate train --resume " + model + " --source '" + changed + "'", "lines and ");
+  check_failure(quoted_program + "translate train --resume " + model + " --source '" + changed + "'", "lines and ");
   set_contents(changed, "x" + contents(animals.english));
-  check_failure(train_program + "translate train --resume " + model + " --source '" + changed + "'",
+  check_failure(quoted_program + "translate train --resume " + model + " --source '" + changed + "'",
                 "is not the text that this training began with");
   const Result resumed = run("translate train --hash --threads 2 --resume " + model + " --log '" + log + "'");
   CHECK(resumed.exit_code == 0);
   CHECK(line(resumed.text, -2) == line(whole.text, -2));
   CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
   CHECK(contains(contents(log), "\n{\"step\":160,\"validation\":"));
-  check_failure(train_program + "translate train --resume " + model, "is finished, or was never started");
+  check_failure(quoted_program + "translate train --resume " + model, "is finished, or was never started");
 }
 
 TEST_CASE("a training ends early at a time limit, or for want of a lower loss") {
@@ -170,15 +169,15 @@ TEST_CASE("bad files say so in one line, before any training") {
   const auto train_on = [&](const std::string& english, const std::string& german) {
     set_contents(animals.english, english);
     set_contents(animals.german, german);
-    return train_program + animals.train + "--steps 1";
+    return quoted_program + animals.train + "--steps 1";
   };
   check_failure(train_on("a\nb\n", "x\n"), "/a.en has 2 lines and " + folder + "/a.de has 1; line i of one must be");
   check_failure(train_on("", "x\n"), "/a.en is empty");
   check_failure(train_on("a\n", "x\n"), "the files have 1 usable pair");
   check_failure(train_on("\n\n\n", "x\ny\nz\n"), "the files have 0 usable pairs");
   check_failure(train_on("\xff\n\xfe\n", "x\ny\n"), "the files have 0 usable pairs");
-  check_failure(train_program + "translate train --source /nowhere/a --target /nowhere/b", "/nowhere/a");
-  check_failure(train_program + "translate train --source /tmp --target /tmp", "/tmp: is a directory");
+  check_failure(quoted_program + "translate train --source /nowhere/a --target /nowhere/b", "/nowhere/a");
+  check_failure(quoted_program + "translate train --source /tmp --target /tmp", "/tmp: is a directory");
   std::string english, german;
   for (int i = 0; i < 30; ++i) {
     english += i == 7    ? "\n"
@@ -196,7 +195,7 @@ TEST_CASE("bad files say so in one line, before any training") {
 
 TEST_CASE("no text is written over, and what cannot be saved is said before the training") {
   const AnimalFiles animals;
-  const std::string kept = contents(animals.german), train = train_program + animals.train + "--steps 1 ";
+  const std::string kept = contents(animals.german), train = quoted_program + animals.train + "--steps 1 ";
   check_failure(train + "--save '" + animals.german + "'", "would write over --target " + animals.german);
   check_failure(train + "--log '" + animals.german + "'", "would write over --target " + animals.german);
   check_failure(train + "--save '" + animals.model + "' --log '" + animals.model + ".resume'",
@@ -241,7 +240,7 @@ TEST_CASE("wrong values are refused before the training begins") {
   CHECK_FALSE(contains(recurrent, "\"d-model\""));
   check_usage_error("translate train --print-config --model convolutional --width 4", "--width", "must be odd");
   check_usage_error("translate train --print-config --evaluate-every 0", "--average-last", "--evaluate-every");
-  check_failure(train_program + "translate train --resume /nowhere/model", "/nowhere/model");
+  check_failure(quoted_program + "translate train --resume /nowhere/model", "/nowhere/model");
   const std::string help = run("translate train --help").text;
   CHECK(contains(help, "--rate NUMBER=0.005"));
   CHECK(contains(help, "orrery translate train --resume"));
@@ -256,7 +255,7 @@ TEST_CASE("text may be in a file whose name is not UTF-8; --resume then needs th
   const Result stopped = errors("translate train " + files + quick_model + stop + "--save " + model);
   CHECK(stopped.exit_code == 130);
   CHECK(contains(stopped.text, "to resume: "));
-  check_failure(train_program + "translate train --resume " + model, "No such file or directory");
+  check_failure(quoted_program + "translate train --resume " + model, "No such file or directory");
   const Result resumed = errors("translate train --time-limit 0.005 --resume " + model + " --source '" + english + "'");
   CHECK(resumed.exit_code == 130);
   CHECK(contains(resumed.text, "resuming after step "));
