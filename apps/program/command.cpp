@@ -259,6 +259,11 @@ CLI::Option* add_files(CLI::App& command, const std::string& name, std::vector<s
   return add_arguments(command, name, values, description)->check(CLI::Validator(problem, ""))->default_function(all);
 }
 
+CLI::Option* add_repeated_file(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                               const std::string& description) {
+  return add_files(command, name, values, description)->type_name("FILE")->allow_extra_args(false);
+}
+
 CLI::Option* add_whole_number(CLI::App& command, const std::string& name, i64& value, i64 low, i64 high,
                               const std::string& description) {
   return add_checked<i64>(command, name, value, low, high, "whole number", description);

@@ -81,6 +81,9 @@ CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vect
 /// The same for names of files; --config and --print-config know them.
 CLI::Option* add_files(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                        const std::string& description);
+/// An option whose value is the name of a file, and which may be given several times.
+CLI::Option* add_repeated_file(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                               const std::string& description);
 /// In the text of their default, files are separated by this, which no name of a file has.
 inline constexpr char between_files = '\0';
 /// What the help calls the value of the following two. A default outside their range stands for a value that a program

@@ -132,6 +132,7 @@ void TrainingLog::score(i64 step, const std::string& name, double value) {
 
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                  const Interrupt& interrupt, const RunHooks& hooks) {
+  files.check_texts(parts, trainer.parameter_count());
   const TrainingRecipe& recipe = trainer.recipe();
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, trainer.steps_done());
   progress.set_limit(60 * recipe.minutes);

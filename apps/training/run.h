@@ -75,7 +75,8 @@ struct RunHooks {
 /// Trains to the recipe's last step, or until Ctrl-C, the time limit or the recipe's patience ends it. Evaluates as the
 /// recipe says, and saves after each evaluation and when it is stopped. The log gets the options under `options_key` in
 /// `parts`, and the lines printed after evaluations as samples. A save that fails, and a log that cannot be
-/// written any more, are reported, and the training continues. Errors: those of `Trainer::step`.
+/// written any more, are reported, and the training continues. Errors: those of `Trainer::step` and of
+/// `TrainingFiles::check_texts`.
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                  const Interrupt& interrupt, const RunHooks& hooks = {});
 

@@ -60,6 +60,13 @@ void TrainingFiles::check_room(const TrainingRecipe& recipe, i64 parameters) con
   file_.check_room(model, numbers_for_each_parameter(recipe) * model + recipe.steps * bytes_of(f64));
 }
 
+void TrainingFiles::check_texts(const SavedParts& parts, i64 parameters) const {
+  const u64 bytes = static_cast<u64>(parameters * bytes_of(f32));
+  const std::string operation =
+      program_ + ": --save " + model() + " needs a smaller vocabulary, or more parameters beside it";
+  if (used()) check_metadata(parts.origin, bytes, operation);
+}
+
 bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
   return file_.keep([&] {
     // A training that is stopped before its first evaluation also saves a model.

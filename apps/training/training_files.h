@@ -41,6 +41,10 @@ class TrainingFiles {
   /// Error, before a training starts: not enough disk space for a model of `parameters` numbers and its state.
   void check_room(const TrainingRecipe& recipe, i64 parameters) const;
 
+  /// Error, before a training starts: a text of `parts`, such as the vocabulary, is too long for the file of a model of
+  /// `parameters` numbers.
+  void check_texts(const SavedParts& parts, i64 parameters) const;
+
   /// Writes the state, and the model unless the best one already stands there. Returns false if that failed; `problem`
   /// then says why.
   bool keep(Trainer& trainer, const SavedParts& parts);

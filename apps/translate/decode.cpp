@@ -37,7 +37,7 @@ std::vector<Sentence> sentences_by_length(const Translator& translator, const st
     Sentence sentence{i, translator.vocabulary.ids(lines[i].text)};
     if (sentence.ids.empty()) {
       kind = LineKind::empty;
-    } else if (sentence.length() > translator.model->most_tokens()) {
+    } else if (sentence.length() > translator.most_tokens()) {
       kind = LineKind::too_long;
     } else {
       sentences.push_back(std::move(sentence));
@@ -55,10 +55,9 @@ bool translate_batch(const Translator& translator, std::span<const Sentence> bat
   std::vector<i64> limits;
   for (const Sentence& sentence : batch) {
     rows.push_back(sentence.ids);
-    limits.push_back(
-        std::min({sentence.length() + beyond_source, options.max_length, translator.model->most_tokens()}));
+    limits.push_back(std::min({sentence.length() + beyond_source, options.max_length, translator.most_tokens()}));
   }
-  const auto decoder = translator.model->decoder(source_tensor(rows), limits[0], options.beam);
+  const auto decoder = translator.decoder(source_tensor(rows), limits[0], options.beam);
   const std::vector<nn::Hypothesis> found = nn::beam_search(*decoder, limits,
                                                             {.beam = options.beam,
                                                              .length_penalty = options.length_penalty,

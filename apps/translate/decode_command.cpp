@@ -37,7 +37,8 @@ constexpr size_t first_window = 16, largest_window = 2048;
 
 struct CommandOptions {
   DecodeOptions decode;
-  std::string load, file, attention;
+  std::vector<std::string> load;
+  std::string file, attention;
   bool scores = false;
   i64 threads = 1;
 };
@@ -148,12 +149,12 @@ int decode(const CommandOptions& options) {
   set_threads(static_cast<int>(options.threads));
   const bool from_stdin = options.file.empty();
   const Descriptor file(from_stdin ? -1 : opened(options.file));
-  const Translator translator = load_translator(options.load);
+  const Translator translator = load_ensemble(options.load);
   if (options.decode.beam > translator.vocabulary.size())
     usage_error("--beam",
                 "must be at most " + std::to_string(translator.vocabulary.size()) + ", the tokens of the model");
   const bool asked_by_a_person = from_stdin && isatty(STDIN_FILENO) == 1;
-  print_start(std::cerr, {.parameters = translator.model->module().parameter_count()});
+  print_start(std::cerr, {.parameters = translator.parameter_count()});
   if (asked_by_a_person) std::cerr << "Type a sentence and Enter; Ctrl-D ends.\n";
   const Interrupt interrupt;
   const auto stopped = [&] { return interrupt.requested(); };
@@ -188,7 +189,7 @@ int decode(const CommandOptions& options) {
     check(!output_is_closed(), "translate", "standard output was closed before all lines were written");
     return done;  // the program says that it could not write
   }
-  totals.warn(translator.model->most_tokens());
+  totals.warn(translator.most_tokens());
   totals.print_speed(seconds);
   attention.end();
   return interrupt.requested() ? interrupted : done;
@@ -206,7 +207,9 @@ void add_translate_decode(CLI::App& translate, int& exit_code) {
       "line.\n"
       "Examples:\n  orrery translate decode --load en-de.safetensors test.en > translated.de\n"
       "  echo a dog runs . | orrery translate decode --load en-de.safetensors --beam 1");
-  require(add_file(command, "--load", options->load, "The model"));
+  require(add_repeated_file(command, "--load", options->load,
+                            "The model; given several times, models of one vocabulary translate together, by the mean "
+                            "of their probabilities"));
   add_text(command, "FILE", options->file, "", "The lines to translate, UTF-8; without it standard input");
   add_whole_number(command, "--beam", options->decode.beam, 1, 1000,
                    "Hypotheses that beam search keeps; 1 is greedy decoding");
@@ -222,7 +225,7 @@ void add_translate_decode(CLI::App& translate, int& exit_code) {
   add_file(command, "--attention", options->attention,
            "Write a page for a browser to this file: the attention weights of every layer and head, for the first "
            "lines, at most " +
-               std::to_string(AttentionPage::most_pairs));
+               std::to_string(AttentionPage::most_pairs) + "; of several models the first");
   add_threads(command, options->threads);
   when_run(command, exit_code, [options] { return decode(*options); });
 }

@@ -3,12 +3,14 @@
 // Serves: nn/models/transformer.h
 #include "apps/translate/saved.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "apps/program/option_file.h"
 #include "core/error.h"
 #include "nn/files/files.h"
+#include "nn/generate/ensemble.h"
 #include "nn/models/config_json.h"
 
 namespace orrery::translate {
@@ -44,6 +46,38 @@ Translator load_translator(const std::string& path) {
   check(model.padding_id() == pad_id, "translate", path, " holds a model whose padding is token ", model.padding_id(),
         "; that of its vocabulary is ", pad_id);
   return translator;
+}
+
+Translator load_ensemble(const std::vector<std::string>& paths) {
+  check(!paths.empty(), "translate", "an ensemble needs a model");
+  Translator all = load_translator(paths[0]);
+  for (size_t i = 1; i < paths.size(); ++i) {
+    Translator other = load_translator(paths[i]);
+    check(other.vocabulary.to_json() == all.vocabulary.to_json(), "translate", paths[i],
+          " has another vocabulary than ", paths[0], ": they cannot write together");
+    all.others.push_back(std::move(other.model));
+  }
+  return all;
+}
+
+i64 Translator::most_tokens() const {
+  i64 most = model->most_tokens();
+  for (const auto& other : others) most = std::min(most, other->most_tokens());
+  return most;
+}
+
+i64 Translator::parameter_count() const {
+  i64 count = model->module().parameter_count();
+  for (const auto& other : others) count += other->module().parameter_count();
+  return count;
+}
+
+std::unique_ptr<nn::StepwiseDecoder> Translator::decoder(const Tensor& source, i64 most_tokens, i64 beam) const {
+  if (others.empty()) return model->decoder(source, most_tokens, beam);
+  std::vector<std::unique_ptr<nn::StepwiseDecoder>> all;
+  all.push_back(model->decoder(source, most_tokens, beam));
+  for (const auto& other : others) all.push_back(other->decoder(source, most_tokens, beam));
+  return nn::ensemble_of(std::move(all));
 }
 
 SavedParts saved_parts(const TranslationOrigin& origin, TranslationTask& task) {

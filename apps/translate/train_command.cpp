@@ -212,7 +212,7 @@ int begin(TrainOptions& options) {
 void add_train(CLI::App& translate, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App& command = add_command(
-      translate, "train", "Learn to translate from two files; the defaults are a published recipe for 29,000 pairs",
+      translate, "train", "Learn to translate from two files; the defaults are for tens of thousands of pairs",
       "Examples:\n  orrery translate train --source a.en --target a.de --save en-de.safetensors\n"
       "  orrery translate train --resume en-de.safetensors");
   add_config(command);

@@ -187,7 +187,7 @@ std::string read_lock(const Descriptor& file, const std::string& operation) {
 // file is looked at first, and once more when it is open, since its name may have another meaning by then.
 Descriptor open_regular(const std::string& path, const std::string& operation) {
   mode_of_regular(path, operation);
-  return open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  return Descriptor(open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
 }
 
 }  // namespace

@@ -71,4 +71,7 @@ inline constexpr u64 most_small_tensors = 1024, bytes_for_tensor = 96, most_meta
 /// and dtype, or do not end with the file; more than the limits above allow.
 TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation);
 
+/// Error of `operation`: a name, text or blank space in `header` is longer than the limits above allow.
+void check_lengths(std::string_view header, u64 data_bytes, const std::string& operation);
+
 }  // namespace orrery

@@ -40,7 +40,7 @@ const std::vector<Failure> failures{{"open", no_space},
                                     {"close", by_signal, {1}},
                                     {"rename", no_space},
                                     {"rename", io_error},
-                                    {"mkdir", no_space},
+                                    {"mkdir", no_space},  // no training makes a folder: this is for the first that will
                                     {"mmap", std::to_string(ENOMEM)},
                                     {"read", io_error},
                                     {"read", by_signal, {1, many_signals}},

@@ -45,8 +45,8 @@ TEST_CASE("long: promise 1: the library for every CPU has the bits of this machi
     REQUIRE(result.exit_code == 0);
   };
   made("cmake -S '" ORRERY_SOURCE_DIR "' -B '" + build + "' -G Ninja -D ORRERY_NATIVE=OFF -D ORRERY_TESTS=OFF" +
-       " -D ORRERY_PROGRAMS=OFF");
-  made("cmake --build '" + build + "' --target orrery_library");
+       " -D ORRERY_PROGRAMS=OFF -D CMAKE_INSTALL_LIBDIR=lib");
+  made("cmake --build '" + build + "'");
   made("g++ -std=c++20 -fopenmp -I '" ORRERY_SOURCE_DIR "' '" ORRERY_SOURCE_DIR "/tests/promises/plain_user.cpp' -o '" +
        user + "' -L '" + build + "' -lorrery -Wl,-rpath,'" + build + "'");
   const auto with_levels = [&](const std::string& levels) {
@@ -66,4 +66,10 @@ TEST_CASE("long: promise 1: the library for every CPU has the bits of this machi
   CHECK_FALSE(program::contains(plain, "glibc-hwcaps"));
   CHECK_FALSE(plain.ends_with("\n" + own));
   CHECK(program::line(plain, -1).size() == 16);
+
+  const std::string copy = folder / "a copy", installed = folder / "installed";
+  made("cmake --install '" + build + "' --prefix '" + copy + "'");
+  made("eval \"g++ -std=c++20 '" ORRERY_SOURCE_DIR "/tests/promises/plain_user.cpp' -o '" + installed +
+       "' $(PKG_CONFIG_PATH='" + copy + "/lib/pkgconfig' pkg-config --cflags --libs orrery)\"");
+  CHECK(program::shell("'" + installed + "'").text == own);
 }

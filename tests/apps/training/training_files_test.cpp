@@ -187,6 +187,18 @@ TEST_CASE("a new training does not replace an old one unasked, and two trainings
   CHECK(small::contains(error_of([&] { replacing.check_room(endless, 1000); }), "do not fit there"));
 }
 
+TEST_CASE("a vocabulary that could not be saved beside so small a model is an error before the first step") {
+  const TemporaryFolder folder;
+  constexpr i64 parameters = 1'000'000;
+  const SavedParts parts{.save_model = {}, .origin = {{"vocabulary", std::string(1'000'000, 'x')}}};
+  CHECK(error_of([&] { TrainingFiles("lm", folder / "model").check_texts(parts, parameters); }) ==
+        "lm: --save " + (folder / "model") +
+            " needs a smaller vocabulary, or more parameters beside it: its header has a part of 1000000 bytes, too "
+            "many for tensors of 4000000");
+  CHECK(error_of([&] { TrainingFiles("lm", folder / "model").check_texts(parts, 2 * parameters); }) == "");
+  CHECK(error_of([&] { TrainingFiles("lm", "").check_texts(parts, parameters); }) == "");
+}
+
 TEST_CASE("a resumed training computes as it began, and another kernel's bits are warned of") {
   const int tiles = least_tiles();
   std::ostringstream heard;

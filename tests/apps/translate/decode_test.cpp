@@ -19,9 +19,9 @@ using namespace orrery::translate;
 namespace {
 
 // A translator with larger weights than a new one has, so that its translations differ. It reads 19 tokens.
-Translator lively_words() {
+Translator lively_words(u64 seed = 1) {
   const Vocabulary vocabulary = Vocabulary::of_segmented({"a b c d e f g h i@@ j"});
-  Rng rng(1);
+  Rng rng(seed);
   nn::TransformerConfig config{.src_vocab_size = vocabulary.size(),
                                .tgt_vocab_size = vocabulary.size(),
                                .layer = {.d_model = 16, .num_heads = 2, .d_ff = 24},
@@ -139,6 +139,26 @@ TEST_CASE("the program translates a file and standard input alike, with any numb
   CHECK(contains(told, "tokens/s"));
   CHECK_FALSE(contains(told, " line is "));
   CHECK_FALSE(contains(told, " lines are "));
+}
+
+TEST_CASE("several models translate together, in any order, and must have one vocabulary") {
+  const SavedTranslator saved;
+  const Translator other = lively_words(2);
+  const std::string second = saved.folder / "second", third = saved.folder / "third",
+                    with_second = "--load '" + second + "' ", file = saved.file(joined(sentences));
+  save_translator(*other.model, other.vocabulary, second);
+  Translator both = lively_words();
+  both.others.push_back(lively_words(2).model);
+  const auto texts = texts_of(translations(both, as_lines(sentences), {}, not_stopped));
+  CHECK(texts != texts_of(translations(lively_words(), as_lines(sentences), {}, not_stopped)));
+  CHECK(texts != texts_of(translations(other, as_lines(sentences), {}, not_stopped)));
+  CHECK(run(saved.arguments(with_second + file)).text == joined(texts));
+  CHECK(run("translate decode " + with_second + "--load '" + saved.path + "' " + file).text == joined(texts));
+  CHECK(contains(errors(saved.arguments(with_second + file)).text,
+                 "model of " + std::to_string(2 * other.parameter_count()) + " parameters"));
+  save_translator(*other.model, Vocabulary::of_segmented({"a b c d e f g h i@@ k"}), third);
+  CHECK(contains(errors(saved.arguments("--load '" + third + "' " + file)).text,
+                 third + " has another vocabulary than " + saved.path + ": they cannot write together"));
 }
 
 TEST_CASE("--scores puts the log-probability and a tab before each translation") {

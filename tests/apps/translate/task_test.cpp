@@ -44,8 +44,8 @@ std::string hash_after(int threads, u64 seed = 1) {
 
 }  // namespace
 
-TEST_CASE("the preset tiny is the published recipe for Multi30k") {
-  const TranslationRecipe recipe = translation_preset("tiny");
+TEST_CASE("the preset published is the published recipe for Multi30k") {
+  const TranslationRecipe recipe = translation_preset("published");
   CHECK(recipe.model.num_encoder_layers == 4);
   CHECK(recipe.model.num_decoder_layers == 4);
   CHECK(recipe.model.layer.d_model == 128);
@@ -80,6 +80,18 @@ TEST_CASE("the preset tiny is the published recipe for Multi30k") {
   const i64 weights = 9715 * 128 + 4 * (4 + 8) * 128 * 128 + 8 * 2 * 128 * 256;
   CHECK(weights == 2'554'240);
   CHECK(model.parameter_count() == 2'568'576);
+}
+
+TEST_CASE("the preset tiny trains the published model with Muon, on a third of the tokens") {
+  const TranslationRecipe recipe = translation_preset("tiny"), published = translation_preset("published");
+  CHECK(recipe.model == published.model);
+  CHECK(recipe.smoothing == published.smoothing);
+  CHECK(recipe.optimizer == OptimizerKind::muon);
+  CHECK(recipe.steps * recipe.micro_batches * 3 < published.steps * published.micro_batches);
+  CHECK(recipe.rate_of(100, 128) == doctest::Approx(0.003));
+  CHECK(recipe.rate_of(1560, 128) == doctest::Approx(0.003));
+  CHECK(recipe.rate_of(5200, 128) < 1e-6);
+  CHECK_FALSE(recipe.keep_last);  // with fewer pairs the lowest loss may come long before the end
 }
 
 TEST_CASE("every preset is a recipe, and survives its JSON") {

@@ -217,7 +217,7 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("translate train --source a", "--target", "is required");
   check_usage_error("translate train --source a --target b --heads 3", "--heads", "--d-model, 128");
   check_usage_error("translate train --source a --target b --batch-tokens 256", "--batch-tokens", "--max-tokens, 256");
-  check_usage_error("translate train --source a --target b --preset huge", "'huge'", "tiny, small, base");
+  check_usage_error("translate train --source a --target b --preset huge", "'huge'", "tiny, published, small, base");
   check_usage_error("translate train --source a --target b --vocabulary 7", "--vocabulary", "from 8 to 1048576");
   check_usage_error("translate train --resume x --steps 5", "--resume", "--steps");
   check_usage_error("translate train --print-config --model oracle", "'oracle'",
@@ -242,7 +242,7 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("translate train --print-config --evaluate-every 0", "--average-last", "--evaluate-every");
   check_failure(quoted_program + "translate train --resume /nowhere/model", "/nowhere/model");
   const std::string help = run("translate train --help").text;
-  CHECK(contains(help, "--rate NUMBER=0.005"));
+  CHECK(contains(help, "--rate NUMBER=0.003"));
   CHECK(contains(help, "orrery translate train --resume"));
 }
 

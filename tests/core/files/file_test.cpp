@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <vector>
@@ -219,6 +221,10 @@ TEST_CASE("promise 21: special files are refused at once, by name, and never ope
   REQUIRE(::bind(server.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   std::filesystem::create_symlink("/dev/zero", link);
+  const Descriptor watch(::inotify_init1(IN_NONBLOCK));
+  REQUIRE(::inotify_add_watch(watch.number(), pipe.c_str(), IN_OPEN) >= 0);
+  std::array<char, 4096> events;
+  const auto was_opened = [&] { return ::read(watch.number(), events.data(), events.size()) > 0; };
   for (const std::string& path :
        {socket, pipe, link, std::string("/dev/zero"), std::string("/dev/full"), std::string("/dev/null")}) {
     if (path.starts_with("/dev/") && !std::filesystem::exists(path)) continue;
@@ -226,6 +232,9 @@ TEST_CASE("promise 21: special files are refused at once, by name, and never ope
     CHECK(error_of([&] { read_safetensors(path); }) == "read " + path + ": is not a regular file");
   }
   CHECK(error_of([&] { read_safetensors(folder / ""); }) == "read " + (folder / "") + ": is a directory");
+  CHECK_FALSE(was_opened());
+  const Descriptor opened(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));
+  CHECK(was_opened());  // so it would have been seen
 }
 
 TEST_CASE("check_replaceable refuses what replace_file would, and leaves everything as it is") {
