@@ -16,7 +16,7 @@ install(EXPORT orrery NAMESPACE orrery:: FILE orrery-targets.cmake DESTINATION $
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/orrery-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES apps/install/orrery-config.cmake ${PROJECT_BINARY_DIR}/orrery-config-version.cmake DESTINATION ${package_folder})
 file(RELATIVE_PATH prefix_from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-if(levels)  # the library is shared, and pkg-config's users have no other way to say where it is
+if(levels)  # the library is shared: programs of pkg-config's users are to find it without LD_LIBRARY_PATH
   set(rpath_for_pkgconfig "-Wl,-rpath,\${libdir}")
 endif()
 configure_file(apps/install/orrery.pc.in orrery.pc @ONLY)

@@ -29,7 +29,8 @@ SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
   of_training[lm_recipe_key] = to_json(origin.recipe);
   of_training[origin_key] = text_entry.dump();
   return {.save_model = [&task, of_model](const std::string& path) { nn::save_gpt(task.model, path, of_model); },
-          .origin = of_training};
+          .origin = of_training,
+          .model_bytes = nn::saved_bytes(task.model)};
 }
 
 LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {

@@ -81,7 +81,7 @@ CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vect
 /// The same for names of files; --config and --print-config know them.
 CLI::Option* add_files(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                        const std::string& description);
-/// An option whose value is the name of a file, and which may be given several times.
+/// An option whose value is the name of a file, and which may be given several times: "--load a --load b".
 CLI::Option* add_repeated_file(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                                const std::string& description);
 /// In the text of their default, files are separated by this, which no name of a file has.

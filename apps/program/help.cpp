@@ -53,7 +53,8 @@ class HelpFormatter final : public CLI::Formatter {
     if (option->get_type_size() == 0) return "";
     std::string text = option->get_type_name().empty() ? "" : " " + option->get_type_name();
     if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
-    if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+    const bool several = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+    if (several && (option->get_positional() || option->get_allow_extra_args())) text += " ...";
     return text + (option->get_required() ? " REQUIRED" : "");
   }
 

@@ -138,7 +138,8 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
                           .time_limit = options.run.time_limit});
   const SavedParts parts{
       .save_model = [&](const std::string& path) { save_toy(training.task.model, recipe.task, path, chosen); },
-      .origin = {{toy_key, to_json(recipe)}, {options_key, chosen}}};
+      .origin = {{toy_key, to_json(recipe)}, {options_key, chosen}},
+      .model_bytes = nn::saved_bytes(training.task.model)};
   if (state) std::cerr << "resuming after step " << done_before << " of " << recipe.steps << '\n';
   TrainingLog log(options.run.log, state != nullptr);
   std::vector<StepResult> steps;

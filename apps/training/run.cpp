@@ -52,12 +52,11 @@ std::string options_in(const SavedParts& parts) {
 
 }  // namespace
 
-TrainingLog::TrainingLog(const std::string& path, bool continues) : path_(path), start_(steady_seconds()) {
+TrainingLog::TrainingLog(const std::string& path, bool continues)
+    : path_(path), continues_(continues), start_(steady_seconds()) {
   if (path.empty()) return;
   file_.emplace(path);
   check(!holds_no_log(*file_), "log", path, " is not a training log; name another file, or remove it");
-  if (!continues) file_->clear();
-  if (ends_within_line(*file_)) write("");
 }
 
 void TrainingLog::write(const std::string& line) {
@@ -79,6 +78,8 @@ void TrainingLog::end() {
 
 void TrainingLog::start(const Trainer& trainer, const std::string& options) {
   if (!used()) return;
+  if (!continues_) file_->clear();
+  if (ends_within_line(*file_)) write("");
   Json line{{"start", trainer.task().program()},
             {"after_step", trainer.steps_done()},
             {"steps", trainer.recipe().steps},
@@ -132,7 +133,7 @@ void TrainingLog::score(i64 step, const std::string& name, double value) {
 
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                  const Interrupt& interrupt, const RunHooks& hooks) {
-  files.check_texts(parts, trainer.parameter_count());
+  files.check_texts(trainer, parts);
   const TrainingRecipe& recipe = trainer.recipe();
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, trainer.steps_done());
   progress.set_limit(60 * recipe.minutes);

@@ -25,10 +25,11 @@ namespace orrery {
 /// one counts.
 class TrainingLog {
  public:
-  /// Appends to the file if the training `continues`, or else begins it anew. With the path "", nothing is written.
-  /// Errors: it cannot be written; another process is writing it; it holds something else than a log.
+  /// Opens the file. With the path "", nothing is written. Errors: it cannot be written; another process is writing it;
+  /// it holds something else than a log.
   TrainingLog(const std::string& path, bool continues);
-  /// `options` are those of the training as JSON; "" writes none.
+  /// Appends to the file if the training continues, or else begins it anew. `options` are those of the training as
+  /// JSON; "" writes none.
   void start(const Trainer& trainer, const std::string& options);
   /// What has changed since the start.
   void plan(const Trainer& trainer, const std::string& options);
@@ -51,6 +52,7 @@ class TrainingLog {
   void write(const std::string& line);
 
   std::string path_, problem_;
+  bool continues_;
   std::optional<AppendedFile> file_;
   struct TimedStep {
     i64 step;

@@ -3,11 +3,13 @@
 // Serves: apps/toy/toy.cpp
 #include "apps/training/training_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "apps/program/command.h"
+#include "core/files/safetensors_header.h"
 #include "core/products/blas.h"
 #include "core/products/gemm.h"
 #include "nn/models/config_json.h"
@@ -60,11 +62,17 @@ void TrainingFiles::check_room(const TrainingRecipe& recipe, i64 parameters) con
   file_.check_room(model, numbers_for_each_parameter(recipe) * model + recipe.steps * bytes_of(f64));
 }
 
-void TrainingFiles::check_texts(const SavedParts& parts, i64 parameters) const {
-  const u64 bytes = static_cast<u64>(parameters * bytes_of(f32));
-  const std::string operation =
-      program_ + ": --save " + model() + " needs a smaller vocabulary, or more parameters beside it";
-  if (used()) check_metadata(parts.origin, bytes, operation);
+void TrainingFiles::check_texts(const Trainer& trainer, const SavedParts& parts) const {
+  if (!used()) return;
+  u64 state_bytes = 0;
+  for (const auto& [name, tensor] : trainer.state().tensors)
+    state_bytes += static_cast<u64>(tensor.count() * bytes_of(tensor.dtype()));
+  const u64 bytes = std::min(parts.model_bytes, state_bytes);
+  for (const auto& [key, text] : parts.origin) {
+    const u64 length = json_text(text).size() - 2;  // without quotes
+    check(length <= longest_text(bytes), program_, "--save ", model(), ": the model is too small to be saved with its ",
+          key, ", ", length, " bytes beside ", bytes, " of parameters; use a larger model or fewer tokens");
+  }
 }
 
 bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {

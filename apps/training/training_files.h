@@ -21,6 +21,7 @@ struct SavedParts {
   std::function<void(const std::string& path)> save_model;
   /// Metadata of FILE.resume: how the program builds the task again. The keys "recipe" and "standing" are taken.
   Metadata origin{};
+  u64 model_bytes = 0;  ///< of the elements that `save_model` writes
 };
 
 class TrainingFiles {
@@ -41,9 +42,9 @@ class TrainingFiles {
   /// Error, before a training starts: not enough disk space for a model of `parameters` numbers and its state.
   void check_room(const TrainingRecipe& recipe, i64 parameters) const;
 
-  /// Error, before a training starts: a text of `parts`, such as the vocabulary, is too long for the file of a model of
-  /// `parameters` numbers.
-  void check_texts(const SavedParts& parts, i64 parameters) const;
+  /// Error, before a training starts: a text of `parts`, such as the vocabulary, is too long for files with so few
+  /// parameters (`longest_text`).
+  void check_texts(const Trainer& trainer, const SavedParts& parts) const;
 
   /// Writes the state, and the model unless the best one already stands there. Returns false if that failed; `problem`
   /// then says why.

@@ -202,11 +202,12 @@ void add_translate_decode(CLI::App& translate, int& exit_code) {
   using namespace orrery::translate;
   auto options = std::make_shared<CommandOptions>();
   CLI::App& command = add_command(
-      translate, "decode", "Translate lines with a model from `translate train --save`",
+      translate, "decode", "Translate lines with a model from `translate train --save`, or with several",
       "Each line is a sentence, and gets one line in the same order. A line that cannot be translated gets an empty "
       "line.\n"
       "Examples:\n  orrery translate decode --load en-de.safetensors test.en > translated.de\n"
-      "  echo a dog runs . | orrery translate decode --load en-de.safetensors --beam 1");
+      "  echo a dog runs . | orrery translate decode --load en-de.safetensors --beam 1\n"
+      "  orrery translate decode --load one.safetensors --load two.safetensors test.en");
   require(add_repeated_file(command, "--load", options->load,
                             "The model; given several times, models of one vocabulary translate together, by the mean "
                             "of their probabilities"));
@@ -225,7 +226,7 @@ void add_translate_decode(CLI::App& translate, int& exit_code) {
   add_file(command, "--attention", options->attention,
            "Write a page for a browser to this file: the attention weights of every layer and head, for the first "
            "lines, at most " +
-               std::to_string(AttentionPage::most_pairs) + "; of several models the first");
+               std::to_string(AttentionPage::most_pairs) + "; with several models, the weights of the first");
   add_threads(command, options->threads);
   when_run(command, exit_code, [options] { return decode(*options); });
 }

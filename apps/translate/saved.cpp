@@ -94,7 +94,8 @@ SavedParts saved_parts(const TranslationOrigin& origin, TranslationTask& task) {
           .origin = {{recipe_key, to_json(origin.recipe)},
                      {options_key, origin.options},
                      {origin_key, json_text(begun)},
-                     {std::string(vocabulary_key), task.data().vocabulary.to_json()}}};
+                     {std::string(vocabulary_key), task.data().vocabulary.to_json()}},
+          .model_bytes = nn::saved_bytes(task.model().module())};
 }
 
 ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view recipe_operation = "translation recipe";
 
-// The published recipe but for model, rate and warm-up.
+// What the presets begin with: the published recipe without model, rate and warm-up.
 TranslationRecipe common_recipe(const nn::TransformerConfig& model) {
   TranslationRecipe recipe;
   recipe.model = model;
@@ -38,7 +38,8 @@ TranslationRecipe published_recipe() {
   return recipe;
 }
 
-// The same model, a third of the tokens, and a rate that falls to 0, so that no mean of parameters is needed.
+// The same model with Muon, and a rate that falls to 0, so that no mean of parameters is needed. On Multi30k it sees a
+// third of the tokens.
 TranslationRecipe tiny_recipe() {
   TranslationRecipe recipe = common_recipe(nn::tiny(first_piece_id + 1));
   recipe.optimizer = OptimizerKind::muon;
@@ -50,7 +51,7 @@ TranslationRecipe tiny_recipe() {
   return recipe;
 }
 
-// Between the two others: fits a few hundred thousand pairs.
+// Between tiny and base: fits a few hundred thousand pairs.
 TranslationRecipe small_recipe() {
   nn::TransformerConfig model = nn::tiny(first_piece_id + 1);
   model.layer.d_model = 256, model.layer.d_ff = 1024, model.layer.dropout = 0.2;

@@ -163,9 +163,9 @@ void check_files(const TrainOptions& options) {
 void add_train_options(CLI::App& command, const std::shared_ptr<TrainOptions>& options) {
   // Added before the others, since options take effect in the order they are added: those change the preset.
   add_choice(command, "--preset", options->preset, translation_preset_names(),
-             "A Transformer and its training by name: tiny for tens of thousands of pairs, published the same model as "
-             "a paper trained it, small for hundreds of thousands of pairs, base, the paper's, for millions; other "
-             "options change it",
+             "A Transformer and its training by name: tiny for tens of thousands of pairs; published, the same model "
+             "with Adam, as Wu et al. 2021 trained it; small for hundreds of thousands of pairs; base, the model of "
+             "Attention Is All You Need, for millions; other options change it",
              [options](const std::string& name) { options->recipe = translation_preset(name); });
   add_choice(command, "--model", options->model, model_names(),
              "Which model: the Transformer, or one of those that it replaced, of the size of the preset tiny",

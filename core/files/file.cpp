@@ -43,6 +43,13 @@ int open_file(const std::string& path, int flags) {
   return retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, default_mode); });
 }
 
+// Errors also: the file could not be opened.
+struct stat status_of(const Descriptor& file, const std::string& operation) {
+  struct stat status {};
+  check_call(file.number() >= 0 && ::fstat(file.number(), &status) == 0, operation);
+  return status;
+}
+
 void check_regular(const struct stat& status, const std::string& operation) {
   check(!S_ISDIR(status.st_mode), operation, "is a directory");
   check(S_ISREG(status.st_mode), operation, "is not a regular file");
@@ -68,9 +75,7 @@ bool is_named(const Descriptor& file, const std::string& path) {
 // is writing the file (and so holds the lock), or has renamed it between our opening and locking it.
 void lock(const Descriptor& file, const std::string& path, const std::string& operation) {
   check(try_flock(file, operation) && is_named(file, path), operation, "somebody else is writing ", path);
-  struct stat ours {};
-  check_call(::fstat(file.number(), &ours) == 0, operation);
-  check_regular(ours, operation);
+  check_regular(status_of(file, operation), operation);
 }
 
 void write_all(const Descriptor& file, std::span<const std::byte> bytes, const std::string& operation) {
@@ -184,7 +189,7 @@ std::string read_lock(const Descriptor& file, const std::string& operation) {
 }
 
 // To open a device may already do something, such as wind a tape; a socket cannot be opened at all. So the kind of a
-// file is looked at first, and once more when it is open, since its name may have another meaning by then.
+// file is looked at first.
 Descriptor open_regular(const std::string& path, const std::string& operation) {
   mode_of_regular(path, operation);
   return Descriptor(open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
@@ -200,10 +205,8 @@ bool Descriptor::close() {
 }
 
 InputFile::InputFile(const std::string& path) : operation_("read " + path), file_(open_regular(path, operation_)) {
-  check_call(file_.number() >= 0, operation_);
-  struct stat status {};
-  check_call(::fstat(file_.number(), &status) == 0, operation_);
-  check_regular(status, operation_);
+  const struct stat status = status_of(file_, operation_);
+  check_regular(status, operation_);  // once more, since the name may have another meaning by now
   size_ = static_cast<u64>(status.st_size);
 }
 
@@ -244,16 +247,11 @@ std::span<const std::byte> ScratchFile::map() {
 
 AppendedFile::AppendedFile(const std::string& path)
     : operation_("write " + path), file_(open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK)) {
-  struct stat status {};
-  check_call(file_.number() >= 0 && ::fstat(file_.number(), &status) == 0, operation_);
-  if (S_ISREG(status.st_mode)) check(try_flock(file_, operation_), operation_, "somebody else is writing it");
+  if (S_ISREG(status_of(file_, operation_).st_mode))
+    check(try_flock(file_, operation_), operation_, "somebody else is writing it");
 }
 
-u64 AppendedFile::size() const {
-  struct stat status {};
-  check_call(::fstat(file_.number(), &status) == 0, operation_);
-  return static_cast<u64>(status.st_size);
-}
+u64 AppendedFile::size() const { return static_cast<u64>(status_of(file_, operation_).st_size); }
 
 std::string AppendedFile::read(u64 offset, size_t count) const { return read_part(file_, offset, count, operation_); }
 

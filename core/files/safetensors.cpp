@@ -258,10 +258,6 @@ void write_safetensors(const std::string& path, const TensorMap& tensors, const 
   replace_file(path, parts);
 }
 
-void check_metadata(const Metadata& metadata, u64 data_bytes, const std::string& operation) {
-  check_lengths(make_header({}, metadata, operation), data_bytes, operation);
-}
-
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& chosen) try {
   OpenFile open(path);
   TensorFile result{.tensors = {}, .metadata = std::move(open.header.metadata)};

@@ -36,10 +36,6 @@ struct TensorFile {
 /// "crc32c."; text that is not UTF-8; more than the limits of `parse_header`; whatever the system reports.
 void write_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
 
-/// Error of `operation`: `metadata` has a text that `write_safetensors` would refuse as too long, if the tensors had
-/// `data_bytes` bytes.
-void check_metadata(const Metadata& metadata, u64 data_bytes, const std::string& operation);
-
 /// Reads the tensors whose names `chosen` accepts, or all of them without it. F32, F64 and I32 are read as they are;
 /// F16 and BF16 become f32, which can hold all their values. Files of other programs have no checksums; a file that has
 /// some must have all of them, and they must be right. Errors name the operation "read PATH" and say in one line what

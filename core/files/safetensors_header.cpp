@@ -214,16 +214,12 @@ FileDtype file_dtype(Dtype dtype) {
   fail("safetensors", "there is no file dtype for ", dtype);
 }
 
-void check_lengths(std::string_view header, u64 data_bytes, const std::string& operation) {
-  const u64 longest = longest_token(header);
-  check(longest <= most_small_token + data_bytes / 5, operation, "its header has a part of ", longest,
-        " bytes, too many for tensors of ", data_bytes);
-}
-
 TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation) {
   check(text.starts_with('{'), operation, "is not a safetensors file: its header does not start with '{'");
   check(text.find('\0') == text.npos, operation, "the header has a zero byte");  // where the parser would stop
-  check_lengths(text, data_bytes, operation);
+  const u64 longest = longest_token(text);
+  check(longest <= longest_text(data_bytes), operation, "its header has a part of ", longest,
+        " bytes, too many for tensors of ", data_bytes);
   Reader reader(operation, text.size() + data_bytes);
   nlohmann::json::sax_parse(text, &reader);
   TensorHeader header{.entries = {}, .metadata = std::move(reader.metadata)};

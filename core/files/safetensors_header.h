@@ -65,13 +65,12 @@ struct TensorHeader {
 /// and names, texts, numbers or blanks of 128 KB each, and more by a fifth of what the elements take.
 inline constexpr u64 most_small_tensors = 1024, bytes_for_tensor = 96, most_metadata_keys = 256,
                      most_small_token = 128 << 10;
+/// The most bytes of a name or text, quotes left out, in a file with so many bytes of elements.
+constexpr u64 longest_text(u64 data_bytes) { return most_small_token + data_bytes / 5; }
 
 /// Parses the header `text`, followed by `data_bytes` bytes of elements. Errors, of `operation`: anything but the
 /// structure that the format describes; names that appear twice; offsets that leave a gap, overlap, do not fit shape
 /// and dtype, or do not end with the file; more than the limits above allow.
 TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::string& operation);
-
-/// Error of `operation`: a name, text or blank space in `header` is longer than the limits above allow.
-void check_lengths(std::string_view header, u64 data_bytes, const std::string& operation);
 
 }  // namespace orrery

@@ -94,6 +94,13 @@ void save(Module& module, const std::string& path, const Metadata& metadata) {
   write_safetensors(path, tensors, metadata);
 }
 
+u64 saved_bytes(Module& module) {
+  u64 bytes = 0;
+  for (const Stored& p : stored_parameters(module))
+    bytes += static_cast<u64>(p.parameter.shape().count() * bytes_of(p.parameter.dtype()));
+  return bytes;
+}
+
 Metadata load(Module& module, const std::string& path) {
   TensorFile file = read_safetensors(path);
   load(module, file.tensors, "load " + path);

@@ -19,6 +19,9 @@ inline constexpr std::string_view config_key = "config";
 /// Writes every parameter and `metadata` to `path`, or leaves it as it was. Errors: see `write_safetensors`.
 void save(Module& module, const std::string& path, const Metadata& metadata = {});
 
+/// The bytes of the elements that `save` writes.
+u64 saved_bytes(Module& module);
+
 /// Reads every parameter from `path` into the memory it already has, and returns the metadata. f32 and f64 are
 /// converted to the model's dtype. Errors, which leave the model unchanged: those of `read_safetensors`; names or
 /// shapes that are not exactly the model's (the message lists what is missing, unexpected or of another shape); tied

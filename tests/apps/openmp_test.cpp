@@ -7,7 +7,7 @@ using namespace orrery::program;
 
 TEST_CASE("fewer threads than asked for give the same bits, and the start says how many there are") {
   const auto train = [](const std::string& variable) {
-    return shell(variable + " timeout 60 '" ORRERY_PROGRAM "' toy --steps 3 --threads 2 --hash 2>&1");
+    return shell(variable + " timeout 60 " + quoted_program + "toy --steps 3 --threads 2 --hash 2>&1");
   };
   const auto hash_of = [](const std::string& text) {
     const size_t at = text.find("hash ");

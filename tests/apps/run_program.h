@@ -52,6 +52,12 @@ inline std::string line(const std::string& text, int i) {
   return at >= 0 && at < n ? lines[static_cast<size_t>(at)] : "(no such line)";
 }
 
+/// The fingerprint that `--hash` prints; "" if the program did not come that far.
+inline std::string hash_in(const std::string& output) {
+  const size_t at = output.find("hash ");
+  return at == std::string::npos ? "" : output.substr(at, output.find('\n', at) - at);
+}
+
 /// A mistake on the command line: exit code 2, and one line on stderr that names what was wrong and what is right.
 inline void check_usage_error(const std::string& arguments, const std::string& wrong, const std::string& right) {
   CAPTURE(arguments);

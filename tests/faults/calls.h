@@ -62,8 +62,8 @@ inline Outcome run_with_faults(const std::string& arguments, const TemporaryFold
                                 fault.call + "' ORRERY_FAULT_AT=" + std::to_string(fault.at) +
                                 " ORRERY_FAULT_TIMES=" + std::to_string(fault.times) +
                                 " ORRERY_FAULT_ERROR=" + fault.error;
-  const program::Result result =
-      program::shell(variables + " timeout -k 1 60 '" ORRERY_PROGRAM "' " + arguments + " 2>'" + errors + "'; exit $?");
+  const program::Result result = program::shell(variables + " timeout -k 1 60 " + program::quoted_program + arguments +
+                                                " 2>'" + errors + "'; exit $?");
   return {result.exit_code, result.text, contents(errors), calls_in(record)};
 }
 

@@ -22,7 +22,7 @@ namespace {
 std::optional<int> killed_after(double milliseconds, const std::string& arguments, const std::string& output) {
   // Without "exec" the shell would be killed, and the program would go on.
   std::string shell = "sh", option = "-c",
-              command = "exec '" ORRERY_PROGRAM "' " + arguments + " >'" + output + "' 2>&1";
+              command = "exec " + program::quoted_program + arguments + " >'" + output + "' 2>&1";
   char* const words[] = {shell.data(), option.data(), command.data(), nullptr};
   pid_t child = 0;
   REQUIRE(::posix_spawn(&child, "/bin/sh", nullptr, nullptr, words, environ) == 0);
@@ -58,9 +58,9 @@ Killed kill_again_and_again(const TrainedProgram& program, int kills, u64 seed) 
   program::Result whole{};
   const double milliseconds = milliseconds_of([&] { whole = program::run(begin); });
   REQUIRE(whole.exit_code == 0);
-  const std::string hash = hash_in(whole.text), last_model = contents(model);
+  const std::string hash = program::hash_in(whole.text), last_model = contents(model);
   const auto check_end = [&](const std::string& text) {
-    CHECK(hash_in(text) == hash);
+    CHECK(program::hash_in(text) == hash);
     CHECK(contents(model) == last_model);
     CHECK_FALSE(std::filesystem::exists(state));
     std::filesystem::remove(model);

@@ -85,7 +85,7 @@ int try_crashes(int stride) {
         if (left.contains("model")) CHECK_FALSE(read_safetensors(model).tensors.empty());
         const program::Result next = program::run(left_state.empty() ? begin + "--overwrite" : program.resume(model));
         CHECK(next.exit_code == 0);
-        CHECK(hash_in(next.text) == hash_in(whole.output));
+        CHECK(program::hash_in(next.text) == program::hash_in(whole.output));
         CHECK(state_of(folder) == after);
       }
     }

@@ -40,12 +40,6 @@ inline std::vector<TrainedProgram> trained_programs(const TemporaryFolder& folde
                "--max-tokens 20 --average-last 1 "}};
 }
 
-/// The fingerprint that `--hash` prints; "" if the program did not come that far.
-inline std::string hash_in(const std::string& output) {
-  const size_t at = output.find("hash ");
-  return at == std::string::npos ? "" : output.substr(at, output.find('\n', at) - at);
-}
-
 /// The contents of the files in a folder, by their names.
 using FolderState = std::map<std::string, std::string>;
 inline FolderState state_of(const TemporaryFolder& folder) {

@@ -40,16 +40,16 @@ TEST_CASE("two trainings at once in one folder, under two names, leave what each
              "' ";
     };
     put({}, folder);
-    const std::string first_hash = hash_in(program::run(command("one", "1")).text);
-    const std::string second_hash = hash_in(program::run(command("two", "2")).text);
+    const std::string first_hash = program::hash_in(program::run(command("one", "1")).text);
+    const std::string second_hash = program::hash_in(program::run(command("two", "2")).text);
     const FolderState alone = state_of(folder);
     REQUIRE(first_hash != second_hash);
     put({}, folder);
     const Both both = at_once(command("one", "1"), command("two", "2"), beside);
     CHECK(both.first.exit_code == 0);
     CHECK(both.second.exit_code == 0);
-    CHECK(hash_in(both.first.text) == first_hash);
-    CHECK(hash_in(both.second.text) == second_hash);
+    CHECK(program::hash_in(both.first.text) == first_hash);
+    CHECK(program::hash_in(both.second.text) == second_hash);
     const FolderState together = state_of(folder);
     CHECK(together.size() == 4);
     for (const std::string name : {"one", "two"}) CHECK(together.at(name) == alone.at(name));
@@ -65,7 +65,7 @@ TEST_CASE("of two trainings that save in one file, or write one log, one is refu
     const std::string begin = program.begin(folder / "model", steps, 100);
     const std::string same_log = program.begin(folder / "other", steps, 100) + log;
     put({}, folder);
-    const std::string hash = hash_in(program::run(begin).text);
+    const std::string hash = program::hash_in(program::run(begin).text);
     const FolderState alone = state_of(folder);
     const auto check_one = [&](const std::string& second, const std::string& refusal) {
       CAPTURE(second);
@@ -77,7 +77,7 @@ TEST_CASE("of two trainings that save in one file, or write one log, one is refu
           " 2>&1 >/dev/null; echo $?; wait $!; echo $?");
       CHECK(contains(result.text, refusal));
       CHECK(result.text.ends_with("\n1\n0\n"));
-      CHECK(hash_in(contents(beside / "first")) == hash);
+      CHECK(program::hash_in(contents(beside / "first")) == hash);
       CHECK(state_of(folder) == alone);
       CHECK(contents(beside / "log").starts_with("{\"start\":"));
       CHECK_FALSE(contains(contents(beside / "log"), std::string(1, '\0')));

@@ -1,6 +1,7 @@
 // Chapter 8. Tests that a program linked to the library with plain flags computes what the library's own options say.
 #include <doctest/doctest.h>
 
+#include "tests/apps/install/tools.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
@@ -67,6 +68,7 @@ TEST_CASE("long: promise 1: the library for every CPU has the bits of this machi
   CHECK_FALSE(plain.ends_with("\n" + own));
   CHECK(program::line(plain, -1).size() == 16);
 
+  if (!tools::are_there({"pkg-config"})) return;
   const std::string copy = folder / "a copy", installed = folder / "installed";
   made("cmake --install '" + build + "' --prefix '" + copy + "'");
   made("eval \"g++ -std=c++20 '" ORRERY_SOURCE_DIR "/tests/promises/plain_user.cpp' -o '" + installed +

@@ -135,7 +135,7 @@ TEST_CASE("slow: promise 1: the program's hash does not depend on --threads, wha
       CAPTURE(kernel);
       CAPTURE(threads);
       const program::Result toy =
-          run(kernel, "'" ORRERY_PROGRAM "' toy --steps 20 --hash --threads " + threads + " 2>/dev/null");
+          run(kernel, program::quoted_program + "toy --steps 20 --hash --threads " + threads + " 2>/dev/null");
       CHECK(toy.exit_code == 0);
       const size_t at = toy.text.find("\nhash ");
       REQUIRE(at != std::string::npos);

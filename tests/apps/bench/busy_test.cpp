@@ -42,7 +42,7 @@ TEST_CASE("every bench warns where other programs keep the cores busy") {
   for (const std::string bench : {"step --steps 1", "profile --steps 1"}) {
     CAPTURE(bench);
     const Result result =
-        shell(busy + "timeout 50 '" ORRERY_PROGRAM "' bench " + bench + " --threads 1 2>&1 >/dev/null; kill $others");
+        shell(busy + "timeout 50 " + quoted_program + "bench " + bench + " --threads 1 2>&1 >/dev/null; kill $others");
     CHECK(contains(result.text, ": measured times will be too long"));
   }
 }

@@ -52,7 +52,7 @@ TEST_CASE("Ctrl-C ends with 130, and what --json then writes says that it is not
       contains((gradcheck("softmax --json " + folder / "a.json"), contents(folder / "a.json")), "\"complete\": true"));
   for (const std::string mode : {"--all", "--mutate"}) {
     const std::string file = folder / ("cut" + mode + ".json");
-    const Result cut = shell("timeout --foreground --preserve-status -s INT 1 '" ORRERY_PROGRAM "' gradcheck " + mode +
+    const Result cut = shell("timeout --foreground --preserve-status -s INT 1 " + quoted_program + "gradcheck " + mode +
                              " --threads 1 --json '" + file + "' 2>/dev/null");
     CHECK(cut.exit_code == interrupted);
     CHECK(contains(contents(file), "\"complete\": false"));
@@ -201,9 +201,8 @@ TEST_CASE("what --seeds does not take is wrong usage") {
 TEST_CASE("Ctrl-C among many seeds keeps those that are finished, and exits with 130") {
   const TemporaryFolder folder;
   const std::string file = folder / "seeds.jsonl";
-  const Result cut = shell("timeout --foreground --preserve-status -s INT 1 '" ORRERY_PROGRAM
-                           "' gradcheck relu gelu --seeds 1..1000000 --threads 1 --resume '" +
-                           file + "' 2>/dev/null");
+  const Result cut = shell("timeout --foreground --preserve-status -s INT 1 " + quoted_program +
+                           "gradcheck relu gelu --seeds 1..1000000 --threads 1 --resume '" + file + "' 2>/dev/null");
   CHECK(cut.exit_code == interrupted);
   const std::string kept = contents(file);
   const auto seeds = std::count(kept.begin(), kept.end(), '\n');

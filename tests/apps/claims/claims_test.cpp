@@ -166,7 +166,7 @@ TEST_CASE("orrery claims stops measuring when nobody can read what it finds") {
   const TemporaryFolder folder;
   const std::string file = folder / "claims.json";
   const program::Result result = program::shell(
-      "('" ORRERY_PROGRAM "' claims variance scaled-variance warmup --json '" + file + "' > /dev/full) 2>&1");
+      "(" + program::quoted_program + "claims variance scaled-variance warmup --json '" + file + "' > /dev/full) 2>&1");
   CHECK(result.exit_code == 1);
   CHECK(result.text.ends_with("\norrery: cannot write the results to standard output\n"));
   CHECK(program::contains(contents(file), "\"name\": \"variance\""));

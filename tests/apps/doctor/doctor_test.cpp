@@ -41,9 +41,9 @@ TEST_CASE("the doctor names every subject, and its exit code and file say whethe
 }
 
 TEST_CASE("what is harmful in the environment is a line of a training, and what is to note one of a measurement") {
-  const std::string limited = "OMP_THREAD_LIMIT=1 '" ORRERY_PROGRAM "' ",
-                    slow = "OPENBLAS_CORETYPE=Prescott '" ORRERY_PROGRAM "' ",
-                    passive = "OMP_WAIT_POLICY=passive '" ORRERY_PROGRAM "' ",
+  const std::string limited = "OMP_THREAD_LIMIT=1 " + quoted_program + "",
+                    slow = "OPENBLAS_CORETYPE=Prescott " + quoted_program + "",
+                    passive = "OMP_WAIT_POLICY=passive " + quoted_program + "",
                     small = "--steps 1 --batch 2 --heads 2 --d-model 8 --d-ff 8 ",
                     toy = "toy --encoder-layers 1 --decoder-layers 1 " + small + "2>&1 >/dev/null",
                     lm = "lm train --block 8 --layers 1 --evaluate-every 0 " + small + "2>&1 >/dev/null",
@@ -71,5 +71,5 @@ TEST_CASE("what is harmful in the environment is a line of a training, and what 
 TEST_CASE("what the doctor does not take is wrong usage, and a file that cannot be written is a failure") {
   check_usage_error("doctor --threads 0", "--threads", "from 1 to 256");
   check_usage_error("doctor now", "'now'", "orrery doctor --help");
-  check_failure("'" ORRERY_PROGRAM "' doctor --json /nowhere/file", "/nowhere/file");
+  check_failure(quoted_program + "doctor --json /nowhere/file", "/nowhere/file");
 }

@@ -67,7 +67,7 @@ TEST_CASE("the program's page has every command and every option that its help h
 
 TEST_CASE("the page says nothing of the machine that wrote it") {
   const std::string variables = "OMP_NUM_THREADS=3 OPENBLAS_CORETYPE=Haswell ";
-  CHECK(program::shell(variables + "'" ORRERY_PROGRAM "' manual").text == run("manual").text);
+  CHECK(program::shell(variables + program::quoted_program + "manual").text == run("manual").text);
 }
 
 TEST_CASE("man shows the page without a warning") {

@@ -8,15 +8,18 @@
 
 namespace orrery::tools {
 
-/// Whether all of these commands are there. In .ci/run, which installs them, they have to be.
+/// Whether `what` is `there`. In .ci/run, which installs all of it, it has to be.
+inline bool is_there(bool there, const std::string& what) {
+  CAPTURE(what);
+  CHECK((there || std::getenv("ORRERY_ALL_TESTS") == nullptr));
+  return there;
+}
+
+/// Whether all of these commands are there, as above.
 inline bool are_there(const std::vector<std::string>& commands) {
-  for (const std::string& command : commands) {
-    if (program::shell("command -v " + command).exit_code == 0) continue;
-    CAPTURE(command);
-    CHECK(std::getenv("ORRERY_ALL_TESTS") == nullptr);
-    return false;
-  }
-  return true;
+  return std::all_of(commands.begin(), commands.end(), [](const std::string& command) {
+    return is_there(program::shell("command -v " + command).exit_code == 0, command);
+  });
 }
 
 }  // namespace orrery::tools

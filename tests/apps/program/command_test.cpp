@@ -51,7 +51,7 @@ TEST_CASE("options that contradict one another are wrong usage in every sub-comm
 }
 
 TEST_CASE("what no memory holds is refused at once") {
-  const std::string program = "'" ORRERY_PROGRAM "' ", huge = "--batch 65536 --max-length 512 --d-model 4096 ";
+  const std::string program = quoted_program, huge = "--batch 65536 --max-length 512 --d-model 4096 ";
   check_failure(program + "toy " + huge + "--encoder-layers 24 --decoder-layers 24 --d-ff 16384", "of memory for this");
   const std::string wide = "--config gpt2 --batch 100000 --length 1000 --width 12288";
   for (const std::string bench : {"step ", "profile ", "promises "}) {

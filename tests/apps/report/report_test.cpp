@@ -40,7 +40,7 @@ TEST_CASE("a damaged log is reported with a note, and any other file is one clea
   const TemporaryFolder folder;
   const std::string log = orrery::small::log_file(folder, "log", orrery::small::log_text() + "{\"st");
   CHECK(errors("report '" + log + "'").text == log + ": the last line is cut off and left out.\n");
-  const std::string report = "'" ORRERY_PROGRAM "' report ", text = written(folder / "text", "no log\n");
+  const std::string report = quoted_program + "report ", text = written(folder / "text", "no log\n");
   check_failure(report + "/nowhere/log", "read /nowhere/log: No such file or directory");
   check_failure(report + "'" + text + "'", "text is not the log of a training");
   check_failure(report + "'" + written(folder / "empty", "") + "'", "empty is empty");

@@ -12,7 +12,7 @@ namespace {
 
 // Starts a training in the background, waits for `condition`, and stops it with Ctrl-C's signal.
 Result stopped_when(const std::string& condition, const std::string& arguments, const std::string& log) {
-  return shell(toy_program + arguments + " 2>'" + log + "' & until " + condition +
+  return shell(quoted_program + arguments + " 2>'" + log + "' & until " + condition +
                "; do kill -0 $! || break; sleep 0.01; done; kill -INT $!; wait $!");
 }
 
@@ -22,11 +22,11 @@ TEST_CASE("Ctrl-C ends the training, examines and saves what there is, and exits
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   const Result result =
-      shell("timeout --preserve-status -s INT 3 " + toy_program +
+      shell("timeout --preserve-status -s INT 3 " + quoted_program +
             "toy --steps 1000000 --batch 4 --d-model 8 --heads 2 --d-ff 8 --save '" + file + "' 2>/dev/null");
   CHECK(result.exit_code == 130);
   CHECK(line(result.text, -1).starts_with("exact match "));
-  CHECK(shell("echo abc | " + toy_program + "toy --load '" + file + "'").exit_code == 0);
+  CHECK(shell("echo abc | " + quoted_program + "toy --load '" + file + "'").exit_code == 0);
 }
 
 TEST_CASE("a toy that was stopped goes on to the bits of one that was not, at another number of threads") {
@@ -41,8 +41,8 @@ TEST_CASE("a toy that was stopped goes on to the bits of one that was not, at an
   CHECK(line(stopped.text, -1).starts_with("exact match "));
   CHECK(contains(orrery::contents(log), "\nsaved to " + file + "\nstopped after step "));
   CHECK(contains(orrery::contents(log), " of 3000; to resume: orrery toy --resume " + file + "\n"));
-  CHECK(shell("echo abc | " + toy_program + "toy --load '" + file + "'").exit_code == 0);
-  check_failure(toy_program + recipe + "--save '" + file + "'", "continue it with --resume");
+  CHECK(shell("echo abc | " + quoted_program + "toy --load '" + file + "'").exit_code == 0);
+  check_failure(quoted_program + recipe + "--save '" + file + "'", "continue it with --resume");
   const std::string log_of_first = orrery::contents(json);
   CHECK(contains(log_of_first, "{\"step\":1,"));
   const Result resumed = run("toy --hash --threads 2 --resume '" + file + "' --log '" + json + "'");
@@ -51,7 +51,7 @@ TEST_CASE("a toy that was stopped goes on to the bits of one that was not, at an
   CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
   CHECK(orrery::contents(json).starts_with(log_of_first));
   CHECK(orrery::contents(json).size() > log_of_first.size());
-  check_failure(toy_program + "toy --resume '" + file + "'", "is finished, or was never started");
+  check_failure(quoted_program + "toy --resume '" + file + "'", "is finished, or was never started");
   CHECK(folder.count() == 3);
 }
 
@@ -76,16 +76,16 @@ TEST_CASE("what cannot be resumed is refused, and stays as it is") {
   REQUIRE(stopped_when(until_step, "lm train '" + text + "' " + tiny + "--steps 20000 --save '" + lm + "'", log)
               .exit_code == 130);
   const std::string kept = orrery::contents(file + ".resume"), resume = "toy --resume '" + file + "' ";
-  check_failure(toy_program + "toy --resume '" + lm + "'", lm + ".resume is a training of orrery lm");
-  check_failure(toy_program + "lm train --resume '" + file + "'", file + ".resume is a training of orrery toy");
-  check_failure(toy_program + "toy --resume '" + (folder / "none") + "'", "there is no " + (folder / "none"));
-  check_failure(toy_program + "toy --resume /nowhere/model", "No such file or directory");
+  check_failure(quoted_program + "toy --resume '" + lm + "'", lm + ".resume is a training of orrery lm");
+  check_failure(quoted_program + "lm train --resume '" + file + "'", file + ".resume is a training of orrery toy");
+  check_failure(quoted_program + "toy --resume '" + (folder / "none") + "'", "there is no " + (folder / "none"));
+  check_failure(quoted_program + "toy --resume /nowhere/model", "No such file or directory");
   check_usage_error(resume + "--tiles 4", "--resume", "--tiles");
   check_usage_error(resume + "--steps 6000", "--resume", "--steps");
   check_usage_error(resume + "--save x", "--resume", "--save");
   check_usage_error(resume + "--losses x", "--resume", "--losses");
-  check_failure(toy_program + resume + "--log '" + file + ".lock'", "would write over the files of --save " + file);
-  check_failure(toy_program + resume + "--attention '" + file + ".resume'", "is a file that holds a model");
+  check_failure(quoted_program + resume + "--log '" + file + ".lock'", "would write over the files of --save " + file);
+  check_failure(quoted_program + resume + "--attention '" + file + ".resume'", "is a file that holds a model");
   CHECK(orrery::contents(file + ".resume") == kept);
   orrery::TensorFile huge = orrery::read_safetensors(file + ".resume");
   std::string& recipe = huge.metadata.at("toy");
@@ -93,9 +93,9 @@ TEST_CASE("what cannot be resumed is refused, and stays as it is") {
   REQUIRE(contains(recipe, d_ff));
   recipe.replace(recipe.find(d_ff), d_ff.size(), d_ff + "0000000");
   orrery::write_safetensors(file + ".resume", huge.tensors, huge.metadata);
-  check_failure(toy_program + resume, "is too small for the model it describes");
+  check_failure(quoted_program + resume, "is too small for the model it describes");
   orrery::set_contents(file + ".resume", kept.substr(0, kept.size() / 2));
-  check_failure(toy_program + resume, file + ".resume");
+  check_failure(quoted_program + resume, file + ".resume");
   CHECK_FALSE(std::filesystem::exists(file + ".lock"));
 }
 

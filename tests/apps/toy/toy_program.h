@@ -1,11 +1,10 @@
-// Chapter 0. What the tests of `orrery toy` share: the program, and trainings that take a moment.
+// Chapter 0. What the tests of `orrery toy` share: trainings that take a moment.
 #pragma once
 
 #include "tests/apps/run_program.h"
 
 namespace orrery::program {
 
-inline const std::string toy_program = "'" ORRERY_PROGRAM "' ";
 /// Learns next to nothing, in a moment.
 inline const std::string small_toy_options =
     "--batch 4 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-length 9 ";

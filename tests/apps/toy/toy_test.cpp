@@ -69,12 +69,12 @@ TEST_CASE("figure draws what toy writes for it, and takes no data for what it co
   const std::string all = run("figure toy_heads --data '" + heads + "'").text;
   CHECK(contains(all, "What every head of the toy reads (task: reverse)"));
   CHECK(contains(all, "layer 0, head 1"));
-  check_failure(toy_program + "figure toy_loss --data '" + attention + "'", "has no steps");
-  check_failure(toy_program + "figure toy_heads --data '" + attention + "'", "has no source");
+  check_failure(quoted_program + "figure toy_loss --data '" + attention + "'", "has no steps");
+  check_failure(quoted_program + "figure toy_heads --data '" + attention + "'", "has no source");
   check_usage_error("figure broadcasting --data '" + losses + "'", "--data", "reads no data");
   CHECK(run("figure broadcasting").text.starts_with("<svg "));
-  check_failure(toy_program + quick_toy + "--losses /nowhere/losses", "/nowhere/losses");
-  check_failure(toy_program + quick_toy + "--every-head /nowhere/heads", "/nowhere/heads");
+  check_failure(quoted_program + quick_toy + "--losses /nowhere/losses", "/nowhere/losses");
+  check_failure(quoted_program + quick_toy + "--every-head /nowhere/heads", "/nowhere/heads");
   check_usage_error("toy --max-length 512 --every-head '" + heads + "'", "--every-head",
                     "takes at most 200000 weights");
 }
@@ -84,7 +84,7 @@ TEST_CASE("a saved model is rebuilt from its file and answers lines") {
   const std::string file = folder / "model.safetensors";
   REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
   const auto answered = [&](const std::string& lines, const std::string& redirect) {
-    return shell("printf '" + lines + "' | " + toy_program + "toy --load '" + file + "' " + redirect);
+    return shell("printf '" + lines + "' | " + quoted_program + "toy --load '" + file + "' " + redirect);
   };
   const Result first = answered("a b c d e f g h\\n\\nmmmmmmmm\\n", "2>&1");
   CHECK(first.exit_code == 0);
@@ -101,8 +101,8 @@ TEST_CASE("a saved model is rebuilt from its file and answers lines") {
         "orrery: toy: line 3: a line needs 1 to 9 symbols, got 10\n"
         "warning: line 4 has 2 symbols, and the model was trained on 8 to 9\n");
   shell("truncate -s 1000 '" + file + "'");
-  check_failure(toy_program + "toy --load '" + file + "' </dev/null", "model.safetensors");
-  check_failure(toy_program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
+  check_failure(quoted_program + "toy --load '" + file + "' </dev/null", "model.safetensors");
+  check_failure(quoted_program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
 }
 
 TEST_CASE("options from a model never say which files are written") {
@@ -110,10 +110,10 @@ TEST_CASE("options from a model never say which files are written") {
   const std::string model = folder / "model";
   orrery::write_safetensors(model, {{"x", orrery::zeros({1})}},
                             {{orrery::options_key, R"({"log":")" + (folder / "victim") + "\"}"}});
-  check_failure(toy_program + "toy --config '" + model + "'", "there is no option \"log\"");
+  check_failure(quoted_program + "toy --config '" + model + "'", "there is no option \"log\"");
   CHECK(folder.count() == 1);
   orrery::set_contents(model, orrery::contents(model).substr(0, 100));
-  check_failure(toy_program + "toy --config '" + model + "'", "read " + model + ": ");
+  check_failure(quoted_program + "toy --config '" + model + "'", "read " + model + ": ");
   CHECK_FALSE(contains(errors("toy --config '" + model + "'").text, "JSON"));
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("a stdin that cannot be read is an error") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model";
   REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
-  check_failure(toy_program + "toy --load '" + file + "' < /tmp", "cannot be read from stdin");
+  check_failure(quoted_program + "toy --load '" + file + "' < /tmp", "cannot be read from stdin");
 }
 
 TEST_CASE("the example of --help is in the range that the defaults train on") {
@@ -138,7 +138,7 @@ TEST_CASE("at a terminal the user is told what to type, and in a pipe nobody is"
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
   REQUIRE(run(quick_toy + "--save '" + file + "'").exit_code == 0);
-  const std::string command = toy_program + "toy --load '" + file + "'";
+  const std::string command = quoted_program + "toy --load '" + file + "'";
   const Result person = shell("{ sleep 0.5; echo abcdefgh; sleep 0.5; } | script -qec \"" + command + "\" /dev/null");
   CHECK(contains(person.text, "Type 8 to 9 symbols of a to m and Enter; Ctrl-D ends."));
   CHECK(contains(person.text, "reverse> "));
@@ -222,11 +222,11 @@ TEST_CASE("options in a file train the toy to the same bits, from JSON or from w
 TEST_CASE("options in a file that cannot be are told with the file and the option") {
   const orrery::TemporaryFolder folder;
   const std::string json = folder / "toy.json", config = "toy --config '" + json + "' ";
-  check_failure(toy_program + config, "orrery: read " + json + ": No such file or directory");
+  check_failure(quoted_program + config, "orrery: read " + json + ": No such file or directory");
   orrery::set_contents(json, "{\"stepz\": 4}");
-  check_failure(toy_program + config, "orrery: read " + json + ": there is no option \"stepz\"");
+  check_failure(quoted_program + config, "orrery: read " + json + ": there is no option \"stepz\"");
   orrery::set_contents(json, "{\"steps\": \"many\"}");
-  check_failure(toy_program + config, "orrery: read " + json + ": steps must be a number, not \"many\"");
+  check_failure(quoted_program + config, "orrery: read " + json + ": steps must be a number, not \"many\"");
   orrery::set_contents(json, "{\"steps\": 4}");
   check_usage_error(config + "--resume x", "--config", "--resume");
   check_usage_error(config + "--load x", "--config", "--load");
@@ -246,16 +246,16 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("toy --preset large", "--preset", "annotated");
   check_usage_error("toy --save ''", "--save", "must not be empty");
   check_usage_error("toy --load x --task sort", "--load", "--task");
-  check_failure(toy_program + "toy --save /nowhere/model.safetensors", "No such file or directory");
-  check_failure(toy_program + "toy --save /tmp", "is a folder");
+  check_failure(quoted_program + "toy --save /nowhere/model.safetensors", "No such file or directory");
+  check_failure(quoted_program + "toy --save /tmp", "is a folder");
   for (const size_t letters : {300, 250}) {  // the second is too long with ".resume.tmp" after it
     const std::string name = "/tmp/" + std::string(letters, 'x');
-    check_failure(toy_program + "toy --save " + name, "orrery: toy: cannot write to --save " + name);
-    check_failure(toy_program + "toy --save " + name, ": File name too long");
+    check_failure(quoted_program + "toy --save " + name, "orrery: toy: cannot write to --save " + name);
+    check_failure(quoted_program + "toy --save " + name, ": File name too long");
   }
   const orrery::TemporaryFolder folder;
   std::filesystem::create_symlink(folder / "circle", folder / "circle");
-  check_failure(toy_program + "toy --save '" + (folder / "circle") + "'", "Too many levels of symbolic links");
+  check_failure(quoted_program + "toy --save '" + (folder / "circle") + "'", "Too many levels of symbolic links");
 }
 
 TEST_CASE("--require turns too few right answers into a failure") {
@@ -276,7 +276,7 @@ TEST_CASE("what the sharpest head looks at is written last, and over no model") 
   std::filesystem::create_directory(inner);
   // The folder is lost while the toy trains: the exam is printed and the model saved before that is told.
   const Result lost =
-      shell(toy_program + "toy --steps 3000 " + small_toy_options + "--hash --save '" + file + "' --attention '" +
+      shell(quoted_program + "toy --steps 3000 " + small_toy_options + "--hash --save '" + file + "' --attention '" +
             inner + "/a.json' 2>'" + (folder / "log") + "' & until grep -q ^step '" + (folder / "log") +
             "'; do kill -0 $! || break; sleep 0.01; done; rm -r '" + inner + "'; wait $!");
   CHECK(lost.exit_code == 1);
@@ -291,11 +291,11 @@ TEST_CASE("what the sharpest head looks at is written last, and over no model") 
                                        "figure attention --out '" + file + "'", "gradcheck relu --json '" + file + "'",
                                        "bench gemm --json '" + file + "'"}) {
     CAPTURE(arguments);
-    check_failure(toy_program + arguments, file + " is a file that holds a model; name another, or remove it");
+    check_failure(quoted_program + arguments, file + " is a file that holds a model; name another, or remove it");
     CHECK(orrery::contents(file) == kept);
   }
   for (const std::string& attention : {other, folder / "./other", other + ".lock", other + ".tmp"})
-    check_failure(toy_program + quick_toy + "--save '" + other + "' --attention '" + attention + "'",
+    check_failure(quoted_program + quick_toy + "--save '" + other + "' --attention '" + attention + "'",
                   "would write over the files of --save " + other);
   CHECK_FALSE(std::filesystem::exists(other));
   CHECK(run(quick_toy + "--save '" + other + "' --attention '" + other + ".json'").exit_code == 0);

@@ -53,8 +53,9 @@ TEST_CASE("--html writes one page, and nothing to stdout") {
 }
 
 TEST_CASE("a page that cannot be written is one line and exit code 1, a wrong option exit code 2") {
-  program::check_failure("'" ORRERY_PROGRAM "' trace --html /nonexistent/trace.html", "--html /nonexistent/trace.html");
-  program::check_failure("'" ORRERY_PROGRAM "' trace --html /tmp", "is a folder");
+  program::check_failure(program::quoted_program + "trace --html /nonexistent/trace.html",
+                         "--html /nonexistent/trace.html");
+  program::check_failure(program::quoted_program + "trace --html /tmp", "is a folder");
   program::check_usage_error("trace --nonsense", "'--nonsense'", "orrery trace --help");
   program::check_usage_error("trace --html ''", "--html", "");
 }

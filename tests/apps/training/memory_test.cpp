@@ -65,9 +65,9 @@ TEST_CASE("what fits is taken, and what does not is refused with both numbers") 
 TEST_CASE("a toy whose attention weights and logits no memory holds is refused at its start") {
   constexpr double gigabyte = 1 << 30;
   if (static_cast<double>(physical_memory()) > 300 * gigabyte) return;  // a machine that holds it
-  program::check_failure("timeout 60 '" ORRERY_PROGRAM
-                         "' toy --batch 65536 --max-length 512 --symbols 1000 --d-model 4 --heads 1 --d-ff 1 "
-                         "--encoder-layers 1 --decoder-layers 1 --steps 1",
+  program::check_failure("timeout 60 " + program::quoted_program +
+                             "toy --batch 65536 --max-length 512 --symbols 1000 --d-model 4 --heads 1 --d-ff 1 "
+                             "--encoder-layers 1 --decoder-layers 1 --steps 1",
                          " MB of memory for this, or more; the machine has ");
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("where attention weights or logits are the largest part, most of what 
 
 TEST_CASE("promise 22: --max-memory refuses a training at its start, ends one that needs more, and lets others run") {
   if (!small::counts_memory()) return;
-  const std::string command = "OMP_NUM_THREADS=1 '" ORRERY_PROGRAM "' toy --steps 2 --warmup 1 --max-memory ";
+  const std::string command = "OMP_NUM_THREADS=1 " + program::quoted_program + "toy --steps 2 --warmup 1 --max-memory ";
   program::check_failure(command + "8",
                          "toy: a model of 170512 parameters takes 12 MB of memory for this, or more; "
                          "--max-memory, if not given nine tenths of what is free, allows 8 MB");

@@ -196,6 +196,19 @@ TEST_CASE("the log has at most ten steps a second, whose speed counts all tokens
   CHECK(tokens == doctest::Approx(200).epsilon(0.02));
 }
 
+TEST_CASE("what could not be saved ends a training before its first step, and an older log stays") {
+  const TemporaryFolder folder;
+  const std::string log = folder / "log", old = "{\"start\":\"line\"}\n";
+  set_contents(log, old);
+  LineRun run(folder / "line");
+  run.parts.origin = {{"vocabulary", std::string(200'000, 'x')}};
+  run.go({}, log);
+  CHECK(small::contains(run.problem, "too small to be saved with its vocabulary"));
+  CHECK(run.training.trainer.steps_done() == 0);
+  CHECK(contents(log) == old);
+  CHECK_FALSE(std::filesystem::exists(run.files.model()));
+}
+
 TEST_CASE("a log that cannot be begun is an error, and one that cannot be continued is told, and nothing stops") {
   LineRun nowhere(""), full("");
   nowhere.go({}, "/nowhere/log");

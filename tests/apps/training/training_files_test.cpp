@@ -187,16 +187,27 @@ TEST_CASE("a new training does not replace an old one unasked, and two trainings
   CHECK(small::contains(error_of([&] { replacing.check_room(endless, 1000); }), "do not fit there"));
 }
 
-TEST_CASE("a vocabulary that could not be saved beside so small a model is an error before the first step") {
+TEST_CASE("a text is refused before the training if it could not be saved beside so few parameters") {
   const TemporaryFolder folder;
-  constexpr i64 parameters = 1'000'000;
-  const SavedParts parts{.save_model = {}, .origin = {{"vocabulary", std::string(1'000'000, 'x')}}};
-  CHECK(error_of([&] { TrainingFiles("lm", folder / "model").check_texts(parts, parameters); }) ==
-        "lm: --save " + (folder / "model") +
-            " needs a smaller vocabulary, or more parameters beside it: its header has a part of 1000000 bytes, too "
-            "many for tensors of 4000000");
-  CHECK(error_of([&] { TrainingFiles("lm", folder / "model").check_texts(parts, 2 * parameters); }) == "");
-  CHECK(error_of([&] { TrainingFiles("lm", "").check_texts(parts, parameters); }) == "");
+  SavedLine line(folder / "line");
+  u64 state_bytes = 0;
+  for (const auto& [name, tensor] : line.training.trainer.state().tensors)
+    state_bytes += static_cast<u64>(tensor.count() * bytes_of(tensor.dtype()));
+  const auto problem_of = [&](u64 length) {
+    line.parts.origin["vocabulary"] = std::string(length, 'x');
+    return error_of([&] { line.files.check_texts(line.training.trainer, line.parts); });
+  };
+  line.parts.model_bytes = state_bytes + 1000;
+  CHECK(problem_of(longest_text(state_bytes)) == "");
+  CHECK(line.keep());
+  CHECK(problem_of(longest_text(state_bytes) + 1) != "");
+  CHECK_FALSE(line.keep());  // it would have failed
+  line.parts.model_bytes = 8;
+  CHECK(problem_of(longest_text(8)) == "");
+  CHECK(problem_of(longest_text(8) + 1) == "line: --save " + (folder / "line") +
+                                               ": the model is too small to be saved with its vocabulary, 131074 bytes "
+                                               "beside 8 of parameters; use a larger model or fewer tokens");
+  CHECK(error_of([&] { TrainingFiles("line", "").check_texts(line.training.trainer, line.parts); }) == "");
 }
 
 TEST_CASE("a resumed training computes as it began, and another kernel's bits are warned of") {

@@ -18,8 +18,8 @@ using namespace orrery::translate;
 
 namespace {
 
-// A translator with larger weights than a new one has, so that its translations differ. It reads 19 tokens.
-Translator lively_words(u64 seed = 1) {
+// A translator with larger weights than a new one has, so that its translations differ. It reads max_len - 1 tokens.
+Translator lively_words(u64 seed = 1, i64 max_len = 20) {
   const Vocabulary vocabulary = Vocabulary::of_segmented({"a b c d e f g h i@@ j"});
   Rng rng(seed);
   nn::TransformerConfig config{.src_vocab_size = vocabulary.size(),
@@ -27,7 +27,7 @@ Translator lively_words(u64 seed = 1) {
                                .layer = {.d_model = 16, .num_heads = 2, .d_ff = 24},
                                .num_encoder_layers = 1,
                                .num_decoder_layers = 1,
-                               .max_len = 20,
+                               .max_len = max_len,
                                .pad_id = pad_id};
   nn::Transformer model(config, rng);
   for (Variable* weight : {&model.src_embed.weight, &model.tgt_embed.weight, &model.generator.weight})
@@ -47,7 +47,7 @@ struct SavedTranslator {
     save_translator(*translator.model, translator.vocabulary, path);
   }
   std::string arguments(const std::string& more = "") const { return "translate decode --load '" + path + "' " + more; }
-  std::string command(const std::string& more = "") const { return "'" ORRERY_PROGRAM "' " + arguments(more); }
+  std::string command(const std::string& more = "") const { return quoted_program + arguments(more); }
   std::string file(const std::string& text) const {
     set_contents(folder / "lines", text);
     return "'" + (folder / "lines") + "'";
@@ -161,6 +161,18 @@ TEST_CASE("several models translate together, in any order, and must have one vo
                  third + " has another vocabulary than " + saved.path + ": they cannot write together"));
 }
 
+TEST_CASE("an ensemble reads and writes as much as the model that can do least") {
+  for (const bool least_is_first : {true, false}) {
+    Translator both = lively_words(1, least_is_first ? 5 : 20);
+    both.others.push_back(lively_words(2, least_is_first ? 20 : 5).model);
+    CHECK(both.most_tokens() == 5);
+    const auto results = translations(both, as_lines({"a b c d", "a b c d e"}), {}, not_stopped);
+    CHECK(results[0].kind == LineKind::translated);
+    CHECK(results[0].tokens <= 5);
+    CHECK(results[1].kind == LineKind::too_long);
+  }
+}
+
 TEST_CASE("--scores puts the log-probability and a tab before each translation") {
   const SavedTranslator saved;
   const auto results = translations(lively_words(), as_lines({"a b c", "", "d"}), {}, not_stopped);
@@ -237,7 +249,7 @@ TEST_CASE("each line of a slow pipe is answered at once") {
 
 TEST_CASE("what is wrong is one clear error") {
   const SavedTranslator saved;
-  const std::string decode = "'" ORRERY_PROGRAM "' translate decode ", file = saved.file(joined(sentences));
+  const std::string decode = quoted_program + "translate decode ", file = saved.file(joined(sentences));
   check_failure(decode + "--load /nowhere/model " + file, "/nowhere/model");
   check_failure(decode + "--load " + file + ' ' + file, "lines");
   check_failure(saved.command("/nowhere/lines"), "read /nowhere/lines: No such file or directory");
@@ -248,6 +260,8 @@ TEST_CASE("what is wrong is one clear error") {
   check_usage_error(saved.arguments("--beam 0"), "--beam", "from 1 to 1000");
   check_usage_error(saved.arguments("--length-penalty -1"), "--length-penalty", "from 0 to 100");
   check_usage_error("translate decode", "--load", "required");
+  check_usage_error(saved.arguments(file + ' ' + file), "lines", "no option");
+  CHECK(contains(run("translate decode --help").text, "--load FILE REQUIRED"));
   CHECK(contains(errors(saved.arguments("--beam 18 " + file)).text,
                  "--beam: must be at most 17, the tokens of the model"));
 }

@@ -23,7 +23,7 @@ std::string file_with(const TemporaryFolder& folder, const std::string& name, co
 }
 
 void check_score_failure(const std::string& arguments, const std::string& part) {
-  check_failure("'" ORRERY_PROGRAM "' translate score " + arguments, part);
+  check_failure(quoted_program + "translate score " + arguments, part);
 }
 
 }  // namespace

@@ -88,6 +88,11 @@ TEST_CASE("the preset tiny trains the published model with Muon, on a third of t
   CHECK(recipe.smoothing == published.smoothing);
   CHECK(recipe.optimizer == OptimizerKind::muon);
   CHECK(recipe.steps * recipe.micro_batches * 3 < published.steps * published.micro_batches);
+  CHECK(recipe.steps == 5200);
+  CHECK(recipe.clip == 1);
+  CHECK(recipe.average_last == 0);
+  CHECK(recipe.patience == 10);
+  CHECK(recipe.rate_of(50, 128) == doctest::Approx(0.0015));
   CHECK(recipe.rate_of(100, 128) == doctest::Approx(0.003));
   CHECK(recipe.rate_of(1560, 128) == doctest::Approx(0.003));
   CHECK(recipe.rate_of(5200, 128) < 1e-6);

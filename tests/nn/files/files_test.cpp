@@ -77,6 +77,17 @@ TEST_CASE("a saved model is loaded into the memory of another, tied parameters u
   CHECK(other.bias.value().version() > version);
 }
 
+TEST_CASE("saved_bytes counts a tied parameter as often as it is stored") {
+  const TemporaryFolder folder;
+  for (const Dtype dtype : {f32, f64}) {
+    Model model(1, 5, dtype);
+    nn::save(model, folder / "a");
+    const FileSummary file = summarise_safetensors(folder / "a");
+    CHECK(nn::saved_bytes(model) == file.tensors.back().entry.end);
+    CHECK(nn::saved_bytes(model) == static_cast<u64>((2 * 15 + 5) * bytes_of(dtype)));
+  }
+}
+
 TEST_CASE("f32 and f64 are converted to what the model holds") {
   const TemporaryFolder folder;
   const std::string path = folder / "a";

@@ -23,7 +23,7 @@ struct Models {
   RecurrentTranslator recurrent;
   ConvolutionalTranslator convolutional;
 
-  explicit Models(Rng rng = Rng(1))
+  explicit Models(Dtype dtype = f64, Rng rng = Rng(1))
       : transformer({.src_vocab_size = words,
                      .tgt_vocab_size = words,
                      .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12},
@@ -50,7 +50,7 @@ struct Models {
                       rng) {
     for (Module* model :
          {static_cast<Module*>(&transformer), static_cast<Module*>(&recurrent), static_cast<Module*>(&convolutional)})
-      make_noisy(*model, 2);
+      make_noisy(*model, 2), to(*model, dtype);
   }
 
   Decoders decoders(const Tensor& of_source) const {
@@ -75,22 +75,24 @@ struct Models {
 // Says the same after every token.
 class Constant : public StepwiseDecoder {
  public:
-  explicit Constant(std::vector<double> probabilities) : probabilities_(std::move(probabilities)) {}
+  Constant(std::vector<double> probabilities, Dtype dtype) : probabilities_(std::move(probabilities)), dtype_(dtype) {}
   Tensor next_logits(const Tensor& tokens) override {
     std::vector<double> logits;
     for (i64 row = 0; row < tokens.size(0); ++row)
       for (const double p : probabilities_) logits.push_back(std::log(p) + 7);  // a number more changes nothing
-    return Tensor::of<double>({tokens.size(0), std::ssize(probabilities_)}, logits);
+    return Tensor::of<double>({tokens.size(0), std::ssize(probabilities_)}, logits).to(dtype_);
   }
   void choose(std::span<const i64>) override {}
 
  private:
   std::vector<double> probabilities_;
+  Dtype dtype_;
 };
 
-Tensor said_by(const std::vector<std::vector<double>>& models) {
+Tensor said_by(const std::vector<std::vector<double>>& models, Dtype dtype = f64) {
   Decoders decoders;
-  for (const std::vector<double>& probabilities : models) decoders.push_back(std::make_unique<Constant>(probabilities));
+  for (const std::vector<double>& probabilities : models)
+    decoders.push_back(std::make_unique<Constant>(probabilities, dtype));
   return ensemble_of(std::move(decoders))->next_logits(Tensor::of<i32>({1, 1}, {1}));
 }
 
@@ -102,25 +104,32 @@ TEST_CASE("an ensemble takes the token that all find likely, though each alone w
 }
 
 TEST_CASE("what every model finds impossible stays impossible, and one that does not is heard") {
-  const Tensor logits = said_by({{0, 0, 1}, {0, 0.5, 0.5}});
-  CHECK(logits.at(0) == -INFINITY);
-  CHECK(logits.at(1) == doctest::Approx(std::log(0.25)));
+  for (const Dtype dtype : {f64, f32}) {
+    // In f32, e^-200 is 0 too.
+    const Tensor logits = said_by({{std::exp(-200), 0, 0.5, 0.5}, {0, 0, 1, 0}}, dtype);
+    CHECK((logits.at(0) == -INFINITY) == (dtype == f32));
+    CHECK(logits.at(1) == -INFINITY);
+    CHECK(logits.at(2) == doctest::Approx(std::log(0.75)));
+    CHECK(logits.at(3) == doctest::Approx(std::log(0.25)));
+  }
 }
 
 TEST_CASE("step by step, with chosen sequences, an ensemble says the mean of what its models say of whole targets") {
-  const Models models;
-  const auto decoder = ensemble_of(models.decoders(three_sources));
-  Tensor tokens = Tensor::of<i32>({3, 1}, {1, 1, 1});
-  CHECK(relative(decoder->next_logits(tokens), models.whole(three_sources, tokens)) < 1e-12);
-  decoder->choose(std::vector<i64>{0, 0, 2, 2});
-  const Tensor chosen = concat(
-      {three_sources.rows(0, 1), three_sources.rows(0, 1), three_sources.rows(2, 3), three_sources.rows(2, 3)}, 0);
-  CHECK(relative(decoder->next_logits(Tensor::of<i32>({4, 1}, {5, 6, 7, 8})),
-                 models.whole(chosen, Tensor::of<i32>({4, 2}, {1, 5, 1, 6, 1, 7, 1, 8}))) < 1e-12);
-  decoder->choose(std::vector<i64>{1, 2});
-  CHECK(relative(decoder->next_logits(Tensor::of<i32>({2, 1}, {9, 10})),
-                 models.whole(concat({three_sources.rows(0, 1), three_sources.rows(2, 3)}, 0),
-                              Tensor::of<i32>({2, 3}, {1, 6, 9, 1, 7, 10}))) < 1e-12);
+  for (const Dtype dtype : {f64, f32}) {
+    const Models models(dtype);
+    const auto decoder = ensemble_of(models.decoders(three_sources));
+    const Tensor first = three_sources.rows(0, 1), last = three_sources.rows(2, 3);
+    const Tensor tokens = Tensor::of<i32>({3, 1}, {1, 1, 1});
+    CHECK(relative(decoder->next_logits(tokens), models.whole(three_sources, tokens)) < bound(dtype));
+    decoder->choose(std::vector<i64>{0, 0, 2, 2});
+    CHECK(relative(decoder->next_logits(Tensor::of<i32>({4, 1}, {5, 6, 7, 8})),
+                   models.whole(concat({first, first, last, last}, 0),
+                                Tensor::of<i32>({4, 2}, {1, 5, 1, 6, 1, 7, 1, 8}))) < bound(dtype));
+    decoder->choose(std::vector<i64>{1, 2});
+    CHECK(relative(decoder->next_logits(Tensor::of<i32>({2, 1}, {9, 10})),
+                   models.whole(concat({first, last}, 0), Tensor::of<i32>({2, 3}, {1, 6, 9, 1, 7, 10}))) <
+          bound(dtype));
+  }
 }
 
 TEST_CASE("an ensemble of one model finds what the model finds") {
