@@ -9,7 +9,7 @@
 // The preset `published` is the recipe of a published result on Multi30k, English to German: BLEU 41.02 with 2.55
 // million weights ("Good for Misconceived Reasons", Wu et al. 2021). The settings are those of README-baseline.md in
 // the authors' repository and the defaults of its fairseq. Two GPUs with 4,096 tokens each are two micro-batches here.
-// The preset `tiny` trains the same model with Muon (optim/muon.h), which needs a third of the tokens.
+// The preset `tiny` trains the same model with Muon (optim/muon.h), on a third of the tokens.
 // The recurrent and the convolutional model are of like size, to compare with it: with Multi30k's vocabulary 2.16 and
 // 2.31 million parameters. Their presets are the published one except for rate and clipping.
 // Serves: nn/models/transformer.h
