@@ -11,7 +11,7 @@
 // the authors' repository and the defaults of its fairseq. Two GPUs with 4,096 tokens each are two micro-batches here.
 // The preset `tiny` trains the same model with Muon (optim/muon.h), on a third of the tokens.
 // The recurrent and the convolutional model are of like size, to compare with it: with Multi30k's vocabulary 2.16 and
-// 2.31 million parameters. Their presets are the published one except for rate and clipping.
+// 2.31 million parameters. Their presets are `published` with a lower rate, stronger clipping and `keep_last` off.
 // Serves: nn/models/transformer.h
 #pragma once
 

@@ -41,9 +41,9 @@ TEST_CASE("the doctor names every subject, and its exit code and file say whethe
 }
 
 TEST_CASE("what is harmful in the environment is a line of a training, and what is to note one of a measurement") {
-  const std::string limited = "OMP_THREAD_LIMIT=1 " + quoted_program + "",
-                    slow = "OPENBLAS_CORETYPE=Prescott " + quoted_program + "",
-                    passive = "OMP_WAIT_POLICY=passive " + quoted_program + "",
+  const std::string limited = "OMP_THREAD_LIMIT=1 " + quoted_program,
+                    slow = "OPENBLAS_CORETYPE=Prescott " + quoted_program,
+                    passive = "OMP_WAIT_POLICY=passive " + quoted_program,
                     small = "--steps 1 --batch 2 --heads 2 --d-model 8 --d-ff 8 ",
                     toy = "toy --encoder-layers 1 --decoder-layers 1 " + small + "2>&1 >/dev/null",
                     lm = "lm train --block 8 --layers 1 --evaluate-every 0 " + small + "2>&1 >/dev/null",
