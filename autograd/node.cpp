@@ -53,10 +53,8 @@ std::string Leaf::origin() const { return label.empty() ? "a parameter without a
 
 void Leaf::check_gradient(std::string_view operation) const {
   if (!gradient_lost) return;
-  fail(
-      operation, "the gradient of ", origin(),
-      " is incomplete, since a backward pass failed after it had added to it; clear all gradients and compute the step "
-      "again");
+  fail(operation, "the gradient of ", origin(),
+       " is lost, since a backward pass that had added to it failed; clear all gradients and compute the step again");
 }
 
 Edge edge_to(const Variable& x) {

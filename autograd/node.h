@@ -81,7 +81,7 @@ class Leaf final : public Node {
     Dtype dtype;
   };
   std::vector<Layout> earlier_layouts;
-  /// A failed walk had added to the sum of earlier walks, so the gradient is neither the old sum nor the new one.
+  /// A failed walk changed the sum of earlier walks. The sum cannot be restored, so the gradient was dropped.
   bool gradient_lost = false;
 };
 

@@ -1,8 +1,8 @@
 // Chapter 2. The catalogue: every differentiable operation.
 //
 // An operation has its declaration in a header named here, its formula, derivative and code in the .cpp of the same
-// name, its samples in autograd/check/samples.cpp, and its row in `orrery gradcheck`. To add one: README.md. In shapes,
-// [...] stands for any axes.
+// name, its samples in a file *samples.cpp of autograd/check/, and its row in `orrery gradcheck`. To add one: the
+// README.md of the repository. In shapes, [...] stands for any axes.
 // Serves: autograd/elementwise.h
 #pragma once
 
@@ -26,7 +26,7 @@
 #include "autograd/ops/rms_norm.h"       // rms_norm
 #include "autograd/ops/softmax.h"        // softmax log_softmax
 
-// Fused operations, which layers call. Each does in one pass what two to six of the operations above do. The composed
+// Fused operations, which layers call. Each does in one pass what several of the operations above do. The composed
 // forms are the ones to read; tests compare both.
 #include "autograd/ops/fused/attentive_gru.h"         // attentive_gru
 #include "autograd/ops/fused/convolution.h"           // convolution

@@ -44,10 +44,10 @@ class Variable {
   /// True for what `parameter` made.
   bool is_leaf() const;
   /// dL/d(this) of a parameter, as `backward` left it; not defined while nothing has reached it. Error: a backward pass
-  /// that failed has left only a part of it.
+  /// that failed had added to it, so it was dropped.
   const Tensor& gradient() const;
-  /// Writable access for optimisers; only for parameters. Not defined if a failed pass left only a part of the
-  /// gradient.
+  /// Writable access for optimisers; only for parameters. Not defined if a backward pass that failed had
+  /// added to it.
   Tensor& mutable_gradient();
   /// The value, to change in place: every copy of the parameter sees it.
   Tensor& mutable_value() { return value_; }

@@ -1,8 +1,9 @@
 // Chapter 2. When a backward pass fails: what it must undo, so that no later gradient is wrong.
 //
 // Before a walk adds to a parameter, it notes what gradient the parameter has. If the walk then fails, the gradients
-// that wait inside the tape are dropped. A parameter that was added to loses its gradient, and to read it is an error
-// (`Leaf::gradient_lost`). The rule for users: the comment of `backward` in autograd/variable.h.
+// that wait inside the tape are dropped, and so is the gradient of each parameter that the walk added to. If such a
+// parameter had a gradient before, that sum is lost, and reading it is an error (`Leaf::gradient_lost`). The rule for
+// users: the comment of `backward` in autograd/variable.h.
 // Serves: autograd/engine.cpp
 #pragma once
 
@@ -17,7 +18,7 @@ namespace orrery {
 class WalkUndo {
  public:
   /// Notes the gradient that the parameter at `edge` has before `user` adds to it; does nothing for other edges.
-  /// Errors: the gradient is incomplete, or of another shape or dtype than its parameter; the parameter got another
+  /// Errors: the gradient is lost, or of another shape or dtype than its parameter; the parameter got another
   /// shape or dtype after `user` had read it, so that the gradient would be written beyond its place.
   void note_leaf(const Edge& edge, std::string_view user);
   /// Undoes the walk. `waiting` are the nodes that have not been visited, `current` is the one that failed, or null.

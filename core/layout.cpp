@@ -23,10 +23,6 @@ Split3 around(const Shape& shape, int axis) {
   return split;
 }
 
-void check_defined(const Tensor& x, std::string_view operation) {
-  check(x.defined(), operation, "the tensor is not defined");
-}
-
 // Copies or adds `n` elements.
 template <class T>
 void move(const T* from, T* to, i64 n, bool accumulate) {

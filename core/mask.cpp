@@ -159,4 +159,6 @@ Tensor lengths_of(const Tensor& ids, i32 pad_id) {
   return lengths;
 }
 
+Mask padding_of(const Tensor& ids, i32 pad_id) { return pad_id < 0 ? Mask() : Mask::padding(lengths_of(ids, pad_id)); }
+
 }  // namespace orrery

@@ -26,8 +26,8 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, std::array<u32, 2> key) {
   return counter;
 }
 
-/// A sequence of random numbers. Its whole state is (seed, position), so that it can be stored and compared; what else
-/// it holds follows from these.
+/// A sequence of random numbers. Its state is (seed, position): two generators with equal ones draw the same numbers,
+/// so that a generator can be stored and compared. Its other members are caches.
 class Rng {
  public:
   explicit Rng(u64 seed, u64 position = 0) : seed_(seed), position_(position) {}

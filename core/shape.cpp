@@ -10,7 +10,7 @@ namespace orrery {
 Shape::Shape(std::span<const i64> sizes) : rank_(static_cast<int>(sizes.size())) {
   check(rank_ <= max_rank, "shape", "at most ", max_rank, " axes, got ", rank_);
   std::copy(sizes.begin(), sizes.end(), sizes_.begin());
-  for (i64 size : sizes) check(size >= -1, "shape", "sizes must not be negative, got ", *this);
+  for (i64 size : sizes) check(size >= -1, "shape", "sizes must be 0 or more (-1: to be inferred), got ", *this);
 }
 
 i64 Shape::count() const {

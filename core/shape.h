@@ -16,7 +16,8 @@
 
 namespace orrery {
 
-/// Up to `max_rank` sizes, each >= 0. A scalar has rank 0 and one element.
+/// Up to `max_rank` sizes. A scalar has rank 0 and one element. Sizes are 0 or more; a -1 stands for a size that
+/// `infer` finds.
 class Shape {
  public:
   static constexpr int max_rank = 6;

@@ -87,7 +87,7 @@ i64 Tensor::position(std::initializer_list<i64> index) const {
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
-  check(defined(), "reshape", "the tensor is not defined");
+  check_defined(*this, "reshape");
   Tensor result = *this;
   result.shape_ = infer(shape, count_, "reshape");
   check(result.shape_.count() == count_, "reshape", "cannot make ", result.shape_, " of ", shape_);
@@ -120,7 +120,7 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::to(Dtype dtype) const {
-  check(defined(), "to", "the tensor is not defined");
+  check_defined(*this, "to");
   if (dtype == dtype_) return *this;
   Tensor result = empty(shape_, dtype);
   dispatch(dtype_, [&](auto from_type) {

@@ -123,6 +123,11 @@ class Tensor {
   Dtype dtype_ = f32;
 };
 
+/// Error of `operation`: x is not defined.
+inline void check_defined(const Tensor& x, std::string_view operation) {
+  check(x.defined(), operation, "the tensor is not defined");
+}
+
 /// The sizes of x, which must have N axes, for naming them:  const auto [B, T, D] = dims<3>(x, "x");
 template <int N>
 std::array<i64, N> dims(const Tensor& x, std::string_view name) {

@@ -22,8 +22,8 @@ Tensor zeros(const Shape& shape, Dtype dtype = f32);
 Tensor full(const Shape& shape, double value, Dtype dtype = f32);
 /// i32 [n]: 0, 1, ..., n - 1.
 Tensor arange(i64 n);
-/// Draws from N(0, 1) in double, then rounds to `dtype`: from equal states of `rng`, an f32 tensor is the rounded f64
-/// one.
+/// Draws from N(0, 1), in double and then rounded to `dtype`. So a generator in the same state gives the same numbers
+/// in f32 as in f64, up to rounding.
 Tensor randn(const Shape& shape, Rng& rng, Dtype dtype = f32);
 /// Draws from the uniform distribution on [low, high).
 Tensor rand_uniform(const Shape& shape, double low, double high, Rng& rng, Dtype dtype = f32);
@@ -49,6 +49,9 @@ inline Tensor operator+(double c, const Tensor& x) { return x + c; }
 inline Tensor operator-(const Tensor& x, double c) { return x + -c; }
 inline Tensor operator-(double c, const Tensor& x) { return sub(full({}, c, x.dtype()), x); }
 inline Tensor operator/(double c, const Tensor& x) { return div(full({}, c, x.dtype()), x); }
+/// All leading axes folded into the rows: [..., n] as [rows, n].
+inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
+
 inline Tensor operator-(const Tensor& x) { return scale(x, -1.0); }
 
 /// y += x, in place; equal shapes.

@@ -42,13 +42,13 @@ class Visitor {
   }
   /// A weight [out, in] that is stored in files as [in, out] (nn/files/files.h). Otherwise it is an ordinary parameter.
   void transposed(std::string_view name, Variable& parameter);
-  /// A child of which every `weight` is such a one.
+  /// A child in which every `weight` is stored as [in, out].
   void transposed(std::string_view name, Module& child);
-  /// The matrix of a linear map.
+  /// The matrix [out, in] of a linear map. Inside a child visited by `transposed` it is stored as [in, out].
   void weight(std::string_view name, Variable& parameter);
   /// A child whose parts stand under this module's own name, without a prefix.
   void inlined(Module& child);
-  /// The same with names that begin with `start`: "in_proj_" and "weight" are "in_proj_weight".
+  /// A child whose names begin with `start`, without a point: with "in_proj_", its "weight" is "in_proj_weight".
   void joined(std::string_view start, Module& child);
 
  protected:

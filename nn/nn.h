@@ -1,5 +1,6 @@
-// Chapter 7. What users of nn include: all of nn and the operations. The checker is in nn/check/proof.h.
+// Chapter 7. What users of nn include: layers, models and generation, and the operations.
 //
+// Models in files are in nn/files/files.h and nn/files/gpt_files.h, the checker is in nn/check/proof.h.
 // Serves: nn/module.h
 #pragma once
 
@@ -9,6 +10,7 @@
 #include "nn/generate/beam_search.h"
 #include "nn/generate/decoder_state.h"
 #include "nn/generate/decoding.h"
+#include "nn/generate/ensemble.h"
 #include "nn/generate/sampling.h"
 #include "nn/generate/translator_states.h"
 #include "nn/init.h"

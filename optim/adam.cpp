@@ -16,18 +16,18 @@ namespace {
 template <class T>
 struct Coefficients {
   T beta1, beta2, one_minus_beta1, one_minus_beta2;
-  T factor;    // clipping: g is multiplied by it
-  T rate;      // learning_rate s / (1 - beta1^t)
-  T eps;       // eps s
-  T gradient;  // weight decay of Adam: g grows by this fraction of p
-  T decay;     // AdamW: p shrinks by this fraction; in f32, 1 - decay would lose most digits of a small decay
+  T factor;         // clipping: g is multiplied by it
+  T rate;           // learning_rate s / (1 - beta1^t)
+  T eps;            // eps s
+  T into_gradient;  // weight decay of Adam: this fraction of p is added to g
+  T decay;          // AdamW: p shrinks by this fraction; in f32, 1 - decay would lose most digits of a small decay
 };
 
 template <class T>
 void descend(i64 n, T* p, const T* gradient, T* m, T* v, const Coefficients<T>& c) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
-    const T g = c.factor * gradient[i] + c.gradient * p[i];
+    const T g = c.factor * gradient[i] + c.into_gradient * p[i];
     m[i] = c.beta1 * m[i] + c.one_minus_beta1 * g;
     v[i] = c.beta2 * v[i] + c.one_minus_beta2 * g * g;
     p[i] -= c.decay * p[i] + c.rate * m[i] / (std::sqrt(v[i]) + c.eps);
@@ -72,8 +72,8 @@ Optimizer::Ready Adam::update(size_t i, const Update& u) { return adam_update(mo
 
 Optimizer::Ready adam_update(Moments& moments, const Optimizer::Update& u, const AdamOptions& options,
                              WeightDecay decay) {
-  i32* updates = moments.step.write<i32>();
-  const i32 t = *updates + 1;
+  i32* update_count = moments.step.write<i32>();
+  const i32 t = *update_count + 1;
   const double s = std::sqrt(1 - std::pow(options.beta2, t));
   const double rate = u.learning_rate * s / (1 - std::pow(options.beta1, t));
   const bool decoupled = decay == WeightDecay::decoupled;
@@ -86,11 +86,12 @@ Optimizer::Ready adam_update(Moments& moments, const Optimizer::Update& u, const
                             .factor = static_cast<T>(u.gradient_factor),
                             .rate = static_cast<T>(rate),
                             .eps = static_cast<T>(options.eps * s),
-                            .gradient = static_cast<T>(decoupled ? 0 : u.weight_decay),
+                            .into_gradient = static_cast<T>(decoupled ? 0 : u.weight_decay),
                             .decay = static_cast<T>(decoupled ? u.learning_rate * u.weight_decay : 0)};
     T *p = u.parameter.write<T>(), *m = moments.m.write<T>(), *v = moments.v.write<T>();
     const T* g = u.gradient.data<T>();
-    return {[=](i64 begin, i64 end) { descend(end - begin, p + begin, g + begin, m + begin, v + begin, c); }, updates};
+    return {[=](i64 begin, i64 end) { descend(end - begin, p + begin, g + begin, m + begin, v + begin, c); },
+            update_count};
   });
 }
 

@@ -27,7 +27,7 @@ struct AdamOptions {
 /// Where weight decay acts: in Adam on the gradient, in AdamW on the parameter itself.
 enum class WeightDecay { into_gradient, decoupled };
 
-/// What Adam remembers of one parameter.
+/// What Adam keeps of one parameter from step to step.
 struct Moments {
   Tensor m, v;
   Tensor step;  ///< i32 scalar: counts the updates of this parameter, the steps in which it has a gradient

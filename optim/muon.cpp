@@ -58,7 +58,7 @@ Tensor nearest_orthogonal(const Tensor& m, double least_norm) {
 
 Muon::Muon(const ParameterGroups& parameters, const MuonOptions& options)
     : Optimizer(parameters, options.weight_decay),
-      muon_momentum_(options.momentum),
+      momentum_factor_(options.momentum),
       adam_{.beta1 = options.beta1, .beta2 = options.beta2, .eps = options.eps} {
   check(options.momentum >= 0 && options.momentum < 1, "muon", "momentum must be in [0, 1), got ", options.momentum);
   check_options(adam_);
@@ -85,10 +85,11 @@ std::map<std::string, Tensor> Muon::state() const {
 
 Optimizer::Ready Muon::update(size_t i, const Update& u) {
   if (!momentum_[i].defined()) return adam_update(moments_[i], u, adam_, WeightDecay::decoupled);
-  // PyTorch keeps the mean (1 - momentum) M, and divides by at least 1e-7: so a gradient that stays 0 ends the steps.
-  const double least_norm = 1e-7 / (1 - muon_momentum_);
-  const Tensor G = u.gradient * u.gradient_factor, M = momentum_[i] * muon_momentum_ + G;
-  const Tensor O = nearest_orthogonal(G + M * muon_momentum_, least_norm);
+  // PyTorch keeps the mean (1 - momentum) M instead of the sum M, and divides by a norm of at least 1e-7. The same
+  // limit for the sum: when the gradient stays 0, M shrinks below it and the steps end.
+  const double least_norm = 1e-7 / (1 - momentum_factor_);
+  const Tensor G = u.gradient * u.gradient_factor, M = momentum_[i] * momentum_factor_ + G;
+  const Tensor O = nearest_orthogonal(G + M * momentum_factor_, least_norm);
   const double size = 0.2 * std::sqrt(static_cast<double>(std::max(M.size(0), M.size(1))));
   return dispatch_floating(u.parameter.dtype(), "muon", [&](auto type) -> Ready {
     using T = decltype(type);

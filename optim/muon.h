@@ -5,13 +5,13 @@
 //   W <- W - learning_rate (0.2 sqrt(max(m, n)) O + weight_decay W)                W is [m, n]
 // Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks" (kellerjordan.github.io/posts/muon).
 // An [m, n] matrix is called orthogonal here if its rows or its columns, whichever are fewer, have length 1 and are
-// perpendicular to one another. A gradient of a matrix is usually a sum of few directions, of which one or two are much
-// longer than the others. With the singular value decomposition M = U S V^T, the nearest orthogonal matrix is U V^T:
-// all directions become equally long, and the weak ones are learned too. Adam compares numbers one by one, and does not
-// see directions.
+// perpendicular to one another. A gradient of a matrix is usually a sum of a few directions, of which one or two are
+// much longer than the others. With the singular value decomposition Z = U S V^T, the nearest orthogonal matrix to Z is
+// U V^T: all directions become equally long, and the weak ones are learned too. Adam scales each number by itself, and
+// does not see directions.
 //
 // The decomposition would be slow. Five steps of an iteration (Newton and Schulz) come close with products alone. With
-// X = M / |M|, each replaces every singular value s of X by a s + b s^3 + c s^5:
+// X = Z / |Z|, each replaces every singular value s of X by a s + b s^3 + c s^5:
 //   X <- (a I + b A + c A A) X,   A = X X^T,   (a, b, c) = (3.4445, -4.7750, 2.0315)
 // These coefficients make small s grow fastest. They bring s to between about 0.7 and 1.2, not to 1. That does no harm.
 //
@@ -33,8 +33,9 @@ struct MuonOptions {
   double weight_decay = 0.01;
 };
 
-/// Whether Muon turns this parameter's steps into orthogonal matrices: it has two axes, and its name says that it is in
-/// a numbered layer, as in "h.0.attn.c_attn.weight". So embeddings and heads need names without a number.
+/// Whether Muon moves this parameter by orthogonal matrices: it has two axes, and its name says that it is in a
+/// numbered layer, as in "h.0.attn.c_attn.weight". The names of embeddings and heads must therefore have no number as a
+/// part.
 bool is_hidden_matrix(const NamedParameter& p);
 
 /// The nearest orthogonal matrix to `m` [rows, columns], f32 or f64, by five steps of the iteration above: all its
@@ -52,7 +53,7 @@ class Muon final : public Optimizer {
  private:
   Ready update(size_t i, const Update& u) override;
 
-  double muon_momentum_;
+  double momentum_factor_;
   AdamOptions adam_;
   std::vector<Tensor> momentum_;  // of each parameter; not defined for those that AdamW moves
   std::vector<Moments> moments_;  // of each parameter; not defined for hidden matrices

@@ -13,17 +13,16 @@
 namespace orrery::optim {
 
 Optimizer::Optimizer(const ParameterGroups& groups, double weight_decay) {
-  std::map<const Node*, size_t> group_of;
+  std::set<const Node*> seen;
   std::set<std::string_view> names;
-  for (size_t g = 0; g < groups.groups().size(); ++g) {
-    const ParameterGroup& group = groups.groups()[g];
+  for (const ParameterGroup& group : groups.groups()) {
     const Setting setting{group.weight_decay.value_or(weight_decay), group.learning_rate_factor};
     check(setting.weight_decay >= 0 && std::isfinite(setting.weight_decay), "optimizer",
           "weight decay must be 0 or more, got ", setting.weight_decay);
     check(setting.learning_rate_factor >= 0 && std::isfinite(setting.learning_rate_factor), "optimizer",
           "a group's learning rate factor must be 0 or more, got ", setting.learning_rate_factor);
     for (const NamedParameter& p : without_repeats(group.parameters)) {
-      check(group_of.emplace(p.value.node().get(), g).second, "optimizer", "parameter ", p.name, " is in two groups");
+      check(seen.insert(p.value.node().get()).second, "optimizer", "parameter ", p.name, " is in two groups");
       parameters_.push_back(p);
       settings_.push_back(setting);
     }

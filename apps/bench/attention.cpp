@@ -98,7 +98,7 @@ int bench_attention(const BenchOptions& options) {
                        {"step_ms", 1e3 * row.step},
                        {"step_peak_bytes", row.step_peak_bytes}});
   }
-  keep(options, "attention", results);
+  write_results(options, "attention", results);
   return done;
 }
 

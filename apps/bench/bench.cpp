@@ -35,7 +35,7 @@ nlohmann::ordered_json as_json(const BenchConfig& config) {
           {"vocabulary", config.vocab_size}};
 }
 
-void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results) {
+void write_results(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results) {
   if (options.json.empty()) return;
   const BlasInfo blas = blas_info();
   const nlohmann::ordered_json all = {

@@ -64,6 +64,6 @@ nlohmann::ordered_json as_json(const BenchConfig& config);
 
 /// Writes `results` to the file of --json, if one was given, together with what they depend on: the benchmark, threads,
 /// tiles, seed, CPU and BLAS kernel.
-void keep(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results);
+void write_results(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results);
 
 }  // namespace orrery

@@ -103,7 +103,7 @@ int bench_busy(const BenchOptions& options) {
   for (const BusyRow& row : rows) {
     kept_rows.push_back({{"beside", row.beside}, {"all_ms", 1e3 * row.all}, {"one_ms", 1e3 * row.one}});
   }
-  keep(options, "busy", {{"config", as_json(config)}, {"steps", options.steps}, {"rows", kept_rows}});
+  write_results(options, "busy", {{"config", as_json(config)}, {"steps", options.steps}, {"rows", kept_rows}});
   return exit_code_of(rows);
 }
 

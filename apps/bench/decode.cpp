@@ -84,8 +84,8 @@ int bench_decode(const BenchOptions& options) {
                     {"limit_tokens_per_second", figures.limit()},
                     {"gbyte_per_second", 1e-9 * figures.bandwidth}});
   }
-  keep(options, "decode",
-       {{"config", options.config}, {"context", options.context}, {"steps", options.steps}, {"rows", rows}});
+  write_results(options, "decode",
+                {{"config", options.config}, {"context", options.context}, {"steps", options.steps}, {"rows", rows}});
   return done;
 }
 

@@ -173,7 +173,7 @@ int bench_fused(const BenchOptions& options) {
                        {"fused_ms", 1e3 * row.fused},
                        {"composed_bytes", row.composed_bytes},
                        {"fused_bytes", row.fused_bytes}});
-  keep(options, "fused", {{"config", as_json(config)}, {"rows", results}});
+  write_results(options, "fused", {{"config", as_json(config)}, {"rows", results}});
   return done;
 }
 

@@ -37,6 +37,10 @@ double flop_of(std::string_view name, Inputs inputs, std::span<const Tensor> out
   if (name == head_with_loss) return 6.0 * static_cast<double>(inputs[0]->value().count() * inputs[1]->size(0));
   if (name == "matmul") return matmul_flop(inputs[0]->shape(), inputs[1]->shape(), y);
   if (name == "packed_attention") return attention_flop(inputs, y);
+  if (name.ends_with("feed_forward")) {  // its inputs are x, W1, b1, W2 and b2
+    const i64 weights = inputs[1]->value().count() + inputs[3]->value().count();
+    return 2.0 * static_cast<double>(y.without_last().count() * weights);
+  }
   if (name.starts_with("linear"))  // whatever follows the product in the same pass
     return 2.0 * static_cast<double>(y.count() * inputs[1]->size(-1));
   return 0;

@@ -77,10 +77,10 @@ int bench_ops(const BenchOptions& options) {
                     {"gbyte_per_second_in_cache", 1e-9 * loop.in_cache},
                     {"gbyte_per_second_beyond_cache", 1e-9 * loop.beyond_cache}});
   }
-  keep(options, "ops",
-       {{"bytes_in_cache", 4 * rows_in_cache * loop_columns},
-        {"bytes_beyond_cache", 4 * rows_beyond_cache * loop_columns},
-        {"loops", rows}});
+  write_results(options, "ops",
+                {{"bytes_in_cache", 4 * rows_in_cache * loop_columns},
+                 {"bytes_beyond_cache", 4 * rows_beyond_cache * loop_columns},
+                 {"loops", rows}});
   return done;
 }
 

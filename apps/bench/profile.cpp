@@ -103,14 +103,14 @@ int bench_profile(const BenchOptions& options) {
   print_profile(std::cout, profile);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const ProfileRow& row : profile.rows) rows.push_back(as_json(row));
-  keep(options, "profile",
-       {{"config", as_json(config)},
-        {"steps", options.steps},
-        {"dropout", config.dropout_or_own(options.dropout)},
-        {"step_ms", 1e3 * profile.seconds},
-        {"median_ms_observed", 1e3 * profile.observed},
-        {"median_ms_unobserved", 1e3 * profile.unobserved},
-        {"rows", rows}});
+  write_results(options, "profile",
+                {{"config", as_json(config)},
+                 {"steps", options.steps},
+                 {"dropout", config.dropout_or_own(options.dropout)},
+                 {"step_ms", 1e3 * profile.seconds},
+                 {"median_ms_observed", 1e3 * profile.observed},
+                 {"median_ms_unobserved", 1e3 * profile.unobserved},
+                 {"rows", rows}});
   return done;
 }
 

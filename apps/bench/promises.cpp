@@ -192,13 +192,13 @@ int bench_promises(const BenchOptions& options) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const PromiseCost& row : figures.costs)
     rows.push_back({{"promise", row.promise}, {"what", row.what}, {"cost", row.cost}, {"bound", row.bound}});
-  keep(options, "promises",
-       {{"config", figures.config},
-        {"steps", options.steps},
-        {"step_ms", 1e3 * figures.step},
-        {"operations", figures.operations},
-        {"saved_ns", 1e9 * figures.seconds_of_saved},
-        {"costs", rows}});
+  write_results(options, "promises",
+                {{"config", figures.config},
+                 {"steps", options.steps},
+                 {"step_ms", 1e3 * figures.step},
+                 {"operations", figures.operations},
+                 {"saved_ns", 1e9 * figures.seconds_of_saved},
+                 {"costs", rows}});
   return exit_code_of(figures.costs);
 }
 

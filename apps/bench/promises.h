@@ -22,7 +22,7 @@
 
 namespace orrery {
 
-/// No operation of autograd/ops/ saves more tensors for its backward, or uses one of them more often.
+/// No operation of a Transformer or a GPT saves more tensors for its backward, or uses one of them more often.
 inline constexpr i64 most_saved = 4, most_uses = 10;
 
 /// What a promise adds to the time of a step.

@@ -49,16 +49,16 @@ int bench_step(const BenchOptions& options) {
   announce(options);
   const StepFigures figures = measure_steps(config, options);
   std::cout << step_line(figures) << std::endl;
-  keep(options, "step",
-       {{"config", as_json(config)},
-        {"steps", options.steps},
-        {"dropout", config.dropout_or_own(options.dropout)},
-        {"median_ms", 1e3 * figures.median},
-        {"min_ms", 1e3 * figures.fastest},
-        {"tokens_per_second", figures.tokens_per_second},
-        {"parameters", figures.parameters},
-        {"peak_mb", figures.peak_megabytes},
-        {"loss", figures.loss}});
+  write_results(options, "step",
+                {{"config", as_json(config)},
+                 {"steps", options.steps},
+                 {"dropout", config.dropout_or_own(options.dropout)},
+                 {"median_ms", 1e3 * figures.median},
+                 {"min_ms", 1e3 * figures.fastest},
+                 {"tokens_per_second", figures.tokens_per_second},
+                 {"parameters", figures.parameters},
+                 {"peak_mb", figures.peak_megabytes},
+                 {"loss", figures.loss}});
   return done;
 }
 

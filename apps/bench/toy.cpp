@@ -45,7 +45,7 @@ int bench_toy(const BenchOptions& options) {
                        {"exam_seconds", figures.exam_seconds},
                        {"right", figures.right}});
   }
-  keep(options, "toy", results);
+  write_results(options, "toy", results);
   return done;
 }
 

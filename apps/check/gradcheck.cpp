@@ -122,8 +122,8 @@ constexpr std::string_view legend =
     "norm: of the gradient   kinks: numbers left out   zeros: inputs whose gradient must be 0\n"
     "f32: how far its gradient is from that of f64, as a part of the largest\n";
 
-// What finds a mistake that no derivative shows; `shown` where the rows have said it already. Returns whether it passes
-// the correct version, and only that.
+// Prints what the mistake's own check finds, unless `shown`: the rows have said it already. Returns whether the check
+// rejects the mistake and accepts the correct version.
 bool show_own_check(const nn::Bug& bug, bool shown) {
   const std::string found = bug.check(), of_correct_version = bug.check_right();
   if (bug.leaks) {

@@ -158,20 +158,20 @@ int run(const LeakcheckOptions& options) {
   set_threads(static_cast<int>(options.threads));
   print_start(std::cerr, {.seed = options.seed});
   std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n\n";
-  size_t checked = 0, leaks = 0, unchecked = 0;
+  size_t checked = 0, leaks = 0, unmoved = 0;  // checks; those with a leak; those where something does not move
   for (const nn::LeakCheck& c : chosen_checks(options)) {
     const nn::LeakReport report = nn::leakcheck(c);
     std::cout << report << std::endl;
     ++checked;
     leaks += !report.leaks.empty();
-    unchecked += report.leaks.empty() && !report.ok();
+    unmoved += report.leaks.empty() && !report.ok();
   }
-  if (unchecked > 0)
-    std::cout << unchecked
-              << " checks failed without a leak: an output does not depend on inputs that it should depend on\n";
+  if (unmoved > 0)
+    std::cout << unmoved << (unmoved == 1 ? " check" : " checks")
+              << " failed without a leak: an output does not depend on inputs that it should depend on\n";
   std::cout << checked << " checked, " << leaks << (leaks == 1 ? " leak\n" : " leaks\n");
   if (checked == 0) fail("leakcheck", "nothing was checked");
-  return leaks + unchecked == 0 ? done : failed;
+  return leaks + unmoved == 0 ? done : failed;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Chapter 9. Loops of multiplications and additions, in machine code, so that no compiler changes them.
 //
-// Twelve registers are added to, since a result is ready only after four or five cycles, and two instructions begin in
-// each. All registers hold zeros.
+// Twelve registers are changed in turn, since a result is ready only after four or five cycles, and two instructions
+// begin in each cycle. All registers hold zeros.
 // Serves: core/machine/parallel.h
 #include "apps/doctor/peak.h"
 

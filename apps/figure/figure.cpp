@@ -34,9 +34,7 @@ std::string drawn_picture(const FigureOptions& options, const Picture& picture) 
   const InputFile file(path);
   check(file.size() <= most_figure_bytes, "figure", path, " has ", file.size(),
         " bytes: this is not the data of a picture");
-  std::string text(file.size(), ' ');
-  file.read(0, std::as_writable_bytes(std::span(text)));
-  return within("read " + path, [&] { return picture.draw(text); });
+  return within("read " + path, [&] { return picture.draw(file.text()); });
 }
 
 int run(const FigureOptions& options) {

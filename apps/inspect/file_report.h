@@ -18,8 +18,8 @@ namespace orrery {
 /// parameters.
 std::optional<i64> parameters_in(const FileSummary& file);
 
-/// The state of the unfinished training that metadata describe: every field beside "steps_done", and "steps", how many
-/// there will be. Nothing if there is no such field.
+/// The state of the unfinished training that metadata describe: the JSON object that has the field "steps_done", with
+/// "steps", how many there will be, if any object names it. Nothing if no object has "steps_done".
 std::optional<Json> training_in(const Metadata& metadata);
 
 /// The report: at most 100 columns, except that the file's name is never cut.

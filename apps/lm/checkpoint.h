@@ -21,7 +21,7 @@ struct LmOrigin {
   Tokenizer tokenizer;
 };
 
-/// What the files of a training that began so have besides its state.
+/// What the files of a training hold besides its state, if it was started as `origin` says.
 SavedParts saved_parts(const LmOrigin& origin, LmTask& task);
 /// How the training in a file was started. Errors: the file is not of `orrery lm`, or describes a model far larger than
 /// itself.

@@ -14,15 +14,14 @@ namespace orrery {
 namespace {
 
 // A model and its batch, and the least work for which it is better than the one before. Work is parameters times
-// tokens, as many as the smallest model works off in all the time.
+// tokens. The smallest model shows how much of it this machine can do in the whole time.
 struct Plan {
   double least_work;
   i64 layers, heads, d_model, block, batch;
   double rate, dropout;
 };
-constexpr std::array<Plan, 3> plans{{{0, 4, 4, 128, 64, 24, 0.008, 0},
-                                     {1e13, 4, 4, 256, 64, 24, 0.006, 0.2},
-                                     {1e14, 6, 6, 384, 128, 24, 0.004, 0.3}}};
+constexpr std::array<Plan, 3> plans{
+    {{0, 4, 4, 128, 64, 24, 0.008, 0}, {1e13, 4, 4, 256, 64, 24, 0.006, 0.2}, {1e14, 6, 6, 384, 128, 24, 0.004, 0.3}}};
 constexpr double cooldown = 0.6;  // the part of the time in which the rate falls
 constexpr i64 evaluations = 8;
 constexpr double for_evaluations = 0.05;  // of the time, at most

@@ -2,8 +2,8 @@
 //
 // In a given time, a larger model reads fewer tokens. Too small a model has learned all it can, and too large a one has
 // hardly begun; in between, parameters and tokens grow together (Hoffmann et al. 2022, "Training compute-optimal large
-// language models", arXiv 2203.15556). So the first seconds measure how many parameters times tokens this machine works
-// off in a second, and a table says which model is best for how much of it.
+// language models", arXiv 2203.15556). So the first seconds measure this machine's speed, in parameters times tokens
+// for each second. A table says which model is best for the work that fits into the time.
 //
 // The rate stays constant at first, and falls to 0 in the last part (Hägele et al. 2024, "Scaling laws and compute-
 // optimal training beyond fixed training durations", arXiv 2405.18392). How many steps that part has is settled when it
@@ -43,8 +43,8 @@ class Deadline {
  private:
   Clock clock_;
   double begin_, end_;
-  double halfway_;        // through the time of the constant rate; the speed is that since then
-  i64 halfway_done_ = 0;  // steps
+  double halfway_;        // end of the last step in the first half of the constant rate; speed is measured from there
+  i64 halfway_done_ = 0;  // the steps made by then
   bool settled_ = false;
 };
 

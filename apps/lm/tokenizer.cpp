@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <map>
 
+#include "apps/text/characters.h"
 #include "apps/text/text_file.h"
 #include "core/error.h"
-#include "core/utf8.h"
 
 namespace orrery {
 namespace {
@@ -16,17 +16,6 @@ namespace {
 constexpr std::string_view kind_key = "tokens", alphabet_key = "alphabet", vocabulary_key = "vocabulary";
 constexpr size_t longest_line = 4096;  // SentencePiece learns from no longer one
 constexpr i32 kinds_of_bytes = 256;
-
-// Calls each(code, character) for every character of a text.
-template <class Each>
-void for_each_character(std::string_view text, const Each& each) {
-  for (size_t at = 0; at < text.size();) {
-    const Character found = first_character(text.substr(at));
-    check(found.bytes > 0, "text", "is not UTF-8: byte ", at, " begins no character");
-    each(found.code, text.substr(at, found.bytes));
-    at += found.bytes;
-  }
-}
 
 size_t length_of_line(std::string_view text) {
   const std::string_view begin = text.substr(0, longest_line);
@@ -39,9 +28,9 @@ size_t length_of_line(std::string_view text) {
 Alphabet::Alphabet(std::string_view text) {
   std::map<size_t, std::string_view> found;
   std::vector<bool> known;
-  for_each_character(text, [&](size_t code, std::string_view character) {
+  for_each_character(text, [&](size_t code, size_t at, size_t bytes) {
     if (code >= known.size()) known.resize(code + 1);
-    if (!known[code]) found.emplace(code, character);
+    if (!known[code]) found.emplace(code, text.substr(at, bytes));
     known[code] = true;
   });
   numbers_.assign(known.size(), none);
@@ -54,10 +43,10 @@ Alphabet::Alphabet(std::string_view text) {
 std::vector<i32> Alphabet::tokens(std::string_view text) const {
   std::vector<i32> result;
   result.reserve(text.size());
-  for_each_character(text, [&](size_t code, std::string_view character) {
+  for_each_character(text, [&](size_t code, size_t at, size_t bytes) {
     const i32 number = code < numbers_.size() ? numbers_[code] : none;
-    check(number != none, "text", "character ", result.size() + 1, ", '", character, "', is not one of the model's ",
-          size());
+    check(number != none, "text", "character ", result.size() + 1, ", '", text.substr(at, bytes),
+          "', is not one of the model's ", size());
     result.push_back(number);
   });
   return result;

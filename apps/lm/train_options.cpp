@@ -16,8 +16,7 @@ CLI::Option* add_text_options(CLI::App& command, LmTrainOptions& options) {
   CLI::Option* validation =
       add_file(command, "--valid", options.files.validation,
                "Text to validate with; if not given, the last tenth of the text is held out, a million tokens at most");
-  const auto kinds = names(TokenKind());
-  add_choice(command, "--tokens", options.tokens, {kinds.begin(), kinds.end()},
+  add_choice(command, "--tokens", options.tokens,
              "What a token is: a character, a byte (for files that are not UTF-8), or a piece of a word");
   add_whole_number(command, "--vocab-size", options.vocabulary_size, 264, largest_vocabulary,
                    "Tokens of sentencepiece at most, the 256 bytes among them");

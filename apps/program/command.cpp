@@ -116,7 +116,8 @@ int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code
   } catch (...) { return complain("an unknown error", failed); }
 }
 
-// Sets `value` to the number in `text`, which must have no other characters and only one possible meaning.
+// Sets `value` to the number in `text`, which must have no other characters. A whole number must be written as
+// std::to_string writes it: not "007".
 bool parse(const std::string& text, i64& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && std::to_string(value) == text;

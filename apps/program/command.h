@@ -99,17 +99,17 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, double& valu
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
                         const std::vector<std::string>& allowed, const std::string& description,
                         const std::function<void(const std::string&)>& when_chosen = {});
-/// The same for any value: `get` and `set` number what is allowed from 0.
+/// The same for a value of any type: `get` and `set` use its place in `allowed`, counted from 0.
 CLI::Option* add_numbered_choice(CLI::App& command, const std::string& name, const std::vector<std::string>& allowed,
                                  const std::string& description, const std::function<size_t()>& get,
                                  const std::function<void(size_t)>& set);
-/// The same for an enumeration, whose values have these names, in their order.
+/// The same for an enumeration. Its function `names` gives the names of its values, in their order.
 template <class Enum>
 requires std::is_enum_v<Enum> CLI::Option* add_choice(CLI::App& command, const std::string& name, Enum& value,
-                                                      const std::vector<std::string>& allowed,
                                                       const std::string& description) {
+  const auto allowed = names(Enum{});
   return add_numbered_choice(
-      command, name, allowed, description, [&value] { return static_cast<size_t>(value); },
+      command, name, {allowed.begin(), allowed.end()}, description, [&value] { return static_cast<size_t>(value); },
       [&value](size_t chosen) { value = static_cast<Enum>(chosen); });
 }
 /// `--seed`: from 0 to 2^63 - 1.
@@ -140,7 +140,7 @@ std::string typed_name(const CLI::Option* option);
 
 /// Error of `command`, before any work: the file that `option` names cannot be written. The path "" means no file.
 void check_can_write(const std::string& command, const std::string& option, const std::string& path);
-/// The same for a file of text, and besides: a model, which `write_text` would replace, stands there.
+/// The same for a file of text. It is also an error if a model stands there, which `write_text` would replace.
 void check_can_write_text(const std::string& command, const std::string& option, const std::string& path);
 /// Whether `path` is a file that can be read as a model's, or a training's. Error: the system cannot read it.
 bool holds_model(const std::string& path);

@@ -5,7 +5,8 @@
 
 namespace orrery {
 
-/// `failed` comes with one line on stderr; `interrupted` is what shells report for Ctrl-C.
+/// `failed` comes with a line on stderr, or with results that say what is wrong; `interrupted` is what shells report
+/// for Ctrl-C.
 enum ExitCode : int { done = 0, failed = 1, wrong_usage = 2, interrupted = 130 };
 
 }  // namespace orrery

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <iomanip>
-#include <sstream>
+
+#include "apps/program/columns.h"
 
 namespace orrery {
 namespace {
@@ -19,12 +19,7 @@ std::string counted(i64 count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string with_one_decimal(double x) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(1) << x;
-  return text.str();
-}
-
+std::string with_one_decimal(double x) { return numbers("%.1f", x); }
 std::string gigabytes(i64 bytes) { return with_one_decimal(static_cast<double>(bytes) / (1 << 30)); }
 
 // The value of a variable; "" if it is not set.

@@ -1,7 +1,7 @@
 // Chapter 9. Ctrl-C: the first asks the run to finish its step and save, the second ends the program at once.
 //
-// SIGTERM, with which the system ends programs, has the same effect. A second signal within half a second is taken for
-// the first one again, since some programs send each signal twice.
+// SIGTERM, with which the system ends programs, has the same effect. Some programs send each signal twice, so a second
+// one within half a second is taken for the first one again. A second Ctrl-C from a keyboard always ends the program.
 //   const Interrupt interrupt;
 //   while (!interrupt.requested()) train_one_step();
 // Serves: apps/toy/toy.cpp

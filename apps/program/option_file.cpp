@@ -61,8 +61,7 @@ std::string options_text(const std::string& path, const std::string& operation, 
   }
   const InputFile file(path);
   check(file.size() <= most_json_bytes, operation, "has ", file.size(), " bytes, too many for options");
-  std::string text(file.size(), ' ');
-  file.read(0, std::as_writable_bytes(std::span(text)));
+  const std::string text = file.text();
   if (text.size() > 8 && text[0] != '{' && text[8] == '{') read_safetensors_metadata(path);  // says what is damaged
   return text;
 }

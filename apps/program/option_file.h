@@ -5,9 +5,10 @@
 //     "d-model": 32,
 //     "norm-first": true
 //   }
-// The names are those of --help without dashes. An option in the file counts as if it were typed, except that the same
-// option on the command line wins. A training keeps its options in the metadata of the files that it saves, so --config
-// also takes a saved model, from which only options before --save are taken: none that names a file to write.
+// The names are those of --help without the two dashes in front. An option in the file counts as if it were typed,
+// except that the same option on the command line wins. A training keeps its options in the metadata of the files that
+// it saves, so --config also takes a saved model, from which only options before --save are taken: none that names a
+// file to write.
 // Serves: apps/toy/toy.cpp
 #pragma once
 

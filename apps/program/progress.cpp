@@ -5,21 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <vector>
+
+#include "apps/program/columns.h"
 
 namespace orrery {
 namespace {
 
 constexpr double redraw_seconds = 0.1;
 constexpr i64 plain_lines = 10;
-
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  char text[160];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
 
 // The largest number of columns that fit into one line.
 size_t columns_of(const Terminal& terminal) { return static_cast<size_t>(std::max(1, terminal.width - 1)); }
@@ -82,14 +76,15 @@ std::string Progress::line(const StepReport& report) const {
     std::string text;
     int goes;  // the order in which parts are left out if there is no room; 0: never
   };
-  std::vector<Part> parts{
-      {format("step %*lld/%s", static_cast<int>(total.size()), static_cast<long long>(report.step), total.c_str()), 0},
-      {format("loss %.4f", report.loss), 0},
-      {report.validation ? format("validation %.4f", *report.validation) : "", 4},
-      {report.accuracy ? format("accuracy %5.1f %%", 100 * *report.accuracy) : "", 3},
-      {format("rate %.1e", report.rate), 1},
-      {format("%.0f tokens/s", static_cast<double>(tokens_) / elapsed), 2},
-      {report.step >= total_ ? "took " + duration(elapsed) : duration(left) + " left", 0}};
+  std::vector<Part> parts{{numbers("step %*lld/%lld", static_cast<int>(total.size()),
+                                   static_cast<long long>(report.step), static_cast<long long>(total_)),
+                           0},
+                          {numbers("loss %.4f", report.loss), 0},
+                          {report.validation ? numbers("validation %.4f", *report.validation) : "", 4},
+                          {report.accuracy ? numbers("accuracy %5.1f %%", 100 * *report.accuracy) : "", 3},
+                          {numbers("rate %.1e", report.rate), 1},
+                          {numbers("%.0f tokens/s", static_cast<double>(tokens_) / elapsed), 2},
+                          {report.step >= total_ ? "took " + duration(elapsed) : duration(left) + " left", 0}};
   for (int gone = 0;; ++gone) {
     std::erase_if(parts, [&](const Part& part) { return part.text.empty() || (gone > 0 && part.goes == gone); });
     std::string line;
@@ -100,9 +95,9 @@ std::string Progress::line(const StepReport& report) const {
 
 std::string duration(double seconds) {
   const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 60) return format("%lld s", whole);
-  if (whole < 3600) return format("%lld min %02lld s", whole / 60, whole % 60);
-  return format("%lld h %02lld min", whole / 3600, whole / 60 % 60);
+  if (whole < 60) return numbers("%lld s", whole);
+  if (whole < 3600) return numbers("%lld min %02lld s", whole / 60, whole % 60);
+  return numbers("%lld h %02lld min", whole / 3600, whole / 60 % 60);
 }
 
 }  // namespace orrery

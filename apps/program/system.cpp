@@ -70,7 +70,8 @@ struct Jiffies {
     std::istringstream words{std::string(stat.substr(0, stat.find('\n')))};
     std::string name;
     words >> name;
-    constexpr int idle_column = 3, waiting_for_disk = 4, steal = 7;  // later columns are included in these
+    // The later columns, times of guests, are included in the first two.
+    constexpr int idle_column = 3, waiting_for_disk = 4, steal = 7;
     double count = 0;
     for (int column = 0; column <= steal && words >> count; ++column) {
       all += count;

@@ -38,9 +38,7 @@ std::optional<ScoreFile> scores_in(const std::string& path) {
   try {
     const InputFile file(path);
     if (file.size() > most_json_bytes) return std::nullopt;
-    std::string text(file.size(), ' ');
-    file.read(0, std::as_writable_bytes(std::span(text)));
-    return scores_of(parse_json_object(text, "report").at("system"));
+    return scores_of(parse_json_object(file.text(), "report").at("system"));
   } catch (const Error&) { return std::nullopt; } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }

@@ -29,7 +29,7 @@ struct RunFiles {
   std::vector<std::string> notes{};  ///< what is left out or damaged, in a sentence each
 };
 
-/// As many logs are drawn over each other.
+/// The most logs that one page draws over each other.
 inline constexpr size_t most_logs = 8;
 
 /// Reads files of these kinds, and folders of them, in which other files are left out. Errors: a file of no kind; a

@@ -22,9 +22,7 @@ constexpr i64 most_steps = i64{1} << 53;
 std::string text_of_log(const std::string& path) {
   const InputFile file(path);
   check(file.size() <= most_log_bytes, "report", path, " is too large for the log of a training");
-  std::string text(file.size(), ' ');
-  file.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
+  return file.text();
 }
 
 class LogReader {
@@ -148,7 +146,7 @@ RunLog read_run_log(const std::string& path) {
     begin = end + 1;
   }
   check(log.left_out < lines, "report", path, " is not the log of a training");
-  log.is_cut_off = !text.ends_with('\n');
+  log.is_cut_off = !text.ends_with('\n') && log.first_left_out == lines;
   return log;
 }
 

@@ -47,7 +47,7 @@ struct RunLog {
   std::vector<LoggedSample> samples{};
   std::vector<NamedScore> scores{};
   i64 left_out = 0, first_left_out = 0;  ///< lines that are damaged or of another kind; the first of them, from 1
-  bool is_cut_off = false;               ///< the last line has no end
+  bool is_cut_off = false;               ///< the last line has no end, and is the first one left out
   i64 not_finite = 0;                    ///< losses that are NaN or infinite
 
   i64 last_step() const;

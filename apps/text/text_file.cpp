@@ -35,9 +35,7 @@ std::string read_text(const std::string& path) {
   const u64 memory = static_cast<u64>(physical_memory());
   check(file.size() <= memory / bytes_of_character, "text", path, " has ", file.size(),
         " bytes, too many for this machine's ", memory >> 20, " MB of memory");
-  std::string text(file.size(), ' ');
-  file.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
+  return file.text();
 }
 
 void read_in_pieces(const std::string& path, const std::function<size_t(const FilePiece&)>& take) {

@@ -348,7 +348,7 @@ std::string Vocabulary::text(std::span<const i32> ids) const {
 }
 
 std::string Vocabulary::text_of(i32 id) const {
-  check(is_exact(), vocabulary_operation, "a token of lines has no text of its own");
+  check(is_exact(), vocabulary_operation, "a token of a vocabulary that is not exact has no text of its own");
   std::string text = token(id);
   if (id < first_piece_id) return "";
   const size_t byte = static_cast<size_t>(id - first_piece_id);

@@ -34,8 +34,9 @@ struct ToyRecipe : TrainingRecipe {
 std::string to_json(const ToyRecipe& recipe);
 ToyRecipe toy_recipe(const std::string& json, const TrainingRecipe& training);
 
-/// The copy task as the Annotated Transformer sets it up: 11 symbols, length 10, its model of width 512, 20 epochs of
-/// 20 batches of 80, Noam with 400 steps of warm-up at half the rate, no smoothing, no clipping.
+/// The copy task as the Annotated Transformer sets it up: 10 symbols (with padding a vocabulary of 11), length 10, its
+/// model of width 512, 20 epochs of 20 batches of 80, Noam with 400 steps of warm-up at half the rate, no smoothing, no
+/// clipping.
 ToyRecipe annotated_recipe();
 
 /// The paper's model, small, and its batches. The random numbers of the data depend only on the seed.

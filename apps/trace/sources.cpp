@@ -54,12 +54,7 @@ std::vector<std::string> operation_files() {
 
 }  // namespace
 
-std::string source_text(const std::string& path) {
-  const InputFile file(shipped_path(path));
-  std::string text(file.size(), ' ');
-  file.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
-}
+std::string source_text(const std::string& path) { return InputFile(shipped_path(path)).text(); }
 
 SourceLine find_source_line(const std::string& path, std::string_view after, std::string_view text) {
   const std::vector<std::string> lines = source_lines(path);

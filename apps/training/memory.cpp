@@ -56,7 +56,7 @@ void check_memory(const std::string& program, const MemoryNeed& need) {
           static_cast<i64>(bytes / megabyte), " MB");
   };
   check_against(there, "the machine has ");
-  if (limit > 0) check_against(limit, "--max-memory, if not given nine tenths of what is free, allows ");
+  if (limit > 0) check_against(limit, "--max-memory (if not given, nine tenths of what is free) allows ");
 }
 
 }  // namespace orrery

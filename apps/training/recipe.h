@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 4> names(Schedule) { return {"constant", 
 
 /// Everything that decides how a training runs, except model and data.
 struct TrainingRecipe {
-  /// Of warmup and evaluate_every: a program finds the number out before it trains.
+  /// The value of `warmup` or `evaluate_every` with which a program computes the number itself before it trains.
   static constexpr i64 automatic = -1;
 
   i64 steps = 3000;
@@ -56,7 +56,7 @@ struct TrainingRecipe {
 
 /// The names of the fields that its JSON has.
 std::vector<std::string> field_names(const TrainingRecipe& recipe);
-/// Every field except the seed and the limits of a run (patience stays, minutes do not) as JSON, and back.
+/// Every field except `seed` and `minutes` as JSON, and back.
 std::string to_json(const TrainingRecipe& recipe);
 TrainingRecipe training_recipe(const std::string& json);
 

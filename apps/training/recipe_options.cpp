@@ -13,17 +13,9 @@ namespace {
 
 constexpr i64 most_steps = 100'000'000;
 
-// The names of an enumeration's values as add_choice takes them.
-template <class Enum>
-std::vector<std::string> names_of_values() {
-  const auto all = names(Enum{});
-  return {all.begin(), all.end()};
-}
-
 void add_optimizer_options(CLI::App& command, TrainingRecipe& recipe) {
   begin_group(command, "Optimiser");
-  add_choice(command, "--optimizer", recipe.optimizer, names_of_values<OptimizerKind>(),
-             "What turns gradients into steps");
+  add_choice(command, "--optimizer", recipe.optimizer, "What turns gradients into steps");
   add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "Adam's decay of the mean of the gradient");
   add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam's decay of the mean of its square");
   add_number(command, "--eps", recipe.eps, 1e-30, 1, "What Adam adds to its square root, against a division by 0");
@@ -43,7 +35,7 @@ void add_steps(CLI::App& command, const std::string& name, i64& value, const std
 
 void add_rate_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic) {
   begin_group(command, "Learning rate");
-  add_choice(command, "--schedule", recipe.schedule, names_of_values<Schedule>(), "How the rate changes");
+  add_choice(command, "--schedule", recipe.schedule, "How the rate changes");
   add_number(command, "--rate", recipe.rate, 0, 100, "Largest rate; of Noam's schedule the factor");
   add_number(command, "--first-rate", recipe.first_rate, 0, 100, "Where the warm-up of inverse_sqrt begins");
   add_number(command, "--last-rate", recipe.last_rate, 0, 100, "Where the cosine ends");

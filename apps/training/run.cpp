@@ -37,11 +37,26 @@ bool ends_within_line(const AppendedFile& file) {
   return size > 0 && file.read(size - 1, 1) != "\n";
 }
 
-// Whether a file holds something else than a log, which must not be written over.
-bool holds_no_log(const AppendedFile& file) {
+// Whether a file holds something other than a log. Such a file must not be written over.
+bool holds_something_else(const AppendedFile& file) {
   constexpr std::string_view start = R"({"start":)", step = R"({"step":)";
   const std::string begin = file.read(0, std::min<u64>(file.size(), start.size()));
   return !begin.empty() && begin != start && !begin.starts_with(step);
+}
+
+// Evaluates, prints and logs the loss and what the hook adds. Returns the loss.
+double evaluate_and_tell(Trainer& trainer, Progress& progress, TrainingLog& log, const RunHooks& hooks) {
+  const i64 step = trainer.steps_done();
+  const double loss = trainer.evaluate();
+  const bool best = trainer.best_step() == step;
+  progress.note(evaluation_line(trainer.task().evaluation_name(), step, loss, best));
+  log.evaluation(step, loss, best);
+  const std::string more = hooks.after_evaluation ? hooks.after_evaluation() : "";
+  if (!more.empty()) {
+    progress.note(more);
+    log.sample(step, more);
+  }
+  return loss;
 }
 
 // Those that decide what is trained; "" if the program keeps none.
@@ -56,7 +71,7 @@ TrainingLog::TrainingLog(const std::string& path, bool continues)
     : path_(path), continues_(continues), start_(steady_seconds()) {
   if (path.empty()) return;
   file_.emplace(path);
-  check(!holds_no_log(*file_), "log", path, " is not a training log; name another file, or remove it");
+  check(!holds_something_else(*file_), "log", path, " is not a training log; name another file, or remove it");
 }
 
 void TrainingLog::write(const std::string& line) {
@@ -164,17 +179,8 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
                      .validation = validation});
     log.step(step, result);
     if (!trainer.evaluation_is_due()) continue;
-    const double loss = trainer.evaluate();
-    const bool best = trainer.best_step() == step;
-    validation = loss;
-    progress.note(evaluation_line(trainer.task().evaluation_name(), step, loss, best));
-    log.evaluation(step, loss, best);
-    const std::string more = hooks.after_evaluation ? hooks.after_evaluation() : "";
-    if (!more.empty()) {
-      progress.note(more);
-      log.sample(step, more);
-    }
-    if (std::isfinite(loss))
+    validation = evaluate_and_tell(trainer, progress, log, hooks);
+    if (std::isfinite(*validation))
       keep("the training continues");  // otherwise the last saved state is better, and the next step reports why
   }
   log.write_left_out();

@@ -20,13 +20,13 @@ namespace orrery {
 ///   {"step":250,"sample":"it writes: ..."}
 ///   {"step":800,"steps":1950,"options":{...}}      a plan that has changed (Trainer::plan)
 ///   {"step":2000,"score":"validation loss","value":1.88}
-/// Seconds count from the start of the program. At most ten steps a second have a line. A training that is resumed has
-/// a further line with "start". One that was killed before makes some steps again: of two lines for a step, the later
-/// one counts.
+/// Seconds count from the moment at which this object opens the log, just before the first step. At most ten steps a
+/// second have a line. A training that is resumed has a further line with "start". One that was killed before makes
+/// some steps again: of two lines for a step, the later one counts.
 class TrainingLog {
  public:
   /// Opens the file. With the path "", nothing is written. Errors: it cannot be written; another process is writing it;
-  /// it holds something else than a log.
+  /// it holds something other than a log.
   TrainingLog(const std::string& path, bool continues);
   /// Appends to the file if the training continues, or else begins it anew. `options` are those of the training as
   /// JSON; "" writes none.

@@ -89,11 +89,11 @@ class Trainer {
   double seconds_of_evaluation();
   /// Seconds of the steps and evaluations that are left.
   double expected_seconds(double seconds_of_step);
-  /// After every `evaluate_every` further steps, and after the last one.
+  /// The evaluations that are left: one after each multiple of `evaluate_every` steps, and one after the last step.
   i64 evaluations_left() const;
 
   /// Changes the recipe's steps and cooldown, as if they had been given so from the start. Errors: a schedule that is
-  /// not constant; the rate falls already, or had to.
+  /// not constant; by the old or by the new numbers, the rate has begun to fall before the present step.
   void plan(i64 steps, double cooldown);
 
   /// A training that continues from a state gives the same bits as one that was never interrupted. A state shares

@@ -58,8 +58,8 @@ void TrainingFiles::begin(bool overwrite) {
 }
 
 void TrainingFiles::check_room(const TrainingRecipe& recipe, i64 parameters) const {
-  const i64 model = parameters * bytes_of(f32);  // and of each step the loss
-  file_.check_room(model, numbers_for_each_parameter(recipe) * model + recipe.steps * bytes_of(f64));
+  const i64 model = parameters * bytes_of(f32), losses = recipe.steps * bytes_of(f64);  // one loss for each step
+  file_.check_room(model, numbers_for_each_parameter(recipe) * model + losses);
 }
 
 void TrainingFiles::check_texts(const Trainer& trainer, const SavedParts& parts) const {

@@ -36,10 +36,10 @@ struct Translation {
   std::vector<i32> ids{};      ///< these tokens
 };
 
-/// How many sentences of `length` tokens, with the end, make a batch, at least 1. The beam multiplies what the decoder
-/// computes and keeps, so a beam of more than 5 takes fewer sentences in proportion. And the logits of one step, one
-/// for each sentence, hypothesis and token of the vocabulary, are at most 2^25 numbers, 128 MB, if a sentence alone
-/// allows it.
+/// How many sentences of `length` tokens, the end included, make a batch: at least 1. The beam multiplies what the
+/// decoder computes and keeps, so with a beam of more than 5 a batch has proportionally fewer sentences. The logits of
+/// one step, one for each sentence, hypothesis and token of the vocabulary, are at most 2^25 numbers (128 MB), unless
+/// those of a single sentence are already more.
 i64 rows_of_batch(i64 length, i64 vocabulary, const DecodeOptions& options);
 
 /// Receives, after each batch, the translations that can be written now because all lines before them have theirs, and

@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-#include "apps/translate/characters.h"
+#include "apps/text/characters.h"
 #include "core/dtype.h"
 
 namespace orrery::translate {

@@ -81,8 +81,6 @@ class TranslatorOf final : public TranslationModel {
   Model model;
 };
 using TransformerTranslator = TranslatorOf<nn::Transformer>;
-using RecurrentTranslator = TranslatorOf<nn::RecurrentTranslator>;
-using ConvolutionalTranslator = TranslatorOf<nn::ConvolutionalTranslator>;
 
 /// The model that the metadata of `path` describe, with the parameters of that file. Errors: those of `nn::load`; a
 /// kind of model that is not known.

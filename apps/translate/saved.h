@@ -1,8 +1,8 @@
 // Chapter 9. Translators in files: a model with its vocabulary, and what a training needs to be resumed.
 //
 //   FILE          the model's parameters; as metadata its kind, its configuration and the vocabulary
-//   FILE.resume   the state of an unfinished training (apps/training/training_files.h), and besides the vocabulary, the
-//                 recipe, and the names and checksums of the text files
+//   FILE.resume   the state of an unfinished training (apps/training/training_files.h); as metadata the vocabulary, the
+//                 recipe, the options, and the names and checksums of the text files
 // A translator is used from FILE alone: `load_translator` returns all that decoding needs.
 // Serves: nn/models/transformer.h
 #pragma once
@@ -41,10 +41,10 @@ struct TranslationOrigin {
   std::string options{};   ///< those that decide what is trained, as --config takes them
   TranslationFiles files;  ///< absolute paths
 };
-/// What the files of a training that began so have besides its state.
+/// What the files of a training hold besides its state, if it was started as `origin` says.
 SavedParts saved_parts(const TranslationOrigin& origin, TranslationTask& task);
 
-/// The same as an unfinished training has it.
+/// How an unfinished training was started, with what its file keeps of the text.
 struct ResumedOrigin {
   TranslationOrigin origin;
   Vocabulary vocabulary;

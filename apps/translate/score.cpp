@@ -10,7 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "apps/translate/characters.h"
+#include "apps/text/characters.h"
 #include "apps/translate/lowercase.h"
 #include "apps/translate/words.h"
 

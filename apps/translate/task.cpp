@@ -70,7 +70,8 @@ TranslationRecipe base_recipe() {
 }
 
 // The published recipe for another model, with a lower rate, and gradients clipped at a small norm, as usual for
-// recurrent models (Pascanu et al. 2013) and for this convolutional one (Gehring et al. 2017, section 4.2).
+// recurrent models (Pascanu et al. 2013) and for this convolutional one (Gehring et al. 2017, section 4.2). The model
+// with the lowest validation loss is kept, not the last one.
 TranslationRecipe recipe_of_other(ModelKind kind) {
   TranslationRecipe recipe = published_recipe();
   recipe.kind = kind;

@@ -94,7 +94,7 @@ class TranslationTask final : public Task {
   TranslationTask(const TranslationRecipe&, const TranslationData&&,
                   std::unique_ptr<TranslationModel> = nullptr) = delete;  // the data would not outlive it
 
-  /// With the number of steps that `automatic` stands for.
+  /// The recipe, with a number of steps as `evaluate_every` where it was `automatic`.
   const TranslationRecipe& recipe() const { return recipe_; }
   TranslationModel& model() { return *model_; }
   const TranslationModel& model() const { return *model_; }

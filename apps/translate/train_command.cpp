@@ -103,8 +103,8 @@ std::string sample_of(const TranslationTask& task, int descriptor, size_t indent
                    std::max(width, least + indent) - indent);
 }
 
-// Seconds that the remaining steps and all evaluations will take. Steps differ in size: one is tried, and an average
-// one takes as many times longer as it has more tokens.
+// Seconds that the remaining steps and all evaluations will take. Steps differ in size. So one step is timed, and an
+// average one is taken to be in proportion to its tokens.
 double expected_seconds(Trainer& trainer, const TranslationTask& task) {
   const TranslationRecipe& recipe = task.recipe();
   const double of_a_token = trainer.seconds_of_step() / static_cast<double>(task.tokens_read());

@@ -3,7 +3,7 @@
 // Serves: nn/models/transformer.h
 #include "apps/translate/words.h"
 
-#include "apps/translate/characters.h"
+#include "apps/text/characters.h"
 
 namespace orrery::translate {
 namespace {

@@ -183,7 +183,9 @@ void Checker::find_analytic() {
     problem(GradientCheck::finite, "f's value is not finite");
 }
 
-// L(x + t d) for t = -2h, -h, 0, h, 2h, where move(t) puts the leaves at x + t d.
+// The slopes at t = 0 of L(x + t d), where move(t) puts the leaves at x + t d, and y_ is the output at t = 0. `central`
+// is the stencil of gradcheck.h. `jump` is the slope from the right minus the slope from the left, with error O(h^2):
+//   (-3 L(x) + 4 L(x + h d) - L(x + 2h d)) / 2h    and    (3 L(x) - 4 L(x - h d) + L(x - 2h d)) / 2h
 template <class Move>
 NumericSlope Checker::slope(const Move& move, double h) const {
   const auto at = [&](double t) {

@@ -27,7 +27,7 @@ std::string in_digits(double ratio) {
   return digits;
 }
 
-// ", ratio 0.3333 everywhere" when all failures say so: a forgotten factor.
+// "; ratio 0.3333 everywhere" if all failures have the same ratio, as after a forgotten factor; else "".
 std::string shared_ratio(const std::vector<GradcheckFailure>& failures) {
   if (failures.size() < 2) return "";
   const double first = ratio(failures[0]);

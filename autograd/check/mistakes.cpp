@@ -61,9 +61,9 @@ Tensor rounded_to_bf16(const Tensor& x) {
   return result;
 }
 
-constexpr i64 last_early_row = 8192;
+constexpr i64 first_late_row = elementwise_grain;  // in no loop over rows is it in the first chunk
 bool has_late_rows(const Tensor& x) {
-  return x.rank() > 0 && x.count() > 0 && x.size(0) > last_early_row && !is_zero(x.rows(last_early_row, x.size(0)));
+  return x.rank() > 0 && x.count() > 0 && x.size(0) > first_late_row && !is_zero(x.rows(first_late_row, x.size(0)));
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ std::vector<Change> all_changes() {
                      [](const Tensor& g, const Tensor&) { return transposed(g); }});
   changes.push_back({"x 2 from row 8192 on", [](const Tensor& g, const Tensor&) { return has_late_rows(g); },
                      [](const Tensor& g, const Tensor&) {
-                       Tensor wrong = g.clone(), late = wrong.rows(last_early_row, g.size(0));
+                       Tensor wrong = g.clone(), late = wrong.rows(first_late_row, g.size(0));
                        scale_in_place(late, 2);
                        return wrong;
                      }});
@@ -172,11 +172,11 @@ void Hidden::backward_ended(const Node& node) {
   if (kind_ != Kind::writes_dy || node.name != operation_) return;
   for (const OutputSlot& output : node.outputs) {
     Tensor dy = output.gradient;
-    if (dy.defined()) multiply(dy);
+    if (dy.defined()) double_values(dy);
   }
 }
 
-void Hidden::multiply(Tensor& g) {
+void Hidden::double_values(Tensor& g) {
   if (is_zero(g)) return;
   changed_ = true;
   scale_in_place(g, 2);
@@ -207,14 +207,14 @@ void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
       if (so_far.defined()) g = g - so_far;
       break;
     case Kind::adds_twice:
-      if (so_far.defined()) multiply(g);
+      if (so_far.defined()) double_values(g);
       break;
     case Kind::others_frozen:
-      if (inputs_with_gradient < most_inputs_with_gradient_) multiply(g);
+      if (inputs_with_gradient < most_inputs_with_gradient_) double_values(g);
       break;
     case Kind::remembers: recall(node, input, g); break;
     case Kind::latest:
-      if (latest_ > root_) multiply(g);
+      if (latest_ > root_) double_values(g);
       break;
     case Kind::coarse:
       if (g.dtype() == f32) replace(g, rounded_to_bf16(g));
@@ -223,16 +223,16 @@ void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
       if (g.dtype() != f32) break;
       [[fallthrough]];
     case Kind::far:
-      if (largest_input_ > 6) multiply(g);
+      if (largest_input_ > 6) double_values(g);
       break;
     case Kind::four_threads:
-      if (threads() == 4) multiply(g);
+      if (threads() == 4) double_values(g);
       break;
     case Kind::many_threads:
-      if (threads() > 8) multiply(g);
+      if (threads() > 8) double_values(g);
       break;
     case Kind::fiftieth:
-      if (passes_ % 50 == 0) multiply(g);
+      if (passes_ % 50 == 0) double_values(g);
       break;
     case Kind::writes_dy: break;
   }

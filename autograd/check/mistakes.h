@@ -110,15 +110,16 @@ class Hidden final : public Observer {
   bool changed_anything() const { return changed_; }
 
  private:
-  void multiply(Tensor& g);
+  void double_values(Tensor& g);
   void replace(Tensor& g, const Tensor& wrong);
   void recall(const Node& node, size_t input, Tensor& g);
 
   const Kind kind_;
   const std::string operation_;
-  u64 root_ = 0, at_ = 0;       // the newest node of the backward pass, and the one it is at
-  i64 passes_ = 0, place_ = 0;  // and the number of the contribution in it
-  u64 latest_ = 0;              // the operation's newest node
+  u64 root_ = 0, at_ = 0;  // numbers of the newest node of the current backward pass, and of the node that it visits
+  i64 passes_ = 0;         // backward passes so far, the current one included
+  i64 place_ = 0;          // contributions of the current pass so far, the current one included
+  u64 latest_ = 0;         // the operation's newest node
   size_t most_inputs_with_gradient_ = 0;
   double largest_input_ = 0;
   std::map<std::pair<Dtype, i64>, Tensor> first_pass_;

@@ -238,20 +238,15 @@ MutationReport mutate(const Sample& sample, u64 seed) {
 }
 
 std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy) {
-  std::vector<Tensor> result;
+  Parameters leaves = f.leaves;
   const Variable y = f.output();
   try {
     f.walk(y, dy);
   } catch (...) {
-    for (NamedParameter leaf : f.leaves) leaf.value.clear_gradient();
+    for (NamedParameter& leaf : leaves) leaf.value.clear_gradient();
     throw;
   }
-  for (NamedParameter leaf : f.leaves) {
-    const Tensor& g = leaf.value.gradient();
-    result.push_back(g.defined() ? g : zeros(leaf.value.shape(), leaf.value.dtype()));
-    leaf.value.clear_gradient();
-  }
-  return result;
+  return parts::take_gradients(leaves);
 }
 
 std::ostream& operator<<(std::ostream& out, const Mutant& mutant) {

@@ -1,4 +1,4 @@
-// Chapter 3. The parts of a proof, one function each.
+// Chapter 3. A proof: runs its parts. Those that take more than one pass: autograd/check/proof_parts.h.
 //
 // Every part builds the function anew from its sample, so that no part can disturb another.
 // Serves: autograd/check/proof.h

@@ -6,11 +6,11 @@
 //   return proof ? 0 : 1;
 // Agreeing with the numeric derivative is not enough. A proof has these parts:
 //   gradients    every coordinate against the numeric derivative, in f64
-//   mutants      each backward on the tape broken in every way in turn: the check must notice
+//   mutants      each backward on the tape broken in many ways, one at a time: the check must notice
 //                (autograd/check/mutation.h)
-//   f32          each leaf's gradient within 1e-6 of that leaf's max |g| of f64's, the output within 1e-6 of max |y|,
-//                in each of four draws of numbers (one where a leaf is long); what is beyond must look like rounding,
-//                and be no more than rounding can explain (autograd/check/rounding.h)
+//   f32          each leaf's gradient differs from that of f64 by at most 1e-6 of its max |g|, and the output by at
+//                most 1e-6 of max |y|, in each of four draws of numbers (one if a leaf is long); a larger difference
+//                must look like rounding, and be no more than rounding can explain (autograd/check/rounding.h)
 //   repeatable   64 fresh passes give equal bits (4 where a leaf is long)
 //   zero         dL/dy = 0 gives dL/dx = 0, exactly
 //   threads      equal bits for 1 to 9, 12, 13 and 16 threads, every loop cut into chunks of one element
@@ -24,7 +24,7 @@
 //   shared       dy, inputs and outputs stay as they are
 //   interleaved  two forward passes with other numbers before the first backward, in both orders
 //   changed      each input and each output on the tape changed in place after forward: an error, or the same bits
-//   file         what it saves it loads, and gives the same bits then; only for what can be kept in a file
+//   file         equal bits after saving and loading; only for what can be saved in a file
 // What no proof can find: an error below the tolerance; in f32, one as small as the rounding of the largest numbers of
 // the pass; a mistake beyond the numbers and shapes it is given, at a kink, with a number of threads it does not try,
 // or less often than every 64th pass; a wrong forward, whose derivative is right; an operation that asks in forward

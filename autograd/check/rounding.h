@@ -6,13 +6,13 @@
 // input and dL/dy is changed by about a thousandth of itself. There, rounding errors have either sign, while a mistake
 // stays the same; and there is a limit to their size. So each element must satisfy, over the neighbours,
 //   |mean difference| <= max(1e-6 max |g|, small change) + 4 (standard deviation of the differences)
-//   |difference| <= max(1e-6 max |g|, what rounding can explain), in at least half of them
+//   |difference| <= max(1e-6 max |g|, what rounding can explain), in more than half of them
 // The small change is what the leaf's gradient in f64 changes by if inputs and dL/dy change by 2^-20 of themselves: a
 // constant that f32 rounds, such as 1 / sqrt(d_k), has an error of the same sign at all neighbours. The second line
 // finds what is rounded to fewer digits than f32 has. What rounding can explain is the larger of two numbers: the small
 // change, and 2^-18 of the largest norm of a tensor in the f64 pass (of a leaf, of dL/dy, of what an operation returns
-// or adds to a gradient), since the terms that an operation adds up inside are not visible. Only half of the neighbours
-// must satisfy it, because at a kink f32 and f64 may be on different sides.
+// or adds to a gradient), since the terms that an operation adds up inside are not visible. Not every neighbour
+// has to satisfy it, because at a kink f32 and f64 may be on different sides.
 // (A gradient that is declared zero has no scale of its own; it is compared with 1e-4 of the largest gradient of all
 // leaves.) Recomputing with slightly perturbed inputs to reveal rounding follows Vignes, "Discrete stochastic
 // arithmetic for validating results of numerical software" (2004).

@@ -53,7 +53,7 @@ void add_simple(std::vector<Sample>& table);
 /// The rows of the fused operations (autograd/check/fused_samples.cpp).
 void add_fused(std::vector<Sample>& table);
 
-/// The rows of recurrence and convolution (autograd/check/sequence_samples.cpp).
+/// The rows of recurrence, convolution and the gated linear unit (autograd/check/sequence_samples.cpp).
 void add_sequences(std::vector<Sample>& table);
 
 }  // namespace orrery::sample_rows

@@ -3,8 +3,8 @@
 // Paper, section 5.4: "We apply dropout to the output of each sub-layer, before it is added to the sub-layer input and
 // normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings in both the
 // encoder and decoder stacks."
-//   y_i = x_i m_i / (1 - p), with m_i = 0 with probability p, else 1        dx_i = dy_i m_i / (1 - p)
-// The mask is a function of the Draw and of the element's position (core/random.h), so backward draws it again instead
+//   y_i = x_i m_i, with m_i = 0 with probability p, else 1 / (1 - p)        dx_i = dy_i m_i
+// m is a function of the Draw and of the element's position (core/random.h), so backward draws it again instead
 // of storing it.
 // Serves: nn/pass.h
 #include "autograd/ops/dropout.h"

@@ -3,8 +3,8 @@
 // Dauphin et al. 2017 ("Language Modeling with Gated Convolutional Networks"): x = [a | b] along the last axis, and
 //   y = a g        g = sigmoid(b)
 //   da = dy g      db = dy a g (1 - g)
-// The derivative of a has no factor that is small wherever b is large, unlike that of a tanh: gradients pass through
-// many such layers.
+// da is dy times g, which is near 1 where the gate is open. In a gated tanh unit, da would also have the factor
+// tanh'(a), which is small where |a| is large. So gradients pass through many layers of this kind (section 3).
 // Shapes: x [..., 2 C], y [..., C].
 // Serves: autograd/ops/elementwise.cpp
 #include "autograd/ops/glu.h"

@@ -15,9 +15,6 @@
 namespace orrery {
 namespace {
 
-// All leading axes folded into the rows: [..., m, n] as [... m, n].
-Tensor folded(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
-
 struct Matmul {
   static constexpr std::string_view name = "matmul";
   Trans trans;
@@ -40,7 +37,7 @@ struct Matmul {
     if (dx.wanted(1)) {
       // If b is shared by all leading axes of a, one product over all rows gives its gradient.
       const bool shared = dx.shape(1).rank() == 2;
-      const Tensor rows = shared ? folded(a) : a.get(), d = shared ? folded(dy) : dy;
+      const Tensor rows = shared ? as_rows(a) : a.get(), d = shared ? as_rows(dy) : dy;
       switch (trans) {
         case Trans::none: dx.into(1).gemm(rows, d, Trans::a); break;
         case Trans::b: dx.into(1).gemm(d, rows, Trans::a); break;

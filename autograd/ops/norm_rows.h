@@ -25,7 +25,7 @@ struct RowStatistics {
 };
 
 /// Checks that x [..., n] can be normalised with weight and bias [n], either of which may be undefined, and that eps is
-/// a number of 0 or more (0 only for rows that are not constant). Errors name `operation`.
+/// a number of 0 or more. With eps = 0, rows must not be constant; this is not checked. Errors name `operation`.
 static inline void check_norm(std::string_view operation, const Tensor& x, const Tensor& weight, const Tensor& bias,
                               double eps, LayerNormForm form) {
   check(eps >= 0 && std::isfinite(eps), operation, "eps must be a number of 0 or more, got ", eps);

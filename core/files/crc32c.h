@@ -12,8 +12,8 @@
 
 namespace orrery {
 
-/// The checksum of `bytes`. If `before` is the checksum of earlier bytes, the result is that of the earlier bytes
-/// followed by `bytes`. Uses the CPU's instruction if there is one.
+/// The checksum of `bytes`. To compute that of a text in pieces, pass the checksum of the pieces before as `before`.
+/// Uses the CPU's instruction if there is one.
 u32 crc32c(std::span<const std::byte> bytes, u32 before = 0);
 
 /// The same in plain C++, eight bytes at a time by tables.

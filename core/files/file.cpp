@@ -140,7 +140,7 @@ struct Replacement {
         mode(mode_of_regular(path, operation)),
         temporary{path + ".tmp"},
         file(open_file(temporary.path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK)) {
-    // Until the file is ours nothing may take memory: without any, it would be left behind.
+    // Nothing up to `ours` may allocate: if that failed, the file would be left behind.
     if (file.number() < 0) check_call(false, operation, "cannot create " + temporary.path + ": ");
     lock(file, temporary.path, operation);
     temporary.ours = true;
@@ -188,8 +188,7 @@ std::string read_lock(const Descriptor& file, const std::string& operation) {
   return text.substr(0, text.find('\n'));
 }
 
-// To open a device may already do something, such as wind a tape; a socket cannot be opened at all. So the kind of a
-// file is looked at first.
+// The kind of a file is checked before it is opened: opening a device may already do something, such as rewind a tape.
 Descriptor open_regular(const std::string& path, const std::string& operation) {
   mode_of_regular(path, operation);
   return Descriptor(open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
@@ -208,6 +207,12 @@ InputFile::InputFile(const std::string& path) : operation_("read " + path), file
   const struct stat status = status_of(file_, operation_);
   check_regular(status, operation_);  // once more, since the name may have another meaning by now
   size_ = static_cast<u64>(status.st_size);
+}
+
+std::string InputFile::text() const {
+  std::string all(size_, ' ');
+  read(0, std::as_writable_bytes(std::span(all)));
+  return all;
 }
 
 void InputFile::read(u64 offset, std::span<std::byte> to) const {

@@ -18,7 +18,7 @@
 
 namespace orrery {
 
-/// An error that the operating system reported, in its words: what a file holds is then not known.
+/// An error that the operating system reported, in its words. It says nothing about what a file contains.
 class SystemError : public Error {
  public:
   using Error::Error;
@@ -46,6 +46,8 @@ class InputFile {
   u64 size() const { return size_; }
   /// Fills `to` from byte `offset` on; an error if the file ends too early.
   void read(u64 offset, std::span<std::byte> to) const;
+  /// The whole file.
+  std::string text() const;
 
  private:
   std::string operation_;

@@ -89,8 +89,7 @@ i64 whole_number(const Json& json, i64 least, i64 most, std::string_view operati
                     (!json.is_number_unsigned() || json.get<u64>() <= u64{std::numeric_limits<i64>::max()});
   const i64 value = fits ? json.get<i64>() : 0;
   if (most == std::numeric_limits<i32>::max())
-    check(fits && least <= value && value <= most, operation, name, " must be a whole number below 2^31, not ",
-          Shown{json});
+    check(fits && value <= most, operation, name, " must be a whole number below 2^31, not ", Shown{json});
   check(fits && least <= value && value <= most, operation, name, " must be a whole number from ", least, " to ", most,
         ", not ", Shown{json});
   return value;

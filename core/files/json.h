@@ -27,7 +27,7 @@ inline constexpr size_t most_json_bytes = size_t{1} << 20;
 inline constexpr i64 most_json_values = 10'000, most_json_fields = 10'000;
 inline constexpr int most_json_depth = 32;
 
-/// The first two of these, for texts that hold more: long lists do no harm.
+/// Limits of bytes and values for one text. One with long lists, such as a training's state, may be given higher ones.
 struct JsonLimits {
   size_t bytes = most_json_bytes;
   i64 values = most_json_values;
@@ -41,8 +41,8 @@ Json parse_json_object(std::string_view text, std::string_view operation, const 
 /// U+FFFD. With an `indent` each field has a line of its own.
 std::string json_text(const Json& json, int indent = -1);
 
-/// An object that is written field by field: what a training saves. The destructor of a Json with fields allocates, and
-/// ends the program when memory runs out; this is a string, and throws.
+/// An object that is written field by field: what a training saves. When memory runs out this throws, and the training
+/// can say so. A Json with fields could not be used: its destructor allocates, and would end the program.
 class ObjectText {
  public:
   /// Numbers, true or false, text, null, and lists of them. Errors: json::exception of text that is not UTF-8.

@@ -60,9 +60,11 @@ struct TensorHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Small entries take more memory than they take in the file, and so does a text while it is parsed. So a file may hold
-/// 1,024 tensors, and more if it has 96 bytes for each of them, as names and shapes alone take; 256 keys of metadata;
-/// and names, texts, numbers or blanks of 128 KB each, and more by a fifth of what the elements take.
+/// Small entries take more memory than they take in the file, and so does a text while it is parsed. The limits:
+///   tensors                    1,024, or one for every 96 bytes of the file if that is more
+///   keys of metadata           256
+///   a name, text or number,    128 KB and a fifth of what the elements take
+///   or a run of blanks
 inline constexpr u64 most_small_tensors = 1024, bytes_for_tensor = 96, most_metadata_keys = 256,
                      most_small_token = 128 << 10;
 /// The most bytes of a name or text, quotes left out, in a file with so many bytes of elements.

@@ -122,10 +122,6 @@ void add_strips(const T* x, i64 strips, i64 columns, i64 width, T* y) {
   for (i64 k = 0; k < width; ++k) y[k] = static_cast<T>(total[k]);
 }
 
-void check_defined(const Tensor& x, std::string_view operation) {
-  check(x.defined(), operation, "the tensor is not defined");
-}
-
 }  // namespace
 
 Tensor kernels::combined_strips(const Tensor& partial, i64 matrices) {

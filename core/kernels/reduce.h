@@ -1,6 +1,6 @@
 // Chapter 8. Sums and maxima whose bits do not depend on the number of threads.
 //
-// A sum is split into fixed chunks of 4,096 elements. Inside a chunk there are 16 partial sums, called lanes: each adds
+// A sum is cut into fixed chunks of 4,096 elements. Inside a chunk there are 16 partial sums, called lanes: each adds
 // up every 16th element, so that they fill vector registers whatever their width. Then the lanes are added pairwise and
 // the chunks in order, in double. So 2e7 ones in f32 add up to exactly 2e7, where a single f32 accumulator stops at
 // 16,777,216. Sums down the columns of a matrix are split into fixed strips of at most 256 rows: inside a strip, rows
@@ -104,8 +104,8 @@ static inline i64 strip_rows(i64 columns) {
 }
 
 /// How many rows to process at a time in an operation that does not store its inner result of `columns` columns: all
-/// rows, or equal chunks of as many rows as fit into 10 MB, but at least 256. Such chunks stay in a shared cache of 16
-/// or 32 MB. Depends on the shape alone, since the chunks affect the bits of a result.
+/// rows, or equal chunks of at most as many rows as fit into 10 MB, or 256 rows if fewer fit. Such chunks stay in a
+/// shared cache of 16 or 32 MB. Depends on shape and dtype alone, since the chunks affect the bits of a result.
 static inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
   constexpr i64 least_rows = 256, most_bytes = 10'000'000;
   const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, columns * bytes_of(dtype)));

@@ -15,11 +15,13 @@
 namespace orrery {
 namespace {
 
-// Background programs, and those that wake up now and then, take less than this part of a core, in pieces of up to 4
-// ms, and are tolerated. A program that computes takes half a core, which is noticed after two or three looks.
+// Background programs take less than `usual_part` of a core, in pieces of up to 4 ms. Waiting beyond that part is added
+// up, and threads are given up when it exceeds `most_too_long` seconds. A program that computes takes half a core, so
+// two or three looks, `seconds_between_looks` apart, suffice.
 constexpr double usual_part = 0.2, most_too_long = 0.01;
-constexpr double first_pause = 0.1, longest_pause = 3.2, calm = 0.1;
 constexpr double seconds_between_looks = 0.01;
+// Seconds for which fewer threads run; they double each time, and start again once all threads ran for `calm` seconds.
+constexpr double first_pause = 0.1, longest_pause = 3.2, calm = 0.1;
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -1,8 +1,8 @@
-# A library for every x86-64 CPU, which is what -D ORRERY_NATIVE=OFF asks for. It is shared, and there are three of it:
-# for any CPU, for CPUs with AVX2 and FMA (x86-64-v3), and for CPUs with AVX-512 (x86-64-v4). The dynamic linker looks into
-# glibc-hwcaps/x86-64-v4 and glibc-hwcaps/x86-64-v3 beside a library first, and takes the best one that the CPU can run
-# (glibc 2.33 or newer; others take the plain one). So no line of C++ has to choose. With AVX2 and with AVX-512 a training
-# has the same bits; without them it has others, since no multiplication is fused with an addition
+# -D ORRERY_NATIVE=OFF asks for a library that runs on every x86-64 CPU. Three shared libraries are built: for any CPU,
+# for CPUs with AVX2 and FMA (x86-64-v3), and for CPUs with AVX-512 (x86-64-v4). No line of C++ chooses among them: the
+# dynamic linker first looks into glibc-hwcaps/x86-64-v4 and glibc-hwcaps/x86-64-v3 beside the library, and takes the
+# best that the CPU can run (before glibc 2.33 always the one for any CPU). Trainings have equal bits with AVX2 and with
+# AVX-512. Without FMA they have others, since no multiplication is fused with an addition
 # (tests/promises/plain_build_test.cpp). Read by CMakeLists.txt.
 function(set_up_shared library)
   set_target_properties(${library} PROPERTIES POSITION_INDEPENDENT_CODE ON

@@ -36,7 +36,8 @@ static T pow(T x, T p) {
   return flushed(std::pow(flushed(x), p));
 }
 
-/// e^x = 2^n e^r with n the integer nearest to x / ln 2, so that |r| <= ln 2 / 2. Zero where the result is denormal.
+/// e^x = 2^n e^r with n the integer nearest to x / ln 2 and r = x - n ln 2, so that |r| <= ln 2 / 2. Zero where the
+/// result is denormal. ln 2 is split in two (Cody, Waite 1980): n ln2_high is exact, so r loses no digits.
 static inline float exp(float x) {
   constexpr float log2_e = 1.44269504F, ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
   constexpr float round = 12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits

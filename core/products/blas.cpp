@@ -16,9 +16,9 @@
 namespace orrery::kernels {
 namespace {
 
-// Minimal length of a tile along the longer side of C. Each tile packs the other operand again, which costs strips of
-// rows more than strips of columns (apps/bench/README.md). Powers of 2 give threads equal shares. With more than two
-// threads tiles are shorter.
+// The least length of a tile along the longer side of C, for products that `set_least_tiles` cuts into two or more; a
+// product asked to have more tiles gets shorter ones. Each tile packs the other factor again, which costs strips of
+// rows more than strips of columns (apps/bench/README.md). Powers of 2 give threads equal shares.
 constexpr i64 tile_rows = 1024, tile_columns = 256;
 // Below this many multiplications a second tile costs more than it saves.
 constexpr i64 one_tile_work = i64{1} << 18;
@@ -56,11 +56,6 @@ struct Sizes {
 template <class T>
 Sizes sizes_of(const Mat<const T>& a, const Mat<T>& c, Trans trans) {
   return {c.rows, c.cols, transposes_a(trans) ? a.rows : a.cols};
-}
-
-template <class T>
-void clear(const Mat<T>& c) {
-  for (i64 i = 0; i < c.rows; ++i) std::fill_n(c.data + i * c.stride, c.cols, T{0});
 }
 
 // One tile: columns or rows [begin, end) of C, by one call of BLAS.
@@ -114,8 +109,8 @@ void blas_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool ac
       const BlasThreads one(1);
       tile<T>(a, b, c, trans, add, s, rows, begin, end);
     } else if (!add) {
-      clear<T>({c.data + of_c.row * c.stride + of_c.column, of_c.row_end - of_c.row, of_c.column_end - of_c.column,
-                c.stride});
+      set_to_zero<T>({c.data + of_c.row * c.stride + of_c.column, of_c.row_end - of_c.row,
+                      of_c.column_end - of_c.column, c.stride});
     }
     if (finish) finish(of_c);
   });
@@ -137,7 +132,7 @@ void blas_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_ste
   parallel_tasks(batch, [&](i64 i) {
     const Mat<T> ci{c.data + i * c_step, c.rows, c.cols, c.stride};
     if (s.k == 0) {
-      if (!accumulate) clear(ci);
+      if (!accumulate) set_to_zero(ci);
       return;
     }
     const Mat<const T> ai{a.data + i * a_step, a.rows, a.cols, a.stride};

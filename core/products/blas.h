@@ -1,8 +1,9 @@
 // Chapter 8. Products by BLAS, in fixed tiles.
 //
-// OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles that depend
-// on the shape (m, n, k) alone, and each tile is one single-threaded product: the bits are then the same for any thread
-// count, at no cost in speed. Sizes must have been checked: use `gemm` (core/products/gemm.h).
+// OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles, and each
+// tile is one single-threaded product. Tiles depend on the shape (m, n, k) and on `set_least_tiles`, not on the
+// threads, so the bits are the same for any number of threads. Speeds next to OpenBLAS's own: apps/bench/README.md.
+// Sizes must have been checked: use `gemm` (core/products/gemm.h).
 // Serves: core/products/gemm.h
 #pragma once
 
@@ -28,10 +29,10 @@ void blas_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_ste
 template <class T>
 void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none);
 
-/// The number of tiles of such a product, along its longer side. Depends on the shape and `least_tiles` alone. Frozen,
-/// since the tiles affect the bits of a result: a change would be a new version of the bit contract. Also frozen are
-/// which products BLAS computes (`gemm_way`), the chunks of sums and of rows (core/kernels/reduce.h), and the tiles of
-/// attention (autograd/ops/fused/scores.h).
+/// The number of tiles of such a product, along its longer side. Depends on the shape and `least_tiles` alone.
+/// Frozen: the tiles affect the bits of a result, so another rule would change the bits of every training. For the same
+/// reason `gemm_way`, the chunks of sums and of rows (core/kernels/reduce.h), and the tiles of attention
+/// (autograd/ops/fused/scores.h) are frozen.
 i64 blas_tiles(i64 m, i64 n, i64 k);
 
 }  // namespace kernels

@@ -75,7 +75,7 @@ void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool ac
   assert(trans != Trans::both && c.rows == (columns_of_a ? a.cols : a.rows));
   if (trans == Trans::b) {
     assert(b.cols == k && c.cols == b.rows);
-    for (i64 i = 0; i < c.rows && !accumulate; ++i) std::fill_n(c.data + i * c.stride, c.cols, T{0});
+    if (!accumulate) set_to_zero(c);
     return add_thin_product<T>(a, b, c);
   }
   assert(b.rows == k && c.cols == b.cols);

@@ -6,12 +6,14 @@
 //   unpacked   most products of a Transformer's layers (core/products/unpacked_product.h)
 //   BLAS       all others of that size (core/products/blas.h)
 //   small      the products of a single attention head (core/products/small_product.h)
-// `gemm` shares one product among threads, and picks one of the first three by the shape (m, n, k) alone.
+// `gemm` shares one product among threads, and picks one of the first three by the shape (m, n, k) and by which factors
+// are transposed.
 // `gemm_in_task` computes a product inside a task of a parallel loop, on the thread of that task; it is small or thin.
 // Whichever way is taken, the bits are the same for any number of threads. Speeds: apps/bench/README.md.
 // Read next: autograd/ops/fused/linear.cpp
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 
@@ -36,6 +38,11 @@ struct Mat {
   Mat(T* data, i64 rows, i64 cols) : Mat(data, rows, cols, cols) {}
   operator Mat<const T>() const { return {data, rows, cols, stride}; }
 };
+
+template <class T>
+static void set_to_zero(const Mat<T>& c) {
+  for (i64 i = 0; i < c.rows; ++i) std::fill_n(c.data + i * c.stride, c.cols, T{0});
+}
 
 constexpr bool transposes_a(Trans trans) { return trans == Trans::a || trans == Trans::both; }
 constexpr bool transposes_b(Trans trans) { return trans == Trans::b || trans == Trans::both; }

@@ -172,7 +172,7 @@ void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, bool accumulate, con
     if (fill) {
       fill(tile);
     } else if (!accumulate) {
-      for (i64 i = 0; i < c.rows; ++i) std::fill_n(c.data + i * c.stride + begin, end - begin, T{0});
+      set_to_zero<T>({c.data + begin, c.rows, end - begin, c.stride});
     }
     add_thin_product<T>(x, {W.data + begin * W.stride, end - begin, W.cols, W.stride},
                         {c.data + begin, c.rows, end - begin, c.stride});

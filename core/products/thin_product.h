@@ -15,7 +15,7 @@ namespace orrery::kernels {
 
 /// Up to this many rows of x, this product is faster than BLAS's (apps/bench/README.md).
 inline constexpr i64 thin_rows = 16;
-/// Whether `gemm` uses `thin_product` for a result of m rows. Depends on the shape alone.
+/// Whether `gemm` uses `thin_product` for a result of m rows.
 constexpr bool runs_thin(i64 m, Trans trans) { return trans == Trans::b && m <= thin_rows; }
 /// Tiles begin at multiples of this many columns, which are also multiples of a block of dropout's decisions.
 inline constexpr i64 thin_tile_step = 24;

@@ -11,7 +11,8 @@
 namespace orrery::kernels {
 namespace {
 
-// Tiles have at least this length along the longer side of C. Each copies its columns of B once, panel by panel.
+// Beyond one tile for each thread, C is cut further only into tiles of at least this length along its longer side. Each
+// tile copies its columns of B once, panel by panel.
 constexpr i64 least_rows = 192, least_columns = 256;
 // How many rows of A and B the product A^T B takes at a time: together with C they fit into a core's cache.
 constexpr i64 depth_at_once = 128;

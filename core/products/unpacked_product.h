@@ -16,7 +16,7 @@
 
 namespace orrery::kernels {
 
-/// Whether `gemm` uses `unpacked_product` for an m x n result and inner size k. Depends on the shape alone.
+/// Whether `gemm` uses `unpacked_product` for an m x n result and inner size k.
 bool runs_unpacked(i64 m, i64 n, i64 k, Trans trans);
 
 /// The number of tiles of such a product. It grows with the number of threads; no bits depend on it.

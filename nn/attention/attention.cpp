@@ -123,7 +123,8 @@ Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const 
   return join_heads(heads.output);
 }
 
-// The packed product, with Q and K changed by `query_key_map`. The first row is at `first_position`.
+// Q, K and V side by side, as in_proj returns them, with Q and K changed by `query_key_map`. The first row is position
+// `first_position`.
 Variable MultiHeadAttention::positioned(const Variable& qkv, i64 first_position) const {
   if (!query_key_map) return qkv;
   const auto [B, n, columns] = dims<3>(qkv.value(), "attention");

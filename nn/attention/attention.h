@@ -7,7 +7,8 @@
 // The W^Q, W^K and W^V of all heads are stacked in the weight of in_proj, which has h (2 d_k + d_v) rows. So one
 // product computes Q, K and V. You can replace both linear maps (nn/layers/linear.h), change Q and K before their
 // product (`query_key_map`), and add a bias to the scores (`score_bias`). Fused operations are used where they give the
-// same result. Padded positions count as zeros, so that not even NaN there reaches an output or a gradient.
+// same result. Padded positions with NaN, infinity or huge numbers count as zeros, so these reach no output and no
+// gradient.
 // Read next: nn/attention/attention.cpp
 #pragma once
 

@@ -1,7 +1,7 @@
 // Chapter 6. KeyValueCache: rows copied in, and attention read out of it.
 //
 // One task is one head of one batch row. Its scores are dot products of a query with the keys as they lie, its output a
-// sum of values: nothing is copied, transposed or padded, for memory is what this costs.
+// sum of values: nothing is copied, transposed or padded, since the time goes into reading memory.
 // Serves: nn/generate/decoding.h
 #include "nn/attention/key_value_cache.h"
 

@@ -129,7 +129,7 @@ std::string LeakReport::message() const {
   if (!unmoved.empty()) return "nothing was checked: no input moves " + text_of(outputs, unmoved[0]);
   if (!idle.empty())
     return "idle: " + text_of(inputs, idle[0].input) + " may move " + text_of(outputs, idle[0].output) +
-           ", and does not; so " + std::to_string(idle.size()) + " pairs";
+           ", and does not; such pairs: " + std::to_string(idle.size());
   size_t closed = 0, touching = 0;
   for (const bool pair : forbidden) closed += pair;
   for (const bool pair : moved) touching += pair;

@@ -11,8 +11,6 @@
 namespace orrery::nn {
 namespace {
 
-const GradcheckOptions some_coordinates{.coordinates = 5, .directions = 4};
-
 LayerOptions small(bool norm_first = false, double dropout = 0, Activation activation = Activation::relu) {
   return {.d_model = 4,
           .num_heads = 2,
@@ -24,14 +22,12 @@ LayerOptions small(bool norm_first = false, double dropout = 0, Activation activ
           .activation = activation};
 }
 
-Mask padding() { return Mask::padding(Tensor::of<i32>({2}, {3, 2})); }
-
 // make(rng) builds an EncoderLayer or an Encoder.
 template <class Make>
 Sample encoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
   return module_sample(
       std::move(name), std::move(variant), {{2, 3, 4}}, make,
-      [mask = padding()](const auto& layer, const Inputs& in, Pass& pass) { return layer(in[0], mask, pass); },
+      [mask = lengths_3_and_2()](const auto& layer, const Inputs& in, Pass& pass) { return layer(in[0], mask, pass); },
       std::move(notes));
 }
 
@@ -40,7 +36,7 @@ template <class Make>
 Sample decoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
   return module_sample(
       std::move(name), std::move(variant), {{2, 3, 4}, {2, 4, 4}}, make,
-      [mask = padding()](const auto& layer, const Inputs& in, Pass& pass) {
+      [mask = lengths_3_and_2()](const auto& layer, const Inputs& in, Pass& pass) {
         return layer(in[0], in[1], Mask::causal(), mask, pass);
       },
       std::move(notes));
@@ -66,7 +62,7 @@ Sample stacks() {
   return module_sample(
       "Stacks", "of one layer", {{2, 3, 4}, {2, 4, 4}},
       [](Rng& rng) { return EncoderAndDecoder(small(true, 0, Activation::gelu), rng); },
-      [mask = padding()](EncoderAndDecoder& both, const Inputs& in, Pass& pass) {
+      [mask = lengths_3_and_2()](EncoderAndDecoder& both, const Inputs& in, Pass& pass) {
         return Stacks(both.encoder, both.decoder)(in[0], in[1], mask, Mask::causal(), pass);
       },
       {.options = some_coordinates});
@@ -81,28 +77,14 @@ TransformerConfig small_model() {
           .max_len = 5};
 }
 
-Sample transformer(std::string variant, TransformerConfig config) {
-  const Tensor source = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
-  const Tensor target = Tensor::of<i32>({2, 3}, {1, 4, 5, 1, 3, 0});
-  return module_sample(
-      "Transformer", std::move(variant), {}, [=](Rng& rng) { return Transformer(config, rng); },
-      [=](const Transformer& model, const Inputs&, Pass& pass) { return model(source, target, pass); },
-      {.options = some_coordinates});
+Sample transformer(std::string variant, const TransformerConfig& config) {
+  return translator<Transformer>("Transformer", std::move(variant), config);
 }
 
-// The loss as in training, through the head that never stores all logits.
 Sample transformer_loss() {
   TransformerConfig config = small_model();
   config.layer.activation = Activation::gelu;
-  const Tensor source = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
-  const Tensor target = Tensor::of<i32>({2, 3}, {1, 4, 5, 1, 3, 0}),
-               labels = Tensor::of<i32>({2, 3}, {4, 5, 2, 3, 2, 0});
-  return module_sample(
-      "Transformer", "loss, label smoothing, padding", {}, [=](Rng& rng) { return Transformer(config, rng); },
-      [=](const Transformer& model, const Inputs&, Pass& pass) {
-        return model.loss(source, target, labels, pass, {.ignore_index = 0, .label_smoothing = 0.1});
-      },
-      {.options = some_coordinates});
+  return translator_loss<Transformer>("Transformer", "loss, label smoothing, padding", config);
 }
 
 Sample pre_norm_transformer() {

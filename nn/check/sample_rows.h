@@ -3,6 +3,7 @@
 // Serves: autograd/check/proof.h
 #pragma once
 
+#include "core/mask.h"
 #include "nn/check/proof.h"
 #include "nn/check/samples.h"
 
@@ -17,5 +18,34 @@ std::vector<Sample> sequence_model_samples();
 
 /// Token ids, row after row.
 inline Tensor ids(const Shape& shape, const std::vector<i32>& elements) { return Tensor::of<i32>(shape, elements); }
+
+/// How models are checked.
+inline const GradcheckOptions some_coordinates{.coordinates = 5, .directions = 4};
+
+/// The padding of two sequences.
+inline Mask lengths_3_and_2() { return Mask::padding(ids({2}, {3, 2})); }
+
+/// The logits of a translator.
+template <class Model, class Config>
+Sample translator(std::string name, std::string variant, const Config& config) {
+  const Tensor source = ids({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0}), target = ids({2, 3}, {1, 4, 5, 1, 3, 0});
+  return module_sample(
+      std::move(name), std::move(variant), {}, [=](Rng& rng) { return Model(config, rng); },
+      [=](const Model& model, const Inputs&, Pass& pass) { return model(source, target, pass); },
+      {.options = some_coordinates});
+}
+
+/// Its loss as in training, through the head that never stores all logits.
+template <class Model, class Config>
+Sample translator_loss(std::string name, std::string variant, const Config& config) {
+  const Tensor source = ids({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0}), target = ids({2, 3}, {1, 4, 5, 1, 3, 0}),
+               labels = ids({2, 3}, {4, 5, 2, 3, 2, 0});
+  return module_sample(
+      std::move(name), std::move(variant), {}, [=](Rng& rng) { return Model(config, rng); },
+      [=](const Model& model, const Inputs&, Pass& pass) {
+        return model.loss(source, target, labels, pass, {.ignore_index = 0, .label_smoothing = 0.1});
+      },
+      {.options = some_coordinates});
+}
 
 }  // namespace orrery::nn

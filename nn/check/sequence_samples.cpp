@@ -10,10 +10,6 @@
 namespace orrery::nn {
 namespace {
 
-const GradcheckOptions few_coordinates{.coordinates = 5, .directions = 4};
-
-Mask lengths_3_and_2() { return Mask::padding(ids({2}, {3, 2})); }
-
 Sample gru_layer(std::string variant, Mask mask, bool reverse) {
   return module_sample(
       "Gru", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return Gru(4, 3, rng, reverse); },
@@ -94,15 +90,6 @@ Sample newest_positions() {
       });
 }
 
-const Tensor& source_tokens() {
-  static const Tensor tokens = ids({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0});
-  return tokens;
-}
-const Tensor& target_tokens() {
-  static const Tensor tokens = ids({2, 3}, {1, 4, 5, 1, 3, 0});
-  return tokens;
-}
-
 RecurrentTranslatorConfig small_recurrent(double dropout, i64 d_output = 0) {
   return {.src_vocab_size = 7,
           .tgt_vocab_size = 6,
@@ -113,25 +100,6 @@ RecurrentTranslatorConfig small_recurrent(double dropout, i64 d_output = 0) {
           .d_output = d_output,
           .dropout = dropout,
           .output_dropout = dropout};
-}
-
-// The logits of a model, or with labels the loss as in training.
-template <class Model, class Config>
-Sample translator(std::string name, std::string variant, const Config& config) {
-  return module_sample(
-      std::move(name), std::move(variant), {}, [=](Rng& rng) { return Model(config, rng); },
-      [](const Model& model, const Inputs&, Pass& pass) { return model(source_tokens(), target_tokens(), pass); },
-      {.options = few_coordinates});
-}
-template <class Model, class Config>
-Sample translator_loss(std::string name, std::string variant, const Config& config) {
-  const Tensor labels = ids({2, 3}, {4, 5, 2, 3, 2, 0});
-  return module_sample(
-      std::move(name), std::move(variant), {}, [=](Rng& rng) { return Model(config, rng); },
-      [=](const Model& model, const Inputs&, Pass& pass) {
-        return model.loss(source_tokens(), target_tokens(), labels, pass, {.ignore_index = 0, .label_smoothing = 0.1});
-      },
-      {.options = few_coordinates});
 }
 
 template <class Config>

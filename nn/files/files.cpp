@@ -131,7 +131,7 @@ TransformerConfig config_of(const Metadata& metadata, const std::string& path) {
 }
 
 Transformer load_transformer(const std::string& path, const TransformerConfig& config) {
-  // The two tables of sinusoids are in no file. Each number is an f64, so it counts twice.
+  // The two tables of sinusoids are in memory but in no file. An f64 counts as two numbers.
   const double sinusoids = 2 * 2 * static_cast<double>(config.max_len) * static_cast<double>(config.layer.d_model);
   check_size(config.parameter_count() + static_cast<i64>(std::min(sinusoids, 0x1p53)), path);
   Rng zeros = Rng::of_zeros();

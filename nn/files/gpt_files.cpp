@@ -74,9 +74,7 @@ GptConfig config_of_description(const std::string& described_in, const GptConfig
   const InputFile file(described_in);
   check(file.size() <= most_json_bytes, operation, described_in, " has ", file.size(),
         " bytes: it is not a configuration");
-  std::string json(file.size(), ' ');
-  file.read(0, std::as_writable_bytes(std::span(json)));
-  GptConfig config = within(operation, [&] { return published_gpt_config(json, described_in); });
+  GptConfig config = within(operation, [&] { return published_gpt_config(file.text(), described_in); });
   const auto check_same = [&](const char* field, i64 described, const char* tensors, i64 numbers_in_file) {
     check(described == numbers_in_file, operation, described_in, " says ", field, " is ", described, ", but ", tensors,
           " ", numbers_in_file);

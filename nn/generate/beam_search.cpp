@@ -45,14 +45,14 @@ i64 largest_of(const T* x, i64 n, i64 most, Likely<T>* largest) {
   return count;
 }
 
-// One extension of a hypothesis.
-struct Candidate {
+// A hypothesis extended by one token.
+struct Extension {
   i64 row;  // of the hypothesis
   i32 token;
   double log_probability;
 };
 
-bool comes_first(const Candidate& a, const Candidate& b) {
+bool comes_first(const Extension& a, const Extension& b) {
   if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
   return a.token != b.token ? a.token < b.token : a.row < b.row;
 }
@@ -63,7 +63,7 @@ class NextTokens {
   // At most `most` tokens of each row of logits [R, K].
   NextTokens(const Tensor& logits, i64 most) : most_(most), counts_(static_cast<size_t>(logits.size(0))) {
     const i64 R = logits.size(0), K = logits.size(1);
-    candidates_.resize(static_cast<size_t>(R * most));
+    extensions_.resize(static_cast<size_t>(R * most));
     std::vector<double> log_totals(static_cast<size_t>(R));
     dispatch_floating(logits.dtype(), operation, [&](auto t) {
       using T = decltype(t);
@@ -78,7 +78,7 @@ class NextTokens {
         const double total = kernels::chunked_sum<T>(K, [=](i64 k) { return math::exp(of_row[k] - shift); });
         const double log_total = static_cast<double>(shift) + std::log(total);
         for (i64 i = 0; i < count; ++i)
-          candidates_[static_cast<size_t>(row * most + i)] = {row, largest[i].token,
+          extensions_[static_cast<size_t>(row * most + i)] = {row, largest[i].token,
                                                               static_cast<double>(largest[i].logit) - log_total};
         counts_[static_cast<size_t>(row)] = count;
         log_totals[static_cast<size_t>(row)] = log_total;
@@ -90,14 +90,14 @@ class NextTokens {
     }
   }
 
-  std::span<const Candidate> of(i64 row) const {
-    return {candidates_.data() + row * most_, static_cast<size_t>(counts_[static_cast<size_t>(row)])};
+  std::span<const Extension> of(i64 row) const {
+    return {extensions_.data() + row * most_, static_cast<size_t>(counts_[static_cast<size_t>(row)])};
   }
 
  private:
   i64 most_;
   std::vector<i64> counts_;  // of each row
-  std::vector<Candidate> candidates_;
+  std::vector<Extension> extensions_;
 };
 
 // The last token of a hypothesis, and the one before it. Hypotheses that begin alike share what they have in common.
@@ -150,7 +150,8 @@ class BeamSearch {
   }
 
  private:
-  // The likeliest tokens after `tokens`. Besides eos, a row has at most `beam` of the first `beam` candidates.
+  // The likeliest tokens after `tokens`, `beam` + 1 for each row. More are not needed: at most one of them is eos, and
+  // the next beam has room for `beam` others.
   NextTokens likeliest_after(const Tensor& tokens) {
     const Tensor logits = decoder_.next_logits(tokens);
     const auto [R, K] = dims<2>(logits, "logits");
@@ -167,26 +168,26 @@ class BeamSearch {
 
   // Extends the hypotheses of one source, which have the rows from `first_row` on.
   void extend(Search& search, const NextTokens& next, i64 first_row, i64 length) {
-    candidates_.clear();
+    extensions_.clear();
     for (i64 row = first_row; row < first_row + std::ssize(search.beam); ++row) {
-      for (Candidate candidate : next.of(row)) {
-        candidate.log_probability += search.beam[static_cast<size_t>(row - first_row)].log_probability;
-        candidates_.push_back(candidate);
+      for (Extension extension : next.of(row)) {
+        extension.log_probability += search.beam[static_cast<size_t>(row - first_row)].log_probability;
+        extensions_.push_back(extension);
       }
     }
-    std::sort(candidates_.begin(), candidates_.end(), comes_first);
+    std::sort(extensions_.begin(), extensions_.end(), comes_first);
     const size_t beam = static_cast<size_t>(options_.beam);
     std::vector<Live> live;
-    for (size_t rank = 0; rank < candidates_.size() && (rank < beam || live.size() < beam); ++rank) {
-      const Candidate& candidate = candidates_[rank];
-      const bool ends = candidate.token == options_.eos || length == search.limit;
+    for (size_t rank = 0; rank < extensions_.size() && (rank < beam || live.size() < beam); ++rank) {
+      const Extension& extension = extensions_[rank];
+      const bool ends = extension.token == options_.eos || length == search.limit;
       if (ends ? rank >= beam : live.size() == beam) continue;
       const i64 last = std::ssize(links_);
-      links_.push_back({search.beam[static_cast<size_t>(candidate.row - first_row)].last, candidate.token});
+      links_.push_back({search.beam[static_cast<size_t>(extension.row - first_row)].last, extension.token});
       if (ends) {
-        finish(search, last, candidate.log_probability, length);
+        finish(search, last, extension.log_probability, length);
       } else {
-        live.push_back({last, candidate.row, candidate.log_probability});
+        live.push_back({last, extension.row, extension.log_probability});
       }
     }
     search.beam = std::move(live);
@@ -233,7 +234,7 @@ class BeamSearch {
   std::vector<Search> searches_;  // of the sources that are not done
   std::vector<Link> links_;
   std::vector<Hypothesis> result_;
-  std::vector<Candidate> candidates_;
+  std::vector<Extension> extensions_;
 };
 
 class TransformerDecoder : public StepwiseDecoder {

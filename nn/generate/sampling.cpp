@@ -29,7 +29,7 @@ std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& o
   const i64 K = dims<1>(logits, "logits")[0];
   check(K > 0, "sample", "needs at least one logit");
   check_options(options);
-  std::vector<Candidate> list;
+  std::vector<Candidate> list;  // `probability` holds the logit until the probabilities are computed below
   list.reserve(static_cast<size_t>(K));
   dispatch_floating(logits.dtype(), "sample", [&](auto t) {
     const auto* logit = logits.data<decltype(t)>();

@@ -20,7 +20,7 @@ Tensor gathered(const Tensor& x, std::span<const i64> chosen) {
   return rows;
 }
 
-// Of the rows there are, those that `chosen` names.
+// Keeps the rows that `chosen` names, in its order.
 void choose_source_rows(SourceRows& source, std::span<const i64> chosen) {
   const i64 rows = static_cast<i64>(source.source_of.size());
   std::vector<i64> source_of;

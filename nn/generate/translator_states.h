@@ -19,9 +19,9 @@
 
 namespace orrery::nn {
 
-/// What every decoder knows of its sources, one row for each sequence: two tensors [R, S, ...] and the padding. Copied
-/// when a sequence gets another source, as all do when beam search is done with one: then the rows that are left move
-/// up. A copy costs about as much as reading them for attention once.
+/// What every decoder knows of its sources: two tensors [R, S, ...] and the padding, one row for each sequence. The
+/// rows are copied only when the list of sources changes: when a source gets several hypotheses, or when beam search is
+/// done with a source. A copy costs about as much as one pass of attention over these rows.
 struct SourceRows {
   Tensor keys, values;
   Tensor lengths;              ///< i32 [R]; undefined without padding

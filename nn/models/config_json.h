@@ -57,7 +57,7 @@ class Reader {
   void operator()(const std::string& name, T& value) {
     if (const Json* found = find(name)) read(*found, name, value);
   }
-  /// The same for a whole number from `least` to `most`; others are from -1 on, and below 2^31.
+  /// The same for a whole number from `least` to `most`. Without these bounds it must be from -1 to 2^31 - 1.
   template <std::integral T>
   void operator()(const std::string& name, T& value, i64 least, i64 most) {
     if (const Json* found = find(name)) value = static_cast<T>(whole_number(*found, least, most, operation_, name));

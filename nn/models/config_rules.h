@@ -17,6 +17,13 @@ inline void check_probability(std::string_view operation, std::string_view name,
   check(p >= 0 && p < 1, operation, name, " must be in [0, 1), not ", p);
 }
 
+/// `config`, for initialising a member with it. Errors: those of `config.validate()`.
+template <class Config>
+const Config& valid(const Config& config) {
+  config.validate();
+  return config;
+}
+
 /// A number of parameters as an integer: exact up to 2^53, and 2^53 if there are more.
 inline i64 whole(double count) { return static_cast<i64>(std::min(count, 0x1p53)); }
 

@@ -13,14 +13,10 @@
 #include "autograd/ops/layout.h"
 #include "autograd/ops/matmul.h"
 #include "core/tensor_ops.h"
+#include "nn/models/config_rules.h"
 
 namespace orrery::nn {
 namespace {
-
-const ConvolutionalTranslatorConfig& valid_convolutional(const ConvolutionalTranslatorConfig& config) {
-  config.validate();
-  return config;
-}
 
 // Numbers from N(0, variance).
 Variable drawn_normal(const Shape& shape, double variance, Rng& rng) {
@@ -96,7 +92,7 @@ void ConvolutionalDecoderLayer::visit(Visitor& v) {
 }
 
 ConvolutionalTranslator::ConvolutionalTranslator(const ConvolutionalTranslatorConfig& config, Rng& rng)
-    : config(valid_convolutional(config)),
+    : config(config_json::valid(config)),
       src_embed(word_table(config.src_vocab_size, config.d_embedding, rng)),
       tgt_embed(word_table(config.tgt_vocab_size, config.d_embedding, rng)),
       src_positions(learned_positions(config, rng)),
@@ -152,9 +148,7 @@ Variable ConvolutionalTranslator::embed(const Tensor& ids, const Embedding& word
                        pass.draw_for(p));
 }
 
-Mask ConvolutionalTranslator::padding(const Tensor& ids) const {
-  return config.pad_id < 0 ? Mask() : Mask::padding(lengths_of(ids, config.pad_id));
-}
+Mask ConvolutionalTranslator::padding(const Tensor& ids) const { return padding_of(ids, config.pad_id); }
 
 ConvolutionalTranslator ConvolutionalTranslator::clone() {
   Rng zeros = Rng::of_zeros();

@@ -8,14 +8,10 @@
 #include "autograd/ops/embedding.h"
 #include "autograd/ops/fused/linear_cross_entropy.h"
 #include "core/tensor_ops.h"
+#include "nn/models/config_rules.h"
 
 namespace orrery::nn {
 namespace {
-
-const GptConfig& valid(const GptConfig& config) {
-  config.validate();
-  return config;
-}
 
 Tensor initial_table(i64 count, i64 d_model, Rng& rng) { return initial_weight(Init::normal_002, count, d_model, rng); }
 
@@ -49,7 +45,7 @@ void GptLayer::visit(Visitor& v) {
 }
 
 Gpt::Gpt(const GptConfig& config, Rng& rng)
-    : config(valid(config)),
+    : config(config_json::valid(config)),
       token_embedding(initial_table(config.vocab_size, config.layer.d_model, rng)),
       position_embedding(initial_table(config.max_len, config.layer.d_model, rng)),
       final_norm(config.layer.d_model, config.layers().norm()),

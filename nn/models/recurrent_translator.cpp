@@ -7,19 +7,11 @@
 #include "autograd/ops/fused/linear_cross_entropy.h"
 #include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
+#include "nn/models/config_rules.h"
 
 namespace orrery::nn {
-namespace {
-
-const RecurrentTranslatorConfig& valid_recurrent(const RecurrentTranslatorConfig& config) {
-  config.validate();
-  return config;
-}
-
-}  // namespace
-
 RecurrentTranslator::RecurrentTranslator(const RecurrentTranslatorConfig& config, Rng& rng)
-    : config(valid_recurrent(config)),
+    : config(config_json::valid(config)),
       src_embed(config.src_vocab_size, config.d_embedding, rng),
       tgt_embed(config.tgt_vocab_size, config.d_embedding, rng),
       encoder(config.d_embedding, config.d_encoder, rng),
@@ -75,9 +67,7 @@ Variable RecurrentTranslator::read(const Variable& states, const Variable& conte
   return output ? tanh((*output)(all)) : all;
 }
 
-Mask RecurrentTranslator::padding(const Tensor& ids) const {
-  return config.pad_id < 0 ? Mask() : Mask::padding(lengths_of(ids, config.pad_id));
-}
+Mask RecurrentTranslator::padding(const Tensor& ids) const { return padding_of(ids, config.pad_id); }
 
 RecurrentTranslator RecurrentTranslator::clone() {
   Rng zeros = Rng::of_zeros();

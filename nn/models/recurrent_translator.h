@@ -6,9 +6,9 @@
 //   source [B, S] -> src_embed -> encoder: memory m [B, S, 2 E], and s_0 = tanh(bridge([last forward; last backward]))
 //   target [B, T] -> tgt_embed: y_t -> decoder: c_t = what s_{t-1} attends to, s_t = gru([y_t; c_t], s_{t-1})
 //   logits_t = generator([s_t; c_t; y_t])       or, with d_output, generator(tanh(output([s_t; c_t; y_t])))
-// (The paper's bridge reads the first backward state alone, and its last layer is a maxout.) What it computes at one
-// position of the target needs the position before. The generator, by far the largest product, does not: it runs for
-// all positions at once.
+// (The paper's bridge reads the first backward state alone, and its last layer is a maxout.)
+// The decoder needs its state at one position of the target to compute the next. The generator, by far the largest
+// product, runs for all positions at once.
 // Row t of the logits predicts token t + 1 of the target.
 // Serves: nn/models/transformer.h
 #pragma once

@@ -7,19 +7,11 @@
 
 #include "autograd/ops/embedding.h"
 #include "autograd/ops/fused/linear_cross_entropy.h"
+#include "nn/models/config_rules.h"
 
 namespace orrery::nn {
-namespace {
-
-const TransformerConfig& valid(const TransformerConfig& config) {
-  config.validate();
-  return config;
-}
-
-}  // namespace
-
 Transformer::Transformer(const TransformerConfig& config, Rng& rng)
-    : config(valid(config)),
+    : config(config_json::valid(config)),
       src_embed(config.src_vocab_size, config.layer.d_model, rng),
       tgt_embed(config.tgt_vocab_size, config.layer.d_model, rng),
       src_positions(config.positions, config.max_len, config.layer.d_model, rng),
@@ -77,9 +69,7 @@ TransformerMasks Transformer::masks(const Tensor& source, const Tensor& target) 
   return {.source = source_padding, .target = Mask::causal() & padding(target), .memory = source_padding};
 }
 
-Mask Transformer::padding(const Tensor& ids) const {
-  return config.pad_id < 0 ? Mask() : Mask::padding(lengths_of(ids, config.pad_id));
-}
+Mask Transformer::padding(const Tensor& ids) const { return padding_of(ids, config.pad_id); }
 
 Transformer Transformer::clone() {
   Rng zeros = Rng::of_zeros();

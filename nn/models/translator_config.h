@@ -20,13 +20,13 @@ struct RecurrentTranslatorConfig {
   /// 0: the generator reads states, contexts and embeddings as they are. Otherwise a linear map and tanh bring them to
   /// this size first (Luong et al. 2015, equation 5), which makes the generator, the largest product, smaller.
   i64 d_output = 0;
-  double dropout = 0.5;           ///< on the embeddings
-  double output_dropout = 0;      ///< on what the generator reads
-  /// The longest sentence that it is meant for, with its begin or end. The model computes longer ones too, but what it
-  /// learned says nothing about them, so no translation gets longer.
+  double dropout = 0.5;       ///< on the embeddings
+  double output_dropout = 0;  ///< on what the generator reads
+  /// The longest sentence that the model is meant for, its begin or end included. The layers could compute longer ones,
+  /// but nothing was learned about those, so no translation is longer.
   i64 max_len = 256;
   i32 pad_id = 0;                 ///< trailing tokens of this id are padding; -1: there is none
-  bool share_embeddings = false;  ///< one table for both languages; the generator's matrix too if d_output is its width
+  bool share_embeddings = false;  ///< one table for both languages; also the generator's if d_output is d_embedding
 
   /// What the generator reads.
   i64 generator_inputs() const { return d_output > 0 ? d_output : d_decoder + 2 * d_encoder + d_embedding; }

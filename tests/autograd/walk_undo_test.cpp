@@ -16,7 +16,7 @@ TEST_CASE("a parameter that was noted and added to loses its gradient; one that 
   add_in_place(added.mutable_gradient(), full({2}, 1.0, f64));
   fresh.mutable_gradient() = full({2}, 1.0, f64);
   undo.restore({}, nullptr);
-  CHECK(error_of([&] { added.gradient(); }).find("is incomplete") != std::string::npos);
+  CHECK(error_of([&] { added.gradient(); }).find("is lost") != std::string::npos);
   CHECK(elements(noted.gradient()) == std::vector<double>{1, 1});
   CHECK_FALSE(fresh.gradient().defined());
 }

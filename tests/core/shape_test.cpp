@@ -21,7 +21,7 @@ TEST_CASE("a shape counts its elements") {
 TEST_CASE("shapes have at most six axes and no negative sizes") {
   CHECK(Shape{1, 2, 3, 4, 5, 6}.rank() == 6);
   CHECK(error_of([] { Shape{1, 1, 1, 1, 1, 1, 1}; }) == "shape: at most 6 axes, got 7");
-  CHECK(error_of([] { Shape{2, -3}; }) == "shape: sizes must not be negative, got [2, -3]");
+  CHECK(error_of([] { Shape{2, -3}; }) == "shape: sizes must be 0 or more (-1: to be inferred), got [2, -3]");
 }
 
 TEST_CASE("negative axes count from the end") {

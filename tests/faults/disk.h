@@ -67,8 +67,9 @@ class Disk {
     return result;
   }
 
-  /// The versions that a crash after `call` calls may leave: what was there when the program last went on after it had
-  /// renamed a file to this name, and all since then. A program goes on by a call that concerns another file.
+  /// The versions of a file that a crash after `call` calls may leave. A rename is promised once the program has opened
+  /// or removed a file after it. The result is the latest promised version and all later ones; without a promised one,
+  /// every version so far.
   std::set<std::optional<std::string>> allowed(const std::vector<Version>& history, size_t call) const {
     size_t promised = 0;
     for (const Version& version : history) {

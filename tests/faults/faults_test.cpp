@@ -195,7 +195,8 @@ std::vector<Scenario> scenarios(const TrainedProgram& program, const TemporaryFo
   int kill_at = 0;
   for (int i = 0; kill_at == 0; ++i) {
     const Call& call = calls.at(static_cast<size_t>(i));
-    if (call.name == "rename" && call.about[1] == model + ".resume") kill_at = i + 4;  // its directory is flushed
+    // Calls i + 1 to i + 3 are the rename, and the opening and flushing of its folder. The next call dies.
+    if (call.name == "rename" && call.about[1] == model + ".resume") kill_at = i + 4;
   }
   put({}, folder);
   REQUIRE(run_with_faults(begin + log, folder, {"any", kill_at, 1, "kill"}).exit_code == 137);

@@ -6,7 +6,8 @@
 //   ORRERY_FAULT_CALL     which calls fail: open, write, ..., or any
 //   ORRERY_FAULT_AT       the first one that fails, counted from 1
 //   ORRERY_FAULT_TIMES    how many fail from there on
-//   ORRERY_FAULT_ERROR    how: the number of an error; "short", half of the bytes are written; "kill", the program dies
+//   ORRERY_FAULT_ERROR    how: the number of an error; "short", half of the bytes are written or read; "kill", the
+//                         program dies
 // A line of the record, with tabs between its parts: CALL, then "done" or the number of the error, then what the call
 // was about (`describe` below). tests/faults/calls.h reads it.
 #include <dlfcn.h>

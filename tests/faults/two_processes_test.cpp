@@ -14,7 +14,7 @@ using program::quoted_program;
 
 namespace {
 
-// Runs two commands at the same time; the first one's exit code and output are in files named after `first`.
+// Runs two commands at the same time. Their outputs go to the files `first` and `second` in the folder `beside`.
 struct Both {
   program::Result first, second;
 };

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "apps/lm/text_data.h"
+#include "apps/text/characters.h"
 #include "apps/text/text_file.h"
-#include "apps/translate/characters.h"
 #include "apps/translate/corpus.h"
 #include "apps/translate/line_reader.h"
 #include "apps/translate/lowercase.h"
@@ -35,7 +35,7 @@ void check_characters(const std::string& text) {
   expect(whole_characters(text) <= text.size(), "whole characters are part of their text");
   const bool walked = accepted([&] {
     size_t bytes = 0;
-    translate::for_each_character(text, [&](size_t, size_t at, size_t length) {
+    for_each_character(text, [&](size_t, size_t at, size_t length) {
       expect(at == bytes, "characters follow one another");
       bytes += length;
     });

@@ -1,7 +1,7 @@
 // Chapter 9. A fuzz target: vocabularies from a model's metadata, SentencePiece's model built from them, and the tokens
 // of texts.
 //
-// The input is the JSON of a vocabulary, a zero byte, and text.
+// The input is a byte that chooses the kind of tokens, the JSON of a vocabulary, a zero byte, and text.
 #include "apps/text/vocabulary.h"
 #include "apps/lm/tokenizer.h"
 #include "apps/text/text_file.h"

@@ -108,7 +108,7 @@ TEST_CASE("promise 26: wherever a walk fails, the next loss has the right gradie
             CHECK((x.gradient().defined() ? elements(x.gradient()) : Numbers{}) == before[i]);
           } else {
             CHECK(summed);
-            CHECK(error.find("the gradient of parameter " + x.name() + " is incomplete") != std::string::npos);
+            CHECK(error.find("the gradient of parameter " + x.name() + " is lost") != std::string::npos);
             ++lost;
           }
           x.clear_gradient();
@@ -137,7 +137,7 @@ TEST_CASE("a sum of gradients that a failed walk added to is an error to read an
   backward(loss());
   CHECK_THROWS_AS(backward(total(half_written(a))), std::bad_alloc);
   const std::string incomplete =
-      "the gradient of parameter a is incomplete, since a backward pass failed after it had added to it; clear all "
+      "the gradient of parameter a is lost, since a backward pass that had added to it failed; clear all "
       "gradients and compute the step again";
   CHECK(error_of([&] { a.gradient(); }) == "gradient: " + incomplete);
   CHECK(error_of([&] { backward(loss()); }) == "backward: " + incomplete);

@@ -20,9 +20,9 @@ struct Ledger {
   std::atomic<i64> until_failure{0};  ///< the allocation that fails, counted from 1; 0 or less: none
   std::atomic<bool> for_good{false};  ///< whether all later ones fail as well
   std::atomic<i64> failures{0};
-  std::atomic<i64> blocks{0};                      ///< allocated and not yet freed
-  std::atomic<i64> bytes{0}, peak_bytes{0};        ///< of operator new; tensors are added to the peak
-  std::atomic<bool> tensors_only_counters{false};  ///< whether `memory_counters` knows the tensors' bytes
+  std::atomic<i64> blocks{0};                ///< allocated and not yet freed
+  std::atomic<i64> bytes{0}, peak_bytes{0};  ///< of operator new; tensors are added to the peak
+  std::atomic<bool> measures_peak{false};    ///< whether `peak_bytes` is kept up to date
 };
 inline Ledger ledger;
 
@@ -37,7 +37,7 @@ inline void count_allocation() {
 }
 
 inline void note_peak() {
-  const i64 now = ledger.bytes + (ledger.tensors_only_counters ? memory_counters().live_bytes : 0);
+  const i64 now = ledger.bytes + memory_counters().live_bytes;
   if (now > ledger.peak_bytes) ledger.peak_bytes = now;
 }
 
@@ -45,7 +45,7 @@ inline void* noted(void* memory) {
   if (memory == nullptr) throw std::bad_alloc();
   ++ledger.blocks;
   ledger.bytes += static_cast<i64>(malloc_usable_size(memory));
-  if (ledger.tensors_only_counters) note_peak();
+  if (ledger.measures_peak) note_peak();
   return memory;
 }
 
@@ -103,7 +103,7 @@ extern "C" void* __wrap__ZN6orrery8allocateEm(std::size_t bytes) {
   orrery::scarce::count_allocation();
   void* memory = __real__ZN6orrery8allocateEm(bytes);
   ++orrery::scarce::ledger.blocks;
-  if (orrery::scarce::ledger.tensors_only_counters) orrery::scarce::note_peak();
+  if (orrery::scarce::ledger.measures_peak) orrery::scarce::note_peak();
   return memory;
 }
 extern "C" void __wrap__ZN6orrery10deallocateEPv(void* memory) noexcept {

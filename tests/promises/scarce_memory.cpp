@@ -199,7 +199,7 @@ int run_all(const std::string& name, const std::function<Training()>& make) {
 // The peak of all memory while a file is read, beyond what there was before; and what is wrong with the file.
 int measure(int count, char** paths) {
   if (!small::counts_memory()) return 0;
-  scarce::ledger.tensors_only_counters = true;
+  scarce::ledger.measures_peak = true;
   for (int i = 0; i < count; ++i) {
     const std::string path = paths[i];
     std::string problem;

@@ -85,7 +85,7 @@ const std::array<Job, 3> jobs{trained, proven, searched};
 
 }  // namespace
 
-// As where other programs take a core away now and then: loops have one thread, then two, and so on.
+// As where other programs take a core away now and then: of five loops in a row, two have one thread.
 Team changing_team(int asked) {
   static thread_local int loops = 0;
   return {++loops % 5 < 2 ? 1 : asked};

@@ -37,47 +37,48 @@ struct Sizes {
 
 // The weights of the first m keys, and what they read; `weights` has S numbers.
 template <class T>
-void attend_row(const Sizes& z, i64 m, const T* q, const T* keys, const T* v, const T* memory, T* weights, T* context) {
+void attend_row(const Sizes& sizes, i64 m, const T* q, const T* keys, const T* v, const T* memory, T* weights,
+                T* context) {
   for (i64 j = 0; j < m; ++j) {
-    const T* k = keys + j * z.A;
-    weights[j] = static_cast<T>(chunked_sum<T>(z.A, [=](i64 i) { return v[i] * math::tanh(q[i] + k[i]); }));
+    const T* k = keys + j * sizes.A;
+    weights[j] = static_cast<T>(chunked_sum<T>(sizes.A, [=](i64 i) { return v[i] * math::tanh(q[i] + k[i]); }));
   }
   softmax_row(weights, weights, m);
-  std::fill(weights + m, weights + z.S, T{0});
-  std::fill_n(context, z.M, T{0});
+  std::fill(weights + m, weights + sizes.S, T{0});
+  std::fill_n(context, sizes.M, T{0});
   for (i64 j = 0; j < m; ++j) {
-    const T weight = weights[j], *from = memory + j * z.M;
+    const T weight = weights[j], *from = memory + j * sizes.M;
 #pragma omp simd
-    for (i64 i = 0; i < z.M; ++i) context[i] += weight * from[i];
+    for (i64 i = 0; i < sizes.M; ++i) context[i] += weight * from[i];
   }
 }
 
 // Adds to the gradients of keys, v and memory, and turns q into dq. `scratch` has A + S numbers.
 template <class T>
-void attend_derivative_row(const Sizes& z, i64 m, const T* keys, const T* v, const T* memory, const T* weights,
+void attend_derivative_row(const Sizes& sizes, i64 m, const T* keys, const T* v, const T* memory, const T* weights,
                            const T* dc, T* q, T* dkeys, T* dv, T* dmemory, T* scratch) {
-  T *dq = scratch, *de = scratch + z.A;
+  T *dq = scratch, *de = scratch + sizes.A;
   for (i64 j = 0; j < m; ++j) {
-    const T weight = weights[j], *row = memory + j * z.M;
-    T* d = dmemory + j * z.M;
-    de[j] = static_cast<T>(chunked_sum<T>(z.M, [=](i64 i) { return dc[i] * row[i]; }));
+    const T weight = weights[j], *row = memory + j * sizes.M;
+    T* d = dmemory + j * sizes.M;
+    de[j] = static_cast<T>(chunked_sum<T>(sizes.M, [=](i64 i) { return dc[i] * row[i]; }));
 #pragma omp simd
-    for (i64 i = 0; i < z.M; ++i) d[i] += weight * dc[i];
+    for (i64 i = 0; i < sizes.M; ++i) d[i] += weight * dc[i];
   }
   softmax_derivative_row(weights, de, de, m);
-  std::fill_n(dq, z.A, T{0});
+  std::fill_n(dq, sizes.A, T{0});
   for (i64 j = 0; j < m; ++j) {
-    const T d = de[j], *k = keys + j * z.A;
-    T* dk = dkeys + j * z.A;
+    const T d = de[j], *k = keys + j * sizes.A;
+    T* dk = dkeys + j * sizes.A;
 #pragma omp simd
-    for (i64 i = 0; i < z.A; ++i) {
+    for (i64 i = 0; i < sizes.A; ++i) {
       const T u = math::tanh(q[i] + k[i]), inner = d * v[i] * (T{1} - u * u);
       dv[i] += d * u;
       dk[i] += inner;
       dq[i] += inner;
     }
   }
-  std::copy_n(dq, z.A, q);
+  std::copy_n(dq, sizes.A, q);
 }
 
 struct AttentiveGru {
@@ -88,50 +89,53 @@ struct AttentiveGru {
   Mask mask;
   bool recorded;       // backward may follow, so every step has to be kept
   Tensor* weights_to;  // the caller's; null if they are not wanted
-  Sizes z{};
+  Sizes sizes{};
   Saved s0{}, keys{}, memory{}, W{}, W_query{}, v{}, W_context{}, states{}, contexts{};
   Saved weights{};  // [B, T, S]
   Tensor kept{};    // [B, T, 3 H + A + H]: r, z, b_n; q; n. This operation's own: backward overwrites it
 
   Outputs forward(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& weight,
                   const Tensor& b, const Tensor& query_weight, const Tensor& score, const Tensor& context_weight) {
-    check_shapes(gates, first, k, m, weight, b, query_weight, score, context_weight);
+    read_sizes(gates, first, k, m, weight, b, query_weight, score, context_weight);
     s0 = first, keys = k, memory = m, W = weight, W_query = query_weight, v = score, W_context = context_weight;
     const Dtype dtype = gates.dtype();
-    const i64 slots = recorded ? z.steps : 1;
-    kept = Tensor::empty({z.B, slots, z.kept()}, dtype);
-    Tensor all_weights = Tensor::empty({z.B, z.steps, z.S}, dtype);
-    Tensor all_states = Tensor::empty({z.B, z.steps, z.H}, dtype), read = Tensor::empty({z.B, z.steps, z.M}, dtype);
-    Tensor a = Tensor::empty({z.B, 3 * z.H}, dtype);
+    const i64 slots = recorded ? sizes.steps : 1;
+    kept = Tensor::empty({sizes.B, slots, sizes.kept()}, dtype);
+    Tensor all_weights = Tensor::empty({sizes.B, sizes.steps, sizes.S}, dtype);
+    Tensor all_states = Tensor::empty({sizes.B, sizes.steps, sizes.H}, dtype),
+           read = Tensor::empty({sizes.B, sizes.steps, sizes.M}, dtype);
+    Tensor a = Tensor::empty({sizes.B, 3 * sizes.H}, dtype);
     dispatch_floating(dtype, name, [&](auto t) {
       using T = decltype(t);
       T *to = all_states.write<T>(), *w = all_weights.write<T>(), *c = read.write<T>(), *p = kept.write<T>();
-      for (i64 step = 0; step < z.steps; ++step) {
-        const Mat<const T> before = step == 0 ? Mat<const T>(first.data<T>(), z.B, z.H)
-                                              : Mat<const T>(to + (step - 1) * z.H, z.B, z.H, z.steps * z.H);
-        const Mat<T> keep(p + (recorded ? step : 0) * z.kept(), z.B, z.recurrent(), slots * z.kept());
-        linear_rows<T>(before, whole<T>(W), data_or_null<T>(b), Mat<T>(keep.data, z.B, 3 * z.H, keep.stride));
-        linear_rows<T>(before, whole<T>(W_query), nullptr, Mat<T>(keep.data + 3 * z.H, z.B, z.A, keep.stride));
+      for (i64 step = 0; step < sizes.steps; ++step) {
+        const Mat<const T> before =
+            step == 0 ? Mat<const T>(first.data<T>(), sizes.B, sizes.H)
+                      : Mat<const T>(to + (step - 1) * sizes.H, sizes.B, sizes.H, sizes.steps * sizes.H);
+        const Mat<T> keep(p + (recorded ? step : 0) * sizes.kept(), sizes.B, sizes.recurrent(), slots * sizes.kept());
+        linear_rows<T>(before, whole<T>(W), data_or_null<T>(b), Mat<T>(keep.data, sizes.B, 3 * sizes.H, keep.stride));
+        linear_rows<T>(before, whole<T>(W_query), nullptr,
+                       Mat<T>(keep.data + 3 * sizes.H, sizes.B, sizes.A, keep.stride));
         const T *k_data = k.data<T>(), *m_data = m.data<T>(), *v_data = score.data<T>();
-        for_rows(z.B, attention_cost(), [=, this](i64 row) {
-          attend_row(z, mask.length(row, z.S), keep.data + row * keep.stride + 3 * z.H, k_data + row * z.S * z.A,
-                     v_data, m_data + row * z.S * z.M, w + (row * z.steps + step) * z.S,
-                     c + (row * z.steps + step) * z.M);
+        for_rows(sizes.B, attention_cost(), [=, this](i64 row) {
+          attend_row(sizes, mask.length(row, sizes.S), keep.data + row * keep.stride + 3 * sizes.H,
+                     k_data + row * sizes.S * sizes.A, v_data, m_data + row * sizes.S * sizes.M,
+                     w + (row * sizes.steps + step) * sizes.S, c + (row * sizes.steps + step) * sizes.M);
         });
-        const Mat<T> sums(a.write<T>(), z.B, 3 * z.H);
+        const Mat<T> sums(a.write<T>(), sizes.B, 3 * sizes.H);
         const T* given = gates.data<T>();
         const auto fill = [=, this](const Tile& tile) {
           for (i64 row = tile.row; row < tile.row_end; ++row) {
-            const T* from = given + (row * z.steps + step) * 3 * z.H;
+            const T* from = given + (row * sizes.steps + step) * 3 * sizes.H;
             std::copy(from + tile.column, from + tile.column_end, sums.data + row * sums.stride + tile.column);
           }
         };
-        gemm<T>(Mat<const T>(c + step * z.M, z.B, z.M, z.steps * z.M), whole<T>(context_weight), sums, Trans::b, fill,
-                nullptr);
-        for_rows(z.B, gru_unit_cost * z.H, [=, this](i64 row) {
+        gemm<T>(Mat<const T>(c + step * sizes.M, sizes.B, sizes.M, sizes.steps * sizes.M), whole<T>(context_weight),
+                sums, Trans::b, fill, nullptr);
+        for_rows(sizes.B, gru_unit_cost * sizes.H, [=, this](i64 row) {
           T* b_row = keep.data + row * keep.stride;
-          gru_row(z.H, sums.data + row * sums.stride, b_row, b_row + z.recurrent(), before.data + row * before.stride,
-                  to + (row * z.steps + step) * z.H);
+          gru_row(sizes.H, sums.data + row * sums.stride, b_row, b_row + sizes.recurrent(),
+                  before.data + row * before.stride, to + (row * sizes.steps + step) * sizes.H);
         });
       }
     });
@@ -142,32 +146,35 @@ struct AttentiveGru {
 
   void backward(const Outputs& dy, Grads& dx) {
     const Dtype dtype = weights.get().dtype();
-    Tensor da = Tensor::empty({z.B, z.steps, 3 * z.H}, dtype), before = Tensor::empty({z.B, z.steps, z.H}, dtype);
-    Tensor ds = zeros({z.B, z.H}, dtype), dc = Tensor::empty({z.B, z.M}, dtype);
-    Tensor dkeys = zeros({z.B, z.S, z.A}, dtype), dmemory = zeros({z.B, z.S, z.M}, dtype),
-           dv = zeros({z.B, z.A}, dtype);
-    Tensor scratch = Tensor::empty({z.B, z.A + z.S}, dtype);
+    Tensor da = Tensor::empty({sizes.B, sizes.steps, 3 * sizes.H}, dtype),
+           before = Tensor::empty({sizes.B, sizes.steps, sizes.H}, dtype);
+    Tensor ds = zeros({sizes.B, sizes.H}, dtype), dc = Tensor::empty({sizes.B, sizes.M}, dtype);
+    Tensor dkeys = zeros({sizes.B, sizes.S, sizes.A}, dtype), dmemory = zeros({sizes.B, sizes.S, sizes.M}, dtype),
+           dv = zeros({sizes.B, sizes.A}, dtype);
+    Tensor scratch = Tensor::empty({sizes.B, sizes.A + sizes.S}, dtype);
     dispatch_floating(dtype, name, [&](auto t) {
       using T = decltype(t);
       T *a = da.write<T>(), *p = kept.write<T>(), *d = ds.write<T>(), *h = before.write<T>();
-      for (i64 step = z.steps - 1; step >= 0; --step) {
+      for (i64 step = sizes.steps - 1; step >= 0; --step) {
         through_unit(step, data_or_null<T>(dy[0]), h, p, a, d);
-        const Mat<T> read(dc.write<T>(), z.B, z.M);
+        const Mat<T> read(dc.write<T>(), sizes.B, sizes.M);
         copy_rows(step, data_or_null<T>(dy[1]), read);
-        gemm<T>(Mat<const T>(a + step * 3 * z.H, z.B, 3 * z.H, z.steps * 3 * z.H), whole<T>(W_context), read,
-                Trans::none, true);
+        gemm<T>(Mat<const T>(a + step * 3 * sizes.H, sizes.B, 3 * sizes.H, sizes.steps * 3 * sizes.H),
+                whole<T>(W_context), read, Trans::none, true);
         through_attention(step, read.data, p, dkeys.write<T>(), dv.write<T>(), dmemory.write<T>(), scratch.write<T>());
-        const i64 stride = z.steps * z.kept();
-        const Mat<T> ds_before(d, z.B, z.H);
-        gemm<T>(Mat<const T>(p + step * z.kept(), z.B, 3 * z.H, stride), whole<T>(W), ds_before, Trans::none, true);
-        gemm<T>(Mat<const T>(p + step * z.kept() + 3 * z.H, z.B, z.A, stride), whole<T>(W_query), ds_before,
+        const i64 stride = sizes.steps * sizes.kept();
+        const Mat<T> ds_before(d, sizes.B, sizes.H);
+        gemm<T>(Mat<const T>(p + step * sizes.kept(), sizes.B, 3 * sizes.H, stride), whole<T>(W), ds_before,
                 Trans::none, true);
+        gemm<T>(Mat<const T>(p + step * sizes.kept() + 3 * sizes.H, sizes.B, sizes.A, stride), whole<T>(W_query),
+                ds_before, Trans::none, true);
       }
-      const i64 rows = z.B * z.steps;
-      const Mat<const T> previous(h, rows, z.H), db(p, rows, 3 * z.H, z.kept()), dq(p + 3 * z.H, rows, z.A, z.kept());
+      const i64 rows = sizes.B * sizes.steps;
+      const Mat<const T> previous(h, rows, sizes.H), db(p, rows, 3 * sizes.H, sizes.kept()),
+          dq(p + 3 * sizes.H, rows, sizes.A, sizes.kept());
       add_product(dx, of_W, db, previous);
       add_product(dx, of_W_query, dq, previous);
-      add_product(dx, of_W_context, Mat<const T>(a, rows, 3 * z.H), whole<T>(contexts));
+      add_product(dx, of_W_context, Mat<const T>(a, rows, 3 * sizes.H), whole<T>(contexts));
       if (dx.wanted(of_b)) dx.add(of_b, column_sums(db));
     });
     if (dx.wanted(of_v)) dx.add(of_v, sum(dv, {0}));
@@ -179,7 +186,7 @@ struct AttentiveGru {
 
  private:
   // For loops over rows: the work of one row's attention in elements.
-  i64 attention_cost() const { return z.S * (8 * z.A + z.M); }
+  i64 attention_cost() const { return sizes.S * (8 * sizes.A + sizes.M); }
 
   // A tensor as one matrix, its leading axes folded into the rows.
   template <class T>
@@ -198,9 +205,9 @@ struct AttentiveGru {
   // Row by row, the numbers of one step: x [B, T, M] at `step`, or 0 if there is no x.
   template <class T>
   void copy_rows(i64 step, const T* x, const Mat<T>& to) const {
-    for_rows(z.B, z.M, [=, this](i64 row) {
-      T* out = to.data + row * z.M;
-      x ? std::copy_n(x + (row * z.steps + step) * z.M, z.M, out) : std::fill_n(out, z.M, T{0});
+    for_rows(sizes.B, sizes.M, [=, this](i64 row) {
+      T* out = to.data + row * sizes.M;
+      x ? std::copy_n(x + (row * sizes.steps + step) * sizes.M, sizes.M, out) : std::fill_n(out, sizes.M, T{0});
     });
   }
 
@@ -208,12 +215,12 @@ struct AttentiveGru {
   template <class T>
   void through_unit(i64 step, const T* dy, T* before, T* p, T* da, T* ds) const {
     const T *first = s0.get().data<T>(), *after = states.get().data<T>();
-    for_rows(z.B, gru_unit_cost * z.H, [=, this](i64 row) {
-      const i64 place = row * z.steps + step;
-      T *b = p + place * z.kept(), *h = before + place * z.H, *d = ds + row * z.H;
-      std::copy_n(step == 0 ? first + row * z.H : after + (place - 1) * z.H, z.H, h);
-      if (dy) add_to(z.H, dy + place * z.H, d);
-      gru_derivative_row(z.H, h, b + z.recurrent(), b, da + place * 3 * z.H, d);
+    for_rows(sizes.B, gru_unit_cost * sizes.H, [=, this](i64 row) {
+      const i64 place = row * sizes.steps + step;
+      T *b = p + place * sizes.kept(), *h = before + place * sizes.H, *d = ds + row * sizes.H;
+      std::copy_n(step == 0 ? first + row * sizes.H : after + (place - 1) * sizes.H, sizes.H, h);
+      if (dy) add_to(sizes.H, dy + place * sizes.H, d);
+      gru_derivative_row(sizes.H, h, b + sizes.recurrent(), b, da + place * 3 * sizes.H, d);
     });
   }
 
@@ -221,31 +228,36 @@ struct AttentiveGru {
   void through_attention(i64 step, const T* dc, T* p, T* dkeys, T* dv, T* dmemory, T* scratch) const {
     const T *k = keys.get().data<T>(), *m = memory.get().data<T>(), *score = v.get().data<T>();
     const T* w = weights.get().data<T>();
-    for_rows(z.B, attention_cost(), [=, this](i64 row) {
-      const i64 place = row * z.steps + step, of_row = row * z.S;
-      attend_derivative_row(z, mask.length(row, z.S), k + of_row * z.A, score, m + of_row * z.M, w + place * z.S,
-                            dc + row * z.M, p + place * z.kept() + 3 * z.H, dkeys + of_row * z.A, dv + row * z.A,
-                            dmemory + of_row * z.M, scratch + row * (z.A + z.S));
+    for_rows(sizes.B, attention_cost(), [=, this](i64 row) {
+      const i64 place = row * sizes.steps + step, of_row = row * sizes.S;
+      attend_derivative_row(sizes, mask.length(row, sizes.S), k + of_row * sizes.A, score, m + of_row * sizes.M,
+                            w + place * sizes.S, dc + row * sizes.M, p + place * sizes.kept() + 3 * sizes.H,
+                            dkeys + of_row * sizes.A, dv + row * sizes.A, dmemory + of_row * sizes.M,
+                            scratch + row * (sizes.A + sizes.S));
     });
   }
 
-  void check_shapes(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& weight,
-                    const Tensor& b, const Tensor& query_weight, const Tensor& score, const Tensor& context_weight) {
-    const i64 columns = dims<3>(gates, "the gates")[2], A = dims<3>(k, "the keys")[2], M = dims<3>(m, "the memory")[2];
-    z = {gates.size(0), gates.size(1), columns / 3, k.size(1), A, M};
+  // Checks the inputs, and sets the sizes.
+  void read_sizes(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& weight,
+                  const Tensor& b, const Tensor& query_weight, const Tensor& score, const Tensor& context_weight) {
+    check(gates.rank() == 3, name, "the gates need shape [B, T, 3 H], have ", gates.shape());
+    check(k.rank() == 3, name, "the keys of the memory need shape [B, S, A], have ", k.shape());
+    check(m.rank() == 3, name, "the memory needs shape [B, S, M], has ", m.shape());
+    const i64 columns = gates.size(2);
+    sizes = {gates.size(0), gates.size(1), columns / 3, k.size(1), k.size(2), m.size(2)};
     const auto needs = [](const Tensor& x, std::string_view what, const Shape& shape) {
       check(x.shape() == shape, name, what, " needs shape ", shape, ", has ", x.shape());
     };
     check(columns % 3 == 0, name, "the gates need 3 H columns, have ", columns);
-    needs(first, "the first state", {z.B, z.H});
-    needs(k, "the keys of the memory", {z.B, z.S, z.A});
-    needs(m, "the memory", {z.B, z.S, z.M});
-    needs(weight, "the weight", {3 * z.H, z.H});
-    if (b.defined()) needs(b, "the bias", {3 * z.H});
-    needs(query_weight, "the weight of queries", {z.A, z.H});
-    needs(score, "the weight of scores", {z.A});
-    needs(context_weight, "the weight of contexts", {3 * z.H, z.M});
-    mask.check_padding_fits(z.B, z.S);
+    needs(first, "the first state", {sizes.B, sizes.H});
+    needs(k, "the keys of the memory", {sizes.B, sizes.S, sizes.A});
+    needs(m, "the memory", {sizes.B, sizes.S, sizes.M});
+    needs(weight, "the weight", {3 * sizes.H, sizes.H});
+    if (b.defined()) needs(b, "the bias", {3 * sizes.H});
+    needs(query_weight, "the weight of queries", {sizes.A, sizes.H});
+    needs(score, "the weight of scores", {sizes.A});
+    needs(context_weight, "the weight of contexts", {3 * sizes.H, sizes.M});
+    mask.check_padding_fits(sizes.B, sizes.S);
   }
 };
 

@@ -29,7 +29,7 @@ struct Convolution {
   Saved x{}, W{};
 
   Tensor forward(const Tensor& in, const Tensor& weight, const Tensor& bias) {
-    check_shapes(in, weight, bias);
+    read_sizes(in, weight, bias);
     x = in, W = weight;
     Tensor y = Tensor::empty({B, steps, C_out}, in.dtype());
     dispatch_floating(in.dtype(), name, [&](auto t) {
@@ -73,9 +73,9 @@ struct Convolution {
     return {W.get().data<T>(), C_out, C_in * width};
   }
 
-  // Calls body(begin, end, U) for groups of sequences [begin, end), with room for their unfolded inputs: of one
-  // sequence, or of as many as fit into the cache that all cores share. Once if there is no sequence, since gradients
-  // of nothing are 0.
+  // Calls body(begin, end, U) for groups of sequences [begin, end), where U is room for their unfolded inputs. A group
+  // is as many sequences as fit into the cache that all cores share, but at least one. If there is no sequence, body is
+  // called once with an empty group, so that backward writes the gradient 0 of W.
   template <class Body>
   void for_chunks(const Body& body) const {
     constexpr i64 most_bytes = 10'000'000;
@@ -124,9 +124,12 @@ struct Convolution {
     });
   }
 
-  void check_shapes(const Tensor& in, const Tensor& weight, const Tensor& bias) {
-    const auto [rows, positions, columns] = dims<3>(in, "x");
-    const auto [out, of_columns, of_width] = dims<3>(weight, "the weight");
+  // Checks the inputs, and sets the sizes.
+  void read_sizes(const Tensor& in, const Tensor& weight, const Tensor& bias) {
+    check(in.rank() == 3, name, "x needs shape [B, T, C_in], has ", in.shape());
+    check(weight.rank() == 3, name, "the weight needs shape [C_out, C_in, width], has ", weight.shape());
+    const auto [rows, positions, columns] = dims<3>(in, name);
+    const auto [out, of_columns, of_width] = dims<3>(weight, name);
     B = rows, in_steps = positions, C_in = columns, C_out = out, width = of_width;
     check(of_columns == C_in, name, "the weight needs shape [C_out, ", C_in, ", width], has ", weight.shape());
     check(width >= 1 && (padding != ConvolutionPadding::same || width % 2 == 1), name,

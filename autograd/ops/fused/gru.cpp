@@ -43,7 +43,7 @@ struct Gru {
   i64 position(i64 s) const { return reverse ? steps - 1 - s : s; }
 
   Tensor forward(const Tensor& gates, const Tensor& initial, const Tensor& weight, const Tensor& bias) {
-    check_shapes(gates, initial, weight, bias);
+    read_sizes(gates, initial, weight, bias);
     h0 = initial.defined() ? initial : zeros({B, H}, gates.dtype());
     W = weight;
     const i64 slots = recorded ? steps : 1, stride = 4 * H;
@@ -112,8 +112,10 @@ struct Gru {
   }
 
  private:
-  void check_shapes(const Tensor& gates, const Tensor& initial, const Tensor& weight, const Tensor& bias) {
-    const i64 columns = dims<3>(gates, "the gates")[2];
+  // Checks the inputs, and sets the sizes.
+  void read_sizes(const Tensor& gates, const Tensor& initial, const Tensor& weight, const Tensor& bias) {
+    check(gates.rank() == 3, name, "the gates need shape [B, T, 3 H], have ", gates.shape());
+    const i64 columns = gates.size(2);
     B = gates.size(0), steps = gates.size(1), H = columns / 3;
     check(columns % 3 == 0, name, "the gates need 3 H columns, have ", columns);
     check(!initial.defined() || initial.shape() == Shape{B, H}, name, "the first state needs shape ", Shape{B, H},

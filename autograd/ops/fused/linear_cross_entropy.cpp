@@ -4,9 +4,10 @@
 //   here       the same for a few hundred rows at a time, forward and backward together
 // Logits are by far the largest tensor of a model with a large vocabulary (82 MB for 2,048 tokens of 10,000 classes).
 // In the composed form they go through memory seven times. Here a chunk of rows stays in a cache that all cores share:
-// its logits are overwritten with their gradient, which both products use at once. So the gradients are computed in the
-// forward pass, as if dy were 1; backward multiplies them by the actual dy (as in Liger Kernel, Hsu et al. 2024). If
-// there are several chunks, W^T and dW^T are used instead of W and dW, so that both products have a small left factor.
+// its logits are overwritten with their gradient, which the products for dx and dW use at once. So the gradients are
+// computed in the forward pass, as if dy were 1; backward multiplies them by the actual dy (as in Liger Kernel, Hsu et
+// al. 2024). If there are several chunks, W is transposed once for all of them, and dW^T = x^T dz is added up instead
+// of dW = dz^T x, so that the left factor is x and not dz.
 // This saves the memory of the logits and of their gradient (apps/bench/README.md).
 // Shapes: x [..., d], W [K, d], b [K] or undefined, targets i32 [...].
 // Serves: autograd/ops/cross_entropy.cpp

@@ -11,9 +11,6 @@
 
 namespace orrery::kernels {
 
-/// All leading axes folded into the rows: [..., n] as [rows, n].
-static inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
-
 /// Errors: a weight that is not [out, in] for rows of x, a bias that is not [out].
 static inline void check_linear(std::string_view operation, const Tensor& x, const Tensor& W, const Tensor& b) {
   check(W.rank() == 2, operation, "the weight needs shape [out, in], has ", W.shape());

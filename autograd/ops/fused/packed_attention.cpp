@@ -120,7 +120,7 @@ struct PackedAttention : PackedHeads {
     const HeadMatrix<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at), dO = output(dy, at);
     const T* P = all_weights + (at.b * s.h + at.head) * s.m * stride;
     T *dO_T = scratch, *W = dO_T + s.d_v * stride, *dS = W + query_tile * s.m;
-    const T kept = static_cast<T>(dropout.p == 0 ? 1.0 : keep_scale(dropout.p)),
+    const T keep_factor = static_cast<T>(dropout.p == 0 ? 1.0 : keep_scale(dropout.p)),
             factor = static_cast<T>(score_factor());
     transpose(dO, s.n, s.d_v, T{1}, dO_T, stride);
     if (out.kv && kv_is_new && s.n == 0) {
@@ -136,10 +136,10 @@ struct PackedAttention : PackedHeads {
       gemm_in_task<T>(V.from(seen.first).mat(keys, s.d_v), {dO_T + begin, s.d_v, width, stride},
                       {dS, keys, width, width});  // dW
       sum_over_keys(keys, width, inner, [&](i64 j, T* part) {
-        restore_weights(width, kept, P_i + j * stride, dS + j * width, W + j * width, part);
+        restore_weights(width, keep_factor, P_i + j * stride, dS + j * width, W + j * width, part);
       });
       for (i64 j = 0; j < keys; ++j)
-        score_gradient(width, kept, factor, P_i + j * stride, inner.data(), dS + j * width);
+        score_gradient(width, keep_factor, factor, P_i + j * stride, inner.data(), dS + j * width);
       if (bias_sums) bias.add_gradient(Scores<T>{dS, keys, width, width}, rows, begin, seen.first, bias_sums);
       const Mat<const T> dS_T(dS, keys, rows, width), W_T(W, keys, rows, width);
       if (out.q)

@@ -4,7 +4,7 @@
 // output of each sub-layer, before it is added to the sub-layer input and normalized."
 //   residual        s = x + m f                    m_i: dropout's factor of element i, 0 or 1 / (1 - p)
 //   residual_norm   y = layer_norm(s)              ds as in ops/layer_norm.cpp; dx = ds, df = m ds
-// The composed form, layer_norm(x + dropout(f)), makes three passes over memory forward and six back. In the fused form
+// The composed form, layer_norm(x + dropout(f)), makes three passes over memory forward and two back. In the fused form
 // a row stays in the nearest cache, and backward draws the factors again. Only s is kept in memory
 // (apps/bench/README.md).
 // Shapes: x, f, y [..., D]; weight, bias [D].

@@ -130,23 +130,24 @@ static void softmax_columns(const Scores<T>& S, i64 first, const SeenKeys& seen)
   for (i64 j = 0; j < S.keys; ++j) multiply(S.width, sum.data(), S.row(j));
 }
 
-/// For one key: replaces dW by dS. Where P is 0, dS is 0, whatever dW is.
+/// For one key: replaces dW by dS = P (m dW - inner) factor, where `inner` is the sum of P dP over all keys. Where P is
+/// 0, dS is 0, whatever dW is. signed_P is P, negative where dropout drops; m is 0 there, and `keep_factor` elsewhere.
 template <class T>
-static void score_gradient(i64 n, T kept, T factor, const T* signed_P, const T* inner, T* dS) {
+static void score_gradient(i64 n, T keep_factor, T factor, const T* signed_P, const T* inner, T* dS) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     const T P = signed_P[i] < T{0} ? -signed_P[i] : signed_P[i];
-    const T dP = signed_P[i] > T{0} ? dS[i] * kept : T{0};
+    const T dP = signed_P[i] > T{0} ? dS[i] * keep_factor : T{0};
     dS[i] = P == T{0} ? T{0} : P * (dP - inner[i]) * factor;
   }
 }
 
-/// For one key: computes W from P with its signs, and adds W dW to `inner`.
+/// For one key: computes W = m P from P with its signs, and adds W dW to `inner`. m as in `score_gradient`.
 template <class T>
-static void restore_weights(i64 n, T kept, const T* signed_P, const T* dW, T* W, T* inner) {
+static void restore_weights(i64 n, T keep_factor, const T* signed_P, const T* dW, T* W, T* inner) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
-    W[i] = signed_P[i] > T{0} ? signed_P[i] * kept : T{0};
+    W[i] = signed_P[i] > T{0} ? signed_P[i] * keep_factor : T{0};
     inner[i] += W[i] == T{0} ? T{0} : W[i] * dW[i];
   }
 }

@@ -74,7 +74,7 @@ struct TiledAttention : PackedHeads {
  private:
   // One tile of queries of a head.
   struct Queries {
-    Head at;
+    Head head;
     i64 index, begin, end;
     i64 rows() const { return end - begin; }
     i64 width() const { return padded(end - begin); }
@@ -99,7 +99,7 @@ struct TiledAttention : PackedHeads {
   };
 
   i64 query_tiles() const { return tiles_of(s.n, tile.queries); }
-  i64 saved_index(const Queries& at) const { return head_index(at.at) * 2 * padded(s.n) + at.begin; }
+  i64 saved_index(const Queries& at) const { return head_index(at.head) * 2 * padded(s.n) + at.begin; }
   i64 head_index(Head at) const { return at.b * s.h + at.head; }
   Queries queries(Head at, i64 index) const {
     return {at, index, index * tile.queries, std::min(s.n, (index + 1) * tile.queries)};
@@ -129,7 +129,7 @@ struct TiledAttention : PackedHeads {
       const auto in = inputs<T>();
       T *out = y.write<T>(), *all_saved = saved.write<T>();
       for_query_tiles<T>((s.d_k + 2 * tile.keys) * tile.queries, [&](const Queries& at, T* scratch) {
-        forward_tile(in, at, output(out, at.at).from(at.begin), all_saved + saved_index(at), scratch);
+        forward_tile(in, at, output(out, at.head).from(at.begin), all_saved + saved_index(at), scratch);
       });
     });
     O = y, softmax = saved;
@@ -138,19 +138,19 @@ struct TiledAttention : PackedHeads {
 
   template <class T>
   void forward_tile(const Packed<const T>& in, const Queries& at, HeadMatrix<T> O_i, T* largest, T* scratch) const {
-    const HeadMatrix<const T> K = in.K(s, at.at), V = in.V(s, at.at);
+    const HeadMatrix<const T> K = in.K(s, at.head), V = in.V(s, at.head);
     T *Q_T = scratch, *scores = Q_T + s.d_k * tile.queries, *factors = scores + tile.keys * tile.queries;
     PerQuery<T> rescale;
     RunningSoftmax<T> running;
-    const SeenKeys seen = seen_keys(at.at.b, at.begin, at.end);
-    transpose(in.Q(s, at.at).from(at.begin), at.rows(), s.d_k, static_cast<T>(score_factor()), Q_T, at.width());
+    const SeenKeys seen = seen_keys(at.head.b, at.begin, at.end);
+    transpose(in.Q(s, at.head).from(at.begin), at.rows(), s.d_k, static_cast<T>(score_factor()), Q_T, at.width());
     for (i64 first = seen.any_query.first; first < seen.any_query.limit; first += tile.keys) {
       const bool is_first = first == seen.any_query.first;
       const Scores<T> S{scores, std::min(tile.keys, seen.any_query.limit - first), at.width(), at.width()};
-      compute_scores(K, Q_T, S.width, at.at, at.begin, at.end, first, S);
+      compute_scores(K, Q_T, S.width, at.head, at.begin, at.end, first, S);
       running.add(S, first, seen, rescale);
       if (dropout.p > 0) {
-        draw_factors(at.at, at.begin, S.width, first, S.keys, factors);
+        draw_factors(at.head, at.begin, S.width, first, S.keys, factors);
         for (i64 j = 0; j < S.keys; ++j) multiply(S.width, factors + j * S.width, S.row(j));
       }
       if (!is_first) scale_rows(O_i, at.rows(), s.d_v, rescale);
@@ -173,15 +173,15 @@ struct TiledAttention : PackedHeads {
   i64 prepared_size() const { return (s.d_k + s.d_v + 1) * tile.queries; }
   template <class T>
   T* prepared(const Backward<T>& o, const Queries& at) const {
-    return o.prepared + (head_index(at.at) * query_tiles() + at.index) * prepared_size();
+    return o.prepared + (head_index(at.head) * query_tiles() + at.index) * prepared_size();
   }
   template <class T>
   void prepare_queries(const Backward<T>& o, const Queries& at) const {
     const i64 rows = at.rows(), width = at.width();
     T *Q_T = prepared(o, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
-    const HeadMatrix<const T> dO = output(o.dy, at.at).from(at.begin);
-    const HeadMatrix<const T> O_i = output(o.O, at.at).from(at.begin);
-    transpose(o.in.Q(s, at.at).from(at.begin), rows, s.d_k, static_cast<T>(score_factor()), Q_T, width);
+    const HeadMatrix<const T> dO = output(o.dy, at.head).from(at.begin);
+    const HeadMatrix<const T> O_i = output(o.O, at.head).from(at.begin);
+    transpose(o.in.Q(s, at.head).from(at.begin), rows, s.d_k, static_cast<T>(score_factor()), Q_T, width);
     transpose(dO, rows, s.d_v, T{1}, dO_T, width);
     std::fill_n(D, width, T{0});
     for (i64 i = 0; i < rows; ++i)
@@ -223,17 +223,17 @@ struct TiledAttention : PackedHeads {
   void backward_tile(const Backward<T>& o, const Queries& at, i64 first, i64 keys, const SeenKeys& seen,
                      const Sums<T>& sums, T* scratch) const {
     const i64 rows = at.rows(), width = at.width();
-    const HeadMatrix<const T> Q = o.in.Q(s, at.at).from(at.begin), K = o.in.K(s, at.at).from(first),
-                              V = o.in.V(s, at.at).from(first), dO = output(o.dy, at.at).from(at.begin);
+    const HeadMatrix<const T> Q = o.in.Q(s, at.head).from(at.begin), K = o.in.K(s, at.head).from(first),
+                              V = o.in.V(s, at.head).from(first), dO = output(o.dy, at.head).from(at.begin);
     const T *Q_T = prepared(o, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
     const T *largest = o.softmax + saved_index(at), *inverse = largest + padded(s.n);
     T *W = scratch, *dS = W + tile.keys * tile.queries, *factors = dS + tile.keys * tile.queries;
-    compute_scores(o.in.K(s, at.at), Q_T, width, at.at, at.begin, at.end, first, Scores<T>{W, keys, width, width});
+    compute_scores(o.in.K(s, at.head), Q_T, width, at.head, at.begin, at.end, first, Scores<T>{W, keys, width, width});
     gemm_in_task<T>(V.mat(keys, s.d_v), {dO_T, s.d_v, width}, {dS, keys, width});  // dW
     const T factor = static_cast<T>(score_factor());
     const bool drops = dropout.p > 0;
     if (drops) {
-      draw_factors(at.at, at.begin, width, first, keys, factors);
+      draw_factors(at.head, at.begin, width, first, keys, factors);
     } else {
       std::fill_n(factors, width, T{1});
     }
@@ -246,18 +246,18 @@ struct TiledAttention : PackedHeads {
     const Mat<const T> dS_T(dS, keys, rows, width), W_T(W, keys, rows, width);
     if (sums.dQ) gemm_in_task<T>(dS_T, K.mat(keys, s.d_k), {sums.dQ + at.begin * s.d_k, rows, s.d_k}, Trans::a, true);
     if (o.out.kv) {
-      gemm_in_task<T>(dS_T, Q.mat(rows, s.d_k), o.out.K(s, at.at).from(first).mat(keys, s.d_k), Trans::none, true);
-      gemm_in_task<T>(W_T, dO.mat(rows, s.d_v), o.out.V(s, at.at).from(first).mat(keys, s.d_v), Trans::none, true);
+      gemm_in_task<T>(dS_T, Q.mat(rows, s.d_k), o.out.K(s, at.head).from(first).mat(keys, s.d_k), Trans::none, true);
+      gemm_in_task<T>(W_T, dO.mat(rows, s.d_v), o.out.V(s, at.head).from(first).mat(keys, s.d_v), Trans::none, true);
     }
   }
 
   // dQ of a tile of queries: the sum of the dQ of all parts.
   template <class T>
   void add_parts(const Backward<T>& o, const Queries& at) const {
-    const HeadMatrix<T> dQ = o.out.Q(s, at.at).from(at.begin);
+    const HeadMatrix<T> dQ = o.out.Q(s, at.head).from(at.begin);
     if (o.q_is_new) clear_rows(dQ, at.rows(), s.d_k);
     for (i64 c = 0; c < o.parts; ++c) {
-      const T* sum = o.sums + ((head_index(at.at) * o.parts + c) * s.n + at.begin) * s.d_k;
+      const T* sum = o.sums + ((head_index(at.head) * o.parts + c) * s.n + at.begin) * s.d_k;
       for (i64 i = 0; i < at.rows(); ++i) add_to(s.d_k, sum + i * s.d_k, dQ.data + i * dQ.stride);
     }
   }

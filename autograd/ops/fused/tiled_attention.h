@@ -1,7 +1,7 @@
 // Chapter 8. Attention in tiles: each thread holds no more than B_r x B_c scores at a time, whatever the length.
 //
-// `packed_attention` takes this form for long sequences. Only tests and the gradient checker call it by name, with
-// tiles so small that a short sequence has several. It is "FlashAttention: Fast and Memory-Efficient Exact Attention
+// `packed_attention` takes this form for long sequences. It can also be called by name, with tiles so small
+// that a short sequence has several, as tests do. It is "FlashAttention: Fast and Memory-Efficient Exact Attention
 // with IO-Awareness" (Dao, Fu, Ermon, Rudra, Re 2022) with the order of loops of "FlashAttention-2" (Dao 2023): forward
 // loops over tiles of queries, and divides O only at the end. Q_i, O_i and dO_i are tiles of B_r queries, K_j and V_j
 // tiles of B_c keys. m are dropout's factors and W = m P, as in autograd/ops/fused/packed_attention.cpp. largest_i and
@@ -20,9 +20,9 @@
 // log sum_i, and computes P_ij = e^{S_ij - L_i}. If scores are in the thousands, L_i has a rounding error of more than
 // 1e-4, and so does every P_ij. With two numbers, P_ij is the same as in the forward pass.)
 //
-// Backward (Dao 2023, algorithm 2). Softmax's derivative needs D_i, the row sums of P_i * dP_i over all keys. Since
-// dP_ij = m dO_i V_j^T, D_i is also the sum over j of dO_i * ((m P_ij) V_j), which is dO_i * O_i, and therefore known
-// before the first tile. For each j, for each i that sees K_j:
+// Backward (Dao 2023, algorithm 2). Softmax's derivative needs D_i, one number for each query: the sum of P dP over all
+// keys. Since dP_ij = m (dO_i V_j^T) and O_i = sum over j of (m P_ij) V_j, it equals <dO, O>, the inner product of the
+// query's rows of dO and O, and is therefore known before the first tile. For each j, for each i that sees K_j:
 //   P_ij = e^{S_ij - largest_i} / sum_i       S_ij computed again
 //   dV_j = dV_j + (m P_ij)^T dO_i
 //   dW_ij = dO_i V_j^T

@@ -18,6 +18,7 @@ using namespace orrery;
 namespace {
 
 enum class Paint { red, green, blue };
+constexpr std::array<std::string_view, 3> names(Paint) { return {"red", "green", "blue"}; }
 
 // A command with an option of every kind; the preset "large" has size 10 and is round.
 struct Painter {
@@ -28,7 +29,7 @@ struct Painter {
     });
     add_whole_number(app, "--size", size, 0, 100, "Size");
     add_number(app, "--share", share, 0, 1, "Share");
-    add_choice(app, "--colour", colour, {"red", "green", "blue"}, "Colour");
+    add_choice(app, "--colour", colour, "Colour");
     add_switch(app, "round", round, "Round");
     add_flag(app, "--dry", dry, "Dry");
     add_text(app, "FILE", file, "", "What to paint");

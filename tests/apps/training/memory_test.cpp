@@ -98,7 +98,7 @@ TEST_CASE("promise 22: --max-memory refuses a training at its start, ends one th
   const std::string command = "OMP_NUM_THREADS=1 " + program::quoted_program + "toy --steps 2 --warmup 1 --max-memory ";
   program::check_failure(command + "8",
                          "toy: a model of 170512 parameters takes 12 MB of memory for this, or more; "
-                         "--max-memory, if not given nine tenths of what is free, allows 8 MB");
+                         "--max-memory (if not given, nine tenths of what is free) allows 8 MB");
   const program::Result between = program::shell(command + "16 2>&1 >/dev/null");
   CHECK(between.exit_code == 1);
   CHECK(program::contains(between.text,

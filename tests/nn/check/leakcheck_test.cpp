@@ -67,7 +67,7 @@ TEST_CASE("a pair that may touch and does not is a failure where all must") {
   CHECK_FALSE(report.ok());
   REQUIRE(report.idle.size() == 6);
   CHECK(report.message() ==
-        "idle: token position 0 of row 0 may move total position 1 of row 0, and does not; so 6 pairs");
+        "idle: token position 0 of row 0 may move total position 1 of row 0, and does not; such pairs: 6");
   LeakCheck alive = causal_sum(0);
   alive.all_must_move = true;
   CHECK(leakcheck(alive).ok());
