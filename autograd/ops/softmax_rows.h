@@ -6,6 +6,8 @@
 // Read next: autograd/ops/cross_entropy.cpp
 #pragma once
 
+#include <algorithm>
+
 #include "core/kernels/elementwise.h"
 #include "core/kernels/reduce.h"
 #include "core/machine/math.h"
@@ -18,7 +20,10 @@ static T row_max(const T* x, i64 n) {
   T largest = -std::numeric_limits<T>::infinity();
 #pragma omp simd reduction(max : largest)
   for (i64 i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
-  return largest;
+  // clang's partial maxima begin at the lowest finite number, which is then the maximum of a row of -infinity.
+  constexpr T lowest = std::numeric_limits<T>::lowest();
+  const bool is_there = largest != lowest || std::find(x, x + n, lowest) != x + n;
+  return is_there ? largest : -std::numeric_limits<T>::infinity();
 }
 
 /// What is subtracted before exp: the maximum, or 0 if all numbers of the row are -infinity.

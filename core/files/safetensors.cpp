@@ -40,11 +40,11 @@ std::string hex(u32 value) {
   return digits;
 }
 
-// Replaces the eight digits of the header's checksum in its text; false if their place is not there exactly once.
+// Replaces the eight digits of the header's checksum in its text; false if they are not there. No key is in a header
+// twice.
 bool set_header_checksum(std::string& header, std::string_view digits) {
   const size_t found = header.find(header_value_begin), at = found + header_value_begin.size();
-  if (found == std::string::npos || header.rfind(header_value_begin) != found || at + digits.size() > header.size())
-    return false;
+  if (found == std::string::npos || at + digits.size() > header.size()) return false;
   header.replace(at, digits.size(), digits);
   return true;
 }

@@ -25,8 +25,11 @@ namespace {
 // Threads that wait for the next parallel region do not survive a fork, and a region in the child would wait for them
 // forever. So the thread that forks ends them first; parent and child start new ones in their next region. Inside a
 // region of the host program they cannot be ended; there the child, which is inside that region too, starts its own.
+// LLVM's runtime, which defines KMP_VERSION_MAJOR, prepares a child for new threads by itself.
+#ifndef KMP_VERSION_MAJOR
 [[maybe_unused]] const int fork_handler =
     pthread_atfork([] { omp_pause_resource_all(omp_pause_hard); }, nullptr, nullptr);
+#endif
 }  // namespace
 
 }  // namespace orrery

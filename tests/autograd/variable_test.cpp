@@ -27,6 +27,7 @@ TEST_CASE("a constant wants no gradient, a parameter does") {
 
 TEST_CASE("token ids are neither constants nor parameters") {
   CHECK(error_of([] { constant(arange(3)); }) == "constant: needs a tensor of f32 or f64");
+  CHECK(error_of([] { constant(Tensor()); }) == "constant: needs a tensor of f32 or f64");
   CHECK(error_of([] { parameter(arange(3)); }) == "parameter: needs a tensor of f32 or f64");
   CHECK(error_of([] { parameter(Tensor()); }) == "parameter: needs a tensor of f32 or f64");
 }

@@ -85,6 +85,7 @@ TEST_CASE("in place, shapes and dtypes must be equal") {
   CHECK(error_of([&] { add_in_place(x, full({1}, 1.0)); }) == "add_in_place: shapes differ ([3] and [1])");
   CHECK(error_of([&] { copy_into(x, full({3}, 1.0, f64)); }) == "copy_into: dtypes differ (f32 and f64)");
   CHECK(error_of([&] { add_in_place(x, Tensor()); }) == "add_in_place: needs two tensors");
+  CHECK(error_of([&] { dot(Tensor(), x); }) == "dot: needs two tensors");
   CHECK(error_of([&] { dot(x, full({3, 1}, 1.0)); }) == "dot: shapes differ ([3] and [3, 1])");
 }
 

@@ -83,6 +83,9 @@ TEST_CASE("slice_into writes or adds a part") {
   CHECK(error_of([&] {
           slice_into(x, full({3, 2}, 1.0, f64), 1, 0, false);
         }) == "slice_into: a part of shape [3, 2] does not fit into [2, 4] at 0");
+  CHECK(error_of([&] {
+          slice_into(x, full({2, 2}, 1.0, f64), 1, -1, false);
+        }) == "slice_into: a part of shape [2, 2] does not fit into [2, 4] at -1");
   CHECK(error_of([&] { slice_into(x, full({2, 2}, 1.0, f32), 1, 0, false); }).find("f32") != std::string::npos);
 }
 

@@ -111,6 +111,23 @@ TEST_CASE("a mask prints its parts") {
         "causal & allow[1, 1, 2, 3]\n  1.1\n  .1.");
 }
 
+TEST_CASE("a large table is printed without its elements") {
+  CHECK(text_of(Mask::allow(full({33, 32}, 1, Dtype::i32))) == "allow[1, 1, 33, 32]");
+}
+
+TEST_CASE("a mask allows all unless some part of it does not") {
+  CHECK(Mask().allows_all());
+  for (const Mask& mask : {Mask::causal(), Mask::window(3, 1 << 20), Mask::padding(full({2}, 1, Dtype::i32)),
+                           Mask::allow(full({2, 2}, 1, Dtype::i32))})
+    CHECK_FALSE(mask.allows_all());
+}
+
+TEST_CASE("padding_of reads the lengths from the ids, if there is a padding id") {
+  const Tensor ids = Tensor::of<i32>({2, 3}, {5, 0, 0, 6, 0, 7});
+  CHECK(text_of(padding_of(ids, 0)) == "padding(1, 3)");
+  CHECK(text_of(padding_of(ids, -1)) == "everything");
+}
+
 TEST_CASE("parts of the wrong kind are refused") {
   CHECK(error_of([] { Mask::padding(full({2}, 1.0)); }) == "mask: lengths must be i32 [B], got shape [2]");
   CHECK(error_of([] {
@@ -121,6 +138,12 @@ TEST_CASE("parts of the wrong kind are refused") {
           Mask::allow(full({2, 2}, 1.0));
         }) == "mask: a table must be i32 [n, m], [B, n, m] or [B, h, n, m], got shape [2, 2]");
   CHECK_THROWS_AS(Mask::allow(full({2}, 1, Dtype::i32)), Error);
+  CHECK_THROWS_AS(Mask::allow(full({1, 1, 1, 2, 2}, 1, Dtype::i32)), Error);
+  CHECK_THROWS_AS(Mask::allow(Tensor()), Error);
+  CHECK(error_of([] { Mask::window(-1, 0); }) ==
+        "mask: a window reaches 0 positions or more to each side, not -1 and 0");
+  CHECK(error_of([] { Mask::window(0, -1); }) ==
+        "mask: a window reaches 0 positions or more to each side, not 0 and -1");
   CHECK_THROWS_AS(Mask::padding(Tensor()), Error);
 }
 

@@ -100,6 +100,7 @@ TEST_CASE("shapes that do not fit are errors that say the sizes") {
   CHECK(error({2, 3}, {3, 4}, Trans::a) == "matmul: inner sizes differ (2 != 3)");
   CHECK(error({2, 3}, {3, 4}, Trans::b) == "matmul: inner sizes differ (3 != 4)");
   CHECK(error({3}, {3, 4}, Trans::none) == "matmul: needs matrices, got shapes [3] and [3, 4]");
+  CHECK(error({3, 4}, {4}, Trans::none) == "matmul: needs matrices, got shapes [3, 4] and [4]");
   CHECK(error({2, 3, 4}, {5, 4, 3}, Trans::none) == "matmul: leading axes differ ([2] and [5])");
   CHECK(error({3, 4}, {5, 4, 3}, Trans::none) == "matmul: leading axes differ ([] and [5])");
   CHECK(error({2, 4, 3}, {4, 3}, Trans::a) ==
@@ -110,6 +111,9 @@ TEST_CASE("shapes that do not fit are errors that say the sizes") {
 TEST_CASE("dtypes and the result must fit") {
   Tensor c = full({2, 2}, 0.0);
   CHECK(error_of([] { matmul(full({2, 2}, 1.0), full({2, 2}, 1.0, f64)); }) == "matmul: dtypes differ (f32 and f64)");
+  CHECK(error_of([&] {
+          matmul_into(c, full({2, 2}, 1.0, f64), full({2, 2}, 1.0, f64), Trans::none, false);
+        }).starts_with("matmul: dtypes differ (f64"));
   CHECK(error_of([&] {
           matmul_into(c, full({2, 3}, 1.0), full({3, 4}, 1.0), Trans::none, false);
         }) == "matmul: the result has shape [2, 2], needs [2, 4]");

@@ -33,6 +33,9 @@ TEST_CASE("wrong counts, types and indices are errors") {
   CHECK(error_of([&] { x.at(2); }) == "tensor: element 2 is out of range for shape [2]");
   CHECK(error_of([&] { x.at(-1); }) == "tensor: element -1 is out of range for shape [2]");
   CHECK(error_of([&] { x.item(); }) == "item: needs exactly one element, has shape [2]");
+  CHECK(error_of([] { Tensor().item(); }) == "item: needs exactly one element, has shape []");
+  CHECK(error_of([] { Tensor().at(0); }) == "tensor: element 0 is out of range for shape []");
+  CHECK(error_of([] { Tensor().rows(0, 0); }) == "rows: needs at least one axis");
   CHECK(error_of([] { Tensor().data<float>(); }) == "tensor: is not defined");
   CHECK(error_of([] { Tensor().write<float>(); }) == "tensor: is not defined");
   CHECK(error_of([] { Tensor::empty({-1}); }) == "tensor: cannot have shape [-1]");

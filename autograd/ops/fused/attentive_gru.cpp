@@ -114,24 +114,11 @@ struct AttentiveGru {
                       : Mat<const T>(to + (step - 1) * sizes.H, sizes.B, sizes.H, sizes.steps * sizes.H);
         const Mat<T> keep(p + (recorded ? step : 0) * sizes.kept(), sizes.B, sizes.recurrent(), slots * sizes.kept());
         linear_rows<T>(before, whole<T>(W), data_or_null<T>(b), Mat<T>(keep.data, sizes.B, 3 * sizes.H, keep.stride));
-        linear_rows<T>(before, whole<T>(W_query), nullptr,
-                       Mat<T>(keep.data + 3 * sizes.H, sizes.B, sizes.A, keep.stride));
-        const T *k_data = k.data<T>(), *m_data = m.data<T>(), *v_data = score.data<T>();
-        for_rows(sizes.B, attention_cost(), [=, this](i64 row) {
-          attend_row(sizes, mask.length(row, sizes.S), keep.data + row * keep.stride + 3 * sizes.H,
-                     k_data + row * sizes.S * sizes.A, v_data, m_data + row * sizes.S * sizes.M,
-                     w + (row * sizes.steps + step) * sizes.S, c + (row * sizes.steps + step) * sizes.M);
-        });
+        const Mat<T> queries(keep.data + 3 * sizes.H, sizes.B, sizes.A, keep.stride);
+        linear_rows<T>(before, whole<T>(W_query), nullptr, queries);
+        attend<T>(step, queries, w, c);
         const Mat<T> sums(a.write<T>(), sizes.B, 3 * sizes.H);
-        const T* given = gates.data<T>();
-        const auto fill = [=, this](const Tile& tile) {
-          for (i64 row = tile.row; row < tile.row_end; ++row) {
-            const T* from = given + (row * sizes.steps + step) * 3 * sizes.H;
-            std::copy(from + tile.column, from + tile.column_end, sums.data + row * sums.stride + tile.column);
-          }
-        };
-        gemm<T>(Mat<const T>(c + step * sizes.M, sizes.B, sizes.M, sizes.steps * sizes.M), whole<T>(context_weight),
-                sums, Trans::b, fill, nullptr);
+        add_contexts<T>(step, gates.data<T>(), c, sums);
         for_rows(sizes.B, gru_unit_cost * sizes.H, [=, this](i64 row) {
           T* b_row = keep.data + row * keep.stride;
           gru_row(sizes.H, sums.data + row * sums.stride, b_row, b_row + sizes.recurrent(),
@@ -200,6 +187,30 @@ struct AttentiveGru {
     if (!dx.wanted(i)) return;
     const GradientBuffer into = dx.into(i);
     gemm<T>(d, x, Mat<T>(into.buffer.write<T>(), d.cols, x.cols), Trans::a, !into.is_new);
+  }
+
+  // The weights and the contexts of one step.
+  template <class T>
+  void attend(i64 step, const Mat<T>& queries, T* w, T* c) const {
+    const T *k = keys.get().data<T>(), *m = memory.get().data<T>(), *score = v.get().data<T>();
+    for_rows(sizes.B, attention_cost(), [=, this](i64 row) {
+      const i64 place = row * sizes.steps + step;
+      attend_row(sizes, mask.length(row, sizes.S), queries.data + row * queries.stride, k + row * sizes.S * sizes.A,
+                 score, m + row * sizes.S * sizes.M, w + place * sizes.S, c + place * sizes.M);
+    });
+  }
+
+  // sums = a_t + W_c c_t
+  template <class T>
+  void add_contexts(i64 step, const T* gates, const T* c, const Mat<T>& sums) const {
+    const auto fill = [=, this](const Tile& tile) {
+      for (i64 row = tile.row; row < tile.row_end; ++row) {
+        const T* from = gates + (row * sizes.steps + step) * 3 * sizes.H;
+        std::copy(from + tile.column, from + tile.column_end, sums.data + row * sums.stride + tile.column);
+      }
+    };
+    gemm<T>(Mat<const T>(c + step * sizes.M, sizes.B, sizes.M, sizes.steps * sizes.M), whole<T>(W_context), sums,
+            Trans::b, fill, nullptr);
   }
 
   // Row by row, the numbers of one step: x [B, T, M] at `step`, or 0 if there is no x.

@@ -132,6 +132,9 @@ TEST_CASE("attention's errors name the rule") {
                  }),
                  "attention: Q, K and V need shape [B, h, length, d]"));
   CHECK(contains(error_of([&] { (void)attention(reshape(Q, {6, 4, 5}), K, V, Mask()); }), "\n  input 1: "));
+  const Shape without_heads{6, 6, -1};
+  CHECK(contains(error_of([&] { (void)attention(Q, reshape(K, without_heads), V, Mask()); }), "need shape [B, h"));
+  CHECK(contains(error_of([&] { (void)attention(Q, K, reshape(V, without_heads), Mask()); }), "need shape [B, h"));
   for (const double p : {-0.1, std::nan("")}) {
     CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask(), p); }), "needs a probability in [0, 1]"));
   }

@@ -99,6 +99,11 @@ TEST_CASE("embedding_sum of no id, and errors") {
         }).starts_with("embedding_sum: id 3 at position 2 is outside [0, 3)\n  input 0: [3, 2]"));
   CHECK(contains(error_of([&] { (void)embedding_sum(weight, full({2}, 0, Dtype::i32), 2, positions); }),
                  "embedding_sum: ids need shape [B, T], have [2]"));
+  CHECK(contains(error_of([&] { (void)embedding_sum(weight, Tensor(), 2, positions); }), "ids must be i32"));
+  CHECK(contains(error_of([&] {
+                   (void)embedding_sum(weight, five, 2, constant(zeros({5, 3}, f64)));
+                 }),
+                 "positions need shape [5 or more, 2], have [5, 3]"));
   CHECK(contains(error_of([&] { (void)embedding_sum(weight, five, 2, positions); }),
                  "positions need shape [5 or more, 2], have [4, 2]"));
   CHECK(contains(error_of([&] {

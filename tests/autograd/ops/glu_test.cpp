@@ -28,4 +28,5 @@ TEST_CASE("bits do not depend on the number of threads") {
 TEST_CASE("an odd number of columns is an error") {
   const std::string error = error_of([] { glu(constant(zeros({2, 3}))); });
   CHECK(error.substr(0, error.find('\n')) == "glu: needs an even number of columns, has shape [2, 3]");
+  CHECK(error_of([] { glu(constant(zeros({}))); }).starts_with("glu: needs an even number of columns, has shape []"));
 }

@@ -23,6 +23,9 @@ TEST_CASE("the maximum of a row, and what is subtracted") {
   const std::vector<double> x{-3, 7, 2}, low(3, -infinity);
   CHECK(row_max(x.data(), 3) == 7);
   CHECK(row_max(x.data(), 0) == -infinity);
+  const std::vector<double> lowest(40, std::numeric_limits<double>::lowest()), hidden(40, -infinity);
+  CHECK(row_max(lowest.data(), 40) == lowest[0]);
+  CHECK(row_max(hidden.data(), 40) == -infinity);
   CHECK(row_shift(x.data(), 3) == 7);
   CHECK(row_shift(low.data(), 3) == 0);
 }

@@ -46,6 +46,9 @@ TEST_CASE("what cannot be wanted is refused") {
   CHECK(refusal(distribution_of({1, 2}, {}), {3}, 5) == "loss: logits [3, 5] need targets of shape [3], got [2]");
   CHECK(refusal(distribution_of({5}, {}), {1}, 5) == "loss: target 5 at position 0 is outside [0, 5)");
   CHECK(refusal({zeros({1}), {}}, {1}, 5) == "loss: targets must be i32");
+  CHECK(refusal({Tensor(), {}}, {1}, 5) == "loss: targets must be i32");
+  CHECK(refusal(distribution_of({-100}, {.reduction = Reduction::divisor, .divisor = -1}), {1}, 5) ==
+        "loss: the divisor must be positive, got -1");
   CHECK(refusal(distribution_of({0}, {.label_smoothing = 1.5}), {1}, 5) ==
         "loss: label smoothing must lie in [0, 1], got 1.5");
   CHECK(refusal(distribution_of({0}, {.label_smoothing = 0.1, .smoothing = Smoothing::wrong_classes}), {1}, 1) ==

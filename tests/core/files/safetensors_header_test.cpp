@@ -16,6 +16,14 @@ std::string complaint(const std::string& header, u64 data_bytes) {
 
 }  // namespace
 
+TEST_CASE("the dtypes of tensors have their counterparts in files") {
+  CHECK(file_dtype(Dtype::f32) == FileDtype::F32);
+  CHECK(file_dtype(Dtype::f64) == FileDtype::F64);
+  CHECK(file_dtype(Dtype::i32) == FileDtype::I32);
+  CHECK(small::error_of([] { file_dtype(static_cast<Dtype>(9)); }) ==
+        "dtype: number 9 is not in the table of core/dtype.h");
+}
+
 TEST_CASE("entries come in the order of their offsets") {
   const TensorHeader header = parse_header(
       R"({"b": {"dtype": "I32", "data_offsets": [16, 20], "shape": []}, "__metadata__": {"k": "v"},
@@ -73,6 +81,8 @@ TEST_CASE("malformed headers, each with its reason") {
       {R"({"w": null})", "the header has null where none is allowed"},
       {R"({"w": {}})", "tensor 'w' needs dtype, shape and data_offsets"},
       {tensor(R"("dtype": "F32", "shape": [2])"), "tensor 'w' needs dtype, shape and data_offsets"},
+      {tensor(R"("dtype": "F32", "data_offsets": [0, 8])"), "tensor 'w' needs dtype, shape and data_offsets"},
+      {entry(R"(["F32"])", "[2]", "[0, 8]"), "the header has a list where none is allowed"},
       {tensor(good + R"(, "shape": [2])"), "tensor 'w' has shape twice"},
       {tensor(good + R"(, "extra": 1)"), "tensor 'w' has an unknown field 'extra'"},
       {R"({"w": {)" + good + R"(}, "w": {)" + good + "}}", "tensor 'w' appears twice"},

@@ -315,6 +315,7 @@ TEST_CASE("a summary has everything but the elements, of any dtype") {
   checksum << std::hex << std::setw(8) << std::setfill('0') << crc32c(std::as_bytes(std::span(ones)));
   CHECK(foreign.tensors[0].checksum == checksum.str());
   CHECK(foreign.tensors[0].stored == "");
+  CHECK_FALSE(foreign.tensors[0].damaged());
   CHECK(foreign.tensors[1].checksum == "00000000");
 }
 
@@ -385,8 +386,8 @@ TEST_CASE("promise 21: what could not be read again is not written") {
 
 TEST_CASE("checksums come all together or not at all") {
   const TemporaryFolder folder;
-  for (const char* metadata :
-       {R"("crc32c.tensors": "")", R"("crc32c.header": "00000000")", R"("crc32c.header":"00000000")"}) {
+  for (const char* metadata : {R"("crc32c.tensors": "")", R"("crc32c.header": "00000000")",
+                               R"("crc32c.header":"00000000")", R"("crc32c.header":"0")"}) {
     CHECK(complaint(folder, raw_file(std::string(R"({"__metadata__": {)") + metadata + "}}", 0)) ==
           "the header's checksum is wrong: the file is damaged, or another program changed it");
   }

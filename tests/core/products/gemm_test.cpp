@@ -102,6 +102,12 @@ TEST_CASE("sizes that do not fit are errors") {
   CHECK(error_of([&] {
           gemm<float>({memory.data(), 2, 3, 2}, mat(3, 4), mat(2, 4));
         }) == "gemm: rows overlap: strides 2, 4, 4 for rows of 3, 4, 4 elements");
+  CHECK(error_of([&] {
+          gemm<float>(mat(2, 3), {memory.data(), 3, 4, 3}, mat(2, 4));
+        }) == "gemm: rows overlap: strides 3, 3, 4 for rows of 3, 4, 4 elements");
+  CHECK(error_of([&] {
+          gemm<float>(mat(2, 3), mat(3, 4), {memory.data(), 2, 4, 3});
+        }) == "gemm: rows overlap: strides 3, 4, 3 for rows of 3, 4, 4 elements");
 }
 
 TEST_CASE("bits of products do not depend on the threads") {

@@ -179,6 +179,10 @@ TEST_CASE("errors of linear maps name the operation and the rule") {
                    (void)linear(x, weight, {}, {3, 6});
                  }),
                  "rows 3 to 6 are not rows of a weight [5, 3]"));
+  CHECK(contains(error_of([&] {
+                   (void)linear(x, weight, {}, {3, 2});
+                 }),
+                 "rows 3 to 2 are not rows of a weight [5, 3]"));
   CHECK(
       contains(error_of([&] { (void)linear_relu(x, weight, {}, 1.5); }), "linear_relu: needs a probability in [0, 1]"));
   CHECK(contains(error_of([&] { (void)linear(scalar, weight, {}); }), "linear: inner sizes differ"));

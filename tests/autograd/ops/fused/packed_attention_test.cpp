@@ -240,6 +240,12 @@ TEST_CASE("errors of packed attention name the rule") {
         }).starts_with("packed_attention: 2 heads of 3 and 3 need 18 columns, got [2, 3, 16]"));
   CHECK(contains(error([&] { return packed_attention(q, kv, 2, 3, 3, Mask()); }), "need 6 and 12 columns"));
   CHECK(contains(error([&] { return packed_attention(q, qkv, 0, 3, 2, Mask()); }), "needs at least one head"));
+  CHECK(contains(error([&] { return packed_attention(q, qkv, 2, 0, 2, Mask()); }), "sizes above 0, got 2 heads of 0"));
+  CHECK(contains(error([&] { return packed_attention(q, qkv, 2, 3, 0, Mask()); }), "sizes above 0, got 2 heads of 3"));
+  CHECK(contains(error([&] {
+                   return packed_attention(q, constant(zeros({4, 10})), 2, 3, 2, Mask());
+                 }),
+                 "inputs need shape [B, length, columns]"));
   CHECK(contains(error([&] {
                    return packed_attention(constant(zeros({3, 16})), 2, 3, 2, Mask());
                  }),
