@@ -93,7 +93,7 @@ bool padding_is_moderate(const Tensor& x, const Mask& mask);
 
 /// Lengths for `Mask::padding` from token ids [B, T]: the position after the last id that is not `pad_id`.
 Tensor lengths_of(const Tensor& ids, i32 pad_id);
-/// The mask that hides positions from these lengths on; one that hides nothing if `pad_id` is negative: no padding.
+/// The padding mask of these lengths. A negative `pad_id` means that there is no padding, and the mask hides nothing.
 Mask padding_of(const Tensor& ids, i32 pad_id);
 
 }  // namespace orrery

@@ -49,8 +49,6 @@ inline Tensor operator+(double c, const Tensor& x) { return x + c; }
 inline Tensor operator-(const Tensor& x, double c) { return x + -c; }
 inline Tensor operator-(double c, const Tensor& x) { return sub(full({}, c, x.dtype()), x); }
 inline Tensor operator/(double c, const Tensor& x) { return div(full({}, c, x.dtype()), x); }
-/// All leading axes folded into the rows: [..., n] as [rows, n].
-inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
 
 inline Tensor operator-(const Tensor& x) { return scale(x, -1.0); }
 
@@ -81,6 +79,8 @@ void matmul_into(Tensor& c, const Tensor& a, const Tensor& b, Trans trans, bool 
 
 // Moving elements.
 
+/// All leading axes folded into the rows: [..., n] as [rows, n].
+inline Tensor as_rows(const Tensor& x) { return x.reshape({x.shape().without_last().count(), x.size(-1)}); }
 /// The parts joined along `axis`; all other sizes must be equal.
 Tensor concat(std::span<const Tensor> parts, i64 axis);
 inline Tensor concat(std::initializer_list<Tensor> parts, i64 axis) {

@@ -1,12 +1,12 @@
-// Chapter 3. Can the proof fail? Breaks a backward in each of these ways in turn, and asks the gradient checker.
+// Chapter 3. Can the proof fail? Breaks a backward in many ways, one at a time, and asks the gradient checker.
 //
 // A mutant is one sample with one mistake in its backward pass. Either one contribution, what one operation adds to the
 // gradient of one input, is wrong: multiplied by 0, -1, 2 or 1.0001, doubled from row 8192 on, dropped, transposed (in
 // the same shape), or written over the gradient so far. Or the engine lacks one of its rules. The checker must reject
-// every mutant. A mutant that leaves every gradient
-// unchanged is not a mistake, and is called equivalent, with the reason. Mistakes that a single pass does not show are
-// made too, one operation at a time; each must be caught by a certain part of the proof. The numeric side depends on
-// the function alone, and is computed once for all mutants of a sample.
+// every mutant. A mutant that leaves every gradient unchanged is not a mistake, and is called equivalent, with the
+// reason. Mistakes that a single pass does not show are made too, one operation at a time; each must be caught by a
+// certain part of the proof. The numeric side depends on the function alone, and is computed once for all mutants of a
+// sample.
 // Serves: autograd/check/proof.h
 #pragma once
 

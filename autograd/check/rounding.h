@@ -11,8 +11,8 @@
 // constant that f32 rounds, such as 1 / sqrt(d_k), has an error of the same sign at all neighbours. The second line
 // finds what is rounded to fewer digits than f32 has. What rounding can explain is the larger of two numbers: the small
 // change, and 2^-18 of the largest norm of a tensor in the f64 pass (of a leaf, of dL/dy, of what an operation returns
-// or adds to a gradient), since the terms that an operation adds up inside are not visible. Not every neighbour
-// has to satisfy it, because at a kink f32 and f64 may be on different sides.
+// or adds to a gradient), since the terms that an operation adds up inside are not visible. Not every neighbour has to
+// satisfy it, because at a kink f32 and f64 may be on different sides.
 // (A gradient that is declared zero has no scale of its own; it is compared with 1e-4 of the largest gradient of all
 // leaves.) Recomputing with slightly perturbed inputs to reveal rounding follows Vignes, "Discrete stochastic
 // arithmetic for validating results of numerical software" (2004).

@@ -24,7 +24,9 @@ static_assert(std::endian::native == std::endian::little, "tensors are written a
 
 constexpr u64 length_bytes = 8, largest_header = 100'000'000;  // the format's own limit
 constexpr std::string_view checksum_prefix = "crc32c.", header_key = "crc32c.header", tensors_key = "crc32c.tensors";
-constexpr std::string_view header_value_begin = R"("crc32c.header":")", no_checksum = "00000000";
+// What stands before the header's checksum. Another key of metadata may end like this one, but the quote inside it has a
+// backslash before it and not a comma.
+constexpr std::string_view header_value_begin = R"(,"crc32c.header":")", no_checksum = "00000000";
 
 using Bytes = std::span<const std::byte>;
 
@@ -40,8 +42,7 @@ std::string hex(u32 value) {
   return digits;
 }
 
-// Replaces the eight digits of the header's checksum in its text; false if they are not there. No key is in a header
-// twice.
+// Replaces the eight digits of the header's checksum in its text; false if they are not there.
 bool set_header_checksum(std::string& header, std::string_view digits) {
   const size_t found = header.find(header_value_begin), at = found + header_value_begin.size();
   if (found == std::string::npos || at + digits.size() > header.size()) return false;

@@ -20,8 +20,10 @@
 #include <mutex>
 #include <new>
 
-// The lock of this allocator would order what two threads do before and after they allocate, and so hide their races.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Tools that look for wrong uses of memory have to see each block: sanitizers, and valgrind, whose preset defines
+// ORRERY_PLAIN_MEMORY. Also, the lock of this allocator would order what two threads do before and after they allocate,
+// and so hide their races.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(ORRERY_PLAIN_MEMORY)
 #define ORRERY_STEPS_ASIDE 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

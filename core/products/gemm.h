@@ -39,6 +39,7 @@ struct Mat {
   operator Mat<const T>() const { return {data, rows, cols, stride}; }
 };
 
+/// Sets every element to 0.
 template <class T>
 static void set_to_zero(const Mat<T>& c) {
   for (i64 i = 0; i < c.rows; ++i) std::fill_n(c.data + i * c.stride, c.cols, T{0});

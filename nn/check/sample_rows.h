@@ -19,7 +19,7 @@ std::vector<Sample> sequence_model_samples();
 /// Token ids, row after row.
 inline Tensor ids(const Shape& shape, const std::vector<i32>& elements) { return Tensor::of<i32>(shape, elements); }
 
-/// How models are checked.
+/// How models are checked: in a few coordinates of each parameter, and along directions through all of them.
 inline const GradcheckOptions some_coordinates{.coordinates = 5, .directions = 4};
 
 /// The padding of two sequences.

@@ -10,6 +10,7 @@
 #include "nn/models/config_rules.h"
 
 namespace orrery::nn {
+
 RecurrentTranslator::RecurrentTranslator(const RecurrentTranslatorConfig& config, Rng& rng)
     : config(config_json::valid(config)),
       src_embed(config.src_vocab_size, config.d_embedding, rng),

@@ -10,6 +10,7 @@
 #include "nn/models/config_rules.h"
 
 namespace orrery::nn {
+
 Transformer::Transformer(const TransformerConfig& config, Rng& rng)
     : config(config_json::valid(config)),
       src_embed(config.src_vocab_size, config.layer.d_model, rng),

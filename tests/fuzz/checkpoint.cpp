@@ -91,7 +91,7 @@ void repair(std::string& header, std::string_view elements) {
       all += (all.empty() ? "" : " ") + checksum_of(elements.substr(entry.begin, entry.end - entry.begin));
     put(header, R"("crc32c.tensors":")", all);
   });
-  const std::string_view key = R"("crc32c.header":")";
+  const std::string_view key = R"(,"crc32c.header":")";
   put(header, key, "00000000");
   put(header, key, checksum_of(header));
 }

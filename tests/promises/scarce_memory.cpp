@@ -1,7 +1,8 @@
 // Chapter 8. Trains, saves and reads while each allocation fails in turn: a program for scarce_memory_test.cpp.
 //
-//   scarce_memory toy|lm         every allocation of a step, an evaluation, a save and a read fails, once and for good
-//   scarce_memory peak FILE...   how much memory reading each file takes
+//   scarce_memory toy|lm|translate   every allocation of a step, an evaluation, a save and a read fails, once and for
+//                                    good
+//   scarce_memory peak FILE...       how much memory reading each file takes
 // It prints a line for each, and ends with 1 if something is not as it was, or is left.
 #include <filesystem>
 #include <functional>
@@ -12,8 +13,10 @@
 #include "apps/toy/saved.h"
 #include "apps/toy/training.h"
 #include "apps/training/training_files.h"
+#include "apps/translate/saved.h"
 #include "autograd/check/scheduling.h"
 #include "nn/files/gpt_files.h"
+#include "tests/apps/translate/small_translation.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/promises/failing_memory.h"
@@ -22,14 +25,15 @@ using namespace orrery;
 
 namespace {
 
-// A training of either kind.
+// A training of any kind.
 struct Training {
   std::unique_ptr<Task> task;
   std::unique_ptr<Trainer> trainer;
   std::function<void(const std::string& path)> save;
+  std::shared_ptr<const void> text{};  ///< that the task reads
 };
 
-// Common to both: several micro-batches, clipping, and both averages of parameters.
+// Common to all: several micro-batches, clipping, and both averages of parameters.
 void use_everything(TrainingRecipe& recipe) {
   recipe.steps = 200, recipe.micro_batches = 2, recipe.clip = 0.5, recipe.warmup = 2, recipe.evaluate_every = 5;
 }
@@ -64,6 +68,18 @@ Training lm() {
   auto& model = task->model;
   auto trainer = std::make_unique<Trainer>(*task, recipe, recipe.model.layer.d_model);
   return {std::move(task), std::move(trainer), [&model](const std::string& path) { nn::save_gpt(model, path); }};
+}
+
+Training translator() {
+  translate::TranslationRecipe recipe = small::small_translation_recipe();
+  use_everything(recipe);
+  recipe.model.layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0.1};
+  const auto data = std::make_shared<const translate::TranslationData>(small::animal_data(recipe));
+  auto task = std::make_unique<translate::TranslationTask>(recipe, *data);
+  auto& model = task->model();
+  auto trainer = std::make_unique<Trainer>(*task, task->recipe(), model.d_model());
+  return {std::move(task), std::move(trainer),
+          [&model, data](const std::string& path) { save_translator(model, data->vocabulary, path); }, data};
 }
 
 // Whether it threw for want of memory. Other exceptions are a failure of this test.
@@ -218,7 +234,8 @@ int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "toy") return run_all("toy", toy);
   if (what == "lm") return run_all("lm", lm);
+  if (what == "translate") return run_all("translate", translator);
   if (what == "peak") return measure(argc - 2, argv + 2);
-  std::cerr << "usage: scarce_memory toy, scarce_memory lm, or scarce_memory peak FILE...\n";
+  std::cerr << "usage: scarce_memory toy|lm|translate, or scarce_memory peak FILE...\n";
   return 2;
 }

@@ -72,6 +72,10 @@ TEST_CASE("slow: promise 22: a Transformer that is short of memory, at whichever
   check_short_of_memory("toy", 500);
 }
 
+TEST_CASE("slow: promise 22: a translator that is short of memory, at whichever allocation, loses nothing") {
+  check_short_of_memory("translate", 500);
+}
+
 TEST_CASE("promise 21: reading a file takes at most as much memory as the file has bytes, and a megabyte") {
   if (!small::counts_memory()) return;
   const TemporaryFolder folder;

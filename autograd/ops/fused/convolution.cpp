@@ -128,10 +128,8 @@ struct Convolution {
   void read_sizes(const Tensor& in, const Tensor& weight, const Tensor& bias) {
     check(in.rank() == 3, name, "x needs shape [B, T, C_in], has ", in.shape());
     check(weight.rank() == 3, name, "the weight needs shape [C_out, C_in, width], has ", weight.shape());
-    const auto [rows, positions, columns] = dims<3>(in, name);
-    const auto [out, of_columns, of_width] = dims<3>(weight, name);
-    B = rows, in_steps = positions, C_in = columns, C_out = out, width = of_width;
-    check(of_columns == C_in, name, "the weight needs shape [C_out, ", C_in, ", width], has ", weight.shape());
+    B = in.size(0), in_steps = in.size(1), C_in = in.size(2), C_out = weight.size(0), width = weight.size(2);
+    check(weight.size(1) == C_in, name, "the weight needs shape [C_out, ", C_in, ", width], has ", weight.shape());
     check(width >= 1 && (padding != ConvolutionPadding::same || width % 2 == 1), name,
           "as many inputs before a position as after it need an odd width, not ", width);
     check(!bias.defined() || bias.shape() == Shape{C_out}, name, "the bias needs shape ", Shape{C_out}, ", has ",

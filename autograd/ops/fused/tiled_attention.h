@@ -1,8 +1,8 @@
 // Chapter 8. Attention in tiles: each thread holds no more than B_r x B_c scores at a time, whatever the length.
 //
-// `packed_attention` takes this form for long sequences. It can also be called by name, with tiles so small
-// that a short sequence has several, as tests do. It is "FlashAttention: Fast and Memory-Efficient Exact Attention
-// with IO-Awareness" (Dao, Fu, Ermon, Rudra, Re 2022) with the order of loops of "FlashAttention-2" (Dao 2023): forward
+// `packed_attention` takes this form for long sequences. It can also be called by name, with tiles so small that a
+// short sequence has several, as tests do. It is "FlashAttention: Fast and Memory-Efficient Exact Attention with
+// IO-Awareness" (Dao, Fu, Ermon, Rudra, Re 2022) with the order of loops of "FlashAttention-2" (Dao 2023): forward
 // loops over tiles of queries, and divides O only at the end. Q_i, O_i and dO_i are tiles of B_r queries, K_j and V_j
 // tiles of B_c keys. m are dropout's factors and W = m P, as in autograd/ops/fused/packed_attention.cpp. largest_i and
 // sum_i have one number for each query (m_i and l_i of Dao 2023).

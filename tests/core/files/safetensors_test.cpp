@@ -89,8 +89,10 @@ TEST_CASE("every dtype and shape comes back bit for bit, with its metadata") {
                           {"special", Tensor::of<float>({5}, {nan, infinity, -infinity, -0.0F, 1e-42F})},
                           {"a \"name\" \\ with\nspecial letters \xC3\xA9 \xE4\xB8\xAD", zeros({1})},
                           {"", zeros({2})}};
-  const Metadata metadata{
-      {"config", R"({"d_model": 64, "crc32c.header":"00000000"})"}, {"", ""}, {"\xC3\xA9", "\n\t\"\\"}};
+  const Metadata metadata{{"config", R"({"d_model": 64, "crc32c.header":"00000000"})"},
+                          {R"(a"crc32c.header)", "another key that ends alike"},
+                          {"", ""},
+                          {"\xC3\xA9", "\n\t\"\\"}};
   write_safetensors(path, tensors, metadata);
   const TensorFile read = read_safetensors(path);
   CHECK(read.metadata == metadata);
