@@ -24,8 +24,8 @@ static_assert(std::endian::native == std::endian::little, "tensors are written a
 
 constexpr u64 length_bytes = 8, largest_header = 100'000'000;  // the format's own limit
 constexpr std::string_view checksum_prefix = "crc32c.", header_key = "crc32c.header", tensors_key = "crc32c.tensors";
-// What stands before the header's checksum. Another key of metadata may end like this one, but the quote inside it has a
-// backslash before it and not a comma.
+// What stands before the header's checksum. Another key of metadata may end like this one, but the quote inside it has
+// a backslash before it and not a comma.
 constexpr std::string_view header_value_begin = R"(,"crc32c.header":")", no_checksum = "00000000";
 
 using Bytes = std::span<const std::byte>;

@@ -73,7 +73,7 @@ TEST_CASE("slow: promise 22: a Transformer that is short of memory, at whichever
 }
 
 TEST_CASE("slow: promise 22: a translator that is short of memory, at whichever allocation, loses nothing") {
-  check_short_of_memory("translate", 500);
+  check_short_of_memory("translate", 200);
 }
 
 TEST_CASE("promise 21: reading a file takes at most as much memory as the file has bytes, and a megabyte") {
