@@ -37,14 +37,16 @@ struct OutputsOf<std::array<Tensor, N>> {
   using Gradient = std::array<Tensor, N>;
 };
 
+template <class T, class... Inputs>
+using OutputsFrom =
+    OutputsOf<std::remove_cvref_t<decltype(std::declval<T&>().forward(std::declval<const Inputs&>()...))>>;
+
 /// A differentiable operation taking `Inputs` (Tensors, or one std::span<const Tensor>).
 template <class T, class... Inputs>
-concept Operation = requires(T op, const Inputs&... inputs, Grads& dx) {
+concept Operation = (OutputsFrom<T, Inputs...>::count > 0) &&
+                    requires(T op, const typename OutputsFrom<T, Inputs...>::Gradient& dy, Grads& dx) {
   { T::name } -> std::convertible_to<std::string_view>;
-  requires OutputsOf<std::remove_cvref_t<decltype(op.forward(inputs...))>>::count >
-  0;
-  op.backward(std::declval<const typename OutputsOf<std::remove_cvref_t<decltype(op.forward(inputs...))>>::Gradient&>(),
-              dx);
+  op.backward(dy, dx);
 };
 
 /// A node that holds an operation with its saved values until its backward has run.

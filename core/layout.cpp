@@ -25,7 +25,7 @@ Split3 around(const Shape& shape, int axis) {
 
 // Copies or adds `n` elements.
 template <class T>
-void move(const T* from, T* to, i64 n, bool accumulate) {
+void copy_or_add(const T* from, T* to, i64 n, bool accumulate) {
   if (!accumulate) {
     std::copy_n(from, n, to);
     return;
@@ -88,7 +88,8 @@ void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumul
     using T = decltype(t);
     const T* in = part.data<T>();
     T* out = x.write<T>() + begin * to.inner;
-    for_rows(to.outer, run, [=, row = to.n * to.inner](i64 o) { move(in + o * run, out + o * row, run, accumulate); });
+    for_rows(to.outer, run,
+             [=, row = to.n * to.inner](i64 o) { copy_or_add(in + o * run, out + o * row, run, accumulate); });
   });
 }
 

@@ -7,7 +7,9 @@
 // Read next: core/tensor.h
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cassert>
 #include <initializer_list>
 #include <ostream>
 #include <span>
@@ -29,8 +31,11 @@ class Shape {
   int rank() const { return rank_; }
   /// The number of elements: the product of all sizes.
   i64 count() const;
-  /// Size along `axis`; negative axes count from the end, as in NumPy.
-  i64 operator[](int axis) const { return sizes_[static_cast<size_t>(axis < 0 ? axis + rank_ : axis)]; }
+  /// Size along `axis`; negative axes count from the end, as in NumPy. The axis must exist: only debug builds check.
+  i64 operator[](int axis) const {
+    assert(axis >= -rank_ && axis < rank_);
+    return sizes_[static_cast<size_t>(axis < 0 ? axis + rank_ : axis)];
+  }
   /// `axis` as an index from 0 to rank() - 1. An axis out of range is an error that names `operation`.
   int axis(i64 axis, std::string_view operation) const;
   /// This shape with the size along `axis` replaced.
@@ -43,8 +48,7 @@ class Shape {
   const i64* begin() const { return sizes_.data(); }
   const i64* end() const { return sizes_.data() + rank_; }
   friend bool operator==(const Shape& a, const Shape& b) {
-    return std::span(a.begin(), a.end()).size() == std::span(b.begin(), b.end()).size() &&
-           std::equal(a.begin(), a.end(), b.begin());
+    return a.rank_ == b.rank_ && std::equal(a.begin(), a.end(), b.begin());
   }
 
  private:

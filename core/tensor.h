@@ -85,7 +85,8 @@ class Tensor {
   /// Rows [begin, end) along axis 0, as a view.
   Tensor rows(i64 begin, i64 end) const;
   Tensor clone() const;
-  /// This tensor converted to `dtype`, or the tensor itself if it already has that dtype.
+  /// This tensor converted to `dtype`, or the tensor itself if it already has that dtype. To i32, fractions are cut
+  /// off, and all numbers must fit.
   Tensor to(Dtype dtype) const;
 
   /// How often the memory has been changed so far, through any of the tensors that share it.

@@ -18,7 +18,7 @@ namespace orrery {
 // Creating tensors.
 
 Tensor zeros(const Shape& shape, Dtype dtype = f32);
-/// `value` in every element. Token ids need a dtype: full({B, 1}, 2, Dtype::i32).
+/// `value` in every element. Token ids need a dtype, and must fit it: full({B, 1}, 2, Dtype::i32).
 Tensor full(const Shape& shape, double value, Dtype dtype = f32);
 /// i32 [n]: 0, 1, ..., n - 1.
 Tensor arange(i64 n);
@@ -43,6 +43,7 @@ inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator*(const Tensor& x, double factor) { return scale(x, factor); }
 inline Tensor operator*(double factor, const Tensor& x) { return scale(x, factor); }
+/// x times 1 / c, which may differ from x / c in the last digit.
 inline Tensor operator/(const Tensor& x, double c) { return scale(x, 1.0 / c); }
 inline Tensor operator+(const Tensor& x, double c) { return add(x, full({}, c, x.dtype())); }
 inline Tensor operator+(double c, const Tensor& x) { return x + c; }
@@ -74,7 +75,7 @@ double dot(const Tensor& a, const Tensor& b);
 /// separate b for each matrix, since its matrices cannot be folded into one.
 Shape matmul_shape(const Shape& a, const Shape& b, Trans trans);
 Tensor matmul(const Tensor& a, const Tensor& b, Trans trans = Trans::none);
-/// c = op(a) op(b), or c += op(a) op(b) with `accumulate`.
+/// c = op(a) op(b), or c += op(a) op(b) with `accumulate`; c must not share memory with a or b.
 void matmul_into(Tensor& c, const Tensor& a, const Tensor& b, Trans trans, bool accumulate);
 
 // Moving elements.

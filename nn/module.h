@@ -101,8 +101,8 @@ class Module {
 std::string type_name(const Module& module);
 /// Converts every parameter and buffer in place; tied parameters stay tied. Gradients are forgotten.
 void to(Module& module, Dtype dtype);
-/// Copies the values of all parameters of `from` to those of the same names in `into`. Names and shapes must be the
-/// same.
+/// Copies the values of all parameters and buffers of `from` to those of the same names in `into`, converted to their
+/// dtypes. Errors: a count, a name or a shape differs; then some may already be copied.
 void copy_parameters(Module& from, Module& into);
 /// Prints the tree of parts with shapes and counts.
 std::ostream& operator<<(std::ostream& out, Module& module);

@@ -20,7 +20,7 @@ namespace orrery::optim {
 
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999;  ///< in [0, 1)
-  double eps = 1e-8;
+  double eps = 1e-8;                  ///< 0 or more; with 0, a number whose gradients were all 0 becomes NaN
   double weight_decay = 0;
 };
 

@@ -39,8 +39,8 @@ struct MuonOptions {
 bool is_hidden_matrix(const NamedParameter& p);
 
 /// The nearest orthogonal matrix to `m` [rows, columns], f32 or f64, by five steps of the iteration above: all its
-/// singular values that are not tiny become about 1. A matrix whose norm is below `least_norm` becomes smaller than
-/// that, and one of zeros stays as it is. Error: anything but a matrix.
+/// singular values that are not tiny become about 1. Those of a matrix whose norm is far below `least_norm` stay below
+/// 1, and a matrix of zeros stays as it is. Error: anything but a matrix.
 Tensor nearest_orthogonal(const Tensor& m, double least_norm = 1e-7);
 
 class Muon final : public Optimizer {

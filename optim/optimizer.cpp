@@ -4,6 +4,7 @@
 #include "optim/optimizer.h"
 
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/machine/parallel.h"
@@ -91,6 +92,9 @@ void Optimizer::load_state(const std::map<std::string, Tensor>& state) {
     const Tensor& given = found->second;
     check(given.defined() && given.shape() == value.shape() && given.dtype() == value.dtype(), "load_state", name,
           " is ", given.dtype(), ' ', given.shape(), ", needs ", value.dtype(), ' ', value.shape());
+    if (given.dtype() == Dtype::i32)
+      check(given.at(0) >= 0 && given.at(0) < std::numeric_limits<i32>::max(), "load_state", name, " is ",
+            static_cast<i64>(given.at(0)), ", which is no number of updates");
   }
   for (auto& [name, value] : own) copy_into(value, state.at(name));
 }

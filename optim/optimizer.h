@@ -24,8 +24,8 @@ class Optimizer {
     double learning_rate, weight_decay;
     double gradient_factor;  ///< the factor of clipping, at most 1
   };
-  /// An update that is ready to be made. Until then nothing has changed: if memory runs out while the next one is
-  /// prepared, no parameter has moved and nothing counts as a step.
+  /// An update that is ready to be made. Until then no number has changed (versions may have risen): if memory runs out
+  /// while the next one is prepared, no parameter has moved and nothing counts as a step.
   struct Ready {
     /// Updates elements [begin, end) of the parameter, and what is remembered of them, on any thread.
     std::function<void(i64 begin, i64 end)> move;
@@ -53,7 +53,7 @@ class Optimizer {
   /// optimiser's own: writing to them changes it.
   virtual std::map<std::string, Tensor> state() const = 0;
   /// Copies a state taken from an optimiser of the same kind over the same parameters. Errors: missing or unexpected
-  /// names, other shapes or dtypes; the state is then unchanged.
+  /// names, other shapes or dtypes, a number of updates that is negative or 2^31 - 1; the state is then unchanged.
   void load_state(const std::map<std::string, Tensor>& state);
 
  protected:
@@ -61,7 +61,7 @@ class Optimizer {
   /// name.
   Optimizer(const ParameterGroups& groups, double weight_decay);
 
-  /// Prepares the update of parameter number `i` of the list. Changes nothing yet.
+  /// Prepares the update of parameter number `i` of the list. Changes no number yet.
   virtual Ready update(size_t i, const Update& u) = 0;
 
  private:

@@ -31,8 +31,8 @@ i64 attention_weights(const nn::TransformerConfig& config, i64 S, i64 T);
 
 class AttentionPage {
  public:
-  /// What a page holds at most. A weight takes at most 5 bytes, so this is a page of 20 MB: for 20 pairs, a model of
-  /// 6 + 6 layers and 8 heads, sentences of 37 tokens.
+  /// What a page holds at most. A weight takes up to 5 bytes, or 6 if it is 1, so this is a page of about 20 MB: for
+  /// 20 pairs, a model of 6 + 6 layers and 8 heads, sentences of 37 tokens.
   static constexpr i64 most_pairs = 20, most_weights = 4'000'000;
 
   /// `about` says in a sentence what the model is.

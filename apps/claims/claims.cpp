@@ -50,7 +50,7 @@ int run(const ClaimsOptions& options) {
     claims::print_names(std::cout, chosen);
     return done;
   }
-  check_can_write("claims", "--json", options.json);
+  check_can_write_text("claims", "--json", options.json);
   set_threads(static_cast<int>(options.threads));
   print_start(std::cerr, {.seed = 1});
   const Interrupt interrupt;
@@ -58,9 +58,11 @@ int run(const ClaimsOptions& options) {
   LiveLine live(std::cerr, terminal_of(STDERR_FILENO));
   std::vector<claims::Measured> all;
   bool stopped = false;
+  size_t failures = 0;
   for (const claims::Claim& claim : chosen) {
     const claims::Run progress{[&] {
-      live.show(std::to_string(all.size() + 1) + "/" + std::to_string(chosen.size()) + "  measuring " + claim.name);
+      live.show(std::to_string(all.size() + failures + 1) + "/" + std::to_string(chosen.size()) + "  measuring " +
+                claim.name);
       return interrupt.requested();
     }};
     try {
@@ -69,6 +71,11 @@ int run(const ClaimsOptions& options) {
     } catch (const claims::Stopped&) {
       stopped = true;
       break;
+    } catch (const Error& error) {  // the other claims are measured nevertheless
+      ++failures;
+      live.clear();
+      std::cerr << claim.name << ": " << error.what() << '\n';
+      continue;
     }
     live.clear();
     claims::print_measured(std::cout, all.back(), terminal);
@@ -79,7 +86,7 @@ int run(const ClaimsOptions& options) {
   std::cout << claims::summary_of(all) << std::endl;
   if (!options.json.empty()) write_text(options.json, claims::claims_as_json(all, chosen.size()));
   if (stopped) std::cerr << "stopped after " << all.size() << " of " << chosen.size() << " claims\n";
-  return stopped ? interrupted : done;
+  return stopped ? interrupted : failures > 0 ? failed : done;
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ bool is_battery_used(const SystemFiles& files) {
 FreeSpace free_space_of(const std::string& folder) {
   std::error_code unknown;
   const auto space = std::filesystem::space(folder, unknown);
-  return {.bytes = unknown ? 0 : static_cast<i64>(std::min<u64>(space.available, u64{1} << 62)),
+  return {.bytes = unknown ? -1 : static_cast<i64>(std::min<u64>(space.available, u64{1} << 62)),
           .writable = ::access(folder.c_str(), W_OK) == 0};
 }
 
@@ -43,6 +43,7 @@ Finding disk_finding(const FreeSpace& space) {
                     text = numbers("%.1f GB free in this folder", static_cast<double>(space.bytes) / (1 << 30)),
                     elsewhere = "save models elsewhere, or make room";
   if (!space.writable) return {Verdict::note, subject, "this folder cannot be written", "save models elsewhere"};
+  if (space.bytes < 0) return {Verdict::ok, subject, "the system does not tell how much is free in this folder"};
   if (space.bytes < very_little) return {Verdict::harmful, subject, text + ": a model may not fit", elsewhere};
   if (space.bytes < little)
     return {Verdict::note, subject, text + ": the state of a large training may not fit", elsewhere};

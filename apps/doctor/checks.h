@@ -12,7 +12,7 @@ namespace orrery {
 
 /// The free bytes of the disk of a folder, and whether files can be written there.
 struct FreeSpace {
-  i64 bytes = 0;
+  i64 bytes = 0;  ///< -1: the system does not tell
   bool writable = false;
 };
 FreeSpace free_space_of(const std::string& folder);

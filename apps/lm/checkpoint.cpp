@@ -54,8 +54,7 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
 
 LmModel load_lm(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
-  const bool ours = metadata.contains("tokens") || metadata.contains("alphabet");
-  check(ours, "lm", path, " was not saved by orrery lm (it does not say what its tokens are)");
+  check(Tokenizer::is_in(metadata), "lm", path, " was not saved by orrery lm (it does not say what its tokens are)");
   LmModel saved{within("load " + path, [&] { return Tokenizer::of_metadata(metadata); }), nn::load_gpt(path)};
   check(saved.model.config.vocab_size == saved.tokenizer.size(), "lm", path, " holds a model of ",
         saved.model.config.vocab_size, " tokens and a list of ", saved.tokenizer.size());

@@ -111,7 +111,7 @@ void add_lm_sample(CLI::App& lm, int& exit_code) {
   auto options = std::make_shared<SampleOptions>();
   CLI::App& command =
       add_command(lm, "sample", "Continue a prompt with a model from `lm train --save`",
-                  "Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --temperature 0.8");
+                  "Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --top-k 40");
   require(add_file(command, "--load", options->load, "The model"));
   add_text(command, "--prompt", options->prompt, "TEXT", "Text to continue; without it, a new line that is not shown");
   add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Tokens to write");

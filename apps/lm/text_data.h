@@ -28,7 +28,7 @@ struct TextFiles {
 };
 
 /// Tokens for files of text. Of pieces there are at most `vocabulary_size`, bytes included. They are learned from the
-/// first nine tenths of the bytes, or from all where a file of its own is for validation: from at most 8 MB, which come
+/// first nine tenths of the bytes, or from all where a file of its own is for validation: from about 8 MB, which come
 /// from everywhere. An alphabet has all characters of all files. Errors: those of `read_in_pieces`; text that is not
 /// UTF-8, naming the file and the byte, unless the tokens are bytes; those of Vocabulary.
 Tokenizer tokenizer_of(const TextFiles& files, TokenKind kind, i64 vocabulary_size);

@@ -122,6 +122,10 @@ Metadata Tokenizer::metadata() const {
   return metadata;
 }
 
+bool Tokenizer::is_in(const Metadata& metadata) {
+  return metadata.contains(std::string(kind_key)) || metadata.contains(std::string(alphabet_key));
+}
+
 Tokenizer Tokenizer::of_metadata(const Metadata& metadata) {
   const auto entry = [&](std::string_view key) -> const std::string& {
     const auto found = metadata.find(std::string(key));

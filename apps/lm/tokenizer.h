@@ -72,6 +72,8 @@ class Tokenizer {
   /// As metadata of a model, and back. Errors: metadata without tokens, or with damaged ones.
   Metadata metadata() const;
   static Tokenizer of_metadata(const Metadata& metadata);
+  /// Whether metadata have tokens, damaged or not.
+  static bool is_in(const Metadata& metadata);
 
  private:
   explicit Tokenizer(TokenKind kind) : kind_(kind) {}

@@ -252,7 +252,7 @@ void add_lm_train(CLI::App& lm, int& exit_code) {
       lm, "train",
       "Learn a text; the defaults are nanoGPT's recipe for a CPU, with shuffled blocks and an averaged model",
       "Examples:\n  orrery lm train --save shakespeare.safetensors --seed 3\n"
-      "  orrery lm train --tokens sentencepiece one.txt two.txt --minutes 5 --save own.safetensors\n"
+      "  orrery lm train one.txt two.txt --tokens sentencepiece --save own.safetensors\n"
       "  orrery lm train --resume shakespeare.safetensors");
   add_config(command);
   add_train_options(command, options);

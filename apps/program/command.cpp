@@ -78,8 +78,9 @@ std::string unexpected(const CLI::App& program) {
   const CLI::App& command = chosen(program);
   const std::string of = chosen_prefix(program);
   const std::string names = names_of(command);
-  if (names.empty() || argument.starts_with("-"))
-    return of + "no option '" + argument + "'; see " + full_name(command) + " --help";
+  const std::string see = "'; see " + full_name(command) + " --help";
+  if (argument.starts_with("-")) return of + "no option '" + argument + see;
+  if (names.empty()) return of + "unexpected argument '" + argument + see;
   return of + "no sub-command '" + argument + "'; there are: " + names;
 }
 
@@ -184,7 +185,7 @@ int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) 
   program.formatter(help_formatter());
   program.footer(
       "Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.\n"
-      "Exit code 0: done; 1: failed; 2: wrong usage; 130: stopped by Ctrl-C or SIGTERM.\n"
+      "Exit code 0: done; 1: failed; 2: wrong usage;\n130: stopped by Ctrl-C, SIGTERM or --time-limit.\n"
       "The book: apps/book/README.md. Its exercises: apps/run exercise.");
   int exit_code = done;
   for (const AddCommand add : commands) add(program, exit_code);

@@ -67,7 +67,11 @@ class HelpFormatter final : public CLI::Formatter {
   }
 
   std::string make_footer(const CLI::App* command) const override {
-    return broken(command->get_footer(), 0, help_width, 0);
+    std::istringstream footer(command->get_footer());
+    std::string text;
+    for (std::string line; std::getline(footer, line);)
+      text += line.starts_with(' ') ? line + '\n' : broken(line, 0, help_width, 0);  // examples can be copied
+    return text;
   }
 };
 

@@ -3,7 +3,7 @@
 // Serves: nn/models/transformer.h
 #include "apps/program/html_page.h"
 
-#include "apps/trace/sources.h"
+#include "apps/program/shipped_files.h"
 #include "core/error.h"
 
 namespace orrery {
@@ -20,9 +20,9 @@ void fill_in(std::string& page, std::string_view place, std::string_view text) {
 }
 
 std::string html_page(const std::string& folder, std::string_view data) {
-  std::string page = source_text(folder + "/page.html");
-  fill_in(page, "/* page.css */", source_text(folder + "/page.css"));
-  fill_in(page, "/* page.js */", source_text(folder + "/page.js"));
+  std::string page = shipped_text(folder + "/page.html");
+  fill_in(page, "/* page.css */", shipped_text(folder + "/page.css"));
+  fill_in(page, "/* page.js */", shipped_text(folder + "/page.js"));
   fill_in(page, "{\"data\": null}", data);
   return page;
 }

@@ -5,6 +5,8 @@
 
 #include <system_error>
 
+#include "core/files/file.h"
+
 namespace orrery {
 
 std::filesystem::path shipped_folder(const std::filesystem::path& program) {
@@ -18,5 +20,7 @@ std::string shipped_path(const std::string& name) {
   std::error_code untold;
   return (shipped_folder(std::filesystem::read_symlink("/proc/self/exe", untold)) / name).string();
 }
+
+std::string shipped_text(const std::string& name) { return InputFile(shipped_path(name)).text(); }
 
 }  // namespace orrery

@@ -13,6 +13,8 @@ namespace orrery {
 /// The path of a file or folder that comes with the program; `name` is its path from the root of the repository, such
 /// as "apps/data/speed.json".
 std::string shipped_path(const std::string& name);
+/// The text of such a file. Error: it cannot be read.
+std::string shipped_text(const std::string& name);
 
 /// The rule behind it, a separate function so that it can be tested: the folder of these files for a program that
 /// stands at `program`. The path "" means that the system does not tell.

@@ -21,12 +21,12 @@ struct ReportOptions {
 
 int write_report(const ReportOptions& options) {
   check_can_write_text("report", "--out", options.out);
-  for (const std::string& file : options.files) {
+  const run_report::RunFiles files = run_report::read_run_files(options.files);
+  for (const std::string& path : files.paths) {
     std::error_code absent;
-    check(!std::filesystem::equivalent(options.out, file, absent), "report", "--out ", options.out,
+    check(!std::filesystem::equivalent(options.out, path, absent), "report", "--out ", options.out,
           " would write over what it reports on");
   }
-  const run_report::RunFiles files = run_report::read_run_files(options.files);
   for (const std::string& note : files.notes) std::cerr << harmless(note) << '\n';
   const std::string page = run_report::report_page(files);
   if (options.out.empty())

@@ -10,8 +10,8 @@
 #include "apps/program/columns.h"
 #include "apps/program/html_page.h"
 #include "apps/program/progress.h"
+#include "apps/program/shipped_files.h"
 #include "apps/report/curves.h"
-#include "apps/trace/sources.h"
 
 namespace orrery::run_report {
 namespace {
@@ -192,9 +192,9 @@ std::string report_page(const RunFiles& files) {
     notes += "<p class=\"note\">Without a log there are no curves: a training writes one with --log FILE.</p>\n";
   for (size_t i = 0; i < files.logs.size(); ++i) all_samples += samples(files.logs[i], names[i]);
   const std::string title = files.logs.size() > 1 ? std::to_string(files.logs.size()) + " trainings" : "A training";
-  std::string page = source_text("apps/report/page.html");
+  std::string page = shipped_text("apps/report/page.html");
   fill_in(page, "<!-- title -->", title);
-  fill_in(page, "/* page.css */", source_text("apps/report/page.css"));
+  fill_in(page, "/* page.css */", shipped_text("apps/report/page.css"));
   fill_in(page, "<!-- report -->",
           words("h1", title) + "\n" + notes + summary(files.logs, names) + "\n" +
               section("Curves", charts(files.logs, names)) + section("Scores", scores(files, names)) +

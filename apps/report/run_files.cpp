@@ -61,9 +61,13 @@ void add_log(RunFiles& files, RunLog log) {
 }
 
 void add_file(RunFiles& files, const std::string& path) {
-  if (holds_model(path)) return void(files.models.push_back(model_in(path)));
-  if (std::optional<ScoreFile> scores = scores_in(path)) return void(files.scores.push_back(std::move(*scores)));
-  add_log(files, read_run_log(path));
+  if (holds_model(path))
+    files.models.push_back(model_in(path));
+  else if (std::optional<ScoreFile> scores = scores_in(path))
+    files.scores.push_back(std::move(*scores));
+  else
+    add_log(files, read_run_log(path));
+  files.paths.push_back(path);
 }
 
 void add_folder(RunFiles& files, const std::string& folder) {

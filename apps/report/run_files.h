@@ -27,6 +27,7 @@ struct RunFiles {
   std::vector<SavedModel> models{};
   std::vector<ScoreFile> scores{};
   std::vector<std::string> notes{};  ///< what is left out or damaged, in a sentence each
+  std::vector<std::string> paths{};  ///< of all files that were read
 };
 
 /// The most logs that one page draws over each other.

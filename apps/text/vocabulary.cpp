@@ -250,11 +250,11 @@ Vocabulary Vocabulary::trained(const std::vector<std::string_view>& lines, i64 s
   const i64 before = static_cast<i64>(tokens_before_pieces(exact)), learned = size - before - (exact ? 1 : 0);
   check(size > before && size <= largest_vocabulary, vocabulary_operation, "a vocabulary has from ", before + 1, " to ",
         largest_vocabulary, " tokens, not ", size);
-  // An alphabet is learned whole. Of a script with thousands of characters, the rarest are left out. A very large text
-  // is sampled, because training keeps all of it in memory several times.
+  // An alphabet is learned whole if it takes at most a quarter of the tokens. Of a script with thousands of characters,
+  // the rarest are left out. A very large text is sampled, because training keeps all of it in memory several times.
   constexpr size_t most_lines = 2'000'000;
   const i64 characters = different_characters(lines);
-  const bool whole = characters <= (learned + first_piece_id) / 4;
+  const bool whole = 4 * characters <= learned + first_piece_id;
   const std::string unify_spaces = exact ? "false" : "true";
   LineIterator sample(lines, (lines.size() + most_lines - 1) / most_lines);
   std::string model;

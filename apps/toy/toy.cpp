@@ -232,7 +232,7 @@ int resume(ToyOptions options) {
   options.recipe = within("load " + files.resume(),
                           [&] { return toy_recipe(entry_of(unfinished, "toy", toy_key), unfinished.recipe); });
   check_attention(options);
-  nn::check_size(options.recipe.config().parameter_count(), files.resume());
+  nn::check_size(options.recipe.config(), files.resume());
   compute_as(unfinished);
   return train(options, entry_of(unfinished, "toy", options_key), &unfinished.state, files);
 }

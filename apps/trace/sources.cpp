@@ -15,7 +15,7 @@ namespace orrery {
 namespace {
 
 std::vector<std::string> source_lines(const std::string& path) {
-  std::istringstream text(source_text(path));
+  std::istringstream text(shipped_text(path));
   std::vector<std::string> lines;
   for (std::string line; std::getline(text, line);) lines.push_back(line);
   return lines;
@@ -30,7 +30,7 @@ std::vector<std::string> code_from(const std::vector<std::string>& lines, size_t
   int depth = 0;
   for (size_t i = begin; i < lines.size(); ++i) {
     const std::string& line = lines[i];
-    code.push_back(line.substr(std::min(indent, line.find_first_not_of(' '))));
+    code.push_back(line.substr(std::min({indent, line.find_first_not_of(' '), line.size()})));
     for (const char c : line.substr(0, line.find("//")))
       depth += (c == '(' || c == '{') ? 1 : (c == ')' || c == '}') ? -1 : 0;
     const std::string ended = line.substr(0, line.find("  //"));
@@ -54,8 +54,6 @@ std::vector<std::string> operation_files() {
 
 }  // namespace
 
-std::string source_text(const std::string& path) { return InputFile(shipped_path(path)).text(); }
-
 SourceLine find_source_line(const std::string& path, std::string_view after, std::string_view text) {
   const std::vector<std::string> lines = source_lines(path);
   const auto start =
@@ -69,7 +67,7 @@ SourceLine find_source_line(const std::string& path, std::string_view after, std
 SourceLine operation_source(std::string_view operation, std::string_view function) {
   const std::string name = "std::string_view name = \"" + std::string(operation) + "\";";
   for (const std::string& path : operation_files())
-    if (holds(source_text(path), name)) return find_source_line(path, name, " " + std::string(function) + "(");
+    if (holds(shipped_text(path), name)) return find_source_line(path, name, " " + std::string(function) + "(");
   fail("trace", "no file of autograd/ops defines ", operation);
 }
 

@@ -21,9 +21,6 @@ struct SourceLine {
   std::string str() const { return path + ":" + std::to_string(line); }
 };
 
-/// A file of the repository as text. Error: it cannot be read.
-std::string source_text(const std::string& path);
-
 /// The statement or function that begins in the first line with `text`, searched from the first line with `after` on.
 /// Error: the file has no such line.
 SourceLine find_source_line(const std::string& path, std::string_view after, std::string_view text);

@@ -16,7 +16,7 @@ struct TraceOptions {
 };
 
 int run(const TraceOptions& options) {
-  check_can_write("trace", "--html", options.html);
+  check_can_write_text("trace", "--html", options.html);
   const ModelPass pass = traced_pass();
   if (options.html.empty()) {
     print_pass(std::cout, pass);

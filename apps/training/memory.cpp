@@ -11,9 +11,9 @@
 namespace orrery {
 namespace {
 
-// For one token, by a layer with this number of attentions, without the attention weights.
-double kept_by_layer(const nn::LayerOptions& layer, i64 attentions) {
-  return 4.0 * static_cast<double>(attentions * layer.d_model) + static_cast<double>(layer.d_ff);
+// For one token, by self-attention without its weights, and by the feed-forward network.
+double kept_by_layer(const nn::LayerOptions& layer) {
+  return 4 * static_cast<double>(layer.d_model) + static_cast<double>(layer.d_ff);
 }
 
 // The weights of one attention, for one row of the batch.
@@ -28,8 +28,10 @@ double kept_numbers(const nn::TransformerConfig& model, i64 batch, i64 source_le
                     LossHead head) {
   const nn::LayerOptions& layer = model.layer;
   const double source = static_cast<double>(source_length), target = static_cast<double>(target_length);
-  const double encoder = source * kept_by_layer(layer, 1) + kept_weights(layer, source_length, source_length);
-  const double decoder = target * kept_by_layer(layer, 2) + kept_weights(layer, target_length, target_length) +
+  const double encoder = source * kept_by_layer(layer) + kept_weights(layer, source_length, source_length);
+  // Of cross-attention, q and the output exist for each target token, k and v for each source token.
+  const double cross = 2 * static_cast<double>(layer.d_model) * (source + target);
+  const double decoder = target * kept_by_layer(layer) + cross + kept_weights(layer, target_length, target_length) +
                          kept_weights(layer, target_length, source_length);
   const double logits = head == LossHead::composed ? target * static_cast<double>(model.tgt_vocab_size) : 0;
   return static_cast<double>(batch) * (static_cast<double>(model.num_encoder_layers) * encoder +
@@ -38,7 +40,7 @@ double kept_numbers(const nn::TransformerConfig& model, i64 batch, i64 source_le
 
 double kept_numbers(const nn::GptConfig& model, i64 batch, i64 length) {
   return static_cast<double>(batch) * static_cast<double>(model.num_layers) *
-         (static_cast<double>(length) * kept_by_layer(model.layer, 1) + kept_weights(model.layer, length, length));
+         (static_cast<double>(length) * kept_by_layer(model.layer) + kept_weights(model.layer, length, length));
 }
 
 double bytes_of(const MemoryNeed& need) {

@@ -75,6 +75,7 @@ TrainingLog::TrainingLog(const std::string& path, bool continues)
 }
 
 void TrainingLog::write(const std::string& line) {
+  if (!used()) return;  // an earlier line could not be written, as `end` will say
   try {
     file_->append(line + '\n');
   } catch (const Error& error) {

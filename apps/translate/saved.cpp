@@ -117,7 +117,10 @@ ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& p
     return Vocabulary::from_json(entry(std::string(vocabulary_key)));
   });
   const TranslationRecipe recipe = origin.recipe.with_vocabulary(vocabulary.size());
-  nn::check_size(recipe.parameter_count(), path);
+  if (recipe.kind == ModelKind::transformer)
+    nn::check_size(recipe.model, path);
+  else
+    nn::check_size(recipe.parameter_count(), path);
   check_parameters(training.state, empty_model(recipe)->module().parameters(), "translate");
   return {origin, vocabulary, checksums};
 }

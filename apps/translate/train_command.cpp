@@ -181,11 +181,14 @@ int resume(const TrainOptions& options) {
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("translate", files);
   ResumedOrigin resumed = origin_of(unfinished, files.resume());
+  const bool gives_validation = !options.files.valid_source.empty() || !options.files.valid_target.empty();
+  check(!gives_validation || !resumed.origin.files.hold_out(), "translate",
+        "--valid-source, --valid-target: this training holds a part of its pairs out");
   for (const auto& [given, kept] : {std::pair(&options.files.source, &resumed.origin.files.source),
                                     {&options.files.target, &resumed.origin.files.target},
                                     {&options.files.valid_source, &resumed.origin.files.valid_source},
                                     {&options.files.valid_target, &resumed.origin.files.valid_target}})
-    if (!given->empty()) *kept = *given;
+    if (!given->empty()) *kept = std::filesystem::absolute(*given).string();
   check_outputs(options.run.log, resumed.origin.files, files);
   const TranslationData data = translation_data(resumed.origin.files, resumed.origin.recipe, &resumed.vocabulary, say);
   check(data.checksums == resumed.checksums, "translate", "the text in ", resumed.origin.files.source, ", ",

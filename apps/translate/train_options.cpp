@@ -62,7 +62,7 @@ std::vector<CLI::Option*> add_text_options(CLI::App& command, TrainOptions& opti
   add_flag(command, "--segmented", recipe.segmented,
            "The text is segmented: tokens stand between spaces, and @@ at the end of one joins it to the next");
   add_whole_number(
-      command, "--vocabulary", recipe.vocabulary, first_piece_id + 1, largest_vocabulary,
+      command, "--vocab-size", recipe.vocabulary, first_piece_id + 1, largest_vocabulary,
       "The most tokens that SentencePiece may find in text that is not segmented; it always uses 4 threads, "
       "since what it finds depends on their number");
   add_whole_number(command, "--max-tokens", recipe.most_tokens, 1, 65536,
@@ -137,7 +137,7 @@ void add_training_options(CLI::App& command, TranslationRecipe& recipe) {
   add_whole_number(command, "--batch-tokens", recipe.batch_tokens, 1, 10000000,
                    "Tokens of a micro-batch, source or target, whichever has more, padding included; a step has "
                    "--micro-batches of them");
-  add_number(command, "--smoothing", recipe.smoothing, 0, 1, "Label smoothing");
+  add_number(command, "--smoothing", recipe.smoothing, 0, 0.999999, "Label smoothing");
   add_recipe_options(command, recipe, {.evaluate_every = "an epoch"});
   begin_group(command, evaluation_group);
   add_switch(command, "keep-last", recipe.keep_last,

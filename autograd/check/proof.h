@@ -71,7 +71,9 @@ struct ProofOptions {
   /// The parts that compare bits, or look for 0: repeatable, zero, threads, shared, changed, file. No random number can
   /// make them fail for a right function, so a search for false alarms over many seeds leaves them out.
   bool exact = true;
-  u64 seed = 1;  ///< of inputs, weights, dropout masks, dL/dy and the choice of coordinates
+  /// Of inputs, weights, dropout masks, dL/dy and the choice of coordinates. Each takes its own multiple of it, so 0
+  /// would make them all alike.
+  u64 seed = 1;
 };
 
 /// Proves `sample`. A part in which the function throws has failed, with the exception's text.

@@ -171,59 +171,69 @@ void add_normalisation(std::vector<Sample>& table) {
   table.push_back(long_sample("rms_norm", "long", {{{long_rows, 3}}}, rms));
 }
 
-void add_attention(std::vector<Sample>& table) {
-  const Mask padded = Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 2}));
-  const Mask sparse = Mask::allow(Tensor::of<i32>({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1}));
-  const auto add_softmax = [&](const std::string& variant, const Mask& mask) {
+Mask causal_and_padded() { return Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 2})); }
+
+// A table whose second query sees nothing.
+Mask sparse() { return Mask::allow(Tensor::of<i32>({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1})); }
+
+void add_masked_softmax(std::vector<Sample>& table) {
+  const auto add = [&](const std::string& variant, const Mask& mask) {
     table.push_back(sample("masked_softmax", variant, {{{2, 2, 3, 3}}},
                            [mask](const Variables& x) { return masked_softmax(x[0], mask); }));
   };
-  add_softmax("everything", Mask());
-  add_softmax("causal and padding", padded);
-  add_softmax("table with an empty row", sparse);
-  add_softmax("a window, the last query sees less", Mask::window(1) & Mask::padding(Tensor::of<i32>({2}, {3, 2})));
-  const auto add_by_distance = [&](const std::string& variant, i64 n, i64 m) {
+  add("everything", Mask());
+  add("causal and padding", causal_and_padded());
+  add("table with an empty row", sparse());
+  add("a window, the last query sees less", Mask::window(1) & Mask::padding(Tensor::of<i32>({2}, {3, 2})));
+  table.push_back(long_sample("masked_softmax", "long", {{{1, 1, long_rows, 3}}},
+                              [](const Variables& x) { return masked_softmax(x[0], Mask()); }));
+}
+
+void add_by_distance(std::vector<Sample>& table) {
+  const auto add = [&](const std::string& variant, i64 n, i64 m) {
     table.push_back(sample("by_distance", variant, {{{2, n + m - 1}}},
                            [=](const Variables& x) { return by_distance(x[0], n, m); }));
   };
-  add_by_distance("as many queries as keys", 3, 3);
-  add_by_distance("more keys than queries", 2, 4);
-  add_by_distance("more queries than keys", 4, 2);
-  add_by_distance("one query, one key", 1, 1);
+  add("as many queries as keys", 3, 3);
+  add("more keys than queries", 2, 4);
+  add("more queries than keys", 4, 2);
+  add("one query, one key", 1, 1);
   table.push_back(long_sample("by_distance", "long", {{{1, long_rows + 2}}},
                               [](const Variables& x) { return by_distance(x[0], long_rows, 3); }));
   table.push_back(
       sample("by_distance", "size 0, no head", {{{0, 3}}}, [](const Variables& x) { return by_distance(x[0], 2, 2); }));
-  const auto add_biased = [&](const std::string& variant, const Shape& bias, const Mask& mask,
-                              std::vector<DeclaredZero> zeros = {}) {
-    table.push_back(sample(
-        "attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}, {bias}},
-        [mask](const Variables& x) { return attention(x[0], x[1], x[2], mask, 0, {}, x[3]).output; },
-        std::move(zeros)));
-  };
-  add_biased("a bias by distance", {2, 5}, padded);
-  add_biased("a bias for each pair", {1, 2, 3, 3}, Mask());
+}
+
+void add_zero_padding(std::vector<Sample>& table) {
   table.push_back(sample("zero_padding", "lengths 3 and 2", {{{2, 2, 3, 2}}},
-                         [padded](const Variables& x) { return zero_padding(x[0], padded); }));
-  table.push_back(long_sample("masked_softmax", "long", {{{1, 1, long_rows, 3}}},
-                              [](const Variables& x) { return masked_softmax(x[0], Mask()); }));
+                         [](const Variables& x) { return zero_padding(x[0], causal_and_padded()); }));
   table.push_back(long_sample("zero_padding", "long", {{{1, 1, long_rows, 2}}}, [](const Variables& x) {
     return zero_padding(x[0], Mask::padding(Tensor::of<i32>({1}, {long_rows - 3})));
   }));
-  for (const auto& [variant, n, m] :
-       {std::tuple<const char*, i64, i64>{"long, queries", long_rows, 3}, {"long, keys", 2, long_rows}}) {
-    table.push_back(long_sample("attention", variant, {{{1, 1, n, 2}}, {{1, 1, m, 2}}, {{1, 1, m, 2}}},
-                                [](const Variables& x) { return attention(x[0], x[1], x[2], Mask()).output; }));
-  }
+}
+
+void add_attention(std::vector<Sample>& table) {
   const auto add = [&](const std::string& variant, const Mask& mask, double p) {
     table.push_back(drawn_sample(
         "attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}},
         [mask, p](const Variables& x, const Draw& d) { return attention(x[0], x[1], x[2], mask, p, d).output; }));
   };
   add("everything", Mask(), 0);
-  add("causal and padding", padded, 0);
-  add("table with an empty row", sparse, 0);
+  add("causal and padding", causal_and_padded(), 0);
+  add("table with an empty row", sparse(), 0);
   add("dropout", Mask::causal(), 0.4);
+  const auto add_biased = [&](const std::string& variant, const Shape& bias, const Mask& mask) {
+    table.push_back(
+        sample("attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}, {bias}},
+               [mask](const Variables& x) { return attention(x[0], x[1], x[2], mask, 0, {}, x[3]).output; }));
+  };
+  add_biased("a bias by distance", {2, 5}, causal_and_padded());
+  add_biased("a bias for each pair", {1, 2, 3, 3}, Mask());
+  for (const auto& [variant, n, m] :
+       {std::tuple<const char*, i64, i64>{"long, queries", long_rows, 3}, {"long, keys", 2, long_rows}}) {
+    table.push_back(long_sample("attention", variant, {{{1, 1, n, 2}}, {{1, 1, m, 2}}, {{1, 1, m, 2}}},
+                                [](const Variables& x) { return attention(x[0], x[1], x[2], Mask()).output; }));
+  }
   const auto add_sizes = [&](const std::string& variant, i64 B, i64 n, i64 m, std::vector<DeclaredZero> zeros) {
     table.push_back(sample(
         "attention", variant, {{{B, 2, n, 4}}, {{B, 2, m, 4}}, {{B, 2, m, 2}}},
@@ -275,6 +285,9 @@ const std::vector<Sample>& operation_samples() {
     add_products(samples);
     add_lookup_and_noise(samples);
     add_normalisation(samples);
+    add_masked_softmax(samples);
+    add_by_distance(samples);
+    add_zero_padding(samples);
     add_attention(samples);
     add_losses(samples);
     add_fused(samples);

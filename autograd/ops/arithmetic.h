@@ -23,6 +23,7 @@ inline Variable operator/(const Variable& a, const Variable& b) { return div(a, 
 inline Variable operator-(const Variable& x) { return neg(x); }
 inline Variable operator*(const Variable& x, double factor) { return scale(x, factor); }
 inline Variable operator*(double factor, const Variable& x) { return scale(x, factor); }
+/// x times 1 / c, which may differ from x / c in the last digit.
 inline Variable operator/(const Variable& x, double c) { return scale(x, 1.0 / c); }
 inline Variable operator+(const Variable& x, double c) { return shift(x, c); }
 inline Variable operator+(double c, const Variable& x) { return shift(x, c); }

@@ -19,8 +19,8 @@ struct AttentionResult {
   Variable output, weights;
 };
 /// softmax(Q K^T / sqrt(d_k)) V, step by step as in the paper, section 3.2.1. Q [B, h, n, d_k], K [B, h, m, d_k],
-/// V [B, h, m, d_v]. The weights are dropped out with probability p. The `bias` is added to the scores. It is either by
-/// distance, [h, n + m - 1] (see `by_distance`), or broadcasts to [B, h, n, m].
+/// V [B, h, m, d_v]. The weights are dropped out with probability p. The `bias` is added to the scores. One with
+/// two axes is by distance, [h, n + m - 1] (see `by_distance`); any other broadcasts to [B, h, n, m].
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p = 0,
                           const Draw& draw = {}, const Variable& bias = {});
 /// Expands a bias by distance, [h, n + m - 1], to all pairs of n queries and m keys, [h, n, m]: query i and key j get

@@ -12,6 +12,7 @@
 #include "core/random.h"
 
 namespace orrery::kernels {
+namespace {  // a copy for each file that uses it: core/kernels/README.md
 
 /// Dropout with probability p on the rows of a matrix.
 struct RowDropout {
@@ -74,4 +75,5 @@ struct RowDropout {
   }
 };
 
+}  // namespace
 }  // namespace orrery::kernels

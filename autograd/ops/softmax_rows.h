@@ -44,14 +44,15 @@ static constexpr auto softmax_row = []<class T>(const T* x, T* y, i64 n) {
   for (i64 i = 0; i < n; ++i) y[i] *= factor;
 };
 
-/// dx_i = y_i (dy_i - <dy, y>). Where y is 0, dx is 0 even if dy is NaN: no gradient flows to masked elements.
+/// dx_i = y_i (dy_i - <dy, y>); dx may be dy. Where y is 0, dx is 0 even if dy is NaN: no gradient flows to masked
+/// elements.
 static constexpr auto softmax_derivative_row = []<class T>(const T* y, const T* dy, T* dx, i64 n) {
   const T inner = static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return y[i] == T{0} ? T{0} : y[i] * dy[i]; }));
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) dx[i] = y[i] == T{0} ? T{0} : y[i] * (dy[i] - inner);
 };
 
-/// y = log softmax(x) over n numbers.
+/// y = log softmax(x) over n numbers; y may be x. If all x are -infinity, all y are NaN.
 static constexpr auto log_softmax_row = []<class T>(const T* x, T* y, i64 n) {
   const T shift = row_shift(x, n);
   const T log_total = static_cast<T>(std::log(chunked_sum<T>(n, [=](i64 i) { return math::exp(x[i] - shift); })));

@@ -126,7 +126,7 @@ std::optional<mode_t> mode_of_regular(const std::string& path, const std::string
 
 // Removes our temporary file at the end, unless it has been renamed.
 struct Temporary {
-  std::string path;
+  const std::string& path;
   bool ours = false;
   ~Temporary() {
     if (ours) ::unlink(path.c_str());
@@ -138,20 +138,25 @@ struct Replacement {
   explicit Replacement(const std::string& path)
       : operation("write " + path),
         mode(mode_of_regular(path, operation)),
-        temporary{path + ".tmp"},
-        file(open_file(temporary.path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK)) {
+        temporary_path(path + ".tmp"),
+        file(open_file(temporary_path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK)),
+        temporary{temporary_path} {
     // Nothing up to `ours` may allocate: if that failed, the file would be left behind.
-    if (file.number() < 0) check_call(false, operation, "cannot create " + temporary.path + ": ");
-    lock(file, temporary.path, operation);
+    if (file.number() < 0) check_call(false, operation, "cannot create " + temporary_path + ": ");
+    lock(file, temporary_path, operation);
     temporary.ours = true;
     empty(file, operation);
     if (mode) check_call(retry([&] { return ::fchmod(file.number(), *mode); }) == 0, operation);
+    lock_holder.emplace(::fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
+    check_call(lock_holder->number() >= 0, operation);
   }
 
   std::string operation;
   std::optional<mode_t> mode;  // none if `path` does not exist
-  Temporary temporary;
+  std::string temporary_path;
   Descriptor file;
+  std::optional<Descriptor> lock_holder;  // the lock stays until after the rename, when `file` is closed
+  Temporary temporary;                    // removed before the lock is given back, or it might be somebody else's
 };
 
 u64 size_of_regular(const std::string& path) {
@@ -271,12 +276,10 @@ void AppendedFile::close() { check_call(file_.close(), operation_); }
 void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {
   Replacement replacement(path);
   const std::string& operation = replacement.operation;
-  const Descriptor lock_holder(::dup(replacement.file.number()));  // the lock stays until after the rename
-  check_call(lock_holder.number() >= 0, operation);
   for (const auto& part : parts) write_all(replacement.file, part, operation);
   check_call(retry([&] { return ::fsync(replacement.file.number()); }) == 0, operation);
   check_call(replacement.file.close(), operation);
-  check_call(::rename(replacement.temporary.path.c_str(), path.c_str()) == 0, operation);
+  check_call(::rename(replacement.temporary_path.c_str(), path.c_str()) == 0, operation);
   replacement.temporary.ours = false;
   flush_directory(path, operation);
 }

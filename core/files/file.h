@@ -97,8 +97,8 @@ class AppendedFile {
 
 /// Makes `path` a file that holds `parts` one after another, or leaves it as it was and throws an error that names the
 /// operation "write PATH". A crash or power failure does no harm at any moment: `path`.tmp is written, flushed and
-/// renamed, then its directory is flushed. Errors, besides those of the system: `path` is not a regular file; somebody
-/// else is writing it.
+/// renamed, then its directory is flushed; an error there says that the file is written. Other errors, besides those of
+/// the system: `path` is not a regular file; somebody else is writing it.
 void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts);
 
 /// Throws the error that `replace_file` would throw now for a file of `bytes` bytes, and leaves `path` as it is. For

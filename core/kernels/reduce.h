@@ -39,7 +39,8 @@ static double lanes_combined(const T (&lane)[sum_lanes]) {
   return sum[0];
 }
 
-/// The sums of f(i) and of g(i) for i in [0, n), in one pass on the calling thread. f and g return T.
+/// The sums of f(i) and of g(i) for i in [0, n), in one pass on the calling thread. f and g return T. For each i, f(i)
+/// is called first, then g(i), so g may overwrite what f(i) reads.
 template <class T, class F, class G>
 static std::array<double, 2> chunked_sums(i64 n, F f, G g) {
   std::array<double, 2> total{};
@@ -103,12 +104,15 @@ static inline i64 strip_rows(i64 columns) {
   return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
 }
 
+/// What a chunk of work may take to stay in a cache of 16 or 32 MB that all cores share. Frozen (core/products/blas.h).
+inline constexpr i64 shared_cache_bytes = 10'000'000;
+
 /// How many rows to process at a time in an operation that does not store its inner result of `columns` columns: all
-/// rows, or equal chunks of at most as many rows as fit into 10 MB, or 256 rows if fewer fit. Such chunks stay in a
-/// shared cache of 16 or 32 MB. Depends on shape and dtype alone, since the chunks affect the bits of a result.
+/// rows, or equal chunks of at most as many rows as fit into `shared_cache_bytes`, or 256 rows if fewer fit. Depends on
+/// shape and dtype alone, since the chunks affect the bits of a result.
 static inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
-  constexpr i64 least_rows = 256, most_bytes = 10'000'000;
-  const i64 fitting = std::max(least_rows, most_bytes / std::max<i64>(1, columns * bytes_of(dtype)));
+  constexpr i64 least_rows = 256;
+  const i64 fitting = std::max(least_rows, shared_cache_bytes / std::max<i64>(1, columns * bytes_of(dtype)));
   const i64 chunks = std::max<i64>(1, (rows + fitting - 1) / fitting);
   return std::max<i64>(1, (rows + chunks - 1) / chunks);
 }

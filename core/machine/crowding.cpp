@@ -16,8 +16,8 @@ namespace orrery {
 namespace {
 
 // Background programs take less than `usual_part` of a core, in pieces of up to 4 ms. Waiting beyond that part is added
-// up, and threads are given up when it exceeds `most_too_long` seconds. A program that computes takes half a core, so
-// two or three looks, `seconds_between_looks` apart, suffice.
+// up, and threads are given up when it exceeds `most_too_long` seconds. A program that computes takes half a core, 3 ms
+// more than that part between two looks, so the fourth look gives threads up.
 constexpr double usual_part = 0.2, most_too_long = 0.01;
 constexpr double seconds_between_looks = 0.01;
 // Seconds for which fewer threads run; they double each time, and start again once all threads ran for `calm` seconds.
@@ -93,6 +93,9 @@ struct Crowding {
 thread_local Crowding crowding;
 thread_local i64 wait_before = 0;  // this thread's count when it looked last
 
+// A look takes two loops. The threads of the first add how long they waited (Team::add_wait); when the next loop
+// begins, the rule judges their sum. The first sum after a pause or a change of threads is stale and counts as 0. While
+// one thread runs, nobody looks, and the rule is asked only whether it is time to try all threads again.
 Team Crowding::team(int asked) {
   const double now = seconds_now();
   const bool changed = asked != rule.asked(), due = changed || now >= last_look + seconds_between_looks;

@@ -25,8 +25,8 @@ inline constexpr i64 elementwise_grain = 8192;
 /// Sets the number of threads for parallel loops that this thread begins from now on; at least 1. Results do not depend
 /// on it. When other programs keep cores busy, loops use fewer for a while (core/machine/crowding.h).
 void set_threads(int threads);
-/// That number, or less if OMP_THREAD_LIMIT or OMP_MAX_ACTIVE_LEVELS allow only less; 1 inside a parallel region of the
-/// host program.
+/// That number, or less if OMP_THREAD_LIMIT or OMP_MAX_ACTIVE_LEVELS allow only less; inside a parallel region of the
+/// host program 1, unless the host allows nested regions.
 int threads();
 
 /// How loops that this thread begins are shared among threads. Only tests and proofs change it

@@ -70,7 +70,7 @@ class TileWork {
 };
 
 /// c = op(a) op(b), or c += op(a) op(b) with `accumulate`; op transposes as `trans` says. T is float or double; sizes
-/// of 0 are allowed. Errors: sizes that do not fit; sizes of 2^31 and more.
+/// of 0 are allowed; c must not share memory with a or b. Errors: sizes that do not fit; sizes of 2^31 and more.
 template <class T>
 void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
 

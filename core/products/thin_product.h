@@ -2,8 +2,8 @@
 //
 // Such a product does only two operations for each number of W that it reads, so its speed is that of memory. Copying W
 // into another layout, as BLAS does for large products, would only cost time. Here the rows of W are read in place, and
-// each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over 16 lanes (or as many as a vector has),
-// which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends neither on
+// each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over as many lanes as a vector has, which
+// are combined in a fixed order. So each number of c is a function of its two rows alone: it depends neither on
 // the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/bench/README.md.
 // Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
 // Serves: core/products/gemm.h

@@ -10,7 +10,7 @@
 // a slot, and choosing sequences changes their slots. Keys and values are copied only for the second and further
 // continuations of a sequence.
 // Shapes: keys [slots, h, capacity, d_k], values [slots, h, capacity, d_v], of which the first `length` positions are
-// filled. B is the number of sequences, which is that of the slots until sequences are chosen.
+// filled. B is the number of sequences: as many as `slots` names or, if it is empty, as there are slots.
 // Serves: nn/generate/decoding.h
 #pragma once
 

@@ -1,5 +1,6 @@
 // Chapter 5. Checking a layer: its inputs and every parameter that `visit` names.
 //
+//   nn::to(layer, f64);
 //   const auto run = [&](const Variable& x) { Pass pass; return layer(x, pass); };
 //   CHECK(nn::gradcheck(layer, run, {randn({2, 3, 8}, rng, f64)}));
 // Serves: autograd/check/proof.h

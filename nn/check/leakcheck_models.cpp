@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "autograd/ops/fused/packed_heads.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::nn {
@@ -119,7 +120,7 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Decoder> decoder, i64 d_model,
 }
 
 std::vector<LeakCheck> leakchecks_in_tiles(std::shared_ptr<Decoder> decoder, i64 d_model, MaskFault fault) {
-  constexpr i64 in_tiles = 515, few = 5;
+  constexpr i64 in_tiles = packed_heads::most_keys + 3, few = 5;
   return {decoder_checks(decoder, d_model, fault, in_tiles, few)[0],
           decoder_checks(decoder, d_model, fault, few, in_tiles)[1]};
 }

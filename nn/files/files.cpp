@@ -117,10 +117,17 @@ void load(Module& module, const TensorMap& tensors, const std::string& operation
 }
 
 void check_size(i64 numbers, const std::string& path) {
-  constexpr i64 times = 2, few = 1 << 20;
-  const i64 numbers_in_file = static_cast<i64>(InputFile(path).size()) / bytes_of(f32);
-  check(numbers <= times * numbers_in_file + few, "load " + path, "is too small for the model it describes: that has ",
-        numbers, " numbers, the file at most ", numbers_in_file);
+  constexpr i64 fewest_bytes = 2;  // of a number in a file: those of a half
+  constexpr i64 few = 1 << 20;     // do no harm, whatever the file says
+  const i64 most = static_cast<i64>(InputFile(path).size()) / fewest_bytes;
+  check(numbers <= most + few, "load " + path, "is too small for the model it describes: that has ", numbers,
+        " numbers, the file at most ", most);
+}
+
+void check_size(const TransformerConfig& config, const std::string& path) {
+  // An f64 counts as two numbers.
+  const double sinusoids = 2 * 2 * static_cast<double>(config.max_len) * static_cast<double>(config.layer.d_model);
+  check_size(config.parameter_count() + static_cast<i64>(std::min(sinusoids, 0x1p53)), path);
 }
 
 TransformerConfig config_of(const Metadata& metadata, const std::string& path) {
@@ -131,9 +138,7 @@ TransformerConfig config_of(const Metadata& metadata, const std::string& path) {
 }
 
 Transformer load_transformer(const std::string& path, const TransformerConfig& config) {
-  // The two tables of sinusoids are in memory but in no file. An f64 counts as two numbers.
-  const double sinusoids = 2 * 2 * static_cast<double>(config.max_len) * static_cast<double>(config.layer.d_model);
-  check_size(config.parameter_count() + static_cast<i64>(std::min(sinusoids, 0x1p53)), path);
+  check_size(config, path);
   Rng zeros = Rng::of_zeros();
   Transformer model(config, zeros);
   load(model, path);

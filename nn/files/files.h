@@ -36,9 +36,11 @@ Transformer load_transformer(const std::string& path, const TransformerConfig& c
 /// The configuration that metadata of `path` hold. Errors of "load PATH": there is none; those of `transformer_config`.
 TransformerConfig config_of(const Metadata& metadata, const std::string& path);
 
-/// For a model whose size is given by a file: an error of "load PATH" if its parameters and tables have far more
-/// numbers than the file. So no memory is taken for a huge model that a small file describes. Small differences are
-/// allowed here, since `load` can say better what is missing.
+/// For a model whose size is given by a file: an error of "load PATH" if its parameters have far more numbers than the
+/// file. So no memory is taken for a huge model that a small file describes. Small differences are allowed here, since
+/// `load` can say better what is missing.
 void check_size(i64 numbers, const std::string& path);
+/// The same for a Transformer, whose two tables of sinusoids are in memory but in no file.
+void check_size(const TransformerConfig& config, const std::string& path);
 
 }  // namespace orrery::nn

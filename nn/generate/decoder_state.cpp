@@ -42,6 +42,7 @@ DecoderState decoder_state(const Transformer& model, const Variable& memory, con
                      .memory_mask = memory_mask,
                      .positions = model.tgt_positions.first_rows(max_len, memory.dtype()).value().rows(0, max_len)};
   for (const DecoderLayer& layer : model.decoder.layers) {
+    // Room for `beam` hypotheses of each source; at first there is one, in the slot with the number of its source.
     KeyValueCache& cache = state.self_attn.emplace_back(
         layer.self_attn->empty_cache(memory.size(0) * beam, std::min(first_capacity, max_len), memory.dtype()));
     cache.slots.resize(static_cast<size_t>(memory.size(0)));

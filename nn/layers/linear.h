@@ -3,9 +3,10 @@
 // Paper, section 3.3: "While the linear transformations are the same across different positions, they use different
 // parameters from layer to layer."
 // Shapes: x [..., in], W [out, in], b [out], y [..., out]. W is stored with one row per output, as in PyTorch's files.
-// Attention, feed-forward networks and heads multiply by a weight only through a Linear. You can replace every Linear
-// by a LinearMap of your own, such as one with a low-rank update (apps/book/ch7/lora.cpp). The layer around it does not
-// change. (Gru, Convolution and a tied head: nn/README.md.)
+// Attention, feed-forward networks and the last layer of a model (`generator`, `lm_head`) multiply by their weights
+// only through a Linear. You can replace each of these by a LinearMap of your own, such as one with a low-rank update
+// (apps/book/ch7/lora.cpp). The layer around it does not change. (Gru, Convolution and a tied `lm_head` cannot be
+// replaced: nn/README.md.)
 // Read next: nn/layers/feed_forward.h
 #pragma once
 

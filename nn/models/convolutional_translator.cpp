@@ -8,12 +8,12 @@
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/attention.h"
 #include "autograd/ops/embedding.h"
-#include "autograd/ops/fused/linear_cross_entropy.h"
 #include "autograd/ops/glu.h"
 #include "autograd/ops/layout.h"
 #include "autograd/ops/matmul.h"
 #include "core/tensor_ops.h"
 #include "nn/models/config_rules.h"
+#include "nn/models/head_loss.h"
 
 namespace orrery::nn {
 namespace {
@@ -117,8 +117,7 @@ Variable ConvolutionalTranslator::operator()(const Tensor& source, const Tensor&
 Variable ConvolutionalTranslator::loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
                                        const CrossEntropyOptions& options) const {
   const Variable last = hidden(target, encode(source, pass), pass);
-  return generator.is_plain() ? linear_cross_entropy(last, generator.weight, generator.bias, labels, options)
-                              : cross_entropy(generator(last), labels, options);
+  return head_loss(generator, last, labels, options);
 }
 
 ConvolutionalMemory ConvolutionalTranslator::encode(const Tensor& source, Pass& pass) const {

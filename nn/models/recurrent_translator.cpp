@@ -4,10 +4,10 @@
 #include "nn/models/recurrent_translator.h"
 
 #include "autograd/ops/activation.h"
-#include "autograd/ops/fused/linear_cross_entropy.h"
 #include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
 #include "nn/models/config_rules.h"
+#include "nn/models/head_loss.h"
 
 namespace orrery::nn {
 
@@ -37,8 +37,7 @@ Variable RecurrentTranslator::operator()(const Tensor& source, const Tensor& tar
 Variable RecurrentTranslator::loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
                                    const CrossEntropyOptions& options) const {
   const Variable last = hidden(target, encode(source, pass), pass);
-  return generator.is_plain() ? linear_cross_entropy(last, generator.weight, generator.bias, labels, options)
-                              : cross_entropy(generator(last), labels, options);
+  return head_loss(generator, last, labels, options);
 }
 
 RecurrentMemory RecurrentTranslator::encode(const Tensor& source, Pass& pass) const {

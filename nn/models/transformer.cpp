@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "autograd/ops/embedding.h"
-#include "autograd/ops/fused/linear_cross_entropy.h"
 #include "nn/models/config_rules.h"
+#include "nn/models/head_loss.h"
 
 namespace orrery::nn {
 
@@ -43,8 +43,7 @@ Variable Transformer::loss(const Tensor& source, const Tensor& target, const Ten
   const TransformerMasks mask = masks(source, target);
   const Variable memory = encode(source, mask.source, pass);
   const Variable last = hidden(target, memory, mask.target, mask.memory, pass);
-  return generator.is_plain() ? linear_cross_entropy(last, generator.weight, generator.bias, labels, options)
-                              : cross_entropy(generator(last), labels, options);
+  return head_loss(generator, last, labels, options);
 }
 
 Variable Transformer::hidden(const Tensor& target, const Variable& memory, const Mask& target_mask,

@@ -25,7 +25,7 @@ struct TransformerMasks {
   Mask memory;  ///< decoder cross-attention, [B, h, T, S]
 };
 
-/// Attention weights before dropout, one tensor for each layer.
+/// Attention weights before dropout, one tensor for each layer of each call.
 struct AttentionMaps {
   std::vector<Tensor> encoder;        // [B, h, S, S]
   std::vector<Tensor> decoder_self;   // [B, h, T, T]
@@ -45,7 +45,7 @@ struct Transformer : Module {
   Transformer(const TransformerConfig& config, Rng& rng);
 
   /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size], with the
-  /// masks that follow from `pad_id`. If `maps` is given, it receives the attention weights.
+  /// masks that follow from `pad_id`. If `maps` is given, the attention weights are appended to it.
   Variable operator()(const Tensor& source, const Tensor& target, Pass& pass, AttentionMaps* maps = nullptr) const;
   /// The same with the caller's own masks.
   Variable operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass,

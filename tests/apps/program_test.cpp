@@ -30,6 +30,7 @@ TEST_CASE("each mistake on the command line is one line and exit code 2") {
   check_usage_error("nonsense", "'nonsense'", "there are: ");
   check_usage_error("--nonsense", "'--nonsense'", "orrery --help");
   check_usage_error("gradcheck --nonsense", "'--nonsense'", "orrery gradcheck --help");
+  check_usage_error("toy nonsense", "unexpected argument 'nonsense'", "orrery toy --help");
   check_usage_error("gradcheck nonsense", "'nonsense'", "orrery gradcheck --list");
   check_usage_error("gradcheck softmax nonsense", "'nonsense'", "orrery gradcheck --list");
   check_usage_error("gradcheck --seed", "--seed", "NUMBER");
@@ -38,6 +39,7 @@ TEST_CASE("each mistake on the command line is one line and exit code 2") {
   check_usage_error("lm sample", "lm sample: --load is required", "The model");
   check_usage_error("gradcheck --threads two", "--threads: 'two'", "from 1 to 256");
   check_usage_error("gradcheck --seed=1 --seed=2", "--seed", "1");
+  check_usage_error("translate train --smoothing 1", "--smoothing", "from 0 to 0.999999");
 }
 
 TEST_CASE("whole numbers are written in one way and stay in their range") {

@@ -165,10 +165,14 @@ int mkostemp(char* path, int flags) {
   return file;
 }
 
-int dup(int file) noexcept {
-  const auto run = original<int(int)>("dup");
-  if (!is_seen(file)) return run(file);
-  const int copy = fault_of("dup") == Fault::none ? run(file) : -1;
+int fcntl(int file, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  const auto run = original<int(int, int, void*)>("fcntl");
+  if (command != F_DUPFD_CLOEXEC || !is_seen(file)) return run(file, command, argument);
+  const int copy = fault_of("dup") == Fault::none ? run(file, command, argument) : -1;
   opened(copy, "");
   record("dup", copy >= 0, describe(file, copy));
   return copy;

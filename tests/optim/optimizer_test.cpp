@@ -134,6 +134,12 @@ TEST_CASE("a state goes from one optimiser into another, or is refused whole") {
   state = adam.state();
   state["x"] = zeros({1});
   CHECK(error_of([&] { restored.load_state(state); }) == "load_state: unexpected x");
+  for (const i32 wrong : {-1, std::numeric_limits<i32>::max()}) {
+    state = adam.state();
+    state["step.w"] = Tensor::of<i32>({}, {wrong});
+    CHECK(error_of([&] { restored.load_state(state); }) ==
+          "load_state: step.w is " + std::to_string(wrong) + ", which is no number of updates");
+  }
   CHECK(elements(restored.state().at("m.w")) == Numbers{0, 0});
 
   restored.load_state(adam.state());
@@ -183,8 +189,7 @@ void check_clipped_step(const Make& make, double max_norm, Dtype dtype) {
   const auto check_close = [&](const Tensor& x, const Tensor& y) {
     double worst = 0;
     for (i64 i = 0; i < x.count(); ++i) {
-      const double difference = std::fabs(x.at(i) - y.at(i)) / std::max(1.0, std::fabs(y.at(i)));
-      if (!(difference <= worst)) worst = difference;
+      worst = small::worse(worst, std::fabs(x.at(i) - y.at(i)) / std::max(1.0, std::fabs(y.at(i))));
     }
     CHECK(worst <= tolerance);
   };

@@ -172,7 +172,7 @@ struct AttentiveGru {
   }
 
  private:
-  // For loops over rows: the work of one row's attention in elements.
+  // For loops over rows: the work of one row's attention in elements. A tanh counts as 8 products and sums.
   i64 attention_cost() const { return sizes.S * (8 * sizes.A + sizes.M); }
 
   // A tensor as one matrix, its leading axes folded into the rows.

@@ -13,6 +13,7 @@
 #include "autograd/apply.h"
 #include "autograd/ops/fused/linear_rows.h"
 #include "core/kernels/elementwise.h"
+#include "core/kernels/reduce.h"
 #include "core/mask.h"
 
 namespace orrery {
@@ -78,9 +79,8 @@ struct Convolution {
   // called once with an empty group, so that backward writes the gradient 0 of W.
   template <class Body>
   void for_chunks(const Body& body) const {
-    constexpr i64 most_bytes = 10'000'000;
     const i64 bytes = steps * C_in * width * bytes_of(x.get().dtype());
-    const i64 chunk = std::clamp<i64>(most_bytes / std::max<i64>(1, bytes), 1, std::max<i64>(1, B));
+    const i64 chunk = std::clamp<i64>(shared_cache_bytes / std::max<i64>(1, bytes), 1, std::max<i64>(1, B));
     Tensor room = Tensor::empty({std::min(chunk, B) * steps, C_in * width}, x.get().dtype());
     i64 begin = 0;
     do {

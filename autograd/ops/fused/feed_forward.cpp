@@ -61,7 +61,7 @@ struct FeedForward {
     dispatch_floating(in.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const Mat<const T> first(weight1.data<T>(), d_ff, d_model), second(weight2.data<T>(), d_out, d_ff);
-      const T *bias1 = b1.defined() ? b1.data<T>() : nullptr, *bias2 = b2.defined() ? b2.data<T>() : nullptr;
+      const T *bias1 = data_or_null<T>(b1), *bias2 = data_or_null<T>(b2);
       T* a = inner.write<T>();
       for (i64 begin = 0; begin < rows; begin += chunk) {
         const i64 count = std::min(chunk, rows - begin);

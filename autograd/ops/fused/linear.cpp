@@ -29,7 +29,7 @@ struct Product {
   template <class Finish = Nothing>
   Tensor forward(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b, const Finish& finish = {}) {
     check_linear(name, in, W, b);
-    if (rows.end < 0) rows = {0, W.size(0)};
+    if (rows.end == -1) rows.end = W.size(0);
     check(rows.begin >= 0 && rows.begin <= rows.end && rows.end <= W.size(0), name, "rows ", rows.begin, " to ",
           rows.end, " are not rows of a weight ", W.shape());
     x = in, weight = W;

@@ -8,12 +8,12 @@
 
 namespace orrery {
 
-/// Rows [begin, end) of a weight; end = -1 means all.
+/// Rows [begin, end) of a weight; end = -1 means up to the last.
 struct RowRange {
   i64 begin = 0, end = -1;
 };
-/// x W^T + b, with weight [out, in] and bias [out], which may be undefined. With `rows`, only these rows of weight and
-/// bias are used.
+/// x W^T + b: x [..., in] to [..., out], with weight [out, in] and bias [out], which may be undefined. With `rows`,
+/// only these rows of weight and bias are used.
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias, RowRange rows = {});
 /// dropout(relu(linear(x))).
 Variable linear_relu(const Variable& x, const Variable& weight, const Variable& bias, double p = 0,

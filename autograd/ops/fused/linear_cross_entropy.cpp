@@ -29,6 +29,7 @@ double loss_row(i64 K, i32 target, const T* bias, double on, double off, T facto
   if (bias) add_to(K, bias, z);
   const T m = row_shift(z, K);
   const double at_target = static_cast<double>(z[target] - m);
+  // The second sum also replaces z_k by e^{z_k - m}, after the first has read it.
   const auto [differences, exps] = chunked_sums<T>(
       K, [=](i64 k) { return z[k] - m; }, [=](i64 k) { return z[k] = math::exp(z[k] - m); });
   const T p_factor = static_cast<T>(static_cast<double>(factor) / exps), q = static_cast<T>(off) * factor;
@@ -93,7 +94,7 @@ struct LinearCrossEntropy {
     return dispatch_floating(logits.dtype(), name, [&](auto t) {
       using T = decltype(t);
       T* z = logits.write<T>();
-      const T* bias = b.defined() ? b.data<T>() : nullptr;
+      const T* bias = data_or_null<T>(b);
       const T factor = static_cast<T>(1 / q.divisor);
       return strip_sums<T>(1, logits.size(0), K,
                            [=, this](i64 begin, i64 end, T* sums) {

@@ -11,7 +11,7 @@ namespace orrery {
 
 /// x + dropout(f), for x and f of the same shape.
 Variable residual(const Variable& x, const Variable& f, double p = 0, const Draw& draw = {});
-/// layer_norm(x + dropout(f)).
+/// layer_norm(x + dropout(f)), for x and f [..., D] and weight and bias [D], which may be undefined.
 Variable residual_norm(const Variable& x, const Variable& f, const Variable& weight, const Variable& bias,
                        double eps = 1e-5, LayerNormForm form = LayerNormForm::root_of_variance_plus_eps, double p = 0,
                        const Draw& draw = {});

@@ -45,6 +45,7 @@ TEST_CASE("a damaged log is reported with a note, and any other file is one clea
   check_failure(report + "'" + text + "'", "text is not the log of a training");
   check_failure(report + "'" + written(folder / "empty", "") + "'", "empty is empty");
   check_failure(report + "'" + log + "' --out '" + log + "'", "would write over what it reports on");
+  check_failure(report + "'" + folder.path().string() + "' --out '" + log + "'", "would write over what it reports on");
   check_failure(report + "'" + log + "' --out /nowhere/page", "/nowhere/page");
   check_usage_error("report", "RUN", "required");
 }

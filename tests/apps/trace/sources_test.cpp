@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "apps/program/shipped_files.h"
 #include "tests/core/support.h"
 #include "tests/style_source.h"
 
@@ -31,10 +34,16 @@ TEST_CASE("an operation is found by its name, with the body of the function") {
   CHECK(operation_source("linear", "forward").code.size() == 1);
 }
 
+TEST_CASE("a body may have empty lines") {
+  const SourceLine body = find_source_line("nn/check/leakcheck.cpp", "", "LeakReport leakcheck(");
+  CHECK(std::count(body.code.begin(), body.code.end(), "") > 0);
+  CHECK(body.code.back() == "}");
+}
+
 TEST_CASE("what is not there is an error") {
   CHECK(small::error_of([] { operation_source("nonsense", "forward"); }) ==
         "trace: no file of autograd/ops defines nonsense");
   CHECK(small::error_of([] { find_source_line("nn/pass.h", "", "nonsense"); }) ==
         "trace: nn/pass.h has no line with 'nonsense'");
-  CHECK(small::error_of([] { source_text("nn/nonsense.h"); }).starts_with("read "));
+  CHECK(small::error_of([] { shipped_text("nn/nonsense.h"); }).starts_with("read "));
 }

@@ -3,7 +3,10 @@
 #include <regex>
 
 #include "apps/trace/page.h"
+#include "core/files/safetensors.h"
+#include "core/tensor_ops.h"
 #include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/style_source.h"
 
 using namespace orrery;
@@ -56,6 +59,11 @@ TEST_CASE("a page that cannot be written is one line and exit code 1, a wrong op
   program::check_failure(program::quoted_program + "trace --html /nonexistent/trace.html",
                          "--html /nonexistent/trace.html");
   program::check_failure(program::quoted_program + "trace --html /tmp", "is a folder");
+  const TemporaryFolder folder;
+  write_safetensors(folder / "model", {{"a", zeros({1})}});
+  for (const std::string output : {"trace --html", "claims variance --json"})
+    program::check_failure(program::quoted_program + output + " '" + (folder / "model") + "'", "model");
+  CHECK(read_safetensors(folder / "model").tensors.size() == 1);
   program::check_usage_error("trace --nonsense", "'--nonsense'", "orrery trace --help");
   program::check_usage_error("trace --html ''", "--html", "");
 }

@@ -29,8 +29,9 @@ TEST_CASE("layers, tokens, attention weights, logits and copies of the parameter
                                     .layer = {.d_model = 10, .num_heads = 2, .d_ff = 7},
                                     .num_encoder_layers = 2,
                                     .num_decoder_layers = 3};
-  // For each token: 4 d_model + d_ff in an encoder layer, 8 d_model + d_ff in a decoder layer; and h n m weights.
-  const double fused = 5 * (2 * (4 * (40 + 7) + 2 * 4 * 4) + 3 * (6 * (80 + 7) + 2 * 6 * 6 + 2 * 6 * 4));
+  // For each token 4 d_model + d_ff in a layer, 2 d_model more in a decoder layer, and there 2 d_model for each token
+  // of the source; and h n m weights.
+  const double fused = 5 * (2 * (4 * (40 + 7) + 2 * 4 * 4) + 3 * (6 * (60 + 7) + 4 * 20 + 2 * 6 * 6 + 2 * 6 * 4));
   CHECK(kept_numbers(model, 5, 4, 6, LossHead::fused) == fused);
   CHECK(kept_numbers(model, 5, 4, 6, LossHead::composed) == fused + 5 * 6 * 11);
   const nn::GptConfig gpt{.vocab_size = 9, .layer = {.d_model = 10, .num_heads = 2, .d_ff = 7}, .num_layers = 3};

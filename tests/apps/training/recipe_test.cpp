@@ -26,6 +26,7 @@ TEST_CASE("a recipe goes through JSON unchanged, and impossible ones are refused
   CHECK(small::contains(error_of(R"({"average": 0.9, "average_last": 2, "evaluate_every": 1})"), "exclude each other"));
   CHECK(small::contains(error_of(R"({"average": 1.5})"), "average"));
   CHECK(small::contains(error_of(R"({"clip": -1})"), "clip must be 0 or more"));
+  CHECK(small::contains(error_of(R"({"cooldown": 1.5})"), "cooldown must be from 0 to 1, not 1.5"));
   CHECK(small::contains(error_of(R"({"warmup": 0})"), "needs a warmup"));
   CHECK(small::contains(error_of(R"({"colour": 1})"), "colour"));
 }

@@ -14,6 +14,7 @@
 #include "apps/program/option_file.h"
 #include "core/files/safetensors.h"
 #include "tests/apps/training/line_task.h"
+#include "tests/core/file_size_limit.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
@@ -218,6 +219,21 @@ TEST_CASE("a log that cannot be begun is an error, and one that cannot be contin
   CHECK(full.problem == "");
   CHECK(full.training.trainer.steps_done() == 12);
   CHECK(small::contains(full.heard, "the log is not whole: write /dev/full: No space left on device\n"));
+}
+
+TEST_CASE("a log that ends within a line and cannot be continued is told, and nothing stops") {
+  const TemporaryFolder folder;
+  const std::string log = folder / "log", begun = R"({"start":"line)";
+  set_contents(log, begun);
+  LineRun run("");
+  {
+    const small::FileSizeLimit full(begun.size());
+    run.go({}, log, true);
+  }
+  CHECK(run.problem == "");
+  CHECK(run.training.trainer.steps_done() == 12);
+  CHECK(small::contains(run.heard, "the log is not whole: write " + log + ": File too large\n"));
+  CHECK(contents(log) == begun);
 }
 
 TEST_CASE("a log that is not whole fails the training at its end, after the model is saved") {

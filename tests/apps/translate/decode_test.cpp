@@ -260,7 +260,7 @@ TEST_CASE("what is wrong is one clear error") {
   check_usage_error(saved.arguments("--beam 0"), "--beam", "from 1 to 1000");
   check_usage_error(saved.arguments("--length-penalty -1"), "--length-penalty", "from 0 to 100");
   check_usage_error("translate decode", "--load", "required");
-  check_usage_error(saved.arguments(file + ' ' + file), "lines", "no option");
+  check_usage_error(saved.arguments(file + ' ' + file), "lines", "unexpected argument");
   CHECK(contains(run("translate decode --help").text, "--load FILE REQUIRED"));
   CHECK(contains(errors(saved.arguments("--beam 18 " + file)).text,
                  "--beam: must be at most 17, the tokens of the model"));

@@ -63,7 +63,7 @@ TEST_CASE("one command trains a translator on two files, reports its loss and sa
 TEST_CASE("text that is not segmented gets a vocabulary of SentencePiece, and nothing else on stderr") {
   const AnimalFiles animals;
   const std::string options =
-      " --vocabulary 60 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 "
+      " --vocab-size 60 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 "
       "--max-tokens 60 --batch-tokens 100 --steps 2 --save '" +
       animals.model + "'";
   const Result result = errors("translate train " + animals.files + options);
@@ -115,6 +115,8 @@ TEST_CASE("a training that was stopped is resumed to the bits of one that was no
   set_contents(changed, "x" + contents(animals.english));
   check_failure(quoted_program + "translate train --resume " + model + " --source '" + changed + "'",
                 "is not the text that this training began with");
+  check_failure(quoted_program + "translate train --resume " + model + " --valid-source '" + changed + "'",
+                "--valid-source, --valid-target: this training holds a part of its pairs out");
   const Result resumed = run("translate train --hash --threads 2 --resume " + model + " --log '" + log + "'");
   CHECK(resumed.exit_code == 0);
   CHECK(line(resumed.text, -2) == line(whole.text, -2));
@@ -218,7 +220,7 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("translate train --source a --target b --heads 3", "--heads", "--d-model, 128");
   check_usage_error("translate train --source a --target b --batch-tokens 256", "--batch-tokens", "--max-tokens, 256");
   check_usage_error("translate train --source a --target b --preset huge", "'huge'", "tiny, published, small, base");
-  check_usage_error("translate train --source a --target b --vocabulary 7", "--vocabulary", "from 8 to 1048576");
+  check_usage_error("translate train --source a --target b --vocab-size 7", "--vocab-size", "from 8 to 1048576");
   check_usage_error("translate train --resume x --steps 5", "--resume", "--steps");
   check_usage_error("translate train --print-config --model oracle", "'oracle'",
                     "transformer, recurrent, convolutional");

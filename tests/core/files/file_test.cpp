@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/files/safetensors.h"
+#include "tests/core/file_size_limit.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
@@ -32,25 +33,6 @@ void replace(const std::string& path, const std::string& text) {
   const std::vector<std::span<const std::byte>> parts{as_bytes(text)};
   replace_file(path, parts);
 }
-
-// For as long as it lives, no file of this process may grow past `bytes`: what a full disk is, for a test.
-class SizeLimit {
- public:
-  explicit SizeLimit(rlim_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~SizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 // The error of every flock while it is not 0: what a file system without locks answers.
 int flock_error = 0;
@@ -108,7 +90,7 @@ TEST_CASE("when the disk takes no more, the old file is intact and the error say
   replace(path, "old");
   std::string error;
   {
-    const SizeLimit limit(5000);
+    const small::FileSizeLimit limit(5000);
     error = error_of([&] { replace(path, std::string(20000, 'x')); });
   }
   CHECK(error == "write " + path + ": File too large");
@@ -248,7 +230,7 @@ TEST_CASE("check_replaceable refuses what replace_file would, and leaves everyth
   CHECK(folder.count() == 1);
   CHECK(error_of([&] { check_replaceable("/dev/full", 1); }) == "write /dev/full: is not a regular file");
   CHECK(error_of([&] { check_replaceable(folder / "none/a", 1); }).ends_with("No such file or directory"));
-  const SizeLimit limit(1000);
+  const small::FileSizeLimit limit(1000);
   CHECK(error_of([&] { check_replaceable(path, 2000); }) ==
         "write " + path + ": 2000 bytes do not fit there: File too large");
   CHECK(error_of([&] { check_replaceable(path, 1000); }) == "");
@@ -278,7 +260,7 @@ TEST_CASE("check_room refuses what the disk cannot hold together, and each file 
   CHECK(error_of([&] {
           check_room(too_many, true);
         }).starts_with("write " + (folder / "a") + ": 3458764513820540928 bytes do not fit there"));
-  const SizeLimit limit(300);
+  const small::FileSizeLimit limit(300);
   CHECK(error_of([&] { check_room(fits, true); }) ==
         "write " + (folder / "b") + ": 500 bytes do not fit there: File too large");
   CHECK(folder.count() == 0);

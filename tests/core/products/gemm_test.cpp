@@ -160,8 +160,7 @@ TEST_CASE("each element of a product is filled before and finished after, once, 
       double worst = 0;
       for (i64 i = 0; i < m; ++i)
         for (i64 j = 0; j < n; ++j) {
-          const double e = std::fabs(c.at(i * stride + j) - 2 * (10 + product.at(i * n + j)));
-          if (!(e <= worst)) worst = e;
+          worst = small::worse(worst, std::fabs(c.at(i * stride + j) - 2 * (10 + product.at(i * n + j))));
         }
       CHECK(worst <= 1e-3);
       for (i64 i = 0; i < m; ++i) CHECK(c.at(i * stride + n) == 777);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "tests/core/products.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 using namespace orrery::kernels;
@@ -56,8 +57,7 @@ double worst_error(SmallMatrices<T> x, bool accumulate) {
       if (got != products::guard_value) return std::numeric_limits<double>::infinity();
       continue;
     }
-    const double difference = std::abs(got - (x.exact(i, j) + (accumulate ? 2 : 0)));
-    if (!(difference <= worst)) worst = difference;
+    worst = small::worse(worst, std::abs(got - (x.exact(i, j) + (accumulate ? 2 : 0))));
   }
   return worst;
 }

@@ -8,6 +8,7 @@
 
 #include "autograd/check/scheduling.h"
 #include "core/tensor_ops.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 using namespace orrery::kernels;
@@ -34,7 +35,7 @@ double worst_error(const Tensor& x, const Tensor& W, const Tensor& c) {
         const double term = x.at(i * k + p) * W.at(j * k + p);
         sum += term, size += std::abs(term);
       }
-      worst = std::max(worst, std::abs(c.at(i * n + j) - sum) / size);
+      worst = small::worse(worst, std::abs(c.at(i * n + j) - sum) / size);
     }
   }
   return worst;
@@ -72,7 +73,7 @@ TEST_CASE("tiles are filled, finished, and cover the result once") {
   product<float>(
       x, W, [=](const Tile& tile) { each(tile, 0, 2); }, [=](const Tile& tile) { each(tile, 3, 1); }, c);
   double worst = 0;
-  for (i64 i = 0; i < m * n; ++i) worst = std::max(worst, std::abs(c.at(i) - ((plain.at(i) + 2) * 3 + 1)));
+  for (i64 i = 0; i < m * n; ++i) worst = small::worse(worst, std::abs(c.at(i) - ((plain.at(i) + 2) * 3 + 1)));
   CHECK(worst < 1e-4);
 }
 

@@ -56,7 +56,8 @@ TEST_CASE("linear equals product and bias") {
 }
 
 TEST_CASE("linear by some rows of a weight equals the product with their slice; the others have no gradient") {
-  for (const RowRange rows : {RowRange{0, 5}, RowRange{4, 9}, RowRange{9, 17}, RowRange{3, 3}, RowRange{0, 17}}) {
+  for (const RowRange rows :
+       {RowRange{0, 5}, RowRange{4, 9}, RowRange{9, 17}, RowRange{9}, RowRange{3, 3}, RowRange{0, 17}}) {
     for (const bool bias : {false, true}) {
       INFO(rows.begin, " ", rows.end, " ", bias);
       const LinearSizes s{{2, 3}, 5, 17};
@@ -183,6 +184,10 @@ TEST_CASE("errors of linear maps name the operation and the rule") {
                    (void)linear(x, weight, {}, {3, 2});
                  }),
                  "rows 3 to 2 are not rows of a weight [5, 3]"));
+  CHECK(contains(error_of([&] {
+                   (void)linear(x, weight, {}, {0, -2});
+                 }),
+                 "rows 0 to -2 are not rows of a weight [5, 3]"));
   CHECK(
       contains(error_of([&] { (void)linear_relu(x, weight, {}, 1.5); }), "linear_relu: needs a probability in [0, 1]"));
   CHECK(contains(error_of([&] { (void)linear(scalar, weight, {}); }), "linear: inner sizes differ"));
