@@ -3,7 +3,7 @@
 // Early steps are short (warm-up): one long step can make all positions of a post-norm stack equal (chapter 7). Late
 // steps are short, so that the parameters come to rest. Schedules can be multiplied:
 //   noam(step, 512, 4000) * linear_cooldown(step, n, n / 2)
-// Errors of all but `constant`: a step below 1; a d_model, warmup, total or from that is out of range.
+// Errors: a step below 1; a d_model, warmup, total or from that is out of range.
 // Serves: optim/adam.h
 #pragma once
 

@@ -9,7 +9,6 @@
 
 #include "apps/program/shipped_files.h"
 #include "core/error.h"
-#include "core/files/file.h"
 
 namespace orrery {
 namespace {

@@ -3,8 +3,9 @@
 // The count is meant as a lower bound, so that hardly any training is refused that could run. Two parts can be too
 // large: Muon remembers one number of each parameter in a hidden matrix, not two, and a training with fewer evaluations
 // than `average_last` keeps fewer copies. The count has the copies of each parameter and the largest tensors that
-// forward keeps for backward. For each token, each layer keeps q, k, v and the output of every attention, 4 d_model
-// numbers, and the inner activation of the feed-forward network, d_ff numbers. An attention of n queries and m keys
+// forward keeps for backward. For each token, each layer keeps q, k, v and the output of self-attention, 4 d_model
+// numbers, and the inner activation of the feed-forward network, d_ff numbers. Cross-attention keeps q and the output,
+// 2 d_model, for each target token, and k and v, 2 d_model, for each source token. An attention of n queries and m keys
 // keeps h n m weights, unless m is so large that it is computed in tiles (autograd/ops/fused/tiled_attention.cpp). A
 // head that is not fused with the loss keeps its logits: for each token as many as the vocabulary has.
 // Serves: apps/toy/toy.cpp

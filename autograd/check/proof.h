@@ -71,8 +71,8 @@ struct ProofOptions {
   /// The parts that compare bits, or look for 0: repeatable, zero, threads, shared, changed, file. No random number can
   /// make them fail for a right function, so a search for false alarms over many seeds leaves them out.
   bool exact = true;
-  /// Of inputs, weights, dropout masks, dL/dy and the choice of coordinates. Each takes its own multiple of it, so 0
-  /// would make them all alike.
+  /// Of inputs, weights, dropout masks, dL/dy and the choice of coordinates. Better not 0: inputs and masks take
+  /// multiples of it, and would then repeat the numbers of dL/dy.
   u64 seed = 1;
 };
 

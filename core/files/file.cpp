@@ -147,16 +147,14 @@ struct Replacement {
     temporary.ours = true;
     empty(file, operation);
     if (mode) check_call(retry([&] { return ::fchmod(file.number(), *mode); }) == 0, operation);
-    lock_holder.emplace(::fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
-    check_call(lock_holder->number() >= 0, operation);
   }
 
   std::string operation;
   std::optional<mode_t> mode;  // none if `path` does not exist
   std::string temporary_path;
   Descriptor file;
-  std::optional<Descriptor> lock_holder;  // the lock stays until after the rename, when `file` is closed
-  Temporary temporary;                    // removed before the lock is given back, or it might be somebody else's
+  std::optional<Descriptor> lock_holder{};  // keeps the lock until after the rename, before which `file` is closed
+  Temporary temporary;                      // removed before the lock is given back, or it might be somebody else's
 };
 
 u64 size_of_regular(const std::string& path) {
@@ -276,6 +274,8 @@ void AppendedFile::close() { check_call(file_.close(), operation_); }
 void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {
   Replacement replacement(path);
   const std::string& operation = replacement.operation;
+  replacement.lock_holder.emplace(::fcntl(replacement.file.number(), F_DUPFD_CLOEXEC, 0));
+  check_call(replacement.lock_holder->number() >= 0, operation);
   for (const auto& part : parts) write_all(replacement.file, part, operation);
   check_call(retry([&] { return ::fsync(replacement.file.number()); }) == 0, operation);
   check_call(replacement.file.close(), operation);

@@ -7,7 +7,7 @@
 //
 // The allocator is TLSF, "two-level segregated fit" (Masmano, Ripoll, Crespo, Real 2004): free blocks are kept in lists
 // by size class, two bit scans find one, and adjacent free blocks are joined. Block addresses are multiples of 64.
-// Sanitizers of memory and threads, and valgrind, see every block only without it, so there the C library's is used.
+// Builds for AddressSanitizer, ThreadSanitizer or valgrind use the C library's instead, so that these see every block.
 // Read next: core/machine/parallel.h
 #pragma once
 
@@ -30,8 +30,7 @@ void* allocate(std::size_t bytes);
 void deallocate(void* memory) noexcept;
 
 /// What the allocator has done since the program started. Bytes are the sizes of allocated blocks: the requested size,
-/// rounded up to 64, and 64 more if what remained was too small for a block. Nothing is counted under sanitizers and
-/// valgrind.
+/// rounded up to 64, and 64 more if what remained was too small for a block. Nothing is counted in those builds.
 struct MemoryCounters {
   i64 live_bytes = 0;       ///< allocated and not yet freed
   i64 peak_bytes = 0;       ///< the largest `live_bytes` since the last `reset_peak`
@@ -44,8 +43,7 @@ MemoryCounters memory_counters();
 void reset_peak();
 
 /// From now on the allocator obtains no more than `bytes` from the system; 0: no limit. A training that does not fit
-/// then ends with an error, before the machine swaps or the system kills some program. Without effect under sanitizers
-/// and valgrind.
+/// then ends with an error, before the machine swaps or the system kills some program. Without effect in those builds.
 void limit_memory(i64 bytes);
 
 }  // namespace orrery

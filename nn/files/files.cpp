@@ -125,9 +125,13 @@ void check_size(i64 numbers, const std::string& path) {
 }
 
 void check_size(const TransformerConfig& config, const std::string& path) {
-  // An f64 counts as two numbers.
-  const double sinusoids = 2 * 2 * static_cast<double>(config.max_len) * static_cast<double>(config.layer.d_model);
-  check_size(config.parameter_count() + static_cast<i64>(std::min(sinusoids, 0x1p53)), path);
+  check_size(config.parameter_count(), path);
+  if (config.positions == Positions::learned) return;  // then the tables are parameters
+  constexpr double few_bytes = 1 << 28;
+  const double tables =
+      2.0 * bytes_of(Dtype::f64) * static_cast<double>(config.max_len) * static_cast<double>(config.layer.d_model);
+  check(tables <= few_bytes + static_cast<double>(InputFile(path).size()), "load " + path,
+        "is too small for the model it describes, whose sequences have up to ", config.max_len, " tokens");
 }
 
 TransformerConfig config_of(const Metadata& metadata, const std::string& path) {

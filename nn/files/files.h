@@ -40,7 +40,8 @@ TransformerConfig config_of(const Metadata& metadata, const std::string& path);
 /// file. So no memory is taken for a huge model that a small file describes. Small differences are allowed here, since
 /// `load` can say better what is missing.
 void check_size(i64 numbers, const std::string& path);
-/// The same for a Transformer, whose two tables of sinusoids are in memory but in no file.
+/// The same for a Transformer. Its two tables of sinusoids are in memory but in no file; they may take 256 MB more than
+/// the file.
 void check_size(const TransformerConfig& config, const std::string& path);
 
 }  // namespace orrery::nn

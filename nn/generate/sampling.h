@@ -29,10 +29,10 @@ struct Candidate {
   i32 token;
   double probability;
 };
-/// The tokens that may be drawn for logits [K]; their probabilities add up to 1. With temperature 0, with top_k below
-/// K or with top_p below 1, the likeliest comes first (the smaller id if two are equal); otherwise they are in the
-/// order of their ids. A logit of -infinity excludes its token. Errors: options out of range; a logit that is NaN or
-/// infinity; no token left.
+/// The tokens that may be drawn for logits [K]; their probabilities add up to 1. A logit of -infinity excludes its
+/// token. With temperature 0, with top_p below 1, or with a top_k that leaves out some of the others, the likeliest
+/// comes first (the smaller id if two are equal); otherwise they are in the order of their ids. Errors: options out of
+/// range; a logit that is NaN or infinity; no token left.
 std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& options);
 
 /// Draws one of the candidates with one draw from `rng`. Temperature 0 needs no draw.

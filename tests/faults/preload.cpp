@@ -170,7 +170,7 @@ int fcntl(int file, int command, ...) {
   va_start(arguments, command);
   void* const argument = va_arg(arguments, void*);
   va_end(arguments);
-  const auto run = original<int(int, int, void*)>("fcntl");
+  const auto run = original<int(int, int, ...)>("fcntl");
   if (command != F_DUPFD_CLOEXEC || !is_seen(file)) return run(file, command, argument);
   const int copy = fault_of("dup") == Fault::none ? run(file, command, argument) : -1;
   opened(copy, "");

@@ -96,7 +96,7 @@ TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another 
 
 TEST_CASE("a training that was stopped is resumed to the bits of one that was not") {
   const AnimalFiles animals;
-  const std::string recipe = animals.train + "--steps 200 --evaluate-every 40 --patience 0 --hash --threads 1 ",
+  const std::string recipe = animals.train + "--steps 400 --evaluate-every 40 --patience 0 --hash --threads 1 ",
                     log = animals.folder / "log", model = "'" + animals.model + "'";
   const Result whole = run(recipe);
   REQUIRE(whole.exit_code == 0);
@@ -106,7 +106,7 @@ TEST_CASE("a training that was stopped is resumed to the bits of one that was no
             "' & while [ ! -e " + model + ".resume ]; do sleep 0.01; done; kill -TERM $!; wait $!");
   REQUIRE(stopped.exit_code == 130);
   CHECK(contains(contents(animals.folder / "stderr"),
-                 " of 200; to resume: orrery translate train --resume " + animals.model + "\n"));
+                 " of 400; to resume: orrery translate train --resume " + animals.model + "\n"));
   CHECK_NOTHROW(orrery::translate::load_translator(animals.model));
   check_failure(quoted_program + recipe + "--save " + model, "continue it with --resume");
   const std::string changed = animals.folder / "changed";
@@ -117,6 +117,11 @@ TEST_CASE("a training that was stopped is resumed to the bits of one that was no
                 "is not the text that this training began with");
   check_failure(quoted_program + "translate train --resume " + model + " --valid-source '" + changed + "'",
                 "--valid-source, --valid-target: this training holds a part of its pairs out");
+  // Resumed inside the folder until it saves again. The name that is given there must be known elsewhere, too.
+  const Result again = shell("cd '" + animals.folder.path().string() + "'; cp model.resume before; " + quoted_program +
+                             "translate train --resume model --source a.en --threads 1 2>/dev/null & " +
+                             "while cmp -s before model.resume; do sleep 0.01; done; kill -TERM $!; wait $!");
+  REQUIRE(again.exit_code == 130);
   const Result resumed = run("translate train --hash --threads 2 --resume " + model + " --log '" + log + "'");
   CHECK(resumed.exit_code == 0);
   CHECK(line(resumed.text, -2) == line(whole.text, -2));
