@@ -174,18 +174,6 @@ TEST_CASE("orrery claims stops measuring when nobody can read what it finds") {
   CHECK(program::contains(contents(file), "\"complete\": false"));
 }
 
-TEST_CASE("a claim that cannot be measured is told, and the others are measured") {
-  if (small::counts_memory()) return;  // only a build under a sanitizer has such a claim
-  const TemporaryFolder folder;
-  const std::string file = folder / "claims.json";
-  const program::Result result =
-      program::shell("(" + program::quoted_program + "claims linear-memory variance --json '" + file + "') 2>&1");
-  CHECK(result.exit_code == 1);
-  CHECK(program::contains(result.text, "linear-memory: claims: this build does not count memory"));
-  CHECK(program::contains(result.text, "\n1 claim: "));
-  CHECK(program::contains(contents(file), "\"complete\": false"));
-}
-
 TEST_CASE("orrery claims measures what is chosen, in lines of at most 100 columns, and exits 0 whatever it finds") {
   const program::Result result = program::run("claims sum-loss 'shift-*'");
   CHECK(result.exit_code == 0);
