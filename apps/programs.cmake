@@ -34,7 +34,7 @@ target_link_libraries(orrery_apps PUBLIC orrery_check orrery_library CLI11::CLI1
                       ${SENTENCEPIECE_TRAIN_LIBRARY} ${SENTENCEPIECE_LIBRARY})
 target_include_directories(orrery_apps SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR})
 set_target_properties(orrery_apps PROPERTIES UNITY_BUILD ${ORRERY_UNITY} UNITY_BUILD_BATCH_SIZE ${ORRERY_BATCH})
-target_precompile_headers(orrery_apps REUSE_FROM orrery_check)
+share_parsed_headers(orrery_apps)
 
 add_executable(orrery_program apps/main.cpp)
 set_target_properties(orrery_program PROPERTIES OUTPUT_NAME orrery)
@@ -51,7 +51,7 @@ foreach(source ${book_sources})
   add_executable(${name} ${source})
   target_compile_options(${name} PRIVATE ${ORRERY_QUICK_BUILD})
   target_link_libraries(${name} PRIVATE orrery_check orrery_library orrery_options)
-  target_precompile_headers(${name} REUSE_FROM orrery_check)
+  share_parsed_headers(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/book)
   if(NOT ORRERY_TESTS OR ORRERY_SANITIZE)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)  # built when they are run
