@@ -1,11 +1,11 @@
 # The program `orrery`, the programs of the book, and what compiles exercises. Read by CMakeLists.txt.
 find_package(CLI11 QUIET)
-require_package(CLI11_FOUND "CLI11" libcli11-dev)
+orrery_require_package(CLI11_FOUND "CLI11" libcli11-dev)
 find_library(SENTENCEPIECE_LIBRARY sentencepiece)
 find_library(SENTENCEPIECE_TRAIN_LIBRARY sentencepiece_train)
 find_path(SENTENCEPIECE_INCLUDE_DIR sentencepiece_trainer.h)
 foreach(part LIBRARY TRAIN_LIBRARY INCLUDE_DIR)
-  require_package(SENTENCEPIECE_${part} "SentencePiece" libsentencepiece-dev)
+  orrery_require_package(SENTENCEPIECE_${part} "SentencePiece" libsentencepiece-dev)
 endforeach()
 
 # The program: everything but its entry is a library, so that the tests can call it.
@@ -30,11 +30,12 @@ target_compile_options(orrery_apps PRIVATE ${ORRERY_QUICK_BUILD})
 # 12 then takes pointers for values that may change in the loop, and loads every number by itself.
 set_source_files_properties(apps/bench/loops.cpp PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>"
                             SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
-target_link_libraries(orrery_apps PUBLIC orrery_check orrery_library CLI11::CLI11 PRIVATE orrery_options nlohmann_json::nlohmann_json
-                      ${SENTENCEPIECE_TRAIN_LIBRARY} ${SENTENCEPIECE_LIBRARY})
+target_link_libraries(orrery_apps PUBLIC orrery_check orrery_library CLI11::CLI11
+                      PRIVATE orrery_options nlohmann_json::nlohmann_json ${SENTENCEPIECE_TRAIN_LIBRARY}
+                      ${SENTENCEPIECE_LIBRARY})
 target_include_directories(orrery_apps SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR})
 set_target_properties(orrery_apps PROPERTIES UNITY_BUILD ${ORRERY_UNITY} UNITY_BUILD_BATCH_SIZE ${ORRERY_BATCH})
-share_parsed_headers(orrery_apps)
+orrery_share_parsed_headers(orrery_apps)
 
 add_executable(orrery_program apps/main.cpp)
 set_target_properties(orrery_program PROPERTIES OUTPUT_NAME orrery)
@@ -51,7 +52,7 @@ foreach(source ${book_sources})
   add_executable(${name} ${source})
   target_compile_options(${name} PRIVATE ${ORRERY_QUICK_BUILD})
   target_link_libraries(${name} PRIVATE orrery_check orrery_library orrery_options)
-  share_parsed_headers(${name})
+  orrery_share_parsed_headers(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/book)
   if(NOT ORRERY_TESTS OR ORRERY_SANITIZE)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)  # built when they are run

@@ -26,6 +26,7 @@ Node::~Node() {
     for (Edge& edge : of.inputs) {
       std::shared_ptr<Node> input = std::move(edge.node);
       if (input.use_count() != 1) continue;
+      std::atomic_thread_fence(std::memory_order_acquire);  // other threads are finished with it (Tensor::sole_owner)
       input->next_dying_ = std::move(dying);
       dying = std::move(input);
     }
@@ -79,6 +80,11 @@ OutputSlot& Grads::slot(size_t i) const {
   check(wanted(i), node_.name, "backward asks for the gradient of input ", i, ", which needs none; check wanted(", i,
         ") first");
   return node_.inputs[i].slot();
+}
+
+const void* address_of(const Tensor& x) {
+  if (!x.defined()) return nullptr;
+  return dispatch(x.dtype(), [&](auto t) { return static_cast<const void*>(x.data<decltype(t)>()); });
 }
 
 namespace {

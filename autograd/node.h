@@ -83,11 +83,15 @@ class Leaf final : public Node {
   std::vector<Layout> earlier_layouts;
   /// A failed walk changed the sum of earlier walks. The sum cannot be restored, so the gradient was dropped.
   bool gradient_lost = false;
+  u64 replacements = 0;  ///< how often `replace_value` gave other memory
 };
 
 /// The edge to x, none for a constant. Error: x is a copy of a parameter whose shape or dtype has been replaced, or
 /// `mutable_value` was given another tensor, so that a gradient of x would not fit its place.
 Edge edge_to(const Variable& x);
+
+/// Where the elements of x begin in memory; null if x is not defined.
+const void* address_of(const Tensor& x);
 
 /// A gradient to write or add to.
 struct GradientBuffer {

@@ -20,7 +20,7 @@ class Observer {
   virtual ~Observer() = default;
   /// Before an operation's forward runs.
   virtual void forward_begins(std::string_view, std::span<const Variable* const>) {}
-  /// After it; `inputs` may be undefined where optional.
+  /// After it. Optional inputs may be undefined.
   virtual void forward_ended(std::string_view, std::span<const Variable* const>, std::span<const Tensor>) {}
   /// After that, if the operation was put on the tape: the node whose backward will run.
   virtual void recorded(const Node&) {}

@@ -24,6 +24,7 @@
 #include "autograd/ops/embedding.h"      // embedding embedding_sum
 #include "autograd/ops/layer_norm.h"     // layer_norm
 #include "autograd/ops/rms_norm.h"       // rms_norm
+#include "autograd/ops/rotary.h"         // rotary
 #include "autograd/ops/softmax.h"        // softmax log_softmax
 
 // Fused operations, which layers call. Each does in one pass what several of the operations above do. The composed

@@ -49,8 +49,11 @@ void Variable::replace_value(Tensor value) {
     leaf.earlier_layouts.push_back({slot.shape, slot.dtype});
   slot = {value.shape(), value.dtype(), Tensor()};
   leaf.gradient_lost = false;
+  if (address_of(value) != address_of(value_)) ++leaf.replacements;
   value_ = std::move(value);
 }
+
+u64 Variable::replacements() const { return leaf_of(*this, "replacements").replacements; }
 
 Variable constant(Tensor value) {
   check(value.defined() && is_floating(value.dtype()), "constant", "needs a tensor of f32 or f64");

@@ -53,8 +53,11 @@ class Variable {
   Tensor& mutable_value() { return value_; }
   /// Gives the parameter another value, of any shape and dtype, and drops its gradient. Copies of the parameter keep
   /// the old value. If shape or dtype change, it is an error to walk a tape that was recorded before, or to record an
-  /// operation on such a copy.
+  /// operation on such a copy. Otherwise the copy computes with the old value. An optimiser holds copies, so make it
+  /// again.
   void replace_value(Tensor value);
+  /// How often `replace_value` gave the parameter other memory, which holders of copies compare.
+  u64 replacements() const;
   /// Drops the gradient; only for parameters.
   void clear_gradient();
   /// A parameter's name, "" if it has none. Models name theirs when they are built, so that errors can say where.

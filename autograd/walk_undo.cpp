@@ -6,11 +6,6 @@
 namespace orrery {
 namespace {
 
-const void* address_of(const Tensor& x) {
-  if (!x.defined()) return nullptr;
-  return dispatch(x.dtype(), [&](auto t) { return static_cast<const void*>(x.data<decltype(t)>()); });
-}
-
 // A parameter must have the layout in which `user` read it.
 void check_leaf(const Leaf& leaf, const Edge& edge, std::string_view user) {
   leaf.check_gradient("backward");

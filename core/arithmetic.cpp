@@ -25,6 +25,17 @@ void check_alike(const Tensor& a, const Tensor& b, std::string_view operation) {
   check(a.dtype() == b.dtype(), operation, "dtypes differ (", a.dtype(), " and ", b.dtype(), ")");
 }
 
+// Error: the two overlap in part, so that one thread would overwrite what another has still to read. Equal memory is
+// fine.
+void check_no_part_shared(const Tensor& a, const Tensor& b, std::string_view operation) {
+  if (!a.shares_memory_with(b)) return;
+  const bool overlap = dispatch(a.dtype(), [&](auto t) {
+    const auto *x = a.data<decltype(t)>(), *y = b.data<decltype(t)>();
+    return x != y && x < y + b.count() && y < x + a.count();
+  });
+  check(!overlap, operation, "the two tensors overlap in memory without being the same");
+}
+
 }  // namespace
 
 Tensor zeros(const Shape& shape, Dtype dtype) { return full(shape, 0.0, dtype); }
@@ -36,6 +47,7 @@ Tensor full(const Shape& shape, double value, Dtype dtype) {
 }
 
 Tensor arange(i64 n) {
+  check(n <= i64{1} << 31, "arange", "its numbers do not fit into i32: ", n);
   return filled({n}, Dtype::i32, [](i64 i) { return i; });
 }
 
@@ -75,6 +87,7 @@ Tensor scale(const Tensor& x, double factor) {
 
 void add_in_place(Tensor& y, const Tensor& x) {
   check_alike(y, x, "add_in_place");
+  check_no_part_shared(y, x, "add_in_place");
   dispatch_floating(y.dtype(), "add_in_place", [&](auto t) {
     using T = decltype(t);
     T* out = y.write<T>();
@@ -84,6 +97,7 @@ void add_in_place(Tensor& y, const Tensor& x) {
 
 void lerp_in_place(Tensor& y, const Tensor& x, double weight) {
   check_alike(y, x, "lerp_in_place");
+  check_no_part_shared(y, x, "lerp_in_place");
   dispatch_floating(y.dtype(), "lerp_in_place", [&](auto t) {
     using T = decltype(t);
     T* out = y.write<T>();
@@ -100,6 +114,7 @@ void scale_in_place(Tensor& y, double factor) {
 }
 
 void fill(Tensor& y, double value) {
+  check_fits(value, y.dtype());
   dispatch(y.dtype(), [&](auto t) {
     using T = decltype(t);
     T* out = y.write<T>();
@@ -110,6 +125,7 @@ void fill(Tensor& y, double value) {
 
 void copy_into(Tensor& to, const Tensor& from) {
   check_alike(to, from, "copy_into");
+  check_no_part_shared(to, from, "copy_into");
   dispatch(to.dtype(), [&](auto t) {
     using T = decltype(t);
     T* out = to.write<T>();

@@ -48,6 +48,11 @@ constexpr bool is_floating(Dtype dtype) { return facts_of(dtype).floating; }
 
 inline std::ostream& operator<<(std::ostream& out, Dtype dtype) { return out << name_of(dtype); }
 
+/// Error: no element of this dtype can have the whole part of `value`.
+inline void check_fits(double value, Dtype dtype) {
+  check(dtype != Dtype::i32 || (value > -0x1p31 - 1 && value < 0x1p31), "tensor", value, " does not fit into i32");
+}
+
 /// The tag of a C++ element type; other types have none.
 template <class T>
 inline constexpr Dtype dtype_of = T::has_no_dtype;

@@ -13,14 +13,15 @@ namespace orrery {
 using namespace kernels;
 namespace {
 
-struct Split3 {
+// The numbers of elements before an axis, along it, and after it.
+struct Extents {
   i64 outer = 1, n = 1, inner = 1;
 };
 
-Split3 around(const Shape& shape, int axis) {
-  Split3 split;
-  for (int i = 0; i < shape.rank(); ++i) (i < axis ? split.outer : i == axis ? split.n : split.inner) *= shape[i];
-  return split;
+Extents around(const Shape& shape, int axis) {
+  Extents extents;
+  for (int i = 0; i < shape.rank(); ++i) (i < axis ? extents.outer : i == axis ? extents.n : extents.inner) *= shape[i];
+  return extents;
 }
 
 // Copies or adds `n` elements.
@@ -67,7 +68,7 @@ Tensor slice(const Tensor& x, i64 axis, i64 begin, i64 end) {
   const SliceRange range = slice_range(x.size(along), begin, end);
   if (along == 0) return x.rows(range.begin, range.end);
   Tensor y = Tensor::empty(x.shape().with(along, range.end - range.begin), x.dtype());
-  const Split3 from = around(x.shape(), along);
+  const Extents from = around(x.shape(), along);
   dispatch(x.dtype(), [&, run = (range.end - range.begin) * from.inner](auto t) {
     using T = decltype(t);
     const T* in = x.data<T>() + range.begin * from.inner;
@@ -81,7 +82,7 @@ void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumul
   check_defined(x, "slice_into");
   check_defined(part, "slice_into");
   const int along = x.shape().axis(axis, "slice_into");
-  const Split3 to = around(x.shape(), along);
+  const Extents to = around(x.shape(), along);
   check(part.shape().with(along, 0) == x.shape().with(along, 0) && begin >= 0 && begin + part.size(along) <= to.n,
         "slice_into", "a part of shape ", part.shape(), " does not fit into ", x.shape(), " at ", begin);
   dispatch(x.dtype(), [&, run = part.size(along) * to.inner](auto t) {
@@ -96,15 +97,15 @@ void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumul
 Tensor flip(const Tensor& x, i64 axis) {
   check_defined(x, "flip");
   const int along = x.shape().axis(axis, "flip");
-  const Split3 split = around(x.shape(), along);
+  const Extents extents = around(x.shape(), along);
   Tensor y = Tensor::empty(x.shape(), x.dtype());
   dispatch(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const T* in = x.data<T>();
     T* out = y.write<T>();
-    for_rows(split.outer * split.n, split.inner, [=](i64 row) {
-      const i64 o = row / split.n, i = row % split.n;
-      std::copy_n(in + (o * split.n + split.n - 1 - i) * split.inner, split.inner, out + row * split.inner);
+    for_rows(extents.outer * extents.n, extents.inner, [=](i64 row) {
+      const i64 o = row / extents.n, i = row % extents.n;
+      std::copy_n(in + (o * extents.n + extents.n - 1 - i) * extents.inner, extents.inner, out + row * extents.inner);
     });
   });
   return y;

@@ -51,6 +51,8 @@ class Mask {
   /// True for Mask() alone, whatever the sizes.
   bool allows_all() const { return before_ == unlimited && after_ == unlimited && !has_padding() && !has_table(); }
   bool has_padding() const { return lengths_.defined(); }
+  /// The same mask without ranges and tables.
+  Mask padding_only() const { return has_padding() ? padding(lengths_) : Mask(); }
   /// True if there is a table, so that keys must be checked one by one.
   bool has_table() const { return !tables_.empty(); }
   /// How many of m keys padding leaves visible in batch row b.

@@ -40,8 +40,8 @@ Tensor matmul(const Tensor& a, const Tensor& b, Trans trans) {
 void matmul_into(Tensor& c, const Tensor& a, const Tensor& b, Trans trans, bool accumulate) {
   const Shape shape = matmul_shape(a.shape(), b.shape(), trans);
   check(c.shape() == shape, "matmul", "the result has shape ", c.shape(), ", needs ", shape);
-  check(a.dtype() == b.dtype() && a.dtype() == c.dtype(), "matmul", "dtypes differ (", a.dtype(), " and ", b.dtype(),
-        ")");
+  check(a.dtype() == b.dtype(), "matmul", "dtypes differ (", a.dtype(), " and ", b.dtype(), ")");
+  check(a.dtype() == c.dtype(), "matmul", "the result is ", c.dtype(), ", needs ", a.dtype());
   dispatch_floating(a.dtype(), "matmul", [&](auto t) {
     using T = decltype(t);
     const Mat<T> first{c.write<T>(), c.size(-2), c.size(-1)};

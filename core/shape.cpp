@@ -15,10 +15,13 @@ Shape::Shape(std::span<const i64> sizes) : rank_(static_cast<int>(sizes.size()))
 
 i64 Shape::count() const {
   i64 product = 1;
-  for (i64 size : *this) {
-    check(!__builtin_mul_overflow(product, size, &product), "shape", "the number of elements of ", *this, " overflows");
+  bool empty = false;
+  for (i64 size : *this) {  // a 0 must not hide an overflow: strides are products of some of the sizes
+    empty |= size == 0;
+    check(size == 0 || !__builtin_mul_overflow(product, size, &product), "shape", "the number of elements of ", *this,
+          " overflows");
   }
-  return product;
+  return empty ? 0 : product;
 }
 
 int Shape::axis(i64 axis, std::string_view operation) const {

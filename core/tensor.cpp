@@ -69,6 +69,7 @@ double Tensor::item() const {
 
 void Tensor::set(i64 i, double value) {
   check(defined() && i >= 0 && i < count_, "tensor", "element ", i, " is out of range for shape ", shape_);
+  check_fits(value, dtype_);
   dispatch(dtype_, [&](auto t) { write<decltype(t)>()[i] = static_cast<decltype(t)>(value); });
 }
 
@@ -122,6 +123,7 @@ Tensor Tensor::clone() const {
 Tensor Tensor::to(Dtype dtype) const {
   check_defined(*this, "to");
   if (dtype == dtype_) return *this;
+  for (i64 i = 0; dtype == Dtype::i32 && i < count_; ++i) check_fits(at(i), dtype);
   Tensor result = empty(shape_, dtype);
   dispatch(dtype_, [&](auto from_type) {
     dispatch(dtype, [&](auto to_type) {

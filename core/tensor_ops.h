@@ -25,7 +25,7 @@ Tensor arange(i64 n);
 /// Draws from N(0, 1), in double and then rounded to `dtype`. So a generator in the same state gives the same numbers
 /// in f32 as in f64, up to rounding.
 Tensor randn(const Shape& shape, Rng& rng, Dtype dtype = f32);
-/// Draws from the uniform distribution on [low, high).
+/// Draws from the uniform distribution on [low, high), in double and then rounded to `dtype`: a number may be `high`.
 Tensor rand_uniform(const Shape& shape, double low, double high, Rng& rng, Dtype dtype = f32);
 /// i32, uniform in {low, ..., high - 1}.
 Tensor randint(i64 low, i64 high, const Shape& shape, Rng& rng);
@@ -90,7 +90,8 @@ inline Tensor concat(std::initializer_list<Tensor> parts, i64 axis) {
 /// Elements [begin, end) along `axis`. Negative bounds count from the end; bounds beyond the end are cut to it. A view
 /// if `axis` is 0, otherwise a copy.
 Tensor slice(const Tensor& x, i64 axis, i64 begin, i64 end = std::numeric_limits<i64>::max());
-/// Writes `part` into x along `axis`, starting at index `begin`, or adds it with `accumulate`.
+/// Writes `part` into x along `axis`, starting at index `begin`, or adds it with `accumulate`. They must not share
+/// memory.
 void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumulate);
 /// x with its elements in reverse order along `axis`.
 Tensor flip(const Tensor& x, i64 axis);

@@ -24,7 +24,10 @@ void Visitor::operator()(std::string_view name, Variable& parameter) {
 }
 
 void Visitor::transposed(std::string_view name, Variable& parameter) {
-  if (parameter.defined()) on_transposed(path_of(name), parameter);
+  if (!parameter.defined()) return;
+  check(parameter.shape().rank() == 2, "visit", path_of(name),
+        " is no matrix, so it cannot be stored as [in, out]: ", parameter.shape());
+  on_transposed(path_of(name), parameter);
 }
 
 void Visitor::operator()(std::string_view name, Tensor& buffer) {
@@ -116,6 +119,28 @@ class Converter : public Visitor {
   std::map<const Node*, Tensor> converted_;
 };
 
+// Gives the parameters of a copy the ties that those of the original have, in the same order.
+class Tying : public Visitor {
+ public:
+  explicit Tying(Parameters originals) : originals_(std::move(originals)) {}
+
+ private:
+  void on_parameter(const std::string& path, Variable& p) override {
+    if (next_ == originals_.size()) return;  // copy_parameters reports it
+    Variable& first = copies_[originals_[next_++].value.node().get()];
+    if (first.defined()) {
+      p = first;
+      return;
+    }
+    if (!used_.insert(p.node().get()).second) p = parameter(p.value().clone(), path);  // tied in the copy alone
+    first = p;
+  }
+  Parameters originals_;
+  size_t next_ = 0;
+  std::map<const Node*, Variable> copies_;  // by parameter of the original
+  std::set<const Node*> used_;
+};
+
 // 1234567 -> "1,234,567"
 std::string grouped(i64 count) {
   std::string digits = std::to_string(count);
@@ -204,6 +229,11 @@ void to(Module& module, Dtype dtype) {
   module.visit(converter);
 }
 
+void tie_like(Module& original, Module& copy) {
+  Tying tying(original.named_parameters());
+  copy.visit(tying);
+}
+
 void copy_parameters(Module& from, Module& into) {
   Collector source = collect(from), target = collect(into);
   const auto copy = [](const std::string& name, const Tensor& value, const std::string& place_name, Tensor& place) {
@@ -214,8 +244,12 @@ void copy_parameters(Module& from, Module& into) {
   check(source.parameters.size() == target.parameters.size() && source.buffers.size() == target.buffers.size(),
         "copy_parameters", "the modules have ", source.parameters.size() + source.buffers.size(), " and ",
         target.parameters.size() + target.buffers.size(), " parameters and buffers");
+  std::map<const Node*, const NamedParameter*> copied;  // by parameter of `into`: what it was copied from
   for (size_t i = 0; i < source.parameters.size(); ++i) {
     NamedParameter &x = source.parameters[i], &y = target.parameters[i];
+    const NamedParameter& first = *copied.emplace(y.value.node().get(), &x).first->second;
+    check(same_bits(first.value.value(), x.value.value()), "copy_parameters", first.name, " and ", x.name,
+          " are one parameter in the copy, and differ");
     copy(x.name, x.value.value(), y.name, y.value.mutable_value());
   }
   for (size_t i = 0; i < source.buffers.size(); ++i) {

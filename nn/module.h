@@ -99,10 +99,14 @@ class Module {
 
 /// "orrery::nn::EncoderLayer" as "EncoderLayer".
 std::string type_name(const Module& module);
-/// Converts every parameter and buffer in place; tied parameters stay tied. Gradients are forgotten.
+/// Converts every parameter and buffer in place; tied parameters stay tied. Gradients are forgotten, and an optimiser
+/// that was made before must be made again.
 void to(Module& module, Dtype dtype);
+/// Ties the parameters of `copy` as those of `original` are, which has the same names in the same order.
+void tie_like(Module& original, Module& copy);
 /// Copies the values of all parameters and buffers of `from` to those of the same names in `into`, converted to their
-/// dtypes. Errors: a count, a name or a shape differs; then some may already be copied.
+/// dtypes. Errors: a count, a name or a shape differs; parameters that are tied in `into` differ in `from`. After an
+/// error some may already be copied.
 void copy_parameters(Module& from, Module& into);
 /// Prints the tree of parts with shapes and counts.
 std::ostream& operator<<(std::ostream& out, Module& module);

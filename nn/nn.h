@@ -7,6 +7,8 @@
 #include "autograd/ops.h"
 #include "nn/attention/attention.h"
 #include "nn/attention/key_value_cache.h"
+#include "nn/attention/query_key_norm.h"
+#include "nn/attention/rotary.h"
 #include "nn/generate/beam_search.h"
 #include "nn/generate/decoder_state.h"
 #include "nn/generate/decoding.h"

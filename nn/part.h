@@ -42,7 +42,7 @@ class Part : public Replaceable {
   /// Calls the module.
   template <class... X>
   decltype(auto) operator()(X&&... x) const {
-    return (*std::as_const(module_))(std::forward<X>(x)...);
+    return std::as_const(*module_)(std::forward<X>(x)...);
   }
   /// The module, if it is an M; else null.
   template <class M>
@@ -85,14 +85,16 @@ class Part : public Replaceable {
 /// Replaces the parts of `into` by copies of those of `from`. Both modules must be built in the same way.
 void clone_parts(Module& from, Module& into);
 
-/// For the `clone` of a module: gives `copy`, which was built in the same way, the parts, dtype and values of
-/// `original`, and returns it.
+/// For the `clone` of a module: gives `copy`, which was built in the same way, the parts, ties, dtype and values of
+/// `original`, and returns it. Members that are neither, such as a Dropout's p or a norm's eps, stay as built.
 template <class M>
 M cloned(M& original, M copy) {
   clone_parts(original, copy);
+  tie_like(original, copy);
   const Parameters parameters = original.parameters();
   if (!parameters.empty()) to(copy, parameters.front().value.dtype());
   copy_parameters(original, copy);
+  copy.name_parameters();
   return copy;
 }
 

@@ -38,7 +38,7 @@ class Optimizer {
 
   /// One update of every parameter that has a gradient; then all gradients are released.
   /// Errors, before anything moves: a learning rate that is negative or not finite; a gradient that does not fit its
-  /// parameter; not enough memory.
+  /// parameter; a parameter whose value was replaced since the optimiser was made; not enough memory.
   void step(double learning_rate);
   /// The same with gradients clipped to a common norm of at most `max_norm` (optim/clip.h). This needs no extra pass:
   /// the update multiplies by the factor. Returns the norm before clipping. Errors: also those of `clip_grad_norm`.
@@ -70,6 +70,7 @@ class Optimizer {
 
   struct Setting {
     double weight_decay, learning_rate_factor;
+    u64 replacements;  // of the parameter's value, when it was given
   };
   Parameters parameters_;
   std::vector<Setting> settings_;  // of each parameter

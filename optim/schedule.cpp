@@ -15,7 +15,7 @@ void check_step(i64 step, std::string_view schedule) {
 }
 
 void check_warmup(i64 warmup, i64 least, std::string_view schedule) {
-  check(warmup >= least, schedule, "warmup must be ", least, " step or more, got ", warmup);
+  check(warmup >= least, schedule, "warmup must be at least ", least, ", got ", warmup);
 }
 
 }  // namespace

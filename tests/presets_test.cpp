@@ -43,6 +43,13 @@ TEST_CASE("no build preset starts more compilers than there are cores, and two m
   CHECK(unbounded_presets(nlohmann::json::parse(file)) == "");
 }
 
+TEST_CASE("a case of a special kind has its name in the line where tests/CMakeLists.txt looks for it") {
+  static const std::regex kind("^ *\"(slow|long|seeds|browser|book): ");
+  for (const style::Source& source : style::tree())
+    for (size_t i = 1; i < source.lines.size(); ++i)
+      if (source.lines[i - 1] == "TEST_CASE(") CHECK_MESSAGE(!std::regex_search(source.lines[i], kind), source.at(i));
+}
+
 TEST_CASE("a preset without a bound is found") {
   const auto presets = nlohmann::json::parse(
       R"({"configurePresets": [{"name": "a"}], "buildPresets": [{"name": "b", "jobs": 0}, {"name": "c"}]})");
@@ -53,13 +60,16 @@ TEST_CASE("the sanitizers' first run leaves out what .ci/run names, and nothing 
   std::ifstream file(ORRERY_SOURCE_DIR "/CMakePresets.json");
   const auto presets = nlohmann::json::parse(file);
   const std::string script = style::read_text(style::root / ".ci/run");
+  bool found = false;
   for (const auto& preset : presets.at("testPresets")) {
     if (preset.at("name") != "asan") continue;
+    found = true;
     CHECK(preset.at("filter").at("exclude").at("label") == "long|slow|seeds|browser");
     CHECK(preset.at("filter").at("exclude").at("name") ==
           "^(apps/(bench/.*|book/reader|install/install|check/(gradcheck|leakcheck)|claims/claims|openmp)|autograd/"
           "check/mutation)$");
   }
+  CHECK(found);
   for (const std::string name :
        {"apps/bench", "apps/openmp", "apps/claims/claims", "apps/book/reader", "apps/install/install",
         "autograd/check/mutation", "apps/check/gradcheck", "apps/check/leakcheck"}) {

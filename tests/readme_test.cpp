@@ -192,13 +192,15 @@ TEST_CASE("every test of a promise stands in that promise's row") {
   static const std::regex row("^\\| ([0-9]+) \\|");
   for (const std::string& line : lines_of("tests/promises/README.md"))
     if (std::smatch match; std::regex_search(line, match, row)) rows[match[1]] = line;
-  CHECK(rows.size() >= 14);
+  CHECK(rows.size() == 27);
   for (const Source& source : tree()) {
     if (!source.path.starts_with("tests/") || !source.path.ends_with("_test.cpp")) continue;
     const std::string name = source.path.substr(std::string("tests/").size());
     const std::string any = name.substr(0, name.rfind('/') + 1) + "*_test.cpp";
-    for (const std::string& line : source.lines) {
-      if (!line.starts_with("TEST_CASE(\"")) continue;
+    for (size_t i = 0; i < source.lines.size(); ++i) {
+      if (!source.lines[i].starts_with("TEST_CASE(")) continue;
+      const bool wrapped = source.lines[i] == "TEST_CASE(" && i + 1 < source.lines.size();
+      const std::string& line = source.lines[wrapped ? i + 1 : i];
       for (std::sregex_iterator at(line.begin(), line.end(), promise), end; at != end; ++at) {
         CAPTURE(name);
         CAPTURE((*at)[1].str());

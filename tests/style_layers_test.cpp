@@ -23,10 +23,16 @@ bool may_include(const std::string& layer, const std::string& included) {
   return false;
 }
 
-// Rooms in the order in which they stand on one another, within autograd and within nn. A file includes its own room
-// and those before it; nn/nn.h, the list of all, may include every room but the checker's.
 constexpr std::string_view operations = "autograd/ops.h";  // the list of their headers
 
+// What a line includes from the repository, "" if nothing.
+std::string included_path(const std::string& line) {
+  constexpr std::string_view start = "#include \"";
+  return line.starts_with(start) ? line.substr(start.size(), line.rfind('"') - start.size()) : "";
+}
+
+// Rooms in the order in which they stand on one another, within autograd and within nn. A file includes its own room
+// and those before it; nn/nn.h, the list of all, may include every room but the checker's.
 Words room_violations(const Sources& sources) {
   static const Words rooms{"core/machine", "core",      "autograd",       "autograd/ops", "autograd/ops/fused",
                            "nn",           "nn/layers", "nn/positions",   "nn/attention", "nn/models",
@@ -39,10 +45,8 @@ Words room_violations(const Sources& sources) {
   for (const Source& source : sources) {
     if (source.layer() == "tests" || source.layer() == "apps") continue;
     for (size_t i = 0; i < source.lines.size(); ++i) {
-      constexpr std::string_view start = "#include \"";
-      const std::string& line = source.lines[i];
-      if (!line.starts_with(start)) continue;
-      const std::string path = line.substr(start.size(), line.rfind('"') - start.size());
+      const std::string path = included_path(source.lines[i]);
+      if (path.empty()) continue;
       const Source* included = find_source(sources, path);
       static const std::set<std::string> below_all{"core/dtype.h", "core/error.h"};
       if (!included || below_all.contains(path)) continue;
@@ -62,10 +66,8 @@ Words include_violations(const Sources& sources) {
   Words found;
   for (const Source& source : sources) {
     for (size_t i = 0; i < source.lines.size(); ++i) {
-      constexpr std::string_view start = "#include \"";
-      const std::string& line = source.lines[i];
-      if (!line.starts_with(start)) continue;
-      const std::string path = line.substr(start.size(), line.rfind('"') - start.size());
+      const std::string path = included_path(source.lines[i]);
+      if (path.empty()) continue;
       const Source* included = find_source(sources, path);
       if (!included) {
         found.push_back(source.at(i) + "includes " + path + ", which is not a file from the root of the repository");

@@ -13,9 +13,6 @@
 namespace orrery {
 namespace {
 
-// Text may be that of a foreign file, and JSON must be UTF-8.
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 // "[a,b,c]" of what item(i) appends.
 template <class Item>
 void append_list(std::string& text, i64 count, const Item& item) {
@@ -58,7 +55,7 @@ i64 weights_in(const ShownAttention& attention) {
 
 // An object as text, with one more field whose value is text already.
 std::string with_field(const Json& object, const std::string& name, const std::string& value) {
-  std::string text = dumped(object);
+  std::string text = json_text(object);
   text.pop_back();
   return text + ",\"" + name + "\":" + value + "}";
 }

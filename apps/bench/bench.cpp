@@ -13,6 +13,8 @@
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/machine.h"
+#include "apps/program/output_file.h"
+#include "core/files/json.h"
 #include "core/machine/parallel.h"
 #include "core/products/blas.h"
 
@@ -42,7 +44,7 @@ void write_results(const BenchOptions& options, const std::string& bench, const 
       {"bench", bench},       {"cpu", cpu_name()},   {"threads", threads()},  {"tiles", least_tiles()},
       {"seed", options.seed}, {"blas", blas.config}, {"kernel", blas.kernel}, {"blas_threads", blas.threading},
       {"results", results}};
-  write_text(options.json, all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+  write_text(options.json, json_text(all, 2) + '\n');
 }
 
 namespace {
@@ -91,30 +93,23 @@ std::string configurations() {
   return lines;
 }
 
-}  // namespace
+std::shared_ptr<BenchOptions> new_options() { return std::make_shared<BenchOptions>(); }
 
-void add_bench(CLI::App& program, int& exit_code) {
-  CLI::App& benches =
-      add_command(program, "bench",
-                  "Measure: training steps, a profile, promises, products, loops, what fusing saves, attention, a busy "
-                  "machine, writing",
-                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
-  needs_sub_command(benches);
-  const auto options = [] { return std::make_shared<BenchOptions>(); };
-
-  const auto step = options();
+// Benches of whole training steps.
+void add_step_benches(CLI::App& benches, int& exit_code) {
+  const auto step = new_options();
   add_step_options(add_bench(benches, "step", "The time of a training step", bench_step, step, exit_code,
                              configurations() + "Example:\n  orrery bench step --config base --steps 10 --length 64"),
                    *step);
 
-  const auto profile = options();
+  const auto profile = new_options();
   add_step_options(
       add_bench(benches, "profile", "Where the time of a training step goes", bench_profile, profile, exit_code,
                 "Half of the steps are observed; the last line says what that costs. GF/s count products, GB/s what "
                 "goes in and out.\nExample:\n  orrery bench profile --config tiny-mt --json profile.json"),
       *profile);
 
-  const auto promises = options();
+  const auto promises = new_options();
   promises->steps = 300;
   add_step_options(
       add_bench(benches, "promises", "What promises cost a training step: versions, the first-NaN watch, denormals",
@@ -123,8 +118,11 @@ void add_bench(CLI::App& program, int& exit_code) {
                 "versions of saved tensors cannot be switched off: one tensor is timed, for as many as all operations "
                 "of a step may save.\nExample:\n  orrery bench promises --config tiny-mt --steps 20"),
       *promises);
+}
 
-  const auto gemm = options();
+// Benches of products, loops and operations.
+void add_operation_benches(CLI::App& benches, int& exit_code) {
+  const auto gemm = new_options();
   gemm->config = "all";
   std::vector<std::string> names = bench_config_names();
   names.insert(names.begin(), "all");
@@ -132,19 +130,22 @@ void add_bench(CLI::App& program, int& exit_code) {
                        "Example:\n  orrery bench gemm --config base --threads 1"),
              "--config", gemm->config, names, "Whose products");
 
-  add_bench(benches, "ops", "The speed of everything except products", bench_ops, options(), exit_code,
+  add_bench(benches, "ops", "The speed of everything except products", bench_ops, new_options(), exit_code,
             "Example:\n  orrery bench ops --threads 2 --json ops.json");
 
-  const auto fused = options();
+  const auto fused = new_options();
   fused->config = "base";
   add_choice(add_bench(benches, "fused", "What each fused operation saves over its composed form", bench_fused, fused,
                        exit_code, "Example:\n  orrery bench fused --config tiny-mt"),
              "--config", fused->config, bench_config_names(), "Whose sizes");
 
-  add_bench(benches, "attention", "Time and memory of attention over long sequences", bench_attention, options(),
+  add_bench(benches, "attention", "Time and memory of attention over long sequences", bench_attention, new_options(),
             exit_code, "Example:\n  orrery bench attention --threads 2");
+}
 
-  const auto busy = options();
+// Benches that take longer than the others.
+void add_long_benches(CLI::App& benches, int& exit_code) {
+  const auto busy = new_options();
   busy->steps = 200;
   CLI::App& busy_command =
       add_bench(benches, "busy", "The time of a training step beside other programs", bench_busy, busy, exit_code,
@@ -156,7 +157,7 @@ void add_bench(CLI::App& program, int& exit_code) {
   add_whole_number(busy_command, "--steps", busy->steps, 1, 1000000, "Steps of each measurement");
   add_seed(busy_command, busy->seed);
 
-  const auto toy = options();
+  const auto toy = new_options();
   toy->steps = 3000;
   CLI::App& toy_command =
       add_bench(benches, "toy", "How long a whole training of the toy takes, with its exam, task by task", bench_toy,
@@ -164,7 +165,7 @@ void add_bench(CLI::App& program, int& exit_code) {
   add_whole_number(toy_command, "--steps", toy->steps, 1, 1000000, "Steps of each training");
   add_seed(toy_command, toy->seed);
 
-  const auto decode = options();
+  const auto decode = new_options();
   CLI::App& decode_command =
       add_bench(benches, "decode", "How fast a GPT writes, one token at a time", bench_decode, decode, exit_code,
                 "The limit is the time that memory takes to deliver weights and cache.\n"
@@ -176,6 +177,20 @@ void add_bench(CLI::App& program, int& exit_code) {
   add_whole_number(decode_command, "--context", decode->context, 1, 1000000, "Positions read before the clock runs");
   add_whole_number(decode_command, "--steps", decode->steps, 1, 1000000, "Tokens of each stream to measure");
   add_seed(decode_command, decode->seed);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, int& exit_code) {
+  CLI::App& benches =
+      add_command(program, "bench",
+                  "Measure: training steps, a profile, promises, products, loops, what fusing saves, attention, a busy "
+                  "machine, whole trainings of the toy, writing",
+                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
+  needs_sub_command(benches);
+  add_step_benches(benches, exit_code);
+  add_operation_benches(benches, exit_code);
+  add_long_benches(benches, exit_code);
 }
 
 }  // namespace orrery

@@ -98,6 +98,7 @@ int bench_busy(const BenchOptions& options) {
   announce(options);
   const BenchConfig config = bench_config(options.config);
   const std::vector<BusyRow> rows = measure_busy(config, options);
+  set_threads(static_cast<int>(options.threads));  // the last measurement used one; the file names those asked for
   print_busy(std::cout, config.name, options.threads, rows);
   nlohmann::ordered_json kept_rows = nlohmann::ordered_json::array();
   for (const BusyRow& row : rows) {

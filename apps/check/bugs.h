@@ -19,8 +19,8 @@ std::vector<Row> with_bug(std::vector<Row> rows, const nn::Bug& bug);
 /// True if the mistake replaces `row`.
 bool is_replaced(const Row& row, const nn::Bug& bug);
 
-/// What failed in the proof of a row with a mistake, for who hunts it: without guesses at the mistake, and without the
-/// numbers of parts that find the wrong gradients once more.
+/// What failed in the proof of a row with a mistake, for a reader who hunts it. Guesses at the mistake are left out,
+/// and so are the details of parts that only find the wrong gradients once more.
 std::string symptoms(const Proof& proof);
 
 }  // namespace orrery

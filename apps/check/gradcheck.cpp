@@ -19,6 +19,7 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/output_file.h"
 #include "apps/program/progress.h"
 #include "core/machine/parallel.h"
 
@@ -222,10 +223,10 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   CLI::App& command = add_command(
       program, "gradcheck", "Prove every derivative: against its function, in f64 and f32",
       "The gradients of each row in f32 must also equal those in f64, within 1e-6 of the largest of each leaf (column "
-      "'f32'; beyond that, only proven rounding). The bits must be equal in 64 passes and for 1 to 16 threads; dL/dy = "
-      "0 "
-      "must give gradients of 0; for each choice of inputs, backward must add to an existing gradient; "
-      "autograd/check/proof.h lists more. Layers and models are saved to a file and loaded again. 'error' is the worst "
+      "'f32'; beyond that, only proven rounding). The bits must be equal in 64 passes (4 for long tensors) and for up "
+      "to 16 threads. dL/dy = 0 must give gradients of 0. Backward must add to a gradient that is there, and give the "
+      "same gradients for each choice of inputs. autograd/check/proof.h lists more. "
+      "Layers and models are saved to a file and loaded again. 'error' is the worst "
       "|analytic - numeric|. It may reach 1e-9 + 1e-7 |numeric|, so compare it with 'norm'.\n"
       "Example:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
       "--bug 7");
@@ -250,9 +251,9 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
                                 "Prove the rows with each of these seeds: none may fail");
   CLI::Option* resume = add_file(command, "--resume", options->resume,
                                  "With --seeds: keep the results in this file, and continue after the last of them");
-  CLI::Option* threads =
-      add_whole_number(command, "--threads", options->threads, 1, 256,
-                       "Threads; the results do not depend on them, and tiny tensors are fastest on one");
+  CLI::Option* threads = add_whole_number(
+      command, "--threads", options->threads, 1, 256,
+      "Threads of the checks of --bug that are no proofs; a proof runs on one, and tries up to 16 by itself");
   // What would have no effect beside an option is wrong usage, not ignored.
   exclude(mutate, {list});
   exclude(bug, {list, mutate, all, operations});

@@ -4,11 +4,11 @@
 // each row of the batch must be a triangle. Padding must be empty columns, and other rows must be empty blocks. --break
 // breaks a mask on purpose, to show how a leak is reported.
 // Serves: autograd/check/proof.h
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "apps/program/command.h"
 #include "apps/program/machine.h"
@@ -105,12 +105,6 @@ Checks saved_model(const std::string& path, MaskFault fault) {
   return checks;
 }
 
-bool is_chosen(const std::string& model, const std::vector<std::string>& names) {
-  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-           return fnmatch(name.c_str(), model.c_str(), 0) == 0;
-         });
-}
-
 bool can_break(const BuiltIn& model, MaskFault fault) {
   return fault == MaskFault::padding ? model.has_padding : fault == MaskFault::causal ? model.has_causal : true;
 }
@@ -121,7 +115,7 @@ Checks chosen_checks(const LeakcheckOptions& options) {
   Rng rng(static_cast<u64>(options.seed));
   Checks all;
   for (const BuiltIn& model : built_in_models()) {
-    if (!is_chosen(model.name, options.names) || !can_break(model, fault)) continue;
+    if (!matches_any(options.names, model.name) || !can_break(model, fault)) continue;
     for (nn::LeakCheck& c : model.checks(rng, fault)) {
       c.name = model.name;
       c.all_must_move = fault == MaskFault::none;
@@ -137,11 +131,11 @@ void check_names(const LeakcheckOptions& options) {
   }
   const std::vector<BuiltIn> models = built_in_models();
   for (const std::string& name : options.names) {
-    const bool known =
-        std::any_of(models.begin(), models.end(), [&](const BuiltIn& model) { return is_chosen(model.name, {name}); });
+    const bool known = std::any_of(models.begin(), models.end(),
+                                   [&](const BuiltIn& model) { return matches_any({name}, model.name); });
     if (!known) usage_error("leakcheck", "no model is called '" + name + "'; orrery leakcheck --list names all");
     const bool breakable = std::any_of(models.begin(), models.end(), [&](const BuiltIn& model) {
-      return is_chosen(model.name, {name}) && can_break(model, fault_of(options.fault));
+      return matches_any({name}, model.name) && can_break(model, fault_of(options.fault));
     });
     const std::string what = options.fault == "causal" ? "causal mask" : options.fault;
     if (!breakable)
@@ -156,7 +150,7 @@ int run(const LeakcheckOptions& options) {
     return done;
   }
   set_threads(static_cast<int>(options.threads));
-  print_start(std::cerr, {.seed = options.seed});
+  print_start(std::cerr, {.seed = options.load.empty() ? std::optional<i64>(options.seed) : std::nullopt});
   std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n\n";
   size_t checked = 0, leaks = 0, unmoved = 0;  // checks; those with a leak; those where something does not move
   for (const nn::LeakCheck& c : chosen_checks(options)) {
@@ -181,15 +175,18 @@ void add_leakcheck(CLI::App& program, int& exit_code) {
   CLI::App& command = add_command(program, "leakcheck", "Show that no model sees the future, padding or other rows",
                                   "Examples:\n  orrery leakcheck\n  orrery leakcheck decoder --break causal\n"
                                   "  orrery leakcheck --load reverse.safetensors");
-  add_arguments(command, "MODEL", options->names,
-                "Built-in models, such as decoder or 'transformer*'; without any: all");
+  CLI::Option* names = add_arguments(command, "MODEL", options->names,
+                                     "Built-in models, such as decoder or 'transformer*'; without any: all");
   CLI::Option* load = add_file(command, "--load", options->load,
                                "Check the model in this file, as orrery toy --save or orrery lm train wrote it");
-  add_choice(command, "--break", options->fault, {"none", "causal", "padding", "batch"},
-             "Build a mistake in: a causal or a padding mask that is one too wide, or outputs mixed over the batch");
-  add_flag(command, "--list", options->list, "Print the names of the models, check nothing");
-  exclude(add_seed(command, options->seed), {load});
+  CLI::Option* fault = add_choice(
+      command, "--break", options->fault, {"none", "causal", "padding", "batch"},
+      "Build a mistake in: a causal or a padding mask that is one too wide, or outputs mixed over the batch");
+  CLI::Option* list = add_flag(command, "--list", options->list, "Print the names of the models, check nothing");
+  CLI::Option* seed = add_seed(command, options->seed);
+  exclude(seed, {load});
   add_threads(command, options->threads);
+  exclude(list, {names, load, fault, seed});  // what would have no effect is wrong usage
   when_run(command, exit_code, [options] { return run(*options); });
 }
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "apps/program/columns.h"
+#include "core/files/json.h"
 
 namespace orrery {
 namespace {
@@ -113,7 +114,6 @@ void print_uncaught(std::ostream& out, const MutatedRow& row) {
 }
 
 std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed, size_t chosen) {
-  using Json = nlohmann::ordered_json;
   constexpr std::array fates{"caught", "equivalent", "survived"};
   Json mutants = Json::array();
   Json not_mutated = Json::array();
@@ -135,7 +135,7 @@ std::string mutants_as_json(const std::vector<MutatedRow>& table, i64 seed, size
   const Json all = {{"seed", seed},           {"complete", table.size() == chosen}, {"mutants", count.mutants},
                     {"caught", count.caught}, {"equivalent", count.equivalent},     {"rows_not_mutated", not_mutated},
                     {"list", mutants}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(all, 2) + '\n';
 }
 
 }  // namespace orrery

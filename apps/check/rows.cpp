@@ -3,8 +3,6 @@
 // Serves: autograd/check/proof.h
 #include "apps/check/rows.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <iomanip>
 #include <ostream>
@@ -20,7 +18,7 @@ namespace {
 bool matches(const std::string& pattern, const Row& row) {
   const std::string& name = row.sample.name;
   for (const std::string& text : {row.name, row.label(), name, name + ", " + row.sample.variant})
-    if (fnmatch(pattern.c_str(), text.c_str(), 0) == 0) return true;
+    if (matches_any({pattern}, text)) return true;
   return false;
 }
 

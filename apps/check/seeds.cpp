@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
+#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <sstream>
@@ -15,6 +15,7 @@
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
+#include "apps/program/output_file.h"
 #include "apps/program/progress.h"
 #include "autograd/check/proof.h"
 #include "core/files/file.h"
@@ -38,7 +39,7 @@ std::string line_of(const SeedResult& result) {
   for (const FalseAlarm& alarm : result.failed) failed.push_back({{"row", alarm.row}, {"message", alarm.message}});
   const Json line = {{"seed", result.seed},       {"names", result.names}, {"rows", result.rows},
                      {"redrawn", result.redrawn}, {"failed", failed},      {"seconds", result.seconds}};
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(line) + '\n';
 }
 
 SeedResult result_of(const std::string& line) {
@@ -60,12 +61,9 @@ SeedResult result_of(const std::string& line) {
   return result;
 }
 
-// "" if the file does not exist.
+// "" if the file does not exist. Error: the system cannot read it, so that nothing is written over it.
 std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  return text.str();
+  return std::filesystem::exists(path) ? InputFile(path).text() : "";
 }
 
 // Whether `text`, which may be nothing, is what is left of a line that was cut off.

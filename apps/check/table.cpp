@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/program/columns.h"
+#include "core/files/json.h"
 
 namespace orrery {
 namespace {
@@ -47,7 +48,6 @@ void print_zeros(std::ostream& out, const std::vector<ProvenRow>& table) {
 }
 
 std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed, size_t chosen) {
-  using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const auto& [row, proof] : table) {
     const GradcheckReport& report = proof.gradients;
@@ -74,7 +74,7 @@ std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed, size_t
   const Json all = {{"seed", seed},     {"complete", table.size() == chosen},
                     {"chosen", chosen}, {"checked", table.size()},
                     {"failed", failed}, {"rows", rows}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(all, 2) + '\n';
 }
 
 }  // namespace orrery

@@ -3,7 +3,6 @@
 // It prints claim, source, measurement and verdict of each. A claim that turns out wrong here is printed as wrong, and
 // the exit code is 0: it says whether the measurements could be made.
 // Serves: apps/toy/toy.cpp
-#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/output_file.h"
 #include "apps/program/progress.h"
 #include "core/machine/parallel.h"
 
@@ -28,19 +28,15 @@ struct ClaimsOptions {
 };
 
 std::vector<claims::Claim> chosen_claims(const std::vector<std::string>& names) {
-  const auto matches = [](const std::string& name, const claims::Claim& claim) {
-    return fnmatch(name.c_str(), claim.name.c_str(), 0) == 0;
-  };
   const std::vector<claims::Claim>& all = claims::all_claims();
   for (const std::string& name : names) {
-    if (std::none_of(all.begin(), all.end(), [&](const claims::Claim& claim) { return matches(name, claim); }))
+    if (std::none_of(all.begin(), all.end(),
+                     [&](const claims::Claim& claim) { return matches_any({name}, claim.name); }))
       usage_error("claims", "no claim is called '" + name + "'; orrery claims --list names all");
   }
   std::vector<claims::Claim> chosen;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const claims::Claim& claim) {
-    return names.empty() ||
-           std::any_of(names.begin(), names.end(), [&](const std::string& name) { return matches(name, claim); });
-  });
+  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
+               [&](const claims::Claim& claim) { return matches_any(names, claim.name); });
   return chosen;
 }
 

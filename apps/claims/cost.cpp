@@ -7,6 +7,8 @@
 #include "apps/bench/operation_times.h"
 #include "apps/claims/measures.h"
 #include "apps/program/columns.h"
+#include "autograd/check/proof_parts.h"
+#include "autograd/check/rounding.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/attention.h"
 #include "autograd/ops/fused/tiled_attention.h"
@@ -43,18 +45,6 @@ Operations operations_of(i64 n, i64 d_model) {
     (o.name.starts_with("linear") ? result.projections : result.scores) += o.flop;
   return result;
 }
-
-// Each thread has a tile of its own, so bytes are counted on one.
-class OneThread {
- public:
-  OneThread() : before_(threads()) { set_threads(1); }
-  ~OneThread() { set_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  const int before_;
-};
 
 // The largest number of bytes that forward and backward of one attention over n tokens hold beyond their input.
 enum class Form { composed, tiled };
@@ -106,7 +96,8 @@ Finding quadratic_operations(const Run& run) {
 }
 
 Finding linear_memory(const Run& run) {
-  const OneThread one_thread;
+  const parts::KeepThreads keep;
+  set_threads(1);  // each thread has a tile of its own, so bytes are counted on one
   Finding finding{.measured = {"peak of forward and backward beyond the input, 2 heads of 32; growth from row to row",
                                "    n  all scores, MB     in tiles, MB"}};
   constexpr i64 most_composed = 2048, linear_from = 2048;
@@ -133,8 +124,7 @@ Finding linear_memory(const Run& run) {
   Tensor composed, tiled;
   peak_bytes_of(Form::composed, 1024, &composed);
   peak_bytes_of(Form::tiled, 1024, &tiled);
-  double difference = 0;
-  for (i64 i = 0; i < composed.count(); ++i) difference = std::max(difference, std::abs(composed.at(i) - tiled.at(i)));
+  const double difference = largest_magnitude({composed - tiled});  // infinity for NaN
   finding.measured.push_back(numbers("largest difference between the two results: %.0e", difference));
   finding.verdict =
       least_composed > 3.5 && most_tiled < 2.3 && difference < 1e-5 ? Verdict::holds : Verdict::does_not_hold;

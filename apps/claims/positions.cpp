@@ -1,12 +1,12 @@
 // Chapter 9. Claims about positions: what is lost without them, and what they do beyond the trained length.
 //
 // Serves: nn/positions/positional_encoding.h
-#include <algorithm>
 #include <cmath>
 
 #include "apps/claims/measures.h"
 #include "apps/claims/training.h"
 #include "apps/program/columns.h"
+#include "autograd/check/rounding.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/layout.h"
 #include "autograd/ops/matmul.h"
@@ -15,12 +15,6 @@
 
 namespace orrery::claims {
 namespace {
-
-double largest(const Tensor& x) {
-  double result = 0;
-  for (i64 i = 0; i < x.count(); ++i) result = std::max(result, std::abs(x.at(i)));
-  return result;
-}
 
 // x [1, T, d_model] with its positions in another order: position t gets row order[t].
 Tensor reordered(const Tensor& x, const std::vector<i64>& order) {
@@ -40,7 +34,7 @@ double change_by_order(const Tensor& positions, const Mask& mask) {
     return encoder(constant(x + positions), mask, pass).value();
   };
   const Tensor x = randn({1, 6, 16}, rng, f64);
-  return largest(f(reordered(x, order)) - reordered(f(x), order));
+  return largest_magnitude({f(reordered(x, order)) - reordered(f(x), order)});
 }
 
 // Orthonormal rows that span what the columns of x [n, d] span, by Gram-Schmidt. Each is cleared of those before it
@@ -65,7 +59,7 @@ constexpr i64 fitted_positions = 500;
 double error_of_best_matrix(const Tensor& table, i64 k) {
   const Tensor reachable = orthonormal(table.rows(0, fitted_positions));
   const Tensor shifted = table.rows(k, fitted_positions + k);
-  return largest(shifted - matmul(reachable, matmul(reachable, shifted), Trans::a));
+  return largest_magnitude({shifted - matmul(reachable, matmul(reachable, shifted), Trans::a)});
 }
 
 constexpr i64 symbols = 8, trained_length = 16;

@@ -25,20 +25,21 @@ const std::vector<Claim>& all_claims() {
       {"scaled-variance", "The scores of attention, q.k / sqrt(d_k), have variance 1.",
        "tutorials, after Vaswani et al. 2017, section 3.2.1, footnote 4",
        "the variance is within 15 % of 1 for components of variance 1, and in a layer before its first step whose W^Q "
-       "and W^K are drawn each by itself; partly, if only the first. Packed in one matrix they are drawn smaller",
+       "and W^K are drawn each by itself (packed in one matrix they are drawn smaller: 0.20 to 0.30); partly, if only "
+       "the first",
        scaled_variance},
       {"saturation",
        "For large d_k the products q.k push softmax into regions where it has extremely small gradients; dividing by "
        "sqrt(d_k) counteracts this.",
        "Vaswani et al. 2017, section 3.2.1",
        "at d_k = 1024 one of 64 keys gets more than 95 % of the weight, with less than a tenth of the slope that "
-       "scaled scores have; and with scaling the slope at d_k = 1024 is more than half of that at 16",
+       "scaled scores have; and with scaling the slope at d_k = 1024 is more than half of that at 16; partly, if only "
+       "one of the two",
        softmax_saturation},
       {"missing-scale", "Without the division by sqrt(d_k), attention with a large d_k learns worse.",
        "Vaswani et al. 2017, section 3.2.1 (\"for larger values of d_k\")",
        "at d_k = 256 every seed with the division is 20 points better than every seed without it, whose largest "
-       "weights "
-       "are more than twice as large before the training",
+       "weights are more than twice as large before the training; partly, if only the first",
        missing_scale},
       {"equivariance",
        "Without positions, self-attention does not see the order of its input: the input in another order gives the "
@@ -100,14 +101,16 @@ const std::vector<Claim>& all_claims() {
        "Before the first step, the gradients near the output are large whatever the depth with normalisation after "
        "each sub-layer, and shrink with the depth with normalisation before it.",
        "Xiong et al. 2020, abstract and theorem 1",
-       "from 4 to 64 layers the norm keeps more than 80 % with norm after, and less than 60 % with norm before",
+       "from 4 to 64 layers the norm keeps more than 80 % with norm after, and less than 60 % with norm before; "
+       "partly, if "
+       "only one of the two",
        gradients_at_the_start},
       {"flipped-mask",
        "A causal mask with true and false confused makes the loss of the training better, and the model useless.",
        "a common mistake: in PyTorch, true means hidden for nn.MultiheadAttention, and visible for "
        "scaled_dot_product_attention",
        "in training every loss is 0.2 below the least mean loss without seeing the future; when it writes, 0.4 above "
-       "that of the right mask",
+       "that of the right mask; partly, if only one of the two",
        flipped_mask},
       {"sum-loss",
        "A check of derivatives with the plain sum of the outputs as its loss hides every wrong backward of softmax.",

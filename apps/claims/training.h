@@ -26,7 +26,7 @@ Task earlier_token(i64 symbols, i64 back);
 /// A language: each token repeats the one two before it with this probability, else it is uniform. The answer at each
 /// position is the next token.
 Task noisy_language(i64 symbols, double repeats);
-/// The smallest cross entropy that a model of this language can have, in nats for each token.
+/// The entropy of a token after the first two, in nats: no model of this language has a smaller mean loss.
 double entropy_of_noisy_language(i64 symbols, double repeats);
 
 struct TrainingPlan {

@@ -2,19 +2,21 @@
 //
 //   orrery doctor
 //   orrery doctor --threads 2 --json doctor.json
-// One line for each finding, and what to do about it. A training prints those that need no measuring by itself.
+// One line for each finding, and what to do about it. A training prints the harmful ones that need no
+// measuring.
 // Serves: apps/toy/toy.cpp
 #include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "apps/doctor/checks.h"
 #include "apps/doctor/doctor.h"
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
+#include "apps/program/output_file.h"
+#include "core/files/json.h"
 #include "core/machine/parallel.h"
 
 namespace orrery {
@@ -34,29 +36,28 @@ size_t count_of_verdict(const std::vector<Finding>& all, Verdict verdict) {
 }
 
 std::string findings_as_json(const Machine& machine, const Speed& speed, const std::vector<Finding>& all) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   for (const Finding& finding : all)
     list.push_back({{"subject", finding.subject},
                     {"verdict", name_of(finding.verdict)},
                     {"finding", finding.text},
                     {"advice", finding.advice}});
-  const nlohmann::ordered_json report{
-      {"harmful", count_of_verdict(all, Verdict::harmful)},
-      {"cpu", machine.cpu},
-      {"vectors", name_of(machine.level)},
-      {"cores", machine.cores},
-      {"cores_allowed", machine.allowed},
-      {"cores_granted", machine.granted > 0 ? nlohmann::ordered_json(machine.granted) : nlohmann::ordered_json()},
-      {"threads", machine.threads},
-      {"blas", described(machine.blas)},
-      {"openmp", machine.openmp},
-      {"memory_bytes", machine.memory.total},
-      {"memory_available_bytes", machine.memory.available},
-      {"gflop_per_second", 1e-9 * speed.ours},
-      {"gflop_per_second_of_openblas", 1e-9 * speed.blas},
-      {"peak_gflop_per_second", 1e-9 * speed.peak},
-      {"findings", list}};
-  return report.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const Json report{{"harmful", count_of_verdict(all, Verdict::harmful)},
+                    {"cpu", machine.cpu},
+                    {"vectors", name_of(machine.level)},
+                    {"cores", machine.cores},
+                    {"cores_allowed", machine.allowed},
+                    {"cores_granted", machine.granted > 0 ? Json(machine.granted) : Json()},
+                    {"threads", machine.threads},
+                    {"blas", described(machine.blas)},
+                    {"openmp", machine.openmp},
+                    {"memory_bytes", machine.memory.total},
+                    {"memory_available_bytes", machine.memory.available},
+                    {"gflop_per_second", 1e-9 * speed.ours},
+                    {"gflop_per_second_of_openblas", 1e-9 * speed.blas},
+                    {"peak_gflop_per_second", 1e-9 * speed.peak},
+                    {"findings", list}};
+  return json_in_ascii(report, 2) + "\n";
 }
 
 int examine_machine(const DoctorOptions& options) {

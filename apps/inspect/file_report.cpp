@@ -63,10 +63,6 @@ std::string shortened(const std::string& text, size_t most) {
   return harmless(text.substr(0, length)) + "... (" + std::to_string(text.size()) + " bytes)";
 }
 
-std::string ascii(const Json& json, int indent = -1) {
-  return json.dump(indent, ' ', true, Json::error_handler_t::replace);
-}
-
 // A value as text without quotes, or as JSON.
 std::string value_of(const Json& json) { return json.is_string() ? json.get<std::string>() : json.dump(); }
 
@@ -243,7 +239,7 @@ std::string file_as_json(const std::string& path, const FileSummary& file) {
                     {"training", training ? *training : Json(nullptr)},
                     {"metadata", file.metadata},
                     {"tensors", tensors}};
-  return ascii(report, 2) + "\n";
+  return json_in_ascii(report, 2) + "\n";
 }
 
 void check_undamaged(const std::string& path, const FileSummary& file) {

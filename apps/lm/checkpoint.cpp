@@ -27,7 +27,7 @@ SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
   Metadata of_training = of_model;
   of_training[std::string(nn::config_key)] = nn::to_json(task.model.config);
   of_training[lm_recipe_key] = to_json(origin.recipe);
-  of_training[origin_key] = text_entry.dump();
+  of_training[origin_key] = json_text(text_entry);
   return {.save_model = [&task, of_model](const std::string& path) { nn::save_gpt(task.model, path, of_model); },
           .origin = of_training,
           .model_bytes = nn::saved_bytes(task.model)};
@@ -54,6 +54,7 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
 
 LmModel load_lm(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
+  check_is_finished("lm", path, metadata);
   check(Tokenizer::is_in(metadata), "lm", path, " was not saved by orrery lm (it does not say what its tokens are)");
   LmModel saved{within("load " + path, [&] { return Tokenizer::of_metadata(metadata); }), nn::load_gpt(path)};
   check(saved.model.config.vocab_size == saved.tokenizer.size(), "lm", path, " holds a model of ",

@@ -12,6 +12,7 @@
 // Serves: nn/models/gpt.h
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "apps/lm/training.h"
@@ -27,9 +28,14 @@ struct Choice {
   /// "4 layers of width 128, ...".
   std::string text() const;
 };
-/// `recipe` with a model, a batch, rates and steps for a training of so many seconds on this machine, which is tried
-/// for a few steps. Error: there is no time to train, as the end of the training takes longer.
-Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe);
+/// The seconds that a step of such a training takes.
+using StepSeconds = std::function<double(const LmRecipe&)>;
+/// Makes a few steps on this machine.
+double measured_step(const LmRecipe& recipe, const TextData& data);
+
+/// `recipe` with a model, a batch, rates and steps for a training of so many seconds, on a machine of this speed.
+/// Error: there is no time to train, as the end of the training takes longer.
+Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, const StepSeconds& step_seconds);
 
 /// Ends a training in time.
 class Deadline {

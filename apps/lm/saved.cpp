@@ -50,7 +50,7 @@ class CharacterWriter {
   std::string waiting_;
 };
 
-int write_on(const SampleOptions& options) {
+int sample(const SampleOptions& options) {
   set_threads(static_cast<int>(options.threads));
   const LmModel saved = load_lm(options.load);
   const Tokenizer& tokenizer = saved.tokenizer;
@@ -81,13 +81,15 @@ int write_on(const SampleOptions& options) {
   return interrupt.requested() ? interrupted : done;
 }
 
-int judge(const EvalOptions& options) {
+int evaluate(const EvalOptions& options) {
   set_threads(static_cast<int>(options.threads));
   const LmModel saved = load_lm(options.load);
   if (options.stride > saved.model.config.max_len)
     usage_error("--stride", "must be at most the model's length, " + std::to_string(saved.model.config.max_len));
   const std::vector<std::string> paths = text_paths(options.files);
   const FileText file = read_tokens(paths, saved.tokenizer);
+  check(options.whole || file.text.count() > 10, "lm", paths[0], " is too short: of its ", file.text.count(), ' ',
+        saved.tokenizer.name(), " only the last tenth would count, and at least two must; --whole takes all");
   constexpr i64 shortest = 1;  // block: `loss_over` accepts texts that are too short for training
   const auto last_part = [&] { return split(file, saved.tokenizer, shortest).validation; };
   const Text text = options.whole ? file.text : within("read " + paths[0], last_part);
@@ -122,7 +124,7 @@ void add_lm_sample(CLI::App& lm, int& exit_code) {
              "Draw from the fewest likeliest whose probabilities reach p");
   add_seed(command, options->seed);
   add_threads(command, options->threads);
-  when_run(command, exit_code, [options] { return write_on(*options); });
+  when_run(command, exit_code, [options] { return sample(*options); });
 }
 
 void add_lm_eval(CLI::App& lm, int& exit_code) {
@@ -142,7 +144,7 @@ void add_lm_eval(CLI::App& lm, int& exit_code) {
       "predicted from at least the model's length less the stride; a smaller one takes longer");
   show_default(stride, "the model's length");
   add_threads(command, options->threads);
-  when_run(command, exit_code, [options] { return judge(*options); });
+  when_run(command, exit_code, [options] { return evaluate(*options); });
 }
 
 }  // namespace orrery

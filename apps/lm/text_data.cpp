@@ -10,10 +10,12 @@
 #include <filesystem>
 #include <functional>
 #include <iomanip>
+#include <numeric>
 #include <sstream>
 
 #include "apps/program/shipped_files.h"
 #include "apps/text/text_file.h"
+#include "apps/training/random_numbers.h"
 #include "core/error.h"
 #include "core/files/crc32c.h"
 
@@ -24,7 +26,7 @@ constexpr u64 most_sampled = u64{8} << 20, stretch_length = u64{1} << 16;  // by
 
 void check_is_utf8(std::string_view bytes, u64 offset) {
   const size_t at = first_not_utf8(bytes);
-  check(at == bytes.npos, "text", "is not UTF-8: byte ", offset + at,
+  check(at == bytes.npos, "text", "is not UTF-8: byte ", offset + at + 1,
         " begins no character; a training with --tokens bytes takes any file");
 }
 
@@ -136,7 +138,8 @@ FileText read_tokens(const std::vector<std::string>& paths, const Tokenizer& tok
       is_utf8 = is_utf8 && first_not_utf8(used) == used.npos;
     else
       check_is_utf8(used, piece.offset);
-    writer.add(tokenizer.tokens(used));
+    const auto add = [&] { writer.add(tokenizer.tokens(used)); };
+    piece.offset == 0 ? add() : within("from byte " + std::to_string(piece.offset + 1) + " on", add);
     return used.size();
   });
   return {writer.finish(), is_utf8};
@@ -154,7 +157,7 @@ u32 checksum_of(const std::vector<std::string>& paths) {
 std::vector<std::string> text_paths(const std::vector<std::string>& given) {
   if (!given.empty()) return given;
   const std::string shipped = shipped_path("apps/data/tinyshakespeare.txt");
-  check(std::filesystem::exists(shipped), "text", "none is given, and the one that comes with the program is not at ",
+  check(std::filesystem::exists(shipped), "lm", "no text is given, and the one that comes with the program is not at ",
         shipped);
   return {shipped};
 }
@@ -162,17 +165,17 @@ std::vector<std::string> text_paths(const std::vector<std::string>& given) {
 TextData split(const FileText& file, const Tokenizer& tokenizer, i64 block) {
   constexpr i64 most_validation = 1'000'000;
   const i64 count = file.text.count(), validation = std::min(count - count * 9 / 10, most_validation);
-  check(validation > block, "text", "of ", count, ' ', tokenizer.name(),
+  check(validation > block, "lm", "a text of ", count, ' ', tokenizer.name(),
         " is too short: the last tenth, for validation, must be longer than a block of ", block);
   const i64 training = count - validation;
   return {tokenizer, file.text.part(0, training), file.text.part(training, count), file.is_utf8};
 }
 
 TextData joined(const FileText& training, const FileText& validation, const Tokenizer& tokenizer, i64 block) {
-  check(validation.text.count() > block, "text", "for validation of ", validation.text.count(), ' ', tokenizer.name(),
-        " is too short: it must be longer than a block of ", block);
-  check(training.text.count() >= 2 * block, "text", "for training of ", training.text.count(), ' ', tokenizer.name(),
-        " is too short: it must have at least two blocks of ", block);
+  check(validation.text.count() > block, "lm", "a text for validation of ", validation.text.count(), ' ',
+        tokenizer.name(), " is too short: it must be longer than a block of ", block);
+  check(training.text.count() >= 2 * block, "lm", "a text for training of ", training.text.count(), ' ',
+        tokenizer.name(), " is too short: it must have at least two blocks of ", block);
   return {tokenizer, training.text, validation.text, training.is_utf8 && validation.is_utf8};
 }
 
@@ -237,9 +240,8 @@ void ShuffledBlocks::shuffle(i64 epoch) {
     key_ = rng.bits64();
     return;
   }
-  for (i64 i = 0; i < in_epoch_; ++i) order_[static_cast<size_t>(i)] = i;
-  for (i64 i = in_epoch_; i > 1; --i)  // Fisher and Yates: place i gets one of those not yet placed
-    std::swap(order_[static_cast<size_t>(i - 1)], order_[static_cast<size_t>(rng.integer(0, i))]);
+  std::iota(order_.begin(), order_.end(), i64{0});
+  permute_randomly(order_, rng);
 }
 
 i64 ShuffledBlocks::block_at(i64 place) const {

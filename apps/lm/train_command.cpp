@@ -19,6 +19,7 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/output_file.h"
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
@@ -83,11 +84,8 @@ double expected_seconds(Trainer& trainer, const LmTask& task, const TextData& da
 void check_log(const std::string& log, const TextFiles& texts, const TrainingFiles& files) {
   check_can_write_text("lm", "--log", log);
   check(!files.writes(log), "lm", "--log ", log, " would write over the files of --save ", files.model());
-  for (const std::string& text : texts.all()) {
-    std::error_code absent;
-    check(!std::filesystem::equivalent(log, text, absent), "lm", "--log ", log, " would write over the text to learn, ",
-          text);
-  }
+  for (const std::string& text : texts.all())
+    check(!is_same_file(log, text), "lm", "--log ", log, " would write over the text to learn, ", text);
 }
 
 // "text one.txt: 900 + 100 characters of 65 kinds"
@@ -112,7 +110,9 @@ struct Start {
 // Ends the training in time, and keeps what that changes about it in its files.
 std::function<void(const StepResult&)> ending_in_time(Start& start, Trainer& trainer, LmTask& task, SavedParts& parts) {
   return [&](const StepResult&) {
-    if (!start.deadline->settles(trainer)) return;
+    const i64 planned = trainer.recipe().steps;
+    const bool settled = start.deadline->settles(trainer);
+    if (!settled && trainer.recipe().steps == planned) return;
     static_cast<TrainingRecipe&>(start.origin.recipe) = trainer.recipe();
     Json all = parse_json_object(start.origin.options, "lm");
     all["steps"] = trainer.recipe().steps;
@@ -158,7 +158,7 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
   if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
   const i64 done_before = trainer.steps_done();
   SavedParts parts = saved_parts(origin, task);
-  TrainingLog log(options.run.log, state != nullptr);
+  TrainingLog log(options.run.log, options.run.earlier_log());
   RunHooks hooks{.after_evaluation = [&] {
     std::string line;
     trainer.with_judged([&] { line = glimpse_of(task); });
@@ -166,11 +166,7 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
   }};
   if (start.deadline) hooks.after_step = ending_in_time(start, trainer, task, parts);
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
-  if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
-    if (failure) std::rethrow_exception(failure);
-    print_stopped(trainer, files, "orrery lm train", false);
-    return interrupted;
-  }
+  if (stopped_before_a_step(trainer, done_before, files, "orrery lm train", failure)) return interrupted;
   end_training(
       failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, start.watch)); },
       [&] { save_model(trainer, files, parts, log, "orrery lm train", failure != nullptr); });
@@ -196,13 +192,14 @@ int resume(const LmTrainOptions& options) {
     check(!origin.texts.validation.empty(), "lm", "--valid: this training holds a part of its text out");
     origin.texts.validation = absolute({options.files.validation})[0];
   }
+  check_log(options.run.log, origin.texts, files);
+  options.run.check_earlier_log();
   const auto check_same = [](const std::vector<std::string>& paths, u32 checksum) {
     check(checksum_of(paths) == checksum, "lm", text_names(paths), " is not the text that this training began with");
   };
   check_same(origin.texts.training, origin.text_checksum);
   if (!origin.texts.validation.empty()) check_same({origin.texts.validation}, origin.validation_checksum);
   compute_as(unfinished);
-  check_log(options.run.log, origin.texts, files);
   Start start{.origin = origin, .data = data_of(origin, origin.recipe.model.max_len), .state = &unfinished.state};
   return train(options, start, files);
 }
@@ -210,7 +207,11 @@ int resume(const LmTrainOptions& options) {
 // What --minutes chooses.
 void choose(LmTrainOptions& options, Start& start) {
   options.before_choice = start.origin.options;
-  const Choice choice = choose_for(60 * options.minutes - start.watch.seconds(), start.data, options.recipe);
+  const double left = 60 * options.minutes - start.watch.seconds();
+  check(left > 0, "lm", "--minutes leaves no time to train: reading the text took ",
+        std::llround(start.watch.seconds()), " s");
+  const Choice choice = choose_for(left, start.data, options.recipe,
+                                   [&](const LmRecipe& recipe) { return measured_step(recipe, start.data); });
   std::cerr << "chosen: " << choice.text() << '\n';
   start.origin.recipe = options.recipe = choice.recipe;
   start.origin.options = options.run.chosen();
@@ -228,11 +229,15 @@ int begin(LmTrainOptions& options) {
   if (options.run.print_config) return print_config(options.run);
   const TextFiles texts{.training = absolute(text_paths(options.files.training)),
                         .validation = options.files.validation};
+  constexpr size_t most_texts = 5000;  // a model, its state and its log keep their names as JSON, which has limits
+  check(texts.training.size() <= most_texts && options.run.chosen().size() <= most_json_bytes / 2, "lm",
+        texts.training.size(), " files of text are too many for the list that a model keeps; join some, as with cat");
   TrainingFiles files("lm", options.run.save);
   for (const std::string& text : texts.all())
     if (files.writes(text)) fail("lm", "--save ", options.run.save, " would write over the text to learn, ", text);
   check_log(options.run.log, texts, files);
   files.begin(options.run.overwrite);
+  options.run.check_earlier_log();
   const LmOrigin origin{.recipe = options.recipe,
                         .options = options.run.chosen(),
                         .texts = texts,

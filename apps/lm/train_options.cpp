@@ -37,6 +37,10 @@ void add_model_options(CLI::App& command, LmTrainOptions& options) {
   add_whole_number(command, "--d-ff", model.layer.d_ff, 1, 49152, "Width inside the feed-forward networks");
   add_number(command, "--dropout", model.layer.dropout, 0, 0.99, "Probability of dropping a unit");
   add_switch(command, "bias", model.layer.bias, "Biases in linear maps and norms");
+  add_flag(command, "--rotary", model.rotary,
+           "Turn queries and keys by angles of their positions, besides the position embedding");
+  add_flag(command, "--query-key-norm", model.query_key_norm,
+           "Scores are cosines of queries and keys, times a learned number");
   add_flag(command, "--untied", options.untied, "A matrix of its own for the head, instead of the embedding's");
 }
 

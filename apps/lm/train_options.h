@@ -21,7 +21,7 @@ struct LmTrainOptions {
   i64 vocabulary_size = 4096;
   bool untied = false;
   double minutes = 0;           ///< --minutes: the time for everything; 0: not given
-  std::string before_choice{};  ///< the options before it chose, as --config takes them
+  std::string before_choice{};  ///< the options before --minutes chose, as --config takes them
 };
 
 /// Adds all options except --config, which comes first.

@@ -3,7 +3,7 @@
 // Serves: nn/models/gpt.h
 #include "apps/lm/training.h"
 
-#include "apps/training/training_step.h"
+#include "apps/training/random_numbers.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoding.h"
 #include "nn/models/config_json.h"
@@ -149,10 +149,15 @@ std::string LmTask::sample(i64 count) const {
 }
 
 double end_with_better(Trainer& trainer, const LmTask& task) {
-  double last = 0, best = 0;
-  trainer.with_judged([&] { last = task.validation_loss(); });
   const bool is_best = trainer.best_step() == 0 || trainer.best_step() == trainer.steps_done();
-  if (!is_best) trainer.with_best([&] { best = task.validation_loss(); });
+  double last = 0, best = 0;
+  try {
+    trainer.with_judged([&] { last = task.validation_loss(); });
+    if (!is_best) trainer.with_best([&] { best = task.validation_loss(); });
+  } catch (...) {  // as when memory runs out: what is saved next must not be the last step's parameters
+    trainer.end_with_best();
+    throw;
+  }
   if (is_best || last < best) {
     trainer.end_with_judged();
     return last;

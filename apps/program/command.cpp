@@ -3,6 +3,8 @@
 // Serves: apps/toy/toy.cpp
 #include "apps/program/command.h"
 
+#include <fcntl.h>
+#include <fnmatch.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -33,12 +35,18 @@
 namespace orrery {
 namespace {
 
-// The names of a command's sub-commands: "a, b, c".
+// "a, b, c"
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+// The names of a command's sub-commands, as a list.
 std::string names_of(const CLI::App& command) {
-  std::string names;
-  for (const CLI::App* known : command.get_subcommands(nullptr))
-    names += (names.empty() ? "" : ", ") + known->get_name();
-  return names;
+  std::vector<std::string> names;
+  for (const CLI::App* known : command.get_subcommands(nullptr)) names.push_back(known->get_name());
+  return listed(names);
 }
 
 // Prints the message and returns the exit code. Wrong usage is one line; other failures may add lines with details.
@@ -92,7 +100,8 @@ std::string missing(const CLI::App& program, const CLI::RequiredError& error) {
   return message;
 }
 
-// A full disk loses results, so it is a failure. A reader that has closed the pipe (orrery ... | head) is not.
+// A full disk loses results, so it is a failure. A reader that has closed the pipe (orrery ... | head) is not, unless
+// the command says so (translate decode).
 int after_output(int exit_code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return exit_code;
@@ -135,13 +144,6 @@ std::string exact_text(T value) {
   return std::string(text, std::to_chars(text, std::end(text), value).ptr);
 }
 
-// "a, b, c"
-std::string listed(const std::vector<std::string>& names) {
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
-}
-
 template <class T>
 CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T low, T high, const std::string& kind,
                          const std::string& description) {
@@ -167,6 +169,13 @@ CLI::Validator one_of(const std::vector<std::string>& allowed) {
   return CLI::Validator(problem, "").name(listed(allowed));
 }
 
+// A stream that the caller closed (>&-) must not become the number of a file that is opened later: results would be
+// written into it. It is opened the other way round, so that reading and writing still fail.
+void occupy_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 }  // namespace
 
 bool output_is_closed() {
@@ -175,6 +184,7 @@ bool output_is_closed() {
 }
 
 int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) {
+  occupy_closed_streams();
   // Writing to a closed pipe, or beyond the size limit of files, must fail instead of ending the program.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -185,7 +195,7 @@ int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) 
   program.formatter(help_formatter());
   program.footer(
       "Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.\n"
-      "Exit code 0: done; 1: failed; 2: wrong usage;\n130: stopped by Ctrl-C, SIGTERM or --time-limit.\n"
+      "Exit code 0: done; 1: failed; 2: wrong usage;\n130: stopped by Ctrl-C, SIGTERM, SIGHUP or --time-limit.\n"
       "The book: apps/book/README.md. Its exercises: apps/run exercise.");
   int exit_code = done;
   for (const AddCommand add : commands) add(program, exit_code);
@@ -336,40 +346,10 @@ std::string typed_name(const CLI::Option* option) { return option->get_name(); }
 
 void usage_error(const std::string& subject, const std::string& rule) { throw CLI::ValidationError(subject, rule); }
 
-void check_can_write(const std::string& command, const std::string& option, const std::string& path) {
-  if (path.empty()) return;
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  const bool writable = ::access(folder.c_str(), W_OK) == 0;
-  const std::string reason = writable ? "" : std::strerror(errno);
-  check(writable, command, "cannot write to the folder of ", option, ' ', path, ": ", reason);
-  std::error_code problem;  // such as a name that is too long, or links that lead in a circle
-  const std::filesystem::file_type type = std::filesystem::status(path, problem).type();
-  using enum std::filesystem::file_type;
-  check(type != none, command, "cannot write to ", option, ' ', path, ": ", problem.message());
-  check(type != directory, command, option, ' ', path, " is a folder");
-  check(type == not_found || type == regular, command, option, ' ', path, " is not a regular file");
-}
-
-void check_can_write_text(const std::string& command, const std::string& option, const std::string& path) {
-  check_can_write(command, option, path);
-  check(path.empty() || !holds_model(path), command, option, ' ', path,
-        " is a file that holds a model; name another, or remove it");
-}
-
-bool holds_model(const std::string& path) {
-  std::error_code absent;
-  if (!std::filesystem::exists(path, absent)) return false;
-  try {
-    read_safetensors_metadata(path);
-    return true;
-  } catch (const SystemError&) { throw; } catch (const Error&) {
-    return false;
-  }
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  const std::array parts{std::as_bytes(std::span(text))};
-  replace_file(path, parts);
+bool matches_any(const std::vector<std::string>& patterns, const std::string& text) {
+  return patterns.empty() || std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+           return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+         });
 }
 
 std::string shell_quoted(const std::string& argument) {

@@ -138,14 +138,8 @@ std::string typed_name(const CLI::Option* option);
 /// Ends the command with exit code 2: `subject` is the option or argument, `rule` says what is allowed.
 [[noreturn]] void usage_error(const std::string& subject, const std::string& rule);
 
-/// Error of `command`, before any work: the file that `option` names cannot be written. The path "" means no file.
-void check_can_write(const std::string& command, const std::string& option, const std::string& path);
-/// The same for a file of text. It is also an error if a model stands there, which `write_text` would replace.
-void check_can_write_text(const std::string& command, const std::string& option, const std::string& path);
-/// Whether `path` is a file that can be read as a model's, or a training's. Error: the system cannot read it.
-bool holds_model(const std::string& path);
-/// Writes `text` to the file `path`. If that fails, the file is unchanged.
-void write_text(const std::string& path, const std::string& text);
+/// Whether `text` matches one of the shell's patterns, such as 'nn/*'; true if there are none.
+bool matches_any(const std::vector<std::string>& patterns, const std::string& text);
 /// An argument as typed in a shell, for commands shown in messages: in quotes if it has special characters.
 std::string shell_quoted(const std::string& argument);
 

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <ctime>
@@ -15,6 +16,8 @@
 
 namespace orrery {
 namespace {
+
+constexpr std::array caught{SIGINT, SIGTERM, SIGHUP};
 
 // When the first signal came, in milliseconds; 0 before it. A signal handler gets no arguments of ours, so it is stored
 // here.
@@ -33,11 +36,12 @@ void write_line(std::string_view text) {
 
 // Some programs send one signal twice, such as `timeout`: to the program, and to its process group. So a second one
 // within half a second is the first one again, unless it comes from a keyboard.
-void on_interrupt(int, siginfo_t* signal, void*) {
+void on_interrupt(int number, siginfo_t* signal, void*) {
   constexpr i64 the_same = 500;
   const int error = errno;
   const i64 now = milliseconds(), first = first_signal;
-  if (first != 0 && (signal->si_code == SI_KERNEL || now - first >= the_same)) _exit(interrupted);
+  const bool typed = number == SIGINT && signal->si_code == SI_KERNEL;
+  if (first != 0 && number != SIGHUP && (typed || now - first >= the_same)) _exit(interrupted);
   if (first == 0) {
     first_signal = now;
     write_line("\norrery: finishing what is begun; Ctrl-C again stops at once\n");
@@ -53,13 +57,15 @@ Interrupt::Interrupt() {
   action.sa_sigaction = on_interrupt;
   action.sa_flags = SA_RESTART | SA_SIGINFO;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &interrupt_before_);
-  sigaction(SIGTERM, &action, &terminate_before_);
+  for (size_t i = 0; i < caught.size(); ++i) {
+    sigaction(caught[i], nullptr, &before_[i]);
+    if (caught[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;  // nohup: the training goes on
+    sigaction(caught[i], &action, nullptr);
+  }
 }
 
 Interrupt::~Interrupt() {
-  sigaction(SIGINT, &interrupt_before_, nullptr);
-  sigaction(SIGTERM, &terminate_before_, nullptr);
+  for (size_t i = 0; i < caught.size(); ++i) sigaction(caught[i], &before_[i], nullptr);
 }
 
 bool Interrupt::requested() const { return first_signal != 0; }

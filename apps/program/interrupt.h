@@ -1,17 +1,21 @@
 // Chapter 9. Ctrl-C: the first asks the run to finish its step and save, the second ends the program at once.
 //
-// SIGTERM, with which the system ends programs, has the same effect. Some programs send each signal twice, so a second
-// one within half a second is taken for the first one again. A second Ctrl-C from a keyboard always ends the program.
+// SIGTERM, with which the system ends programs, has the same effect, and so has SIGHUP, which comes when a terminal or
+// a connection closes; under nohup it is ignored. Some programs send each signal twice, so a second one within half a
+// second is taken for the first one again. A second Ctrl-C from a keyboard always ends the program, a second
+// SIGHUP never.
 //   const Interrupt interrupt;
 //   while (!interrupt.requested()) train_one_step();
 // Serves: apps/toy/toy.cpp
 #pragma once
 
+#include <array>
 #include <csignal>
 
 namespace orrery {
 
-/// Catches Ctrl-C and SIGTERM during its lifetime; afterwards they have their former effect. At most one may exist.
+/// Catches Ctrl-C, SIGTERM and SIGHUP during its lifetime; afterwards they have their former effect. At most one may
+/// exist.
 class Interrupt {
  public:
   Interrupt();
@@ -23,8 +27,7 @@ class Interrupt {
   bool requested() const;
 
  private:
-  struct sigaction interrupt_before_ {
-  }, terminate_before_{};
+  std::array<struct sigaction, 3> before_{};
 };
 
 }  // namespace orrery

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "apps/program/command.h"
+#include "apps/program/output_file.h"
 #include "core/files/file.h"
 #include "core/files/safetensors.h"
 

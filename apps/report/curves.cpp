@@ -15,7 +15,7 @@ constexpr size_t most_points = 250;
 
 // "0.0005", "1.5", "2000000".
 std::string short_number(double x) {
-  if (std::abs(x) >= 1e5) return std::to_string(std::llround(x));
+  if (std::abs(x) >= 1e5 && std::abs(x) < 1e15) return std::to_string(std::llround(x));
   std::ostringstream out;
   out << x;
   return out.str();
@@ -63,8 +63,9 @@ const std::vector<CurveKind>& curve_kinds() {
 }
 
 Axis round_axis(const std::string& name, double low, double high) {
-  if (!(high > low)) {  // a single number
-    const double around = low == 0 ? 1 : std::abs(low) / 10;
+  const double largest = std::max(std::abs(low), std::abs(high));
+  if (!(high - low > std::max(1e-300, 1e-9 * largest))) {  // one number, or two too close for ticks
+    const double around = largest < 1e-300 ? 1 : largest / 10;
     low -= around, high += around;
   }
   constexpr double most_intervals = 7;

@@ -35,7 +35,7 @@ std::string draw_curves(const std::vector<RunLog>& logs, const CurveKind& kind, 
 
 /// An axis from `low` to `high` or a little beyond, with four to eight ticks at round numbers.
 Axis round_axis(const std::string& name, double low, double high);
-/// At most `most` points: each the mean of as many neighbours.
+/// At most `most` points: each the mean of as many neighbours, the last one of what is left.
 Curve thinned(const Curve& curve, size_t most);
 
 }  // namespace orrery::run_report

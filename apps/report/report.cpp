@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "apps/program/command.h"
+#include "apps/program/output_file.h"
 #include "apps/report/report_page.h"
 #include "core/error.h"
 
@@ -22,11 +23,8 @@ struct ReportOptions {
 int write_report(const ReportOptions& options) {
   check_can_write_text("report", "--out", options.out);
   const run_report::RunFiles files = run_report::read_run_files(options.files);
-  for (const std::string& path : files.paths) {
-    std::error_code absent;
-    check(!std::filesystem::equivalent(options.out, path, absent), "report", "--out ", options.out,
-          " would write over what it reports on");
-  }
+  for (const std::string& path : files.paths)
+    check(!is_same_file(options.out, path), "report", "--out ", options.out, " would write over what it reports on");
   for (const std::string& note : files.notes) std::cerr << harmless(note) << '\n';
   const std::string page = run_report::report_page(files);
   if (options.out.empty())

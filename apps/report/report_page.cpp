@@ -4,6 +4,7 @@
 #include "apps/report/report_page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 
@@ -11,6 +12,7 @@
 #include "apps/program/html_page.h"
 #include "apps/program/progress.h"
 #include "apps/program/shipped_files.h"
+#include "apps/program/stopwatch.h"
 #include "apps/report/curves.h"
 
 namespace orrery::run_report {
@@ -58,15 +60,18 @@ std::string lowest_text(const Curve& curve) {
 }
 
 std::string last_text(const Curve& curve) {
-  return curve.empty() ? "" : numbers("%.4f", thinned(curve, 20).back().value);
+  if (curve.empty()) return "";
+  const size_t count = (curve.size() + 19) / 20;  // a twentieth
+  double sum = 0;
+  for (size_t i = curve.size() - count; i < curve.size(); ++i) sum += curve[i].value;
+  return numbers("%.4f", sum / static_cast<double>(count));
 }
 
-std::string median_text(Curve curve) {
+std::string median_text(const Curve& curve) {
   if (curve.empty()) return "";
-  const auto middle = curve.begin() + std::ssize(curve) / 2;
-  std::nth_element(curve.begin(), middle, curve.end(),
-                   [](const CurvePoint& a, const CurvePoint& b) { return a.value < b.value; });
-  return with_commas(static_cast<i64>(middle->value));
+  std::vector<double> values;
+  for (const CurvePoint& point : curve) values.push_back(point.value);
+  return with_commas(std::llround(std::clamp(median(std::move(values)), -1e15, 1e15)));
 }
 
 std::string summary(const std::vector<RunLog>& logs, const std::vector<std::string>& names) {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "apps/program/command.h"
 #include "apps/program/option_file.h"
+#include "apps/program/output_file.h"
 #include "core/error.h"
 #include "core/files/file.h"
 #include "core/files/json.h"
@@ -26,7 +26,7 @@ SavedModel model_in(const std::string& path) {
   return model;
 }
 
-// Scores have the name of their metric: {"system": {"file": ..., "sacreBLEU": {"score": 41.02, ...}, ...}}.
+// Scores have the name of their metric: {"system": {"file": ..., "sacrebleu": {"score": 41.02, ...}, ...}}.
 ScoreFile scores_of(const Json& system) {
   ScoreFile file{.path = system.at("file").get<std::string>(), .scores = {}};
   for (const auto& [name, metric] : system.items())
@@ -34,13 +34,17 @@ ScoreFile scores_of(const Json& system) {
   return file;
 }
 
-std::optional<ScoreFile> scores_in(const std::string& path) {
+// Of the system, and of the baseline if there is one; none if the file holds no scores.
+std::vector<ScoreFile> scores_in(const std::string& path) {
   try {
     const InputFile file(path);
-    if (file.size() > most_json_bytes) return std::nullopt;
-    return scores_of(parse_json_object(file.text(), "report").at("system"));
-  } catch (const Error&) { return std::nullopt; } catch (const nlohmann::json::exception&) {
-    return std::nullopt;
+    if (file.size() > most_json_bytes) return {};
+    const Json all = parse_json_object(file.text(), "report");
+    std::vector<ScoreFile> scores{scores_of(all.at("system"))};
+    if (all.contains("baseline")) scores.push_back(scores_of(all.at("baseline")));
+    return scores;
+  } catch (const Error&) { return {}; } catch (const nlohmann::json::exception&) {
+    return {};
   }
 }
 
@@ -63,8 +67,8 @@ void add_log(RunFiles& files, RunLog log) {
 void add_file(RunFiles& files, const std::string& path) {
   if (holds_model(path))
     files.models.push_back(model_in(path));
-  else if (std::optional<ScoreFile> scores = scores_in(path))
-    files.scores.push_back(std::move(*scores));
+  else if (const std::vector<ScoreFile> scores = scores_in(path); !scores.empty())
+    files.scores.insert(files.scores.end(), scores.begin(), scores.end());
   else
     add_log(files, read_run_log(path));
   files.paths.push_back(path);

@@ -1,8 +1,8 @@
 // Chapter 9. The log of a training, read for its curves.
 //
-// Each line is a JSON object (apps/training/run.h). A program that is killed may leave half a line; such lines are
-// counted and left out. A training that was resumed has several starts, each with seconds from 0: its time here is the
-// sum, without the steps that were made again.
+// Each line is a JSON object (apps/training/training_log.h). A program that is killed may leave half a line; such lines
+// are counted and left out. A training that was resumed has several starts, each with seconds from 0: its time here is
+// the sum, without the steps that were made again.
 // Serves: apps/toy/toy.cpp
 #pragma once
 

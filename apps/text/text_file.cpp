@@ -30,7 +30,7 @@ size_t ascii_words(std::string_view text) {
 std::string read_text(const std::string& path) {
   const InputFile file(path);
   check(file.size() > 0, "text", path, " is empty");
-  // The character, its token, and a second copy of the token while the tensor is made.
+  // The byte; its token, if every byte is one; and as much again while the list of tokens grows.
   constexpr u64 bytes_of_character = 1 + 2 * sizeof(i32);
   const u64 memory = static_cast<u64>(physical_memory());
   check(file.size() <= memory / bytes_of_character, "text", path, " has ", file.size(),

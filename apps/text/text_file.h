@@ -12,8 +12,8 @@
 
 namespace orrery {
 
-/// The contents of a file. Errors: a file that cannot be read, is not a regular file, or is empty; a file that does not
-/// fit into this machine's memory together with its tokens.
+/// The contents of a file. Errors: a file that cannot be read, is not a regular file, or is empty; a file that is too
+/// large for this machine's memory, which must also hold a token for each byte.
 std::string read_text(const std::string& path);
 
 /// A piece of a file: about a megabyte.

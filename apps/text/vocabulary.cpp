@@ -17,6 +17,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "apps/text/characters.h"
 #include "apps/text/text_file.h"
 #include "core/error.h"
 #include "core/utf8.h"
@@ -54,11 +55,10 @@ void check_line_utf8(std::string_view line) {
 // Calls each(token) for what stands between the whitespace of a line: ASCII's, as for subword-nmt.
 template <class Each>
 void for_each_token(std::string_view line, const Each& each) {
-  constexpr std::string_view space = " \t\n\v\f\r";
-  for (size_t begin = line.find_first_not_of(space); begin != line.npos;) {
-    const size_t end = std::min(line.find_first_of(space, begin), line.size());
+  for (size_t begin = line.find_first_not_of(ascii_space); begin != line.npos;) {
+    const size_t end = std::min(line.find_first_of(ascii_space, begin), line.size());
     each(line.substr(begin, end - begin));
-    begin = line.find_first_not_of(space, end);
+    begin = line.find_first_not_of(ascii_space, end);
   }
 }
 
@@ -139,11 +139,7 @@ class LineIterator final : public sentencepiece::SentenceIterator {
 i64 different_characters(const std::vector<std::string_view>& lines) {
   std::set<size_t> codes;
   for (const std::string_view line : lines)
-    for (size_t at = 0; at < line.size();) {
-      const Character found = first_character(line.substr(at));
-      codes.insert(found.code);
-      at += found.bytes;
-    }
+    for_each_character(line, [&](size_t code, size_t, size_t) { codes.insert(code); });
   return static_cast<i64>(codes.size());
 }
 
@@ -188,6 +184,8 @@ struct Vocabulary::Contents {
 
   explicit Contents(const std::vector<std::string>& pieces) : segmented(true), tokens(with_names(pieces, false)) {
     check_tokens(pieces);
+    check(static_cast<i64>(tokens.size()) <= largest_vocabulary, vocabulary_operation, "has more than ",
+          largest_vocabulary, " tokens");
     for (size_t id = first_piece_id; id < tokens.size(); ++id) segment_ids[tokens[id]] = static_cast<i32>(id);
   }
   Contents(const std::vector<std::string>& pieces, const std::vector<float>& piece_scores, bool is_exact)

@@ -49,6 +49,15 @@ nn::AttentionMaps maps_of(const nn::Transformer& model, const ToyTask& task, con
   return maps;
 }
 
+// What the decoder reads and what it writes for the right answer: the target without its last and its first token.
+struct RightAnswer {
+  Sequence input, written;
+};
+RightAnswer right_answer(const ToyTask& task, const Sequence& source) {
+  const Sequence target = task.target(source);
+  return {{target.begin(), target.end() - 1}, {target.begin() + 1, target.end()}};
+}
+
 }  // namespace
 
 double sharpness(const std::vector<std::vector<double>>& weights) {
@@ -58,8 +67,7 @@ double sharpness(const std::vector<std::vector<double>>& weights) {
 }
 
 AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source) {
-  const Sequence target = task.target(source), input(target.begin(), target.end() - 1);
-  const Sequence written(target.begin() + 1, target.end());
+  const auto [input, written] = right_answer(task, source);
   AttentionFigure best{
       .task = task.name, .written = labels(task, written), .read = labels(task, source), .weights = {}};
   const nn::AttentionMaps maps = maps_of(model, task, source, input);
@@ -71,8 +79,7 @@ AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task,
 }
 
 HeadsFigure every_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source) {
-  const Sequence target = task.target(source), input(target.begin(), target.end() - 1);
-  const Sequence written(target.begin() + 1, target.end());
+  const auto [input, written] = right_answer(task, source);
   const nn::AttentionMaps maps = maps_of(model, task, source, input);
   return {.task = task.name,
           .source = labels(task, source),
@@ -88,8 +95,7 @@ AttentionPage attention_page(const nn::Transformer& model, const ToyTask& task, 
                      "A Transformer of " + std::to_string(model.config.parameter_count()) +
                          " parameters, while its decoder is given the right answer. ^ begins an answer, . ends it.");
   for (const Sequence& source : sources) {
-    const Sequence target = task.target(source), input(target.begin(), target.end() - 1);
-    const Sequence written(target.begin() + 1, target.end());
+    const auto [input, written] = right_answer(task, source);
     if (!page.has_room(attention_weights(model.config, std::ssize(source), std::ssize(input)))) break;
     page.add(task.text(source), task.text(written),
              shown_attentions(maps_of(model, task, source, input), labels(task, source), labels(task, input),

@@ -11,6 +11,7 @@
 #include "apps/program/exit_code.h"
 #include "apps/program/option_file.h"
 #include "apps/toy/training.h"
+#include "apps/training/training_files.h"
 #include "nn/files/files.h"
 
 namespace orrery {
@@ -25,6 +26,7 @@ struct SavedToy {
 };
 SavedToy load_toy(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
+  check_is_finished("toy", path, metadata);
   const auto entry = [&](std::string_view key) {
     const auto found = metadata.find(std::string(key));
     check(found != metadata.end(), "toy", path, " was not saved by orrery toy (it has no ", key, ')');
@@ -76,7 +78,7 @@ int answer_lines(const std::string& path) {
   bool all_answered = true;
   i64 number = 0;
   prompt();
-  for (std::string line; std::getline(std::cin, line); prompt()) {
+  for (std::string line; std::cout.good() && std::getline(std::cin, line); prompt()) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     all_answered = answer_line(saved, line, number) && all_answered;

@@ -76,6 +76,7 @@ Sequence ToyTask::parse(const std::string& line) const {
   Sequence result;
   std::istringstream words(line);
   for (std::string word; words >> word;) {
+    const auto before = static_cast<std::ptrdiff_t>(result.size());
     if (as_letters()) {
       for (char c : word) result.push_back(static_cast<i32>(c - 'a' + first_symbol));
     } else {
@@ -83,9 +84,10 @@ Sequence ToyTask::parse(const std::string& line) const {
           word.size() <= 6 && std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); });
       result.push_back(number ? static_cast<i32>(std::stoi(word)) : -1);
     }
-    const size_t wrong = static_cast<size_t>(
-        std::find_if(result.begin(), result.end(), [&](i32 t) { return t < first_symbol || t >= vocab_size(); }) -
-        result.begin());
+    const size_t wrong =
+        static_cast<size_t>(std::find_if(result.begin() + before, result.end(),
+                                         [&](i32 t) { return t < first_symbol || t >= vocab_size(); }) -
+                            result.begin());
     check(wrong == result.size(), "toy", "symbol ", wrong + 1, " of ", printable(line), " is not one of ", alphabet());
   }
   const i64 length = static_cast<i64>(result.size());

@@ -11,6 +11,7 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/output_file.h"
 #include "apps/program/stopwatch.h"
 #include "apps/toy/attention_map.h"
 #include "apps/toy/loss_curve.h"
@@ -141,7 +142,7 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
       .origin = {{toy_key, to_json(recipe)}, {options_key, chosen}},
       .model_bytes = nn::saved_bytes(training.task.model)};
   if (state) std::cerr << "resuming after step " << done_before << " of " << recipe.steps << '\n';
-  TrainingLog log(options.run.log, state != nullptr);
+  TrainingLog log(options.run.log, options.run.earlier_log());
   std::vector<StepResult> steps;
   const RunHooks hooks{.after_step = [&](const StepResult& step) {
     if (!options.losses.empty()) steps.push_back(step);
@@ -149,11 +150,7 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
   const std::exception_ptr failure =
       failure_of([&] { run_steps(training.trainer, files, parts, log, interrupt, hooks); });
   const Trainer& trainer = training.trainer;
-  if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
-    if (failure) std::rethrow_exception(failure);
-    print_stopped(trainer, files, "orrery toy", false);
-    return interrupted;
-  }
+  if (stopped_before_a_step(trainer, done_before, files, "orrery toy", failure)) return interrupted;
   ToyOutcome outcome;
   end_training(
       failure,
@@ -192,6 +189,12 @@ void check_options(const ToyRecipe& recipe) {
     usage_error("--min-length", "(" + std::to_string(task.min_length) + ") must not exceed --max-length, " +
                                     std::to_string(task.max_length));
   }
+  if (task.end < 0 && task.min_length < task.max_length) {
+    usage_error("--min-length", "must equal --max-length, " + std::to_string(task.max_length) +
+                                    ", with --preset annotated, whose answers have no end mark");
+  }
+  if (task.begin_is_symbol && task.name == "reverse")
+    usage_error("--task", "reverse is not for --preset annotated, whose answers begin with symbol 1");
   if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0) {
     usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
   }
@@ -202,15 +205,18 @@ void check_options(const ToyRecipe& recipe) {
   } catch (const Error& error) { usage_error("--symbols, --max-length", error.rule()); }
 }
 
-// Error: what else the training writes would replace a model, or one of `files`.
+// Error: what else the training writes would replace a model, one of `files`, or another of its outputs.
 void check_outputs(const ToyOptions& options, const TrainingFiles& files) {
   using Output = std::pair<std::string, std::string>;
-  for (const auto& [option, path] : {Output{"--attention", options.attention},
-                                     {"--every-head", options.every_head},
-                                     {"--losses", options.losses},
-                                     {"--log", options.run.log}}) {
+  const std::array outputs{Output{"--attention", options.attention}, Output{"--every-head", options.every_head},
+                           Output{"--losses", options.losses}, Output{"--log", options.run.log}};
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [option, path] = outputs[i];
     check_can_write_text("toy", option, path);
     check(!files.writes(path), "toy", option, ' ', path, " would write over the files of --save ", files.model());
+    for (size_t k = 0; k < i; ++k)
+      check(!is_same_file(path, outputs[k].second), "toy", option, " and ", outputs[k].first, " name the same file, ",
+            path);
   }
 }
 
@@ -221,6 +227,7 @@ int begin(const ToyOptions& options) {
   TrainingFiles files("toy", options.run.save);
   check_outputs(options, files);
   files.begin(options.run.overwrite);
+  options.run.check_earlier_log();
   return train(options, options.run.chosen(), nullptr, files);
 }
 
@@ -228,6 +235,7 @@ int resume(ToyOptions options) {
   TrainingFiles files("toy", options.run.resume);
   check_outputs(options, files);
   files.go_on();
+  options.run.check_earlier_log();
   const UnfinishedTraining unfinished = read_unfinished("toy", files);
   options.recipe = within("load " + files.resume(),
                           [&] { return toy_recipe(entry_of(unfinished, "toy", toy_key), unfinished.recipe); });

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "apps/program/stopwatch.h"
-#include "apps/training/training_step.h"
+#include "apps/training/random_numbers.h"
 #include "autograd/ops/cross_entropy.h"
 #include "autograd/ops/layout.h"
 #include "nn/generate/decoding.h"

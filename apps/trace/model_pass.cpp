@@ -89,8 +89,8 @@ ModelPass traced_pass() {
   {
     const ObserverScope scope(recorder);
     nn::Pass pass = nn::Pass::training(1, 1);
-    nn::AttentionMaps
-        maps;  // asked for, so that each attention is computed step by step, as in the paper's formula (1)
+    // Asked for, so that attention is computed step by step, as in the paper's formula (1).
+    nn::AttentionMaps maps;
     logits = model(one_row(source), one_row(target), pass, &maps);
     loss = cross_entropy(logits, one_row(labels));
     backward(loss);

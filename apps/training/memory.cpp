@@ -53,9 +53,8 @@ void check_memory(const std::string& program, const MemoryNeed& need) {
   const double needed = bytes_of(need), there = static_cast<double>(physical_memory());
   const double limit = static_cast<double>(memory_counters().limit_bytes);
   const auto check_against = [&](double bytes, const char* who) {
-    check(needed <= bytes, program, "a model of ", need.parameters, " parameters takes ",
-          static_cast<i64>(needed / megabyte), " MB of memory for this, or more; ", who,
-          static_cast<i64>(bytes / megabyte), " MB");
+    check(needed <= bytes, program, "a model of ", need.parameters, " parameters needs at least ",
+          static_cast<i64>(needed / megabyte), " MB of memory here; ", who, static_cast<i64>(bytes / megabyte), " MB");
   };
   check_against(there, "the machine has ");
   if (limit > 0) check_against(limit, "--max-memory (if not given, nine tenths of what is free) allows ");

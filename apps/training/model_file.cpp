@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "apps/program/command.h"
+#include "apps/program/output_file.h"
 #include "core/error.h"
 
 namespace orrery {
@@ -49,7 +50,8 @@ constexpr std::string_view resume_end = ".resume", lock_end = ".lock", temporary
 void check_own_name(const std::string& program, const std::string& option, const std::string& path) {
   for (const std::string_view end : {resume_end, lock_end, temporary_end})
     check(!path.ends_with(end), program, option, ' ', path, ": names that end in ", end,
-          " are those of files beside a model; name another");
+          " are those of files beside a model; name another, such as ",
+          shell_quoted(path.substr(0, path.size() - std::min(path.size(), end.size()))));
 }
 
 // What `replace_file` writes first.
@@ -71,13 +73,9 @@ void ModelFile::claim(const std::string& option) {
 }
 
 bool ModelFile::writes(const std::string& path) const {
-  if (!used() || path.empty()) return false;
+  if (!used()) return false;
   const std::array written{path_, temporary(path_), resume(), temporary(resume()), lock()};
-  return std::any_of(written.begin(), written.end(), [&](const std::string& own) {
-    std::error_code absent;
-    return std::filesystem::equivalent(own, path, absent) ||
-           std::filesystem::weakly_canonical(own, absent) == std::filesystem::weakly_canonical(path, absent);
-  });
+  return std::any_of(written.begin(), written.end(), [&](const std::string& own) { return is_same_file(own, path); });
 }
 
 void ModelFile::check_free(bool overwrite) const {

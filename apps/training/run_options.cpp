@@ -3,6 +3,7 @@
 // Serves: apps/toy/toy.cpp
 #include "apps/training/run_options.h"
 
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -20,13 +21,23 @@ constexpr i64 megabyte = i64{1} << 20, most_megabytes = i64{1} << 24;
 
 std::string RunOptions::chosen() const { return json_text(values_of(deciding), 2); }
 
+TrainingLog::Earlier RunOptions::earlier_log() const {
+  if (!resume.empty()) return TrainingLog::Earlier::continued;
+  return overwrite ? TrainingLog::Earlier::replaced : TrainingLog::Earlier::kept;
+}
+
+void RunOptions::check_earlier_log() const {
+  std::error_code absent;
+  if (std::filesystem::exists(log, absent)) TrainingLog(log, earlier_log());
+}
+
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts) {
   begin_group(command, "Run");
   add_tiles(command, run.tiles);
   run.deciding = options_of(command);
   add_file(command, "--save", run.save,
            "Save the best model in this file, and the state of an unfinished training in FILE.resume");
-  add_flag(command, "--overwrite", run.overwrite, "Replace an existing model or unfinished training");
+  add_flag(command, "--overwrite", run.overwrite, "Replace an existing model, unfinished training or log");
   CLI::Option* print_config = add_flag(command, "--print-config", run.print_config,
                                        "Do not train: print the options that decide what is trained, for --config");
   std::vector<CLI::Option*> of_a_new_training = options_of(command);
@@ -37,7 +48,7 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
   exclude(resume, of_a_new_training);
   add_file(command, "--log", run.log,
            "Write options, losses, evaluations and samples to this file, one JSON object a line, for orrery report; "
-           "--resume appends to it");
+           "--resume appends to it, and only --overwrite replaces one that is there");
   add_number(command, "--time-limit", run.time_limit, 0, 1e6,
              "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
   show_default(add_whole_number(command, "--max-memory", run.max_memory, 1, most_megabytes,

@@ -4,8 +4,8 @@
 //   add_config(command);                        // --config FILE
 //   ...                                         // what is trained: task, model, recipe
 //   add_run_options(command, options->run);     // how this run goes
-// What stands before `add_run_options` decides what is trained: --resume takes it from the file, --print-config prints
-// it, and each saved model keeps it, so that --config with the model trains the same again.
+// What stands before `add_run_options`, and --tiles, decides what is trained: --resume takes it from the file,
+// --print-config prints it, and each saved model keeps it, so that --config with the model trains the same again.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -14,6 +14,7 @@
 
 #include "apps/program/command.h"
 #include "apps/program/option_file.h"
+#include "apps/training/training_log.h"
 
 namespace orrery {
 
@@ -27,6 +28,10 @@ struct RunOptions {
 
   /// Their present values, as JSON that --config takes.
   std::string chosen() const;
+  /// What becomes of a log that is there already.
+  TrainingLog::Earlier earlier_log() const;
+  /// Before any work: the errors of a log that is there already.
+  void check_earlier_log() const;
 };
 
 /// Sets threads, tiles and the limit of memory. A training that is resumed then takes its own tiles (`compute_as`).

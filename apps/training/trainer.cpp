@@ -10,6 +10,7 @@
 #include "apps/training/training_step.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/cross_entropy.h"
+#include "core/files/hash.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -98,8 +99,9 @@ StepResult Trainer::update() {
     const Variable loss = loss_of(part);
     backward(loss);
     result.loss += loss.item();
+    if (const std::optional<double> accuracy = task_.accuracy())
+      result.accuracy = result.accuracy.value_or(0) + part.share * *accuracy;
   }
-  result.accuracy = task_.accuracy();
   make_step({.program = task_.program(), .number = steps_done_ + 1, .rate = result.rate, .clip = recipe_.clip},
             result.loss, *optimizer_, [&] {
               Variable sum = loss_of(parts[0]);
@@ -309,6 +311,12 @@ void Trainer::load_state(const TrainingState& state) {
   task_.go_to(state.positions);
 }
 
-std::string Trainer::hash() const { return training_hash(losses_, *optimizer_); }
+std::string Trainer::hash() const {
+  Fingerprint fingerprint;
+  for (const double loss : losses_) fingerprint.add(loss);
+  for (const NamedParameter& p : optimizer_->parameters()) fingerprint.add(p.value.value());
+  for (const auto& [name, tensor] : optimizer_->state()) fingerprint.add(tensor);
+  return fingerprint.hex();
+}
 
 }  // namespace orrery

@@ -57,6 +57,11 @@ void TrainingFiles::begin(bool overwrite) {
   file_.check_free(overwrite);
 }
 
+void TrainingFiles::go_on() {
+  file_.claim("--resume");
+  resume_is_ours_ = true;
+}
+
 void TrainingFiles::check_room(const TrainingRecipe& recipe, i64 parameters) const {
   const i64 model = parameters * bytes_of(f32), losses = recipe.steps * bytes_of(f64);  // one loss for each step
   file_.check_room(model, numbers_for_each_parameter(recipe) * model + losses);
@@ -71,7 +76,7 @@ void TrainingFiles::check_texts(const Trainer& trainer, const SavedParts& parts)
   for (const auto& [key, text] : parts.origin) {
     const u64 length = json_text(text).size() - 2;  // without quotes
     check(length <= longest_text(bytes), program_, "--save ", model(), ": the model is too small to be saved with its ",
-          key, ", ", length, " bytes beside ", bytes, " of parameters; use a larger model or fewer tokens");
+          key, ", ", length, " bytes beside ", bytes, " of parameters; use a larger model, or fewer tokens or files");
   }
 }
 
@@ -82,19 +87,23 @@ bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
       trainer.with_best([&] { parts.save_model(model()); });
       best_kept_ = trainer.best_step();
     }
+    std::error_code left;  // FILE is replaced: the state of an older training must not be continued in its place
+    if (!resume_is_ours_) std::filesystem::remove(resume(), left);
     const TrainingState state = trainer.state();
     Metadata metadata = parts.origin;
     metadata[program_key] = program_;
     metadata[recipe_key] = to_json(trainer.recipe());
     metadata[standing_key] = standing_of(state, trainer.recipe().seed);
     write_safetensors(resume(), state.tensors, metadata);
+    resume_is_ours_ = true;
   });
 }
 
 bool TrainingFiles::end(const SavedParts& parts, bool finished) {
   if (!file_.keep([&] { parts.save_model(model()); })) return false;
   std::error_code left;
-  if (used() && finished) std::filesystem::remove(resume(), left);
+  // Once FILE is replaced, the state of an older training beside it would be continued in its place.
+  if (used() && (finished || !resume_is_ours_)) std::filesystem::remove(resume(), left);
   left_ = left ? left.message() : "";
   return true;
 }
@@ -124,6 +133,11 @@ UnfinishedTraining read_unfinished(const std::string& program, const TrainingFil
   result.state.tensors = std::move(file.tensors);
   result.metadata = std::move(file.metadata);
   return result;
+}
+
+void check_is_finished(const std::string& program, const std::string& path, const Metadata& metadata) {
+  check(!metadata.contains(standing_key), program, path,
+        " is an unfinished training; its model is in the file without .resume");
 }
 
 const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key) {

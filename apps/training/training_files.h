@@ -19,7 +19,8 @@ namespace orrery {
 struct SavedParts {
   /// Writes the model with the parameters it has now.
   std::function<void(const std::string& path)> save_model;
-  /// Metadata of FILE.resume: how the program builds the task again. The keys "recipe" and "standing" are taken.
+  /// Metadata of FILE.resume: how the program builds the task again. The keys "program", "recipe" and
+  /// "standing" are taken.
   Metadata origin{};
   u64 model_bytes = 0;  ///< of the elements that `save_model` writes
 };
@@ -38,7 +39,7 @@ class TrainingFiles {
   /// Locks the files for a new training. Errors: those of ModelFile's `claim` and `check_free`.
   void begin(bool overwrite);
   /// Locks the files for a training to resume. Errors: those of ModelFile's `claim`.
-  void go_on() { file_.claim("--resume"); }
+  void go_on();
   /// Error, before a training starts: not enough disk space for a model of `parameters` numbers and its state.
   void check_room(const TrainingRecipe& recipe, i64 parameters) const;
 
@@ -49,7 +50,8 @@ class TrainingFiles {
   /// Writes the state, and the model unless the best one already stands there. Returns false if that failed; `problem`
   /// then says why.
   bool keep(Trainer& trainer, const SavedParts& parts);
-  /// Writes the model as it is. The state of a finished training is removed. Returns false as above.
+  /// Writes the model as it is. The state of a finished training is removed, and that of one which this training
+  /// replaces. Returns false as above.
   bool end(const SavedParts& parts, bool finished);
   const std::string& problem() const { return file_.problem(); }
   /// Errors: the last call of `keep` or `end` failed; the state of a finished training could not be removed.
@@ -58,7 +60,8 @@ class TrainingFiles {
  private:
   std::string program_, left_;  // why the state of a finished training is still there; "" if it is not
   ModelFile file_;
-  i64 best_kept_ = 0;  // the step of the best model that was written; 0: none
+  i64 best_kept_ = 0;            // the step of the best model that was written; 0: none
+  bool resume_is_ours_ = false;  // FILE.resume is of this training, not of one that --overwrite replaces
 };
 
 /// An unfinished training, as FILE.resume has it.
@@ -71,6 +74,8 @@ struct UnfinishedTraining {
 };
 /// Reads FILE.resume. Errors: the file does not exist, is damaged, or is not an unfinished training of `program`.
 UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files);
+/// Error: the file `path` with this metadata is an unfinished training, not a model.
+void check_is_finished(const std::string& program, const std::string& path, const Metadata& metadata);
 /// What the program kept under `key`. Error: nothing.
 const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key);
 /// Cuts products into as many tiles as the training did, and warns if its bits cannot be continued on this machine.

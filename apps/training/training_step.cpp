@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "autograd/check/first_nan.h"
-#include "core/files/hash.h"
 
 namespace orrery {
 namespace {
@@ -36,19 +35,6 @@ void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimize
           Lines{cause});
     throw;  // some other error
   }
-}
-
-Rng random_numbers(i64 seed, u64 purpose) {
-  constexpr u64 stretch = u64{1} << 40;
-  return Rng(static_cast<u64>(seed), purpose * stretch);
-}
-
-std::string training_hash(const std::vector<double>& losses, const optim::Optimizer& optimizer) {
-  Fingerprint fingerprint;
-  for (double loss : losses) fingerprint.add(loss);
-  for (const NamedParameter& p : optimizer.parameters()) fingerprint.add(p.value.value());
-  for (const auto& [name, tensor] : optimizer.state()) fingerprint.add(tensor);
-  return fingerprint.hex();
 }
 
 }  // namespace orrery

@@ -4,14 +4,12 @@
 // The norm of the gradients, which clipping needs anyway, is finite only if every gradient is. So it is enough to check
 // the loss and the norm; `orrery bench promises` measures the cost. If one of them is not finite, the pass is run once
 // more under an observer (autograd/check/first_nan.h), which names the first operation with such a result.
-// This file also has what else training programs share: random numbers for each purpose, and a fingerprint of a run.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <functional>
 #include <string>
 
-#include "core/random.h"
 #include "optim/optimizer.h"
 
 namespace orrery {
@@ -29,11 +27,5 @@ struct TrainingStep {
 /// pass, for which `loss_of` computes the loss once more, with the same bits.
 void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimizer,
                const std::function<Variable()>& loss_of);
-
-/// Random numbers of a seed for purpose number `purpose`. Those of different purposes never overlap.
-Rng random_numbers(i64 seed, u64 purpose);
-
-/// A fingerprint of a training: its losses so far, its parameters and the optimiser's state.
-std::string training_hash(const std::vector<double>& losses, const optim::Optimizer& optimizer);
 
 }  // namespace orrery

@@ -20,9 +20,13 @@ Tensor row_of(std::span<const i32> ids) {
 
 AttentionPage attention_page(const Translator& translator) {
   TranslationModel& model = *translator.model;
-  return {"Attention of a translator",
-          "A " + name_of(model.kind()) + " model of " + std::to_string(model.module().parameter_count()) +
-              " parameters. Its weights while it wrote these translations, from one pass through the model for each."};
+  const std::string name =
+      "A " + name_of(model.kind()) + " model of " + std::to_string(model.module().parameter_count()) + " parameters";
+  const std::string alone =
+                        ". Its weights while it wrote these translations, from one pass through the model for each.",
+                    first = ", the first of " + std::to_string(translator.others.size() + 1) +
+                            " that wrote these translations together. Its weights are from one pass for each.";
+  return {"Attention of a translator", name + (translator.others.empty() ? alone : first)};
 }
 
 bool add_attention(AttentionPage& page, const Translator& translator, const std::string& line,

@@ -12,7 +12,7 @@
 
 namespace orrery::translate {
 
-/// An empty page for the attention of this model.
+/// An empty page for the attention of this model; of several, the first.
 AttentionPage attention_page(const Translator& translator);
 
 /// Adds a line and its translation, whose tokens are `written`, with their end if they have one. Returns false if the

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "apps/training/random_numbers.h"
 #include "core/error.h"
 #include "core/tensor_ops.h"
 
@@ -16,12 +17,6 @@ std::vector<i64> first_numbers(i64 count) {
   std::vector<i64> numbers(static_cast<size_t>(count));
   std::iota(numbers.begin(), numbers.end(), i64{0});
   return numbers;
-}
-
-// Fisher and Yates: place i gets one of those not yet placed.
-void permute_randomly(std::vector<i64>& numbers, Rng& rng) {
-  for (size_t i = numbers.size(); i > 1; --i)
-    std::swap(numbers[i - 1], numbers[static_cast<size_t>(rng.integer(0, static_cast<i64>(i)))]);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "apps/text/characters.h"
 #include "apps/text/text_file.h"
 #include "core/error.h"
 #include "core/files/crc32c.h"
@@ -20,7 +21,7 @@ constexpr std::string_view corpus_operation = "translate";
 
 bool is_text(std::string_view line) { return first_not_utf8(line) == line.npos && line.find('\0') == line.npos; }
 
-bool is_empty(std::string_view line) { return line.find_first_not_of(" \t\n\v\f\r") == line.npos; }
+bool is_empty(std::string_view line) { return line.find_first_not_of(ascii_space) == line.npos; }
 
 std::string PairCounts::text(i64 most_tokens) const {
   std::string left_out;

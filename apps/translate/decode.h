@@ -42,8 +42,8 @@ struct Translation {
 /// those of a single sentence are already more.
 i64 rows_of_batch(i64 length, i64 vocabulary, const DecodeOptions& options);
 
-/// Receives, after each batch, the translations that can be written now because all lines before them have theirs, and
-/// the number of lines that are done, in order or not.
+/// Receives, before the first batch and after each, the translations that can be written now because all lines before
+/// them have theirs, and the number of lines that are done, in order or not.
 using WhenReady = std::function<void(std::span<const Translation> ready, i64 done)>;
 /// The translation of each line. If `stopped()` becomes true, it ends within a step of the search, and returns those
 /// that were ready. Errors: those of `nn::beam_search`.

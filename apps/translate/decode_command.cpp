@@ -18,6 +18,7 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/output_file.h"
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
@@ -139,9 +140,8 @@ class AttentionOfLines {
 // Errors, before any work: the page cannot be written, or would replace the lines to translate.
 void check_attention(const CommandOptions& options) {
   check_can_write_text("translate", "--attention", options.attention);
-  std::error_code absent;
-  check(!std::filesystem::equivalent(options.attention, options.file, absent), "translate", "--attention ",
-        options.attention, " would write over the lines to translate");
+  check(!is_same_file(options.attention, options.file), "translate", "--attention ", options.attention,
+        " would write over the lines to translate");
 }
 
 int decode(const CommandOptions& options) {

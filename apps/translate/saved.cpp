@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/program/option_file.h"
+#include "apps/training/training_files.h"
 #include "core/error.h"
 #include "nn/files/files.h"
 #include "nn/generate/ensemble.h"
@@ -31,10 +32,8 @@ void save_translator(TranslationModel& model, const Vocabulary& vocabulary, cons
 
 Translator load_translator(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
+  check_is_finished("translate", path, metadata);
   const auto found = metadata.find(std::string(vocabulary_key));
-  const bool has_model = metadata.contains(std::string(kind_key));
-  if (found != metadata.end() && !has_model && metadata.contains(origin_key))
-    fail("translate", path, " is an unfinished training; its model is in the file without .resume");
   check(found != metadata.end(), "translate", path, " was not saved by orrery translate (it has no ", vocabulary_key,
         ')');
   const Vocabulary vocabulary = within("load " + path, [&] { return Vocabulary::from_json(found->second); });

@@ -10,8 +10,10 @@
 
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
+#include "apps/program/output_file.h"
 #include "apps/text/text_file.h"
 #include "apps/translate/bootstrap.h"
+#include "apps/translate/corpus.h"
 #include "apps/translate/score.h"
 #include "core/files/json.h"
 
@@ -119,7 +121,7 @@ MetricResult chrf_result(const TextFile& file, const std::vector<Sentences>& ref
 void note_what_is_odd(const TextFile& file, bool with_sacrebleu) {
   constexpr i64 many = 100;
   const auto count = [&](auto holds) { return std::count_if(file.lines.begin(), file.lines.end(), holds); };
-  const i64 empty = count([](const std::string& line) { return line.find_first_not_of(" \t\r") == line.npos; });
+  const i64 empty = count([](const std::string& line) { return is_empty(line); });
   const i64 tokenised = count([](const std::string& line) { return line.ends_with(" ."); });
   if (empty > 0)
     std::cerr << "note: " << empty << " of " << file.lines.size() << " lines of " << harmless(file.path)
@@ -184,6 +186,10 @@ Json compare(const SystemResult& system, const SystemResult& baseline, i64 lines
 
 int score(const ScoreOptions& options) {
   check_can_write_text("score", "--json", options.json);
+  std::vector<std::string> read{options.translation, options.baseline};
+  read.insert(read.end(), options.references.begin(), options.references.end());
+  for (const std::string& path : read)
+    check(!is_same_file(options.json, path), "score", "--json ", options.json, " would write over ", path);
   const TextFile translation = read_lines(options.translation);
   std::vector<Sentences> references;
   for (const std::string& path : options.references) {
@@ -210,7 +216,7 @@ int score(const ScoreOptions& options) {
     json["baseline"] = json_of(baseline);
     json["comparison"] = compare(system, baseline, lines, options);
   }
-  if (!options.json.empty()) write_text(options.json, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  if (!options.json.empty()) write_text(options.json, json_text(json, 2) + "\n");
   return done;
 }
 

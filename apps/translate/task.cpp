@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "apps/program/stopwatch.h"
-#include "apps/training/training_step.h"
+#include "apps/training/random_numbers.h"
 #include "core/error.h"
 #include "nn/models/config_json.h"
 
@@ -242,15 +242,16 @@ TranslationData translation_data(const TranslationFiles& files, const Translatio
     return recipe.segmented ? Vocabulary::of_segmented(lines) : Vocabulary::of_text(lines, recipe.vocabulary);
   };
   const Vocabulary used = vocabulary ? *vocabulary : new_vocabulary();
+  const auto corpus = [&](const std::string& what, const LinePairs& pairs) {
+    return within(what, [&] { return corpus_of(pairs, used, recipe.most_tokens); });
+  };
   begin("cutting " + std::to_string(held.training.size() + held.validation.size()) + " pairs into tokens");
   TranslationData data{.vocabulary = used,
-                       .training = corpus_of(held.training, used, recipe.most_tokens),
-                       .validation = corpus_of(held.validation, used, recipe.most_tokens),
+                       .training = corpus("pairs to train with", held.training),
+                       .validation = corpus("pairs to validate with", held.validation),
                        .first_source = {},
-                       .first_target = {},
                        .checksums = checksums};
   data.first_source = used.text(data.validation.source[0]);
-  data.first_target = used.text(data.validation.target[0]);
   return data;
 }
 

@@ -74,8 +74,8 @@ struct TranslationFiles {
 struct TranslationData {
   Vocabulary vocabulary;
   Corpus training, validation;
-  std::string first_source, first_target;  ///< the first pair of the validation, as it stands in the files
-  std::vector<u32> checksums;              ///< CRC32C of each file
+  std::string first_source;    ///< the first source sentence to validate with, made of its tokens again
+  std::vector<u32> checksums;  ///< CRC32C of each file
 };
 /// Reads the files. The vocabulary is made of the training pairs, unless it is given. Before each part of the work that
 /// may take long, `tell` is called with what begins. Errors: those of the recipe, `read_pairs`, `hold_out`,
@@ -113,13 +113,13 @@ class TranslationTask final : public Task {
   double seconds_of_evaluation() override;
 
  private:
+  // The sum of the losses of a batch of the validation, and the number of its target tokens.
+  std::pair<double, i64> loss_of_validation(i64 batch) const;
+
   TranslationRecipe recipe_;
   const TranslationData& data_;
   TranslationBatches training_, validation_;
   std::unique_ptr<TranslationModel> model_;
-  // The sum of the losses of a batch of the validation, and how many.
-  std::pair<double, i64> loss_of_validation(i64 batch) const;
-
   std::vector<TranslationBatch> drawn_;  // of the current step
   i64 tokens_read_ = 0;
 };

@@ -14,6 +14,7 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/output_file.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
 #include "apps/training/memory.h"
@@ -43,9 +44,7 @@ void check_outputs(const std::string& log, const TranslationFiles& texts, const 
   check_can_write_text("translate", "--log", log);
   check(!files.writes(log), "translate", "--log ", log, " would write over the files of --save ", files.model());
   for (const auto& [option, path] : text_files(texts)) {
-    std::error_code absent;
-    check(!std::filesystem::equivalent(log, path, absent), "translate", "--log ", log, " would write over ", option,
-          ' ', path);
+    check(!is_same_file(log, path), "translate", "--log ", log, " would write over ", option, ' ', path);
     check(!files.writes(path), "translate", "--save ", files.model(), " would write over ", option, ' ', path);
   }
 }
@@ -158,18 +157,14 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
   if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
   const i64 done_before = trainer.steps_done();
   const SavedParts parts = saved_parts(origin, task);
-  TrainingLog log(options.run.log, state != nullptr);
+  TrainingLog log(options.run.log, options.run.earlier_log());
   const RunHooks hooks{.after_evaluation = [&] {
     std::string line;
     trainer.with_judged([&] { line = "  " + sample_of(task, STDERR_FILENO, 2); });
     return line;
   }};
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
-  if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
-    if (failure) std::rethrow_exception(failure);
-    print_stopped(trainer, files, command_name, false);
-    return interrupted;
-  }
+  if (stopped_before_a_step(trainer, done_before, files, command_name, failure)) return interrupted;
   end_training(
       failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, watch)); },
       [&] { save_model(trainer, files, parts, log, command_name, failure != nullptr); });
@@ -190,6 +185,7 @@ int resume(const TrainOptions& options) {
                                     {&options.files.valid_target, &resumed.origin.files.valid_target}})
     if (!given->empty()) *kept = std::filesystem::absolute(*given).string();
   check_outputs(options.run.log, resumed.origin.files, files);
+  options.run.check_earlier_log();
   const TranslationData data = translation_data(resumed.origin.files, resumed.origin.recipe, &resumed.vocabulary, say);
   check(data.checksums == resumed.checksums, "translate", "the text in ", resumed.origin.files.source, ", ",
         resumed.origin.files.target, " or the files to validate with is not the text that this training began with");
@@ -207,6 +203,7 @@ int begin(TrainOptions& options) {
   TrainingFiles files("translate", options.run.save);
   check_outputs(options.run.log, texts, files);
   files.begin(options.run.overwrite);
+  options.run.check_earlier_log();
   const TranslationData data = translation_data(texts, options.recipe, nullptr, say);
   return train(options, {.recipe = options.recipe, .options = options.run.chosen(), .files = texts}, data, nullptr,
                files);

@@ -33,8 +33,8 @@ struct TrainOptions {
 /// Adds all options. Those that name a preset or a model come first, for the others change what these choose.
 void add_train_options(CLI::App& command, const std::shared_ptr<TrainOptions>& options);
 
-/// Gives the model that is trained its share of the options that several models have, and checks the options that
-/// decide what is trained against each other. Errors: wrong usage.
+/// Copies the options that several models share into the configuration of the one that is trained. Errors: wrong usage
+/// of options that decide what is trained.
 void settle(TrainOptions& options);
 /// Errors: wrong usage of the options for files of text.
 void check_files(const TrainOptions& options);

@@ -6,7 +6,8 @@
 // of this is one line, between backward and step:
 //   check_finite(loss.item(), adam.parameters(), [&] { return loss_of(batch, step); });
 // The result is the first operation, in forward order, whose output is worse than its inputs (infinity is worse than
-// any number, NaN is worse than infinity). If forward is finite, the same in backward order.
+// any number, NaN is worse than infinity). Parameters do not count as inputs here: no operation made them, so the first
+// one that passes on a parameter's NaN is reported. If forward is finite, the same in backward order.
 // Serves: autograd/check/proof.h
 #pragma once
 

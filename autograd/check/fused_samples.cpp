@@ -13,7 +13,7 @@
 namespace orrery::sample_rows {
 namespace {
 
-constexpr Draw draw{.seed = 5, .step = 1};
+constexpr Draw fixed_draw{.seed = 5, .step = 1};
 
 void add_linear(std::vector<Sample>& table) {
   const auto add = [&](const std::string& variant, std::vector<Input> inputs, RowRange rows = {},
@@ -40,13 +40,14 @@ void add_linear(std::vector<Sample>& table) {
   }));
 }
 
-// Biases of +-3 keep what ReLU sees away from its kink: a product of 4 numbers of N(0, 1) / 8 stays below 3.
+// Biases of +-3 keep what ReLU sees away from its kink: a sum of 4 products of numbers from N(0, 1), divided by 8,
+// stays below 3.
 void add_activated(std::vector<Sample>& table) {
   const auto add_relu = [&](const std::string& variant, const Shape& x, double p,
                             std::vector<DeclaredZero> zeros = {}) {
-    table.push_back(sample(
+    table.push_back(drawn_sample(
         "linear_relu", variant, {{x}, {{5, x[-1]}}, {{5}}},
-        [p](const Variables& in) {
+        [p](const Variables& in, const Draw& draw) {
           const Variable far = constant(Tensor::of<float>({5}, {3, -3, 3, 3, -3}).to(in[0].dtype()));
           return linear_relu(in[0] * 0.125, in[1], in[2] * 0.125 + far, p, draw);
         },
@@ -73,9 +74,9 @@ void add_feed_forward(std::vector<Sample>& table) {
                             const std::vector<DeclaredZero>& zeros = {}) {
     for (const auto& [name, f] : {std::pair<const char*, Function>{"gelu_feed_forward", gelu_feed_forward},
                                   {"gelu_tanh_feed_forward", gelu_tanh_feed_forward}}) {
-      table.push_back(sample(
+      table.push_back(drawn_sample(
           name, variant, inputs,
-          [p, f = f](const Variables& x) {
+          [p, f = f](const Variables& x, const Draw& draw) {
             return x.size() == 5 ? f(x[0], x[1], x[2], x[3], x[4], p, draw) : f(x[0], x[1], {}, x[2], {}, p, draw);
           },
           zeros));
@@ -88,18 +89,19 @@ void add_feed_forward(std::vector<Sample>& table) {
            {{"input 1", no_output}, {"input 2", no_output}, {"input 3", no_output}, {"input 4", no_output}});
   for (const auto& [name, f] : {std::pair<const char*, Function>{"gelu_feed_forward", gelu_feed_forward},
                                 {"gelu_tanh_feed_forward", gelu_tanh_feed_forward}}) {
-    const auto run = [f = f](const Variables& x) { return f(x[0], x[1], x[2], x[3], x[4], 0, draw); };
+    const auto run = [f = f](const Variables& x) { return f(x[0], x[1], x[2], x[3], x[4], 0, {}); };
     table.push_back(sample(name, "tails", {{{4, 3}, Range::tails}, {{4, 3}}, {{4}}, {{2, 4}}, {{2}}}, run));
     table.push_back(long_sample(name, "long", {{{long_rows, 2}}, {{3, 2}}, {{3}}, {{2, 3}}, {{2}}}, run));
   }
   table.push_back(sample("gelu_feed_forward", "repeated input", {{{3, 3}}, {{3}}},
                          [](const Variables& x) { return gelu_feed_forward(x[0], x[0], x[1], x[0], x[1]); }));
-  table.push_back(sample("gelu_feed_forward", "p 1", {{{2, 3}}, {{2, 3}}, {{2}}, {{3, 2}}, {{3}}},
-                         [](const Variables& x) { return gelu_feed_forward(x[0], x[1], x[2], x[3], x[4], 1, draw); },
-                         {{"input 0", "everything is dropped"},
-                          {"input 1", "everything is dropped"},
-                          {"input 2", "everything is dropped"},
-                          {"input 3", "everything is dropped"}}));
+  table.push_back(drawn_sample(
+      "gelu_feed_forward", "p 1", {{{2, 3}}, {{2, 3}}, {{2}}, {{3, 2}}, {{3}}},
+      [](const Variables& x, const Draw& draw) { return gelu_feed_forward(x[0], x[1], x[2], x[3], x[4], 1, draw); },
+      {{"input 0", "everything is dropped"},
+       {"input 1", "everything is dropped"},
+       {"input 2", "everything is dropped"},
+       {"input 3", "everything is dropped"}}));
 }
 
 void add_linear_cross_entropy(std::vector<Sample>& table) {
@@ -133,29 +135,31 @@ void add_linear_cross_entropy(std::vector<Sample>& table) {
 
 void add_residual(std::vector<Sample>& table) {
   const auto add = [&](const std::string& variant, const Shape& shape, double p) {
-    table.push_back(sample("residual", variant, {{shape}, {shape}},
-                           [p](const Variables& x) { return residual(x[0], x[1], p, draw); }));
+    table.push_back(drawn_sample("residual", variant, {{shape}, {shape}},
+                                 [p](const Variables& x, const Draw& draw) { return residual(x[0], x[1], p, draw); }));
   };
   add("p 0", {2, 3}, 0);
   add("dropout", {3, 11}, 0.3);
   add("size 0", {0, 3}, 0.3);
   table.push_back(long_sample("residual", "long", {{{long_rows, 3}}, {{long_rows, 3}}},
-                              [](const Variables& x) { return residual(x[0], x[1], 0.3, draw); }));
+                              [](const Variables& x) { return residual(x[0], x[1], 0.3, fixed_draw); }));
   table.push_back(
       long_sample("residual_norm", "long", {{{long_rows, 4}}, {{long_rows, 4}}, {{4}}, {{4}}}, [](const Variables& x) {
-        return residual_norm(x[0], x[1], x[2], x[3], 1e-2, LayerNormForm::root_of_variance_plus_eps, 0.1, draw);
+        return residual_norm(x[0], x[1], x[2], x[3], 1e-2, LayerNormForm::root_of_variance_plus_eps, 0.1, fixed_draw);
       }));
-  table.push_back(sample("residual", "p 1", {{{2, 3}}, {{2, 3}}},
-                         [](const Variables& x) { return residual(x[0], x[1], 1, draw); },
-                         {{"input 1", "everything is dropped"}}));
-  table.push_back(sample("residual", "repeated input", {{{2, 3}}},
-                         [](const Variables& x) { return residual(x[0], x[0], 0.3, draw); }));
+  table.push_back(drawn_sample("residual", "p 1", {{{2, 3}}, {{2, 3}}},
+                               [](const Variables& x, const Draw& draw) { return residual(x[0], x[1], 1, draw); },
+                               {{"input 1", "everything is dropped"}}));
+  table.push_back(drawn_sample("residual", "repeated input", {{{2, 3}}},
+                               [](const Variables& x, const Draw& draw) { return residual(x[0], x[0], 0.3, draw); }));
 
   const auto add_norm = [&](const std::string& variant, const Shape& shape, LayerNormForm form, double p,
                             std::vector<DeclaredZero> zeros = {}) {
-    table.push_back(sample(
+    table.push_back(drawn_sample(
         "residual_norm", variant, {{shape}, {shape}, {{shape[-1]}}, {{shape[-1]}}},
-        [=](const Variables& x) { return residual_norm(x[0], x[1], x[2], x[3], 1e-2, form, p, draw); },
+        [=](const Variables& x, const Draw& draw) {
+          return residual_norm(x[0], x[1], x[2], x[3], 1e-2, form, p, draw);
+        },
         std::move(zeros)));
   };
   add_norm("root of variance plus eps", {2, 2, 5}, LayerNormForm::root_of_variance_plus_eps, 0);
@@ -167,30 +171,33 @@ void add_residual(std::vector<Sample>& table) {
            {{"input 2", no_output}, {"input 3", no_output}});
   table.push_back(sample("residual_norm", "no weight, no bias", {{{3, 4}}, {{3, 4}}},
                          [](const Variables& x) { return residual_norm(x[0], x[1], {}, {}); }));
-  table.push_back(sample("residual_norm", "repeated input", {{{3, 4}}, {{4}}}, [](const Variables& x) {
-    return residual_norm(x[0], x[0], x[1], {}, 1e-2, LayerNormForm::std_plus_eps, 0.3, draw);
-  }));
+  table.push_back(
+      drawn_sample("residual_norm", "repeated input", {{{3, 4}}, {{4}}}, [](const Variables& x, const Draw& draw) {
+        return residual_norm(x[0], x[0], x[1], {}, 1e-2, LayerNormForm::std_plus_eps, 0.3, draw);
+      }));
 }
 
 void add_embedding_sum(std::vector<Sample>& table) {
   const Tensor ids = Tensor::of<i32>({2, 3}, {1, 0, 1, 3, 1, 0});
   const auto add = [&](const std::string& variant, const Tensor& which, i64 rows, double p,
                        std::vector<DeclaredZero> zeros = {}) {
-    table.push_back(sample(
+    table.push_back(drawn_sample(
         "embedding_sum", variant, {{{4, 5}}, {{rows, 5}}},
-        [=](const Variables& x) { return embedding_sum(x[0], which, 2.5, x[1], p, draw); }, std::move(zeros)));
+        [=](const Variables& x, const Draw& draw) { return embedding_sum(x[0], which, 2.5, x[1], p, draw); },
+        std::move(zeros)));
   };
   add("learned positions, repeated ids", ids, 3, 0);
   add("more positions than places", ids, 7, 0);
   add("dropout", ids, 4, 0.3);
   add("size 0, no ids", Tensor::empty({0, 3}, Dtype::i32), 3, 0.3, {{"input 0", no_output}, {"input 1", no_output}});
   table.push_back(long_sample("embedding_sum", "long", {{{5, 2}}, {{4, 2}}}, [](const Variables& x) {
-    return embedding_sum(x[0], spread_ids({long_rows / 4, 4}, 5), 1.5, x[1], 0.3, draw);
+    return embedding_sum(x[0], spread_ids({long_rows / 4, 4}, 5), 1.5, x[1], 0.3, fixed_draw);
   }));
-  table.push_back(sample("embedding_sum", "constant positions", {{{4, 5}}}, [ids](const Variables& x) {
-    Rng rng(2);
-    return embedding_sum(x[0], ids, 1.5, constant(randn({3, 5}, rng, x[0].dtype())), 0.3, draw);
-  }));
+  table.push_back(
+      drawn_sample("embedding_sum", "constant positions", {{{4, 5}}}, [ids](const Variables& x, const Draw& draw) {
+        Rng rng(2);
+        return embedding_sum(x[0], ids, 1.5, constant(randn({3, 5}, rng, x[0].dtype())), 0.3, draw);
+      }));
   table.push_back(sample("embedding_sum", "one table for both", {{{4, 5}}},
                          [ids](const Variables& x) { return embedding_sum(x[0], ids, 1.5, x[0]); }));
 }
@@ -201,9 +208,10 @@ void add_packed_attention(std::vector<Sample>& table) {
   const Mask sparse = Mask::allow(Tensor::of<i32>({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1}));
   const auto add_self = [&](const std::string& variant, const Mask& mask, double p, const Shape& lengths = {2, 3},
                             std::vector<DeclaredZero> zeros = {}) {
-    table.push_back(sample(
+    table.push_back(drawn_sample(
         "packed_attention", "self, " + variant, {{lengths.plus(h * (2 * d_k + d_v))}},
-        [=](const Variables& x) { return packed_attention(x[0], h, d_k, d_v, mask, p, draw); }, std::move(zeros)));
+        [=](const Variables& x, const Draw& draw) { return packed_attention(x[0], h, d_k, d_v, mask, p, draw); },
+        std::move(zeros)));
   };
   add_self("everything", Mask(), 0);
   add_self("causal and padding", padded, 0);
@@ -213,19 +221,20 @@ void add_packed_attention(std::vector<Sample>& table) {
   add_self("size 0, no batch row", Mask(), 0.4, {0, 3});
   add_self("window", Mask::window(1, 2), 0, {2, 5});
   add_self("causal window, dropout", Mask::causal() & Mask::window(2), 0.4, {2, 9});
-  table.push_back(sample(
-      "packed_attention", "self, bias by distance, dropout", {{{2, 5, h * (2 * d_k + d_v)}}, {{h, 9}}},
-      [=](const Variables& x) { return packed_attention(x[0], h, d_k, d_v, Mask::window(2, 4), 0.4, draw, x[1]); }));
+  table.push_back(drawn_sample("packed_attention", "self, bias by distance, dropout",
+                               {{{2, 5, h * (2 * d_k + d_v)}}, {{h, 9}}}, [=](const Variables& x, const Draw& draw) {
+                                 return packed_attention(x[0], h, d_k, d_v, Mask::window(2, 4), 0.4, draw, x[1]);
+                               }));
   table.push_back(
       sample("packed_attention", "cross, bias by distance", {{{2, 3, h * d_k}}, {{2, 4, h * (d_k + d_v)}}, {{h, 6}}},
-             [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, draw, x[2]); }));
+             [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, {}, x[2]); }));
   add_self("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, {2, 3},
            {{"input 0", "no query sees a key"}});
   const auto add_cross = [&](const std::string& variant, const Mask& mask, double p, i64 n, i64 m,
                              std::vector<DeclaredZero> zeros = {}) {
-    table.push_back(sample(
+    table.push_back(drawn_sample(
         "packed_attention", "cross, " + variant, {{{2, n, h * d_k}}, {{2, m, h * (d_k + d_v)}}},
-        [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, mask, p, draw); },
+        [=](const Variables& x, const Draw& draw) { return packed_attention(x[0], x[1], h, d_k, d_v, mask, p, draw); },
         std::move(zeros)));
   };
   add_cross("more keys than queries", Mask(), 0, 2, 4);
@@ -237,11 +246,12 @@ void add_packed_attention(std::vector<Sample>& table) {
        {std::tuple<const char*, i64, i64>{"cross, long, queries", long_rows, 3}, {"cross, long, keys", 2, long_rows}}) {
     table.push_back(
         long_sample("packed_attention", variant, {{{1, n, h * d_k}}, {{1, m, h * (d_k + d_v)}}},
-                    [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, draw); }));
+                    [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, {}); }));
   }
-  table.push_back(sample("packed_attention", "cross, repeated input", {{{2, 3, 4}}}, [](const Variables& x) {
-    return packed_attention(x[0], concat({x[0], x[0]}, 2), 2, 2, 2, Mask::causal(), 0.2, draw);
-  }));
+  table.push_back(drawn_sample(
+      "packed_attention", "cross, repeated input", {{{2, 3, 4}}}, [](const Variables& x, const Draw& draw) {
+        return packed_attention(x[0], concat({x[0], x[0]}, 2), 2, 2, 2, Mask::causal(), 0.2, draw);
+      }));
 }
 
 // The form for long sequences, with tiles small enough that short ones have several of both kinds, whole and in part.
@@ -250,9 +260,11 @@ void add_tiled_attention(std::vector<Sample>& table) {
   constexpr TileSizes tile{.queries = 8, .keys = 4};
   const auto add = [&](const std::string& variant, const Mask& mask, double p, i64 n, i64 m,
                        std::vector<DeclaredZero> zeros = {}) {
-    table.push_back(sample(
+    table.push_back(drawn_sample(
         "packed_attention", "tiles, cross, " + variant, {{{2, n, h * d_k}}, {{2, m, h * (d_k + d_v)}}},
-        [=](const Variables& x) { return tiled_attention(x[0], x[1], h, d_k, d_v, mask, p, draw, tile); },
+        [=](const Variables& x, const Draw& draw) {
+          return tiled_attention(x[0], x[1], h, d_k, d_v, mask, p, draw, tile);
+        },
         std::move(zeros)));
   };
   const Mask table_of_tiles =
@@ -263,21 +275,23 @@ void add_tiled_attention(std::vector<Sample>& table) {
   add("table with an empty row, and one that sees nothing in a tile", table_of_tiles, 0, 3, 6);
   add("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
   add("window", Mask::window(3, 1), 0.4, 9, 9);
-  table.push_back(
-      sample("packed_attention", "tiles, self, bias by distance, dropout", {{{2, 9, h * (2 * d_k + d_v)}}, {{h, 17}}},
-             [=](const Variables& x) { return tiled_attention(x[0], h, d_k, d_v, Mask(), 0.4, draw, tile, x[1]); }));
+  table.push_back(drawn_sample("packed_attention", "tiles, self, bias by distance, dropout",
+                               {{{2, 9, h * (2 * d_k + d_v)}}, {{h, 17}}}, [=](const Variables& x, const Draw& draw) {
+                                 return tiled_attention(x[0], h, d_k, d_v, Mask(), 0.4, draw, tile, x[1]);
+                               }));
   table.push_back(sample("packed_attention", "tiles, cross, bias by distance",
                          {{{2, 9, h * d_k}}, {{2, 6, h * (d_k + d_v)}}, {{h, 14}}}, [=](const Variables& x) {
-                           return tiled_attention(x[0], x[1], h, d_k, d_v, Mask::window(4), 0, draw, tile, x[2]);
+                           return tiled_attention(x[0], x[1], h, d_k, d_v, Mask::window(4), 0, {}, tile, x[2]);
                          }));
   add("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, 2, 5,
       {{"input 0", "no query sees a key"}, {"input 1", "no query sees a key"}});
   table.push_back(
       long_sample("packed_attention", "tiles, long", {{{1, long_rows, h * d_k}}, {{1, 5, h * (d_k + d_v)}}},
-                  [=](const Variables& x) { return tiled_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, draw, tile); }));
-  table.push_back(
-      sample("packed_attention", "tiles, self, causal, dropout", {{{2, 9, h * (2 * d_k + d_v)}}},
-             [=](const Variables& x) { return tiled_attention(x[0], h, d_k, d_v, Mask::causal(), 0.4, draw, tile); }));
+                  [=](const Variables& x) { return tiled_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, {}, tile); }));
+  table.push_back(drawn_sample("packed_attention", "tiles, self, causal, dropout", {{{2, 9, h * (2 * d_k + d_v)}}},
+                               [=](const Variables& x, const Draw& draw) {
+                                 return tiled_attention(x[0], h, d_k, d_v, Mask::causal(), 0.4, draw, tile);
+                               }));
 }
 
 }  // namespace

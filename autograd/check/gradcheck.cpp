@@ -18,6 +18,13 @@
 namespace orrery {
 namespace {
 
+// std::to_string would show 3e-8 as 0.000000.
+std::string text_of(double x) {
+  std::ostringstream text;
+  text << x;
+  return text.str();
+}
+
 // A leaf under check. Restores its value and gradient when destroyed.
 class CheckedLeaf {
  public:
@@ -297,8 +304,8 @@ void Checker::check_leaf(i64 number) {
   if (!leaf.analytic.defined() && report_.failures.size() > failures_before) {
     report_.failures.resize(failures_before);
     problem(GradientCheck::missing_gradient, "no gradient reached " + leaf.name +
-                                                 ", but the numeric one is not zero (" + std::to_string(largest) +
-                                                 " at " + largest_at + ")");
+                                                 ", but the numeric one is not zero (" + text_of(largest) + " at " +
+                                                 largest_at + ")");
   }
 }
 
@@ -306,7 +313,7 @@ void Checker::check_declared_zero(const CheckedLeaf& leaf, const DeclaredZero& z
                                   const std::string& largest_at) {
   const std::string declared = leaf.name + ": is declared zero (" + zero.reason + "), but ";
   if (largest > 10 * options_.atol)
-    return problem(GradientCheck::declared_zero, declared + "is " + std::to_string(largest) + " at " + largest_at);
+    return problem(GradientCheck::declared_zero, declared + "is " + text_of(largest) + " at " + largest_at);
   for (i64 i = 0; i < leaf.count(); ++i) {
     if (std::fabs(leaf.gradient_at(i)) <= options_.atol) continue;
     return problem(GradientCheck::declared_zero,

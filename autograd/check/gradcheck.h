@@ -187,8 +187,8 @@ GradcheckReport gradcheck(F f, const std::vector<Tensor>& inputs, const Paramete
   return gradcheck(checkable(std::move(f), inputs, leaves), options);
 }
 
-/// One row of the table of proofs. `make` builds the function to check, in f64 or f32, with inputs, weights and dropout
-/// masks drawn from a seed.
+/// One row of the table of proofs. `make` builds the function to check, in f64 or f32, with inputs and weights drawn
+/// from a seed, and dropout masks too, except in rows of long tensors.
 struct Sample {
   std::string name;     ///< the operation or layer, as it stands in ops.h or nn/*.h
   std::string variant;  ///< what is special here: "broadcast", "size 0", "causal"

@@ -1,4 +1,4 @@
-// Chapter 3. Drawing the numbers for a gradient check: again, if a draw hits a kink or gives gradients that are all 0.
+// Chapter 3. Drawing the numbers for a gradient check: again, if too many are at kinks or a leaf's gradient is all 0.
 //
 // A draw is rejected only if nothing worse was found, and a coordinate counts as a kink only where the numeric slopes
 // show one. So a wrong backward that differs at a compared coordinate with a derivative fails at once.

@@ -30,8 +30,8 @@ bool can_be_transposed(const Tensor& x) { return x.rank() >= 2 && x.size(-1) > 1
 
 bool is_symmetric(const Tensor& x) { return can_be_transposed(x) && same_bits(x, transposed(x)); }
 
-// Zero up to rounding, as for a difference of two nearly equal numbers. In f32, the rounding of other numbers, which
-// may be hundreds, can explain as much as 1e-3.
+// True if every element is 0 up to rounding. A difference of two nearly equal numbers keeps the rounding of its terms:
+// in f32, where these may be in the hundreds, up to 1e-3.
 bool is_zero(const Tensor& x) {
   const double rounding = x.dtype() == f32 ? 1e-3 : 1e-14;
   for (i64 i = 0; i < x.count(); ++i)

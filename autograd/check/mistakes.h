@@ -59,7 +59,7 @@ class ChangeOne final : public Observer {
   ChangeOne(const Change& change, i64 target) : change_(change), target_(target) {}
   bool changes_contributions() const override { return true; }
   void contribution(const Node& node, size_t input, Tensor& g) override;
-  /// The next pass begins.
+  /// Begins the next pass.
   void reset() { seen_ = 0; }
 
  private:
@@ -106,7 +106,7 @@ class Hidden final : public Observer {
   void backward_ended(const Node& node) override;
   bool changes_contributions() const override { return true; }
   void contribution(const Node& node, size_t input, Tensor& g) override;
-  /// It had something to change.
+  /// Whether there was something to change.
   bool changed_anything() const { return changed_; }
 
  private:

@@ -251,9 +251,8 @@ std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy) {
 
 std::ostream& operator<<(std::ostream& out, const Mutant& mutant) {
   out << mutant.change;
-  if (mutant.input >= 0) out << ": input " << mutant.input << " of " << mutant.operation;
-  if (!mutant.part.empty()) out << ": " << mutant.operation;
-  return out;
+  if (mutant.input >= 0) return out << ": input " << mutant.input << " of " << mutant.operation;
+  return mutant.operation == "engine" ? out : out << ": " << mutant.operation;
 }
 
 std::ostream& operator<<(std::ostream& out, const MutationReport& report) {

@@ -35,7 +35,8 @@ struct Mutant {
     return part.empty() ? std::string(name_of(caught_by)) : part;
   }
 };
-/// "x -1: input 0 of softmax", or "writes into dy: softmax" where a part of a proof must catch it.
+/// "x -1: input 0 of softmax"; "writes into dy: softmax" for a mistake in a whole operation; "oldest first" for the
+/// engine.
 std::ostream& operator<<(std::ostream& out, const Mutant& mutant);
 
 /// Every mutant of one sample.
@@ -51,8 +52,9 @@ std::ostream& operator<<(std::ostream& out, const MutationReport& report);
 /// Makes and judges every mutant of f. Error: f's own backward does not pass the check.
 MutationReport mutate(Checkable f, const GradcheckOptions& options = {});
 
-/// Makes and judges these, with the numbers that `gradcheck(sample, seed)` checks, and every mistake that only a part
-/// of the proof can see (`Hidden` in autograd/check/mistakes.h).
+/// Makes and judges these, with the numbers that `gradcheck(sample, seed)` checks, and the mistakes that only a part of
+/// the proof can see (`Hidden` in autograd/check/mistakes.h): in every operation of a small sample, in one operation of
+/// a large one, in none of a sample with long tensors.
 MutationReport mutate(const Sample& sample, u64 seed);
 
 /// dL/d(leaf) for each leaf of f, given dL/dy; zeros if backward does not reach it. Clears these gradients afterwards.

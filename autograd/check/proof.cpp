@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <functional>
 #include <iomanip>
 #include <ostream>
 #include <sstream>
+#include <system_error>
 
 #include "autograd/check/proof_parts.h"
 #include "autograd/check/rounding.h"
@@ -81,7 +83,10 @@ ProofPart prove_zero(const Sample& sample, u64 seed) {
 // A new folder, which is removed at the end.
 class TemporaryFolder {
  public:
-  TemporaryFolder() { check(mkdtemp(path_.data()) != nullptr, "file", "cannot make a temporary folder like ", path_); }
+  TemporaryFolder() {
+    if (mkdtemp(path_.data()) == nullptr)
+      fail("file", "cannot make a temporary folder like ", path_, ": ", std::generic_category().message(errno));
+  }
   ~TemporaryFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
@@ -167,7 +172,10 @@ std::string Proof::message() const {
 }
 
 std::ostream& operator<<(std::ostream& out, const Proof& proof) {
-  out << proof.name << (proof.variant.empty() ? "" : ", ") << proof.variant << (proof ? ": proven" : ": NOT PROVEN");
+  const std::string_view verdict = !proof                            ? ": NOT PROVEN"
+                                   : proof.gradients.coordinates > 0 ? ": proven"
+                                                                     : ": runs, but there is nothing to prove";
+  out << proof.name << (proof.variant.empty() ? "" : ", ") << proof.variant << verdict;
   for (auto part = proof.parts.begin(); part != proof.parts.end(); ++part) {
     const auto first = std::find_if(proof.parts.begin(), part, [&](const ProofPart& earlier) {
       return !earlier.ok && earlier.detail == part->detail;

@@ -60,6 +60,7 @@ struct Proof {
   std::vector<ProofPart> parts;
   double seconds = 0;
 
+  /// No part failed. Also true for inputs of size 0, where `gradients.coordinates` is 0 and nothing was compared.
   explicit operator bool() const;
   /// The parts that failed, a line each; "" when none did.
   std::string message() const;

@@ -36,7 +36,7 @@ ProofPart part(std::string name, const std::string& problem, const std::string& 
 /// The sample's function, with every leaf once.
 Checkable built(const Sample& sample, Dtype dtype, u64 seed);
 
-/// The elements of the largest leaf, and how many make it a long one.
+/// The number of elements of the largest leaf. From `long_tensor` elements on, a leaf is long.
 i64 longest_leaf(const Checkable& f);
 inline constexpr i64 long_tensor = 4096;
 

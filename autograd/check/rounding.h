@@ -28,20 +28,20 @@ namespace orrery {
 
 /// By how much f32 differs from f64 at one draw of a sample.
 struct SinglePrecision {
-  /// Of a gradient, as a part of its leaf's largest (of the largest of all leaves where it is zero by declaration).
+  /// The largest error of a gradient, divided by its leaf's max |g| (by that of all leaves if it is declared zero).
   double gradient_error = 0;
   std::string worst_at;     ///< the leaf
-  double output_error = 0;  ///< as a part of the output's largest number
+  double output_error = 0;  ///< the same of the output, divided by its max |y|
   i64 rounded = 0;          ///< leaves, and the output, beyond 1e-6 that were shown to be rounding
-  bool beyond_f32 = false;  ///< the f64 pass has numbers that f32 cannot hold: nothing was compared
+  bool beyond_f32 = false;  ///< a norm of the f64 pass exceeds 2^100, so f32 may overflow: nothing was compared
   /// Which leaf is wrong, where and by how much, a line each; "" when none is.
   std::string problem;
 };
 
 /// Compares every gradient, and the output, at the draw of `seed`, with every leaf multiplied by `factor`. With a
 /// factor other than 1, functions saturate, and rounding may be the same everywhere around the draw (1 - y^2 for a y
-/// that f32 rounds to 1). So four times what rounding can explain is accepted there, and 64 times as much if weights
-/// are among the leaves. Error: the sample has other leaves in f32.
+/// that f32 rounds to 1). So the limit there is 4 times what rounding can explain, or 64 times if weights are among the
+/// leaves. Error: the sample has other leaves in f32.
 SinglePrecision compare_precisions(const Sample& sample, u64 seed, double factor = 1);
 
 /// The largest norm of a tensor in a pass: of a leaf, of dL/dy, of what an operation returns or adds to a gradient.

@@ -35,7 +35,7 @@ inline constexpr const char* no_output = "nothing was computed from it";
 Sample sample(std::string name, std::string variant, std::vector<Input> inputs, Function f,
               std::vector<DeclaredZero> zeros = {});
 
-/// The row of f(inputs, the name of a dropout mask).
+/// The row of f(inputs, draw), where `draw` identifies a dropout mask (core/random.h).
 Sample drawn_sample(std::string name, std::string variant, std::vector<Input> inputs, DrawnFunction f,
                     std::vector<DeclaredZero> zeros = {});
 

@@ -212,6 +212,20 @@ void add_zero_padding(std::vector<Sample>& table) {
   }));
 }
 
+void add_rotary(std::vector<Sample>& table) {
+  const auto turned = [](const Variables& x) {
+    Rng rng(
+        1);  // any two numbers for each pair: only those of an angle keep the length, but the derivative is the same
+    const Shape pairs{x[0].size(1), x[0].size(3) / 2};
+    const Tensor sine = randn(pairs, rng, x[0].dtype()), cosine = randn(pairs, rng, x[0].dtype());
+    return rotary(x[0], sine, cosine);
+  };
+  table.push_back(sample("rotary", "two sequences, two heads", {{{2, 3, 2, 4}}}, turned));
+  table.push_back(sample("rotary", "one position, one pair", {{{1, 1, 1, 2}}}, turned));
+  table.push_back(sample("rotary", "size 0, no position", {{{2, 0, 2, 4}}}, turned));
+  table.push_back(long_sample("rotary", "long", {{{1, long_rows, 1, 2}}}, turned));
+}
+
 void add_attention(std::vector<Sample>& table) {
   const auto add = [&](const std::string& variant, const Mask& mask, double p) {
     table.push_back(drawn_sample(
@@ -288,6 +302,7 @@ const std::vector<Sample>& operation_samples() {
     add_masked_softmax(samples);
     add_by_distance(samples);
     add_zero_padding(samples);
+    add_rotary(samples);
     add_attention(samples);
     add_losses(samples);
     add_fused(samples);

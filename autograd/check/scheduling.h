@@ -20,7 +20,7 @@ class ExactThreads {
   ExactThreads(const ExactThreads&) = delete;
   ExactThreads& operator=(const ExactThreads&) = delete;
 
-  /// Loops with more than one task that this thread has begun so far while such an object lived.
+  /// How many loops of more than one task this thread has begun so far while an ExactThreads lived.
   static i64 loops();
 
  private:

@@ -4,7 +4,7 @@
 // compute the dot products of the query with all keys, divide each by sqrt(d_k), and apply a softmax function to obtain
 // the weights on the values."
 //   Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V                                                     (1)
-// Each line of it is an operation whose derivative is known; only the masked softmax is new:
+// Each step of it is an operation whose derivative is known; only the masked softmax is new:
 //   y_j = e^{x_j} / sum over allowed l of e^{x_l} where j is allowed, else 0
 //   dx_j = y_j (dy_j - <dy, y>) where j is allowed, else 0
 // A bias that is added to the scores before the softmax can express the distance between query and key (T5, Raffel et
@@ -153,6 +153,7 @@ AttentionResult attention(const Variable& Q, const Variable& K, const Variable& 
   tape::explained("attention", std::array{&Q, &K, &V}, [&] {
     check(Q.shape().rank() == 4 && K.shape().rank() == 4 && V.shape().rank() == 4, "attention",
           "Q, K and V need shape [B, h, length, d], have ", Q.shape(), ", ", K.shape(), " and ", V.shape());
+    check(Q.size(-1) > 0, "attention", "needs queries of at least one number, Q has shape ", Q.shape());
   });
   const double d_k = static_cast<double>(Q.size(-1));
   const Variable keys = zero_padding(K, mask), values = zero_padding(V, mask);

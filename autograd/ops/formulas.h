@@ -65,7 +65,8 @@ struct GeluTanh {
   template <class T>
   T derivative(T x) const {
     const Gate<T> at = gate(scale<T> * (x + cubic<T> * x * x * x));
-    return at.s + T{2} * x * scale<T> * (T{1} + T{3} * cubic<T> * x * x) * at.ds;
+    const T rest = T{2} * x * scale<T> * (T{1} + T{3} * cubic<T> * x * x) * at.ds;
+    return at.ds == T{0} ? at.s : at.s + rest;  // x^3 may overflow, and infinity times 0 is NaN
   }
 };
 

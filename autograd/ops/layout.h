@@ -1,4 +1,4 @@
-// Chapter 4. Moving elements: reshaping, turning, joining and cutting.
+// Chapter 4. Moving elements: reshaping, permuting, joining and cutting.
 //
 // Serves: autograd/elementwise.h
 #pragma once

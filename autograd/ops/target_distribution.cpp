@@ -13,6 +13,8 @@ i64 TargetDistribution::prepare(std::string_view operation, const Shape& rows, i
   const double eps = options.label_smoothing;
   check(eps >= 0 && eps <= 1, operation, "label smoothing must lie in [0, 1], got ", eps);
   const bool over_all = options.smoothing == Smoothing::all_classes;
+  check(options.reduction == Reduction::divisor || options.divisor == 1, operation,
+        "a divisor counts only with Reduction::divisor");
   check(eps == 0 || over_all || K > 1, operation, "smoothing over wrong classes needs at least 2 classes");
   off = eps == 0 ? 0 : eps / static_cast<double>(over_all ? K : K - 1);
   on = 1.0 - eps + (over_all ? off : 0);

@@ -21,7 +21,7 @@ struct TargetDistribution {
 
   /// Works out q and the divisor for rows of K classes, and returns the number of rows. Errors: targets that are not
   /// i32, have another shape than the rows, or are not classes; smoothing outside [0, 1]; a divisor that is not
-  /// positive.
+  /// positive, or that is given without Reduction::divisor.
   i64 prepare(std::string_view operation, const Shape& rows, i64 K);
 };
 

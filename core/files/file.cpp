@@ -230,7 +230,7 @@ void InputFile::read(u64 offset, std::span<std::byte> to) const {
 }
 
 ScratchFile::ScratchFile()
-    : operation_("write a temporary file in " + scratch_folder() + " (TMPDIR names another folder)"),
+    : operation_("write a temporary file in " + scratch_folder() + " (set TMPDIR to use another folder)"),
       file_(open_without_name(scratch_folder())) {
   check_call(file_.number() >= 0, operation_);
 }

@@ -58,6 +58,9 @@ Json parse_json_object(std::string_view text, std::string_view operation, const 
 std::string json_text(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
+std::string json_in_ascii(const Json& json, int indent) {
+  return json.dump(indent, ' ', true, Json::error_handler_t::replace);
+}
 
 void ObjectText::begin_field(std::string_view name) {
   if (text_.size() > 1) text_ += ',';

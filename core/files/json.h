@@ -40,6 +40,8 @@ Json parse_json_object(std::string_view text, std::string_view operation, const 
 /// JSON as text, for values that hold names of files. Those need not be UTF-8, as JSON must be: what is not becomes
 /// U+FFFD. With an `indent` each field has a line of its own.
 std::string json_text(const Json& json, int indent = -1);
+/// The same in ASCII alone, for a terminal, which other characters could control.
+std::string json_in_ascii(const Json& json, int indent = -1);
 
 /// An object that is written field by field: what a training saves. When memory runs out this throws, and the training
 /// can say so. A Json with fields could not be used: its destructor allocates, and would end the program.

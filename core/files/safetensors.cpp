@@ -277,6 +277,10 @@ FileSummary summarise_safetensors(const std::string& path) try {
   return result;
 } catch (const std::bad_alloc&) { fail("read " + path, "there is not enough memory for it"); }
 
-Metadata read_safetensors_metadata(const std::string& path) { return std::move(OpenFile(path).header.metadata); }
+Metadata read_safetensors_metadata(const std::string& path) try {
+  return std::move(OpenFile(path).header.metadata);
+} catch (const std::bad_alloc&) {  // which says nothing about what the file holds
+  throw SystemError("read " + path, "there is not enough memory for it");
+}
 
 }  // namespace orrery

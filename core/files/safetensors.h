@@ -4,8 +4,8 @@
 //   N bytes    JSON: {"weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...,
 //                     "__metadata__": {...}}, then spaces
 //   the rest   the tensors' elements, one after another without a gap, at the offsets given
-// A file is not trusted until every size, offset and checksum in it has been checked. Reading F32, F64 and I32 takes no
-// more memory than the file has bytes and one megabyte, the tensors included (tests/promises/scarce_memory_test.cpp).
+// A file is not trusted until every size, offset and checksum in it has been checked. Reading F32, F64 and I32 takes at
+// most one megabyte more than the file has bytes, the tensors included (tests/promises/scarce_memory_test.cpp).
 // F16 and BF16 become f32, which takes twice their bytes; each tensor beyond 1,024 may take a kilobyte more.
 // The format has no checksums. Ours are in its metadata, where other readers ignore them: "crc32c.tensors" lists one
 // for each tensor in the order of the offsets; "crc32c.header" is that of the header, computed with its own digits set

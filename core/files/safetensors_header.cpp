@@ -91,7 +91,9 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool number_integer(number_integer_t) override { return misplaced("a negative number"); }
-  bool number_float(number_float_t, const string_t&) override { return misplaced("a fraction"); }
+  bool number_float(number_float_t, const string_t&) override {
+    return misplaced("a number that is not a whole one below 2^64");
+  }
   bool null() override { return misplaced("null"); }
   bool boolean(bool) override { return misplaced("true or false"); }
   bool binary(binary_t&) override { return misplaced("binary data"); }

@@ -98,8 +98,8 @@ static double parallel_sum(i64 n, F f) {
 /// Adds up the strips of [matrices * strips, columns] in order and in double: [matrices, columns].
 Tensor combined_strips(const Tensor& partial, i64 matrices);
 
-/// The number of rows in a strip: about as many as have the elements of two chunks, but few enough to be added up in
-/// f32.
+/// The number of rows in a strip: together they have about as many elements as two chunks. They are few enough to be
+/// added up in f32.
 static inline i64 strip_rows(i64 columns) {
   return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
 }

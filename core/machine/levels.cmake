@@ -4,7 +4,7 @@
 # best that the CPU can run (before glibc 2.33 always the one for any CPU). Trainings have equal bits with AVX2 and with
 # AVX-512, unless a linear map has at most 16 rows (core/products/thin_product.h). Without FMA they have others, since no
 # multiplication is fused with an addition (tests/promises/plain_build_test.cpp). Read by CMakeLists.txt.
-function(set_up_shared library)
+function(orrery_set_up_shared library)
   set_target_properties(${library} PROPERTIES POSITION_INDEPENDENT_CODE ON
                         VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION})
   # Calls inside the library go straight to their target, not through a table; likewise variables of a thread.
@@ -12,11 +12,11 @@ function(set_up_shared library)
   target_link_options(${library} PRIVATE -Wl,-Bsymbolic-functions)
 endfunction()
 
-set_up_shared(orrery_library)
+orrery_set_up_shared(orrery_library)
 foreach(level ${levels})
   add_library(orrery_${level} SHARED ${library_sources})
-  set_up_engine(orrery_${level})
-  set_up_shared(orrery_${level})
+  orrery_set_up_engine(orrery_${level})
+  orrery_set_up_shared(orrery_${level})
   target_compile_options(orrery_${level} PRIVATE -march=${level})
   set_target_properties(orrery_${level} PROPERTIES OUTPUT_NAME orrery
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/glibc-hwcaps/${level})

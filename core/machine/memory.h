@@ -30,7 +30,8 @@ void* allocate(std::size_t bytes);
 void deallocate(void* memory) noexcept;
 
 /// What the allocator has done since the program started. Bytes are the sizes of allocated blocks: the requested size,
-/// rounded up to 64, and 64 more if what remained was too small for a block. Nothing is counted in those builds.
+/// rounded up to 64, and 64 more if what remained was too small for a block. Nothing is counted where the C library's
+/// allocator is used (see above).
 struct MemoryCounters {
   i64 live_bytes = 0;       ///< allocated and not yet freed
   i64 peak_bytes = 0;       ///< the largest `live_bytes` since the last `reset_peak`
@@ -43,7 +44,8 @@ MemoryCounters memory_counters();
 void reset_peak();
 
 /// From now on the allocator obtains no more than `bytes` from the system; 0: no limit. A training that does not fit
-/// then ends with an error, before the machine swaps or the system kills some program. Without effect in those builds.
+/// then ends with an error, before the machine swaps or the system kills some program. Without effect where the C
+/// library's allocator is used.
 void limit_memory(i64 bytes);
 
 }  // namespace orrery

@@ -51,6 +51,7 @@ GemmWay gemm_way(i64 m, i64 n, i64 k, Trans trans) {
 }
 
 i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans) {
+  if (m == 0 || n == 0) return 0;
   switch (gemm_way(m, n, k, trans)) {
     case GemmWay::thin: return thin_tiles(n, k);
     case GemmWay::unpacked: return unpacked_tiles(m, n, trans);

@@ -149,9 +149,9 @@ void MultiHeadAttention::check_cross() const {
 Variable MultiHeadAttention::self_attention(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
   const double p = pass.train ? dropout : 0;
   const Draw draw = pass.draw_for(p);
-  const Variable qkv = positioned(in_proj(with_harmless_padding(x, mask)), 0);
-  const Variable bias = bias_of(x.size(1), x.size(1), qkv.dtype());
   const Mask seen = mask & own_mask;
+  const Variable qkv = positioned(in_proj(with_harmless_padding(x, seen)), 0);
+  const Variable bias = bias_of(x.size(1), x.size(1), qkv.dtype());
   if (!weights && by_packed_products(bias))
     return out_proj(packed_attention(qkv, num_heads, d_k, d_v, seen, p, draw, bias));
   const auto [Q, kv] = split(qkv, num_heads * d_k, -1);
@@ -191,9 +191,14 @@ Variable MultiHeadAttention::extend(const Variable& x, KeyValueCache& cache) con
   cache.append(qkv.value());
   const Variable bias = bias_of(n, cache.length, qkv.dtype());
   const Mask seen = Mask::causal() & own_mask;
+  const auto of_all_scores = [&](const Tensor& given) {  // a bias that is not by distance may be of any shape that fits
+    if (!given.defined() || given.rank() == 2) return given;
+    if (given.rank() == 4 && given.size(2) == n && given.size(3) == cache.length) return given;
+    return broadcast_to(given, {given.rank() == 4 ? given.size(0) : 1, num_heads, n, cache.length});
+  };
   return out_proj(all_are_new && by_packed_products(bias)
                       ? packed_attention(qkv, num_heads, d_k, d_v, seen, 0, {}, bias)
-                      : constant(cached_attention(qkv.value(), cache, seen, bias.value())));
+                      : constant(cached_attention(qkv.value(), cache, seen, of_all_scores(bias.value()))));
 }
 
 KeyValueCache MultiHeadAttention::cache_memory(const Variable& memory) const {

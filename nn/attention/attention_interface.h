@@ -58,7 +58,8 @@ struct QueryKeyMap : Module {
 /// A bias on the scores of n queries with m keys. The queries are the last n of the m positions.
 struct ScoreBias : Module {
   /// Either by distance, [h, n + m - 1], where entry e is for keys e - m + 1 positions after the query; long sequences
-  /// are then computed in tiles. Or any shape that broadcasts to [B, h, n, m]; this takes as much memory as the scores.
+  /// are then computed in tiles. Or a shape of another number of axes that broadcasts to [B, h, n, m], such as
+  /// [1, n, m]; this takes as much memory as the scores.
   virtual Variable operator()(i64 n, i64 m, Dtype dtype) const = 0;
 };
 

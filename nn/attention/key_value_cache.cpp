@@ -46,6 +46,10 @@ void KeyValueCache::append(const Tensor& rows) {
   const i64 key_value_columns = s.h * (s.d_k + s.d_v);
   check(B == s.B && columns >= key_value_columns, cache_operation, "rows of shape ", rows.shape(),
         " do not fit a batch of ", s.B, " with keys and values of ", key_value_columns, " columns");
+  std::vector<i64> sorted = slots;
+  std::sort(sorted.begin(), sorted.end());
+  check(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), cache_operation,
+        "sequences share a slot (`share`), so nothing can be appended");
   check(rows.dtype() == keys.dtype(), cache_operation, "dtypes differ (", rows.dtype(), " and ", keys.dtype(), ")");
   check(length + n <= s.capacity, cache_operation, "is full: ", length, " + ", n, " positions of ", s.capacity);
   dispatch_floating(rows.dtype(), cache_operation, [&, n = n, columns = columns](auto t) {
@@ -86,8 +90,8 @@ Tensor with_capacity(const Tensor& x, i64 length, i64 capacity) {
 
 void KeyValueCache::reserve(i64 positions) {
   if (positions <= capacity()) return;
-  keys = with_capacity(keys, length, positions);
-  values = with_capacity(values, length, positions);
+  Tensor more_keys = with_capacity(keys, length, positions), more_values = with_capacity(values, length, positions);
+  keys = std::move(more_keys), values = std::move(more_values);  // only now: if memory runs out, both are as before
 }
 
 namespace {
@@ -170,9 +174,10 @@ BiasRows<T> bias_rows(const Tensor& bias, i64 B, i64 h, i64 n, i64 m) {
   if (!bias.defined()) return {nullptr, 0, 0, 0, 0};
   const auto fits = [](i64 size, i64 expected) { return size == 1 || size == expected; };
   if (bias.rank() == 2) {  // entry j - i + n - 1
-    check(bias.size(0) == h && bias.size(1) == n + m - 1, "cached attention", "a bias of ", h, " heads for ", n,
-          " queries and ", m, " keys has shape [", h, ", ", n + m - 1, "], not ", bias.shape());
-    return {bias.data<T>(), 0, n + m - 1, -1, n - 1};
+    const i64 count = distances(n, m);
+    check(bias.size(0) == h && bias.size(1) == count, "cached attention", "a bias of ", h, " heads for ", n,
+          " queries and ", m, " keys has shape [", h, ", ", count, "], not ", bias.shape());
+    return {bias.data<T>(), 0, count, -1, n - 1};
   }
   check(bias.rank() == 4 && fits(bias.size(0), B) && fits(bias.size(1), h) && bias.size(2) == n && bias.size(3) == m,
         "cached attention", "a bias of shape ", bias.shape(), " does not fit scores of shape ", Shape{B, h, n, m});

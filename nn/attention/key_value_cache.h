@@ -32,7 +32,8 @@ struct KeyValueCache {
   /// The number of sequences, B.
   i64 sequences() const { return slots.empty() ? keys.size(0) : static_cast<i64>(slots.size()); }
   /// Appends n positions: the last h (d_k + d_v) columns of rows [B, n, columns], keys before values, as in the packed
-  /// projections of attention. Errors: more positions than the capacity; a shape or dtype that does not fit.
+  /// projections of attention. Errors: more positions than the capacity; sequences that share a slot; a shape or
+  /// dtype that does not fit.
   void append(const Tensor& rows);
   /// Makes room for at least `positions` positions. What is filled is copied.
   void reserve(i64 positions);

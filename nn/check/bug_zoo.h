@@ -2,8 +2,8 @@
 //
 // Most are wrong derivatives: `samples` replace the function's rows in the table of proofs, and gradcheck fails. (Other
 // functions that contain the same computation in a loop of their own, such as attention with its softmax, keep their
-// correct rows.) Others are wrong functions with correct derivatives, which no gradient check can find: a mask applied
-// after the softmax, a target that is not shifted. They come with the check that finds them; their rows pass.
+// correct rows.) Others are mistakes that no gradient check can find: a mask applied after the softmax, a target that
+// is not shifted, a derivative that is wrong at one point. They come with the check that finds them; their rows pass.
 // apps/check/bug_numbers.h gives each a number, so that its name does not say what to look for:
 //   orrery gradcheck --bugs                the numbers
 //   orrery gradcheck --bug 7               what a proof, or a leak check, finds

@@ -1,4 +1,4 @@
-// Chapter 7. The bug zoo: wrong functions with correct derivatives, or without any, and the checks that find them.
+// Chapter 7. The bug zoo: the mistakes that no gradient check shows, and the checks that find them.
 //
 // If the table of proofs has a row for the function, the mistake replaces it there too, to show that the row passes.
 // Serves: autograd/check/proof.h

@@ -3,6 +3,7 @@
 // Serves: autograd/check/proof.h
 #include "nn/check/leakcheck.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iomanip>
 #include <limits>
@@ -13,7 +14,7 @@ namespace orrery::nn {
 namespace {
 
 i64 length_of(const Tensor& lengths, i64 row) {
-  return lengths.defined() ? lengths.data<i32>()[row] : std::numeric_limits<i64>::max();
+  return lengths.defined() ? static_cast<i64>(lengths.at(row)) : std::numeric_limits<i64>::max();
 }
 
 // Whether a and b [B, T, ...] have the same bytes at one position, counted over all rows.
@@ -95,8 +96,8 @@ LeakReport leakcheck(const LeakCheck& c) {
   for (i64 s = 0; c.positions.empty() && s < S; ++s) positions.push_back(s);
   for (const i64 s : positions) check(0 <= s && s < S, "leakcheck", "there is no position ", s, " to move");
   const Tensor before = c.output(c.input).clone();
-  check(before.rank() >= 2 && before.size(0) == B, "leakcheck", "the output needs shape [", B, ", T, ...], has ",
-        before.shape());
+  check(before.rank() >= 2 && before.size(0) == B && before.size(1) > 0, "leakcheck", "the output needs shape [", B,
+        ", T, ...], has ", before.shape());
   const i64 T = before.size(1);
   LeakReport report{
       .name = c.name, .inputs = c.inputs, .outputs = c.outputs, .B = B, .S = S, .T = T, .positions = positions};
@@ -157,7 +158,10 @@ std::ostream& operator<<(std::ostream& out, const LeakReport& report) {
         << std::setw(2) << output % T;
     for (i64 input = 0; input < B * S; ++input) {
       const size_t at = static_cast<size_t>(output * B * S + input);
-      const char mark = report.moved[at] ? (report.forbidden[at] ? 'X' : '#') : (report.forbidden[at] ? '.' : '-');
+      const bool tried =
+          std::find(report.positions.begin(), report.positions.end(), input % S) != report.positions.end();
+      const char still = report.forbidden[at] ? '.' : '-', seen = report.forbidden[at] ? 'X' : '#';
+      const char mark = !tried ? ' ' : report.moved[at] ? seen : still;
       out << (input > 0 && input % S == 0 ? "   " : " ") << mark;
     }
     out << '\n';

@@ -72,18 +72,20 @@ struct LeakReport {
   std::vector<Leak> idle{};       ///< with `all_must_move`: pairs that may move, but do not
 
   bool ok() const { return leaks.empty() && unmoved.empty() && idle.empty(); }
-  /// One line: "no leak", or the first leak with its two positions.
+  /// One line: the first leak with its two positions; else an output that nothing moves; else an idle pair; else "no
+  /// leak".
   std::string message() const;
 };
 
-/// Moves every input in turn: replaces a token id by two other ids, and a vector by two others, drawn from N(0, 1).
-/// Errors: an input that is empty or has another rank or dtype; a position outside the input; an output that changes
-/// its shape or does not have one row for each row of the batch.
+/// Moves every input in turn: replaces a token id by two other ids (by the only other one, if there are two), and a
+/// vector by two others, drawn from N(0, 1). Errors: an input that is empty or has another rank or dtype; a position
+/// outside the input; an output that changes its shape, has no positions, or does not have one row for each row of the
+/// batch.
 LeakReport leakcheck(const LeakCheck& check);
 
 /// Prints the matrix, with one row for each output and one column for each input: '#' moved, '.' not moved and
-/// forbidden, '-' not moved but allowed, 'X' leak. For long sequences it prints only their lengths. Ends with the
-/// message.
+/// forbidden, '-' not moved but allowed, 'X' leak, ' ' not tried (`positions`). For long sequences it prints only their
+/// lengths. Ends with the message.
 std::ostream& operator<<(std::ostream& out, const LeakReport& report);
 
 }  // namespace orrery::nn

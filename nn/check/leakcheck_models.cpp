@@ -74,6 +74,7 @@ Tensor tokens(const Tensor& lengths, i64 length, i64 vocabulary, i32 pad_id, u64
 }  // namespace
 
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Encoder> encoder, i64 d_model, MaskFault fault) {
+  check(fault != MaskFault::causal, "leakcheck", "an encoder has no causal mask to break");
   constexpr i64 S = 6;
   const Tensor lengths = lengths_up_to(S);
   const auto output = [=, mask = padding_mask(lengths, fault)](const Tensor& x) {

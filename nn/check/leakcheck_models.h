@@ -6,7 +6,7 @@
 //   Decoder       x -> y, memory -> y          causality and padding; padding of the memory
 //   Transformer   source -> memory, source -> logits, target -> logits
 //   Gpt           ids -> logits                causality; a GPT has no padding
-// Every batch has several rows of different lengths, so that each check includes padding and other rows.
+// Every batch has several rows, so that each check includes other rows. With padding, their lengths differ.
 // Serves: autograd/check/proof.h
 #pragma once
 
@@ -26,7 +26,7 @@ enum class MaskFault {
   batch,    ///< outputs are centred over the rows of the batch, as a batch norm would
 };
 
-/// The checks of an encoder, on x [B, S, d_model].
+/// The checks of an encoder, on x [B, S, d_model]. Error: a causal fault, since an encoder has no causal mask.
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Encoder> encoder, i64 d_model, MaskFault fault = MaskFault::none);
 /// The checks of a decoder, on x [B, T, d_model] with memory [B, S, d_model].
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Decoder> decoder, i64 d_model, MaskFault fault = MaskFault::none);

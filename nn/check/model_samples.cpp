@@ -109,10 +109,7 @@ Sample gpt_layer(std::string variant, LayerOptions options) {
   options.init = Init::normal_002;
   return module_sample(
       "GptLayer", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return GptLayer(options, rng); },
-      [](const GptLayer& layer, const Inputs& in) {
-        Pass pass = Pass::training(5, 1);
-        return layer(in[0], Mask::causal(), pass);
-      });
+      [](const GptLayer& layer, const Inputs& in, Pass& pass) { return layer(in[0], Mask::causal(), pass); });
 }
 
 // Wide enough for dropout, as above; more positions than the sequence has.
@@ -127,14 +124,10 @@ Sample gpt(std::string variant, GptConfig config) {
   const Tensor ids = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 3, 0});
   return module_sample(
       "Gpt", std::move(variant), {}, [=](Rng& rng) { return Gpt(config, rng); },
-      [=](const Gpt& model, const Inputs&) {
-        Pass pass = Pass::training(5, 1);
-        return model(ids, pass);
-      },
-      {.options = some_coordinates});
+      [=](const Gpt& model, const Inputs&, Pass& pass) { return model(ids, pass); }, {.options = some_coordinates});
 }
 
-// Through the same head. A tied table is used at both ends of the model.
+// The loss as in training, through the head that never stores all logits. A tied table is used at both ends.
 Sample gpt_loss(std::string variant, bool tied) {
   GptConfig config = small_gpt();
   config.tied = tied;
@@ -142,10 +135,7 @@ Sample gpt_loss(std::string variant, bool tied) {
                labels = Tensor::of<i32>({2, 4}, {1, 5, 2, 6, 3, 3, 0, -100});
   return module_sample(
       "Gpt", std::move(variant), {}, [=](Rng& rng) { return Gpt(config, rng); },
-      [=](const Gpt& model, const Inputs&) {
-        Pass pass = Pass::training(5, 1);
-        return model.loss(ids, labels, pass);
-      },
+      [=](const Gpt& model, const Inputs&, Pass& pass) { return model.loss(ids, labels, pass); },
       {.options = some_coordinates});
 }
 
@@ -161,6 +151,12 @@ Sample gpt_untied() {
   config.tied = false;
   config.layer.dropout = 0.1;
   return gpt("gelu with tanh, a head of its own, dropout", config);
+}
+
+Sample gpt_with_rotary_positions() {
+  GptConfig config = small_gpt();
+  config.rotary = config.query_key_norm = true;
+  return gpt("rotary positions, normalised queries and keys", config);
 }
 
 }  // namespace
@@ -189,6 +185,7 @@ std::vector<Sample> model_samples() {
       gpt_layer("gelu with tanh", small(true, 0, Activation::gelu_tanh)),
       gpt_layer("gelu, dropout", small(true, 0.2, Activation::gelu)),
       gpt("gelu with tanh, tied", small_gpt()),
+      gpt_with_rotary_positions(),
       gpt_without_biases(),
       gpt_untied(),
       gpt_loss("loss, tied", true),

@@ -42,8 +42,10 @@ Error explained_by_visit(const Error& error, const std::function<std::string()>&
   try {
     which = not_visited();
   } catch (const std::exception&) { return error; }
-  if (which.empty()) which = "a buffer, or a constant that is made in one dtype";
-  return Error("visit", "does not name " + which + ", so conversion does not reach it\n" + error.what());
+  const std::string what = which.empty() ? "does not reach every tensor: a buffer that it does not name, or a constant "
+                                           "that is made in one dtype, is not converted"
+                                         : "does not name " + which + ", so conversion does not reach it";
+  return Error("visit", what + '\n' + error.what());
 }
 
 void save_and_load(Module& module, const std::string& path) {

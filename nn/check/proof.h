@@ -5,8 +5,8 @@
 //                           {{2, 3, 4}});
 // The layer is built from fixed random numbers. A little noise is added, so that no bias is 0 and no weight of a norm
 // is 1. Then the layer is converted to the dtype in question and checked in its inputs and in every parameter that
-// `visit` names. The proof has all parts of autograd/check/proof.h, and one more: nn::load reads back what nn::save
-// wrote.
+// `visit` names. The proof has all parts that autograd/check/proof.h lists. Its part `file` checks that nn::load reads
+// back what nn::save wrote.
 // Serves: autograd/check/proof.h
 #pragma once
 

@@ -9,6 +9,8 @@
 #include "autograd/ops/reduce.h"
 #include "core/mask.h"
 #include "nn/attention/attention.h"
+#include "nn/attention/query_key_norm.h"
+#include "nn/attention/rotary.h"
 #include "nn/check/sample_rows.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/feed_forward.h"
@@ -203,6 +205,10 @@ std::vector<Sample> layer_samples() {
       self_attention("self, dropout", {}, {.dropout = 0.4}),
       changed_attention("self, positions of Q and K", Mask::causal(),
                         [](MultiHeadAttention& layer, Rng& rng) { layer.query_key_map = ScaledPositions(rng); }),
+      changed_attention("self, rotary positions", Mask::causal(),
+                        [](MultiHeadAttention& layer, Rng&) { layer.query_key_map = Rotary(3, 2); }),
+      changed_attention("self, norms of rotary Q and K", Mask::causal(),
+                        [](MultiHeadAttention& layer, Rng&) { layer.query_key_map = QueryKeyNorm(3, Rotary(3, 2)); }),
       changed_attention("self, bias by distance in a window", {},
                         [](MultiHeadAttention& layer, Rng& rng) {
                           layer.score_bias = LearnedBias({2, 5}, rng), layer.own_mask = Mask::window(1, 2);

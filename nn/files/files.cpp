@@ -111,9 +111,9 @@ void load(Module& module, const TensorMap& tensors, const std::string& operation
   std::vector<Stored> parameters = stored_parameters(module);
   check_fits(parameters, tensors, operation);
   check_tied(parameters, tensors, operation);
-  for (Stored& p : parameters) {
-    copy_into(p.parameter.mutable_value(), p.turned(tensors.at(p.name)).to(p.parameter.dtype()));
-  }
+  std::vector<Tensor> values;  // all of them first: if memory runs out, the model is unchanged
+  for (const Stored& p : parameters) values.push_back(p.turned(tensors.at(p.name)).to(p.parameter.dtype()));
+  for (size_t i = 0; i < values.size(); ++i) copy_into(parameters[i].parameter.mutable_value(), values[i]);
 }
 
 void check_size(i64 numbers, const std::string& path) {
@@ -142,6 +142,7 @@ TransformerConfig config_of(const Metadata& metadata, const std::string& path) {
 }
 
 Transformer load_transformer(const std::string& path, const TransformerConfig& config) {
+  config.validate();
   check_size(config, path);
   Rng zeros = Rng::of_zeros();
   Transformer model(config, zeros);

@@ -30,10 +30,11 @@ Metadata load(Module& module, const std::string& path);
 /// The same from tensors that have already been read. Its errors begin with `operation`, such as "load PATH".
 void load(Module& module, const TensorMap& tensors, const std::string& operation);
 
-/// Builds a Transformer as `config` says and loads its parameters from `path`. Errors: those of `load` and
-/// `check_size`.
+/// Builds a Transformer as `config` says and loads its parameters from `path`. Errors: those of
+/// `config.validate()`, `load` and `check_size`.
 Transformer load_transformer(const std::string& path, const TransformerConfig& config);
-/// The configuration that metadata of `path` hold. Errors of "load PATH": there is none; those of `transformer_config`.
+/// The configuration in `metadata`, which was read from `path`. Errors of "load PATH": there is none; those of
+/// `transformer_config`.
 TransformerConfig config_of(const Metadata& metadata, const std::string& path);
 
 /// For a model whose size is given by a file: an error of "load PATH" if its parameters have far more numbers than the

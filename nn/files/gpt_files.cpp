@@ -107,6 +107,7 @@ void drop_copy_of_table(TensorMap& tensors, const std::string& operation) {
 }
 
 Gpt built(const GptConfig& config, TensorMap tensors, const std::string& path, const std::string& operation) {
+  within(operation, [&] { config.validate(); });  // before counting: with 0 heads the count is not a number
   check_size(config.parameter_count(), path);
   Rng zeros = Rng::of_zeros();
   Gpt model(config, zeros);

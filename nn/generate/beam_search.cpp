@@ -286,7 +286,8 @@ std::vector<Hypothesis> beam_search(const Transformer& model, const Tensor& sour
         model.config.tgt_vocab_size, ", the size of the vocabulary, not ", options.beam);
   const Mask mask = model.padding(source);
   std::vector<i64> limits;
-  for (i64 b = 0; b < B; ++b) limits.push_back(std::min(options.max_len, mask.length(b, S) + options.beyond_source));
+  const i64 beyond = std::min(options.beyond_source, options.max_len);  // a larger number could overflow
+  for (i64 b = 0; b < B; ++b) limits.push_back(std::min(options.max_len, mask.length(b, S) + beyond));
   if (limits.empty()) return {};
   const i64 longest = *std::max_element(limits.begin(), limits.end());
   return beam_search(*stepwise_decoder(model, source, longest, options.beam), limits, options);

@@ -41,12 +41,12 @@ class StepwiseDecoder {
 };
 
 struct BeamOptions {
-  i64 beam = 4;               ///< hypotheses kept at each step, at most the size of the vocabulary
-  double length_penalty = 1;  ///< alpha, 0 or more
-  i32 bos = 1;                ///< the token every target begins with
-  i32 eos = 2;                ///< the token that ends one
-  i64 max_len = 64;           ///< generate at most this many tokens, `eos` included
-  i64 beyond_source = 50;     ///< and at most this many more than the source has
+  i64 beam = 4;                     ///< hypotheses kept at each step, at most the size of the vocabulary
+  double length_penalty = 1;        ///< alpha, 0 or more
+  i32 bos = 1;                      ///< the token every target begins with
+  i32 eos = 2;                      ///< the token that ends one
+  i64 max_len = 64;                 ///< generate at most this many tokens, `eos` included
+  i64 beyond_source = 50;           ///< and at most this many more than the source has
   std::function<bool()> stopped{};  ///< asked before each step: if it says so, the search ends and returns nothing
 };
 
@@ -66,7 +66,7 @@ std::vector<Hypothesis> beam_search(const Transformer& model, const Tensor& sour
 std::vector<Hypothesis> beam_search(StepwiseDecoder& decoder, std::span<const i64> limits, const BeamOptions& options);
 
 /// A Transformer's decoder with its key/value cache, after reading `source`. It refers to `model`. Errors: max_len
-/// beyond the model's positions.
+/// beyond the model's positions; a beam below 1.
 std::unique_ptr<StepwiseDecoder> stepwise_decoder(const Transformer& model, const Tensor& source, i64 max_len,
                                                   i64 beam);
 

@@ -32,11 +32,24 @@ void check_layers(size_t of_state, size_t of_model) {
   check(of_state == of_model, "decoder state", "is of a model of ", of_state, " layers, this one has ", of_model);
 }
 
+// What `step` returns. If it fails, the caches forget what it appended, so that it can be made again.
+template <class Step>
+Variable whole_or_not_at_all(std::vector<KeyValueCache>& layers, const Step& step) {
+  const i64 before = layers.empty() ? 0 : layers[0].length;
+  try {
+    return step();
+  } catch (...) {
+    for (KeyValueCache& cache : layers) cache.length = before;
+    throw;
+  }
+}
+
 }  // namespace
 
 DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len,
                            i64 beam) {
   check_length(max_len, model.config.max_len);
+  check(beam >= 1, "decoder state", "beam must be 1 or more, not ", beam);
   DecoderState state{.self_attn = {},
                      .memory = {},
                      .memory_mask = memory_mask,
@@ -72,16 +85,18 @@ Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderS
   const i64 n = dims<2>(tokens, "tokens")[1];
   Variable x =
       embedding_sum(model.tgt_embed.weight, tokens, root_d_model, following(state.positions, state.length(), n));
-  state.make_room(n);
-  for (size_t i = 0; i < state.self_attn.size(); ++i) {
-    const DecoderLayer& layer = model.decoder.layers[i];
-    x = layer.with_attentions(
-        x, pass, [&](const Variable& in) { return layer.self_attn->extend(in, state.self_attn[i]); },
-        [&](const Variable& in) {
-          return layer.multihead_attn->attend_to_cached(in, state.memory[i], state.memory_mask);
-        });
-  }
-  return model.decoder.norm ? (*model.decoder.norm)(x) : x;
+  return whole_or_not_at_all(state.self_attn, [&] {
+    state.make_room(n);
+    for (size_t i = 0; i < state.self_attn.size(); ++i) {
+      const DecoderLayer& layer = model.decoder.layers[i];
+      x = layer.with_attentions(
+          x, pass, [&](const Variable& in) { return layer.self_attn->extend(in, state.self_attn[i]); },
+          [&](const Variable& in) {
+            return layer.multihead_attn->attend_to_cached(in, state.memory[i], state.memory_mask);
+          });
+    }
+    return model.decoder.norm ? (*model.decoder.norm)(x) : x;
+  });
 }
 
 GptState gpt_state(const Gpt& model, i64 B, i64 max_len) {
@@ -98,11 +113,14 @@ Variable next_positions(const Gpt& model, const Tensor& tokens, GptState& state)
   const Tensor& positions = model.position_embedding.weight.value();
   Variable x = embedding_sum(model.token_embedding.weight, tokens, 1.0,
                              following(positions, state.length(), dims<2>(tokens, "tokens")[1]));
-  for (size_t i = 0; i < state.layers.size(); ++i) {
-    const GptLayer& layer = model.layers[i];
-    x = layer.with_attention(x, pass, [&](const Variable& in) { return layer.self_attn->extend(in, state.layers[i]); });
-  }
-  return model.final_norm(x);
+  return whole_or_not_at_all(state.layers, [&] {
+    for (size_t i = 0; i < state.layers.size(); ++i) {
+      const GptLayer& layer = model.layers[i];
+      x = layer.with_attention(x, pass,
+                               [&](const Variable& in) { return layer.self_attn->extend(in, state.layers[i]); });
+    }
+    return model.final_norm(x);
+  });
 }
 
 }  // namespace orrery::nn

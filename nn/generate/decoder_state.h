@@ -34,11 +34,12 @@ struct DecoderState {
 
 /// The state before the first token: one sequence for each row of `memory`, for up to `max_len` tokens. Its caches grow
 /// when they are full. `choose` may continue up to `beam` sequences for each row. Errors: more tokens than the model's
-/// positions.
+/// positions; a beam below 1.
 DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len,
                            i64 beam = 1);
 /// The decoder's output at the next n positions, for `model.generator`. Errors: more positions than the state has room
-/// for; the state of a model with other layers or heads; a call that would be recorded.
+/// for; the state of a model with other layers or heads; a call that would be recorded. After an error the state is as
+/// before.
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state);
 
 /// The state of a GPT.

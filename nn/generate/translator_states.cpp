@@ -86,9 +86,12 @@ RecurrentState recurrent_state(const RecurrentTranslator& model, const Tensor& s
 Tensor next_logits(const RecurrentTranslator& model, const Tensor& tokens, RecurrentState& state) {
   check_step(tokens, state.source);
   const SourceRows& source = state.source;
+  Tensor after = state.state;
   const Variable hidden =
-      model.next_hidden(tokens, constant(source.values), constant(source.keys), source.mask(), state.state);
-  return model.generator(hidden).value();
+      model.next_hidden(tokens, constant(source.values), constant(source.keys), source.mask(), after);
+  const Tensor logits = model.generator(hidden).value();
+  state.state = after;  // only now: a step that fails can be made again
+  return logits;
 }
 
 void choose_rows(RecurrentState& state, std::span<const i64> chosen) {
@@ -114,13 +117,15 @@ Tensor next_logits(const ConvolutionalTranslator& model, const Tensor& tokens, C
   const i64 n = tokens.size(1);
   const Variable g = model.embed(tokens, model.tgt_embed, model.tgt_positions, state.length, pass);
   Variable h = model.decoder_in(g);
+  std::vector<Tensor> newest;
   for (size_t i = 0; i < model.decoder.size(); ++i) {
     const Variable inputs = concat({constant(state.inputs[i]), h}, 1);
     h = model.decoder[i].newest(inputs, g, memory);
-    state.inputs[i] = slice(inputs.value(), 1, n);
+    newest.push_back(slice(inputs.value(), 1, n));
   }
-  state.length += n;
-  return model.generator(model.decoder_out(h)).value();
+  const Tensor logits = model.generator(model.decoder_out(h)).value();
+  state.inputs = std::move(newest), state.length += n;  // only now: a step that fails can be made again
+  return logits;
 }
 
 void choose_rows(ConvolutionalState& state, std::span<const i64> chosen) {

@@ -47,8 +47,9 @@ AttentiveGruResult AttentiveGru::operator()(const Variable& x, const Variable& s
 
 AttentiveGruResult AttentiveGru::operator()(const Variable& x, const Variable& s0, const Variable& memory,
                                             const Variable& keys, const Mask& mask, Tensor* weights) const {
-  if (!recurrent.is_plain() || !query.is_plain() || !context.is_plain())
-    return composed(x, s0, memory, keys, mask, weights);
+  // The fused operation has no bias for queries and none for contexts.
+  const auto fits = [](const Linear& map) { return map.is_plain() && !map.bias.defined(); };
+  if (!recurrent.is_plain() || !fits(query) || !fits(context)) return composed(x, s0, memory, keys, mask, weights);
   return attentive_gru(input(x), s0, keys, memory, {recurrent.weight, recurrent.bias, query.weight, v, context.weight},
                        mask, weights);
 }
@@ -57,13 +58,14 @@ AttentiveGruResult AttentiveGru::composed(const Variable& x, const Variable& s0,
                                           const Variable& keys, const Mask& mask, Tensor* weights) const {
   const auto [B, S, A] = dims<3>(keys.value(), "keys");
   const i64 steps = dims<3>(x.value(), "x")[1], M = memory.size(2);
+  const Mask padding = mask.padding_only();  // as in the fused operation
   const Variable gates = input(x), column = reshape(v, {A, 1});
   std::vector<Variable> states, contexts;
   std::vector<Tensor> seen;
   Variable s = s0;
   for (i64 t = 0; t < steps; ++t) {
     const Variable scores = matmul(tanh(reshape(query(s), {B, 1, A}) + keys), column);
-    const Variable w = reshape(masked_softmax(reshape(scores, {B, 1, 1, S}), mask), {B, 1, S});
+    const Variable w = reshape(masked_softmax(reshape(scores, {B, 1, 1, S}), padding), {B, 1, S});
     const Variable c = matmul(w, memory);
     s = gru_step(reshape(slice(gates, 1, t, t + 1) + context(c), {B, gates.size(2)}), recurrent(s), s);
     states.push_back(reshape(s, {B, 1, s0.size(1)}));

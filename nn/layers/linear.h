@@ -5,8 +5,8 @@
 // Shapes: x [..., in], W [out, in], b [out], y [..., out]. W is stored with one row per output, as in PyTorch's files.
 // Attention, feed-forward networks and the last layer of a model (`generator`, `lm_head`) multiply by their weights
 // only through a Linear. You can replace each of these by a LinearMap of your own, such as one with a low-rank update
-// (apps/book/ch7/lora.cpp). The layer around it does not change. (Gru, Convolution and a tied `lm_head` cannot be
-// replaced: nn/README.md.)
+// (apps/book/ch7/lora.cpp). The layer around it does not change. (Gru and Convolution cannot be replaced:
+// nn/README.md.)
 // Read next: nn/layers/feed_forward.h
 #pragma once
 
@@ -63,10 +63,15 @@ struct Linear : Replaceable {
   }
 
   Module* module() override { return is_plain() ? this : map.module(); }
-  /// Does nothing if both are plain: then only the values differ, and a tied weight must stay tied.
+  /// Does nothing if both are plain and have parameters of the same shapes: then only the values differ, and a tied
+  /// weight must stay tied.
   void become_clone_of(Replaceable& other) override {
     const Linear& original = dynamic_cast<Linear&>(other);
-    if (!is_plain() || !original.is_plain()) *this = original.clone();
+    const auto same = [](const Variable& a, const Variable& b) {
+      return a.defined() == b.defined() && (!a.defined() || a.shape() == b.shape());
+    };
+    const bool alike = is_plain() && original.is_plain() && same(weight, original.weight) && same(bias, original.bias);
+    if (!alike) *this = original.clone();
   }
   void visit(Visitor& v) override {
     if (!is_plain()) return map.visit(v);

@@ -17,6 +17,19 @@ inline void check_probability(std::string_view operation, std::string_view name,
   check(p >= 0 && p < 1, operation, name, " must be in [0, 1), not ", p);
 }
 
+/// What the vocabularies of every translator must be.
+template <class Config>
+void check_vocabularies(std::string_view operation, const Config& config) {
+  const i64 source = config.src_vocab_size, target = config.tgt_vocab_size;
+  check_positive(operation, "src_vocab_size", source);
+  check_positive(operation, "tgt_vocab_size", target);
+  check(config.pad_id >= -1, operation, "pad_id must be a token's id, or -1 for none, not ", config.pad_id);
+  check(config.pad_id < source && config.pad_id < target, operation, "pad_id (", config.pad_id,
+        ") must be below both vocabulary sizes (", source, " and ", target, ")");
+  check(!config.share_embeddings || source == target, operation,
+        "share_embeddings needs one vocabulary, but the sizes are ", source, " and ", target);
+}
+
 /// `config`, for initialising a member with it. Errors: those of `config.validate()`.
 template <class Config>
 const Config& valid(const Config& config) {

@@ -98,7 +98,7 @@ struct ConvolutionalTranslator : Module {
   /// The mask of the padding. Without a pad_id it allows everything.
   Mask padding(const Tensor& ids) const;
 
-  ConvolutionalTranslator clone();  ///< a copy that shares nothing with this model
+  ConvolutionalTranslator clone();  ///< a copy that shares nothing with this model, built from `config`
   void visit(Visitor& v) override;
 };
 

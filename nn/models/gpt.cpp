@@ -8,7 +8,10 @@
 #include "autograd/ops/embedding.h"
 #include "autograd/ops/fused/linear_cross_entropy.h"
 #include "core/tensor_ops.h"
+#include "nn/attention/query_key_norm.h"
+#include "nn/attention/rotary.h"
 #include "nn/models/config_rules.h"
+#include "nn/models/head_loss.h"
 
 namespace orrery::nn {
 namespace {
@@ -54,7 +57,11 @@ Gpt::Gpt(const GptConfig& config, Rng& rng)
   const double depth = 1.0 / std::sqrt(2.0 * static_cast<double>(config.num_layers));
   for (i64 i = 0; i < config.num_layers; ++i) {
     GptLayer& layer = layers.emplace_back(config.layers(), rng);
-    scale_in_place(layer.self_attn.as<MultiHeadAttention>().out_proj.weight.mutable_value(), depth);
+    auto& attention = layer.self_attn.as<MultiHeadAttention>();
+    scale_in_place(attention.out_proj.weight.mutable_value(), depth);
+    if (config.rotary) attention.query_key_map = Rotary(config.max_len, attention.d_k);
+    if (config.query_key_norm)
+      attention.query_key_map = QueryKeyNorm(config.max_len, std::move(attention.query_key_map));
     scale_in_place(layer.feed_forward.linear2.weight.mutable_value(), depth);
   }
   if (!config.tied) lm_head.weight = parameter(initial_table(config.vocab_size, config.layer.d_model, rng));
@@ -79,13 +86,13 @@ Variable Gpt::embed(const Tensor& ids, Pass& pass) const {
 }
 
 Variable Gpt::head(const Variable& hidden) const {
-  return lm_head.is_plain() ? linear(hidden, classes(), {}) : lm_head(hidden);
+  return lm_head.is_plain() ? linear(hidden, classes(), lm_head.bias) : lm_head(hidden);
 }
 
 Variable Gpt::loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options) const {
   const Variable last = hidden(ids, pass);
-  return lm_head.is_plain() ? linear_cross_entropy(last, classes(), {}, labels, options)
-                            : cross_entropy(lm_head(last), labels, options);
+  if (!lm_head.is_plain()) return head_loss(lm_head, last, labels, options);
+  return linear_cross_entropy(last, classes(), lm_head.bias, labels, options);  // a tied head has no weight of its own
 }
 
 Gpt Gpt::clone() {

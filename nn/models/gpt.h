@@ -67,14 +67,14 @@ struct Gpt : Module {
   /// on later ones. `head` computes the logits of some of these positions, [..., d_model].
   Variable hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
   Variable head(const Variable& hidden) const;
-  /// The input of the first layer, tokens + positions: [B, T, d_model].
+  /// The input of the first layer: dropout(tokens + positions), [B, T, d_model]. Error: T beyond max_len.
   Variable embed(const Tensor& ids, Pass& pass) const;
 
-  Gpt clone();  ///< a copy that shares nothing with this model
+  Gpt clone();  ///< a copy that shares nothing with this model, built from `config`
   void visit(Visitor& v) override;
 
  private:
-  const Variable& classes() const { return config.tied ? token_embedding.weight : lm_head.weight; }
+  const Variable& classes() const { return lm_head.weight.defined() ? lm_head.weight : token_embedding.weight; }
 };
 
 }  // namespace orrery::nn

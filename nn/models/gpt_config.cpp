@@ -46,6 +46,8 @@ static void for_each_field(GptConfig& config, Field&& field) {
   field("num_layers", config.num_layers);
   field("max_len", config.max_len);
   field("tied", config.tied);
+  field("rotary", config.rotary);
+  field("query_key_norm", config.query_key_norm);
 }
 
 void GptConfig::validate() const {
@@ -56,6 +58,8 @@ void GptConfig::validate() const {
   layer.validate(gpt_operation);
   check(layer.init == LayerOptions{}.init || layer.init == Init::normal_002, gpt_operation,
         "init cannot be chosen: a GPT's weights start from N(0, 0.02^2)");
+  check(!rotary || layer.head_size() % 2 == 0, gpt_operation, "rotary needs heads of an even size, not of ",
+        layer.head_size());
 }
 
 LayerOptions GptConfig::layers() const {
@@ -72,7 +76,8 @@ i64 GptConfig::parameter_count() const {
   const LayerOptions options = layers();
   const double rows = (tied ? 1 : 2) * static_cast<double>(vocab_size) + static_cast<double>(max_len);
   return config_json::whole(rows * static_cast<double>(layer.d_model) +
-                            static_cast<double>(num_layers) * EncoderLayer::parameter_count(options) +
+                            static_cast<double>(num_layers) *
+                                (EncoderLayer::parameter_count(options) + (query_key_norm ? 1 : 0)) +
                             LayerNorm::parameter_count(layer.d_model, options.norm()));
 }
 

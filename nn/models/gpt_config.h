@@ -22,8 +22,10 @@ struct GptConfig {
   i64 vocab_size = 0;
   LayerOptions layer{.d_model = 768, .num_heads = 12, .d_ff = 3072};
   i64 num_layers = 12;
-  i64 max_len = 1024;  ///< positions that have an embedding; a longer sequence is an error
-  bool tied = true;    ///< the head uses the token embedding as its weight
+  i64 max_len = 1024;           ///< positions that have an embedding; a longer sequence is an error
+  bool tied = true;             ///< the head uses the token embedding as its weight
+  bool rotary = false;          ///< turn queries and keys, besides the position embedding (nn/attention/rotary.h)
+  bool query_key_norm = false;  ///< scores are cosines times a learned number (nn/attention/query_key_norm.h)
 
   /// Errors, naming the field: a value is out of range, or two values do not fit together.
   void validate() const;
@@ -33,7 +35,7 @@ struct GptConfig {
   LayerOptions layers() const;
   /// The number of the model's parameters, counted without building it; 2^53 if there are more.
   i64 parameter_count() const;
-  /// True if the models are equal. A field without a value equals its default.
+  /// True if both describe the same model. A field without a value equals its default.
   friend bool operator==(const GptConfig& a, const GptConfig& b);
 };
 

@@ -28,6 +28,8 @@ struct LayerOptions {
   LayerNormForm layer_norm_form = LayerNormForm::root_of_variance_plus_eps;
   Init init = Init::xavier;
 
+  i64 head_size() const { return d_k > 0 ? d_k : d_model / num_heads; }  ///< of queries and keys
+
   // The options of each part. Fields without a value get the defaults of the paper's model.
   LayerNormOptions norm() const { return {.eps = layer_norm_eps, .bias = bias, .form = layer_norm_form}; }
   LinearOptions linear() const { return {.bias = bias, .init = init}; }

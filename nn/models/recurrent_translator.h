@@ -62,7 +62,7 @@ struct RecurrentTranslator : Module {
   /// The mask of the padding. Without a pad_id it allows everything.
   Mask padding(const Tensor& ids) const;
 
-  RecurrentTranslator clone();  ///< a copy that shares nothing with this model
+  RecurrentTranslator clone();  ///< a copy that shares nothing with this model, built from `config`
   void visit(Visitor& v) override;
 
  private:

@@ -70,7 +70,7 @@ struct Transformer : Module {
   /// The mask of the padding only. Without a pad_id it allows everything.
   Mask padding(const Tensor& ids) const;
 
-  Transformer clone();  ///< a copy that shares nothing with this model
+  Transformer clone();  ///< a copy that shares nothing with this model, built from `config`
   void visit(Visitor& v) override;
 
  private:

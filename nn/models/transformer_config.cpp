@@ -35,17 +35,11 @@ static void for_each_field(TransformerConfig& config, Field&& field) {
 
 void TransformerConfig::validate() const {
   using config_json::check_positive;
-  check_positive(transformer_operation, "src_vocab_size", src_vocab_size);
-  check_positive(transformer_operation, "tgt_vocab_size", tgt_vocab_size);
+  config_json::check_vocabularies(transformer_operation, *this);
   check_positive(transformer_operation, "num_encoder_layers", num_encoder_layers);
   check_positive(transformer_operation, "num_decoder_layers", num_decoder_layers);
   check_positive(transformer_operation, "max_len", max_len);
   layer.validate(transformer_operation);
-  check(pad_id >= -1, transformer_operation, "pad_id must be a token's id, or -1 for none, not ", pad_id);
-  check(pad_id < src_vocab_size && pad_id < tgt_vocab_size, transformer_operation, "pad_id (", pad_id,
-        ") must be below both vocabulary sizes (", src_vocab_size, " and ", tgt_vocab_size, ")");
-  check(!share_embeddings || src_vocab_size == tgt_vocab_size, transformer_operation,
-        "share_embeddings needs one vocabulary, but the sizes are ", src_vocab_size, " and ", tgt_vocab_size);
 }
 
 LayerOptions TransformerConfig::layers() const {

@@ -32,7 +32,7 @@ struct TransformerConfig {
   LinearOptions generator() const;
   /// The number of the model's parameters, counted without building it; 2^53 if there are more.
   i64 parameter_count() const;
-  /// True if the models are equal. A field without a value equals its default.
+  /// True if both describe the same model. A field without a value equals its default.
   friend bool operator==(const TransformerConfig& a, const TransformerConfig& b);
 };
 

@@ -16,18 +16,10 @@ constexpr std::string_view convolutional_operation = "convolutional translator c
 
 // What both configurations have.
 template <class Config>
-void check_vocabularies(std::string_view operation, const Config& config) {
-  config_json::check_positive(operation, "src_vocab_size", config.src_vocab_size);
-  config_json::check_positive(operation, "tgt_vocab_size", config.tgt_vocab_size);
+void check_common(std::string_view operation, const Config& config) {
+  config_json::check_vocabularies(operation, config);
   config_json::check_positive(operation, "d_embedding", config.d_embedding);
   config_json::check_probability(operation, "dropout", config.dropout);
-  check(config.pad_id >= -1, operation, "pad_id must be a token's id, or -1 for none, not ", config.pad_id);
-  check(config.pad_id < config.src_vocab_size && config.pad_id < config.tgt_vocab_size, operation, "pad_id (",
-        config.pad_id, ") must be below both vocabulary sizes (", config.src_vocab_size, " and ", config.tgt_vocab_size,
-        ")");
-  check(!config.share_embeddings || config.src_vocab_size == config.tgt_vocab_size, operation,
-        "share_embeddings needs one vocabulary, but the sizes are ", config.src_vocab_size, " and ",
-        config.tgt_vocab_size);
 }
 
 double times(i64 a, i64 b) { return static_cast<double>(a) * static_cast<double>(b); }
@@ -68,7 +60,7 @@ static void for_each_field(ConvolutionalTranslatorConfig& config, Field&& field)
 
 void RecurrentTranslatorConfig::validate() const {
   using config_json::check_positive;
-  check_vocabularies(recurrent_operation, *this);
+  check_common(recurrent_operation, *this);
   check_positive(recurrent_operation, "d_encoder", d_encoder);
   check_positive(recurrent_operation, "d_decoder", d_decoder);
   check_positive(recurrent_operation, "d_attention", d_attention);
@@ -79,7 +71,7 @@ void RecurrentTranslatorConfig::validate() const {
 
 void ConvolutionalTranslatorConfig::validate() const {
   using config_json::check_positive;
-  check_vocabularies(convolutional_operation, *this);
+  check_common(convolutional_operation, *this);
   check_positive(convolutional_operation, "d_hidden", d_hidden);
   check_positive(convolutional_operation, "num_encoder_layers", num_encoder_layers);
   check_positive(convolutional_operation, "num_decoder_layers", num_decoder_layers);

@@ -29,7 +29,8 @@ struct PositionalEncoding : Module {
   PositionalEncoding(Positions kind, i64 max_len, i64 d_model, Rng& rng);
   /// x [B, T, d_model] plus the encoding of positions 0 to T - 1. More positions than max_len are an error.
   Variable operator()(const Variable& x) const;
-  /// The encodings of positions 0 to T - 1, perhaps followed by others: [T or more, d_model].
+  /// The encodings of positions 0 to T - 1, perhaps followed by others: [T or more, d_model]. Sinusoids are converted
+  /// to `dtype`; a learned table keeps its own. Error: more positions than max_len.
   Variable first_rows(i64 T, Dtype dtype) const;
   void visit(Visitor& v) override { v("weight", weight); }
 };

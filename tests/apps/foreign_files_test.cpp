@@ -67,7 +67,7 @@ TEST_CASE("so it is in the state of an unfinished training") {
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text", many("ab ", 200)), model = folder / "model",
                     state = folder / "model.resume", kept = folder / "kept";
-  // A training that is interrupted by its own end of input leaves its state behind.
+  // A training that is interrupted leaves its state behind.
   const Result stopped = shell("timeout -s INT 1 " + quoted_program + "lm train '" + text + "' " + tiny +
                                "--steps 100000000 --save '" + model + "' 2>/dev/null");
   REQUIRE(stopped.exit_code != 0);
@@ -94,8 +94,9 @@ TEST_CASE("an error in a text or in metadata names the file") {
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
   const std::string no_text = written(folder / "no_text", many("ab\xFF", 200)), short_text = written(folder / "s", "a");
   check_failure(quoted_program + "lm train " + quick_lm + "'" + no_text + "'",
-                "read " + no_text + ": text: is not UTF-8: byte 2 begins no character");
-  check_failure(quoted_program + "lm train " + quick_lm + "'" + short_text + "'", "read " + short_text + ": text: ");
+                "read " + no_text + ": text: is not UTF-8: byte 3 begins no character");
+  check_failure(quoted_program + "lm train " + quick_lm + "'" + short_text + "'",
+                "read " + short_text + ": lm: a text of ");
   check_failure(quoted_program + "lm eval --load '" + lm + "' '" + no_text + "'", "read " + no_text + ": text: ");
   check_failure(quoted_program + "lm eval --load '" + lm + "' '" + short_text + "'", short_text);
   check_failure(quoted_program + "lm sample --load '" + lm + "' --prompt x", "--prompt: text: character 1, 'x'");

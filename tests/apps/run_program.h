@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/core/support.h"
+
 namespace orrery::program {
 
 struct Result {
@@ -41,7 +43,7 @@ inline Result run(const std::string& arguments, const std::string& redirect = "2
 /// What it wrote to stderr, stdout left out.
 inline Result errors(const std::string& arguments) { return run(arguments, "2>&1 >/dev/null"); }
 
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using small::contains;
 
 /// Line number `i` of a text; negative numbers count from the end.
 inline std::string line(const std::string& text, int i) {

@@ -64,7 +64,7 @@ struct BareOutput {
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * y); }
 };
 
-/// g, multiplied where `wrong` says so of x's element.
+/// g, doubled where `wrong` says so of x's element.
 inline Tensor doubled_where(const Tensor& x, const Tensor& g, const std::function<bool(double)>& wrong) {
   Tensor result = g.clone();
   for (i64 i = 0; i < g.count(); ++i) {
@@ -75,7 +75,7 @@ inline Tensor doubled_where(const Tensor& x, const Tensor& g, const std::functio
   return result;
 }
 
-/// A backward that passes on only the rows of dy before row `from`.
+/// x, whose backward multiplies the rows of dy from row `from` on by 1.001.
 struct LateRows {
   static constexpr std::string_view name = "late_rows";
   i64 from;

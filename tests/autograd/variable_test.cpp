@@ -78,7 +78,7 @@ TEST_CASE("replace_value between forward and backward is an error that names the
   }
 }
 
-TEST_CASE("so is another dtype between forward and backward; the shape and dtype that were read are none") {
+TEST_CASE("another dtype between forward and backward is an error too; the shape and dtype that were read are not") {
   Variable p = leaf({1, 2, 3}, "p");
   const Variable before = total(times(p, p));
   p.replace_value(full({3}, 5.0, f32));

@@ -89,6 +89,19 @@ TEST_CASE("in place, shapes and dtypes must be equal") {
   CHECK(error_of([&] { dot(x, full({3, 1}, 1.0)); }) == "dot: shapes differ ([3] and [3, 1])");
 }
 
+TEST_CASE("in place, tensors must not overlap in part, since threads would read what others have written") {
+  Tensor x = full({100}, 1.0), to = x.rows(1, 100), half = x.rows(0, 50);
+  const Tensor from = x.rows(0, 99), other_half = x.rows(50, 100);
+  const std::string rule = ": the two tensors overlap in memory without being the same";
+  CHECK(error_of([&] { copy_into(to, from); }) == "copy_into" + rule);
+  CHECK(error_of([&] { add_in_place(to, from); }) == "add_in_place" + rule);
+  CHECK(error_of([&] { lerp_in_place(to, from, 0.5); }) == "lerp_in_place" + rule);
+  add_in_place(half, other_half);
+  add_in_place(x, x);
+  CHECK(x.at(0) == 4);
+  CHECK(x.at(99) == 2);
+}
+
 TEST_CASE("dot product") {
   CHECK(dot(Tensor::of<float>({3}, {1, 2, 3}), Tensor::of<float>({3}, {4, -5, 6})) == 12);
   CHECK(dot(full({0}, 1.0), full({0}, 1.0)) == 0);

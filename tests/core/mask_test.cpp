@@ -184,7 +184,7 @@ TEST_CASE("a window: query i of n sees positions i + m - n - before to i + m - n
   CHECK_FALSE(Mask::window(2).has_table());
 }
 
-TEST_CASE("windows print, join with & to the narrower one, and reach nowhere backwards") {
+TEST_CASE("windows print, & keeps the narrower of two, and a negative reach is refused") {
   CHECK(text_of(Mask::window(3)) == "window(3, 3)");
   CHECK(text_of(Mask::causal() & Mask::window(3)) == "window(3, 0)");
   CHECK(text_of(Mask::window(3, 5) & Mask::window(4, 1) & Mask::padding(Tensor::of<i32>({1}, {2}))) ==

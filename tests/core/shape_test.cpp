@@ -16,6 +16,9 @@ TEST_CASE("a shape counts its elements") {
   CHECK(error_of([] {
           Shape{i64{1} << 40, i64{1} << 40}.count();
         }) == "shape: the number of elements of [1099511627776, 1099511627776] overflows");
+  CHECK(error_of([] {
+          Shape{0, i64{1} << 40, i64{1} << 40}.count();
+        }) == "shape: the number of elements of [0, 1099511627776, 1099511627776] overflows");
 }
 
 TEST_CASE("shapes have at most six axes and no negative sizes") {

@@ -38,6 +38,13 @@ inline double worse(double worst, double error) {
   return std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
 }
 
+inline bool all_finite(const Tensor& x) {
+  for (i64 i = 0; i < x.count(); ++i) {
+    if (!std::isfinite(x.at(i))) return false;
+  }
+  return true;
+}
+
 /// Whether this build counts memory. Under a sanitizer every block comes from the system, and nothing is counted.
 inline bool counts_memory() {
   const i64 before = memory_counters().allocations;

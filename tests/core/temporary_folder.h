@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -29,6 +30,26 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
+};
+
+/// TMPDIR, the folder for temporary files, for as long as it lives.
+class TemporaryDirectory {
+ public:
+  explicit TemporaryDirectory(const std::string& folder) {
+    if (const char* before = std::getenv("TMPDIR")) before_ = before;
+    ::setenv("TMPDIR", folder.c_str(), 1);
+  }
+  ~TemporaryDirectory() {
+    if (before_)
+      ::setenv("TMPDIR", before_->c_str(), 1);
+    else
+      ::unsetenv("TMPDIR");
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+ private:
+  std::optional<std::string> before_;
 };
 
 inline std::string contents(const std::string& path) {

@@ -43,6 +43,21 @@ TEST_CASE("wrong counts, types and indices are errors") {
   CHECK(error_of([] { Tensor::empty({i64{1} << 62}); }) == "tensor: cannot have shape [4611686018427387904]");
 }
 
+TEST_CASE("a number that i32 cannot hold is an error") {
+  Tensor x = full({2}, -2147483648.0, Dtype::i32);
+  CHECK(x.at(0) == -2147483648.0);
+  x(0) = 2147483647.5;
+  CHECK(x.at(0) == 2147483647);
+  for (const double value : {2147483648.0, -2147483649.0, 1e300, double{INFINITY}, double{NAN}}) {
+    CAPTURE(value);
+    CHECK(small::contains(error_of([&] { x(0) = value; }), " does not fit into i32"));
+    CHECK(small::contains(error_of([&] { full({1}, value, Dtype::i32); }), " does not fit into i32"));
+    CHECK(
+        small::contains(error_of([&] { Tensor::of<double>({1}, {value}).to(Dtype::i32); }), " does not fit into i32"));
+  }
+  CHECK(error_of([] { arange((i64{1} << 31) + 1); }) == "arange: its numbers do not fit into i32: 2147483649");
+}
+
 TEST_CASE("reshape is a view, with one size worked out") {
   Tensor x = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   Tensor y = x.reshape({3, -1});

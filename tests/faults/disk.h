@@ -17,7 +17,7 @@
 
 #include "core/random.h"
 #include "tests/faults/calls.h"
-#include "tests/faults/trained_programs.h"
+#include "tests/faults/folder_state.h"
 
 namespace orrery::faults {
 

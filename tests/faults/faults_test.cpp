@@ -278,10 +278,7 @@ TEST_CASE("long: promise 18: a text too large for memory is mapped from a file, 
   set_contents(held_out, program::many("abcd efg\n", 100));
   const std::string train = "lm train '" + text + "' --valid '" + held_out + "' " + program::tiny +
                             "--steps 2 --estimate-batches 1 --threads 1 --hash";
-  struct Environment {
-    explicit Environment(const std::string& value) { ::setenv("TMPDIR", value.c_str(), 1); }
-    ~Environment() { ::unsetenv("TMPDIR"); }
-  } const temporary_files(folder.path().string());
+  const TemporaryDirectory temporary_files(folder.path().string());
   const Outcome whole = run_with_faults(train, folder);
   Rng rng(1);
   REQUIRE(whole.exit_code == 0);

@@ -1,7 +1,6 @@
 // Chapter 9. The programs that train and save, as the tests of faults, kills and crashes start them: one table.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "tests/apps/toy/toy_program.h"
 #include "tests/apps/translate/small_translation.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/faults/folder_state.h"
 
 namespace orrery::faults {
 
@@ -38,20 +38,6 @@ inline std::vector<TrainedProgram> trained_programs(const TemporaryFolder& folde
            "--source '" + english + "' --target '" + german +
                "' --segmented --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --batch-tokens 40 "
                "--max-tokens 20 --average-last 1 "}};
-}
-
-/// The contents of the files in a folder, by their names.
-using FolderState = std::map<std::string, std::string>;
-inline FolderState state_of(const TemporaryFolder& folder) {
-  FolderState state;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-    if (entry.is_regular_file()) state[entry.path().filename()] = contents(entry.path());
-  return state;
-}
-inline void put(const FolderState& state, const TemporaryFolder& folder) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-    if (entry.is_regular_file()) std::filesystem::remove(entry.path());
-  for (const auto& [name, text] : state) set_contents(folder / name, text);
 }
 
 }  // namespace orrery::faults

@@ -93,8 +93,9 @@ TEST_CASE("a model has no name that another training needs for its own files") {
   const TemporaryFolder texts, folder;
   for (const TrainedProgram& program : trained_programs(texts)) {
     for (const std::string end : {".resume", ".lock", ".tmp"})
-      program::check_failure(quoted_program + program.begin(folder / ("model" + end), 2, 2),
-                             ": names that end in " + end + " are those of files beside a model; name another");
+      program::check_failure(
+          quoted_program + program.begin(folder / ("model" + end), 2, 2),
+          ": names that end in " + end + " are those of files beside a model; name another, such as ");
   }
   CHECK(folder.count() == 0);
 }

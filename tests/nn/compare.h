@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/observer.h"
 #include "autograd/variable.h"
 #include "core/tensor_ops.h"
 #include "nn/module.h"
+#include "tests/core/support.h"
 
 namespace orrery {
 
@@ -31,12 +33,7 @@ inline double relative(const Tensor& a, const Tensor& b) {
 /// What rounding may make of `relative` where the same is computed in another order.
 inline double bound(Dtype dtype) { return dtype == f32 ? 1e-5 : 1e-12; }
 
-inline bool all_finite(const Tensor& x) {
-  for (i64 i = 0; i < x.count(); ++i) {
-    if (!std::isfinite(x.at(i))) return false;
-  }
-  return true;
-}
+using small::all_finite;
 
 /// x W^T + b by loops, x [rows, in], W [out, in], f64; b may be undefined.
 inline Tensor naive_linear(const Tensor& x, const Tensor& W, const Tensor& b) {
@@ -50,6 +47,21 @@ inline Tensor naive_linear(const Tensor& x, const Tensor& W, const Tensor& b) {
     }
   }
   return y;
+}
+
+/// Lets operation number `left` of a pass fail, counted from 0, and none after it.
+struct FailingAt final : Observer {
+  i64 left;
+  explicit FailingAt(i64 left) : left(left) {}
+  void forward_begins(std::string_view, std::span<const Variable* const>) override {
+    if (left-- == 0) fail("test", "stop");
+  }
+};
+
+inline std::vector<std::string> names_of(const Parameters& parameters) {
+  std::vector<std::string> names;
+  for (const NamedParameter& p : parameters) names.push_back(p.name);
+  return names;
 }
 
 /// Every parameter replaced by noise, so that biases and norms take part; the module becomes f64.

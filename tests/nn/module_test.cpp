@@ -54,12 +54,6 @@ struct Twice : nn::Module {
   }
 };
 
-std::vector<std::string> names_of(const Parameters& parameters) {
-  std::vector<std::string> names;
-  for (const NamedParameter& p : parameters) names.push_back(p.name);
-  return names;
-}
-
 using Names = std::vector<std::string>;
 
 }  // namespace
@@ -116,6 +110,11 @@ TEST_CASE("values are copied by name, between dtypes too") {
   CHECK(into.mean.at(0) == 0.25);
   into.embed.weight.mutable_value().write<double>()[0] = 7;
   CHECK(from.embed.weight.value().at(0) != 7);
+  from.out.weight = parameter(from.embed.weight.value().clone());
+  copy_parameters(from, into);  // no longer tied, and still equal
+  from.out.weight.mutable_value().write<float>()[0] += 1;
+  CHECK_THROWS_WITH_AS(copy_parameters(from, into),
+                       "copy_parameters: embed.weight and out.weight are one parameter in the copy, and differ", Error);
   Stack other(rng);
   CHECK_THROWS_WITH_AS(copy_parameters(from, other), doctest::Contains("the modules have 5 and 3"), Error);
   nn::Linear small(2, 2, rng), large(3, 2, rng);

@@ -65,6 +65,16 @@ struct Turned : QueryKeyMap {
   void visit(Visitor&) override {}
 };
 
+// The same for each query: a key counts the less, the later it comes. Any shape that fits the scores will do.
+struct Fading : ScoreBias {
+  Shape leading;
+  explicit Fading(const Shape& leading) : leading(leading) {}
+  Variable operator()(i64, i64 m, Dtype dtype) const override {
+    return constant((arange(m).to(f64) * -0.25).reshape(leading.plus(1).plus(m)).to(dtype));
+  }
+  void visit(Visitor&) override {}
+};
+
 // -|distance| / 4, laid out by distance or for each pair.
 struct Falling : ScoreBias {
   bool dense;
@@ -121,18 +131,12 @@ TEST_CASE("with a map that does the same, the composed form is taken, and gives 
     Gpt model(config, rng);
     make_noisy(model, 2);
     const std::vector<Tensor> expected = loss_and_gradients(model);
-    const std::vector<std::string> names = [&] {
-      std::vector<std::string> list;
-      for (const NamedParameter& p : model.parameters()) list.push_back(p.name);
-      return list;
-    }();
+    const std::vector<std::string> names = names_of(model.parameters());
     replace_all<SameMap>(model, [](const Linear& linear) { CHECK_FALSE(linear.is_plain()); });
     const std::vector<Tensor> got = loss_and_gradients(model);
     REQUIRE(got.size() == expected.size());
     for (size_t i = 0; i < got.size(); ++i) CHECK(relative(got[i], expected[i]) < 1e-11);
-    const Parameters after = model.parameters();
-    REQUIRE(after.size() == names.size());
-    for (size_t i = 0; i < names.size(); ++i) CHECK(after[i].name == names[i]);
+    CHECK(names_of(model.parameters()) == names);
   }
 }
 
@@ -196,6 +200,8 @@ TEST_CASE("a clone has parts of its own, with the same values") {
   const Tensor expected = model(tokens, pass).value();
   Gpt copy = model.clone();
   CHECK(same_bits(copy(tokens, pass).value(), expected));
+  CHECK(copy.layers[0].self_attn.as<MultiHeadAttention>().in_proj.map.as<Doubled>().extra.name() ==
+        model.layers[0].self_attn.as<MultiHeadAttention>().in_proj.map.as<Doubled>().extra.name());
   Parameters ours = model.parameters(), theirs = copy.parameters();
   REQUIRE(ours.size() == theirs.size());
   for (size_t i = 0; i < ours.size(); ++i) {
@@ -206,6 +212,36 @@ TEST_CASE("a clone has parts of its own, with the same values") {
   CHECK(same_bits(copy(tokens, pass).value(), expected));
   model.layers[0].self_attn = MeanAttention();
   CHECK_THROWS_WITH_AS(model.clone(), "clone: MeanAttention has no clone()", Error);
+}
+
+TEST_CASE("a clone has the ties of its original, whatever was replaced in it") {
+  Rng rng(1);
+  const TransformerConfig config{.src_vocab_size = 9,
+                                 .tgt_vocab_size = 9,
+                                 .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12},
+                                 .num_encoder_layers = 1,
+                                 .num_decoder_layers = 1,
+                                 .share_embeddings = true};
+  const Tensor ids = Tensor::of<i32>({2, 3}, {3, 1, 5, 8, 0, 7});
+  const auto check_clone = [&](Transformer& model, size_t parameters) {
+    Transformer copy = model.clone();
+    REQUIRE(model.parameters().size() == parameters);
+    CHECK(names_of(copy.parameters()) == names_of(model.parameters()));
+    Pass pass = Pass::inference();
+    CHECK(same_bits(copy(ids, ids, pass).value(), model(ids, ids, pass).value()));
+    CHECK(copy.src_embed.weight.node() != model.src_embed.weight.node());
+  };
+  Transformer plain(config, rng);
+  const size_t tied = plain.parameters().size();
+  check_clone(plain, tied);
+  Transformer with_map(config, rng);
+  with_map.generator = Doubled(std::move(with_map.generator));
+  check_clone(with_map, tied + 1);
+  Transformer untied(config, rng);
+  untied.generator = Linear(8, 9, rng);
+  check_clone(untied, tied + 1);
+  untied.generator = Linear(8, 12, rng);  // for other tokens than the configuration has
+  check_clone(untied, tied + 1);
 }
 
 TEST_CASE("an attention of one's own stands in a layer; what it does not have is an error that says so") {
@@ -253,6 +289,25 @@ TEST_CASE("positions, biases and windows: token by token through the cache as al
         CHECK(relative(concat(parts, 1), whole) < bound(dtype));
       }
     }
+  }
+}
+
+TEST_CASE("a bias of any shape that fits the scores can also generate") {
+  const NoGradient nothing_recorded;
+  for (const Shape& leading : {Shape{1}, Shape{1, 1}}) {
+    GptConfig config = gpt_of_parts();
+    config.num_layers = 1;
+    Rng rng(1);
+    Gpt model(config, rng);
+    make_noisy(model, 5);
+    model.layers[0].self_attn.as<MultiHeadAttention>().score_bias = Fading(leading);
+    Pass pass = Pass::inference();
+    const Tensor ids = randint(0, 11, {2, 5}, rng), whole = model(ids, pass).value();
+    GptState state = gpt_state(model, 2, 9);
+    std::vector<Tensor> parts;
+    for (i64 t = 0; t < 5; ++t)
+      parts.push_back(model.head(next_positions(model, slice(ids, 1, t, t + 1), state)).value());
+    CHECK(relative(concat(parts, 1), whole) < bound(f64));
   }
 }
 

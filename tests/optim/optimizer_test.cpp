@@ -8,25 +8,23 @@
 
 #include "core/tensor_ops.h"
 #include "optim/optim.h"
+#include "tests/autograd/small_ops.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
 using small::elements;
 using small::error_of;
+using small::leaf;
 using Numbers = std::vector<double>;
 
 namespace {
-
-Variable leaf_of(const Numbers& numbers, const std::string& name = "") {
-  return parameter(Tensor::of({static_cast<i64>(numbers.size())}, numbers), name);
-}
 
 void set_gradient(Variable x, const Numbers& numbers) { x.mutable_gradient() = Tensor::of(x.shape(), numbers); }
 
 }  // namespace
 
 TEST_CASE("a step moves every copy of a parameter, counts as a change, and releases the gradient") {
-  Variable w = leaf_of({1, 2});
+  Variable w = leaf({1, 2});
   const Variable copy = w;
   optim::SGD sgd({w});
   set_gradient(w, {8, 16});
@@ -37,8 +35,24 @@ TEST_CASE("a step moves every copy of a parameter, counts as a change, and relea
   CHECK_FALSE(w.gradient().defined());
 }
 
+TEST_CASE("a parameter whose value was replaced is refused, since only its old value would move") {
+  Variable w = leaf({1, 2}, "w");
+  optim::SGD sgd({w});
+  w.replace_value(w.value());  // the same memory
+  set_gradient(w, {8, 16});
+  sgd.step(0.125);
+  CHECK(elements(w.value()) == Numbers{0, 0});
+  w.replace_value(Tensor::of<double>({2}, {3, 4}));
+  set_gradient(w, {8, 16});
+  CHECK(small::contains(error_of([&] { sgd.step(0.125); }), "parameter w got another value after the optimizer was"));
+  CHECK(elements(w.value()) == Numbers{3, 4});
+  optim::SGD again({w});
+  again.step(0.125);
+  CHECK(elements(w.value()) == Numbers{2, 2});
+}
+
 TEST_CASE("a parameter without a gradient neither moves nor decays nor ages") {
-  const Variable used = leaf_of({1}, "used"), idle = leaf_of({1}, "idle");
+  const Variable used = leaf({1}, "used"), idle = leaf({1}, "idle");
   optim::AdamW adam({used, idle}, {.weight_decay = 0.5});
   set_gradient(used, {1});
   adam.step(0.1);
@@ -53,7 +67,7 @@ TEST_CASE("a parameter without a gradient neither moves nor decays nor ages") {
 }
 
 TEST_CASE("groups have their own weight decay and learning rate") {
-  const Variable a = leaf_of({1}), b = leaf_of({1}), c = leaf_of({1});
+  const Variable a = leaf({1}), b = leaf({1}), c = leaf({1});
   optim::SGD sgd({{.parameters = {{"a", a}}, .weight_decay = 0.5},
                   {.parameters = {{"b", b}}, .learning_rate_factor = 3},
                   {.parameters = {{"c", c}}, .weight_decay = 0.0}},
@@ -66,7 +80,7 @@ TEST_CASE("groups have their own weight decay and learning rate") {
 }
 
 TEST_CASE("a tied parameter is updated once") {
-  const Variable shared = leaf_of({1}), other = leaf_of({1});
+  const Variable shared = leaf({1}), other = leaf({1});
   optim::SGD sgd(Parameters{{"embedding", shared}, {"other", other}, {"output", shared}});
   CHECK(sgd.parameters().size() == 2);
   set_gradient(shared, {1});
@@ -77,7 +91,7 @@ TEST_CASE("a tied parameter is updated once") {
 }
 
 TEST_CASE("clear_gradients forgets them without a step") {
-  const Variable w = leaf_of({1});
+  const Variable w = leaf({1});
   optim::SGD sgd({w});
   set_gradient(w, {1});
   sgd.clear_gradients();
@@ -86,7 +100,7 @@ TEST_CASE("clear_gradients forgets them without a step") {
 }
 
 TEST_CASE("what an optimiser refuses when it is made") {
-  const Variable w = leaf_of({1}), v = leaf_of({1});
+  const Variable w = leaf({1}), v = leaf({1});
   const auto make = [](const optim::ParameterGroups& groups) { return error_of([&] { optim::SGD sgd(groups); }); };
   CHECK(make(Parameters{}) == "optimizer: was given no parameters");
   CHECK(make({constant(zeros({1}))}) == "optim: parameter 0 is not a parameter: it collects no gradient");
@@ -100,8 +114,8 @@ TEST_CASE("what an optimiser refuses when it is made") {
 }
 
 TEST_CASE("what a step refuses, before anything has moved") {
-  const Variable first = leaf_of({1}, "first");
-  Variable second = leaf_of({1}, "second");
+  const Variable first = leaf({1}, "first");
+  Variable second = leaf({1}, "second");
   optim::SGD sgd({first, second});
   set_gradient(first, {1});
   const double infinity = std::numeric_limits<double>::infinity();
@@ -118,7 +132,7 @@ TEST_CASE("what a step refuses, before anything has moved") {
 }
 
 TEST_CASE("a state goes from one optimiser into another, or is refused whole") {
-  const Variable w = leaf_of({1, 2}, "w"), copy = leaf_of({1, 2}, "w");
+  const Variable w = leaf({1, 2}, "w"), copy = leaf({1, 2}, "w");
   optim::Adam adam({w}), restored({copy});
   for (int step = 0; step < 3; ++step) {
     set_gradient(w, {1.0 + step, -2});
@@ -223,7 +237,7 @@ TEST_CASE("a step that need not clip has the bits of a step that does not") {
 }
 
 TEST_CASE("what a clipped step refuses, before anything has moved or aged") {
-  const Variable first = leaf_of({1}, "first"), second = leaf_of({1}, "second");
+  const Variable first = leaf({1}, "first"), second = leaf({1}, "second");
   optim::Adam adam({first, second});
   const auto error = [&](double gradient, double rate, double max_norm) {
     set_gradient(first, {1}), set_gradient(second, {gradient});

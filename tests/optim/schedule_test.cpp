@@ -58,10 +58,10 @@ TEST_CASE("constant is constant") {
 TEST_CASE("what schedules refuse") {
   CHECK(error_of([] { constant(0, 1); }) == "constant: steps are counted from 1, got 0");
   CHECK(error_of([] { noam(0, 512, 4000); }) == "noam: steps are counted from 1, got 0");
-  CHECK(error_of([] { noam(1, 512, 0); }) == "noam: warmup must be 1 step or more, got 0");
+  CHECK(error_of([] { noam(1, 512, 0); }) == "noam: warmup must be at least 1, got 0");
   CHECK(error_of([] { noam(1, 0, 1); }) == "noam: d_model must be positive, got 0");
   CHECK(error_of([] { inverse_sqrt(0, 1, 1); }) == "inverse_sqrt: steps are counted from 1, got 0");
-  CHECK(error_of([] { inverse_sqrt(1, 1, 0); }) == "inverse_sqrt: warmup must be 1 step or more, got 0");
+  CHECK(error_of([] { inverse_sqrt(1, 1, 0); }) == "inverse_sqrt: warmup must be at least 1, got 0");
   CHECK(error_of([] { warmup_cosine(-1, 1, 1, 2); }) == "warmup_cosine: steps are counted from 1, got -1");
   CHECK(error_of([] { warmup_cosine(1, 1, 5, 5); }) == "warmup_cosine: total (5) must be larger than warmup (5)");
   CHECK(error_of([] { linear_cooldown(0, 2, 1); }) == "linear_cooldown: steps are counted from 1, got 0");

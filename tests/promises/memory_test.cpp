@@ -45,8 +45,7 @@ void check_third_step(const std::string& what, const Step& step) {
   requests_of(step);
   const Requests second = requests_of(step);
   // Now and then the system itself moves a page, more often beside other programs. So two of eight steps may meet one,
-  // and there are three attempts. What a step asks for is met by all of them, and what every other step asks for by
-  // four.
+  // and there are three attempts. A request in every step would show in all eight, one in every other step in four.
   constexpr int attempts = 3, steps = 8, most_disturbed = 2;
   int fewest = steps;
   for (int attempt = 0; attempt < attempts && fewest > most_disturbed; ++attempt) {

@@ -1,4 +1,4 @@
-// Chapter 8. Tests that a program linked to the library with plain flags computes what the library's own options say.
+// Chapter 8. Tests that a program compiled with plain flags gets the library's bits.
 #include <doctest/doctest.h>
 
 #include "tests/apps/install/tools.h"

@@ -166,6 +166,14 @@ inline void add_products(std::vector<RandomOperation>& table) {
                              [=](const Variables& x) { return matmul(x[0], x[1], trans); },
                              batch > 0 && !shared ? batch : gemm_tiles(m * std::max<i64>(1, batch), n, k, trans)};
                    }});
+  table.push_back({"rotary", [](Rng& rng) -> Call {
+                     const i64 B = rng.integer(1, 5), n = rng.integer(1, 120), h = rng.integer(1, 5),
+                               half = rng.integer(1, 40);
+                     const Tensor sine = randn({n, half}, rng), cosine = randn({n, half}, rng);
+                     return {{{{B, n, h, 2 * half}}}, [=](const Variables& x) {
+                               return rotary(x[0], sine.to(x[0].dtype()), cosine.to(x[0].dtype()));
+                             }};
+                   }});
   table.push_back({"attention", [](Rng& rng) -> Call {
                      const i64 B = rng.integer(1, 5), h = rng.integer(1, 5), n = rng.integer(1, 50),
                                m = rng.integer(1, 50);

@@ -13,20 +13,28 @@ namespace orrery::promises {
 inline constexpr const char *automatic_kernel = "-u OPENBLAS_CORETYPE", *haswell_kernel = "OPENBLAS_CORETYPE=Haswell",
                             *sandybridge_kernel = "OPENBLAS_CORETYPE=Sandybridge";
 
-/// Runs `command` with the variables of `environment`. Threads that wait sleep: more threads than cores, or a busy
-/// machine, make threads that spin up to 50 times slower.
-inline program::Result run(const std::string& environment, const std::string& command) {
-  return program::shell("env " + environment + " OMP_WAIT_POLICY=passive " + command);
+/// The kernels that this program does not use: Haswell's where OpenBLAS chooses by itself, else those it chooses.
+inline const char* other_kernel() {
+  const char* set = std::getenv("OPENBLAS_CORETYPE");
+  return set == nullptr || *set == '\0' ? haswell_kernel : automatic_kernel;
 }
 
-/// Runs one test case of this program; `test_case` is doctest's pattern, without commas.
-inline void check_rerun(const std::string& environment, const std::string& test_case) {
+/// Runs `command` with the variables of `environment`, after the shell has done what `before` says. Threads that wait
+/// sleep: more threads than cores, or a busy machine, make threads that spin up to 50 times slower.
+inline program::Result run(const std::string& environment, const std::string& command, const std::string& before = "") {
+  return program::shell(before + "env " + environment + " OMP_WAIT_POLICY=passive " + command);
+}
+
+/// Runs one test case of this program, and returns what it wrote; `test_case` is doctest's pattern, without commas.
+inline std::string check_rerun(const std::string& environment, const std::string& test_case,
+                               const std::string& before = "") {
   CAPTURE(environment);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  const program::Result child = run(environment, "'" + self + "' --test-case='" + test_case + "'");
+  const program::Result child = run(environment, "'" + self + "' --test-case='" + test_case + "'", before);
   CAPTURE(child.text);
   CHECK(child.exit_code == 0);
-  CHECK(child.text.find(" 1 passed | 0 failed") != std::string::npos);
+  CHECK(program::contains(child.text, " 1 passed | 0 failed"));
+  return child.text;
 }
 
 /// First line of a test case that uses more threads than there are cores: unless waiting threads sleep already, runs

@@ -82,7 +82,7 @@ Training translator() {
           [&model, data](const std::string& path) { save_translator(model, data->vocabulary, path); }};
 }
 
-// Whether it threw for want of memory. Other exceptions are a failure of this test.
+// Whether it threw std::bad_alloc or an Error, of whatever cause. Any other exception ends the program.
 template <class Work>
 bool throws(const Work& work) {
   try {

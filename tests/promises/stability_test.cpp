@@ -101,7 +101,7 @@ TEST_CASE("promise 15: gradients of 1e-30 end as 0 or as normal numbers, the sam
 #endif
 
 #if defined(__x86_64__)
-TEST_CASE("promise 15: no operation meets a denormal number, on the thread that calls it either") {
+TEST_CASE("promise 15: no operation meets a denormal number, not even on the calling thread") {
   constexpr unsigned denormal_met = 0x2;  // stands in the register since an instruction met one
   const auto make_denormal = [](Tensor x) {
     if (x.dtype() == f32) std::fill_n(x.write<float>(), x.count(), std::numeric_limits<float>::denorm_min());

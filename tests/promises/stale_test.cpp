@@ -15,7 +15,8 @@ namespace {
 // The operations that need neither inputs nor outputs for their derivative, or have computed it in the forward pass.
 const std::set<std::string> save_nothing{
     "add",     "sub",    "neg",   "scale", "shift",  "by_distance", "sum",          "mean",     "reshape",
-    "permute", "concat", "slice", "split", "split3", "dropout",     "zero_padding", "residual", "linear_cross_entropy"};
+    "permute", "concat", "slice", "split", "split3", "dropout",     "zero_padding", "residual", "linear_cross_entropy",
+    "rotary"};
 
 // Names of all operations on the tape behind y.
 void collect_names(const Variable& y, std::set<std::string>& names) {

@@ -80,10 +80,7 @@ TEST_CASE("promise 9: a file of ours has the names, shapes and dtypes of torch.n
 }
 
 TEST_CASE("the script that lets PyTorch read our file runs the test that writes it") {
-  std::ifstream file(ORRERY_SOURCE_DIR "/tests/fixtures/exchange_with_pytorch.py");
-  std::stringstream script;
-  script << file.rdbuf();
-  const std::string text = script.str();
+  const std::string text = contents(ORRERY_SOURCE_DIR "/tests/fixtures/exchange_with_pytorch.py");
   std::smatch test, filter;
   REQUIRE(std::regex_search(text, test, std::regex("test = \"([^\"]+)\"")));
   REQUIRE(std::regex_search(text, filter, std::regex("--test-case=([^{]*)\\{")));

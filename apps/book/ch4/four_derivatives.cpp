@@ -3,7 +3,7 @@
 //   not end in a plain sum?
 // Answer: y = a b            da = dy b^T,  db = a^T dy
 //         softmax            dx = y (dy - <dy, y>): 0 if all dy are equal, so a plain sum hides errors
-//         layer norm         dx = (dy - mean(dy) - n mean(dy n)) / deviation,  n = (x - mean(x)) / deviation
+//         layer norm         dx = (dy - mean(dy) - x^ mean(dy x^)) / deviation,  x^ = (x - mean(x)) / deviation
 //         cross entropy      dx = (softmax(x) - onehot(target)) / rows
 // Read next: nn/module.h
 #include <cmath>
@@ -49,8 +49,8 @@ int main() {
   x.clear_gradient();
   backward(layer_norm(x, {}, {}), dy);
   const Tensor centred = x.value() - mean(x.value(), {-1}, true), variance = mean(centred * centred, {-1}, true);
-  const Tensor deviation = sqrt(constant(variance + full({2, 1}, 1e-5, f64))).value(), n = centred / deviation;
-  const Tensor by_hand = (dy - mean(dy, {-1}, true) - n * mean(dy * n, {-1}, true)) / deviation;
+  const Tensor deviation = sqrt(constant(variance + full({2, 1}, 1e-5, f64))).value(), x_hat = centred / deviation;
+  const Tensor by_hand = (dy - mean(dy, {-1}, true) - x_hat * mean(dy * x_hat, {-1}, true)) / deviation;
   right &= compare("layer norm, dx   ", by_hand, x.gradient());
 
   x.clear_gradient();

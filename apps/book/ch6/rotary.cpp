@@ -1,7 +1,7 @@
 // Chapter 6. Rotary positions: queries and keys turned by an angle that grows with their position.
 // Question: how can attention know positions without anything added to the embeddings?
-// Answer: turn Q and K, so that their product depends on j - i alone ("RoFormer", Su et al. 2021, section 3.2). Which
-//   token stood three places before? Without positions nobody can tell; with them, every answer is right.
+// Answer: turn Q and K, so that their product depends on j - i alone (nn/attention/rotary.h). What stood three places
+//   before? Without positions fewer than half of the answers are right; with them, nearly all.
 // Serves: nn/positions/positional_encoding.h
 #include <iostream>
 
@@ -12,25 +12,12 @@
 
 using namespace orrery;
 
-struct Rotary : nn::QueryKeyMap {  // (a, b) becomes (a cos - b sin, a sin + b cos), the angle position / 10000^(2c / d)
-  Variable queries(const Variable& x, i64 first_position) const override {  // x [B, n, h, d]; keys are turned alike
-    const i64 n = x.size(1), half = x.size(3) / 2, end = first_position + n;
-    const Tensor table = nn::sinusoidal_table(end, 2 * half).rows(first_position, end).to(x.dtype());
-    const auto [sine, cosine] = split(reshape(constant(table), {n, 1, half, 2}), 1, -1);
-    const Variable s = reshape(sine, {n, 1, half}), c = reshape(cosine, {n, 1, half});
-    const auto [a, b] = split(x, half, -1);
-    return concat({a * c - b * s, a * s + b * c}, -1);
-  }
-  Rotary clone() const { return {}; }
-  void visit(nn::Visitor&) override {}
-};
-
 double right_answers(bool turned) {
   constexpr i64 words = 12, T = 16, batch = 16, steps = 300, back = 3;
   Rng rng(1);
   nn::Embedding embedding(words, 32, rng);
   nn::EncoderLayer layer({.d_model = 32, .num_heads = 2, .d_ff = 64, .dropout = 0}, rng);
-  if (turned) layer.self_attn.as<nn::MultiHeadAttention>().query_key_map = Rotary();
+  if (turned) layer.self_attn.as<nn::MultiHeadAttention>().query_key_map = nn::Rotary(T, 16);
   optim::Adam adam(layer.parameters());  // the embedding, which is the head's weight too, stays as it is
   for (i64 step = 1;; ++step) {
     nn::Pass pass = nn::Pass::training(1, step);
@@ -47,7 +34,7 @@ double right_answers(bool turned) {
 int main() {
   const auto make = [](Rng& rng) {
     nn::MultiHeadAttention attention(8, 2, rng);
-    attention.query_key_map = Rotary();
+    attention.query_key_map = nn::Rotary(5, 4);
     return attention;
   };
   const auto run = [](const nn::MultiHeadAttention& f, const Variable& x, nn::Pass& p) { return f(x, Mask(), p); };

@@ -3,12 +3,10 @@
 // Answer: y = W x + B A x with A [r, in] and B [out, r] ("LoRA", Hu et al. 2021, section 4.1). B starts at 0, so that
 //   nothing changes at first; then A and B alone learn. Taken out again, the model knows its first text as before.
 // Serves: nn/models/gpt.h
-#include <filesystem>
 #include <iostream>
 
 #include "core/tensor_ops.h"
 #include "nn/check/proof.h"
-#include "nn/files/gpt_files.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
 
@@ -44,9 +42,7 @@ int main() {
   const Tensor first = randint(0, 30, {4, 33}, rng), second = randint(0, 30, {4, 33}, rng);
   nn::Gpt teacher({.vocab_size = 30, .layer = {.d_model = 64, .num_heads = 4, .d_ff = 256}, .num_layers = 1}, rng);
   const double learned = train(teacher, teacher.parameters(), first, 150);
-  const std::string path = std::filesystem::temp_directory_path() / "orrery_ch7_lora.safetensors";
-  nn::save_gpt(teacher, path);
-  nn::Gpt model = nn::load_gpt(path);
+  nn::Gpt model = teacher.clone();
   nn::Linear& in_proj = model.layers[0].self_attn.as<nn::MultiHeadAttention>().in_proj;
   in_proj = LowRank(std::move(in_proj), 8, rng);
   Parameters low_rank = model.parameters();

@@ -20,8 +20,10 @@ struct SharedKeysAttention : nn::Attention {
   Variable self_attention(const Variable& x, const Mask& mask, nn::Pass&, Tensor*) const override {
     const i64 B = x.size(0), n = x.size(1);
     const auto [K, V] = split(reshape(key_value(x), {B, 1, n, 2 * d}), d, -1);
-    const Variable Q = reshape(query(x), {B, 1, n * h, d});  // h questions at each position
-    return output(reshape(attention(Q, K, V, mask).output, {B, n, h * d}));
+    const Variable Q = reshape(query(x), {B, 1, n, h * d});
+    std::vector<Variable> heads;  // each asks a question of its own, at the positions that the mask knows
+    for (i64 i = 0; i < h; ++i) heads.push_back(attention(slice(Q, -1, i * d, (i + 1) * d), K, V, mask).output);
+    return output(reshape(concat(heads, -1), {B, n, h * d}));
   }
   void visit(nn::Visitor& v) override { v("query", query), v("key_value", key_value), v("output", output); }
 };

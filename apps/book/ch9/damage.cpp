@@ -45,15 +45,15 @@ int main() {
   const std::string old_bytes = read_all(path);
   const size_t size = new_bytes.size();
 
-  int lost = 0, kept = 0, cuts = 0, flips = 0;
+  int lost_in_place = 0, kept_in_place = 0, lost = 0, kept = 0, cuts = 0, flips = 0;
   for (size_t written = 0; written < size; ++written) {  // the program dies after so many bytes
     write_all(path, new_bytes.substr(0, written));
-    lost += model_in(path) == 0;
+    lost_in_place += model_in(path) == 0, kept_in_place += model_in(path) == 1;
   }
   write_all(path, old_bytes);
   for (size_t written = 0; written < size; ++written) {
     write_all(beside, new_bytes.substr(0, written));
-    kept += model_in(path) == 1;
+    lost += model_in(path) == 0, kept += model_in(path) == 1;
   }
   write_all(beside, new_bytes);
   std::filesystem::rename(beside, path);
@@ -72,9 +72,9 @@ int main() {
   std::filesystem::remove_all(folder);
   const int n = static_cast<int>(size);
   std::cout << "a file of " << n << " bytes; the program dies after 0 to " << n - 1 << " of them\n"
-            << "  written in place:            lost " << lost << " times, the old model kept 0 times\n"
-            << "  written beside, then renamed: lost " << n - kept << " times, the old model kept " << kept
+            << "  written in place:            lost " << lost_in_place << " times, the old model kept " << kept_in_place
             << " times\n"
+            << "  written beside, then renamed: lost " << lost << " times, the old model kept " << kept << " times\n"
             << "cuts found: " << cuts << " of " << n << "\nflipped bits found: " << flips << " of " << 8 * n << '\n';
-  return lost == n && kept == n && replaced && cuts == n && flips == 8 * n ? 0 : 1;
+  return lost_in_place == n && kept_in_place == 0 && kept == n && replaced && cuts == n && flips == 8 * n ? 0 : 1;
 }

@@ -3,7 +3,7 @@
 add_library(orrery_grade STATIC apps/book/grade/grader.cpp)
 target_compile_options(orrery_grade PRIVATE ${ORRERY_QUICK_BUILD})
 target_link_libraries(orrery_grade PUBLIC orrery_check orrery_library PRIVATE orrery_options)
-share_parsed_headers(orrery_grade)
+orrery_share_parsed_headers(orrery_grade)
 
 # An answer is compiled often and runs once; a blank may leave names unused; a std::vector asked beyond its end says so.
 set(ORRERY_ANSWER_OPTIONS $<$<CONFIG:Release>:-O0> -Wno-unused-parameter -Wno-unused-variable -Wno-unused-function

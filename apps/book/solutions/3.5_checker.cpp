@@ -2,7 +2,8 @@
 //
 // A function from n numbers to m numbers, and its backward, which maps x and dy (m numbers) to dx (n numbers).
 // Return true if the backward is right at x, and false if it is wrong. Errors of one part in 10000 count; so does a
-// backward that is right only for some dy.
+// backward that is right only for some dy, and one that gives NaN.
+// orrery::Rng rng(1) makes random numbers: rng.normal() is the next one, from a normal distribution.
 // Serves: autograd/check/proof.h
 #include <cmath>
 #include <functional>

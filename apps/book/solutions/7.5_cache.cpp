@@ -4,8 +4,8 @@
 // the next position. It keeps k and v, and returns what this position gets from attention: softmax(q K^T / sqrt(d_k)) V
 // [1, d_v], where K and V hold the keys and values of all positions so far, its own included.
 //
-// concat({a, b}, 0) stands rows below each other; softmax(constant(x)).value() is softmax of a Tensor. K and V are
-// undefined before the first call: K.defined() says so.
+// concat({a, b}, 0) puts the rows of b below those of a; softmax(constant(x)).value() is softmax of a Tensor. K and V
+// are undefined before the first call: K.defined() says so.
 // Serves: nn/generate/decoding.h
 #include <cmath>
 

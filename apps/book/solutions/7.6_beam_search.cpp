@@ -48,5 +48,6 @@ std::vector<i32> my_beam_search(const NextToken& next, i64 width, i32 eos, i64 m
       (ends ? finished : running).push_back(std::move(hypothesis));
     }
   }
-  return std::min_element(finished.begin(), finished.end(), likelier)->tokens;
+  const auto best = std::min_element(finished.begin(), finished.end(), likelier);
+  return best == finished.end() ? std::vector<i32>{} : best->tokens;
 }

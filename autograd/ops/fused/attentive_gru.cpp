@@ -159,9 +159,9 @@ struct AttentiveGru {
       const i64 rows = sizes.B * sizes.steps;
       const Mat<const T> previous(h, rows, sizes.H), db(p, rows, 3 * sizes.H, sizes.kept()),
           dq(p + 3 * sizes.H, rows, sizes.A, sizes.kept());
-      add_product(dx, of_W, db, previous);
-      add_product(dx, of_W_query, dq, previous);
-      add_product(dx, of_W_context, Mat<const T>(a, rows, 3 * sizes.H), whole<T>(contexts));
+      add_weight_gradient(dx, of_W, db, previous);
+      add_weight_gradient(dx, of_W_query, dq, previous);
+      add_weight_gradient(dx, of_W_context, Mat<const T>(a, rows, 3 * sizes.H), whole<T>(contexts));
       if (dx.wanted(of_b)) dx.add(of_b, column_sums(db));
     });
     if (dx.wanted(of_v)) dx.add(of_v, sum(dv, {0}));
@@ -178,15 +178,7 @@ struct AttentiveGru {
   // A tensor as one matrix, its leading axes folded into the rows.
   template <class T>
   static Mat<const T> whole(const Tensor& x) {
-    return {x.data<T>(), x.count() / std::max<i64>(1, x.size(-1)), x.size(-1)};
-  }
-
-  // dW = or += d^T x.
-  template <class T>
-  static void add_product(Grads& dx, Input i, Mat<const T> d, Mat<const T> x) {
-    if (!dx.wanted(i)) return;
-    const GradientBuffer into = dx.into(i);
-    gemm<T>(d, x, Mat<T>(into.buffer.write<T>(), d.cols, x.cols), Trans::a, !into.is_new);
+    return {x.data<T>(), x.shape().without_last().count(), x.size(-1)};
   }
 
   // The weights and the contexts of one step.

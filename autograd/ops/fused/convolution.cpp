@@ -55,8 +55,7 @@ struct Convolution {
         const Mat<T> U(unfolded.write<T>(), unfolded.size(0), unfolded.size(1));
         if (dx.wanted(of_W)) {
           unfold<T>(begin, end, U.data);
-          const GradientBuffer into = dx.into(of_W);
-          gemm<T>(part, U, Mat<T>(into.buffer.write<T>(), C_out, U.cols), Trans::a, !into.is_new);
+          add_weight_gradient<T>(dx, of_W, part, U);
         }
         if (dx.wanted(of_x)) {
           gemm<T>(part, matrix<T>(), U);
@@ -130,7 +129,8 @@ struct Convolution {
     check(weight.rank() == 3, name, "the weight needs shape [C_out, C_in, width], has ", weight.shape());
     B = in.size(0), in_steps = in.size(1), C_in = in.size(2), C_out = weight.size(0), width = weight.size(2);
     check(weight.size(1) == C_in, name, "the weight needs shape [C_out, ", C_in, ", width], has ", weight.shape());
-    check(width >= 1 && (padding != ConvolutionPadding::same || width % 2 == 1), name,
+    check(width >= 1, name, "the width must be at least 1, not ", width);
+    check(padding != ConvolutionPadding::same || width % 2 == 1, name,
           "as many inputs before a position as after it need an odd width, not ", width);
     check(!bias.defined() || bias.shape() == Shape{C_out}, name, "the bias needs shape ", Shape{C_out}, ", has ",
           bias.shape());

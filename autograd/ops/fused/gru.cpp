@@ -101,10 +101,7 @@ struct Gru {
           gemm<T>(Mat<const T>(b + at * stride, B, 3 * H, steps * stride), matrix, Mat<T>(d, B, H), Trans::none, true);
       }
       const Mat<const T> db(b, B * steps, 3 * H, stride);
-      if (dx.wanted(of_W)) {
-        const GradientBuffer into = dx.into(of_W);
-        gemm<T>(db, Mat<const T>(h, B * steps, H), Mat<T>(into.buffer.write<T>(), 3 * H, H), Trans::a, !into.is_new);
-      }
+      add_weight_gradient<T>(dx, of_W, db, Mat<const T>(h, B * steps, H));
       if (dx.wanted(of_b)) dx.add(of_b, column_sums(db));
     });
     if (dx.wanted(of_h0)) dx.add(of_h0, std::move(dh));

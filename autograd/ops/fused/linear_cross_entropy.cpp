@@ -1,7 +1,7 @@
-// Chapter 8. The head of a language model and its loss as one operation: the logits never exist as a whole.
+// Chapter 8. The head of a language model and its loss as one operation: large logits never exist as a whole.
 //
 //   composed   cross_entropy(linear(x, W, b), targets)        z = x W^T + b, L(z), dx = dz W, dW = dz^T x, db = sum dz
-//   here       the same for a few hundred rows at a time, forward and backward together
+//   here       the same for a chunk of rows at a time, forward and backward together
 // Logits are by far the largest tensor of a model with a large vocabulary (82 MB for 2,048 tokens of 10,000 classes).
 // In the composed form they go through memory seven times. Here a chunk of rows stays in a cache that all cores share:
 // its logits are overwritten with their gradient, which the products for dx and dW use at once. So the gradients are

@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// cross_entropy(linear(x), targets) for a few hundred rows at a time: the logits never exist as a whole. A
+/// cross_entropy(linear(x), targets), computed in chunks of rows, so that large logits never exist as a whole. A
 /// scalar of x [..., d], weight [K, d], bias [K] or undefined, and targets i32 [...].
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
                               const CrossEntropyOptions& options = {});

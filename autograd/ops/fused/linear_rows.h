@@ -6,6 +6,7 @@
 // Serves: autograd/ops/fused/linear.cpp
 #pragma once
 
+#include "autograd/node.h"
 #include "core/products/gemm.h"
 #include "core/tensor_ops.h"
 
@@ -38,6 +39,14 @@ static void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, co
   const TileWork before = b ? TileWork(fill) : TileWork();
   const TileWork after = std::is_same_v<Finish, Nothing> ? TileWork() : TileWork(finish_rows);
   gemm<T>(x, W, y, Trans::b, before, after);
+}
+
+/// dW = dy^T x, added to input `i`'s gradient if there is one already; nothing if it is not wanted.
+template <class T>
+static void add_weight_gradient(Grads& dx, size_t i, Mat<const T> dy, Mat<const T> x) {
+  if (!dx.wanted(i)) return;
+  const GradientBuffer into = dx.into(i);
+  gemm<T>(dy, x, Mat<T>(into.buffer.write<T>(), dy.cols, x.cols), Trans::a, !into.is_new);
 }
 
 }  // namespace orrery::kernels

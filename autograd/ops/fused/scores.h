@@ -1,8 +1,8 @@
 // Chapter 8. Attention on transposed scores: one row per key, one column per query.
 //
 // Softmax and its derivative (autograd/ops/softmax_rows.h) add up over the keys. Here the scores of one query stand
-// below one another, so each instruction works on the scores of 16 queries with one key, and no sum runs across a
-// register. Used by packed_attention.cpp and tiled_attention.cpp, which explain S, P, W and m.
+// below one another, so each instruction works on the scores of several queries (16 in f32 with AVX-512) with one key,
+// and no sum runs across a register. Used by packed_attention.cpp and tiled_attention.cpp, which explain S, P, W and m.
 // Serves: autograd/ops/fused/tiled_attention.h
 #pragma once
 

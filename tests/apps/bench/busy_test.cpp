@@ -35,7 +35,7 @@ TEST_CASE("a bench fails if one of its rows is missed, and if none is, it does n
   CHECK(exit_code_of(std::vector{missed, kept}) == failed);
 }
 
-TEST_CASE("every bench warns where other programs keep the cores busy") {
+TEST_CASE("benches of steps warn where other programs keep the cores busy") {
   const std::string busy =
       "for i in $(seq $((2 * $(nproc)))); do timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & "
       "others=\"$others $!\"; done; ";
@@ -56,6 +56,7 @@ TEST_CASE("bench busy measures three rows, keeps them, and fails where it says M
   std::ifstream file(path);
   const nlohmann::json kept = nlohmann::json::parse(file);
   CHECK(kept["bench"] == "busy");
+  CHECK(kept["threads"] == 2);
   for (const auto& row : kept["results"]["rows"]) CHECK(row["all_ms"] > 0);
   CHECK(kept["results"]["rows"].size() == 3);
 }

@@ -11,6 +11,13 @@
 using namespace orrery;
 using namespace orrery::program;
 
+namespace {
+
+const std::vector<std::string> every_bench{"step",  "profile",   "promises", "gemm", "ops",
+                                           "fused", "attention", "busy",     "toy",  "decode"};
+
+}  // namespace
+
 TEST_CASE("a measurement is one line of key=value") {
   CHECK(step_line({.config = "base",
                    .median = 0.74125,
@@ -72,7 +79,7 @@ TEST_CASE("bench refuses what it does not know, and names what there is") {
 
 TEST_CASE("each bench refuses a file that it could not write, before it measures") {
   const TemporaryFolder folder;
-  for (const std::string name : {"step", "profile", "gemm", "ops", "attention", "promises", "decode"}) {
+  for (const std::string& name : every_bench) {
     CAPTURE(name);
     const std::string path = folder / "missing/a.json";
     CHECK(run("bench " + name + " --json " + path, "2>&1").text ==
@@ -84,7 +91,7 @@ TEST_CASE("each bench refuses a file that it could not write, before it measures
 }
 
 TEST_CASE("each bench shows its defaults and an example") {
-  for (const std::string name : {"step", "profile", "promises", "gemm", "ops", "fused", "attention", "decode"}) {
+  for (const std::string& name : every_bench) {
     const Result result = run("bench " + name + " --help");
     CAPTURE(name);
     CHECK(result.exit_code == 0);

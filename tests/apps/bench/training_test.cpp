@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/machine/parallel.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 
@@ -45,12 +46,12 @@ TEST_CASE("sequences of one or two tokens keep a word each, and their neighbours
 }
 
 TEST_CASE("seed and dropout count, threads do not") {
-  const int before = threads();
-  set_threads(1);
-  const std::vector<double> one = losses(0.1, 1, 3);
-  set_threads(2);
-  CHECK(losses(0.1, 1, 3) == one);
-  set_threads(before);
+  const auto with_threads = [](int count) {
+    const small::Threads wanted(count);
+    return losses(0.1, 1, 3);
+  };
+  const std::vector<double> one = with_threads(1);
+  CHECK(with_threads(2) == one);
   CHECK(losses(0.1, 2, 3) != one);
   CHECK(losses(0.2, 1, 3) != one);
 }

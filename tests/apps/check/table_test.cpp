@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "apps/program/command.h"
+#include "apps/program/output_file.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;

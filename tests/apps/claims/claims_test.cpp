@@ -51,8 +51,9 @@ void check_verdicts(const std::map<std::string, Verdict>& expected) {
     const Verdict verdict = row.second;
     CAPTURE(name);
     const claims::Finding finding = claim_called(name).measure({});
-    for (const std::string& line : finding.measured) INFO(line);
-    CHECK(claims::name_of(finding.verdict) == claims::name_of(verdict));
+    std::string measured;
+    for (const std::string& line : finding.measured) measured += "\n" + line;
+    CHECK_MESSAGE(claims::name_of(finding.verdict) == claims::name_of(verdict), measured);
     CHECK_FALSE(finding.measured.empty());
     for (const std::string& line : finding.measured) CHECK(line.size() <= table_width - 12);
   }

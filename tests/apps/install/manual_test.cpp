@@ -53,7 +53,7 @@ TEST_CASE("a page has a section for each command, with its options in groups") {
 TEST_CASE("the program's page has every command and every option that its help has") {
   const std::string page = shown(run("manual").text);
   CHECK(page.starts_with(".TH ORRERY 1 "));
-  CHECK(contains(page, "130: stopped by Ctrl-C, SIGTERM or --time-limit."));
+  CHECK(contains(page, "130: stopped by Ctrl-C, SIGTERM, SIGHUP or --time-limit."));
   for (const std::string command : {"toy", "lm train", "bench step", "translate decode", "complete", "manual"}) {
     CAPTURE(command);
     const size_t begin = page.find("\n.SS orrery " + command + " ");

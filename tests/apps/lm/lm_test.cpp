@@ -68,7 +68,7 @@ TEST_CASE("a preset is a model by name, and single options change it") {
   CHECK(trained("--preset nanogpt --block 16") == nanogpt);
   check_usage_error("lm train --preset gpt4", "'gpt4'", "nanogpt, gpt2, gpt2-medium, gpt2-large, gpt2-xl, gpt3");
   CHECK(contains(run("lm train --help").text, "gpt2-medium, "));
-  check_failure(quoted_program + "lm train --preset gpt3", "parameters takes");
+  check_failure(quoted_program + "lm train --preset gpt3", "parameters needs at least");
 }
 
 TEST_CASE("estimates and progress go to stderr, with loss, rate, speed and no accuracy") {
@@ -101,7 +101,14 @@ TEST_CASE("a text that is missing, empty, too short or none says so in one line"
   check_failure(train(written(folder / "empty", "")), "is empty");
   check_failure(train(written(folder / "short", many("abc ", 100))), "of 400 characters is too short");
   check_failure(train(written(folder / "binary", many("\xff\xfe", 1000))), "is not UTF-8");
-  check_failure(train(written(folder / "surrogates", many("a\xed\xa0\x80", 1000))), "is not UTF-8: byte 1 ");
+  check_failure(train(written(folder / "surrogates", many("a\xed\xa0\x80", 1000))), "is not UTF-8: byte 2 ");
+}
+
+TEST_CASE("the name of a text need not be UTF-8") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "caf\xe9", many("abc \n", 200)), model = folder / "mod\xe8le";
+  CHECK(run("lm train '" + text + "' " + quick_lm + "--save '" + model + "'").exit_code == 0);
+  CHECK(run("lm eval '" + text + "' --load '" + model + "'").exit_code == 0);
 }
 
 TEST_CASE("what cannot be saved is said before the training, and no other file is written over") {
@@ -187,7 +194,8 @@ TEST_CASE("options in a file train the lm to the same bits, and no evaluations a
 }
 
 TEST_CASE("a model that no memory holds is refused at once, on the command line and in a file") {
-  check_failure(quoted_program + "lm train --d-model 12288 --layers 96 --d-ff 49152 --heads 96", "parameters takes");
+  check_failure(quoted_program + "lm train --d-model 12288 --layers 96 --d-ff 49152 --heads 96",
+                "parameters needs at least");
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "hostile";
   orrery::nn::GptConfig config = orrery::nn::gpt_preset("gpt3");

@@ -51,6 +51,18 @@ TimedRun timed_run(i64 expected_steps, const Speed& speed, double end) {
 
 }  // namespace
 
+TEST_CASE("dropout is for a text that will be read many times") {
+  const TextData data = text_data(many("the dog sees the cat. ", 3000), 64);
+  const auto dropout = [&](double seconds) {
+    const LmRecipe recipe = choose_for(seconds, data, {}, [](const LmRecipe&) { return 0.1; }).recipe;
+    const i64 tokens = recipe.steps * recipe.batch * recipe.model.max_len;
+    CHECK((recipe.model.layer.dropout > 0) == (tokens > 6 * data.training.count()));
+    return recipe.model.layer.dropout;
+  };
+  CHECK(dropout(15) == 0);
+  CHECK(dropout(60) == 0.1);
+}
+
 TEST_CASE("a training ends in time, whether the machine is slower or faster than expected") {
   for (const double seconds_of_step : {0.5, 1.0, 2.0, 0.1}) {
     CAPTURE(seconds_of_step);
@@ -101,22 +113,35 @@ TEST_CASE("a plan changes while the rate is constant, and not after") {
   CHECK(small::error_of([&] { other.plan(20, 0.5); }) == "lm: only a constant rate allows another number of steps");
 }
 
-TEST_CASE("more time gives a model that is not smaller, and a recipe that can be trained") {
+TEST_CASE("more time gives a larger model, and a recipe that can be trained") {
   const TextData data = text_data(many("the dog sees the cat. ", 2000), 8);
-  i64 parameters = 0;
-  for (const double seconds : {100.0, 1e4, 1e7}) {
-    const Choice choice = choose_for(seconds, data, {});
+  const auto step_seconds = [&](LmRecipe recipe) {
+    recipe.model.vocab_size = data.tokenizer.size();
+    const i64 tokens = recipe.batch * recipe.model.max_len;
+    return static_cast<double>(recipe.model.parameter_count() * tokens) / 2e10;
+  };
+  struct Case {
+    double seconds;
+    i64 width;
+  };
+  for (const auto& [seconds, width] : {Case{100, 128}, Case{1e3, 256}, Case{1e4, 384}}) {
+    CAPTURE(seconds);
+    const Choice choice = choose_for(seconds, data, {}, step_seconds);
     const LmRecipe& recipe = choice.recipe;
     recipe.validate();
-    CHECK(contains(choice.text(), "layers of width " + std::to_string(recipe.model.layer.d_model)));
+    CHECK(recipe.model.layer.d_model == width);
+    CHECK(contains(choice.text(), "layers of width " + std::to_string(width) + ","));
     CHECK(recipe.optimizer == OptimizerKind::muon);
-    CHECK(recipe.model.parameter_count() >= parameters);
-    parameters = recipe.model.parameter_count();
     CHECK(recipe.evaluate_every * 8 <= recipe.steps);
+    const double training = static_cast<double>(recipe.steps) * step_seconds(recipe);
+    CHECK(training > 0.8 * seconds);
+    CHECK(training < seconds);
   }
-  CHECK(parameters > 1'000'000);
-  CHECK(contains(small::error_of([&] { choose_for(0.001, data, {}); }), "--minutes leaves no time to train"));
+  CHECK(contains(small::error_of([&] { choose_for(0.001, data, {}, step_seconds); }),
+                 "--minutes leaves no time to train"));
 }
+
+TEST_CASE("a step is timed without a training") { CHECK(measured_step(short_recipe(10), short_data()) > 0); }
 
 TEST_CASE("slow: --minutes prints the command that trains the same again") {
   const TemporaryFolder folder;
@@ -136,9 +161,8 @@ TEST_CASE("slow: --minutes prints the command that trains the same again") {
   CHECK(read.steps == read.last_step());
   CHECK(read.left_out == 0);
   CHECK(contains(command, " --steps "));
-  const auto hash_of = [](const std::string& output) { return output.substr(output.find("hash "), 21); };
-  CHECK(hash_of(run(command + " --hash").text) == hash_of(first.text));
-  CHECK(hash_of(run("lm train --hash --config '" + model + "'").text) == hash_of(first.text));
+  CHECK(hash_in(run(command + " --hash").text) == hash_in(first.text));
+  CHECK(hash_in(run("lm train --hash --config '" + model + "'").text) == hash_in(first.text));
   check_usage_error("lm train --minutes 1 --steps 5", "--steps", "excludes --minutes");
   check_usage_error("lm train --minutes 1 --print-config", "--print-config", "excludes --minutes");
   check_usage_error("lm train --minutes 1 --resume x", "--resume", "excludes --minutes");

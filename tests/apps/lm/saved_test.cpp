@@ -30,7 +30,9 @@ TEST_CASE("lm eval gives the loss that training ended with, in nats, in bits and
   CHECK(run(eval + "--whole '" + written(folder / "short", "ab") + "'").exit_code == 0);
   check_failure(quoted_program + eval + "--whole '" + written(folder / "shorter", "a") + "'",
                 "is too short: it needs at least two characters");
-  check_failure(quoted_program + eval + "'" + (folder / "short") + "'", "of 2 characters is too short");
+  check_failure(
+      quoted_program + eval + "'" + (folder / "short") + "'",
+      "is too short: of its 2 characters only the last tenth would count, and at least two must; --whole takes all");
   check_failure(quoted_program + eval, "is not one of the model's 4");  // Shakespeare's characters
   check_failure(quoted_program + eval + "/nowhere/text", "/nowhere/text");
   check_failure(quoted_program + "lm eval --load '" + text + "'", text);

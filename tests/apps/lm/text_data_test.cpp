@@ -57,7 +57,7 @@ TEST_CASE("characters of several bytes are one token, and broken ones are named"
   CHECK(alphabet.size() == 5);
   CHECK(alphabet.text() == "az\u00e4\u20ac\U0001F600");
   CHECK(alphabet.tokens("\u20ac\u00e4") == std::vector<i32>{3, 2});
-  CHECK_THROWS_WITH_AS(Alphabet("ab\xff"), "text: is not UTF-8: byte 2 begins no character", Error);
+  CHECK_THROWS_WITH_AS(Alphabet("ab\xff"), "text: is not UTF-8: byte 3 begins no character", Error);
   for (const std::string broken : {"\x80", "\xc3", "\xc3z", "\xe2\x82", "\xf0\x9f\x98", "\xf8\x88\x80\x80\x80"}) {
     CHECK_THROWS_AS(Alphabet{broken}, Error);
   }
@@ -67,7 +67,7 @@ TEST_CASE("what has the form of a character and is none is refused: RFC 3629, se
   for (const std::string none :
        {"\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xed\xa0\x80",
         "\xed\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xf7\xbf\xbf\xbf"}) {
-    CHECK_THROWS_WITH_AS(Alphabet("ab" + none), "text: is not UTF-8: byte 2 begins no character", Error);
+    CHECK_THROWS_WITH_AS(Alphabet("ab" + none), "text: is not UTF-8: byte 3 begins no character", Error);
   }
   // Their neighbours on the other side of each border.
   CHECK(Alphabet("\xc2\x80\xe0\xa0\x80\xf0\x90\x80\x80\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf").size() == 6);
@@ -173,9 +173,9 @@ TEST_CASE("what is not UTF-8 is named by its file and byte, and only bytes take 
   struct Broken {
     std::string text, byte;
   };
-  const std::vector<Broken> all{{"ab\xff" + std::string(10, 'a'), "byte 2 "},
-                                {"ab\xc3", "byte 2 "},  // half a character at the end
-                                {far + "\xe4 ", "byte 3000002 "}};
+  const std::vector<Broken> all{{"ab\xff" + std::string(10, 'a'), "byte 3 "},
+                                {"ab\xc3", "byte 3 "},  // half a character at the end
+                                {far + "\xe4 ", "byte 3000003 "}};
   for (const Broken& broken : all) {
     file_with(path, broken.text);
     for (const TokenKind kind : {TokenKind::chars, TokenKind::sentencepiece}) {
@@ -250,9 +250,9 @@ TEST_CASE("a text of its own for validation") {
   CHECK(numbers(data.training) == std::vector<i32>(6, 0));
   CHECK(numbers(data.validation) == std::vector<i32>(3, 1));
   CHECK(small::error_of([&] { joined(text_of("aaaa"), text_of("bb"), tokenizer, 2); }) ==
-        "text: for validation of 2 characters is too short: it must be longer than a block of 2");
+        "lm: a text for validation of 2 characters is too short: it must be longer than a block of 2");
   CHECK(small::error_of([&] { joined(text_of("aaa"), text_of("bbb"), tokenizer, 2); }) ==
-        "text: for training of 3 characters is too short: it must have at least two blocks of 2");
+        "lm: a text for training of 3 characters is too short: it must have at least two blocks of 2");
 }
 
 TEST_CASE("bits count for characters and for bytes, whatever the tokens are") {

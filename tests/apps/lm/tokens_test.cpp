@@ -114,7 +114,7 @@ TEST_CASE("a text that is not UTF-8 names file and byte, and bytes take any file
   for (const std::string kind : {"chars", "sentencepiece"})
     check_failure(
         quoted_program + "lm train '" + good + "' '" + binary + "' --tokens " + kind,
-        "read " + binary + ": text: is not UTF-8: byte 2 begins no character; a training with --tokens bytes");
+        "read " + binary + ": text: is not UTF-8: byte 3 begins no character; a training with --tokens bytes");
   const Result trained = run("lm train '" + binary + "' --tokens bytes " + quick_lm + "--save '" + model + "'");
   CHECK(trained.exit_code == 0);
   CHECK(line(trained.text, -1).ends_with(" bits per byte"));

@@ -9,6 +9,7 @@
 #include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
+#include "tests/nn/compare.h"
 
 using namespace orrery;
 
@@ -47,11 +48,9 @@ TextData counting() {
 }
 
 std::string hash_after(int threads) {
-  const int before = orrery::threads();
-  set_threads(threads);
+  const small::Threads wanted(threads);
   LmTraining training(small_lm_recipe(), counting());
   training.steps(12);
-  set_threads(before);
   return training.trainer.hash();
 }
 
@@ -145,11 +144,16 @@ TEST_CASE("a training that was interrupted equals to the bit one that was not: N
   }
 }
 
-TEST_CASE("the best model comes back where the last is worse on the whole validation text") {
+namespace {
+
+LmRecipe recipe_without_average() {
   LmRecipe recipe = small_lm_recipe();
-  recipe.rate = 3e-2;
-  recipe.average = 0;
-  LmTraining training(recipe, counting());
+  recipe.rate = 3e-2, recipe.average = 0;
+  return recipe;
+}
+
+// Trains until an evaluation, and then to a worse model. Returns the loss of the better one.
+double loss_before_it_gets_worse(LmTraining& training) {
   training.steps(15);
   training.trainer.evaluate();
   const double best = training.judged_loss();
@@ -157,6 +161,15 @@ TEST_CASE("the best model comes back where the last is worse on the whole valida
   training.steps(1);
   CHECK(training.trainer.best_step() == 15);
   REQUIRE(training.judged_loss() > best);
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("the best model comes back where the last is worse on the whole validation text") {
+  const LmRecipe recipe = recipe_without_average();
+  LmTraining training(recipe, counting());
+  const double best = loss_before_it_gets_worse(training);
   const TrainingState state = training.trainer.state();
   CHECK(state.tensors.contains("best.wte.weight"));
   LmTraining resumed(recipe, counting());
@@ -337,6 +350,17 @@ TEST_CASE("weight decay falls on matrices alone") {
     CAPTURE(a[i].name);
     CHECK(same_bits(a[i].value.value(), b[i].value.value()) == (a[i].value.shape().rank() == 1));
   }
+}
+
+TEST_CASE("a training whose last evaluation fails ends with its best model, and says so") {
+  LmTraining training(recipe_without_average(), counting());
+  const double best = loss_before_it_gets_worse(training);
+  FailingAt failing(0);
+  {
+    const ObserverScope scope(failing);
+    CHECK(small::contains(small::error_of([&] { end_with_better(training.trainer, training.task); }), "stop"));
+  }
+  CHECK(training.task.validation_loss() == best);
 }
 
 TEST_CASE("a training whose last steps went wrong ends with its best model") {

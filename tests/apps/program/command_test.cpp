@@ -1,11 +1,8 @@
 // Chapter 9. Tests of what the sub-commands share: arguments as a shell reads them, and options that contradict.
 #include "apps/program/command.h"
 
-#include <sys/resource.h>
-
-#include "apps/training/model_file.h"
-#include "core/files/file.h"
 #include "tests/apps/run_program.h"
+#include "tests/apps/toy/toy_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;
@@ -17,25 +14,6 @@ TEST_CASE("an argument is quoted as a shell reads it, and only where it must be"
     CAPTURE(argument);
     CHECK(shell("printf %s " + orrery::shell_quoted(argument)).text == argument);
   }
-}
-
-TEST_CASE("a file that the system cannot read now may be a model, so nothing is written over it") {
-  const orrery::TemporaryFolder folder;
-  const std::string text = folder / "text", none = folder / "none";
-  orrery::set_contents(text, "no model");
-  CHECK_FALSE(orrery::holds_model(text));
-  CHECK_FALSE(orrery::holds_model(none));
-  CHECK_FALSE(orrery::holds_model(folder.path().string()));
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  const rlimit no_files{0, before.rlim_max};
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &no_files) == 0);
-  // The sanitizers need files to look at an error, so it is kept until there may be files again.
-  const std::exception_ptr failure = orrery::failure_of([&] { orrery::check_can_write_text("test", "--out", text); });
-  ::setrlimit(RLIMIT_NOFILE, &before);
-  REQUIRE(static_cast<bool>(failure));
-  const std::string message = "read " + text + ": Too many open files";
-  CHECK_THROWS_WITH_AS(std::rethrow_exception(failure), message.c_str(), orrery::SystemError);
 }
 
 TEST_CASE("options that contradict one another are wrong usage in every sub-command") {
@@ -52,12 +30,24 @@ TEST_CASE("options that contradict one another are wrong usage in every sub-comm
 
 TEST_CASE("what no memory holds is refused at once") {
   const std::string program = quoted_program, huge = "--batch 65536 --max-length 512 --d-model 4096 ";
-  check_failure(program + "toy " + huge + "--encoder-layers 24 --decoder-layers 24 --d-ff 16384", "of memory for this");
+  check_failure(program + "toy " + huge + "--encoder-layers 24 --decoder-layers 24 --d-ff 16384", " MB of memory here");
   const std::string wide = "--config gpt2 --batch 100000 --length 1000 --width 12288";
   for (const std::string bench : {"step ", "profile ", "promises "}) {
     const Result result = errors("bench " + bench + wide);
     CHECK(result.exit_code == 1);
-    CHECK(contains(line(result.text, -1), "parameters takes"));
-    CHECK(contains(line(result.text, -1), "of memory for this"));
+    CHECK(contains(line(result.text, -1), "parameters needs at least"));
+    CHECK(contains(line(result.text, -1), " MB of memory here"));
+  }
+}
+
+TEST_CASE("results are never written into another file, where the standard streams are closed") {
+  const orrery::TemporaryFolder folder;
+  const std::string log = folder / "log", model = folder / "model";
+  const std::string toy = quoted_program + "toy --steps 2 " + small_toy_options + "--hash ";
+  for (const std::string closed : {">&-", "<&- >&- 2>&-"}) {
+    CAPTURE(closed);
+    CHECK(shell(toy + "--overwrite --save '" + model + "' --log '" + log + "' " + closed).exit_code == 1);
+    CHECK(orrery::contents(log).starts_with("{\"start\":\"toy\""));
+    CHECK_FALSE(contains(orrery::contents(log), "\nhash "));
   }
 }

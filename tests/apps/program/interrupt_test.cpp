@@ -51,6 +51,15 @@ TEST_CASE("SIGTERM is understood like Ctrl-C") {
   CHECK(end_of_child(2, SIGTERM) == interrupted);
 }
 
+TEST_CASE("SIGHUP, when a terminal closes, is a request however often it comes, and none under nohup") {
+  const auto before = std::signal(SIGHUP, SIG_DFL);  // the tests may run under nohup
+  CHECK(end_of_child(1, SIGHUP) == 7);
+  CHECK(end_of_child(2, SIGHUP) == 7);
+  std::signal(SIGHUP, SIG_IGN);
+  CHECK(end_of_child(1, SIGHUP) == 8);
+  std::signal(SIGHUP, before);
+}
+
 TEST_CASE("afterwards Ctrl-C does what it did before") {
   const auto before = std::signal(SIGINT, [](int) { ++calls_of_old_handler; });
   { const Interrupt interrupt; }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 
 #include "tests/core/support.h"
@@ -43,10 +44,13 @@ TEST_CASE("an axis has four to eight ticks at round numbers, and holds what it m
       CHECK(some.ticks.size() >= 4);
       CHECK(some.ticks.size() <= 8);
     }
-  for (const double only : {0.0, 2.5, -3.0}) {
-    const Axis single = round_axis("", only, only);
-    CHECK(single.low < only);
-    CHECK(single.high > only);
+  for (const double only : {0.0, 2.5, -3.0, 1e300}) {
+    for (const double other : {only, std::nextafter(only, 4e300)}) {  // too close for ticks between them
+      const Axis single = round_axis("", only, other);
+      CHECK(single.low < only);
+      CHECK(single.high > other);
+      CHECK(single.ticks.size() <= 8);
+    }
   }
 }
 

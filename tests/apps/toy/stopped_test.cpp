@@ -80,6 +80,8 @@ TEST_CASE("what cannot be resumed is refused, and stays as it is") {
   check_failure(quoted_program + "lm train --resume '" + file + "'", file + ".resume is a training of orrery toy");
   check_failure(quoted_program + "toy --resume '" + (folder / "none") + "'", "there is no " + (folder / "none"));
   check_failure(quoted_program + "toy --resume /nowhere/model", "No such file or directory");
+  check_failure(quoted_program + "toy --load '" + file + ".resume' </dev/null", "is an unfinished training");
+  check_failure(quoted_program + "lm sample --load '" + lm + ".resume'", "is an unfinished training");
   check_usage_error(resume + "--tiles 4", "--resume", "--tiles");
   check_usage_error(resume + "--steps 6000", "--resume", "--steps");
   check_usage_error(resume + "--save x", "--resume", "--save");

@@ -100,6 +100,11 @@ TEST_CASE("a saved model is rebuilt from its file and answers lines") {
         "orrery: toy: line 1: symbol 3 of 'a b z' is not one of a to m\n"
         "orrery: toy: line 3: a line needs 1 to 9 symbols, got 10\n"
         "warning: line 4 has 2 symbols, and the model was trained on 8 to 9\n");
+  // Once nobody reads the answers any more, no more are made.
+  const std::string code = folder / "code";
+  shell("yes abcdefgh | { timeout 60 " + quoted_program + "toy --load '" + file + "' 2>/dev/null; echo $? >'" + code +
+        "'; } | head -1");
+  CHECK(orrery::contents(code) != "124\n");  // only the time limit ended it
   shell("truncate -s 1000 '" + file + "'");
   check_failure(quoted_program + "toy --load '" + file + "' </dev/null", "model.safetensors");
   check_failure(quoted_program + "toy --load /nowhere/model </dev/null", "/nowhere/model");
@@ -173,11 +178,11 @@ TEST_CASE("the toy is evaluated, averaged, and ended for want of a lower loss as
   CHECK(contains(result.text, "step 4/8  loss "));
   CHECK(contains(result.text, "  validation "));
   CHECK(contains(orrery::contents(log), "{\"step\":6,\"validation\":"));
-  const Result patient = errors(train + "--rate 0 --patience 1");
+  const Result patient = errors(train + "--overwrite --rate 0 --patience 1");
   CHECK(contains(patient.text, "the last evaluation was not the best: the training ends\n"));
   CHECK_FALSE(contains(patient.text, "step 8: "));
   // The best model and averages change what is examined and saved, not how the toy trains.
-  const std::string hash = line(run(train + "--hash").text, -2);
+  const std::string hash = line(run(train + "--overwrite --hash").text, -2);
   const auto saved = [&](const std::string& options) {
     const std::string file = folder / "model";
     const Result trained = run(train + "--hash --overwrite --save '" + file + "' " + options);
@@ -243,6 +248,8 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("toy --dropout 2", "--dropout", "from 0 to");
   check_usage_error("toy --heads 3", "--heads", "--d-model, 64");
   check_usage_error("toy --min-length 17", "--min-length", "--max-length, 16");
+  check_usage_error("toy --preset annotated --max-length 20", "--min-length", "must equal --max-length, 20");
+  check_usage_error("toy --preset annotated --task reverse", "--task", "answers begin with symbol 1");
   check_usage_error("toy --preset large", "--preset", "annotated");
   check_usage_error("toy --save ''", "--save", "must not be empty");
   check_usage_error("toy --load x --task sort", "--load", "--task");
@@ -254,6 +261,9 @@ TEST_CASE("wrong values are refused before the training begins") {
     check_failure(quoted_program + "toy --save " + name, ": File name too long");
   }
   const orrery::TemporaryFolder folder;
+  check_failure(quoted_program + "toy --log '" + (folder / "a") + "' --losses '" + (folder / "./a") + "'",
+                "--log and --losses name the same file, " + (folder / "a"));
+  CHECK(folder.count() == 0);
   std::filesystem::create_symlink(folder / "circle", folder / "circle");
   check_failure(quoted_program + "toy --save '" + (folder / "circle") + "'", "Too many levels of symbolic links");
 }

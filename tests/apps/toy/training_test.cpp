@@ -23,11 +23,9 @@ ToyRecipe small_toy_recipe() {
 }
 
 std::string hash_after(const ToyRecipe& recipe, int threads) {
-  const int before = orrery::threads();
-  set_threads(threads);
+  const small::Threads wanted(threads);
   ToyTraining training(recipe);
   while (!training.trainer.finished()) training.trainer.step();
-  set_threads(before);
   return training.trainer.hash();
 }
 

@@ -58,9 +58,9 @@ TEST_CASE("the count is below what a training takes, so that nothing is refused 
 TEST_CASE("what fits is taken, and what does not is refused with both numbers") {
   CHECK(small::error_of([] { check_memory("test", {.parameters = 1000}); }) == "");
   const std::string error = small::error_of([] { check_memory("test", {.parameters = i64{1} << 50, .copies = 4}); });
-  CHECK(error.starts_with(
-      "test: a model of 1125899906842624 parameters takes 17179869184 MB of memory for this, or more; "
-      "the machine has "));
+  CHECK(
+      error.starts_with("test: a model of 1125899906842624 parameters needs at least 17179869184 MB of memory here; "
+                        "the machine has "));
 }
 
 TEST_CASE("a toy whose attention weights and logits no memory holds is refused at its start") {
@@ -69,7 +69,7 @@ TEST_CASE("a toy whose attention weights and logits no memory holds is refused a
   program::check_failure("timeout 60 " + program::quoted_program +
                              "toy --batch 65536 --max-length 512 --symbols 1000 --d-model 4 --heads 1 --d-ff 1 "
                              "--encoder-layers 1 --decoder-layers 1 --steps 1",
-                         " MB of memory for this, or more; the machine has ");
+                         " MB of memory here; the machine has ");
 }
 
 TEST_CASE("where attention weights or logits are the largest part, most of what a step takes is counted") {
@@ -98,7 +98,7 @@ TEST_CASE("promise 22: --max-memory refuses a training at its start, ends one th
   if (!small::counts_memory()) return;
   const std::string command = "OMP_NUM_THREADS=1 " + program::quoted_program + "toy --steps 2 --warmup 1 --max-memory ";
   program::check_failure(command + "8",
-                         "toy: a model of 170512 parameters takes 12 MB of memory for this, or more; "
+                         "toy: a model of 170512 parameters needs at least 12 MB of memory here; "
                          "--max-memory (if not given, nine tenths of what is free) allows 8 MB");
   const program::Result between = program::shell(command + "16 2>&1 >/dev/null");
   CHECK(between.exit_code == 1);

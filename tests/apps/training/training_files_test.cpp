@@ -141,6 +141,27 @@ TEST_CASE("the end writes the model as it is, and removes the state only of a fi
   CHECK(folder.count() == 1);
 }
 
+TEST_CASE("a model that replaces an unfinished one never stands beside the other's state") {
+  const TemporaryFolder folder;
+  {
+    SavedLine old(folder / "line");
+    old.train_until(4);
+    REQUIRE(old.keep());
+  }
+  SavedLine line(folder / "line");
+  line.files.begin(true);
+  CHECK(std::filesystem::exists(line.files.resume()));  // until there is something in its place
+  CHECK(line.files.end(line.parts, false));
+  CHECK_FALSE(std::filesystem::exists(line.files.resume()));
+  SavedLine old(folder / "other"), full(folder / "other");
+  old.train_until(4);
+  REQUIRE(old.keep());
+  full.train_until(4);
+  std::filesystem::create_directory(full.files.resume() + ".tmp");  // the state cannot be written
+  CHECK_FALSE(full.keep());
+  CHECK_FALSE(std::filesystem::exists(full.files.resume()));
+}
+
 TEST_CASE("a file that is not an unfinished training, of another program or damaged, is refused with its name") {
   const TemporaryFolder folder;
   SavedLine line(folder / "line");
@@ -179,6 +200,10 @@ TEST_CASE("a new training does not replace an old one unasked, and two trainings
   CHECK(replacing.writes(folder / "./line.resume"));
   CHECK_FALSE(replacing.writes(folder / "other"));
   CHECK(error_of([&] { TrainingFiles("line", "").begin(false); }) == "");
+  CHECK(error_of([&] { TrainingFiles("line", folder / "line.resume").go_on(); }) ==
+        "line: --resume " + (folder / "line.resume") +
+            ": names that end in .resume are those of files beside a model; name another, such as " +
+            shell_quoted(folder / "line"));
   constexpr i64 too_many = i64{1} << 55;
   CHECK(small::contains(error_of([&] { replacing.check_room(line_recipe(), too_many); }), "do not fit there"));
   CHECK(error_of([&] { replacing.check_room(line_recipe(), 1000); }) == "");
@@ -206,7 +231,7 @@ TEST_CASE("a text is refused before the training if it could not be saved beside
   CHECK(problem_of(longest_text(8)) == "");
   CHECK(problem_of(longest_text(8) + 1) == "line: --save " + (folder / "line") +
                                                ": the model is too small to be saved with its vocabulary, 131074 bytes "
-                                               "beside 8 of parameters; use a larger model or fewer tokens");
+                                               "beside 8 of parameters; use a larger model, or fewer tokens or files");
   CHECK(error_of([&] { TrainingFiles("line", "").check_texts(line.training.trainer, line.parts); }) == "");
 }
 

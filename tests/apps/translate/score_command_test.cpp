@@ -114,6 +114,9 @@ TEST_CASE("files that do not fit are one clear error") {
   check_score_failure(three + " " + (folder / "missing"), folder / "missing");
   check_score_failure(three + " " + folder.path().string(), folder.path().string());
   check_score_failure(three + " " + three + " --json " + (folder / "no/such.json"), "no/such.json");
+  for (const std::string& read : {unended, two, latin})
+    check_score_failure(two + " " + unended + " --baseline " + latin + " --json " + read, " would write over " + read);
+  CHECK(contents(unended) == "a\nb\nc");
 }
 
 TEST_CASE("mistakes on the command line are named") {

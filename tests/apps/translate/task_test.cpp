@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "apps/training/training_step.h"
+#include "apps/training/random_numbers.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/translate/small_translation.h"

@@ -14,15 +14,12 @@
 
 using namespace orrery;
 using small::contains;
+using small::leaf;
 
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 const double not_a_number = std::nan("");
-
-Variable vector(std::initializer_list<double> elements, const std::string& name) {
-  return parameter(Tensor::of<double>({static_cast<i64>(elements.size())}, elements), name);
-}
 
 /// A loss of many different operations.
 struct Net {
@@ -110,7 +107,7 @@ TEST_CASE("promise 12: each operation of a backward pass is named when it is the
 }
 
 TEST_CASE("log of 0, division by 0 and an exp that overflows are told with their inputs and where these came from") {
-  const Variable x = vector({1, 0, 2}, "encoder.x");
+  const Variable x = leaf({1, 0, 2}, "encoder.x");
   const auto first = [](const auto& loss) { return find_first_non_finite(loss); };
   CHECK(first([&] { return sum(log(x)) * 2.0; }).text ==
         "log (operation 1 of forward) gave infinity from finite inputs"
@@ -138,7 +135,7 @@ TEST_CASE("a parameter that is not finite is named, and the operation that read 
 }
 
 TEST_CASE("the infinities of a mask are meant: what goes wrong later is named, and else the constant") {
-  const Variable x = vector({1, 2}, "x"), y = vector({0, 1}, "y");
+  const Variable x = leaf({1, 2}, "x"), y = leaf({0, 1}, "y");
   const Variable mask = constant(Tensor::of<double>({2}, {0, -inf}));
   CHECK(find_first_non_finite([&] { return sum(softmax(x + mask)); }).found == false);
   CHECK(find_first_non_finite([&] { return sum(softmax(x + mask)) + sum(log(y)); }).operation == "log");
@@ -148,13 +145,13 @@ TEST_CASE("the infinities of a mask are meant: what goes wrong later is named, a
 }
 
 TEST_CASE("where forward is finite, the first backward to leave the finite numbers is named") {
-  const Variable x = vector({0, 4}, "x");
+  const Variable x = leaf({0, 4}, "x");
   const FirstNonFinite root = find_first_non_finite([&] { return sum(sqrt(x * x)); });
   CHECK(root.operation == "sqrt");
   CHECK(root.in_backward);
   CHECK(contains(root.text, "sqrt (operation 2 of backward) gave "));
   CHECK(contains(root.text, "input 0: [2] min 0 max 16, all finite  from mul, after parameter x"));
-  const Variable big = vector({0.1}, "big");
+  const Variable big = leaf({0.1}, "big");
   const FirstNonFinite total = find_first_non_finite([&] { return sum(big * 1e308 + big * 1e308); });
   CHECK(total.found);
   CHECK(contains(total.text, "the gradients that reach parameter big are finite, but add up to infinity"));
@@ -170,7 +167,7 @@ TEST_CASE("a finite pass is said to be finite; parameters and their gradients st
 }
 
 TEST_CASE("check_finite is one line in a training loop: silent while all is finite, else it names the operation") {
-  Variable x = vector({1, 2}, "x");
+  Variable x = leaf({1, 2}, "x");
   const auto loss = [&] { return sum(sqrt(x)); };
   const Parameters parameters{{"x", x}};
   const auto error = [&] {
@@ -190,7 +187,7 @@ TEST_CASE("check_finite is one line in a training loop: silent while all is fini
 }
 
 TEST_CASE("gradients whose squares overflow are finite for check_finite") {
-  Variable x = vector({1, 2}, "x");
+  Variable x = leaf({1, 2}, "x");
   x.mutable_gradient() = full({2}, 1e200, f64);
   CHECK_NOTHROW(check_finite(1, {{"x", x}}, [&] { return sum(x); }));
 }

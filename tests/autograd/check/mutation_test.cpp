@@ -39,12 +39,6 @@ std::set<std::string> changes(const MutationReport& report, const std::string& o
   return found;
 }
 
-std::string text_of(const MutationReport& report) {
-  std::ostringstream text;
-  text << report;
-  return text.str();
-}
-
 // Throws what is no Error, for large dL/dy.
 struct Thrower {
   static constexpr std::string_view name = "thrower";
@@ -63,7 +57,7 @@ TEST_CASE("one operation of one input has six mutants, and each is caught") {
   CHECK(changes(report, "tanh") == std::set<std::string>{"x 0", "x -1", "x 2", "x 1.0001", "dropped", "transposed"});
   CHECK(report.mutants.size() == 6);
   CHECK(report.count(Fate::caught) == 6);
-  CHECK(text_of(report) == "6 mutants, 6 caught");
+  CHECK(small::text_of(report) == "6 mutants, 6 caught");
 }
 
 TEST_CASE("where a value is used twice, overwriting is a mutant of the operation and of the engine") {
@@ -112,7 +106,7 @@ TEST_CASE("a mistake that the checker cannot see survives, by name") {
   const MutationReport report = mutate_function([](const Variable& x) { return exp(x); }, {noise({3})}, {}, blunt);
   CHECK_FALSE(report);
   CHECK(report.count(Fate::survived) == 1);
-  CHECK(text_of(report) ==
+  CHECK(small::text_of(report) ==
         "5 mutants, 4 caught\n  survived: x 1.0001: input 0 of exp (the gradients change by less than the checker "
         "tolerates)");
 }

@@ -49,6 +49,7 @@ TEST_CASE("what cannot be wanted is refused") {
   CHECK(refusal({Tensor(), {}}, {1}, 5) == "loss: targets must be i32");
   CHECK(refusal(distribution_of({-100}, {.reduction = Reduction::divisor, .divisor = -1}), {1}, 5) ==
         "loss: the divisor must be positive, got -1");
+  CHECK(refusal(distribution_of({0}, {.divisor = 5}), {1}, 5) == "loss: a divisor counts only with Reduction::divisor");
   CHECK(refusal(distribution_of({0}, {.label_smoothing = 1.5}), {1}, 5) ==
         "loss: label smoothing must lie in [0, 1], got 1.5");
   CHECK(refusal(distribution_of({0}, {.label_smoothing = 0.1, .smoothing = Smoothing::wrong_classes}), {1}, 1) ==

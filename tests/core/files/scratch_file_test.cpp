@@ -1,9 +1,7 @@
 // Chapter 9. Temporary files: what was appended is mapped, nothing is left in the folder, and errors name the folder.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <string>
 
 #include "core/files/file.h"
@@ -11,28 +9,6 @@
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;
-
-namespace {
-
-// TMPDIR, put back at the end.
-class TemporaryDirectory {
- public:
-  explicit TemporaryDirectory(const std::string& folder) {
-    if (const char* before = std::getenv("TMPDIR")) before_ = before;
-    setenv("TMPDIR", folder.c_str(), 1);
-  }
-  ~TemporaryDirectory() {
-    if (before_)
-      setenv("TMPDIR", before_->c_str(), 1);
-    else
-      unsetenv("TMPDIR");
-  }
-
- private:
-  std::optional<std::string> before_;
-};
-
-}  // namespace
 
 TEST_CASE("a temporary file has what was appended, and no name") {
   const TemporaryFolder folder;
@@ -56,6 +32,6 @@ TEST_CASE("a temporary file that cannot be written names its folder") {
   const TemporaryDirectory directory(folder / "none");
   const std::string error = small::error_of([] { ScratchFile file; });
   CHECK(small::contains(error, "write a temporary file in " + (folder / "none")));
-  CHECK(small::contains(error, "TMPDIR names another folder"));
+  CHECK(small::contains(error, "set TMPDIR to use another folder"));
   CHECK(small::contains(error, "No such file or directory"));
 }

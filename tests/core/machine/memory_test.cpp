@@ -13,8 +13,8 @@
 
 #include "core/random.h"
 #include "core/tensor.h"
-#include "tests/apps/run_program.h"
 #include "tests/core/support.h"
+#include "tests/promises/rerun.h"
 
 using namespace orrery;
 
@@ -120,7 +120,7 @@ TEST_CASE("small blocks leave the place of a large one alone") {
   deallocate(next);
 }
 
-TEST_CASE("where the system has no more, the allocator says so and works on") {
+TEST_CASE("where the system has no more, the allocator works on") {
   if (!small::counts_memory()) return;
   // More than this machine's memory, and less than `allocate` refuses by itself. Where the system promises whatever it
   // is asked for, nothing is written there.
@@ -134,11 +134,7 @@ TEST_CASE("where addresses are limited, a block of nearly all of them finds its 
   if (!small::counts_memory()) return;
   const char* limited = std::getenv("ORRERY_TEST_LIMITED");
   if (limited == nullptr) {  // in a program of its own, whose heap has not begun
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-    const program::Result child = program::shell("ulimit -v 3000000 && ORRERY_TEST_LIMITED=1 '" + self +
-                                                 "' --test-case='where addresses are limited*'");
-    CAPTURE(child.text);
-    CHECK(child.text.find(" 1 passed | 0 failed") != std::string::npos);
+    promises::check_rerun("ORRERY_TEST_LIMITED=1", "where addresses are limited*", "ulimit -v 3000000 && ");
     return;
   }
   std::vector<void*> blocks;
@@ -146,6 +142,7 @@ TEST_CASE("where addresses are limited, a block of nearly all of them finds its 
     blocks.push_back(allocate(bytes));
     std::memset(blocks.back(), 1, 64);
   }
+  CHECK_THROWS_AS(allocate(size_t{4} << 30), std::bad_alloc);  // the limit is 3 GB
   for (void* block : blocks) deallocate(block);
   CHECK(stress(6, 2'000));
 }
@@ -200,11 +197,7 @@ TEST_CASE("more than any machine has is std::bad_alloc") {
 TEST_CASE("the addresses that are taken are in proportion to the machine's memory") {
   if (!small::counts_memory()) return;                    // the sanitizer takes its own
   if (std::getenv("ORRERY_TEST_ADDRESSES") == nullptr) {  // in a program of its own: other tests ask for much more
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-    const program::Result child =
-        program::shell("ORRERY_TEST_ADDRESSES=1 '" + self + "' --test-case='the addresses that are taken*'");
-    CAPTURE(child.text);
-    CHECK(child.text.find(" 1 passed | 0 failed") != std::string::npos);
+    promises::check_rerun("ORRERY_TEST_ADDRESSES=1", "the addresses that are taken*");
     return;
   }
   deallocate(allocate(100));
@@ -224,12 +217,8 @@ TEST_CASE("a limit of addresses near the machine's memory leaves the libraries t
   const char* limited = std::getenv("ORRERY_TEST_NEAR_LIMIT");
   if (limited == nullptr) {
     const i64 kilobytes = i64{::sysconf(_SC_PHYS_PAGES)} * i64{::sysconf(_SC_PAGESIZE)} / 1024;
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-    const program::Result child =
-        program::shell("ulimit -v " + std::to_string(kilobytes + kilobytes / 20) + " && ORRERY_TEST_NEAR_LIMIT=1 '" +
-                       self + "' --test-case='a limit of addresses near*'");
-    CAPTURE(child.text);
-    CHECK(child.text.find(" 1 passed | 0 failed") != std::string::npos);
+    promises::check_rerun("ORRERY_TEST_NEAR_LIMIT=1", "a limit of addresses near*",
+                          "ulimit -v " + std::to_string(kilobytes + kilobytes / 20) + " && ");
     return;
   }
   // One heap must not take what the other needs.

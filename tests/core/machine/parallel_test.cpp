@@ -76,7 +76,7 @@ TEST_CASE("promise 15: every thread has flush-to-zero and denormals-are-zero set
 #endif
 
 #if defined(__x86_64__) || defined(__aarch64__)
-TEST_CASE("the floating-point mode of the thread that calls is as it was") {
+TEST_CASE("promise 15: the floating-point mode of the calling thread is as it was") {
   const auto keeps_denormals = [] {
     const volatile float small = 1e-30F;
     return std::bit_cast<u32>(small * 1e-10F) != 0;

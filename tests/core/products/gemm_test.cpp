@@ -92,6 +92,14 @@ TEST_CASE("without an inner axis a product is zero, or adds nothing") {
   CHECK(sum(c).item() == 0);
 }
 
+TEST_CASE("a product without elements has no tiles") {
+  for (const Trans trans : every_trans) {
+    CHECK(gemm_tiles(0, 0, 64, trans) == 0);
+    CHECK(gemm_tiles(0, 64, 64, trans) == 0);
+    CHECK(gemm_tiles(64, 0, 64, trans) == 0);
+  }
+}
+
 TEST_CASE("sizes that do not fit are errors") {
   std::vector<float> memory(100);
   const auto mat = [&](i64 rows, i64 cols) { return Mat<float>{memory.data(), rows, cols}; };

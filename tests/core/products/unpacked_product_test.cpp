@@ -94,17 +94,21 @@ TEST_CASE("tiles of an unpacked product are filled, finished, and cover C once")
 }
 
 TEST_CASE("an unpacked product's bits depend neither on the threads nor on the tiles") {
-  const int threads_before = threads(), tiles_before = least_tiles();
+  struct Restored {
+    const int before = least_tiles();
+    ~Restored() { set_least_tiles(before); }
+  } const restored;
   for (const UnpackedShape& s : unpacked_shapes) {
     CAPTURE(s.m);
     CAPTURE(s.n);
     const auto [a, b] = unpacked_factors(s, 9);
-    set_threads(1), set_least_tiles(1);
-    const Tensor one = unpacked(s, a, b);
-    for (const int count : {2, 3, 8}) {
-      set_threads(count), set_least_tiles(count);
-      CHECK(same_bits(unpacked(s, a, b), one));
+    Tensor one;
+    for (const int count : {1, 2, 3, 8}) {
+      const small::Threads scope(count);
+      set_least_tiles(count);
+      const Tensor c = unpacked(s, a, b);
+      if (count == 1) one = c;
+      CHECK(same_bits(c, one));
     }
   }
-  set_threads(threads_before), set_least_tiles(tiles_before);
 }

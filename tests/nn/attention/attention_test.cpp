@@ -122,8 +122,10 @@ TEST_CASE("self-attention and cross-attention to itself agree") {
 }
 
 TEST_CASE("promise 13: NaN and infinity in padding reach neither outputs nor gradients") {
-  for (const bool self : {false, true}) {
+  enum class Padded { memory, own, own_by_layer };
+  for (const Padded padded : {Padded::memory, Padded::own, Padded::own_by_layer}) {
     nn::MultiHeadAttention layer = noisy_attention();
+    if (padded == Padded::own_by_layer) layer.own_mask = padding;
     Rng rng(7);
     const Tensor clean = randn({2, 3, 6}, rng, f64);
     Tensor dirty = clean.clone();
@@ -132,7 +134,9 @@ TEST_CASE("promise 13: NaN and infinity in padding reach neither outputs nor gra
     const auto run = [&](const Tensor& memory) {
       Pass pass;
       const Variable x = parameter(memory);
-      const Variable y = self ? layer(x, padding, pass) : layer(query, x, padding, pass);
+      const Variable y = padded == Padded::memory ? layer(query, x, padding, pass)
+                         : padded == Padded::own  ? layer(x, padding, pass)
+                                                  : layer(x, Mask(), pass);
       for (NamedParameter& p : layer.parameters()) p.value.clear_gradient();
       backward(sum(y * y));
       std::vector<Tensor> results{y.value(), x.gradient()};

@@ -156,14 +156,35 @@ TEST_CASE("who may see whom") {
 }
 
 TEST_CASE("what cannot be checked is refused") {
+  LeakCheck short_lengths = causal_sum(0);
+  short_lengths.may_move = nn::within_sequence(true, Tensor::of<i32>({1}, {3}));
+  CHECK(small::contains(error_of([&] { leakcheck(short_lengths); }), "element 1 is out of range"));
   LeakCheck c = causal_sum(0);
   c.vocabulary = 1;
   CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: moving a token takes a vocabulary of at least 2, not 1");
   c = causal_sum(0);
   c.output = [](const Tensor& ids) { return zeros({1, ids.size(1)}); };
   CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: the output needs shape [2, T, ...], has [1, 3]");
+  c.output = [](const Tensor&) { return zeros({2, 0, 4}); };
+  CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: the output needs shape [2, T, ...], has [2, 0, 4]");
   c.input = zeros({2, 3});
   CHECK(error_of([&] { leakcheck(c); }) == "leakcheck: needs token ids [B, S] or vectors [B, S, D]");
+}
+
+TEST_CASE("positions that are not moved stay empty in the matrix") {
+  LeakCheck c = causal_sum(0);
+  c.positions = {1};
+  CHECK(text_of(leakcheck(c)) ==
+        "sum: which token (across) moves which total (down)\n"
+        "          row 0   row 1\n"
+        "row 0   0   .       .  \n"
+        "        1   #       .  \n"
+        "        2   #       .  \n"
+        "\n"
+        "row 1   0   .       .  \n"
+        "        1   .       #  \n"
+        "        2   .       #  \n"
+        "no leak: 8 of 12 pairs must not touch, and do not; of the other 4, 4 do\n");
 }
 
 TEST_CASE("of a long sequence some positions are moved, and it is not drawn") {

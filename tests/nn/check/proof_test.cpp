@@ -83,8 +83,8 @@ TEST_CASE("a part that visit forgets is found") {
 TEST_CASE("a buffer that visit forgets is found by what the error says") {
   const auto run = [](const Unconverted& layer, const Variable& x) { return x * constant(layer.factors); };
   const Proof proof = nn::prove("Unconverted", [](Rng&) { return Unconverted(); }, run, {{2, 3}});
-  CHECK_MESSAGE(proof.message().find("visit: does not name a buffer, or a constant that is made in one dtype") !=
-                    std::string::npos,
+  CHECK_MESSAGE(proof.message().find("visit: does not reach every tensor: a buffer that it does not name, or a "
+                                     "constant that is made in one dtype") != std::string::npos,
                 proof);
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("a saved model comes back from its file alone, with its configuration 
   const std::string path = folder / "gpt.safetensors";
   for (const bool tied : {true, false}) {
     GptConfig config = tiny();
-    config.tied = tied;
+    config.tied = config.rotary = config.query_key_norm = tied;
     Gpt model = build(config);
     nn::save_gpt(model, path, {{"alphabet", "abc"}});
     Gpt loaded = nn::load_gpt(path);
@@ -182,6 +182,10 @@ TEST_CASE("a file that does not fit is refused") {
   CHECK(turned == load +
                       "the file does not fit the model; 1 of another shape: h.0.mlp.c_fc.weight is f32 [12, 8] in "
                       "the file, f32 [8, 12] in the model");
+  CHECK(refusal([](TensorFile& file) {
+          file.metadata.clear();
+          file.tensors["wte.weight"] = zeros({9, 0});
+        }).starts_with(load + "gpt config: "));
   GptConfig huge = tiny();  // of 32 GB
   huge.layer.d_model = 1 << 15, huge.num_layers = 4;
   const std::string hostile = refusal([&](TensorFile& file) { file.metadata["config"] = nn::to_json(huge); });

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "core/machine/parallel.h"
@@ -271,12 +272,15 @@ TEST_CASE("a beam of 1 is greedy decoding, in f32 and f64") {
     const Tensor source = padded_sources(20, 6, 11, rng);
     const Tensor greedy = greedy_decode(model, source, {.max_len = 12});
     const auto found = beam_search(model, source, {.beam = 1, .max_len = 12});
+    const auto unlimited =
+        beam_search(model, source, {.beam = 1, .max_len = 12, .beyond_source = std::numeric_limits<i64>::max()});
     i64 ended = 0;
     for (i64 b = 0; b < 20; ++b) {
       Tokens row(greedy.data<i32>() + b * greedy.size(1), greedy.data<i32>() + (b + 1) * greedy.size(1));
       row.erase(std::find(row.begin(), row.end(), 0), row.end());
       ended += row.back() == end_token;
       CHECK(found[static_cast<size_t>(b)].tokens == row);
+      CHECK(unlimited[static_cast<size_t>(b)].tokens == row);
     }
     CHECK(ended > 3);
     CHECK(ended < 20);
@@ -326,15 +330,14 @@ TEST_CASE("the bits are the same for every number of threads") {
   Rng rng(6);
   const Tensor source = padded_sources(30, 9, 700, rng);
   const BeamOptions options{.beam = 5, .max_len = 12};
-  const int before = threads();
-  set_threads(1);
-  const auto expected = beam_search(model, source, options);
-  for (const int count : {2, 3, 4}) {
-    set_threads(count);
+  std::vector<Hypothesis> expected;
+  for (const int count : {1, 2, 3, 4}) {
+    const small::Threads scope(count);
     const auto found = beam_search(model, source, options);
+    if (count == 1) expected = found;
+    REQUIRE(found.size() == 30);
     for (size_t b = 0; b < found.size(); ++b) check_same(found[b], expected[b], 0.0);
   }
-  set_threads(before);
 }
 
 TEST_CASE("mistakes are told: options out of range, logits that are NaN") {

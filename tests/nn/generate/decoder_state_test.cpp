@@ -6,6 +6,7 @@
 #include "core/machine/memory.h"
 #include "tests/core/support.h"
 #include "tests/nn/compare.h"
+#include "tests/nn/generate/step_again.h"
 
 using namespace orrery;
 using namespace orrery::nn;
@@ -71,12 +72,13 @@ TEST_CASE("a Transformer's decoder, post-norm and pre-norm, sines and learned po
   }
 }
 
-TEST_CASE("a GPT, tied and untied, each activation") {
+TEST_CASE("a GPT, tied and untied, each activation, with rotary positions too") {
   Rng rng(2);
   const Tensor ids = randint(0, 17, {3, 12}, rng);
   for (const bool tied : {true, false}) {
     GptConfig config = gpt_of_two_layers();
     config.tied = config.layer.bias = tied;
+    config.rotary = config.query_key_norm = !tied;
     config.layer.activation = tied ? Activation::gelu_tanh : Activation::gelu;
     Gpt model(config, rng);
     make_noisy(model, 4);
@@ -163,6 +165,20 @@ TEST_CASE("a state of another model is refused: other layers, another dtype") {
                        doctest::Contains("is of a model of 1 layers, this one has 2"), Error);
 }
 
+TEST_CASE("a step that failed, at whichever operation, can be made again") {
+  Rng rng(9);
+  const Gpt gpt(gpt_of_two_layers(), rng);
+  const Transformer transformer(small_transformer(), rng);
+  Pass pass = Pass::inference();
+  const Variable memory = transformer.encode(randint(1, 11, {3, 3}, rng), Mask(), pass);
+  const auto check_model = [](const auto& model, const auto& begun) {
+    check_step_again(begun, [&](const Tensor& ids, auto& state) { return next_positions(model, ids, state).value(); });
+  };
+  const NoGradient nothing_recorded;
+  check_model(gpt, [&] { return gpt_state(gpt, 3, 8); });
+  check_model(transformer, [&] { return decoder_state(transformer, memory, Mask(), 8); });
+}
+
 TEST_CASE("rows of a batch do not see each other") {
   Rng rng(3);
   Gpt model(gpt_of_two_layers(), rng);
@@ -220,6 +236,8 @@ TEST_CASE("more positions than there are is an error, and so is recording") {
   Pass pass = Pass::inference();
   const Variable memory = transformer.encode(randint(1, 11, {1, 3}, rng), Mask(), pass);
   CHECK_THROWS_AS(decoder_state(transformer, memory, Mask(), 0), Error);
+  CHECK_THROWS_WITH_AS(decoder_state(transformer, memory, Mask(), 8, 0), "decoder state: beam must be 1 or more, not 0",
+                       Error);
 }
 
 TEST_CASE("the caches of a Transformer's decoder begin small, grow when they are full, and end at the longest target") {

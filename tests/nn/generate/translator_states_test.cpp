@@ -8,6 +8,7 @@
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/nn/compare.h"
+#include "tests/nn/generate/step_again.h"
 
 using namespace orrery;
 using namespace orrery::nn;
@@ -188,6 +189,15 @@ TEST_CASE("beam search with either: probabilities are those of the whole model")
   CHECK_THROWS_WITH_AS(stepwise_decoder(recurrent_model(), source, 257, 2),
                        "translator state: max_len must be from 1 to 256, the model's own, not 257", Error);
   CHECK_THROWS_AS(stepwise_decoder(recurrent_model(), source, 0, 2), Error);
+}
+
+TEST_CASE("a step that failed can be made again") {
+  const auto check_model = [](const auto& model) {
+    check_step_again([&] { return state_of(model, source); },
+                     [&](const Tensor& tokens, auto& state) { return next_logits(model, tokens, state); });
+  };
+  check_model(recurrent_model());
+  check_model(convolutional_model());
 }
 
 TEST_CASE("rows are chosen, repeated and swapped") {

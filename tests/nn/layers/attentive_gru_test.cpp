@@ -83,6 +83,32 @@ TEST_CASE("linear maps of one's own give the same, and get gradients") {
   }
 }
 
+TEST_CASE("a bias that the fused operation does not know is used all the same") {
+  const Sentence s = sentence();
+  for (nn::Linear nn::AttentiveGru::*map : {&nn::AttentiveGru::query, &nn::AttentiveGru::context}) {
+    nn::AttentiveGru layer = noisy_layer();
+    (layer.*map).bias = parameter(full({(layer.*map).weight.size(0)}, 0.5, f64));
+    const Variable memory = constant(s.memory);
+    const Tensor states = layer(constant(s.x), constant(s.s0), memory, s.mask).states.value();
+    const Variable composed =
+        layer.composed(constant(s.x), constant(s.s0), memory, layer.key(memory), s.mask, nullptr).states;
+    CHECK(same_bits(states, composed.value()));
+    CHECK(distance(states, noisy_layer()(constant(s.x), constant(s.s0), memory, s.mask).states.value()) > 1e-3);
+  }
+}
+
+TEST_CASE("of a mask only the padding is used, with linear maps of one's own too") {
+  const Sentence s = sentence();
+  for (const bool own : {false, true}) {
+    nn::AttentiveGru layer = noisy_layer();
+    if (own) layer.query = Wrapped(std::move(layer.query));
+    const auto run = [&](const Mask& mask) {
+      return layer(constant(s.x), constant(s.s0), constant(s.memory), mask).states.value();
+    };
+    CHECK(same_bits(run(s.mask & Mask::window(0)), run(s.mask)));
+  }
+}
+
 TEST_CASE("weights add up to 1 over the words that are there; NaN in the padding reaches nothing") {
   nn::AttentiveGru layer = noisy_layer();
   Sentence s = sentence();
@@ -111,8 +137,7 @@ TEST_CASE("no step at all: results without positions, from both forms") {
 
 TEST_CASE("names and counts") {
   nn::AttentiveGru layer = noisy_layer();
-  std::vector<std::string> names;
-  for (const NamedParameter& p : layer.parameters()) names.push_back(p.name);
+  const std::vector<std::string> names = names_of(layer.parameters());
   CHECK(names == std::vector<std::string>{"input.weight", "input.bias", "context.weight", "recurrent.weight",
                                           "recurrent.bias", "query.weight", "key.weight", "key.bias", "v"});
   CHECK(static_cast<double>(layer.parameter_count()) == nn::AttentiveGru::parameter_count(sizes));

@@ -91,6 +91,7 @@ TEST_CASE("names are torch.nn.GRU's, counts are exact, and it starts within 1 / 
   for (const NamedParameter& p : layer.parameters()) {
     names.push_back(p.name);
     CHECK(max(p.value.value()).item() <= 1.0 / 3);
+    CHECK(max(-p.value.value()).item() <= 1.0 / 3);
     CHECK(max(p.value.value()).item() > 0.2);
   }
   CHECK(names == std::vector<std::string>{"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0",

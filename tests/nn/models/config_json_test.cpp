@@ -63,13 +63,6 @@ TEST_CASE("errors name the configuration and the field") {
   check_refused(R"({"count": 13})", "count must not be 13");
 }
 
-TEST_CASE("the rules that configurations share") {
-  CHECK_NOTHROW(nn::config_json::check_positive("a", "b", 1));
-  CHECK_THROWS_WITH_AS(nn::config_json::check_positive("a", "b", 0), "a: b must be positive, not 0", Error);
-  CHECK_NOTHROW(nn::config_json::check_probability("a", "p", 0));
-  CHECK_THROWS_WITH_AS(nn::config_json::check_probability("a", "p", 1), "a: p must be in [0, 1), not 1", Error);
-}
-
 TEST_CASE("an object can be asked for every field, text and ranges among them") {
   const Json json = parse_json_object(R"({"name": "a", "n": 3, "big": 4294967295})", "test");
   nn::config_json::Reader read("test", json, nn::config_json::Fields::all);

@@ -56,8 +56,7 @@ TEST_CASE("dropout: two sub-layer outputs, the weights, the inner activations, e
 TEST_CASE("parameters have PyTorch's names, and their number follows from the sizes") {
   Rng rng(1);
   nn::EncoderLayer layer(encoder_options(false), rng);
-  std::vector<std::string> names;
-  for (const NamedParameter& p : layer.parameters()) names.push_back(p.name);
+  const std::vector<std::string> names = names_of(layer.parameters());
   CHECK(names == std::vector<std::string>{"self_attn.in_proj_weight", "self_attn.in_proj_bias",
                                           "self_attn.out_proj.weight", "self_attn.out_proj.bias", "linear1.weight",
                                           "linear1.bias", "linear2.weight", "linear2.bias", "norm1.weight",

@@ -61,7 +61,7 @@ TEST_CASE("the count is that of the model built, with every option") {
   for (const bool bias : {false, true}) {
     for (const bool tied : {false, true}) {
       GptConfig config = valid_gpt();
-      config.layer.bias = bias, config.tied = tied;
+      config.layer.bias = bias, config.tied = tied, config.rotary = config.query_key_norm = tied;
       CHECK(built(config) == config.parameter_count());
     }
   }
@@ -69,7 +69,7 @@ TEST_CASE("the count is that of the model built, with every option") {
 
 TEST_CASE("long: GPT-2 built has the parameters counted") { CHECK(built(gpt_preset("gpt2")) == 124439808); }
 
-TEST_CASE("every preset is valid_gpt, and a wrong name names them") {
+TEST_CASE("every preset is valid, and a wrong name lists them") {
   for (const std::string& name : nn::gpt_preset_names()) {
     const GptConfig config = gpt_preset(name);
     CAPTURE(name);
@@ -104,6 +104,10 @@ TEST_CASE("what does not fit is refused, by name") {
   check_gpt_refused("dropout must be in [0, 1), not 1", [](auto& c) { c.layer.dropout = 1; });
   check_gpt_refused("dropout must be in [0, 1), not nan", [](auto& c) { c.layer.dropout = std::nan(""); });
   check_gpt_refused("layer_norm_eps must be in (0, 1)", [](auto& c) { c.layer.layer_norm_eps = 0; });
+  check_gpt_refused("rotary needs heads of an even size, not of 3", [](auto& c) {
+    c.layer.d_model = 6;
+    c.rotary = true;
+  });
   Rng rng(1);
   CHECK_THROWS_AS(nn::Gpt({}, rng), Error);
 }
@@ -113,6 +117,7 @@ TEST_CASE("a configuration goes through JSON unchanged, and is told from a Trans
   CHECK(nn::gpt_config(nn::to_json(config)) == config);
   config.layer.dropout = 0.25, config.layer.bias = config.tied = false, config.layer.layer_norm_eps = 1e-6;
   config.layer.activation = nn::Activation::relu;
+  config.rotary = config.query_key_norm = true;
   CHECK(nn::gpt_config(nn::to_json(config)) == config);
   CHECK(nn::to_json(valid_gpt()).find("\"activation\":\"gelu_tanh\"") != std::string::npos);
   CHECK(nn::is_gpt_config(nn::to_json(config)));

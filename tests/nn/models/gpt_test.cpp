@@ -28,6 +28,7 @@ Gpt build_gpt(const GptConfig& config, u64 seed = 1) {
 }
 
 const Tensor ids = Tensor::of<i32>({2, 4}, {3, 4, 5, 6, 7, 8, 0, 0});
+const Tensor next = Tensor::of<i32>({2, 4}, {4, 5, 6, 7, 8, 0, 0, -100});  // the token after each
 
 Tensor logits_of(const Gpt& model, const Tensor& tokens) {
   Pass pass;
@@ -41,7 +42,6 @@ double deviation(const Variable& x) {
 }  // namespace
 
 TEST_CASE("a GPT's loss is the cross entropy of its logits, tied or not") {
-  const Tensor next = Tensor::of<i32>({2, 4}, {4, 5, 6, 7, 8, 0, 0, -100});
   for (const bool tied : {true, false}) {
     GptConfig config = small_gpt();
     config.tied = tied;
@@ -112,10 +112,25 @@ TEST_CASE("dropout falls on embeddings, attention weights and sub-layers' output
   CHECK_FALSE(same_bits(run(Pass::training(1, 5)), run(Pass::training(1, 6))));
 }
 
+TEST_CASE("a linear map that replaces the last layer is used with its weight and its bias, tied or not") {
+  for (const bool tied : {true, false}) {
+    GptConfig config = small_gpt();
+    config.tied = tied;
+    Gpt model = build_gpt(config);
+    Rng rng(3);
+    model.lm_head = nn::Linear(8, 9, rng);
+    make_noisy(model, 4);
+    Pass pass;
+    const Variable hidden = model.hidden(ids, pass), logits = model.lm_head(hidden);
+    CHECK(distance(logits_of(model, ids), logits.value()) < 1e-13);
+    CHECK(same_bits(logits_of(model.clone(), ids), logits_of(model, ids)));
+    CHECK(model.loss(ids, next, pass).item() == doctest::Approx(cross_entropy(logits, next).item()).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("names are those of GPT-2's files") {
   Gpt model = build_gpt(small_gpt());
-  std::vector<std::string> names;
-  for (const NamedParameter& p : model.parameters()) names.push_back(p.name);
+  const std::vector<std::string> names = names_of(model.parameters());
   const std::vector<std::string> layer{
       "ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
       "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
@@ -127,10 +142,9 @@ TEST_CASE("names are those of GPT-2's files") {
   GptConfig other = small_gpt();
   other.layer.bias = other.tied = false;
   Gpt untied = build_gpt(other);
-  names.clear();
-  for (const NamedParameter& p : untied.parameters()) names.push_back(p.name);
-  CHECK(names.back() == "lm_head.weight");
-  CHECK(std::count_if(names.begin(), names.end(), [](const std::string& name) { return name.ends_with("bias"); }) == 0);
+  const std::vector<std::string> plain = names_of(untied.parameters());
+  CHECK(plain.back() == "lm_head.weight");
+  CHECK(std::count_if(plain.begin(), plain.end(), [](const std::string& name) { return name.ends_with("bias"); }) == 0);
 }
 
 TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, biases from 0, norms from 1") {

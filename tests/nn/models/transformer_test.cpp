@@ -94,8 +94,7 @@ TEST_CASE("names are torch.nn.Transformer's, with embeddings and generator besid
   nn::TransformerConfig config = small_config();
   config.final_norm = true;
   Transformer model = build(config);
-  std::vector<std::string> names;
-  for (const NamedParameter& p : model.parameters()) names.push_back(p.name);
+  const std::vector<std::string> names = names_of(model.parameters());
   const auto has = [&](const char* name) { return std::count(names.begin(), names.end(), name) == 1; };
   CHECK(names.front() == "src_embed.weight");
   CHECK(names.back() == "generator.bias");

@@ -5,19 +5,12 @@
 
 #include "nn/models/convolutional_translator.h"
 #include "nn/models/recurrent_translator.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 using namespace orrery::nn;
 
 namespace {
-
-template <class Action>
-std::string error_text(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) { return error.what(); }
-  return "";
-}
 
 const RecurrentTranslatorConfig recurrent{.src_vocab_size = 30,
                                           .tgt_vocab_size = 30,
@@ -76,12 +69,12 @@ TEST_CASE("a value out of range is an error that names the field") {
   const auto of_recurrent = [](auto change) {
     RecurrentTranslatorConfig config = recurrent;
     change(config);
-    return error_text([&] { config.validate(); });
+    return small::error_of([&] { config.validate(); });
   };
   const auto of_convolutional = [](auto change) {
     ConvolutionalTranslatorConfig config = convolutional;
     change(config);
-    return error_text([&] { config.validate(); });
+    return small::error_of([&] { config.validate(); });
   };
   CHECK(of_recurrent([](auto&) {}) == "");
   CHECK(of_recurrent([](auto& c) { c.d_attention = 0; }) ==
@@ -102,6 +95,6 @@ TEST_CASE("a value out of range is an error that names the field") {
         "convolutional translator config: max_len must be positive, not 0");
   CHECK(of_convolutional([](auto& c) { c.tgt_vocab_size = 31; }) ==
         "convolutional translator config: share_embeddings needs one vocabulary, but the sizes are 30 and 31");
-  CHECK(error_text([] { recurrent_translator_config(R"({"src_vocab_size": 9, "d_model": 8})"); }) ==
+  CHECK(small::error_of([] { recurrent_translator_config(R"({"src_vocab_size": 9, "d_model": 8})"); }) ==
         "recurrent translator config: there is no field \"d_model\"");
 }

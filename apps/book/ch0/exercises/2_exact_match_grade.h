@@ -26,6 +26,12 @@ void grade(Grader& g) {
       },
       0.75, "The end mark is a token that the model has to say, like the others.");
   g.equal(
+      "one answer ends too early",
+      [&] {
+        return my_exact_match(Tensor::of<i32>({4, 4}, {5, 2, 7, 2, 5, 6, 2, 0, 8, 8, 8, 2, 4, 2, 0, 0}), wanted);
+      },
+      0.75, "The wanted row says where an answer ends. An end mark that comes before is a wrong token.");
+  g.equal(
       "no answers at all",
       [] {
         return my_exact_match(zeros({0, 4}, Dtype::i32), zeros({0, 4}, Dtype::i32));

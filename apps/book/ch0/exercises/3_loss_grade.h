@@ -34,4 +34,10 @@ void grade(Grader& g) {
       2000,
       "e^{-2000} is 0 for a double, and so is a probability made of it. Take the logarithm of the fraction first, by "
       "hand: ln(a / b) = ln a - ln b.");
+  g.equal(
+      "scores -2000 and -1000, and the second is right",
+      [] {
+        return my_loss({-2000, -1000}, 1);
+      },
+      0, "The largest score need not be the first, nor positive.");
 }

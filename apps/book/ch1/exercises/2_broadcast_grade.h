@@ -31,6 +31,7 @@ void grade(Grader& g) {
   gives("[2, 5] and a scalar, []", {2, 5}, {}, {2, 5}, "A scalar has no axes; all of them are filled up with 1.");
   refuses("[3, 1] and [2, 2] do not fit", {3, 1}, {2, 2});
   refuses("[2, 3] and [2] do not fit", {2, 3}, {2});
+  refuses("[0] and [3] do not fit", {0}, {3});
   gives("[0, 3] and [1, 3]", {0, 3}, {1, 3}, {0, 3},
         "An axis of size 1 is repeated as often as the other one says, and that may be 0 times.");
 }

@@ -4,7 +4,8 @@
 // [..., words]: token id 2 among 4 words is 0, 0, 1, 0.
 // Then read a table, f64 [words, D], at these ids with one matrix product: the result is [..., D], the rows of the
 // table that the ids name. A model's embedding does this with every token.
-// shape().plus(n) is a shape with one more axis. x.reshape({-1, n}) and x.data<i32>() help, and so does matmul(a, b).
+// shape().plus(n) is a shape with one more axis. x.reshape({-1, n}), x.data<i32>(), x.set(i, value), which writes
+// element number i, and matmul(a, b) help.
 // Grade it:  apps/run exercise 1.4
 // Serves: apps/book/ch1/tensors.cpp
 #include "core/tensor_ops.h"

@@ -52,6 +52,14 @@ void grade(Grader& g) {
       Tensor::of<double>({9}, {8, 4, 1, 2, 1, 0, 8, 4, 1}),
       "The walk begins at y. What came later has no part in it, and no walk may see what another left behind.");
   g.equal(
+      "u + v, where u = a + a and v = 3 u",
+      [] {
+        MyTape tape;
+        const size_t a = tape.input(1), u = tape.add(a, a), v = tape.mul(tape.input(3), u);
+        return as_tensor(tape.gradients(tape.add(u, v)));
+      },
+      Tensor::of<double>({5}, {8, 4, 2, 1, 1}), "u may pass its gradient on only after v has added its part.");
+  g.equal(
       "a sum of 200,000 numbers, one after another",
       [] {
         MyTape tape;

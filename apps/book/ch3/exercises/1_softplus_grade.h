@@ -20,6 +20,14 @@ void grade(Grader& g) {
         return left.gradient().item();
       },
       0, "Far on the left softplus is flat. Your slope has to fall to 0 there.");
+  g.equal(
+      "the slope at x = 1000",
+      [] {
+        const Variable right = parameter(full({1}, 1000, f64));
+        backward(my_softplus(right), full({1}, 1, f64));
+        return right.gradient().item();
+      },
+      1, "e^1000 is infinite. Divide numerator and denominator by e^x.");
   g.prove(
       "the whole proof",
       [] {

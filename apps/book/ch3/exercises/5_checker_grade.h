@@ -34,6 +34,11 @@ void grade(Grader& g) {
   ask("x^3 with half the slope", cube, cube_backward(0.5), false, "Compare backward's dx with numeric slopes.");
   ask("x^3 with a slope that is 1.0001 times too large", cube, cube_backward(1.0001), false,
       "How small is the error of your numeric slope, and how small can the tolerance then be?");
+  const Backward no_numbers = [](const Numbers& in, const Numbers&) {
+    return Numbers(in.size(), std::numeric_limits<double>::quiet_NaN());
+  };
+  ask("x^3, a backward of NaN", cube, no_numbers, false,
+      "No comparison with NaN is true: ask whether the difference is small, not whether it is large.");
   const Backward nothing = [](const Numbers& in, const Numbers&) { return Numbers(in.size(), 0.0); };
   const Backward less_mean_backward = [](const Numbers&, const Numbers& dy) { return less_mean(dy); };
   ask("x - mean(x), the right backward", less_mean, less_mean_backward, true,

@@ -11,7 +11,7 @@ void grade(Grader& g) {
         return x.gradient();
       },
       Tensor::of<double>({1, 4}, {3.0 / 18, -2.0 / 18, -2.0 / 18, 1.0 / 18}),
-      "x_k reaches y_0 on three ways: directly, through the mean and through the variance. Which is missing?");
+      "x_k reaches y_0 in three ways: directly, through the mean and through the variance. Which is missing?");
   g.equal(
       "the sum of dx in each of three rows",
       [] {

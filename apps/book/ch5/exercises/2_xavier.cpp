@@ -2,7 +2,7 @@
 //
 // Return the bound a of the uniform distribution on [-a, a] that the weights of y = x W^T are drawn from. xavier_bound:
 // the variance of the weights is 2 / (fan_in + fan_out). relu_bound: here x = relu(z), z and -z are equally likely, and
-// y has the same mean square as z, before the relu; fan_in is how many x each y adds up.
+// the mean square of y is to be that of z; fan_in is how many x each y adds up.
 // Grade it:  apps/run exercise 5.2
 // Serves: apps/book/ch5/my_layer.cpp
 #include <cmath>

@@ -14,6 +14,13 @@ void grade(Grader& g) {
       },
       5, "Add up the squares of everything that is defined, then take one root.");
   g.equal(
+      "the norm before clipping, where it is clipped to 1",
+      [=] {
+        auto all = gradients();
+        return my_clip(all, 1);
+      },
+      5, "Return what was measured, not what is left of it.");
+  g.equal(
       "the first gradient clipped to a norm of 1",
       [=] {
         auto all = gradients();

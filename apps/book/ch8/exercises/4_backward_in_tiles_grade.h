@@ -28,7 +28,7 @@ void grade(Grader& g) {
       [] {
         return sample_of("my_tiled_attention", my_tiled_attention, {{3, 2}, {9, 2}, {9, 2}});
       },
-      "What the proof names differs from a rule that the other questions do not ask for.");
+      "The message names the part that failed. What does that part do besides comparing slopes?");
   g.check(
       "no table of 64 queries and 512 keys",
       [&] {

@@ -2,7 +2,8 @@
 //
 // Return the bytes of a file that holds these tensors of f32, in the order of the map, without metadata: eight bytes
 // with the length N of the header, the lowest first; N bytes of JSON, with spaces behind it until the data begin at a
-// multiple of 8; then the numbers as they are in memory. The text shows such a header. Names need no escapes.
+// multiple of 8; then the numbers as they are in memory. An entry has dtype, shape and data_offsets, in this order; the
+// text shows such a header. Names need no escapes.
 // Grade it:  apps/run exercise 9.2
 // Serves: nn/files/files.h
 #include <map>

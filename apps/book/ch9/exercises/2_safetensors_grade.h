@@ -32,8 +32,8 @@ void grade(Grader& g) {
   g.check(
       "the first eight bytes hold the length of the header",
       [&] {
-        const std::string header = without_spaces(parts(one).header);
-        return header.starts_with("{") && header.ends_with("}");
+        const std::string header = parts(one).header;  // spaces may stand behind the JSON, and not before it
+        return header.starts_with("{") && without_spaces(header).ends_with("}");
       },
       "The length is that of the JSON and its spaces alone, and its lowest byte comes first.");
   g.check(
@@ -47,6 +47,14 @@ void grade(Grader& g) {
                               R"("weight":{"dtype":"F32","shape":[2,3],"data_offsets":[8,32]}})");
       },
       "Each tensor begins where the one before it ends.");
+  const std::map<std::string, Tensor> empty_first{{"a", zeros({0})}, {"b", Tensor::of<float>({1}, {1})}};
+  g.check(
+      "the header where the first tensor holds no numbers",
+      [&] {
+        return header_is(empty_first, R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},)"
+                                      R"("b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})");
+      },
+      "A comma stands before every entry but the first. How do you know which entry is the first?");
   g.check(
       "the data begin at a multiple of 8", [&] { return parts(one).begin % 8 == 0 && parts(two).begin % 8 == 0; },
       "How many spaces are missing? The length counts them.");

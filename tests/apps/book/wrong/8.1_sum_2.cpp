@@ -1,5 +1,5 @@
 // Chapter 8. A wrong answer to exercise 8.1: one thread does everything.
-// Expect: FAILED  four threads share
+// Expect: FAILED  4 threads share
 #include <algorithm>
 #include <functional>
 #include <vector>

@@ -73,6 +73,9 @@ TEST_CASE("many sequences go by in chunks, with the numbers of all at once") {
         ours({constant(inputs[0].rows(b, b + 1)), constant(inputs[1]), constant(inputs[2])}, same, {}).value();
     CHECK(small::distance({alone}, {all[0].rows(b, b + 1)}) <= 1e-5);
   }
+  const std::vector<Tensor> expected = value_then_gradients(
+      [](const Variables& x) { return textbook_convolution(x, same, Mask()); }, converted(inputs, f64));
+  for (size_t i = 0; i < all.size(); ++i) CHECK(small::distance({all[i]}, {expected[i]}) <= 1e-5);
 }
 
 TEST_CASE("NaN in the padding reaches nothing") {

@@ -63,7 +63,7 @@ TEST_CASE("the feed-forward network equals linear, gelu, dropout, linear: the sa
   }
 }
 
-TEST_CASE("and so in several chunks") {
+TEST_CASE("in several chunks of rows the feed-forward network equals linear, gelu, dropout, linear") {
   check_fused([](const Variables& x) { return fused_feed_forward(x, false, 0.3); },
               [](const Variables& x) { return composed_feed_forward(x, false, 0.3); }, normals(in_chunks.shapes(true)));
 }

@@ -27,14 +27,11 @@ void check_head(i64 rows, i64 d, i64 K, bool bias, const CrossEntropyOptions& op
 }
 
 std::vector<Tensor> head_with_threads(int count) {
-  const int before = threads();
-  set_threads(count);
+  const Threads scope(count);
   const Tensor targets = some_targets(600, 5000);  // two chunks
-  const std::vector<Tensor> result = value_then_gradients(
+  return value_then_gradients(
       [&](const Variables& x) { return linear_cross_entropy(x[0], x[1], x[2], targets, {.label_smoothing = 0.1}); },
       normals({{600, 6}, {5000, 6}, {5000}}, f32));
-  set_threads(before);
-  return result;
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "autograd/ops/fused/scores.h"
 #include "core/machine/memory.h"
 #include "core/mask.h"
-#include "tests/autograd/ops/fused.h"
+#include "tests/autograd/ops/textbook_attention.h"
 
 using namespace orrery;
 using namespace orrery::small;
@@ -13,111 +13,60 @@ namespace {
 
 constexpr Draw packed_draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
 
-struct PackedSizes {
-  i64 B, h, n, m, d_k, d_v;
-  std::vector<Shape> self() const { return {{B, n, h * (2 * d_k + d_v)}}; }
-  std::vector<Shape> cross() const { return {{B, n, h * d_k}, {B, m, h * (d_k + d_v)}}; }
-};
-std::ostream& operator<<(std::ostream& out, const PackedSizes& s) {
-  return out << "B " << s.B << " h " << s.h << " n " << s.n << " m " << s.m << " d_k " << s.d_k << " d_v " << s.d_v;
-}
-
-// Columns from `first` on as heads: [B, length, ...] to [B, h, length, d].
-Variable heads_of(const Variable& packed, i64 first, i64 h, i64 d) {
-  const Variable part = slice(packed, 2, first, first + h * d);
-  return permute(reshape(part, {part.size(0), part.size(1), h, d}), {0, 2, 1, 3});
-}
-
-// The composed form of self-attention on {qkv} and of cross-attention on {q, kv}.
-Variable composed_attention(const Variables& x, const PackedSizes& s, const Mask& mask, double p) {
-  const Variable &q = x[0], &kv = x.back();
-  const i64 k_column = x.size() == 1 ? s.h * s.d_k : 0;
-  const Variable y = attention(heads_of(q, 0, s.h, s.d_k), heads_of(kv, k_column, s.h, s.d_k),
-                               heads_of(kv, k_column + s.h * s.d_k, s.h, s.d_v), mask, p, packed_draw)
-                         .output;
-  return reshape(permute(y, {0, 2, 1, 3}), {q.size(0), q.size(1), s.h * s.d_v});
-}
-
-Variable fused_attention(const Variables& x, const PackedSizes& s, const Mask& mask, double p) {
+Variable fused_attention(const Variables& x, const AttentionSizes& s, const Mask& mask, double p) {
   return x.size() == 1 ? packed_attention(x[0], s.h, s.d_k, s.d_v, mask, p, packed_draw)
                        : packed_attention(x[0], x[1], s.h, s.d_k, s.d_v, mask, p, packed_draw);
 }
 
-void check_packed(const PackedSizes& s, const Mask& mask, double p, const std::vector<Shape>& shapes) {
+void check_packed(const AttentionSizes& s, const Mask& mask, double p, const std::vector<Shape>& shapes) {
   INFO(s, ", ", mask, ", p ", p);
   check_fused([&](const Variables& x) { return fused_attention(x, s, mask, p); },
-              [&](const Variables& x) { return composed_attention(x, s, mask, p); }, normals(shapes));
-}
-
-Mask key_lengths(const std::vector<i32>& list) {
-  return Mask::padding(Tensor::of({static_cast<i64>(list.size())}, list));
-}
-
-// A table for every batch row and head, in which every fourth query sees nothing.
-Mask random_keys(const PackedSizes& s) {
-  Rng rng(8);
-  Tensor table = randint(0, 2, {s.B, s.h, s.n, s.m}, rng);
-  for (i64 row = 0; row < s.B * s.h * s.n; row += 4) std::fill_n(table.write<i32>() + row * s.m, s.m, 0);
-  return Mask::allow(table);
-}
-
-std::vector<Mask> masks_for(const PackedSizes& s) {
-  std::vector<i32> shorter, none(static_cast<size_t>(s.B), 0);
-  for (i64 b = 0; b < s.B; ++b) shorter.push_back(static_cast<i32>(s.m * (b + 1) / (s.B + 1)));
-  return {Mask(),
-          Mask::causal(),
-          key_lengths(shorter),
-          key_lengths(none),
-          random_keys(s),
-          Mask::causal() & key_lengths(shorter) & random_keys(s),
-          Mask::window(2, 3),
-          Mask::window(3) & Mask::causal() & key_lengths(shorter),
-          Mask::window(0, 4) & random_keys(s)};
+              [&](const Variables& x) { return textbook_attention(x, s, mask, p, packed_draw); }, normals(shapes));
 }
 
 }  // namespace
 
 TEST_CASE("self-attention equals the composed form under every mask, with dropout and without") {
-  for (const PackedSizes& s :
-       {PackedSizes{1, 1, 1, 1, 1, 1}, {2, 3, 5, 5, 4, 4}, {3, 2, 17, 17, 5, 7}, {1, 2, 40, 40, 16, 3}}) {
-    for (const Mask& mask : masks_for(s)) {
+  for (const AttentionSizes& s :
+       {AttentionSizes{1, 1, 1, 1, 1, 1}, {2, 3, 5, 5, 4, 4}, {3, 2, 17, 17, 5, 7}, {1, 2, 40, 40, 16, 3}}) {
+    for (const Mask& mask : attention_masks(s)) {
       for (const double p : {0.0, 0.3}) check_packed(s, mask, p, s.self());
     }
   }
 }
 
 TEST_CASE("cross-attention equals the composed form under every mask, with dropout and without") {
-  for (const PackedSizes& s :
-       {PackedSizes{1, 1, 1, 3, 1, 1}, {2, 3, 5, 9, 4, 2}, {3, 2, 19, 6, 5, 7}, {2, 1, 33, 70, 8, 16}}) {
-    for (const Mask& mask : masks_for(s)) {
+  for (const AttentionSizes& s :
+       {AttentionSizes{1, 1, 1, 3, 1, 1}, {2, 3, 5, 9, 4, 2}, {3, 2, 19, 6, 5, 7}, {2, 1, 33, 70, 8, 16}}) {
+    for (const Mask& mask : attention_masks(s)) {
       for (const double p : {0.0, 0.3}) check_packed(s, mask, p, s.cross());
     }
   }
 }
 
-TEST_CASE("several tiles of queries: the last of one query, of a part, and whole") {
+TEST_CASE("several tiles of queries: the last one holds one query, a part of a tile, or a whole tile") {
   for (const i64 n : {query_tile + 1, 2 * query_tile, 2 * query_tile + 44}) {
-    const PackedSizes s{1, 2, n, n, 5, 3}, other{2, 1, n, 30, 3, 5};
+    const AttentionSizes s{1, 2, n, n, 5, 3}, other{2, 1, n, 30, 3, 5};
     for (const double p : {0.0, 0.2}) {
       check_packed(s, Mask::causal(), p, s.self());
-      check_packed(s, key_lengths({static_cast<i32>(n - 3)}), p, s.self());
+      check_packed(s, padded_to({static_cast<i32>(n - 3)}), p, s.self());
       check_packed(s, Mask::causal() & Mask::window(30), p, s.self());
       check_packed(s, Mask::window(9, 140), p, s.self());
       check_packed(other, Mask(), p, other.cross());
-      check_packed(other, Mask::causal() & key_lengths({30, 11}), p, other.cross());
+      check_packed(other, Mask::causal() & padded_to({30, 11}), p, other.cross());
     }
   }
-  const PackedSizes s{1, 2, query_tile + 7, query_tile + 7, 3, 2};
-  check_packed(s, random_keys(s), 0.2, s.self());
+  const AttentionSizes s{1, 2, query_tile + 7, query_tile + 7, 3, 2};
+  check_packed(s, sparse_table(s), 0.2, s.self());
 }
 
 TEST_CASE("more heads than groups of scratch memory") {
-  const PackedSizes s{13, 11, 3, 3, 2, 2};
+  const AttentionSizes s{13, 11, 3, 3, 2, 2};
   check_packed(s, Mask::causal(), 0.3, s.self());
 }
 
 TEST_CASE("what a query sees does not depend on the tile it is in") {
-  const PackedSizes s{1, 2, 200, 37, 6, 5};
+  const AttentionSizes s{1, 2, 200, 37, 6, 5};
   const std::vector<Tensor> x = normals(s.cross());
   const auto rows = [&](i64 begin, i64 end) {
     return packed_attention(constant(slice(x[0], 1, begin, end)), constant(x[1]), s.h, s.d_k, s.d_v, Mask()).value();
@@ -128,8 +77,8 @@ TEST_CASE("what a query sees does not depend on the tile it is in") {
 }
 
 TEST_CASE("promise 13: what stands beyond a padding length changes no bit, not even NaN") {
-  const PackedSizes s{2, 3, 5, 6, 4, 2};
-  const Mask mask = key_lengths({4, 6});
+  const AttentionSizes s{2, 3, 5, 6, 4, 2};
+  const Mask mask = padded_to({4, 6});
   const i64 columns = s.h * (s.d_k + s.d_v);
   for (const double p : {0.0, 0.3}) {
     const Function f = [&](const Variables& x) { return fused_attention(x, s, mask, p); };
@@ -147,20 +96,20 @@ TEST_CASE("promise 13: what stands beyond a padding length changes no bit, not e
 }
 
 TEST_CASE("promise 13: in self-attention, NaN in padded places reaches no query of another place") {
-  const PackedSizes s{2, 2, 6, 6, 3, 4};
+  const AttentionSizes s{2, 2, 6, 6, 3, 4};
   const Tensor clean = normal(s.self()[0]);
   Tensor dirty = clean.clone();
   const i64 columns = clean.size(2);
   std::fill_n(dirty.write<double>() + 4 * columns, 2 * columns, std::nan(""));
   const auto first_places = [&](const Tensor& x) {
-    const Tensor y = packed_attention(constant(x), s.h, s.d_k, s.d_v, key_lengths({4, 6})).value();
+    const Tensor y = packed_attention(constant(x), s.h, s.d_k, s.d_v, padded_to({4, 6})).value();
     return concat({slice(y.rows(0, 1), 1, 0, 4), y.rows(1, 2)}, 1);
   };
   CHECK(same_bits(first_places(clean), first_places(dirty)));
 }
 
 TEST_CASE("promise 13: 1e30 hidden by causal or explicit masks changes no bit of value or gradients") {
-  const PackedSizes s{1, 2, 6, 6, 3, 2};
+  const AttentionSizes s{1, 2, 6, 6, 3, 2};
   std::vector<i32> all_but_last(36, 1);
   for (size_t i = 0; i < 6; ++i) all_but_last[i * 6 + 5] = 0;
   for (const bool causal : {false, true}) {
@@ -183,10 +132,10 @@ TEST_CASE("promise 13: 1e30 hidden by causal or explicit masks changes no bit of
 }
 
 TEST_CASE("promise 13: a query that may see nothing gives zeros and zero gradients") {
-  const PackedSizes s{2, 2, 5, 5, 3, 4};
+  const AttentionSizes s{2, 2, 5, 5, 3, 4};
   const std::vector<Tensor> got = value_then_gradients(
       [&](const Variables& x) {
-        return fused_attention(x, s, key_lengths({0, 5}), 0.3);
+        return fused_attention(x, s, padded_to({0, 5}), 0.3);
       },
       normals(s.self()));
   for (const Tensor& x : got) {
@@ -196,16 +145,18 @@ TEST_CASE("promise 13: a query that may see nothing gives zeros and zero gradien
 }
 
 TEST_CASE("promise 14: scores of 1e4 and of -infinity are softmaxed like small ones") {
-  const PackedSizes s{1, 1, 3, 3, 2, 2};
+  const AttentionSizes s{1, 1, 3, 3, 2, 2};
   std::vector<Tensor> x = normals(s.cross());
   for (i64 i = 0; i < x[0].count(); ++i) x[0].write<double>()[i] *= 1e4;
-  const Tensor y = fused_attention({constant(x[0]), constant(x[1])}, s, Mask(), 0).value();
-  const Tensor expected = composed_attention({constant(x[0]), constant(x[1])}, s, Mask(), 0).value();
-  CHECK(distance({y}, {expected}) <= 1e-12);
+  for (const Mask& mask : {Mask(), Mask::causal()}) {  // what a mask hides has a score of -infinity
+    const Tensor y = fused_attention({constant(x[0]), constant(x[1])}, s, mask, 0).value();
+    const Tensor expected = textbook_attention({constant(x[0]), constant(x[1])}, s, mask, 0, packed_draw).value();
+    CHECK(distance({y}, {expected}) <= 1e-12);
+  }
 }
 
 TEST_CASE("no batch row, no query, no key") {
-  for (const PackedSizes& s : {PackedSizes{0, 2, 3, 3, 2, 2}, {2, 2, 0, 3, 2, 2}, {2, 2, 3, 0, 2, 2}}) {
+  for (const AttentionSizes& s : {AttentionSizes{0, 2, 3, 3, 2, 2}, {2, 2, 0, 3, 2, 2}, {2, 2, 3, 0, 2, 2}}) {
     const std::vector<Tensor> got = value_then_gradients(
         [&](const Variables& x) { return fused_attention(x, s, Mask(), 0.3); }, normals(s.cross()));
     CHECK(got[0].shape() == Shape{s.B, s.n, s.h * s.d_v});
@@ -214,7 +165,7 @@ TEST_CASE("no batch row, no query, no key") {
 }
 
 TEST_CASE("only gradients that are wanted are computed") {
-  const PackedSizes s{2, 2, 5, 7, 3, 2};
+  const AttentionSizes s{2, 2, 5, 7, 3, 2};
   const std::vector<Tensor> x = normals(s.cross());
   const Function f = [&](const Variables& v) { return fused_attention(v, s, Mask::causal(), 0.3); };
   const std::vector<Tensor> all = value_then_gradients(f, x);
@@ -256,7 +207,7 @@ TEST_CASE("errors of packed attention name the rule") {
                  "batch sizes differ (1 and 2)"));
   CHECK(contains(error([&] { return packed_attention(q, kv, 2, 3, 2, Mask(), 1.5); }), "a probability in [0, 1]"));
   CHECK(contains(error([&] {
-                   return packed_attention(q, kv, 2, 3, 2, key_lengths({1, 2, 3}));
+                   return packed_attention(q, kv, 2, 3, 2, padded_to({1, 2, 3}));
                  }),
                  "lengths for 3 batch rows"));
   CHECK(contains(error([&] {
@@ -266,12 +217,12 @@ TEST_CASE("errors of packed attention name the rule") {
 }
 
 TEST_CASE("packed attention has the same bits for any number of threads") {
-  const Mask mask = Mask::causal() & key_lengths({37, 20, 0});
+  const Mask mask = Mask::causal() & padded_to({37, 20, 0});
   CHECK(thread_proof([&](const auto& x) { return packed_attention(x[0], 4, 9, 11, mask, 0.1, packed_draw); },
                      {{3, 37, 4 * 29}}));
   CHECK(thread_proof(
       [&](const auto& x) {
-        return packed_attention(x[0], x[1], 3, 5, 4, key_lengths({60, 7}), 0.1, packed_draw);
+        return packed_attention(x[0], x[1], 3, 5, 4, padded_to({60, 7}), 0.1, packed_draw);
       },
       {{2, 150, 15}, {2, 60, 27}}));
 }

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/core/support.h"
+
 using namespace orrery;
 using namespace orrery::packed_heads;
 
@@ -36,9 +38,8 @@ TEST_CASE("rows are cleared in their own columns only") {
 
 TEST_CASE("every task runs once, with scratch that no other thread writes to, for any number of threads") {
   const PackedHeads heads = heads_of(2, 5, 7, Mask(), 0, {});
-  const int before = threads();
   for (const int count : {1, 3, 8}) {
-    set_threads(count);
+    const small::Threads scope(count);
     for (const i64 tasks : {1, 7, 100}) {
       std::vector<int> runs(static_cast<size_t>(tasks)), torn(static_cast<size_t>(tasks));
       heads.for_tasks<float>(tasks, 1000, [&](i64 i, float* scratch) {
@@ -50,5 +51,4 @@ TEST_CASE("every task runs once, with scratch that no other thread writes to, fo
       CHECK(std::count(torn.begin(), torn.end(), 0) == tasks);
     }
   }
-  set_threads(before);
 }

@@ -1,0 +1,26 @@
+// Chapter 9. The random numbers of a training, by purpose, so that drawing more for one changes no other.
+//
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+
+namespace orrery {
+
+/// Random numbers of a seed for purpose number `purpose`. Those of different purposes do not overlap as
+/// long as each draws fewer than 2^40.
+inline Rng random_numbers(i64 seed, u64 purpose) {
+  constexpr u64 stretch = u64{1} << 40;
+  return Rng(static_cast<u64>(seed), purpose * stretch);
+}
+
+/// Puts numbers into a random order, each order being equally likely.
+inline void permute_randomly(std::vector<i64>& numbers, Rng& rng) {
+  for (size_t i = numbers.size(); i > 1; --i)  // Fisher and Yates: place i gets one of those not yet placed
+    std::swap(numbers[i - 1], numbers[static_cast<size_t>(rng.integer(0, static_cast<i64>(i)))]);
+}
+
+}  // namespace orrery

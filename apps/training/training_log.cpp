@@ -1,0 +1,113 @@
+// Chapter 9. Writing the log of a training: its lines, and what is done with a log that is there already.
+//
+// Serves: apps/toy/toy.cpp
+#include "apps/training/training_log.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/files/json.h"
+
+namespace orrery {
+namespace {
+
+// Whether a file ends within a line, as that of a killed program may.
+bool ends_within_line(const AppendedFile& file) {
+  const u64 size = file.size();
+  return size > 0 && file.read(size - 1, 1) != "\n";
+}
+
+// Whether a file holds something other than a log. Such a file must not be written over.
+bool holds_something_else(const AppendedFile& file) {
+  constexpr std::string_view start = R"({"start":)", step = R"({"step":)";
+  const std::string begin = file.read(0, std::min<u64>(file.size(), start.size()));
+  return !begin.empty() && begin != start && !begin.starts_with(step);
+}
+
+}  // namespace
+
+TrainingLog::TrainingLog(const std::string& path, Earlier earlier, Clock clock)
+    : path_(path), continues_(earlier == Earlier::continued), clock_(std::move(clock)), start_(clock_()) {
+  if (path.empty()) return;
+  file_.emplace(path);
+  check(!holds_something_else(*file_), "log", path, " is not a training log; name another file, or remove it");
+  check(earlier != Earlier::kept || file_->size() == 0, "log", path,
+        " already holds a log: --overwrite replaces it, another name keeps both");
+}
+
+void TrainingLog::write(const std::string& line) {
+  if (!used()) return;  // an earlier line could not be written, as `end` will say
+  try {
+    if (!start_line_.empty()) {  // not before there is something to log: else the file stays as it is
+      if (!continues_) file_->clear();
+      if (ends_within_line(*file_)) file_->append("\n");
+    }
+    file_->append(start_line_ + line + '\n');
+    start_line_.clear();
+  } catch (const Error& error) {
+    problem_ = error.what();
+    file_.reset();
+  }
+}
+
+void TrainingLog::end() {
+  try {
+    if (file_) file_->close();
+  } catch (const Error& error) { problem_ = error.what(); }
+  file_.reset();
+  check(problem_.empty(), "log", path_, " is not whole: ", problem_);
+}
+
+void TrainingLog::start(const Trainer& trainer, const std::string& options) {
+  if (!used()) return;
+  Json line{{"start", trainer.task().program()},
+            {"after_step", trainer.steps_done()},
+            {"steps", trainer.recipe().steps},
+            {"parameters", trainer.parameter_count()}};
+  if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");
+  start_line_ = json_text(line) + '\n';
+}
+
+void TrainingLog::plan(const Trainer& trainer, const std::string& options) {
+  if (!used()) return;
+  Json line{{"step", trainer.steps_done()}, {"steps", trainer.recipe().steps}};
+  if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");
+  write(json_text(line));
+}
+
+void TrainingLog::step(i64 step, const StepResult& result) {
+  if (!used()) return;
+  tokens_ += result.tokens;
+  left_out_ = {step, result, clock_() - start_};
+  if (step == 1 || left_out_->seconds - last_ >= 0.1) write_left_out();
+}
+
+void TrainingLog::write_left_out() {
+  if (!used() || !left_out_) return;
+  const auto& [step, result, seconds] = *left_out_;
+  Json line{{"step", step}, {"loss", result.loss}, {"rate", result.rate}};
+  if (seconds > last_) line["tokens_per_s"] = std::llround(static_cast<double>(tokens_) / (seconds - last_));
+  line["seconds"] = std::round(seconds * 1000) / 1000;
+  write(line.dump());
+  last_ = seconds, tokens_ = 0;
+  left_out_.reset();
+}
+
+void TrainingLog::evaluation(i64 step, double loss, bool best) {
+  write_left_out();
+  if (!used()) return;
+  write(Json{
+      {"step", step}, {"validation", loss}, {"best", best}, {"seconds", std::round((clock_() - start_) * 1000) / 1000}}
+            .dump());
+}
+
+void TrainingLog::sample(i64 step, const std::string& text) {
+  if (used()) write(json_text(Json{{"step", step}, {"sample", text}}));
+}
+
+void TrainingLog::score(i64 step, const std::string& name, double value) {
+  if (used()) write(Json{{"step", step}, {"score", name}, {"value", value}}.dump());
+}
+
+}  // namespace orrery

@@ -1,0 +1,70 @@
+// Chapter 9. The log of a training: its steps, at most ten a second, and its evaluations, a line each.
+//
+// Serves: apps/toy/toy.cpp
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "apps/program/progress.h"
+#include "apps/program/stopwatch.h"
+#include "apps/training/trainer.h"
+#include "core/files/file.h"
+
+namespace orrery {
+
+/// The log of a training: one JSON object a line, for `orrery report` and other programs that draw curves.
+///   {"start":"lm","after_step":0,"steps":2000,"parameters":804096,"options":{"layers":4,...}}
+///   {"step":250,"loss":2.31,"rate":0.001,"tokens_per_s":41200,"seconds":6.2}
+///   {"step":250,"validation":2.25,"best":true,"seconds":6.9}
+///   {"step":250,"sample":"it writes: ..."}
+///   {"step":800,"steps":1950,"options":{...}}      a plan that has changed (Trainer::plan)
+///   {"step":2000,"score":"validation loss","value":1.88}
+/// Seconds count from the moment at which this object opens the log, just before the first step. At most ten steps a
+/// second have a line. A training that is resumed has a further line with "start". One that was killed before makes
+/// some steps again: of two lines for a step, the later one counts.
+class TrainingLog {
+ public:
+  /// What a log that is there already becomes.
+  enum class Earlier { kept, continued, replaced };
+  /// Opens the file. With the path "", nothing is written. Errors: it cannot be written; another process is writing it;
+  /// it holds something other than a log; it holds a log that is to be `kept`.
+  TrainingLog(const std::string& path, Earlier earlier, Clock clock = steady_seconds);
+  /// What the log begins with; `options` are those of the training as JSON, "" writes none. It is written together with
+  /// the first line after it, to a log that is continued, or else anew.
+  void start(const Trainer& trainer, const std::string& options);
+  /// What has changed since the start.
+  void plan(const Trainer& trainer, const std::string& options);
+  /// At most ten steps a second are written.
+  void step(i64 step, const StepResult& result);
+  /// Writes the latest step if it was left out for that reason.
+  void write_left_out();
+  void evaluation(i64 step, double loss, bool best);
+  void sample(i64 step, const std::string& text);
+  /// A number by which the trained model is judged, such as "exact match".
+  void score(i64 step, const std::string& name, double value);
+  /// Whether lines are written: false also after a line that could not be written.
+  bool used() const { return file_.has_value(); }
+  /// Why a line could not be written; "" if all were.
+  const std::string& problem() const { return problem_; }
+  /// Closes the log. Error: it is not whole.
+  void end();
+
+ private:
+  void write(const std::string& line);
+
+  std::string path_, problem_, start_line_;  // the line of `start`, until it is written
+  bool continues_;
+  std::optional<AppendedFile> file_;
+  struct TimedStep {
+    i64 step;
+    StepResult result;
+    double seconds;
+  };
+  std::optional<TimedStep> left_out_;
+  Clock clock_;
+  double start_, last_ = 0;
+  i64 tokens_ = 0;
+};
+
+}  // namespace orrery

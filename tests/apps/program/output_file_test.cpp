@@ -1,0 +1,46 @@
+// Chapter 9. Tests of the files that commands write: which ones they refuse, and when two paths name one file.
+#include "apps/program/output_file.h"
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+
+#include "apps/training/model_file.h"
+#include "core/files/file.h"
+#include "tests/core/temporary_folder.h"
+
+TEST_CASE("a file that the system cannot read now may be a model, so nothing is written over it") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = folder / "text", none = folder / "none";
+  orrery::set_contents(text, "no model");
+  CHECK_FALSE(orrery::holds_model(text));
+  CHECK_FALSE(orrery::holds_model(none));
+  CHECK_FALSE(orrery::holds_model(folder.path().string()));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit no_files{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &no_files) == 0);
+  // The sanitizers need files to look at an error, so it is kept until there may be files again.
+  const std::exception_ptr failure = orrery::failure_of([&] { orrery::check_can_write_text("test", "--out", text); });
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  REQUIRE(static_cast<bool>(failure));
+  const std::string message = "read " + text + ": Too many open files";
+  CHECK_THROWS_WITH_AS(std::rethrow_exception(failure), message.c_str(), orrery::SystemError);
+}
+
+TEST_CASE("two paths name one file by whatever name, also before it is there") {
+  const orrery::TemporaryFolder folder;
+  const std::string one = folder / "one", other = folder / "other";
+  using orrery::is_same_file;
+  CHECK(is_same_file(one, folder / "./one"));
+  CHECK_FALSE(is_same_file(one, other));
+  CHECK(is_same_file("no such file", "./no such file"));
+  CHECK_FALSE(is_same_file("", ""));
+  CHECK_FALSE(is_same_file(one, ""));
+  orrery::set_contents(one, "text");
+  std::filesystem::create_hard_link(one, other);
+  CHECK(is_same_file(one, other));
+  std::filesystem::create_symlink(one, folder / "link");
+  CHECK(is_same_file(folder / "link", other));
+}
