@@ -1,4 +1,4 @@
-// Chapter 8. The rules of the house for the text of the code: paths in comments, memory, lengths, process-wide state.
+// Chapter 8. The rules of the house for the text of the code: paths in comments, memory, lengths, bindings, state.
 #include <doctest/doctest.h>
 
 #include <regex>
@@ -178,6 +178,27 @@ Words shared_kernels(const Sources& sources) {
   return found;
 }
 
+// CAPTURE makes a lambda, in which clang 14 lets nobody name a structured binding. A binding's scope ends with its
+// block: at a line that is indented less, or as little as the binding's loop.
+Words binding_violations(const Sources& sources) {
+  static const std::regex binding("^( *)(for \\()?.*\\bauto&{0,2} \\[([^\\]]*)\\]"), capture("\\bCAPTURE\\((\\w+)\\)");
+  Words found;
+  for (const Source& source : sources) {
+    for (size_t i = 0; i < source.code.size(); ++i) {
+      std::smatch bound, captured;
+      if (!std::regex_search(source.code[i], bound, binding)) continue;
+      const size_t scope = static_cast<size_t>(bound.length(1)) + (bound[2].matched ? 1 : 0);
+      for (size_t next = i + 1; next < source.code.size(); ++next) {
+        const std::string& line = source.code[next];
+        if (!line.empty() && line.find_first_not_of(' ') < scope) break;
+        if (std::regex_search(line, captured, capture) && has_word(bound.str(3), captured.str(1)))
+          found.push_back(source.at(next) + "CAPTURE cannot name " + captured.str(1) + ", a structured binding");
+      }
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("arithmetic in headers is static, so that no user's copy of it replaces the library's") {
@@ -261,4 +282,14 @@ TEST_CASE("the top level is what the design says") {
     if (!name.starts_with(".") && !(entry.is_directory() && name.starts_with("build"))) found.insert(name);
   }
   CHECK(report({found.begin(), found.end()}) == report({wanted.begin(), wanted.end()}));
+}
+
+TEST_CASE("no test captures a structured binding") {
+  CHECK(report(binding_violations(tree())) == "");
+  const std::string loop = "  for (const auto& [a, b] : list) {\n";
+  CHECK(report_of(binding_violations, "tests/a.cpp", loop + "    CAPTURE(b);\n  }\n") ==
+        "\ntests/a.cpp:2: CAPTURE cannot name b, a structured binding");
+  CHECK(report_of(binding_violations, "tests/a.cpp", loop + "    CAPTURE(c);\n  }\n  CAPTURE(b);\n") == "");
+  CHECK(report_of(binding_violations, "tests/a.cpp", "  const auto [a] = f();\n\n  CAPTURE(a);\n") != "");
+  CHECK(report_of(binding_violations, "tests/a.cpp", "  const auto [a] = f();\n}\n  CAPTURE(a);\n") == "");
 }

@@ -124,18 +124,18 @@ TEST_CASE("more time gives a larger model, and a recipe that can be trained") {
     double seconds;
     i64 width;
   };
-  for (const auto& [seconds, width] : {Case{100, 128}, Case{1e3, 256}, Case{1e4, 384}}) {
-    CAPTURE(seconds);
-    const Choice choice = choose_for(seconds, data, {}, step_seconds);
+  for (const Case& some : {Case{100, 128}, Case{1e3, 256}, Case{1e4, 384}}) {
+    CAPTURE(some.seconds);
+    const Choice choice = choose_for(some.seconds, data, {}, step_seconds);
     const LmRecipe& recipe = choice.recipe;
     recipe.validate();
-    CHECK(recipe.model.layer.d_model == width);
-    CHECK(contains(choice.text(), "layers of width " + std::to_string(width) + ","));
+    CHECK(recipe.model.layer.d_model == some.width);
+    CHECK(contains(choice.text(), "layers of width " + std::to_string(some.width) + ","));
     CHECK(recipe.optimizer == OptimizerKind::muon);
     CHECK(recipe.evaluate_every * 8 <= recipe.steps);
     const double training = static_cast<double>(recipe.steps) * step_seconds(recipe);
-    CHECK(training > 0.8 * seconds);
-    CHECK(training < seconds);
+    CHECK(training > 0.8 * some.seconds);
+    CHECK(training < some.seconds);
   }
   CHECK(contains(small::error_of([&] { choose_for(0.001, data, {}, step_seconds); }),
                  "--minutes leaves no time to train"));
