@@ -27,8 +27,9 @@ void explain(std::string_view name, const Error& error, Inputs inputs) {
   }
   for (size_t i = 0; i < shown.size(); ++i) {
     const auto& node = shown[i]->node();
-    lines << "\n  input " << i << ": " << shapes[i] << std::string(width - shapes[i].size() + 2, ' ') << "from "
-          << (node ? node->origin() : "a constant");
+    lines << "\n  input " << i << ": " << shapes[i];
+    if (!shown[i]->defined()) continue;
+    lines << std::string(width - shapes[i].size() + 2, ' ') << "from " << (node ? node->origin() : "a constant");
   }
   if (shown.size() < inputs.size()) lines << "\n  and " << inputs.size() - shown.size() << " more inputs";
   throw Error(name, error.rule(), lines.str());

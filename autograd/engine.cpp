@@ -105,8 +105,9 @@ void Walk::visit() {
 }  // namespace
 
 void backward(const Variable& loss) {
-  check(loss.defined() && loss.value().count() == 1, "backward", "needs a loss of one element, got shape ",
-        loss.shape(), "; give dL/dy for anything else");
+  check(loss.defined(), "backward", "the loss is not defined");
+  check(loss.value().count() == 1, "backward", "needs a loss of one element, got shape ", loss.shape(),
+        "; give dL/dy for anything else");
   backward(loss, full(loss.shape(), 1.0, loss.dtype()));
 }
 

@@ -44,7 +44,7 @@ struct Cut {
 Cut cut(std::string_view text, size_t most) {
   if (text.size() <= most) return {text, true};
   size_t length = most;
-  while (length > 0 && (text[length] & 0xC0) == 0x80) --length;  // not inside a character
+  while (length > 0 && continues_character(text[length])) --length;  // not inside a character
   return {text.substr(0, length), false};
 }
 

@@ -48,7 +48,7 @@ class Mask {
   friend Mask operator&(const Mask& a, const Mask& b);
 
   bool is_causal() const { return after_ == 0; }
-  /// True for Mask() alone, whatever the sizes.
+  /// True if no key is hidden, whatever the sizes: Mask(), or a window without limits.
   bool allows_all() const { return before_ == unlimited && after_ == unlimited && !has_padding() && !has_table(); }
   bool has_padding() const { return lengths_.defined(); }
   /// The same mask without ranges and tables.

@@ -42,6 +42,7 @@ void matmul_into(Tensor& c, const Tensor& a, const Tensor& b, Trans trans, bool 
   check(c.shape() == shape, "matmul", "the result has shape ", c.shape(), ", needs ", shape);
   check(a.dtype() == b.dtype(), "matmul", "dtypes differ (", a.dtype(), " and ", b.dtype(), ")");
   check(a.dtype() == c.dtype(), "matmul", "the result is ", c.dtype(), ", needs ", a.dtype());
+  check(!c.overlaps(a) && !c.overlaps(b), "matmul", "the result must not share memory with a factor");
   dispatch_floating(a.dtype(), "matmul", [&](auto t) {
     using T = decltype(t);
     const Mat<T> first{c.write<T>(), c.size(-2), c.size(-1)};

@@ -35,7 +35,7 @@ void print_axis(std::ostream& out, const Tensor& x, int axis, i64 first, i64 str
 std::ostream& operator<<(std::ostream& out, const Tensor& x) {
   if (!x.defined()) return out << "(no tensor)";
   std::ostringstream text;
-  text << std::setprecision(4);
+  text << std::setprecision(x.dtype() == Dtype::i32 ? 10 : 4);  // whole numbers are shown in full
   print_axis(text, x, 0, 0, x.count(), "");
   return out << text.str() << "  " << x.dtype() << ' ' << x.shape();
 }

@@ -10,6 +10,9 @@
 #include "core/machine/parallel.h"
 
 namespace orrery {
+namespace {
+void check_exists(const Tensor& x) { check(x.defined(), "tensor", "is not defined"); }
+}  // namespace
 
 Tensor::Storage::Storage(i64 bytes) : memory(allocate(static_cast<size_t>(bytes))) {}
 Tensor::Storage::~Storage() { deallocate(memory); }
@@ -47,33 +50,37 @@ template Tensor Tensor::of(const Shape&, const std::vector<double>&);
 template Tensor Tensor::of(const Shape&, const std::vector<i32>&);
 
 void* Tensor::address(Dtype expected) const {
-  check(defined(), "tensor", "is not defined");
+  check_exists(*this);
   check(dtype_ == expected, "tensor", "holds ", dtype_, ", was read as ", expected);
   return static_cast<std::byte*>(storage_->memory) + offset_ * bytes_of(dtype_);
 }
 
 u64& Tensor::storage_version() {
-  check(defined(), "tensor", "is not defined");
+  check_exists(*this);
   return storage_->version;
 }
 
 double Tensor::at(i64 i) const {
+  check_exists(*this);
   check(i >= 0 && i < count_, "tensor", "element ", i, " is out of range for shape ", shape_);
   return dispatch(dtype_, [&](auto t) { return static_cast<double>(data<decltype(t)>()[i]); });
 }
 
 double Tensor::item() const {
-  check(defined() && count_ == 1, "item", "needs exactly one element, has shape ", shape_);
+  check_defined(*this, "item");
+  check(count_ == 1, "item", "needs exactly one element, has shape ", shape_);
   return at(0);
 }
 
 void Tensor::set(i64 i, double value) {
-  check(defined() && i >= 0 && i < count_, "tensor", "element ", i, " is out of range for shape ", shape_);
+  check_exists(*this);
+  check(i >= 0 && i < count_, "tensor", "element ", i, " is out of range for shape ", shape_);
   check_fits(value, dtype_);
   dispatch(dtype_, [&](auto t) { write<decltype(t)>()[i] = static_cast<decltype(t)>(value); });
 }
 
 i64 Tensor::position(std::initializer_list<i64> index) const {
+  check_exists(*this);
   check(static_cast<int>(index.size()) == rank(), "tensor", "an element of shape ", shape_, " needs ", rank(),
         " indices, got ", index.size());
   i64 result = 0;

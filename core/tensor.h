@@ -101,6 +101,11 @@ class Tensor {
     return sole;
   }
   bool shares_memory_with(const Tensor& other) const { return storage_ && storage_ == other.storage_; }
+  /// True when an element of this tensor is also one of `other`. Two views of one memory need not have any in common.
+  bool overlaps(const Tensor& other) const {
+    return shares_memory_with(other) &&
+           std::max(offset_, other.offset_) < std::min(offset_ + count_, other.offset_ + other.count_);
+  }
 
  private:
   struct Storage {

@@ -16,7 +16,7 @@ Character first_character(std::string_view text) {
   if (byte(0) < 0xC0 || byte(0) > 0xF7 || text.size() < bytes) return {};
   size_t code = byte(0) & (0x7Fu >> bytes);
   for (size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
+    if (!continues_character(text[i])) return {};
     code = code << 6 | (byte(i) & 0x3Fu);
   }
   constexpr std::array<size_t, 5> least{0, 0, 0x80, 0x800, 0x10000};

@@ -14,6 +14,9 @@ struct Character {
   size_t bytes = 0;  ///< its length; 0 if there is no valid character
 };
 
+/// Whether a byte of UTF-8 belongs to a character that begins before it.
+constexpr bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
 /// The first character of `text`, which must not be empty.
 Character first_character(std::string_view text);
 

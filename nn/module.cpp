@@ -186,13 +186,15 @@ class Printer : public Visitor {
 
 }  // namespace
 
-std::string type_name(const Module& module) {
-  const char* mangled = typeid(module).name();
+std::string type_name(const Module& module) { return type_name(typeid(module)); }
+
+std::string type_name(const std::type_info& type) {
+  const char* mangled = type.name();
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> readable(abi::__cxa_demangle(mangled, nullptr, nullptr, &status),
                                                              &std::free);
   const std::string name = status == 0 ? readable.get() : mangled;
-  const size_t colons = name.rfind("::");
+  const size_t colons = name.rfind("::", name.find('<'));  // not those of a template's arguments
   return colons == std::string::npos ? name : name.substr(colons + 2);
 }
 

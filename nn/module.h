@@ -99,6 +99,7 @@ class Module {
 
 /// "orrery::nn::EncoderLayer" as "EncoderLayer".
 std::string type_name(const Module& module);
+std::string type_name(const std::type_info& type);
 /// Converts every parameter and buffer in place; tied parameters stay tied. Gradients are forgotten, and an optimiser
 /// that was made before must be made again.
 void to(Module& module, Dtype dtype);

@@ -53,7 +53,8 @@ class Part : public Replaceable {
   template <class M>
   M& as() const {
     M* const module = get_if<M>();
-    check(module != nullptr, "part", "holds ", module_ ? type_name(*module_) : "nothing", ", not what was asked for");
+    check(module != nullptr, "part", "holds ", module_ ? type_name(*module_) : "nothing", ", not ",
+          type_name(typeid(M)));
     return *module;
   }
 

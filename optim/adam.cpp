@@ -50,7 +50,7 @@ void Moments::add_to(std::map<std::string, Tensor>& state, const std::string& na
 void check_options(const AdamOptions& options) {
   check(options.beta1 >= 0 && options.beta1 < 1, "adam", "beta1 must be in [0, 1), got ", options.beta1);
   check(options.beta2 >= 0 && options.beta2 < 1, "adam", "beta2 must be in [0, 1), got ", options.beta2);
-  check(options.eps >= 0 && std::isfinite(options.eps), "adam", "eps must be 0 or more, got ", options.eps);
+  check(options.eps >= 0 && std::isfinite(options.eps), "adam", "eps must be 0 or more and finite, got ", options.eps);
 }
 
 Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options)

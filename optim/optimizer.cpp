@@ -19,9 +19,9 @@ Optimizer::Optimizer(const ParameterGroups& groups, double weight_decay) {
   for (const ParameterGroup& group : groups.groups()) {
     Setting setting{group.weight_decay.value_or(weight_decay), group.learning_rate_factor, 0};
     check(setting.weight_decay >= 0 && std::isfinite(setting.weight_decay), "optimizer",
-          "weight decay must be 0 or more, got ", setting.weight_decay);
+          "weight decay must be 0 or more and finite, got ", setting.weight_decay);
     check(setting.learning_rate_factor >= 0 && std::isfinite(setting.learning_rate_factor), "optimizer",
-          "a group's learning rate factor must be 0 or more, got ", setting.learning_rate_factor);
+          "a group's learning rate factor must be 0 or more and finite, got ", setting.learning_rate_factor);
     for (const NamedParameter& p : without_repeats(group.parameters)) {
       check(seen.insert(p.value.node().get()).second, "optimizer", "parameter ", p.name, " is in two groups");
       parameters_.push_back(p);

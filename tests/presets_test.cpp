@@ -59,7 +59,7 @@ TEST_CASE("a preset without a bound is found") {
 TEST_CASE("the sanitizers' first run leaves out what .ci/run names, and nothing else") {
   std::ifstream file(ORRERY_SOURCE_DIR "/CMakePresets.json");
   const auto presets = nlohmann::json::parse(file);
-  const std::string script = style::read_text(style::root / ".ci/run");
+  const std::string script = contents(style::root / ".ci/run");
   bool found = false;
   for (const auto& preset : presets.at("testPresets")) {
     if (preset.at("name") != "asan") continue;
@@ -81,7 +81,7 @@ TEST_CASE("the sanitizers' first run leaves out what .ci/run names, and nothing 
 TEST_CASE("the sanitizers' run leaves out five slow entries and no other, and .ci/run names them") {
   std::ifstream file(ORRERY_SOURCE_DIR "/CMakePresets.json");
   const auto presets = nlohmann::json::parse(file);
-  const std::string script = style::read_text(style::root / ".ci/run");
+  const std::string script = contents(style::root / ".ci/run");
   std::set<std::string> left_out;
   for (const auto& preset : presets.at("testPresets")) {
     if (preset.at("name") != "asan-slow") continue;

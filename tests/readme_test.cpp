@@ -1,10 +1,10 @@
 // Chapter 9. The README and the folders' READMEs: programs, paths and commands in them are what the repository holds.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <iomanip>
 
 #include "apps/figure/figures.h"
+#include "tests/apps/run_program.h"
 #include "tests/text.h"
 
 using namespace orrery;
@@ -101,13 +101,13 @@ TEST_CASE("code in the README is taken from the files it links, line by line") {
 }
 
 TEST_CASE("the README's table of speed says what its picture was drawn from") {
-  const SpeedFigure figure = speed_figure(read_text(root / "apps/data/speed.json"));
+  const SpeedFigure figure = speed_figure(contents(root / "apps/data/speed.json"));
   const auto shown = [](double x) {
     std::ostringstream out;
     out << std::fixed << std::setprecision(x >= 100 ? 0 : 1) << x;
     return out.str();
   };
-  const std::string readme = read_text(root / "README.md");
+  const std::string readme = contents(root / "README.md");
   CHECK(figure.rows.size() == 8);
   for (const SpeedRow& row : figure.rows) {
     std::ostringstream line;
@@ -159,6 +159,8 @@ TEST_CASE("nn/nn.h includes every layer") {
 }
 
 TEST_CASE("every command that a README shows is a sub-command") {
+  const std::string overview = program::run("--help").text;  // which --help shows after anything else, too
+  CHECK(program::run("nosuch --help").text == overview);
   for (const std::string& readme : all_readmes()) {
     const std::set<std::string> commands = commands_in(lines_of(readme));
     CAPTURE(readme);
@@ -166,7 +168,9 @@ TEST_CASE("every command that a README shows is a sub-command") {
     for (const std::string& command : commands) {
       if (command == "exercise") continue;  // of apps/run: tests/apps/book/reader_test.cpp
       CAPTURE(command);
-      CHECK(std::system(("'" ORRERY_PROGRAM "' " + command + " --help > /dev/null 2>&1").c_str()) == 0);
+      const program::Result help = program::run(command + " --help");
+      CHECK(help.exit_code == 0);
+      CHECK(help.text != overview);
     }
   }
 }
@@ -192,7 +196,7 @@ TEST_CASE("every test of a promise stands in that promise's row") {
   static const std::regex row("^\\| ([0-9]+) \\|");
   for (const std::string& line : lines_of("tests/promises/README.md"))
     if (std::smatch match; std::regex_search(line, match, row)) rows[match[1]] = line;
-  CHECK(rows.size() == 27);
+  CHECK(rows.size() == 29);
   for (const Source& source : tree()) {
     if (!source.path.starts_with("tests/") || !source.path.ends_with("_test.cpp")) continue;
     const std::string name = source.path.substr(std::string("tests/").size());

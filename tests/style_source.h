@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tests/core/temporary_folder.h"
 
 namespace orrery::style {
 
@@ -38,6 +39,16 @@ inline Words split_lines(const std::string& text) {
   Words lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Without the spaces at both ends.
+inline std::string stripped(const std::string& line) {
+  const size_t first = line.find_first_not_of(' '), last = line.find_last_not_of(' ');
+  return first == line.npos ? "" : line.substr(first, last - first + 1);
+}
+inline Words stripped(Words lines) {
+  for (std::string& line : lines) line = stripped(line);
   return lines;
 }
 
@@ -115,13 +126,6 @@ inline Source make_source(std::string path, const std::string& text) {
   return source;
 }
 
-inline std::string read_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 inline const std::filesystem::path root = ORRERY_SOURCE_DIR;
 
 /// Answers to exercises and programs of the reader, for which no rule holds.
@@ -136,7 +140,7 @@ inline const Sources& tree() {
         const std::string extension = entry.path().extension();
         if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp")) continue;
         const std::string path = entry.path().lexically_relative(root).generic_string();
-        if (!is_readers_own(path)) sources.push_back(make_source(path, read_text(entry.path())));
+        if (!is_readers_own(path)) sources.push_back(make_source(path, contents(entry.path())));
       }
     }
     std::sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) { return a.path < b.path; });

@@ -85,6 +85,6 @@ inline std::set<std::string> found_in(const Words& lines, const std::regex& patt
   return result;
 }
 
-inline Words lines_of(const std::string& path) { return split_lines(read_text(root / path)); }
+inline Words lines_of(const std::string& path) { return split_lines(contents(root / path)); }
 
 }  // namespace orrery::style

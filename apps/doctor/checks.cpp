@@ -91,20 +91,20 @@ Speed measured_speed_of(const Machine& machine) {
 
 Finding speed_finding(const Speed& speed, bool busy, const Machine& machine) {
   constexpr double good = 0.5, poor = 0.35;
-  const double ours = speed.ours / speed.peak, blas = speed.blas / speed.peak, least = std::min(ours, blas);
+  const double ours = speed.ours / speed.peak, blas = speed.blas / speed.peak;
   const std::string subject = "speed",
                     text = numbers(
                         "products reach %.0f GF/s by our kernels and %.0f by OpenBLAS: %.0f and %.0f %% of "
                         "what the CPU can do (%.0f)",
                         1e-9 * speed.ours, 1e-9 * speed.blas, 100 * ours, 100 * blas, 1e-9 * speed.peak);
-  if (least >= good) return {Verdict::ok, subject, text};
+  if (std::min(ours, blas) >= good) return {Verdict::ok, subject, text};
   if (busy) return {Verdict::note, subject, text + ", beside other programs", "measure again when these have ended"};
   const std::optional<VectorLevel> kernel = kernel_vector_level(machine.blas.kernel);
   std::string advice = "see the lines build, threads and blas";
   if (blas < good && kernel && *kernel < machine.level && !machine.environment.contains("OPENBLAS_CORETYPE"))
     advice = std::string("this OpenBLAS does not know the CPU: install a newer one, or try OPENBLAS_CORETYPE=") +
              (machine.level == VectorLevel::avx512 ? "SkylakeX" : "Haswell");
-  return {least < poor ? Verdict::harmful : Verdict::note, subject, text, advice};
+  return {ours < poor ? Verdict::harmful : Verdict::note, subject, text, advice};
 }
 
 std::vector<Finding> all_findings(const Machine& machine, Speed& speed) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/program/columns.h"
+#include "core/utf8.h"
 #include "nn/files/files.h"
 #include "nn/models/gpt_config.h"
 #include "nn/models/transformer_config.h"
@@ -20,7 +21,9 @@ namespace orrery {
 namespace {
 
 constexpr std::string_view steps_done = "steps_done", steps_of_all = "steps", trained = "parameter.";
-constexpr size_t most_metadata = 40, most_shown = 600, most_fields_shown = 2000;  // pieces of metadata, and their bytes
+constexpr size_t most_metadata = 40;        // entries of the metadata that are printed
+constexpr size_t most_shown = 600;          // bytes of an entry that is a text
+constexpr size_t most_fields_shown = 2000;  // bytes of an entry that is an object
 
 u64 count_of(const TensorEntry& entry) {
   return 8 * (entry.end - entry.begin) / static_cast<u64>(bits_of(entry.dtype));
@@ -59,7 +62,7 @@ std::optional<i64> parameters_of_config(const std::string& config) {
 std::string shortened(const std::string& text, size_t most) {
   if (text.size() <= most) return harmless(text);
   size_t length = most;
-  while (length > 0 && (text[length] & 0xC0) == 0x80) --length;
+  while (length > 0 && continues_character(text[length])) --length;
   return harmless(text.substr(0, length)) + "... (" + std::to_string(text.size()) + " bytes)";
 }
 

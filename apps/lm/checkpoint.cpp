@@ -47,6 +47,7 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
     read("validation", origin.texts.validation);
     read("text_checksum", origin.text_checksum, 0, std::numeric_limits<u32>::max());
     read("validation_checksum", origin.validation_checksum, 0, std::numeric_limits<u32>::max());
+    read.check_all_known();
   });
   nn::check_size(origin.recipe.model.parameter_count(), path);
   return origin;

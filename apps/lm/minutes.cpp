@@ -24,7 +24,8 @@ constexpr std::array<Plan, 3> plans{{{0, 4, 4, 128, 64, 24, 0.008, 0.1},
                                      {1e13, 4, 4, 256, 64, 24, 0.006, 0.2},
                                      {1e14, 6, 6, 384, 128, 24, 0.004, 0.3}}};
 constexpr double cooldown = 0.6;  // the part of the time in which the rate falls
-// That the text is read. On tinyshakespeare, dropout harmed where it was read 4 times, and helped where 14 times.
+// How often a text may be read without dropout. On tinyshakespeare, dropout harmed where the text was read 4 times, and
+// helped where it was read 14 times.
 constexpr double most_times_without_dropout = 6;
 constexpr i64 evaluations = 8;
 constexpr double for_evaluations = 0.05;  // of the time, at most

@@ -45,6 +45,7 @@ class Deadline {
   /// Call it after every step. Plans further steps until the rate begins to fall, and then settles how many are left.
   /// Returns whether it did that now.
   bool settles(Trainer& trainer);
+  double seconds_left() const { return end_ - clock_(); }
 
  private:
   Clock clock_;

@@ -114,7 +114,7 @@ void add_lm_sample(CLI::App& lm, int& exit_code) {
   CLI::App& command =
       add_command(lm, "sample", "Continue a prompt with a model from `lm train --save`",
                   "Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --top-k 40");
-  require(add_file(command, "--load", options->load, "The model"));
+  require(take_folders(add_file(command, "--load", options->load, "The model, or the folder of --save FOLDER/")));
   add_text(command, "--prompt", options->prompt, "TEXT", "Text to continue; without it, a new line that is not shown");
   add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Tokens to write");
   add_number(command, "--temperature", options->sampling.temperature, 0, 1000,
@@ -132,16 +132,15 @@ void add_lm_eval(CLI::App& lm, int& exit_code) {
   CLI::App& command = add_command(lm, "eval", "Evaluate a model from `lm train --save` on a text",
                                   "Examples:\n  orrery lm eval --load shakespeare.safetensors\n"
                                   "  orrery lm eval --load shakespeare.safetensors --whole --stride 16 sonnets.txt");
-  require(add_file(command, "--load", options->load, "The model"));
-  add_files(
-      command, "FILE", options->files,
-      "Text to evaluate on; several files are one text; as in training, only its last tenth counts, a million tokens "
-      "at most, unless --whole is given; without any, tinyshakespeare");
+  require(take_folders(add_file(command, "--load", options->load, "The model, or the folder of --save FOLDER/")));
+  add_files(command, "FILE", options->files,
+            "Text to evaluate on; several files are one text, and without any it is tinyshakespeare. As in training, "
+            "only the last tenth counts, a million tokens at most, unless --whole is given");
   add_flag(command, "--whole", options->whole, "The whole text counts: for a text that the model was not trained on");
   CLI::Option* stride = add_whole_number(
       command, "--stride", options->stride, 1, 65536,
-      "Read the text in blocks so many tokens apart, of which only as many at the end count, so that each token is "
-      "predicted from at least the model's length less the stride; a smaller one takes longer");
+      "Blocks begin this many tokens apart, and only the last so many of each count. So each token, except at the "
+      "text's beginning, is predicted from at least the model's length less the stride. A smaller stride takes longer");
   show_default(stride, "the model's length");
   add_threads(command, options->threads);
   when_run(command, exit_code, [options] { return evaluate(*options); });

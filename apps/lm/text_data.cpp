@@ -18,6 +18,7 @@
 #include "apps/training/random_numbers.h"
 #include "core/error.h"
 #include "core/files/crc32c.h"
+#include "core/utf8.h"
 
 namespace orrery {
 namespace {
@@ -52,8 +53,8 @@ Alphabet alphabet_of(const std::vector<std::string>& paths) {
 void add_lines(std::string_view text, u64 offset, bool last, std::vector<std::string_view>& lines) {
   if (offset > 0) {
     const size_t line = text.find('\n');
-    const auto inside = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-    const size_t character = static_cast<size_t>(std::find_if_not(text.begin(), text.end(), inside) - text.begin());
+    const auto begin = std::find_if_not(text.begin(), text.end(), continues_character);
+    const size_t character = static_cast<size_t>(begin - text.begin());
     const size_t skipped = line == text.npos ? character : line + 1;
     text.remove_prefix(skipped), offset += skipped;
   }
@@ -107,8 +108,7 @@ TextBatch blocks(const Text& text, i64 batch, i64 length, const Begin& begin) {
 }
 
 i64 characters_in(std::string_view bytes) {
-  return std::count_if(bytes.begin(), bytes.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  return std::count_if(bytes.begin(), bytes.end(), [](char c) { return !continues_character(c); });
 }
 
 }  // namespace

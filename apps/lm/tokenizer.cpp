@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::string_view kind_key = "tokens", alphabet_key = "alphabet", vocabulary_key = "vocabulary";
+constexpr std::string_view kind_key = "tokens", alphabet_key = "alphabet";
 constexpr size_t longest_line = 4096;  // SentencePiece learns from no longer one
 constexpr i32 kinds_of_bytes = 256;
 

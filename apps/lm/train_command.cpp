@@ -38,13 +38,6 @@ std::string on_one_line(const std::string& text) {
   return harmless(line);
 }
 
-// "one.txt, two.txt"
-std::string text_names(const std::vector<std::string>& paths) {
-  std::string all;
-  for (const std::string& path : paths) all += (all.empty() ? "" : ", ") + path;
-  return all;
-}
-
 // What `written` makes of a sample of the model. If sampling fails, the training continues, and nothing else is lost.
 std::string written_by(const LmTask& task, i64 tokens, const std::function<std::string(const std::string&)>& written) {
   try {
@@ -91,7 +84,7 @@ void check_log(const std::string& log, const TextFiles& texts, const TrainingFil
 // "text one.txt: 900 + 100 characters of 65 kinds"
 void print_text(const LmOrigin& origin, const TextData& data) {
   const Tokenizer& tokenizer = data.tokenizer;
-  std::cerr << (origin.texts.training.size() == 1 ? "text " : "texts ") << harmless(text_names(origin.texts.training))
+  std::cerr << (origin.texts.training.size() == 1 ? "text " : "texts ") << harmless(listed(origin.texts.training))
             << ": " << data.training.count() << " + " << data.validation.count() << ' ' << tokenizer.name();
   if (tokenizer.kind() != TokenKind::bytes) std::cerr << " of " << tokenizer.size() << " kinds";
   if (!origin.texts.validation.empty()) std::cerr << "; validation: " << harmless(origin.texts.validation);
@@ -123,13 +116,13 @@ std::function<void(const StepResult&)> ending_in_time(Start& start, Trainer& tra
 }
 
 TextData data_of(const LmOrigin& origin, i64 block) {
+  say("cutting " + listed(origin.texts.training) + " into tokens");
   const FileText text = read_tokens(origin.texts.training, origin.tokenizer);
   const std::string& validation = origin.texts.validation;
   if (validation.empty())
-    return within("read " + text_names(origin.texts.training), [&] { return split(text, origin.tokenizer, block); });
+    return within("read " + listed(origin.texts.training), [&] { return split(text, origin.tokenizer, block); });
   const FileText judged = read_tokens({validation}, origin.tokenizer);
-  return within("read " + text_names(origin.texts.all()),
-                [&] { return joined(text, judged, origin.tokenizer, block); });
+  return within("read " + listed(origin.texts.all()), [&] { return joined(text, judged, origin.tokenizer, block); });
 }
 
 int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
@@ -149,6 +142,7 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
   LmTask task(recipe, data);
   Trainer trainer(task, recipe, model.layer.d_model);
   if (state) trainer.load_state(*state);
+  if (!start.deadline) say("timing a step");
   const double expected =
       start.deadline ? 60 * options.minutes - start.watch.seconds() : expected_seconds(trainer, task, data);
   print_start(std::cerr, {.seed = recipe.seed,
@@ -164,7 +158,10 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
     trainer.with_judged([&] { line = glimpse_of(task); });
     return line;
   }};
-  if (start.deadline) hooks.after_step = ending_in_time(start, trainer, task, parts);
+  if (start.deadline) {
+    hooks.after_step = ending_in_time(start, trainer, task, parts);
+    hooks.planned_seconds = start.deadline->seconds_left();
+  }
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
   if (stopped_before_a_step(trainer, done_before, files, "orrery lm train", failure)) return interrupted;
   end_training(
@@ -195,7 +192,8 @@ int resume(const LmTrainOptions& options) {
   check_log(options.run.log, origin.texts, files);
   options.run.check_earlier_log();
   const auto check_same = [](const std::vector<std::string>& paths, u32 checksum) {
-    check(checksum_of(paths) == checksum, "lm", text_names(paths), " is not the text that this training began with");
+    say("reading " + listed(paths));
+    check(checksum_of(paths) == checksum, "lm", listed(paths), " is not the text that this training began with");
   };
   check_same(origin.texts.training, origin.text_checksum);
   if (!origin.texts.validation.empty()) check_same({origin.texts.validation}, origin.validation_checksum);
@@ -210,6 +208,7 @@ void choose(LmTrainOptions& options, Start& start) {
   const double left = 60 * options.minutes - start.watch.seconds();
   check(left > 0, "lm", "--minutes leaves no time to train: reading the text took ",
         std::llround(start.watch.seconds()), " s");
+  say("timing a few steps");
   const Choice choice = choose_for(left, start.data, options.recipe,
                                    [&](const LmRecipe& recipe) { return measured_step(recipe, start.data); });
   std::cerr << "chosen: " << choice.text() << '\n';
@@ -217,6 +216,13 @@ void choose(LmTrainOptions& options, Start& start) {
   start.origin.options = options.run.chosen();
   const Stopwatch watch = start.watch;
   start.deadline.emplace(60 * options.minutes - choice.afterwards, [watch] { return watch.seconds(); });
+}
+
+// A vocabulary of SentencePiece may take minutes.
+Tokenizer new_tokenizer(const LmTrainOptions& options, const TextFiles& texts) {
+  if (options.tokens == TokenKind::sentencepiece)
+    say("SentencePiece learns at most " + std::to_string(options.vocabulary_size) + " tokens");
+  return tokenizer_of(texts, options.tokens, options.vocabulary_size);
 }
 
 int begin(LmTrainOptions& options) {
@@ -238,12 +244,13 @@ int begin(LmTrainOptions& options) {
   check_log(options.run.log, texts, files);
   files.begin(options.run.overwrite);
   options.run.check_earlier_log();
+  say("reading " + listed(texts.all()));
   const LmOrigin origin{.recipe = options.recipe,
                         .options = options.run.chosen(),
                         .texts = texts,
                         .text_checksum = checksum_of(texts.training),
                         .validation_checksum = texts.validation.empty() ? 0 : checksum_of({texts.validation}),
-                        .tokenizer = tokenizer_of(texts, options.tokens, options.vocabulary_size)};
+                        .tokenizer = new_tokenizer(options, texts)};
   Start start{.origin = origin, .data = data_of(origin, options.recipe.model.max_len), .watch = watch};
   if (options.minutes > 0) choose(options, start);
   return train(options, start, files);

@@ -84,8 +84,12 @@ void add_train_options(CLI::App& command, const std::shared_ptr<LmTrainOptions>&
 }
 
 void check_options(const LmRecipe& recipe) {
-  if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0)
-    usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
+  const nn::GptConfig& model = recipe.model;
+  if (model.layer.d_model % model.layer.num_heads != 0)
+    usage_error("--heads", "must divide --d-model, " + std::to_string(model.layer.d_model));
+  const i64 width = model.layer.d_model / model.layer.num_heads;
+  if (model.rotary && width % 2 != 0)
+    usage_error("--rotary", "needs heads of an even width: --d-model / --heads is " + std::to_string(width));
   check_recipe_options(recipe);
 }
 

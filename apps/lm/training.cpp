@@ -3,6 +3,7 @@
 // Serves: nn/models/gpt.h
 #include "apps/lm/training.h"
 
+#include "apps/program/stopwatch.h"
 #include "apps/training/random_numbers.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoding.h"
@@ -123,15 +124,21 @@ Variable LmTask::loss(i64 micro_batch, nn::Pass& pass) {
   return model.loss(batch.ids, batch.labels, pass);
 }
 
-double LmTask::evaluate() {
+double LmTask::estimate_batch() {
   const NoGradient nothing_recorded;
+  const TextBatch batch = random_blocks(data_.validation, recipe_.batch, recipe_.model.max_len, judged_);
+  nn::Pass pass = nn::Pass::inference();
+  return model.loss(batch.ids, batch.labels, pass).item();
+}
+
+double LmTask::evaluate() {
   double total = 0;
-  for (i64 i = 0; i < recipe_.estimate_batches; ++i) {
-    const TextBatch batch = random_blocks(data_.validation, recipe_.batch, recipe_.model.max_len, judged_);
-    nn::Pass pass = nn::Pass::inference();
-    total += model.loss(batch.ids, batch.labels, pass).item();
-  }
+  for (i64 i = 0; i < recipe_.estimate_batches; ++i) total += estimate_batch();
   return last_estimate_ = total / static_cast<double>(recipe_.estimate_batches);
+}
+
+double LmTask::seconds_of_evaluation() {
+  return seconds_of([&] { estimate_batch(); }) * static_cast<double>(recipe_.estimate_batches);
 }
 
 void LmTask::go_to(const std::vector<u64>& positions) {
@@ -151,13 +158,8 @@ std::string LmTask::sample(i64 count) const {
 double end_with_better(Trainer& trainer, const LmTask& task) {
   const bool is_best = trainer.best_step() == 0 || trainer.best_step() == trainer.steps_done();
   double last = 0, best = 0;
-  try {
-    trainer.with_judged([&] { last = task.validation_loss(); });
-    if (!is_best) trainer.with_best([&] { best = task.validation_loss(); });
-  } catch (...) {  // as when memory runs out: what is saved next must not be the last step's parameters
-    trainer.end_with_best();
-    throw;
-  }
+  trainer.with_judged([&] { last = task.validation_loss(); });
+  if (!is_best) trainer.with_best([&] { best = task.validation_loss(); });
   if (is_best || last < best) {
     trainer.end_with_judged();
     return last;

@@ -61,6 +61,7 @@ class LmTask final : public Task {
   i64 tokens_read() const override { return tokens_read_; }
   Variable loss(i64 micro_batch, nn::Pass& pass) override;
   double evaluate() override;
+  double seconds_of_evaluation() override;
   std::string evaluation_name() const override { return "validation estimate"; }
   std::vector<u64> positions() const override { return {blocks_.position(), judged_.position()}; }
   void go_to(const std::vector<u64>& positions) override;
@@ -78,6 +79,8 @@ class LmTask final : public Task {
 
  private:
   TextBatch next_batch(i64 number);
+  // The loss of one batch of an estimate.
+  double estimate_batch();
 
   LmRecipe recipe_;
   TextData data_;

@@ -45,7 +45,7 @@ std::string broken(const std::string& text, size_t indent, size_t width, size_t 
       size_t end = line.rfind(' ', width - margin);
       if (end == line.npos || line.find_first_not_of(' ') > end) {  // one long word
         end = width - margin;
-        while (end > 1 && (line[end] & 0xC0) == 0x80) --end;  // not inside a character
+        while (end > 1 && continues_character(line[end])) --end;  // not inside a character
       }
       result += std::string(margin, ' ') + line.substr(0, end) + '\n';
       line.erase(0, line[end] == ' ' ? end + 1 : end);

@@ -35,13 +35,6 @@
 namespace orrery {
 namespace {
 
-// "a, b, c"
-std::string listed(const std::vector<std::string>& names) {
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
-}
-
 // The names of a command's sub-commands, as a list.
 std::string names_of(const CLI::App& command) {
   std::vector<std::string> names;
@@ -160,6 +153,12 @@ CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T
   return option;
 }
 
+// The rule of an option whose value is a text: an unset variable of the shell would leave it empty.
+CLI::Validator not_empty() {
+  const auto problem = [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); };
+  return CLI::Validator(problem, "");
+}
+
 // The rule of an option that has these values; its name lists them, for `command_help`.
 CLI::Validator one_of(const std::vector<std::string>& allowed) {
   const auto problem = [allowed](std::string& text) {
@@ -239,11 +238,7 @@ CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value,
 
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description) {
-  const auto problem = [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); };
-  return command.add_option(name, value, description)
-      ->check(CLI::Validator(problem, ""))
-      ->type_name(kind)
-      ->default_str("");
+  return command.add_option(name, value, description)->check(not_empty())->type_name(kind)->default_str("");
 }
 
 CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
@@ -255,6 +250,18 @@ CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& v
   return add_text(command, name, value, "FILE", description);
 }
 
+std::string model_in(const std::string& path) {
+  std::error_code absent;
+  const bool is_folder = path.ends_with('/') || std::filesystem::is_directory(path, absent);
+  return is_folder ? (std::filesystem::path(path) / "model.safetensors").string() : path;
+}
+
+CLI::Option* take_folders(CLI::Option* model) { return change_text(model, model_in); }
+
+CLI::Option* change_text(CLI::Option* option, const std::function<std::string(const std::string&)>& change) {
+  return option->transform(change, "", "changed");
+}
+
 CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                            const std::string& description) {
   return command.add_option(name, values, description)->type_name("")->default_str("");
@@ -262,13 +269,12 @@ CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vect
 
 CLI::Option* add_files(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                        const std::string& description) {
-  const auto problem = [](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); };
   const auto all = [&values] {
     std::string text;
     for (const std::string& value : values) text += (text.empty() ? "" : std::string(1, between_files)) + value;
     return text;
   };
-  return add_arguments(command, name, values, description)->check(CLI::Validator(problem, ""))->default_function(all);
+  return add_arguments(command, name, values, description)->check(not_empty())->default_function(all);
 }
 
 CLI::Option* add_repeated_file(CLI::App& command, const std::string& name, std::vector<std::string>& values,
@@ -350,6 +356,12 @@ bool matches_any(const std::vector<std::string>& patterns, const std::string& te
   return patterns.empty() || std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
            return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
          });
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
 }
 
 std::string shell_quoted(const std::string& argument) {

@@ -75,6 +75,12 @@ CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::strin
                           const std::string& description);
 /// An option whose value is the name of a file.
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description);
+/// In a folder that a training was saved in, the model; any other path as it is.
+std::string model_in(const std::string& path);
+/// Makes an option of one file or several take folders as well, for the model in them. Returns it.
+CLI::Option* take_folders(CLI::Option* model);
+/// Makes an option take `change` of the text that is given. Returns it.
+CLI::Option* change_text(CLI::Option* option, const std::function<std::string(const std::string&)>& change);
 /// Any number of positional arguments.
 CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                            const std::string& description);
@@ -140,6 +146,8 @@ std::string typed_name(const CLI::Option* option);
 
 /// Whether `text` matches one of the shell's patterns, such as 'nn/*'; true if there are none.
 bool matches_any(const std::vector<std::string>& patterns, const std::string& text);
+/// "a, b, c"
+std::string listed(const std::vector<std::string>& names);
 /// An argument as typed in a shell, for commands shown in messages: in quotes if it has special characters.
 std::string shell_quoted(const std::string& argument);
 

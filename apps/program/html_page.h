@@ -13,7 +13,7 @@ namespace orrery {
 /// JSON as it can stand inside a <script> element: without '<', which could end the element.
 std::string json_in_script(std::string json);
 
-/// Puts `text` in the place of `place`, which stands once in `page`. Error: it does not.
+/// Puts `text` in the first place of `place` in `page`. Error: there is none.
 void fill_in(std::string& page, std::string_view place, std::string_view text);
 
 /// The page of `folder`, such as "apps/trace". `data` is what its script reads: JSON in the form of `json_in_script`.

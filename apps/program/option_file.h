@@ -7,8 +7,8 @@
 //   }
 // The names are those of --help without the two dashes in front. An option in the file counts as if it were typed,
 // except that the same option on the command line wins. A training keeps its options in the metadata of the files that
-// it saves, so --config also takes a saved model, from which only options before --save are taken: none that names a
-// file to write.
+// it saves, so --config also takes a saved model. From a model it takes only the options that --help lists before
+// --save, so that somebody else's model never names a file to write.
 // Serves: apps/toy/toy.cpp
 #pragma once
 

@@ -27,7 +27,8 @@ void check_can_write(const std::string& command, const std::string& option, cons
   const std::filesystem::file_type type = std::filesystem::status(path, problem).type();
   using enum std::filesystem::file_type;
   check(type != none, command, "cannot write to ", option, ' ', path, ": ", problem.message());
-  check(type != directory, command, option, ' ', path, " is a folder");
+  check(type != directory, command, option, ' ', path, " is a folder",
+        option == "--save" ? "; a name that ends in / saves model and log in it" : "");
   check(type == not_found || type == regular, command, option, ' ', path, " is not a regular file");
 }
 

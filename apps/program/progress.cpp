@@ -70,7 +70,8 @@ std::string Progress::line(const StepReport& report) const {
   const double elapsed = std::max(1e-9, clock_() - start_);
   const double per_step = elapsed / static_cast<double>(std::max<i64>(1, report.step - done_before_));
   const double all = per_step * static_cast<double>(std::max<i64>(0, total_ - report.step));
-  const double left = limit_ > 0 ? std::clamp(limit_ - elapsed, 0.0, all) : all;
+  const double planned = planned_ > 0 ? planned_ - elapsed : all;
+  const double left = std::max(0.0, limit_ > 0 ? std::min(limit_ - elapsed, planned) : planned);
   const std::string total = std::to_string(total_);
   struct Part {
     std::string text;

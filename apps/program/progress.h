@@ -59,6 +59,8 @@ class Progress {
   Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_before = 0, Clock clock = steady_seconds);
   /// The run ends after so many seconds, also without its last step; 0: no limit.
   void set_limit(double seconds) { limit_ = seconds; }
+  /// The run is planned to take so many seconds, however many steps it has then; 0: no such plan.
+  void set_plan(double seconds) { planned_ = seconds; }
   /// The run has so many steps in all.
   void set_total(i64 total) { total_ = total; }
   /// Call it after every step. In a file or pipe it prints a line after each tenth of the steps.
@@ -76,7 +78,7 @@ class Progress {
   size_t width_;
   i64 total_, done_before_;
   i64 tokens_ = 0;
-  double start_, limit_ = 0;
+  double start_, limit_ = 0, planned_ = 0;
   i64 tenths_of_time_ = 0;  // that had a line
 };
 

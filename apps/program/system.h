@@ -34,7 +34,8 @@ i64 bytes_in_meminfo(std::string_view meminfo, std::string_view field);
 /// The number of cores in the field Cpus_allowed_list of /proc/self/status, such as "0-3,8"; 0 if it is not there.
 int cores_allowed(std::string_view status);
 
-/// In which part of the last ten seconds some program waited: the first avg10 of a file of /proc/pressure, from 0 to 1.
+/// The share of the last ten seconds in which some program waited, from 0 to 1: the first avg10 of a file of
+/// /proc/pressure.
 double share_waited(std::string_view pressure);
 
 /// The folders in which the limits of a process stand, the innermost first, for a controller such as "memory". Both

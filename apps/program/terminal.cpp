@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <iostream>
 
 #include "core/error.h"
 
@@ -29,6 +30,10 @@ Terminal terminal_rule(bool is_terminal, const char* no_color, const char* term,
 
 std::string for_reader(std::string_view text, int descriptor) {
   return isatty(descriptor) == 1 ? harmless_lines(text) : std::string(text);
+}
+
+void say(std::string_view what) {
+  if (terminal_of(STDERR_FILENO).live) std::cerr << harmless(what) << " ..." << std::endl;
 }
 
 std::string coloured(std::string_view text, Colour colour, const Terminal& terminal) {

@@ -26,6 +26,9 @@ Terminal terminal_rule(bool is_terminal, const char* no_color, const char* term,
 /// Text of others as it is written to a file descriptor: `harmless_lines` for a terminal, unchanged for a file or pipe.
 std::string for_reader(std::string_view text, int descriptor);
 
+/// Tells a person at a terminal what a run is doing before its first step. In a file, nobody waits for it.
+void say(std::string_view what);
+
 enum class Colour { red = 31, green = 32, yellow = 33 };
 /// `text` in a colour if the terminal shows colours, else unchanged.
 std::string coloured(std::string_view text, Colour colour, const Terminal& terminal);

@@ -3,6 +3,8 @@
 //   orrery report run.log --out report.html
 //   orrery report gru.log transformer.log --out comparison.html
 // Serves: apps/toy/toy.cpp
+#include <unistd.h>
+
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -21,6 +23,8 @@ struct ReportOptions {
 };
 
 int write_report(const ReportOptions& options) {
+  if (options.out.empty() && isatty(STDOUT_FILENO) == 1)
+    usage_error("--out", "must name a file for the page, which is for a browser, not for a terminal");
   check_can_write_text("report", "--out", options.out);
   const run_report::RunFiles files = run_report::read_run_files(options.files);
   for (const std::string& path : files.paths)
@@ -47,7 +51,8 @@ void add_report(CLI::App& program, int& exit_code) {
           "Examples:\n  orrery report run/ --out report.html\n"
           "  orrery report gru.log transformer.log --out comparison.html");
   require(add_arguments(command, "RUN", options->files, "What trainings wrote"));
-  add_file(command, "--out", options->out, "Write the page to this file; without it to stdout");
+  add_file(command, "--out", options->out,
+           "Write the page to this file; without it to stdout, unless that is a terminal");
   when_run(command, exit_code, [options] { return write_report(*options); });
 }
 

@@ -180,11 +180,12 @@ std::string models(const std::vector<SavedModel>& models) {
   std::string rows;
   for (const SavedModel& model : models) {
     std::error_code unknown;
-    const auto bytes = std::filesystem::file_size(model.path, unknown);
-    rows += element("tr", words("th", model.path, "scope=\"row\"") + cell(numbers("%.1f MB", bytes / 1e6)) +
-                              cell(model.options.empty() ? "no options in it" : ""));
+    const double megabytes = static_cast<double>(std::filesystem::file_size(model.path, unknown)) / 1e6;
+    rows +=
+        element("tr", words("th", model.path, "scope=\"row\"") + cell(unknown ? "" : numbers("%.1f MB", megabytes)) +
+                          cell(model.options.empty() ? "not in the file" : "in the file"));
   }
-  return rows.empty() ? "" : element("table", rows);
+  return rows.empty() ? "" : element("table", "<tr><th>model</th><th>size</th><th>options</th></tr>\n" + rows);
 }
 
 }  // namespace

@@ -76,8 +76,11 @@ void add_file(RunFiles& files, const std::string& path) {
 
 void add_folder(RunFiles& files, const std::string& folder) {
   std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.is_regular_file()) paths.push_back(entry.path().string());
+  std::error_code problem, unknown;
+  std::filesystem::directory_iterator entry(folder, problem);
+  for (; !problem && entry != std::filesystem::directory_iterator(); entry.increment(problem))
+    if (entry->is_regular_file(unknown)) paths.push_back(entry->path().string());
+  check(!problem, "report", "cannot read the folder ", folder, ": ", problem.message());
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> others;
   for (const std::string& path : paths) {

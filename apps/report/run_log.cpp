@@ -15,7 +15,7 @@
 namespace orrery::run_report {
 namespace {
 
-// Ten lines a second for weeks. A larger file is not a log.
+// Ten lines a second for twelve days. A larger file is not a log.
 constexpr u64 most_log_bytes = u64{1} << 30;
 constexpr i64 most_steps = i64{1} << 53;
 

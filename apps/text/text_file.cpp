@@ -56,11 +56,11 @@ void read_in_pieces(const std::string& path, const std::function<size_t(const Fi
 
 size_t whole_characters(std::string_view text) {
   constexpr size_t longest = 4;
-  const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
   for (size_t back = 1; back <= std::min(text.size(), longest - 1); ++back) {
     const size_t at = text.size() - back;
-    if ((byte(at) & 0xC0) == 0x80) continue;
-    const size_t needed = byte(at) >= 0xF0 ? 4 : byte(at) >= 0xE0 ? 3 : byte(at) >= 0xC0 ? 2 : 1;
+    if (continues_character(text[at])) continue;
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const size_t needed = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
     return needed > back ? at : text.size();
   }
   return text.size();

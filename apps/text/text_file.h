@@ -23,7 +23,7 @@ struct FilePiece {
   bool last = false;  ///< the file ends with it
 };
 /// Reads a file in pieces. `take` returns how many bytes it used, at least one: the next piece begins behind these. Of
-/// the last piece it must use all. Errors: those of `read_text` but the last.
+/// the last piece it must use all. Errors: those of `read_text`, except that a file may be of any size.
 void read_in_pieces(const std::string& path, const std::function<size_t(const FilePiece&)>& take);
 
 /// How many bytes of `text` remain if a character that its end cuts off is left out.

@@ -160,7 +160,8 @@ void check_tokens(const std::vector<std::string>& tokens) {
   check(!tokens.empty(), vocabulary_operation, "has no tokens");
   for (const std::string& token : tokens) {
     check_line_utf8(token);
-    check(!token.empty() && token.find('\0') == token.npos, vocabulary_operation, "has an empty token");
+    check(!token.empty() && token.find('\0') == token.npos, vocabulary_operation,
+          "has a token that is empty or has a zero byte");
     check(known.insert(token).second, vocabulary_operation, "has the token ", printable(token), " twice");
   }
 }

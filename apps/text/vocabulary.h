@@ -34,12 +34,15 @@ inline constexpr i32 first_piece_id = 7;
 /// No vocabulary has more tokens.
 inline constexpr i64 largest_vocabulary = i64{1} << 20;
 
+/// Under this key, the metadata of a model have its vocabulary as JSON.
+inline constexpr std::string_view vocabulary_key = "vocabulary";
+
 /// Copies share their contents, which never change.
 class Vocabulary {
  public:
   /// Pieces found by SentencePiece (the unigram model) in these lines. There are at most `size` tokens in all, fewer if
-  /// the text is small. The same lines give the same pieces on every machine. Errors: no text; a `size` that does not
-  /// hold the letters of the text.
+  /// the text is small. The same lines give the same pieces for any number of cores. Errors: no text; a `size` that
+  /// does not hold the letters of the text.
   static Vocabulary of_text(const std::vector<std::string_view>& lines, i64 size);
   /// The same for running text, exact: the 256 bytes are among the tokens.
   static Vocabulary of_running_text(const std::vector<std::string_view>& lines, i64 size);

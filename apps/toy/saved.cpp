@@ -27,12 +27,8 @@ struct SavedToy {
 SavedToy load_toy(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
   check_is_finished("toy", path, metadata);
-  const auto entry = [&](std::string_view key) {
-    const auto found = metadata.find(std::string(key));
-    check(found != metadata.end(), "toy", path, " was not saved by orrery toy (it has no ", key, ')');
-    return found->second;
-  };
-  const ToyTask task = within("load " + path, [&] { return toy_task(entry(task_key)); });
+  const std::string& saved_task = model_entry(metadata, task_key, "toy", path);
+  const ToyTask task = within("load " + path, [&] { return toy_task(saved_task); });
   const nn::TransformerConfig config = nn::config_of(metadata, path);
   check(config.src_vocab_size == task.vocab_size() && config.tgt_vocab_size == task.vocab_size(), "toy", path,
         " holds a model of ", config.src_vocab_size, " tokens for a task of ", task.vocab_size());

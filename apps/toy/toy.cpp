@@ -149,7 +149,7 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
   }};
   const std::exception_ptr failure =
       failure_of([&] { run_steps(training.trainer, files, parts, log, interrupt, hooks); });
-  const Trainer& trainer = training.trainer;
+  Trainer& trainer = training.trainer;
   if (stopped_before_a_step(trainer, done_before, files, "orrery toy", failure)) return interrupted;
   ToyOutcome outcome;
   end_training(
@@ -312,9 +312,9 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_number(command, "--require", options->require, 0, 1, "Fail if a smaller share of the answers is correct");
   std::vector<CLI::Option*> for_training = options_of(command);
   std::erase(for_training, handles.threads);
-  exclude(add_file(command, "--load", options->load,
-                   "Do not train: answer each line of stdin with the model in this file. Only --threads may be given "
-                   "as well"),
+  exclude(take_folders(add_file(command, "--load", options->load,
+                                "Do not train: answer each line of stdin with the model in this file, or in the folder "
+                                "of --save FOLDER/. Only --threads may be given as well")),
           for_training);
   when_run(command, exit_code, [options] { return run(*options); });
 }

@@ -43,7 +43,7 @@ void check_is_model(const std::string& program, const std::string& path) {
   check(holds_model(path), program, "--save ", path, " is a file that holds no model; name another, or remove it");
 }
 
-// How the files beside a model are called: what a training writes must not be what another one needs.
+// The endings of the files beside a model. What one training writes must not be what another one needs.
 constexpr std::string_view resume_end = ".resume", lock_end = ".lock", temporary_end = ".tmp";
 
 // Error: `path` is the name of a file beside another model.
@@ -108,6 +108,13 @@ bool ModelFile::keep(const std::function<void()>& save) {
 }
 
 void ModelFile::check_kept() const { check(problem_.empty(), program_, "the model is not saved: ", problem_); }
+
+const std::string& model_entry(const Metadata& metadata, std::string_view key, const std::string& program,
+                               const std::string& path) {
+  const auto found = metadata.find(std::string(key));
+  check(found != metadata.end(), program, path, " was not saved by orrery ", program, " (it has no ", key, ')');
+  return found->second;
+}
 
 std::exception_ptr failure_of(const std::function<void()>& steps) {
   try {

@@ -13,9 +13,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/dtype.h"
 #include "core/files/file.h"
+#include "core/files/safetensors.h"
 
 namespace orrery {
 
@@ -52,6 +54,10 @@ class ModelFile {
   std::string program_, path_, problem_;
   std::optional<FileLock> lock_;
 };
+
+/// What stands under `key` in the metadata of `path`. Error: nothing, so it is no model of `program`.
+const std::string& model_entry(const Metadata& metadata, std::string_view key, const std::string& program,
+                               const std::string& path);
 
 /// Ends a training: `report` evaluates the model and prints, `save` writes it. Both are called even if something failed
 /// before. Then the first failure is thrown: `failure`, which is that of the training itself, or that of `report`, or

@@ -68,8 +68,8 @@ void TrainingRecipe::validate() const {
         "patience and average_last need evaluate_every");
   check(schedule != Schedule::cosine || warmup < steps, operation, "warmup (", warmup, ") must be below steps, ",
         steps);
-  check(schedule == Schedule::constant || schedule == Schedule::cosine || warmup > 0, operation,
-        "this schedule needs a warmup of at least 1");
+  check(schedule == Schedule::constant || schedule == Schedule::cosine || warmup > 0, operation, "schedule ",
+        names(schedule)[static_cast<size_t>(schedule)], " needs a warmup of at least 1");
 }
 
 i64 TrainingRecipe::steps_before_cooldown() const {

@@ -6,15 +6,17 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/program/command.h"
 #include "apps/program/option_file.h"
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
+#include "core/files/json.h"
+#include "core/files/safetensors.h"
 
 namespace orrery {
 namespace {
@@ -47,6 +49,15 @@ std::string options_in(const SavedParts& parts) {
   return options == parts.origin.end() ? "" : options->second;
 }
 
+// The step from which FILE.resume goes on; 0 without such a file. If a later state could not be saved, it is earlier
+// than the training's.
+i64 step_kept_in(const TrainingFiles& files) {
+  try {
+    const Json standing = parse_json_object(read_safetensors_metadata(files.resume()).at("standing"), "standing");
+    return standing.at("steps_done").get<i64>();
+  } catch (const std::exception&) { return 0; }
+}
+
 }  // namespace
 
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
@@ -55,11 +66,12 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
   const TrainingRecipe& recipe = trainer.recipe();
   Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, trainer.steps_done());
   progress.set_limit(60 * recipe.minutes);
+  progress.set_plan(hooks.planned_seconds);
   const double start = steady_seconds();
   std::optional<double> validation;
-  i64 kept_step = trainer.steps_done();  // without a step there is nothing to keep
+  i64 settled_step = trainer.steps_done();  // at which there is nothing more to keep, as before the first step
   const auto keep = [&](const std::string& otherwise) {
-    if (files.keep(trainer, parts)) return void(kept_step = trainer.steps_done());
+    if (files.keep(trainer, parts)) return void(settled_step = trainer.steps_done());
     progress.note("not saved: " + files.problem() + "; " + otherwise);
   };
   log.start(trainer, options_in(parts));
@@ -68,6 +80,7 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (recipe.minutes > 0 && steady_seconds() - start >= 60 * recipe.minutes) ending = Ending::out_of_time;
     if (interrupt.requested()) ending = Ending::stopped;
     if (ending != Ending::finished) break;
+    log.begin_step();
     const StepResult result = trainer.step();
     const i64 step = trainer.steps_done();
     const i64 planned = recipe.steps;
@@ -85,11 +98,13 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (!trainer.evaluation_is_due()) continue;
     validation = evaluate_and_tell(trainer, progress, log, hooks);
     if (std::isfinite(*validation))
-      keep("the training continues");  // otherwise the last saved state is better, and the next step reports why
+      keep("the training continues");
+    else
+      settled_step = step;  // the last saved state is better, and the next step reports why
   }
   log.write_left_out();
   if (!log.problem().empty()) progress.note("the log is not whole: " + log.problem());
-  if (ending != Ending::finished && kept_step != trainer.steps_done())  // stopped between two evaluations
+  if (ending != Ending::finished && settled_step != trainer.steps_done())  // stopped between two evaluations
     keep("the training cannot be resumed from this step");
   if (ending == Ending::out_of_time) progress.note("the time limit is reached");
   if (trainer.steps_done() < recipe.steps && trainer.out_of_patience()) {
@@ -101,8 +116,9 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
   return ending;
 }
 
-void save_model(const Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
+void save_model(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                 const std::string& command, bool failed) {
+  if (!trainer.ended()) trainer.end_with_best();    // what comes before has failed, as when memory runs out
   files.end(parts, trainer.finished() && !failed);  // the state of a failed one can repeat what failed
   files.check_kept();
   if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
@@ -119,13 +135,15 @@ bool stopped_before_a_step(const Trainer& trainer, i64 steps_before, const Train
 }
 
 void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std::string& command, bool failed) {
-  std::cerr << "stopped after step " << trainer.steps_done() << " of " << trainer.recipe().steps;
-  std::error_code unknown;
-  const bool resumable = trainer.steps_done() > 0 && std::filesystem::exists(files.resume(), unknown);
+  const i64 done = trainer.steps_done();
+  // A step that failed would fail again. Before the first step, the state that stands there is another training's.
+  const i64 kept = failed || done == 0 || !files.used() ? 0 : step_kept_in(files);
+  std::cerr << "stopped after step " << done << " of " << trainer.recipe().steps;
   if (!files.used())
     std::cerr << "; without --save it cannot be resumed";
-  else if (resumable && !failed)  // a step that failed would fail again
-    std::cerr << "; to resume: " << command << " --resume " << harmless(shell_quoted(files.model()));
+  else if (kept > 0)
+    std::cerr << "; to resume" << (kept < done ? " from step " + std::to_string(kept) : "") << ": " << command
+              << " --resume " << harmless(shell_quoted(files.model()));
   std::cerr << std::endl;
 }
 

@@ -31,12 +31,28 @@ void RunOptions::check_earlier_log() const {
   if (std::filesystem::exists(log, absent)) TrainingLog(log, earlier_log());
 }
 
+std::string RunOptions::in_folder(const std::string& path, bool is_new) {
+  const std::filesystem::path model = model_in(path);
+  if (model == path || (is_new && !path.ends_with('/'))) return path;
+  if (is_new) new_folder = model.parent_path();
+  const std::filesystem::path log_there = model.parent_path() / "log.jsonl";
+  std::error_code absent;
+  if (log.empty() && (is_new || std::filesystem::exists(log_there, absent))) log = log_there;
+  return model;
+}
+
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts) {
   begin_group(command, "Run");
   add_tiles(command, run.tiles);
   run.deciding = options_of(command);
-  add_file(command, "--save", run.save,
-           "Save the best model in this file, and the state of an unfinished training in FILE.resume");
+  const auto folder_of = [&run](bool is_new) {
+    return [&run, is_new](const std::string& path) { return run.in_folder(path, is_new); };
+  };
+  change_text(
+      add_file(command, "--save", run.save,
+               "Save the best model in this file, and the state of an unfinished training in FILE.resume. A "
+               "name that ends in / is that of a folder, which gets model.safetensors, and the log as log.jsonl"),
+      folder_of(true));
   add_flag(command, "--overwrite", run.overwrite, "Replace an existing model, unfinished training or log");
   CLI::Option* print_config = add_flag(command, "--print-config", run.print_config,
                                        "Do not train: print the options that decide what is trained, for --config");
@@ -45,6 +61,7 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
   CLI::Option* resume =
       add_file(command, "--resume", run.resume,
                "Continue the training that --save FILE started, with its options: none of those above may be given");
+  change_text(resume, folder_of(false));
   exclude(resume, of_a_new_training);
   add_file(command, "--log", run.log,
            "Write options, losses, evaluations and samples to this file, one JSON object a line, for orrery report; "
@@ -62,10 +79,15 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
 }
 
 void set_up(const RunOptions& run) {
+  std::error_code problem;
+  if (!run.new_folder.empty() && !run.print_config) std::filesystem::create_directories(run.new_folder, problem);
+  check(!problem, "train", "cannot make the folder ", run.new_folder, ": ", problem.message());
   set_threads(static_cast<int>(run.threads));
   set_least_tiles(static_cast<int>(run.tiles));
-  const i64 free = memory_of(SystemFiles()).available / 10 * 9;  // the rest is for texts, threads and what is estimated
-  limit_memory(run.max_memory > 0 ? run.max_memory * megabyte : free);
+  const SystemMemory memory = memory_of(SystemFiles());
+  i64 limit = memory.available / 10 * 9;                    // the rest is for texts, threads and what is estimated
+  if (memory.total > 0) limit = std::max(limit, megabyte);  // 0 would mean that there is no limit
+  limit_memory(run.max_memory > 0 ? run.max_memory * megabyte : limit);
 }
 
 int print_config(const RunOptions& run) {

@@ -26,6 +26,11 @@ struct RunOptions {
   i64 threads = 1, tiles = 1;
   std::vector<CLI::Option*> deciding{};  ///< the options that decide what is trained
 
+  std::string new_folder{};  ///< to make before the training; "" if --save names none
+  /// The file of the model in the folder `path`, whose log is then the folder's, unless another is given. Any other
+  /// path as it is. A new folder must end in /.
+  std::string in_folder(const std::string& path, bool is_new);
+
   /// Their present values, as JSON that --config takes.
   std::string chosen() const;
   /// What becomes of a log that is there already.
@@ -34,7 +39,8 @@ struct RunOptions {
   void check_earlier_log() const;
 };
 
-/// Sets threads, tiles and the limit of memory. A training that is resumed then takes its own tiles (`compute_as`).
+/// Makes the folder of --save; sets threads, tiles and the limit of memory. A training that is resumed then takes its
+/// own tiles (`compute_as`). Error: the folder cannot be made.
 void set_up(const RunOptions& run);
 /// What --print-config does. Returns the exit code.
 int print_config(const RunOptions& run);

@@ -193,9 +193,14 @@ void Trainer::with_best(const std::function<void()>& f) { best_step_ > 0 ? with(
 void Trainer::end_with_judged() {
   const Values values = judged_values();
   if (!values.empty()) put(values);
+  ended_ = true;
 }
 
-void Trainer::end_with_best() { best_step_ > 0 ? put(best_) : end_with_judged(); }
+void Trainer::end_with_best() {
+  if (best_step_ == 0) return end_with_judged();
+  put(best_);
+  ended_ = true;
+}
 
 double Trainer::seconds_of_step() {
   const std::vector<u64> positions = task_.positions();

@@ -83,6 +83,8 @@ class Trainer {
   /// Ends the training: the model keeps the judged parameters, or the best ones. No step may follow.
   void end_with_judged();
   void end_with_best();
+  /// Whether the model has these parameters. If memory runs out before, it still has the trained ones.
+  bool ended() const { return ended_; }
 
   /// Seconds of one step, and of one evaluation, by a trial that changes nothing.
   double seconds_of_step();
@@ -129,6 +131,7 @@ class Trainer {
   Parameters parameters_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   i64 steps_done_ = 0, best_step_ = 0, since_best_ = 0;
+  bool ended_ = false;
   double best_loss_ = std::numeric_limits<double>::infinity();
   Values average_;           // the exponential mean; empty without one
   std::deque<Values> kept_;  // the parameters at the last evaluations, for their mean

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/program/command.h"
+#include "core/files/file.h"
 #include "core/files/safetensors_header.h"
 #include "core/products/blas.h"
 #include "core/products/gemm.h"
@@ -33,6 +34,9 @@ std::string standing_of(const TrainingState& state, i64 seed) {
       .text();
 }
 
+// Bytes of the texts that every file has besides the program's: of recipe, options and standing at most; of a checksum.
+constexpr u64 recipe_and_standing = 16'000, checksum_text = 9;
+
 void read_standing(const std::string& text, UnfinishedTraining& to) {
   constexpr std::string_view operation = "training standing";
   constexpr i64 any = std::numeric_limits<i64>::max();
@@ -45,7 +49,7 @@ void read_standing(const std::string& text, UnfinishedTraining& to) {
   read("steps_done", state.steps_done, 0, to.recipe.steps);
   read("best_step", state.best_step, 0, state.steps_done);
   if (state.best_step > 0) read("best_loss", state.best_loss);
-  read("evaluations_since_best", state.evaluations_since_best, 0, any);
+  read("evaluations_since_best", state.evaluations_since_best, 0, state.steps_done);
   read("positions", state.positions, 0, any);
 }
 
@@ -69,26 +73,25 @@ void TrainingFiles::check_room(const TrainingRecipe& recipe, i64 parameters) con
 
 void TrainingFiles::check_texts(const Trainer& trainer, const SavedParts& parts) const {
   if (!used()) return;
-  u64 state_bytes = 0;
-  for (const auto& [name, tensor] : trainer.state().tensors)
+  u64 state_bytes = 0, all_texts = recipe_and_standing;
+  for (const auto& [name, tensor] : trainer.state().tensors) {
     state_bytes += static_cast<u64>(tensor.count() * bytes_of(tensor.dtype()));
+    all_texts += 2 * name.size() + checksum_text;
+  }
   const u64 bytes = std::min(parts.model_bytes, state_bytes);
   for (const auto& [key, text] : parts.origin) {
     const u64 length = json_text(text).size() - 2;  // without quotes
-    check(length <= longest_text(bytes), program_, "--save ", model(), ": the model is too small to be saved with its ",
-          key, ", ", length, " bytes beside ", bytes, " of parameters; use a larger model, or fewer tokens or files");
+    all_texts += length;
+    check(all_texts <= longest_text(bytes), program_, "--save ", model(),
+          ": the model is too small to be saved with its ", key, ", ", length, " bytes beside ", bytes,
+          " of parameters; use a larger model, or fewer tokens or files");
   }
 }
 
 bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
   return file_.keep([&] {
-    // A training that is stopped before its first evaluation also saves a model.
-    if (trainer.best_step() == 0 || trainer.best_step() != best_kept_) {
-      trainer.with_best([&] { parts.save_model(model()); });
-      best_kept_ = trainer.best_step();
-    }
-    std::error_code left;  // FILE is replaced: the state of an older training must not be continued in its place
-    if (!resume_is_ours_) std::filesystem::remove(resume(), left);
+    // The state comes first. Otherwise a program that is killed between the two would leave, in place of an older
+    // unfinished training, the new model beside the old state, and --resume would continue the old one.
     const TrainingState state = trainer.state();
     Metadata metadata = parts.origin;
     metadata[program_key] = program_;
@@ -96,21 +99,31 @@ bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
     metadata[standing_key] = standing_of(state, trainer.recipe().seed);
     write_safetensors(resume(), state.tensors, metadata);
     resume_is_ours_ = true;
+    // A training that is stopped before its first evaluation also saves a model.
+    if (trainer.best_step() == 0 || trainer.best_step() != best_kept_) {
+      trainer.with_best([&] { parts.save_model(model()); });
+      best_kept_ = trainer.best_step();
+    }
   });
 }
 
 bool TrainingFiles::end(const SavedParts& parts, bool finished) {
+  left_.clear();
+  const auto remove_state = [&] {
+    try {
+      if (used()) remove_file(resume());
+    } catch (const Error& error) { left_ = error.what(); }
+  };
+  // The state of an older training goes before FILE is replaced: beside the new model, --resume would continue it.
+  if (!resume_is_ours_) remove_state();
   if (!file_.keep([&] { parts.save_model(model()); })) return false;
-  std::error_code left;
-  // Once FILE is replaced, the state of an older training beside it would be continued in its place.
-  if (used() && (finished || !resume_is_ours_)) std::filesystem::remove(resume(), left);
-  left_ = left ? left.message() : "";
+  if (resume_is_ours_ && finished) remove_state();
   return true;
 }
 
 void TrainingFiles::check_kept() const {
   file_.check_kept();
-  check(left_.empty(), program_, "the model is saved, but ", resume(), " cannot be removed: ", left_);
+  check(left_.empty(), program_, "the model is saved, but ", left_);
 }
 
 UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files) {

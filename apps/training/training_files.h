@@ -43,11 +43,11 @@ class TrainingFiles {
   /// Error, before a training starts: not enough disk space for a model of `parameters` numbers and its state.
   void check_room(const TrainingRecipe& recipe, i64 parameters) const;
 
-  /// Error, before a training starts: a text of `parts`, such as the vocabulary, is too long for files with so few
+  /// Error, before a training starts: the texts of `parts`, such as the vocabulary, are too long for files with so few
   /// parameters (`longest_text`).
   void check_texts(const Trainer& trainer, const SavedParts& parts) const;
 
-  /// Writes the state, and the model unless the best one already stands there. Returns false if that failed; `problem`
+  /// Writes the state, then the model unless the best one already stands there. Returns false if that failed; `problem`
   /// then says why.
   bool keep(Trainer& trainer, const SavedParts& parts);
   /// Writes the model as it is. The state of a finished training is removed, and that of one which this training
@@ -78,7 +78,8 @@ UnfinishedTraining read_unfinished(const std::string& program, const TrainingFil
 void check_is_finished(const std::string& program, const std::string& path, const Metadata& metadata);
 /// What the program kept under `key`. Error: nothing.
 const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key);
-/// Cuts products into as many tiles as the training did, and warns if its bits cannot be continued on this machine.
+/// Cuts products into as many tiles as the training did, and warns if OpenBLAS uses another kernel here, whose bits
+/// differ.
 void compute_as(const UnfinishedTraining& training);
 
 }  // namespace orrery

@@ -28,7 +28,11 @@ bool holds_something_else(const AppendedFile& file) {
 }  // namespace
 
 TrainingLog::TrainingLog(const std::string& path, Earlier earlier, Clock clock)
-    : path_(path), continues_(earlier == Earlier::continued), clock_(std::move(clock)), start_(clock_()) {
+    : path_(path),
+      continues_(earlier == Earlier::continued),
+      clock_(std::move(clock)),
+      start_(clock_()),
+      step_begin_(start_) {
   if (path.empty()) return;
   file_.emplace(path);
   check(!holds_something_else(*file_), "log", path, " is not a training log; name another file, or remove it");
@@ -52,6 +56,7 @@ void TrainingLog::write(const std::string& line) {
 }
 
 void TrainingLog::end() {
+  write_left_out();
   try {
     if (file_) file_->close();
   } catch (const Error& error) { problem_ = error.what(); }
@@ -78,8 +83,9 @@ void TrainingLog::plan(const Trainer& trainer, const std::string& options) {
 
 void TrainingLog::step(i64 step, const StepResult& result) {
   if (!used()) return;
-  tokens_ += result.tokens;
-  left_out_ = {step, result, clock_() - start_};
+  const double now = clock_();
+  tokens_ += result.tokens, step_seconds_ += now - step_begin_;
+  left_out_ = {step, result, now - start_};
   if (step == 1 || left_out_->seconds - last_ >= 0.1) write_left_out();
 }
 
@@ -87,10 +93,10 @@ void TrainingLog::write_left_out() {
   if (!used() || !left_out_) return;
   const auto& [step, result, seconds] = *left_out_;
   Json line{{"step", step}, {"loss", result.loss}, {"rate", result.rate}};
-  if (seconds > last_) line["tokens_per_s"] = std::llround(static_cast<double>(tokens_) / (seconds - last_));
+  if (step_seconds_ > 0) line["tokens_per_s"] = std::llround(static_cast<double>(tokens_) / step_seconds_);
   line["seconds"] = std::round(seconds * 1000) / 1000;
   write(line.dump());
-  last_ = seconds, tokens_ = 0;
+  last_ = seconds, step_seconds_ = 0, tokens_ = 0;
   left_out_.reset();
 }
 
@@ -103,10 +109,12 @@ void TrainingLog::evaluation(i64 step, double loss, bool best) {
 }
 
 void TrainingLog::sample(i64 step, const std::string& text) {
+  write_left_out();
   if (used()) write(json_text(Json{{"step", step}, {"sample", text}}));
 }
 
 void TrainingLog::score(i64 step, const std::string& name, double value) {
+  write_left_out();
   if (used()) write(Json{{"step", step}, {"score", name}, {"value", value}}.dump());
 }
 

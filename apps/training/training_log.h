@@ -17,12 +17,13 @@ namespace orrery {
 ///   {"start":"lm","after_step":0,"steps":2000,"parameters":804096,"options":{"layers":4,...}}
 ///   {"step":250,"loss":2.31,"rate":0.001,"tokens_per_s":41200,"seconds":6.2}
 ///   {"step":250,"validation":2.25,"best":true,"seconds":6.9}
-///   {"step":250,"sample":"it writes: ..."}
+///   {"step":250,"sample":"  3.1 bits per character ...\n  it writes: ..."}
 ///   {"step":800,"steps":1950,"options":{...}}      a plan that has changed (Trainer::plan)
 ///   {"step":2000,"score":"validation loss","value":1.88}
-/// Seconds count from the moment at which this object opens the log, just before the first step. At most ten steps a
-/// second have a line. A training that is resumed has a further line with "start". One that was killed before makes
-/// some steps again: of two lines for a step, the later one counts.
+/// Seconds count from the moment at which this object opens the log, just before the first step. The speed is that of
+/// the steps since the last line, without evaluations and saving. At most ten steps a second have a line. A training
+/// that is resumed has a further line with "start". One that was killed before makes some steps again: of two lines for
+/// a step, the later one counts.
 class TrainingLog {
  public:
   /// What a log that is there already becomes.
@@ -30,12 +31,15 @@ class TrainingLog {
   /// Opens the file. With the path "", nothing is written. Errors: it cannot be written; another process is writing it;
   /// it holds something other than a log; it holds a log that is to be `kept`.
   TrainingLog(const std::string& path, Earlier earlier, Clock clock = steady_seconds);
-  /// What the log begins with; `options` are those of the training as JSON, "" writes none. It is written together with
-  /// the first line after it, to a log that is continued, or else anew.
+  /// The first line of this run; `options` are those of the training as JSON, "" for none. It is written together with
+  /// the next line: at the end of a log that is continued, or at the beginning of one that was emptied.
   void start(const Trainer& trainer, const std::string& options);
   /// What has changed since the start.
   void plan(const Trainer& trainer, const std::string& options);
-  /// At most ten steps a second are written.
+  /// Call it when a step begins: its speed counts from here.
+  void begin_step() { step_begin_ = clock_(); }
+  /// At most ten steps a second are written. The latest one that was left out comes before the next line of another
+  /// kind, and before the end.
   void step(i64 step, const StepResult& result);
   /// Writes the latest step if it was left out for that reason.
   void write_left_out();
@@ -47,7 +51,7 @@ class TrainingLog {
   bool used() const { return file_.has_value(); }
   /// Why a line could not be written; "" if all were.
   const std::string& problem() const { return problem_; }
-  /// Closes the log. Error: it is not whole.
+  /// Writes what was left out, and closes the log. Error: it is not whole.
   void end();
 
  private:
@@ -63,7 +67,10 @@ class TrainingLog {
   };
   std::optional<TimedStep> left_out_;
   Clock clock_;
-  double start_, last_ = 0;
+  double start_, step_begin_;
+  double last_ = 0;  // seconds of the last step that has a line
+  // Of the steps since then.
+  double step_seconds_ = 0;
   i64 tokens_ = 0;
 };
 

@@ -5,18 +5,22 @@
 
 #include <cmath>
 #include <limits>
+#include <new>
 
 #include "autograd/check/first_nan.h"
 
 namespace orrery {
 namespace {
 
-// Which number was not finite and which operation caused it; "" if every number is finite.
+// Which number was not finite and which operation caused it; "" if every number is finite. The step is run once more
+// only if one is not, so memory can run out only then.
 std::string cause_of(double loss, const Parameters& parameters, const std::function<Variable()>& loss_of) {
   try {
     check_finite(loss, parameters, loss_of);
     return "";
-  } catch (const Error& error) { return error.what(); }
+  } catch (const Error& error) { return error.what(); } catch (const std::bad_alloc&) {
+    return "there is not enough memory to run the step once more and name the operation";
+  }
 }
 
 }  // namespace

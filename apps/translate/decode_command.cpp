@@ -208,9 +208,10 @@ void add_translate_decode(CLI::App& translate, int& exit_code) {
       "Examples:\n  orrery translate decode --load en-de.safetensors test.en > translated.de\n"
       "  echo a dog runs . | orrery translate decode --load en-de.safetensors --beam 1\n"
       "  orrery translate decode --load one.safetensors --load two.safetensors test.en");
-  require(add_repeated_file(command, "--load", options->load,
-                            "The model; given several times, models of one vocabulary translate together, by the mean "
-                            "of their probabilities"));
+  require(take_folders(
+      add_repeated_file(command, "--load", options->load,
+                        "The model, or the folder of --save FOLDER/; given several times, models of one vocabulary "
+                        "translate together, by the mean of their probabilities")));
   add_text(command, "FILE", options->file, "", "The lines to translate, UTF-8; without it standard input");
   add_whole_number(command, "--beam", options->decode.beam, 1, 1000,
                    "Hypotheses that beam search keeps; 1 is greedy decoding");

@@ -7,6 +7,7 @@
 
 #include "apps/attention_page/attention_page.h"
 #include "apps/training/memory.h"
+#include "apps/training/model_file.h"
 #include "core/error.h"
 #include "nn/files/files.h"
 
@@ -114,17 +115,17 @@ template class TranslatorOf<nn::RecurrentTranslator>;
 template class TranslatorOf<nn::ConvolutionalTranslator>;
 
 std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata) {
-  const auto kind = metadata.find(std::string(kind_key)), config = metadata.find(std::string(nn::config_key));
-  check(kind != metadata.end(), "translate", path, " was not saved by orrery translate (it has no ", kind_key, ')');
-  if (kind->second == name_of(ModelKind::transformer))
+  const std::string& kind = model_entry(metadata, kind_key, "translate", path);
+  const auto config = metadata.find(std::string(nn::config_key));
+  if (kind == name_of(ModelKind::transformer))
     return std::make_unique<TransformerTranslator>(nn::load_transformer(path, nn::config_of(metadata, path)));
   const std::string operation = "load " + path;
   check(config != metadata.end(), operation, "has no configuration");
-  if (kind->second == name_of(ModelKind::recurrent))
+  if (kind == name_of(ModelKind::recurrent))
     return loaded<nn::RecurrentTranslator>(
         path, within(operation, [&] { return nn::recurrent_translator_config(config->second); }));
-  check(kind->second == name_of(ModelKind::convolutional), "translate", path, " holds a model of an unknown kind, ",
-        printable(kind->second));
+  check(kind == name_of(ModelKind::convolutional), "translate", path, " holds a model of an unknown kind, ",
+        printable(kind));
   return loaded<nn::ConvolutionalTranslator>(
       path, within(operation, [&] { return nn::convolutional_translator_config(config->second); }));
 }

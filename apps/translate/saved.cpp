@@ -33,10 +33,8 @@ void save_translator(TranslationModel& model, const Vocabulary& vocabulary, cons
 Translator load_translator(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
   check_is_finished("translate", path, metadata);
-  const auto found = metadata.find(std::string(vocabulary_key));
-  check(found != metadata.end(), "translate", path, " was not saved by orrery translate (it has no ", vocabulary_key,
-        ')');
-  const Vocabulary vocabulary = within("load " + path, [&] { return Vocabulary::from_json(found->second); });
+  const std::string& saved_vocabulary = model_entry(metadata, vocabulary_key, "translate", path);
+  const Vocabulary vocabulary = within("load " + path, [&] { return Vocabulary::from_json(saved_vocabulary); });
   Translator translator{vocabulary, load_model(path, metadata)};
   const TranslationModel& model = *translator.model;
   for (const i64 size : {model.source_vocabulary_size(), model.vocabulary_size()})

@@ -12,9 +12,6 @@
 
 namespace orrery::translate {
 
-/// The metadata key of a vocabulary.
-inline constexpr std::string_view vocabulary_key = "vocabulary";
-
 /// A saved model and its vocabulary, or several that write together (nn/generate/ensemble.h).
 struct Translator {
   Vocabulary vocabulary;

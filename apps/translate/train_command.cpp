@@ -49,11 +49,6 @@ void check_outputs(const std::string& log, const TranslationFiles& texts, const 
   }
 }
 
-// Tells a person what the run is doing before its first step. In a file, nobody waits for it.
-void say(const std::string& what) {
-  if (terminal_of(STDERR_FILENO).live) std::cerr << what << " ..." << std::endl;
-}
-
 void print_data(const TranslationOrigin& origin, const TranslationData& data) {
   const i64 most = origin.recipe.most_tokens;
   const auto print = [&](const std::string& what, const Corpus& corpus) {

@@ -91,8 +91,8 @@ GradientCheck GradcheckReport::failed_check() const {
 }
 
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report) {
-  out << (report.ok ? "ok: " : "FAILED: ") << report.inputs << " inputs, " << report.coordinates << " coordinates, "
-      << report.skipped << " skipped at kinks";
+  out << (report.ok ? "ok: " : "FAILED: ") << report.inputs << (report.inputs == 1 ? " input, " : " inputs, ")
+      << report.coordinates << " coordinates, " << report.skipped << " skipped at kinks";
   if (!report.worst_at.empty()) out << ", worst error " << report.worst_error << " at " << report.worst_at;
   for (const DeclaredZero& zero : report.zeros) out << "\n  zero: " << zero.name << " (" << zero.reason << ')';
   if (!report.ok) out << '\n' << report.message;

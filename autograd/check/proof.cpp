@@ -30,8 +30,9 @@ ProofPart prove_gradients(const Sample& sample, u64 seed, Proof& proof) {
   proof.gradients = drawn.report;
   proof.redrawn = drawn.redrawn;
   std::ostringstream detail;
-  detail << proof.gradients.coordinates << " coordinates of " << proof.gradients.inputs << " inputs, worst error "
-         << std::setprecision(2) << proof.gradients.worst_error;
+  detail << proof.gradients.coordinates << " coordinates of " << proof.gradients.inputs
+         << (proof.gradients.inputs == 1 ? " input" : " inputs") << ", worst error " << std::setprecision(2)
+         << proof.gradients.worst_error;
   if (drawn.redrawn > 0) detail << ", drawn again, since the first numbers showed nothing";
   return part("gradients", proof.gradients.message, detail.str());
 }

@@ -201,7 +201,8 @@ ProofPart prove_subsets(const Sample& sample, u64 seed) {
       const std::vector<Tensor> some = take_gradients(f.leaves);
       for (size_t i = 0; i < chosen.size(); ++i)
         if (chosen[i] && !alike(some[i], all[i]))
-          return part("subsets", "another gradient for " + f.leaves[i].name + " when only " + names + " want one");
+          return part("subsets", "another gradient for " + f.leaves[i].name + " when gradients are wanted for " +
+                                     names + " alone");
     }
   }
   return part("subsets", "",

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -109,11 +110,11 @@ std::string folder_of(const std::string& path) {
 }
 
 // A rename is on the disk only when its directory has been flushed.
-void flush_directory(const std::string& path, const std::string& operation) {
+void flush_directory(const std::string& path, const std::string& operation, std::string_view done) {
   Descriptor directory(open_file(folder_of(path), O_RDONLY | O_DIRECTORY));
   const bool flushed = directory.number() >= 0 && retry([&] { return ::fsync(directory.number()); }) == 0;
   const bool unsupported = errno == EINVAL;  // some file systems have nothing to flush in a directory
-  check_call(flushed || unsupported, operation, "written, but its directory cannot be flushed: ");
+  check_call(flushed || unsupported, operation, std::string(done) + ", but its directory cannot be flushed: ");
 }
 
 // The mode of `path`, if it exists; an error if it is anything but a regular file.
@@ -132,6 +133,15 @@ struct Temporary {
     if (ours) ::unlink(path.c_str());
   }
 };
+
+// What a symbolic link leads to: that file is replaced, and the link stays. Any other path, and a link that leads
+// nowhere, as it is.
+std::string target_of(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::is_symlink(path, unknown)) return path;
+  const std::filesystem::path target = std::filesystem::canonical(path, unknown);
+  return unknown ? path : target.string();
+}
 
 // The new file next to `path`: locked, empty, and with the mode of `path`.
 struct Replacement {
@@ -175,8 +185,11 @@ std::string scratch_folder() {
 }
 
 int open_without_name(const std::string& folder) {
-  std::string path = folder + "/orrery-XXXXXX";
-  const int number = retry([&] { return ::mkostemp(path.data(), O_CLOEXEC); });
+  std::string path;
+  const int number = retry([&] {
+    path = folder + "/orrery-XXXXXX";  // each try replaces the X, also one that fails
+    return ::mkostemp(path.data(), O_CLOEXEC);
+  });
   if (number >= 0) ::unlink(path.c_str());
   return number;
 }
@@ -188,6 +201,7 @@ constexpr std::string_view lock_mark = "process ";
 std::string read_lock(const Descriptor& file, const std::string& operation) {
   constexpr size_t enough = 300;
   const std::string text = read_part(file, 0, enough, operation);
+  if (text.find_first_not_of('\0') == text.npos) return "";  // what was written was lost in a power failure
   return text.substr(0, text.find('\n'));
 }
 
@@ -271,7 +285,14 @@ void AppendedFile::append(std::string_view text) { write_all(file_, std::as_byte
 
 void AppendedFile::close() { check_call(file_.close(), operation_); }
 
-void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+void remove_file(const std::string& path) {
+  const std::string operation = "remove " + path;
+  if (::unlink(path.c_str()) == 0) return flush_directory(path, operation, "removed");
+  check_call(errno == ENOENT, operation);
+}
+
+void replace_file(const std::string& given_path, std::span<const std::span<const std::byte>> parts) {
+  const std::string path = target_of(given_path);
   Replacement replacement(path);
   const std::string& operation = replacement.operation;
   replacement.lock_holder.emplace(::fcntl(replacement.file.number(), F_DUPFD_CLOEXEC, 0));
@@ -281,11 +302,11 @@ void replace_file(const std::string& path, std::span<const std::span<const std::
   check_call(replacement.file.close(), operation);
   check_call(::rename(replacement.temporary_path.c_str(), path.c_str()) == 0, operation);
   replacement.temporary.ours = false;
-  flush_directory(path, operation);
+  flush_directory(path, operation, "written");
 }
 
 void check_replaceable(const std::string& path, u64 bytes) {
-  const Replacement replacement(path);
+  const Replacement replacement(target_of(path));
   const int error = ::posix_fallocate(replacement.file.number(), 0, static_cast<off_t>(std::max<u64>(bytes, 1)));
   // Other errors only mean that this file system cannot reserve the space in advance.
   check(error != ENOSPC && error != EFBIG && error != EDQUOT, replacement.operation, bytes,
@@ -310,7 +331,7 @@ u64 room_needed(std::span<const PlannedFile> files, bool again) {
 void check_room(std::span<const PlannedFile> files, bool again) {
   if (files.empty()) return;
   const u64 needed = room_needed(files, again);
-  const std::optional<u64> there = free_bytes(files.front().path);
+  const std::optional<u64> there = free_bytes(target_of(files.front().path));
   check(!there || needed <= *there, "write " + files.front().path, needed,
         " bytes do not fit there: ", there.value_or(0),
         " are free (while a file is replaced, its old and new contents both take space)");

@@ -55,8 +55,8 @@ class InputFile {
   u64 size_ = 0;
 };
 
-/// A file without a name, for what does not fit into memory. It vanishes with this object, however the program ends. It
-/// is in the folder that the environment variable TMPDIR names, or else in /var/tmp. Errors name the folder.
+/// A file without a name, for what does not fit into memory. It vanishes with this object, and when the program is
+/// killed. It is in the folder that the environment variable TMPDIR names, or else in /var/tmp. Errors name the folder.
 class ScratchFile {
  public:
   ScratchFile();
@@ -97,9 +97,14 @@ class AppendedFile {
 
 /// Makes `path` a file that holds `parts` one after another, or leaves it as it was and throws an error that names the
 /// operation "write PATH". A crash or power failure does no harm at any moment: `path`.tmp is written, flushed and
-/// renamed, then its directory is flushed; an error there says that the file is written. Other errors, besides those of
-/// the system: `path` is not a regular file; somebody else is writing it.
+/// renamed, then its directory is flushed; an error there says that the file is written. A file that had the name
+/// `path`.tmp before is lost. Where `path` is a symbolic link, the file that it leads to is replaced. Other errors,
+/// besides those of the system: `path` is not a regular file; somebody else is writing it.
 void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts);
+
+/// Removes `path`, if it is there, for good: its directory is flushed, so it does not come back after a power failure.
+/// Errors, of operation "remove PATH": those of the system.
+void remove_file(const std::string& path);
 
 /// Throws the error that `replace_file` would throw now for a file of `bytes` bytes, and leaves `path` as it is. For
 /// use before long work whose result goes there.

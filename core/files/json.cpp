@@ -28,6 +28,7 @@ std::string place(std::string_view text, size_t byte) {
 Json parse_json_object(std::string_view text, std::string_view operation, const JsonLimits& limits) {
   check(text.size() <= limits.bytes, operation, "has ", text.size(), " bytes of JSON, at most ", limits.bytes,
         " are read");
+  check(text.find('\0') == text.npos, operation, "has a zero byte");  // where the parser would stop
   i64 values = 0, fields = 0;
   std::vector<std::set<std::string>> names;  // of the fields so far, for each object that is open
   const auto watch = [&](int around, Json::parse_event_t event, const Json& read) {

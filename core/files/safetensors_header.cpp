@@ -28,8 +28,10 @@ constexpr std::array<Kind, 22> kinds{
 // Receives the parser's events and accepts only what may come next.
 class Reader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  Reader(const std::string& operation, u64 file_bytes)
-      : operation_(operation), most_tensors_(std::max(most_small_tensors, file_bytes / bytes_for_tensor)) {}
+  Reader(const std::string& operation, u64 file_bytes, u64 data_bytes)
+      : operation_(operation),
+        most_tensors_(std::max(most_small_tensors, file_bytes / bytes_for_tensor)),
+        data_bytes_(data_bytes) {}
 
   std::map<std::string, TensorEntry> entries;
   std::map<std::string, std::string> metadata;
@@ -58,6 +60,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     if (at_ == At::metadata) {
       check(metadata.size() < most_metadata_keys, operation_, "has more than ", most_metadata_keys,
             " keys of metadata");
+      count_text(key_.size() + value.size());
       check(metadata.emplace(key_, value).second, operation_, "metadata key ", printable(key_), " appears twice");
       return true;
     }
@@ -105,6 +108,11 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   enum class At { outside, top, name, entry, list, metadata_name, metadata };
   enum class Field { dtype, shape, offsets };
 
+  void count_text(u64 bytes) {
+    text_bytes_ += bytes;
+    check(text_bytes_ <= longest_text(data_bytes_), operation_, "its names and texts have more than ",
+          longest_text(data_bytes_), " bytes, too many for tensors of ", data_bytes_);
+  }
   bool misplaced(std::string_view what) const { fail(operation_, "the header has ", what, " where none is allowed"); }
 
   void start_entry(const std::string& name) {
@@ -116,6 +124,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     check(entries.size() < most_tensors_, operation_, "has more than ", most_tensors_,
           " tensors, too many for its size");
     check(!entries.contains(name), operation_, "tensor ", printable(name), " appears twice");
+    count_text(2 * name.size());  // here and in its entry
     name_ = name;
     entry_ = TensorEntry();
     entry_.name = name;
@@ -159,7 +168,8 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const std::string& operation_;
-  const u64 most_tensors_;
+  const u64 most_tensors_, data_bytes_;
+  u64 text_bytes_ = 0;  // of names and metadata so far
   At at_ = At::outside;
   Field field_ = Field::dtype;
   bool has_metadata_ = false;
@@ -222,7 +232,7 @@ TensorHeader parse_header(std::string_view text, u64 data_bytes, const std::stri
   const u64 longest = longest_token(text);
   check(longest <= longest_text(data_bytes), operation, "its header has a part of ", longest,
         " bytes, too many for tensors of ", data_bytes);
-  Reader reader(operation, text.size() + data_bytes);
+  Reader reader(operation, text.size() + data_bytes, data_bytes);
   nlohmann::json::sax_parse(text, &reader);
   TensorHeader header{.entries = {}, .metadata = std::move(reader.metadata)};
   header.entries.reserve(reader.entries.size());

@@ -63,12 +63,12 @@ struct TensorHeader {
 /// Small entries take more memory than they take in the file, and so does a text while it is parsed. The limits:
 ///   tensors                    1,024, or one for every 96 bytes of the file if that is more
 ///   keys of metadata           256
-///   a name, text or number,    128 KB and a fifth of what the elements take
-///   or a run of blanks
+///   all names and texts,       128 KB and a sixth of what the elements take; a name counts twice
+///   a number or run of blanks  the same
 inline constexpr u64 most_small_tensors = 1024, bytes_for_tensor = 96, most_metadata_keys = 256,
                      most_small_token = 128 << 10;
-/// The most bytes of a name or text, quotes left out, in a file with so many bytes of elements.
-constexpr u64 longest_text(u64 data_bytes) { return most_small_token + data_bytes / 5; }
+/// The most bytes of names and texts, quotes left out, in a file with so many bytes of elements.
+constexpr u64 longest_text(u64 data_bytes) { return most_small_token + data_bytes / 6; }
 
 /// Parses the header `text`, followed by `data_bytes` bytes of elements. Errors, of `operation`: anything but the
 /// structure that the format describes; names that appear twice; offsets that leave a gap, overlap, do not fit shape

@@ -78,7 +78,7 @@ __attribute__((constructor(101))) static void check_cpu() {
   const size_t length = orrery::lacking_features(orrery::cpu_features, orrery::cpu_feature_count, orrery::cpu_answers(),
                                                  message, sizeof message);
   if (length == 0) return;
-  if (write(STDERR_FILENO, message, length) < 0) _exit(1);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, length);
   _exit(1);
 }
 #endif

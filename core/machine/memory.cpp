@@ -9,6 +9,7 @@
 // Serves: core/machine/memory.h
 #include "core/machine/memory.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -266,6 +267,8 @@ class Memory {
     const std::lock_guard lock(mutex_);
     counters_.limit_bytes = bytes;
   }
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
 
  private:
   // Larger than the biases and sums of usual models, smaller than their weights (apps/bench/README.md).
@@ -300,6 +303,12 @@ void deallocate(void* block) noexcept {
   if (block) memory().give(block);
 }
 #endif
+
+namespace {
+// A child that is forked while another thread allocates would wait forever for a lock that no thread of its own holds.
+[[maybe_unused]] const int fork_handler =
+    pthread_atfork([] { memory().lock(); }, [] { memory().unlock(); }, [] { memory().unlock(); });
+}  // namespace
 
 MemoryCounters memory_counters() { return memory().snapshot(); }
 void reset_peak() { memory().reset_peak(); }

@@ -70,7 +70,7 @@ void check_fits(const std::vector<Stored>& parameters, const TensorMap& tensors,
   }
   for (const auto& [name, tensor] : left) unexpected.push_back(printable(name));
   check(missing.empty() && unexpected.empty() && misshapen.empty(), operation, "the file does not fit the model",
-        listed(missing, "missing"), listed(unexpected, "unexpected"), listed(misshapen, "of another shape"));
+        listed(missing, "missing"), listed(unexpected, "unexpected"), listed(misshapen, "of another shape or dtype"));
 }
 
 // Errors: a tied parameter whose names stand for different numbers in the file.

@@ -257,7 +257,7 @@ class TransformerDecoder : public StepwiseDecoder {
 void check_options(const BeamOptions& options) {
   check(options.beam >= 1, operation, "the beam must be 1 or more, not ", options.beam);
   check(options.length_penalty >= 0 && std::isfinite(options.length_penalty), operation,
-        "the length penalty must be 0 or more, not ", options.length_penalty);
+        "the length penalty must be 0 or more and finite, not ", options.length_penalty);
 }
 
 }  // namespace

@@ -69,8 +69,9 @@ struct Gru : Module {
   }
 };
 
-/// Two units that read x in both directions, with the names of one torch.nn.GRU. Bahdanau et al. 2015, section 3.2: "we
-/// would like the annotation of each word to summarize not only the preceding words, but also the following words."
+/// Two GRUs, one for each direction. Their parameters have the names of one bidirectional torch.nn.GRU. Bahdanau et al.
+/// 2015, section 3.2: "we would like the annotation of each word to summarize not only the preceding words, but also
+/// the following words."
 struct BidirectionalGru : Module {
   Gru forward, backward;
 

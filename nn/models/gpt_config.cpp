@@ -136,7 +136,7 @@ GptConfig published_gpt_config(const std::string& json, const std::string& opera
   config.layer.d_ff = 4 * config.layer.d_model;
   if (!published.value("n_inner", Json(nullptr)).is_null()) read("n_inner", config.layer.d_ff);
   config.layer.activation = published_activation(published.value("activation_function", Json("gelu_new")), operation);
-  config.validate();
+  within(operation, [&] { config.validate(); });
   return config;
 }
 

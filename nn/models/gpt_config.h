@@ -50,7 +50,7 @@ GptConfig gpt_config(const std::string& json);
 /// The configuration in a published model's config.json, as Hugging Face writes it for GPT-2. Fields without a
 /// counterpart there keep their defaults, and so does dropout. Errors of `operation`, naming the field: text that is
 /// not a JSON object; a missing n_head, n_layer, n_embd, n_positions or vocab_size; values of a wrong type; options
-/// that a Gpt does not have.
+/// that a Gpt does not have; sizes out of range, under the names that GptConfig has.
 GptConfig published_gpt_config(const std::string& json, const std::string& operation);
 /// True if `to_json` made the text from a GptConfig; false for another model's configuration. Errors: text that is not
 /// a JSON object.

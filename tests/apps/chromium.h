@@ -23,15 +23,29 @@ inline std::string dom_of_page(const std::string& page, const std::string& fragm
   return result.text;
 }
 
-/// The pixel in the upper left corner of a picture that is opened by itself, as "255,255,255", where the browser
-/// prefers dark pages or light ones.
-inline std::string corner_of(const std::string& svg, bool prefers_dark) {
+/// The text of the element whose tag `at` is in; it has no elements inside.
+inline std::string text_behind(const std::string& html, size_t at) {
+  const size_t begin = html.find('>', at) + 1;
+  std::string text = html.substr(begin, html.find('<', begin) - begin);
+  for (const auto& [entity, sign] : {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}})
+    for (size_t found = text.find(entity); found != text.npos; found = text.find(entity, found + 1))
+      text.replace(found, std::string_view(entity).size(), sign);
+  return text;
+}
+inline std::string text_of_id(const std::string& dom, const std::string& id) {
+  const size_t at = dom.find("id=\"" + id + "\"");
+  REQUIRE_MESSAGE(at != dom.npos, id);
+  return text_behind(dom, at);
+}
+
+/// The pixel in the upper left corner of a file that is opened by itself, a picture or a page, as "255,255,255", where
+/// the browser prefers dark pages or light ones.
+inline std::string corner_of(const std::string& name, const std::string& text, bool prefers_dark) {
   const TemporaryFolder folder;
-  set_contents(folder / "picture.svg", svg);
+  set_contents(folder / name, text);
   const std::string preference = std::string("--blink-settings=preferredColorScheme=") + (prefers_dark ? "0" : "1");
-  const program::Result result =
-      chromium("--screenshot='" + folder / "screen.png" + "' --window-size=200,200 " + preference,
-               "file://" + folder / "picture.svg");
+  const program::Result result = chromium(
+      "--screenshot='" + folder / "screen.png" + "' --window-size=200,200 " + preference, "file://" + folder / name);
   CHECK(result.exit_code == 0);
   const std::string png = program::shell("base64 -w 0 '" + folder / "screen.png" + "'").text;
   const std::string dom = dom_of_page("<p id=\"corner\"></p><img src=\"data:image/png;base64," + png + R"("><script>
@@ -41,8 +55,7 @@ inline std::string corner_of(const std::string& svg, bool prefers_dark) {
       document.getElementById("corner").textContent = canvas.getImageData(0, 0, 1, 1).data.slice(0, 3).join(",");
     });
   </script>)");
-  const size_t begin = dom.find("<p id=\"corner\">") + std::string_view("<p id=\"corner\">").size();
-  return dom.substr(begin, dom.find("</p>", begin) - begin);
+  return text_of_id(dom, "corner");
 }
 
 }  // namespace orrery::browser

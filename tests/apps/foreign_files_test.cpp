@@ -1,15 +1,13 @@
 // Chapter 9. Files of others, and what the program says of them: one line that names the file and commands no terminal.
 #include "core/files/safetensors.h"
 #include "tests/apps/lm_program.h"
+#include "tests/apps/toy/toy_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;
 using orrery::Metadata;
 
 namespace {
-
-const std::string small_toy =
-    "toy --steps 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-length 9 ";
 
 // 120 KB that no stack of calls can hold.
 const std::string& deep() {
@@ -36,11 +34,11 @@ std::string replaced(std::string text, const std::string& part, const std::strin
 
 }  // namespace
 
-TEST_CASE("JSON that nests 60,000 times is one line, wherever a program reads it") {
+TEST_CASE("JSON that nests 60,000 times is refused in one line, wherever a program reads it") {
   const orrery::TemporaryFolder folder;
   const std::string toy = folder / "toy.safetensors", lm = folder / "lm.safetensors",
                     text = written(folder / "text", many("ab ", 200)), hostile = folder / "hostile";
-  REQUIRE(run(small_toy + "--save '" + toy + "'").exit_code == 0);
+  REQUIRE(run(quick_toy + "--save '" + toy + "'").exit_code == 0);
   const std::string line = "load " + hostile + ": ", refused = ": has more than 32 nested lists and objects";
   for (const std::string key : {"config", "toy_task"}) {
     with_metadata(toy, hostile, key, deep());
@@ -63,7 +61,7 @@ TEST_CASE("JSON that nests 60,000 times is one line, wherever a program reads it
   check_failure(quoted_program + "gradcheck relu --seeds 1 --resume '" + hostile + "'", "line 1: seed" + refused);
 }
 
-TEST_CASE("so it is in the state of an unfinished training") {
+TEST_CASE("JSON that nests 60,000 times in the state of an unfinished training is refused in one line") {
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text", many("ab ", 200)), model = folder / "model",
                     state = folder / "model.resume", kept = folder / "kept";
@@ -79,6 +77,9 @@ TEST_CASE("so it is in the state of an unfinished training") {
     check_failure(quoted_program + "lm train --resume '" + model + "'", "load " + state + ": ");
     check_failure(quoted_program + "lm train --resume '" + model + "'", ": has more than 32 nested lists and objects");
   }
+  const std::string origin = orrery::read_safetensors_metadata(kept).at("origin");
+  with_metadata(kept, state, "origin", replaced(origin, "{", "{\"colour\":1,"));
+  check_failure(quoted_program + "lm train --resume '" + model + "'", "load " + state + ": lm origin: ");
   const std::string standing = orrery::read_safetensors_metadata(kept).at("standing");
   for (const std::string wrong : {"1.5", "true", "9223372036854775807", "-1"}) {
     with_metadata(kept, state, "standing", replaced(standing, "\"best_step\":", "\"best_step\":" + wrong + ",\"x\":"));
@@ -90,7 +91,7 @@ TEST_CASE("an error in a text or in metadata names the file") {
   const orrery::TemporaryFolder folder;
   const std::string toy = folder / "toy", lm = folder / "lm", changed = folder / "changed",
                     text = written(folder / "text", many("ab ", 200));
-  REQUIRE(run(small_toy + "--save '" + toy + "'").exit_code == 0);
+  REQUIRE(run(quick_toy + "--save '" + toy + "'").exit_code == 0);
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
   const std::string no_text = written(folder / "no_text", many("ab\xFF", 200)), short_text = written(folder / "s", "a");
   check_failure(quoted_program + "lm train " + quick_lm + "'" + no_text + "'",
@@ -141,8 +142,20 @@ TEST_CASE("names and words of others command no terminal and make no lines") {
   CHECK(contains(drawn.text, "task: a?[31m; "));
   CHECK_FALSE(contains(drawn.text, "\x1B"));
   CHECK_FALSE(contains(drawn.text, "\xC2\x9B"));
-  for (const std::string& arguments : {"toy --task " + file, "lm train --preset " + file, "gradcheck " + file})
-    check_usage_error(arguments, "orrery", "");
+  for (const std::string& arguments : {"toy --task " + file, "lm train --preset " + file, "gradcheck " + file}) {
+    check_usage_error(arguments, "a?[31m; ", "; orrery: ???b");  // a usage error joins its lines with semicolons
+    CHECK_FALSE(contains(errors(arguments).text, "\x1B"));
+  }
+}
+
+TEST_CASE("what a training says before its first step commands no terminal") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "a\x1B[31mb", many("ab ", 200));
+  const std::string train = quoted_program + "lm train '" + text + "' " + quick_lm;
+  const Result shown = shell("TERM=xterm NO_COLOR=1 script -qec \"" + train + "\" /dev/null </dev/null");
+  CHECK(shown.exit_code == 0);
+  CHECK(contains(shown.text, "reading " + (folder / "a?[31mb") + " ..."));
+  CHECK_FALSE(contains(shown.text, "\x1B[31m"));
 }
 
 TEST_CASE("what a model writes commands no terminal, and is unchanged in a pipe") {

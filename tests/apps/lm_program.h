@@ -1,9 +1,8 @@
 // Chapter 9. What the tests of `orrery lm` share: a training that takes a moment, and texts to learn.
 #pragma once
 
-#include <fstream>
-
 #include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
 
 namespace orrery::program {
 
@@ -11,10 +10,7 @@ namespace orrery::program {
 inline const std::string tiny = "--batch 2 --block 8 --layers 1 --heads 2 --d-model 8 --d-ff 8 ";
 inline const std::string quick_lm = tiny + "--steps 4 --warmup 1 --evaluate-every 2 --estimate-batches 2 ";
 
-inline std::string written(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
+using orrery::written;
 
 inline std::string many(const std::string& text, int times) {
   std::string result;

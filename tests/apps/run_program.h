@@ -44,6 +44,7 @@ inline Result run(const std::string& arguments, const std::string& redirect = "2
 inline Result errors(const std::string& arguments) { return run(arguments, "2>&1 >/dev/null"); }
 
 using small::contains;
+using small::times;
 
 /// Line number `i` of a text; negative numbers count from the end.
 inline std::string line(const std::string& text, int i) {
@@ -58,6 +59,14 @@ inline std::string line(const std::string& text, int i) {
 inline std::string hash_in(const std::string& output) {
   const size_t at = output.find("hash ");
   return at == std::string::npos ? "" : output.substr(at, output.find('\n', at) - at);
+}
+
+/// The fingerprint that `orrery ARGUMENTS` prints. Without one, two failures would pass for the same training.
+inline std::string trained_hash(const std::string& arguments) {
+  CAPTURE(arguments);
+  const std::string hash = hash_in(run(arguments).text);
+  REQUIRE(hash != "");
+  return hash;
 }
 
 /// A mistake on the command line: exit code 2, and one line on stderr that names what was wrong and what is right.

@@ -70,7 +70,7 @@ TEST_CASE("a loss has one element and leads back to a parameter") {
         "backward: needs a loss of one element, got shape [2]; give dL/dy for anything else");
   CHECK(error_of([&] { backward(constant(full({1}, 1.0))); }).find("nothing here wants a gradient") !=
         std::string::npos);
-  CHECK(error_of([&] { backward(Variable()); }).find("needs a loss of one element") != std::string::npos);
+  CHECK(error_of([&] { backward(Variable()); }) == "backward: the loss is not defined");
   const auto unrecorded = [&] {
     const NoGradient no_gradient;
     return total(a);

@@ -7,10 +7,11 @@
 #include "autograd/apply.h"
 #include "autograd/check/gradcheck.h"
 #include "core/kernels/elementwise.h"
-#include "core/tensor_ops.h"
+#include "tests/core/support.h"
 
 namespace orrery::wrong {
 
+using small::normal;
 using Inputs = std::vector<Tensor>;
 
 // An operation whose two halves the test chooses; a gradient that is not defined is not passed on.
@@ -49,11 +50,6 @@ inline GradcheckReport check_with(const Case& c, const std::function<Inputs(cons
       c.inputs);
 }
 
-inline Tensor normal(const Shape& shape, u64 seed = 7) {
-  Rng rng(seed);
-  return randn(shape, rng, f64);
-}
-
 inline Tensor softmax_of(const Tensor& x) {
   const Tensor e = kernels::map(x, "exp", [](auto v) { return std::exp(v); });
   return e / sum(e, {-1}, true);
@@ -76,7 +72,7 @@ inline Tensor tanh_derivative(const Tensor& x) {
 
 inline Case tanh_case() {
   Case c{"tanh",
-         {normal({3, 4})},
+         {normal({3, 4}, 7)},
          [](const Inputs& x) { return kernels::map(x[0], "tanh", [](auto v) { return std::tanh(v); }); },
          [](const Inputs& x, const Tensor& dy) { return Inputs{dy * tanh_derivative(x[0])}; },
          {}};
@@ -95,7 +91,7 @@ inline Case tanh_case() {
 
 inline Case product_case() {
   Case c{"matmul",
-         {normal({3, 3}), normal({3, 3}, 8)},
+         {normal({3, 3}, 7), normal({3, 3}, 8)},
          [](const Inputs& x) { return matmul(x[0], x[1]); },
          [](const Inputs& x, const Tensor& dy) {
            return Inputs{matmul(dy, x[1], Trans::b), matmul(x[0], dy, Trans::a)};
@@ -114,7 +110,7 @@ inline Case product_case() {
 inline Case softmax_case() {
   return {
       "softmax",
-      {normal({3, 5})},
+      {normal({3, 5}, 7)},
       [](const Inputs& x) { return softmax_of(x[0]); },
       [](const Inputs& x, const Tensor& dy) {
         const Tensor y = softmax_of(x[0]);
@@ -130,7 +126,7 @@ inline Case softmax_case() {
 
 inline Case layer_norm_case() {
   return {"layer norm",
-          {normal({3, 6})},
+          {normal({3, 6}, 7)},
           [](const Inputs& x) { return Normalised(x[0]).y; },
           [](const Inputs& x, const Tensor& dy) {
             const Normalised n(x[0]);
@@ -152,7 +148,7 @@ inline Case layer_norm_case() {
 
 inline Case sum_case() {
   return {"sum over axis 0",
-          {normal({4, 4})},
+          {normal({4, 4}, 7)},
           [](const Inputs& x) { return sum(x[0], {0}); },
           [](const Inputs& x, const Tensor& dy) { return Inputs{broadcast_to(dy, x[0].shape())}; },
           {[](const Inputs& x, const Tensor& dy) {

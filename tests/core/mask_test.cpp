@@ -181,6 +181,7 @@ TEST_CASE("a window: query i of n sees positions i + m - n - before to i + m - n
   }
   CHECK(Mask::window(0, 0).is_causal());
   CHECK_FALSE(Mask::window(2).allows_all());
+  CHECK(Mask::window(i64{1} << 41).allows_all());
   CHECK_FALSE(Mask::window(2).has_table());
 }
 
@@ -220,6 +221,10 @@ TEST_CASE("padding is moderate unless it holds NaN, infinity or huge numbers") {
     }
   }
   CHECK(padding_is_moderate(full({2, 1, 3}, INFINITY), Mask::padding(Tensor::of<i32>({2}, {1, 1}))));
+  CHECK(padding_is_moderate(full({2, 4, 20}, 3e30, f32), mask));
+  CHECK_FALSE(padding_is_moderate(full({2, 4, 20}, 4e30, f32), mask));
+  CHECK(padding_is_moderate(full({2, 4, 20}, 1.7e300, f64), mask));
+  CHECK_FALSE(padding_is_moderate(full({2, 4, 20}, 1.9e300, f64), mask));
   CHECK(error_of([&] {
           padding_is_moderate(zeros({3, 4, 2}), mask);
         }) == "mask: has lengths for 2 batch rows, there are 3");

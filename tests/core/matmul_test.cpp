@@ -122,6 +122,16 @@ TEST_CASE("dtypes and the result must fit") {
         }) == "matmul: needs f32 or f64, got i32");
 }
 
+TEST_CASE("a result that shares elements with a factor is an error, other rows of its memory are none") {
+  const std::string rule = "matmul: the result must not share memory with a factor";
+  Tensor all = full({6, 2}, 1.0), c = all.rows(2, 4);
+  const Tensor other = full({2, 2}, 1.0);
+  CHECK(error_of([&] { matmul_into(c, c, other, Trans::none, false); }) == rule);
+  CHECK(error_of([&] { matmul_into(c, other, all.rows(1, 3), Trans::none, false); }) == rule);
+  matmul_into(c, all.rows(0, 2), all.rows(4, 6), Trans::none, false);
+  CHECK(elements(all) == Numbers{1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1});
+}
+
 TEST_CASE("bits of products do not depend on the threads") {
   Rng rng(4);
   const Tensor a = randn({8, 65, 130}, rng), b = randn({130, 515}, rng), per_batch = randn({8, 65, 130}, rng);

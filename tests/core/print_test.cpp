@@ -21,9 +21,10 @@ TEST_CASE("rows stand below each other") {
   CHECK(text_of(arange(8).reshape({2, 2, 2})) == "[[[0, 1],\n  [2, 3]],\n [[4, 5],\n  [6, 7]]]  i32 [2, 2, 2]");
 }
 
-TEST_CASE("four digits are shown") {
+TEST_CASE("four digits of fractions are shown, and all digits of whole numbers") {
   CHECK(text_of(Tensor::of<double>({4}, {3.14159, 123456.0, 1e-9, 2.0 / 3})) ==
         "[3.142, 1.235e+05, 1e-09, 0.6667]  f64 [4]");
+  CHECK(text_of(Tensor::of<i32>({2}, {12345, -2147483647})) == "[12345, -2147483647]  i32 [2]");
 }
 
 TEST_CASE("long axes show their first and last three elements") {

@@ -14,6 +14,18 @@
 namespace orrery::products {
 using namespace kernels;
 
+/// Sets the least number of tiles for as long as it lives.
+class LeastTiles {
+ public:
+  explicit LeastTiles(int wanted) : before_(least_tiles()) { set_least_tiles(wanted); }
+  ~LeastTiles() { set_least_tiles(before_); }
+  LeastTiles(const LeastTiles&) = delete;
+  LeastTiles& operator=(const LeastTiles&) = delete;
+
+ private:
+  int before_;
+};
+
 inline constexpr std::array every_trans{Trans::none, Trans::a, Trans::b, Trans::both};
 inline constexpr double guard_value = 777;  // stands between the rows of a matrix whose stride is larger than its width
 

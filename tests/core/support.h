@@ -1,4 +1,5 @@
-// Chapter 1. What the tests of tensors and of the tape share: errors as text, tensors as lists, runs with threads.
+// Chapter 1. What the tests of tensors and of the tape share: errors as text, tensors as lists, random tensors,
+// runs with threads.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 #include "autograd/check/scheduling.h"
 #include "core/machine/memory.h"
-#include "core/tensor.h"
+#include "core/tensor_ops.h"
 
 namespace orrery::small {
 
@@ -26,11 +27,24 @@ std::string error_of(const Action& action) {
 
 inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
+/// How often a text has a part.
+inline size_t times(const std::string& text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 /// The elements of a tensor in row order, to compare with a list.
 inline std::vector<double> elements(const Tensor& x) {
   std::vector<double> result;
   for (i64 i = 0; i < x.count(); ++i) result.push_back(x.at(i));
   return result;
+}
+
+/// Normal numbers, for one seed always the same.
+inline Tensor normal(const Shape& shape, u64 seed = 5, Dtype dtype = f64) {
+  Rng rng(seed);
+  return randn(shape, rng, dtype);
 }
 
 /// The larger of two errors; infinity for NaN, which a running maximum would lose.

@@ -52,7 +52,7 @@ class TemporaryDirectory {
   std::optional<std::string> before_;
 };
 
-inline std::string contents(const std::string& path) {
+inline std::string contents(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -64,6 +64,12 @@ inline void set_contents(const std::string& path, const std::string& text) {
   file << text;
   file.close();
   if (!file) throw std::runtime_error("cannot write " + path);
+}
+
+/// The same; returns the path.
+inline std::string written(const std::string& path, const std::string& text) {
+  set_contents(path, text);
+  return path;
 }
 
 /// Changes one bit of the file, in place.

@@ -33,8 +33,10 @@ TEST_CASE("wrong counts, types and indices are errors") {
   CHECK(error_of([&] { x.at(2); }) == "tensor: element 2 is out of range for shape [2]");
   CHECK(error_of([&] { x.at(-1); }) == "tensor: element -1 is out of range for shape [2]");
   CHECK(error_of([&] { x.item(); }) == "item: needs exactly one element, has shape [2]");
-  CHECK(error_of([] { Tensor().item(); }) == "item: needs exactly one element, has shape []");
-  CHECK(error_of([] { Tensor().at(0); }) == "tensor: element 0 is out of range for shape []");
+  CHECK(error_of([] { Tensor().item(); }) == "item: the tensor is not defined");
+  CHECK(error_of([] { Tensor().at(0); }) == "tensor: is not defined");
+  CHECK(error_of([] { Tensor().set(0, 1); }) == "tensor: is not defined");
+  CHECK(error_of([] { Tensor()(0); }) == "tensor: is not defined");
   CHECK(error_of([] { Tensor().rows(0, 0); }) == "rows: needs at least one axis");
   CHECK(error_of([] { Tensor().data<float>(); }) == "tensor: is not defined");
   CHECK(error_of([] { Tensor().write<float>(); }) == "tensor: is not defined");
@@ -108,6 +110,9 @@ TEST_CASE("a tensor knows whether it alone owns its memory") {
   CHECK(x.sole_owner());
   CHECK_FALSE(x.shares_memory_with(x.clone()));
   CHECK_FALSE(Tensor().shares_memory_with(Tensor()));
+  CHECK(x.overlaps(x));
+  CHECK_FALSE(x.overlaps(x.clone()));
+  CHECK_FALSE(Tensor().overlaps(Tensor()));
 }
 
 TEST_CASE("conversion rounds to the new type, and shares memory where nothing is to do") {

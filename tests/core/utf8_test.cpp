@@ -20,6 +20,13 @@ TEST_CASE("characters of one to four bytes") {
   is("\xF0\x9F\x98\x80", 0x1F600, 4);
 }
 
+TEST_CASE("all bytes of a character but the first continue it") {
+  const std::string text = "a\xC3\xA9\xE2\x80\xAE\xF0\x9F\x98\x80";
+  std::string continues;
+  for (const char byte : text) continues += continues_character(byte) ? 'c' : '-';
+  CHECK(continues == "--c-cc-ccc");
+}
+
 TEST_CASE("bytes that begin no character") {
   for (const std::string text : {"\x80", "\xFF", "\xC3", "\xC3(", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80",
                                  "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80"}) {

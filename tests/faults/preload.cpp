@@ -17,10 +17,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdarg>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -159,7 +161,9 @@ int open64(const char* path, int flags, ...) __attribute__((alias("open")));  //
 int mkostemp(char* path, int flags) {
   const auto run = original<int(char*, int)>("mkostemp");
   if (!is_seen(path)) return run(path, flags);
-  const int file = fault_of("open") == Fault::none ? run(path, flags) : -1;
+  const bool fails = fault_of("open") != Fault::none;
+  if (fails) std::copy_n("filled", 6, path + std::strlen(path) - 6);  // the X are used up, as by the system
+  const int file = fails ? -1 : run(path, flags);
   opened(file, path);
   record("open", file >= 0, describe(file, path, "as it is"));
   return file;
@@ -234,11 +238,6 @@ int unlink(const char* path) noexcept {
 int remove(const char* path) noexcept {
   const auto run = original<int(const char*)>("remove");
   return is_seen(path) ? attempt("unlink", describe(path), [&] { return run(path); }) : run(path);
-}
-
-int mkdir(const char* path, mode_t mode) noexcept {
-  const auto run = original<int(const char*, mode_t)>("mkdir");
-  return is_seen(path) ? attempt("mkdir", describe(path), [&] { return run(path, mode); }) : run(path, mode);
 }
 
 int ftruncate(int file, off_t size) noexcept {

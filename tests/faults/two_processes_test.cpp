@@ -30,7 +30,7 @@ Both at_once(const std::string& first, const std::string& second, const Temporar
 
 }  // namespace
 
-TEST_CASE("two trainings at once in one folder, under two names, leave what each leaves alone") {
+TEST_CASE("promise 28: two trainings at once in one folder, under two names, leave what each leaves alone") {
   const TemporaryFolder texts, folder, beside;
   constexpr int steps = 40, every = 2;
   for (const TrainedProgram& program : trained_programs(texts)) {
@@ -40,8 +40,8 @@ TEST_CASE("two trainings at once in one folder, under two names, leave what each
              "' ";
     };
     put({}, folder);
-    const std::string first_hash = program::hash_in(program::run(command("one", "1")).text);
-    const std::string second_hash = program::hash_in(program::run(command("two", "2")).text);
+    const std::string first_hash = program::trained_hash(command("one", "1"));
+    const std::string second_hash = program::trained_hash(command("two", "2"));
     const FolderState alone = state_of(folder);
     REQUIRE(first_hash != second_hash);
     put({}, folder);
@@ -56,7 +56,7 @@ TEST_CASE("two trainings at once in one folder, under two names, leave what each
   }
 }
 
-TEST_CASE("of two trainings that save in one file, or write one log, one is refused and the other ends as alone") {
+TEST_CASE("promise 28: of two trainings with one file or one log, one is refused and the other ends as alone") {
   const TemporaryFolder texts, folder, beside;
   const std::string log = " --log '" + (beside / "log") + "' ";
   for (const TrainedProgram& program : trained_programs(texts)) {
@@ -65,7 +65,7 @@ TEST_CASE("of two trainings that save in one file, or write one log, one is refu
     const std::string begin = program.begin(folder / "model", steps, 100);
     const std::string same_log = program.begin(folder / "other", steps, 100) + log;
     put({}, folder);
-    const std::string hash = program::hash_in(program::run(begin).text);
+    const std::string hash = program::trained_hash(begin);
     const FolderState alone = state_of(folder);
     const auto check_one = [&](const std::string& second, const std::string& refusal) {
       CAPTURE(second);
@@ -89,7 +89,7 @@ TEST_CASE("of two trainings that save in one file, or write one log, one is refu
   }
 }
 
-TEST_CASE("a model has no name that another training needs for its own files") {
+TEST_CASE("promise 28: a model has no name that another training needs for its own files") {
   const TemporaryFolder texts, folder;
   for (const TrainedProgram& program : trained_programs(texts)) {
     for (const std::string end : {".resume", ".lock", ".tmp"})
@@ -100,7 +100,7 @@ TEST_CASE("a model has no name that another training needs for its own files") {
   CHECK(folder.count() == 0);
 }
 
-TEST_CASE("processes that replace one file at once leave one of their texts whole, and readers never see another") {
+TEST_CASE("promise 28: processes that replace one file at once leave one text whole, and readers see no other") {
   const TemporaryFolder folder;
   const std::string path = folder / "file", busy = "somebody else is writing " + path + ".tmp";
   constexpr int writers = 4, replacements = 10;

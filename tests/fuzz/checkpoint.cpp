@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "apps/lm/checkpoint.h"
+#include "apps/toy/training.h"
 #include "apps/training/training_files.h"
 #include "apps/translate/saved.h"
 #include "core/files/crc32c.h"
@@ -51,6 +52,8 @@ void write(const std::uint8_t* data, std::size_t size) {
 void read_training(const std::string& program) {
   const TrainingFiles training(program, files().model);
   const UnfinishedTraining unfinished = read_unfinished(program, training);
+  if (program == "toy")
+    nn::check_size(toy_recipe(entry_of(unfinished, program, "toy"), unfinished.recipe).config(), training.resume());
   if (program == "lm") origin_of(unfinished, training.resume());
   if (program == "translate") translate::origin_of(unfinished, training.resume());
 }

@@ -1,6 +1,8 @@
 // Chapter 5. What the tests of layers share: distances between tensors, and naive products to compare with.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -56,6 +58,11 @@ struct FailingAt final : Observer {
   void forward_begins(std::string_view, std::span<const Variable* const>) override {
     if (left-- == 0) fail("test", "stop");
   }
+};
+
+/// While it is in force, an operation that is put on the tape fails the test.
+struct NothingRecorded final : Observer {
+  void recorded(const Node& node) override { FAIL_CHECK(node.name, " was recorded"); }
 };
 
 inline std::vector<std::string> names_of(const Parameters& parameters) {

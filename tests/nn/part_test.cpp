@@ -48,7 +48,7 @@ struct MeanAttention : Attention {
   void visit(Visitor&) override {}
 };
 
-// Turns Q and K by 0.3 times their position, in each pair of neighbouring columns.
+// Turns columns c and c + d_k / 2 of Q and K by 0.3 times their position.
 struct Turned : QueryKeyMap {
   Variable queries(const Variable& x, i64 first_position) const override {
     const i64 n = x.size(1), half = x.size(3) / 2;
@@ -140,7 +140,7 @@ TEST_CASE("with a map that does the same, the composed form is taken, and gives 
   }
 }
 
-TEST_CASE("cross-attention asks a map of one's own for the rows it needs, and the generator's may be replaced") {
+TEST_CASE("cross-attention asks a replaced map only for the rows it needs; the generator can be replaced too") {
   Rng rng(1);
   Transformer model({.src_vocab_size = 7,
                      .tgt_vocab_size = 6,
@@ -161,7 +161,7 @@ TEST_CASE("cross-attention asks a map of one's own for the rows it needs, and th
   CHECK(copy.loss(source, target, target, pass).item() == doctest::Approx(expected).epsilon(1e-12));
 }
 
-TEST_CASE("names of what a map learns follow those of its place; files turn the weights they did before") {
+TEST_CASE("parameters of a replaced map are named after its place, and files still store its weight as [in, out]") {
   GptConfig config = gpt_of_parts();
   config.num_layers = 1;
   Rng rng(1);
@@ -252,7 +252,7 @@ TEST_CASE("an attention of one's own stands in a layer; what it does not have is
   CHECK(all_finite(model(tokens, pass).value()));
   CHECK(model.layers[0].self_attn.get_if<MultiHeadAttention>() == nullptr);
   CHECK_THROWS_WITH_AS(model.layers[0].self_attn.as<MultiHeadAttention>(),
-                       "part: holds MeanAttention, not what was asked for", Error);
+                       "part: holds MeanAttention, not MultiHeadAttention", Error);
   const NoGradient nothing_recorded;
   CHECK_THROWS_WITH_AS(gpt_state(model, 2, 5),
                        "attention: MeanAttention does not generate: it has no cache of keys and values", Error);
@@ -326,7 +326,7 @@ TEST_CASE("self-attention's weights show positions, bias and window, and equal t
   }
 }
 
-TEST_CASE("positions, a bias and a rule are refused in cross-attention") {
+TEST_CASE("positions, a bias and an own mask are refused in cross-attention") {
   Rng rng(1);
   const Variable x = constant(zeros({1, 2, 12}));
   Pass pass = Pass::inference();

@@ -1,4 +1,4 @@
-// Chapter 5. Pass: the names of its draws.
+// Chapter 5. Pass: what identifies its draws, and which passes are refused.
 #include "nn/pass.h"
 
 #include <doctest/doctest.h>

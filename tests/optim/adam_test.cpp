@@ -137,6 +137,7 @@ TEST_CASE("options out of range") {
   };
   CHECK(made({.beta1 = 1}) == "adam: beta1 must be in [0, 1), got 1");
   CHECK(made({.beta2 = -0.5}) == "adam: beta2 must be in [0, 1), got -0.5");
-  CHECK(made({.eps = -1}) == "adam: eps must be 0 or more, got -1");
-  CHECK(made({.weight_decay = std::nan("")}) == "optimizer: weight decay must be 0 or more, got nan");
+  CHECK(made({.eps = -1}) == "adam: eps must be 0 or more and finite, got -1");
+  CHECK(made({.eps = INFINITY}) == "adam: eps must be 0 or more and finite, got inf");
+  CHECK(made({.weight_decay = std::nan("")}) == "optimizer: weight decay must be 0 or more and finite, got nan");
 }

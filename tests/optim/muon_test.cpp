@@ -13,13 +13,13 @@ using namespace orrery::small;
 
 namespace {
 
-// p(s): what one step makes of a singular value.
+// What the five steps of the iteration make of a singular value s.
 double iterate(double s) {
   for (int i = 0; i < 5; ++i) s = 3.4445 * s - 4.7750 * std::pow(s, 3) + 2.0315 * std::pow(s, 5);
   return s;
 }
 
-// U diag(s) V^T with orthogonal U [m, k] and V [n, k]: columns of rotations in a few planes.
+// U diag(s) V^T, where U [m, k] and V [n, k] have orthonormal columns.
 struct Decomposed {
   Tensor U, V;
   std::vector<double> s;
@@ -130,7 +130,7 @@ TEST_CASE("many steps follow the formula, in f64 and in f32") {
   }
 }
 
-TEST_CASE("a step has the same size whatever the gradient's, and clipping does not change it") {
+TEST_CASE("a first step has the same size whatever the gradient's, so clipping does not change it") {
   Rng rng(3);
   const Tensor start = randn({3, 5}, rng, f64), G = randn({3, 5}, rng, f64);
   const auto moved = [&](double length, double max_norm) {
@@ -250,5 +250,5 @@ TEST_CASE("wrong options are errors") {
         }) == "muon: no matrix is in a numbered layer, such as h.0.attn.weight: AdamW would move all parameters");
   CHECK(made({.momentum = 1}) == "muon: momentum must be in [0, 1), got 1");
   CHECK(made({.beta2 = 1}) == "adam: beta2 must be in [0, 1), got 1");
-  CHECK(made({.weight_decay = -1}) == "optimizer: weight decay must be 0 or more, got -1");
+  CHECK(made({.weight_decay = -1}) == "optimizer: weight decay must be 0 or more and finite, got -1");
 }

@@ -102,5 +102,5 @@ TEST_CASE("no momentum, no state; wrong momentum, an error") {
   CHECK(optim::SGD({leaf({1})}).state().empty());
   CHECK(error_of([] { optim::SGD({leaf({1})}, {.momentum = 1}); }) == "sgd: momentum must be in [0, 1), got 1");
   CHECK(error_of([] { optim::SGD({leaf({1})}, {.weight_decay = -1}); }) ==
-        "optimizer: weight decay must be 0 or more, got -1");
+        "optimizer: weight decay must be 0 or more and finite, got -1");
 }

@@ -1,7 +1,8 @@
 // Chapter 8. Memory that runs out: the N-th allocation fails, once or from then on.
 //
 // Allocations are those of operator new, which this header replaces, and of `allocate`, from which tensors have their
-// elements: the linker puts `__wrap_...` in its place (tests/CMakeLists.txt). A program may include this header once.
+// elements: the linker puts `__wrap_...` in its place (tests/CMakeLists.txt). Include it in one source of a
+// program only: it defines operator new.
 #pragma once
 
 #include <malloc.h>

@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "autograd/ops.h"
 #include "core/files/hash.h"
 #include "core/machine/parallel.h"
@@ -40,7 +43,7 @@ struct SmallTraining {
   }
 };
 
-// What the child trains, as it reads from a pipe; 0 if it ended in another way.
+// The hash of what a child trains, which it sends through a pipe; 0 if the child fails.
 u64 trained_by_a_child(SmallTraining& training, int threads) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
@@ -62,6 +65,29 @@ u64 trained_by_a_child(SmallTraining& training, int threads) {
 }
 
 }  // namespace
+
+TEST_CASE("promise 24: a child that is forked while another thread allocates can allocate too") {
+  std::atomic<bool> stop = false;
+  std::thread other([&] {
+    while (!stop) zeros({16});
+  });
+  int ended = 0;
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      alarm(20);
+      zeros({16});
+      _exit(0);
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    ended += WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  stop = true;
+  other.join();
+  CHECK(ended == 50);
+}
 
 TEST_CASE("promise 24: a child of a process that has trained trains on, with any number of threads, and so does it") {
   const Threads scope(4);

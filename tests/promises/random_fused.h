@@ -26,6 +26,7 @@ inline void add_fused_products(std::vector<RandomOperation>& table) {
   using V = const Variable&;
   table.push_back(linear_map("linear", [](V x, V weight, V bias, double p, const Draw&) {
     const i64 out = weight.size(0);
+    // linear has no dropout: p decides whether all rows of the weight are used, or some.
     return linear(x, weight, bias, p == 0 ? RowRange{} : RowRange{out / 3, out - out / 4});
   }));
   table.push_back(linear_map("linear_relu", [](V x, V weight, V bias, double p, const Draw& draw) {

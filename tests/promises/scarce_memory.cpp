@@ -32,7 +32,8 @@ struct Training {
   std::function<void(const std::string& path)> save;
 };
 
-// Common to all: several micro-batches, clipping, and both averages of parameters.
+// Common to all: several micro-batches, clipping and evaluations. Each training adds one of the two averages of
+// parameters.
 void use_everything(TrainingRecipe& recipe) {
   recipe.steps = 200, recipe.micro_batches = 2, recipe.clip = 0.5, recipe.warmup = 2, recipe.evaluate_every = 5;
 }
@@ -60,6 +61,7 @@ Training lm() {
   recipe.optimizer = OptimizerKind::muon, recipe.average = 0.9;
   recipe.model.layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0.1};
   recipe.model.num_layers = 1, recipe.model.max_len = 6;
+  recipe.model.rotary = recipe.model.query_key_norm = true;
   recipe.batch = 3, recipe.estimate_batches = 2;
   std::string text;
   for (int i = 0; i < 80; ++i) text += static_cast<char>('a' + i * i % 7);

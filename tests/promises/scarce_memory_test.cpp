@@ -79,6 +79,11 @@ TEST_CASE("promise 21: a file is read in its size and a megabyte; halves and man
   };
   write_safetensors(folder / "model", {{"a", full({1000, 1000}, 1.0)}, {"b", full({700, 1000}, 1.0)}});
   const std::string elements(4'000'000, '\1');
+  const std::string long_part(120'000, 'x');
+  const auto long_text = [&](size_t i) { return '"' + std::to_string(i) + "\":\"" + long_part + '"'; };
+  const auto long_name = [&](size_t i) {
+    return '"' + long_part + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  };
   const std::vector<Case> cases{
       {"a model", contents(folder / "model"), "read"},
       {"halves", raw_file(R"({"a":{"dtype":"F16","shape":[2000000],"data_offsets":[0,4000000]}})", elements), "read",
@@ -97,12 +102,19 @@ TEST_CASE("promise 21: a file is read in its size and a megabyte; halves and man
       {"a very long text", raw_file(R"({"__metadata__":{"a":")" + std::string(1'000'000, 'x') + "\"}}", ""),
        "too many for tensors of 0"},
       {"a long text and elements",
-       raw_file(R"({"__metadata__":{"a":")" + std::string(800'000, 'x') +
+       raw_file(R"({"__metadata__":{"a":")" + std::string(700'000, 'x') +
                     R"("},"a":{"dtype":"F32","shape":[1000000],"data_offsets":[0,4000000]}})",
                 elements),
        "read"},
+      {"many long texts", raw_file(R"({"__metadata__":{)" + repeated(16, long_text) + "}}", ""),
+       "its names and texts have more than 131072 bytes"},
+      {"many long names", raw_file("{" + repeated(16, long_name) + "}", ""),
+       "its names and texts have more than 131072 bytes"},
+      {"1,000 tensors and as much text as possible",
+       raw_file("{" + tiny_tensors(1000) + R"(,"__metadata__":{"a":")" + std::string(100'000, 'x') + "\"}}", ""),
+       "read"},
       {"deep", raw_file(R"({"w":)" + std::string(100'000, '['), ""), "a list where none is allowed"},
-      {"a long name", raw_file("{\"" + std::string(100'000, 'n') + R"(":{"x":1}})", ""), "unknown field"}};
+      {"a long name", raw_file("{\"" + std::string(60'000, 'n') + R"(":{"x":1}})", ""), "unknown field"}};
   for (const Case& each : cases) {
     CAPTURE(each.name);
     const std::string path = folder / "file";

@@ -60,9 +60,12 @@ std::vector<Training> trainings() {
   shared.layer.d_k = 7, shared.layer.d_v = 5;
   const nn::GptConfig gpt{
       .vocab_size = 127, .layer = {.d_model = 36, .num_heads = 3, .d_ff = 131}, .num_layers = 2, .max_len = 43};
+  nn::GptConfig turned = gpt;
+  turned.rotary = turned.query_key_norm = true;
   return {{"post-norm", base, 9, 15, 11, 200},
           {"pre-norm, shared embeddings", shared, 11, 13, 17, 200},
-          {"GPT", gpt, 7, 0, 41, 200}};
+          {"GPT", gpt, 7, 0, 41, 200},
+          {"GPT, rotary, normalised queries and keys", turned, 7, 0, 41, 200}};
 }
 
 // i32 [batch, length]: rows of different lengths, padded with 0.

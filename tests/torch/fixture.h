@@ -58,7 +58,7 @@ inline std::string difference(const Tensor& a, const Tensor& b, const Tensor& co
   for (i64 i = 0; i < a.count(); ++i) {
     const double x = a.at(i), y = b.at(i);
     if (cotangent.defined() && cotangent.at(i) == 0) continue;
-    if (std::abs(x - y) <= atol + rtol * std::abs(y)) continue;
+    if (x == y || (std::isfinite(y) && std::abs(x - y) <= atol + rtol * std::abs(y))) continue;
     text << "element " << i << " is " << x << ", PyTorch's " << y;
     return text.str();
   }

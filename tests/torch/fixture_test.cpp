@@ -22,6 +22,8 @@ TEST_CASE("promise 9: a relative error of 1e-8, NaN and another shape are differ
   CHECK(difference_of({0, 1e-11}, {0, 0}) == "element 1 is 9.9999999999999994e-12, PyTorch's 0");
   CHECK(difference_of({NAN}, {1}) == "element 0 is nan, PyTorch's 1");
   CHECK(difference_of({1}, {NAN}) != "");
+  CHECK(difference_of({1}, {INFINITY}) == "element 0 is 1, PyTorch's inf");
+  CHECK(difference_of({-INFINITY, INFINITY}, {-INFINITY, INFINITY}) == "");
   CHECK(difference_of({1, 2}, {1}) == "shape [2] instead of [1]");
 }
 
@@ -43,7 +45,7 @@ TEST_CASE("promise 9: another function than PyTorch's differs in its output and 
 TEST_CASE("promise 9: no cotangent and no gradient in the fixtures is zero") {
   for (const std::string file :
        {"linear", "layer_norm", "rms_norm", "embedding", "activation", "softmax", "cross_entropy", "attention",
-        "encoder_layer", "decoder_layer", "transformer", "sequences", "gpt2_run"}) {
+        "encoder_layer", "decoder_layer", "transformer", "sequences", "gpt2_run", "state_dict_run"}) {
     i64 gradients = 0;
     for (const auto& entry : read_fixture(file).tensors) {
       const std::string& name = entry.first;

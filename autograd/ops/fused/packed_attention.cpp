@@ -40,12 +40,20 @@ struct PackedAttention : PackedHeads {
   bool recorded = true;  // backward may follow, so the weights must be kept
   Saved weights;         // P^T [B, h, m, padded(n)], negative where dropout drops
 
-  Tensor forward(const Tensor& qkv) { return run(qkv, qkv, true); }
-  Tensor forward(const Tensor& queries, const Tensor& keys_values) { return run(queries, keys_values, false); }
-  /// With a bias; `keys_values` is not defined in self-attention.
-  Tensor forward(const Tensor& queries, const Tensor& keys_values, const Tensor& score_bias) {
-    const bool is_self = !keys_values.defined();
-    return run(queries, is_self ? queries : keys_values, is_self, score_bias);
+  /// In self-attention `queries` is qkv, and `keys_values` is not defined.
+  Tensor forward(const Tensor& queries, const Tensor& keys_values = {}, const Tensor& score_bias = {}) {
+    prepare(queries, keys_values, score_bias);
+    Tensor y = Tensor::empty({s.B, s.n, s.h * s.d_v}, queries.dtype());
+    Tensor P = Tensor::empty({recorded ? s.B * s.h : 0, s.m, padded(s.n)}, queries.dtype());
+    dispatch_floating(queries.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const auto in = inputs<T>();
+      T *out = y.write<T>(), *all = recorded ? P.write<T>() : nullptr;
+      for_tasks<T>(s.B * s.h, s.d_k * padded(s.n) + (recorded ? 2 : 3) * query_tile * s.m,
+                   [&](i64 i, T* scratch) { head_forward(in, head(i), out, all, scratch); });
+    });
+    weights = P;
+    return y;
   }
 
   void backward(const Tensor& dy, Grads& dx) {
@@ -67,22 +75,6 @@ struct PackedAttention : PackedHeads {
   }
 
  private:
-  Tensor run(const Tensor& queries, const Tensor& keys_values, bool is_self, const Tensor& score_bias = {}) {
-    prepare(queries, keys_values, is_self);
-    if (score_bias.defined()) prepare_bias(score_bias);
-    Tensor y = Tensor::empty({s.B, s.n, s.h * s.d_v}, queries.dtype());
-    Tensor P = Tensor::empty({recorded ? s.B * s.h : 0, s.m, padded(s.n)}, queries.dtype());
-    dispatch_floating(queries.dtype(), name, [&](auto t) {
-      using T = decltype(t);
-      const auto in = inputs<T>();
-      T *out = y.write<T>(), *all = recorded ? P.write<T>() : nullptr;
-      for_tasks<T>(s.B * s.h, s.d_k * padded(s.n) + (recorded ? 2 : 3) * query_tile * s.m,
-                   [&](i64 i, T* scratch) { head_forward(in, head(i), out, all, scratch); });
-    });
-    weights = P;
-    return y;
-  }
-
   template <class T>
   void head_forward(const Packed<const T>& in, Head at, T* y, T* all_weights, T* scratch) const {
     const i64 stride = padded(s.n);

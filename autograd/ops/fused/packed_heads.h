@@ -156,9 +156,12 @@ struct PackedHeads {
   Saved q{}, kv{};
   DistanceBias bias{};
 
-  /// Saves the inputs, reads the sizes and checks that everything fits.
-  void prepare(const Tensor& queries, const Tensor& keys_values, bool is_self) {
-    self = is_self, q = queries, kv = keys_values;
+  /// Saves the inputs, reads the sizes and checks that everything fits. In self-attention `queries` is qkv, and
+  /// `given_keys_values` is not defined. The bias on the scores may be undefined.
+  void prepare(const Tensor& queries, const Tensor& given_keys_values, const Tensor& score_bias) {
+    self = !given_keys_values.defined();
+    const Tensor keys_values = self ? queries : given_keys_values;
+    q = queries, kv = keys_values;
     check(s.h > 0 && s.d_k > 0 && s.d_v > 0, name, "needs at least one head and sizes above 0, got ", s.h, " heads of ",
           s.d_k, " and ", s.d_v);
     check(queries.rank() == 3 && keys_values.rank() == 3, name, "inputs need shape [B, length, columns], have ",
@@ -173,8 +176,8 @@ struct PackedHeads {
     dropout.check_usable(name);
     s.B = queries.size(0), s.n = queries.size(1), s.m = keys_values.size(1);
     mask.check_fits(s.B, s.h, s.n, s.m);
+    if (score_bias.defined()) prepare_bias(score_bias);
   }
-  /// The same with a bias on the scores.
   void prepare_bias(const Tensor& given) {
     check(given.rank() == 2 && given.size(0) == s.h && given.size(1) == distances(s.n, s.m), name, "a bias of ", s.h,
           " heads for ", s.n, " queries and ", s.m, " keys has shape [", s.h, ", ", distances(s.n, s.m), "], not ",

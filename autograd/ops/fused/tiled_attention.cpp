@@ -33,12 +33,23 @@ struct TiledAttention : PackedHeads {
   TileSizes tile;
   Saved O, softmax;  // [B, n, h d_v]; largest and 1 / sum of every query, [B h, 2, padded(n)]
 
-  Tensor forward(const Tensor& qkv) { return run(qkv, qkv, true); }
-  Tensor forward(const Tensor& queries, const Tensor& keys_values) { return run(queries, keys_values, false); }
-  /// With a bias; `keys_values` is not defined in self-attention.
-  Tensor forward(const Tensor& queries, const Tensor& keys_values, const Tensor& score_bias) {
-    const bool is_self = !keys_values.defined();
-    return run(queries, is_self ? queries : keys_values, is_self, score_bias);
+  /// In self-attention `query_input` is qkv, and `keys_values` is not defined.
+  Tensor forward(const Tensor& query_input, const Tensor& keys_values = {}, const Tensor& score_bias = {}) {
+    check(tile.queries > 0 && tile.queries <= query_tile && tile.queries % width_multiple == 0 && tile.keys > 0, name,
+          "no tiles of ", tile.queries, " queries and ", tile.keys, " keys");
+    prepare(query_input, keys_values, score_bias);
+    Tensor y = Tensor::empty({s.B, s.n, s.h * s.d_v}, query_input.dtype());
+    Tensor saved = Tensor::empty({s.B * s.h, 2, padded(s.n)}, query_input.dtype());
+    dispatch_floating(query_input.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const auto in = inputs<T>();
+      T *out = y.write<T>(), *all_saved = saved.write<T>();
+      for_query_tiles<T>((s.d_k + 2 * tile.keys) * tile.queries, [&](const Queries& at, T* scratch) {
+        forward_tile(in, at, output(out, at.head).from(at.begin), all_saved + saved_index(at), scratch);
+      });
+    });
+    O = y, softmax = saved;
+    return y;
   }
 
   void backward(const Tensor& dy, Grads& dx) {
@@ -115,25 +126,6 @@ struct TiledAttention : PackedHeads {
       const i64 k = i % tiles;
       body(queries(head(i / tiles), k % 2 == 0 ? k / 2 : tiles - 1 - k / 2), scratch);
     });
-  }
-
-  Tensor run(const Tensor& query_input, const Tensor& keys_values, bool is_self, const Tensor& score_bias = {}) {
-    check(tile.queries > 0 && tile.queries <= query_tile && tile.queries % width_multiple == 0 && tile.keys > 0, name,
-          "no tiles of ", tile.queries, " queries and ", tile.keys, " keys");
-    prepare(query_input, keys_values, is_self);
-    if (score_bias.defined()) prepare_bias(score_bias);
-    Tensor y = Tensor::empty({s.B, s.n, s.h * s.d_v}, query_input.dtype());
-    Tensor saved = Tensor::empty({s.B * s.h, 2, padded(s.n)}, query_input.dtype());
-    dispatch_floating(query_input.dtype(), name, [&](auto t) {
-      using T = decltype(t);
-      const auto in = inputs<T>();
-      T *out = y.write<T>(), *all_saved = saved.write<T>();
-      for_query_tiles<T>((s.d_k + 2 * tile.keys) * tile.queries, [&](const Queries& at, T* scratch) {
-        forward_tile(in, at, output(out, at.head).from(at.begin), all_saved + saved_index(at), scratch);
-      });
-    });
-    O = y, softmax = saved;
-    return y;
   }
 
   template <class T>

@@ -10,21 +10,11 @@
 #include "tests/core/support.h"
 
 using namespace orrery;
+using small::check_weights;
 
 namespace {
 
 using Labels = std::vector<std::string>;
-
-void check_weights(const nlohmann::json& shown, const Tensor& weights) {
-  REQUIRE(shown.size() == static_cast<size_t>(weights.size(1)));
-  for (size_t head = 0; head < shown.size(); ++head)
-    for (size_t i = 0; i < shown[head].size(); ++i)
-      for (size_t j = 0; j < shown[head][i].size(); ++j) {
-        const double weight = weights(0, static_cast<i64>(head), static_cast<i64>(i), static_cast<i64>(j));
-        CHECK(shown[head][i][j].is_number_integer());
-        CHECK(std::abs(shown[head][i][j].get<double>() / 10'000 - weight) <= 0.500001e-4);
-      }
-}
 
 }  // namespace
 
@@ -59,10 +49,10 @@ TEST_CASE("the page's data are the weights with four digits, with the tokens of 
   CHECK(shown[1].at("causal") == true);
   REQUIRE(shown[0].at("layers").size() == 2);
   REQUIRE(shown[2].at("layers").size() == 1);
-  check_weights(shown[0]["layers"][0], maps.encoder[0]);
-  check_weights(shown[0]["layers"][1], maps.encoder[1]);
-  check_weights(shown[1]["layers"][0], maps.decoder_self[0]);
-  check_weights(shown[2]["layers"][0], maps.decoder_cross[0]);
+  check_weights(shown[0]["layers"][0], maps.encoder[0], 4, 4);
+  check_weights(shown[0]["layers"][1], maps.encoder[1], 4, 4);
+  check_weights(shown[1]["layers"][0], maps.decoder_self[0], 3, 3);
+  check_weights(shown[2]["layers"][0], maps.decoder_cross[0], 3, 4);
   const std::string html = page.html();
   CHECK(html.find(text) != html.npos);
 }

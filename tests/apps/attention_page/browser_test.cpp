@@ -6,7 +6,9 @@
 #include "tests/apps/chromium.h"
 
 using namespace orrery;
+using browser::text_of_id;
 using program::contains;
+using program::times;
 
 namespace {
 
@@ -30,25 +32,14 @@ std::string key(const std::string& name) {
   return "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '" + name + "', bubbles: true}));";
 }
 
-std::string element_of(const std::string& dom, const std::string& id) {
-  const size_t begin = dom.find('>', dom.find("id=\"" + id + "\"")) + 1;
-  return dom.substr(begin, dom.find('<', begin) - begin);
-}
-
-size_t times(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 }  // namespace
 
 TEST_CASE("browser: the page has a cell for each weight of the head, which says its tokens and its four digits") {
   const std::string dom = attention_dom("#sentence=1&attention=3&layer=0&head=1");
-  CHECK(element_of(dom, "title") == "Attention of &lt;b&gt;");
-  CHECK(element_of(dom, "chosen-title") == "cross-attention, layer 0, head 1");
-  CHECK(element_of(dom, "source") == "a b c");
-  CHECK(element_of(dom, "target") == "x y");
+  CHECK(text_of_id(dom, "title") == "Attention of <b>");
+  CHECK(text_of_id(dom, "chosen-title") == "cross-attention, layer 0, head 1");
+  CHECK(text_of_id(dom, "source") == "a b c");
+  CHECK(text_of_id(dom, "target") == "x y");
   CHECK(times(dom, "data-tip=") == 12);
   const Tensor weights = small::random_maps(4, 3).decoder_cross[0];
   const std::vector<std::string> rows{"x", "y", "."}, columns{"a", "b", "c", "."};
@@ -80,7 +71,7 @@ TEST_CASE("browser: all heads of an attention are drawn small, and the causal pa
 
 TEST_CASE("browser: keys move through heads, layers, attentions and sentences, and stop at the ends") {
   const auto title_after = [](const std::string& fragment, const std::string& keys) {
-    return element_of(attention_dom(fragment, keys), "chosen-title");
+    return text_of_id(attention_dom(fragment, keys), "chosen-title");
   };
   CHECK(title_after("", "") == "cross-attention, layer 0, head 0");
   CHECK(title_after("", key("ArrowRight")) == "cross-attention, layer 0, head 1");
@@ -90,21 +81,27 @@ TEST_CASE("browser: keys move through heads, layers, attentions and sentences, a
         "encoder self-attention, layer 1, head 0");
   CHECK(title_after("#attention=1&layer=1&head=2", key("2")) == "decoder self-attention, layer 0, head 2");
   const std::string second = attention_dom("", key("n") + key("N"));
-  CHECK(element_of(second, "source") == "d");
+  CHECK(text_of_id(second, "source") == "d");
   CHECK(times(second, "data-tip=") == 4);
-  CHECK(element_of(attention_dom("#sentence=2", key("p")), "source") == "a b c");
-  CHECK(element_of(attention_dom("#sentence=99&attention=7&layer=8&head=9"), "chosen-title") ==
+  CHECK(text_of_id(attention_dom("#sentence=2", key("p")), "source") == "a b c");
+  CHECK(text_of_id(attention_dom("#sentence=99&attention=7&layer=8&head=9"), "chosen-title") ==
         "cross-attention, layer 0, head 2");
+}
+
+TEST_CASE("browser: the page of attention is dark where the browser prefers dark") {
+  const std::string page = two_pairs().html();
+  CHECK(browser::corner_of("page.html", page, false) == "255,255,255");
+  CHECK(browser::corner_of("page.html", page, true) == "13,17,23");
 }
 
 TEST_CASE("browser: a head is chosen with the mouse, and a weight is shown beside it") {
   const std::string clicked =
       attention_dom("#attention=1", "document.querySelector('[data-layer=\"1\"][data-head=\"1\"]').click();");
-  CHECK(element_of(clicked, "chosen-title") == "encoder self-attention, layer 1, head 1");
+  CHECK(text_of_id(clicked, "chosen-title") == "encoder self-attention, layer 1, head 1");
   const std::string pointed = attention_dom(
       "#attention=3",
       "document.querySelector('#weights td').dispatchEvent(new MouseEvent('mousemove', {bubbles: true}));");
-  CHECK(element_of(pointed, "tip").starts_with("x reads a: 0."));
+  CHECK(text_of_id(pointed, "tip").starts_with("x reads a: 0."));
   CHECK(pointed.find("id=\"tip\" role=\"tooltip\" hidden") == pointed.npos);
   CHECK(times(pointed, "class=\"read\"") == 2);
 }

@@ -95,8 +95,8 @@ Words unexplained(const Words& lines, const std::set<std::string>& explained) {
 TEST_CASE("each word of the glossary stands in the chapter that explains it") {
   std::map<std::string, std::string> texts;
   for (const std::string chapter : {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"})
-    texts[chapter] = as_read(read_text(root / ("apps/book/ch" + chapter + "/README.md")));
-  for (const Entry& entry : entries_of(read_text(root / "apps/book/glossary.md"))) {
+    texts[chapter] = as_read(orrery::contents(root / ("apps/book/ch" + chapter + "/README.md")));
+  for (const Entry& entry : entries_of(orrery::contents(root / "apps/book/glossary.md"))) {
     CAPTURE(entry.word);
     CHECK(report(missing_words(entry, texts[entry.chapter])) == "");
   }
@@ -112,7 +112,7 @@ TEST_CASE("each word of the glossary stands in the chapter that explains it") {
 TEST_CASE("each word that a text introduces in bold stands in the glossary") {
   std::set<std::string> words;
   static const std::regex separator(", ");
-  for (const Entry& entry : entries_of(read_text(root / "apps/book/glossary.md"))) {
+  for (const Entry& entry : entries_of(orrery::contents(root / "apps/book/glossary.md"))) {
     const std::string named = lower_case(entry.word.substr(0, entry.word.find(" (")));
     for (std::sregex_token_iterator at(named.begin(), named.end(), separator, -1), end; at != end; ++at)
       words.insert(at->str());
@@ -124,7 +124,7 @@ TEST_CASE("each word that a text introduces in bold stands in the glossary") {
 }
 
 TEST_CASE("the glossary has its words sorted, in two languages, each with a sentence") {
-  const std::vector<Entry> entries = entries_of(read_text(root / "apps/book/glossary.md"));
+  const std::vector<Entry> entries = entries_of(orrery::contents(root / "apps/book/glossary.md"));
   CHECK(entries.size() >= 60);
   for (size_t i = 0; i < entries.size(); ++i) {
     CAPTURE(entries[i].word);
@@ -139,7 +139,7 @@ TEST_CASE("the glossary has its words sorted, in two languages, each with a sent
 
 TEST_CASE("the files that the glossary names are there") {
   static const std::regex file("`([a-z_/]+\\.(?:h|cpp))`");
-  const std::string text = read_text(root / "apps/book/glossary.md");
+  const std::string text = orrery::contents(root / "apps/book/glossary.md");
   size_t named = 0;
   for (std::sregex_iterator at(text.begin(), text.end(), file), end; at != end; ++at, ++named) {
     CAPTURE((*at)[1].str());
@@ -149,7 +149,7 @@ TEST_CASE("the files that the glossary names are there") {
 }
 
 TEST_CASE("the book's README links every chapter") {
-  const std::string text = read_text(root / "apps/book/README.md");
+  const std::string text = orrery::contents(root / "apps/book/README.md");
   for (int chapter = 0; chapter <= 9; ++chapter) {
     const std::string link = "ch" + std::to_string(chapter) + "/README.md";
     CAPTURE(link);

@@ -56,13 +56,14 @@ TEST_CASE("products are compared with what the CPU can do, mildly beside other p
   Machine machine;
   machine.level = VectorLevel::avx512;
   machine.blas.kernel = "SkylakeX";
-  const Speed good{.ours = 230e9, .blas = 200e9, .peak = 270e9}, poor{.ours = 230e9, .blas = 80e9, .peak = 270e9},
-      middling{.ours = 120e9, .blas = 200e9, .peak = 270e9};
+  const Speed good{.ours = 230e9, .blas = 200e9, .peak = 270e9}, poor{.ours = 80e9, .blas = 80e9, .peak = 270e9},
+      middling{.ours = 120e9, .blas = 200e9, .peak = 270e9}, slow_blas{.ours = 230e9, .blas = 20e9, .peak = 270e9};
   CHECK(speed_finding(good, false, machine).verdict == Verdict::ok);
   CHECK(speed_finding(good, true, machine).verdict == Verdict::ok);
   CHECK(speed_finding(good, false, machine).text ==
         "products reach 230 GF/s by our kernels and 200 by OpenBLAS: 85 and 74 % of what the CPU can do (270)");
   CHECK(speed_finding(middling, false, machine).verdict == Verdict::note);
+  CHECK(speed_finding(slow_blas, false, machine).verdict == Verdict::note);  // few products are OpenBLAS's
   CHECK(speed_finding(poor, false, machine).verdict == Verdict::harmful);
   CHECK(speed_finding(poor, false, machine).advice == "see the lines build, threads and blas");
   CHECK(speed_finding(poor, true, machine).verdict == Verdict::note);

@@ -14,15 +14,9 @@ using namespace orrery;
 
 namespace {
 
-std::string data_of(const std::string& name) { return style::read_text(style::root / "apps/data" / (name + ".json")); }
+std::string data_of(const std::string& name) { return contents(style::root / "apps/data" / (name + ".json")); }
 std::string picture_of(const std::string& name) {
-  return style::read_text(style::root / "apps/book/figures" / (name + ".svg"));
-}
-
-int count_of(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
-  return count;
+  return contents(style::root / "apps/book/figures" / (name + ".svg"));
 }
 
 }  // namespace
@@ -57,8 +51,8 @@ TEST_CASE("a row of weights is a row of cells") {
                                .weights = {{1, 0, 0.126}, {0, 0.5, 0}}};
   CHECK(attention_figure(to_json(figure)).weights[0][2] == 0.13);
   const std::string picture = draw(figure);
-  CHECK(count_of(picture, "<rect class=\"frame\"") == 6);
-  CHECK(count_of(picture, "<rect class=\"mark\"") == 3);
+  CHECK(small::times(picture, "<rect class=\"frame\"") == 6);
+  CHECK(small::times(picture, "<rect class=\"mark\"") == 3);
   CHECK(picture.find("fill-opacity=\"0.5\"") != picture.npos);
   CHECK(picture.find("task: copy; decoder layer 1, head 2") != picture.npos);
 }
@@ -75,7 +69,7 @@ TEST_CASE("every head goes to JSON and back, rounded, and wrong counts are one c
   CHECK(back.encoder[0].weights[0] == std::vector<double>{0.13, 0.87});
   CHECK(to_json(back) == to_json(figure));
   const std::string picture = draw(figure);
-  CHECK(count_of(picture, "<rect class=\"mark\"") == 3 + 4 + 3);  // weights above 0
+  CHECK(small::times(picture, "<rect class=\"mark\"") == 3 + 4 + 3);  // weights above 0
   CHECK(picture.find("layer 1, head 2") != picture.npos);
   const auto complaint = [](HeadsFigure wrong) { return small::error_of([&] { heads_figure(to_json(wrong)); }); };
   CHECK(complaint(figure) == "");

@@ -68,7 +68,8 @@ TEST_CASE("words of others command no terminal on which a picture is printed") {
 TEST_CASE("browser: a picture that is opened by itself lies on a dark page where the browser prefers dark") {
   Svg svg(200, 100, "title");
   svg.text(10, 50, "light letters", Ink::text);
-  const std::string dark = browser::corner_of(svg.str(), true), light = browser::corner_of(svg.str(), false);
+  const std::string dark = browser::corner_of("picture.svg", svg.str(), true),
+                    light = browser::corner_of("picture.svg", svg.str(), false);
   CHECK(light == "255,255,255");
   REQUIRE(!dark.empty());
   CHECK(std::stoi(dark) < 64);

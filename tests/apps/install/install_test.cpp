@@ -106,7 +106,7 @@ std::string expected_bits() {
 
 }  // namespace
 
-TEST_CASE("a project that finds the installed copy with find_package gets the same bits") {
+TEST_CASE("promise 29: a project that finds the installed copy with find_package gets the same bits") {
   const TemporaryFolder folder;
   CHECK(built_with_cmake(folder.path() / "a build", "-D CMAKE_PREFIX_PATH=" + shell_quoted(prefix())) ==
         expected_bits());
@@ -126,7 +126,7 @@ TEST_CASE("a version that is not there is not found") {
   }
 }
 
-TEST_CASE("a program compiled with the flags of pkg-config gets the same bits") {
+TEST_CASE("promise 29: a program compiled with the flags of pkg-config gets the same bits") {
   if (!tools::are_there({"pkg-config"})) return;
   const TemporaryFolder folder;
   const std::string program = shell_quoted(folder / "outside"),
@@ -137,14 +137,14 @@ TEST_CASE("a program compiled with the flags of pkg-config gets the same bits") 
   CHECK(output_of(program) == expected_bits());
 }
 
-TEST_CASE("long: a project that compiles the library with add_subdirectory gets the same bits") {
+TEST_CASE("long: promise 29: a project that compiles the library with add_subdirectory gets the same bits") {
   const TemporaryFolder folder;
   fs::create_directory_symlink(ORRERY_SOURCE_DIR, folder.path() / "the sources");
   CHECK(built_with_cmake(folder.path(), "-D ORRERY_SOURCES=" + shell_quoted(folder.path() / "the sources") +
                                             " -D ORRERY_NATIVE=" + cached("ORRERY_NATIVE")) == expected_bits());
 }
 
-TEST_CASE("the installed headers are those of the list, and warn nowhere") {
+TEST_CASE("promise 29: the installed headers are those of the list, and warn nowhere") {
   CHECK(installed_headers() == listed_headers());
   CHECK(installed_headers().size() > 100);
   const TemporaryFolder folder;
@@ -154,7 +154,7 @@ TEST_CASE("the installed headers are those of the list, and warn nowhere") {
   CHECK(output_of(strict_compiler() + shell_quoted(folder / "all.cpp")) == "");
 }
 
-TEST_CASE("long: each installed header compiles alone, and warns nowhere") {
+TEST_CASE("long: promise 29: each installed header compiles alone, and warns nowhere") {
   const TemporaryFolder folder;
   int number = 0;
   for (const std::string& header : installed_headers())
@@ -173,7 +173,7 @@ TEST_CASE("the installed program reads the files that were installed, and no oth
   };
   for (const std::string picture : {"speed", "attention", "toy_heads", "toy_loss"}) same_as_ours("figure " + picture);
   same_as_ours("trace");
-  same_as_ours("report " + shell_quoted(small::log_file(folder, "a.log", small::log_text())));
+  same_as_ours("report " + shell_quoted(written(folder / "a.log", small::log_text())));
   const std::string page = shell_quoted(folder / "page.html");
   for (const std::string& writes_page : {"trace --html " + page, "toy --steps 1 --attention " + page}) {
     CHECK(installed_program(writes_page).exit_code == 0);
@@ -196,14 +196,14 @@ TEST_CASE("the installed program reads the files that were installed, and no oth
 TEST_CASE("the manual page and the shells' completions are installed") {
   const fs::path share = prefix() / "share";
   CHECK(contents(share / "man/man1/orrery.1") == program::run("manual").text);
-  CHECK(contents(share / "bash-completion/completions/orrery") == read_text(root / "apps/install/orrery.bash"));
-  CHECK(contents(share / "fish/vendor_completions.d/orrery.fish") == read_text(root / "apps/install/orrery.fish"));
+  CHECK(contents(share / "bash-completion/completions/orrery") == contents(root / "apps/install/orrery.bash"));
+  CHECK(contents(share / "fish/vendor_completions.d/orrery.fish") == contents(root / "apps/install/orrery.fish"));
   for (const std::string folder : {"site-functions", "vendor-completions"})
-    CHECK(contents(share / "zsh" / folder / "_orrery") == read_text(root / "apps/install/orrery.zsh"));
-  CHECK(contents(share / "doc/orrery/copyright") == read_text(root / "LICENSE"));
+    CHECK(contents(share / "zsh" / folder / "_orrery") == contents(root / "apps/install/orrery.zsh"));
+  CHECK(contents(share / "doc/orrery/copyright") == contents(root / "LICENSE"));
 }
 
-TEST_CASE("cpack makes a package for Debian that names what it needs, and holds what an installation has") {
+TEST_CASE("promise 29: cpack makes a package for Debian that names what it needs, and has what an installation has") {
   if (!tools::are_there({"dpkg-deb", "dpkg-shlibdeps", "file"})) return;
   const TemporaryFolder folder;
   const fs::path package = made_package(folder), unpacked = folder.path() / "unpacked";

@@ -33,11 +33,6 @@ Text counted_text(i32 count) {
   return short_text(tokens, std::max(count, 1));
 }
 
-std::string file_with(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
-
 }  // namespace
 
 TEST_CASE("an alphabet is every character once, in order, and makes tokens of text and back") {
@@ -168,7 +163,7 @@ TEST_CASE("files that cannot be read say why") {
 
 TEST_CASE("what is not UTF-8 is named by its file and byte, and only bytes take it") {
   const TemporaryFolder folder;
-  const std::string good = file_with(folder / "good", "ab\u00e4"), path = folder / "broken";
+  const std::string good = written(folder / "good", "ab\u00e4"), path = folder / "broken";
   const std::string far = std::string(3'000'000, 'a') + "\u00e4";
   struct Broken {
     std::string text, byte;
@@ -177,7 +172,7 @@ TEST_CASE("what is not UTF-8 is named by its file and byte, and only bytes take 
                                 {"ab\xc3", "byte 3 "},  // half a character at the end
                                 {far + "\xe4 ", "byte 3000003 "}};
   for (const Broken& broken : all) {
-    file_with(path, broken.text);
+    written(path, broken.text);
     for (const TokenKind kind : {TokenKind::chars, TokenKind::sentencepiece}) {
       const std::string error = small::error_of([&] {
         read_tokens({good, path}, tokenizer_of({.training = {good, path}}, kind, 300));
@@ -198,8 +193,8 @@ TEST_CASE("files are one text in their order, the same in memory and in a file, 
   std::string text;
   for (int i = 0; text.size() < 1'100'000; ++i) text += "line " + std::to_string(i) + " of \u00e4\u20ac\U0001F600\n";
   const size_t half = text.find('i', 1'060'000);  // within a line
-  const std::string all = file_with(folder / "all", text), one = file_with(folder / "one", text.substr(0, half)),
-                    two = file_with(folder / "two", text.substr(half));
+  const std::string all = written(folder / "all", text), one = written(folder / "one", text.substr(0, half)),
+                    two = written(folder / "two", text.substr(half));
   CHECK(checksum_of({one, two}) == checksum_of({all}));
   CHECK(checksum_of({two, one}) != checksum_of({all}));
   const Tokenizer pieces(Vocabulary::of_running_text({"line 12345 of", " 67890"}, 300));
@@ -230,8 +225,8 @@ TEST_CASE("pieces are learned from the part for training alone, an alphabet from
   };
   // Nine tenths of the bytes have a, the last tenth has z.
   const std::string a = lines("aaaa aaaa", 90), z = lines("zzzz zzzz", 10);
-  const std::string both = file_with(folder / "both", a + z), one = file_with(folder / "one", a),
-                    two = file_with(folder / "two", z);
+  const std::string both = written(folder / "both", a + z), one = written(folder / "one", a),
+                    two = written(folder / "two", z);
   const auto has_z = [](const Tokenizer& tokenizer) {  // as more than the byte, which every vocabulary has
     return tokenizer.tokens("zzzz").size() < 4;
   };

@@ -8,6 +8,7 @@
 #include "autograd/ops.h"
 #include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
+#include "tests/apps/training/train_until.h"
 #include "tests/core/support.h"
 #include "tests/nn/compare.h"
 
@@ -116,25 +117,19 @@ TEST_CASE("warm-up follows from the steps unless it is given") {
 TEST_CASE("a training that was interrupted equals to the bit one that was not: N + N = 2 N") {
   LmRecipe recipe = small_lm_recipe();
   recipe.evaluate_every = 4;
-  const auto train_until = [](LmTraining& training, i64 step) {
-    while (training.trainer.steps_done() < step) {
-      training.trainer.step();
-      if (training.trainer.evaluation_is_due()) training.trainer.evaluate();
-    }
-  };
   for (const double average : {0.0, 0.9}) {
     CAPTURE(average);
     recipe.average = average;
     LmTraining whole(recipe, counting());
-    train_until(whole, 12);
+    small::train_until(whole.trainer, 12);
     for (const i64 stop : {0, 3, 4, 6, 11}) {  // before, at and after an estimate
       CAPTURE(stop);
       LmTraining first(recipe, counting()), second(recipe, counting());
-      train_until(first, stop);
+      small::train_until(first.trainer, stop);
       second.trainer.load_state(first.trainer.state());
       CHECK(second.trainer.hash() == first.trainer.hash());
       CHECK(second.trainer.best_step() == first.trainer.best_step());
-      train_until(second, 12);
+      small::train_until(second.trainer, 12);
       CHECK(second.trainer.hash() == whole.trainer.hash());
       CHECK(second.judged_loss() == whole.judged_loss());
       CHECK(second.trainer.best_loss() == whole.trainer.best_loss());
@@ -273,7 +268,7 @@ TEST_CASE("the validation loss is the mean over every character that follows ano
   CHECK(training.task.validation_loss() == doctest::Approx(total / static_cast<double>(count)).epsilon(1e-6));
 }
 
-TEST_CASE("with a stride, every token is predicted from all but `stride` of the model's length at least") {
+TEST_CASE("with a stride, a token is predicted from the model's length less the stride at least, if there is so much") {
   const TextData data = counting();
   LmTraining training(small_lm_recipe(), data);
   training.steps(5);
@@ -303,6 +298,15 @@ TEST_CASE("with a stride, every token is predicted from all but `stride` of the 
 TEST_CASE("the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
   const std::string hash = hash_after(1);
   for (int threads : {2, 3, 4, 8}) CHECK(hash_after(threads) == hash);
+}
+
+TEST_CASE("an estimate is timed by one of its batches") {
+  LmRecipe one = small_lm_recipe(), hundred = small_lm_recipe();
+  one.estimate_batches = 1, hundred.estimate_batches = 100;
+  LmTraining estimated(one, counting()), timed(hundred, counting());
+  estimated.task.evaluate();
+  CHECK(timed.task.seconds_of_evaluation() > 0);
+  CHECK(timed.task.positions() == estimated.task.positions());
 }
 
 TEST_CASE("measuring, estimating and judging change nothing that is trained") {
@@ -352,7 +356,7 @@ TEST_CASE("weight decay falls on matrices alone") {
   }
 }
 
-TEST_CASE("a training whose last evaluation fails ends with its best model, and says so") {
+TEST_CASE("a training whose last evaluation fails is not ended, so that its best model can still be taken") {
   LmTraining training(recipe_without_average(), counting());
   const double best = loss_before_it_gets_worse(training);
   FailingAt failing(0);
@@ -360,6 +364,9 @@ TEST_CASE("a training whose last evaluation fails ends with its best model, and 
     const ObserverScope scope(failing);
     CHECK(small::contains(small::error_of([&] { end_with_better(training.trainer, training.task); }), "stop"));
   }
+  CHECK_FALSE(training.trainer.ended());
+  training.trainer.end_with_best();
+  CHECK(training.trainer.ended());
   CHECK(training.task.validation_loss() == best);
 }
 

@@ -23,6 +23,7 @@ TEST_CASE("options that contradict one another are wrong usage in every sub-comm
   check_usage_error("bench decode --context 2000", "--context and --steps", "1024 positions of gpt2");
   check_usage_error("toy --symbols 2 --min-length 1 --max-length 1", "--symbols", "2 symbols and length 1 to 1");
   check_usage_error("toy --norm-first --no-norm-first", "--norm-first", "--no-norm-first");
+  check_usage_error("lm train --rotary --d-model 20 --heads 4", "--rotary", "--d-model / --heads is 5");
   check_usage_error("lm train --bias --no-bias", "--bias", "--no-bias");
   check_usage_error("lm train --resume x --overwrite", "--resume", "--overwrite");
   check_usage_error("toy --load x --overwrite", "--load", "--overwrite");

@@ -64,6 +64,25 @@ TEST_CASE("the time that is left ends with the limit") {
   CHECK(out.str().ends_with("  0 s left\n"));
 }
 
+TEST_CASE("the time that is left is that of the plan, however many steps there are, and ends with the limit") {
+  for (const double limit : {0.0, 15.0, 100.0}) {
+    CAPTURE(limit);
+    std::ostringstream out;
+    double now = 0;
+    Progress progress(out, pipe_, 10, 0, [&] { return now; });
+    progress.set_limit(limit);
+    progress.set_plan(20);
+    now = 1;
+    progress.update(report_of(1));
+    progress.set_total(1000);
+    now = 5;
+    progress.update(report_of(100));
+    const bool limited = limit == 15;
+    CHECK(out.str().find(limited ? "  14 s left\n" : "  19 s left\n") != std::string::npos);
+    CHECK(out.str().ends_with(limited ? "  10 s left\n" : "  15 s left\n"));
+  }
+}
+
 TEST_CASE("in a pipe every tenth part of a limit is a line, however few of the steps are made") {
   std::ostringstream out;
   double now = 0;

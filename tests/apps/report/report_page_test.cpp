@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "apps/program/option_file.h"
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
@@ -11,20 +13,11 @@
 
 using namespace orrery;
 using namespace orrery::run_report;
-
-namespace {
-
-size_t times(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
-}  // namespace
+using small::times;
 
 TEST_CASE("one log becomes a page of its numbers, curves, samples, scores and options, without network or markup") {
   const TemporaryFolder folder;
-  const std::string page = report_page(read_run_files({small::log_file(folder, "run.log", small::log_text())}));
+  const std::string page = report_page(read_run_files({written(folder / "run.log", small::log_text())}));
   CHECK(page.starts_with("<!DOCTYPE html>"));
   for (const std::string part :
        {"<td>lm</td>", "<td>1,234,567</td>", "<td>100 of 200</td>", "<td>4,055</td>", "<td>1.0000</td>",
@@ -43,9 +36,9 @@ TEST_CASE("one log becomes a page of its numbers, curves, samples, scores and op
 
 TEST_CASE("several logs have a legend, and the options that differ stand out") {
   const TemporaryFolder folder, other;
-  const std::string a = small::log_file(folder, "a.log", small::log_text(5, R"({"layers":4,"d-model":64})")),
-                    b = small::log_file(folder, "b.log", small::log_text(4, R"({"layers":6,"d-model":64,"new":1})")),
-                    c = small::log_file(other, "a.log", small::log_text());
+  const std::string a = written(folder / "a.log", small::log_text(5, R"({"layers":4,"d-model":64})")),
+                    b = written(folder / "b.log", small::log_text(4, R"({"layers":6,"d-model":64,"new":1})")),
+                    c = written(other / "a.log", small::log_text());
   const std::string page = report_page(read_run_files({a, b}));
   CHECK(small::contains(page, "<h1>2 trainings</h1>"));
   CHECK(times(page, "class=\"legend\"") == 1);
@@ -64,17 +57,21 @@ TEST_CASE("a model without a log has its options, and says how there would be cu
   CHECK(small::contains(page, "Without a log there are no curves"));
   CHECK(small::contains(page, "<th scope=\"row\">layers</th><td>4</td>"));
   CHECK_FALSE(small::contains(page, "class=\"charts\""));
-  const std::string log = small::log_file(folder, "log", small::log_text());
+  const std::string log = written(folder / "log", small::log_text());
   const std::string both = report_page(read_run_files({log, model}));
   CHECK(small::contains(both, "<tr><th>option</th><th>log</th></tr>"));  // the model is of this training
   CHECK(small::contains(both, "<h2>Models</h2>"));
+  CHECK(small::contains(both, "<th>size</th>"));
+  CHECK(small::contains(both, "<td>0.0 MB</td>"));
+  RunFiles files = read_run_files({model});
+  std::filesystem::remove(model);  // between reading and writing
+  CHECK(small::contains(report_page(files), model + "</th><td>&ndash;</td><td>in the file</td>"));
 }
 
 TEST_CASE("a log without a step is a page without curves") {
   const TemporaryFolder folder;
-  const std::string log = small::log_file(folder, "log",
-                                          R"({"start":"toy","after_step":0,"steps":9,"parameters":7})"
-                                          "\n");
+  const std::string log = written(folder / "log", R"({"start":"toy","after_step":0,"steps":9,"parameters":7})"
+                                                  "\n");
   const std::string page = report_page(read_run_files({log}));
   CHECK(small::contains(page, "no step is logged yet."));
   CHECK_FALSE(small::contains(page, "<h2>Curves</h2>"));

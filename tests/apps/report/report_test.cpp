@@ -1,15 +1,14 @@
 // Chapter 9. `orrery report` as its users type it, on what trainings write.
 #include "tests/apps/lm_program.h"
 #include "tests/apps/report/written_log.h"
+#include "tests/apps/toy/toy_program.h"
 
 using namespace orrery::program;
 using orrery::TemporaryFolder;
 
 namespace {
 
-const std::string quick_training =
-    "toy --steps 6 --evaluate-every 3 --batch 4 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 "
-    "--max-length 9 ";
+const std::string quick_training = "toy --steps 6 --evaluate-every 3 " + small_toy_options;
 
 }  // namespace
 
@@ -36,9 +35,18 @@ TEST_CASE("what toy and lm write is reported, each by itself and both in one pag
   CHECK(contains(all.text, "toy.safetensors"));
 }
 
+TEST_CASE("a page is not written to a terminal") {
+  const TemporaryFolder folder;
+  const std::string log = written(folder / "log", orrery::small::log_text());
+  const Result shown = shell("script -qec \"" + quoted_program + "report '" + log + "'\" /dev/null </dev/null");
+  CHECK(shown.exit_code == 2);
+  CHECK(contains(shown.text, "orrery: --out: must name a file for the page"));
+  CHECK_FALSE(contains(shown.text, "<html"));
+}
+
 TEST_CASE("a damaged log is reported with a note, and any other file is one clear error") {
   const TemporaryFolder folder;
-  const std::string log = orrery::small::log_file(folder, "log", orrery::small::log_text() + "{\"st");
+  const std::string log = written(folder / "log", orrery::small::log_text() + "{\"st");
   CHECK(errors("report '" + log + "'").text == log + ": the last line is cut off and left out.\n");
   const std::string report = quoted_program + "report ", text = written(folder / "text", "no log\n");
   check_failure(report + "/nowhere/log", "read /nowhere/log: No such file or directory");

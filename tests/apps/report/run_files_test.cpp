@@ -2,6 +2,7 @@
 #include "apps/report/run_files.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include "apps/program/option_file.h"
 #include "core/files/safetensors.h"
@@ -26,10 +27,10 @@ std::string model_file(const TemporaryFolder& folder, const std::string& name) {
 
 TEST_CASE("logs, models and scores are told apart, and a folder holds all of them among others") {
   const TemporaryFolder folder;
-  const std::string log = small::log_file(folder, "b.log", small::log_text()), model = model_file(folder, "model"),
-                    scores = small::log_file(folder, "scores.json", score_text);
-  small::log_file(folder, "notes.txt", "mine\n");
-  small::log_file(folder, "a.log", small::log_text());
+  const std::string log = written(folder / "b.log", small::log_text()), model = model_file(folder, "model"),
+                    scores = written(folder / "scores.json", score_text);
+  written(folder / "notes.txt", "mine\n");
+  written(folder / "a.log", small::log_text());
   const RunFiles files = read_run_files({log, model, scores});
   REQUIRE(files.logs.size() == 1);
   REQUIRE(files.models.size() == 1);
@@ -50,15 +51,26 @@ TEST_CASE("logs, models and scores are told apart, and a folder holds all of the
 
 TEST_CASE("what is left out is noted") {
   const TemporaryFolder folder;
-  const std::string cut = small::log_file(folder, "cut", small::log_text() + "{\"st"),
-                    torn = small::log_file(folder, "torn", small::log_text() + "{\"st\nx\n"),
-                    new_one = small::log_file(folder, "new",
-                                              R"({"start":"toy","after_step":0,"steps":9,"parameters":7})"
-                                              "\n");
+  const std::string cut = written(folder / "cut", small::log_text() + "{\"st"),
+                    torn = written(folder / "torn", small::log_text() + "{\"st\nx\n"),
+                    new_one = written(folder / "new", R"({"start":"toy","after_step":0,"steps":9,"parameters":7})"
+                                                      "\n");
   CHECK(read_run_files({cut}).notes == std::vector<std::string>{cut + ": the last line is cut off and left out."});
   CHECK(read_run_files({torn}).notes ==
         std::vector<std::string>{torn + ": 2 lines are damaged and left out (line 17 is the first)."});
   CHECK(read_run_files({new_one}).notes == std::vector<std::string>{new_one + ": no step is logged yet."});
+}
+
+TEST_CASE("a folder that cannot be opened is one clear error") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path().string();
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit no_more_files{0, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &no_more_files) == 0);
+  const std::string error = small::error_of([&] { read_run_files({path}); });
+  setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(error == "report: cannot read the folder " + path + ": Too many open files");
 }
 
 TEST_CASE("what cannot be reported on is one clear error") {
@@ -66,8 +78,7 @@ TEST_CASE("what cannot be reported on is one clear error") {
   const auto refusal = [](const std::vector<std::string>& paths) {
     return small::error_of([&] { read_run_files(paths); });
   };
-  const std::string text = small::log_file(folder, "text", "no log\n"),
-                    log = small::log_file(folder, "l", small::log_text());
+  const std::string text = written(folder / "text", "no log\n"), log = written(folder / "l", small::log_text());
   CHECK(refusal({text}) == "report: " + text + " is not the log of a training");
   CHECK(refusal({"/nowhere/log"}) == "read /nowhere/log: No such file or directory");
   CHECK(refusal({empty.path().string()}) ==

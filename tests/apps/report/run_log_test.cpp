@@ -13,7 +13,7 @@ namespace {
 
 RunLog log_of(const std::string& text) {
   const TemporaryFolder folder;
-  return read_run_log(small::log_file(folder, "log", text));
+  return read_run_log(written(folder / "log", text));
 }
 
 std::string step_line(int step, double loss, double seconds) {
@@ -84,7 +84,7 @@ TEST_CASE("half a line and lines of other kinds are left out and counted; a loss
 TEST_CASE("a file that is not a log is one clear error") {
   const TemporaryFolder folder;
   const auto refusal = [&](const std::string& text) {
-    const std::string path = small::log_file(folder, "file", text);
+    const std::string path = written(folder / "file", text);
     return small::error_of([&] { read_run_log(path); });
   };
   const std::string path = folder / "file";

@@ -24,10 +24,4 @@ inline std::string log_text(double loss = 5, const std::string& options = R"({"l
   return text + "{\"step\":100,\"score\":\"exact match\",\"value\":0.875}\n";
 }
 
-/// The same as a file.
-inline std::string log_file(const TemporaryFolder& folder, const std::string& name, const std::string& text) {
-  set_contents(folder / name, text);
-  return folder / name;
-}
-
 }  // namespace orrery::small

@@ -3,11 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/tensor_ops.h"
+#include "tests/apps/attention_page/random_attention.h"
 
 using namespace orrery;
 
@@ -66,8 +66,7 @@ TEST_CASE("the page of the toy has the weights of every head for each sequence, 
       const nlohmann::json& weights = layers.at(static_cast<size_t>(map.layer)).at(static_cast<size_t>(map.head));
       REQUIRE(weights.size() == map.weights.size());
       for (size_t i = 0; i < map.weights.size(); ++i)
-        for (size_t j = 0; j < map.weights[i].size(); ++j)
-          CHECK(std::abs(weights.at(i).at(j).get<double>() / 10'000 - map.weights[i][j]) <= 0.500001e-4);
+        for (size_t j = 0; j < map.weights[i].size(); ++j) CHECK(small::shows(weights.at(i).at(j), map.weights[i][j]));
     }
   };
   check_maps(shown.at(0).at("layers"), heads.encoder);

@@ -8,6 +8,7 @@
 #include "tests/style_source.h"
 
 using namespace orrery;
+using browser::text_of_id;
 
 namespace {
 
@@ -18,11 +19,6 @@ struct StepTexts {
 using AllTexts = std::map<int, StepTexts>;
 // What they say of a parameter or of its gradient, by its name: the shape and the numbers.
 using NumberTexts = std::map<std::string, std::vector<std::string>>;
-
-std::string trimmed(const std::string& text) {
-  const size_t begin = text.find_first_not_of(' ');
-  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
-}
 
 AllTexts texts_of_terminal(const std::string& text) {
   static const std::regex head("^ {0,3}([0-9]+) ([a-z_]+(?: \\([0-9]+\\))?) +(.*[^ ]) +([a-z_/]+\\.(?:cpp|h):[0-9]+)$");
@@ -36,11 +32,11 @@ AllTexts texts_of_terminal(const std::string& text) {
       number = std::stoi(match[1]);
       all[number] = {.operation = match[2], .equation = match[3], .source = match[4], .shapes = "", .values = ""};
     } else if (std::regex_match(line, match, values)) {
-      all[number].shapes = match[1], all[number].values = trimmed(match[2]);
+      all[number].shapes = match[1], all[number].values = style::stripped(match[2]);
     } else if (std::regex_match(line, match, inside)) {
-      all[number].inside = match[1].str() + " " + trimmed(match[2]);
+      all[number].inside = match[1].str() + " " + style::stripped(match[2]);
     } else if (number > 0 && line.starts_with("          ")) {
-      all[number].equation += " " + trimmed(line);
+      all[number].equation += " " + style::stripped(line);
     }
   }
   return all;
@@ -65,19 +61,11 @@ NumberTexts gradients_of_terminal(const std::string& text) {
   return all;
 }
 
-std::string unescaped(std::string text) {
-  for (const auto& [entity, sign] : {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}})
-    for (size_t at = text.find(entity); at != text.npos; at = text.find(entity))
-      text.replace(at, std::string_view(entity).size(), sign);
-  return text;
-}
-
 // The text of the first element of this class in a piece of HTML; it has no elements inside.
 std::string text_in(const std::string& html, const std::string& of_class) {
   const size_t at = html.find("class=\"" + of_class + "\"");
   REQUIRE_MESSAGE(at != html.npos, of_class);
-  const size_t begin = html.find('>', at) + 1;
-  return unescaped(html.substr(begin, html.find('<', begin) - begin));
+  return browser::text_behind(html, at);
 }
 
 AllTexts texts_of_page(const std::string& dom) {
@@ -91,11 +79,11 @@ AllTexts texts_of_page(const std::string& dom) {
                                 .equation = text_in(html, "equation"),
                                 .source = text_in(html, "source"),
                                 .shapes = text_in(html, "shapes"),
-                                .values = trimmed(text_in(html, "values"))};
+                                .values = style::stripped(text_in(html, "values"))};
     if (html.find("class=\"inside\"") == html.npos) continue;
     const std::string inside = text_in(html, "inside");
     const size_t shape_end = inside.find(']') + 1;
-    all[std::stoi((*at)[1])].inside = inside.substr(0, shape_end) + " " + trimmed(inside.substr(shape_end));
+    all[std::stoi((*at)[1])].inside = inside.substr(0, shape_end) + " " + style::stripped(inside.substr(shape_end));
   }
   return all;
 }
@@ -132,11 +120,6 @@ std::string press(const std::string& key, const std::string& where = "body") {
          "', bubbles: true}));";
 }
 std::string click(const std::string& where) { return "document.querySelector('" + where + "').click();"; }
-
-std::string text_of_id(const std::string& dom, const std::string& id) {
-  const size_t begin = dom.find('>', dom.find("id=\"" + id + "\"")) + 1;
-  return unescaped(dom.substr(begin, dom.find('<', begin) - begin));
-}
 
 bool at_step(const std::string& dom, int number) {
   const size_t body = dom.find("<body");
@@ -192,9 +175,7 @@ TEST_CASE("browser: the loss shows its labels and the probabilities, with a fram
     CAPTURE(number);
     CHECK(dom.find("<section id=\"inside-section\">") != dom.npos);
     CHECK(inside.find("data-tip=\"P[0, 0, 4] = 0.") < inside.find("id=\"inputs\""));
-    size_t frames = 0;
-    for (size_t at = dom.find("class=\"label\""); at != dom.npos; at = dom.find("class=\"label\"", at + 1)) ++frames;
-    CHECK(frames == 4);
+    CHECK(program::times(dom, "class=\"label\"") == 4);
     static const std::regex of_label("class=\"label\"[^>]*data-tip=\"P\\[0, 0, 4\\] = [0-9.]+, of the label\"");
     CHECK(std::regex_search(dom, of_label));
   }

@@ -98,8 +98,8 @@ TEST_CASE("the boxes are those of Figure 1, in the order of the forward pass") {
 TEST_CASE("the line of a box holds the layer that it names") {
   for (const TracedBox& box : the_pass().boxes) {
     CAPTURE(box.id);
-    const std::string line = style::split_lines(style::read_text(style::root / box.source.path))
-                                 .at(static_cast<size_t>(box.source.line) - 1);
+    const std::string line =
+        style::split_lines(contents(style::root / box.source.path)).at(static_cast<size_t>(box.source.line) - 1);
     std::string part = box.id.substr(box.id.rfind('.') + 1);
     if (part == "self_attn") part = "MultiHeadAttention::self_attention(";
     if (part == "multihead_attn") part = "MultiHeadAttention::cross_attention(";
@@ -114,7 +114,7 @@ TEST_CASE("the line of a step holds its function, in the struct that has the ope
     CAPTURE(step.number);
     const std::string function = step.is_backward() ? " backward(" : " forward(";
     const SourceLine source = operation_source(step.operation, step.is_backward() ? "backward" : "forward");
-    const std::vector<std::string> lines = style::split_lines(style::read_text(style::root / source.path));
+    const std::vector<std::string> lines = style::split_lines(contents(style::root / source.path));
     size_t at = static_cast<size_t>(source.line) - 1;
     CHECK(lines.at(at).find(function) != std::string::npos);
     while (at > 0 && lines[at].find("std::string_view name = ") == std::string::npos) --at;

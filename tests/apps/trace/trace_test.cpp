@@ -47,12 +47,12 @@ TEST_CASE("the listing has the probabilities of the loss, and dashes for what a 
 }
 
 TEST_CASE("--html writes one page, and nothing to stdout") {
-  const std::string path = std::filesystem::temp_directory_path() / "orrery_trace_test.html";
+  const TemporaryFolder folder;
+  const std::string path = folder / "trace.html";
   const program::Result result = program::run("trace --html '" + path + "'");
   CHECK(result.exit_code == 0);
   CHECK(result.text.empty());
-  CHECK(style::read_text(path) == trace_page(traced_pass()));
-  std::filesystem::remove(path);
+  CHECK(contents(path) == trace_page(traced_pass()));
 }
 
 TEST_CASE("a page that cannot be written is one line and exit code 1, a wrong option exit code 2") {
@@ -62,8 +62,9 @@ TEST_CASE("a page that cannot be written is one line and exit code 1, a wrong op
   const TemporaryFolder folder;
   write_safetensors(folder / "model", {{"a", zeros({1})}});
   for (const std::string output : {"trace --html", "claims variance --json"})
-    program::check_failure(program::quoted_program + output + " '" + (folder / "model") + "'", "model");
+    program::check_failure(program::quoted_program + output + " '" + (folder / "model") + "'",
+                           "is a file that holds a model");
   CHECK(read_safetensors(folder / "model").tensors.size() == 1);
   program::check_usage_error("trace --nonsense", "'--nonsense'", "orrery trace --help");
-  program::check_usage_error("trace --html ''", "--html", "");
+  program::check_usage_error("trace --html ''", "--html", "must not be empty");
 }

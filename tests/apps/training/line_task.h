@@ -7,6 +7,7 @@
 #include "autograd/ops.h"
 #include "core/random.h"
 #include "core/tensor_ops.h"
+#include "tests/apps/training/train_until.h"
 
 namespace orrery::small {
 
@@ -36,6 +37,9 @@ class Line final : public Task {
     if (!validation.empty()) return validation[static_cast<size_t>(evaluations - 1)];
     return std::pow(a.value().item() - 3, 2) + std::pow(b.value().item() - 2, 2);
   }
+  double seconds_of_evaluation() override {
+    return claimed_seconds > 0 ? claimed_seconds : Task::seconds_of_evaluation();
+  }
   std::vector<u64> positions() const override { return {numbers_.position()}; }
   void go_to(const std::vector<u64>& positions) override { numbers_ = Rng(5, positions.at(0)); }
 
@@ -44,6 +48,7 @@ class Line final : public Task {
   bool empty_first = false;        // none, then six
   std::vector<double> validation;  // instead of the true distance
   int evaluations = 0;
+  double claimed_seconds = 0;  // of an evaluation, instead of those that it takes
 
  private:
   Rng numbers_{5};

@@ -6,6 +6,7 @@
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/lm_program.h"
+#include "tests/apps/toy/toy_program.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
@@ -14,9 +15,7 @@ using orrery::small::error_of;
 
 namespace {
 
-const std::string tiny_toy =
-    "toy --threads 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 "
-    "--decoder-layers 1 --max-length 9 ";
+const std::string tiny_toy = "toy --threads 1 " + small_toy_options;
 
 // Waits in a shell until `condition` holds, or the program in the background has ended.
 std::string until(const std::string& condition) {
@@ -117,7 +116,7 @@ TEST_CASE("a model that stands there is not made worse unasked") {
   }
 }
 
-TEST_CASE("a second training into a file is refused at its start, and told whose it is; a killed one is in no way") {
+TEST_CASE("a second training into a file is refused, and told whose it is; a killed one does not stand in the way") {
   const orrery::TemporaryFolder folder;
   for (const Program& program : programs(folder)) {
     CAPTURE(program.name);
@@ -145,7 +144,7 @@ TEST_CASE("where nothing can be saved at the end, what was trained is judged all
     std::filesystem::create_directory(inner);
     const Result result =
         shell(program.command(3000, inner + "/model") + "2>'" + log + "'" + until("grep -q ^step '" + log + "'") +
-              "until rm -r '" + inner + "'; do :; done; wait $!");
+              "until rm -r '" + inner + "'; do kill -0 $! || break; done; wait $!");
     CHECK(result.exit_code == 1);
     CHECK(line(result.text, -1).starts_with(program.last_line));
     CHECK(line(orrery::contents(log), -1)

@@ -83,7 +83,7 @@ TEST_CASE("recipes with which no training is possible are wrong usage, in terms 
   recipe.schedule = Schedule::cosine, recipe.warmup = 12;
   CHECK(usage_problem_of(recipe) == "recipe: --warmup (12) must be below --steps, 12");
   recipe.schedule = Schedule::noam, recipe.warmup = 0;
-  CHECK(usage_problem_of(recipe) == "recipe: this --schedule needs a --warmup of at least 1");
+  CHECK(usage_problem_of(recipe) == "recipe: --schedule noam needs a --warmup of at least 1");
   recipe = small::line_recipe(), recipe.average = 0.9, recipe.average_last = 2;
   CHECK(usage_problem_of(recipe) ==
         "recipe: --average (0.9) and --average-last (2) exclude each other: set one of them to 0");
@@ -94,6 +94,8 @@ TEST_CASE("recipes with which no training is possible are wrong usage, in terms 
 TEST_CASE("the numbers for each parameter are those of optimiser, best model and averages") {
   TrainingRecipe recipe;
   CHECK(numbers_for_each_parameter(recipe) == 3);  // the parameter and Adam's two
+  recipe.optimizer = OptimizerKind::muon;          // at most as many as AdamW
+  CHECK(numbers_for_each_parameter(recipe) == 3);
   recipe.evaluate_every = 10, recipe.average_last = 4;
   CHECK(numbers_for_each_parameter(recipe) == 8);
   recipe.average_last = 0, recipe.average = 0.9, recipe.optimizer = OptimizerKind::sgd;

@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+#include <memory>
+
 #include "core/tensor_ops.h"
+#include "optim/muon.h"
 #include "optim/schedule.h"
 #include "tests/apps/training/line_task.h"
 #include "tests/core/support.h"
@@ -64,13 +68,14 @@ TEST_CASE("each schedule is optim's, and every one can cool down") {
 }
 
 TEST_CASE("the optimiser is the recipe's, and weight decay falls on matrices alone") {
-  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::sgd}) {
+  for (const OptimizerKind kind :
+       {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::sgd, OptimizerKind::muon}) {
     const auto moved = [&](double weight_decay, double momentum) {
       TrainingRecipe recipe = line_recipe();
       recipe.optimizer = kind, recipe.weight_decay = weight_decay, recipe.momentum = momentum;
-      const Variable matrix = parameter(full({2, 2}, 1.0, f64), "matrix"),
+      const Variable matrix = parameter(full({2, 2}, 1.0, f64), "0.matrix"),
                      vector = parameter(full({2}, 1.0, f64), "vector");
-      const auto optimizer = make_optimizer(recipe, {{"matrix", matrix}, {"vector", vector}});
+      const auto optimizer = make_optimizer(recipe, {{"0.matrix", matrix}, {"vector", vector}});
       for (int i = 0; i < 2; ++i) {
         backward(add(sum(matrix), sum(vector)));
         optimizer->step(0.1);
@@ -78,9 +83,49 @@ TEST_CASE("the optimiser is the recipe's, and weight decay falls on matrices alo
       return std::pair{matrix.value()(0, 0), vector.value()(0)};
     };
     const auto plain = moved(0, 0), decayed = moved(0.5, 0), with_momentum = moved(0, 0.5);
-    CHECK(plain.first == doctest::Approx(0.8));  // each step moves by the rate: SGD by 1, Adam by a sign
+    CHECK(plain.second == doctest::Approx(0.8));  // each step moves by the rate: SGD by 1, Adam by a sign
+    if (kind == OptimizerKind::muon)
+      CHECK(plain.first > 0.9);  // two steps of about 0.1 * 0.2 sqrt(2) * 1/2
+    else
+      CHECK(plain.first == doctest::Approx(0.8));
     CHECK(decayed.second == plain.second);
     CHECK((with_momentum.first < plain.first) == (kind == OptimizerKind::sgd));
     if (kind != OptimizerKind::adam) CHECK(decayed.first < plain.first);
+  }
+}
+
+TEST_CASE("Muon has all its numbers from the recipe") {
+  using MakeOptimizer = std::function<std::unique_ptr<optim::Optimizer>(const Parameters&)>;
+  const auto moved = [](const MakeOptimizer& make) {
+    const Variable hidden = parameter(Tensor::of<double>({2, 2}, {1, 2, 3, -1}), "0.matrix"),
+                   embedding = parameter(Tensor::of<double>({2, 2}, {1, 2, 3, -1}), "embedding");
+    const auto optimizer = make({{"0.matrix", hidden}, {"embedding", embedding}});
+    for (int i = 0; i < 3; ++i) {
+      backward(add(sum(mul(hidden, hidden)), sum(mul(embedding, embedding))));
+      optimizer->step(0.1);
+    }
+    std::vector<double> all = small::elements(hidden.value());
+    for (const double x : small::elements(embedding.value())) all.push_back(x);
+    return all;
+  };
+  const auto moved_by = [&](const optim::MuonOptions& options) {
+    return moved([&](const Parameters& parameters) {
+      return std::make_unique<optim::Muon>(optim::decay_matrices(parameters, options.weight_decay), options);
+    });
+  };
+  TrainingRecipe recipe = line_recipe();
+  recipe.optimizer = OptimizerKind::muon;
+  recipe.muon_momentum = 0.6, recipe.momentum = 0.3;  // the second one is SGD's
+  recipe.beta1 = 0.7, recipe.beta2 = 0.8, recipe.eps = 0.5, recipe.weight_decay = 0.25;
+  const optim::MuonOptions same{.momentum = 0.6, .beta1 = 0.7, .beta2 = 0.8, .eps = 0.5, .weight_decay = 0.25};
+  const std::vector<double> by_recipe =
+      moved([&](const Parameters& parameters) { return make_optimizer(recipe, parameters); });
+  CHECK(by_recipe == moved_by(same));
+  for (double optim::MuonOptions::*number :
+       {&optim::MuonOptions::momentum, &optim::MuonOptions::beta1, &optim::MuonOptions::beta2, &optim::MuonOptions::eps,
+        &optim::MuonOptions::weight_decay}) {
+    optim::MuonOptions other = same;
+    other.*number += 0.1;
+    CHECK(by_recipe != moved_by(other));
   }
 }

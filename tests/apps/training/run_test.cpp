@@ -147,10 +147,7 @@ TEST_CASE("Ctrl-C and the time limit stop a training, save it, and say how to re
     LineTraining resumed(unfinished.recipe), whole(recipe);
     resumed.trainer.load_state(unfinished.state);
     resumed.trainer.step();
-    while (whole.trainer.steps_done() <= done) {
-      whole.trainer.step();
-      if (whole.trainer.evaluation_is_due()) whole.trainer.evaluate();
-    }
+    small::train_until(whole.trainer, done + 1);
     CHECK(resumed.trainer.hash() == whole.trainer.hash());
   }
 }
@@ -204,6 +201,55 @@ TEST_CASE("a state that cannot be saved at a stop is told, and nothing says that
   CHECK(run.ending == Ending::stopped);
   CHECK(small::contains(run.heard, "No space left on device; the training cannot be resumed from this step\n"));
   CHECK_FALSE(small::contains(run.heard, "continues"));
+}
+
+TEST_CASE("a training that was not ended, as something failed before, saves its best model") {
+  const TemporaryFolder folder;
+  LineRun run(folder / "line");
+  run.training.task.validation = {0.5, 0.2, 0.6, 0.7};
+  double a_at_6 = 0;
+  run.go({.after_evaluation = [&] {
+    if (run.training.trainer.steps_done() == 6) a_at_6 = run.a();
+    return "";
+  }});
+  REQUIRE(run.a() != a_at_6);
+  CHECK_FALSE(run.training.trainer.ended());
+  run.save();
+  CHECK(run.saved_a() == a_at_6);
+}
+
+TEST_CASE("a stop at an evaluation that is not finite leaves the last good state, and says from which step") {
+  const TemporaryFolder folder;
+  LineRun run(folder / "line");
+  run.training.task.validation = {0.5, NAN, 0, 0};
+  run.go({.after_step = [&](const StepResult&) {
+    if (run.training.trainer.steps_done() == 6) std::raise(SIGTERM);
+  }});
+  CHECK(run.ending == Ending::stopped);
+  CHECK(read_unfinished("line", run.files).state.steps_done == 3);
+  run.save();
+  CHECK(small::contains(run.heard, "stopped after step 6 of 12; to resume from step 3: orrery line --resume "));
+}
+
+TEST_CASE("where the last state could not be saved, a stop says from which step the training is resumed") {
+  const TemporaryFolder folder;
+  LineRun run(folder / "line");
+  const std::string in_the_way = run.files.resume() + ".tmp";
+  run.go({.after_step = [&](const StepResult&) {
+    if (run.training.trainer.steps_done() != 5) return;
+    std::filesystem::create_directory(in_the_way);  // the state cannot be written
+    std::raise(SIGTERM);
+  }});
+  CHECK(small::contains(run.heard, "; the training cannot be resumed from this step\n"));
+  std::filesystem::remove(in_the_way);
+  run.save();
+  CHECK(small::contains(run.heard, "stopped after step 5 of 12; to resume from step 3: orrery line --resume "));
+}
+
+TEST_CASE("the time that is left is that of a plan, if there is one") {
+  LineRun run("");
+  run.go({.planned_seconds = 1e6});
+  CHECK(small::contains(run.heard, " 277 h 46 min left\n"));
 }
 
 TEST_CASE("a step that is not finite ends a training, and what was saved before it stays") {

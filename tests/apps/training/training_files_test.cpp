@@ -26,12 +26,7 @@ namespace {
 struct SavedLine {
   explicit SavedLine(const std::string& path, const TrainingRecipe& recipe = line_recipe())
       : training(recipe), files("line", path) {}
-  void train_until(i64 step) {
-    while (training.trainer.steps_done() < step) {
-      training.trainer.step();
-      if (training.trainer.evaluation_is_due()) training.trainer.evaluate();
-    }
-  }
+  void train_until(i64 steps) { small::train_until(training.trainer, steps); }
   bool keep() { return files.keep(training.trainer, parts); }
 
   LineTraining training;
@@ -80,11 +75,10 @@ TEST_CASE("an unfinished training comes back with its recipe, its seed, its stat
     LineTraining whole(recipe), resumed(read.recipe);
     resumed.trainer.load_state(read.state);
     CHECK(resumed.trainer.steps_done() == stop);
-    for (LineTraining* each : {&whole, &resumed})
-      while (!each->trainer.finished()) {
-        each->trainer.step();
-        if (each->trainer.evaluation_is_due()) each->trainer.evaluate();
-      }
+    for (LineTraining* each : {&whole, &resumed}) {
+      small::train_until(each->trainer, recipe.steps);
+      CHECK(each->trainer.finished());
+    }
     CHECK(resumed.trainer.hash() == whole.trainer.hash());
     CHECK(resumed.trainer.best_loss() == whole.trainer.best_loss());
   }
@@ -105,7 +99,7 @@ TEST_CASE("the model in the file is that of the best evaluation, also if writing
   CHECK(line.files.problem() == "write line: No space left on device");
   CHECK(error_of([&] { line.files.check_kept(); }) ==
         "line: the model is not saved: write line: No space left on device");
-  CHECK(read_unfinished("line", line.files).state.steps_done == 2);  // the earlier state is whole
+  CHECK(read_unfinished("line", line.files).state.steps_done == 3);  // the state is written before the model
   line.parts.save_model = save;
   line.train_until(6);
   CHECK(line.keep());
@@ -158,8 +152,35 @@ TEST_CASE("a model that replaces an unfinished one never stands beside the other
   REQUIRE(old.keep());
   full.train_until(4);
   std::filesystem::create_directory(full.files.resume() + ".tmp");  // the state cannot be written
+  const std::string model = contents(full.files.model()), state = contents(full.files.resume());
   CHECK_FALSE(full.keep());
-  CHECK_FALSE(std::filesystem::exists(full.files.resume()));
+  CHECK(contents(full.files.model()) == model);  // both of the old training
+  CHECK(contents(full.files.resume()) == state);
+}
+
+TEST_CASE("a new training that is killed between its state and its model leaves its own state") {
+  const TemporaryFolder folder;
+  SavedLine old(folder / "line");
+  old.train_until(4);
+  REQUIRE(old.keep());
+  TrainingRecipe recipe = line_recipe();
+  recipe.seed = 9;
+  SavedLine line(folder / "line", recipe);
+  line.files.begin(true);
+  line.train_until(3);
+  line.parts.save_model = [](const std::string&) { fail("test", "killed"); };
+  CHECK_FALSE(line.keep());
+  CHECK(read_unfinished("line", line.files).recipe.seed == 9);
+}
+
+TEST_CASE("a state with more evaluations than steps is refused") {
+  const TemporaryFolder folder;
+  SavedLine line(folder / "line");
+  line.train_until(4);
+  REQUIRE(line.keep());
+  edit(line.files.resume(), "standing", "\"evaluations_since_best\":0",
+       "\"evaluations_since_best\":9223372036854775807");
+  CHECK(small::contains(error_of([&] { read_unfinished("line", line.files); }), "evaluations_since_best must be"));
 }
 
 TEST_CASE("a file that is not an unfinished training, of another program or damaged, is refused with its name") {
@@ -215,23 +236,27 @@ TEST_CASE("a new training does not replace an old one unasked, and two trainings
 TEST_CASE("a text is refused before the training if it could not be saved beside so few parameters") {
   const TemporaryFolder folder;
   SavedLine line(folder / "line");
-  u64 state_bytes = 0;
-  for (const auto& [name, tensor] : line.training.trainer.state().tensors)
+  u64 state_bytes = 0, others = 16'000 + line.parts.origin.at("colour").size();
+  for (const auto& [name, tensor] : line.training.trainer.state().tensors) {
     state_bytes += static_cast<u64>(tensor.count() * bytes_of(tensor.dtype()));
+    others += 2 * name.size() + 9;  // and a checksum
+  }
   const auto problem_of = [&](u64 length) {
     line.parts.origin["vocabulary"] = std::string(length, 'x');
     return error_of([&] { line.files.check_texts(line.training.trainer, line.parts); });
   };
   line.parts.model_bytes = state_bytes + 1000;
-  CHECK(problem_of(longest_text(state_bytes)) == "");
+  CHECK(problem_of(longest_text(state_bytes) - others) == "");
   CHECK(line.keep());
-  CHECK(problem_of(longest_text(state_bytes) + 1) != "");
+  CHECK(problem_of(longest_text(state_bytes)) != "");
   CHECK_FALSE(line.keep());  // it would have failed
   line.parts.model_bytes = 8;
-  CHECK(problem_of(longest_text(8)) == "");
-  CHECK(problem_of(longest_text(8) + 1) == "line: --save " + (folder / "line") +
-                                               ": the model is too small to be saved with its vocabulary, 131074 bytes "
-                                               "beside 8 of parameters; use a larger model, or fewer tokens or files");
+  const u64 longest = longest_text(8) - others;
+  CHECK(problem_of(longest) == "");
+  CHECK(problem_of(longest + 1) == "line: --save " + (folder / "line") +
+                                       ": the model is too small to be saved with its vocabulary, " +
+                                       std::to_string(longest + 1) +
+                                       " bytes beside 8 of parameters; use a larger model, or fewer tokens or files");
   CHECK(error_of([&] { TrainingFiles("line", "").check_texts(line.training.trainer, line.parts); }) == "");
 }
 

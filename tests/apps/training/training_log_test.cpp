@@ -111,22 +111,76 @@ TEST_CASE("the log has at most ten steps a second, whose speed counts all tokens
   {
     double now = 0;
     TrainingLog log(folder / "log", Earlier::kept, [&] { return now; });
-    log.step(1, {.loss = 2, .tokens = 100});
-    log.step(2, {.loss = 2, .tokens = 100});
-    now = 0.12;
-    log.step(3, {.loss = 1.5, .tokens = 100});
-    log.step(4, {.loss = 1.25, .tokens = 100});
+    const auto make_step = [&](i64 step, double seconds, double loss) {
+      log.begin_step();
+      now += seconds;
+      log.step(step, {.loss = loss, .tokens = 100});
+    };
+    make_step(1, 0.02, 2);
+    make_step(2, 0.05, 2);
+    make_step(3, 0.075, 1.5);
+    make_step(4, 0.05, 1.25);
     log.write_left_out();
     log.write_left_out();
   }
   const std::vector<nlohmann::json> lines = lines_of_log(folder / "log");
   REQUIRE(lines.size() == 3);
-  CHECK(lines[2]["step"] == 4);
+  CHECK(lines[0]["tokens_per_s"] == 5000);
   CHECK(lines[1]["step"] == 3);
   CHECK(lines[1]["loss"] == 1.5);
-  const double tokens =
-      lines[1]["tokens_per_s"].get<double>() * (lines[1]["seconds"].get<double>() - lines[0]["seconds"].get<double>());
-  CHECK(tokens == doctest::Approx(200).epsilon(0.02));
+  CHECK(lines[1]["tokens_per_s"] == 1600);
+  CHECK(lines[2]["step"] == 4);
+  CHECK(lines[2]["tokens_per_s"] == 2000);
+}
+
+TEST_CASE("the speed in the log is that of the steps, without evaluations and saving between them") {
+  const TemporaryFolder folder;
+  {
+    double now = 0;
+    TrainingLog log(folder / "log", Earlier::kept, [&] { return now; });
+    for (i64 step = 1; step <= 4; ++step) {
+      log.begin_step();
+      now += 0.25;
+      log.step(step, {.loss = 2, .tokens = 100});
+      if (step != 2) continue;
+      now += 60;
+      log.evaluation(step, 2.5, true);
+      now += 5;  // a model is saved
+    }
+  }
+  std::vector<double> speeds;
+  for (const nlohmann::json& line : lines_of_log(folder / "log"))
+    if (line.contains("loss")) speeds.push_back(line.at("tokens_per_s").get<double>());
+  CHECK(speeds == std::vector<double>{400, 400, 400, 400});
+}
+
+TEST_CASE("the last step before one that fails has its line, also if no line was due") {
+  const TemporaryFolder folder;
+  for (const bool scored : {false, true}) {
+    CAPTURE(scored);
+    const std::string path = folder / (scored ? "scored" : "ended");
+    LineRun run("");
+    run.listen([&] {
+      TrainingLog log(path, Earlier::kept, [] { return 0.0; });
+      const Interrupt interrupt;
+      const RunHooks hooks{.after_step = [&](const StepResult&) {
+        if (run.training.trainer.steps_done() == 5) run.training.task.b.mutable_value().write<double>()[0] = NAN;
+      }};
+      const std::string error =
+          small::error_of([&] { run_steps(run.training.trainer, run.files, run.parts, log, interrupt, hooks); });
+      CHECK(error.starts_with("line: step 6 was not made"));
+      if (scored) log.score(5, "exact match", 0.5);
+      log.end();
+    });
+    std::vector<nlohmann::json> lines = lines_of_log(path);
+    REQUIRE(lines.size() > 2);
+    if (scored) {
+      CHECK(lines.back().contains("score"));
+      lines.pop_back();
+    }
+    CHECK(lines.back()["step"] == 5);
+    CHECK(lines.back().contains("loss"));
+  }
 }
 
 TEST_CASE("a training without a step leaves the log as it was") {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <new>
 
 #include "autograd/observer.h"
 #include "autograd/ops.h"
@@ -85,6 +86,17 @@ TEST_CASE("a gradient that is not finite moves nothing, and the operation that m
     CHECK(watched.x.value().at(0) == 0);
     CHECK_FALSE(watched.x.gradient().defined());
   }
+}
+
+TEST_CASE("a loss that is not finite is told also where no memory is left to name the operation") {
+  WatchedSum watched;
+  watched.pass();
+  const auto no_memory = []() -> Variable { throw std::bad_alloc(); };
+  CHECK(small::error_of([&] { make_step(watched.step, NAN, watched.sgd, no_memory); }) ==
+        "test: step 7 was not made, because a number is not finite; a smaller --rate or a longer --warmup may help\n"
+        "there is not enough memory to run the step once more and name the operation");
+  CHECK(watched.x.value().at(0) == 0);
+  CHECK_FALSE(watched.x.gradient().defined());
 }
 
 TEST_CASE("another mistake keeps its own words") {

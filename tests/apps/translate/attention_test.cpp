@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/translate/decode.h"
+#include "tests/apps/attention_page/random_attention.h"
 
 using namespace orrery;
 using namespace orrery::translate;
@@ -43,20 +43,8 @@ void check_shown(const nlohmann::json& shown, const std::vector<Tensor>& layers,
   REQUIRE(shown.at("layers").size() == layers.size());
   REQUIRE(shown.at("rows").size() == static_cast<size_t>(rows));
   REQUIRE(shown.at("columns").size() == static_cast<size_t>(columns));
-  double furthest = 0;
   for (size_t layer = 0; layer < layers.size(); ++layer)
-    for (i64 head = 0; head < layers[layer].size(1); ++head)
-      for (i64 i = 0; i < rows; ++i)
-        for (i64 j = 0; j < columns; ++j) {
-          const double number = shown["layers"]
-                                    .at(layer)
-                                    .at(static_cast<size_t>(head))
-                                    .at(static_cast<size_t>(i))
-                                    .at(static_cast<size_t>(j))
-                                    .get<double>();
-          furthest = std::max(furthest, std::abs(number / 10'000 - layers[layer](0, head, i, j)));
-        }
-  CHECK(furthest <= 0.500001e-4);
+    small::check_weights(shown["layers"].at(layer), layers[layer], rows, columns);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 using namespace orrery;
 using namespace orrery::translate;
+using small::AnimalTraining;
 using small::Threads;
 
 namespace {
@@ -36,28 +37,15 @@ TranslationRecipe small_recipe_of(ModelKind kind) {
   return recipe;
 }
 
-struct SmallModelTraining {
-  explicit SmallModelTraining(const TranslationRecipe& recipe)
-      : data(small::animal_data(recipe)), task(recipe, data), trainer(task, task.recipe(), task.model().d_model()) {}
-  void train(i64 until) {
-    while (trainer.steps_done() < until) {
-      trainer.step();
-      if (trainer.evaluation_is_due()) trainer.evaluate();
-    }
-  }
-  std::vector<std::span<const i32>> sources() const {
-    std::vector<std::span<const i32>> all;
-    for (i64 i = 0; i < data.training.size(); ++i) all.push_back(data.training.source[i]);
-    return all;
-  }
-  TranslationData data;
-  TranslationTask task;
-  Trainer trainer;
-};
+std::vector<std::span<const i32>> training_sources(const TranslationData& data) {
+  std::vector<std::span<const i32>> all;
+  for (i64 i = 0; i < data.training.size(); ++i) all.push_back(data.training.source[i]);
+  return all;
+}
 
 std::string small_hash(ModelKind kind, int threads) {
   const Threads wanted(threads);
-  SmallModelTraining training(small_recipe_of(kind));
+  AnimalTraining training(small_recipe_of(kind));
   training.train(4);
   return training.trainer.hash();
 }
@@ -68,7 +56,7 @@ TEST_CASE("each kind of model comes back from its file with the same loss and th
   const TemporaryFolder folder;
   for (const ModelKind kind : every_kind) {
     CAPTURE(name_of(kind));
-    SmallModelTraining training(small_recipe_of(kind));
+    AnimalTraining training(small_recipe_of(kind));
     const double before = training.task.evaluate();
     training.train(10);
     CHECK(training.task.evaluate() < before);
@@ -80,8 +68,8 @@ TEST_CASE("each kind of model comes back from its file with the same loss and th
     CHECK(loaded.model->config() == model.config());
     CHECK(loaded.model->d_model() == model.d_model());
     CHECK(loaded.model->module().parameter_count() == model.module().parameter_count());
-    const auto expected = greedy_translations(model, training.data.vocabulary, training.sources());
-    CHECK(greedy_translations(*loaded.model, loaded.vocabulary, training.sources()) == expected);
+    const auto expected = greedy_translations(model, training.data.vocabulary, training_sources(training.data));
+    CHECK(greedy_translations(*loaded.model, loaded.vocabulary, training_sources(training.data)) == expected);
   }
 }
 
@@ -95,11 +83,12 @@ TEST_CASE("each kind of model learns invented sentences, and then writes them") 
     recipe.batch_tokens = 300, recipe.micro_batches = 1, recipe.average_last = 0, recipe.smoothing = 0;
     recipe.schedule = Schedule::constant, recipe.rate = 0.01, recipe.steps = 120, recipe.warmup = 10;
     recipe.cooldown = 0.5;
-    SmallModelTraining training(recipe);
+    AnimalTraining training(recipe);
     while (!training.trainer.finished()) training.trainer.step();
     CHECK(training.trainer.losses()[0] > 2);
     CHECK(training.trainer.losses().back() < 0.1);
-    const auto written = greedy_translations(training.task.model(), training.data.vocabulary, training.sources());
+    const auto written =
+        greedy_translations(training.task.model(), training.data.vocabulary, training_sources(training.data));
     i64 right = 0;
     for (i64 i = 0; i < training.data.training.size(); ++i)
       right += written[static_cast<size_t>(i)] == training.data.vocabulary.text(training.data.training.target[i]);
@@ -113,7 +102,7 @@ TEST_CASE("recurrent and convolutional translators train to the same bits with a
     const std::string one = small_hash(kind, 1);
     for (const int threads : {2, 3, 8}) CHECK(small_hash(kind, threads) == one);
     const TranslationRecipe recipe = small_recipe_of(kind);
-    SmallModelTraining whole(recipe), first(recipe), second(recipe);
+    AnimalTraining whole(recipe), first(recipe), second(recipe);
     whole.train(12);
     first.train(7);
     const Threads wanted(3);
@@ -144,7 +133,7 @@ TEST_CASE("a model keeps twice as much for two rows as for one") {
   const BatchShape one{.rows = 1, .source_length = 5, .target_length = 7};
   const BatchShape two{.rows = 2, .source_length = 5, .target_length = 7};
   for (const ModelKind kind : every_kind) {
-    SmallModelTraining training(small_recipe_of(kind));
+    AnimalTraining training(small_recipe_of(kind));
     const TranslationModel& model = training.task.model();
     CHECK(model.kept_numbers(two) == 2 * model.kept_numbers(one));
   }
@@ -164,7 +153,7 @@ TEST_CASE("what a model is said to keep for backward is at least a third of what
     recipe.recurrent.d_embedding = recipe.recurrent.d_output = 24;
     recipe.recurrent.d_encoder = recipe.recurrent.d_attention = 32, recipe.recurrent.d_decoder = 48;
     recipe.convolutional.d_embedding = 24, recipe.convolutional.d_hidden = 48;
-    SmallModelTraining training(recipe);
+    AnimalTraining training(recipe);
     const TranslationModel& model = training.task.model();
     nn::Pass pass = nn::Pass::training(1, 1);
     const i64 before = memory_counters().live_bytes;
@@ -179,7 +168,7 @@ TEST_CASE("what a model is said to keep for backward is at least a third of what
 TEST_CASE("no model writes more tokens than it was trained for") {
   for (const ModelKind kind : every_kind) {
     CAPTURE(name_of(kind));
-    SmallModelTraining training(small_recipe_of(kind));
+    AnimalTraining training(small_recipe_of(kind));
     const TranslationModel& model = training.task.model();
     CHECK(model.most_tokens() == training.task.recipe().most_tokens + 1);
     const Tensor source = source_tensor({training.data.training.source[0]});
@@ -190,7 +179,7 @@ TEST_CASE("no model writes more tokens than it was trained for") {
 
 TEST_CASE("a model whose kind does not fit its configuration is refused") {
   const TemporaryFolder folder;
-  SmallModelTraining training(small_recipe_of(ModelKind::recurrent));
+  AnimalTraining training(small_recipe_of(ModelKind::recurrent));
   const std::string path = folder / "model", other = folder / "other";
   save_translator(training.task.model(), training.data.vocabulary, path);
   const TensorFile file = read_safetensors(path);

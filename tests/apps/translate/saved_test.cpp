@@ -11,6 +11,7 @@
 using namespace orrery;
 using namespace orrery::translate;
 using small::error_of;
+using small::train_until;
 
 namespace {
 
@@ -94,16 +95,10 @@ TEST_CASE("an unfinished training is resumed from its files alone, to the same b
   const TranslationOrigin origin{
       .recipe = saved.recipe, .options = "{\"steps\": 12}", .files = {.source = "/a.en", .target = "/a.de"}};
   Trainer whole(saved.task, saved.task.recipe(), saved.task.model().d_model());
-  const auto steps = [](Trainer& trainer, i64 until) {
-    while (trainer.steps_done() < until) {
-      trainer.step();
-      if (trainer.evaluation_is_due()) trainer.evaluate();
-    }
-  };
-  steps(whole, 7);
+  train_until(whole, 7);
   TrainingFiles files("translate", path);
   REQUIRE(files.keep(whole, saved_parts(origin, saved.task)));
-  steps(whole, 12);
+  train_until(whole, 12);
 
   const UnfinishedTraining unfinished = read_unfinished("translate", files);
   const ResumedOrigin resumed = origin_of(unfinished, files.resume());
@@ -117,7 +112,7 @@ TEST_CASE("an unfinished training is resumed from its files alone, to the same b
   TranslationTask task(resumed.origin.recipe, saved.data);
   Trainer trainer(task, task.recipe(), task.model().d_model());
   trainer.load_state(unfinished.state);
-  steps(trainer, 12);
+  train_until(trainer, 12);
   CHECK(trainer.hash() == whole.hash());
   CHECK(load_translator(path).vocabulary.size() == saved.data.vocabulary.size());  // the best model so far
 

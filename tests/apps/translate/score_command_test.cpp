@@ -16,12 +16,6 @@ std::string plain_arguments() {
   return "translate score " + fixture_file("plain.system") + " " + fixture_file("plain.reference");
 }
 
-// `text` in a file of the folder.
-std::string file_with(const TemporaryFolder& folder, const std::string& name, const std::string& text) {
-  set_contents(folder / name, text);
-  return folder / name;
-}
-
 void check_score_failure(const std::string& arguments, const std::string& part) {
   check_failure(quoted_program + "translate score " + arguments, part);
 }
@@ -101,9 +95,9 @@ TEST_CASE("a comparison says which system it is about, and repeats with its seed
 
 TEST_CASE("files that do not fit are one clear error") {
   const TemporaryFolder folder;
-  const std::string three = file_with(folder, "three", "a\nb\nc\n"), two = file_with(folder, "two", "a\nb\n"),
-                    unended = file_with(folder, "unended", "a\nb\nc"), empty = file_with(folder, "empty", ""),
-                    latin = file_with(folder, "latin", "a\nb\nsch\xf6n\n");
+  const std::string three = written(folder / "three", "a\nb\nc\n"), two = written(folder / "two", "a\nb\n"),
+                    unended = written(folder / "unended", "a\nb\nc"), empty = written(folder / "empty", ""),
+                    latin = written(folder / "latin", "a\nb\nsch\xf6n\n");
   CHECK(run("translate score " + three + " " + unended).exit_code == 0);
   check_score_failure(two + " " + three, two + " ends after line 2, but " + three + " has 3 lines");
   check_score_failure(three + " " + three + " " + two, two + " ends after line 2, but " + three + " has 3 lines");
@@ -131,8 +125,8 @@ TEST_CASE("empty lines and text that looks tokenised are pointed out") {
   const TemporaryFolder folder;
   std::string tokenised, plain;
   for (int i = 0; i < 100; ++i) tokenised += "ein Satz .\n", plain += "Ein Satz.\n";
-  const std::string hypothesis = file_with(folder, "tokenised", tokenised + "\n \n"),
-                    reference = file_with(folder, "plain", plain + "Noch\neiner\n");
+  const std::string hypothesis = written(folder / "tokenised", tokenised + "\n \n"),
+                    reference = written(folder / "plain", plain + "Noch\neiner\n");
   const std::string notes = errors("translate score " + hypothesis + " " + reference).text;
   CHECK(contains(notes, "note: 2 of 102 lines of " + hypothesis + " are empty\n"));
   CHECK(contains(notes, "note: 100 lines of " + hypothesis + " end in a full stop that stands alone."));

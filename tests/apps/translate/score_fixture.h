@@ -15,12 +15,12 @@ inline std::string fixture_path(const std::string& file) {
 
 /// The lines of a text, such as "odd.system".
 inline std::vector<std::string> fixture_text(const std::string& name) {
-  return style::split_lines(style::read_text(fixture_path(name + ".txt")));
+  return style::split_lines(contents(fixture_path(name + ".txt")));
 }
 
 /// The numbers of the tools.
 inline const nlohmann::json& score_fixture() {
-  static const nlohmann::json scores = nlohmann::json::parse(style::read_text(fixture_path("scores.json")));
+  static const nlohmann::json scores = nlohmann::json::parse(contents(fixture_path("scores.json")));
   return scores;
 }
 

@@ -107,7 +107,7 @@ TEST_CASE("BLEU and chrF of a corpus are those of multi-bleu.perl and sacreBLEU"
   }
 }
 
-TEST_CASE("so are those of each odd line by itself, with one reference and with three") {
+TEST_CASE("BLEU and chrF of each odd line by itself are the tools', with one reference and with three") {
   for (const json& rows : score_fixture().at("single_lines")) {
     const Sentences translation = fixture_text(rows.at("system"));
     std::vector<Sentences> references;

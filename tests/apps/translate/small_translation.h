@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/translate/task.h"
+#include "tests/apps/training/train_until.h"
 #include "tests/core/temporary_folder.h"
 
 namespace orrery::small {
@@ -44,5 +45,15 @@ inline translate::TranslationData animal_data(const translate::TranslationRecipe
   set_contents(folder / "de", text.german);
   return translate::translation_data({.source = folder / "en", .target = folder / "de"}, recipe);
 }
+
+/// A model that learns them.
+struct AnimalTraining {
+  explicit AnimalTraining(const translate::TranslationRecipe& recipe = small_translation_recipe())
+      : data(animal_data(recipe)), task(recipe, data), trainer(task, task.recipe(), task.model().d_model()) {}
+  void train(i64 until) { train_until(trainer, until); }
+  translate::TranslationData data;
+  translate::TranslationTask task;
+  Trainer trainer;
+};
 
 }  // namespace orrery::small

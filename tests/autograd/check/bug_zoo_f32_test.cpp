@@ -6,25 +6,17 @@
 #include "autograd/check/bug_zoo.h"
 #include "autograd/check/gradcheck.h"
 #include "autograd/ops.h"
-#include "core/tensor_ops.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
-
-namespace {
-
-Tensor drawn_in(Dtype dtype, const Shape& shape, u64 seed) {
-  Rng rng(seed);
-  return randn(shape, rng, dtype);
-}
-
-}  // namespace
+using small::normal;
 
 TEST_CASE("both are right in f64") {
   CHECK(gradcheck([](const Variable& x) { return bugs::tanh_saturated_early_in_f32(x); },
                   {Tensor::of<double>({4}, {-3, -1, 0.5, 2})}));
   CHECK(gradcheck([](const Variable& x, const Variable& w,
                      const Variable& b) { return bugs::linear_with_negated_bias_in_f32(x, w, b); },
-                  {drawn_in(f64, {2, 3, 4}, 1), drawn_in(f64, {5, 4}, 2), drawn_in(f64, {5}, 3)}));
+                  {normal({2, 3, 4}, 1), normal({5, 4}, 2), normal({5}, 3)}));
 }
 
 TEST_CASE("in f32 their values are right, and their gradients where the mistake is not") {
@@ -35,8 +27,8 @@ TEST_CASE("in f32 their values are right, and their gradients where the mistake 
   CHECK(x.gradient().at(0) == doctest::Approx(1 - std::tanh(1.0) * std::tanh(1.0)));
   CHECK(x.gradient().at(1) == 0);
 
-  const Variable w = parameter(drawn_in(f32, {5, 4}, 2)), b = parameter(drawn_in(f32, {5}, 3));
-  const Variable in = parameter(drawn_in(f32, {3, 4}, 4));
+  const Variable w = parameter(normal({5, 4}, 2, f32)), b = parameter(normal({5}, 3, f32));
+  const Variable in = parameter(normal({3, 4}, 4, f32));
   const Variable z = bugs::linear_with_negated_bias_in_f32(in, w, b), right = linear(in, w, b);
   CHECK(z.value().at(7) == doctest::Approx(right.value().at(7)));
   backward(z, full({3, 5}, 1.0));

@@ -9,14 +9,11 @@
 #include "tests/core/support.h"
 
 using namespace orrery;
+using small::normal;
 
 namespace {
 
-Tensor drawn(const Shape& shape, u64 seed = 1, Dtype dtype = f64) {
-  Rng rng(seed);
-  return randn(shape, rng, dtype);
-}
-Variable of(const Shape& shape, u64 seed, Dtype dtype) { return constant(drawn(shape, seed, dtype)); }
+Variable of(const Shape& shape, u64 seed, Dtype dtype) { return constant(normal(shape, seed, dtype)); }
 Tensor ids(const std::vector<i32>& elements) { return Tensor::of<i32>({static_cast<i64>(elements.size())}, elements); }
 
 void check_equal(const Variable& a, const Variable& b) {
@@ -57,20 +54,20 @@ TEST_CASE("a mistake stays hidden where its input does not touch it") {
   const auto entropy = [](const Tensor& targets) {
     return [=](const Variable& x) { return bugs::cross_entropy_divided_by_all_targets(x, targets); };
   };
-  CHECK_FALSE(finds(entropy(ids({1, 0, 2})), {drawn({3, 4})}));
-  CHECK(finds(entropy(ids({1, 0, -100})), {drawn({3, 4})}));
+  CHECK_FALSE(finds(entropy(ids({1, 0, 2})), {normal({3, 4}, 1)}));
+  CHECK(finds(entropy(ids({1, 0, -100})), {normal({3, 4}, 1)}));
   const auto rows = [](const Tensor& tokens) {
     return [=](const Variable& table) { return bugs::embedding_overwritten_on_repeats(table, tokens); };
   };
-  CHECK_FALSE(finds(rows(ids({1, 0})), {drawn({3, 2})}));
-  CHECK(finds(rows(ids({1, 1})), {drawn({3, 2})}));
+  CHECK_FALSE(finds(rows(ids({1, 0})), {normal({3, 2}, 1)}));
+  CHECK(finds(rows(ids({1, 1})), {normal({3, 2}, 1)}));
   const auto linear = [](const Variable& x, const Variable& w, const Variable& b) {
     return bugs::linear_with_bias_summed_over_wrong_axis(x, w, b);
   };
-  CHECK(finds(linear, {drawn({2, 3, 4}), drawn({3, 4}), drawn({3})}));
-  CHECK_THROWS_AS(finds(linear, {drawn({2, 5, 4}), drawn({3, 4}), drawn({3})}), Error);  // shapes tell
+  CHECK(finds(linear, {normal({2, 3, 4}, 1), normal({3, 4}, 1), normal({3}, 1)}));
+  CHECK_THROWS_AS(finds(linear, {normal({2, 5, 4}, 1), normal({3, 4}, 1), normal({3}, 1)}), Error);  // shapes tell
   const auto positive = [](const Variable& x) { return bugs::relu_with_derivative_at_zero(x * x); };
-  CHECK_FALSE(finds(positive, {drawn({3})}));
+  CHECK_FALSE(finds(positive, {normal({3}, 1)}));
 }
 
 TEST_CASE("wrong values without a mask or with d_k = 1 are right, and otherwise wrong") {

@@ -62,8 +62,8 @@ TEST_CASE("no un-broadcast: a parameter gets a gradient of another shape, and an
 
 TEST_CASE("what the oldest-first engine walks is summed down as it should be") {
   std::string error;
-  const Variable a = leaf({2}), b = parameter(full({3}, 1.0, f64));
+  const Variable a = leaf({2});
   walk_without(EngineRule::newest_first, total(times(constant(full({3}, 4.0, f64)), a)), error);
+  CHECK(error == "");
   CHECK(elements(a.gradient()) == Numbers{12});
-  CHECK_FALSE(b.gradient().defined());
 }

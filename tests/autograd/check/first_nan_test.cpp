@@ -10,6 +10,7 @@
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/autograd/poison.h"
+#include "tests/autograd/small_ops.h"
 #include "tests/core/support.h"
 
 using namespace orrery;

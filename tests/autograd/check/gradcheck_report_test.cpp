@@ -72,5 +72,5 @@ TEST_CASE("printed: what was checked, then what is zero, then what is wrong") {
   report.zeros = {{"bias", "shifts every score alike"}};
   std::ostringstream text;
   text << report;
-  CHECK(text.str() == "ok: 1 inputs, 3 coordinates, 0 skipped at kinks\n  zero: bias (shifts every score alike)");
+  CHECK(text.str() == "ok: 1 input, 3 coordinates, 0 skipped at kinks\n  zero: bias (shifts every score alike)");
 }

@@ -57,7 +57,7 @@ TEST_CASE("a constant ratio is named, and each failure says where") {
 
 TEST_CASE("a gradient that overwrites instead of adding up is rejected") {
   const Case c{"x + x",
-               {normal({4})},
+               {normal({4}, 7)},
                [](const Inputs& x) { return x[0] + x[1]; },
                [](const Inputs&, const Tensor& dy) {
                  return Inputs{dy, dy};
@@ -80,17 +80,17 @@ TEST_CASE("a gradient that overwrites instead of adding up is rejected") {
 TEST_CASE("a check that proves nothing is a failure") {
   // The plain sum of softmax is a constant: every backward that returns zeros would pass.
   const auto f = [](const Variable& x) { return sum(softmax(x)); };
-  const GradcheckReport report = gradcheck(f, {normal({3, 4})});
+  const GradcheckReport report = gradcheck(f, {normal({3, 4}, 7)});
   CHECK_FALSE(report);
   CHECK(contains(report.message, "input 0: the numeric gradient is zero everywhere"));
-  CHECK(gradcheck(checkable(f, {normal({3, 4})}, {}, {{"input 0", "probabilities add up to 1"}})));
+  CHECK(gradcheck(checkable(f, {normal({3, 4}, 7)}, {}, {{"input 0", "probabilities add up to 1"}})));
 }
 
 TEST_CASE("the bare name of a function is checked like a lambda") {
-  const GradcheckReport report = gradcheck(sigmoid, {normal({3, 4})});
+  const GradcheckReport report = gradcheck(sigmoid, {normal({3, 4}, 7)});
   CHECK(report);
   CHECK(report.coordinates == 12);
-  CHECK(checkable(relu, {normal({2, 3})}).output().shape() == Shape{2, 3});
+  CHECK(checkable(relu, {normal({2, 3}, 7)}).output().shape() == Shape{2, 3});
 }
 
 TEST_CASE("a declared zero is checked too") {
@@ -99,14 +99,16 @@ TEST_CASE("a declared zero is checked too") {
     const auto gradient = [](const Inputs&, const Tensor& dy) { return Inputs{dy}; };
     return apply(Custom{value, gradient, {}}, std::span<const Variable>(&x, 1));
   };
-  GradcheckReport report = gradcheck(checkable(pass_through, {normal({3})}, {}, {{"input 0", "says the test"}}));
+  GradcheckReport report = gradcheck(checkable(pass_through, {normal({3}, 7)}, {}, {{"input 0", "says the test"}}));
   CHECK_FALSE(report);
   CHECK(
       contains(report.message, "input 0: is declared zero (says the test), but backward says otherwise at input 0[0]"));
-  report = gradcheck(checkable([](const Variable& x) { return tanh(x); }, {normal({3})}, {}, {{"input 0", "wrongly"}}));
+  report =
+      gradcheck(checkable([](const Variable& x) { return tanh(x); }, {normal({3}, 7)}, {}, {{"input 0", "wrongly"}}));
   CHECK_FALSE(report);
   CHECK(contains(report.message, "is declared zero (wrongly), but is "));
-  report = gradcheck(checkable([](const Variable& x) { return tanh(x); }, {normal({3})}, {}, {{"input 1", "wrongly"}}));
+  report =
+      gradcheck(checkable([](const Variable& x) { return tanh(x); }, {normal({3}, 7)}, {}, {{"input 1", "wrongly"}}));
   CHECK_FALSE(report);
   CHECK(contains(report.message, "input 1 is declared zero, but there is no such input"));
 }
@@ -117,7 +119,7 @@ TEST_CASE("a coordinate at a kink is skipped and counted, wherever the kink lies
                           1.2e-4, 1.6e-4, 2.5e-4, 4e-4, 6e-4, 9e-4, 1.4e-3, 1.9e-3, 2.1e-3, 1e-2}) {
     for (const double sign : {1.0, -1.0}) {
       CAPTURE(sign * distance);
-      Tensor x = kernels::map(normal({40}), "away from 0", [](auto v) { return v < 0 ? v - 0.1 : v + 0.1; });
+      Tensor x = kernels::map(normal({40}, 7), "away from 0", [](auto v) { return v < 0 ? v - 0.1 : v + 0.1; });
       x.write<double>()[17] = sign * distance;
       const GradcheckReport report = gradcheck([](const Variable& v) { return relu(v); }, {x});
       CHECK(report);
@@ -157,7 +159,7 @@ TEST_CASE("steep functions are judged by smaller steps, and not excused as kinks
       return apply(Custom{value, gradient, {}}, std::span<const Variable>(&x, 1));
     };
   };
-  const Tensor x = normal({30}) * 0.1;
+  const Tensor x = normal({30}, 7) * 0.1;
   CHECK(gradcheck(steep(1.0), {x}));
   const GradcheckReport report = gradcheck(steep(1.0001), {x});
   CHECK_FALSE(report);
@@ -165,21 +167,21 @@ TEST_CASE("steep functions are judged by smaller steps, and not excused as kinks
 }
 
 TEST_CASE("parameters that are reached but not listed, and listed but not reached, are named") {
-  const Variable weight = parameter(normal({3}), "weight"), unnamed = parameter(normal({3}, 9));
+  const Variable weight = parameter(normal({3}, 7), "weight"), unnamed = parameter(normal({3}, 9));
   const auto f = [&](const Variable& x) { return x * weight; };
-  GradcheckReport report = gradcheck(f, {normal({2, 3})});
+  GradcheckReport report = gradcheck(f, {normal({2, 3}, 7)});
   CHECK_FALSE(report);
   CHECK(contains(report.message,
                  "backward reached parameter weight, which is not among the leaves: visit does not name it"));
-  CHECK(gradcheck(f, {normal({2, 3})}, {{"weight", weight}}));
-  report = gradcheck([&](const Variable& x) { return x * unnamed; }, {normal({2, 3})});
+  CHECK(gradcheck(f, {normal({2, 3}, 7)}, {{"weight", weight}}));
+  report = gradcheck([&](const Variable& x) { return x * unnamed; }, {normal({2, 3}, 7)});
   CHECK_MESSAGE(contains(report.message, "backward reached a parameter"), report.message);
   CHECK(contains(report.message, "without a name"));
   // detach cuts the tape, but the value still depends on the weight.
-  report = gradcheck([&](const Variable& x) { return x * detach(weight); }, {normal({2, 3})}, {{"weight", weight}});
+  report = gradcheck([&](const Variable& x) { return x * detach(weight); }, {normal({2, 3}, 7)}, {{"weight", weight}});
   CHECK_FALSE(report);
   CHECK(contains(report.message, "no gradient reached weight, but the numeric one is not zero"));
-  report = gradcheck([](const Variable& x) { return tanh(detach(x)); }, {normal({2, 3})});
+  report = gradcheck([](const Variable& x) { return tanh(detach(x)); }, {normal({2, 3}, 7)});
   CHECK(contains(report.message, "no gradient reached input 0"));
 }
 
@@ -187,8 +189,8 @@ TEST_CASE("f32 leaves and constants are errors") {
   Rng rng(1);
   CHECK(error_of([&] { gradcheck([](const Variable& x) { return tanh(x); }, {randn({3}, rng)}); }) ==
         "gradcheck: input 0 is f32; a numeric gradient needs f64, so convert first");
-  const Parameters leaves{{"c", constant(normal({3}))}};
-  CHECK(error_of([&] { gradcheck([](const Variable& x) { return tanh(x); }, {normal({3})}, leaves); }) ==
+  const Parameters leaves{{"c", constant(normal({3}, 7))}};
+  CHECK(error_of([&] { gradcheck([](const Variable& x) { return tanh(x); }, {normal({3}, 7)}, leaves); }) ==
         "gradcheck: c is not a parameter");
 }
 
@@ -218,7 +220,7 @@ TEST_CASE("an observer that was in force before is told of the leaves that a che
     void leaf_reached(const Leaf&) override { ++leaves; }
   } counter;
   const ObserverScope scope(counter);
-  CHECK(gradcheck([](const Variable& x) { return tanh(x); }, {normal({3})}));
+  CHECK(gradcheck([](const Variable& x) { return tanh(x); }, {normal({3}, 7)}));
   CHECK(counter.leaves == 1);
 }
 
@@ -229,7 +231,7 @@ TEST_CASE("elements are named by their indices") {
 
 TEST_CASE("a function that is not repeatable is a failure that says so") {
   int calls = 0;
-  const Checkable f{[&, x = parameter(normal({3}), "x")] { return x * static_cast<double>(++calls); }, {}, {}};
+  const Checkable f{[&, x = parameter(normal({3}, 7), "x")] { return x * static_cast<double>(++calls); }, {}, {}};
   const GradcheckReport report = gradcheck(f);
   CHECK_FALSE(report);
   CHECK(contains(report.message, "f is not repeatable"));
@@ -245,11 +247,11 @@ TEST_CASE("a value that is not finite is a failure that says so") {
 TEST_CASE("inputs and outputs without elements, views of leaves, one leaf under two names") {
   CHECK(gradcheck([](const Variable& x) { return tanh(x); }, {zeros({0, 3}, f64)}));
   const auto product = [](const Variable& a, const Variable& b) { return matmul(a, b); };
-  const Inputs inputs{zeros({0, 3}, f64), normal({3, 2})};
+  const Inputs inputs{zeros({0, 3}, f64), normal({3, 2}, 7)};
   CHECK_FALSE(gradcheck(product, inputs));
   CHECK(gradcheck(checkable(product, inputs, {}, {{"input 1", "no row of input 0 meets it"}})));
-  CHECK(gradcheck([](const Variable& x) { return reshape(x, {6}); }, {normal({2, 3})}));
-  const Variable tied = parameter(normal({3}), "tied");
+  CHECK(gradcheck([](const Variable& x) { return reshape(x, {6}); }, {normal({2, 3}, 7)}));
+  const Variable tied = parameter(normal({3}, 7), "tied");
   const GradcheckReport report = gradcheck(Checkable{[&] { return tied * tied; }, {{"a", tied}, {"b", tied}}, {}});
   CHECK(report);
   CHECK(report.inputs == 1);
@@ -262,7 +264,7 @@ TEST_CASE("sampled coordinates and directions find a wrong backward as well") {
         [&c, right](const std::vector<Variable>& x) {
           return apply(Custom{c.value, right ? c.right : c.wrong[0], {}}, std::span<const Variable>(x));
         },
-        {normal({20, 5})});
+        {normal({20, 5}, 7)});
   };
   GradcheckReport report = gradcheck(f(true), {.coordinates = 7, .directions = 3});
   CHECK(report);
@@ -274,16 +276,16 @@ TEST_CASE("sampled coordinates and directions find a wrong backward as well") {
   CHECK(report.failures.back().index == -1);
   // Of 1000 rows two are used: a choice of 5 coordinates still meets one that is not zero.
   const auto lookup = [](const Variable& weight) { return embedding(weight, Tensor::of<i32>({2}, {3, 77})); };
-  CHECK(gradcheck(lookup, {normal({1000, 2})}, {}, {.coordinates = 5}));
+  CHECK(gradcheck(lookup, {normal({1000, 2}, 7)}, {}, {.coordinates = 5}));
 }
 
 TEST_CASE("a report prints in lines that a reader understands") {
   std::ostringstream good, bad;
-  good << gradcheck(checkable([](const Variable& x) { return sum(softmax(x)); }, {normal({2, 3})}, {},
+  good << gradcheck(checkable([](const Variable& x) { return sum(softmax(x)); }, {normal({2, 3}, 7)}, {},
                               {{"input 0", "probabilities add up to 1"}}));
-  CHECK(contains(good.str(), "ok: 1 inputs, 6 coordinates, 0 skipped at kinks, worst error "));
+  CHECK(contains(good.str(), "ok: 1 input, 6 coordinates, 0 skipped at kinks, worst error "));
   CHECK(contains(good.str(), "\n  zero: input 0 (probabilities add up to 1)"));
   bad << check_with(tanh_case(), tanh_case().wrong[2]);
-  CHECK(contains(bad.str(), "FAILED: 1 inputs, 12 coordinates, 0 skipped at kinks"));
+  CHECK(contains(bad.str(), "FAILED: 1 input, 12 coordinates, 0 skipped at kinks"));
   CHECK(contains(bad.str(), "\n12 of 12 coordinates are wrong; ratio 2.0000 everywhere\n"));
 }

@@ -15,8 +15,10 @@
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "nn/check/samples.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
+using small::normal;
 using Fate = Mutant::Fate;
 
 namespace {
@@ -25,11 +27,6 @@ template <class F>
 MutationReport mutate_function(const F& f, const std::vector<Tensor>& inputs, std::vector<DeclaredZero> zeros = {},
                                const GradcheckOptions& options = {}) {
   return mutate(checkable(f, inputs, {}, std::move(zeros)), options);
-}
-
-Tensor noise(const Shape& shape) {
-  Rng rng(3);
-  return randn(shape, rng, f64);
 }
 
 std::set<std::string> changes(const MutationReport& report, const std::string& operation) {
@@ -52,7 +49,7 @@ struct Thrower {
 }  // namespace
 
 TEST_CASE("one operation of one input has six mutants, and each is caught") {
-  const MutationReport report = mutate_function([](const Variable& x) { return tanh(x); }, {noise({2, 3})});
+  const MutationReport report = mutate_function([](const Variable& x) { return tanh(x); }, {normal({2, 3}, 3)});
   CHECK(report);
   CHECK(changes(report, "tanh") == std::set<std::string>{"x 0", "x -1", "x 2", "x 1.0001", "dropped", "transposed"});
   CHECK(report.mutants.size() == 6);
@@ -66,7 +63,7 @@ TEST_CASE("where a value is used twice, overwriting is a mutant of the operation
         const Variable s = tanh(x);
         return mul(s, exp(s));
       },
-      {noise({3})});
+      {normal({3}, 3)});
   CHECK(report);
   CHECK(changes(report, "exp").contains("overwriting"));
   CHECK_FALSE(changes(report, "mul").contains("overwriting"));
@@ -79,7 +76,7 @@ TEST_CASE("a missing un-broadcast is caught at a parameter and within the graph"
       if (mutant.change == "no un-broadcast") return mutant.why();
     return std::string("no such mutant");
   };
-  const std::vector<Tensor> inputs = {noise({4, 3}), noise({3})};
+  const std::vector<Tensor> inputs = {normal({4, 3}, 3), normal({3}, 3)};
   CHECK(why(mutate_function([](const Variable& a, const Variable& b) { return add(a, b); }, inputs)) == "shape");
   CHECK(why(mutate_function([](const Variable& a, const Variable& b) { return add(a, exp(b)); }, inputs)) == "error");
   CHECK(why(mutate_function([](const Variable& a) { return exp(a); }, {inputs[0]})) == "no such mutant");
@@ -94,16 +91,16 @@ TEST_CASE("what cannot be wrong is equivalent, with its reason") {
     return found;
   };
   using Words = std::set<std::string>;
-  CHECK(reasons(mutate_function([](const Variable& x) { return exp(x); }, {noise({0, 3})})) == Words{"size 0"});
-  CHECK(reasons(mutate_function([](const Variable& x) { return softmax(x); }, {noise({3, 1})},
+  CHECK(reasons(mutate_function([](const Variable& x) { return exp(x); }, {normal({0, 3}, 3)})) == Words{"size 0"});
+  CHECK(reasons(mutate_function([](const Variable& x) { return softmax(x); }, {normal({3, 1}, 3)},
                                 {{"input 0", "one element"}})) == Words{"declared zero: one element"});
-  CHECK(reasons(mutate_function([](const Variable& x) { return sum(x); }, {noise({3, 3})})) ==
+  CHECK(reasons(mutate_function([](const Variable& x) { return sum(x); }, {normal({3, 3}, 3)})) ==
         Words{"equal to its transpose"});
 }
 
 TEST_CASE("a mistake that the checker cannot see survives, by name") {
   const GradcheckOptions blunt{.rtol = 1e-3};
-  const MutationReport report = mutate_function([](const Variable& x) { return exp(x); }, {noise({3})}, {}, blunt);
+  const MutationReport report = mutate_function([](const Variable& x) { return exp(x); }, {normal({3}, 3)}, {}, blunt);
   CHECK_FALSE(report);
   CHECK(report.count(Fate::survived) == 1);
   CHECK(small::text_of(report) ==
@@ -114,7 +111,8 @@ TEST_CASE("a mistake that the checker cannot see survives, by name") {
 TEST_CASE("a declared zero excuses what leads to it, and nothing else") {
   const GradcheckOptions blunt{.rtol = 1e-3};
   const auto f = [](const Variable& x, const Variable& y) { return exp(x) + softmax(y); };
-  const MutationReport report = mutate_function(f, {noise({3, 1}), noise({3, 1})}, {{"input 1", "one element"}}, blunt);
+  const MutationReport report =
+      mutate_function(f, {normal({3, 1}, 3), normal({3, 1}, 3)}, {{"input 1", "one element"}}, blunt);
   CHECK(report.count(Fate::survived) == 2);  // x 1.0001, of what exp and what add pass on to input 0
   for (const Mutant& mutant : report.mutants) {
     const bool to_zero = mutant.operation == "softmax" || (mutant.operation == "add" && mutant.input == 1);
@@ -124,7 +122,7 @@ TEST_CASE("a declared zero excuses what leads to it, and nothing else") {
 
 TEST_CASE("an engine's mutant that makes no difference is equivalent, with its reason") {
   const MutationReport report =
-      mutate_function([](const Variable& a, const Variable& b) { return add(a, b); }, {noise({3}), noise({3})});
+      mutate_function([](const Variable& a, const Variable& b) { return add(a, b); }, {normal({3}, 3), normal({3}, 3)});
   CHECK(report);
   const auto order = std::find_if(report.mutants.begin(), report.mutants.end(),
                                   [](const Mutant& mutant) { return mutant.change == "oldest first"; });
@@ -134,15 +132,15 @@ TEST_CASE("an engine's mutant that makes no difference is equivalent, with its r
 }
 
 TEST_CASE("leaves of one name keep their own slopes") {
-  Checkable f =
-      checkable([](const Variable& a, const Variable& b) { return exp(a) * tanh(b); }, {noise({3}), noise({3}) * 0.5});
+  Checkable f = checkable([](const Variable& a, const Variable& b) { return exp(a) * tanh(b); },
+                          {normal({3}, 3), normal({3}, 3) * 0.5});
   for (NamedParameter& leaf : f.leaves) leaf.name = "weight";
   CHECK(mutate(f));
 }
 
 TEST_CASE("a function that throws something else than an Error is caught like one") {
   const auto steep = [](const Variable& x) { return apply(Thrower{}, x); };
-  const Variable x = parameter(noise({3}));
+  const Variable x = parameter(normal({3}, 3));
   const Checkable f{.output = [=] { return steep(x); }, .leaves = {{"x", x}}};
   CHECK_THROWS_AS(gradients_of(f, full({3}, 1e4, f64)), std::runtime_error);
   CHECK_FALSE(x.gradient().defined());
@@ -150,14 +148,14 @@ TEST_CASE("a function that throws something else than an Error is caught like on
 
 TEST_CASE("a backward that is wrong already has no mutants") {
   const auto wrong = [](const Variable& x) { return mul(x, detach(x)); };
-  CHECK_THROWS_WITH_AS(mutate_function(wrong, {noise({3})}), doctest::Contains("wrong before anything is changed"),
+  CHECK_THROWS_WITH_AS(mutate_function(wrong, {normal({3}, 3)}), doctest::Contains("wrong before anything is changed"),
                        Error);
 }
 
 TEST_CASE("values and gradients are afterwards what they were") {
-  const Checkable f = checkable([](const Variable& x) { return exp(x); }, {noise({3})});
+  const Checkable f = checkable([](const Variable& x) { return exp(x); }, {normal({3}, 3)});
   mutate(f);
-  CHECK(same_bits(f.leaves[0].value.value(), noise({3})));
+  CHECK(same_bits(f.leaves[0].value.value(), normal({3}, 3)));
   CHECK_FALSE(f.leaves[0].value.gradient().defined());
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("promise 7: subsets: each choice of inputs gives the gradients that al
   CHECK(verdict([](const Tensor& da, const Tensor& db, Grads& dx) { dx.add(0, da), dx.add(1, db); }).ok);
   CHECK(verdict([](const Tensor& da, const Tensor& db, Grads& dx) {
           dx.add(0, dx.wanted(1) ? da : db), dx.add(1, db);
-        }).detail == "another gradient for input 0 when only input 0 want one");
+        }).detail == "another gradient for input 0 when gradients are wanted for input 0 alone");
   CHECK_FALSE(verdict([](const Tensor& da, const Tensor& db, Grads& dx) {
                 if (dx.wanted(0)) dx.add(0, da), dx.add(1, db);
               }).ok);

@@ -7,10 +7,6 @@ using namespace orrery::small;
 
 namespace {
 
-Mask padding(const std::vector<i32>& lengths) {
-  return Mask::padding(Tensor::of({static_cast<i64>(lengths.size())}, lengths));
-}
-
 // softmax(Q K^T / sqrt(d_k)) V, one query after another; a query that may see nothing gives zeros.
 std::vector<double> naive(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask) {
   const i64 B = Q.size(0), h = Q.size(1), n = Q.size(2), d_k = Q.size(3), m = K.size(2), d_v = V.size(3);
@@ -49,8 +45,8 @@ TEST_CASE("attention equals the definition under every kind of mask, in f64 and 
   const Trio t;
   Tensor table = Tensor::of<i32>({4, 6}, std::vector<i32>(24, 1));
   for (const i64 hidden : {0, 3, 8, 12, 13, 14, 15, 16, 17}) table.write<i32>()[hidden] = 0;  // query 2 sees nothing
-  for (const Mask& mask : {Mask(), Mask::causal(), padding({6, 2}), padding({0, 3}), Mask::allow(table),
-                           Mask::causal() & padding({3, 5}) & Mask::allow(table)}) {
+  for (const Mask& mask : {Mask(), Mask::causal(), Mask::padding({6, 2}), Mask::padding({0, 3}), Mask::allow(table),
+                           Mask::causal() & Mask::padding({3, 5}) & Mask::allow(table)}) {
     CAPTURE(mask);
     const auto result = attention(constant(t.Q), constant(t.K), constant(t.V), mask);
     const std::vector<double> expected = naive(t.Q, t.K, t.V, mask);
@@ -64,7 +60,7 @@ TEST_CASE("attention equals the definition under every kind of mask, in f64 and 
 TEST_CASE("promise 13: a query that may see nothing gives zeros and zero gradients") {
   const Trio t;
   const Variable Q = parameter(t.Q), K = parameter(t.K), V = parameter(t.V);
-  const auto [output, weights] = attention(Q, K, V, padding({0, 6}));
+  const auto [output, weights] = attention(Q, K, V, Mask::padding({0, 6}));
   backward(output, normal(output.shape()));
   for (i64 i = 0; i < output.value().count() / 2; ++i) CHECK(output.value().at(i) == 0.0);
   for (const Variable& x : {Q, K, V}) {
@@ -76,7 +72,7 @@ TEST_CASE("promise 13: a query that may see nothing gives zeros and zero gradien
 
 TEST_CASE("promise 13: what stands beyond a padding length changes no bit, not even NaN") {
   const Trio clean;
-  const Mask mask = padding({4, 6});
+  const Mask mask = Mask::padding({4, 6});
   for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity(), 1e30}) {
     Trio poisoned{clean.Q, clean.K.clone(), clean.V.clone()};
     for (i64 head = 0; head < 3; ++head) {
@@ -131,7 +127,7 @@ TEST_CASE("attention's errors name the rule") {
   for (const double p : {-0.1, std::nan("")}) {
     CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask(), p); }), "needs a probability in [0, 1]"));
   }
-  CHECK(contains(error_of([&] { (void)attention(Q, K, V, padding({1, 2, 3})); }), "lengths for 3 batch rows"));
+  CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask::padding({1, 2, 3})); }), "lengths for 3 batch rows"));
   CHECK(contains(error_of([&] {
                    (void)attention(Q, K, V, Mask::allow(full({4, 5}, 1, Dtype::i32)));
                  }),
@@ -139,7 +135,7 @@ TEST_CASE("attention's errors name the rule") {
 }
 
 TEST_CASE("attention has the same bits for any number of threads") {
-  const Mask mask = Mask::causal() & padding({37, 20, 0});
+  const Mask mask = Mask::causal() & Mask::padding({37, 20, 0});
   CHECK(thread_proof([&](const auto& x) { return attention(x[0], x[1], x[2], mask, 0.1, {.seed = 1}).output; },
                      {{3, 4, 37, 9}, {3, 4, 37, 9}, {3, 4, 37, 11}}));
 }

@@ -31,7 +31,7 @@ TEST_CASE("a pair is a complex number times e^(i angle), for every head, and bac
   constexpr i64 B = 2, n = 5, h = 3, half = 4;
   const Angles a = angles(n, half);
   const Variable x = parameter(normals({{B, n, h, 2 * half}})[0]);
-  const Tensor dy = normals({{B, n, h, 2 * half}}, f64)[0];
+  const Tensor dy = normal({B, n, h, 2 * half}, 11);
   const Variable y = rotary(x, a.sine, a.cosine);
   backward(y, dy);
   for (i64 b = 0; b < B; ++b)

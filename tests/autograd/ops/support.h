@@ -6,22 +6,16 @@
 #include <cmath>
 
 #include "autograd/ops.h"
-#include "core/tensor_ops.h"
 #include "tests/core/support.h"
 
 namespace orrery::small {
-
-inline Tensor normal(const Shape& shape, u64 seed = 5, Dtype dtype = f64) {
-  Rng rng(seed);
-  return randn(shape, rng, dtype);
-}
 
 inline Tensor vector_of(const std::vector<double>& elements) {
   return Tensor::of({static_cast<i64>(elements.size())}, elements);
 }
 
 inline bool close(double a, double b, double tolerance = 1e-12) {
-  return a == b || std::fabs(a - b) <= tolerance * std::max(1.0, std::fabs(b));
+  return a == b || (std::isfinite(b) && std::fabs(a - b) <= tolerance * std::max(1.0, std::fabs(b)));
 }
 
 /// True when x has these elements, within `tolerance` relative to max(1, |element|).

@@ -32,10 +32,6 @@ inline Variable textbook_attention(const Variables& x, const AttentionSizes& s, 
   return reshape(permute(y, {0, 2, 1, 3}), {q.size(0), q.size(1), s.h * s.d_v});
 }
 
-inline Mask padded_to(const std::vector<i32>& lengths) {
-  return Mask::padding(Tensor::of({static_cast<i64>(lengths.size())}, lengths));
-}
-
 /// A table for every batch row and head, in which every fourth query sees nothing.
 inline Mask sparse_table(const AttentionSizes& s) {
   Rng rng(8);
@@ -50,12 +46,12 @@ inline std::vector<Mask> attention_masks(const AttentionSizes& s) {
   for (i64 b = 0; b < s.B; ++b) shorter.push_back(static_cast<i32>(s.m * (b + 1) / (s.B + 1)));
   return {Mask(),
           Mask::causal(),
-          padded_to(shorter),
-          padded_to(none),
+          Mask::padding(shorter),
+          Mask::padding(none),
           sparse_table(s),
-          Mask::causal() & padded_to(shorter) & sparse_table(s),
+          Mask::causal() & Mask::padding(shorter) & sparse_table(s),
           Mask::window(2, 3),
-          Mask::window(3) & Mask::causal() & padded_to(shorter),
+          Mask::window(3) & Mask::causal() & Mask::padding(shorter),
           Mask::window(0, 4) & sparse_table(s)};
 }
 

@@ -74,6 +74,31 @@ TEST_CASE("a temporary file left by a killed program is not an obstacle") {
   CHECK(folder.count() == 1);
 }
 
+TEST_CASE("a symbolic link stays, and what it leads to is replaced") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "inner");
+  set_contents(folder / "inner/a", "old");
+  std::filesystem::create_symlink("inner/a", folder / "link");
+  replace(folder / "link", "new");
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK(contents(folder / "inner/a") == "new");
+  CHECK(folder.count() == 2);
+  std::filesystem::create_symlink("nowhere", folder / "broken");
+  replace(folder / "broken", "new");
+  CHECK_FALSE(std::filesystem::is_symlink(folder / "broken"));
+  CHECK(contents(folder / "broken") == "new");
+}
+
+TEST_CASE("a file is removed for good, and one that is not there need not be") {
+  const TemporaryFolder folder;
+  set_contents(folder / "a", "text");
+  remove_file(folder / "a");
+  CHECK(folder.count() == 0);
+  CHECK(error_of([&] { remove_file(folder / "a"); }) == "");
+  std::filesystem::create_directory(folder / "a");
+  CHECK(error_of([&] { remove_file(folder / "a"); }) == "remove " + (folder / "a") + ": Is a directory");
+}
+
 TEST_CASE("the file keeps its permissions") {
   const TemporaryFolder folder;
   replace(folder / "a", "old");
@@ -290,6 +315,9 @@ TEST_CASE("a lock that a killed process left is taken over, and no other file is
     CHECK(lock.held());
     CHECK(contents(path) == "process " + std::to_string(::getpid()) + ", b\n");
   }
+  set_contents(path, std::string(40, '\0'));  // what a power failure may leave
+  CHECK(FileLock(path, "c").held());
+  CHECK_FALSE(std::filesystem::exists(path));
   set_contents(path, "[[package]]\n");
   CHECK(error_of([&] { const FileLock lock(path, "b"); }) == "lock " + path + ": another file has this name");
   CHECK(contents(path) == "[[package]]\n");

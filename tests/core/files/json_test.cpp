@@ -87,6 +87,10 @@ TEST_CASE("anything but an object is refused in one line") {
     CHECK(problem(text) == "read x: is not a JSON object");
 }
 
+TEST_CASE("text behind a zero byte is not overlooked") {
+  CHECK(problem(std::string("{\"a\": 1}\0rubbish", 16)) == "read x: has a zero byte");
+}
+
 TEST_CASE("a field that stands twice in an object is an error, since only one of them would count") {
   CHECK(problem(R"({"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}]})") == "");
   CHECK(problem(R"({"a": 1, "b": 2, "a": 1})") == R"(read x: has the field "a" twice)");
@@ -121,6 +125,13 @@ TEST_CASE("a value in a message is one short line of plain characters") {
   CHECK(small::text_of(Shown{parse_json_object(R"({"a":"\u001b[31m\n\u202e"})", "x")}) ==
         R"({"a":"\u001b[31m\n\u202e"})");
   CHECK(small::text_of(Shown{Json(std::string(100, 'a'))}) == "\"" + std::string(59, 'a') + "...");
+}
+
+TEST_CASE("JSON in ASCII is the same JSON, whatever its text holds") {
+  const std::string text = R"({"a":"\u202e\u00e4"})";
+  const Json json = parse_json_object(text, "x");
+  CHECK(json.at("a") == "\xE2\x80\xAE\xC3\xA4");
+  CHECK(json_in_ascii(json) == text);
 }
 
 TEST_CASE("JSON is parsed in core/files/json.cpp alone") {

@@ -131,6 +131,6 @@ TEST_CASE("malformed headers, each with its reason") {
 
 TEST_CASE("deep nesting and long names end at once") {
   CHECK(complaint(R"({"w":)" + std::string(100000, '['), 0) == "the header has a list where none is allowed");
-  const std::string error = complaint("{\"" + std::string(100000, 'n') + "\": {\"x\": 1}}", 0);
-  CHECK(error.size() < 200);
+  const std::string error = complaint("{\"" + std::string(50000, 'n') + "\": {\"x\": 1}}", 0);
+  CHECK(error == "tensor '" + std::string(100, 'n') + "...' has an unknown field 'x'");
 }

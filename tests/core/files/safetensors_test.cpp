@@ -19,6 +19,16 @@
 using namespace orrery;
 using small::error_of;
 
+namespace {
+
+std::string checksum_of(const std::string& bytes) {
+  std::ostringstream digits;
+  digits << std::hex << std::setw(8) << std::setfill('0') << crc32c(std::as_bytes(std::span(bytes)));
+  return digits.str();
+}
+
+}  // namespace
+
 TEST_CASE("every dtype and shape comes back bit for bit, with its metadata") {
   const TemporaryFolder folder;
   const std::string path = folder / "a.safetensors";
@@ -168,10 +178,7 @@ TEST_CASE("a summary has everything but the elements, of any dtype") {
   CHECK(foreign.tensors[0].entry.name == "mask");
   CHECK(foreign.tensors[0].entry.shape == Shape{4});
   CHECK(name_of(foreign.tensors[0].entry.dtype) == "BOOL");
-  const std::string ones(4, '\1');
-  std::ostringstream checksum;
-  checksum << std::hex << std::setw(8) << std::setfill('0') << crc32c(std::as_bytes(std::span(ones)));
-  CHECK(foreign.tensors[0].checksum == checksum.str());
+  CHECK(foreign.tensors[0].checksum == checksum_of(std::string(4, '\1')));
   CHECK(foreign.tensors[0].stored == "");
   CHECK_FALSE(foreign.tensors[0].damaged());
   CHECK(foreign.tensors[1].checksum == "00000000");
@@ -180,7 +187,7 @@ TEST_CASE("a summary has everything but the elements, of any dtype") {
 TEST_CASE("a summary says which tensors are damaged, also in parts beyond the first") {
   const TemporaryFolder folder;
   const std::string path = folder / "a";
-  constexpr i64 numbers = 300'000;  // more than a megabyte, which is read at once
+  constexpr i64 numbers = 300'000;  // 1.2 MB, more than the 256 KB that are read at once
   write_safetensors(path, {{"large", arange(numbers)}, {"small", zeros({2})}}, {{"key", "value"}});
   const FileSummary whole = summarise_safetensors(path);
   REQUIRE(whole.tensors.size() == 2);
@@ -200,14 +207,19 @@ TEST_CASE("a summary says which tensors are damaged, also in parts beyond the fi
 
 TEST_CASE("promise 21: more tensors, keys or header than a file of its size can need are refused") {
   const TemporaryFolder folder;
-  const auto tensors = [](u64 count) {
+  const auto tensors = [](u64 count, size_t least_bytes = 0) {
     std::string text;
     for (u64 i = 0; i < count; ++i)
       text += (i > 0 ? ",\"" : "\"") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
-    return raw_file("{" + text + "}", "");
+    text = "{" + text + "}";
+    return raw_file(text + std::string(least_bytes - std::min(least_bytes, text.size()), ' '), "");
   };
   CHECK(complaint(folder, tensors(most_small_tensors)) == "");
   CHECK(complaint(folder, tensors(most_small_tensors + 1)) == "has more than 1024 tensors, too many for its size");
+  constexpr size_t larger = bytes_for_tensor * (most_small_tensors + 1);
+  CHECK(complaint(folder, tensors(most_small_tensors + 1, larger)) == "");
+  CHECK(complaint(folder, tensors(most_small_tensors + 2, larger)) ==
+        "has more than 1025 tensors, too many for its size");
   const auto keys = [](u64 count) {
     std::string text;
     for (u64 i = 0; i < count; ++i) text += (i > 0 ? ",\"" : "\"") + std::to_string(i) + R"(":"")";
@@ -220,12 +232,12 @@ TEST_CASE("promise 21: more tensors, keys or header than a file of its size can 
                         std::to_string(numbers) + R"(],"data_offsets":[0,)" + std::to_string(4 * numbers) + "]}}",
                     std::string(4 * numbers, '\1'));
   };
-  const std::string longest(most_small_token, 'x');
+  const std::string longest(most_small_token - 6, 'x');  // the key counts, and the tensor's name counts twice
   CHECK(complaint(folder, with_text(longest, 1)) == "");
   CHECK(complaint(folder, with_text(longest + "x", 1)) ==
-        "its header has a part of 131073 bytes, too many for tensors of 4");
+        "its names and texts have more than 131072 bytes, too many for tensors of 4");
   CHECK(complaint(folder, with_text(longest + "\\\"" + longest, 1)) != "");  // one text, with a quote in it
-  CHECK(complaint(folder, with_text(longest + std::string(8000, 'x'), 10000)) == "");
+  CHECK(complaint(folder, with_text(longest + std::string(6666, 'x'), 10000)) == "");
   CHECK(complaint(folder, raw_file("{" + std::string(most_small_token + 1, ' ') + "}", "")) != "");
 }
 
@@ -249,6 +261,10 @@ TEST_CASE("checksums come all together or not at all") {
     CHECK(complaint(folder, raw_file(std::string(R"({"__metadata__": {)") + metadata + "}}", "")) ==
           "the header's checksum is wrong: the file is damaged, or another program changed it");
   }
+  std::string header = R"({"__metadata__":{"crc32c.tensors":"","crc32c.header":"00000000"},)"
+                       R"("w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})";
+  header.replace(header.find("00000000"), 8, checksum_of(header));
+  CHECK(complaint(folder, raw_file(header, "")) == "has 0 checksums for 1 tensors");
 }
 
 TEST_CASE("what does not fit the header is named with the file") {

@@ -48,12 +48,24 @@ TEST_CASE("promise 14: the sum of twenty million uniform numbers agrees with dou
   CHECK(std::abs(sum(x).item() - exact) <= 1e-7 * exact);
 }
 
-TEST_CASE("long columns add up as exactly as rows") {
+TEST_CASE("long columns add up to within 2e-6, and small whole numbers exactly") {
   CHECK(elements(sum(full({2'000'000, 3}, 1.0), {0})) == Numbers{2e6, 2e6, 2e6});
   Rng rng(2);
   const Tensor x = rand_uniform({200'000, 2}, 0, 1, rng), wide = x.to(f64);
   const Tensor column = sum(x, {0}), exact = sum(wide, {0});
   for (i64 i = 0; i < 2; ++i) CHECK(std::abs(column.at(i) - exact.at(i)) <= 2e-6 * exact.at(i));
+}
+
+TEST_CASE("a matrix with many columns is summed as its blocks of columns are, with equal bits for any threads") {
+  constexpr i64 rows = 600, columns = 2 * column_block + 37;
+  Rng rng(7);
+  const Tensor x = randint(-100, 100, {rows, columns}, rng).to(f32), total = sum(x, {0});  // without rounding
+  for (i64 begin = 0; begin < columns; begin += column_block) {
+    const i64 end = std::min(columns, begin + column_block);
+    CHECK(same_bits(total.rows(begin, end), sum(slice(x, 1, begin, end), {0})));
+  }
+  const Tensor fractions = randn({rows, columns}, rng);
+  CHECK(same_for_any_threads([&] { return sum(fractions, {0}); }));
 }
 
 TEST_CASE("every set of axes, against the definition") {

@@ -84,7 +84,7 @@ TEST_CASE("the check stands in every program that uses the library, and is compi
 #if defined(__AVX__) && !defined(__SANITIZE_ADDRESS__)
 TEST_CASE("on a CPU without AVX a program built for AVX says so and ends with 1") {
   if (!tools::are_there({"qemu-x86_64"})) return;
-  for (const std::string executable : {ORRERY_PROGRAM " --version", ORRERY_PLAIN_USER}) {
+  for (const std::string executable : {"'" ORRERY_PROGRAM "' --version", "'" ORRERY_PLAIN_USER "'"}) {
     CAPTURE(executable);
     const program::Result result = program::shell("timeout 60 qemu-x86_64 -cpu Nehalem " + executable + " 2>&1");
     CHECK(result.exit_code == 1);

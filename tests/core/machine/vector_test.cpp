@@ -8,12 +8,13 @@ using namespace orrery::kernels;
 
 namespace {
 
-template <class V>
+template <class T, size_t count = vector_bytes / sizeof(T)>
 void check_lanes() {
+  using V = VectorOf<T, count>;
   using Vector = typename V::type;
-  float memory[2 * V::lanes + 2];
-  float *x = memory + 1, *y = x + V::lanes;  // at no vector's address
-  for (i64 i = 0; i < V::lanes; ++i) x[i] = static_cast<float>(i) + 0.5F;
+  alignas(vector_bytes) T memory[2 * V::lanes + 2];
+  T *x = memory + 1, *y = x + V::lanes;  // at no vector's address
+  for (i64 i = 0; i < V::lanes; ++i) x[i] = static_cast<T>(i) + T{0.5};
   Vector v = load<Vector>(x);
   if constexpr (sizeof(Vector) == vector_bytes) keep_in_register(v);
   v = v * v + v;
@@ -25,6 +26,7 @@ void check_lanes() {
 
 TEST_CASE("arithmetic on a vector is done for every lane") {
   CHECK(VectorOf<float>::lanes == 2 * VectorOf<double>::lanes);
-  check_lanes<VectorOf<float>>();
-  check_lanes<VectorOf<float, 4>>();
+  check_lanes<float>();
+  check_lanes<float, 4>();
+  check_lanes<double>();
 }

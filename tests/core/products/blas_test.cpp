@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include "core/tensor_ops.h"
+#include "tests/core/products.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
@@ -27,11 +28,7 @@ TEST_CASE("tiles follow from the shape alone") {
 
 TEST_CASE(
     "the least number of tiles is for all products that are cut at all, and shortens the tiles of the larger ones") {
-  struct Restored {
-    const int before = least_tiles();
-    ~Restored() { set_least_tiles(before); }
-  } const restored;
-  set_least_tiles(4);
+  const products::LeastTiles scope(4);
   CHECK(least_tiles() == 4);
   CHECK(blas_tiles(64, 64, 64) == 4);
   CHECK(blas_tiles(63, 64, 64) == 1);

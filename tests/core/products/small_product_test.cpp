@@ -81,8 +81,8 @@ TEST_CASE("small products agree with a triple loop for every rest of rows and co
 
 TEST_CASE("an element has the same bits in any block: it is the sum of its own row and column, in their order") {
   Rng rng(5);
-  const auto check = [&]<class T>(T) {
-    SmallMatrices<T> all(13, 75, 61, false, rng);
+  const auto check = [&]<class T>(T, i64 m, i64 n, i64 k) {
+    SmallMatrices<T> all(m, n, k, false, rng);
     all.multiply(true);
     for (i64 i = 0; i < all.m; ++i) {
       for (i64 j = 0; j < all.n; ++j) {
@@ -94,7 +94,8 @@ TEST_CASE("an element has the same bits in any block: it is the sum of its own r
       }
     }
   };
-  check(float{}), check(double{});
+  check(float{}, 13, 75, 61), check(double{}, 13, 75, 61);
+  check(float{}, 70, 75, 300), check(double{}, 70, 75, 300);  // B is copied, 256 rows at a time
 }
 
 TEST_CASE("what stood in C before does not matter unless it is added to") {

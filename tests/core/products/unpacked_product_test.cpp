@@ -94,10 +94,6 @@ TEST_CASE("tiles of an unpacked product are filled, finished, and cover C once")
 }
 
 TEST_CASE("an unpacked product's bits depend neither on the threads nor on the tiles") {
-  struct Restored {
-    const int before = least_tiles();
-    ~Restored() { set_least_tiles(before); }
-  } const restored;
   for (const UnpackedShape& s : unpacked_shapes) {
     CAPTURE(s.m);
     CAPTURE(s.n);
@@ -105,7 +101,7 @@ TEST_CASE("an unpacked product's bits depend neither on the threads nor on the t
     Tensor one;
     for (const int count : {1, 2, 3, 8}) {
       const small::Threads scope(count);
-      set_least_tiles(count);
+      const products::LeastTiles tiles(count);
       const Tensor c = unpacked(s, a, b);
       if (count == 1) one = c;
       CHECK(same_bits(c, one));

@@ -1,4 +1,4 @@
-// Chapter 6. An attention of one's own: what it need not have says so when it is asked for.
+// Chapter 6. Attention: what your own attention leaves out is an error that says so.
 #include "nn/attention/attention_interface.h"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ struct MeanAttention : Attention {
   void visit(Visitor&) override {}
 };
 
-struct Doubled : QueryKeyMap {
+struct ScaledByPosition : QueryKeyMap {
   Variable queries(const Variable& Q, i64 first_position) const override {
     return Q * (2.0 + static_cast<double>(first_position));
   }
@@ -41,12 +41,18 @@ TEST_CASE("what an attention does not have is an error, not a wrong answer") {
   const MeanAttention attention;
   Pass pass;
   const Variable x = constant(zeros({1, 2, 4}));
-  CHECK(small::error_of([&] { attention(x, x, Mask(), pass); }) != "");
-  CHECK(small::error_of([&] { attention.empty_cache(1, 4, f32); }) != "");
+  KeyValueCache cache;
+  const std::string no_cache = "attention: MeanAttention does not generate: it has no cache of keys and values",
+                    no_memory = "attention: MeanAttention has no cross-attention to generate with";
+  CHECK(small::error_of([&] { attention(x, x, Mask(), pass); }) == "attention: MeanAttention has no cross-attention");
+  CHECK(small::error_of([&] { attention.empty_cache(1, 4, f32); }) == no_cache);
+  CHECK(small::error_of([&] { attention.extend(x, cache); }) == no_cache);
+  CHECK(small::error_of([&] { attention.cache_memory(x); }) == no_memory);
+  CHECK(small::error_of([&] { attention.attend_to_cached(x, cache, Mask()); }) == no_memory);
 }
 
 TEST_CASE("keys are changed as queries are, unless a map says otherwise") {
-  const Doubled map;
+  const ScaledByPosition map;
   const Variable K = constant(full({1, 2, 1, 2}, 1.5));
   CHECK(map.keys(K, 3).value()(0, 0, 0, 0) == map.queries(K, 3).value()(0, 0, 0, 0));
   CHECK(map.keys(K, 3).value()(0, 1, 0, 1) == 7.5);

@@ -1,4 +1,4 @@
-// Chapter 6. Attention with a cache against attention without: all ways to cut a sequence, both dtypes, masks,
+// Chapter 6. Attention with a cache against attention without: several ways to cut a sequence, both dtypes, masks,
 // mistakes.
 #include "nn/attention/key_value_cache.h"
 
@@ -70,7 +70,7 @@ TEST_CASE("cross-attention over a cache made once is cross-attention, under each
   }
 }
 
-TEST_CASE("a row without keys gives what a row without keys gives, and NaN in padding never arrives") {
+TEST_CASE("without keys, cached attention gives what attention gives; NaN in padding reaches no output") {
   const NoGradient nothing_recorded;
   Rng rng(8);
   const MultiHeadAttention layer = noisy_attention(f32);

@@ -11,7 +11,7 @@ using namespace orrery;
 
 namespace {
 
-// y = x sigmoid(gate(x))
+// y = x sigmoid(gate(x)) scale
 struct Gate : nn::Module {
   nn::Linear gate;
   Variable scale;

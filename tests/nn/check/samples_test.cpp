@@ -44,7 +44,7 @@ TEST_CASE("no two samples share their name and variant") {
   for (const Sample& sample : nn::module_samples()) CHECK(seen.insert({sample.name, sample.variant}).second);
 }
 
-TEST_CASE("promise 6: every module in nn/ has a sample, and every sample a module") {
+TEST_CASE("promise 6: every layer and model in nn/ has a sample, and every sample a layer or model") {
   std::set<std::string> modules;
   for (const auto& file : std::filesystem::recursive_directory_iterator(ORRERY_SOURCE_DIR "/nn")) {
     if (file.path().extension() != ".h") continue;
@@ -52,9 +52,21 @@ TEST_CASE("promise 6: every module in nn/ has a sample, and every sample a modul
                         R"(^(?:struct|class) (\w+)(?: final)? : (?:public )?(?:Module|Replaceable|Attention)\b)",
                         modules);
   }
-  // What can be put in a place of a layer: the samples have one of each, and see it through that layer.
+  // Interfaces of what can stand in a layer's place.
   for (const char* interface : {"Replaceable", "Part", "LinearMap", "Attention", "QueryKeyMap", "ScoreBias"})
     CHECK(modules.erase(interface) == 1);
   CHECK(modules.size() >= 10);
   CHECK(samples::row_differences(modules, samples::names_of(nn::module_samples()), "nn/check/samples.cpp") == "");
+}
+
+TEST_CASE("promise 6: everything in nn/ that changes queries and keys has a sample of attention with it") {
+  std::set<std::string> maps, sampled;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(ORRERY_SOURCE_DIR "/nn"))
+    if (file.path().extension() == ".h")
+      samples::find_names(file.path().string(), R"(^struct (\w+)(?: final)? : QueryKeyMap\b)", maps);
+  for (const Sample& sample : nn::module_samples()) {
+    if (sample.variant == "self, rotary positions") sampled.insert("Rotary");
+    if (sample.variant == "self, norms of rotary Q and K") sampled.insert("QueryKeyNorm");
+  }
+  CHECK(maps == sampled);
 }

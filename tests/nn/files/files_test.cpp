@@ -13,7 +13,7 @@ using small::error_of;
 
 namespace {
 
-// Two matrices, one of them under two names.
+// A matrix under two names, and a vector.
 struct Model : nn::Module {
   Variable shared, bias;
   Model(u64 seed, i64 width, Dtype dtype = f32) {
@@ -57,7 +57,8 @@ TEST_CASE("what visit calls transposed is turned on its way into the file and ba
   CHECK(error_of([&] {
           nn::load(other, {{"turned", model.weight.value()}, {"plain", model.weight.value()}}, "test");
         }) ==
-        "test: the file does not fit the model; 1 of another shape: turned is f32 [2, 3] in the file, f32 [3, 2] "
+        "test: the file does not fit the model; 1 of another shape or dtype: turned is f32 [2, 3] in the file, "
+        "f32 [3, 2] "
         "in the model");
 }
 
@@ -110,7 +111,7 @@ TEST_CASE("what does not fit is listed, and the model is unchanged") {
   CHECK(error_of([&] { nn::load(model, path); }) ==
         "load " + path +
             ": the file does not fit the model; 1 missing: output.weight; 2 unexpected: 'output.bias2', 'surplus?'; "
-            "1 of another shape: embedding.weight is f32 [4, 3] in the file, f32 [3, 4] in the model");
+            "1 of another shape or dtype: embedding.weight is f32 [4, 3] in the file, f32 [3, 4] in the model");
   TensorMap many = {
       {"embedding.weight", zeros({3, 4})}, {"output.weight", zeros({3, 4})}, {"output.bias", full({4}, 1, Dtype::i32)}};
   for (int i = 0; i < 7; ++i) many["x" + std::to_string(i)] = zeros({1});
@@ -118,7 +119,7 @@ TEST_CASE("what does not fit is listed, and the model is unchanged") {
   CHECK(error_of([&] { nn::load(model, path); }) ==
         "load " + path +
             ": the file does not fit the model; 7 unexpected: 'x0', 'x1', 'x2', 'x3', 'x4', ...; "
-            "1 of another shape: output.bias is i32 [4] in the file, f32 [4] in the model");
+            "1 of another shape or dtype: output.bias is i32 [4] in the file, f32 [4] in the model");
   CHECK(same_bits(model.bias.value(), before));
 }
 

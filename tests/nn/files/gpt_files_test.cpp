@@ -180,7 +180,8 @@ TEST_CASE("a file that does not fit is refused") {
     weight = permute(weight, {1, 0});
   });
   CHECK(turned == load +
-                      "the file does not fit the model; 1 of another shape: h.0.mlp.c_fc.weight is f32 [12, 8] in "
+                      "the file does not fit the model; 1 of another shape or dtype: h.0.mlp.c_fc.weight is f32 "
+                      "[12, 8] in "
                       "the file, f32 [8, 12] in the model");
   CHECK(refusal([](TensorFile& file) {
           file.metadata.clear();

@@ -72,33 +72,35 @@ TEST_CASE("a Transformer's decoder, post-norm and pre-norm, sines and learned po
   }
 }
 
-TEST_CASE("a GPT, tied and untied, each activation, with rotary positions too") {
+TEST_CASE("a GPT, tied and untied, with both GELUs, with and without rotary positions and normalised Q and K") {
   Rng rng(2);
   const Tensor ids = randint(0, 17, {3, 12}, rng);
   for (const bool tied : {true, false}) {
     GptConfig config = gpt_of_two_layers();
     config.tied = config.layer.bias = tied;
-    config.rotary = config.query_key_norm = !tied;
     config.layer.activation = tied ? Activation::gelu_tanh : Activation::gelu;
-    Gpt model(config, rng);
-    make_noisy(model, 4);
-    for (const Dtype dtype : {f64, f32}) {
-      to(model, dtype);
-      const NoGradient nothing_recorded;
-      Pass pass = Pass::inference();
-      const Tensor whole = model(ids, pass).value();
-      for (const std::vector<i64>& pieces : cuts) {
-        GptState state = gpt_state(model, 3, 20);
-        const Tensor logits = in_pieces(ids, pieces, [&](const Tensor& tokens) {
-          return model.head(next_positions(model, tokens, state)).value();
-        });
-        CHECK(relative(logits, whole) < bound(dtype));
+    for (const bool rotary : {true, false}) {
+      config.rotary = rotary, config.query_key_norm = rotary != tied;  // each alone, both and none
+      Gpt model(config, rng);
+      make_noisy(model, 4);
+      for (const Dtype dtype : {f64, f32}) {
+        to(model, dtype);
+        const NoGradient nothing_recorded;
+        Pass pass = Pass::inference();
+        const Tensor whole = model(ids, pass).value();
+        for (const std::vector<i64>& pieces : cuts) {
+          GptState state = gpt_state(model, 3, 20);
+          const Tensor logits = in_pieces(ids, pieces, [&](const Tensor& tokens) {
+            return model.head(next_positions(model, tokens, state)).value();
+          });
+          CHECK(relative(logits, whole) < bound(dtype));
+        }
       }
     }
   }
 }
 
-TEST_CASE("a GPT beyond 512 positions, where attention goes by tiles: logits agree, and every token drawn is equal") {
+TEST_CASE("a GPT beyond 512 positions, where attention goes by tiles: logits and likeliest tokens agree") {
   constexpr i64 T = 530;
   GptConfig config = gpt_of_two_layers();
   config.max_len = T;
@@ -121,7 +123,7 @@ TEST_CASE("a GPT beyond 512 positions, where attention goes by tiles: logits agr
   }
 }
 
-TEST_CASE("the encoder's output is projected once: what becomes of it later moves nothing") {
+TEST_CASE("the encoder's output is projected once: changing it later changes no output") {
   Rng rng(8);
   Transformer model(small_transformer(), rng);
   const NoGradient nothing_recorded;
@@ -221,7 +223,7 @@ TEST_CASE("without recording, a forward pass leaves its result and nothing else 
   CHECK(live() == before);
 }
 
-TEST_CASE("more positions than there are is an error, and so is recording") {
+TEST_CASE("more positions than the state has room for are an error, and so is recording") {
   Rng rng(5);
   Gpt model(gpt_of_two_layers(), rng);
   const Tensor ids = randint(0, 17, {1, 3}, rng);

@@ -35,14 +35,24 @@ TEST_CASE("FFN(x) = max(0, x W1 + b1) W2 + b2, and the same with GELU, exact or 
   }
 }
 
+TEST_CASE("a feed-forward network has two matrices and two biases") {
+  Rng rng(8);
+  CHECK(nn::FeedForward(4, 7, rng).parameter_count() == 4 * 7 + 7 + 7 * 4 + 4);
+}
+
 TEST_CASE("dropout falls on the inner activations, in training only") {
   Rng rng(8);
   for (const nn::Activation activation : {nn::Activation::relu, nn::Activation::gelu, nn::Activation::gelu_tanh}) {
     nn::FeedForward layer(4, 7, rng, {.dropout = 0.5, .activation = activation});
     const Variable x = constant(randn({2, 4}, rng));
     nn::Pass training = nn::Pass::training(1, 1), inference;
-    CHECK(distance(layer(x, training).value(), layer(x, inference).value()) > 0);
+    const Variable y = layer(x, training), h = layer.linear1(x);
     CHECK(training.draws == 1);
-    CHECK(layer.parameter_count() == 4 * 7 + 7 + 7 * 4 + 4);
+    CHECK(distance(y.value(), layer(x, inference).value()) > 0);
+    const Variable inner = activation == nn::Activation::relu   ? relu(h)
+                           : activation == nn::Activation::gelu ? gelu(h)
+                                                                : gelu_tanh(h);
+    const Variable dropped = dropout(inner, 0.5, nn::Pass::training(1, 1).next_draw());
+    CHECK(distance(y.value(), layer.linear2(dropped).value()) < 1e-6);
   }
 }

@@ -100,7 +100,7 @@ TEST_CASE("names are torch.nn.GRU's, counts are exact, and it starts within 1 / 
   CHECK(static_cast<double>(layer.parameter_count()) == nn::BidirectionalGru::parameter_count(4, 9));
 }
 
-TEST_CASE("no position has no last state") {
+TEST_CASE("without positions there is no last state") {
   Rng rng(5);
   const nn::Gru layer(4, 3, rng);
   CHECK_THROWS_WITH_AS(layer.last(constant(zeros({2, 0, 3}))), "gru: no position, so no last state", Error);

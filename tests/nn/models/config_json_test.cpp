@@ -8,7 +8,7 @@ namespace orrery::nn {
 struct ToyConfig {
   i64 count = 3;
   double rate = 0.5;
-  std::optional<double> maybe{};
+  std::optional<double> maybe = 0.75;
   bool on = false;
   Activation activation = Activation::gelu;
   void validate() const { check(count != 13, "toy config", "count must not be 13"); }
@@ -47,9 +47,9 @@ TEST_CASE("a configuration goes through text unchanged") {
   CHECK(read(nn::config_json::text_of(ToyConfig{})) == ToyConfig{});
 }
 
-TEST_CASE("absent fields keep their defaults, and null is not a value") {
+TEST_CASE("absent fields keep their defaults, and null means that there is no value") {
   CHECK(read("{}") == ToyConfig{});
-  CHECK(read(R"({"maybe": null, "count": 4})") == ToyConfig{.count = 4});
+  CHECK(read(R"({"maybe": null, "count": 4})") == ToyConfig{.count = 4, .maybe = {}});
 }
 
 TEST_CASE("errors name the configuration and the field") {
@@ -63,7 +63,7 @@ TEST_CASE("errors name the configuration and the field") {
   check_refused(R"({"count": 13})", "count must not be 13");
 }
 
-TEST_CASE("an object can be asked for every field, text and ranges among them") {
+TEST_CASE("with Fields::all every field is required; text and bounded numbers are checked") {
   const Json json = parse_json_object(R"({"name": "a", "n": 3, "big": 4294967295})", "test");
   nn::config_json::Reader read("test", json, nn::config_json::Fields::all);
   std::string name;
@@ -80,9 +80,12 @@ TEST_CASE("an object can be asked for every field, text and ranges among them") 
   CHECK_THROWS_WITH_AS(read("more", n), "test: has no more", Error);
 }
 
-TEST_CASE("a deep or large text is refused before anything is built of it") {
+TEST_CASE("lists that are nested too deeply are refused") {
   const std::string deep = R"({"count":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   check_refused(deep, "has more than 32 nested lists and objects");
+}
+
+TEST_CASE("a number from 2^31 on is refused, and a field's name is shown without control characters") {
   check_refused(R"({"count": 9223372036854775807})",
                 "count must be a whole number below 2^31, not 9223372036854775807");
   check_refused("{\"\\u001b[31m\\n\": 1}", "there is no field \"?[31m?\"");

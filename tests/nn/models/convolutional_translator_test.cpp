@@ -90,22 +90,24 @@ TEST_CASE("dropout acts in training alone: on embeddings, before each convolutio
   CHECK(same_bits(logits_of(plain, short_source, short_target), model(short_source, short_target, off).value()));
 }
 
-TEST_CASE("weights start as the paper says: the numbers before a glu have about twice the deviation of their inputs") {
+TEST_CASE("weights start as the paper says: variance 4 (1 - dropout) / n before a glu, 1 / n elsewhere, biases 0") {
   ConvolutionalTranslatorConfig config = small_convolutional();
-  config.d_hidden = 64;
+  config.d_hidden = 64, config.dropout = 0.4, config.src_vocab_size = 500;
   ConvolutionalTranslator model = build(config);
   const auto variance = [](const Variable& x) {
     return sum_of_squares(x.value()) / static_cast<double>(x.value().count());
   };
-  CHECK(variance(model.encoder[0].convolution.weight) == doctest::Approx(4.0 / (64 * 3)).epsilon(0.05));
+  CHECK(variance(model.encoder[0].convolution.weight) == doctest::Approx(4 * 0.6 / (64 * 3)).epsilon(0.05));
   CHECK(variance(model.decoder[0].query.weight) == doctest::Approx(1.0 / 64).epsilon(0.2));
+  CHECK(variance(model.src_embed.weight) == doctest::Approx(0.01).epsilon(0.1));
   CHECK(variance(model.decoder[1].convolution.bias) == 0);
 }
 
-TEST_CASE("more positions than there are is an error") {
+TEST_CASE("a sequence longer than max_len is an error") {
   const ConvolutionalTranslator model = build(small_convolutional());
   Pass pass;
-  CHECK_THROWS_AS(model(full({1, 13}, 3, Dtype::i32), short_target.rows(0, 1), pass), Error);
+  CHECK_THROWS_WITH_AS(model(full({1, 13}, 3, Dtype::i32), short_target.rows(0, 1), pass),
+                       doctest::Contains("13 positions, but max_len is 12"), Error);
 }
 
 TEST_CASE("it learns to reverse") {

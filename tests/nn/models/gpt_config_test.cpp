@@ -169,7 +169,7 @@ TEST_CASE("a published config.json: what it leaves open is as in GPT-2, and what
   CHECK_THROWS_WITH_AS(nn::published_gpt_config("[]", "test"), "test: is not a JSON object", Error);
 }
 
-TEST_CASE("layer options may stand in a configuration's own braces: what they leave open is a GPT's") {
+TEST_CASE("layer options that are not given get a GPT's defaults") {
   const GptConfig config{.vocab_size = 11, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0.25}};
   const nn::LayerOptions layer = config.layers();
   CHECK(layer.activation == nn::Activation::gelu_tanh);

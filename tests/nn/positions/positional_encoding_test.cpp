@@ -49,11 +49,11 @@ TEST_CASE("positions beyond max_len are an error") {
   CHECK_THROWS_AS(layer(constant(zeros({6, 4}))), Error);
 }
 
-TEST_CASE("the first positions, for operations that add them on their way") {
+TEST_CASE("first_rows: the rows that fused operations add") {
   Rng rng(1);
   const nn::PositionalEncoding fixed(Positions::sinusoidal, 6, 4, rng), learned(Positions::learned, 6, 4, rng);
   CHECK(same_bits(fixed.first_rows(3, f32).value(), nn::sinusoidal_table(3, 4).to(f32)));
   CHECK_FALSE(fixed.first_rows(3, f32).wants_gradient());
-  CHECK(learned.first_rows(3, f32).node() == learned.weight.node());  // all of them: who adds picks
+  CHECK(learned.first_rows(3, f32).node() == learned.weight.node());  // all of it: the caller takes its rows
   CHECK_THROWS_WITH(learned.first_rows(7, f32), "positional_encoding: a sequence has 7 positions, but max_len is 6");
 }

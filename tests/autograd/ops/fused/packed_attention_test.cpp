@@ -49,11 +49,11 @@ TEST_CASE("several tiles of queries: the last one holds one query, a part of a t
     const AttentionSizes s{1, 2, n, n, 5, 3}, other{2, 1, n, 30, 3, 5};
     for (const double p : {0.0, 0.2}) {
       check_packed(s, Mask::causal(), p, s.self());
-      check_packed(s, padded_to({static_cast<i32>(n - 3)}), p, s.self());
+      check_packed(s, Mask::padding({static_cast<i32>(n - 3)}), p, s.self());
       check_packed(s, Mask::causal() & Mask::window(30), p, s.self());
       check_packed(s, Mask::window(9, 140), p, s.self());
       check_packed(other, Mask(), p, other.cross());
-      check_packed(other, Mask::causal() & padded_to({30, 11}), p, other.cross());
+      check_packed(other, Mask::causal() & Mask::padding({30, 11}), p, other.cross());
     }
   }
   const AttentionSizes s{1, 2, query_tile + 7, query_tile + 7, 3, 2};
@@ -78,7 +78,7 @@ TEST_CASE("what a query sees does not depend on the tile it is in") {
 
 TEST_CASE("promise 13: what stands beyond a padding length changes no bit, not even NaN") {
   const AttentionSizes s{2, 3, 5, 6, 4, 2};
-  const Mask mask = padded_to({4, 6});
+  const Mask mask = Mask::padding({4, 6});
   const i64 columns = s.h * (s.d_k + s.d_v);
   for (const double p : {0.0, 0.3}) {
     const Function f = [&](const Variables& x) { return fused_attention(x, s, mask, p); };
@@ -102,7 +102,7 @@ TEST_CASE("promise 13: in self-attention, NaN in padded places reaches no query 
   const i64 columns = clean.size(2);
   std::fill_n(dirty.write<double>() + 4 * columns, 2 * columns, std::nan(""));
   const auto first_places = [&](const Tensor& x) {
-    const Tensor y = packed_attention(constant(x), s.h, s.d_k, s.d_v, padded_to({4, 6})).value();
+    const Tensor y = packed_attention(constant(x), s.h, s.d_k, s.d_v, Mask::padding({4, 6})).value();
     return concat({slice(y.rows(0, 1), 1, 0, 4), y.rows(1, 2)}, 1);
   };
   CHECK(same_bits(first_places(clean), first_places(dirty)));
@@ -135,7 +135,7 @@ TEST_CASE("promise 13: a query that may see nothing gives zeros and zero gradien
   const AttentionSizes s{2, 2, 5, 5, 3, 4};
   const std::vector<Tensor> got = value_then_gradients(
       [&](const Variables& x) {
-        return fused_attention(x, s, padded_to({0, 5}), 0.3);
+        return fused_attention(x, s, Mask::padding({0, 5}), 0.3);
       },
       normals(s.self()));
   for (const Tensor& x : got) {
@@ -207,7 +207,7 @@ TEST_CASE("errors of packed attention name the rule") {
                  "batch sizes differ (1 and 2)"));
   CHECK(contains(error([&] { return packed_attention(q, kv, 2, 3, 2, Mask(), 1.5); }), "a probability in [0, 1]"));
   CHECK(contains(error([&] {
-                   return packed_attention(q, kv, 2, 3, 2, padded_to({1, 2, 3}));
+                   return packed_attention(q, kv, 2, 3, 2, Mask::padding({1, 2, 3}));
                  }),
                  "lengths for 3 batch rows"));
   CHECK(contains(error([&] {
@@ -217,12 +217,12 @@ TEST_CASE("errors of packed attention name the rule") {
 }
 
 TEST_CASE("packed attention has the same bits for any number of threads") {
-  const Mask mask = Mask::causal() & padded_to({37, 20, 0});
+  const Mask mask = Mask::causal() & Mask::padding({37, 20, 0});
   CHECK(thread_proof([&](const auto& x) { return packed_attention(x[0], 4, 9, 11, mask, 0.1, packed_draw); },
                      {{3, 37, 4 * 29}}));
   CHECK(thread_proof(
       [&](const auto& x) {
-        return packed_attention(x[0], x[1], 3, 5, 4, padded_to({60, 7}), 0.1, packed_draw);
+        return packed_attention(x[0], x[1], 3, 5, 4, Mask::padding({60, 7}), 0.1, packed_draw);
       },
       {{2, 150, 15}, {2, 60, 27}}));
 }
