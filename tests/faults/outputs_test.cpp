@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "core/files/safetensors.h"
-#include "tests/apps/install/tools.h"
 #include "tests/faults/trained_programs.h"
 
 using namespace orrery;
@@ -81,7 +80,10 @@ TEST_CASE("promise 18: a training whose results cannot be written saves its mode
 
 TEST_CASE("promise 18: a full disk is told before a training, and one that fills up keeps the last save") {
   const SmallDisk disk;
-  if (!tools::is_there(disk.mounted(), "a small disk, which only root may mount")) return;
+  if (!disk.mounted()) {
+    MESSAGE("not tested: mounting a small disk needs root, and many containers forbid it");
+    return;
+  }
   const TemporaryFolder texts, beside;
   const std::string model = disk.folder() / "model", log = beside / "log";
   for (const TrainedProgram& program : trained_programs(texts)) {
