@@ -11,7 +11,7 @@
 // that training uses, and with OpenBLAS:
 //   linear maps   core/products/gemm.h; one call of OpenBLAS, shared among its own threads
 //   attention     core/products/small_product.h, one head on each thread; one call of OpenBLAS for each head. Nothing
-//                 is masked. K^T and V^T are stored row by row, as the fused operation stores Q^T and dO^T.
+//                 is masked. As in the fused operation, scores and d weights are transposed and padded.
 //   few rows      the same two ways. A model that writes token by token makes such products; a training step does not.
 // Serves: core/machine/parallel.h
 #pragma once
