@@ -24,7 +24,7 @@ void grade(Grader& g) {
         },
         "Two sizes that differ fit only if one of them is 1. Anything else is a mistake that must not pass.");
   };
-  gives("[3, 1] and [4]", {3, 1}, {4}, {3, 4}, "Write both shapes below one another, flush right.");
+  gives("[3, 1] and [4]", {3, 1}, {4}, {3, 4}, "Write one shape below the other, flush right.");
   gives("[4] and [3, 1]", {4}, {3, 1}, {3, 4}, "The order of the two operands must not matter.");
   gives("[8, 1, 6] and [7, 1]", {8, 1, 6}, {7, 1}, {8, 7, 6},
         "The shapes are aligned at the last axis, not at the first one.");
