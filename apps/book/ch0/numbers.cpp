@@ -1,5 +1,5 @@
 // Chapter 0. The worked numbers of the text: scores, probabilities, losses, and what exact match asks for.
-// Question: what loss has a model that guesses, and what loss has one that cannot be better?
+// Question: what is the loss of a model that guesses, and what is the lowest loss that any model can reach?
 // Answer: among 16 tokens a guess costs ln 16 = 2.7726. With label smoothing of 0.1 the best there is costs 0.5650, not
 //   0. An accuracy of 0.99 a token makes 0.8953 of all answers of 11 tokens right.
 // Serves: apps/book/ch0/reverse.cpp

@@ -1,7 +1,7 @@
 // Chapter 7. A GPT learns a nursery rhyme letter by letter, and recites it.
 // Question: what does a decoder without an encoder learn from nothing but a text, and how does it write?
 // Answer: it learns which letter comes next, at all positions at once. To write, it draws a letter, appends it, and
-//   continues; keys and values of earlier letters are kept. Nearly every 12 letters that it writes are in the rhyme.
+//   continues; keys and values of earlier letters are kept. Nearly all its stretches of 12 letters are in the rhyme.
 // Read next: core/machine/memory.h
 #include <iostream>
 #include <set>
