@@ -68,6 +68,7 @@ const std::map<std::string, Picture>& pictures() {
       {"tiles", {.draw = [](const std::string&) { return draw_tiles(); }, .needs_data = false}},
       {"toy_heads", {.draw = [](const std::string& data) { return draw(heads_figure(data)); }}},
       {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}},
+      {"translators", {.draw = [](const std::string& data) { return draw(translators_figure(data)); }}},
       {"twice", {.draw = [](const std::string&) { return draw_twice(); }, .needs_data = false}},
       {"valley", {.draw = [](const std::string&) { return draw_valley(); }, .needs_data = false}}};
   return all;

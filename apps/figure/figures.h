@@ -100,6 +100,20 @@ SpeedFigure speed_figure(const std::string& json);
 /// Two bars a configuration: PyTorch's time and ours, as parts of PyTorch's.
 std::string draw(const SpeedFigure& figure);
 
+/// How the loss of one training of a translator fell.
+struct TranslatorCurve {
+  std::string model;                    ///< "transformer", "recurrent" or "convolutional"
+  std::vector<double> minutes, losses;  ///< at each evaluation
+};
+struct TranslatorsFigure {
+  std::string note;                     ///< what was measured, and where: one line
+  std::vector<TranslatorCurve> curves;  ///< those of one model follow one another
+};
+/// Errors: text that does not describe one.
+TranslatorsFigure translators_figure(const std::string& json);
+/// All curves over time, in one chart (apps/figure/translators.cpp).
+std::string draw(const TranslatorsFigure& figure);
+
 /// y = a b + c as the tape records it, and a number that has two users: values, slopes and gradients (chapter 2).
 std::string draw_tape();
 std::string draw_twice();
