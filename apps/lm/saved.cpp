@@ -12,6 +12,7 @@
 #include "apps/lm/checkpoint.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
 #include "apps/text/text_file.h"
@@ -34,7 +35,7 @@ struct EvalOptions {
   i64 stride = 0, threads = 1;  // stride 0: the model's length
 };
 
-// Puts bytes together to characters, so that a terminal is never given a part of one.
+// Joins bytes into whole characters, so that a terminal never gets a part of one.
 class CharacterWriter {
  public:
   void write(const std::string& bytes) {
@@ -43,7 +44,7 @@ class CharacterWriter {
     std::cout << for_reader(waiting_.substr(0, whole), STDOUT_FILENO) << std::flush;
     waiting_.erase(0, whole);
   }
-  // What is left is not a character.
+  // Writes what is left, which is not a whole character.
   void end() { std::cout << for_reader(waiting_, STDOUT_FILENO) << std::endl; }
 
  private:
@@ -81,12 +82,20 @@ int sample(const SampleOptions& options) {
   return interrupt.requested() ? interrupted : done;
 }
 
+// "4096/111539 characters  12 s left"
+std::string progress_line(i64 counted, i64 all, std::string_view tokens, double seconds) {
+  const double left = seconds / static_cast<double>(counted) * static_cast<double>(all - counted);
+  return std::to_string(counted) + '/' + std::to_string(all) + ' ' + std::string(tokens) + "  " + duration(left) +
+         " left";
+}
+
 int evaluate(const EvalOptions& options) {
   set_threads(static_cast<int>(options.threads));
   const LmModel saved = load_lm(options.load);
   if (options.stride > saved.model.config.max_len)
     usage_error("--stride", "must be at most the model's length, " + std::to_string(saved.model.config.max_len));
   const std::vector<std::string> paths = text_paths(options.files);
+  say("cutting " + listed(paths) + " into tokens");
   const FileText file = read_tokens(paths, saved.tokenizer);
   check(options.whole || file.text.count() > 10, "lm", paths[0], " is too short: of its ", file.text.count(), ' ',
         saved.tokenizer.name(), " only the last tenth would count, and at least two must; --whole takes all");
@@ -96,7 +105,11 @@ int evaluate(const EvalOptions& options) {
   check(text.count() > 1, "lm", paths[0], " is too short: it needs at least two ", saved.tokenizer.name());
   print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
   const Stopwatch watch;
-  const double loss = loss_over(saved.model, text, options.stride);
+  LiveLine live(std::cerr, terminal_of(STDERR_FILENO));
+  const double loss = loss_over(saved.model, text, options.stride, [&](i64 counted) {
+    live.show(progress_line(counted, text.count() - 1, saved.tokenizer.name(), watch.seconds()));
+  });
+  live.clear();
   std::cerr << "evaluated on " << (options.whole ? "all " : "the last ") << text.count() << ' '
             << saved.tokenizer.name() << " of " << harmless(paths[0]);
   if (paths.size() > 1) std::cerr << " and " << paths.size() - 1 << " more";

@@ -3,6 +3,8 @@
 // Serves: nn/models/gpt.h
 #include "apps/lm/training.h"
 
+#include <algorithm>
+
 #include "apps/program/stopwatch.h"
 #include "apps/training/random_numbers.h"
 #include "core/tensor_ops.h"
@@ -54,16 +56,18 @@ void read_json(const std::string& text, LmRecipe& recipe) {
   recipe.validate();
 }
 
-double loss_over(const nn::Gpt& model, const Text& text, i64 stride) {
+double loss_over(const nn::Gpt& model, const Text& text, i64 stride, const std::function<void(i64 counted)>& progress) {
   const NoGradient nothing_recorded;
   const i64 block = model.config.max_len, count = text.count() - 1;  // tokens that follow another
   check(count > 0, "lm", "a text of ", text.count(), " tokens is too short: it needs at least two");
   check(stride >= 0 && stride <= block, "lm", "the stride must be from 1 to ", block, ", the model's length, not ",
         stride);
   if (stride == 0) stride = block;
-  const i64 at_once = std::max<i64>(1, 4096 / block);
+  constexpr i64 tokens_at_once = 4096;
+  const i64 at_once = std::max<i64>(1, tokens_at_once / block);
   double total = 0;
   for (i64 predicted = 0; predicted < count;) {  // so many tokens have counted
+    // Several blocks of the whole length make one batch; a shorter one, where the text begins or ends, is one alone.
     const i64 begin = std::max<i64>(0, predicted + stride - block);
     const bool full = predicted + stride >= block;
     const i64 blocks = full ? std::min(at_once, (count - predicted) / stride) : 0;
@@ -71,11 +75,12 @@ double loss_over(const nn::Gpt& model, const Text& text, i64 stride) {
     TextBatch batch = blocks_from(text, begin, std::max<i64>(1, blocks), length, stride);
     const CrossEntropyOptions sum{.reduction = Reduction::sum};
     i32* labels = batch.labels.write<i32>();
-    for (i64 b = 0; b < batch.labels.size(0); ++b)
+    for (i64 b = 0; b < batch.labels.size(0); ++b)  // those that an earlier block predicted do not count again
       std::fill_n(labels + b * length, predicted - begin, sum.ignore_index);
     nn::Pass pass = nn::Pass::inference();
     total += model.loss(batch.ids, batch.labels, pass, sum).item();
     predicted = end + std::max<i64>(0, blocks - 1) * stride;
+    if (progress) progress(predicted);
   }
   return total / static_cast<double>(count);
 }

@@ -291,6 +291,9 @@ TEST_CASE("with a stride, a token is predicted from the model's length less the 
     CHECK(loss_over(model, text, stride) == doctest::Approx(total / 99).epsilon(1e-6));
   }
   CHECK(loss_over(model, text.part(0, 2), 3) == loss_over(model, text.part(0, 2)));
+  std::vector<i64> progress;
+  loss_over(model, text, 4, [&](i64 counted) { progress.push_back(counted); });
+  CHECK(progress == std::vector<i64>{4, 8, 96, 99});  // two short blocks, 22 of the whole length, a short one
   CHECK(small::contains(small::error_of([&] { loss_over(model, text, 12); }), "the stride must be from 1 to 11"));
   CHECK(small::contains(small::error_of([&] { loss_over(model, text, -1); }), "the stride must be from 1 to 11"));
 }
