@@ -1,5 +1,6 @@
 // Chapter 5. Adam: each number of a parameter moves by about the learning rate, whatever the size of its gradient.
 //
+// Update t = 1, 2, ... of a parameter p with the gradient g:
 //   m <- beta1 m + (1 - beta1) g                    mean of the gradient              m_hat = m / (1 - beta1^t)
 //   v <- beta2 v + (1 - beta2) g^2                  mean of its square                v_hat = v / (1 - beta2^t)
 //   p <- p - learning_rate m_hat / (sqrt(v_hat) + eps)

@@ -1,8 +1,9 @@
 // Chapter 5. Muon: a matrix moves by the orthogonal matrix that is nearest to the sum of its gradients.
 //
+// A step of a matrix W [m, n] with the gradient G:
 //   M <- momentum M + G                                   the sum of gradients, older ones counting less
 //   O  = nearest orthogonal matrix to G + momentum M      ("Nesterov": the newest gradient counts once more)
-//   W <- W - learning_rate (0.2 sqrt(max(m, n)) O + weight_decay W)                W is [m, n]
+//   W <- W - learning_rate (0.2 sqrt(max(m, n)) O + weight_decay W)
 // Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks" (kellerjordan.github.io/posts/muon).
 // An [m, n] matrix is called orthogonal here if its rows or its columns, whichever are fewer, have length 1 and are
 // perpendicular to one another. A gradient of a matrix is usually a sum of a few directions, of which one or two are

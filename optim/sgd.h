@@ -1,5 +1,6 @@
 // Chapter 5. SGD: stochastic gradient descent, with momentum.
 //
+// A step of a parameter p with the gradient g:
 //   g <- g + weight_decay p
 //   b <- momentum b + g              (b starts at 0; without momentum b = g)
 //   p <- p - learning_rate b

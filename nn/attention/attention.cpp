@@ -25,7 +25,7 @@ Variable join_heads(const Variable& x) {
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-// Only the composed form can add a bias for each pair of positions.
+// A bias by distance has two axes. Only the composed form can add one for each pair of positions.
 bool by_packed_products(const Variable& bias) { return !bias.defined() || bias.shape().rank() == 2; }
 
 // No gradient flows through a cache.
@@ -72,7 +72,7 @@ MultiHeadAttention::MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, con
       num_heads(num_heads),
       d_k(head_size(options.d_k, d_model, num_heads)),
       d_v(head_size(options.d_v, d_model, num_heads)),
-      dropout(Dropout(options.dropout).p),
+      dropout(Dropout(options.dropout).p),  // Dropout checks it
       names(options.names) {
   if (!options.bias) return;
   in_proj.bias = parameter(zeros({in_proj.weight.size(0)}));

@@ -3,6 +3,7 @@
 // Paper, section 3.2.2: "Multi-head attention allows the model to jointly attend to information from different
 // representation subspaces at different positions."
 //   MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O,   head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)
+//   Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V       (section 3.2.1; autograd/ops/attention.cpp)
 // Self-attention: Q, K and V come from x [B, n, d_model]. Cross-attention: K and V come from memory [B, m, d_model].
 // The W^Q, W^K and W^V of all heads are stacked in the weight of in_proj, which has h (2 d_k + d_v) rows. So one
 // product computes Q, K and V. You can replace both linear maps (nn/layers/linear.h), change Q and K before their

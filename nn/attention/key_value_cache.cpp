@@ -1,7 +1,8 @@
 // Chapter 6. KeyValueCache: rows copied in, and attention read out of it.
 //
-// One task is one head of one batch row. Its scores are dot products of a query with the keys as they lie, its output a
-// sum of values: nothing is copied, transposed or padded, since the time goes into reading memory.
+// One task is one head of one sequence. Its scores are dot products of a query with the keys where they are stored, its
+// output is a weighted sum of the values there. Nothing is copied, transposed or padded, since reading memory is what
+// takes the time.
 // Serves: nn/generate/decoding.h
 #include "nn/attention/key_value_cache.h"
 

@@ -3,9 +3,9 @@
 // A decoder writes one token at a time. Earlier tokens do not change, and because of the causal mask neither do their
 // keys and values. Without a cache each step would compute all of them again. Paper, section 3: "At each step the model
 // is auto-regressive, consuming the previously generated symbols as additional input when generating the next."
-// A cache takes h (d_k + d_v) numbers for each position and layer: for GPT-2 in f32, 73,728 bytes for each position.
-// It is a plain value and belongs to the caller that generates; layers hold nothing between calls. The keys of one head
-// are contiguous, and so are its values, so that attention reads memory from one end to the other.
+// A cache takes h (d_k + d_v) numbers for each position and layer: in f32, 73,728 bytes for each position in the 12
+// layers of GPT-2. It is a plain value and belongs to the caller that generates; layers hold nothing between calls. The
+// keys of one head are contiguous, and so are its values, so that attention reads memory from one end to the other.
 // Beam search continues some sequences several times and gives up others (nn/generate/beam_search.h). So a sequence has
 // a slot, and choosing sequences changes their slots. Keys and values are copied only for the second and further
 // continuations of a sequence.

@@ -14,7 +14,8 @@
 namespace orrery::nn {
 namespace {
 
-// h_t from the gates of the input, a, and of the state before, b, both [B, 3 H], and that state, h.
+// h_t from the state before, h [B, H], and the two sums that its gates add up (nn/layers/recurrent.h), [B, 3 H] each:
+// a of the input and the context, b of h.
 Variable gru_step(const Variable& a, const Variable& b, const Variable& h) {
   const auto [a_r, a_z, a_n] = split3(a, 1);
   const auto [b_r, b_z, b_n] = split3(b, 1);

@@ -24,9 +24,10 @@ namespace orrery::nn {
 
 /// Sizes of an AttentiveGru.
 struct AttentiveGruSizes {
-  i64 in, H;
-  i64 M;  ///< of the memory
-  i64 A;  ///< of queries and keys
+  i64 in;  ///< of an input x_t
+  i64 H;   ///< of a state s_t
+  i64 M;   ///< of a row of the memory
+  i64 A;   ///< of a query and a key
 };
 
 struct AttentiveGru : Module {

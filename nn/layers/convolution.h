@@ -2,9 +2,10 @@
 //
 // Gehring et al. 2017 ("Convolutional Sequence to Sequence Learning"), section 3.2: "Each convolution kernel [...]
 // takes as input X [...] which is a concatenation of k input elements embedded in d dimensions and maps them to a
-// single output element". All positions are computed at once, as in a Transformer, but a layer reaches only
-// width - 1 other positions, half of them on each side or, if it is causal, all of them before: positions far apart
-// meet after several layers.
+// single output element".
+//   y_t = b + sum over j = 0 ... width - 1 of W_j x_{t + j - left}     left: zeros put in front of the sequence
+// All positions are computed at once, as in a Transformer, but a layer reaches only width - 1 other positions, half of
+// them on each side or, if it is causal, all of them before: positions far apart meet after several layers.
 // Shapes: x [B, T, in], weight [out, in, width] and bias [out] as in torch.nn.Conv1d, y [B, T, out].
 // Serves: nn/models/encoder.h
 #pragma once

@@ -3,6 +3,7 @@
 // Paper, section 5.4: "We apply dropout to the output of each sub-layer, before it is added to the sub-layer input and
 // normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings in both the
 // encoder and decoder stacks."
+//   y_i = x_i / (1 - p) with probability 1 - p, else 0      so the mean of y_i over all masks is x_i
 // The Pass determines which numbers: equal passes draw equal masks. Outside training, or if p = 0, x stays as it is.
 // Serves: nn/pass.h
 #pragma once

@@ -4,9 +4,9 @@
 // sense of order by embedding the absolute position of input elements". Section 3.5: "We multiply the sum of the input
 // and output of a residual block by sqrt(0.5) to halve the variance of the sum." Here [+] is such a sum:
 //   encoder   e = src_embed + src_positions        h = in(e)        h <- glu(convolution(h)) [+] h     in each layer
-//             keys k = out(h)        values k [+] e
+//             keys k = out(h)        values v = k [+] e
 //   decoder   g = tgt_embed + tgt_positions        h = in(g)
-//             d = glu(causal convolution(h))       c = softmax((query(d) [+] g) k^T) values
+//             d = glu(causal convolution(h))       c = softmax((query(d) [+] g) k^T) v
 //             h <- (d [+] attended(c)) [+] h                                                     in each layer
 //             logits = generator(out(h))
 // In the form of bentrevett's tutorial 5, but, as in the paper, with linear maps of its own for each layer's attention,

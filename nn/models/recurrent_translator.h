@@ -6,6 +6,7 @@
 //   source [B, S] -> src_embed -> encoder: memory m [B, S, 2 E], and s_0 = tanh(bridge([last forward; last backward]))
 //   target [B, T] -> tgt_embed: y_t -> decoder: c_t = what s_{t-1} attends to, s_t = gru([y_t; c_t], s_{t-1})
 //   logits_t = generator([s_t; c_t; y_t])       or, with d_output, generator(tanh(output([s_t; c_t; y_t])))
+// E is d_encoder, the units of one direction; a state s_t has H = d_decoder units.
 // (The paper's bridge reads the first backward state alone, and its last layer is a maxout.)
 // The decoder needs its state at one position of the target to compute the next. The generator, by far the largest
 // product, runs for all positions at once.
