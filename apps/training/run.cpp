@@ -71,8 +71,10 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
   std::optional<double> validation;
   i64 settled_step = trainer.steps_done();  // at which there is nothing more to keep, as before the first step
   const auto keep = [&](const std::string& otherwise) {
-    if (files.keep(trainer, parts)) return void(settled_step = trainer.steps_done());
-    progress.note("not saved: " + files.problem() + "; " + otherwise);
+    if (files.keep(trainer, parts))
+      settled_step = trainer.steps_done();
+    else
+      progress.note("not saved: " + files.problem() + "; " + otherwise);
   };
   log.start(trainer, options_in(parts));
   Ending ending = Ending::finished;

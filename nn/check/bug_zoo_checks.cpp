@@ -2,7 +2,6 @@
 //
 // If the table of proofs has a row for the function, the mistake replaces it there too, to show that the row passes.
 // Serves: autograd/check/proof.h
-#include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <memory>
@@ -167,14 +166,15 @@ std::string check_change_in_place(Activate f) {
   return message_of(parts::prove_changed(sample_of("exp", f, {{3}}), 1));
 }
 
-// 2 x, whose backward counts its calls. Every `wrong`th call is wrong; none if `wrong` is 0.
+// 2 x, whose backward counts its calls: every `wrong`th one is wrong, and none if `wrong` is 0.
 struct CountedDouble {
   static constexpr std::string_view name = "double";
   std::shared_ptr<i64> calls;
   i64 wrong;
   Tensor forward(const Tensor& x) { return x * 2.0; }
   void backward(const Tensor& dy, Grads& dx) {
-    dx.add(0, dy * (++*calls % std::max<i64>(wrong, 1) == 0 && wrong > 0 ? 2.002 : 2.0));
+    const bool is_wrong = wrong > 0 && ++*calls % wrong == 0;
+    dx.add(0, dy * (is_wrong ? 2.002 : 2.0));
   }
 };
 

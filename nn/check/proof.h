@@ -77,7 +77,7 @@ Sample module_sample(std::string name, std::string variant, std::vector<Shape> s
     const BoundRun<decltype(make(rng)), Run> output{module, run, 5 * seed};
     Checkable f = checkable(output, inputs, module->parameters(), notes.zeros);
     // A parameter that `visit` does not name keeps its dtype. The error must name it.
-    const auto said = [=](const Error& error) {
+    const auto explained = [=](const Error& error) {
       Rng again(17 * seed);
       auto unconverted = std::make_shared<decltype(make(rng))>(make(again));
       std::vector<Variable> x;
@@ -85,10 +85,10 @@ Sample module_sample(std::string name, std::string variant, std::vector<Shape> s
       const BoundRun<decltype(make(rng)), Run> run_again{unconverted, run, 5 * seed};
       return explained_by_visit(error, [&] { return not_visited(call_with(run_again, x), *unconverted, x); });
     };
-    f.output = [plain = f.output, said] {
+    f.output = [plain = f.output, explained] {
       try {
         return plain();
-      } catch (const Error& error) { throw said(error); }
+      } catch (const Error& error) { throw explained(error); }
     };
     if (module->parameter_count() > 0)
       f.through_file = [module](const std::string& path) { save_and_load(*module, path); };
