@@ -13,7 +13,7 @@
 
 namespace orrery::nn {
 
-/// Used as in layer(x, ..., pass).
+/// The last argument of every layer that needs it: layer(x, ..., pass).
 struct Pass {
   bool train = false;
   u64 seed = 0;
@@ -21,8 +21,8 @@ struct Pass {
   u32 micro = 0;  ///< number of the micro-batch within the step, below Draw::most_micro
   u32 draws = 0;  ///< dropout masks drawn so far
 
-  /// Dropout on. Errors: a step or a micro-batch whose masks would be another's, step < 0 or >= 2^32, micro < 0 or
-  /// >= 65536.
+  /// Dropout on. Errors: a step outside [0, 2^32) or a micro-batch outside [0, 65536), since its masks would be those
+  /// of another.
   static Pass training(u64 seed, i64 step, i64 micro = 0) {
     check(step >= 0 && step <= std::numeric_limits<u32>::max(), "pass", "step must be in [0, 2^32), not ", step);
     check(micro >= 0 && micro < Draw::most_micro, "pass", "micro must be in [0, ", Draw::most_micro, "), not ", micro);

@@ -27,10 +27,11 @@ struct TextFiles {
   std::vector<std::string> all() const;
 };
 
-/// Tokens for files of text. Of pieces there are at most `vocabulary_size`, bytes included. They are learned from the
-/// first nine tenths of the bytes, or from all where a file of its own is for validation: from about 8 MB, which come
-/// from everywhere. An alphabet has all characters of all files. Errors: those of `read_in_pieces`; text that is not
-/// UTF-8, naming the file and the byte, unless the tokens are bytes; those of Vocabulary.
+/// Tokens for files of text. An alphabet has all characters of all files. A vocabulary of pieces has at most
+/// `vocabulary_size` tokens, the 256 bytes included; the pieces are learned from the first nine tenths of the training
+/// files' bytes, or from all of these if validation has a file of its own. Of a long text, about 8 MB are taken from
+/// everywhere in that part. Errors: those of `read_in_pieces`; text that is not UTF-8, naming the file and the byte,
+/// unless the tokens are bytes; those of Vocabulary.
 Tokenizer tokenizer_of(const TextFiles& files, TokenKind kind, i64 vocabulary_size);
 
 /// The tokens of files.
@@ -53,10 +54,10 @@ struct TextData {
   Text training, validation;
   bool is_utf8 = true;
 };
-/// A text split in two. Error: a part is not longer than `block`.
+/// A text split in two: its end is for validation. Error: that part is not longer than `block`.
 TextData split(const FileText& file, const Tokenizer& tokenizer, i64 block);
-/// A text for training, and another one for validation. Errors: one of them is not longer than `block`; that for
-/// training is not twice as long.
+/// A text for training, and another one for validation. Errors: the one for validation is not longer than `block`; the
+/// one for training has fewer than two blocks.
 TextData joined(const FileText& training, const FileText& validation, const Tokenizer& tokenizer, i64 block);
 /// A text in memory, split in two, whose tokens are its characters. Errors: those of `split`; it is not UTF-8.
 TextData text_data(const std::string& text, i64 block);

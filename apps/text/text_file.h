@@ -22,7 +22,7 @@ struct FilePiece {
   u64 offset = 0;     ///< where it begins in the file
   bool last = false;  ///< the file ends with it
 };
-/// Reads a file in pieces. `take` returns how many bytes it used, at least one: the next piece begins behind these. Of
+/// Reads a file in pieces. `take` returns how many bytes it used, at least one: the next piece begins after them. Of
 /// the last piece it must use all. Errors: those of `read_text`, except that a file may be of any size.
 void read_in_pieces(const std::string& path, const std::function<size_t(const FilePiece&)>& take);
 
@@ -31,7 +31,8 @@ size_t whole_characters(std::string_view text);
 /// The lines of a text, without what ends them: a line feed, or a carriage return and a line feed. A byte order mark at
 /// the beginning is skipped. They refer to `text`.
 std::vector<std::string_view> lines_of(std::string_view text);
-/// A line of a text, from one line feed to the next, as `lines_of` has it.
+/// What `lines_of` makes of one line: a carriage return at its end is left out and, before the first line of a text, a
+/// byte order mark.
 std::string_view without_marks(std::string_view line, bool is_first);
 /// The first byte of `text` at which no UTF-8 character begins; npos if there is none.
 size_t first_not_utf8(std::string_view text);

@@ -34,7 +34,7 @@ class StepwiseDecoder {
  public:
   virtual ~StepwiseDecoder() = default;
   /// Reads the next token of each sequence, i32 [R, 1], and returns the logits of the tokens that may follow, [R, K].
-  /// They may differ from log-probabilities by a number for each row. At first there is one sequence for each source.
+  /// They may differ from log-probabilities by a constant for each row. At first there is one sequence for each source.
   virtual Tensor next_logits(const Tensor& tokens) = 0;
   /// Sequence i becomes what sequence `chosen[i]` was. At most `beam` are chosen for each source at the beginning.
   virtual void choose(std::span<const i64> chosen) = 0;

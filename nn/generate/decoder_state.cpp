@@ -2,11 +2,12 @@
 //
 // Serves: nn/generate/decoding.h
 #include "nn/generate/decoder_state.h"
-#include "autograd/ops/embedding.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include "autograd/ops/embedding.h"
 
 namespace orrery::nn {
 namespace {
@@ -32,7 +33,7 @@ void check_layers(size_t of_state, size_t of_model) {
   check(of_state == of_model, "decoder state", "is of a model of ", of_state, " layers, this one has ", of_model);
 }
 
-// What `step` returns. If it fails, the caches forget what it appended, so that it can be made again.
+// What `step` returns. If it fails, the caches forget what it appended, so that the same step can be made again.
 template <class Step>
 Variable whole_or_not_at_all(std::vector<KeyValueCache>& layers, const Step& step) {
   const i64 before = layers.empty() ? 0 : layers[0].length;

@@ -3,6 +3,7 @@
 // Serves: nn/generate/decoding.h
 #include "nn/generate/decoding.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/tensor_ops.h"

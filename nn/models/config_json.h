@@ -72,7 +72,7 @@ class Reader {
     for (const Json& element : *found)
       value.push_back(static_cast<T>(whole_number(element, least, most, operation_, name)));
   }
-  /// Calls each(reader) for every object of a list, which errors number from 1.
+  /// Calls each(reader) for every object of a list. Errors give its number, counted from 1.
   template <class Each>
   void for_each(const std::string& name, const Each& each) {
     const Json* found = find(name);

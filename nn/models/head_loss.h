@@ -1,4 +1,4 @@
-// Chapter 7. The loss of a translator, from what its decoder computes: by one operation with the last layer.
+// Chapter 7. The loss of a translator: the last layer and the cross entropy of its logits, as one operation.
 //
 // The logits have a number for each token of the vocabulary, more than anything else in the model. They are computed in
 // chunks and never stored as a whole (autograd/ops/fused/linear_cross_entropy.cpp), unless the last layer was replaced.
