@@ -95,14 +95,16 @@ int evaluate(const EvalOptions& options) {
   if (options.stride > saved.model.config.max_len)
     usage_error("--stride", "must be at most the model's length, " + std::to_string(saved.model.config.max_len));
   const std::vector<std::string> paths = text_paths(options.files);
-  say("cutting " + listed(paths) + " into tokens");
+  const std::string name = paths[0] + (paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "");
+  say("cutting " + name + " into tokens");
   const FileText file = read_tokens(paths, saved.tokenizer);
-  check(options.whole || file.text.count() > 10, "lm", paths[0], " is too short: of its ", file.text.count(), ' ',
-        saved.tokenizer.name(), " only the last tenth would count, and at least two must; --whole takes all");
-  constexpr i64 shortest = 1;  // block: `loss_over` accepts texts that are too short for training
-  const auto last_part = [&] { return split(file, saved.tokenizer, shortest).validation; };
-  const Text text = options.whole ? file.text : within("read " + paths[0], last_part);
-  check(text.count() > 1, "lm", paths[0], " is too short: it needs at least two ", saved.tokenizer.name());
+  check(options.whole || file.text.count() > 10, "lm", "the text of ", name, " is too short: of its ",
+        file.text.count(), ' ', saved.tokenizer.name(),
+        " only the last tenth would count, and at least two must; --whole takes all");
+  constexpr i64 least_block = 1;  // unlike a training, `loss_over` needs no more than two tokens
+  const auto last_part = [&] { return split(file, saved.tokenizer, least_block).validation; };
+  const Text text = options.whole ? file.text : within("read " + name, last_part);
+  check(text.count() > 1, "lm", "the text of ", name, " is too short: it needs at least two ", saved.tokenizer.name());
   print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
   const Stopwatch watch;
   LiveLine live(std::cerr, terminal_of(STDERR_FILENO));
@@ -111,9 +113,8 @@ int evaluate(const EvalOptions& options) {
   });
   live.clear();
   std::cerr << "evaluated on " << (options.whole ? "all " : "the last ") << text.count() << ' '
-            << saved.tokenizer.name() << " of " << harmless(paths[0]);
-  if (paths.size() > 1) std::cerr << " and " << paths.size() - 1 << " more";
-  std::cerr << " in " << std::fixed << std::setprecision(1) << watch.seconds() << " s\n";
+            << saved.tokenizer.name() << " of " << harmless(name) << " in " << std::fixed << std::setprecision(1)
+            << watch.seconds() << " s\n";
   std::cout << std::fixed << std::setprecision(4) << (options.whole ? "loss " : "validation loss ") << loss << " nats, "
             << in_bits(loss, length_of(text, saved.tokenizer), file.is_utf8) << ", perplexity " << std::exp(loss)
             << std::endl;

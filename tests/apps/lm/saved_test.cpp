@@ -33,6 +33,8 @@ TEST_CASE("lm eval gives the loss that training ended with, in nats, in bits and
   check_failure(
       quoted_program + eval + "'" + (folder / "short") + "'",
       "is too short: of its 2 characters only the last tenth would count, and at least two must; --whole takes all");
+  check_failure(quoted_program + eval + "'" + (folder / "short") + "' '" + (folder / "shorter") + "'",
+                "the text of " + (folder / "short") + " and 1 more is too short: of its 3 characters");
   check_failure(quoted_program + eval, "is not one of the model's 4");  // Shakespeare's characters
   check_failure(quoted_program + eval + "/nowhere/text", "/nowhere/text");
   check_failure(quoted_program + "lm eval --load '" + text + "'", text);
