@@ -75,6 +75,7 @@ void TrainingLog::start(const Trainer& trainer, const std::string& options) {
 }
 
 void TrainingLog::plan(const Trainer& trainer, const std::string& options) {
+  write_left_out();
   if (!used()) return;
   Json line{{"step", trainer.steps_done()}, {"steps", trainer.recipe().steps}};
   if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");

@@ -133,6 +133,20 @@ TEST_CASE("the log has at most ten steps a second, whose speed counts all tokens
   CHECK(lines[2]["tokens_per_s"] == 2000);
 }
 
+TEST_CASE("the latest step that was left out comes before a plan that has changed") {
+  const TemporaryFolder folder;
+  const LineRun run("");
+  {
+    TrainingLog log(folder / "log", Earlier::kept, [] { return 0.0; });
+    for (const i64 step : {1, 2, 3}) log.step(step, {.loss = 2});
+    log.plan(run.training.trainer, "");
+  }
+  const std::vector<nlohmann::json> lines = lines_of_log(folder / "log");
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1]["step"] == 3);
+  CHECK(lines[2].contains("steps"));
+}
+
 TEST_CASE("the speed in the log is that of the steps, without evaluations and saving between them") {
   const TemporaryFolder folder;
   {
