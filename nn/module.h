@@ -89,6 +89,7 @@ class Module {
   /// Every name with its parameter, a tied parameter under each of its names: what a file holds. Buffers are not
   /// included.
   Parameters named_parameters();
+  /// A tensor that a module needs and does not learn. It is converted with the parameters; files do not hold it.
   struct NamedBuffer {
     std::string name;
     Tensor value;

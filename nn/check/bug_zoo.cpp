@@ -45,7 +45,7 @@ std::vector<Sample> replaced(const std::vector<Sample>& table, const std::string
   return result;
 }
 
-// The short rows of layer norm in its usual form, with weight and bias, except its tails. Their eps differ.
+// The rows of layer norm in its usual form, with weight and bias, but not "long" and "tails". Their eps differ.
 using LayerNormFunction = Variable (*)(const Variable&, const Variable&, const Variable&, double);
 std::vector<Sample> layer_norm_rows(LayerNormFunction wrong) {
   const auto with_eps = [wrong](double eps) {
@@ -128,7 +128,7 @@ std::vector<Bug> wrong_sums() {
   };
 }
 
-// The short rows of dropout, except that of inference.
+// The rows of dropout, but not "long" and "inference".
 using DropoutFunction = Variable (*)(const Variable&, double, const Draw&);
 std::vector<Sample> dropout_rows(DropoutFunction wrong) {
   const auto with = [wrong](double p) {

@@ -27,8 +27,9 @@ struct DecoderLayer : Module {
                       Pass& pass, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
   /// The same with any two functions of a sub-layer's input as the attentions. Generation passes functions that read
   /// keys and values from caches (nn/generate/decoder_state.h).
-  template <class F, class G>
-  Variable with_attentions(const Variable& x, Pass& pass, const F& self_attention, const G& cross_attention) const {
+  template <class SelfAttention, class CrossAttention>
+  Variable with_attentions(const Variable& x, Pass& pass, const SelfAttention& self_attention,
+                           const CrossAttention& cross_attention) const {
     const Variable after_self = with_residual(x, norm1, norm_first, dropout, pass, self_attention);
     const Variable after_cross = with_residual(after_self, norm2, norm_first, dropout, pass, cross_attention);
     return with_residual(after_cross, norm3, norm_first, dropout, pass,

@@ -54,15 +54,16 @@ Gpt::Gpt(const GptConfig& config, Rng& rng)
       final_norm(config.layer.d_model, config.layers().norm()),
       lm_head(Variable(), Variable()),
       dropout(config.layer.dropout) {
-  const double depth = 1.0 / std::sqrt(2.0 * static_cast<double>(config.num_layers));
+  const double residual_layers = 2.0 * static_cast<double>(config.num_layers),
+               factor = 1.0 / std::sqrt(residual_layers);
   for (i64 i = 0; i < config.num_layers; ++i) {
     GptLayer& layer = layers.emplace_back(config.layers(), rng);
     auto& attention = layer.self_attn.as<MultiHeadAttention>();
-    scale_in_place(attention.out_proj.weight.mutable_value(), depth);
+    scale_in_place(attention.out_proj.weight.mutable_value(), factor);
     if (config.rotary) attention.query_key_map = Rotary(config.max_len, attention.d_k);
     if (config.query_key_norm)
       attention.query_key_map = QueryKeyNorm(config.max_len, std::move(attention.query_key_map));
-    scale_in_place(layer.feed_forward.linear2.weight.mutable_value(), depth);
+    scale_in_place(layer.feed_forward.linear2.weight.mutable_value(), factor);
   }
   if (!config.tied) lm_head.weight = parameter(initial_table(config.vocab_size, config.layer.d_model, rng));
   name_parameters();
