@@ -95,7 +95,7 @@ Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, 
   const double evaluating = static_cast<double>(evaluations * batches) * times.batch;
   const double left = seconds - watch.seconds() - times.afterwards - evaluating;
   check(left > times.step, "lm", "--minutes leaves no time to train: of ", std::llround(seconds),
-        " s, measuring, evaluations and the end of the training take ", std::llround(seconds - left));
+        " s, measuring, evaluations and the end of the training take ", std::llround(seconds - left), " s");
   choice.afterwards = times.afterwards;
   LmRecipe& chosen = choice.recipe;
   chosen.steps = std::max<i64>(evaluations, std::llround(left / times.step));

@@ -26,7 +26,7 @@ CLI::Option* add_text_options(CLI::App& command, LmTrainOptions& options) {
 void add_model_options(CLI::App& command, LmTrainOptions& options) {
   nn::GptConfig& model = options.recipe.model;
   begin_group(command, "Model");
-  // Added before the others, since options take effect in the order they are added: those change the preset.
+  // Added before the others, which change the preset: options take effect in the order in which they are added.
   add_choice(command, "--preset", options.preset, nn::gpt_preset_names(),
              "A model by its name, with the tokens of the text; other options change it",
              [&model](const std::string& name) { model = nn::gpt_preset(name); });
