@@ -2,7 +2,7 @@
 //
 // Paper, section 3.1: "We employ a residual connection around each of the two sub-layers, followed by layer
 // normalization."
-//   y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias    over the last axis
+//   y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias    over the last axis; var(x) = mean((x - mean(x))^2)
 // Shapes: x, y [..., D]; weight, bias [D]. Other forms of the divisor: LayerNormForm in autograd/ops/layer_norm.h.
 // Serves: autograd/ops/layer_norm.cpp
 #pragma once
