@@ -50,8 +50,8 @@ std::string glimpse_of(const LmTask& task) {
          written_by(task, glimpse, [](const std::string& text) { return "it writes: " + on_one_line(text); });
 }
 
-// Prints a sample of the model and its losses, after a training that has ended or was stopped. Returns
-// the validation loss.
+// Prints a sample of the model and its losses, after a training that has ended or was stopped. Returns the validation
+// loss.
 double report(const LmTrainOptions& options, Trainer& trainer, const LmTask& task, const Stopwatch& watch) {
   const std::string hash = trainer.hash();
   const double loss = end_with_better(trainer, task);
@@ -96,8 +96,8 @@ struct Start {
   LmOrigin origin;
   TextData data;
   const TrainingState* state = nullptr;  // of a training that is resumed
-  Stopwatch watch{};
-  std::optional<Deadline> deadline{};  // of --minutes
+  Stopwatch watch{};                     // of the whole command
+  std::optional<Deadline> deadline{};    // of --minutes
 };
 
 // Ends the training in time, and keeps what that changes about it in its files.
@@ -180,6 +180,7 @@ std::vector<std::string> absolute(const std::vector<std::string>& paths) {
 }
 
 int resume(const LmTrainOptions& options) {
+  const Stopwatch watch;
   TrainingFiles files("lm", options.run.resume);
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("lm", files);
@@ -198,7 +199,10 @@ int resume(const LmTrainOptions& options) {
   check_same(origin.texts.training, origin.text_checksum);
   if (!origin.texts.validation.empty()) check_same({origin.texts.validation}, origin.validation_checksum);
   compute_as(unfinished);
-  Start start{.origin = origin, .data = data_of(origin, origin.recipe.model.max_len), .state = &unfinished.state};
+  Start start{.origin = origin,
+              .data = data_of(origin, origin.recipe.model.max_len),
+              .state = &unfinished.state,
+              .watch = watch};
   return train(options, start, files);
 }
 
