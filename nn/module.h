@@ -48,8 +48,8 @@ class Visitor {
   void weight(std::string_view name, Variable& parameter);
   /// A child whose parts stand under this module's own name, without a prefix.
   void inlined(Module& child);
-  /// A child whose names begin with `start`, without a dot between: with "in_proj_", its
-  /// "weight" is "in_proj_weight".
+  /// A child whose names begin with `start`, without a dot between: with "in_proj_", its "weight" is
+  /// "in_proj_weight".
   void joined(std::string_view start, Module& child);
 
  protected:

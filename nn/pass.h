@@ -13,7 +13,7 @@
 
 namespace orrery::nn {
 
-/// The last argument of every layer that needs it: layer(x, ..., pass).
+/// An argument of every layer that needs it: layer(x, ..., pass).
 struct Pass {
   bool train = false;
   u64 seed = 0;

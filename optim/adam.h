@@ -48,6 +48,7 @@ Optimizer::Ready adam_update(Moments& moments, const Optimizer::Update& u, const
 
 class Adam : public Optimizer {
  public:
+  /// Errors: those of Optimizer and `check_options`; the same for AdamW.
   explicit Adam(const ParameterGroups& parameters, const AdamOptions& options = {});
   /// For each parameter: "m.NAME", "v.NAME" and "step.NAME".
   std::map<std::string, Tensor> state() const override;

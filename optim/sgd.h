@@ -20,6 +20,7 @@ struct SGDOptions {
 
 class SGD final : public Optimizer {
  public:
+  /// Errors: those of Optimizer; a momentum outside [0, 1).
   explicit SGD(const ParameterGroups& parameters, const SGDOptions& options = {});
   /// "momentum.NAME" for each parameter; empty without momentum.
   std::map<std::string, Tensor> state() const override;

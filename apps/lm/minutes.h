@@ -30,7 +30,7 @@ struct Choice {
 };
 /// The seconds that a step of such a training takes.
 using StepSeconds = std::function<double(const LmRecipe&)>;
-/// Makes a few steps on this machine.
+/// The same, by the trial of a step on this machine (Trainer::seconds_of_step).
 double measured_step(const LmRecipe& recipe, const TextData& data);
 
 /// `recipe` with a model, a batch, rates and steps for a training of so many seconds, on a machine of this speed.

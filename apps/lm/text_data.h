@@ -74,9 +74,10 @@ std::string in_bits(double loss, const TextLength& length, bool is_utf8);
 struct TextBatch {
   Tensor ids, labels;
 };
-/// `batch` blocks of `length` tokens from anywhere in the text.
+/// `batch` blocks of `length` tokens from anywhere in the text. Error: a text that is not longer than a block.
 TextBatch random_blocks(const Text& text, i64 batch, i64 length, Rng& rng);
-/// `batch` blocks of `length` tokens, the first from token `begin` on, each other one `stride` tokens later.
+/// `batch` blocks of `length` tokens, the first from token `begin` on, each other one `stride` tokens after the one
+/// before. Error: a block, or the label of its last token, is beyond the end of the text.
 TextBatch blocks_from(const Text& text, i64 begin, i64 batch, i64 length, i64 stride);
 
 /// The blocks of a text in random order. In each epoch the text is cut into consecutive blocks, beginning at a random

@@ -39,7 +39,8 @@ struct LmRecipe : TrainingRecipe {
   void validate() const;
 };
 
-/// The fields of LmRecipe alone, without the model, as JSON, and back into `recipe`.
+/// The fields of LmRecipe alone, without the model, as JSON, and back into `recipe`. Errors: a field that is missing or
+/// unknown, a value of a wrong type, and those of `validate`.
 std::string to_json(const LmRecipe& recipe);
 void read_json(const std::string& json, LmRecipe& recipe);
 

@@ -56,7 +56,8 @@ struct TrainingRecipe {
 
 /// The names of the fields that its JSON has.
 std::vector<std::string> field_names(const TrainingRecipe& recipe);
-/// Every field except `seed` and `minutes` as JSON, and back.
+/// Every field except `seed` and `minutes` as JSON, and back. Errors: text that is not a JSON object, unknown fields,
+/// values of a wrong type, and those of `validate`.
 std::string to_json(const TrainingRecipe& recipe);
 TrainingRecipe training_recipe(const std::string& json);
 

@@ -44,6 +44,8 @@ struct MultiHeadAttention : Attention {
   Part<ScoreBias> score_bias;       // empty: no bias
   Mask own_mask;                    // combined with the mask of each call: a window, for example
 
+  /// Errors: num_heads below 1; a negative d_k or d_v; a d_model that is no multiple of num_heads, unless d_k and d_v
+  /// are given; a dropout outside [0, 1).
   MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, const AttentionOptions& options = {});
   using Module::parameter_count;
   static double parameter_count(i64 d_model, i64 num_heads,

@@ -88,6 +88,7 @@ struct ConvolutionalTranslator : Module {
   Variable loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
                 const CrossEntropyOptions& options = {}) const;
 
+  /// What the decoder needs of source i32 [B, S].
   ConvolutionalMemory encode(const Tensor& source, Pass& pass) const;
   /// Words plus positions from `first_position` on, dropped out: [B, T, d_embedding].
   Variable embed(const Tensor& ids, const Embedding& words, const PositionalEncoding& encoding, i64 first_position,

@@ -53,6 +53,7 @@ struct RecurrentTranslator : Module {
   Variable loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
                 const CrossEntropyOptions& options = {}) const;
 
+  /// What the decoder needs of source i32 [B, S].
   RecurrentMemory encode(const Tensor& source, Pass& pass) const;
   /// What `generator` reads: [B, T, config.generator_inputs()].
   Variable hidden(const Tensor& target, const RecurrentMemory& memory, Pass& pass, Tensor* weights = nullptr) const;
