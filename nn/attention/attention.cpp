@@ -28,6 +28,13 @@ Variable join_heads(const Variable& x) {
 // A bias by distance has two axes. Only the composed form can add one for each pair of positions.
 bool by_packed_products(const Variable& bias) { return !bias.defined() || bias.shape().rank() == 2; }
 
+// A bias as `cached_attention` takes it: by distance as it is, any other for all scores, [B or 1, h or 1, n, m].
+Tensor bias_with_cache(const Tensor& bias, i64 h, i64 n, i64 m) {
+  if (!bias.defined() || bias.rank() == 2) return bias;
+  if (bias.rank() == 4 && bias.size(2) == n && bias.size(3) == m) return bias;
+  return broadcast_to(bias, {bias.rank() == 4 ? bias.size(0) : 1, h, n, m});
+}
+
 // No gradient flows through a cache.
 void check_nothing_recorded() {
   check(!gradients_are_recorded(), "attention", "a cache is for generation: nothing may be recorded (NoGradient)");
@@ -191,14 +198,10 @@ Variable MultiHeadAttention::extend(const Variable& x, KeyValueCache& cache) con
   cache.append(qkv.value());
   const Variable bias = bias_of(n, cache.length, qkv.dtype());
   const Mask seen = Mask::causal() & own_mask;
-  const auto of_all_scores = [&](const Tensor& given) {  // a bias that is not by distance may be of any shape that fits
-    if (!given.defined() || given.rank() == 2) return given;
-    if (given.rank() == 4 && given.size(2) == n && given.size(3) == cache.length) return given;
-    return broadcast_to(given, {given.rank() == 4 ? given.size(0) : 1, num_heads, n, cache.length});
-  };
-  return out_proj(all_are_new && by_packed_products(bias)
-                      ? packed_attention(qkv, num_heads, d_k, d_v, seen, 0, {}, bias)
-                      : constant(cached_attention(qkv.value(), cache, seen, of_all_scores(bias.value()))));
+  if (all_are_new && by_packed_products(bias))
+    return out_proj(packed_attention(qkv, num_heads, d_k, d_v, seen, 0, {}, bias));
+  const Tensor fitting = bias_with_cache(bias.value(), num_heads, n, cache.length);
+  return out_proj(constant(cached_attention(qkv.value(), cache, seen, fitting)));
 }
 
 KeyValueCache MultiHeadAttention::cache_memory(const Variable& memory) const {
