@@ -10,6 +10,24 @@
 namespace orrery::nn {
 namespace {
 
+// The tokens whose logit is not -infinity, in the order of their ids. `probability` still holds the logit.
+std::vector<Candidate> allowed_tokens(const Tensor& logits) {
+  const i64 K = dims<1>(logits, "logits")[0];
+  check(K > 0, "sample", "needs at least one logit");
+  std::vector<Candidate> list;
+  list.reserve(static_cast<size_t>(K));
+  dispatch_floating(logits.dtype(), "sample", [&](auto t) {
+    const auto* logit = logits.data<decltype(t)>();
+    for (i64 k = 0; k < K; ++k) {
+      const double value = static_cast<double>(logit[k]);
+      check(value < std::numeric_limits<double>::infinity(), "sample", "logit ", k, " is ", value);  // NaN, too
+      if (std::isfinite(value)) list.push_back({static_cast<i32>(k), value});
+    }
+  });
+  check(!list.empty(), "sample", "no token is left: every logit is -infinity");
+  return list;
+}
+
 // Scales the probabilities that are left such that they add up to 1.
 void normalize(std::vector<Candidate>& list) {
   double total = 0;
@@ -26,20 +44,8 @@ void check_options(const SamplingOptions& options) {
 }
 
 std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& options) {
-  const i64 K = dims<1>(logits, "logits")[0];
-  check(K > 0, "sample", "needs at least one logit");
   check_options(options);
-  std::vector<Candidate> list;  // `probability` holds the logit until the probabilities are computed below
-  list.reserve(static_cast<size_t>(K));
-  dispatch_floating(logits.dtype(), "sample", [&](auto t) {
-    const auto* logit = logits.data<decltype(t)>();
-    for (i64 k = 0; k < K; ++k) {
-      const double value = static_cast<double>(logit[k]);
-      check(value < std::numeric_limits<double>::infinity(), "sample", "logit ", k, " is ", value);  // NaN, too
-      if (std::isfinite(value)) list.push_back({static_cast<i32>(k), value});
-    }
-  });
-  check(!list.empty(), "sample", "no token is left: every logit is -infinity");
+  std::vector<Candidate> list = allowed_tokens(logits);
   const i64 allowed = static_cast<i64>(list.size());
   const auto likelier = [](const Candidate& a, const Candidate& b) {
     return a.probability > b.probability || (a.probability == b.probability && a.token < b.token);
@@ -55,12 +61,14 @@ std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& o
                          })->probability;
   for (Candidate& c : list) c.probability = std::exp((c.probability - largest) / options.temperature);
   normalize(list);
-  double reached = 0;
-  const auto last = std::find_if(list.begin(), list.end(), [&](const Candidate& c) {
-    reached += c.probability;
-    return reached >= options.top_p;
-  });
-  if (options.top_p < 1 && last != list.end()) list.erase(last + 1, list.end());
+  if (options.top_p < 1) {  // the list is sorted: the first ones whose probabilities reach top_p stay
+    double reached = 0;
+    const auto last = std::find_if(list.begin(), list.end(), [&](const Candidate& c) {
+      reached += c.probability;
+      return reached >= options.top_p;
+    });
+    if (last != list.end()) list.erase(last + 1, list.end());
+  }
   normalize(list);
   return list;
 }
