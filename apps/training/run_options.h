@@ -31,7 +31,7 @@ struct RunOptions {
   /// path as it is. A new folder must end in /.
   std::string in_folder(const std::string& path, bool is_new);
 
-  /// Their present values, as JSON that --config takes.
+  /// The present values of the deciding options, as JSON that --config takes.
   std::string chosen() const;
   /// What becomes of a log that is there already.
   TrainingLog::Earlier earlier_log() const;

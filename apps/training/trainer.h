@@ -83,7 +83,8 @@ class Trainer {
   /// Ends the training: the model keeps the judged parameters, or the best ones. No step may follow.
   void end_with_judged();
   void end_with_best();
-  /// Whether the model has these parameters. If memory runs out before, it still has the trained ones.
+  /// Whether one of these two has given the model its parameters. If memory ran out before, it still has the trained
+  /// ones.
   bool ended() const { return ended_; }
 
   /// Seconds of one step, and of one evaluation, by a trial that changes nothing.

@@ -9,15 +9,16 @@
 
 namespace orrery::nn::config_json {
 
-/// What the field `name` must be.
+/// Error of `operation`: the field `name` is not positive.
 inline void check_positive(std::string_view operation, std::string_view name, i64 value) {
   check(value > 0, operation, name, " must be positive, not ", value);
 }
+/// Error of `operation`: the field `name` is not in [0, 1).
 inline void check_probability(std::string_view operation, std::string_view name, double p) {
   check(p >= 0 && p < 1, operation, name, " must be in [0, 1), not ", p);
 }
 
-/// What the vocabularies of every translator must be.
+/// Errors of `operation`: sizes, a pad_id or shared embeddings that no translator can have.
 template <class Config>
 void check_vocabularies(std::string_view operation, const Config& config) {
   const i64 source = config.src_vocab_size, target = config.tgt_vocab_size;
