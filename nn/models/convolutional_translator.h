@@ -9,9 +9,10 @@
 //             d = glu(causal convolution(h))       c = softmax((query(d) [+] g) k^T) v
 //             h <- (d [+] attended(c)) [+] h                                                     in each layer
 //             logits = generator(out(h))
-// In the form of bentrevett's tutorial 5, but, as in the paper, with linear maps of its own for each layer's attention,
-// and with padding that counts as 0 everywhere, so that a row does not depend on the rows beside it. The paper's weight
-// normalisation, its scaling of c by the length of the source, and the scaling of the encoder's gradients are left out.
+// This is the form of tutorial 5 of github.com/bentrevett/pytorch-seq2seq with two differences. As in the paper, each
+// layer's attention has linear maps of its own. And padding counts as 0 everywhere, so that a row does not depend on
+// the rows beside it. The paper's weight normalisation, its scaling of c by the length of the source, and the scaling
+// of the encoder's gradients are left out.
 // All positions of the target are computed at once in training, as in a Transformer.
 // Serves: nn/models/transformer.h
 #pragma once

@@ -2,7 +2,8 @@
 //
 // Bahdanau, Cho, Bengio 2015 ("Neural Machine Translation by Jointly Learning to Align and Translate"), section 3: "The
 // new architecture consists of a bidirectional RNN as an encoder [...] and a decoder that emulates searching through a
-// source sentence during decoding a translation". In the form of bentrevett's tutorials 3 and 4:
+// source sentence during decoding a translation". In the form of tutorials 3 and 4 of
+// github.com/bentrevett/pytorch-seq2seq:
 //   source [B, S] -> src_embed -> encoder: memory m [B, S, 2 E], and s_0 = tanh(bridge([last forward; last backward]))
 //   target [B, T] -> tgt_embed: y_t -> decoder: c_t = what s_{t-1} attends to, s_t = gru([y_t; c_t], s_{t-1})
 //   logits_t = generator([s_t; c_t; y_t])       or, with d_output, generator(tanh(output([s_t; c_t; y_t])))

@@ -1,7 +1,7 @@
 // Chapter 7. Configurations of the translators before the Transformer, checked, and as JSON text.
 //
-// Their defaults are the sizes of bentrevett's tutorials 3 and 5 ("pytorch-seq2seq"), which train both models on
-// Multi30k. With its 7,853 and 5,893 words, the recurrent model has 20,518,405 parameters.
+// Their defaults are the sizes of tutorials 3 and 5 of github.com/bentrevett/pytorch-seq2seq, which train both models
+// on Multi30k. With its 7,853 and 5,893 words, the recurrent model has 20,518,405 parameters.
 // Serves: nn/models/transformer.h
 #pragma once
 
