@@ -43,7 +43,7 @@ class Deadline {
   /// The last step is to end when `clock` says `end`, in seconds.
   Deadline(double end, Clock clock) : clock_(std::move(clock)), begin_(clock_()), end_(end), halfway_(begin_) {}
   /// Call it after every step. Plans further steps until the rate begins to fall, and then settles how many are left.
-  /// Returns whether it did that now.
+  /// Returns true once, when it settles that.
   bool settles(Trainer& trainer);
   double seconds_left() const { return end_ - clock_(); }
 

@@ -54,6 +54,7 @@ std::string glimpse_of(const LmTask& task) {
 // loss.
 double report(const LmTrainOptions& options, Trainer& trainer, const LmTask& task, const Stopwatch& watch) {
   const std::string hash = trainer.hash();
+  say("computing the loss over the whole text for validation");
   const double loss = end_with_better(trainer, task);
   std::cout << written_by(task, last_sample, [](const std::string& text) { return for_reader(text, STDOUT_FILENO); })
             << '\n';
