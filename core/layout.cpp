@@ -83,8 +83,10 @@ void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumul
   check_defined(part, "slice_into");
   const int along = x.shape().axis(axis, "slice_into");
   const Extents to = around(x.shape(), along);
-  check(part.shape().with(along, 0) == x.shape().with(along, 0) && begin >= 0 && begin + part.size(along) <= to.n,
+  // Not begin + size <= n: that sum may overflow.
+  check(part.shape().with(along, 0) == x.shape().with(along, 0) && begin >= 0 && begin <= to.n - part.size(along),
         "slice_into", "a part of shape ", part.shape(), " does not fit into ", x.shape(), " at ", begin);
+  check(!x.overlaps(part), "slice_into", "the part must not share memory with the tensor");
   dispatch(x.dtype(), [&, run = part.size(along) * to.inner](auto t) {
     using T = decltype(t);
     const T* in = part.data<T>();

@@ -27,7 +27,7 @@ Tensor arange(i64 n);
 Tensor randn(const Shape& shape, Rng& rng, Dtype dtype = f32);
 /// Draws from the uniform distribution on [low, high), in double and then rounded to `dtype`: a number may be `high`.
 Tensor rand_uniform(const Shape& shape, double low, double high, Rng& rng, Dtype dtype = f32);
-/// i32, uniform in {low, ..., high - 1}.
+/// i32, uniform in {low, ..., high - 1}. Errors: low >= high; numbers that do not fit into i32.
 Tensor randint(i64 low, i64 high, const Shape& shape, Rng& rng);
 
 // Arithmetic with broadcasting. Both operands must have the same floating dtype.
@@ -90,8 +90,8 @@ inline Tensor concat(std::initializer_list<Tensor> parts, i64 axis) {
 /// Elements [begin, end) along `axis`. Negative bounds count from the end; bounds beyond the end are cut to it. A view
 /// if `axis` is 0, otherwise a copy.
 Tensor slice(const Tensor& x, i64 axis, i64 begin, i64 end = std::numeric_limits<i64>::max());
-/// Writes `part` into x along `axis`, starting at index `begin`, or adds it with `accumulate`. They must not share
-/// memory.
+/// Writes `part` into x along `axis`, starting at index `begin`, or adds it with `accumulate`. Errors: a part that does
+/// not fit there, or that shares elements with x.
 void slice_into(Tensor& x, const Tensor& part, i64 axis, i64 begin, bool accumulate);
 /// x with its elements in reverse order along `axis`.
 Tensor flip(const Tensor& x, i64 axis);

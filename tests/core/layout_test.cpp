@@ -86,6 +86,13 @@ TEST_CASE("slice_into writes or adds a part") {
   CHECK(error_of([&] {
           slice_into(x, full({2, 2}, 1.0, f64), 1, -1, false);
         }) == "slice_into: a part of shape [2, 2] does not fit into [2, 4] at -1");
+  constexpr i64 far = std::numeric_limits<i64>::max();  // far + 2 would overflow to a negative number
+  CHECK(error_of([&] {
+          slice_into(x, full({2, 2}, 1.0, f64), 1, far, false);
+        }) == "slice_into: a part of shape [2, 2] does not fit into [2, 4] at 9223372036854775807");
+  CHECK(error_of([&] { slice_into(x, x.rows(0, 1), 0, 0, true); }) ==
+        "slice_into: the part must not share memory with the tensor");
+  CHECK(elements(x) == Numbers{0, 10, 10, 3, 104, 110, 110, 107});
   CHECK(error_of([&] { slice_into(x, full({2, 2}, 1.0, f32), 1, 0, false); }).find("f32") != std::string::npos);
 }
 
