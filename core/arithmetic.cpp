@@ -61,8 +61,8 @@ Tensor rand_uniform(const Shape& shape, double low, double high, Rng& rng, Dtype
 }
 
 Tensor randint(i64 low, i64 high, const Shape& shape, Rng& rng) {
-  check(low >= std::numeric_limits<i32>::min() && high <= std::numeric_limits<i32>::max(), "randint",
-        "the range does not fit into i32");
+  constexpr i64 end_of_i32 = i64{1} << 31;  // `high` itself is not drawn, so it may be one more than the largest i32
+  check(low >= -end_of_i32 && high <= end_of_i32, "randint", "the range does not fit into i32");
   return filled(shape, Dtype::i32, [&](i64) { return rng.integer(low, high); });
 }
 

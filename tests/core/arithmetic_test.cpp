@@ -30,7 +30,12 @@ TEST_CASE("random tensors follow their generator") {
   CHECK(max(-u).item() <= 2);
   CHECK(error_of([&] { randn({1}, a, Dtype::i32); }) == "randn: needs f32 or f64, got i32");
   CHECK(error_of([&] { randint(5, 5, {1}, a); }) == "integer: needs low < high, got 5 and 5");
-  CHECK(error_of([&] { randint(0, i64{1} << 40, {1}, a); }) == "randint: the range does not fit into i32");
+  constexpr i64 end_of_i32 = i64{1} << 31;
+  CHECK(randint(end_of_i32 - 1, end_of_i32, {1}, a).item() == end_of_i32 - 1);
+  CHECK(randint(-end_of_i32, 1 - end_of_i32, {1}, a).item() == -end_of_i32);
+  for (const auto& [low, high] : {std::pair{i64{0}, end_of_i32 + 1}, {-end_of_i32 - 1, i64{0}}})
+    CHECK(error_of([&, low = low, high = high] { randint(low, high, {1}, a); }) ==
+          "randint: the range does not fit into i32");
 }
 
 TEST_CASE("arithmetic, with broadcasting") {
