@@ -10,9 +10,11 @@ namespace {
 
 thread_local bool recording = true;
 
-Leaf& leaf_of(const Variable& x, std::string_view operation) {
+constexpr std::string_view only_parameters_are_replaced = "only a parameter can be given another value";
+
+Leaf& leaf_of(const Variable& x, std::string_view operation, std::string_view rule = "only a parameter has one") {
   auto* leaf = dynamic_cast<Leaf*>(x.node().get());
-  check(leaf != nullptr, operation, "only a parameter has one");
+  check(leaf != nullptr, operation, rule);
   return *leaf;
 }
 
@@ -43,7 +45,7 @@ void Variable::set_name(std::string name) {
 
 void Variable::replace_value(Tensor value) {
   check(value.defined() && is_floating(value.dtype()), "replace_value", "needs a tensor of f32 or f64");
-  Leaf& leaf = leaf_of(*this, "replace_value");
+  Leaf& leaf = leaf_of(*this, "replace_value", only_parameters_are_replaced);
   OutputSlot& slot = leaf.outputs[0];
   if (value.shape() != slot.shape || value.dtype() != slot.dtype)
     leaf.earlier_layouts.push_back({slot.shape, slot.dtype});
@@ -53,7 +55,9 @@ void Variable::replace_value(Tensor value) {
   value_ = std::move(value);
 }
 
-u64 Variable::replacements() const { return leaf_of(*this, "replacements").replacements; }
+u64 Variable::replacements() const {
+  return leaf_of(*this, "replacements", only_parameters_are_replaced).replacements;
+}
 
 Variable constant(Tensor value) {
   check(value.defined() && is_floating(value.dtype()), "constant", "needs a tensor of f32 or f64");

@@ -129,8 +129,11 @@ TEST_CASE("another tensor put into mutable_gradient is an error of the next walk
   }
 }
 
-TEST_CASE("only parameters have a gradient and a name") {
-  const Variable y = total(leaf({1, 2}));
+TEST_CASE("only parameters have a gradient, a name and a value to replace") {
+  Variable y = total(leaf({1, 2}));
+  CHECK(error_of([&] { y.replace_value(full({}, 1.0, f64)); }) ==
+        "replace_value: only a parameter can be given another value");
+  CHECK(error_of([&] { y.replacements(); }) == "replacements: only a parameter can be given another value");
   CHECK(error_of([&] { y.gradient(); }) == "gradient: only a parameter has one");
   CHECK(error_of([&] { y.name(); }) == "name: only a parameter has one");
   CHECK(error_of([&] { constant(full({1}, 1.0)).gradient(); }) == "gradient: only a parameter has one");
