@@ -8,10 +8,15 @@
 namespace orrery {
 
 Variable tanh(const Variable& x);
+/// s(x) = 1 / (1 + e^{-x}).
 Variable sigmoid(const Variable& x);
+/// max(0, x).
 Variable relu(const Variable& x);
-Variable gelu(const Variable& x);       // exact: x Phi(x)
-Variable gelu_tanh(const Variable& x);  // GPT-2's approximation
+/// x Phi(x), where Phi is the distribution function of N(0, 1).
+Variable gelu(const Variable& x);
+/// The approximation of gelu by tanh with which GPT-2 was trained (autograd/ops/formulas.h).
+Variable gelu_tanh(const Variable& x);
+/// x s(x); also called swish.
 Variable silu(const Variable& x);
 
 }  // namespace orrery

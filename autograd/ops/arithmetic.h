@@ -1,5 +1,6 @@
-// Chapter 2. Sums, differences, products and quotients, also as operators. Operands broadcast as in NumPy.
+// Chapter 2. Sums, differences, products and quotients, also as operators.
 //
+// Operands are broadcast as in NumPy (core/shape.h). Errors: shapes that do not broadcast; different dtypes.
 // Serves: autograd/elementwise.h
 #pragma once
 
@@ -11,7 +12,9 @@ Variable add(const Variable& a, const Variable& b);
 Variable sub(const Variable& a, const Variable& b);
 Variable mul(const Variable& a, const Variable& b);
 Variable div(const Variable& a, const Variable& b);
+/// -x.
 Variable neg(const Variable& x);
+/// x times a number.
 Variable scale(const Variable& x, double factor);
 /// x + c for a number c.
 Variable shift(const Variable& x, double c);

@@ -7,7 +7,7 @@
 
 namespace orrery {
 
-/// a sigmoid(b) for x = [a | b], [..., 2 C] to [..., C].
+/// a sigmoid(b) for x = [a | b], [..., 2 C] to [..., C]. Error: an odd number of columns.
 Variable glu(const Variable& x);
 
 }  // namespace orrery

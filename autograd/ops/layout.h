@@ -1,5 +1,6 @@
 // Chapter 4. Moving elements: reshaping, permuting, joining and cutting.
 //
+// These are the functions of core/tensor_ops.h with a derivative. Negative axes and bounds count from the end.
 // Serves: autograd/elementwise.h
 #pragma once
 
@@ -12,19 +13,23 @@
 
 namespace orrery {
 
+/// The same elements in another shape of the same count. One size may be -1: it is computed from the others.
 Variable reshape(const Variable& x, const Shape& shape);
+/// Reorders the axes: axis i of the result is axis order[i] of x.
 Variable permute(const Variable& x, std::span<const i64> order);
 inline Variable permute(const Variable& x, std::initializer_list<i64> order) {
   return permute(x, std::span(order.begin(), order.size()));
 }
+/// The parts joined along `axis`; all other sizes must be equal.
 Variable concat(std::span<const Variable> parts, i64 axis);
 inline Variable concat(std::initializer_list<Variable> parts, i64 axis) {
   return concat(std::span(parts.begin(), parts.size()), axis);
 }
+/// Elements [begin, end) along `axis`. Bounds beyond the end are cut to it.
 Variable slice(const Variable& x, i64 axis, i64 begin, i64 end = std::numeric_limits<i64>::max());
-/// Two parts of `x` along `axis`: the first `size` elements and the rest.
+/// Two parts of x along `axis`: the first `size` elements and the rest. Error: there are fewer than `size`.
 std::array<Variable, 2> split(const Variable& x, i64 size, i64 axis);
-/// Three equal parts along `axis`: Q, K and V of a packed product.
+/// Three equal parts along `axis`: Q, K and V of a packed product. Error: the size is not divisible by 3.
 std::array<Variable, 3> split3(const Variable& x, i64 axis);
 
 }  // namespace orrery
