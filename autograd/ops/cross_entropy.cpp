@@ -22,7 +22,7 @@ namespace {
 struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
   TargetDistribution q;
-  Saved logits, rows;  // rows: [rows, 2], m and log sum_k e^{x_k - m} of each row
+  Saved logits, statistics;  // statistics: m and log sum_k e^{x_k - m} of each row, [rows, 2]
 
   Tensor forward(const Tensor& x) {
     check(x.rank() >= 1, name, "logits need an axis of classes, have shape ", x.shape());
@@ -48,7 +48,7 @@ struct CrossEntropy {
         loss[row] = log_total - (on - off) * static_cast<double>(a[target[row]] - m) - spread;
       });
     });
-    logits = x, rows = kept;
+    logits = x, statistics = kept;
     return full({}, sum(losses).item() / q.divisor, x.dtype());
   }
 
@@ -58,7 +58,7 @@ struct CrossEntropy {
     Tensor d = dx.reuse(x);  // the logits, the largest tensor of all, are overwritten if nobody else reads them
     dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
-      const T *in = x.data<T>(), *stat = rows.get().data<T>();
+      const T *in = x.data<T>(), *stat = statistics.get().data<T>();
       T* out = d.write<T>();
       const i32* target = q.targets.get().data<i32>();
       const T factor = static_cast<T>(dy.item() / q.divisor);

@@ -32,7 +32,7 @@ struct LayerNorm {
   static constexpr std::string_view name = "layer_norm";
   double eps;
   LayerNormForm form;
-  Saved x, weight, rows;  // rows: the RowStatistics of each row, [rows, 3]
+  Saved x, weight, statistics;  // statistics: a RowStatistics for each row, [rows, 3]
 
   Tensor forward(const Tensor& in, const Tensor& w, const Tensor& b) {
     check_norm(name, in, w, b, eps, form);
@@ -41,14 +41,14 @@ struct LayerNorm {
     dispatch_floating(in.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const T *from = in.data<T>(), *gain = data_or_null<T>(w), *shift = data_or_null<T>(b);
-      T *out = y.write<T>(), *statistics = kept.write<T>();
+      T *out = y.write<T>(), *table = kept.write<T>();
       for_rows(count, n, [=, eps = eps, form = form](i64 row) {
         const RowStatistics<T> s = row_statistics(from + row * n, n, eps, form);
-        s.store(statistics, row);
+        s.store(table, row);
         normalized_row(from + row * n, s, gain, shift, out + row * n, n);
       });
     });
-    x = in, weight = w, rows = kept;
+    x = in, weight = w, statistics = kept;
     return y;
   }
 
@@ -57,8 +57,8 @@ struct LayerNorm {
     Tensor d_in = dx.reuse(dy), sums;
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
-      sums = norm_backward(count, n, x.get().data<T>(), rows.get().data<T>(), data_or_null<T>(weight), dy.data<T>(),
-                           d_in.write<T>(), [](i64, i64) {});
+      sums = norm_backward(count, n, x.get().data<T>(), statistics.get().data<T>(), data_or_null<T>(weight),
+                           dy.data<T>(), d_in.write<T>(), [](i64, i64) {});
     });
     dx.add(0, d_in);
     dx.add(1, sums.reshape({2, n}).rows(0, 1).reshape({n}));

@@ -62,7 +62,7 @@ struct ResidualNorm {
   double eps;
   LayerNormForm form;
   RowDropout dropout;
-  Saved s, weight, rows;  // rows: the RowStatistics of each row, [rows, 3]
+  Saved s, weight, statistics;  // statistics: a RowStatistics for each row, [rows, 3]
 
   Tensor forward(const Tensor& x, const Tensor& f, const Tensor& w, const Tensor& b) {
     check_summands(name, x, f);
@@ -74,17 +74,17 @@ struct ResidualNorm {
     dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const T *a = x.data<T>(), *c = f.data<T>(), *gain = data_or_null<T>(w), *shift = data_or_null<T>(b);
-      T *out = y.write<T>(), *total = sum.write<T>(), *statistics = kept.write<T>();
+      T *out = y.write<T>(), *total = sum.write<T>(), *table = kept.write<T>();
       for_row_groups(count, n, [=, this](i64 begin, i64 end) {
         add_dropped_rows(dropout, begin, end, n, a, c, total);
         for (i64 row = begin; row < end; ++row) {
           const RowStatistics<T> stat = row_statistics(total + row * n, n, eps, form);
-          stat.store(statistics, row);
+          stat.store(table, row);
           normalized_row(total + row * n, stat, gain, shift, out + row * n, n);
         }
       });
     });
-    s = sum, weight = w, rows = kept;
+    s = sum, weight = w, statistics = kept;
     return y;
   }
 
@@ -95,8 +95,8 @@ struct ResidualNorm {
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
       T *out = ds.write<T>(), *dropped = df.write<T>();
-      sums = norm_backward(count, n, s.get().data<T>(), rows.get().data<T>(), data_or_null<T>(weight), dy.data<T>(),
-                           out, [=, this](i64 begin, i64 end) {
+      sums = norm_backward(count, n, s.get().data<T>(), statistics.get().data<T>(), data_or_null<T>(weight),
+                           dy.data<T>(), out, [=, this](i64 begin, i64 end) {
                              if (drops) dropout.rows(begin, end, n, out + begin * n, dropped + begin * n);
                            });
     });
