@@ -107,12 +107,13 @@ struct AttentiveGru {
     Tensor a = Tensor::empty({sizes.B, 3 * sizes.H}, dtype);
     dispatch_floating(dtype, name, [&](auto t) {
       using T = decltype(t);
-      T *to = all_states.write<T>(), *w = all_weights.write<T>(), *c = read.write<T>(), *p = kept.write<T>();
+      T *to = all_states.write<T>(), *w = all_weights.write<T>(), *c = read.write<T>(), *all_kept = kept.write<T>();
       for (i64 step = 0; step < sizes.steps; ++step) {
         const Mat<const T> before =
             step == 0 ? Mat<const T>(first.data<T>(), sizes.B, sizes.H)
                       : Mat<const T>(to + (step - 1) * sizes.H, sizes.B, sizes.H, sizes.steps * sizes.H);
-        const Mat<T> keep(p + (recorded ? step : 0) * sizes.kept(), sizes.B, sizes.recurrent(), slots * sizes.kept());
+        const Mat<T> keep(all_kept + (recorded ? step : 0) * sizes.kept(), sizes.B, sizes.recurrent(),
+                          slots * sizes.kept());
         linear_rows<T>(before, whole<T>(W), data_or_null<T>(b), Mat<T>(keep.data, sizes.B, 3 * sizes.H, keep.stride));
         const Mat<T> queries(keep.data + 3 * sizes.H, sizes.B, sizes.A, keep.stride);
         linear_rows<T>(before, whole<T>(W_query), nullptr, queries);
@@ -141,24 +142,25 @@ struct AttentiveGru {
     Tensor scratch = Tensor::empty({sizes.B, sizes.A + sizes.S}, dtype);
     dispatch_floating(dtype, name, [&](auto t) {
       using T = decltype(t);
-      T *a = da.write<T>(), *p = kept.write<T>(), *d = ds.write<T>(), *h = before.write<T>();
+      T *a = da.write<T>(), *all_kept = kept.write<T>(), *d = ds.write<T>(), *h = before.write<T>();
       for (i64 step = sizes.steps - 1; step >= 0; --step) {
-        through_unit(step, data_or_null<T>(dy[0]), h, p, a, d);
+        through_unit(step, data_or_null<T>(dy[0]), h, all_kept, a, d);
         const Mat<T> read(dc.write<T>(), sizes.B, sizes.M);
         copy_rows(step, data_or_null<T>(dy[1]), read);
         gemm<T>(Mat<const T>(a + step * 3 * sizes.H, sizes.B, 3 * sizes.H, sizes.steps * 3 * sizes.H),
                 whole<T>(W_context), read, Trans::none, true);
-        through_attention(step, read.data, p, dkeys.write<T>(), dv.write<T>(), dmemory.write<T>(), scratch.write<T>());
+        through_attention(step, read.data, all_kept, dkeys.write<T>(), dv.write<T>(), dmemory.write<T>(),
+                          scratch.write<T>());
         const i64 stride = sizes.steps * sizes.kept();
         const Mat<T> ds_before(d, sizes.B, sizes.H);
-        gemm<T>(Mat<const T>(p + step * sizes.kept(), sizes.B, 3 * sizes.H, stride), whole<T>(W), ds_before,
+        gemm<T>(Mat<const T>(all_kept + step * sizes.kept(), sizes.B, 3 * sizes.H, stride), whole<T>(W), ds_before,
                 Trans::none, true);
-        gemm<T>(Mat<const T>(p + step * sizes.kept() + 3 * sizes.H, sizes.B, sizes.A, stride), whole<T>(W_query),
+        gemm<T>(Mat<const T>(all_kept + step * sizes.kept() + 3 * sizes.H, sizes.B, sizes.A, stride), whole<T>(W_query),
                 ds_before, Trans::none, true);
       }
       const i64 rows = sizes.B * sizes.steps;
-      const Mat<const T> previous(h, rows, sizes.H), db(p, rows, 3 * sizes.H, sizes.kept()),
-          dq(p + 3 * sizes.H, rows, sizes.A, sizes.kept());
+      const Mat<const T> previous(h, rows, sizes.H), db(all_kept, rows, 3 * sizes.H, sizes.kept()),
+          dq(all_kept + 3 * sizes.H, rows, sizes.A, sizes.kept());
       add_weight_gradient(dx, of_W, db, previous);
       add_weight_gradient(dx, of_W_query, dq, previous);
       add_weight_gradient(dx, of_W_context, Mat<const T>(a, rows, 3 * sizes.H), whole<T>(contexts));
@@ -214,27 +216,28 @@ struct AttentiveGru {
     });
   }
 
-  // Adds dy to ds, writes da and s_{t-1}, and turns what is kept into db.
+  // Backward through the unit: adds dy to ds, writes da and s_{t-1}, and turns what forward kept into db.
   template <class T>
-  void through_unit(i64 step, const T* dy, T* before, T* p, T* da, T* ds) const {
+  void through_unit(i64 step, const T* dy, T* before, T* all_kept, T* da, T* ds) const {
     const T *first = s0.get().data<T>(), *after = states.get().data<T>();
     for_rows(sizes.B, gru_unit_cost * sizes.H, [=, this](i64 row) {
       const i64 place = row * sizes.steps + step;
-      T *b = p + place * sizes.kept(), *h = before + place * sizes.H, *d = ds + row * sizes.H;
+      T *b = all_kept + place * sizes.kept(), *h = before + place * sizes.H, *d = ds + row * sizes.H;
       std::copy_n(step == 0 ? first + row * sizes.H : after + (place - 1) * sizes.H, sizes.H, h);
       if (dy) add_to(sizes.H, dy + place * sizes.H, d);
       gru_derivative_row(sizes.H, h, b + sizes.recurrent(), b, da + place * 3 * sizes.H, d);
     });
   }
 
+  // Backward through attention: adds to the gradients of keys, v and memory, and turns the kept q into dq.
   template <class T>
-  void through_attention(i64 step, const T* dc, T* p, T* dkeys, T* dv, T* dmemory, T* scratch) const {
+  void through_attention(i64 step, const T* dc, T* all_kept, T* dkeys, T* dv, T* dmemory, T* scratch) const {
     const T *k = keys.get().data<T>(), *m = memory.get().data<T>(), *score = v.get().data<T>();
     const T* w = weights.get().data<T>();
     for_rows(sizes.B, attention_cost(), [=, this](i64 row) {
       const i64 place = row * sizes.steps + step, of_row = row * sizes.S;
       attend_derivative_row(sizes, mask.length(row, sizes.S), k + of_row * sizes.A, score, m + of_row * sizes.M,
-                            w + place * sizes.S, dc + row * sizes.M, p + place * sizes.kept() + 3 * sizes.H,
+                            w + place * sizes.S, dc + row * sizes.M, all_kept + place * sizes.kept() + 3 * sizes.H,
                             dkeys + of_row * sizes.A, dv + row * sizes.A, dmemory + of_row * sizes.M,
                             scratch + row * (sizes.A + sizes.S));
     });

@@ -62,22 +62,22 @@ struct TiledAttention : PackedHeads {
       Tensor sums = Tensor::empty({heads, parts, dq.data ? s.n : 0, s.d_k}, dy.dtype());
       const bool wants_bias = bias.defined() && dx.wanted(2);
       Tensor bias_sums = wants_bias ? zeros({s.B, s.h, parts, bias.size()}, f64) : Tensor();
-      const Backward<T> o{.in = inputs<T>(),
-                          .out = packed<T>(dq.data, dkv.data),
-                          .dy = dy.data<T>(),
-                          .O = O.get().data<T>(),
-                          .softmax = softmax.get().data<T>(),
-                          .prepared = prepared.write<T>(),
-                          .sums = dq.data ? sums.write<T>() : nullptr,
-                          .bias_sums = wants_bias ? bias_sums.write<double>() : nullptr,
-                          .parts = parts,
-                          .q_is_new = dq.is_new,
-                          .kv_is_new = dkv.is_new};
-      for_query_tiles<T>(0, [&](const Queries& at, T*) { prepare_queries(o, at); });
+      const Backward<T> pass{.in = inputs<T>(),
+                             .out = packed<T>(dq.data, dkv.data),
+                             .dy = dy.data<T>(),
+                             .O = O.get().data<T>(),
+                             .softmax = softmax.get().data<T>(),
+                             .prepared = prepared.write<T>(),
+                             .sums = dq.data ? sums.write<T>() : nullptr,
+                             .bias_sums = wants_bias ? bias_sums.write<double>() : nullptr,
+                             .parts = parts,
+                             .q_is_new = dq.is_new,
+                             .kv_is_new = dkv.is_new};
+      for_query_tiles<T>(0, [&](const Queries& at, T*) { prepare_queries(pass, at); });
       constexpr i64 matrices = 3;  // W, dS and dropout's factors
       for_tasks<T>(heads * parts, matrices * tile.keys * tile.queries,
-                   [&](i64 i, T* scratch) { backward_part(o, head(i / parts), i % parts, scratch); });
-      if (dq.data) for_query_tiles<T>(0, [&](const Queries& at, T*) { add_parts(o, at); });
+                   [&](i64 i, T* scratch) { backward_part(pass, head(i / parts), i % parts, scratch); });
+      if (dq.data) for_query_tiles<T>(0, [&](const Queries& at, T*) { add_parts(pass, at); });
       if (wants_bias) dx.add(2, bias.gradient(bias_sums, score_factor(), dy.dtype()));
     });
   }
@@ -90,6 +90,7 @@ struct TiledAttention : PackedHeads {
     i64 rows() const { return end - begin; }
     i64 width() const { return padded(end - begin); }
   };
+  // What all tasks of a backward pass read and write.
   template <class T>
   struct Backward {
     Packed<const T> in;
@@ -164,16 +165,16 @@ struct TiledAttention : PackedHeads {
   // What every tile of keys needs from a tile of queries: Q_i^T / sqrt(d_k), dO_i^T and D_i.
   i64 prepared_size() const { return (s.d_k + s.d_v + 1) * tile.queries; }
   template <class T>
-  T* prepared(const Backward<T>& o, const Queries& at) const {
-    return o.prepared + (head_index(at.head) * query_tiles() + at.index) * prepared_size();
+  T* prepared(const Backward<T>& pass, const Queries& at) const {
+    return pass.prepared + (head_index(at.head) * query_tiles() + at.index) * prepared_size();
   }
   template <class T>
-  void prepare_queries(const Backward<T>& o, const Queries& at) const {
+  void prepare_queries(const Backward<T>& pass, const Queries& at) const {
     const i64 rows = at.rows(), width = at.width();
-    T *Q_T = prepared(o, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
-    const HeadMatrix<const T> dO = output(o.dy, at.head).from(at.begin);
-    const HeadMatrix<const T> O_i = output(o.O, at.head).from(at.begin);
-    transpose(o.in.Q(s, at.head).from(at.begin), rows, s.d_k, static_cast<T>(score_factor()), Q_T, width);
+    T *Q_T = prepared(pass, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
+    const HeadMatrix<const T> dO = output(pass.dy, at.head).from(at.begin);
+    const HeadMatrix<const T> O_i = output(pass.O, at.head).from(at.begin);
+    transpose(pass.in.Q(s, at.head).from(at.begin), rows, s.d_k, static_cast<T>(score_factor()), Q_T, width);
     transpose(dO, rows, s.d_v, T{1}, dO_T, width);
     std::fill_n(D, width, T{0});
     for (i64 i = 0; i < rows; ++i)
@@ -184,43 +185,44 @@ struct TiledAttention : PackedHeads {
   // Part c of a head: tiles c, 2 parts - 1 - c, 2 parts + c, ... of its keys, so that no part has only tiles that few
   // queries see.
   template <class T>
-  void backward_part(const Backward<T>& o, Head at, i64 c, T* scratch) const {
-    const i64 task = head_index(at) * o.parts + c;
-    const Sums<T> sums{o.sums ? o.sums + task * s.n * s.d_k : nullptr,
-                       o.bias_sums ? o.bias_sums + task * bias.size() : nullptr};
+  void backward_part(const Backward<T>& pass, Head at, i64 c, T* scratch) const {
+    const i64 task = head_index(at) * pass.parts + c;
+    const Sums<T> sums{pass.sums ? pass.sums + task * s.n * s.d_k : nullptr,
+                       pass.bias_sums ? pass.bias_sums + task * bias.size() : nullptr};
     if (sums.dQ) std::fill_n(sums.dQ, s.n * s.d_k, T{0});
-    for (i64 round = 0; round < tiles_of(tiles_of(s.m, tile.keys), o.parts); ++round) {
-      const i64 first = (round * o.parts + (round % 2 == 0 ? c : o.parts - 1 - c)) * tile.keys;
-      if (first < s.m) backward_keys(o, at, first, sums, scratch);
+    for (i64 round = 0; round < tiles_of(tiles_of(s.m, tile.keys), pass.parts); ++round) {
+      const i64 first = (round * pass.parts + (round % 2 == 0 ? c : pass.parts - 1 - c)) * tile.keys;
+      if (first < s.m) backward_keys(pass, at, first, sums, scratch);
     }
   }
 
   // One tile of keys, which begins with key `first`, and all queries that see some of its keys.
   template <class T>
-  void backward_keys(const Backward<T>& o, Head at, i64 first, const Sums<T>& sums, T* scratch) const {
+  void backward_keys(const Backward<T>& pass, Head at, i64 first, const Sums<T>& sums, T* scratch) const {
     const i64 last = std::min(s.m, first + tile.keys);
-    if (o.out.kv && o.kv_is_new) {
-      clear_rows(o.out.K(s, at).from(first), last - first, s.d_k);
-      clear_rows(o.out.V(s, at).from(first), last - first, s.d_v);
+    if (pass.out.kv && pass.kv_is_new) {
+      clear_rows(pass.out.K(s, at).from(first), last - first, s.d_k);
+      clear_rows(pass.out.V(s, at).from(first), last - first, s.d_v);
     }
     for (i64 i = 0; i < query_tiles(); ++i) {
       const Queries queries_i = queries(at, i);
       const SeenKeys seen = seen_keys(at.b, queries_i.begin, queries_i.end);
       const KeyRange keys{std::max(first, seen.any_query.first), std::min(last, seen.any_query.limit)};
-      if (keys.count() > 0) backward_tile(o, queries_i, keys.first, keys.count(), seen, sums, scratch);
+      if (keys.count() > 0) backward_tile(pass, queries_i, keys.first, keys.count(), seen, sums, scratch);
     }
   }
 
   template <class T>
-  void backward_tile(const Backward<T>& o, const Queries& at, i64 first, i64 keys, const SeenKeys& seen,
+  void backward_tile(const Backward<T>& pass, const Queries& at, i64 first, i64 keys, const SeenKeys& seen,
                      const Sums<T>& sums, T* scratch) const {
     const i64 rows = at.rows(), width = at.width();
-    const HeadMatrix<const T> Q = o.in.Q(s, at.head).from(at.begin), K = o.in.K(s, at.head).from(first),
-                              V = o.in.V(s, at.head).from(first), dO = output(o.dy, at.head).from(at.begin);
-    const T *Q_T = prepared(o, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
-    const T *largest = o.softmax + saved_index(at), *inverse = largest + padded(s.n);
+    const HeadMatrix<const T> Q = pass.in.Q(s, at.head).from(at.begin), K = pass.in.K(s, at.head).from(first),
+                              V = pass.in.V(s, at.head).from(first), dO = output(pass.dy, at.head).from(at.begin);
+    const T *Q_T = prepared(pass, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
+    const T *largest = pass.softmax + saved_index(at), *inverse = largest + padded(s.n);
     T *W = scratch, *dS = W + tile.keys * tile.queries, *factors = dS + tile.keys * tile.queries;
-    compute_scores(o.in.K(s, at.head), Q_T, width, at.head, at.begin, at.end, first, Scores<T>{W, keys, width, width});
+    compute_scores(pass.in.K(s, at.head), Q_T, width, at.head, at.begin, at.end, first,
+                   Scores<T>{W, keys, width, width});
     gemm_in_task<T>(V.mat(keys, s.d_v), {dO_T, s.d_v, width}, {dS, keys, width});  // dW
     const T factor = static_cast<T>(score_factor());
     const bool drops = dropout.p > 0;
@@ -237,19 +239,19 @@ struct TiledAttention : PackedHeads {
     if (sums.bias) bias.add_gradient(Scores<T>{dS, keys, width, width}, rows, at.begin, first, sums.bias);
     const Mat<const T> dS_T(dS, keys, rows, width), W_T(W, keys, rows, width);
     if (sums.dQ) gemm_in_task<T>(dS_T, K.mat(keys, s.d_k), {sums.dQ + at.begin * s.d_k, rows, s.d_k}, Trans::a, true);
-    if (o.out.kv) {
-      gemm_in_task<T>(dS_T, Q.mat(rows, s.d_k), o.out.K(s, at.head).from(first).mat(keys, s.d_k), Trans::none, true);
-      gemm_in_task<T>(W_T, dO.mat(rows, s.d_v), o.out.V(s, at.head).from(first).mat(keys, s.d_v), Trans::none, true);
+    if (pass.out.kv) {
+      gemm_in_task<T>(dS_T, Q.mat(rows, s.d_k), pass.out.K(s, at.head).from(first).mat(keys, s.d_k), Trans::none, true);
+      gemm_in_task<T>(W_T, dO.mat(rows, s.d_v), pass.out.V(s, at.head).from(first).mat(keys, s.d_v), Trans::none, true);
     }
   }
 
   // dQ of a tile of queries: the sum of the dQ of all parts.
   template <class T>
-  void add_parts(const Backward<T>& o, const Queries& at) const {
-    const HeadMatrix<T> dQ = o.out.Q(s, at.head).from(at.begin);
-    if (o.q_is_new) clear_rows(dQ, at.rows(), s.d_k);
-    for (i64 c = 0; c < o.parts; ++c) {
-      const T* sum = o.sums + ((head_index(at.head) * o.parts + c) * s.n + at.begin) * s.d_k;
+  void add_parts(const Backward<T>& pass, const Queries& at) const {
+    const HeadMatrix<T> dQ = pass.out.Q(s, at.head).from(at.begin);
+    if (pass.q_is_new) clear_rows(dQ, at.rows(), s.d_k);
+    for (i64 c = 0; c < pass.parts; ++c) {
+      const T* sum = pass.sums + ((head_index(at.head) * pass.parts + c) * s.n + at.begin) * s.d_k;
       for (i64 i = 0; i < at.rows(); ++i) add_to(s.d_k, sum + i * s.d_k, dQ.data + i * dQ.stride);
     }
   }
