@@ -1,4 +1,4 @@
-// Chapter 1. How the message of an error is composed, and what is removed from it.
+// Chapter 1. How the message of an error is composed, and which characters of it are replaced.
 //
 // Serves: core/tensor.h
 #include "core/error.h"
@@ -12,9 +12,9 @@
 namespace orrery {
 namespace {
 
-// Characters that control a line instead of being shown in it: the control characters C0, DEL and C1, Unicode's line
-// breaks, and its direction marks (Unicode Standard Annex 9, section 2).
-bool commands(size_t code) {
+// Whether a character controls the line instead of being shown in it: the control characters C0, DEL and C1, Unicode's
+// line breaks, and its direction marks (Unicode Standard Annex 9, section 2).
+bool is_control(size_t code) {
   struct Range {
     size_t first, last;
   };
@@ -28,7 +28,7 @@ std::string cleaned(std::string_view text, bool keep_lines) {
   result.reserve(text.size());
   while (!text.empty()) {
     const Character c = first_character(text);
-    const bool shown = c.bytes > 0 && (!commands(c.code) || (keep_lines && c.code == '\n'));
+    const bool shown = c.bytes > 0 && (!is_control(c.code) || (keep_lines && c.code == '\n'));
     const size_t bytes = std::max<size_t>(c.bytes, 1);
     result += shown ? text.substr(0, bytes) : "?";
     text.remove_prefix(bytes);

@@ -17,12 +17,12 @@ void print_axis(std::ostream& out, const Tensor& x, int axis, i64 first, i64 str
     return;
   }
   const i64 n = x.size(axis), inner = n == 0 ? 0 : stride / n;
-  const bool last_axis = axis == x.rank() - 1;
+  const std::string between = axis == x.rank() - 1 ? ", " : ",\n" + indent + " ";
   out << '[';
   for (i64 i = 0; i < n; ++i) {
-    if (i > 0) out << (last_axis ? ", " : ",\n" + indent + " ");
+    if (i > 0) out << between;
     if (n > shown && i == shown / 2) {
-      out << "..." << (last_axis ? ", " : ",\n" + indent + " ");
+      out << "..." << between;
       i = n - shown / 2;
     }
     print_axis(out, x, axis + 1, first + i * inner, inner, indent + " ");

@@ -28,13 +28,14 @@ AxisSet axis_set(const Shape& shape, const Axes& axes, std::string_view operatio
 // y[i] = sum over j of x[j, i], for a matrix so wide that a row of sums would not stay in the nearest cache: strips of
 // the full length, cut into blocks of columns.
 template <class T>
-void sum_wide_columns(i64 rows, i64 columns, i64 block, const T* x, T* y) {
+void sum_wide_columns(i64 rows, i64 columns, const T* x, T* y) {
   const i64 strips = std::max<i64>(1, (rows + most_strip_rows - 1) / most_strip_rows),
-            blocks = (columns + block - 1) / block;
+            blocks = (columns + column_block - 1) / column_block;
   Tensor partial = Tensor::empty({strips, columns}, dtype_of<T>);
   T* sums = partial.write<T>();
   parallel_tasks(strips * blocks, [=](i64 task) {
-    const i64 strip = task / blocks, column = task % blocks * block, width = std::min(block, columns - column);
+    const i64 strip = task / blocks, column = task % blocks * column_block;
+    const i64 width = std::min(column_block, columns - column);
     T* out = sums + strip * columns + column;
     std::fill_n(out, width, T{0});
     for (i64 row = strip * most_strip_rows; row < std::min(rows, (strip + 1) * most_strip_rows); ++row)
@@ -46,7 +47,7 @@ void sum_wide_columns(i64 rows, i64 columns, i64 block, const T* x, T* y) {
 // y[o, i] = sum over j of x[o, j, i], inner > 1.
 template <class T>
 void sum_columns(i64 outer, i64 n, i64 inner, const T* x, T* y) {
-  if (outer == 1 && inner > 2 * column_block) return sum_wide_columns(n, inner, column_block, x, y);
+  if (outer == 1 && inner > 2 * column_block) return sum_wide_columns(n, inner, x, y);
   const Tensor sums = strip_sums<T>(outer, n, inner, [=](i64 begin, i64 end, T* out) {
     for (i64 row = begin; row < end; ++row) add_to(inner, x + row * inner, out);
   });
