@@ -44,8 +44,8 @@ struct Lines {
 };
 
 /// One part of a message: anything that `<<` writes. It refers to the value, which is written only if the error is
-/// thrown. Literals are written as they are; other text is made `harmless`, and cut after 4096 bytes, the longest file
-/// name.
+/// thrown. Literals are written as they are; other text is made `harmless`, and cut after 4096 bytes, the longest path
+/// of a file.
 class MessagePart {
  public:
   template <class T>

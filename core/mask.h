@@ -21,7 +21,8 @@ struct KeyRange {
   i64 count() const { return limit - first; }
 };
 
-/// How many distances j - i there are between n queries i and m keys j.
+/// How many distances j - i there are between n queries i and m keys j: from -(n - 1) to m - 1. A bias by distance has
+/// one entry for each (autograd/ops/attention.h).
 inline i64 distances(i64 n, i64 m) { return std::max<i64>(0, n + m - 1); }
 
 /// A rule that says which (batch row b, head h, query i, key j) are allowed: for each query a range of keys, and tables

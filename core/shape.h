@@ -60,7 +60,8 @@ class Shape {
 /// `operation`.
 Shape broadcast(const Shape& a, const Shape& b, std::string_view operation);
 
-/// `shape` with a size of -1, if there is one, replaced by the size that makes `count` elements.
+/// `shape` with a size of -1, if there is one, replaced by the size that makes `count` elements. Errors, which name
+/// `operation`: more than one -1; no size makes that count.
 Shape infer(const Shape& shape, i64 count, std::string_view operation);
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);

@@ -82,7 +82,7 @@ class Tensor {
 
   /// The same elements in another shape of the same count. One size may be -1: it is computed from the others.
   Tensor reshape(const Shape& shape) const;
-  /// Rows [begin, end) along axis 0, as a view.
+  /// Rows [begin, end) along axis 0, as a view. Error: 0 <= begin <= end <= size(0) does not hold.
   Tensor rows(i64 begin, i64 end) const;
   Tensor clone() const;
   /// This tensor converted to `dtype`, or the tensor itself if it already has that dtype. To i32, fractions are cut
@@ -94,7 +94,8 @@ class Tensor {
     check(defined(), "tensor", "is not defined");
     return storage_->version;
   }
-  /// True when no other tensor shares the memory. If another thread did before, its reads are finished.
+  /// True when no other tensor shares the memory, so it may be overwritten. If a tensor of another thread shared it
+  /// before, that thread has finished reading.
   bool sole_owner() const {
     const bool sole = storage_.use_count() == 1;
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -134,7 +135,8 @@ inline void check_defined(const Tensor& x, std::string_view operation) {
   check(x.defined(), operation, "the tensor is not defined");
 }
 
-/// The sizes of x, which must have N axes, for naming them:  const auto [B, T, D] = dims<3>(x, "x");
+/// The sizes of x, for naming them:  const auto [B, T, D] = dims<3>(x, "x");
+/// Error, which begins with `name`: x does not have N axes.
 template <int N>
 std::array<i64, N> dims(const Tensor& x, std::string_view name) {
   check(x.defined(), name, "is not defined");

@@ -20,7 +20,7 @@ namespace orrery {
 Tensor zeros(const Shape& shape, Dtype dtype = f32);
 /// `value` in every element. Token ids need a dtype, and must fit it: full({B, 1}, 2, Dtype::i32).
 Tensor full(const Shape& shape, double value, Dtype dtype = f32);
-/// i32 [n]: 0, 1, ..., n - 1.
+/// i32 [n]: 0, 1, ..., n - 1. Error: n is negative, or n - 1 does not fit into i32.
 Tensor arange(i64 n);
 /// Draws from N(0, 1), in double and then rounded to `dtype`. So a generator in the same state gives the same numbers
 /// in f32 as in f64, up to rounding.
@@ -74,6 +74,7 @@ double dot(const Tensor& a, const Tensor& b);
 /// by all leading axes of a, or [..., k, n] with the same leading axes as a. A transposed a, [..., k, m], needs a
 /// separate b for each matrix, since its matrices cannot be folded into one.
 Shape matmul_shape(const Shape& a, const Shape& b, Trans trans);
+/// op(a) op(b), in a new tensor of that shape.
 Tensor matmul(const Tensor& a, const Tensor& b, Trans trans = Trans::none);
 /// c = op(a) op(b), or c += op(a) op(b) with `accumulate`; c must not share memory with a or b.
 void matmul_into(Tensor& c, const Tensor& a, const Tensor& b, Trans trans, bool accumulate);

@@ -44,7 +44,7 @@ int open_file(const std::string& path, int flags) {
   return retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, default_mode); });
 }
 
-// Errors also: the file could not be opened.
+// What the system knows of an open file. That it could not be opened is an error here, too.
 struct stat status_of(const Descriptor& file, const std::string& operation) {
   struct stat status {};
   check_call(file.number() >= 0 && ::fstat(file.number(), &status) == 0, operation);

@@ -33,8 +33,8 @@ struct JsonLimits {
   i64 values = most_json_values;
 };
 
-/// The object that `text` describes. Errors, of `operation`: text that is no JSON, saying where, or has a zero byte;
-/// another value than an object; a field twice; more than the limits allow.
+/// The object that `text` describes. Errors, of `operation`: text that is not JSON (the error says where) or has a zero
+/// byte; another value than an object; a field twice; more than the limits allow.
 Json parse_json_object(std::string_view text, std::string_view operation, const JsonLimits& limits = {});
 
 /// JSON as text, for values that hold names of files. Those need not be UTF-8, as JSON must be: what is not becomes

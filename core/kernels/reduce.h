@@ -107,9 +107,9 @@ static inline i64 strip_rows(i64 columns) {
 /// What a chunk of work may take to stay in a cache of 16 or 32 MB that all cores share. Frozen (core/products/blas.h).
 inline constexpr i64 shared_cache_bytes = 10'000'000;
 
-/// How many rows to process at a time in an operation that does not store its inner result of `columns` columns: all
-/// rows, or equal chunks of at most as many rows as fit into `shared_cache_bytes`, or 256 rows if fewer fit. Depends on
-/// shape and dtype alone, since the chunks affect the bits of a result.
+/// How many rows an operation processes at a time if it does not keep its inner result, which has `columns` columns:
+/// all rows if they fit into `shared_cache_bytes`, otherwise equal chunks that do. 256 rows count as fitting even if
+/// they are larger. Depends on shape and dtype alone, since the chunks affect the bits of a result.
 static inline i64 row_chunk(i64 rows, i64 columns, Dtype dtype) {
   constexpr i64 least_rows = 256;
   const i64 fitting = std::max(least_rows, shared_cache_bytes / std::max<i64>(1, columns * bytes_of(dtype)));
