@@ -214,8 +214,8 @@ void add_zero_padding(std::vector<Sample>& table) {
 
 void add_rotary(std::vector<Sample>& table) {
   const auto turned = [](const Variables& x) {
-    Rng rng(
-        1);  // any two numbers for each pair: only those of an angle keep the length, but the derivative is the same
+    // Any two numbers for each pair: only a sine and cosine keep its length, but the derivative has the same form.
+    Rng rng(1);
     const Shape pairs{x[0].size(1), x[0].size(3) / 2};
     const Tensor sine = randn(pairs, rng, x[0].dtype()), cosine = randn(pairs, rng, x[0].dtype());
     return rotary(x[0], sine, cosine);

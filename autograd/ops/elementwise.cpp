@@ -7,7 +7,6 @@
 #include "autograd/ops/elementwise.h"
 
 #include "autograd/elementwise.h"
-
 #include "core/machine/math.h"
 
 namespace orrery {

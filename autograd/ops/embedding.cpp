@@ -111,9 +111,9 @@ struct EmbeddingSum {
     const i64 n = lookup.check_arguments(name, weight), columns = weight.size(1);
     const Tensor& ids = lookup.ids;
     check(ids.rank() == 2, name, "ids need shape [B, T], have ", ids.shape());
-    const i64 T_ids = ids.size(1);
-    check(positions.rank() == 2 && positions.size(0) >= T_ids && positions.size(1) == columns, name,
-          "positions need shape [", T_ids, " or more, ", columns, "], have ", positions.shape());
+    const i64 length = ids.size(1);
+    check(positions.rank() == 2 && positions.size(0) >= length && positions.size(1) == columns, name,
+          "positions need shape [", length, " or more, ", columns, "], have ", positions.shape());
     dropout.check_usable(name);
     Tensor y = Tensor::empty(ids.shape().plus(columns), weight.dtype());
     dispatch_floating(weight.dtype(), name, [&](auto t) {
@@ -123,7 +123,7 @@ struct EmbeddingSum {
       T* out = y.write<T>();
       for_row_groups(n, columns, [=, this, scale = static_cast<T>(factor)](i64 begin, i64 end) {
         for (i64 i = begin; i < end; ++i)
-          scaled_sum(columns, scale, table + id[i] * columns, position + i % T_ids * columns, out + i * columns);
+          scaled_sum(columns, scale, table + id[i] * columns, position + i % length * columns, out + i * columns);
         dropout.rows(begin, end, columns, out + begin * columns, out + begin * columns);
       });
     });

@@ -17,8 +17,8 @@ struct Relu {
   static constexpr std::string_view name = "relu";
   template <class T>
   T value(T x) const {
-    return x < T{0} ? T{0} : x;
-  }  // NaN passes through
+    return x < T{0} ? T{0} : x;  // NaN passes through, since no comparison with it is true
+  }
   template <class T>
   T derivative_at_output(T y) const {
     return y > T{0} ? T{1} : T{0};

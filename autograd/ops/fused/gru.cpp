@@ -17,9 +17,8 @@
 // Serves: nn/models/encoder.h
 #include "autograd/ops/fused/gru.h"
 
-#include "autograd/ops/fused/gru_rows.h"
-
 #include "autograd/apply.h"
+#include "autograd/ops/fused/gru_rows.h"
 #include "autograd/ops/fused/linear_rows.h"
 #include "core/kernels/reduce.h"
 #include "core/mask.h"
