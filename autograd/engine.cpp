@@ -65,7 +65,8 @@ void Walk::take_newest() {
   current_->queued = false;
 }
 
-// Operations rely on this. It can fail only if an observer replaced a contribution by one of another shape.
+// Operations rely on a dy of the shape of their output. Only an observer that replaces a contribution by one of another
+// shape can break this.
 void check_shapes(const Node& node) {
   for (const OutputSlot& output : node.outputs)
     check(!output.gradient.defined() || output.gradient.shape() == output.shape, "engine", "a gradient of shape ",

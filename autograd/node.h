@@ -26,7 +26,7 @@ struct Edge {
 
   std::shared_ptr<Node> node;
   int output = 0;
-  u32 layout = 0;  // of a parameter: the size of its `earlier_layouts` when the edge was made
+  u32 layout = 0;  // for a parameter: how many `earlier_layouts` it had when the edge was made
 };
 
 /// What a node knows of one of its outputs: enough to allocate its gradient, and the gradient once it arrives.

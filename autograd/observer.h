@@ -18,12 +18,13 @@ namespace orrery {
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// Before an operation's forward runs.
+  /// Before an operation's forward runs: its name and its inputs, of which optional ones may be undefined.
   virtual void forward_begins(std::string_view, std::span<const Variable* const>) {}
-  /// After it. Optional inputs may be undefined.
+  /// After it: the same, and the outputs.
   virtual void forward_ended(std::string_view, std::span<const Variable* const>, std::span<const Tensor>) {}
   /// After that, if the operation was put on the tape: the node whose backward will run.
   virtual void recorded(const Node&) {}
+  /// Before and after a node's backward runs; `outputs` of the node hold the gradients that it reads.
   virtual void backward_begins(const Node&) {}
   virtual void backward_ended(const Node&) {}
   /// True when `contribution` should be called.

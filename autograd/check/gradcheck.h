@@ -204,10 +204,10 @@ struct DrawnReport {
   i64 redrawn = 0;  ///< draws before it that showed nothing
 };
 
-/// Checks `sample` with the numbers of `seed`, and `options.seed` the same. A draw shows nothing if too many
-/// coordinates are at kinks, or the numeric gradient of a leaf is zero everywhere, and nothing else is wrong. That is
-/// not a mistake of backward, so other numbers are drawn, up to 8 times. A function that shows nothing with any of them
-/// fails. `known` holds the slopes of the draw that was checked.
+/// Checks `sample` with the numbers of `seed`, which also replaces the seed of its options. A draw shows nothing if too
+/// many coordinates are at kinks, or the numeric gradient of a leaf is zero everywhere, and nothing else is wrong. That
+/// is not a mistake of backward, so other numbers are drawn, up to 8 times. A function that shows nothing with any of
+/// them fails. `known` holds the slopes of the draw that was checked.
 DrawnReport gradcheck(const Sample& sample, u64 seed, NumericSlopes* known = nullptr);
 
 }  // namespace orrery

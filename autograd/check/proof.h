@@ -28,7 +28,8 @@
 // What no proof can find: an error below the tolerance; in f32, one as small as the rounding of the largest numbers of
 // the pass; a mistake beyond the numbers and shapes it is given, at a kink, with a number of threads it does not try,
 // or less often than every 64th pass; a wrong forward, whose derivative is right; an operation that asks in forward
-// whether its inputs want a gradient (the tape is cut afterwards). For layers see nn/check/proof.h.
+// which of its inputs want a gradient, and errs for some of them (for `subsets`, the tape is cut after forward). For
+// layers see nn/check/proof.h.
 // Read next: apps/book/ch3/my_op.cpp
 #pragma once
 

@@ -1,7 +1,7 @@
 // Chapter 8. The linear map of every layer. Bias, activation and dropout are applied to its product tile by tile.
 //
 //   linear        y = x W^T + b                          dx = dy W        dW = dy^T x        db = sum over rows of dy
-//   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) as dy
+//   linear_relu   y = dropout(relu(z)), z = x W^T + b    the same with dz = dy y'(z) in place of dy
 // The composed form, matmul(x, W, Trans::b) + b, then relu, then dropout, is the one to read. In the fused form, each
 // tile of the product (core/products/gemm.h) starts as the bias, and gets activation and dropout when it is complete; z
 // is never stored. The derivative is read from the output: y'(z) is dropout's factor where y > 0, else 0. The wider
