@@ -47,10 +47,10 @@ struct GeluTanh {
   template <class T>
   static constexpr T cubic = T{0.044715};
 
-  // s, and ds = ds/d(2u) = s (1 - s), from e^{-2|u|}, which is never larger than 1.
+  // s, and its slope ds/d(2u) = s (1 - s), both from e^{-2|u|}, which is never larger than 1.
   template <class T>
   struct Gate {
-    T s, ds;
+    T s, slope;
   };
   template <class T>
   static Gate<T> gate(T u) {
@@ -65,8 +65,8 @@ struct GeluTanh {
   template <class T>
   T derivative(T x) const {
     const Gate<T> at = gate(scale<T> * (x + cubic<T> * x * x * x));
-    const T rest = T{2} * x * scale<T> * (T{1} + T{3} * cubic<T> * x * x) * at.ds;
-    return at.ds == T{0} ? at.s : at.s + rest;  // x^3 may overflow, and infinity times 0 is NaN
+    const T rest = T{2} * x * scale<T> * (T{1} + T{3} * cubic<T> * x * x) * at.slope;
+    return at.slope == T{0} ? at.s : at.s + rest;  // x^3 may overflow, and infinity times 0 is NaN
   }
 };
 
