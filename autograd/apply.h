@@ -88,6 +88,7 @@ void check_inputs(std::string_view name, Inputs inputs);
 bool records(Inputs inputs);
 /// Gives the node its edges and output slots.
 void connect(Node& node, Inputs inputs, std::span<const Tensor> outputs);
+/// Tell the observer, if there is one, that a forward begins or has ended.
 void announce_begin(std::string_view name, Inputs inputs);
 void announce_end(std::string_view name, Inputs inputs, std::span<const Tensor> outputs);
 

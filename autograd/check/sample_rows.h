@@ -12,8 +12,16 @@
 
 namespace orrery::sample_rows {
 
-/// Where an input's values come from. In tails, every second number is 4 to 10 away from 0.
-enum class Range { normal, positive, away_from_zero, distinct, distinct_nearby, tails, positive_tails };
+/// Where an input's values come from.
+enum class Range {
+  normal,           ///< N(0, 1)
+  positive,         ///< uniform on [0.5, 2.5)
+  away_from_zero,   ///< N(0, 1), moved away from 0 by 0.05
+  distinct,         ///< no two values nearer than 0.1
+  distinct_nearby,  ///< the same for any 101 successive values
+  tails,            ///< N(0, 1), but every second number is 4 to 10 away from 0
+  positive_tails,   ///< the magnitudes of those, plus 0.5
+};
 
 /// Sizes beyond the chunks that loops are cut into, of 8,192 elements each: rows of a few columns, and one flat axis.
 inline constexpr int long_rows = 8200, long_flat = 16411;

@@ -30,9 +30,9 @@ Tensor drawn(const Input& input, Rng& rng, Dtype dtype) {
         if (i % 2 == 1) value[i] = (value[i] < 0 ? -1 : 1) * (4.0 + 6.0 * rng.uniform());
         if (input.range == Range::positive_tails) value[i] = 0.5 + std::fabs(value[i]);
         break;
-      // No two values nearer than 0.1, in an order that looks random.
+      // 7919 is a prime that divides none of the counts: no value comes twice, in an order that looks random.
       case Range::distinct: value[i] = 0.1 * static_cast<double>((i * 7919 + 3) % std::max<i64>(1, x.count())); break;
-      // The same for any 101 successive values: of many, the largest would make numeric derivatives inexact.
+      // Not distinct as a whole: of many values, the largest would make numeric derivatives inexact.
       case Range::distinct_nearby: value[i] = 0.1 * static_cast<double>(i * 37 % 101); break;
     }
   }

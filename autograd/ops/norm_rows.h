@@ -12,7 +12,7 @@
 
 namespace orrery::kernels {
 
-/// What backward needs to know about a row.
+/// What backward needs to know about a row: its mean mu, and r and k of autograd/ops/layer_norm.cpp.
 template <class T>
 struct RowStatistics {
   T mean, r, k;

@@ -74,8 +74,9 @@ i64 add_vectors(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, Vecto
   constexpr i64 lanes = VectorOf<T>::lanes;
   constexpr bool keeps_x = rows < columns;
   constexpr int kept_rows = std::min(rows, columns), other_rows = std::max(rows, columns);
-  // Prefetch the next group of rows of W, which arrives by the time it is needed. Past the end of W this does no harm,
-  // since a prefetch never fails.
+  // Prefetch the next group of rows of W, which arrives by the time it is needed: into the nearest cache (3) or, if
+  // several rows of x have to use the present group first, into the one behind it (2). Past the end of W this does no
+  // harm, since a prefetch never fails.
   const T* ahead = W + group * W_stride;
   i64 p = 0;
   for (; p + lanes <= k; p += lanes) {
