@@ -72,15 +72,24 @@ CheckedLeaves checked_leaves(const Parameters& leaves) {
   return checked;
 }
 
-// Collects the leaves that backward reaches.
-class ReachedLeaves final : public ForwardingObserver {
+// Describes the parameters that backward reaches but that are not checked. At once: a parameter that f makes anew in
+// each call is freed with the tape.
+class UnlistedLeaves final : public ForwardingObserver {
  public:
+  UnlistedLeaves(const CheckedLeaves& checked, const Parameters& listed) : checked_(checked), listed_(listed) {}
+
   void leaf_reached(const Leaf& leaf) override {
     ForwardingObserver::leaf_reached(leaf);
-    leaves.push_back(&leaf);
+    const bool is_checked = std::any_of(checked_.begin(), checked_.end(),
+                                        [&](const auto& other) { return other->leaf.node().get() == &leaf; });
+    if (!is_checked) descriptions.push_back(description_of(leaf, listed_));
   }
 
-  std::vector<const Leaf*> leaves;
+  std::vector<std::string> descriptions;
+
+ private:
+  const CheckedLeaves& checked_;
+  const Parameters& listed_;
 };
 
 // What is perturbed: element `index` of leaf number `leaf`, or direction number `index`, of all leaves.
@@ -155,13 +164,13 @@ class Checker {
 };
 
 void Checker::find_analytic() {
-  ReachedLeaves reached;
+  UnlistedLeaves unlisted(leaves_, f_.leaves);
   {
     const Variable y = f_.output();
     check(y.defined() && y.dtype() == f64, "gradcheck", "f's output must be f64");
     y_ = y.value().clone();
     cotangent_ = cotangent_of(y_.shape(), options_.seed);
-    const ObserverScope scope(reached);
+    const ObserverScope scope(unlisted);
     f_.walk(y, cotangent_);
   }
   double squares = 0;
@@ -176,12 +185,9 @@ void Checker::find_analytic() {
     if (leaf->analytic.defined()) squares += sum_of_squares(leaf->analytic);
   }
   report_.gradient_norm = std::sqrt(squares);
-  for (const Leaf* leaf : reached.leaves) {
-    const bool listed =
-        std::any_of(leaves_.begin(), leaves_.end(), [&](const auto& h) { return h->leaf.node().get() == leaf; });
-    if (!listed)
-      problem(GradientCheck::unlisted_leaf, "backward reached " + description_of(*leaf, f_.leaves) +
-                                                ", which is not among the leaves: visit does not name it");
+  for (const std::string& leaf : unlisted.descriptions) {
+    problem(GradientCheck::unlisted_leaf,
+            "backward reached " + leaf + ", which is not among the leaves: visit does not name it");
   }
   if (!same_bits(y_, value()))
     problem(GradientCheck::repeatable, "f is not repeatable: a second evaluation gave other bits");
