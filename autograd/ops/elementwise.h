@@ -7,7 +7,7 @@
 
 namespace orrery {
 
-/// x^exponent. NaN where x is negative and the exponent is no whole number.
+/// x^exponent. NaN where x is negative and the exponent is not a whole number.
 Variable pow(const Variable& x, double exponent);
 /// e^x.
 Variable exp(const Variable& x);

@@ -28,7 +28,8 @@ constexpr int columns_of(int rows) {
   return static_cast<int>(columns);
 }
 
-// Splits a, then b, into segments of `count` lanes, and adds the upper half of each segment to its lower half.
+// Splits a and b into segments of `count` lanes, and adds the upper half of each segment to its lower half. With four
+// lanes:  count 4: a0 + a2, a1 + a3, b0 + b2, b1 + b3;  count 2: a0 + a1, b0 + b1, a2 + a3, b2 + b3.
 template <class T, i64 count, size_t... i>
 Vector<T> halves_added(const Vector<T>& a, const Vector<T>& b, std::index_sequence<i...>) {
   constexpr size_t half = count / 2, lanes = sizeof...(i);
