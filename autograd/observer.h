@@ -32,7 +32,7 @@ class Observer {
   /// What a node's backward adds to the gradient of its input number `input`; may be replaced, or dropped by undefining
   /// it.
   virtual void contribution(const Node&, size_t, Tensor&) {}
-  /// A gradient arrived at a parameter.
+  /// A gradient arrived at a parameter, which may be freed with the tape: keep no pointer to it.
   virtual void leaf_reached(const Leaf&) {}
 };
 

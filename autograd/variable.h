@@ -37,6 +37,7 @@ class Variable {
 
   /// The node this value came from; null for a constant.
   const std::shared_ptr<Node>& node() const { return node_; }
+  /// Which of that node's outputs it is.
   int output() const { return output_; }
   /// True when a gradient flows back through this value.
   bool wants_gradient() const { return node_ != nullptr; }

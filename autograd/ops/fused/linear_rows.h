@@ -27,6 +27,7 @@ struct Nothing {
   void operator()(const Tile&, i64, T*) const {}
 };
 
+/// Computes y as above. Errors: those of `gemm`.
 template <class T, class Finish = Nothing>
 static void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, const Finish& finish = {}) {
   const auto fill = [=](const Tile& tile) {
