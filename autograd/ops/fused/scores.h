@@ -126,7 +126,7 @@ static void softmax_columns(const Scores<T>& S, i64 first, const SeenKeys& seen)
   hide_and_find_largest(S, first, seen, shift.data());
   for (T& s : shift) s = s == -std::numeric_limits<T>::infinity() ? T{0} : s;
   sum_over_keys(S.keys, S.width, sum, [&](i64 j, T* part) { exp_and_add(S.width, shift.data(), S.row(j), part); });
-  for (T& s : sum) s = s == T{0} ? T{0} : T{1} / s;
+  for (i64 i = 0; i < S.width; ++i) sum[i] = sum[i] == T{0} ? T{0} : T{1} / sum[i];
   for (i64 j = 0; j < S.keys; ++j) multiply(S.width, sum.data(), S.row(j));
 }
 
