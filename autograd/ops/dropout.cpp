@@ -21,6 +21,7 @@ struct Dropout {
   RowDropout dropout;  // forward and backward are the same linear map
 
   Tensor forward(const Tensor& x) {
+    check_defined(x, name);
     dropout.check_usable(name);
     return dropout.p == 0 ? x : dropout.applied(x, Tensor::empty(x.shape(), x.dtype()));
   }

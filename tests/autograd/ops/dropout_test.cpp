@@ -51,6 +51,9 @@ TEST_CASE("probabilities 0 and 1, nothing, and errors") {
   CHECK(dropout(constant(zeros({0, 3})), 0.5, draw).shape() == Shape{0, 3});
   CHECK(contains(error_of([&] { (void)dropout(constant(x), 1.5, draw); }),
                  "dropout: needs a probability in [0, 1], got 1.5\n  input 0: [5, 3]  from a constant"));
+  for (const double p : {0.0, 0.5})
+    CHECK(error_of([&, p] { (void)dropout(Variable(), p, draw); }) ==
+          "dropout: the tensor is not defined\n  input 0: (none)");
 }
 
 TEST_CASE("promise 16: dropout masks have the same bits for 1 to 8 threads") {
