@@ -12,11 +12,11 @@
 
 namespace orrery::kernels {
 
-/// Errors: a weight that is not [out, in] for rows of x, a bias that is not [out].
+/// Errors: a weight that is not [out, in] for rows of x; a bias that is not [out]; an x without axes.
 static inline void check_linear(std::string_view operation, const Tensor& x, const Tensor& W, const Tensor& b) {
   check(W.rank() == 2, operation, "the weight needs shape [out, in], has ", W.shape());
-  check(x.rank() >= 1 && x.size(-1) == W.size(1), operation, "inner sizes differ (", x.rank() >= 1 ? x.size(-1) : 0,
-        " != ", W.size(1), ")");
+  check(x.rank() >= 1, operation, "x needs at least one axis");
+  check(x.size(-1) == W.size(1), operation, "inner sizes differ (", x.size(-1), " != ", W.size(1), ")");
   check(!b.defined() || b.shape() == Shape{W.size(0)}, operation, "the bias needs shape ", Shape{W.size(0)}, ", has ",
         b.shape());
 }
