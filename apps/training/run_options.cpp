@@ -9,6 +9,7 @@
 
 #include "apps/program/option_file.h"
 #include "apps/program/system.h"
+#include "core/files/file.h"
 #include "core/machine/memory.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
@@ -79,9 +80,7 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
 }
 
 void set_up(const RunOptions& run) {
-  std::error_code problem;
-  if (!run.new_folder.empty() && !run.print_config) std::filesystem::create_directories(run.new_folder, problem);
-  check(!problem, "train", "cannot make the folder ", run.new_folder, ": ", problem.message());
+  if (!run.new_folder.empty() && !run.print_config) make_folder(run.new_folder);
   set_threads(static_cast<int>(run.threads));
   set_least_tiles(static_cast<int>(run.tiles));
   const SystemMemory memory = memory_of(SystemFiles());

@@ -25,7 +25,7 @@
 namespace orrery {
 namespace {
 
-constexpr mode_t default_mode = 0666;  // minus the user's umask
+constexpr mode_t default_mode = 0666, folder_mode = 0777;  // minus the user's umask
 
 // Throws the operating system's message about the last call, unless the call succeeded.
 void check_call(bool ok, const std::string& operation, std::string_view what = "") {
@@ -115,6 +115,11 @@ void flush_directory(const std::string& path, const std::string& operation, std:
   const bool flushed = directory.number() >= 0 && retry([&] { return ::fsync(directory.number()); }) == 0;
   const bool unsupported = errno == EINVAL;  // some file systems have nothing to flush in a directory
   check_call(flushed || unsupported, operation, std::string(done) + ", but its directory cannot be flushed: ");
+}
+
+bool is_folder(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 // The mode of `path`, if it exists; an error if it is anything but a regular file.
@@ -284,6 +289,16 @@ void AppendedFile::clear() {
 void AppendedFile::append(std::string_view text) { write_all(file_, std::as_bytes(std::span(text)), operation_); }
 
 void AppendedFile::close() { check_call(file_.close(), operation_); }
+
+void make_folder(const std::string& path) {
+  if (is_folder(path)) return;
+  const std::string name = path.substr(0, path.find_last_not_of('/') + 1);
+  make_folder(folder_of(name));
+  const std::string operation = "make the folder " + name;
+  const bool made = retry([&] { return ::mkdir(name.c_str(), folder_mode); }) == 0;
+  check_call(made || (errno == EEXIST && is_folder(name)), operation);  // or another process has just made it
+  flush_directory(name, operation, "made");
+}
 
 void remove_file(const std::string& path) {
   const std::string operation = "remove " + path;

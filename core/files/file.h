@@ -102,6 +102,11 @@ class AppendedFile {
 /// besides those of the system: `path` is not a regular file; somebody else is writing it.
 void replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts);
 
+/// Makes the folder `path`, and those around it that are missing, for good: the folder around each new one is flushed,
+/// so that files in it are not lost with its name after a power failure. One that is there stays. Errors, of operation
+/// "make the folder PATH": those of the system.
+void make_folder(const std::string& path);
+
 /// Removes `path`, if it is there, for good: its directory is flushed, so it does not come back after a power failure.
 /// Errors, of operation "remove PATH": those of the system.
 void remove_file(const std::string& path);

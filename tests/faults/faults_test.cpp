@@ -55,6 +55,9 @@ const std::vector<Failure> failures{{"open", no_space},
                                     {"lock", by_signal, {1, many_signals}},
                                     {"dup", std::to_string(EMFILE)},
                                     {"unlink", io_error},
+                                    {"mkdir", no_space},
+                                    {"mkdir", io_error},
+                                    {"mkdir", by_signal, {1, many_signals}},
                                     {"any", "kill", {1}}};
 
 // A training from its beginning or one that is resumed, from the files that stand there before.
@@ -268,7 +271,8 @@ TEST_CASE("long: promise 18: the same for every program, with more of the calls"
   CHECK(tried.faults > 1000);
   std::set<std::string> listed;
   for (const Failure& failure : failures) listed.insert(failure.call);
-  listed.erase("mmap");  // only a large text is mapped: the last test of this file
+  listed.erase("mmap");   // only a large text is mapped: the last test of this file
+  listed.erase("mkdir");  // only for a new folder: the test before that
   CHECK(tried.calls == listed);
 }
 
@@ -283,6 +287,34 @@ TEST_CASE("long: promise 18: every system call of toy fails, in every way" * doc
 
 TEST_CASE("long: promise 18: every system call of translate fails, in every way" * doctest::skip()) {
   CHECK(faults_of_every_call("translate") > 2000);
+}
+
+TEST_CASE("promise 18: a new folder that cannot be made, or not for good, is told before the training") {
+  const TemporaryFolder texts, folder;
+  const std::string outer = folder / "outer", inner = outer + "/inner/";
+  for (const TrainedProgram& program : trained_programs(texts)) {
+    const std::string begin = program.begin(inner, 2, 1);
+    std::filesystem::remove_all(outer);
+    REQUIRE(run_with_faults(begin, folder).exit_code == 0);
+    for (const Failure& failure : failures) {
+      if (failure.call != "mkdir" && failure.call != "fsync") continue;
+      for (const int at : {1, 2}) {  // the outer folder, and the one in it
+        std::filesystem::remove_all(outer);
+        const Fault fault{failure.call, at, failure.times.back(), failure.error};
+        const std::string what = program.name + ": " + fault.text();
+        CAPTURE(what);
+        const Outcome outcome = run_with_faults(begin, folder, fault);
+        CAPTURE(outcome.errors);
+        const bool transient = failure.error == by_signal;
+        CHECK(outcome.exit_code == (transient ? 0 : 1));
+        CHECK(std::filesystem::exists(inner + "model.safetensors") == transient);
+        if (transient) continue;
+        CHECK(contains(outcome.errors, "orrery: make the folder " + outer + (at == 1 ? ": " : "/inner: ")));
+        CHECK(outcome.errors.ends_with(std::string(std::strerror(std::stoi(failure.error))) + "\n"));
+        CHECK(run_with_faults(begin, folder).exit_code == 0);
+      }
+    }
+  }
 }
 
 TEST_CASE("long: promise 18: a text too large for memory is mapped from a file, of which every call may fail") {

@@ -116,6 +116,28 @@ TEST_CASE("promise 19: whatever a power failure keeps of what was not flushed, a
 
 TEST_CASE("long: promise 19: the same after each call") { CHECK(try_crashes(1) > 500'000); }
 
+TEST_CASE("promise 19: the names of new folders are flushed before anything is written in them") {
+  const TemporaryFolder texts, folder;
+  const std::string outer = folder / "outer", inner = outer + "/inner";
+  for (const TrainedProgram& program : trained_programs(texts)) {
+    CAPTURE(program.name);
+    std::filesystem::remove_all(outer);
+    const Outcome whole = run_with_faults(program.begin(inner + "/", saved_steps, saved_every), folder);
+    REQUIRE(whole.exit_code == 0);
+    std::map<int, std::string> opened;      // by descriptor
+    std::set<std::string> made, unflushed;  // folders, and those around new ones
+    for (const Call& call : whole.calls) {
+      if (call.name == "open") opened[call.file()] = call.about.at(1);
+      if (call.name == "fsync") unflushed.erase(opened[call.file()]);
+      if (call.name == "write") CHECK(unflushed.empty());
+      if (call.name != "mkdir") continue;
+      made.insert(call.about.at(0));
+      unflushed.insert(std::filesystem::path(call.about.at(0)).parent_path().string() + "/");
+    }
+    CHECK(made == std::set<std::string>{outer, inner});
+  }
+}
+
 TEST_CASE("the model of a disk finds what a program forgets") {
   const TemporaryFolder texts, folder;
   const std::string path = folder.path().string();

@@ -240,6 +240,11 @@ int remove(const char* path) noexcept {
   return is_seen(path) ? attempt("unlink", describe(path), [&] { return run(path); }) : run(path);
 }
 
+int mkdir(const char* path, mode_t mode) noexcept {
+  const auto run = original<int(const char*, mode_t)>("mkdir");
+  return is_seen(path) ? attempt("mkdir", describe(path), [&] { return run(path, mode); }) : run(path, mode);
+}
+
 int ftruncate(int file, off_t size) noexcept {
   const auto run = original<int(int, off_t)>("ftruncate");
   return is_seen(file) ? attempt("truncate", describe(file, size), [&] { return run(file, size); }) : run(file, size);

@@ -37,5 +37,5 @@ TEST_CASE("--save FOLDER/ leaves another --log alone, and makes no folder for --
   set_contents(folder / "file", "text");
   const Result refused = run(quick_toy + "--save '" + (folder / "file/run/") + "'", "2>&1");
   CHECK(refused.exit_code == 1);
-  CHECK(contains(refused.text, "cannot make the folder"));
+  CHECK(contains(refused.text, "orrery: make the folder " + (folder / "file") + ": File exists\n"));
 }

@@ -99,6 +99,21 @@ TEST_CASE("a file is removed for good, and one that is not there need not be") {
   CHECK(error_of([&] { remove_file(folder / "a"); }) == "remove " + (folder / "a") + ": Is a directory");
 }
 
+TEST_CASE("a folder is made with those around it, and one that is there stays with its files") {
+  const TemporaryFolder folder;
+  for (const std::string name : {"a/b/c", "a/b/c/", "a/b/c", "a/d//", "/"}) {
+    CAPTURE(name);
+    CHECK(error_of([&] { make_folder(folder / ""); }) == "");
+    CHECK(error_of([&] { make_folder(folder.path().string() + "/" + name); }) == "");
+    CHECK(std::filesystem::is_directory(folder.path().string() + "/" + name));
+    set_contents(folder / "a/b/c/file", "text");
+  }
+  CHECK(contents(folder / "a/b/c/file") == "text");
+  const std::string file = folder / "a/b/c/file";
+  for (const std::string& blocked : {file, file + "/d", file + "/d/e"})
+    CHECK(error_of([&] { make_folder(blocked); }) == "make the folder " + file + ": File exists");
+}
+
 TEST_CASE("the file keeps its permissions") {
   const TemporaryFolder folder;
   replace(folder / "a", "old");
