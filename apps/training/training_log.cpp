@@ -18,11 +18,33 @@ bool ends_within_line(const AppendedFile& file) {
   return size > 0 && file.read(size - 1, 1) != "\n";
 }
 
-// Whether a file holds something other than a log. Such a file must not be written over.
+// Enough for any line of a log, unless a sample is a book.
+constexpr size_t piece = 1 << 16;
+
+// How many zeros a file begins with: a power failure may leave them in place of what was not yet on the disk.
+u64 zeros_before(const AppendedFile& file) {
+  u64 zeros = 0;
+  for (const u64 size = file.size(); zeros < size;) {
+    const std::string part = file.read(zeros, piece);
+    const size_t other = part.find_first_not_of('\0');
+    if (other != part.npos) return zeros + other;
+    if (part.empty()) break;  // somebody has cut the file
+    zeros += part.size();
+  }
+  return zeros;
+}
+
+// Whether a file holds something other than a log, so that it must not be written over. Lines of a log may follow
+// zeros and the rest of a line.
 bool holds_something_else(const AppendedFile& file) {
-  constexpr std::string_view start = R"({"start":)", step = R"({"step":)";
-  const std::string begin = file.read(0, std::min<u64>(file.size(), start.size()));
-  return !begin.empty() && begin != start && !begin.starts_with(step);
+  const u64 zeros = zeros_before(file);
+  if (zeros >= file.size()) return false;
+  const std::string part = file.read(zeros, piece);
+  const auto is_line_at = [&](size_t at) {
+    const std::string_view text = std::string_view(part).substr(at);
+    return text.starts_with(R"({"start":)") || text.starts_with(R"({"step":)");
+  };
+  return !is_line_at(0) && (zeros == 0 || !is_line_at(part.find('\n') + 1));  // if no line ends, both are 0
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ namespace orrery {
 /// Seconds count from the moment at which this object opens the log, just before the first step. The speed is that of
 /// the steps since the last line, without evaluations and saving. At most ten steps a second have a line. A training
 /// that is resumed has a further line with "start". One that was killed before makes some steps again: of two lines for
-/// a step, the later one counts.
+/// a step, the later one counts. A power failure may leave zeros in place of the first lines; the log goes on after
+/// them, and readers leave out what is no line.
 class TrainingLog {
  public:
   /// What a log that is there already becomes.

@@ -81,6 +81,13 @@ TEST_CASE("half a line and lines of other kinds are left out and counted; a loss
   CHECK(odd.loss.size() == 2);
 }
 
+TEST_CASE("of a log whose first bytes a power failure turned into zeros, the whole lines are read") {
+  const RunLog log = log_of(std::string(5000, '\0') + "\"loss\":3}\n" + step_line(2, 2, 1) + step_line(3, 1, 2));
+  CHECK(log.left_out == 1);
+  CHECK(log.first_left_out == 1);
+  CHECK(log.loss.size() == 2);
+}
+
 TEST_CASE("a file that is not a log is one clear error") {
   const TemporaryFolder folder;
   const auto refusal = [&](const std::string& text) {

@@ -98,11 +98,37 @@ TEST_CASE("a log is replaced only by wish, and never anything else") {
     }
     CHECK(contents(path) == allowed);
   }
-  for (const std::string other : {"{\"steps\": 3}", "{", "a text\n"}) {
+  const std::string zeros(5000, '\0');
+  for (const std::string& other : std::vector<std::string>{"{\"steps\": 3}", "{", "a text\n", zeros + "a text\n",
+                                                           zeros + "a\ntext\n", zeros + "a", "a" + zeros}) {
+    CAPTURE(other.size());
     set_contents(path, other);
     CHECK(small::error_of([&] { TrainingLog(path, Earlier::replaced); }) ==
           "log: " + path + " is not a training log; name another file, or remove it");
     CHECK(contents(path) == other);
+  }
+}
+
+TEST_CASE("a log whose first bytes a power failure turned into zeros is gone on with, and replaced by wish") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log", zeros(100'000, '\0');
+  LineRun run("");
+  const std::string step = "{\"step\":1,\"loss\":2}\n";
+  for (const std::string& left : {zeros, zeros + step, zeros + "\"loss\":2}\n" + step,
+                                  zeros + "\n{\"start\":\"toy\"}\n{\"step\":1,\"lo"}) {
+    CAPTURE(left.size());
+    for (const Earlier earlier : {Earlier::continued, Earlier::replaced}) {
+      set_contents(path, left);
+      CHECK(small::error_of([&] { TrainingLog(path, Earlier::kept); }).ends_with("another name keeps both"));
+      TrainingLog log(path, earlier);
+      log.start(run.training.trainer, "");
+      log.score(0, "exact match", 0.5);
+      log.end();
+      const std::string begun = "{\"start\":\"line\",\"after_step\":0,\"steps\":12,\"parameters\":2}\n",
+                        line = "{\"step\":0,\"score\":\"exact match\",\"value\":0.5}\n",
+                        kept = earlier == Earlier::continued ? left + (left.ends_with('\n') ? "" : "\n") : "";
+      CHECK(contents(path) == kept + begun + line);
+    }
   }
 }
 
