@@ -12,11 +12,11 @@
 #include "apps/toy/training.h"
 #include "apps/training/training_files.h"
 #include "apps/translate/saved.h"
-#include "core/files/crc32c.h"
 #include "core/files/file.h"
 #include "core/files/safetensors.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
+#include "tests/core/files/checksum.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -71,14 +71,6 @@ void read_as_model(const Metadata& metadata, const std::string& path) {
   }
 }
 
-std::string checksum_of(std::string_view bytes) {
-  const std::string_view digits = "0123456789abcdef";
-  u32 value = crc32c(std::as_bytes(std::span(bytes)));
-  std::string text(8, '0');
-  for (std::size_t i = 8; i-- > 0; value >>= 4) text[i] = digits[value & 0xF];
-  return text;
-}
-
 // Writes `text` behind the first `key`, if there is room.
 void put(std::string& header, std::string_view key, const std::string& text) {
   const std::size_t at = header.find(key);
@@ -91,12 +83,12 @@ void repair(std::string& header, std::string_view elements) {
   accepted([&] {
     std::string all;
     for (const TensorEntry& entry : parse_header(header, elements.size(), "fuzz").entries)
-      all += (all.empty() ? "" : " ") + checksum_of(elements.substr(entry.begin, entry.end - entry.begin));
+      all += (all.empty() ? "" : " ") + checksum_digits(elements.substr(entry.begin, entry.end - entry.begin));
     put(header, R"("crc32c.tensors":")", all);
   });
   const std::string_view key = R"(,"crc32c.header":")";
   put(header, key, "00000000");
-  put(header, key, checksum_of(header));
+  put(header, key, checksum_digits(header));
 }
 
 }  // namespace
