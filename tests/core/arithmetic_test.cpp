@@ -8,7 +8,7 @@ using namespace orrery;
 using namespace orrery::small;
 using Numbers = std::vector<double>;
 
-TEST_CASE("tensors of given values") {
+TEST_CASE("zeros, full and arange have the values and dtypes that were asked for") {
   CHECK(elements(zeros({2}, f64)) == Numbers{0, 0});
   CHECK(elements(full({2}, 2.5)) == Numbers{2.5, 2.5});
   CHECK(full({2}, 7, Dtype::i32).dtype() == Dtype::i32);
@@ -38,7 +38,7 @@ TEST_CASE("random tensors follow their generator") {
           "randint: the range does not fit into i32");
 }
 
-TEST_CASE("arithmetic, with broadcasting") {
+TEST_CASE("sums, differences, products and quotients broadcast their operands") {
   const Tensor a = Tensor::of<double>({2, 2}, {1, 2, 3, 4}), row = Tensor::of<double>({2}, {10, 100});
   CHECK(elements(a + row) == Numbers{11, 102, 13, 104});
   CHECK(elements(a - row) == Numbers{-9, -98, -7, -96});
@@ -107,7 +107,7 @@ TEST_CASE("in place, tensors must not overlap in part, since threads would read 
   CHECK(x.at(99) == 2);
 }
 
-TEST_CASE("dot product") {
+TEST_CASE("dot is the sum of the products, 0 of no element") {
   CHECK(dot(Tensor::of<float>({3}, {1, 2, 3}), Tensor::of<float>({3}, {4, -5, 6})) == 12);
   CHECK(dot(full({0}, 1.0), full({0}, 1.0)) == 0);
 }

@@ -145,7 +145,7 @@ TEST_CASE("what is not defined cannot be moved") {
   CHECK(error_of([&] { broadcast_to(none, {2}); }) == "broadcast_to: the tensor is not defined");
 }
 
-TEST_CASE("broadcast_to repeats") {
+TEST_CASE("broadcast_to repeats axes of size 1, and refuses others") {
   const Tensor x = Tensor::of<double>({2, 1}, {1, 2});
   CHECK(elements(broadcast_to(x, {2, 3})) == Numbers{1, 1, 1, 2, 2, 2});
   CHECK(elements(broadcast_to(full({}, 5.0), {2})) == Numbers{5, 5});

@@ -70,7 +70,7 @@ TEST_CASE("a table allows where it is not 0, and axes of size 1 repeat") {
   CHECK(one_row.allowed(0, 0, 9, 1, 10, 3));
 }
 
-TEST_CASE("& allows what both allow") {
+TEST_CASE("masks joined by & allow what all of them allow") {
   const Mask causal = Mask::causal(), padding = Mask::padding(Tensor::of<i32>({2}, {1, 3})),
              table = Mask::allow(Tensor::of<i32>({3, 3}, {1, 1, 1, 0, 1, 1, 1, 0, 1}));
   const Mask all = causal & padding & table;

@@ -44,7 +44,7 @@ double distance(const Tensor& a, const Tensor& b) { return a.count() == 0 ? 0 : 
 
 }  // namespace
 
-TEST_CASE("a small product by hand") {
+TEST_CASE("a small product has the numbers computed by hand") {
   const Tensor a = Tensor::of<double>({2, 3}, {1, 2, 3, 4, 5, 6}),
                b = Tensor::of<double>({3, 2}, {7, 8, 9, 10, 11, 12});
   CHECK(elements(matmul(a, b)) == Numbers{58, 64, 139, 154});
@@ -72,7 +72,7 @@ TEST_CASE("a shared right factor, transposed or not") {
   CHECK(distance(matmul(a, transposed(b), Trans::b), expected) <= 1e-13);
 }
 
-TEST_CASE("sizes of 0 and 1") {
+TEST_CASE("products of sizes 0 and 1 have their shapes, and are 0 where nothing is added") {
   CHECK(elements(matmul(full({2, 0}, 1.0), full({0, 2}, 1.0))) == Numbers{0, 0, 0, 0});
   CHECK(matmul(full({0, 3}, 1.0), full({3, 2}, 1.0)).shape() == Shape{0, 2});
   CHECK(matmul(full({2, 3}, 1.0), full({3, 0}, 1.0)).shape() == Shape{2, 0});

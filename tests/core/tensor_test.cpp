@@ -144,7 +144,7 @@ TEST_CASE("same_bits compares shape, dtype and every bit") {
   CHECK(same_bits(Tensor::empty({0, 2}), Tensor::empty({0, 2})));
 }
 
-TEST_CASE("no tensor has no version") {
+TEST_CASE("the version of an undefined tensor is an error") {
   CHECK(error_of([] { (void)Tensor().version(); }) == "tensor: is not defined");
 }
 

@@ -7,7 +7,7 @@
 
 using namespace orrery;
 
-TEST_CASE("characters of one to four bytes") {
+TEST_CASE("a character of one to four bytes is read with its code and its length") {
   const auto is = [](const std::string& text, size_t code, size_t bytes) {
     const Character c = first_character(text + "rest");
     CHECK(c.code == code);
@@ -27,7 +27,7 @@ TEST_CASE("all bytes of a character but the first continue it") {
   CHECK(continues == "--c-cc-ccc");
 }
 
-TEST_CASE("bytes that begin no character") {
+TEST_CASE("bytes that begin no character have length 0") {
   for (const std::string text : {"\x80", "\xFF", "\xC3", "\xC3(", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80",
                                  "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80"}) {
     CAPTURE(text.size());

@@ -68,7 +68,7 @@ TEST_CASE("the first step is the learning rate, against the gradient's sign") {
   }
 }
 
-TEST_CASE("two steps by hand") {
+TEST_CASE("two steps move the parameter and its moments as computed by hand") {
   Variable w = one_number(1);
   optim::Adam adam({w}, {.beta1 = 0.5, .beta2 = 0.75, .eps = 1});
   w.mutable_gradient() = full({1}, 2.0, f64);
@@ -82,7 +82,7 @@ TEST_CASE("two steps by hand") {
   CHECK(adam.state().at("step.w").item() == 2);
 }
 
-TEST_CASE("many steps follow the formula") {
+TEST_CASE("many steps of Adam follow its formula") {
   const optim::AdamOptions defaults{}, paper{.beta2 = 0.98, .eps = 1e-9}, decay{.weight_decay = 0.1},
       large_eps{.beta1 = 0.8, .beta2 = 0.9, .eps = 0.3, .weight_decay = 0.3}, no_mean{.beta1 = 0, .beta2 = 0.5};
   for (const optim::AdamOptions& options : {defaults, paper, decay, large_eps, no_mean}) {
@@ -131,7 +131,7 @@ TEST_CASE("bits do not depend on the number of threads") {
   }));
 }
 
-TEST_CASE("options out of range") {
+TEST_CASE("options of Adam that are out of range are errors that name them") {
   const auto made = [](const optim::AdamOptions& options) {
     return error_of([&] { optim::Adam adam({one_number(1)}, options); });
   };

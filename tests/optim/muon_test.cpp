@@ -241,7 +241,7 @@ TEST_CASE("a matrix with weak directions is found") {
   for (i64 i = 0; i < target.count(); ++i) CHECK(std::abs(W.value().at(i) - target.at(i)) < 1e-2);
 }
 
-TEST_CASE("wrong options are errors") {
+TEST_CASE("options of Muon that are out of range are errors that name them") {
   const auto made = [](const optim::MuonOptions& options) {
     return error_of([&] { optim::Muon({parameter(zeros({2, 2}), "0.weight")}, options); });
   };

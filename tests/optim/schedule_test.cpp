@@ -55,7 +55,7 @@ TEST_CASE("constant is constant") {
   CHECK(constant(1000000, 0.3) == 0.3);
 }
 
-TEST_CASE("what schedules refuse") {
+TEST_CASE("steps and lengths out of range are errors that name the schedule") {
   CHECK(error_of([] { constant(0, 1); }) == "constant: steps are counted from 1, got 0");
   CHECK(error_of([] { noam(0, 512, 4000); }) == "noam: steps are counted from 1, got 0");
   CHECK(error_of([] { noam(1, 512, 0); }) == "noam: warmup must be at least 1, got 0");

@@ -19,7 +19,7 @@ Variable squared_error(const Tensor& x, const Variable& w, const Tensor& y, doub
 
 }  // namespace
 
-TEST_CASE("first steps by hand, with momentum and weight decay") {
+TEST_CASE("first steps are those computed by hand, with momentum and weight decay") {
   Variable w = leaf({1});
   optim::SGD sgd({w}, {.momentum = 0.5, .weight_decay = 0.25});
   w.mutable_gradient() = full({1}, 2.0, f64);
@@ -31,7 +31,7 @@ TEST_CASE("first steps by hand, with momentum and weight decay") {
   CHECK(sgd.state().at("momentum.parameter 0").item() == 1.125 + 1 - 0.03125);
 }
 
-TEST_CASE("many steps follow the formula") {
+TEST_CASE("many steps of SGD follow its formula") {
   for (const double momentum : {0.0, 0.9}) {
     for (const Dtype dtype : {f64, f32}) {
       Rng rng(3);
@@ -72,7 +72,7 @@ TEST_CASE("k micro-batches with a common divisor make one batch") {
   for (i64 i = 0; i < 3; ++i) CHECK(parts.value().at(i) == doctest::Approx(whole.value().at(i)).epsilon(1e-12));
 }
 
-TEST_CASE("least squares are found") {
+TEST_CASE("SGD finds the solution of least squares") {
   const Threads one_thread(1);
   Rng rng(5);
   const Tensor x = randn({20, 3}, rng, f64), truth = randn({3, 1}, rng, f64), y = matmul(x, truth);

@@ -94,7 +94,7 @@ TEST_CASE("orrery complete says what its own help says, with a description after
   CHECK(run("complete").exit_code == 0);
 }
 
-TEST_CASE("bash completes") {
+TEST_CASE("bash completes commands, options and their values") {
   if (!tools::are_there({"bash"})) return;
   const std::string type =
       "source apps/install/orrery.bash\n"
@@ -106,7 +106,7 @@ TEST_CASE("bash completes") {
   CHECK(contains(in_shell("bash", type + "complete -p orrery"), "-o default"));
 }
 
-TEST_CASE("zsh completes") {
+TEST_CASE("zsh completes commands, options and names of files") {
   if (!tools::are_there({"zsh"})) return;
   const std::string type =  // zsh's own functions stand in an editor; these print what they are given
       "_describe() { print -l -- \"${(@P)2}\" }\n_files() { print files }\n"
@@ -118,7 +118,7 @@ TEST_CASE("zsh completes") {
   CHECK(in_shell("zsh -f", type + "type_words orrery inspect ''") == "files\n");
 }
 
-TEST_CASE("fish completes") {
+TEST_CASE("fish completes options, their values and names of files") {
   if (!tools::are_there({"fish"})) return;
   const TemporaryFolder home;  // where fish keeps its settings
   const std::string fish = "HOME='" + (home / "") + "' fish", script = "source apps/install/orrery.fish\n";

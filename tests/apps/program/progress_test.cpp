@@ -143,7 +143,7 @@ TEST_CASE("a live line is cut to the terminal's width and is taken away at the e
   CHECK(out.str() == "\r\033[Kabcdefghij\r\033[K");
 }
 
-TEST_CASE("durations") {
+TEST_CASE("a duration is printed in seconds, minutes or hours, rounded first") {
   CHECK(duration(0.4) == "0 s");
   CHECK(duration(59.4) == "59 s");
   CHECK(duration(59.6) == "1 min 00 s");

@@ -11,7 +11,7 @@
 using namespace orrery;
 using small::normal;
 
-TEST_CASE("both are right in f64") {
+TEST_CASE("both mistakes of f32 are right in f64") {
   CHECK(gradcheck([](const Variable& x) { return bugs::tanh_saturated_early_in_f32(x); },
                   {Tensor::of<double>({4}, {-3, -1, 0.5, 2})}));
   CHECK(gradcheck([](const Variable& x, const Variable& w,

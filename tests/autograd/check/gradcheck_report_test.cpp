@@ -45,7 +45,7 @@ TEST_CASE("a ratio near 1 is given with the digits that show the fault") {
   CHECK(other.describe().find("everywhere") == std::string::npos);
 }
 
-TEST_CASE("the check that found the mistake") {
+TEST_CASE("a report tells which check found the mistake") {
   CHECK(GradcheckReport().failed_check() == GradientCheck::none);
   GradcheckReport report = wrong_by(2, 1);
   CHECK(report.failed_check() == GradientCheck::coordinate);

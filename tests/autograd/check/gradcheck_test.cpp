@@ -248,7 +248,7 @@ TEST_CASE("a value that is not finite is a failure that says so") {
   CHECK(contains(report.message, "f's value is not finite"));
 }
 
-TEST_CASE("inputs and outputs without elements, views of leaves, one leaf under two names") {
+TEST_CASE("inputs without elements, views of leaves, and one leaf under two names can be checked") {
   CHECK(gradcheck([](const Variable& x) { return tanh(x); }, {zeros({0, 3}, f64)}));
   const auto product = [](const Variable& a, const Variable& b) { return matmul(a, b); };
   const Inputs inputs{zeros({0, 3}, f64), normal({3, 2}, 7)};

@@ -174,7 +174,7 @@ TEST_CASE("dL/dy = 0 must give 0") {
   CHECK(part(proof, "zero").detail == "dL/dy = 0 gives another gradient for input 0");
 }
 
-TEST_CASE("bits that depend on the number of threads") {
+TEST_CASE("bits that depend on the number of threads are found") {
   const int before = threads();
   const Proof proof = prove_square([](const Tensor& g) { return threads() == 3 ? g * (1 + 1e-6) : g; });
   CHECK(part(proof, "threads").detail == "3 threads give other bits for input 0");
@@ -196,7 +196,7 @@ TEST_CASE("where nothing is cut, the proof says that threads were not tried") {
       part(prove("tanh", [](const Variable& x) { return tanh(x); }, {{2}}), "threads").detail.ends_with(" loops cut"));
 }
 
-TEST_CASE("what is lost on the way through a file") {
+TEST_CASE("what is lost on the way through a file is found") {
   const auto sample_with = [](double loss) {
     return Sample{"scaled", "", [loss](Dtype dtype, u64) {
                     Rng rng(1);

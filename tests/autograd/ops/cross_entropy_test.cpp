@@ -38,7 +38,7 @@ TEST_CASE("cross entropy and both forms of smoothing, by hand") {
   CHECK(close(gradient_of(halves(), ids({0}), wrong), {0.5 - 0.7, 0.25 - 0.15, 0.25 - 0.15}));
 }
 
-TEST_CASE("mean over targets that count, sum, and a given divisor") {
+TEST_CASE("the loss is a mean over the targets that count, a sum, or divided by what was given") {
   const Tensor x = normal({4, 5});
   const Tensor targets = ids({1, -100, 4, 0});
   const double total = loss_of(x, targets, {.reduction = Reduction::sum});

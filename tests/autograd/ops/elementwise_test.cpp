@@ -42,7 +42,7 @@ TEST_CASE("elementwise functions and their derivatives equal libm's, in f64 and 
   }
 }
 
-TEST_CASE("elementwise functions at the rim") {
+TEST_CASE("elementwise functions and slopes at 0 and infinity are their limits") {
   const double infinity = std::numeric_limits<double>::infinity();
   CHECK(close(exp(constant(vector_of({-infinity, 0, infinity, 1e4, -1e4}))).value(), {0, 1, infinity, infinity, 0}));
   CHECK(close(log(constant(vector_of({0, 1, infinity}))).value(), {-infinity, 0, infinity}));

@@ -13,7 +13,7 @@ TEST_CASE("embedding picks rows, and repeated ids add up") {
   CHECK(close(weight.gradient(), {2, 20, 0, 0, 8, 80}));
 }
 
-TEST_CASE("embedding of no id") {
+TEST_CASE("embedding of no id gives no row, and a gradient of 0") {
   const Variable weight = parameter(normal({3, 2}));
   const Variable y = embedding(weight, Tensor::empty({0, 4}, Dtype::i32));
   CHECK(y.shape() == Shape{0, 4, 2});

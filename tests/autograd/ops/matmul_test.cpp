@@ -56,7 +56,7 @@ TEST_CASE("matmul's gradients are dy b^T and a^T dy") {
   CHECK(close(b.gradient(), product(a.value(), dy, Trans::a)));
 }
 
-TEST_CASE("products of nothing") {
+TEST_CASE("a product over no element is 0, and gradients of no element are empty") {
   const Variable a = parameter(zeros({2, 0}, f64)), b = parameter(zeros({0, 3}, f64));
   const Variable y = matmul(a, b);
   CHECK(close(y.value(), {0, 0, 0, 0, 0, 0}));

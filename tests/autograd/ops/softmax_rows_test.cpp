@@ -19,7 +19,7 @@ std::vector<double> softmax_of(const std::vector<double>& x) {
 }
 }  // namespace
 
-TEST_CASE("the maximum of a row, and what is subtracted") {
+TEST_CASE("a row's maximum is its largest number, and is what is subtracted unless it is -infinity") {
   const std::vector<double> x{-3, 7, 2}, low(3, -infinity);
   CHECK(row_max(x.data(), 3) == 7);
   CHECK(row_max(x.data(), 0) == -infinity);

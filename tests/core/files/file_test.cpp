@@ -192,7 +192,7 @@ TEST_CASE("two who write one file at once are told so") {
   CHECK(contents(path) == "old");
 }
 
-TEST_CASE("what cannot be written") {
+TEST_CASE("what cannot be written is an error that names it and says why") {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() / "inner");
   const std::string none = folder / "none/a";
@@ -223,7 +223,7 @@ TEST_CASE("InputFile reads any part, and says when there is less") {
         "read " + path + ": ends early, at byte 10");
 }
 
-TEST_CASE("what cannot be read") {
+TEST_CASE("what cannot be read is an error that names it and says why") {
   const TemporaryFolder folder;
   const std::string pipe = folder / "pipe", none = folder / "none";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);

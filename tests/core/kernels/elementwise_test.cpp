@@ -92,7 +92,7 @@ TEST_CASE("map may write where it reads") {
   CHECK(x == std::vector<double>{2, 8, 18});
 }
 
-TEST_CASE("sizes of 0 and 1") {
+TEST_CASE("maps broadcast sizes of 0 and 1") {
   const auto plus = [](auto x, auto y) { return x + y; };
   CHECK(broadcast_map(full({0, 3}, 1.0), full({3}, 1.0), "test", plus).shape() == Shape{0, 3});
   CHECK(broadcast_map(full({2, 0}, 1.0), full({2, 1}, 1.0), "test", plus).shape() == Shape{2, 0});

@@ -70,7 +70,7 @@ TEST_CASE("float exp is within 2 units in the last place of libm") {
   CHECK(worst(f_exp, d_exp, -1, 1, 300'000) <= 2);
 }
 
-TEST_CASE("float exp at its ends") {
+TEST_CASE("float exp ends at infinity and at 0, and keeps NaN") {
   CHECK(math::exp(0.0F) == 1.0F);
   CHECK(math::exp(-0.0F) == 1.0F);
   CHECK(math::exp(88.72283F) < infinity);
@@ -101,7 +101,7 @@ TEST_CASE("float tanh is within 2 units in the last place of libm") {
   CHECK(worst_near_powers(f_tanh, d_tanh) <= 2);
 }
 
-TEST_CASE("float tanh at its ends") {
+TEST_CASE("float tanh ends at 1 and -1, and keeps NaN") {
   CHECK(math::tanh(0.0F) == 0.0F);
   CHECK(math::tanh(20.0F) == 1.0F);
   CHECK(math::tanh(-20.0F) == -1.0F);
@@ -156,7 +156,7 @@ TEST_CASE("sigmoid reaches 0 and 1 without leaving them") {
   CHECK(std::isnan(math::sigmoid(nan_value)));
 }
 
-TEST_CASE("double uses libm") {
+TEST_CASE("exp and tanh of a double are libm's") {
   for (const double x : {-30.0, -0.5, 0.0, 1e-9, 2.0, 30.0}) {
     CHECK(math::exp(x) == std::exp(x));
     CHECK(math::tanh(x) == std::tanh(x));

@@ -89,7 +89,7 @@ TEST_CASE("attention equals its formula: self, cross, every kind of mask") {
   check_against_loops(layer, 1, Mask());
 }
 
-TEST_CASE("free d_k and d_v, and no bias") {
+TEST_CASE("attention equals its formula with any d_k and d_v, and without a bias") {
   check_against_loops(noisy_attention({.d_k = 2, .d_v = 5}), 4, Mask());
   check_against_loops(noisy_attention({.d_k = 4, .d_v = 1, .bias = false}), 3, Mask::causal());
 }

@@ -141,7 +141,7 @@ TEST_CASE("vectors are moved as whole positions; lengths differ; several numbers
   CHECK(report.leaks[1].output == Place{1, 0});
 }
 
-TEST_CASE("who may see whom") {
+TEST_CASE("an input may reach its own row, only later places if causal, and as padding nothing but itself") {
   const Tensor lengths = Tensor::of<i32>({2}, {3, 1});
   const auto may = nn::within_sequence(true, lengths);
   CHECK(may({0, 1}, {0, 1}));

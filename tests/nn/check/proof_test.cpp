@@ -39,7 +39,7 @@ TEST_CASE("one line proves a layer in its inputs and parameters, through a file 
   CHECK(proof.parts.back().name == "file");
 }
 
-TEST_CASE("two inputs, or a list of them") {
+TEST_CASE("a module that takes two inputs, or a list of them, is proved") {
   CHECK(nn::prove("sum", make_linear,
                   [](const nn::Linear& layer, const Variable& a, const Variable& b) { return layer(add(a, b)); },
                   {{2, 4}, {2, 4}}));

@@ -173,7 +173,7 @@ void check_same(const Hypothesis& a, const Hypothesis& b, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("equals the plain form on random tables: beams, penalties, limits, several sources at once") {
+TEST_CASE("beam search equals its plain form on random tables: beams, penalties, limits, several sources") {
   for (const i64 beam : {1, 2, 3, 5}) {
     for (const double penalty : {0.0, 0.6, 1.0, 2.0}) {
       const LogitsAfter table = random_table(5, static_cast<u64>(beam), 4.0);

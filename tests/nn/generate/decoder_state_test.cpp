@@ -43,7 +43,7 @@ const std::vector<std::vector<i64>> cuts{{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {
 
 }  // namespace
 
-TEST_CASE("a Transformer's decoder, post-norm and pre-norm, sines and learned positions, padded sources") {
+TEST_CASE("in pieces as all at once: a Transformer's decoder, both norms, both positions, padded sources") {
   Rng rng(1);
   const Tensor source = Tensor::of<i32>({3, 5}, {3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 10, 3, 4, 0, 0});
   const Tensor target = randint(1, 13, {3, 12}, rng);
@@ -72,7 +72,7 @@ TEST_CASE("a Transformer's decoder, post-norm and pre-norm, sines and learned po
   }
 }
 
-TEST_CASE("a GPT, tied and untied, with both GELUs, with and without rotary positions and normalised Q and K") {
+TEST_CASE("in pieces as all at once: a GPT, tied or not, each GELU, with rotary positions and normalised Q and K") {
   Rng rng(2);
   const Tensor ids = randint(0, 17, {3, 12}, rng);
   for (const bool tied : {true, false}) {

@@ -117,14 +117,14 @@ void check_refusals(const Model& model, const char* no_row) {
 
 }  // namespace
 
-TEST_CASE("a recurrent translator, token by token and in pieces") {
+TEST_CASE("a recurrent translator has the same logits token by token and in pieces as all at once") {
   for (const i64 d_output : {0, 6}) {
     RecurrentTranslator model = recurrent_model(d_output);
     check_steps(model);
   }
 }
 
-TEST_CASE("a convolutional translator, token by token and in pieces, for several widths") {
+TEST_CASE("a convolutional translator has the same logits token by token and in pieces as all at once") {
   for (const i64 width : {1, 3, 5}) {
     ConvolutionalTranslator model = convolutional_model(width);
     check_steps(model);
@@ -200,7 +200,7 @@ TEST_CASE("a step that failed can be made again") {
   check_model(convolutional_model());
 }
 
-TEST_CASE("rows are chosen, repeated and swapped") {
+TEST_CASE("rows that are chosen, repeated and swapped go on as if each were alone") {
   check_chosen_rows(recurrent_model());
   check_chosen_rows(convolutional_model());
 }

@@ -135,7 +135,7 @@ TEST_CASE("no step at all: results without positions, from both forms") {
   CHECK(weights.shape() == Shape{2, 0, 4});
 }
 
-TEST_CASE("names and counts") {
+TEST_CASE("parameters are named after their maps, and their number follows from the sizes") {
   nn::AttentiveGru layer = noisy_layer();
   const std::vector<std::string> names = names_of(layer.parameters());
   CHECK(names == std::vector<std::string>{"input.weight", "input.bias", "context.weight", "recurrent.weight",

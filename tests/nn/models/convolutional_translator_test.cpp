@@ -110,7 +110,7 @@ TEST_CASE("a sequence longer than max_len is an error") {
                        doctest::Contains("13 positions, but max_len is 12"), Error);
 }
 
-TEST_CASE("it learns to reverse") {
+TEST_CASE("a convolutional translator learns to reverse") {
   check_learning(build({.src_vocab_size = 8,
                         .tgt_vocab_size = 8,
                         .d_embedding = 24,

@@ -19,7 +19,7 @@ const Mask memory_padding = Mask::padding(Tensor::of<i32>({2}, {5, 2}));
 
 }  // namespace
 
-TEST_CASE("three sub-layers, post-norm and pre-norm") {
+TEST_CASE("a decoder layer is its three sub-layers, each with its norm, post-norm and pre-norm") {
   Rng rng(1);
   for (const bool norm_first : {false, true}) {
     nn::DecoderLayer layer(decoder_options(norm_first), rng);

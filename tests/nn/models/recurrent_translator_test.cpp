@@ -89,7 +89,7 @@ TEST_CASE("dropout acts in training alone, on embeddings and on what the generat
   }
 }
 
-TEST_CASE("it learns to reverse") {
+TEST_CASE("a recurrent translator learns to reverse") {
   check_learning(build({.src_vocab_size = 8,
                         .tgt_vocab_size = 8,
                         .d_embedding = 16,

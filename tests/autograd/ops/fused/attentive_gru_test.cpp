@@ -47,7 +47,7 @@ TEST_CASE("states and contexts, with and without padding, equal the formulas") {
   }
 }
 
-TEST_CASE("each result alone, and without a bias") {
+TEST_CASE("each result alone, and all without a bias, equal the textbook form") {
   const AttentiveSizes s{2, 3, 4, 5, 6, 7};
   const std::vector<Tensor> inputs = normals(s.shapes());
   check_fused([](const Variables& x) { return fused(x, Mask()).states; },

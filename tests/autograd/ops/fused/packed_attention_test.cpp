@@ -60,7 +60,7 @@ TEST_CASE("several tiles of queries: the last one holds one query, a part of a t
   check_packed(s, sparse_table(s), 0.2, s.self());
 }
 
-TEST_CASE("more heads than groups of scratch memory") {
+TEST_CASE("more heads than groups of scratch memory give what the composed form gives") {
   const AttentionSizes s{13, 11, 3, 3, 2, 2};
   check_packed(s, Mask::causal(), 0.3, s.self());
 }
@@ -155,7 +155,7 @@ TEST_CASE("promise 14: scores of 1e4 and of -infinity are softmaxed like small o
   }
 }
 
-TEST_CASE("no batch row, no query, no key") {
+TEST_CASE("without batch rows, queries or keys, outputs and gradients are zeros") {
   for (const AttentionSizes& s : {AttentionSizes{0, 2, 3, 3, 2, 2}, {2, 2, 0, 3, 2, 2}, {2, 2, 3, 0, 2, 2}}) {
     const std::vector<Tensor> got = value_then_gradients(
         [&](const Variables& x) { return fused_attention(x, s, Mask(), 0.3); }, normals(s.cross()));

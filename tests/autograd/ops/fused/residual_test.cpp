@@ -46,7 +46,7 @@ TEST_CASE("residual_norm equals layer_norm(x + dropout(f)) in all three forms") 
   }
 }
 
-TEST_CASE("residual_norm without weight, without bias, without both") {
+TEST_CASE("residual_norm without weight, bias or both equals the composed form") {
   const auto check = [](bool weight, bool bias) {
     const auto of = [=](const Variables& x) {
       return std::pair(weight ? x[2] : Variable(), bias ? x[weight ? 3 : 2] : Variable());
@@ -66,7 +66,7 @@ TEST_CASE("residual_norm without weight, without bias, without both") {
   check(false, false), check(true, false), check(false, true), check(true, true);
 }
 
-TEST_CASE("one value as input and as sub-layer output") {
+TEST_CASE("one value that is input and sub-layer output gets both gradients") {
   for (const double p : {0.0, 0.3}) {
     check_fused([p](const Variables& x) { return residual(x[0], x[0], p, residual_draw); },
                 [p](const Variables& x) { return x[0] + dropout(x[0], p, residual_draw); }, normals({{4, 11}}));
@@ -101,7 +101,7 @@ TEST_CASE("each input's gradient is its own, and a dL/dy that others hold stays"
   CHECK(same_bits(dy, before));
 }
 
-TEST_CASE("residuals of no row, and errors") {
+TEST_CASE("residuals of no row have no number; errors name the operation and the rule") {
   CHECK(residual(constant(zeros({0, 3})), constant(zeros({0, 3})), 0.5, residual_draw).shape() == Shape{0, 3});
   const Variable weight = parameter(zeros({3}));
   const Variable y = residual_norm(constant(zeros({0, 3})), constant(zeros({0, 3})), weight, {});

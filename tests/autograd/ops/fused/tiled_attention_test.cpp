@@ -76,7 +76,7 @@ TEST_CASE("long sequences go by in tiles: the last of keys and queries whole, sh
   check_long(many, Mask::causal(), 0, many.cross());
 }
 
-TEST_CASE("a table over a long sequence") {
+TEST_CASE("attention over a long sequence under a table of what may be seen equals the textbook form") {
   const AttentionSizes s{1, 1, 140, long_enough, 3, 2};
   check_long(s, sparse_table(s), 0.2, s.cross());
 }
