@@ -65,6 +65,19 @@ bool stress(u64 seed, int steps, i64 most_log2 = 18) {
 
 }  // namespace
 
+// Where memory is not counted, many tests of memory have nothing to show and return.
+TEST_CASE("memory is counted, except for tools that have to see each block") {
+  bool seen_by_tools = false;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(ORRERY_PLAIN_MEMORY)
+  seen_by_tools = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  seen_by_tools = true;
+#endif
+#endif
+  CHECK(small::counts_memory() == !seen_by_tools);
+}
+
 TEST_CASE("blocks are aligned to 64 bytes, whatever their size") {
   for (const size_t bytes : {0, 1, 63, 64, 65, 4096, 1 << 20}) {
     void* memory = allocate(bytes);
