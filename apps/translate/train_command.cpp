@@ -61,6 +61,12 @@ void print_data(const TranslationOrigin& origin, const TranslationData& data) {
             << (data.vocabulary.is_segmented() ? " tokens, as segmented\n" : " tokens, by SentencePiece\n");
 }
 
+// Error, before there is a model: too little memory for the parameters and what is kept of each.
+void check_room_for_parameters(const TranslationRecipe& recipe) {
+  check_memory("translate",
+               {.parameters = recipe.parameter_count(), .copies = 1 + numbers_for_each_parameter(recipe)});
+}
+
 // Errors, before any work: too little memory or disk space for the training.
 void check_size(const TranslationTask& task, nn::Module& module, const TrainingFiles& files) {
   const TranslationRecipe& recipe = task.recipe();
@@ -139,6 +145,7 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
   limited.minutes = options.run.time_limit;
   const Interrupt interrupt;
   print_data(origin, data);
+  check_room_for_parameters(limited.with_vocabulary(data.vocabulary.size()));
   TranslationTask task(limited, data);
   check_size(task, task.model().module(), files);
   const TranslationRecipe& recipe = task.recipe();

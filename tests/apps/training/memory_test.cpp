@@ -6,6 +6,7 @@
 #include "apps/toy/training.h"
 #include "core/machine/memory.h"
 #include "tests/apps/run_program.h"
+#include "tests/apps/translate/small_translation.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
@@ -107,4 +108,18 @@ TEST_CASE("promise 22: --max-memory refuses a training at its start, ends one th
                           "(limit_memory, --max-memory)"));
   CHECK(program::shell(command + "100 2>/dev/null >/dev/null").exit_code == 0);
   program::check_usage_error("toy --max-memory 0", "--max-memory", "from 1 to");
+
+  const TemporaryFolder folder;
+  const small::AnimalText text = small::animal_text();
+  set_contents(folder / "a.en", text.english), set_contents(folder / "a.de", text.german);
+  const std::string translate =
+      "translate train --segmented --source '" + (folder / "a.en") + "' --target '" + (folder / "a.de") + "'";
+  for (const std::string& training : {std::string("lm train"), translate}) {
+    CAPTURE(training);
+    const program::Result refused = program::errors(training + " --steps 2 --max-memory 4");
+    CHECK(refused.exit_code == 1);
+    CHECK(program::contains(refused.text, " parameters needs at least "));
+    CHECK(refused.text.ends_with(" MB of memory here; --max-memory (if not given, nine tenths of what is free) allows "
+                                 "4 MB\n"));
+  }
 }
