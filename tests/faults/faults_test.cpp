@@ -317,6 +317,35 @@ TEST_CASE("promise 18: a new folder that cannot be made, or not for good, is tol
   }
 }
 
+TEST_CASE("promise 18: a text that cannot be opened or read is an error; signals and short reads change nothing") {
+  const TemporaryFolder texts, folder;
+  for (const TrainedProgram& program : trained_programs(texts)) {
+    const std::string begin = program.begin(folder / "model", 2, 1);
+    put({}, folder);
+    const Outcome whole = run_with_faults(begin, texts);
+    REQUIRE(whole.exit_code == 0);
+    CHECK(whole.calls.empty() == (program.name == "toy"));  // which makes its sequences itself
+    for (const Failure& failure : failures) {
+      if (failure.call != "open" && failure.call != "read") continue;
+      const auto count = std::count_if(whole.calls.begin(), whole.calls.end(),
+                                       [&](const Call& call) { return call.name == failure.call; });
+      for (int at = 1; at <= count; ++at) {
+        const Fault fault{failure.call, at, failure.times.front(), failure.error};
+        const std::string what = program.name + ": " + fault.text();
+        CAPTURE(what);
+        put({}, folder);
+        const Outcome outcome = run_with_faults(begin, texts, fault);
+        CAPTURE(outcome.errors);
+        const bool transient = failure.error == "short" || failure.error == by_signal;
+        CHECK(outcome.exit_code == (transient ? 0 : 1));
+        CHECK(program::hash_in(outcome.output) == (transient ? program::hash_in(whole.output) : ""));
+        CHECK(std::filesystem::exists(folder / "model") == transient);
+        if (!transient) CHECK(outcome.errors.ends_with(std::string(std::strerror(std::stoi(failure.error))) + "\n"));
+      }
+    }
+  }
+}
+
 TEST_CASE("long: promise 18: a text too large for memory is mapped from a file, of which every call may fail") {
   const TemporaryFolder texts, folder;
   const std::string text = texts / "text", held_out = texts / "held out";
