@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "core/tensor_ops.h"
 #include "tests/core/products.h"
@@ -40,7 +41,11 @@ Tensor naive(const Tensor& a, const Tensor& b) {
   return c;
 }
 
-double distance(const Tensor& a, const Tensor& b) { return a.count() == 0 ? 0 : std::sqrt(sum_of_squares(a - b)); }
+// Infinite where shapes differ: a - b would broadcast them.
+double distance(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape()) return std::numeric_limits<double>::infinity();
+  return a.count() == 0 ? 0 : std::sqrt(sum_of_squares(a - b));
+}
 
 }  // namespace
 
