@@ -25,13 +25,16 @@ std::vector<std::string> names() {
   return result;
 }
 
-// What the picture shows; it may be drawn from numbers in a file.
-std::string drawn_picture(const FigureOptions& options, const Picture& picture) {
-  if (!picture.needs_data) {
-    if (!options.data.empty()) usage_error("--data", options.name + " is computed exactly, and reads no data");
-    return picture.draw("");
-  }
-  const std::string path = options.data.empty() ? shipped_path("apps/data/" + options.name + ".json") : options.data;
+// The file of numbers that the picture is drawn from; "" for one that is computed exactly.
+std::string data_path(const FigureOptions& options, const Picture& picture) {
+  if (picture.needs_data)
+    return options.data.empty() ? shipped_path("apps/data/" + options.name + ".json") : options.data;
+  if (!options.data.empty()) usage_error("--data", options.name + " is computed exactly, and reads no data");
+  return "";
+}
+
+std::string drawn_from(const std::string& path, const Picture& picture) {
+  if (path.empty()) return picture.draw("");
   const InputFile file(path);
   check(file.size() <= most_figure_bytes, "figure", path, " has ", file.size(),
         " bytes: this is not the data of a picture");
@@ -40,8 +43,10 @@ std::string drawn_picture(const FigureOptions& options, const Picture& picture) 
 
 int run(const FigureOptions& options) {
   const Picture& picture = pictures().at(options.name);
+  const std::string data = data_path(options, picture);
   check_can_write_text("figure", "--out", options.out);
-  const std::string drawn = drawn_picture(options, picture);
+  check(!is_same_file(options.out, data), "figure", "--out ", options.out, " would write over the numbers to draw");
+  const std::string drawn = drawn_from(data, picture);
   if (options.out.empty())
     std::cout << drawn << std::flush;
   else

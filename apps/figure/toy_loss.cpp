@@ -63,9 +63,10 @@ LossFigure loss_figure(const std::string& text) {
   });
   check(figure.steps > 0 && figure.every > 0, "figure", "has means of ", figure.every, " steps of ", figure.steps);
   const int points = (figure.steps - 1) / figure.every + 1;
-  check(figure.loss.size() == static_cast<size_t>(points) && figure.accuracy.size() == figure.loss.size() && points > 1,
-        "figure", "has ", figure.loss.size(), " losses and ", figure.accuracy.size(), " accuracies for ", points,
-        " points");
+  check(figure.loss.size() == static_cast<size_t>(points) && figure.accuracy.size() == figure.loss.size(), "figure",
+        "has ", figure.loss.size(), " losses and ", figure.accuracy.size(), " accuracies for ", points, " points");
+  check(points > 1, "figure", "has one point, and a curve needs two: train for more than ", figure.every,
+        figure.every == 1 ? " step" : " steps");
   const auto check_range = [](const std::string& name, double x, double most) {
     check(x >= 0 && x <= most, "figure", name, " must be from 0 to ", most, ", not ", x);
   };

@@ -146,6 +146,10 @@ TEST_CASE("a training goes to JSON and back, rounded, and wrong counts are one c
   shorter.loss.pop_back();
   CHECK(small::error_of([&] { loss_figure(to_json(shorter)); }) ==
         "figure: has 1 losses and 2 accuracies for 2 points");
+  LossFigure one_point = shorter;
+  one_point.accuracy.pop_back(), one_point.steps = 25;
+  CHECK(small::error_of([&] { loss_figure(to_json(one_point)); }) ==
+        "figure: has one point, and a curve needs two: train for more than 25 steps");
   LossFigure timeless = figure;
   timeless.every = 0;
   CHECK(small::error_of([&] { loss_figure(to_json(timeless)); }) == "figure: has means of 0 steps of 50");

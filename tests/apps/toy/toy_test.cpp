@@ -69,6 +69,11 @@ TEST_CASE("figure draws what toy writes for it, and takes no data for what it co
   CHECK(contains(all, "layer 0, head 1"));
   check_failure(quoted_program + "figure toy_loss --data '" + attention + "'", "has no steps");
   check_failure(quoted_program + "figure toy_heads --data '" + attention + "'", "has no source");
+  const std::string numbers = orrery::contents(attention), other_name = folder / "./attention.json";
+  for (const std::string& out : {attention, other_name})
+    check_failure(quoted_program + "figure attention --data '" + attention + "' --out '" + out + "'",
+                  "--out " + out + " would write over the numbers to draw");
+  CHECK(orrery::contents(attention) == numbers);
   check_usage_error("figure broadcasting --data '" + losses + "'", "--data", "reads no data");
   CHECK(run("figure broadcasting").text.starts_with("<svg "));
   check_failure(quoted_program + quick_toy + "--losses /nowhere/losses", "/nowhere/losses");
