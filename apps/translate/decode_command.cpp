@@ -137,11 +137,12 @@ class AttentionOfLines {
   bool is_full_ = false;
 };
 
-// Errors, before any work: the page cannot be written, or would replace the lines to translate.
+// Errors, before any work: the page cannot be written, or would replace the lines to translate, also where a shell gives
+// them as standard input (decode < FILE).
 void check_attention(const CommandOptions& options) {
   check_can_write_text("translate", "--attention", options.attention);
-  check(!is_same_file(options.attention, options.file), "translate", "--attention ", options.attention,
-        " would write over the lines to translate");
+  check(!is_same_file(options.attention, options.file.empty() ? "/dev/stdin" : options.file), "translate",
+        "--attention ", options.attention, " would write over the lines to translate");
 }
 
 int decode(const CommandOptions& options) {

@@ -218,6 +218,7 @@ TEST_CASE("--attention writes a page of the translated lines, as many as it hold
   check_failure(saved.command("--attention /nowhere/page " + empty), "--attention");
   check_failure(saved.command("--attention '" + saved.path + "' " + empty), "is a file that holds a model");
   check_failure(saved.command("--attention " + empty + ' ' + empty), "would write over the lines to translate");
+  check_failure(saved.command("--attention " + empty + " < " + empty), "would write over the lines to translate");
 }
 
 TEST_CASE("lines that cannot be translated stay empty lines, with one warning for each kind") {
