@@ -124,12 +124,17 @@ Json number_of(const std::string& text) {
 
 }  // namespace
 
-void add_config(CLI::App& command) {
+void add_config(CLI::App& command, std::string* path) {
+  const auto take = [&command, path](const std::string& given) {
+    const std::string file = model_in(given);
+    if (path) *path = file;
+    take_options(options_of(command), file);
+  };
   command
       .add_option_function<std::string>(
-          "--" + config_name, [&command](const std::string& path) { take_options(options_of(command), path); },
-          "Take options from this file, JSON or a saved model; those on the command line win, but a preset counts only "
-          "for what the file does not name")
+          "--" + config_name, take,
+          "Take options from this file, JSON or a saved model, or from the model in this folder; those on the command "
+          "line win, but a preset counts only for what the file does not name")
       ->type_name("FILE");
 }
 

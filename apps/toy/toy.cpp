@@ -32,7 +32,7 @@ const std::string toy_key = "toy";  // in the metadata of FILE.resume
 struct ToyOptions {
   ToyRecipe recipe;
   RunOptions run;
-  std::string preset = "small", load, attention, every_head, losses;
+  std::string preset = "small", config, load, attention, every_head, losses;
   double require = 0;
 };
 
@@ -205,7 +205,8 @@ void check_options(const ToyRecipe& recipe) {
   } catch (const Error& error) { usage_error("--symbols, --max-length", error.rule()); }
 }
 
-// Error: what else the training writes would replace a model, one of `files`, or another of its outputs.
+// Error: what else the training writes would replace a model, one of `files`, the file of --config, or another of its
+// outputs.
 void check_outputs(const ToyOptions& options, const TrainingFiles& files) {
   using Output = std::pair<std::string, std::string>;
   const std::array outputs{Output{"--attention", options.attention}, Output{"--every-head", options.every_head},
@@ -214,6 +215,7 @@ void check_outputs(const ToyOptions& options, const TrainingFiles& files) {
     const auto& [option, path] = outputs[i];
     check_can_write_text("toy", option, path);
     check(!files.writes(path), "toy", option, ' ', path, " would write over the files of --save ", files.model());
+    check(!is_same_file(path, options.config), "toy", option, ' ', path, " would write over the file of --config");
     for (size_t k = 0; k < i; ++k)
       check(!is_same_file(path, outputs[k].second), "toy", option, " and ", outputs[k].first, " name the same file, ",
             path);
@@ -289,7 +291,7 @@ void add_toy(CLI::App& program, int& exit_code) {
       add_command(program, "toy", "Train a small version of the paper's model to reverse, copy or sort",
                   "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
                   "  echo headache | orrery toy --load reverse.safetensors");
-  add_config(command);
+  add_config(command, &options->config);
   // Added before the others, since options take effect in the order they are added: those change the preset.
   add_choice(command, "--preset", options->preset, {"small", "annotated"},
              "The defaults below, or the copy task of the Annotated Transformer (d_model 512, 400 steps)",
