@@ -4,7 +4,6 @@
 // each row of the batch must be a triangle. Padding must be empty columns, and other rows must be empty blocks. --break
 // breaks a mask on purpose, to show how a leak is reported.
 // Serves: autograd/check/proof.h
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -151,20 +150,20 @@ int run(const LeakcheckOptions& options) {
   }
   set_threads(static_cast<int>(options.threads));
   print_start(std::cerr, {.seed = options.load.empty() ? std::optional<i64>(options.seed) : std::nullopt});
+  const Checks checks = chosen_checks(options);
   std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n\n";
-  size_t checked = 0, leaks = 0, unmoved = 0;  // checks; those with a leak; those where something does not move
-  for (const nn::LeakCheck& c : chosen_checks(options)) {
+  size_t leaks = 0, unmoved = 0;  // checks with a leak; checks where something does not move
+  for (const nn::LeakCheck& c : checks) {
     const nn::LeakReport report = nn::leakcheck(c);
     std::cout << report << std::endl;
-    ++checked;
     leaks += !report.leaks.empty();
     unmoved += report.leaks.empty() && !report.ok();
   }
   if (unmoved > 0)
     std::cout << unmoved << (unmoved == 1 ? " check" : " checks")
               << " failed without a leak: an output does not depend on inputs that it should depend on\n";
-  std::cout << checked << " checked, " << leaks << (leaks == 1 ? " leak\n" : " leaks\n");
-  if (checked == 0) fail("leakcheck", "nothing was checked");
+  std::cout << checks.size() << " checked, " << leaks << (leaks == 1 ? " leak\n" : " leaks\n");
+  check(!checks.empty(), "leakcheck", "nothing was checked");
   return leaks + unmoved == 0 ? done : failed;
 }
 
@@ -177,8 +176,10 @@ void add_leakcheck(CLI::App& program, int& exit_code) {
                                   "  orrery leakcheck --load reverse.safetensors");
   CLI::Option* names = add_arguments(command, "MODEL", options->names,
                                      "Built-in models, such as decoder or 'transformer*'; without any: all");
-  CLI::Option* load = add_file(command, "--load", options->load,
-                               "Check the model in this file, as orrery toy --save or orrery lm train wrote it");
+  CLI::Option* load = take_folders(
+      add_file(command, "--load", options->load,
+               "Check the Transformer or GPT in this file, as orrery toy, lm train or translate train saved it, or in "
+               "the folder of --save FOLDER/"));
   CLI::Option* fault = add_choice(
       command, "--break", options->fault, {"none", "causal", "padding", "batch"},
       "Build a mistake in: a causal or a padding mask that is one too wide, or outputs mixed over the batch");

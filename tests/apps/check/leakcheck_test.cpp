@@ -52,7 +52,9 @@ TEST_CASE("leakcheck rebuilds a saved model from its file") {
   CHECK(tight.exit_code == 0);
   CHECK(tight.text.ends_with("\n3 checked, 0 leaks\n"));
   CHECK(leakcheck("--break padding --load " + path).exit_code == 1);
+  CHECK(run("leakcheck --load " + folder.path().string()).text == run("leakcheck --load " + path).text);
   CHECK(leakcheck("--load " + path + ".gone").exit_code == 1);
+  CHECK(run("leakcheck --load " + path + ".gone").text == "");  // no legend where there is no matrix
 }
 
 TEST_CASE("leakcheck rebuilds a saved GPT, too") {

@@ -73,7 +73,8 @@ TEST_CASE("any other file is refused in one line that says so") {
   const orrery::TemporaryFolder folder;
   const std::string path = folder / "a", quoted = "'" + path + "'";
   check_failure(inspect_program + quoted, "read " + path + ": No such file or directory");
-  check_failure(inspect_program + "'" + folder.path().string() + "'", "is a directory");
+  check_failure(inspect_program + "'" + folder.path().string() + "'",
+                folder.path().string() + "/model.safetensors: No such file or directory");
   check_failure(inspect_program + "/dev/null", "read /dev/null: is not a regular file");
   written(path, "");
   check_failure(inspect_program + quoted, "is not a safetensors file: it has only 0 bytes");
