@@ -41,14 +41,15 @@ struct CheckerOptions {
   i64 threads = 1;
 };
 
-// Calls work(row, line) for each row until Ctrl-C, and shows its progress. Returns whether it was interrupted.
+// Calls work(row, line) for each row until Ctrl-C, or until nobody can read the results (gradcheck | head, or a full
+// disk), and shows its progress. Returns whether it was interrupted.
 template <class Work>
 bool for_each_row(const std::vector<Row>& rows, const Work& work) {
   const Interrupt interrupt;
   const Terminal terminal = terminal_of(STDERR_FILENO);
   LiveLine live(std::cerr, terminal);
   size_t finished = 0;
-  for (; finished < rows.size() && !interrupt.requested(); ++finished) {
+  for (; finished < rows.size() && !interrupt.requested() && std::cout.good(); ++finished) {
     live.show(std::to_string(finished + 1) + "/" + std::to_string(rows.size()) + " " + rows[finished].label());
     work(rows[finished], live);
     // If stderr is not a terminal, prints a line after every tenth of the rows, if there are many.
@@ -82,7 +83,7 @@ int prove_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   std::cout << table.size() << " checked, " << wrong << " failed\n" << std::flush;
   if (!options.json.empty()) write_text(options.json, proofs_as_json(table, options.seed, rows.size()));
   if (stopped) return interrupted;
-  if (wrong == 0 && static_cast<size_t>(empty) == table.size()) {
+  if (wrong == 0 && !table.empty() && static_cast<size_t>(empty) == table.size()) {
     std::cerr << nothing_checked;
     return failed;
   }
@@ -168,6 +169,7 @@ int show_bug(const CheckerOptions& options) {
     print_proof(std::cout, proven, terminal, symptoms(proven.proof));
   });
   if (stopped) return interrupted;
+  if (!std::cout) return done;  // not all rows were tried; if it is the disk that is full, the program says so
   if (rows.empty())
     std::cout << "No row of the table contains it, and no gradient check finds it.\n";
   else if (wrong == 0 && bug.check)

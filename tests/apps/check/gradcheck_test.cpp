@@ -61,6 +61,14 @@ TEST_CASE("Ctrl-C ends with 130, and what --json then writes says that it is not
   }
 }
 
+TEST_CASE("no further row is proven once nobody reads the results") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "left.json";
+  const std::string command = quoted_program + "gradcheck --json '" + file + "' 2>/dev/null | head -n 1";
+  CHECK(shell("bash -o pipefail -c \"" + command + "\"").exit_code == done);
+  CHECK(contains(contents(file), "\"complete\": false"));
+}
+
 TEST_CASE("rows in which nothing can be broken are not a success of --mutate") {
   const Result result = run("gradcheck --mutate 'softmax, size 0'", "2>&1");
   CHECK(result.exit_code == failed);
