@@ -57,7 +57,7 @@ CLI::App& add_bench(CLI::App& benches, const std::string& name, const std::strin
   CLI::App& command = add_command(benches, name, what, footer);
   add_threads(command, options->threads);
   add_tiles(command, options->tiles);
-  add_file(command, "--json", options->json, "Write the results to this file too, in full");
+  add_output_file(command, "--json", options->json, "Write the results to this file too, in full");
   when_run(command, exit_code, [bench, options] {
     check_can_write_text("bench", "--json", options->json);
     set_threads(static_cast<int>(options->threads));

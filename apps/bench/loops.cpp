@@ -71,7 +71,7 @@ Loop optimizer_loop(const std::string& name, double bytes, const Tensor& start, 
 Loop triad(const Tensor& b, const Tensor& c, double bytes) {
   return {.name = "triad a = b + s c", .bytes = bytes, .run = [=, a = Tensor::empty(b.shape())]() mutable {
             kernels::map<float>(b.count(), b.data<float>(), c.data<float>(), a.write<float>(),
-                       [](float x, float y) { return x + 3.0F * y; });
+                                [](float x, float y) { return x + 3.0F * y; });
           }};
 }
 

@@ -95,7 +95,7 @@ void add_claims(CLI::App& program, int& exit_code) {
   CLI::Option* list =
       add_flag(command, "--list", options->list, "Print the names of the claims and what they say, measure nothing");
   CLI::Option* json =
-      add_file(command, "--json", options->json, "Write claims, measurements and verdicts to this file");
+      add_output_file(command, "--json", options->json, "Write claims, measurements and verdicts to this file too");
   exclude(list, {json, add_threads(command, options->threads)});
   when_run(command, exit_code, [options] { return run(*options); });
 }

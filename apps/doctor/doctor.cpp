@@ -106,7 +106,7 @@ void add_doctor(CLI::App& program, int& exit_code) {
       "fail.\nExample:\n  orrery doctor --threads 2");
   add_threads(command, options->threads);
   add_tiles(command, options->tiles);
-  add_file(command, "--json", options->json, "Write the results to this file too, in full");
+  add_output_file(command, "--json", options->json, "Write the results to this file too, in full");
   when_run(command, exit_code, [options] { return examine_machine(*options); });
 }
 

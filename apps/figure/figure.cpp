@@ -88,7 +88,7 @@ void add_figure(CLI::App& program, int& exit_code) {
   add_file(
       command, "--data", options->data,
       "Numbers to draw, for a picture of a training or a measurement; without it those that come with the program");
-  add_file(command, "--out", options->out, "Write the picture to this file; without it to stdout");
+  add_output_file(command, "--out", options->out, "Write the picture to this file; without it to stdout");
   when_run(command, exit_code, [options] { return run(*options); });
 }
 

@@ -250,6 +250,11 @@ CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& v
   return add_text(command, name, value, "FILE", description);
 }
 
+CLI::Option* add_output_file(CLI::App& command, const std::string& name, std::string& value,
+                             const std::string& description) {
+  return add_file(command, name, value, description + "; an earlier file is replaced, but never a model");
+}
+
 std::string model_in(const std::string& path) {
   std::error_code absent;
   const bool is_folder = path.ends_with('/') || std::filesystem::is_directory(path, absent);

@@ -75,6 +75,10 @@ CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::strin
                           const std::string& description);
 /// An option whose value is the name of a file.
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description);
+/// An option whose value is the name of a file to write. The help adds that an earlier file is replaced, but never a
+/// model: the command refuses one by `check_can_write_text` (output_file.h).
+CLI::Option* add_output_file(CLI::App& command, const std::string& name, std::string& value,
+                             const std::string& description);
 /// In a folder that a training was saved in, the model; any other path as it is.
 std::string model_in(const std::string& path);
 /// Makes an option of one file or several take folders as well, for the model in them. Returns it.

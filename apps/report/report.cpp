@@ -51,8 +51,8 @@ void add_report(CLI::App& program, int& exit_code) {
           "Examples:\n  orrery report run/ --out report.html\n"
           "  orrery report gru.log transformer.log --out comparison.html");
   require(add_arguments(command, "RUN", options->files, "What trainings wrote"));
-  add_file(command, "--out", options->out,
-           "Write the page to this file; without it to stdout, unless that is a terminal");
+  add_output_file(command, "--out", options->out,
+                  "Write the page to this file; without it to stdout, unless that is a terminal");
   when_run(command, exit_code, [options] { return write_report(*options); });
 }
 

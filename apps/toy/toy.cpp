@@ -302,15 +302,17 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_model_options(command, options->recipe.model);
   add_training_options(command, options->recipe);
   const RunOptionHandles handles = add_run_options(command, options->run);
-  exclude(add_file(command, "--losses", options->losses,
-                   "Write the loss and the accuracy of each step to this file, for orrery figure toy_loss --data; not "
-                   "with --resume"),
+  exclude(add_output_file(
+              command, "--losses", options->losses,
+              "Write the loss and the accuracy of each step to this file, for orrery figure toy_loss --data; not "
+              "with --resume"),
           {handles.resume});
-  add_file(command, "--attention", options->attention,
-           "Write the weights of the sharpest head to this file, for orrery figure attention --data; a name that ends "
-           "in .html gets a page for a browser with every head");
-  add_file(command, "--every-head", options->every_head,
-           "Write the weights of every head to this file, for orrery figure toy_heads --data");
+  add_output_file(
+      command, "--attention", options->attention,
+      "Write the weights of the sharpest head to this file, for orrery figure attention --data; a name that ends "
+      "in .html gets a page for a browser with every head");
+  add_output_file(command, "--every-head", options->every_head,
+                  "Write the weights of every head to this file, for orrery figure toy_heads --data");
   add_number(command, "--require", options->require, 0, 1, "Fail if a smaller share of the answers is correct");
   std::vector<CLI::Option*> for_training = options_of(command);
   std::erase(for_training, handles.threads);

@@ -35,8 +35,8 @@ void add_trace(CLI::App& program, int& exit_code) {
   CLI::App& command =
       add_command(program, "trace", "Show one forward and backward pass of the paper's model, step by step",
                   "Examples:\n  orrery trace | less\n  orrery trace --html trace.html");
-  add_file(command, "--html", options->html,
-           "Write the pass to this file as a page for a browser; without it as text to stdout");
+  add_output_file(command, "--html", options->html,
+                  "Write the pass to this file as a page for a browser; without it as text to stdout");
   when_run(command, exit_code, [options] { return run(*options); });
 }
 

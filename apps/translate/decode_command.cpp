@@ -137,8 +137,8 @@ class AttentionOfLines {
   bool is_full_ = false;
 };
 
-// Errors, before any work: the page cannot be written, or would replace the lines to translate, also where a shell gives
-// them as standard input (decode < FILE).
+// Errors, before any work: the page cannot be written, or would replace the lines to translate. These may also come
+// from a file that a shell gives as standard input (decode < FILE).
 void check_attention(const CommandOptions& options) {
   check_can_write_text("translate", "--attention", options.attention);
   check(!is_same_file(options.attention, options.file.empty() ? "/dev/stdin" : options.file), "translate",
@@ -225,10 +225,11 @@ void add_translate_decode(CLI::App& translate, int& exit_code) {
                    "Source tokens of a batch, padding included; fewer with a beam of more than 5");
   add_flag(command, "--scores", options->scores,
            "Before each translation its log-probability (natural logarithm) and a tab");
-  add_file(command, "--attention", options->attention,
-           "Write a page for a browser to this file: the attention weights of every layer and head, for the first "
-           "lines, at most " +
-               std::to_string(AttentionPage::most_pairs) + "; with several models, the weights of the first");
+  add_output_file(
+      command, "--attention", options->attention,
+      "Write a page for a browser to this file: the attention weights of every layer and head, for the first "
+      "lines, at most " +
+          std::to_string(AttentionPage::most_pairs) + "; with several models, the weights of the first");
   add_threads(command, options->threads);
   when_run(command, exit_code, [options] { return decode(*options); });
 }

@@ -240,7 +240,7 @@ void add_translate_score(CLI::App& translate, int& exit_code) {
              "Which score to print");
   add_flag(command, "--lowercase", options->lowercase,
            "Capitals count as small letters: for multi-bleu A to Z, as with its -lc, for the others all letters");
-  add_file(command, "--json", options->json, "Write the results to this file too, in full");
+  add_output_file(command, "--json", options->json, "Write the results to this file too, in full");
   begin_group(command, "Comparison");
   add_file(command, "--baseline", options->baseline,
            "Another system's translation: say by paired bootstrap resampling whether TRANSLATION is better");

@@ -65,3 +65,14 @@ TEST_CASE("the long ones are in groups, with defaults and negations") {
   CHECK(contains(lm, "\n  --bias, --no-bias "));
   CHECK(contains(toy, "\n  --d-model NUMBER=64         Width of the model\n"));
 }
+
+TEST_CASE("options that name a file to write say what becomes of an earlier one") {
+  for (const std::string command : {"bench step", "claims", "doctor", "figure", "gradcheck", "inspect", "report", "toy",
+                                    "trace", "translate decode", "translate score"}) {
+    CAPTURE(command);
+    std::istringstream words(run(command + " --help").text);
+    std::string help;
+    for (std::string word; words >> word;) help += word + ' ';
+    CHECK(times(help, "; an earlier file is replaced, but never a model ") == (command == "toy" ? 3 : 1));
+  }
+}
