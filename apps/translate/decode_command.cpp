@@ -145,26 +145,14 @@ void check_attention(const CommandOptions& options) {
         "--attention ", options.attention, " would write over the lines to translate");
 }
 
-int decode(const CommandOptions& options) {
-  check_attention(options);
-  set_threads(static_cast<int>(options.threads));
-  const bool from_stdin = options.file.empty();
-  const Descriptor file(from_stdin ? -1 : opened(options.file));
-  const Translator translator = load_ensemble(options.load);
-  if (options.decode.beam > translator.vocabulary.size())
-    usage_error("--beam",
-                "must be at most " + std::to_string(translator.vocabulary.size()) + ", the tokens of the model");
-  const bool asked_by_a_person = from_stdin && isatty(STDIN_FILENO) == 1;
-  print_start(std::cerr, {.parameters = translator.parameter_count()});
-  if (asked_by_a_person) std::cerr << "Type a sentence and Enter; Ctrl-D ends.\n";
-  const Interrupt interrupt;
-  const auto stopped = [&] { return interrupt.requested(); };
-  LineReader reader(from_stdin ? STDIN_FILENO : file.number(), from_stdin ? "standard input" : options.file);
+// Prints the translation of each line that `reader` reads, until Ctrl-C, or until nobody can read them. Returns the
+// seconds that this took, without waiting for input.
+double translate_lines(const Translator& translator, const CommandOptions& options, const Interrupt& interrupt,
+                       LineReader& reader, Totals& totals, AttentionOfLines& attention) {
   LiveLine live(std::cerr, isatty(STDOUT_FILENO) == 1 ? Terminal{} : terminal_of(STDERR_FILENO));
-  Totals totals;
-  AttentionOfLines attention(translator, options.attention);
-  double seconds = 0;  // without waiting for input
-  const auto can_go_on = [&] { return std::cout.good() && !interrupt.requested(); };
+  double seconds = 0;
+  const auto stopped = [&] { return interrupt.requested(); };
+  const auto can_go_on = [&] { return std::cout.good() && !stopped(); };
   for (size_t window = first_window; can_go_on(); window = std::min(2 * window, largest_window)) {
     const std::vector<Line> lines = reader.read(window, stopped);
     if (lines.empty()) break;
@@ -185,7 +173,26 @@ int decode(const CommandOptions& options) {
         });
     seconds += watch.seconds();
   }
-  live.clear();
+  return seconds;
+}
+
+int decode(const CommandOptions& options) {
+  check_attention(options);
+  set_threads(static_cast<int>(options.threads));
+  const bool from_stdin = options.file.empty();
+  const Descriptor file(from_stdin ? -1 : opened(options.file));
+  const Translator translator = load_ensemble(options.load);
+  if (options.decode.beam > translator.vocabulary.size())
+    usage_error("--beam",
+                "must be at most " + std::to_string(translator.vocabulary.size()) + ", the tokens of the model");
+  print_start(std::cerr, {.parameters = translator.parameter_count()});
+  const bool asked_by_a_person = from_stdin && isatty(STDIN_FILENO) == 1;
+  if (asked_by_a_person) std::cerr << "Type a sentence and Enter; Ctrl-D ends.\n";
+  const Interrupt interrupt;
+  LineReader reader(from_stdin ? STDIN_FILENO : file.number(), from_stdin ? "standard input" : options.file);
+  Totals totals;
+  AttentionOfLines attention(translator, options.attention);
+  const double seconds = translate_lines(translator, options, interrupt, reader, totals, attention);
   if (!std::cout.good()) {
     check(!output_is_closed(), "translate", "standard output was closed before all lines were written");
     return done;  // the program says that it could not write
