@@ -76,7 +76,7 @@ void reveal_bug(std::ostream& out, i64 number) {
   const NumberedBug& bug = numbered_bug(number);
   const std::string text = std::to_string(number);
   out << "bug " << text << ": " << bug.name << '\n'
-      << broken(bug_of(number).mistake, 2) << "  " << bug.file << ':' << bug.line << ": " << bug.code << '\n';
+      << wrapped(bug_of(number).mistake, 2) << "  " << bug.file << ':' << bug.line << ": " << bug.code << '\n';
   if (bug.to_repair) out << "  repaired: apps/book/solutions/bug_" << text << ".cpp\n";
 }
 

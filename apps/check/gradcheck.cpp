@@ -133,9 +133,9 @@ bool show_own_check(const nn::Bug& bug, bool shown) {
     std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n" << report;
     shown = shown || !report.ok();
   }
-  if (bug.numbers) std::cout << broken(bug.numbers(), 2);
-  if (!shown) std::cout << "A check of its own:\n" << broken(found, 2);
-  if (!of_correct_version.empty()) std::cout << broken("the correct version fails as well: " + of_correct_version, 2);
+  if (bug.numbers) std::cout << wrapped(bug.numbers(), 2);
+  if (!shown) std::cout << "A check of its own:\n" << wrapped(found, 2);
+  if (!of_correct_version.empty()) std::cout << wrapped("the correct version fails as well: " + of_correct_version, 2);
   return !found.empty() && of_correct_version.empty();
 }
 
@@ -189,7 +189,7 @@ int run(const CheckerOptions& options) {
     return done;
   }
   if (options.hint > 0) {
-    std::cout << broken(bug_of(options.hint).hint, 0);
+    std::cout << wrapped(bug_of(options.hint).hint, 0);
     return done;
   }
   if (options.reveal > 0) {

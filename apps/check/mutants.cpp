@@ -96,20 +96,20 @@ void print_equivalent(std::ostream& out, const std::vector<MutatedRow>& table) {
         changes += (changes.empty() ? "" : ", ") + mutant.change;
     }
     for (const auto& [why, places] : reasons) {
-      lines += broken(row.row.label() + " (" + why + ")", 2);
-      for (const auto& [place, changes] : places) lines += broken(place + ": " + changes, 4);
+      lines += wrapped(row.row.label() + " (" + why + ")", 2);
+      for (const auto& [place, changes] : places) lines += wrapped(place + ": " + changes, 4);
     }
   }
   if (!lines.empty()) out << "\nequivalent, since they change no gradient:\n" << lines << '\n';
 }
 
 void print_uncaught(std::ostream& out, const MutatedRow& row) {
-  if (!row.error.empty()) out << broken("FAIL " + row.row.label() + ": " + row.error, 0);
+  if (!row.error.empty()) out << wrapped("FAIL " + row.row.label() + ": " + row.error, 0);
   for (const Mutant& mutant : row.report.mutants) {
     if (mutant.fate != Fate::survived) continue;
     std::ostringstream text;
     text << "SURVIVED " << row.row.label() << ": " << mutant << " (" << mutant.why() << ')';
-    out << broken(text.str(), 0);
+    out << wrapped(text.str(), 0);
   }
 }
 

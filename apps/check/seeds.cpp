@@ -98,7 +98,7 @@ bool has_coordinates(const Row& row, i64 seed) {
 
 void print_alarms(std::ostream& out, const SeedResult& result) {
   for (const FalseAlarm& alarm : result.failed)
-    out << broken(harmless_lines("seed " + std::to_string(result.seed) + ", " + alarm.row + ": " + alarm.message), 0)
+    out << wrapped(harmless_lines("seed " + std::to_string(result.seed) + ", " + alarm.row + ": " + alarm.message), 0)
         << std::flush;
 }
 

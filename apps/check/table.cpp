@@ -32,10 +32,10 @@ void print_proof(std::ostream& out, const ProvenRow& proven, const Terminal& ter
       << (proof ? coloured("ok", Colour::green, terminal) : coloured("FAIL", Colour::red, terminal)) << '\n';
   const bool label_cut = row.label().size() > text_width, where_cut = report.worst_at.size() > where_width;
   if (label_cut || where_cut)
-    out << broken((label_cut ? row.label() : "") + (label_cut && where_cut ? ": " : "") +
-                      (where_cut ? "worst at " + report.worst_at : ""),
-                  4);
-  if (!message.empty()) out << broken(message, 2);
+    out << wrapped((label_cut ? row.label() : "") + (label_cut && where_cut ? ": " : "") +
+                       (where_cut ? "worst at " + report.worst_at : ""),
+                   4);
+  if (!message.empty()) out << wrapped(message, 2);
   out << std::flush;
 }
 
@@ -43,7 +43,7 @@ void print_zeros(std::ostream& out, const std::vector<ProvenRow>& table) {
   std::string lines;
   for (const auto& [row, proof] : table)
     for (const DeclaredZero& zero : proof.gradients.zeros)
-      lines += broken(row.label() + ": " + zero.name + ", " + zero.reason, 2);
+      lines += wrapped(row.label() + ": " + zero.name + ", " + zero.reason, 2);
   if (!lines.empty()) out << "\nzero by declaration, and found to be:\n" << lines << '\n';
 }
 

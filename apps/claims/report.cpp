@@ -16,7 +16,7 @@ constexpr size_t indent = 12;
 
 // "  claim     Without positions, ..." with the lines after the first below the text.
 std::string labelled(const std::string& label, const std::string& text) {
-  std::string lines = broken(text, indent, table_width, indent);
+  std::string lines = wrapped(text, indent, table_width, indent);
   return lines.replace(2, label.size(), label);
 }
 
@@ -31,7 +31,7 @@ i64 count_of(const std::vector<Measured>& all, Verdict verdict) {
 }  // namespace
 
 void print_names(std::ostream& out, const std::vector<Claim>& claims) {
-  for (const Claim& claim : claims) out << claim.name << '\n' << broken(claim.says, 2, table_width, 2);
+  for (const Claim& claim : claims) out << claim.name << '\n' << wrapped(claim.says, 2, table_width, 2);
 }
 
 void print_measured(std::ostream& out, const Measured& measured, const Terminal& terminal) {

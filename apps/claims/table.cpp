@@ -102,8 +102,7 @@ const std::vector<Claim>& all_claims() {
        "each sub-layer, and shrink with the depth with normalisation before it.",
        "Xiong et al. 2020, abstract and theorem 1",
        "from 4 to 64 layers the norm keeps more than 80 % with norm after, and less than 60 % with norm before; "
-       "partly, if "
-       "only one of the two",
+       "partly, if only one of the two",
        gradients_at_the_start},
       {"flipped-mask",
        "A causal mask with true and false confused makes the loss of the training better, and the model useless.",

@@ -93,7 +93,7 @@ void print_metadata(std::ostream& out, Metadata metadata) {
       out << "  ... and " << metadata.size() - most_metadata << " more\n";
       return;
     }
-    out << broken(shortened(key, 40) + ": " + shown(text), 2, table_width, 4);
+    out << wrapped(shortened(key, 40) + ": " + shown(text), 2, table_width, 4);
   }
 }
 
@@ -110,7 +110,7 @@ std::string best_of(const Json& training) {
 void print_training(std::ostream& out, const Json& training) {
   const auto line = [&](std::string label, const std::string& text) {
     std::replace(label.begin(), label.end(), '_', ' ');
-    out << broken(fitted_middle(harmless(label), 22) + " " + shortened(text, most_shown), 2, table_width, 25);
+    out << wrapped(fitted_middle(harmless(label), 22) + " " + shortened(text, most_shown), 2, table_width, 25);
   };
   out << "\nstate of the training\n";
   const auto all = training.find(steps_of_all);
@@ -137,9 +137,9 @@ void print_totals(std::ostream& out, const std::string& path, const FileSummary&
   out << harmless(path) << ": a safetensors file of " << file.bytes << " bytes, " << file.header_bytes
       << " of them the header\n";
   std::string numbers = counts_by_dtype(file);
-  out << broken(std::to_string(tensors) + (tensors == 1 ? " tensor" : " tensors") +
-                    (numbers.empty() ? "" : "; numbers: " + numbers),
-                0);
+  out << wrapped(std::to_string(tensors) + (tensors == 1 ? " tensor" : " tensors") +
+                     (numbers.empty() ? "" : "; numbers: " + numbers),
+                 0);
   if (const auto parameters = parameters_in(file)) out << "a model of " << *parameters << " parameters\n";
   if (tensors == 0) return;
   if (!has_checksums(file))

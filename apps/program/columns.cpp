@@ -1,4 +1,4 @@
-// Chapter 9. Filling, cutting and breaking text.
+// Chapter 9. Filling, cutting and wrapping text.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/program/columns.h"
@@ -36,7 +36,7 @@ std::string fitted_middle(const std::string& text, size_t width) {
   return result;
 }
 
-std::string broken(const std::string& text, size_t indent, size_t width, size_t continued) {
+std::string wrapped(const std::string& text, size_t indent, size_t width, size_t continued) {
   std::istringstream lines(text);
   std::string result;
   for (std::string line; std::getline(lines, line);) {

@@ -1,4 +1,4 @@
-// Chapter 9. Text in a table: filled, cut or broken to a width.
+// Chapter 9. Text in a table: filled, cut or wrapped to a width.
 //
 // Serves: apps/toy/toy.cpp
 #pragma once
@@ -17,12 +17,12 @@ std::string fitted_end(const std::string& text, size_t width);
 /// The same for text of any alphabet, in which a character takes one column: the middle is cut out, since long names
 /// differ at both ends.
 std::string fitted_middle(const std::string& text, size_t width);
-/// `text` in lines of at most `width`, broken at spaces. Each of its own lines is indented by `indent` spaces, and the
-/// rest of a broken line by `continued`.
-std::string broken(const std::string& text, size_t indent, size_t width, size_t continued);
-/// The same for a table: the rest of a broken line is indented by two more spaces.
-inline std::string broken(const std::string& text, size_t indent) {
-  return broken(text, indent, table_width, indent + 2);
+/// `text` in lines of at most `width`, wrapped at spaces. Each of its own lines is indented by `indent` spaces, and the
+/// rest of a wrapped line by `continued`.
+std::string wrapped(const std::string& text, size_t indent, size_t width, size_t continued);
+/// The same for a table: the rest of a wrapped line is indented by two more spaces.
+inline std::string wrapped(const std::string& text, size_t indent) {
+  return wrapped(text, indent, table_width, indent + 2);
 }
 /// printf's `pattern` for one or more numbers.
 std::string numbers(const char* pattern, ...) __attribute__((format(printf, 1, 2)));

@@ -1,4 +1,4 @@
-// Chapter 9. Writing --help: names on the left, descriptions on the right, broken into lines.
+// Chapter 9. Writing --help: names on the left, descriptions on the right, wrapped into lines.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/program/help.h"
@@ -16,7 +16,7 @@ constexpr size_t left_width = 30;
 
 // A row of the help. If `left` is too long, it gets a line of its own.
 std::string help_row(const std::string& left, const std::string& right) {
-  std::string described = broken(right, left_width, help_width, left_width);
+  std::string described = wrapped(right, left_width, help_width, left_width);
   const std::string begin = "  " + left;
   if (described.empty()) return begin + '\n';
   if (begin.size() + 2 > left_width) return begin + '\n' + described;
@@ -59,7 +59,7 @@ class HelpFormatter final : public CLI::Formatter {
   }
 
   std::string make_description(const CLI::App* command) const override {
-    return broken(command->get_description(), 0, help_width, 0);
+    return wrapped(command->get_description(), 0, help_width, 0);
   }
 
   std::string make_subcommand(const CLI::App* command) const override {
@@ -70,7 +70,7 @@ class HelpFormatter final : public CLI::Formatter {
     std::istringstream footer(command->get_footer());
     std::string text;
     for (std::string line; std::getline(footer, line);)
-      text += line.starts_with(' ') ? line + '\n' : broken(line, 0, help_width, 0);  // examples can be copied
+      text += line.starts_with(' ') ? line + '\n' : wrapped(line, 0, help_width, 0);  // examples can be copied
     return text;
   }
 };

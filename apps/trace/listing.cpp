@@ -55,7 +55,7 @@ void print_step(std::ostream& out, const TracedStep& step) {
   const std::string of = step.is_backward() ? " (" + std::to_string(step.forward) + ")" : "";
   const std::string head = numbers("%4d ", static_cast<int>(step.number)) + fitted(step.operation + of, 19) + " ";
   const std::string source = operation_source(step.operation, step.is_backward() ? "backward" : "forward").str();
-  std::istringstream equation(broken(step.equation, 0, table_width - head.size() - source.size() - 1, 0));
+  std::istringstream equation(wrapped(step.equation, 0, table_width - head.size() - source.size() - 1, 0));
   std::string line;
   std::getline(equation, line);
   out << two_sides(head + line, source);
@@ -68,13 +68,12 @@ void print_step(std::ostream& out, const TracedStep& step) {
 }
 
 void print_intro(std::ostream& out, const ModelPass& pass) {
-  out << broken(introduction(pass), 0, table_width, 0) << "\n"
-      << broken(
+  out << wrapped(introduction(pass), 0, table_width, 0) << "\n"
+      << wrapped(
              "Each step shows its number, the operation, what it computes, and the line of its code; below that the "
              "names and shapes of what goes in and comes out, and the first values of the first result. A dash stands "
-             "for "
-             "what a mask hides. A heading "
-             "names the box of the paper's Figure 1, and the line at which the model computes it.",
+             "for what a mask hides. A heading names the box of the paper's Figure 1, and the line at which the model "
+             "computes it.",
              0, table_width, 0);
 }
 

@@ -132,10 +132,8 @@ std::string introduction(const ModelPass& pass) {
        << " words, h = " << pass.h << " heads, d_model = " << pass.d_model << ", d_k = d_v = " << pass.d_k
        << ", d_ff = " << pass.d_ff
        << ", one layer in each stack. The sizes differ, so that a shape tells what its axes are. The weights are "
-          "random, "
-          "rounded to two decimals; the pass is computed in f64 without dropout and padding, and shown with four "
-          "decimals. dx stands "
-          "for dL/dx.";
+          "random, rounded to two decimals; the pass is computed in f64 without dropout and padding, and shown with "
+          "four decimals. dx stands for dL/dx.";
   return text.str();
 }
 

@@ -24,14 +24,14 @@ TEST_CASE("fitted_middle keeps both ends, and counts characters, not bytes") {
   CHECK(fitted_middle("\xFF\xFF", 3) == "\xFF\xFF ");
 }
 
-TEST_CASE("broken breaks at spaces, and indents") {
-  CHECK(broken("one\ntwo", 2) == "  one\n  two\n");
-  CHECK(broken("", 2) == "");
+TEST_CASE("text is wrapped at spaces, and indented") {
+  CHECK(wrapped("one\ntwo", 2) == "  one\n  two\n");
+  CHECK(wrapped("", 2) == "");
   const std::string word(60, 'a');
-  CHECK(broken(word + " " + word, 1) == " " + word + "\n   " + word + "\n");
-  CHECK(broken(std::string(250, 'b'), 0) ==
+  CHECK(wrapped(word + " " + word, 1) == " " + word + "\n   " + word + "\n");
+  CHECK(wrapped(std::string(250, 'b'), 0) ==
         std::string(100, 'b') + "\n  " + std::string(98, 'b') + "\n  " + std::string(52, 'b') + "\n");
-  CHECK(broken("a\xC3\xA9\xC3\xA9", 0, 4, 0) == "a\xC3\xA9\n\xC3\xA9\n");
+  CHECK(wrapped("a\xC3\xA9\xC3\xA9", 0, 4, 0) == "a\xC3\xA9\n\xC3\xA9\n");
 }
 
 TEST_CASE("numbers") { CHECK(numbers("%3ld|%.1f", 7L, 2.25) == "  7|2.2"); }
