@@ -149,8 +149,9 @@ void add_long_benches(CLI::App& benches, int& exit_code) {
   busy->steps = 200;
   CLI::App& busy_command =
       add_bench(benches, "busy", "The time of a training step beside other programs", bench_busy, busy, exit_code,
-                "Makes its own company: a program that computes, and then a second training. With all threads a step "
-                "may then take as long as with one, and no longer. It wants a machine that is quiet otherwise.\n"
+                "Starts the other programs itself: one that computes, and then a second training. Beside them a step "
+                "with all threads may take as long as a step with one, and no longer. Nothing else should run "
+                "meanwhile.\n"
                 "Example:\n  orrery bench busy --threads 2");
   busy->config = "toy";
   add_choice(busy_command, "--config", busy->config, bench_config_names(), "Model and batch");

@@ -37,11 +37,11 @@ struct Run {
 
 /// One row of the table.
 struct Claim {
-  std::string name;    ///< "variance"
-  std::string says;    ///< the claim, in one or two sentences
-  std::string source;  ///< paper and section
-  std::string limits;  ///< which numbers decide the verdict. They leave a margin, so that another CPU's rounding does
-                       ///< not change it
+  std::string name;      ///< "variance"
+  std::string says;      ///< the claim, in one or two sentences
+  std::string source;    ///< paper and section
+  std::string holds_if;  ///< which numbers decide the verdict. They leave a margin, so that another CPU's rounding does
+                         ///< not change it
   Finding (*measure)(const Run& run);
 };
 const std::vector<Claim>& all_claims();

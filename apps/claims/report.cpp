@@ -42,7 +42,7 @@ void print_measured(std::ostream& out, const Measured& measured, const Terminal&
     out << label << line << '\n';
     label = std::string(indent, ' ');
   }
-  out << labelled("holds if", claim.limits) << "  verdict   "
+  out << labelled("holds if", claim.holds_if) << "  verdict   "
       << coloured(name_of(finding.verdict), colour_of(finding.verdict), terminal) << "\n\n";
 }
 
@@ -61,7 +61,7 @@ std::string claims_as_json(const std::vector<Measured>& all, size_t chosen) {
                     {"claim", claim.says},
                     {"source", claim.source},
                     {"measured", finding.measured},
-                    {"holds_if", claim.limits},
+                    {"holds_if", claim.holds_if},
                     {"verdict", name_of(finding.verdict)}});
   const nlohmann::ordered_json result{{"claims", std::move(rows)},
                                       {"hold", count_of(all, Verdict::holds)},

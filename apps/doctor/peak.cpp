@@ -16,7 +16,7 @@
 namespace orrery {
 namespace {
 
-// How many operations of f32 a round of the loop does.
+// A loop, and how many operations of f32 each of its rounds does.
 struct Rounds {
   void (*run)(i64 rounds);
   double operations;

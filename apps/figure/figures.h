@@ -14,7 +14,7 @@
 
 namespace orrery {
 
-/// What the data of a picture have at most: bytes, values in JSON, and, of these, weights of every head.
+/// How much the data of a picture may be: bytes, values in JSON, and, of these values, weights of every head.
 inline constexpr size_t most_figure_bytes = size_t{4} << 20;
 inline constexpr i64 most_figure_values = 300'000;  // the weights of the longest sequences of `orrery toy`, 512 x 512
 inline constexpr i64 most_head_weights = 200'000;

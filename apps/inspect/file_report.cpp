@@ -20,7 +20,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::string_view steps_done = "steps_done", steps_of_all = "steps", trained = "parameter.";
+constexpr std::string_view steps_done = "steps_done", steps_of_all = "steps", parameter_prefix = "parameter.";
 constexpr size_t most_metadata = 40;        // entries of the metadata that are printed
 constexpr size_t most_shown = 600;          // bytes of an entry that is a text
 constexpr size_t most_fields_shown = 2000;  // bytes of an entry that is an object
@@ -208,7 +208,7 @@ std::optional<i64> parameters_in(const FileSummary& file) {
   if (!training_in(file.metadata)) return std::nullopt;
   u64 count = 0;
   for (const TensorSummary& tensor : file.tensors)
-    if (tensor.entry.name.starts_with(trained)) count += count_of(tensor.entry);
+    if (tensor.entry.name.starts_with(parameter_prefix)) count += count_of(tensor.entry);
   return static_cast<i64>(count);
 }
 

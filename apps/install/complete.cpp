@@ -41,8 +41,8 @@ std::vector<Completion> all_option_names(const CommandHelp& command) {
   return all;
 }
 
-// What may stand where no option has been begun: sub-commands, or the values of an argument. An argument of any value
-// is a file's name, in nearly all commands, and those the shell knows.
+// What may stand where no option has been begun: sub-commands, or the values of an argument. Nearly all other arguments
+// are names of files, which the shell completes by itself, so for them there is nothing to say.
 std::vector<Completion> possible_arguments(const CommandHelp& command) {
   std::vector<Completion> all;
   for (const CommandHelp& one : command.commands) all.push_back({one.name, one.description});

@@ -88,16 +88,16 @@ CLI::Option* change_text(CLI::Option* option, const std::function<std::string(co
 /// Any number of positional arguments.
 CLI::Option* add_arguments(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                            const std::string& description);
-/// The same for names of files; --config and --print-config know them.
+/// The same for names of files, which --config reads and --print-config prints.
 CLI::Option* add_files(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                        const std::string& description);
 /// An option whose value is the name of a file, and which may be given several times: "--load a --load b".
 CLI::Option* add_repeated_file(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                                const std::string& description);
-/// In the text of their default, files are separated by this, which no name of a file has.
+/// Separates the files in the text of a default: a character that no name of a file has.
 inline constexpr char between_files = '\0';
-/// What the help calls the value of the following two. A default outside their range stands for a value that a program
-/// finds out later.
+/// What the help calls the value of the following two options. A default outside their range means that the program
+/// finds the value out later.
 inline constexpr std::string_view number_kind = "NUMBER";
 /// An option whose value must be a whole number from `low` to `high`.
 CLI::Option* add_whole_number(CLI::App& command, const std::string& name, i64& value, i64 low, i64 high,

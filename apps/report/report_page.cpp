@@ -29,7 +29,7 @@ std::string section(const std::string& title, const std::string& inside) {
   return inside.empty() ? "" : element("section", words("h2", title) + "\n" + inside) + "\n";
 }
 
-// Files of one name have their folders before it.
+// What the logs are called in the page: by their file names, or by their paths where two file names are the same.
 std::vector<std::string> names_of(const std::vector<RunLog>& logs) {
   std::vector<std::string> names;
   for (const RunLog& log : logs) {
@@ -140,30 +140,30 @@ std::string samples(const RunLog& log, const std::string& name) {
   return result;
 }
 
-// Columns of the configuration: each log, and each model that none of these logs tells of.
-struct Configuration {
+// A column of the table of options: a log, or a model whose options no log has.
+struct OptionsColumn {
   std::string name;
   const Options* options;
 };
 
 std::string configuration(const RunFiles& files, const std::vector<std::string>& names) {
-  std::vector<Configuration> columns;
+  std::vector<OptionsColumn> columns;
   for (size_t i = 0; i < files.logs.size(); ++i)
     if (!files.logs[i].options.empty()) columns.push_back({names[i], &files.logs[i].options});
   for (const SavedModel& model : files.models) {
     const bool known = std::any_of(columns.begin(), columns.end(),
-                                   [&](const Configuration& column) { return *column.options == model.options; });
+                                   [&](const OptionsColumn& column) { return *column.options == model.options; });
     if (!known && !model.options.empty()) columns.push_back({model.path, &model.options});
   }
   std::vector<std::string> options;  // of any column, in the order of the first that has it
-  for (const Configuration& column : columns)
+  for (const OptionsColumn& column : columns)
     for (const auto& option : *column.options)
       if (std::find(options.begin(), options.end(), option.first) == options.end()) options.push_back(option.first);
   std::string head = "<th>option</th>", rows;
-  for (const Configuration& column : columns) head += words("th", column.name);
+  for (const OptionsColumn& column : columns) head += words("th", column.name);
   for (const std::string& option : options) {
     std::vector<std::string> values;
-    for (const Configuration& column : columns) {
+    for (const OptionsColumn& column : columns) {
       const auto found = std::find_if(column.options->begin(), column.options->end(),
                                       [&](const auto& entry) { return entry.first == option; });
       values.push_back(found == column.options->end() ? "" : found->second);

@@ -35,7 +35,7 @@ struct NamedScore {
 
 /// Options with their values as text.
 using Options = std::vector<std::pair<std::string, std::string>>;
-/// The fields of a JSON object. Error: the text is none.
+/// The fields of a JSON object. Error: the text is not a JSON object.
 Options options_of(const std::string& json);
 
 struct RunLog {

@@ -1,7 +1,7 @@
 // Chapter 9. `orrery toy`: trains a small version of the paper's model to reverse, copy or sort.
 //
-// Then examines it on 1,000 sequences it has never seen, and prints five of its answers and the cross-attention of its
-// sharpest head: for reverse an anti-diagonal, for copy a diagonal.
+// Then it examines the model on 1,000 sequences that the model has never seen, and prints five of the answers and the
+// cross-attention of the sharpest head: for reverse an anti-diagonal, for copy a diagonal.
 // Read next: the end
 #include <unistd.h>
 
@@ -66,7 +66,7 @@ void print_counting(const nn::Transformer& model, const ToyTask& task) {
             << '\n';
 }
 
-// What a training has come to: how many answers are right, and what --attention and --every-head write.
+// The results of an examination: how many answers are right, and what --attention and --every-head write.
 struct ToyOutcome {
   i64 right = 0;
   std::string attention, every_head;
@@ -85,7 +85,7 @@ ToyOutcome report(ToyTraining& training, const ToyOptions& options, const Stopwa
   ToyExam exam;
   try {
     exam = examine(model, recipe.task, exam_size, recipe.seed);
-  } catch (const Error& error) {  // the training ran away before a step failed
+  } catch (const Error& error) {  // the training diverged, and the model has no finite scores
     print_hash();
     std::cout << "it cannot answer: " << error.what() << std::endl;
     throw;
@@ -169,7 +169,7 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
   return done;
 }
 
-// Every head of a long sequence is more than a picture or a page holds.
+// Wrong usage: more weights than a picture or a page holds, as all heads have for long sequences.
 void check_attention(const ToyOptions& options) {
   const ToyRecipe& recipe = options.recipe;
   const i64 weights = attention_weights(recipe.model, recipe.task.source_length(), recipe.task.target_length() - 1);

@@ -10,8 +10,9 @@
 // million weights ("Good for Misconceived Reasons", Wu et al. 2021). The settings are those of README-baseline.md in
 // the authors' repository and the defaults of its fairseq. Two GPUs with 4,096 tokens each are two micro-batches here.
 // The preset `tiny` trains the same model with Muon (optim/muon.h), on a third of the tokens.
-// The recurrent and the convolutional model are of like size, to compare with it: with Multi30k's vocabulary 2.16 and
-// 2.31 million parameters. Their presets are `published` with a lower rate, stronger clipping and `keep_last` off.
+// The recurrent and the convolutional model are of similar size, so that they can be compared with it: with Multi30k's
+// vocabulary they have 2.16 and 2.31 million parameters. Their presets are `published` with a lower rate, stronger
+// clipping and `keep_last` off.
 // Serves: nn/models/transformer.h
 #pragma once
 

@@ -61,7 +61,7 @@ void check_verdicts(const std::map<std::string, Verdict>& expected) {
 
 // A row whose measurement is the test's own.
 claims::Measured row_with(Verdict verdict) {
-  return {{.name = "name", .says = "It is so.", .source = "a paper", .limits = "a limit", .measure = nullptr},
+  return {{.name = "name", .says = "It is so.", .source = "a paper", .holds_if = "a limit", .measure = nullptr},
           {.verdict = verdict, .measured = {"1.00", "2.00"}}};
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("every claim has its verdict in one of the lists above, and all of its
     CHECK(quick_verdicts.count(claim.name) + slow_verdicts.count(claim.name) + memory_verdicts.count(claim.name) == 1);
     CHECK_FALSE(claim.says.empty());
     CHECK_FALSE(claim.source.empty());
-    CHECK_FALSE(claim.limits.empty());
+    CHECK_FALSE(claim.holds_if.empty());
     CHECK(static_cast<bool>(claim.measure));
   }
   CHECK(names.size() == quick_verdicts.size() + slow_verdicts.size() + memory_verdicts.size());
