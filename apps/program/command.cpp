@@ -23,6 +23,7 @@
 #include <iostream>
 #include <limits>
 #include <new>
+#include <regex>
 #include <span>
 #include <sstream>
 
@@ -93,6 +94,18 @@ std::string missing(const CLI::App& program, const CLI::RequiredError& error) {
   return message;
 }
 
+// What CLI11 says of options without their value, with one too many, or given twice: in our form, the option and what
+// is wrong. Anything else stays as it is.
+std::string in_our_words(const std::string& message) {
+  const std::regex twice("(.+): At Most 1 required but received .+"), no_value("(.+): 1 required (.+) missing"),
+      valued_flag("(.+) was given a disallowed flag override");
+  std::smatch parts;
+  if (std::regex_match(message, parts, twice)) return parts.str(1) + ": may be given only once";
+  if (std::regex_match(message, parts, no_value)) return parts.str(1) + ": needs a value, " + parts.str(2);
+  if (std::regex_match(message, parts, valued_flag)) return "--" + parts.str(1) + ": takes no value";
+  return message;
+}
+
 // A full disk loses results, so it is a failure. A reader that has closed the pipe (orrery ... | head) is not, unless
 // the command says so (translate decode).
 int after_output(int exit_code) {
@@ -113,7 +126,7 @@ int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code
     return complain(missing(program, error), wrong_usage);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
-    return complain(error.what(), wrong_usage);
+    return complain(in_our_words(error.what()), wrong_usage);
   } catch (const std::bad_alloc&) { return complain("out of memory", failed); } catch (const std::exception& error) {
     return complain(error.what(), failed);
   } catch (...) { return complain("an unknown error", failed); }
@@ -222,7 +235,9 @@ void needs_sub_command(CLI::App& command) {
 void begin_group(CLI::App& command, const std::string& title) { command.option_defaults()->group(title); }
 
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
-  return command.add_flag(name, value, description)->default_function([&value] { return value ? "true" : "false"; });
+  return command.add_flag(name, value, description)->disable_flag_override()->default_function([&value] {
+    return value ? "true" : "false";
+  });
 }
 
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
@@ -231,9 +246,9 @@ CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value,
     if (balance == 0) usage_error(yes, "and " + no + " exclude one another");
     value = balance > 0;
   };
-  return command.add_flag_function(yes + ",!" + no, take, description)->default_function([&value] {
-    return value ? "true" : "false";
-  });
+  return command.add_flag_function(yes + ",!" + no, take, description)
+      ->disable_flag_override()
+      ->default_function([&value] { return value ? "true" : "false"; });
 }
 
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,

@@ -38,7 +38,7 @@ TEST_CASE("each mistake on the command line is one line and exit code 2") {
   check_usage_error("figure nope", "'nope'", "activations, attention, ");
   check_usage_error("lm sample", "lm sample: --load is required", "The model");
   check_usage_error("gradcheck --threads two", "--threads: 'two'", "from 1 to 256");
-  check_usage_error("gradcheck --seed=1 --seed=2", "--seed", "1");
+  check_usage_error("gradcheck --seed=1 --seed=2", "--seed", "only once");
   check_usage_error("translate train --smoothing 1", "--smoothing", "from 0 to 0.999999");
 }
 

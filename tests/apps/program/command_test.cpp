@@ -29,6 +29,18 @@ TEST_CASE("options that contradict one another are wrong usage in every sub-comm
   check_usage_error("toy --load x --overwrite", "--load", "--overwrite");
 }
 
+TEST_CASE("an option without its value, given twice, or a flag with a value is told in our words") {
+  check_usage_error("claims --json", "--json: needs a value, FILE", "");
+  check_usage_error("gradcheck --seeds", "--seeds: needs a value, FIRST..LAST", "");
+  check_usage_error("toy --steps 5 --steps 6", "--steps: may be given only once", "");
+  check_usage_error("gradcheck --list=abc", "--list: takes no value", "");
+  check_usage_error("toy --overwrite=no", "--overwrite: takes no value", "");
+  for (const std::string value : {"abc", "5", "false"}) {
+    check_usage_error("toy --norm-first=" + value, "--norm-first: takes no value", "");
+    check_usage_error("toy --no-norm-first=" + value + "x", "--no-norm-first: takes no value", "");
+  }
+}
+
 TEST_CASE("what no memory holds is refused at once") {
   const std::string program = quoted_program, huge = "--batch 65536 --max-length 512 --d-model 4096 ";
   check_failure(program + "toy " + huge + "--encoder-layers 24 --decoder-layers 24 --d-ff 16384", " MB of memory here");
