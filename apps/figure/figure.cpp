@@ -25,6 +25,11 @@ std::vector<std::string> names() {
   return result;
 }
 
+template <std::string (*draw)()>
+Picture computed() {
+  return {.draw = [](const std::string&) { return draw(); }, .needs_data = false};
+}
+
 // The file of numbers that the picture is drawn from; "" for one that is computed exactly.
 std::string data_path(const FigureOptions& options, const Picture& picture) {
   if (picture.needs_data)
@@ -58,24 +63,24 @@ int run(const FigureOptions& options) {
 
 const std::map<std::string, Picture>& pictures() {
   static const std::map<std::string, Picture> all{
-      {"activations", {.draw = [](const std::string&) { return draw_activations(); }, .needs_data = false}},
+      {"activations", computed<draw_activations>()},
       {"attention", {.draw = [](const std::string& data) { return draw(attention_figure(data)); }}},
-      {"broadcasting", {.draw = [](const std::string&) { return draw_broadcasting(); }, .needs_data = false}},
-      {"decoder_layer", {.draw = [](const std::string&) { return draw_decoder_layer(); }, .needs_data = false}},
-      {"encoder_layer", {.draw = [](const std::string&) { return draw_encoder_layer(); }, .needs_data = false}},
-      {"eps", {.draw = [](const std::string&) { return draw_eps(); }, .needs_data = false}},
-      {"masks", {.draw = [](const std::string&) { return draw_masks(); }, .needs_data = false}},
-      {"positions", {.draw = [](const std::string&) { return draw_positions(); }, .needs_data = false}},
-      {"replacing", {.draw = [](const std::string&) { return draw_replacing(); }, .needs_data = false}},
-      {"schedules", {.draw = [](const std::string&) { return draw_schedules(); }, .needs_data = false}},
+      {"broadcasting", computed<draw_broadcasting>()},
+      {"decoder_layer", computed<draw_decoder_layer>()},
+      {"encoder_layer", computed<draw_encoder_layer>()},
+      {"eps", computed<draw_eps>()},
+      {"masks", computed<draw_masks>()},
+      {"positions", computed<draw_positions>()},
+      {"replacing", computed<draw_replacing>()},
+      {"schedules", computed<draw_schedules>()},
       {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
-      {"tape", {.draw = [](const std::string&) { return draw_tape(); }, .needs_data = false}},
-      {"tiles", {.draw = [](const std::string&) { return draw_tiles(); }, .needs_data = false}},
+      {"tape", computed<draw_tape>()},
+      {"tiles", computed<draw_tiles>()},
       {"toy_heads", {.draw = [](const std::string& data) { return draw(heads_figure(data)); }}},
       {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}},
       {"translators", {.draw = [](const std::string& data) { return draw(translators_figure(data)); }}},
-      {"twice", {.draw = [](const std::string&) { return draw_twice(); }, .needs_data = false}},
-      {"valley", {.draw = [](const std::string&) { return draw_valley(); }, .needs_data = false}}};
+      {"twice", computed<draw_twice>()},
+      {"valley", computed<draw_valley>()}};
   return all;
 }
 
