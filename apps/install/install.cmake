@@ -1,7 +1,8 @@
 # What `cmake --install` and `cpack` copy, and where: README.md in this folder. Read by CMakeLists.txt.
 include(CMakePackageConfigHelpers)
 
-# The library, its headers, and what find_package and pkg-config read. No path in them is absolute: the folder may be moved.
+# The library, its headers, and what find_package and pkg-config read. No path in them is absolute: the folder may be
+# moved.
 install(TARGETS orrery_library orrery_check EXPORT orrery ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(level ${levels})  # core/machine/levels.cmake
@@ -14,7 +15,8 @@ endforeach()
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/orrery)
 install(EXPORT orrery NAMESPACE orrery:: FILE orrery-targets.cmake DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/orrery-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES apps/install/orrery-config.cmake ${PROJECT_BINARY_DIR}/orrery-config-version.cmake DESTINATION ${package_folder})
+install(FILES apps/install/orrery-config.cmake ${PROJECT_BINARY_DIR}/orrery-config-version.cmake
+        DESTINATION ${package_folder})
 file(RELATIVE_PATH prefix_from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 if(levels)  # the library is shared: programs of pkg-config's users are to find it without LD_LIBRARY_PATH
   set(rpath_for_pkgconfig "-Wl,-rpath,\${libdir}")
