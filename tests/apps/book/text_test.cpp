@@ -119,8 +119,8 @@ TEST_CASE("a text that is too long or too wide is found") {
   CHECK(problems(std::string(111, 'a')) == "\napps/book/ch4/README.md:1: 111 columns");
   CHECK(problems("```cpp\n" + std::string(120, 'a') + "\n```\n") == "");
   CHECK(problems("```cpp\n" + std::string(121, 'a') + "\n```\n") == "\napps/book/ch4/README.md:2: 121 columns");
-  CHECK(problems(std::string(250, '\n')) == "");
-  CHECK(problems(std::string(251, '\n')) == "\napps/book/ch4/README.md:250: the text has 251 lines");
+  CHECK(problems(std::string(300, '\n')) == "");
+  CHECK(problems(std::string(301, '\n')) == "\napps/book/ch4/README.md:300: the text has 301 lines");
   std::string letters;
   for (int i = 0; i < 55; ++i) letters += "\u5f20";
   CHECK(problems(letters) == "");
