@@ -1,8 +1,8 @@
 // Chapter 6. Exercise 6.5: the backward of attention.
 //
 // O = P V with P = softmax(S) and S = Q K^T / sqrt(d_k). The forward is given, and dV. Write the rest of the backward:
-// from dO to dQ and dK. Go back one equation at a time, with the rules of chapter 4: C = A B gives dA = dC B^T and
-// dB = A^T dC; softmax gives dS_ij = P_ij (dP_ij - sum_l dP_il P_il).
+// from dO to dQ and dK. Go back one equation at a time: derive what a product and a softmax of each row give, or recall
+// it from chapter 4.
 //
 // matmul(a, b, Trans::a) is a^T b, matmul(a, b, Trans::b) is a b^T; sum(x, {-1}, true) adds up each row and keeps the
 // axis, with size 1. Shapes: Q [n, d_k], K [m, d_k], V [m, d_v], O [n, d_v].
