@@ -41,8 +41,8 @@ struct CheckerOptions {
   i64 threads = 1;
 };
 
-// Calls work(row, line) for each row until Ctrl-C, or until nobody can read the results (gradcheck | head, or a full
-// disk), and shows its progress. Returns whether it was interrupted.
+// Calls work(row, line) for each row until Ctrl-C, and shows its progress. Where each row is printed at once, it also
+// ends when nobody can read them any more (gradcheck | head, or a full disk). Returns whether it was interrupted.
 template <class Work>
 bool for_each_row(const std::vector<Row>& rows, const Work& work) {
   const Interrupt interrupt;

@@ -24,6 +24,7 @@ TranslatorCurve curve_of(nn::config_json::Reader& read) {
   read("losses", curve.losses);
   check(curve.losses.size() == curve.minutes.size() && curve.losses.size() > 1, "figure", "a curve of ", curve.model,
         " has ", curve.minutes.size(), " times and ", curve.losses.size(), " losses");
+  check(std::is_sorted(curve.minutes.begin(), curve.minutes.end()), "figure", "the times of ", curve.model, " go back");
   for (const double minutes : curve.minutes) check(minutes >= 0 && minutes <= 1e6, "figure", minutes, " minutes");
   for (const double loss : curve.losses) check(loss >= 0 && loss <= 1000, "figure", "a loss of ", loss);
   return curve;

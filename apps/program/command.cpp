@@ -23,9 +23,9 @@
 #include <iostream>
 #include <limits>
 #include <new>
-#include <regex>
 #include <span>
 #include <sstream>
+#include <string_view>
 
 #include "apps/program/help.h"
 #include "core/files/file.h"
@@ -95,14 +95,18 @@ std::string missing(const CLI::App& program, const CLI::RequiredError& error) {
 }
 
 // What CLI11 says of options without their value, with one too many, or given twice: in our form, the option and what
-// is wrong. Anything else stays as it is.
+// is wrong. Anything else stays as it is. Not by std::regex, which overflows the stack on a long value.
 std::string in_our_words(const std::string& message) {
-  const std::regex twice("(.+): At Most 1 required but received .+"), no_value("(.+): 1 required (.+) missing"),
-      valued_flag("(.+) was given a disallowed flag override");
-  std::smatch parts;
-  if (std::regex_match(message, parts, twice)) return parts.str(1) + ": may be given only once";
-  if (std::regex_match(message, parts, no_value)) return parts.str(1) + ": needs a value, " + parts.str(2);
-  if (std::regex_match(message, parts, valued_flag)) return "--" + parts.str(1) + ": takes no value";
+  constexpr std::string_view twice = ": At Most 1 required but received ", no_value = ": 1 required ", end = " missing",
+                             valued_flag = " was given a disallowed flag override";
+  if (const size_t at = message.find(twice); at != message.npos)
+    return message.substr(0, at) + ": may be given only once";
+  if (const size_t at = message.find(no_value); at != message.npos && message.ends_with(end)) {
+    const size_t kind = at + no_value.size();
+    return message.substr(0, at) + ": needs a value, " + message.substr(kind, message.size() - end.size() - kind);
+  }
+  if (message.ends_with(valued_flag))
+    return "--" + message.substr(0, message.size() - valued_flag.size()) + ": takes no value";
   return message;
 }
 
@@ -124,9 +128,11 @@ int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code
     return complain(unexpected(program), wrong_usage);
   } catch (const CLI::RequiredError& error) {
     return complain(missing(program, error), wrong_usage);
+  } catch (const CLI::ArgumentMismatch& error) {
+    return complain(in_our_words(error.what()), wrong_usage);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
-    return complain(in_our_words(error.what()), wrong_usage);
+    return complain(error.what(), wrong_usage);
   } catch (const std::bad_alloc&) { return complain("out of memory", failed); } catch (const std::exception& error) {
     return complain(error.what(), failed);
   } catch (...) { return complain("an unknown error", failed); }

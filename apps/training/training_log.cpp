@@ -35,7 +35,7 @@ u64 zeros_before(const AppendedFile& file) {
 }
 
 // Whether a file holds something other than a log, so that it must not be written over. Lines of a log may follow
-// zeros and the rest of a line.
+// zeros and the rest of a line; without a whole line behind them it counts as something else.
 bool holds_something_else(const AppendedFile& file) {
   const u64 zeros = zeros_before(file);
   if (zeros >= file.size()) return false;

@@ -291,12 +291,18 @@ void AppendedFile::append(std::string_view text) { write_all(file_, std::as_byte
 void AppendedFile::close() { check_call(file_.close(), operation_); }
 
 void make_folder(const std::string& path) {
-  if (is_folder(path)) return;
-  const std::string name = path.substr(0, path.find_last_not_of('/') + 1);
-  make_folder(folder_of(name));
-  const std::string operation = "make the folder " + name;
+  struct stat status {};
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  if (is_there && S_ISDIR(status.st_mode)) return;
+  const std::string name = path.substr(0, path.find_last_not_of('/') + 1), operation = "make the folder " + name;
+  check_call(is_there || errno == ENOENT || errno == ENOTDIR, operation);  // else no folder around it would help
+  if (!is_there) make_folder(folder_of(name));
   const bool made = retry([&] { return ::mkdir(name.c_str(), folder_mode); }) == 0;
-  check_call(made || (errno == EEXIST && is_folder(name)), operation);  // or another process has just made it
+  const int problem = made ? 0 : errno;
+  if (problem != EEXIST || !is_folder(name)) {  // unless another process has just made it
+    errno = problem;
+    check_call(made, operation);
+  }
   flush_directory(name, operation, "made");
 }
 

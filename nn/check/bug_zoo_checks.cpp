@@ -166,7 +166,7 @@ std::string check_change_in_place(Activate f) {
   return message_of(parts::prove_changed(sample_of("exp", f, {{3}}), 1));
 }
 
-// 2 x, whose backward counts its calls: every `wrong`th one is wrong, and none if `wrong` is 0.
+// 2 x, whose backward is wrong in every `wrong`th call, and never if `wrong` is 0.
 struct CountedDouble {
   static constexpr std::string_view name = "double";
   std::shared_ptr<i64> calls;

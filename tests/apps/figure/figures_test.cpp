@@ -4,11 +4,15 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/files/json.h"
 #include "tests/core/support.h"
-#include "tests/style_source.h"
+#include "tests/text.h"
 
 using namespace orrery;
 
@@ -84,6 +88,38 @@ TEST_CASE("every head goes to JSON and back, rounded, and wrong counts are one c
   CHECK(complaint(wrong) == "figure: a weight must be from 0 to 1, not 2");
   wrong = figure, wrong.source.clear();
   CHECK(complaint(wrong) == "figure: has no symbols");
+}
+
+TEST_CASE("the picture of the translators has the validation losses of their logs") {
+  const TranslatorsFigure figure = translators_figure(data_of("translators"));
+  std::map<std::string, int> seeds;
+  for (const TranslatorCurve& curve : figure.curves) {
+    const std::string log = curve.model + std::to_string(++seeds[curve.model]) + ".jsonl";
+    CAPTURE(log);
+    std::vector<double> losses;
+    for (const std::string& line : style::lines_of("apps/translate/multi30k/" + log)) {
+      const Json json = Json::parse(line);
+      if (json.contains("validation")) losses.push_back(std::round(json["validation"].get<double>() * 1000) / 1000);
+    }
+    CHECK(losses == curve.losses);
+    CHECK(std::is_sorted(curve.minutes.begin(), curve.minutes.end()));
+  }
+  CHECK(seeds.size() == 3);
+}
+
+TEST_CASE("curves of translators are drawn with their names, and wrong ones are one clear error") {
+  const auto drawn = [](const std::string& curves) {
+    return draw(translators_figure("{\"note\": \"two seeds\", \"curves\": [" + curves + "]}"));
+  };
+  const std::string one = R"({"model": "recurrent", "minutes": [1, 2], "losses": [3.5, 2.5]})";
+  const std::string picture = drawn(one + ", " + one);
+  CHECK(small::times(picture, ">recurrent<") == 1);
+  CHECK(picture.find(">two seeds<") != picture.npos);
+  const auto complaint = [&](const std::string& curves) { return small::error_of([&] { drawn(curves); }); };
+  CHECK(complaint("") == "figure: has no curves");
+  CHECK(complaint(R"({"model": "gpt", "minutes": [1, 2], "losses": [3.5]})") ==
+        "figure: a curve of gpt has 2 times and 1 losses");
+  CHECK(complaint(R"({"model": "gpt", "minutes": [1, 2], "losses": [3.5, -1]})") == "figure: a loss of -1");
 }
 
 TEST_CASE("the heads of the trained toy do what chapter 7 says of them") {

@@ -33,6 +33,7 @@ TEST_CASE("an option without its value, given twice, or a flag with a value is t
   check_usage_error("claims --json", "--json: needs a value, FILE", "");
   check_usage_error("gradcheck --seeds", "--seeds: needs a value, FIRST..LAST", "");
   check_usage_error("toy --steps 5 --steps 6", "--steps: may be given only once", "");
+  check_usage_error("toy --steps " + std::string(100'000, '7') + "x", "--steps", "");  // as long as a shell can give
   check_usage_error("gradcheck --list=abc", "--list: takes no value", "");
   check_usage_error("toy --overwrite=no", "--overwrite: takes no value", "");
   for (const std::string value : {"abc", "5", "false"}) {

@@ -112,6 +112,11 @@ TEST_CASE("a folder is made with those around it, and one that is there stays wi
   const std::string file = folder / "a/b/c/file";
   for (const std::string& blocked : {file, file + "/d", file + "/d/e"})
     CHECK(error_of([&] { make_folder(blocked); }) == "make the folder " + file + ": File exists");
+  const std::string long_name(5000, 'x'), far = folder / "a";
+  CHECK(error_of([&] { make_folder(far + "/" + long_name); }).ends_with(": File name too long"));
+  std::string deep;
+  for (int i = 0; i < 60'000; ++i) deep += "a/";
+  CHECK(error_of([&] { make_folder(deep); }).ends_with(": File name too long"));
 }
 
 TEST_CASE("the file keeps its permissions") {
