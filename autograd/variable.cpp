@@ -55,9 +55,7 @@ void Variable::replace_value(Tensor value) {
   value_ = std::move(value);
 }
 
-u64 Variable::replacements() const {
-  return leaf_of(*this, "replacements", only_parameters_are_replaced).replacements;
-}
+u64 Variable::replacements() const { return leaf_of(*this, "replacements", only_parameters_are_replaced).replacements; }
 
 Variable constant(Tensor value) {
   check(value.defined() && is_floating(value.dtype()), "constant", "needs a tensor of f32 or f64");

@@ -63,8 +63,7 @@ void print_data(const TranslationOrigin& origin, const TranslationData& data) {
 
 // Error, before there is a model: too little memory for the parameters and what is kept of each.
 void check_room_for_parameters(const TranslationRecipe& recipe) {
-  check_memory("translate",
-               {.parameters = recipe.parameter_count(), .copies = 1 + numbers_for_each_parameter(recipe)});
+  check_memory("translate", {.parameters = recipe.parameter_count(), .copies = 1 + numbers_for_each_parameter(recipe)});
 }
 
 // Errors, before any work: too little memory or disk space for the training.

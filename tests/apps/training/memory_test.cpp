@@ -119,7 +119,8 @@ TEST_CASE("promise 22: --max-memory refuses a training at its start, ends one th
     const program::Result refused = program::errors(training + " --steps 2 --max-memory 4");
     CHECK(refused.exit_code == 1);
     CHECK(program::contains(refused.text, " parameters needs at least "));
-    CHECK(refused.text.ends_with(" MB of memory here; --max-memory (if not given, nine tenths of what is free) allows "
-                                 "4 MB\n"));
+    CHECK(
+        refused.text.ends_with(" MB of memory here; --max-memory (if not given, nine tenths of what is free) allows "
+                               "4 MB\n"));
   }
 }

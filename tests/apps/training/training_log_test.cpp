@@ -114,8 +114,8 @@ TEST_CASE("a log whose first bytes a power failure turned into zeros is gone on 
   const std::string path = folder / "log", zeros(100'000, '\0');
   LineRun run("");
   const std::string step = "{\"step\":1,\"loss\":2}\n";
-  for (const std::string& left : {zeros, zeros + step, zeros + "\"loss\":2}\n" + step,
-                                  zeros + "\n{\"start\":\"toy\"}\n{\"step\":1,\"lo"}) {
+  for (const std::string& left :
+       {zeros, zeros + step, zeros + "\"loss\":2}\n" + step, zeros + "\n{\"start\":\"toy\"}\n{\"step\":1,\"lo"}) {
     CAPTURE(left.size());
     for (const Earlier earlier : {Earlier::continued, Earlier::replaced}) {
       set_contents(path, left);

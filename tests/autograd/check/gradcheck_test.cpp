@@ -178,8 +178,8 @@ TEST_CASE("parameters that are reached but not listed, and listed but not reache
   CHECK_MESSAGE(contains(report.message, "backward reached a parameter"), report.message);
   CHECK(contains(report.message, "without a name"));
   // A parameter made anew in each call is freed with the tape, before the report is written.
-  report = gradcheck([](const Variable& x) { return x * parameter(full({3}, 2.0, f64), "made anew"); },
-                     {normal({2, 3}, 7)});
+  report =
+      gradcheck([](const Variable& x) { return x * parameter(full({3}, 2.0, f64), "made anew"); }, {normal({2, 3}, 7)});
   CHECK(contains(report.message, "backward reached parameter made anew, which is not among the leaves"));
   // detach cuts the tape, but the value still depends on the weight.
   report = gradcheck([&](const Variable& x) { return x * detach(weight); }, {normal({2, 3}, 7)}, {{"weight", weight}});
