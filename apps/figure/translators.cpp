@@ -43,8 +43,8 @@ TranslatorsFigure translators_figure(const std::string& text) {
 }
 
 std::string draw(const TranslatorsFigure& figure) {
-  constexpr double left = 50, top = 64, width = 420, height = 240, names = 130;
-  Svg svg(left + width + names, top + height + 66,
+  constexpr double left = 50, top = 64, width = 420, height = 240, right = 30;
+  Svg svg(left + width + right, top + height + 66,
           "Validation loss of three kinds of translators over the time of their training");
   svg.text(14, 24, "Three kinds of translators learn from the same sentences", Ink::text, 15);
 
@@ -57,14 +57,16 @@ std::string draw(const TranslatorsFigure& figure) {
   for (double at = lowest_loss; at <= highest_loss; at += 0.5) loss.ticks.push_back({at, decimals(at, 1)});
 
   Chart chart(svg, {left, top, width, height}, time, loss);
+  double name_at = top + 24;
   std::string named;
   for (const TranslatorCurve& curve : figure.curves) {
     std::vector<Point> points;
     for (size_t i = 0; i < curve.losses.size(); ++i) points.push_back({curve.minutes[i], curve.losses[i]});
     chart.curve(points, ink_of(curve.model), {.width = 1.5});
-    const Point end = chart.place(points.back().x, points.back().y);
-    if (curve.model != named) svg.text(end.x + 8, end.y + 4, curve.model, ink_of(curve.model), 12);
+    if (curve.model == named) continue;
     named = curve.model;
+    svg.text(left + width - 12, name_at, named, ink_of(named), 13, Anchor::end);
+    name_at += 20;
   }
   svg.text(14, top + height + 56, figure.note, Ink::note, 11);
   return svg.str();
