@@ -83,11 +83,11 @@ std::string_view Tokenizer::name() const {
 
 std::vector<i32> Tokenizer::tokens(std::string_view text) const {
   if (kind_ == TokenKind::chars) return alphabet_->tokens(text);
-  std::vector<i32> result;
   if (kind_ == TokenKind::bytes) {
-    for (const char byte : text) result.push_back(static_cast<unsigned char>(byte));
-    return result;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+    return {bytes, bytes + text.size()};
   }
+  std::vector<i32> result;
   for (const std::string_view line : lines_in(text)) {
     const std::vector<i32> ids = vocabulary_->ids(line);
     result.insert(result.end(), ids.begin(), ids.end());
