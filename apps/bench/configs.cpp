@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 
 namespace orrery {
 

@@ -11,6 +11,7 @@
 
 #include "apps/program/command.h"
 #include "apps/program/machine.h"
+#include "apps/program/options.h"
 #include "core/machine/parallel.h"
 #include "nn/check/leakcheck_models.h"
 #include "nn/files/files.h"

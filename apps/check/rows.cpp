@@ -7,7 +7,7 @@
 #include <iomanip>
 #include <ostream>
 
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "autograd/check/samples.h"
 #include "nn/check/samples.h"
 

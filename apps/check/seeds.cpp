@@ -13,8 +13,9 @@
 #include <sstream>
 
 #include "apps/program/columns.h"
-#include "apps/program/command.h"
+#include "apps/program/exit_code.h"
 #include "apps/program/interrupt.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/program/progress.h"
 #include "autograd/check/proof.h"

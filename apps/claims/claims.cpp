@@ -13,6 +13,7 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/program/progress.h"
 #include "core/machine/parallel.h"

@@ -16,6 +16,7 @@
 #include "apps/doctor/doctor.h"
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "core/files/json.h"
 #include "core/machine/parallel.h"

@@ -7,6 +7,7 @@
 
 #include "apps/figure/figures.h"
 #include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/program/shipped_files.h"
 #include "core/error.h"

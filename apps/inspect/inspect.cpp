@@ -9,6 +9,7 @@
 
 #include "apps/inspect/file_report.h"
 #include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 
 namespace orrery {

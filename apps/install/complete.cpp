@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "apps/program/command.h"
+#include "apps/program/options.h"
 
 namespace orrery {
 namespace {

@@ -3,7 +3,9 @@
 // Serves: nn/models/gpt.h
 #pragma once
 
-#include "apps/program/command.h"
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace orrery {
 

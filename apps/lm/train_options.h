@@ -7,7 +7,7 @@
 #include <string>
 
 #include "apps/lm/training.h"
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/training/run_options.h"
 
 namespace orrery {

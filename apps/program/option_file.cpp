@@ -10,7 +10,7 @@
 #include <span>
 #include <sstream>
 
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "core/files/file.h"
 #include "core/files/safetensors.h"

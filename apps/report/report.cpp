@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/report/report_page.h"
 #include "core/error.h"

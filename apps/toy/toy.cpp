@@ -11,6 +11,7 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/program/stopwatch.h"
 #include "apps/toy/attention_map.h"

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/trace/listing.h"
 #include "apps/trace/page.h"

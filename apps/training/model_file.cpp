@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "core/error.h"
 

@@ -5,7 +5,7 @@
 // Serves: apps/toy/toy.cpp
 #pragma once
 
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/training/recipe.h"
 
 namespace orrery {

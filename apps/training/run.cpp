@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/program/command.h"
 #include "apps/program/option_file.h"
+#include "apps/program/options.h"
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "core/files/json.h"

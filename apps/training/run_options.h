@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/program/command.h"
 #include "apps/program/option_file.h"
+#include "apps/program/options.h"
 #include "apps/training/training_log.h"
 
 namespace orrery {

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "core/files/file.h"
 #include "core/files/safetensors_header.h"
 #include "core/products/blas.h"

@@ -10,6 +10,7 @@
 
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/text/text_file.h"
 #include "apps/translate/bootstrap.h"

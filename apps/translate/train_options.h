@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/training/run_options.h"
 #include "apps/translate/task.h"
 

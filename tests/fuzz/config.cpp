@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/lm/training.h"
-#include "apps/program/command.h"
 #include "apps/program/option_file.h"
+#include "apps/program/options.h"
 #include "apps/toy/training.h"
 #include "apps/translate/task.h"
 #include "core/files/json.h"

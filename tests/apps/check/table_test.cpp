@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "tests/core/temporary_folder.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "tests/apps/install/tools.h"
 #include "tests/apps/report/written_log.h"
 #include "tests/text.h"

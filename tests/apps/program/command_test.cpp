@@ -1,4 +1,4 @@
-// Chapter 9. Tests of what the sub-commands share: arguments as a shell reads them, and options that contradict.
+// Chapter 9. Tests of how every sub-command ends: what it refuses at once, and where its results go.
 #include "apps/program/command.h"
 
 #include "tests/apps/run_program.h"
@@ -6,41 +6,6 @@
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;
-
-TEST_CASE("an argument is quoted as a shell reads it, and only where it must be") {
-  CHECK(orrery::shell_quoted("runs/a-1.safetensors") == "runs/a-1.safetensors");
-  CHECK(orrery::shell_quoted("my model") == "'my model'");
-  for (const std::string argument : {"", "my model", "it's", "$HOME", "a;b", "a\\b", "*", "~", "a\nb", "\u00e4", "'"}) {
-    CAPTURE(argument);
-    CHECK(shell("printf %s " + orrery::shell_quoted(argument)).text == argument);
-  }
-}
-
-TEST_CASE("options that contradict one another are wrong usage in every sub-command") {
-  check_usage_error("bench step --width 63", "--width", "a multiple of 4, the heads of toy, not 63");
-  check_usage_error("bench profile --config base --width 100", "--width", "the heads of base");
-  check_usage_error("bench promises --width 63", "--width", "the heads of toy");
-  check_usage_error("bench decode --context 2000", "--context and --steps", "1024 positions of gpt2");
-  check_usage_error("toy --symbols 2 --min-length 1 --max-length 1", "--symbols", "2 symbols and length 1 to 1");
-  check_usage_error("toy --norm-first --no-norm-first", "--norm-first", "--no-norm-first");
-  check_usage_error("lm train --rotary --d-model 20 --heads 4", "--rotary", "--d-model / --heads is 5");
-  check_usage_error("lm train --bias --no-bias", "--bias", "--no-bias");
-  check_usage_error("lm train --resume x --overwrite", "--resume", "--overwrite");
-  check_usage_error("toy --load x --overwrite", "--load", "--overwrite");
-}
-
-TEST_CASE("an option without its value, given twice, or a flag with a value is told in our words") {
-  check_usage_error("claims --json", "--json: needs a value, FILE", "");
-  check_usage_error("gradcheck --seeds", "--seeds: needs a value, FIRST..LAST", "");
-  check_usage_error("toy --steps 5 --steps 6", "--steps: may be given only once", "");
-  check_usage_error("toy --steps " + std::string(100'000, '7') + "x", "--steps", "");  // as long as a shell can give
-  check_usage_error("gradcheck --list=abc", "--list: takes no value", "");
-  check_usage_error("toy --overwrite=no", "--overwrite: takes no value", "");
-  for (const std::string value : {"abc", "5", "false"}) {
-    check_usage_error("toy --norm-first=" + value, "--norm-first: takes no value", "");
-    check_usage_error("toy --no-norm-first=" + value + "x", "--no-norm-first: takes no value", "");
-  }
-}
 
 TEST_CASE("what no memory holds is refused at once") {
   const std::string program = quoted_program, huge = "--batch 65536 --max-length 512 --d-model 4096 ";

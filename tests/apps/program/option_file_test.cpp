@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/program/command.h"
+#include "apps/program/options.h"
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
