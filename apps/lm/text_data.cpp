@@ -166,7 +166,8 @@ TextData split(const FileText& file, const Tokenizer& tokenizer, i64 block) {
   constexpr i64 most_validation = 1'000'000;
   const i64 count = file.text.count(), validation = std::min(count - count * 9 / 10, most_validation);
   check(validation > block, "lm", "a text of ", count, ' ', tokenizer.name(),
-        " is too short: the last tenth, for validation, must be longer than a block of ", block);
+        " is too short: the last tenth, for validation, must be longer than a block of ", block,
+        "; take more text, a smaller --block, or a text for --valid");
   const i64 training = count - validation;
   return {tokenizer, file.text.part(0, training), file.text.part(training, count), file.is_utf8};
 }

@@ -60,8 +60,10 @@ LinePairs read_pairs(const std::string& source_path, const std::string& target_p
 SplitPairs hold_out(const LinePairs& pairs) {
   constexpr i64 one_in = 20, most = 2000;
   const i64 all = pairs.size();
+  const PairCounts& counts = pairs.counts;
+  const std::string left_out = counts.used() < counts.lines ? ": " + counts.text(0) : "";  // none is too long so far
   check(all > 1, corpus_operation, "there is no pair of sentences to validate with, because the files have ", all,
-        all == 1 ? " usable pair" : " usable pairs");
+        all == 1 ? " usable pair" : " usable pairs", left_out);
   std::vector<u64> hashes;
   for (const std::string_view line : pairs.source) {
     Fingerprint fingerprint;

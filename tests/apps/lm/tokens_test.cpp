@@ -124,7 +124,7 @@ TEST_CASE("a text that is not UTF-8 names file and byte, and bytes take any file
   check_failure(quoted_program + "lm train /tmp --tokens bytes", "/tmp: is a directory");
   check_failure(quoted_program + "lm train '" + written(folder / "empty", "") + "' --tokens sentencepiece", "is empty");
   check_failure(quoted_program + "lm train '" + written(folder / "short", "a b") + "' --tokens bytes",
-                "of 3 bytes is too short: the last tenth, for validation, must be longer than a block of 64");
+                "must be longer than a block of 64; take more text, a smaller --block, or a text for --valid");
   check_failure(quoted_program + "lm train '" + good + "' /nowhere/text", "read /nowhere/text: No such file");
 }
 

@@ -180,8 +180,9 @@ TEST_CASE("bad files say so in one line, before any training") {
   check_failure(train_on("a\nb\n", "x\n"), "/a.en has 2 lines and " + folder + "/a.de has 1; line i of one must be");
   check_failure(train_on("", "x\n"), "/a.en is empty");
   check_failure(train_on("a\n", "x\n"), "the files have 1 usable pair");
-  check_failure(train_on("\n\n\n", "x\ny\nz\n"), "the files have 0 usable pairs");
-  check_failure(train_on("\xff\n\xfe\n", "x\ny\n"), "the files have 0 usable pairs");
+  check_failure(train_on("\n\n\n", "x\ny\nz\n"),
+                "the files have 0 usable pairs: 0 of 3 pairs (left out: 3 empty on one side)");
+  check_failure(train_on("\xff\n\xfe\n", "x\ny\n"), "0 usable pairs: 0 of 2 pairs (left out: 2 not UTF-8 text)");
   check_failure(quoted_program + "translate train --source /nowhere/a --target /nowhere/b", "/nowhere/a");
   check_failure(quoted_program + "translate train --source /tmp --target /tmp", "/tmp: is a directory");
   std::string english, german;
