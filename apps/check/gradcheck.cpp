@@ -225,13 +225,14 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<CheckerOptions>();
   CLI::App& command = add_command(
       program, "gradcheck", "Prove every derivative: against its function, in f64 and f32",
-      "The gradients of each row in f32 must also equal those in f64, within 1e-6 of the largest of each leaf (column "
-      "'f32'; beyond that, only proven rounding). The bits must be equal in 64 passes (4 for long tensors) and for up "
-      "to 16 threads. dL/dy = 0 must give gradients of 0. Backward must add to a gradient that is there, and give the "
-      "same gradients for each choice of inputs. autograd/check/proof.h lists more. "
-      "Layers and models are saved to a file and loaded again. 'error' is the worst "
-      "|analytic - numeric|. It may reach 1e-9 + 1e-7 |numeric|, so compare it with 'norm'.\n"
-      "Example:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
+      "A row is an operation, a layer or a model. 'error' is the largest difference between its derivative and the "
+      "numeric one, in f64. It may reach 1e-9 + 1e-7 |numeric|, so compare it with 'norm', the size of the gradient. "
+      "'f32' is the largest difference between gradients in f32 and in f64, relative to the largest number of the "
+      "gradient: at most 1e-6, or what rounding explains. The bits must be equal in 64 passes (4 for long tensors) "
+      "and for up to 16 threads. dL/dy = 0 must give gradients of 0. Backward must add to a gradient that is there, "
+      "and give the same gradients whichever inputs want one. Layers and models are also saved to a file and loaded "
+      "again. autograd/check/proof.h lists all checks.\n"
+      "Examples:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
       "--bug 7");
   CLI::Option* names = add_arguments(command, "NAME", options->names,
                                      "Rows, such as softmax, 'nn/*' or 'nn/Transformer, pre*'; without any: all");

@@ -90,7 +90,7 @@ void add_figure(CLI::App& program, int& exit_code) {
   CLI::App& command = add_command(program, "figure", "Draw a picture of the README or of the book, as SVG",
                                   "Examples:\n  orrery figure attention --out attention.svg\n"
                                   "  orrery toy --attention a.json && orrery figure attention --data a.json > a.svg");
-  require(add_choice(command, "name", options->name, names(), "Which picture"));
+  require(add_choice(command, "PICTURE", options->name, names(), "Which picture"));
   add_file(
       command, "--data", options->data,
       "Numbers to draw, for a picture of a training or a measurement; without it those that come with the program");

@@ -9,6 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -73,11 +75,20 @@ std::string unexpected(const CLI::App& program) {
   return of + "no sub-command '" + argument + "'; there are: " + names;
 }
 
+// What a message says of an option: "The model, or its folder; several count together" becomes "the model, or its
+// folder", and --help says the rest.
+std::string in_short(std::string description) {
+  description.resize(std::min(description.size(), description.find("; ")));
+  if (!description.empty())
+    description[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(description[0])));
+  return description;
+}
+
 // CLI11 says that something "is required"; we also say of which command, and what it is.
 std::string missing(const CLI::App& program, const CLI::RequiredError& error) {
   std::string message = chosen_prefix(program) + error.what();
   for (const CLI::Option* option : chosen(program).get_options())
-    if (option->get_required() && option->count() == 0) return message + ": " + option->get_description();
+    if (option->get_required() && option->count() == 0) return message + ": " + in_short(option->get_description());
   return message;
 }
 
@@ -150,7 +161,7 @@ int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) 
   program.option_defaults()->always_capture_default();
   program.formatter(help_formatter());
   program.footer(
-      "Example:\n  orrery gradcheck softmax\nEach sub-command has its own --help.\n"
+      "Examples:\n  orrery toy\n  orrery gradcheck softmax\nEach sub-command has its own --help.\n"
       "Exit code 0: done; 1: failed; 2: wrong usage;\n130: stopped by Ctrl-C, SIGTERM, SIGHUP or --time-limit.\n"
       "The book: apps/book/README.md. Its exercises: apps/run exercise.");
   int exit_code = done;

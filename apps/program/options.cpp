@@ -44,6 +44,7 @@ template <class T>
 CLI::Option* add_checked(CLI::App& command, const std::string& name, T& value, T low, T high, const std::string& kind,
                          const std::string& description) {
   std::ostringstream rule;
+  rule.precision(10);  // 1000000, not 1e+06
   rule << " is not a " << kind << " from " << low << " to " << high;
   const auto problem = [low, high, rule = rule.str()](std::string& text) {
     T number{};
@@ -182,15 +183,17 @@ CLI::Option* add_threads(CLI::App& command, i64& threads) {
   constexpr i64 most = 256;
   threads = std::min<i64>(orrery::threads(), most);
   CLI::Option* option = add_whole_number(command, "--threads", threads, 1, most,
-                                         "Threads, by default one a core; the results do not depend on them");
+                                         "Threads, by default one per core; the results do not depend on them");
   show_default(option, "");  // the help, which is also the manual page, is that of every machine
   return option;
 }
 
 CLI::Option* add_tiles(CLI::App& command, i64& tiles) {
   tiles = least_tiles();
-  return add_whole_number(command, "--tiles", tiles, 1, most_tiles,
-                          "Parts of a large product, for as many cores; unlike --threads, part of a run's bits");
+  return add_whole_number(
+      command, "--tiles", tiles, 1, most_tiles,
+      "A large matrix product is cut into at least this many parts, for as many cores to share; unlike "
+      "--threads, this changes the last bits of the results");
 }
 
 void show_default(CLI::Option* option, const std::string& text) { option->default_str(text); }
