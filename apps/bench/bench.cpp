@@ -184,11 +184,9 @@ void add_long_benches(CLI::App& benches, int& exit_code) {
 }  // namespace
 
 void add_bench(CLI::App& program, int& exit_code) {
-  CLI::App& benches =
-      add_command(program, "bench",
-                  "Measure: training steps, a profile, promises, products, loops, what fusing saves, attention, a busy "
-                  "machine, whole trainings of the toy, writing",
-                  "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
+  CLI::App& benches = add_command(
+      program, "bench", "Measure the speed of training steps and their parts, of whole trainings, and of writing",
+      "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
   needs_sub_command(benches);
   add_step_benches(benches, exit_code);
   add_operation_benches(benches, exit_code);

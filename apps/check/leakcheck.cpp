@@ -172,9 +172,10 @@ int run(const LeakcheckOptions& options) {
 
 void add_leakcheck(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<LeakcheckOptions>();
-  CLI::App& command = add_command(program, "leakcheck", "Show that no model sees the future, padding or other rows",
-                                  "Examples:\n  orrery leakcheck\n  orrery leakcheck decoder --break causal\n"
-                                  "  orrery leakcheck --load reverse.safetensors");
+  CLI::App& command =
+      add_command(program, "leakcheck", "Show that no model sees the future, padding, or other sequences of its batch",
+                  "Examples:\n  orrery leakcheck\n  orrery leakcheck decoder --break causal\n"
+                  "  orrery leakcheck --load reverse.safetensors");
   CLI::Option* names = add_arguments(command, "MODEL", options->names,
                                      "Built-in models, such as decoder or 'transformer*'; without any: all");
   CLI::Option* load = take_folders(

@@ -19,7 +19,7 @@ CLI::Option* add_text_options(CLI::App& command, LmTrainOptions& options) {
   add_choice(command, "--tokens", options.tokens,
              "What a token is: a character, a byte (for files that are not UTF-8), or a piece of a word");
   add_whole_number(command, "--vocab-size", options.vocabulary_size, 264, largest_vocabulary,
-                   "Tokens of sentencepiece at most, the 256 bytes among them");
+                   "The most tokens that sentencepiece may find, the 256 bytes among them");
   return validation;
 }
 
@@ -28,7 +28,7 @@ void add_model_options(CLI::App& command, LmTrainOptions& options) {
   begin_group(command, "Model");
   // Added before the others, which change the preset: options take effect in the order in which they are added.
   add_choice(command, "--preset", options.preset, nn::gpt_preset_names(),
-             "A model by its name, with the tokens of the text; other options change it",
+             "A model by its name, with the text's own vocabulary; other options change it",
              [&model](const std::string& name) { model = nn::gpt_preset(name); });
   add_whole_number(command, "--block", model.max_len, 1, 65536, "Tokens that the model sees at once");
   add_whole_number(command, "--layers", model.num_layers, 1, 96, "Layers");
@@ -60,7 +60,7 @@ void add_minutes(CLI::App& command, LmTrainOptions& options, const std::vector<C
   begin_group(command, training_group);
   CLI::Option* minutes =
       add_number(command, "--minutes", options.minutes, 0.1, 1e6,
-                 "Choose model, batch, rates and steps for this machine such that all is done in so many minutes, and "
+                 "Choose model, batch, rates and steps so that all is done in so many minutes on this machine, and "
                  "print the command that trains the same again");
   show_default(minutes, "");
   exclude(minutes, excluded);
@@ -86,7 +86,8 @@ void add_train_options(CLI::App& command, const std::shared_ptr<LmTrainOptions>&
 void check_options(const LmRecipe& recipe) {
   const nn::GptConfig& model = recipe.model;
   if (model.layer.d_model % model.layer.num_heads != 0)
-    usage_error("--heads", "must divide --d-model, " + std::to_string(model.layer.d_model));
+    usage_error("--heads", std::to_string(model.layer.num_heads) + " does not divide --d-model, " +
+                               std::to_string(model.layer.d_model));
   const i64 width = model.layer.d_model / model.layer.num_heads;
   if (model.rotary && width % 2 != 0)
     usage_error("--rotary", "needs heads of an even width: --d-model / --heads is " + std::to_string(width));

@@ -133,8 +133,8 @@ void add_config(CLI::App& command, std::string* path) {
   command
       .add_option_function<std::string>(
           "--" + config_name, take,
-          "Take options from this file, JSON or a saved model, or from the model in this folder; those on the command "
-          "line win, but a preset counts only for what the file does not name")
+          "Take options from a file of JSON, from a saved model, or from the folder of one. Options on the command "
+          "line win, but --preset sets only what the file leaves open")
       ->type_name("FILE");
 }
 

@@ -187,8 +187,8 @@ void check_attention(const ToyOptions& options) {
 void check_options(const ToyRecipe& recipe) {
   const ToyTask& task = recipe.task;
   if (task.min_length > task.max_length) {
-    usage_error("--min-length", "(" + std::to_string(task.min_length) + ") must not exceed --max-length, " +
-                                    std::to_string(task.max_length));
+    usage_error("--min-length",
+                std::to_string(task.min_length) + " is above --max-length, " + std::to_string(task.max_length));
   }
   if (task.end < 0 && task.min_length < task.max_length) {
     usage_error("--min-length", "must equal --max-length, " + std::to_string(task.max_length) +
@@ -197,7 +197,8 @@ void check_options(const ToyRecipe& recipe) {
   if (task.begin_is_symbol && task.name == "reverse")
     usage_error("--task", "reverse is not for --preset annotated, whose answers begin with symbol 1");
   if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0) {
-    usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
+    usage_error("--heads", std::to_string(recipe.model.layer.num_heads) + " does not divide --d-model, " +
+                               std::to_string(recipe.model.layer.d_model));
   }
   check_recipe_options(recipe);
   try {
@@ -257,7 +258,7 @@ int run(const ToyOptions& options) {
 void add_task_options(CLI::App& command, ToyTask& task) {
   begin_group(command, "Task");
   add_choice(command, "--task", task.name, {"reverse", "copy", "sort"}, "What to do with a sequence");
-  add_whole_number(command, "--symbols", task.symbols, 2, 1000, "Different symbols");
+  add_whole_number(command, "--symbols", task.symbols, 2, 1000, "How many different symbols there are");
   add_whole_number(command, "--min-length", task.min_length, 1, 512, "Shortest sequence");
   add_whole_number(command, "--max-length", task.max_length, 1, 512, "Longest sequence");
 }
@@ -314,7 +315,7 @@ void add_toy(CLI::App& program, int& exit_code) {
       "in .html gets a page for a browser with every head");
   add_output_file(command, "--every-head", options->every_head,
                   "Write the weights of every head to this file, for orrery figure toy_heads --data");
-  add_number(command, "--require", options->require, 0, 1, "Fail if a smaller share of the answers is correct");
+  add_number(command, "--require", options->require, 0, 1, "Exit with 1 if a smaller share of the answers is correct");
   std::vector<CLI::Option*> for_training = options_of(command);
   std::erase(for_training, handles.threads);
   exclude(take_folders(add_file(command, "--load", options->load,

@@ -16,11 +16,11 @@ constexpr i64 most_steps = 100'000'000;
 void add_optimizer_options(CLI::App& command, TrainingRecipe& recipe) {
   begin_group(command, "Optimiser");
   add_choice(command, "--optimizer", recipe.optimizer, "What turns gradients into steps");
-  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "Adam's decay of the mean of the gradient");
-  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam's decay of the mean of its square");
-  add_number(command, "--eps", recipe.eps, 1e-30, 1, "What Adam adds to its square root, against a division by 0");
-  add_number(command, "--momentum", recipe.momentum, 0, 0.999999, "SGD's decay of the sum of gradients");
-  add_number(command, "--muon-momentum", recipe.muon_momentum, 0, 0.999999, "Muon's decay of the sum of gradients");
+  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "Adam: decay of its mean of the gradients");
+  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam: decay of its mean of their squares");
+  add_number(command, "--eps", recipe.eps, 1e-30, 1, "Adam: added to the square root, against a division by 0");
+  add_number(command, "--momentum", recipe.momentum, 0, 0.999999, "SGD: decay of its sum of gradients");
+  add_number(command, "--muon-momentum", recipe.muon_momentum, 0, 0.999999, "Muon: decay of its sum of gradients");
   add_number(command, "--weight-decay", recipe.weight_decay, 0, 100, "Weight decay, only of matrices");
   add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
 }
@@ -36,11 +36,12 @@ void add_steps(CLI::App& command, const std::string& name, i64& value, const std
 void add_rate_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic) {
   begin_group(command, "Learning rate");
   add_choice(command, "--schedule", recipe.schedule, "How the rate changes");
-  add_number(command, "--rate", recipe.rate, 0, 100, "Largest rate; of Noam's schedule the factor");
-  add_number(command, "--first-rate", recipe.first_rate, 0, 100, "Where the warm-up of inverse_sqrt begins");
-  add_number(command, "--last-rate", recipe.last_rate, 0, 100, "Where the cosine ends");
-  add_steps(command, "--warmup", recipe.warmup, "Steps in which the rate rises", automatic.warmup);
-  add_number(command, "--cooldown", recipe.cooldown, 0, 1, "Last part of the steps, in which the rate falls to 0");
+  add_number(command, "--rate", recipe.rate, 0, 100, "Largest learning rate; with noam, the factor of the schedule");
+  add_number(command, "--first-rate", recipe.first_rate, 0, 100, "Rate at which the warm-up of inverse_sqrt begins");
+  add_number(command, "--last-rate", recipe.last_rate, 0, 100, "Rate at which the cosine ends");
+  add_steps(command, "--warmup", recipe.warmup, "First steps, in which the rate rises", automatic.warmup);
+  add_number(command, "--cooldown", recipe.cooldown, 0, 1,
+             "Share of the steps, at the end, in which the rate falls to 0");
 }
 
 void add_evaluation_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic) {
@@ -48,13 +49,12 @@ void add_evaluation_options(CLI::App& command, TrainingRecipe& recipe, const Aut
   add_steps(command, "--evaluate-every", recipe.evaluate_every,
             "Steps between evaluations, after each of which the best model is saved; 0: no evaluations",
             automatic.evaluate_every);
-  add_number(
-      command, "--average", recipe.average, 0, 0.999999,
-      "Evaluate and save an exponential mean of the parameters over the steps, with this decay; 0: the last ones");
+  add_number(command, "--average", recipe.average, 0, 0.999999,
+             "Evaluate and save an exponential mean of the parameters over the steps, with this decay; 0: no mean");
   add_whole_number(command, "--average-last", recipe.average_last, 0, 1000,
-                   "Evaluate and save the mean of the parameters at this many evaluations, the last ones; 0: no mean");
+                   "Evaluate and save the mean of the parameters at the last so many evaluations; 0: no mean");
   add_whole_number(command, "--patience", recipe.patience, 0, 1000000,
-                   "End after so many evaluations without a lowest loss; 0: make all steps");
+                   "End after so many evaluations in a row without a new lowest loss; 0: make all steps");
 }
 
 // "average_last" in a message becomes "--average-last"; other words stay.
@@ -78,7 +78,7 @@ std::string with_option_names(const std::string& message, const std::vector<std:
 
 void add_recipe_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic) {
   begin_group(command, training_group);
-  add_whole_number(command, "--steps", recipe.steps, 1, most_steps, "Updates");
+  add_whole_number(command, "--steps", recipe.steps, 1, most_steps, "Updates of the parameters");
   add_whole_number(command, "--micro-batches", recipe.micro_batches, 1, 65536,
                    "Batches whose gradients are added up for one step");
   add_seed(command, recipe.seed);

@@ -49,11 +49,10 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
   const auto folder_of = [&run](bool is_new) {
     return [&run, is_new](const std::string& path) { return run.in_folder(path, is_new); };
   };
-  change_text(
-      add_file(command, "--save", run.save,
-               "Save the best model in this file, and the state of an unfinished training in FILE.resume. A "
-               "name that ends in / is that of a folder, which gets model.safetensors, and the log as log.jsonl"),
-      folder_of(true));
+  change_text(add_file(command, "--save", run.save,
+                       "Save the best model in this file, and the state of an unfinished training in FILE.resume. A "
+                       "name that ends in / means a folder, for the model (model.safetensors) and the log (log.jsonl)"),
+              folder_of(true));
   add_flag(command, "--overwrite", run.overwrite, "Replace an existing model, unfinished training or log");
   CLI::Option* print_config = add_flag(command, "--print-config", run.print_config,
                                        "Do not train: print the options that decide what is trained, for --config");
@@ -61,14 +60,15 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
   for (const CLI::Option* text : texts) std::erase(of_a_new_training, text);
   CLI::Option* resume =
       add_file(command, "--resume", run.resume,
-               "Continue the training that --save FILE started, with its options: none of those above may be given");
+               "Continue the training that --save FILE started, with its options: none of those above may be given" +
+                   std::string(texts.empty() ? "" : ", except texts that are elsewhere now"));
   change_text(resume, folder_of(false));
   exclude(resume, of_a_new_training);
   add_file(command, "--log", run.log,
            "Write options, losses, evaluations and samples to this file, one JSON object a line, for orrery report; "
            "--resume appends to it, and only --overwrite replaces one that is there");
   add_number(command, "--time-limit", run.time_limit, 0, 1e6,
-             "Minutes of training after which it stops as with Ctrl-C; 0: no limit");
+             "Stop after so many minutes of training, as after Ctrl-C; 0: no limit");
   show_default(add_whole_number(command, "--max-memory", run.max_memory, 1, most_megabytes,
                                 "Largest memory for tensors, in MB; if not given, nine tenths of what is free at the "
                                 "start. A training that needs more ends with an error: if it swapped, it would be many "

@@ -38,7 +38,8 @@ void check_model_options(const TrainOptions& options) {
       usage_error(typed_name(each.option), "is no option of --model " + name_of(recipe.kind));
   if (recipe.convolutional.width % 2 == 0) usage_error("--width", "must be odd");
   if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0)
-    usage_error("--heads", "must divide --d-model, " + std::to_string(recipe.model.layer.d_model));
+    usage_error("--heads", std::to_string(recipe.model.layer.num_heads) + " does not divide --d-model, " +
+                               std::to_string(recipe.model.layer.d_model));
 }
 
 // Checks options that decide what is trained against each other, before the training starts.
@@ -101,10 +102,9 @@ void add_recurrent_options(CLI::App& command, nn::RecurrentTranslatorConfig& mod
                    "Recurrent: units of each direction of the encoder");
   add_whole_number(command, "--d-decoder", model.d_decoder, 1, 12288, "Recurrent: units of the decoder");
   add_whole_number(command, "--d-attention", model.d_attention, 1, 12288, "Recurrent: width of the keys");
-  add_whole_number(
-      command, "--d-output", model.d_output, 0, 12288,
-      "Recurrent: width of the layer before the logits; 0: none, they are computed from state, context and "
-      "word directly");
+  add_whole_number(command, "--d-output", model.d_output, 0, 12288,
+                   "Recurrent: width of the layer before the logits; 0: no such layer, the logits come straight "
+                   "from state, context and word");
 }
 
 void add_convolutional_options(CLI::App& command, nn::ConvolutionalTranslatorConfig& model) {
