@@ -108,6 +108,14 @@ std::string in_our_words(const std::string& message) {
   return message;
 }
 
+// CLI11 says that one option "excludes" another.
+std::string not_together(const std::string& message) {
+  constexpr std::string_view excludes = " excludes ";
+  const size_t at = message.find(excludes);
+  if (at == message.npos) return message;
+  return message.substr(0, at) + ": cannot be given together with " + message.substr(at + excludes.size());
+}
+
 // A full disk loses results, so it is a failure. A reader that has closed the pipe (orrery ... | head) is not, unless
 // the command says so (translate decode).
 int after_output(int exit_code) {
@@ -128,6 +136,8 @@ int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code
     return complain(missing(program, error), wrong_usage);
   } catch (const CLI::ArgumentMismatch& error) {
     return complain(in_our_words(error.what()), wrong_usage);
+  } catch (const CLI::ExcludesError& error) {
+    return complain(not_together(error.what()), wrong_usage);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
     return complain(error.what(), wrong_usage);

@@ -85,7 +85,7 @@ CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, c
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description) {
   const std::string yes = "--" + name, no = "--no-" + name;
   const auto take = [&value, yes, no](i64 balance) {  // how often --NAME is given, minus how often --no-NAME
-    if (balance == 0) usage_error(yes, "and " + no + " exclude one another");
+    if (balance == 0) usage_error(yes, "cannot be given together with " + no);
     value = balance > 0;
   };
   return command.add_flag_function(yes + ",!" + no, take, description)
