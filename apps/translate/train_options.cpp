@@ -49,7 +49,7 @@ void check_recipe(const TrainOptions& options) {
     usage_error("--preset " + options.preset, "is a Transformer, not a " + name_of(recipe.kind) + " model");
   check_model_options(options);
   if (recipe.batch_tokens <= recipe.most_tokens)
-    usage_error("--batch-tokens", "(" + std::to_string(recipe.batch_tokens) + ") must be larger than --max-tokens, " +
+    usage_error("--batch-tokens", std::to_string(recipe.batch_tokens) + " is not above --max-tokens, " +
                                       std::to_string(recipe.most_tokens));
   TrainingRecipe known = recipe;
   if (known.evaluate_every == TrainingRecipe::automatic) known.evaluate_every = 1;
