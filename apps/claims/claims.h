@@ -16,6 +16,9 @@ namespace orrery::claims {
 enum class Verdict { holds, partly, does_not_hold };
 /// "holds", "partly", "does not hold"
 std::string name_of(Verdict verdict);
+/// The verdict on a claim with one condition, or with two: partly, if only one of them is met.
+Verdict verdict_of(bool met);
+Verdict verdict_of(bool first_met, bool second_met);
 
 /// What a measurement showed.
 struct Finding {

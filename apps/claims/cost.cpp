@@ -91,7 +91,7 @@ Finding quadratic_operations(const Run& run) {
     before = now;
   }
   const bool quadratic = least_scores == 16 && most_scores == 16, layer_too = least_together > 12;
-  finding.verdict = quadratic && layer_too ? Verdict::holds : quadratic ? Verdict::partly : Verdict::does_not_hold;
+  finding.verdict = verdict_of(quadratic, quadratic && layer_too);
   return finding;
 }
 
@@ -126,8 +126,7 @@ Finding linear_memory(const Run& run) {
   peak_bytes_of(Form::tiled, 1024, &tiled);
   const double difference = largest_magnitude({composed - tiled});  // infinity for NaN
   finding.measured.push_back(numbers("largest difference between the two results: %.0e", difference));
-  finding.verdict =
-      least_composed > 3.5 && most_tiled < 2.3 && difference < 1e-5 ? Verdict::holds : Verdict::does_not_hold;
+  finding.verdict = verdict_of(least_composed > 3.5 && most_tiled < 2.3 && difference < 1e-5);
   return finding;
 }
 

@@ -91,9 +91,7 @@ Finding extrapolation(Order order, const Run& run) {
   Finding finding{.measured = {"trained on 16 tokens, to name the token before; accuracy for 3 seeds (a guess: 0.125)",
                                for_seeds("positions  0 to 15:", within), for_seeds("positions 16 to 31:", beyond)}};
   check(least(within) > 0.95, "claims", "a model did not learn its task within the trained length");
-  finding.verdict = least(beyond) > 0.8  ? Verdict::holds
-                    : most(beyond) > 0.5 ? Verdict::partly
-                                         : Verdict::does_not_hold;
+  finding.verdict = verdict_of(most(beyond) > 0.5, least(beyond) > 0.8);
   return finding;
 }
 
@@ -103,7 +101,7 @@ Finding equivariance(const Run&) {
   const Tensor none = zeros({1, 6, 16}, f64), table = nn::sinusoidal_table(6, 16).reshape({1, 6, 16});
   const double without = change_by_order(none, Mask()), with = change_by_order(table, Mask()),
                causal = change_by_order(none, Mask::causal());
-  return {.verdict = without < 1e-12 && with > 0.01 && causal > 0.01 ? Verdict::holds : Verdict::does_not_hold,
+  return {.verdict = verdict_of(without < 1e-12 && with > 0.01 && causal > 0.01),
           .measured = {"largest |f(P x) - P f(x)| of two encoder layers, for 6 vectors in another order P",
                        numbers("no positions, every key allowed  %.1e", without),
                        numbers("sinusoidal positions added       %.1e", with),
@@ -123,9 +121,7 @@ Finding order_needs_positions(const Run& run) {
                                for_seeds("encoder, no positions:        ", without),
                                for_seeds("causal mask, no positions:    ", causal)}};
   const bool encoder_needs = least(with) > 0.95 && most(without) < 0.5, decoder_needs = most(causal) < 0.5;
-  finding.verdict = encoder_needs && decoder_needs   ? Verdict::holds
-                    : encoder_needs || decoder_needs ? Verdict::partly
-                                                     : Verdict::does_not_hold;
+  finding.verdict = verdict_of(encoder_needs, decoder_needs);
   return finding;
 }
 
@@ -143,7 +139,7 @@ Finding shift_is_linear(const Run&) {
     finding.measured.push_back(numbers("%3d %14.1e %18.1e", static_cast<int>(k), of_sinusoids, of_random));
     all = all && of_sinusoids < 1e-10 && of_random > 0.1;
   }
-  finding.verdict = all ? Verdict::holds : Verdict::does_not_hold;
+  finding.verdict = verdict_of(all);
   return finding;
 }
 
@@ -166,7 +162,7 @@ Finding learned_equals_sinusoidal(const Run& run) {
     differences.push_back(difference);
   }
   const bool late = differences[1] < 0.05, early = differences[0] < 0.05;
-  finding.verdict = late && early ? Verdict::holds : late || early ? Verdict::partly : Verdict::does_not_hold;
+  finding.verdict = verdict_of(late, early);
   return finding;
 }
 
@@ -174,9 +170,7 @@ Finding sinusoidal_extrapolates(const Run& run) { return extrapolation(Order::si
 // The claim is that they do not.
 Finding learned_do_not_extrapolate(const Run& run) {
   Finding finding = extrapolation(Order::learned, run);
-  finding.verdict = finding.verdict == Verdict::does_not_hold ? Verdict::holds
-                    : finding.verdict == Verdict::holds       ? Verdict::does_not_hold
-                                                              : Verdict::partly;
+  if (finding.verdict != Verdict::partly) finding.verdict = verdict_of(finding.verdict == Verdict::does_not_hold);
   return finding;
 }
 Finding distances_extrapolate(const Run& run) { return extrapolation(Order::distance, run); }

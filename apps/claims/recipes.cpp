@@ -119,9 +119,10 @@ Finding label_smoothing(const Run& run) {
     bool worse = true;
     for (size_t i = 0; i < std::size(seeds); ++i) worse = worse && smooth.perplexity[i] > 1.015 * plain.perplexity[i];
     const bool better = mean_of(smooth.accuracy) > mean_of(plain.accuracy) + 0.01;
-    both = both || (worse && better), any = any || worse || better;
+    both = both || (worse && better);
+    any = any || worse || better;
   }
-  finding.verdict = both ? Verdict::holds : any ? Verdict::partly : Verdict::does_not_hold;
+  finding.verdict = verdict_of(any, both);
   return finding;
 }
 
@@ -135,9 +136,7 @@ Finding warmup_for_post_norm(const Run& run) {
     finding.measured.push_back(for_seeds(numbers("rate %.3f, no warm-up:         ", rate), without));
     needed[large] = least(with) > 0.9 && mean_of(without) < 0.6;
   }
-  finding.verdict = needed[0] && needed[1]   ? Verdict::holds
-                    : needed[0] || needed[1] ? Verdict::partly
-                                             : Verdict::does_not_hold;
+  finding.verdict = verdict_of(needed[0], needed[1]);
   return finding;
 }
 
@@ -146,7 +145,7 @@ Finding pre_norm_without_warmup(const Run& run) {
   Finding finding{.measured = {"six layers, norm before each sub-layer, 150 steps; accuracy for seeds 1, 2, 3",
                                for_seeds("rate 0.010, 50 steps of warm-up:", with),
                                for_seeds("rate 0.010, no warm-up:         ", without)}};
-  finding.verdict = least(without) > 0.9 ? Verdict::holds : Verdict::does_not_hold;
+  finding.verdict = verdict_of(least(without) > 0.9);
   return finding;
 }
 
@@ -162,7 +161,7 @@ Finding gradients_at_the_start(const Run& run) {
                                        1 / std::sqrt(static_cast<double>(layers))));
   }
   const bool stays = post.back() > 0.8 * post.front(), shrinks = pre.back() < 0.6 * pre.front();
-  finding.verdict = stays && shrinks ? Verdict::holds : stays || shrinks ? Verdict::partly : Verdict::does_not_hold;
+  finding.verdict = verdict_of(stays, shrinks);
   return finding;
 }
 
@@ -185,11 +184,9 @@ Finding flipped_mask(const Run& run) {
     finding.measured.push_back(for_seeds(mask + "in training:      ", training[flipped]));
     finding.measured.push_back(for_seeds(mask + "when it writes:   ", writing[flipped]));
   }
-  const bool looks_better =
-      most(training[true])<entropy - 0.2, cannot_write = least(writing[true])> most(writing[false]) + 0.4;
-  finding.verdict = looks_better && cannot_write   ? Verdict::holds
-                    : looks_better || cannot_write ? Verdict::partly
-                                                   : Verdict::does_not_hold;
+  const bool looks_better = most(training[true]) < entropy - 0.2;
+  const bool cannot_write = least(writing[true]) > most(writing[false]) + 0.4;
+  finding.verdict = verdict_of(looks_better, cannot_write);
   return finding;
 }
 

@@ -21,7 +21,12 @@ std::string labelled(const std::string& label, const std::string& text) {
 }
 
 Colour colour_of(Verdict verdict) {
-  return verdict == Verdict::holds ? Colour::green : verdict == Verdict::partly ? Colour::yellow : Colour::red;
+  switch (verdict) {
+    case Verdict::holds: return Colour::green;
+    case Verdict::partly: return Colour::yellow;
+    case Verdict::does_not_hold: break;
+  }
+  return Colour::red;
 }
 
 i64 count_of(const std::vector<Measured>& all, Verdict verdict) {

@@ -120,7 +120,7 @@ Finding variance_of_dot_products(const Run& run) {
     finding.measured.push_back(numbers("%5.0f %15.2f %18.1f %17.3f", d, mean, variance, variance / d));
     all = all && std::abs(mean) < 0.1 * std::sqrt(d) && std::abs(variance / d - 1) < 0.15;
   }
-  finding.verdict = all ? Verdict::holds : Verdict::does_not_hold;
+  finding.verdict = verdict_of(all);
   return finding;
 }
 
@@ -140,7 +140,7 @@ Finding scaled_variance(const Run& run) {
   finding.measured.push_back(
       numbers("  W^Q, W^K and W^V packed in one matrix  %.2f, as PyTorch and this library do", packed));
   const bool begins_so = std::abs(apart - 1) < 0.15 && std::abs(packed - 0.25) < 0.05;  // the book says both
-  finding.verdict = !all ? Verdict::does_not_hold : begins_so ? Verdict::holds : Verdict::partly;
+  finding.verdict = verdict_of(all, all && begins_so);
   return finding;
 }
 
@@ -151,16 +151,15 @@ Finding softmax_saturation(const Run& run) {
   Saturation plain, scaled, first;
   for (const i64 d_k : {1, 16, 256, 1024}) {
     run.go_on();
-    plain = saturation_of(d_k, 1), scaled = saturation_of(d_k, 1 / std::sqrt(static_cast<double>(d_k)));
+    plain = saturation_of(d_k, 1);
+    scaled = saturation_of(d_k, 1 / std::sqrt(static_cast<double>(d_k)));
     if (d_k == 16) first = scaled;
     finding.measured.push_back(numbers("%5.0f %18.3f %9.0e %18.3f %9.0e", static_cast<double>(d_k), plain.largest,
                                        plain.slope, scaled.largest, scaled.slope));
   }
   const bool saturates = plain.largest > 0.95 && plain.slope < scaled.slope / 10;
   const bool counteracts = scaled.slope > first.slope / 2;
-  finding.verdict = saturates && counteracts   ? Verdict::holds
-                    : saturates || counteracts ? Verdict::partly
-                                               : Verdict::does_not_hold;
+  finding.verdict = verdict_of(saturates, counteracts);
   return finding;
 }
 
@@ -174,21 +173,25 @@ Finding missing_scale(const Run& run) {
       for (const TrainedScores& trained :
            for_each_seed([&](u64 seed) { return trained_with_scores(d_k, scaled, seed, run); })) {
         accuracy.push_back(trained.accuracy);
-        before.push_back(trained.largest_before), after.push_back(trained.largest_after);
+        before.push_back(trained.largest_before);
+        after.push_back(trained.largest_after);
       }
       finding.measured.push_back(for_seeds(
           numbers("d_k = %3d, %s 1/sqrt(d_k):", static_cast<int>(d_k), scaled ? "with   " : "without"), accuracy));
       finding.measured.push_back(for_seeds("  largest weight before:    ", before));
       finding.measured.push_back(for_seeds("                 after:     ", after));
       if (d_k != 256) continue;
-      (scaled ? worst_with : best_without) = scaled ? least(accuracy) : most(accuracy);
-      (scaled ? largest_with : largest_without) = scaled ? most(before) : least(before);
+      if (scaled) {
+        worst_with = least(accuracy);
+        largest_with = most(before);
+      } else {
+        best_without = most(accuracy);
+        largest_without = least(before);
+      }
     }
   }
   const bool learns_worse = worst_with > best_without + 0.2, saturated = largest_without > 2 * largest_with;
-  finding.verdict = learns_worse && saturated ? Verdict::holds
-                    : learns_worse            ? Verdict::partly
-                                              : Verdict::does_not_hold;
+  finding.verdict = verdict_of(learns_worse, learns_worse && saturated);
   return finding;
 }
 

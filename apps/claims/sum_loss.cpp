@@ -91,9 +91,7 @@ Finding sum_hides_softmax(const Run& run) {
   finding.measured.push_back(
       numbers("of %zu wrong backwards the sum hides %zu, the random cotangent %zu", all, hidden, all - found));
   const bool checks_work = sum_ok && random_ok && found == all;
-  finding.verdict = checks_work && hidden == all ? Verdict::holds
-                    : checks_work && hidden > 0  ? Verdict::partly
-                                                 : Verdict::does_not_hold;
+  finding.verdict = verdict_of(checks_work && hidden > 0, checks_work && hidden == all);
   return finding;
 }
 

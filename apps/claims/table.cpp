@@ -1,4 +1,4 @@
-// Chapter 9. The table of claims: a row for each.
+// Chapter 9. The table of claims, a row for each, and how verdicts are named and found.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/claims/measures.h"
@@ -12,6 +12,13 @@ std::string name_of(Verdict verdict) {
     case Verdict::does_not_hold: break;
   }
   return "does not hold";
+}
+
+Verdict verdict_of(bool met) { return met ? Verdict::holds : Verdict::does_not_hold; }
+
+Verdict verdict_of(bool first_met, bool second_met) {
+  if (first_met && second_met) return Verdict::holds;
+  return first_met || second_met ? Verdict::partly : Verdict::does_not_hold;
 }
 
 const std::vector<Claim>& all_claims() {

@@ -146,6 +146,15 @@ TEST_CASE("a report has claim, source, measurement, limits and verdict") {
         "  verdict   does not hold\n\n");
 }
 
+TEST_CASE("a claim with two conditions holds if both are met, and partly if one is") {
+  CHECK(claims::verdict_of(true) == Verdict::holds);
+  CHECK(claims::verdict_of(false) == Verdict::does_not_hold);
+  CHECK(claims::verdict_of(true, true) == Verdict::holds);
+  CHECK(claims::verdict_of(true, false) == Verdict::partly);
+  CHECK(claims::verdict_of(false, true) == Verdict::partly);
+  CHECK(claims::verdict_of(false, false) == Verdict::does_not_hold);
+}
+
 TEST_CASE("the last line counts the verdicts") {
   const claims::Measured holds = row_with(Verdict::holds), partly = row_with(Verdict::partly),
                          not_so = row_with(Verdict::does_not_hold);
