@@ -15,13 +15,11 @@ namespace {
 
 // The numbers of elements before an axis, along it, and after it.
 struct Extents {
-  i64 outer = 1, n = 1, inner = 1;
+  i64 outer, n, inner;
 };
 
 Extents around(const Shape& shape, int axis) {
-  Extents extents;
-  for (int i = 0; i < shape.rank(); ++i) (i < axis ? extents.outer : i == axis ? extents.n : extents.inner) *= shape[i];
-  return extents;
+  return {.outer = shape.count(0, axis), .n = shape[axis], .inner = shape.count(axis + 1, shape.rank())};
 }
 
 // Copies or adds `n` elements.

@@ -24,6 +24,12 @@ i64 Shape::count() const {
   return empty ? 0 : product;
 }
 
+i64 Shape::count(int first, int limit) const {
+  i64 product = 1;
+  for (int axis = first; axis < limit; ++axis) product *= sizes_[static_cast<size_t>(axis)];
+  return product;
+}
+
 int Shape::axis(i64 axis, std::string_view operation) const {
   check(axis >= -rank_ && axis < rank_, operation, "axis ", axis, " is out of range for shape ", *this);
   return static_cast<int>(axis < 0 ? axis + rank_ : axis);

@@ -92,9 +92,9 @@ Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view oper
     if (!is_chosen(last)) continue;
     int first = last;
     while (first > 0 && is_chosen(first - 1)) --first;
-    i64 outer = 1, n = 1, inner = 1;
-    for (int axis = 0; axis < x.rank(); ++axis) (axis < first ? outer : axis <= last ? n : inner) *= y.size(axis);
     Shape shape = y.shape();
+    const i64 outer = shape.count(0, first), n = shape.count(first, last + 1),
+              inner = shape.count(last + 1, shape.rank());
     for (int axis = first; axis <= last; ++axis) shape = shape.with(axis, 1);
     Tensor reduced = Tensor::empty(shape, x.dtype());
     dispatch_floating(x.dtype(), operation, [&](auto t) {

@@ -13,6 +13,10 @@ TEST_CASE("a shape counts its elements") {
   CHECK(Shape{}.count() == 1);
   CHECK(Shape{2, 3, 4}.count() == 24);
   CHECK(Shape{2, 0, 4}.count() == 0);
+  CHECK(Shape{2, 3, 4}.count(0, 2) == 6);
+  CHECK(Shape{2, 3, 4}.count(1, 3) == 12);
+  CHECK(Shape{2, 3, 4}.count(3, 3) == 1);
+  CHECK(Shape{}.count(0, 0) == 1);
   CHECK(error_of([] {
           Shape{i64{1} << 40, i64{1} << 40}.count();
         }) == "shape: the number of elements of [1099511627776, 1099511627776] overflows");
