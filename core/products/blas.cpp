@@ -39,44 +39,39 @@ class BlasThreads {
   const int before_;
 };
 
-void single_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, i64 m, i64 n, i64 k, const float* a, i64 lda,
-                    const float* b, i64 ldb, float beta, float* c, i64 ldc) {
-  cblas_sgemm(CblasRowMajor, ta, tb, static_cast<blasint>(m), static_cast<blasint>(n), static_cast<blasint>(k), 1.0F, a,
-              static_cast<blasint>(lda), b, static_cast<blasint>(ldb), beta, c, static_cast<blasint>(ldc));
-}
-void single_product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, i64 m, i64 n, i64 k, const double* a, i64 lda,
-                    const double* b, i64 ldb, double beta, double* c, i64 ldc) {
-  cblas_dgemm(CblasRowMajor, ta, tb, static_cast<blasint>(m), static_cast<blasint>(n), static_cast<blasint>(k), 1.0, a,
-              static_cast<blasint>(lda), b, static_cast<blasint>(ldb), beta, c, static_cast<blasint>(ldc));
-}
-
-struct Sizes {
-  i64 m, n, k;
-};
+// BLAS's ?gemm for a type of elements.
+constexpr auto* blas_gemm(float) { return &cblas_sgemm; }
+constexpr auto* blas_gemm(double) { return &cblas_dgemm; }
 
 template <class T>
-Sizes sizes_of(const Mat<const T>& a, const Mat<T>& c, Trans trans) {
-  return {c.rows, c.cols, transposes_a(trans) ? a.rows : a.cols};
+i64 inner_size(const Mat<const T>& a, Trans trans) {
+  return transposes_a(trans) ? a.rows : a.cols;
 }
 
-// One tile: columns or rows [begin, end) of C, by one call of BLAS.
+// c = op(a) op(b), or c += op(a) op(b) with `accumulate`: one call of BLAS.
 template <class T>
-void tile(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate, Sizes s,
-          bool rows, i64 begin, i64 end) {
-  const bool ta = transposes_a(trans), tb = transposes_b(trans);
-  const T *a_begin = a.data, *b_begin = b.data;
-  T* c_begin = c.data;
-  if (rows) {
-    a_begin += ta ? begin : begin * a.stride;
-    c_begin += begin * c.stride;
-    s.m = end - begin;
-  } else {
-    b_begin += tb ? begin * b.stride : begin;
-    c_begin += begin;
-    s.n = end - begin;
-  }
-  single_product(ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, s.m, s.n, s.k, a_begin, a.stride,
-                 b_begin, b.stride, accumulate ? T{1} : T{0}, c_begin, c.stride);
+void single_product(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate) {
+  const auto transposed = [](bool yes) { return yes ? CblasTrans : CblasNoTrans; };
+  const auto size = [](i64 n) { return static_cast<blasint>(n); };
+  blas_gemm(T{})(CblasRowMajor, transposed(transposes_a(trans)), transposed(transposes_b(trans)), size(c.rows),
+                 size(c.cols), size(inner_size(a, trans)), T{1}, a.data, size(a.stride), b.data, size(b.stride),
+                 accumulate ? T{1} : T{0}, c.data, size(c.stride));
+}
+
+// The part of a factor that gives rows [begin, end) of op(a), or columns [begin, end) of op(b).
+template <class T>
+Mat<T> rows_of(const Mat<T>& a, bool transposed, i64 begin, i64 end) {
+  if (transposed) return {a.data + begin, a.rows, end - begin, a.stride};
+  return {a.data + begin * a.stride, end - begin, a.cols, a.stride};
+}
+template <class T>
+Mat<T> columns_of(const Mat<T>& b, bool transposed, i64 begin, i64 end) {
+  return rows_of(b, !transposed, begin, end);
+}
+
+template <class T>
+Mat<T> part_of(const Mat<T>& c, const Tile& tile) {
+  return {c.data + tile.row * c.stride + tile.column, tile.row_end - tile.row, tile.column_end - tile.column, c.stride};
 }
 
 // The length of each of about `tiles` tiles along a side; the last may be shorter.
@@ -98,48 +93,46 @@ template <class T>
 void blas_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
                   const TileWork& finish) {
   guard_blas();
-  const Sizes s = sizes_of<T>(a, c, trans);
-  const i64 tiles = blas_tiles(s.m, s.n, s.k), longer = std::max(s.m, s.n);
-  const bool rows = s.m >= s.n, add = accumulate || fill;
-  const i64 length = tile_length(longer, tiles);
+  const i64 m = c.rows, n = c.cols, k = inner_size(a, trans), longer = std::max(m, n);
+  const i64 tiles = blas_tiles(m, n, k), length = tile_length(longer, tiles);
+  const bool add = accumulate || fill;
   parallel_tasks(tiles, [&](i64 i) {
     const i64 begin = i * length, end = std::min(longer, begin + length);
-    const Tile of_c = rows ? Tile{begin, end, 0, s.n} : Tile{0, s.m, begin, end};
-    if (fill) fill(of_c);
-    if (s.k > 0) {
+    const Tile tile = m >= n ? Tile{begin, end, 0, n} : Tile{0, m, begin, end};
+    if (fill) fill(tile);
+    if (k > 0) {
       const BlasThreads one(1);
-      tile<T>(a, b, c, trans, add, s, rows, begin, end);
+      single_product<T>(rows_of(a, transposes_a(trans), tile.row, tile.row_end),
+                        columns_of(b, transposes_b(trans), tile.column, tile.column_end), part_of(c, tile), trans, add);
     } else if (!add) {
-      set_to_zero<T>({c.data + of_c.row * c.stride + of_c.column, of_c.row_end - of_c.row,
-                      of_c.column_end - of_c.column, c.stride});
+      set_to_zero(part_of(c, tile));
     }
-    if (finish) finish(of_c);
+    if (finish) finish(tile);
   });
 }
 
 template <class T>
 void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans) {
   guard_blas();
-  const Sizes s = sizes_of<T>(a, c, trans);
   const BlasThreads all(threads());
-  if (s.m > 0 && s.n > 0 && s.k > 0) tile<T>(a, b, c, trans, false, s, true, 0, s.m);
+  if (c.rows > 0 && c.cols > 0 && inner_size(a, trans) > 0) single_product(a, b, c, trans, false);
 }
 
 template <class T>
 void blas_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
                 bool accumulate) {
   guard_blas();
-  const Sizes s = sizes_of<T>(a, c, trans);
+  const i64 k = inner_size(a, trans);
   parallel_tasks(batch, [&](i64 i) {
     const Mat<T> ci{c.data + i * c_step, c.rows, c.cols, c.stride};
-    if (s.k == 0) {
+    if (k == 0) {
       if (!accumulate) set_to_zero(ci);
       return;
     }
     const Mat<const T> ai{a.data + i * a_step, a.rows, a.cols, a.stride};
     const Mat<const T> bi{b.data + i * b_step, b.rows, b.cols, b.stride};
     const BlasThreads one(1);
-    tile<T>(ai, bi, ci, trans, accumulate, s, true, 0, s.m);
+    single_product(ai, bi, ci, trans, accumulate);
   });
 }
 
@@ -183,12 +176,10 @@ void guard_blas() {
 }
 
 BlasInfo blas_info() {
-  const int parallel = openblas_get_parallel();
-  return {.kernel = openblas_get_corename(),
-          .config = openblas_get_config(),
-          .threading = parallel == 0   ? "none"
-                       : parallel == 1 ? "pthreads"
-                                       : "OpenMP"};
+  BlasInfo info{.kernel = openblas_get_corename(), .config = openblas_get_config(), .threading = "OpenMP"};
+  if (openblas_get_parallel() == 0) info.threading = "none";
+  if (openblas_get_parallel() == 1) info.threading = "pthreads";
+  return info;
 }
 
 }  // namespace orrery
