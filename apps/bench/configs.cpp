@@ -33,12 +33,9 @@ std::vector<std::string> bench_config_names() {
 }
 
 const BenchConfig& bench_config(const std::string& name) {
-  std::string names;
-  for (const BenchConfig& config : bench_configs()) {
+  for (const BenchConfig& config : bench_configs())
     if (config.name == name) return config;
-    names += (names.empty() ? "" : ", ") + config.name;
-  }
-  fail("bench", "no configuration is called '", name, "'; there are: ", names);
+  fail("bench", "no configuration is called '", name, "'; there are: ", listed(bench_config_names()));
 }
 
 BenchConfig scaled(BenchConfig config, i64 batch, i64 length, i64 width) {

@@ -7,7 +7,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <sstream>
-#include <vector>
 
 #include "core/utf8.h"
 
@@ -52,6 +51,15 @@ std::string wrapped(const std::string& text, size_t indent, size_t width, size_t
       margin = continued;
     }
     result += std::string(margin, ' ') + line + '\n';
+  }
+  return result;
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string result;
+  for (const std::string& part : parts) {
+    if (&part != &parts.front()) result += separator;
+    result += part;
   }
   return result;
 }

@@ -1,9 +1,11 @@
-// Chapter 9. Text in a table: filled, cut or wrapped to a width.
+// Chapter 9. Text in a table: filled, cut or wrapped to a width, and joined.
 //
 // Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace orrery {
 
@@ -24,6 +26,8 @@ std::string wrapped(const std::string& text, size_t indent, size_t width, size_t
 inline std::string wrapped(const std::string& text, size_t indent) {
   return wrapped(text, indent, table_width, indent + 2);
 }
+/// All parts in a row, with `separator` between them.
+std::string joined(const std::vector<std::string>& parts, std::string_view separator);
 /// printf's `pattern` for one or more numbers.
 std::string numbers(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 

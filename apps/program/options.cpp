@@ -16,6 +16,7 @@
 #include <limits>
 #include <sstream>
 
+#include "apps/program/columns.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
 
@@ -222,11 +223,7 @@ bool matches_any(const std::vector<std::string>& patterns, const std::string& te
          });
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
-}
+std::string listed(const std::vector<std::string>& names) { return joined(names, ", "); }
 
 std::string shell_quoted(const std::string& argument) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("_@%+=:,./-", c) != nullptr; };

@@ -13,12 +13,6 @@ namespace {
 
 constexpr size_t values_shown = 4, values_width = 35;
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string result;
-  for (const std::string& part : parts) result += (result.empty() ? "" : " ") + part;
-  return result;
-}
-
 // A number that a mask hides is a dash.
 std::string first_values(const Tensor& x, const std::vector<i64>& masked = {}) {
   std::string result;
@@ -38,7 +32,7 @@ std::string shape_of(const Tensor& x) {
 std::string names_and_shapes(const std::vector<TracedValue>& values) {
   std::vector<std::string> parts;
   for (const TracedValue& value : values) parts.push_back(value.name + " " + shape_of(value.value));
-  return joined(parts);
+  return joined(parts, " ");
 }
 
 // `left`, and `right` at the end of the line.
@@ -85,7 +79,8 @@ void print_pass(std::ostream& out, const ModelPass& pass) {
   bool backward = true;
   for (const TracedStep& step : pass.steps) {
     if (step.is_backward() != backward) {
-      backward = step.is_backward(), box.clear();
+      backward = step.is_backward();
+      box.clear();
       out << (backward ? "\nBACKWARD, newest operation first. matmul (7) is the derivative of step 7.\n"
                        : "\nFORWARD\n");
     }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "apps/program/columns.h"
 #include "autograd/ops/cross_entropy.h"
 #include "autograd/ops/softmax.h"
 #include "nn/models/transformer.h"
@@ -23,11 +24,7 @@ std::vector<std::string> texts(const std::vector<i32>& ids) {
   return result;
 }
 
-std::string sentence(const std::vector<std::string>& tokens) {
-  std::string result;
-  for (const std::string& token : tokens) result += (result.empty() ? "" : " ") + token;
-  return result;
-}
+std::string sentence(const std::vector<std::string>& tokens) { return joined(tokens, " "); }
 
 Tensor one_row(const std::vector<i32>& ids) { return Tensor::of<i32>({1, static_cast<i64>(ids.size())}, ids); }
 
@@ -51,11 +48,13 @@ void mark_masked(TracedStep& step) {
 void add_probabilities(TracedStep& step, const Variable& logits, const Tensor& labels) {
   if (step.operation != "cross_entropy") return;
   TracedValue probabilities;
-  probabilities.name = "P", probabilities.value = softmax(constant(logits.value())).value();
+  probabilities.name = "P";
+  probabilities.value = softmax(constant(logits.value())).value();
   step.inside.push_back(std::move(probabilities));
   if (step.is_backward()) return;
   TracedValue words;
-  words.index = 1, words.value = labels;
+  words.index = 1;
+  words.value = labels;
   for (i64 i = 0; i < labels.count(); ++i) words.words.push_back(vocabulary.at(static_cast<size_t>(labels.at(i))));
   step.inputs.push_back(std::move(words));
 }

@@ -34,4 +34,10 @@ TEST_CASE("text is wrapped at spaces, and indented") {
   CHECK(wrapped("a\xC3\xA9\xC3\xA9", 0, 4, 0) == "a\xC3\xA9\n\xC3\xA9\n");
 }
 
+TEST_CASE("joined puts the separator between parts, empty ones too") {
+  CHECK(joined({}, ", ") == "");
+  CHECK(joined({"a"}, ", ") == "a");
+  CHECK(joined({"a", "", "b"}, ", ") == "a, , b");
+}
+
 TEST_CASE("numbers") { CHECK(numbers("%3ld|%.1f", 7L, 2.25) == "  7|2.2"); }
