@@ -28,21 +28,6 @@ std::string evaluation_line(const std::string& name, i64 step, double loss, bool
   return line.str();
 }
 
-// Evaluates, prints and logs the loss and what the hook adds. Returns the loss.
-double evaluate_and_tell(Trainer& trainer, Progress& progress, TrainingLog& log, const RunHooks& hooks) {
-  const i64 step = trainer.steps_done();
-  const double loss = trainer.evaluate();
-  const bool best = trainer.best_step() == step;
-  progress.note(evaluation_line(trainer.task().evaluation_name(), step, loss, best));
-  log.evaluation(step, loss, best);
-  const std::string more = hooks.after_evaluation ? hooks.after_evaluation() : "";
-  if (!more.empty()) {
-    progress.note(more);
-    log.sample(step, more);
-  }
-  return loss;
-}
-
 // Those that decide what is trained; "" if the program keeps none.
 std::string options_in(const SavedParts& parts) {
   const auto options = parts.origin.find(options_key);
@@ -58,62 +43,111 @@ i64 step_kept_in(const TrainingFiles& files) {
   } catch (const std::exception&) { return 0; }
 }
 
+// A training while it runs: makes its steps, and shows, logs and keeps them.
+class TrainingRun {
+ public:
+  TrainingRun(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log, const RunHooks& hooks)
+      : trainer_(trainer),
+        files_(files),
+        parts_(parts),
+        log_(log),
+        hooks_(hooks),
+        progress_(std::cerr, terminal_of(STDERR_FILENO), trainer.recipe().steps, trainer.steps_done()),
+        settled_step_(trainer.steps_done()) {
+    progress_.set_limit(60 * trainer.recipe().minutes);
+    progress_.set_plan(hooks.planned_seconds);
+    log_.start(trainer, options_in(parts));
+  }
+
+  void step() {
+    log_.begin_step();
+    const StepResult result = trainer_.step();
+    const TrainingRecipe& recipe = trainer_.recipe();
+    const i64 planned_steps = recipe.steps;
+    const double planned_cooldown = recipe.cooldown;
+    if (hooks_.after_step) hooks_.after_step(result);
+    if (recipe.steps != planned_steps || recipe.cooldown != planned_cooldown) log_.plan(trainer_, options_in(parts_));
+    progress_.set_total(recipe.steps);
+    progress_.update({.step = trainer_.steps_done(),
+                      .loss = result.loss,
+                      .accuracy = result.accuracy,
+                      .rate = result.rate,
+                      .tokens = result.tokens,
+                      .validation = validation_});
+    log_.step(trainer_.steps_done(), result);
+  }
+
+  // Evaluates, prints and logs the loss and what the hook adds, and keeps the training's state.
+  void evaluate() {
+    const i64 step = trainer_.steps_done();
+    const double loss = trainer_.evaluate();
+    const bool best = trainer_.best_step() == step;
+    progress_.note(evaluation_line(trainer_.task().evaluation_name(), step, loss, best));
+    log_.evaluation(step, loss, best);
+    const std::string more = hooks_.after_evaluation ? hooks_.after_evaluation() : "";
+    if (!more.empty()) {
+      progress_.note(more);
+      log_.sample(step, more);
+    }
+    validation_ = loss;
+    if (std::isfinite(loss))
+      keep("the training continues");
+    else
+      settled_step_ = step;  // the last saved state is better, and the next step reports why
+  }
+
+  // After the last step: what is not in the log or in the files yet. A training that was stopped between two
+  // evaluations has a state to keep.
+  void end(bool stopped) {
+    log_.write_left_out();
+    if (!log_.problem().empty()) note("the log is not whole: " + log_.problem());
+    if (stopped && settled_step_ != trainer_.steps_done()) keep("the training cannot be resumed from this step");
+  }
+
+  void note(const std::string& line) { progress_.note(line); }
+
+ private:
+  void keep(const std::string& otherwise) {
+    if (files_.keep(trainer_, parts_))
+      settled_step_ = trainer_.steps_done();
+    else
+      note("not saved: " + files_.problem() + "; " + otherwise);
+  }
+
+  Trainer& trainer_;
+  TrainingFiles& files_;
+  const SavedParts& parts_;
+  TrainingLog& log_;
+  const RunHooks& hooks_;
+  Progress progress_;
+  std::optional<double> validation_;  // the latest loss
+  i64 settled_step_;                  // at which there is nothing more to keep, as before the first step
+};
+
 }  // namespace
 
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                  const Interrupt& interrupt, const RunHooks& hooks) {
   files.check_texts(trainer, parts);
   const TrainingRecipe& recipe = trainer.recipe();
-  Progress progress(std::cerr, terminal_of(STDERR_FILENO), recipe.steps, trainer.steps_done());
-  progress.set_limit(60 * recipe.minutes);
-  progress.set_plan(hooks.planned_seconds);
   const double start = steady_seconds();
-  std::optional<double> validation;
-  i64 settled_step = trainer.steps_done();  // at which there is nothing more to keep, as before the first step
-  const auto keep = [&](const std::string& otherwise) {
-    if (files.keep(trainer, parts))
-      settled_step = trainer.steps_done();
-    else
-      progress.note("not saved: " + files.problem() + "; " + otherwise);
-  };
-  log.start(trainer, options_in(parts));
+  const auto is_out_of_time = [&] { return recipe.minutes > 0 && steady_seconds() - start >= 60 * recipe.minutes; };
+  TrainingRun run(trainer, files, parts, log, hooks);
   Ending ending = Ending::finished;
   while (!trainer.finished()) {
-    if (recipe.minutes > 0 && steady_seconds() - start >= 60 * recipe.minutes) ending = Ending::out_of_time;
+    if (is_out_of_time()) ending = Ending::out_of_time;
     if (interrupt.requested()) ending = Ending::stopped;
     if (ending != Ending::finished) break;
-    log.begin_step();
-    const StepResult result = trainer.step();
-    const i64 step = trainer.steps_done();
-    const i64 planned = recipe.steps;
-    const double planned_cooldown = recipe.cooldown;
-    if (hooks.after_step) hooks.after_step(result);
-    if (recipe.steps != planned || recipe.cooldown != planned_cooldown) log.plan(trainer, options_in(parts));
-    progress.set_total(recipe.steps);
-    progress.update({.step = step,
-                     .loss = result.loss,
-                     .accuracy = result.accuracy,
-                     .rate = result.rate,
-                     .tokens = result.tokens,
-                     .validation = validation});
-    log.step(step, result);
-    if (!trainer.evaluation_is_due()) continue;
-    validation = evaluate_and_tell(trainer, progress, log, hooks);
-    if (std::isfinite(*validation))
-      keep("the training continues");
-    else
-      settled_step = step;  // the last saved state is better, and the next step reports why
+    run.step();
+    if (trainer.evaluation_is_due()) run.evaluate();
   }
-  log.write_left_out();
-  if (!log.problem().empty()) progress.note("the log is not whole: " + log.problem());
-  if (ending != Ending::finished && settled_step != trainer.steps_done())  // stopped between two evaluations
-    keep("the training cannot be resumed from this step");
-  if (ending == Ending::out_of_time) progress.note("the time limit is reached");
+  run.end(ending != Ending::finished);
+  if (ending == Ending::out_of_time) run.note("the time limit is reached");
   if (trainer.steps_done() < recipe.steps && trainer.out_of_patience()) {
     ending = Ending::out_of_patience;
     const std::string last =
         recipe.patience == 1 ? "evaluation was" : std::to_string(recipe.patience) + " evaluations were";
-    progress.note("the last " + last + " not the best: the training ends");
+    run.note("the last " + last + " not the best: the training ends");
   }
   return ending;
 }
