@@ -30,6 +30,7 @@
 namespace orrery {
 namespace {
 
+const std::string command_name = "orrery lm train";
 constexpr i64 glimpse = 60, last_sample = 300;  // tokens shown at each estimate, and at the end
 
 // A text on one line: new lines and control characters are shown as symbols.
@@ -127,34 +128,22 @@ TextData data_of(const LmOrigin& origin, i64 block) {
   return within("read " + listed(origin.texts.all()), [&] { return joined(text, judged, origin.tokenizer, block); });
 }
 
-int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
-  const LmOrigin& origin = start.origin;
-  const TextData& data = start.data;
-  const TrainingState* state = start.state;
-  LmRecipe recipe = origin.recipe.resolved();
-  recipe.minutes = options.run.time_limit;
-  nn::GptConfig model = recipe.model;
-  model.vocab_size = data.tokenizer.size();
+// Errors, before any work: too little memory or disk space for the training.
+void check_size(const LmRecipe& recipe, const nn::GptConfig& model, const TrainingFiles& files) {
   check_memory("lm", {.parameters = model.parameter_count(),
                       .copies = 1 + numbers_for_each_parameter(recipe),
                       .kept = kept_numbers(model, recipe.batch, model.max_len)});
   files.check_room(recipe, model.parameter_count());
-  print_text(origin, data);
-  const Interrupt interrupt;
-  LmTask task(recipe, data);
-  Trainer trainer(task, recipe, model.layer.d_model);
-  if (state) trainer.load_state(*state);
-  if (!start.deadline) say("timing a step");
-  const double expected =
-      start.deadline ? 60 * options.minutes - start.watch.seconds() : expected_seconds(trainer, task, data);
-  print_start(std::cerr, {.seed = recipe.seed,
-                          .parameters = task.model.parameter_count(),
-                          .expected_seconds = expected,
-                          .time_limit = options.run.time_limit});
-  if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
-  const i64 done_before = trainer.steps_done();
-  SavedParts parts = saved_parts(origin, task);
-  TrainingLog log(options.run.log, options.run.earlier_log());
+}
+
+// Seconds from now to the end of the command: what is left of --minutes, or an estimate from the time of a step.
+double seconds_to_come(const LmTrainOptions& options, const Start& start, Trainer& trainer, const LmTask& task) {
+  if (start.deadline) return 60 * options.minutes - start.watch.seconds();
+  say("timing a step");
+  return expected_seconds(trainer, task, start.data);
+}
+
+RunHooks hooks_of(Start& start, Trainer& trainer, LmTask& task, SavedParts& parts) {
   RunHooks hooks{.after_evaluation = [&] {
     std::string line;
     trainer.with_judged([&] { line = glimpse_of(task); });
@@ -164,11 +153,37 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
     hooks.after_step = ending_in_time(start, trainer, task, parts);
     hooks.planned_seconds = start.deadline->seconds_left();
   }
+  return hooks;
+}
+
+int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
+  const LmOrigin& origin = start.origin;
+  const TextData& data = start.data;
+  const TrainingState* state = start.state;
+  LmRecipe recipe = origin.recipe.resolved();
+  recipe.minutes = options.run.time_limit;
+  nn::GptConfig model = recipe.model;
+  model.vocab_size = data.tokenizer.size();
+  check_size(recipe, model, files);
+  print_text(origin, data);
+  const Interrupt interrupt;
+  LmTask task(recipe, data);
+  Trainer trainer(task, recipe, model.layer.d_model);
+  if (state) trainer.load_state(*state);
+  print_start(std::cerr, {.seed = recipe.seed,
+                          .parameters = task.model.parameter_count(),
+                          .expected_seconds = seconds_to_come(options, start, trainer, task),
+                          .time_limit = options.run.time_limit});
+  if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
+  const i64 done_before = trainer.steps_done();
+  SavedParts parts = saved_parts(origin, task);
+  TrainingLog log(options.run.log, options.run.earlier_log());
+  const RunHooks hooks = hooks_of(start, trainer, task, parts);
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
-  if (stopped_before_a_step(trainer, done_before, files, "orrery lm train", failure)) return interrupted;
+  if (stopped_before_a_step(trainer, done_before, files, command_name, failure)) return interrupted;
   end_training(
       failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, start.watch)); },
-      [&] { save_model(trainer, files, parts, log, "orrery lm train", failure != nullptr); });
+      [&] { save_model(trainer, files, parts, log, command_name, failure != nullptr); });
   if (start.deadline && trainer.finished())
     std::cerr << "the same again: " << harmless(command_of(options, origin.options)) << '\n';
   return trainer.finished() ? done : interrupted;
