@@ -37,7 +37,8 @@ struct Product {
   i64 calls = 1;  ///< in one step
 
   ProductKind kind() const {
-    return calls == 0 ? ProductKind::few_rows : batch > 1 ? ProductKind::heads : ProductKind::linear;
+    if (calls == 0) return ProductKind::few_rows;
+    return batch > 1 ? ProductKind::heads : ProductKind::linear;
   }
   double flop() const { return 2.0 * static_cast<double>(m * n * k * batch); }
   bool same_work(const Product& other) const {

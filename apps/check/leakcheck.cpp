@@ -84,10 +84,10 @@ std::vector<BuiltIn> built_in_models() {
 }
 
 MaskFault fault_of(const std::string& name) {
-  return name == "causal"    ? MaskFault::causal
-         : name == "padding" ? MaskFault::padding
-         : name == "batch"   ? MaskFault::batch
-                             : MaskFault::none;
+  if (name == "causal") return MaskFault::causal;
+  if (name == "padding") return MaskFault::padding;
+  if (name == "batch") return MaskFault::batch;
+  return MaskFault::none;
 }
 
 Checks saved_model(const std::string& path, MaskFault fault) {
@@ -106,7 +106,9 @@ Checks saved_model(const std::string& path, MaskFault fault) {
 }
 
 bool can_break(const BuiltIn& model, MaskFault fault) {
-  return fault == MaskFault::padding ? model.has_padding : fault == MaskFault::causal ? model.has_causal : true;
+  if (fault == MaskFault::padding) return model.has_padding;
+  if (fault == MaskFault::causal) return model.has_causal;
+  return true;
 }
 
 Checks chosen_checks(const LeakcheckOptions& options) {

@@ -83,7 +83,8 @@ int run(const ClaimsOptions& options) {
   std::cout << claims::summary_of(all) << std::endl;
   if (!options.json.empty()) write_text(options.json, claims::claims_as_json(all, chosen.size()));
   if (stopped) std::cerr << "stopped after " << all.size() << " of " << chosen.size() << " claims\n";
-  return stopped ? interrupted : failures > 0 ? failed : done;
+  if (stopped) return interrupted;
+  return failures > 0 ? failed : done;
 }
 
 }  // namespace

@@ -59,9 +59,14 @@ std::vector<Arrow> arrows_between(const std::vector<Box>& boxes) {
 // From the right side of one box to the left side of another, with the slope above its middle.
 void draw_arrow(Svg& svg, const Arrow& arrow, double slope) {
   const double x1 = arrow.from->at.x + node_width / 2, x2 = arrow.to->at.x - node_width / 2 - 3;
-  const double y1 = arrow.from->at.y, y2 = arrow.to->at.y + (y1 < arrow.to->at.y ? -14 : y1 > arrow.to->at.y ? 14 : 0);
+  const double y1 = arrow.from->at.y;
+  double y2 = arrow.to->at.y;
+  if (y1 < arrow.to->at.y) y2 -= 14;
+  if (y1 > arrow.to->at.y) y2 += 14;
   svg.arrow(x1, y1, x2, y2, Ink::note);
-  const Anchor anchor = y1 < y2 ? Anchor::start : y1 > y2 ? Anchor::end : Anchor::middle;
+  Anchor anchor = Anchor::middle;
+  if (y1 < y2) anchor = Anchor::start;
+  if (y1 > y2) anchor = Anchor::end;
   svg.text((x1 + x2) / 2, (y1 + y2) / 2 - 7, written("slope", slope), Ink::note, 12, anchor);
 }
 

@@ -28,7 +28,10 @@ void widen(const std::byte* from, std::span<i32> tokens) {
   }
 }
 
-size_t bytes_for(i64 kinds) { return kinds <= 1 << 8 ? 1 : kinds <= 1 << 16 ? 2 : 4; }
+size_t bytes_for(i64 kinds) {
+  if (kinds <= 1 << 8) return 1;
+  return kinds <= 1 << 16 ? 2 : 4;
+}
 
 }  // namespace
 

@@ -78,7 +78,12 @@ Tokenizer Tokenizer::of_bytes() {
 }
 
 std::string_view Tokenizer::name() const {
-  return kind_ == TokenKind::chars ? "characters" : kind_ == TokenKind::bytes ? "bytes" : "pieces";
+  switch (kind_) {
+    case TokenKind::chars: return "characters";
+    case TokenKind::bytes: return "bytes";
+    case TokenKind::sentencepiece: break;
+  }
+  return "pieces";
 }
 
 std::vector<i32> Tokenizer::tokens(std::string_view text) const {

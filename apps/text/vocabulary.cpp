@@ -90,11 +90,14 @@ std::string sentencepiece_model(const std::vector<std::string>& tokens, const st
   constexpr u64 normal = 1, unknown = 2, control = 3, byte = 6, unigram = 1;
   Message model;
   for (size_t id = 0; id < tokens.size(); ++id) {
-    const u64 kind = id >= tokens_before_pieces(exact) ? normal : id >= first_piece_id ? byte : control;
+    u64 kind = control;
+    if (id >= first_piece_id) kind = byte;
+    if (id >= tokens_before_pieces(exact)) kind = normal;
+    if (id == unknown_id) kind = unknown;
     Message piece;
     piece.text(1, tokens[id]);
     piece.real(2, scores[id]);
-    piece.number(3, id == unknown_id ? unknown : kind);
+    piece.number(3, kind);
     model.text(1, piece.bytes());
   }
   Message trainer;
@@ -215,7 +218,7 @@ struct Vocabulary::Contents {
       const size_t end = std::min(mark, text.find_first_of(std::string_view("\n\0", 2)));
       if (end > 0) add_pieces(text.substr(0, end), ids);
       text.remove_prefix(end);
-      const size_t as_bytes = text.empty() ? 0 : end == mark ? space_mark.size() : 1;
+      const size_t as_bytes = std::min(text.size(), end == mark ? space_mark.size() : 1);
       for (const char c : text.substr(0, as_bytes)) ids.push_back(first_piece_id + static_cast<unsigned char>(c));
       text.remove_prefix(as_bytes);
     }

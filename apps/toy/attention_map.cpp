@@ -14,7 +14,10 @@ std::vector<std::string> labels(const ToyTask& task, const Sequence& tokens) {
   std::vector<std::string> result;
   for (i32 token : tokens) {
     const bool begins = token == task.begin && !task.begin_is_symbol;
-    result.push_back(token == task.end ? "." : begins ? "^" : task.text({token}));
+    if (token == task.end)
+      result.push_back(".");
+    else
+      result.push_back(begins ? "^" : task.text({token}));
   }
   return result;
 }

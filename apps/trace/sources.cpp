@@ -30,8 +30,10 @@ std::vector<std::string> code_from(const std::vector<std::string>& lines, size_t
   for (size_t i = begin; i < lines.size(); ++i) {
     const std::string& line = lines[i];
     code.push_back(line.substr(std::min({indent, line.find_first_not_of(' '), line.size()})));
-    for (const char c : line.substr(0, line.find("//")))
-      depth += (c == '(' || c == '{') ? 1 : (c == ')' || c == '}') ? -1 : 0;
+    for (const char c : line.substr(0, line.find("//"))) {
+      if (c == '(' || c == '{') ++depth;
+      if (c == ')' || c == '}') --depth;
+    }
     const std::string ended = line.substr(0, line.find("  //"));
     if (depth <= 0 && (ended.ends_with(';') || ended.ends_with('}'))) break;
   }

@@ -89,7 +89,8 @@ double TrainingRecipe::rate_of(i64 step, i64 d_model) const {
 }
 
 i64 numbers_for_each_parameter(const TrainingRecipe& recipe) {
-  const i64 remembered = recipe.optimizer != OptimizerKind::sgd ? 2 : recipe.momentum > 0 ? 1 : 0;
+  i64 remembered = 2;  // at most: the two moments of Adam
+  if (recipe.optimizer == OptimizerKind::sgd) remembered = recipe.momentum > 0 ? 1 : 0;
   return 1 + remembered + (recipe.evaluate_every > 0 ? 1 : 0) + (recipe.average > 0 ? 1 : 0) + recipe.average_last;
 }
 

@@ -128,13 +128,15 @@ void NonFiniteFinder::look_forward(std::string_view name, std::span<const Variab
   const int severity = worst(out);
   const bool made_here = severity > known;
   if (severity == 0 || certain_ || (!made_here && severity <= reported_)) return;
-  certain_ = made_here, reported_ = severity;
+  certain_ = made_here;
+  reported_ = severity;
   std::ostringstream text;
-  text << name << " (operation " << forward_index_ + 1 << " of forward) "
-       << (from_parameter ? "read a parameter that is not finite, and "
-           : !made_here   ? "read a constant that is not finite, and "
-                          : "")
-       << "gave " << name_of_severity(severity) << (worst(in) == 0 ? " from finite inputs" : "") << lines.str();
+  text << name << " (operation " << forward_index_ + 1 << " of forward) ";
+  if (from_parameter)
+    text << "read a parameter that is not finite, and ";
+  else if (!made_here)
+    text << "read a constant that is not finite, and ";
+  text << "gave " << name_of_severity(severity) << (worst(in) == 0 ? " from finite inputs" : "") << lines.str();
   first_found = {true, false, std::string(name), forward_index_, text.str()};
 }
 

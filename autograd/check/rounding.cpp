@@ -216,9 +216,10 @@ class PrecisionJudge {
 
   // The most that rounding can explain.
   double rounding_of(size_t tensor) {
+    const double rounding = std::max(rounding_of_terms * largest_norm(), small_change_of(tensor));
+    if (!is_far_) return rounding;
     const bool has_weights = f_.inputs < f_.leaves.size();
-    const double times = !is_far_ ? 1 : has_weights ? amplified_by_weights : amplified;
-    return std::max(rounding_of_terms * largest_norm(), small_change_of(tensor)) * times;
+    return rounding * (has_weights ? amplified_by_weights : amplified);
   }
 
   void judge_gradient(size_t leaf) {

@@ -50,7 +50,9 @@ std::vector<Candidate> candidates(const Tensor& logits, const SamplingOptions& o
   const auto likelier = [](const Candidate& a, const Candidate& b) {
     return a.probability > b.probability || (a.probability == b.probability && a.token < b.token);
   };
-  const i64 kept = options.temperature == 0 ? 1 : options.top_k > 0 ? std::min(allowed, options.top_k) : allowed;
+  i64 kept = allowed;
+  if (options.top_k > 0) kept = std::min(allowed, options.top_k);
+  if (options.temperature == 0) kept = 1;
   if (kept < allowed || options.top_p < 1) {  // sorting a large vocabulary takes longer than everything else
     std::partial_sort(list.begin(), list.begin() + kept, list.end(), likelier);
     list.resize(static_cast<size_t>(kept));

@@ -70,11 +70,16 @@ struct FeedForward : Module {
   }
 
  private:
+  Variable activated(const Variable& z) const {
+    switch (activation) {
+      case Activation::relu: return relu(z);
+      case Activation::gelu: return gelu(z);
+      case Activation::gelu_tanh: break;
+    }
+    return gelu_tanh(z);
+  }
   Variable composed(const Variable& x, double p, const Draw& draw) const {  // for linear maps that were replaced
-    const Variable z = linear1(x);
-    const Variable a = activation == Activation::relu   ? relu(z)
-                       : activation == Activation::gelu ? gelu(z)
-                                                        : gelu_tanh(z);
+    const Variable a = activated(linear1(x));
     return linear2(p > 0 ? orrery::dropout(a, p, draw) : a);
   }
 };

@@ -135,8 +135,15 @@ struct Convolution {
     check(!bias.defined() || bias.shape() == Shape{C_out}, name, "the bias needs shape ", Shape{C_out}, ", has ",
           bias.shape());
     mask.check_padding_fits(B, in_steps);
-    left = padding == ConvolutionPadding::same ? width / 2 : padding == ConvolutionPadding::causal ? width - 1 : 0;
-    steps = padding == ConvolutionPadding::none ? in_steps - (width - 1) : in_steps;
+    steps = in_steps;
+    switch (padding) {
+      case ConvolutionPadding::same: left = width / 2; break;
+      case ConvolutionPadding::causal: left = width - 1; break;
+      case ConvolutionPadding::none:
+        left = 0;
+        steps -= width - 1;
+        break;
+    }
     check(steps >= 0, name, "without padding, at least ", width - 1, " positions are needed, there are ", in_steps);
   }
 };
