@@ -93,6 +93,120 @@ float sum_of(const float* x, i64 n) {
   return total;
 }
 
+// Loops over arrays of one size, which is that of `dy`.
+class LoopList {
+ public:
+  explicit LoopList(const Tensor& dy) : dy_(dy) {}
+  double bytes_of(double arrays) const { return arrays * static_cast<double>(dy_.bytes()); }
+  void add(const Loop& loop) { loops_.push_back(loop); }
+  // A function that reads and writes so many arrays.
+  void add(const std::string& name, double arrays, const std::function<void()>& run) {
+    add({.name = name, .bytes = bytes_of(arrays), .run = run});
+  }
+  // The backward pass of `forward`, whose result has the shape of `dy`.
+  void add_backward(const std::string& name, double arrays, const std::vector<Variable>& leaves,
+                    const std::function<Variable()>& forward) {
+    add(backward_loop(name, bytes_of(arrays), leaves, dy_, forward));
+  }
+  std::vector<Loop> take() { return std::move(loops_); }
+
+ private:
+  const Tensor dy_;
+  std::vector<Loop> loops_;
+};
+
+// x and y are [rows, columns], weight and bias [columns].
+struct Inputs {
+  Variable x, y, weight, bias;
+};
+
+void add_moves(LoopList& list, const Tensor& a) {
+  const i64 columns = a.size(1);
+  const Tensor in_heads = a.reshape({-1, sequence_length, heads, columns / heads});
+  list.add("copy", 2, [=] { a.clone(); });
+  list.add("transposition", 2, [=] { permute(a, {1, 0}); });
+  list.add("permutation into heads", 2, [=] { permute(in_heads, {0, 2, 1, 3}); });
+}
+
+void add_arithmetic(LoopList& list, const Tensor& a, const Tensor& b, const Tensor& row) {
+  list.add("add", 3, [=] { add(a, b); });
+  list.add("add a row (bias)", 2, [=] { add(a, row); });
+  list.add("add in place", 3, [=, to = a.clone()]() mutable { add_in_place(to, b); });
+  list.add("scale", 2, [=] { scale(a, 0.5); });
+  list.add("sum of squares", 1, [=] { sum_of_squares(a); });
+  list.add("column sums", 1, [=] { sum(a, {0}); });
+  list.add("max of rows", 1, [=] { max(a, {-1}); });
+  list.add("argmax of rows", 1, [=] { argmax(a); });
+}
+
+void add_activations(LoopList& list, const Variable& x, const Variable& leaf) {
+  list.add("relu", 2, [=] { relu(x); });
+  list.add_backward("relu, backward", 3, {leaf}, [=] { return relu(leaf); });
+  list.add("tanh", 2, [=] { tanh(x); });
+  list.add("silu", 2, [=] { silu(x); });
+  list.add("gelu", 2, [=] { gelu(x); });
+  list.add_backward("gelu, backward", 3, {leaf}, [=] { return gelu(leaf); });
+}
+
+// Softmax, layer norm, dropout and residual connections: forward of constants, backward of leaves.
+void add_row_operations(LoopList& list, const Inputs& constants, const Inputs& leaves) {
+  const auto dropped_out = [](const Inputs& in) { return dropout(in.x, dropped, Draw{.seed = 1}); };
+  const auto normed = [](const Inputs& in) { return layer_norm(in.x, in.weight, in.bias); };
+  const auto summed = [](const Inputs& in) { return residual(in.x, in.y, dropped, {}); };
+  const auto summed_and_normed = [](const Inputs& in) {
+    return residual_norm(in.x, in.y, in.weight, in.bias, 1e-5, LayerNormForm::root_of_variance_plus_eps, dropped, {});
+  };
+  const auto& [x, y, weight, bias] = leaves;
+  list.add("softmax", 2, [=] { softmax(constants.x); });
+  list.add_backward("softmax, backward", 3, {x}, [=] { return softmax(leaves.x); });
+  list.add("log softmax", 2, [=] { log_softmax(constants.x); });
+  list.add("layer norm", 2, [=] { normed(constants); });
+  list.add_backward("layer norm, backward", 3, {x, weight, bias}, [=] { return normed(leaves); });
+  list.add("dropout", 2, [=] { dropped_out(constants); });
+  list.add_backward("dropout, backward", 2, {x}, [=] { return dropped_out(leaves); });
+  list.add("residual, dropout, layer norm", 3, [=] { summed_and_normed(constants); });
+  list.add_backward("the same three, backward", 4, {x, y, weight, bias}, [=] { return summed_and_normed(leaves); });
+  list.add("residual and dropout", 3, [=] { summed(constants); });
+  list.add_backward("residual and dropout, backward", 2, {x, y}, [=] { return summed(leaves); });
+}
+
+// One row of the table for each place: a lookup reads as much as it writes. `in_sequences` is [B, T, columns], dL/dy.
+void add_lookups(LoopList& list, const Variable& table, const Variable& leaf, const Tensor& in_sequences, Rng& rng) {
+  const auto [B, T, columns] = dims<3>(in_sequences, "in_sequences");
+  const Tensor ids = randint(0, B * T, {B, T}, rng);
+  const Variable positions = constant(rand_uniform({T, columns}, -1, 1, rng));
+  const auto summed = [=](const Variable& from) { return embedding_sum(from, ids, 8.0, positions, dropped, {}); };
+  list.add("embedding", 2, [=] { embedding(table, ids); });
+  list.add(backward_loop("embedding, backward", list.bytes_of(2), {leaf}, in_sequences,
+                         [=] { return embedding(leaf, ids); }));
+  list.add("embedding, position, dropout", 2, [=] { summed(table); });
+  list.add(backward_loop("embedding and so on, backward", list.bytes_of(2), {leaf}, in_sequences,
+                         [=] { return summed(leaf); }));
+}
+
+void add_zero_padding(LoopList& list, const Tensor& in_sequences) {
+  const auto [B, T, columns] = dims<3>(in_sequences, "in_sequences");
+  const Variable input = constant(in_sequences.reshape({B, 1, T, columns}));
+  const Mask padding = Mask::padding(full({B}, static_cast<double>(T - 2), Dtype::i32));
+  list.add("zero padding", 2, [=] { zero_padding(input, padding); });
+}
+
+// The work that follows a product in its tiles; the product itself has inner size 1 and costs almost nothing.
+void add_tile_work(LoopList& list, i64 rows, const Variable& bias) {
+  const Variable x = constant(full({rows, 1}, 1.0)), weight = parameter(full({bias.shape()[0], 1}, 1.0));
+  list.add("bias", 1, [=] { linear(x, constant(weight.value()), bias); });
+  list.add("bias, ReLU, dropout", 1, [=] { linear_relu(x, weight, bias, dropped, {}); });
+}
+
+void add_optimizers(LoopList& list, const Tensor& start, const Tensor& gradient) {
+  list.add(optimizer_loop<optim::SGD>("SGD with momentum", list.bytes_of(5), start, gradient,
+                                      optim::SGDOptions{.momentum = 0.9}, [](optim::SGD& sgd) { sgd.step(1e-4); }));
+  list.add(optimizer_loop<optim::Adam>("Adam", list.bytes_of(7), start, gradient, optim::AdamOptions{},
+                                       [](optim::Adam& adam) { adam.step(1e-4); }));
+  list.add(optimizer_loop<optim::Adam>("clipping and Adam", list.bytes_of(8), start, gradient, optim::AdamOptions{},
+                                       [](optim::Adam& adam) { adam.step(1e-4, 1.0); }));
+}
+
 }  // namespace
 
 MemoryReader::MemoryReader() : numbers_(zeros({256, 1 << 18})), sums_(zeros({256})) {}
@@ -106,80 +220,23 @@ void MemoryReader::read() {
 
 std::vector<Loop> bench_loops(i64 rows, i64 columns) {
   Rng rng(1);
-  const Tensor a = rand_uniform({rows, columns}, -1, 1, rng), b = a.clone(), d_row = full({columns}, 1.0);
-  const Variable x = constant(a), y = constant(b), row = constant(d_row);
-  const Variable leaf = parameter(a), y_leaf = parameter(b), weight = parameter(d_row), bias = parameter(d_row.clone());
-  const double array = static_cast<double>(a.bytes());
+  const Tensor a = rand_uniform({rows, columns}, -1, 1, rng), b = a.clone(), row = full({columns}, 1.0);
+  const Inputs constants{constant(a), constant(b), constant(row), constant(row)};
+  const Inputs leaves{parameter(a), parameter(b), parameter(row), parameter(row.clone())};
   const Tensor in_sequences = b.reshape({-1, sequence_length, columns});
-  const Tensor in_heads = a.reshape({-1, sequence_length, heads, columns / heads});
-  std::vector<Loop> loops{triad(a, b, 3 * array)};
-  const auto add_loop = [&](const std::string& name, double arrays, const std::function<void()>& run) {
-    loops.push_back({.name = name, .bytes = arrays * array, .run = run});
-  };
-  const auto add_backward = [&](const std::string& name, double arrays, const std::vector<Variable>& leaves,
-                                const std::function<Variable()>& forward) {
-    loops.push_back(backward_loop(name, arrays * array, leaves, b, forward));
-  };
-  add_loop("copy", 2, [=] { a.clone(); });
-  add_loop("transposition", 2, [=] { permute(a, {1, 0}); });
-  add_loop("permutation into heads", 2, [=] { permute(in_heads, {0, 2, 1, 3}); });
-  add_loop("add", 3, [=] { add(a, b); });
-  add_loop("add a row (bias)", 2, [=] { add(a, d_row); });
-  add_loop("add in place", 3, [=, to = a.clone()]() mutable { add_in_place(to, b); });
-  add_loop("scale", 2, [=] { scale(a, 0.5); });
-  add_loop("sum of squares", 1, [=] { sum_of_squares(a); });
-  add_loop("column sums", 1, [=] { sum(a, {0}); });
-  add_loop("max of rows", 1, [=] { max(a, {-1}); });
-  add_loop("argmax of rows", 1, [=] { argmax(a); });
-  add_loop("relu", 2, [=] { relu(x); });
-  add_backward("relu, backward", 3, {leaf}, [=] { return relu(leaf); });
-  add_loop("tanh", 2, [=] { tanh(x); });
-  add_loop("silu", 2, [=] { silu(x); });
-  add_loop("gelu", 2, [=] { gelu(x); });
-  add_backward("gelu, backward", 3, {leaf}, [=] { return gelu(leaf); });
-  add_loop("softmax", 2, [=] { softmax(x); });
-  add_backward("softmax, backward", 3, {leaf}, [=] { return softmax(leaf); });
-  add_loop("log softmax", 2, [=] { log_softmax(x); });
-  add_loop("layer norm", 2, [=] { layer_norm(x, row, row); });
-  add_backward("layer norm, backward", 3, {leaf, weight, bias}, [=] { return layer_norm(leaf, weight, bias); });
-  add_loop("dropout", 2, [=] { dropout(x, dropped, Draw{.seed = 1}); });
-  add_backward("dropout, backward", 2, {leaf}, [=] { return dropout(leaf, dropped, Draw{.seed = 1}); });
-  const auto residual_and_norm = [=] {
-    return residual_norm(leaf, y_leaf, weight, bias, 1e-5, LayerNormForm::root_of_variance_plus_eps, dropped, {});
-  };
-  add_loop("residual, dropout, layer norm", 3,
-           [=] { residual_norm(x, y, row, row, 1e-5, LayerNormForm::root_of_variance_plus_eps, dropped, {}); });
-  add_backward("the same three, backward", 4, {leaf, y_leaf, weight, bias}, residual_and_norm);
-  add_loop("residual and dropout", 3, [=] { residual(x, y, dropped, {}); });
-  add_backward("residual and dropout, backward", 2, {leaf, y_leaf},
-               [=] { return residual(leaf, y_leaf, dropped, {}); });
-  // One row of the table for each place: a lookup reads as much as it writes.
-  const Tensor ids = randint(0, rows, {rows / sequence_length, sequence_length}, rng);
-  const Variable positions = constant(rand_uniform({sequence_length, columns}, -1, 1, rng));
-  add_loop("embedding", 2, [=] { embedding(x, ids); });
-  loops.push_back(
-      backward_loop("embedding, backward", 2 * array, {leaf}, in_sequences, [=] { return embedding(leaf, ids); }));
-  const auto summed = [=](const Variable& table) { return embedding_sum(table, ids, 8.0, positions, dropped, {}); };
-  add_loop("embedding, position, dropout", 2, [=] { summed(x); });
-  loops.push_back(
-      backward_loop("embedding and so on, backward", 2 * array, {leaf}, in_sequences, [=] { return summed(leaf); }));
-  const Variable padded_input = constant(in_sequences.reshape({-1, 1, sequence_length, columns}));
-  const Mask padding =
-      Mask::padding(full({rows / sequence_length}, static_cast<double>(sequence_length - 2), Dtype::i32));
-  add_loop("zero padding", 2, [=] { zero_padding(padded_input, padding); });
-  // The work that follows a product in its tiles; the product itself has inner size 1 and costs almost nothing.
-  const Variable narrow = constant(full({rows, 1}, 1.0)), narrow_weight = parameter(full({columns, 1}, 1.0));
-  add_loop("bias", 1, [=] { linear(narrow, constant(narrow_weight.value()), bias); });
-  add_loop("bias, ReLU, dropout", 1, [=] { linear_relu(narrow, narrow_weight, bias, dropped, {}); });
-  loops.push_back(cross_entropy_loop("cross entropy, 512 classes", rows * columns, 512));
-  loops.push_back(cross_entropy_loop("cross entropy, 10,000 classes", rows * columns, 10000));
-  loops.push_back(optimizer_loop<optim::SGD>("SGD with momentum", 5 * array, a, b, optim::SGDOptions{.momentum = 0.9},
-                                             [](optim::SGD& sgd) { sgd.step(1e-4); }));
-  loops.push_back(optimizer_loop<optim::Adam>("Adam", 7 * array, a, b, optim::AdamOptions{},
-                                              [](optim::Adam& adam) { adam.step(1e-4); }));
-  loops.push_back(optimizer_loop<optim::Adam>("clipping and Adam", 8 * array, a, b, optim::AdamOptions{},
-                                              [](optim::Adam& adam) { adam.step(1e-4, 1.0); }));
-  return loops;
+  LoopList list(b);
+  list.add(triad(a, b, list.bytes_of(3)));
+  add_moves(list, a);
+  add_arithmetic(list, a, b, row);
+  add_activations(list, constants.x, leaves.x);
+  add_row_operations(list, constants, leaves);
+  add_lookups(list, constants.x, leaves.x, in_sequences, rng);
+  add_zero_padding(list, in_sequences);
+  add_tile_work(list, rows, leaves.bias);
+  list.add(cross_entropy_loop("cross entropy, 512 classes", rows * columns, 512));
+  list.add(cross_entropy_loop("cross entropy, 10,000 classes", rows * columns, 10000));
+  add_optimizers(list, a, b);
+  return list.take();
 }
 
 }  // namespace orrery
