@@ -140,7 +140,10 @@ auto apply(Op op, std::span<const Variable> inputs) {
   static_assert(Operation<Op, std::span<const Tensor>>, "an operation needs a name, forward and backward; see above");
   std::vector<const Variable*> list;
   std::vector<Tensor> values;
-  for (const Variable& input : inputs) list.push_back(&input), values.push_back(input.value());
+  for (const Variable& input : inputs) {
+    list.push_back(&input);
+    values.push_back(input.value());
+  }
   return tape::run(std::move(op), list, [&](Op& o) { return o.forward(std::span<const Tensor>(values)); });
 }
 

@@ -79,7 +79,10 @@ void run_backward(Node& node) {
   const bool isolate = o && o->changes_contributions();
   Grads dx(node, isolate);
   try {
-    if (o) check_shapes(node), o->backward_begins(node);
+    if (o) {
+      check_shapes(node);
+      o->backward_begins(node);
+    }
     node.backward(dx);
     if (isolate) dx.finish();
     if (o) o->backward_ended(node);

@@ -61,7 +61,10 @@ class Part : public Replaceable {
   Module* module() override { return module_.get(); }
   Part clone() const {
     Part copy;
-    if (module_) copy.module_ = clone_(*module_), copy.clone_ = clone_;
+    if (module_) {
+      copy.module_ = clone_(*module_);
+      copy.clone_ = clone_;
+    }
     return copy;
   }
   void become_clone_of(Replaceable& other) override { *this = dynamic_cast<Part&>(other).clone(); }

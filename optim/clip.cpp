@@ -27,7 +27,10 @@ double largest_element(const Tensor& g) { return std::max(max(g).item(), max(-g)
     if (!p.value.gradient().defined() || p.value.gradient().count() == 0) continue;
     const double here = largest_element(p.value.gradient());
     check(std::isfinite(here), "clip_grad_norm", "the gradient of parameter ", p.name, " is not finite");
-    if (here > largest) largest = here, name = p.name;
+    if (here > largest) {
+      largest = here;
+      name = p.name;
+    }
   }
   fail("clip_grad_norm", "the norm is not finite though every gradient is: the largest, of parameter ", name,
        ", reaches ", largest);

@@ -75,7 +75,10 @@ std::vector<BusyRow> measure_busy(const BenchConfig& config, const BenchOptions&
   };
   const auto row = [&](const std::string& beside, bool bounded, const std::function<double(i64)>& measure) {
     std::vector<double> all, one;
-    for (int round = 0; round < rounds; ++round) all.push_back(measure(options.threads)), one.push_back(measure(1));
+    for (int round = 0; round < rounds; ++round) {
+      all.push_back(measure(options.threads));
+      one.push_back(measure(1));
+    }
     return BusyRow{beside, median(all), median(one), bounded};
   };
   return {row("nothing", false, step), row("a program that computes", true, beside_program),

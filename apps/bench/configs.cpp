@@ -43,7 +43,10 @@ BenchConfig scaled(BenchConfig config, i64 batch, i64 length, i64 width) {
   const auto note = [&](const std::string& what, i64 value) {
     changed += (changed.empty() ? "" : ",") + what + '=' + std::to_string(value);
   };
-  if (batch > 0) config.batch = batch, note("B", batch);
+  if (batch > 0) {
+    config.batch = batch;
+    note("B", batch);
+  }
   if (length > 0) {
     if (!config.is_gpt()) config.source_length = length;
     config.target_length = length;

@@ -168,7 +168,10 @@ double best_speed() {
 double tiled_against_blas(const std::vector<MeasuredProduct>& products) {
   double logarithms = 0, count = 0;
   for (const auto& [p, speed, by_blas] : products) {
-    if (p.kind() == ProductKind::linear) logarithms += std::log(speed / by_blas), ++count;
+    if (p.kind() == ProductKind::linear) {
+      logarithms += std::log(speed / by_blas);
+      ++count;
+    }
   }
   return std::exp(logarithms / count);
 }

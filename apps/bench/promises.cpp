@@ -37,7 +37,10 @@ struct PairedSteps {
       if (plain_first) first = plain_step();
       second = other_step();
       if (!plain_first) first = plain_step();
-      if (i >= 0) plain.push_back(first), other.push_back(second);
+      if (i >= 0) {
+        plain.push_back(first);
+        other.push_back(second);
+      }
     }
   }
   // The median of the extra time of the other step, as a fraction of the plain one.

@@ -87,7 +87,10 @@ Finding extrapolation(Order order, const Run& run) {
                      accuracy_at(model, trained_length, 2 * trained_length, seed));
   });
   std::vector<double> within, beyond;
-  for (const auto& [a, b] : both) within.push_back(a), beyond.push_back(b);
+  for (const auto& [a, b] : both) {
+    within.push_back(a);
+    beyond.push_back(b);
+  }
   Finding finding{.measured = {"trained on 16 tokens, to name the token before; accuracy for 3 seeds (a guess: 0.125)",
                                for_seeds("positions  0 to 15:", within), for_seeds("positions 16 to 31:", beyond)}};
   check(least(within) > 0.95, "claims", "a model did not learn its task within the trained length");

@@ -113,7 +113,10 @@ bool Deadline::settles(Trainer& trainer) {
   if (settled_) return false;
   const double now = clock_();
   const double flat = (1 - cooldown) * (end_ - begin_);
-  if (now < begin_ + flat / 2) halfway_ = now, halfway_done_ = done;
+  if (now < begin_ + flat / 2) {
+    halfway_ = now;
+    halfway_done_ = done;
+  }
   if (now < begin_ + flat) {
     // The machine is faster than expected.
     if (done == trainer.recipe().steps_before_cooldown()) trainer.plan(2 * trainer.recipe().steps, cooldown);

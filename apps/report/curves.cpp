@@ -88,7 +88,10 @@ Curve thinned(const Curve& curve, size_t most) {
     const double count = static_cast<double>(end - begin);
     CurvePoint mean = curve[begin + (end - begin) / 2];
     mean.seconds = mean.value = 0;
-    for (size_t i = begin; i < end; ++i) mean.seconds += curve[i].seconds / count, mean.value += curve[i].value / count;
+    for (size_t i = begin; i < end; ++i) {
+      mean.seconds += curve[i].seconds / count;
+      mean.value += curve[i].value / count;
+    }
     result.push_back(mean);
   }
   return result;

@@ -28,7 +28,10 @@ LossFigure loss_curve(const ToyRecipe& recipe, const std::vector<StepResult>& st
   for (size_t begin = 0; begin < steps.size(); begin += every) {
     const size_t end = std::min(steps.size(), begin + every);
     double loss = 0, accuracy = 0;
-    for (size_t i = begin; i < end; ++i) loss += steps[i].loss, accuracy += steps[i].accuracy.value_or(0);
+    for (size_t i = begin; i < end; ++i) {
+      loss += steps[i].loss;
+      accuracy += steps[i].accuracy.value_or(0);
+    }
     figure.loss.push_back(loss / static_cast<double>(end - begin));
     figure.accuracy.push_back(accuracy / static_cast<double>(end - begin));
   }

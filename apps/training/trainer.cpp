@@ -148,7 +148,10 @@ double Trainer::evaluate() {
     throw;
   }
   since_best_ = loss < best_loss_ ? 0 : since_best_ + 1;
-  if (loss < best_loss_) best_loss_ = loss, best_step_ = steps_done_;
+  if (loss < best_loss_) {
+    best_loss_ = loss;
+    best_step_ = steps_done_;
+  }
   return loss;
 }
 

@@ -115,7 +115,10 @@ ChrfCounts best_chrf_counts(const Units& translation, const std::vector<Units>& 
   double highest = -1;
   for (const Units& reference : references) {
     const ChrfCounts counts = chrf_counts_of_line(translation, reference);
-    if (const double score = chrf(counts); score > highest) highest = score, best = counts;
+    if (const double score = chrf(counts); score > highest) {
+      highest = score;
+      best = counts;
+    }
   }
   return best;
 }

@@ -164,7 +164,11 @@ void Hidden::recorded(const Node& node) {
 
 // A pass visits its newest node first.
 void Hidden::backward_begins(const Node& node) {
-  if (node.number > at_) root_ = node.number, ++passes_, place_ = 0;
+  if (node.number > at_) {
+    root_ = node.number;
+    ++passes_;
+    place_ = 0;
+  }
   at_ = node.number;
 }
 

@@ -26,7 +26,10 @@ BroadcastLoop::BroadcastLoop(const Shape& result, const Shape& shape_a, const Sh
     stride_a *= n_a;
     stride_b *= n_b;
   }
-  if (joined == 0) sizes[0] = 1, joined = 1;
+  if (joined == 0) {
+    sizes[0] = 1;
+    joined = 1;
+  }
   rank = joined;
   for (int i = 0; i < rank; ++i) {
     const size_t to = static_cast<size_t>(i), from = static_cast<size_t>(rank - 1 - i);

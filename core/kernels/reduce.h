@@ -50,9 +50,15 @@ static std::array<double, 2> chunked_sums(i64 n, F f, G g) {
     i64 i = begin;
     for (; i + sum_lanes <= end; i += sum_lanes) {
 #pragma omp simd
-      for (i64 k = 0; k < sum_lanes; ++k) of_f[k] += f(i + k), of_g[k] += g(i + k);
+      for (i64 k = 0; k < sum_lanes; ++k) {
+        of_f[k] += f(i + k);
+        of_g[k] += g(i + k);
+      }
     }
-    for (i64 k = 0; i < end; ++i, ++k) of_f[k] += f(i), of_g[k] += g(i);
+    for (i64 k = 0; i < end; ++i, ++k) {
+      of_f[k] += f(i);
+      of_g[k] += g(i);
+    }
     total[0] += lanes_combined(of_f), total[1] += lanes_combined(of_g);
   }
   return total;

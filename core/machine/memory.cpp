@@ -88,8 +88,11 @@ class Tlsf {
   }
 
   void give(Block* block) {
-    if (Block* right = block->right(); right->free) unlink(right), join(block, right);
-    if (Block* left = block->left; left && left->free) unlink(left), join(left, block), block = left;
+    if (Block* right = block->right(); right->free) {
+      unlink(right);
+      join(block, right);
+    }
+    block = joined_to_left(block);
     link(block);
   }
 
@@ -165,6 +168,15 @@ class Tlsf {
     left->right()->left = left;
   }
 
+  // `block`, or the free block on its left with `block` as its last part.
+  Block* joined_to_left(Block* block) {
+    Block* left = block->left;
+    if (!left || !left->free) return block;
+    unlink(left);
+    join(left, block);
+    return left;
+  }
+
   // A free block of at least `size` at the end of the front part, which grows by the pages that its last block lacks.
   Block* grow(std::size_t size) {
     if (!end_ || lacking(size) > closed_bytes_) reserve(size);
@@ -175,7 +187,7 @@ class Tlsf {
     Block* block = end_;
     block->size = more - sizeof(Block);
     end_ = ::new (block->right()) Block{.left = block};
-    if (Block* left = block->left; left && left->free) unlink(left), join(left, block), block = left;
+    block = joined_to_left(block);
     link(block);
     return block;
   }
@@ -193,7 +205,10 @@ class Tlsf {
     const std::size_t least = std::max(round_up(size, huge_page) + 3 * huge_page, least_region_bytes);
     std::size_t bytes = std::max(preferred_region_bytes(), least);
     void* memory = map(bytes);
-    if (memory == MAP_FAILED && bytes > least) bytes = least, memory = map(bytes);
+    if (memory == MAP_FAILED && bytes > least) {
+      bytes = least;
+      memory = map(bytes);
+    }
     if (memory == MAP_FAILED) throw std::bad_alloc();
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     std::byte* begin = static_cast<std::byte*>(memory) + (round_up(address, huge_page) - address);

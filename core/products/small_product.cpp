@@ -76,8 +76,14 @@ void strip(i64 m, const Operands<T>& o, Columns part = {}) {
     for (; i + 12 <= m; i += 12) block<T, lanes, 12, vectors>(o.at(i, 0), part);
   }
   for (; i + 6 <= m; i += 6) block<T, lanes, 6, vectors>(o.at(i, 0), part);
-  if (i + 4 <= m) block<T, lanes, 4, vectors>(o.at(i, 0), part), i += 4;
-  if (i + 2 <= m) block<T, lanes, 2, vectors>(o.at(i, 0), part), i += 2;
+  if (i + 4 <= m) {
+    block<T, lanes, 4, vectors>(o.at(i, 0), part);
+    i += 4;
+  }
+  if (i + 2 <= m) {
+    block<T, lanes, 2, vectors>(o.at(i, 0), part);
+    i += 2;
+  }
   if (i < m) block<T, lanes, 1, vectors>(o.at(i, 0), part);
 }
 
@@ -122,7 +128,10 @@ void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, 
     }
   }
   if constexpr (widest == 4) {
-    if (j + 2 * width <= n) strip<T, lanes, 2>(m, o.at(0, j)), j += 2 * width;
+    if (j + 2 * width <= n) {
+      strip<T, lanes, 2>(m, o.at(0, j));
+      j += 2 * width;
+    }
   }
   for (; j + width <= n; j += width) strip<T, lanes, 1>(m, o.at(0, j));
   if constexpr (lanes > 8) {

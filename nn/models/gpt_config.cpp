@@ -91,7 +91,11 @@ GptConfig gpt_preset(const std::string& name) {
                      .num_layers = p.num_layers,
                      .max_len = p.max_len};
     LayerOptions& layer = config.layer;
-    if (name == "nanogpt") layer.dropout = 0, layer.bias = false, layer.activation = Activation::gelu;
+    if (name == "nanogpt") {
+      layer.dropout = 0;
+      layer.bias = false;
+      layer.activation = Activation::gelu;
+    }
     return config;
   }
   std::string known;
