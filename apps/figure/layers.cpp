@@ -86,35 +86,41 @@ double height_of(const std::vector<Row>& rows) { return top + static_cast<double
 std::string draw_encoder_layer() {
   std::vector<Row> rows{{Row::value, "x", "[B, S, d_model]", "from the embedding, or the layer before"}};
   append(rows, attention_rows("S", "S", "Q, K, V = in_proj(x), cut into heads", "self_attn"));
+  const size_t sum1 = rows.size(), norm1 = sum1 + 1;
   append(rows, sum_and_norm("S", "norm1"));
   append(rows, feed_forward_rows("S"));
+  const size_t sum2 = rows.size();
   append(rows, sum_and_norm("S", "norm2"));
   rows.push_back({Row::value, "y", "[B, S, d_model]", "to the next layer, or as the memory"});
   Svg svg(760, height_of(rows), "An encoder layer: self-attention and feed-forward, each with sum and norm");
   svg.text(14, 24, "An encoder layer, and the shape of what leaves each box", Ink::text, 15);
   draw_rows(svg, rows);
-  draw_residual(svg, 0, 5);
-  draw_residual(svg, 6, 9);
+  draw_residual(svg, 0, sum1);
+  draw_residual(svg, norm1, sum2);
   return svg.str();
 }
 
 std::string draw_decoder_layer() {
   std::vector<Row> rows{{Row::value, "x", "[B, T, d_model]", "the target so far"}};
   append(rows, attention_rows("T", "T", "Q, K, V = in_proj(x), cut into heads", "self_attn, causal mask"));
+  const size_t sum1 = rows.size(), norm1 = sum1 + 1;
   append(rows, sum_and_norm("T", "norm1"));
+  const size_t cross_attention = rows.size();
   append(rows, attention_rows("T", "S", "Q of x;  K, V of the memory", "multihead_attn"));
+  const size_t sum2 = rows.size(), norm2 = sum2 + 1;
   append(rows, sum_and_norm("T", "norm2"));
   append(rows, feed_forward_rows("T"));
+  const size_t sum3 = rows.size();
   append(rows, sum_and_norm("T", "norm3"));
   rows.push_back({Row::value, "y", "[B, T, d_model]", "to the next layer, or to the generator"});
   Svg svg(760, height_of(rows),
           "A decoder layer: self-attention, cross-attention and feed-forward, with sums and norms");
   svg.text(14, 24, "A decoder layer, and the shape of what leaves each box", Ink::text, 15);
   draw_rows(svg, rows);
-  draw_residual(svg, 0, 5);
-  draw_residual(svg, 6, 11);
-  draw_residual(svg, 12, 15);
-  const double memory = middle(7);
+  draw_residual(svg, 0, sum1);
+  draw_residual(svg, norm1, sum2);
+  draw_residual(svg, norm2, sum3);
+  const double memory = middle(cross_attention);
   svg.text(14, memory - 6, "memory", Ink::text, 13);
   svg.text(14, memory + 22, "[B, S, d_model]", Ink::note, 11);
   svg.arrow(14, memory + 6, axis - layer_width / 2, memory + 6, Ink::mark, {.width = 1.5});

@@ -28,7 +28,10 @@ struct ToyTask {
   i64 vocab_size() const { return first_symbol + symbols; }
   /// Tokens of the longest source and of the longest target, special ones included.
   i64 source_length() const { return max_length; }
-  i64 target_length() const { return max_length + (begin_is_symbol ? 0 : end < 0 ? 1 : 2); }
+  i64 target_length() const {
+    if (begin_is_symbol) return max_length;
+    return max_length + (end < 0 ? 1 : 2);  // `begin`, and `end` if there is one
+  }
 
   /// Whether symbols are written as letters; otherwise as their numbers.
   bool as_letters() const { return symbols <= 26 && !begin_is_symbol; }

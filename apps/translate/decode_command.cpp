@@ -78,11 +78,12 @@ class Totals {
   void warn(LineKind kind, const std::string& what, const std::string& why) const {
     const Count& count = counts_[static_cast<size_t>(kind)];
     if (count.lines == 0) return;
-    const bool one = count.lines == 1;
-    std::cerr << "warning: " << count.lines << (one ? " line is " : " lines are ") << what << why << " (line "
-              << count.first << (one ? ")" : " is the first)")
-              << (one ? "; its translation is" : "; their translations are")
-              << (one ? " an empty line\n" : " empty lines\n");
+    if (count.lines == 1)
+      std::cerr << "warning: 1 line is " << what << why << " (line " << count.first
+                << "); its translation is an empty line\n";
+    else
+      std::cerr << "warning: " << count.lines << " lines are " << what << why << " (line " << count.first
+                << " is the first); their translations are empty lines\n";
   }
 
   i64 lines_ = 0, tokens_ = 0;

@@ -108,15 +108,14 @@ double expected_seconds(Trainer& trainer, const TranslationTask& task) {
   const TranslationRecipe& recipe = task.recipe();
   const double of_a_token = trainer.seconds_of_step() / static_cast<double>(task.tokens_read());
   const Corpus& corpus = task.data().training;
-  const i64 ends = 2 * corpus.size();
+  const i64 ends = 2 * corpus.size();  // each source and each target has an end mark
   const double tokens_of_step = static_cast<double>(corpus.source.tokens() + corpus.target.tokens() + ends) /
                                 static_cast<double>(task.batches().in_epoch()) *
                                 static_cast<double>(recipe.micro_batches);
   return trainer.expected_seconds(of_a_token * tokens_of_step);
 }
 
-// Prints a sample of the model and its loss, after a training that has ended or was stopped. Returns that
-// loss.
+// Prints a sample of the model and its loss, after a training that has ended or was stopped. Returns that loss.
 double report(const TrainOptions& options, Trainer& trainer, TranslationTask& task, const Stopwatch& watch) {
   const std::string hash = trainer.hash();
   const bool last = task.recipe().keep_last || trainer.best_step() == 0;

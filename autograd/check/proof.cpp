@@ -120,6 +120,11 @@ ProofPart prove_file(const Sample& sample, u64 seed) {
   return part("file", "", "saved and loaded, equal bits");
 }
 
+std::string_view verdict_on(const Proof& proof) {
+  if (!proof) return "NOT PROVEN";
+  return proof.gradients.coordinates > 0 ? "proven" : "runs, but there is nothing to prove";
+}
+
 }  // namespace
 
 Proof prove(const Sample& sample, const ProofOptions& options) {
@@ -173,10 +178,7 @@ std::string Proof::message() const {
 }
 
 std::ostream& operator<<(std::ostream& out, const Proof& proof) {
-  const std::string_view verdict = !proof                            ? ": NOT PROVEN"
-                                   : proof.gradients.coordinates > 0 ? ": proven"
-                                                                     : ": runs, but there is nothing to prove";
-  out << proof.name << (proof.variant.empty() ? "" : ", ") << proof.variant << verdict;
+  out << proof.name << (proof.variant.empty() ? "" : ", ") << proof.variant << ": " << verdict_on(proof);
   for (auto part = proof.parts.begin(); part != proof.parts.end(); ++part) {
     const auto first = std::find_if(proof.parts.begin(), part, [&](const ProofPart& earlier) {
       return !earlier.ok && earlier.detail == part->detail;

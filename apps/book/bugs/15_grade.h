@@ -2,8 +2,8 @@
 //
 // Serves: autograd/ops/attention.cpp
 
-// The weights of one query and two keys of so many numbers: only the first number of each is not 0. The values are
-// single numbers, so that d_v is no d_k.
+// The weights that one query gives to two keys. Only the first of the d_k numbers of the query and of the first key is
+// not 0; the second key is 0. The values have d_v = 1, whatever d_k is.
 Tensor weights_of(i64 d_k, double query, double first_key) {
   Tensor q = zeros({1, 1, 1, d_k}, f64), k = zeros({1, 1, 2, d_k}, f64);
   q.write<double>()[0] = query, k.write<double>()[0] = first_key;
