@@ -136,11 +136,11 @@ struct DistanceBias {
   Tensor gradient(const Tensor& sums, double score_factor, Dtype dtype) const {
     const i64 B = sums.size(0), tasks = sums.size(2), count = distances(n, m);
     Tensor total = zeros({h, count}, f64);
-    const double* from = sums.data<double>();
     double* to = total.write<double>();
-    for (i64 row = 0; row < B * h * tasks; ++row, from += size()) {
-      double* head = to + row / tasks % h * count;
-      for (i64 e = 0; e < count; ++e) head[count - 1 - e] += from[e] / score_factor;
+    for (i64 row = 0; row < B * h * tasks; ++row) {
+      const i64 head = (row / tasks) % h;
+      const double* from = sums.data<double>() + row * size();
+      for (i64 e = 0; e < count; ++e) to[head * count + count - 1 - e] += from[e] / score_factor;
     }
     return total.to(dtype);
   }
