@@ -110,19 +110,24 @@ void Mask::check_fits(i64 B, i64 h, i64 n, i64 m) const {
 
 std::ostream& operator<<(std::ostream& out, const Mask& mask) {
   std::string_view joint;
+  const auto next_part = [&]() -> std::ostream& {  // the stream, after what joins parts
+    out << joint;
+    joint = " & ";
+    return out;
+  };
   const auto reach = [](i64 positions) { return positions == Mask::unlimited ? "all" : std::to_string(positions); };
   if (mask.before_ == Mask::unlimited && mask.is_causal()) {
-    out << "causal", joint = " & ";
+    next_part() << "causal";
   } else if (mask.before_ != Mask::unlimited || mask.after_ != Mask::unlimited) {
-    out << "window(" << reach(mask.before_) << ", " << reach(mask.after_) << ')', joint = " & ";
+    next_part() << "window(" << reach(mask.before_) << ", " << reach(mask.after_) << ')';
   }
   if (mask.has_padding()) {
-    out << joint << "padding(";
+    next_part() << "padding(";
     for (i64 b = 0; b < mask.lengths_.count(); ++b) out << (b ? ", " : "") << mask.lengths_.at(b);
-    out << ')', joint = " & ";
+    out << ')';
   }
   for (const Tensor& table : mask.tables_) {
-    out << joint << "allow" << table.shape(), joint = " & ";
+    next_part() << "allow" << table.shape();
     for (i64 i = 0; i < table.count() && table.count() <= 1024; ++i) {
       out << (i % table.size(3) == 0 ? "\n  " : "") << (table.at(i) != 0 ? '1' : '.');
     }

@@ -42,8 +42,9 @@ double grad_norm(const Parameters& each) {
   std::vector<const Tensor*> gradients;
   std::vector<i64> sizes;
   for (const NamedParameter& p : each) {
-    if (p.value.gradient().defined())
-      gradients.push_back(&p.value.gradient()), sizes.push_back(gradients.back()->count());
+    if (!p.value.gradient().defined()) continue;
+    gradients.push_back(&p.value.gradient());
+    sizes.push_back(gradients.back()->count());
   }
   const std::vector<Piece> pieces = pieces_of(sizes);
   std::vector<double> squares(pieces.size());

@@ -125,7 +125,10 @@ std::vector<Product> products_of(const BenchConfig& c) {
       list.linear(name + " feed-forward in", calls * chunks, length, c.d_model, c.d_ff);
       list.linear(name + " feed-forward out", calls * chunks, length, c.d_ff, c.d_model);
     };
-    c.is_gpt() ? in_chunks(rows, c.d_ff, feed_forward) : feed_forward(rows, 1);  // GELU's is one operation
+    if (c.is_gpt())
+      in_chunks(rows, c.d_ff, feed_forward);  // with GELU it is one operation
+    else
+      feed_forward(rows, 1);
   };
   layers("encoder", c.num_encoder_layers, source, c.source_length);
   layers("decoder", c.num_decoder_layers, target, c.target_length);
@@ -151,7 +154,8 @@ double measured_speed(const Product& p, bool by_blas) {
   const auto once = [&] {
     if (p.kind() == ProductKind::heads)
       return gemm_batch<float>(p.batch, A, p.m * p.k, B, p.k * p.n, C, p.m * p.n, p.trans);
-    by_blas ? gemm_by_blas<float>(A, B, C, p.trans) : gemm<float>(A, B, C, p.trans);
+    if (by_blas) return gemm_by_blas<float>(A, B, C, p.trans);
+    gemm<float>(A, B, C, p.trans);
   };
   return p.flop() / fastest_seconds(seconds_for_a_product, once);
 }

@@ -21,8 +21,7 @@ double matmul_flop(const Shape& a, const Shape& b, const Shape& y) {
   return 2 * size_y * std::round(std::sqrt(size_a * size_b / (batch * size_y)));
 }
 
-// Scores and weighted sums of values: 2 B h n m (d_k + d_v). The heads are packed side by side in q k v, or in q and k
-// v.
+// Scores and weighted sums of values: 2 B h n m (d_k + d_v). The heads are packed side by side, in qkv or in q and kv.
 double attention_flop(Inputs inputs, const Shape& y) {
   const Shape &q = inputs[0]->shape(), &kv = inputs.back()->shape();
   const i64 h_d_v = y[-1], h_d_k = inputs.size() == 1 ? (q[-1] - h_d_v) / 2 : q[-1];
@@ -121,7 +120,9 @@ std::vector<OperationTime> OperationTimes::summed_up() const {
   std::map<std::tuple<std::string_view, LinearSizes, bool>, OperationTime> sums;
   for (const Event& event : events_) {
     OperationTime& sum = sums[{event.name, event.sizes, event.backward}];
-    sum.name = event.name, sum.shape = text_of(event.sizes), sum.backward = event.backward;
+    sum.name = event.name;
+    sum.shape = text_of(event.sizes);
+    sum.backward = event.backward;
     ++sum.calls;
     sum.seconds += event.seconds;
     sum.flop += event.flop;
@@ -130,8 +131,10 @@ std::vector<OperationTime> OperationTimes::summed_up() const {
   std::vector<OperationTime> result;
   for (auto& [key, sum] : sums) {
     const auto forward = sums.find({std::get<0>(key), std::get<1>(key), false});
-    if (sum.backward && std::get<0>(key) != head_with_loss && forward != sums.end() && forward->second.flop > 0)
-      sum.flop = 2 * forward->second.flop, sum.bytes = 0;
+    if (sum.backward && std::get<0>(key) != head_with_loss && forward != sums.end() && forward->second.flop > 0) {
+      sum.flop = 2 * forward->second.flop;
+      sum.bytes = 0;
+    }
     result.push_back(sum);
   }
   std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });

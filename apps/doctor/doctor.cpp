@@ -2,8 +2,7 @@
 //
 //   orrery doctor
 //   orrery doctor --threads 2 --json doctor.json
-// One line for each finding, and what to do about it. A training prints the harmful ones that need no
-// measuring.
+// One line for each finding, and what to do about it. A training prints the harmful ones that need no measuring.
 // Serves: apps/toy/toy.cpp
 #include <unistd.h>
 
@@ -93,10 +92,10 @@ void print_findings(std::ostream& out, const std::vector<Finding>& all, const Te
 }
 
 void check_harmless(const std::vector<Finding>& all) {
-  std::string subjects;
+  std::vector<std::string> subjects;
   for (const Finding& finding : all)
-    if (finding.verdict == Verdict::harmful) subjects += (subjects.empty() ? "" : ", ") + finding.subject;
-  check(subjects.empty(), "doctor", "harmful: ", subjects);
+    if (finding.verdict == Verdict::harmful) subjects.push_back(finding.subject);
+  check(subjects.empty(), "doctor", "harmful: ", listed(subjects));
 }
 
 void add_doctor(CLI::App& program, int& exit_code) {

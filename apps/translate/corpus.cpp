@@ -78,8 +78,10 @@ SplitPairs hold_out(const LinePairs& pairs) {
   check(second != sorted.end(), corpus_operation, "there is no pair to validate with, because all sources are equal");
   const u64 limit = std::max(sorted[static_cast<size_t>(wanted)], *second);
   SplitPairs held;
-  for (LinePairs* part : {&held.training, &held.validation})
-    part->source_text = pairs.source_text, part->target_text = pairs.target_text;
+  for (LinePairs* part : {&held.training, &held.validation}) {
+    part->source_text = pairs.source_text;
+    part->target_text = pairs.target_text;
+  }
   for (size_t i = 0; i < hashes.size(); ++i) {
     LinePairs& part = hashes[i] < limit ? held.validation : held.training;
     part.source.push_back(pairs.source[i]);

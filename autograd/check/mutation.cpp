@@ -159,10 +159,12 @@ void Judge::try_rule(EngineRule rule, const std::string& change) {
 // summing a shape of size 0 to another changes nothing.
 void Judge::judge_engine(const std::string& change, const Checkable& f, bool no_difference) {
   Mutant mutant{"engine", -1, -1, change};
-  if (no_difference)
-    mutant.fate = Fate::equivalent, mutant.why_not = "the rule makes no difference here";
-  else
+  if (no_difference) {
+    mutant.fate = Fate::equivalent;
+    mutant.why_not = "the rule makes no difference here";
+  } else {
     ask_checker(mutant, f);
+  }
   report_.mutants.push_back(std::move(mutant));
 }
 
@@ -223,7 +225,8 @@ MutationReport mutate(const Sample& sample, u64 seed) {
       if (!part_passes(part, sample, options.seed, mistake)) {
         mutant.fate = Fate::caught;
       } else if (!mistake.changed_anything()) {
-        mutant.fate = Fate::equivalent, mutant.why_not = "there is nothing that it could change";
+        mutant.fate = Fate::equivalent;
+        mutant.why_not = "there is nothing that it could change";
       } else {
         mutant.part = "";  // an operation that adds to one gradient twice shows it in the first pass already
         const ObserverScope scope(again);
