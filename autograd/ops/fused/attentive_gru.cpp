@@ -35,10 +35,22 @@ struct Sizes {
   i64 kept() const { return recurrent() + H; }
 };
 
+// What a row of the batch attends to: its first m keys [m, A] and their memory [m, M]. v has A numbers.
+template <class T>
+struct Attended {
+  i64 m;
+  const T *keys, *v, *memory;
+};
+template <class T>
+struct AttendedGradient {
+  T *keys, *v, *memory;
+};
+
 // The weights of the first m keys, and what they read; `weights` has S numbers.
 template <class T>
-void attend_row(const Sizes& sizes, i64 m, const T* q, const T* keys, const T* v, const T* memory, T* weights,
-                T* context) {
+void attend_row(const Sizes& sizes, const Attended<T>& in, const T* q, T* weights, T* context) {
+  const i64 m = in.m;
+  const T *keys = in.keys, *v = in.v, *memory = in.memory;
   for (i64 j = 0; j < m; ++j) {
     const T* k = keys + j * sizes.A;
     weights[j] = static_cast<T>(chunked_sum<T>(sizes.A, [=](i64 i) { return v[i] * math::tanh(q[i] + k[i]); }));
@@ -55,8 +67,11 @@ void attend_row(const Sizes& sizes, i64 m, const T* q, const T* keys, const T* v
 
 // Adds to the gradients of keys, v and memory, and turns q into dq. `scratch` has A + S numbers.
 template <class T>
-void attend_derivative_row(const Sizes& sizes, i64 m, const T* keys, const T* v, const T* memory, const T* weights,
-                           const T* dc, T* q, T* dkeys, T* dv, T* dmemory, T* scratch) {
+void attend_derivative_row(const Sizes& sizes, const Attended<T>& in, const T* weights, const T* dc, T* q,
+                           const AttendedGradient<T>& gradient, T* scratch) {
+  const i64 m = in.m;
+  const T *keys = in.keys, *v = in.v, *memory = in.memory;
+  T *dkeys = gradient.keys, *dv = gradient.v, *dmemory = gradient.memory;
   T *dq = scratch, *de = scratch + sizes.A;
   for (i64 j = 0; j < m; ++j) {
     const T weight = weights[j], *row = memory + j * sizes.M;
@@ -188,9 +203,9 @@ struct AttentiveGru {
   void attend(i64 step, const Mat<T>& queries, T* w, T* c) const {
     const T *k = keys.get().data<T>(), *m = memory.get().data<T>(), *score = v.get().data<T>();
     for_rows(sizes.B, attention_cost(), [=, this](i64 row) {
-      const i64 place = row * sizes.steps + step;
-      attend_row(sizes, mask.length(row, sizes.S), queries.data + row * queries.stride, k + row * sizes.S * sizes.A,
-                 score, m + row * sizes.S * sizes.M, w + place * sizes.S, c + place * sizes.M);
+      const i64 place = row * sizes.steps + step, of_row = row * sizes.S;
+      const Attended<T> in{mask.length(row, sizes.S), k + of_row * sizes.A, score, m + of_row * sizes.M};
+      attend_row(sizes, in, queries.data + row * queries.stride, w + place * sizes.S, c + place * sizes.M);
     });
   }
 
@@ -212,7 +227,10 @@ struct AttentiveGru {
   void copy_rows(i64 step, const T* x, const Mat<T>& to) const {
     for_rows(sizes.B, sizes.M, [=, this](i64 row) {
       T* out = to.data + row * sizes.M;
-      x ? std::copy_n(x + (row * sizes.steps + step) * sizes.M, sizes.M, out) : std::fill_n(out, sizes.M, T{0});
+      if (x)
+        std::copy_n(x + (row * sizes.steps + step) * sizes.M, sizes.M, out);
+      else
+        std::fill_n(out, sizes.M, T{0});
     });
   }
 
@@ -236,9 +254,10 @@ struct AttentiveGru {
     const T* w = weights.get().data<T>();
     for_rows(sizes.B, attention_cost(), [=, this](i64 row) {
       const i64 place = row * sizes.steps + step, of_row = row * sizes.S;
-      attend_derivative_row(sizes, mask.length(row, sizes.S), k + of_row * sizes.A, score, m + of_row * sizes.M,
-                            w + place * sizes.S, dc + row * sizes.M, all_kept + place * sizes.kept() + 3 * sizes.H,
-                            dkeys + of_row * sizes.A, dv + row * sizes.A, dmemory + of_row * sizes.M,
+      const AttendedGradient<T> gradient{dkeys + of_row * sizes.A, dv + row * sizes.A, dmemory + of_row * sizes.M};
+      const Attended<T> in{mask.length(row, sizes.S), k + of_row * sizes.A, score, m + of_row * sizes.M};
+      attend_derivative_row(sizes, in, w + place * sizes.S, dc + row * sizes.M,
+                            all_kept + place * sizes.kept() + 3 * sizes.H, gradient,
                             scratch + row * (sizes.A + sizes.S));
     });
   }

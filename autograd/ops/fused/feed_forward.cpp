@@ -119,16 +119,15 @@ struct FeedForward {
     return dispatch_floating(da.dtype(), name, [&](auto t) {
       using T = decltype(t);
       T *at = rows_of_z.write<T>(), *d = da.write<T>();
-      return strip_sums<T>(1, da.size(0), d_ff,
-                           [=, this](i64 first, i64 last, T* sums) {
-                             for (i64 row = first; row < last; ++row) {
-                               T *z_row = at + row * d_ff, *d_row = d + row * d_ff;
-                               dropout.columns(begin + row, d_ff, 0, d_ff, d_row);
-                               differentiate_row<Formula>(d_ff, z_row, d_row, sums);
-                               dropout.columns(begin + row, d_ff, 0, d_ff, z_row);
-                             }
-                           })
-          .reshape({d_ff});
+      const auto differentiate_rows = [=, this](i64 first, i64 last, T* sums) {
+        for (i64 row = first; row < last; ++row) {
+          T *z_row = at + row * d_ff, *d_row = d + row * d_ff;
+          dropout.columns(begin + row, d_ff, 0, d_ff, d_row);
+          differentiate_row<Formula>(d_ff, z_row, d_row, sums);
+          dropout.columns(begin + row, d_ff, 0, d_ff, z_row);
+        }
+      };
+      return strip_sums<T>(1, da.size(0), d_ff, differentiate_rows).reshape({d_ff});
     });
   }
 };

@@ -124,11 +124,11 @@ struct LinearRelu {
       using T = decltype(t);
       const T *at = y.get().data<T>(), *from = dy.data<T>();
       T* to = dz.write<T>();
-      bias_gradient = strip_sums<T>(1, dy.count() / std::max<i64>(1, out), out,
-                                    [=, factor = static_cast<T>(keep_scale(dropout.p))](i64 begin, i64 end, T* sums) {
-                                      for (i64 i = begin * out; i < end * out; i += out)
-                                        derivative_row(out, factor, at + i, from + i, to + i, sums);
-                                    });
+      const T factor = static_cast<T>(keep_scale(dropout.p));
+      const auto derivative_rows = [=](i64 begin, i64 end, T* sums) {
+        for (i64 i = begin * out; i < end * out; i += out) derivative_row(out, factor, at + i, from + i, to + i, sums);
+      };
+      bias_gradient = strip_sums<T>(1, dy.count() / std::max<i64>(1, out), out, derivative_rows);
     });
     product.backward(dz, dx, bias_gradient);
   }

@@ -69,7 +69,8 @@ struct LinearCrossEntropy {
         Tensor to = as_rows(dx).rows(begin, end);
         matmul_into(to, z, W, Trans::none, false);
       }
-      if (asked[1]) several ? matmul_into(dW, part, z, Trans::a, begin > 0) : matmul_into(dW, z, part, Trans::a, false);
+      if (asked[1] && several) matmul_into(dW, part, z, Trans::a, begin > 0);
+      if (asked[1] && !several) matmul_into(dW, z, part, Trans::a, false);
       if (asked[2]) add_in_place(db, sums);
     }
     if (asked[1] && several) dW = permute(dW, {1, 0});
@@ -97,18 +98,17 @@ struct LinearCrossEntropy {
       T* z = logits.write<T>();
       const T* bias = data_or_null<T>(b);
       const T factor = static_cast<T>(1 / q.divisor);
-      return strip_sums<T>(1, logits.size(0), K,
-                           [=, this](i64 begin, i64 end, T* sums) {
-                             for (i64 row = begin; row < end; ++row) {
-                               if (target[row] == q.options.ignore_index) {
-                                 loss[row] = 0;
-                                 std::fill_n(z + row * K, K, T{0});
-                               } else {
-                                 loss[row] = loss_row(K, target[row], bias, q.on, q.off, factor, z + row * K, sums);
-                               }
-                             }
-                           })
-          .reshape({K});
+      const auto of_rows = [=, this](i64 begin, i64 end, T* sums) {
+        for (i64 row = begin; row < end; ++row) {
+          if (target[row] == q.options.ignore_index) {
+            loss[row] = 0;
+            std::fill_n(z + row * K, K, T{0});
+          } else {
+            loss[row] = loss_row(K, target[row], bias, q.on, q.off, factor, z + row * K, sums);
+          }
+        }
+      };
+      return strip_sums<T>(1, logits.size(0), K, of_rows).reshape({K});
     });
   }
 };

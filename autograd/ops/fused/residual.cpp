@@ -95,10 +95,11 @@ struct ResidualNorm {
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
       T *out = ds.write<T>(), *dropped = df.write<T>();
+      const auto drop_rows = [=, this](i64 begin, i64 end) {
+        if (drops) dropout.rows(begin, end, n, out + begin * n, dropped + begin * n);
+      };
       sums = norm_backward(count, n, s.get().data<T>(), statistics.get().data<T>(), data_or_null<T>(weight),
-                           dy.data<T>(), out, [=, this](i64 begin, i64 end) {
-                             if (drops) dropout.rows(begin, end, n, out + begin * n, dropped + begin * n);
-                           });
+                           dy.data<T>(), out, drop_rows);
     });
     dx.add(0, ds);
     dx.add(1, df);
