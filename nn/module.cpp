@@ -63,7 +63,10 @@ void Visitor::transposed(std::string_view name, Module& child) {
 }
 
 void Visitor::weight(std::string_view name, Variable& parameter) {
-  transposes_ ? transposed(name, parameter) : (*this)(name, parameter);
+  if (transposes_)
+    transposed(name, parameter);
+  else
+    (*this)(name, parameter);
 }
 
 void Visitor::inlined(Module& child) { joined("", child); }

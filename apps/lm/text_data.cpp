@@ -139,7 +139,10 @@ FileText read_tokens(const std::vector<std::string>& paths, const Tokenizer& tok
     else
       check_is_utf8(used, piece.offset);
     const auto add = [&] { writer.add(tokenizer.tokens(used)); };
-    piece.offset == 0 ? add() : within("from byte " + std::to_string(piece.offset + 1) + " on", add);
+    if (piece.offset == 0)
+      add();
+    else
+      within("from byte " + std::to_string(piece.offset + 1) + " on", add);
     return used.size();
   });
   return {writer.finish(), is_utf8};

@@ -132,8 +132,9 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
   check_size(recipe, files);
   const Interrupt interrupt;
   ToyTraining training(recipe);
-  if (state) training.trainer.load_state(*state);
-  const i64 done_before = training.trainer.steps_done();
+  Trainer& trainer = training.trainer;
+  if (state) trainer.load_state(*state);
+  const i64 done_before = trainer.steps_done();
   print_start(std::cerr, {.seed = recipe.seed,
                           .parameters = training.task.model.parameter_count(),
                           .expected_seconds = training.expected_seconds(exam_size),
@@ -148,9 +149,7 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
   const RunHooks hooks{.after_step = [&](const StepResult& step) {
     if (!options.losses.empty()) steps.push_back(step);
   }};
-  const std::exception_ptr failure =
-      failure_of([&] { run_steps(training.trainer, files, parts, log, interrupt, hooks); });
-  Trainer& trainer = training.trainer;
+  const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
   if (stopped_before_a_step(trainer, done_before, files, "orrery toy", failure)) return interrupted;
   ToyOutcome outcome;
   end_training(

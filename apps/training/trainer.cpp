@@ -191,7 +191,12 @@ void Trainer::with(const Values& values, const std::function<void()>& f) {
 
 void Trainer::with_judged(const std::function<void()>& f) { with(judged_values(), f); }
 
-void Trainer::with_best(const std::function<void()>& f) { best_step_ > 0 ? with(best_, f) : with_judged(f); }
+void Trainer::with_best(const std::function<void()>& f) {
+  if (best_step_ > 0)
+    with(best_, f);
+  else
+    with_judged(f);
+}
 
 void Trainer::end_with_judged() {
   const Values values = judged_values();
@@ -237,7 +242,8 @@ double Trainer::seconds_of_update() {
 
 void Trainer::plan(i64 steps, double cooldown) {
   TrainingRecipe planned = recipe_;
-  planned.steps = steps, planned.cooldown = cooldown;
+  planned.steps = steps;
+  planned.cooldown = cooldown;
   check(recipe_.schedule == Schedule::constant, task_.program(), "only a constant rate allows another number of steps");
   for (const TrainingRecipe& each : {recipe_, planned})
     check(each.steps_before_cooldown() >= steps_done_, task_.program(), "the rate falls after ",
@@ -312,7 +318,9 @@ void Trainer::load_state(const TrainingState& state) {
     load_values(state, kept_name(k), kept_.emplace_back());
   const double* all = losses->second.data<double>();
   losses_.assign(all, all + state.steps_done);
-  steps_done_ = state.steps_done, best_step_ = state.best_step, best_loss_ = state.best_loss;
+  steps_done_ = state.steps_done;
+  best_step_ = state.best_step;
+  best_loss_ = state.best_loss;
   since_best_ = state.evaluations_since_best;
   if (best_step_ > 0 && best_step_ < steps_done_) load_values(state, of_best, best_);
   if (best_step_ > 0 && best_step_ == steps_done_) with_judged([&] { best_ = copies(); });

@@ -107,7 +107,10 @@ struct Checkable {
   /// Walks the tape of y, if it has one.
   void walk(const Variable& y, const Tensor& dy) const {
     if (!y.wants_gradient()) return;
-    engine ? engine(y, dy) : backward(y, dy);
+    if (engine)
+      engine(y, dy);
+    else
+      backward(y, dy);
   }
 };
 

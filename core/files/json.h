@@ -80,7 +80,10 @@ class ObjectText {
   }
   template <class T>
   void write(const std::optional<T>& value) {
-    value ? write(*value) : write(nullptr);
+    if (value)
+      write(*value);
+    else
+      write(nullptr);
   }
   template <class T>
   void write(const std::vector<T>& values) {

@@ -17,7 +17,7 @@ namespace orrery::nn {
 using namespace kernels;
 namespace {
 
-constexpr std::string_view cache_operation = "key/value cache";
+constexpr std::string_view cache_operation = "key/value cache", attention_operation = "cached attention";
 
 struct Sizes {
   i64 B, slots, h, capacity, d_k, d_v;
@@ -176,12 +176,12 @@ BiasRows<T> bias_rows(const Tensor& bias, i64 B, i64 h, i64 n, i64 m) {
   const auto fits = [](i64 size, i64 expected) { return size == 1 || size == expected; };
   if (bias.rank() == 2) {  // entry j - i + n - 1
     const i64 count = distances(n, m);
-    check(bias.size(0) == h && bias.size(1) == count, "cached attention", "a bias of ", h, " heads for ", n,
+    check(bias.size(0) == h && bias.size(1) == count, attention_operation, "a bias of ", h, " heads for ", n,
           " queries and ", m, " keys has shape [", h, ", ", count, "], not ", bias.shape());
     return {bias.data<T>(), 0, count, -1, n - 1};
   }
   check(bias.rank() == 4 && fits(bias.size(0), B) && fits(bias.size(1), h) && bias.size(2) == n && bias.size(3) == m,
-        "cached attention", "a bias of shape ", bias.shape(), " does not fit scores of shape ", Shape{B, h, n, m});
+        attention_operation, "a bias of shape ", bias.shape(), " does not fit scores of shape ", Shape{B, h, n, m});
   const i64 of_head = bias.size(1) == 1 ? 0 : n * m, of_batch = bias.size(0) == 1 ? 0 : bias.size(1) * n * m;
   return {bias.data<T>(), of_batch, of_head, m, 0};
 }
@@ -190,15 +190,15 @@ BiasRows<T> bias_rows(const Tensor& bias, i64 B, i64 h, i64 n, i64 m) {
 
 Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Mask& mask, const Tensor& bias) {
   const Sizes s = sizes_of(cache);
-  const auto [B, n, columns] = dims<3>(rows, "cached attention");
+  const auto [B, n, columns] = dims<3>(rows, attention_operation);
   const i64 m = cache.length;
-  check(B == s.B && columns >= s.h * s.d_k, "cached attention", "rows of shape ", rows.shape(),
+  check(B == s.B && columns >= s.h * s.d_k, attention_operation, "rows of shape ", rows.shape(),
         " do not fit a batch of ", s.B, " with queries of ", s.h * s.d_k, " columns");
-  check(rows.dtype() == cache.keys.dtype(), "cached attention", "dtypes differ (", rows.dtype(), " and ",
+  check(rows.dtype() == cache.keys.dtype(), attention_operation, "dtypes differ (", rows.dtype(), " and ",
         cache.keys.dtype(), ")");
   mask.check_fits(s.slots, s.h, n, m);
   Tensor y = Tensor::empty({B, n, s.h * s.d_v}, rows.dtype()), scores = Tensor::empty({B * s.h, m}, rows.dtype());
-  dispatch_floating(rows.dtype(), "cached attention", [&, n = n, columns = columns](auto t) {
+  dispatch_floating(rows.dtype(), attention_operation, [&, n = n, columns = columns](auto t) {
     using T = decltype(t);
     const T *Q = rows.data<T>(), *K = cache.keys.data<T>(), *V = cache.values.data<T>();
     T *out = y.write<T>(), *scratch = scores.write<T>();

@@ -181,7 +181,8 @@ class BeamSearch {
     for (size_t rank = 0; rank < extensions_.size() && (rank < beam || live.size() < beam); ++rank) {
       const Extension& extension = extensions_[rank];
       const bool ends = extension.token == options_.eos || length == search.limit;
-      if (ends ? rank >= beam : live.size() == beam) continue;
+      const bool has_room = ends ? rank < beam : live.size() < beam;
+      if (!has_room) continue;
       const i64 last = std::ssize(links_);
       links_.push_back({search.beam[static_cast<size_t>(extension.row - first_row)].last, extension.token});
       if (ends) {
