@@ -246,6 +246,32 @@ Vocabulary Vocabulary::of_running_text(const std::vector<std::string_view>& line
   return trained(lines, size, true);
 }
 
+namespace {
+
+using TrainerOptions = std::unordered_map<std::string, std::string>;  // of SentencePiece
+
+// To learn `pieces` pieces from lines of at most `longest_line` bytes. `whole`: every character gets a piece.
+TrainerOptions trainer_options(i64 pieces, size_t longest_line, bool whole, bool exact) {
+  const std::string unify_spaces = exact ? "false" : "true";
+  return {{"model_type", "unigram"},
+          {"vocab_size", std::to_string(pieces)},
+          {"hard_vocab_limit", "false"},
+          {"max_sentence_length", std::to_string(longest_line)},
+          {"character_coverage", whole ? "1.0" : "0.9995"},
+          {"normalization_rule_name", "identity"},
+          {"add_dummy_prefix", unify_spaces},
+          {"remove_extra_whitespaces", unify_spaces},
+          {"pad_id", std::to_string(pad_id)},
+          {"unk_id", std::to_string(unknown_id)},
+          {"bos_id", std::to_string(begin_id)},
+          {"eos_id", std::to_string(end_id)},
+          {"control_symbols", "[CLS],[SEP],[MASK]"},
+          {"num_threads", "4"},   // sums depend on their number
+          {"minloglevel", "4"}};  // nothing is printed
+}
+
+}  // namespace
+
 Vocabulary Vocabulary::trained(const std::vector<std::string_view>& lines, i64 size, bool exact) {
   check_lines(lines);
   // An exact vocabulary has a piece for a space, whether the text has spaces or not.
@@ -257,28 +283,12 @@ Vocabulary Vocabulary::trained(const std::vector<std::string_view>& lines, i64 s
   constexpr size_t most_lines = 2'000'000;
   const i64 characters = different_characters(lines);
   const bool whole = 4 * characters <= learned + first_piece_id;
-  const std::string unify_spaces = exact ? "false" : "true";
   LineIterator sample(lines, (lines.size() + most_lines - 1) / most_lines);
   std::string model;
   size_t longest = 10;  // the least that SentencePiece takes
   for (const std::string_view line : lines) longest = std::max(longest, line.size());
   const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
-      std::unordered_map<std::string, std::string>{{"model_type", "unigram"},
-                                                   {"vocab_size", std::to_string(learned + first_piece_id)},
-                                                   {"hard_vocab_limit", "false"},
-                                                   {"max_sentence_length", std::to_string(longest)},
-                                                   {"character_coverage", whole ? "1.0" : "0.9995"},
-                                                   {"normalization_rule_name", "identity"},
-                                                   {"add_dummy_prefix", unify_spaces},
-                                                   {"remove_extra_whitespaces", unify_spaces},
-                                                   {"pad_id", std::to_string(pad_id)},
-                                                   {"unk_id", std::to_string(unknown_id)},
-                                                   {"bos_id", std::to_string(begin_id)},
-                                                   {"eos_id", std::to_string(end_id)},
-                                                   {"control_symbols", "[CLS],[SEP],[MASK]"},
-                                                   {"num_threads", "4"},   // sums depend on their number
-                                                   {"minloglevel", "4"}},  // nothing is printed
-      &sample, &model);
+      trainer_options(learned + first_piece_id, longest, whole, exact), &sample, &model);
   check(status.ok() || characters + before < size, vocabulary_operation, "a vocabulary of ", size,
         " tokens does not hold the ", characters, " different characters of the text",
         exact ? ", besides the 256 bytes" : "");

@@ -85,6 +85,29 @@ MayMove across_sequences(const Tensor& lengths) {
   };
 }
 
+namespace {
+
+// Compares what has moved with what may move.
+void judge(const LeakCheck& c, const std::vector<i64>& inputs, LeakReport& report) {
+  const i64 S = report.S, T = report.T;
+  for (i64 output = 0; output < report.B * T; ++output) {
+    const Place to{output / T, output % T};
+    bool any_allowed = false, any_moved = false;
+    for (const i64 input : inputs) {
+      const Place from{input / S, input % S};
+      const size_t at = static_cast<size_t>(output * report.B * S + input);
+      report.forbidden[at] = !c.may_move(from, to);
+      if (report.moved[at] && report.forbidden[at]) report.leaks.push_back({from, to});
+      if (c.all_must_move && !report.moved[at] && !report.forbidden[at]) report.idle.push_back({from, to});
+      any_allowed |= !report.forbidden[at];
+      any_moved |= report.moved[at];
+    }
+    if (any_allowed && !any_moved) report.unmoved.push_back(to);
+  }
+}
+
+}  // namespace
+
 LeakReport leakcheck(const LeakCheck& c) {
   const bool ids = c.input.defined() && c.input.dtype() == Dtype::i32;
   check(c.input.defined() && c.input.rank() == (ids ? 2 : 3), "leakcheck",
@@ -106,19 +129,7 @@ LeakReport leakcheck(const LeakCheck& c) {
 
   const std::vector<i64> inputs = inputs_of(report);
   for (const i64 input : inputs) move(c, input, before, report);
-  for (i64 output = 0; output < B * T; ++output) {
-    bool any_allowed = false, any_moved = false;
-    for (const i64 input : inputs) {
-      const Place from{input / S, input % S}, to{output / T, output % T};
-      const size_t at = static_cast<size_t>(output * B * S + input);
-      report.forbidden[at] = !c.may_move(from, to);
-      if (report.moved[at] && report.forbidden[at]) report.leaks.push_back({from, to});
-      if (c.all_must_move && !report.moved[at] && !report.forbidden[at]) report.idle.push_back({from, to});
-      any_allowed |= !report.forbidden[at];
-      any_moved |= report.moved[at];
-    }
-    if (any_allowed && !any_moved) report.unmoved.push_back({output / T, output % T});
-  }
+  judge(c, inputs, report);
   return report;
 }
 
