@@ -196,6 +196,27 @@ bool part_passes(const std::string& part, const Sample& sample, u64 seed, Observ
   } catch (const std::exception&) { return false; }
 }
 
+// An operation with a mistake that a single pass may hide: caught by the part of a proof that it is made for, or by a
+// gradient check.
+Mutant judge_hidden(const Hidden::Named& hidden, const std::string& operation, const Sample& sample,
+                    const GradcheckOptions& options) {
+  Mutant mutant{.operation = operation, .contribution = -1, .input = -1, .change = hidden.change, .part = hidden.part};
+  Hidden mistake(hidden.kind, operation), again(hidden.kind, operation);
+  if (!part_passes(hidden.part, sample, options.seed, mistake)) {
+    mutant.fate = Fate::caught;
+  } else if (!mistake.changed_anything()) {
+    mutant.fate = Fate::equivalent;
+    mutant.why_not = "there is nothing that it could change";
+  } else {
+    mutant.part = "";  // an operation that adds to one gradient twice shows it in the first pass already
+    const ObserverScope scope(again);
+    mutant.caught_by = gradcheck(sample.build(f64, options.seed), options).failed_check();
+    mutant.fate = mutant.caught_by == GradientCheck::none ? Fate::survived : Fate::caught;
+    mutant.why_not = std::string("the part \"") + hidden.part + "\" passes";
+  }
+  return mutant;
+}
+
 }  // namespace
 
 // In small samples, every operation is broken in turn; in large ones, one. In samples with long tensors, which take too
@@ -217,24 +238,10 @@ MutationReport mutate(const Sample& sample, u64 seed) {
   if (options.coordinates > 0 && operations.size() > 1) operations.resize(1);
   if (parts::longest_leaf(f) >= parts::long_tensor) operations.clear();
   for (const std::string& operation : operations) {
-    for (const auto& [kind, change, part] : Hidden::kinds()) {
+    for (const Hidden::Named& hidden : Hidden::kinds()) {
       // Far out, the rounding of functions with weights hides it (autograd/check/rounding.h).
-      if (kind == Hidden::Kind::far_in_f32 && has_weights) continue;
-      Mutant mutant{.operation = operation, .contribution = -1, .input = -1, .change = change, .part = part};
-      Hidden mistake(kind, operation), again(kind, operation);
-      if (!part_passes(part, sample, options.seed, mistake)) {
-        mutant.fate = Fate::caught;
-      } else if (!mistake.changed_anything()) {
-        mutant.fate = Fate::equivalent;
-        mutant.why_not = "there is nothing that it could change";
-      } else {
-        mutant.part = "";  // an operation that adds to one gradient twice shows it in the first pass already
-        const ObserverScope scope(again);
-        mutant.caught_by = gradcheck(sample.build(f64, options.seed), options).failed_check();
-        mutant.fate = mutant.caught_by == GradientCheck::none ? Fate::survived : Fate::caught;
-        mutant.why_not = std::string("the part \"") + part + "\" passes";
-      }
-      report.mutants.push_back(std::move(mutant));
+      if (hidden.kind == Hidden::Kind::far_in_f32 && has_weights) continue;
+      report.mutants.push_back(judge_hidden(hidden, operation, sample, options));
     }
   }
   return report;
