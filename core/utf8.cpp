@@ -12,7 +12,7 @@ namespace orrery {
 Character first_character(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return {byte(0), 1};
-  const size_t bytes = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
+  const size_t bytes = announced_bytes(text[0]);
   if (byte(0) < 0xC0 || byte(0) > 0xF7 || text.size() < bytes) return {};
   size_t code = byte(0) & (0x7Fu >> bytes);
   for (size_t i = 1; i < bytes; ++i) {

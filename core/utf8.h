@@ -17,6 +17,14 @@ struct Character {
 /// Whether a byte of UTF-8 belongs to a character that begins before it.
 constexpr bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
+/// The bytes of a character, as its first byte announces them; 1 if that byte begins none.
+constexpr size_t announced_bytes(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  if (byte >= 0xF0) return 4;
+  if (byte >= 0xE0) return 3;
+  return byte >= 0xC0 ? 2 : 1;
+}
+
 /// The first character of `text`, which must not be empty.
 Character first_character(std::string_view text);
 

@@ -59,9 +59,7 @@ size_t whole_characters(std::string_view text) {
   for (size_t back = 1; back <= std::min(text.size(), longest - 1); ++back) {
     const size_t at = text.size() - back;
     if (continues_character(text[at])) continue;
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const size_t needed = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
-    return needed > back ? at : text.size();
+    return announced_bytes(text[at]) > back ? at : text.size();
   }
   return text.size();
 }
