@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/program/option_file.h"
-#include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "core/error.h"
 #include "core/files/file.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,14 @@ std::string evaluation_line(const std::string& name, i64 step, double loss, bool
   line << "step " << step << ": " << name << ' ' << std::fixed << std::setprecision(4) << loss
        << (best ? ", the lowest so far" : "");
   return line.str();
+}
+
+// What --resume is given: the folder of --save FOLDER/, so that its log goes on as well, or else the model's file.
+std::string name_to_resume(const std::string& model) {
+  const std::filesystem::path in_folder = std::filesystem::path(model).parent_path() / "";
+  std::error_code absent;
+  const bool has_log = std::filesystem::exists(in_folder / log_in_folder, absent);
+  return has_log && model_in(in_folder.string()) == model ? in_folder.string() : model;
 }
 
 // Those that decide what is trained; "" if the program keeps none.
@@ -179,7 +188,7 @@ void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std
     std::cerr << "; without --save it cannot be resumed";
   else if (kept > 0)
     std::cerr << "; to resume" << (kept < done ? " from step " + std::to_string(kept) : "") << ": " << command
-              << " --resume " << harmless(shell_quoted(files.model()));
+              << " --resume " << harmless(shell_quoted(name_to_resume(files.model())));
   std::cerr << std::endl;
 }
 

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "apps/program/exit_code.h"
 #include "apps/program/option_file.h"
 #include "apps/program/system.h"
 #include "core/files/file.h"
@@ -36,7 +37,7 @@ std::string RunOptions::in_folder(const std::string& path, bool is_new) {
   const std::filesystem::path model = model_in(path);
   if (model == path || (is_new && !path.ends_with('/'))) return path;
   if (is_new) new_folder = model.parent_path();
-  const std::filesystem::path log_there = model.parent_path() / "log.jsonl";
+  const std::filesystem::path log_there = model.parent_path() / log_in_folder;
   std::error_code absent;
   if (log.empty() && (is_new || std::filesystem::exists(log_there, absent))) log = log_there;
   return model;

@@ -13,6 +13,9 @@
 
 namespace orrery {
 
+/// The name of the log in the folder of `--save FOLDER/`.
+inline constexpr const char* log_in_folder = "log.jsonl";
+
 /// The log of a training: one JSON object a line, for `orrery report` and other programs that draw curves.
 ///   {"start":"lm","after_step":0,"steps":2000,"parameters":804096,"options":{"layers":4,...}}
 ///   {"step":250,"loss":2.31,"rate":0.001,"tokens_per_s":41200,"seconds":6.2}

@@ -203,6 +203,7 @@ void check_contiguous(const std::vector<TensorEntry>& entries, u64 data_bytes, c
           " of the data, expected ", end, ": tensors may neither overlap nor leave a gap");
     end = entry.end;
   }
+  check(end <= data_bytes, operation, "is cut off: its tensors take ", end, " bytes, the file holds ", data_bytes);
   check(end == data_bytes, operation, "its tensors take ", end, " bytes, the file holds ", data_bytes);
 }
 

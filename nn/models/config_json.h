@@ -97,7 +97,7 @@ class Reader {
   const Json* find(const std::string& name) {
     known_.push_back(name);
     const auto found = json_.find(name);
-    check(found != json_.end() || needed_ == Fields::any, operation_, "has no ", name);
+    check(found != json_.end() || needed_ == Fields::any, operation_, "has no field \"", name, "\"");
     return found == json_.end() ? nullptr : &*found;
   }
   void check_list(const Json& json, std::string_view name) const {

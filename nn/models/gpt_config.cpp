@@ -127,7 +127,7 @@ GptConfig published_gpt_config(const std::string& json, const std::string& opera
   check_usual("scale_attn_weights", true);
   check_usual("scale_attn_by_inverse_layer_idx", false);
   for (const char* field : {"n_head", "n_layer", "n_embd", "n_positions", "vocab_size"})
-    check(published.contains(field), operation, "has no ", field);
+    check(published.contains(field), operation, "has no field \"", field, "\"");
   GptConfig config;
   config_json::Reader read(operation, published);
   read("n_head", config.layer.num_heads);

@@ -152,7 +152,7 @@ TEST_CASE("the heads of the trained toy do what chapter 7 says of them") {
 TEST_CASE("data of another kind are one clear error") {
   CHECK(small::error_of([] { attention_figure("[1"); }) ==
         "figure: is not valid JSON: the error is in line 1, column 3");
-  CHECK(small::error_of([] { speed_figure("{}"); }) == "figure: has no machine");
+  CHECK(small::error_of([] { speed_figure("{}"); }) == "figure: has no field \"machine\"");
   CHECK(small::error_of([] { speed_figure(R"({"machine": "m", "rows": [1]})"); }) ==
         "figure: rows 1: is not a JSON object");
   CHECK(small::error_of([] { speed_figure(R"({"machine": "m", "rows": 1})"); }) ==

@@ -110,7 +110,8 @@ TEST_CASE("tokens go through metadata unchanged, and those of older models are c
   CHECK(refused({}) == "text: the file does not name its tokens");
   CHECK(refused({{"tokens", "chars"}}) == "text: the file does not name its alphabet");
   CHECK(refused({{"tokens", "words"}}) == "text: tokens must be chars, bytes or sentencepiece, not 'words'");
-  CHECK(small::contains(refused({{"tokens", "sentencepiece"}, {"vocabulary", "{}"}}), "vocabulary: has no kind"));
+  CHECK(small::contains(refused({{"tokens", "sentencepiece"}, {"vocabulary", "{}"}}),
+                        "vocabulary: has no field \"kind\""));
   const std::string of_lines = Vocabulary::of_text({"a b c"}, 20).to_json();  // a translator's
   CHECK(small::contains(refused({{"tokens", "sentencepiece"}, {"vocabulary", of_lines}}), "has no text of its own"));
 }

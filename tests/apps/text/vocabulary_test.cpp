@@ -127,7 +127,7 @@ TEST_CASE("a text of one word, or one line, is enough") {
 
 TEST_CASE("a damaged vocabulary is one clear error") {
   const auto refused = [](const std::string& json) { return error_of([&] { Vocabulary::from_json(json); }); };
-  CHECK(small::contains(refused("{}"), "vocabulary: has no kind"));
+  CHECK(small::contains(refused("{}"), "vocabulary: has no field \"kind\""));
   CHECK(small::contains(refused(R"({"kind":"words","tokens":["a"]})"),
                         "kind must be sentencepiece, sentencepiece-exact or segmented, not 'words'"));
   CHECK(small::contains(refused(R"({"kind":"segmented","tokens":[]})"), "has no tokens"));
@@ -137,7 +137,7 @@ TEST_CASE("a damaged vocabulary is one clear error") {
   CHECK(
       small::contains(refused(R"({"kind":"segmented","tokens":["a"],"scores":[1]})"), "there is no field \"scores\""));
   CHECK(small::contains(refused(R"({"kind":"segmented","tokens":"a"})"), "tokens must be a list"));
-  CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["a"]})"), "has no scores"));
+  CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["a"]})"), "has no field \"scores\""));
   CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["a"],"scores":[1,2]})"),
                         "has 1 pieces and 2 scores"));
   CHECK(small::contains(refused(R"({"kind":"sentencepiece","tokens":["a"],"scores":[1e300]})"),

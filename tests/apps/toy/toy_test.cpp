@@ -67,8 +67,8 @@ TEST_CASE("figure draws what toy writes for it, and takes no data for what it co
   const std::string all = run("figure toy_heads --data '" + heads + "'").text;
   CHECK(contains(all, "What every head of the toy reads (task: reverse)"));
   CHECK(contains(all, "layer 0, head 1"));
-  check_failure(quoted_program + "figure toy_loss --data '" + attention + "'", "has no steps");
-  check_failure(quoted_program + "figure toy_heads --data '" + attention + "'", "has no source");
+  check_failure(quoted_program + "figure toy_loss --data '" + attention + "'", "has no field \"steps\"");
+  check_failure(quoted_program + "figure toy_heads --data '" + attention + "'", "has no field \"source\"");
   const std::string numbers = orrery::contents(attention), other_name = folder / "./attention.json";
   for (const std::string& out : {attention, other_name})
     check_failure(quoted_program + "figure attention --data '" + attention + "' --out '" + out + "'",

@@ -12,7 +12,9 @@ TEST_CASE("--save FOLDER/ keeps model and log in a new folder, where --resume, -
   const std::string place = folder / "runs/first", quoted = "'" + place + "/' ";
   const auto there = [&](const std::string& name) { return std::filesystem::exists(place + "/" + name); };
   const std::string limit = "--time-limit 0.002 ";  // it stops as with Ctrl-C
-  REQUIRE(run("toy --steps 1000000 " + small_toy_options + limit + "--save " + quoted).exit_code == 130);
+  const Result stopped = errors("toy --steps 1000000 " + small_toy_options + limit + "--save " + quoted);
+  REQUIRE(stopped.exit_code == 130);
+  CHECK(contains(stopped.text, "; to resume: orrery toy --resume " + place + "/\n"));
   CHECK(there("model.safetensors"));
   CHECK(there("model.safetensors.resume"));
   const std::string log = contents(place + "/log.jsonl");

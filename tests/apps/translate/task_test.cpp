@@ -97,7 +97,7 @@ TEST_CASE("every preset is a recipe, and survives its JSON") {
     CHECK(read.model == recipe.model);
   }
   TranslationRecipe recipe;
-  CHECK(small::contains(error_of([&] { read_json("{}", recipe); }), "translation recipe: has no kind"));
+  CHECK(small::contains(error_of([&] { read_json("{}", recipe); }), "translation recipe: has no field \"kind\""));
   CHECK(small::contains(error_of([] { translation_preset("huge"); }), "there is no preset 'huge'"));
   recipe = translation_preset("tiny"), recipe.batch_tokens = 256;
   CHECK(small::contains(error_of([&] { recipe.validate(); }),

@@ -111,7 +111,7 @@ TEST_CASE("malformed headers, each with its reason") {
        "the header has a number that is not a whole one below 2^64 where none is allowed"},
       {entry(R"("F32")", "[2]", "[4, 12]"), "tensor 'w' begins at byte 4 of the data, expected 0" + rule},
       {entry(R"("F32")", "[1]", "[0, 4]"), "its tensors take 4 bytes, the file holds 8"},
-      {entry(R"("F32")", "[100]", "[0, 400]"), "its tensors take 400 bytes, the file holds 8"},
+      {entry(R"("F32")", "[100]", "[0, 400]"), "is cut off: its tensors take 400 bytes, the file holds 8"},
       {pair("[8, 12]"), two + "8 of the data, expected 4" + rule},
       {pair("[0, 4]"), "tensor 'w' begins at byte 0 of the data, expected 4" + rule},
       {pair("[2, 6]"), two + "2 of the data, expected 4" + rule},

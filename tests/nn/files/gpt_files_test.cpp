@@ -146,7 +146,7 @@ TEST_CASE("a config.json beside a published file says how many heads there are, 
         refused + " says vocab_size is 10, but the rows of wte.weight are 9");
   CHECK(refusal("\"n_inner\": 5", "\"n_inner\": null") ==
         refused + " says n_inner is 512, but the columns of h.0.mlp.c_fc.weight are 5");
-  CHECK(refusal("\"n_head\"", "\"heads\"") == refused + ": has no n_head");
+  CHECK(refusal("\"n_head\"", "\"heads\"") == refused + ": has no field \"n_head\"");
   CHECK(refusal("{", "[").starts_with(refused + ": is not valid JSON: the error is in line 1, column "));
 
   nn::save_gpt(model, path);  // a file with a configuration of its own asks for no other

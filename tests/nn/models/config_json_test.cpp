@@ -77,7 +77,7 @@ TEST_CASE("with Fields::all every field is required; text and bounded numbers ar
   CHECK(n == 3);
   CHECK_THROWS_WITH_AS(read("n", n, 1, 2), "test: n must be a whole number from 1 to 2, not 3", Error);
   CHECK_THROWS_WITH_AS(read("n", name), "test: n must be text, not 3", Error);
-  CHECK_THROWS_WITH_AS(read("more", n), "test: has no more", Error);
+  CHECK_THROWS_WITH_AS(read("more", n), "test: has no field \"more\"", Error);
 }
 
 TEST_CASE("lists that are nested too deeply are refused") {

@@ -165,7 +165,7 @@ TEST_CASE("a published config.json: what it leaves open is as in GPT-2, and what
   refused(R"(, "scale_attn_weights": false)", "test: scale_attn_weights must be true, not false");
   refused(R"(, "layer_norm_epsilon": "small")", "test: layer_norm_epsilon must be a number, not \"small\"");
   refused(R"(, "n_inner": -5)", "test: n_inner must be a whole number from -1 to 2147483647, not -5");
-  CHECK_THROWS_WITH_AS(nn::published_gpt_config("{}", "test"), "test: has no n_head", Error);
+  CHECK_THROWS_WITH_AS(nn::published_gpt_config("{}", "test"), "test: has no field \"n_head\"", Error);
   CHECK_THROWS_WITH_AS(nn::published_gpt_config("[]", "test"), "test: is not a JSON object", Error);
 }
 
