@@ -132,7 +132,8 @@ TEST_CASE("an unfinished training is resumed from its files alone, to the same b
   changed.metadata.erase("vocabulary");
   CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }), "it has no vocabulary"));
   changed = unfinished, changed.metadata["origin"] = "{}";
-  CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }), "load FILE: translation origin: has no field \"source\""));
+  CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }),
+                        "load FILE: translation origin: has no field \"source\""));
 }
 
 TEST_CASE("a model whose source vocabulary or padding is not that of its vocabulary is refused") {
