@@ -32,6 +32,7 @@ class Shape {
   /// The number of elements: the product of all sizes.
   i64 count() const;
   /// The product of the sizes along the axes [first, limit), counted from 0; 1 if there are none.
+  /// Axes and overflow are not checked.
   i64 count(int first, int limit) const;
   /// Size along `axis`; negative axes count from the end, as in NumPy. The axis must exist: only debug builds check.
   i64 operator[](int axis) const {

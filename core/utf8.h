@@ -17,7 +17,7 @@ struct Character {
 /// Whether a byte of UTF-8 belongs to a character that begins before it.
 constexpr bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-/// The bytes of a character, as its first byte announces them; 1 if that byte begins none.
+/// The bytes of a character, as its first byte announces them; whether it is valid is not looked at.
 constexpr size_t announced_bytes(char first) {
   const auto byte = static_cast<unsigned char>(first);
   if (byte >= 0xF0) return 4;

@@ -10,8 +10,10 @@
 #include <iostream>
 
 #include "apps/lm/checkpoint.h"
+#include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
+#include "apps/program/options.h"
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"

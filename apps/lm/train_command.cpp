@@ -180,7 +180,7 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
   TrainingLog log(options.run.log, options.run.earlier_log());
   const RunHooks hooks = hooks_of(start, trainer, task, parts);
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
-  if (stopped_before_a_step(trainer, done_before, files, command_name, failure)) return interrupted;
+  if (stopped_before_a_step(trainer, done_before, files, log, command_name, failure)) return interrupted;
   end_training(
       failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, start.watch)); },
       [&] { save_model(trainer, files, parts, log, command_name, failure != nullptr); });

@@ -75,8 +75,8 @@ std::string unexpected(const CLI::App& program) {
   return of + "no sub-command '" + argument + "'; there are: " + names;
 }
 
-// What a message says of an option: "The model, or its folder; several count together" becomes "the model, or its
-// folder", and --help says the rest.
+// What a message says of an option: its description up to the first semicolon; --help says the rest. "The model;
+// given several times, ..." becomes "the model".
 std::string in_short(std::string description) {
   description.resize(std::min(description.size(), description.find("; ")));
   if (!description.empty())

@@ -150,7 +150,7 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
     if (!options.losses.empty()) steps.push_back(step);
   }};
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
-  if (stopped_before_a_step(trainer, done_before, files, "orrery toy", failure)) return interrupted;
+  if (stopped_before_a_step(trainer, done_before, files, log, "orrery toy", failure)) return interrupted;
   ToyOutcome outcome;
   end_training(
       failure,

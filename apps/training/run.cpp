@@ -29,12 +29,12 @@ std::string evaluation_line(const std::string& name, i64 step, double loss, bool
   return line.str();
 }
 
-// What --resume is given: the folder of --save FOLDER/, so that its log goes on as well, or else the model's file.
-std::string name_to_resume(const std::string& model) {
-  const std::filesystem::path in_folder = std::filesystem::path(model).parent_path() / "";
-  std::error_code absent;
-  const bool has_log = std::filesystem::exists(in_folder / log_in_folder, absent);
-  return has_log && model_in(in_folder.string()) == model ? in_folder.string() : model;
+// What follows --resume, so that the log goes on as well: in the folder of --save FOLDER/ it is found.
+std::string training_to_resume(const std::string& model, const std::string& log) {
+  const std::filesystem::path folder = std::filesystem::path(model).parent_path() / "";
+  const bool in_folder = model_in(folder.string()) == model && log == (folder / log_in_folder).string();
+  if (in_folder) return shell_quoted(folder.string());
+  return shell_quoted(model) + (log.empty() ? "" : " --log " + shell_quoted(log));
 }
 
 // Those that decide what is trained; "" if the program keeps none.
@@ -167,19 +167,20 @@ void save_model(Trainer& trainer, TrainingFiles& files, const SavedParts& parts,
   files.end(parts, trainer.finished() && !failed);  // the state of a failed one can repeat what failed
   files.check_kept();
   if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
-  if (!trainer.finished()) print_stopped(trainer, files, command, failed);
+  if (!trainer.finished()) print_stopped(trainer, files, log, command, failed);
   log.end();
 }
 
-bool stopped_before_a_step(const Trainer& trainer, i64 steps_before, const TrainingFiles& files,
+bool stopped_before_a_step(const Trainer& trainer, i64 steps_before, const TrainingFiles& files, const TrainingLog& log,
                            const std::string& command, const std::exception_ptr& failure) {
   if (trainer.steps_done() != steps_before || trainer.finished()) return false;
   if (failure) std::rethrow_exception(failure);
-  print_stopped(trainer, files, command, false);
+  print_stopped(trainer, files, log, command, false);
   return true;
 }
 
-void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std::string& command, bool failed) {
+void print_stopped(const Trainer& trainer, const TrainingFiles& files, const TrainingLog& log,
+                   const std::string& command, bool failed) {
   const i64 done = trainer.steps_done();
   // A step that failed would fail again. Before the first step, the state that stands there is another training's.
   const i64 kept = failed || done == 0 || !files.used() ? 0 : step_kept_in(files);
@@ -188,7 +189,7 @@ void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std
     std::cerr << "; without --save it cannot be resumed";
   else if (kept > 0)
     std::cerr << "; to resume" << (kept < done ? " from step " + std::to_string(kept) : "") << ": " << command
-              << " --resume " << harmless(shell_quoted(name_to_resume(files.model())));
+              << " --resume " << harmless(training_to_resume(files.model(), log.path()));
   std::cerr << std::endl;
 }
 

@@ -38,12 +38,13 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
 /// Ends the log. Errors: the model is not saved; the log is not whole.
 void save_model(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                 const std::string& command, bool failed);
-/// Prints how far an unfinished training is, and how to resume it with `command`, such as "orrery lm train", unless it
-/// `failed`; and from which step, if the state of an earlier one is all that could be kept.
-void print_stopped(const Trainer& trainer, const TrainingFiles& files, const std::string& command, bool failed);
+/// Prints how far an unfinished training is, and how to resume it and its log with `command`, such as "orrery lm
+/// train", unless it `failed`; and from which step, if the state of an earlier one is all that could be kept.
+void print_stopped(const Trainer& trainer, const TrainingFiles& files, const TrainingLog& log,
+                   const std::string& command, bool failed);
 /// Whether no step was made after `steps_before`, although some are left: then the files stay as they are. Says so, or
 /// throws `failure` if there is one.
-bool stopped_before_a_step(const Trainer& trainer, i64 steps_before, const TrainingFiles& files,
+bool stopped_before_a_step(const Trainer& trainer, i64 steps_before, const TrainingFiles& files, const TrainingLog& log,
                            const std::string& command, const std::exception_ptr& failure);
 
 }  // namespace orrery

@@ -51,6 +51,8 @@ class TrainingLog {
   void sample(i64 step, const std::string& text);
   /// A number by which the trained model is judged, such as "exact match".
   void score(i64 step, const std::string& name, double value);
+  /// The file, as it was given; "" if nothing is written.
+  const std::string& path() const { return path_; }
   /// Whether lines are written: false also after a line that could not be written.
   bool used() const { return file_.has_value(); }
   /// Why a line could not be written; "" if all were.

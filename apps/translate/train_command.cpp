@@ -164,7 +164,7 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
     return line;
   }};
   const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
-  if (stopped_before_a_step(trainer, done_before, files, command_name, failure)) return interrupted;
+  if (stopped_before_a_step(trainer, done_before, files, log, command_name, failure)) return interrupted;
   end_training(
       failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, watch)); },
       [&] { save_model(trainer, files, parts, log, command_name, failure != nullptr); });

@@ -15,6 +15,7 @@ TEST_CASE("a shape counts its elements") {
   CHECK(Shape{2, 0, 4}.count() == 0);
   CHECK(Shape{2, 3, 4}.count(0, 2) == 6);
   CHECK(Shape{2, 3, 4}.count(1, 3) == 12);
+  CHECK(Shape{2, 0, 4}.count(1, 3) == 0);
   CHECK(Shape{2, 3, 4}.count(3, 3) == 1);
   CHECK(Shape{}.count(0, 0) == 1);
   CHECK(error_of([] {

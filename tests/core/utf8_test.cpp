@@ -12,6 +12,7 @@ TEST_CASE("a character of one to four bytes is read with its code and its length
     const Character c = first_character(text + "rest");
     CHECK(c.code == code);
     CHECK(c.bytes == bytes);
+    CHECK(announced_bytes(text[0]) == bytes);
   };
   is("a", 'a', 1);
   is(std::string(1, '\0'), 0, 1);

@@ -225,7 +225,8 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
                                "' 2>'" + (folder / "log") + "' & until [ -e '" + file +
                                ".resume' ]; do kill -0 $! || break; sleep 0.01; done; kill -TERM $!; wait $!");
   REQUIRE(stopped.exit_code == 130);
-  CHECK(contains(orrery::contents(folder / "log"), " of 3000; to resume: orrery lm train --resume " + file + "\n"));
+  CHECK(contains(orrery::contents(folder / "log"),
+                 " of 3000; to resume: orrery lm train --resume " + file + " --log " + json + "\n"));
   CHECK(run("lm sample --tokens 5 --load '" + file + "'").exit_code == 0);
   check_failure(quoted_program + "lm train " + recipe + "--save '" + file + "'", "continue it with --resume");
   check_failure(

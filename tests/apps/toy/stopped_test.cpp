@@ -40,7 +40,7 @@ TEST_CASE("a toy that was stopped goes on to the bits of one that was not, at an
   REQUIRE(stopped.exit_code == 130);
   CHECK(line(stopped.text, -1).starts_with("exact match "));
   CHECK(contains(orrery::contents(log), "\nsaved to " + file + "\nstopped after step "));
-  CHECK(contains(orrery::contents(log), " of 3000; to resume: orrery toy --resume " + file + "\n"));
+  CHECK(contains(orrery::contents(log), " of 3000; to resume: orrery toy --resume " + file + " --log " + json + "\n"));
   CHECK(shell("echo abc | " + quoted_program + "toy --load '" + file + "'").exit_code == 0);
   check_failure(quoted_program + recipe + "--save '" + file + "'", "continue it with --resume");
   const std::string log_of_first = orrery::contents(json);

@@ -34,6 +34,10 @@ TEST_CASE("--save FOLDER/ leaves another --log alone, and makes no folder for --
   REQUIRE(run(quick_toy + "--log '" + (folder / "own") + "' --save '" + (folder / "run/") + "'").exit_code == 0);
   CHECK(std::filesystem::exists(folder / "own"));
   CHECK_FALSE(std::filesystem::exists(folder / "run/log.jsonl"));
+  const Result stopped = errors("toy --steps 1000000 " + small_toy_options + "--time-limit 0.002 --log '" +
+                                (folder / "second") + "' --save '" + (folder / "stopped/") + "'");
+  CHECK(contains(stopped.text, "; to resume: orrery toy --resume " + (folder / "stopped/model.safetensors") +
+                                   " --log " + (folder / "second") + "\n"));
   REQUIRE(run(quick_toy + "--print-config --save '" + (folder / "other/") + "'").exit_code == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "other"));
   set_contents(folder / "file", "text");

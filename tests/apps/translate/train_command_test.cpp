@@ -105,7 +105,7 @@ TEST_CASE("a training that was stopped is resumed to the bits of one that was no
             "' & until [ -e " + model + ".resume ]; do kill -0 $! || break; sleep 0.01; done; kill -TERM $!; wait $!");
   REQUIRE(stopped.exit_code == 130);
   CHECK(contains(contents(animals.folder / "stderr"),
-                 " of 400; to resume: orrery translate train --resume " + animals.model + "\n"));
+                 " of 400; to resume: orrery translate train --resume " + animals.model + " --log " + log + "\n"));
   CHECK_NOTHROW(orrery::translate::load_translator(animals.model));
   check_failure(quoted_program + recipe + "--save " + model, "continue it with --resume");
   const std::string changed = animals.folder / "changed";
