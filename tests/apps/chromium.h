@@ -44,17 +44,23 @@ inline std::string corner_of(const std::string& name, const std::string& text, b
   const TemporaryFolder folder;
   set_contents(folder / name, text);
   const std::string preference = std::string("--blink-settings=preferredColorScheme=") + (prefers_dark ? "0" : "1");
-  const program::Result result = chromium(
-      "--screenshot='" + folder / "screen.png" + "' --window-size=200,200 " + preference, "file://" + folder / name);
-  CHECK(result.exit_code == 0);
-  const std::string png = program::shell("base64 -w 0 '" + folder / "screen.png" + "'").text;
-  const std::string dom = dom_of_page("<p id=\"corner\"></p><img src=\"data:image/png;base64," + png + R"("><script>
-    document.querySelector("img").decode().then(() => {
+  // Chromium ends without a picture, and without an error, where the first drawing comes too late.
+  std::string png;
+  for (int attempt = 0; attempt < 3 && png.empty(); ++attempt) {
+    const program::Result result = chromium(
+        "--screenshot='" + folder / "screen.png" + "' --window-size=200,200 " + preference, "file://" + folder / name);
+    CHECK(result.exit_code == 0);
+    png = program::shell("base64 -w 0 '" + folder / "screen.png" + "' 2>/dev/null").text;
+  }
+  REQUIRE_MESSAGE(!png.empty(), "Chromium took no picture of ", name);
+  // The page counts as loaded only after onload, so Chromium does not write it before the pixel is there.
+  const std::string dom = dom_of_page(R"(<p id="corner"></p><script>
+    function show(image) {
       const canvas = document.createElement("canvas").getContext("2d");
-      canvas.drawImage(document.querySelector("img"), 0, 0);
+      canvas.drawImage(image, 0, 0);
       document.getElementById("corner").textContent = canvas.getImageData(0, 0, 1, 1).data.slice(0, 3).join(",");
-    });
-  </script>)");
+    }
+  </script><img onload="show(this)" src = "data:image/png;base64,)" + png + "\">");
   return text_of_id(dom, "corner");
 }
 
