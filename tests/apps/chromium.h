@@ -54,13 +54,14 @@ inline std::string corner_of(const std::string& name, const std::string& text, b
   }
   REQUIRE_MESSAGE(!png.empty(), "Chromium took no picture of ", name);
   // The page counts as loaded only after onload, so Chromium does not write it before the pixel is there.
-  const std::string dom = dom_of_page(R"(<p id="corner"></p><script>
+  const std::string dom = dom_of_page(R"html(<p id="corner"></p><script>
     function show(image) {
       const canvas = document.createElement("canvas").getContext("2d");
       canvas.drawImage(image, 0, 0);
       document.getElementById("corner").textContent = canvas.getImageData(0, 0, 1, 1).data.slice(0, 3).join(",");
     }
-  </script><img onload="show(this)" src = "data:image/png;base64,)" + png + "\">");
+  </script><img onload="show(this)" src="data:image/png;base64,)html" +
+                                      png + "\">");
   return text_of_id(dom, "corner");
 }
 
