@@ -18,19 +18,18 @@
 #include "apps/lm/train_options.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
-#include "apps/program/machine.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
 #include "apps/training/memory.h"
+#include "apps/training/outputs.h"
 #include "apps/training/run.h"
 
 namespace orrery {
 namespace {
 
-const std::string command_name = "orrery lm train";
 constexpr i64 glimpse = 60, last_sample = 300;  // tokens shown at each estimate, and at the end
 
 // A text on one line: new lines and control characters are shown as symbols.
@@ -76,12 +75,11 @@ double expected_seconds(Trainer& trainer, const LmTask& task, const TextData& da
   return trainer.expected_seconds(step) + forward * static_cast<double>(data.validation.count());
 }
 
-// Error: the log would replace something else.
-void check_log(const std::string& log, const TextFiles& texts, const TrainingFiles& files) {
-  check_can_write_text("lm", "--log", log);
-  check(!files.writes(log), "lm", "--log ", log, " would write over the files of --save ", files.model());
-  for (const std::string& text : texts.all())
-    check(!is_same_file(log, text), "lm", "--log ", log, " would write over the text to learn, ", text);
+// The texts to learn, as messages call them.
+std::vector<NamedFile> named(const TextFiles& texts) {
+  std::vector<NamedFile> files;
+  for (const std::string& text : texts.all()) files.push_back({"the text to learn,", text});
+  return files;
 }
 
 // "text one.txt: 900 + 100 characters of 65 kinds"
@@ -170,23 +168,20 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
   LmTask task(recipe, data);
   Trainer trainer(task, recipe, model.layer.d_model);
   if (state) trainer.load_state(*state);
-  print_start(std::cerr, {.seed = recipe.seed,
-                          .parameters = task.model.parameter_count(),
-                          .expected_seconds = seconds_to_come(options, start, trainer, task),
-                          .time_limit = options.run.time_limit});
-  if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
-  const i64 done_before = trainer.steps_done();
   SavedParts parts = saved_parts(origin, task);
-  TrainingLog log(options.run.log, options.run.earlier_log());
-  const RunHooks hooks = hooks_of(start, trainer, task, parts);
-  const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
-  if (stopped_before_a_step(trainer, done_before, files, log, command_name, failure)) return interrupted;
-  end_training(
-      failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, start.watch)); },
-      [&] { save_model(trainer, files, parts, log, command_name, failure != nullptr); });
-  if (start.deadline && trainer.finished())
+  const auto report_score = [&] { return Score{"validation loss", report(options, trainer, task, start.watch)}; };
+  const int exit_code = run_training({.command = "orrery lm train",
+                                      .trainer = trainer,
+                                      .files = files,
+                                      .parts = parts,
+                                      .options = options.run,
+                                      .interrupt = interrupt,
+                                      .expected_seconds = seconds_to_come(options, start, trainer, task),
+                                      .hooks = hooks_of(start, trainer, task, parts),
+                                      .report = report_score});
+  if (start.deadline && exit_code == done)
     std::cerr << "the same again: " << harmless(command_of(options, origin.options)) << '\n';
-  return trainer.finished() ? done : interrupted;
+  return exit_code;
 }
 
 // The same names for another folder.
@@ -207,7 +202,7 @@ int resume(const LmTrainOptions& options) {
     check(!origin.texts.validation.empty(), "lm", "--valid: this training holds a part of its text out");
     origin.texts.validation = absolute({options.files.validation})[0];
   }
-  check_log(options.run.log, origin.texts, files);
+  check_outputs(options.run, files, named(origin.texts));
   options.run.check_earlier_log();
   const auto check_same = [](const std::vector<std::string>& paths, u32 checksum) {
     say("reading " + listed(paths));
@@ -260,9 +255,7 @@ int begin(LmTrainOptions& options) {
   check(texts.training.size() <= most_texts && options.run.chosen().size() <= most_json_bytes / 2, "lm",
         texts.training.size(), " files of text are too many for the list that a model keeps; join some, as with cat");
   TrainingFiles files("lm", options.run.save);
-  for (const std::string& text : texts.all())
-    if (files.writes(text)) fail("lm", "--save ", options.run.save, " would write over the text to learn, ", text);
-  check_log(options.run.log, texts, files);
+  check_outputs(options.run, files, named(texts));
   files.begin(options.run.overwrite);
   options.run.check_earlier_log();
   say("reading " + listed(texts.all()));
@@ -287,7 +280,7 @@ void add_lm_train(CLI::App& lm, int& exit_code) {
       "Examples:\n  orrery lm train --save shakespeare.safetensors --seed 3\n"
       "  orrery lm train one.txt two.txt --tokens sentencepiece --save own.safetensors\n"
       "  orrery lm train --resume shakespeare.safetensors");
-  add_config(command);
+  add_config(command, options->run.config);
   add_train_options(command, options);
   when_run(command, exit_code, [options] {
     set_up(options->run);

@@ -124,11 +124,10 @@ Json number_of(const std::string& text) {
 
 }  // namespace
 
-void add_config(CLI::App& command, std::string* path) {
-  const auto take = [&command, path](const std::string& given) {
-    const std::string file = model_in(given);
-    if (path) *path = file;
-    take_options(options_of(command), file);
+void add_config(CLI::App& command, std::string& path) {
+  const auto take = [&command, &path](const std::string& given) {
+    path = model_in(given);
+    take_options(options_of(command), path);
   };
   command
       .add_option_function<std::string>(

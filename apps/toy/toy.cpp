@@ -10,7 +10,6 @@
 
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
-#include "apps/program/machine.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/program/stopwatch.h"
@@ -19,6 +18,7 @@
 #include "apps/toy/saved.h"
 #include "apps/toy/training.h"
 #include "apps/training/memory.h"
+#include "apps/training/outputs.h"
 #include "apps/training/recipe_options.h"
 #include "apps/training/run.h"
 #include "apps/training/run_options.h"
@@ -33,7 +33,7 @@ const std::string toy_key = "toy";  // in the metadata of FILE.resume
 struct ToyOptions {
   ToyRecipe recipe;
   RunOptions run;
-  std::string preset = "small", config, load, attention, every_head, losses;
+  std::string preset = "small", load, attention, every_head, losses;
   double require = 0;
 };
 
@@ -134,36 +134,30 @@ int train(const ToyOptions& options, const std::string& chosen, const TrainingSt
   ToyTraining training(recipe);
   Trainer& trainer = training.trainer;
   if (state) trainer.load_state(*state);
-  const i64 done_before = trainer.steps_done();
-  print_start(std::cerr, {.seed = recipe.seed,
-                          .parameters = training.task.model.parameter_count(),
-                          .expected_seconds = training.expected_seconds(exam_size),
-                          .time_limit = options.run.time_limit});
   const SavedParts parts{
       .save_model = [&](const std::string& path) { save_toy(training.task.model, recipe.task, path, chosen); },
       .origin = {{toy_key, to_json(recipe)}, {options_key, chosen}},
       .model_bytes = nn::saved_bytes(training.task.model)};
-  if (state) std::cerr << "resuming after step " << done_before << " of " << recipe.steps << '\n';
-  TrainingLog log(options.run.log, options.run.earlier_log());
   std::vector<StepResult> steps;
-  const RunHooks hooks{.after_step = [&](const StepResult& step) {
-    if (!options.losses.empty()) steps.push_back(step);
-  }};
-  const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
-  if (stopped_before_a_step(trainer, done_before, files, log, "orrery toy", failure)) return interrupted;
   ToyOutcome outcome;
-  end_training(
-      failure,
-      [&] {
-        outcome = report(training, options, watch);
-        log.score(trainer.steps_done(), "exact match", static_cast<double>(outcome.right) / exam_size);
-      },
-      [&] {
-        end_training(
-            nullptr, [&] { save_model(trainer, files, parts, log, "orrery toy", failure != nullptr); },
-            [&] { save_figures(options, steps, outcome); });
-      });
-  if (!trainer.finished()) return interrupted;
+  const auto remember = [&](const StepResult& step) {
+    if (!options.losses.empty()) steps.push_back(step);
+  };
+  const auto report_score = [&] {
+    outcome = report(training, options, watch);
+    return Score{"exact match", static_cast<double>(outcome.right) / exam_size};
+  };
+  const int exit_code = run_training({.command = "orrery toy",
+                                      .trainer = trainer,
+                                      .files = files,
+                                      .parts = parts,
+                                      .options = options.run,
+                                      .interrupt = interrupt,
+                                      .expected_seconds = training.expected_seconds(exam_size),
+                                      .hooks = {.after_step = remember},
+                                      .report = report_score,
+                                      .write_figures = [&] { save_figures(options, steps, outcome); }});
+  if (exit_code != done) return exit_code;
   if (static_cast<double>(outcome.right) < options.require * exam_size)
     fail("toy", "fewer answers are correct than --require ", options.require, " demands");
   return done;
@@ -206,21 +200,9 @@ void check_options(const ToyRecipe& recipe) {
   } catch (const Error& error) { usage_error("--symbols, --max-length", error.rule()); }
 }
 
-// Error: what else the training writes would replace a model, one of `files`, the file of --config, or another of its
-// outputs.
-void check_outputs(const ToyOptions& options, const TrainingFiles& files) {
-  using Output = std::pair<std::string, std::string>;
-  const std::array outputs{Output{"--attention", options.attention}, Output{"--every-head", options.every_head},
-                           Output{"--losses", options.losses}, Output{"--log", options.run.log}};
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const auto& [option, path] = outputs[i];
-    check_can_write_text("toy", option, path);
-    check(!files.writes(path), "toy", option, ' ', path, " would write over the files of --save ", files.model());
-    check(!is_same_file(path, options.config), "toy", option, ' ', path, " would write over the file of --config");
-    for (size_t k = 0; k < i; ++k)
-      check(!is_same_file(path, outputs[k].second), "toy", option, " and ", outputs[k].first, " name the same file, ",
-            path);
-  }
+// What the training writes besides its model and its log.
+std::vector<NamedFile> figures_of(const ToyOptions& options) {
+  return {{"--attention", options.attention}, {"--every-head", options.every_head}, {"--losses", options.losses}};
 }
 
 int begin(const ToyOptions& options) {
@@ -228,7 +210,7 @@ int begin(const ToyOptions& options) {
   check_attention(options);
   if (options.run.print_config) return print_config(options.run);
   TrainingFiles files("toy", options.run.save);
-  check_outputs(options, files);
+  check_outputs(options.run, files, {}, figures_of(options));
   files.begin(options.run.overwrite);
   options.run.check_earlier_log();
   return train(options, options.run.chosen(), nullptr, files);
@@ -236,7 +218,7 @@ int begin(const ToyOptions& options) {
 
 int resume(ToyOptions options) {
   TrainingFiles files("toy", options.run.resume);
-  check_outputs(options, files);
+  check_outputs(options.run, files, {}, figures_of(options));
   files.go_on();
   options.run.check_earlier_log();
   const UnfinishedTraining unfinished = read_unfinished("toy", files);
@@ -292,7 +274,7 @@ void add_toy(CLI::App& program, int& exit_code) {
       add_command(program, "toy", "Train a small version of the paper's model to reverse, copy or sort",
                   "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
                   "  echo headache | orrery toy --load reverse.safetensors");
-  add_config(command, &options->config);
+  add_config(command, options->run.config);
   // Added before the others, since options take effect in the order they are added: those change the preset.
   add_choice(command, "--preset", options->preset, {"small", "annotated"},
              "The defaults below, or the copy task of the Annotated Transformer (d_model 512, 400 steps)",

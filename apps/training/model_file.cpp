@@ -116,19 +116,4 @@ const std::string& model_entry(const Metadata& metadata, std::string_view key, c
   return found->second;
 }
 
-std::exception_ptr failure_of(const std::function<void()>& steps) {
-  try {
-    steps();
-  } catch (...) { return std::current_exception(); }
-  return nullptr;
-}
-
-void end_training(std::exception_ptr failure, const std::function<void()>& report, const std::function<void()>& save) {
-  for (const auto& part : {report, save}) {
-    const std::exception_ptr another = failure_of(part);
-    if (!failure) failure = another;
-  }
-  if (failure) std::rethrow_exception(failure);
-}
-
 }  // namespace orrery

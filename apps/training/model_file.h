@@ -4,12 +4,10 @@
 //   file.claim("--save");                  // one training at a time: FILE.lock names it
 //   file.check_free(options.overwrite);    // an existing model is replaced only with --overwrite
 //   file.check_room(bytes);                // the disk has enough space
-// Problems with the file are reported before the training starts and again at its end. A training that fails midway
-// still runs `end_training`, which evaluates and saves what exists.
+// Problems with the file are reported before the training starts and again at its end.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -58,13 +56,5 @@ class ModelFile {
 /// What stands under `key` in the metadata of `path`. Error: nothing, so it is no model of `program`.
 const std::string& model_entry(const Metadata& metadata, std::string_view key, const std::string& program,
                                const std::string& path);
-
-/// Ends a training: `report` evaluates the model and prints, `save` writes it. Both are called even if something failed
-/// before. Then the first failure is thrown: `failure`, which is that of the training itself, or that of `report`, or
-/// that of `save`.
-void end_training(std::exception_ptr failure, const std::function<void()>& report, const std::function<void()>& save);
-
-/// Calls `steps` and returns the exception it threw; null if it threw none.
-std::exception_ptr failure_of(const std::function<void()>& steps);
 
 }  // namespace orrery

@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/program/exit_code.h"
+#include "apps/program/machine.h"
 #include "apps/program/option_file.h"
 #include "apps/program/options.h"
 #include "apps/program/progress.h"
@@ -50,6 +52,21 @@ i64 step_kept_in(const TrainingFiles& files) {
     const Json standing = parse_json_object(read_safetensors_metadata(files.resume()).at("standing"), "standing");
     return standing.at("steps_done").get<i64>();
   } catch (const std::exception&) { return 0; }
+}
+
+// How far an unfinished training is, and how to resume it.
+void print_stopped(const Trainer& trainer, const TrainingFiles& files, const TrainingLog& log,
+                   const std::string& command, bool failed) {
+  const i64 done = trainer.steps_done();
+  // A step that failed would fail again. Before the first step, the state that stands there is another training's.
+  const i64 kept = failed || done == 0 || !files.used() ? 0 : step_kept_in(files);
+  std::cerr << "stopped after step " << done << " of " << trainer.recipe().steps;
+  if (!files.used())
+    std::cerr << "; without --save it cannot be resumed";
+  else if (kept > 0)
+    std::cerr << "; to resume" << (kept < done ? " from step " + std::to_string(kept) : "") << ": " << command
+              << " --resume " << harmless(training_to_resume(files.model(), log.path()));
+  std::cerr << std::endl;
 }
 
 // A training while it runs: makes its steps, and shows, logs and keeps them.
@@ -171,26 +188,49 @@ void save_model(Trainer& trainer, TrainingFiles& files, const SavedParts& parts,
   log.end();
 }
 
-bool stopped_before_a_step(const Trainer& trainer, i64 steps_before, const TrainingFiles& files, const TrainingLog& log,
-                           const std::string& command, const std::exception_ptr& failure) {
-  if (trainer.steps_done() != steps_before || trainer.finished()) return false;
-  if (failure) std::rethrow_exception(failure);
-  print_stopped(trainer, files, log, command, false);
-  return true;
+std::exception_ptr failure_of(const std::function<void()>& steps) {
+  try {
+    steps();
+  } catch (...) { return std::current_exception(); }
+  return nullptr;
 }
 
-void print_stopped(const Trainer& trainer, const TrainingFiles& files, const TrainingLog& log,
-                   const std::string& command, bool failed) {
-  const i64 done = trainer.steps_done();
-  // A step that failed would fail again. Before the first step, the state that stands there is another training's.
-  const i64 kept = failed || done == 0 || !files.used() ? 0 : step_kept_in(files);
-  std::cerr << "stopped after step " << done << " of " << trainer.recipe().steps;
-  if (!files.used())
-    std::cerr << "; without --save it cannot be resumed";
-  else if (kept > 0)
-    std::cerr << "; to resume" << (kept < done ? " from step " + std::to_string(kept) : "") << ": " << command
-              << " --resume " << harmless(training_to_resume(files.model(), log.path()));
-  std::cerr << std::endl;
+void end_training(std::exception_ptr failure, const std::vector<std::function<void()>>& parts) {
+  for (const std::function<void()>& part : parts) {
+    const std::exception_ptr another = failure_of(part);
+    if (!failure) failure = another;
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+int run_training(const Training& training) {
+  Trainer& trainer = training.trainer;
+  const i64 done_before = trainer.steps_done();
+  print_start(std::cerr, {.seed = trainer.recipe().seed,
+                          .parameters = trainer.parameter_count(),
+                          .expected_seconds = training.expected_seconds,
+                          .time_limit = training.options.time_limit});
+  if (done_before > 0) std::cerr << "resuming after step " << done_before << " of " << trainer.recipe().steps << '\n';
+  TrainingLog log(training.options.log, training.options.earlier_log());
+  const std::exception_ptr failure =
+      failure_of([&] { run_steps(trainer, training.files, training.parts, log, training.interrupt, training.hooks); });
+  if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
+    if (failure) std::rethrow_exception(failure);
+    print_stopped(trainer, training.files, log, training.command, false);
+    return interrupted;
+  }
+  const auto report = [&] {
+    const Score score = training.report();
+    log.score(trainer.steps_done(), score.name, score.value);
+  };
+  const auto save = [&] {
+    save_model(trainer, training.files, training.parts, log, training.command, failure != nullptr);
+  };
+  const auto write_figures = [&] {
+    if (training.write_figures) training.write_figures();
+  };
+  end_training(failure, {report, save, write_figures});
+  return trainer.finished() ? done : interrupted;
 }
 
 }  // namespace orrery

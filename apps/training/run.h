@@ -6,8 +6,10 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "apps/program/interrupt.h"
+#include "apps/training/run_options.h"
 #include "apps/training/training_files.h"
 #include "apps/training/training_log.h"
 
@@ -34,17 +36,42 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
                  const Interrupt& interrupt, const RunHooks& hooks = {});
 
 /// Writes the model as it is, and says so; or the best one, if something failed before the model got the parameters to
-/// save (`Trainer::ended`). If the training is unfinished, prints how to resume it with `command`, unless it `failed`.
-/// Ends the log. Errors: the model is not saved; the log is not whole.
+/// save (`Trainer::ended`). If the training is unfinished, prints how far it is, and how to resume it and its log with
+/// `command`, such as "orrery lm train", unless it `failed`; and from which step, if the state of an earlier one is all
+/// that could be kept. Ends the log. Errors: the model is not saved; the log is not whole.
 void save_model(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                 const std::string& command, bool failed);
-/// Prints how far an unfinished training is, and how to resume it and its log with `command`, such as "orrery lm
-/// train", unless it `failed`; and from which step, if the state of an earlier one is all that could be kept.
-void print_stopped(const Trainer& trainer, const TrainingFiles& files, const TrainingLog& log,
-                   const std::string& command, bool failed);
-/// Whether no step was made after `steps_before`, although some are left: then the files stay as they are. Says so, or
-/// throws `failure` if there is one.
-bool stopped_before_a_step(const Trainer& trainer, i64 steps_before, const TrainingFiles& files, const TrainingLog& log,
-                           const std::string& command, const std::exception_ptr& failure);
+
+/// Calls `steps` and returns the exception it threw; null if it threw none.
+std::exception_ptr failure_of(const std::function<void()>& steps);
+/// Calls each part of a training's end, even if something failed before. Then throws the first failure: `failure`,
+/// which is that of the steps, or that of the first part which has one.
+void end_training(std::exception_ptr failure, const std::vector<std::function<void()>>& parts);
+
+/// A number by which the log judges a trained model, such as {"exact match", 0.99}.
+struct Score {
+  std::string name;
+  double value = 0;
+};
+
+/// A training before its first step, with all that a program adds to it.
+struct Training {
+  std::string command;  ///< by which it is resumed, such as "orrery lm train"
+  Trainer& trainer;     ///< with the state of the training that is resumed, if one is
+  TrainingFiles& files;
+  const SavedParts& parts;
+  const RunOptions& options;
+  const Interrupt& interrupt;
+  double expected_seconds = 0;  ///< of the whole training, for the line at its start
+  RunHooks hooks{};
+  /// Gives the model the parameters to save (`Trainer::end_with_best`), and prints what it can do now.
+  std::function<Score()> report;
+  /// Writes figures of what was reported; called after the model is saved, or could not be.
+  std::function<void()> write_figures{};
+};
+/// A training from its first line to its last: prints its start, makes its steps, reports, and saves. A failure on the
+/// way does not keep the later parts from being done, so that nothing is lost; then the first one is thrown. Returns
+/// the exit code: `done`, or `interrupted` if steps are left.
+int run_training(const Training& training);
 
 }  // namespace orrery

@@ -1,7 +1,7 @@
 // Chapter 9. The options of every training program for its run: files, time, threads, and options from a file.
 //
 //   CLI::App& command = add_command(...);
-//   add_config(command);                        // --config FILE
+//   add_config(command, options->run.config);    // --config FILE
 //   ...                                         // what is trained: task, model, recipe
 //   add_run_options(command, options->run);     // how this run goes
 // What stands before `add_run_options`, and --tiles, decides what is trained: --resume takes it from the file,
@@ -19,7 +19,7 @@
 namespace orrery {
 
 struct RunOptions {
-  std::string save, resume, log;
+  std::string config{}, save{}, resume{}, log{};
   bool overwrite = false, print_config = false, hash = false;
   double time_limit = 0;  ///< minutes; 0: no limit
   i64 max_memory = 0;     ///< MB for tensors; 0: nine tenths of what is free at the start

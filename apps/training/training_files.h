@@ -30,6 +30,8 @@ class TrainingFiles {
   /// Errors begin with `program`. If `path` is "", nothing is saved.
   TrainingFiles(const std::string& program, const std::string& path) : program_(program), file_(program, path) {}
 
+  /// With which errors begin.
+  const std::string& program() const { return program_; }
   bool used() const { return file_.used(); }
   const std::string& model() const { return file_.path(); }
   std::string resume() const { return file_.resume(); }

@@ -13,11 +13,10 @@
 
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
-#include "apps/program/machine.h"
-#include "apps/program/output_file.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
 #include "apps/training/memory.h"
+#include "apps/training/outputs.h"
 #include "apps/training/run.h"
 #include "apps/translate/saved.h"
 #include "apps/translate/train_options.h"
@@ -27,26 +26,14 @@ namespace orrery {
 namespace translate {
 namespace {
 
-const std::string command_name = "orrery translate train";
-
-// The option and the path of each file of text that is given.
-std::vector<std::pair<std::string, std::string>> text_files(const TranslationFiles& files) {
-  std::vector<std::pair<std::string, std::string>> given{{"--source", files.source}, {"--target", files.target}};
+// The files of text that are given.
+std::vector<NamedFile> named(const TranslationFiles& files) {
+  std::vector<NamedFile> given{{"--source", files.source}, {"--target", files.target}};
   if (!files.hold_out()) {
-    given.emplace_back("--valid-source", files.valid_source);
-    given.emplace_back("--valid-target", files.valid_target);
+    given.push_back({"--valid-source", files.valid_source});
+    given.push_back({"--valid-target", files.valid_target});
   }
   return given;
-}
-
-// Error: what the training writes would replace the text to learn, or one file another.
-void check_outputs(const std::string& log, const TranslationFiles& texts, const TrainingFiles& files) {
-  check_can_write_text("translate", "--log", log);
-  check(!files.writes(log), "translate", "--log ", log, " would write over the files of --save ", files.model());
-  for (const auto& [option, path] : text_files(texts)) {
-    check(!is_same_file(log, path), "translate", "--log ", log, " would write over ", option, ' ', path);
-    check(!files.writes(path), "translate", "--save ", files.model(), " would write over ", option, ' ', path);
-  }
 }
 
 void print_data(const TranslationOrigin& origin, const TranslationData& data) {
@@ -150,25 +137,22 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
   Trainer trainer(task, recipe, task.model().d_model());
   if (state) trainer.load_state(*state);
   say("timing a step");
-  print_start(std::cerr, {.seed = recipe.seed,
-                          .parameters = task.model().module().parameter_count(),
-                          .expected_seconds = expected_seconds(trainer, task),
-                          .time_limit = options.run.time_limit});
-  if (state) std::cerr << "resuming after step " << state->steps_done << " of " << recipe.steps << '\n';
-  const i64 done_before = trainer.steps_done();
   const SavedParts parts = saved_parts(origin, task);
-  TrainingLog log(options.run.log, options.run.earlier_log());
-  const RunHooks hooks{.after_evaluation = [&] {
+  const auto sample = [&] {
     std::string line;
     trainer.with_judged([&] { line = "  " + sample_of(task, STDERR_FILENO, 2); });
     return line;
-  }};
-  const std::exception_ptr failure = failure_of([&] { run_steps(trainer, files, parts, log, interrupt, hooks); });
-  if (stopped_before_a_step(trainer, done_before, files, log, command_name, failure)) return interrupted;
-  end_training(
-      failure, [&] { log.score(trainer.steps_done(), "validation loss", report(options, trainer, task, watch)); },
-      [&] { save_model(trainer, files, parts, log, command_name, failure != nullptr); });
-  return trainer.finished() ? done : interrupted;
+  };
+  const auto report_score = [&] { return Score{"validation loss", report(options, trainer, task, watch)}; };
+  return run_training({.command = "orrery translate train",
+                       .trainer = trainer,
+                       .files = files,
+                       .parts = parts,
+                       .options = options.run,
+                       .interrupt = interrupt,
+                       .expected_seconds = expected_seconds(trainer, task),
+                       .hooks = {.after_evaluation = sample},
+                       .report = report_score});
 }
 
 int resume(const TrainOptions& options) {
@@ -184,7 +168,7 @@ int resume(const TrainOptions& options) {
                                     {&options.files.valid_source, &resumed.origin.files.valid_source},
                                     {&options.files.valid_target, &resumed.origin.files.valid_target}})
     if (!given->empty()) *kept = std::filesystem::absolute(*given).string();
-  check_outputs(options.run.log, resumed.origin.files, files);
+  check_outputs(options.run, files, named(resumed.origin.files));
   options.run.check_earlier_log();
   const TranslationData data = translation_data(resumed.origin.files, resumed.origin.recipe, &resumed.vocabulary, say);
   check(data.checksums == resumed.checksums, "translate", "the text in ", resumed.origin.files.source, ", ",
@@ -201,7 +185,7 @@ int begin(TrainOptions& options) {
   if (options.run.print_config) return print_config(options.run);
   check_files(options);
   TrainingFiles files("translate", options.run.save);
-  check_outputs(options.run.log, texts, files);
+  check_outputs(options.run, files, named(texts));
   files.begin(options.run.overwrite);
   options.run.check_earlier_log();
   const TranslationData data = translation_data(texts, options.recipe, nullptr, say);
@@ -215,7 +199,7 @@ void add_train(CLI::App& translate, int& exit_code) {
       translate, "train", "Learn to translate from two files; the defaults are for tens of thousands of pairs",
       "Examples:\n  orrery translate train --source a.en --target a.de --save en-de.safetensors\n"
       "  orrery translate train --resume en-de.safetensors");
-  add_config(command);
+  add_config(command, options->run.config);
   add_train_options(command, options);
   when_run(command, exit_code, [options] {
     set_up(options->run);

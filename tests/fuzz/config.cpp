@@ -38,9 +38,9 @@ void read_options(const std::string& path) {
   bool flag = false, on = false;
   i64 whole = 1;
   double number = 1;
-  std::string text = "a", choice = "b";
+  std::string config, text = "a", choice = "b";
   std::vector<std::string> files;
-  add_config(app);
+  add_config(app, config);
   add_choice(app, "--choice", choice, {"a", "b"}, "");
   add_whole_number(app, "--whole", whole, 0, 9, "");
   add_number(app, "--number", number, 0, 1, "");

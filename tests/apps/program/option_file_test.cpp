@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 3> names(Paint) { return {"red", "green",
 // A command with an option of every kind; the preset "large" has size 10 and is round.
 struct Painter {
   Painter() {
-    add_config(app);
+    add_config(app, config);
     add_choice(app, "--preset", preset, {"small", "large"}, "Sizes", [this](const std::string& name) {
       if (name == "large") size = 10, round = true;
     });
@@ -47,7 +47,7 @@ struct Painter {
   std::string values() const { return values_of(chosen).dump(); }
 
   CLI::App app;
-  std::string preset = "small", file;
+  std::string config, preset = "small", file;
   i64 size = 1;
   double share = 0.5;
   Paint colour = Paint::green;

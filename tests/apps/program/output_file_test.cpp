@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "apps/training/model_file.h"
+#include "apps/training/run.h"
 #include "core/files/file.h"
 #include "tests/core/temporary_folder.h"
 

@@ -37,26 +37,6 @@ std::vector<Program> programs(const orrery::TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("a training is ended in order: reported, then saved, whatever fails; the first failure is told") {
-  const auto ended = [](const std::string& training, const std::string& report, const std::string& save) {
-    std::string order;
-    const auto part = [&](const std::string& name, const std::string& error) {
-      return [&order, name, error] {
-        order += name + " ";
-        orrery::check(error.empty(), "test", error);
-      };
-    };
-    const auto failure = orrery::failure_of(part("train", training));
-    const std::string error =
-        error_of([&] { orrery::end_training(failure, part("report", report), part("save", save)); });
-    return order + error;
-  };
-  CHECK(ended("", "", "") == "train report save ");
-  CHECK(ended("", "", "disk") == "train report save test: disk");
-  CHECK(ended("", "memory", "disk") == "train report save test: memory");
-  CHECK(ended("nan", "memory", "") == "train report save test: nan");
-}
-
 TEST_CASE("keep remembers what went wrong until it goes well") {
   orrery::ModelFile file("test", "model"), none("test", "");
   CHECK(file.keep([] {}));

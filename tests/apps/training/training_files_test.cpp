@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "apps/program/options.h"
 #include "core/files/safetensors.h"
 #include "core/products/blas.h"
 #include "core/products/gemm.h"
