@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "apps/program/help.h"
+#include "apps/program/nearest.h"
 #include "apps/program/options.h"
 #include "core/files/file.h"
 #include "core/files/safetensors.h"
@@ -62,6 +63,15 @@ std::string chosen_prefix(const CLI::App& program) {
   return &command == &program ? "" : full_name(command).substr(program.get_name().size() + 1) + ": ";
 }
 
+// " (--steps?)", or "" if no option of the command has a name like it.
+std::string meant(const std::string& argument, const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::string name = nearest(argument.substr(0, argument.find('=')), names);
+  return name.empty() ? "" : " (" + name + "?)";
+}
+
 // CLI11 says that an argument "was not expected"; we also say where to look.
 std::string unexpected(const CLI::App& program) {
   const std::vector<std::string> remaining = program.remaining(true);
@@ -69,9 +79,9 @@ std::string unexpected(const CLI::App& program) {
   const CLI::App& command = chosen(program);
   const std::string of = chosen_prefix(program);
   const std::string names = names_of(command);
-  const std::string see = "'; see " + full_name(command) + " --help";
-  if (argument.starts_with("-")) return of + "no option '" + argument + see;
-  if (names.empty()) return of + "unexpected argument '" + argument + see;
+  const std::string see = "; see " + full_name(command) + " --help";
+  if (argument.starts_with("-")) return of + "no option '" + argument + "'" + meant(argument, command) + see;
+  if (names.empty()) return of + "unexpected argument '" + argument + "'" + see;
   return of + "no sub-command '" + argument + "'; there are: " + names;
 }
 

@@ -76,12 +76,13 @@ std::vector<CLI::Option*> options_for_models(std::vector<CLI::Option*> options) 
   return options;
 }
 
-void check_known(const Json& values, const std::vector<CLI::Option*>& options, const std::string& operation) {
+void check_known(const Json& values, const std::vector<CLI::Option*>& options, const std::string& operation,
+                 bool is_model) {
   for (const auto& [name, value] : values.items()) {
     const bool known = std::any_of(options.begin(), options.end(), [&name = name](const CLI::Option* option) {
       return name_in_file(*option) == name && !is_config(*option);
     });
-    check(known, operation, "there is no option \"", name, '"');
+    check(known, operation, "there is no option \"", name, '"', is_model ? "; another command saved this model" : "");
   }
 }
 
@@ -92,7 +93,7 @@ void take_options(std::vector<CLI::Option*> options, const std::string& path) {
   const bool is_model = holds_model(path);
   const Json values = parse_json_object(options_text(path, operation, is_model), operation);
   if (is_model) options = options_for_models(options);
-  check_known(values, options, operation);
+  check_known(values, options, operation, is_model);
   for (CLI::Option* option : options) {
     if (is_config(*option)) continue;
     if (option->count() > 0) {

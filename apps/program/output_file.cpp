@@ -22,7 +22,7 @@ void check_can_write(const std::string& command, const std::string& option, cons
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   const bool writable = ::access(folder.c_str(), W_OK) == 0;
   const std::string reason = writable ? "" : std::strerror(errno);
-  check(writable, command, "cannot write to the folder of ", option, ' ', path, ": ", reason);
+  check(writable, command, "cannot write ", option, ' ', path, ": the folder ", folder.string(), ": ", reason);
   std::error_code problem;  // such as a name that is too long, or links that lead in a circle
   const std::filesystem::file_type type = std::filesystem::status(path, problem).type();
   using enum std::filesystem::file_type;

@@ -112,7 +112,8 @@ void ModelFile::check_kept() const { check(problem_.empty(), program_, "the mode
 const std::string& model_entry(const Metadata& metadata, std::string_view key, const std::string& program,
                                const std::string& path) {
   const auto found = metadata.find(std::string(key));
-  check(found != metadata.end(), program, path, " was not saved by orrery ", program, " (it has no ", key, ')');
+  check(found != metadata.end(), program, path, " was not saved by orrery ", program, " (it has no ", key,
+        "); orrery inspect says what it is");
   return found->second;
 }
 

@@ -30,6 +30,7 @@ TEST_CASE("each mistake on the command line is one line and exit code 2") {
   check_usage_error("nonsense", "'nonsense'", "there are: ");
   check_usage_error("--nonsense", "'--nonsense'", "orrery --help");
   check_usage_error("gradcheck --nonsense", "'--nonsense'", "orrery gradcheck --help");
+  check_usage_error("toy --step 3", "'--step' (--steps?)", "see orrery toy --help");
   check_usage_error("toy nonsense", "unexpected argument 'nonsense'", "orrery toy --help");
   check_usage_error("gradcheck nonsense", "'nonsense'", "orrery gradcheck --list");
   check_usage_error("gradcheck softmax nonsense", "'nonsense'", "orrery gradcheck --list");

@@ -82,8 +82,9 @@ TEST_CASE("each bench refuses a file that it could not write, before it measures
   for (const std::string& name : every_bench) {
     CAPTURE(name);
     const std::string path = folder / "missing/a.json";
-    CHECK(run("bench " + name + " --json " + path, "2>&1").text ==
-          "orrery: bench: cannot write to the folder of --json " + path + ": No such file or directory\n");
+    CHECK(run("bench " + name + " --json " + path, "2>&1").text == "orrery: bench: cannot write --json " + path +
+                                                                       ": the folder " + folder / "missing" +
+                                                                       ": No such file or directory\n");
     CHECK(run("bench " + name + " --json /dev/null", "2>&1").text ==
           "orrery: bench: --json /dev/null is not a regular file\n");
     CHECK(run("bench " + name + " --json " + folder / "").exit_code == 1);

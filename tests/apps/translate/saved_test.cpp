@@ -65,7 +65,8 @@ TEST_CASE("a file that is missing, cut short, damaged, or of another program is 
   }
   auto& model = dynamic_cast<TransformerTranslator&>(saved.task.model()).model;
   nn::save(model, other, {{std::string(nn::config_key), nn::to_json(model.config)}});
-  CHECK(small::contains(refusal(other), other + " was not saved by orrery translate (it has no vocabulary)"));
+  CHECK(small::contains(refusal(other),
+                        other + " was not saved by orrery translate (it has no vocabulary); orrery inspect "));
 }
 
 TEST_CASE("a vocabulary that does not fit, or is none, and a model of an unknown kind are refused") {
