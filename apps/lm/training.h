@@ -8,7 +8,7 @@
 //
 // Two things differ from nanoGPT; model, steps, batch, rates, decay and initialisation do not.
 //   order     nanoGPT draws each block from anywhere in the text. Its 2,000 steps read 1.5 times the length of the
-//             text, yet never see a fifth of it. Here every block comes once before any comes again (text_data.h).
+//             text, yet never see a fifth of it. Here every block comes once before any comes again (blocks.h).
 //   average   nanoGPT evaluates the parameters of the last step. Here their exponential mean over the steps is
 //             evaluated, saved and used for sampling, with AdamW's own beta2 as its decay, as Kingma and Ba (2015,
 //             section 7.2, "Temporal averaging") propose for Adam. The steps themselves do not depend on it.
@@ -18,6 +18,7 @@
 
 #include <functional>
 
+#include "apps/lm/blocks.h"
 #include "apps/lm/text_data.h"
 #include "apps/training/trainer.h"
 #include "nn/models/gpt.h"

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "apps/lm/blocks.h"
 #include "apps/lm/text_data.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
