@@ -32,13 +32,20 @@ constexpr double for_evaluations = 0.05;  // of the time, at most
 
 LmRecipe recipe_of(const Plan& plan, LmRecipe recipe) {
   nn::GptConfig& model = recipe.model;
-  model.num_layers = plan.layers, model.layer.num_heads = plan.heads, model.max_len = plan.block;
-  model.layer.d_model = plan.d_model, model.layer.d_ff = 4 * plan.d_model, model.layer.dropout = plan.dropout;
+  model.num_layers = plan.layers;
+  model.layer.num_heads = plan.heads;
+  model.max_len = plan.block;
+  model.layer.d_model = plan.d_model;
+  model.layer.d_ff = 4 * plan.d_model;
+  model.layer.dropout = plan.dropout;
   model.rotary = model.query_key_norm = true;
   recipe.batch = plan.batch;
   recipe.optimizer = OptimizerKind::muon;
   recipe.schedule = Schedule::constant;
-  recipe.rate = plan.rate, recipe.cooldown = cooldown, recipe.warmup = 0, recipe.average = 0;
+  recipe.rate = plan.rate;
+  recipe.cooldown = cooldown;
+  recipe.warmup = 0;
+  recipe.average = 0;
   recipe.weight_decay = 0.1;
   return recipe;
 }

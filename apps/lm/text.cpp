@@ -48,7 +48,8 @@ Text Text::part(i64 begin, i64 end) const {
   check(begin >= 0 && begin <= end && end <= count(), "text", "there is no part from ", begin, " to ", end, " in ",
         count(), " tokens");
   Text result = *this;
-  result.begin_ = begin_ + begin, result.end_ = begin_ + end;
+  result.begin_ = begin_ + begin;
+  result.end_ = begin_ + end;
   return result;
 }
 

@@ -147,7 +147,8 @@ double LmTask::seconds_of_evaluation() {
 }
 
 void LmTask::go_to(const std::vector<u64>& positions) {
-  blocks_ = Rng(blocks_.seed(), positions.at(0)), judged_ = Rng(judged_.seed(), positions.at(1));
+  blocks_ = Rng(blocks_.seed(), positions.at(0));
+  judged_ = Rng(judged_.seed(), positions.at(1));
 }
 
 std::string LmTask::sample(i64 count) const {

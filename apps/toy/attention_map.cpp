@@ -76,7 +76,9 @@ AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task,
   const nn::AttentionMaps maps = maps_of(model, task, source, input);
   for (HeadMap& map : heads_of(maps.decoder_cross, written.size(), source.size())) {
     if (!best.weights.empty() && sharpness(map.weights) <= sharpness(best.weights)) continue;
-    best.layer = map.layer, best.head = map.head, best.weights = std::move(map.weights);
+    best.layer = map.layer;
+    best.head = map.head;
+    best.weights = std::move(map.weights);
   }
   return best;
 }

@@ -58,7 +58,8 @@ ToyRecipe toy_recipe(const std::string& text, const TrainingRecipe& training) {
   read("smoothing", recipe.smoothing);
   read.check_all_known();
   nn::config_json::check_probability(operation, "smoothing", recipe.smoothing);
-  recipe.task = toy_task(task), recipe.model = nn::transformer_config(model);
+  recipe.task = toy_task(task);
+  recipe.model = nn::transformer_config(model);
   return recipe;
 }
 
@@ -83,8 +84,13 @@ ToyRecipe annotated_recipe() {
                   .num_encoder_layers = 2,
                   .num_decoder_layers = 2,
                   .final_norm = true};
-  recipe.steps = 400, recipe.batch = 80, recipe.warmup = 400, recipe.rate = 0.5;
-  recipe.cooldown = 0, recipe.smoothing = 0, recipe.clip = 0;
+  recipe.steps = 400;
+  recipe.batch = 80;
+  recipe.warmup = 400;
+  recipe.rate = 0.5;
+  recipe.cooldown = 0;
+  recipe.smoothing = 0;
+  recipe.clip = 0;
   return recipe;
 }
 

@@ -59,8 +59,11 @@ void TrainingRecipe::validate() const {
   const auto not_negative = [&](std::string_view name, auto value) {
     check(value >= 0, operation, name, " must be 0 or more, not ", value);
   };
-  not_negative("warmup", warmup), not_negative("evaluate_every", evaluate_every), not_negative("patience", patience);
-  not_negative("average_last", average_last), not_negative("clip", clip);
+  not_negative("warmup", warmup);
+  not_negative("evaluate_every", evaluate_every);
+  not_negative("patience", patience);
+  not_negative("average_last", average_last);
+  not_negative("clip", clip);
   check(cooldown >= 0 && cooldown <= 1, operation, "cooldown must be from 0 to 1, not ", cooldown);
   check(average == 0 || average_last == 0, operation, "average (", average, ") and average_last (", average_last,
         ") exclude each other: set one of them to 0");

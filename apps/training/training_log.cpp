@@ -107,7 +107,8 @@ void TrainingLog::plan(const Trainer& trainer, const std::string& options) {
 void TrainingLog::step(i64 step, const StepResult& result) {
   if (!used()) return;
   const double now = clock_();
-  tokens_ += result.tokens, step_seconds_ += now - step_begin_;
+  tokens_ += result.tokens;
+  step_seconds_ += now - step_begin_;
   left_out_ = {step, result, now - start_};
   if (step == 1 || left_out_->seconds - last_ >= 0.1) write_left_out();
 }
@@ -119,7 +120,9 @@ void TrainingLog::write_left_out() {
   if (step_seconds_ > 0) line["tokens_per_s"] = std::llround(static_cast<double>(tokens_) / step_seconds_);
   line["seconds"] = std::round(seconds * 1000) / 1000;
   write(line.dump());
-  last_ = seconds, step_seconds_ = 0, tokens_ = 0;
+  last_ = seconds;
+  step_seconds_ = 0;
+  tokens_ = 0;
   left_out_.reset();
 }
 

@@ -70,7 +70,9 @@ void TranslationBatches::shuffle(i64 epoch) {
   pairs = sorted(std::move(pairs));
   std::vector<i64> batches = first_numbers(in_epoch());
   permute_randomly(batches, rng);
-  order_ = std::move(pairs), batches_ = std::move(batches), epoch_ = epoch;  // together, or not at all
+  order_ = std::move(pairs);
+  batches_ = std::move(batches);
+  epoch_ = epoch;  // together, or not at all
 }
 
 std::span<const i64> TranslationBatches::part(const std::vector<i64>& order, i64 number) const {
@@ -106,7 +108,8 @@ TranslationBatch TranslationBatches::batch_of(std::span<const i64> pairs) const 
     std::copy(sentence.begin(), sentence.end(), target + 1);
     *std::copy(sentence.begin(), sentence.end(), labels) = end_id;
     batch.tokens += static_cast<i64>(sentence.size()) + 1;
-    target += T, labels += T;
+    target += T;
+    labels += T;
   }
   return batch;
 }

@@ -111,7 +111,8 @@ void append_utf8(std::string& text, i32 code) {
     continued(6);
   } else {
     text += static_cast<char>(0xF0 | code >> 18);
-    continued(12), continued(6);
+    continued(12);
+    continued(6);
   }
   continued(0);
 }

@@ -56,14 +56,19 @@ TEST_CASE("a preset is a model by name, and single options change it") {
     return orrery::nn::gpt_config(orrery::read_safetensors_metadata(file).at("config"));
   };
   orrery::nn::GptConfig gpt2 = orrery::nn::gpt_preset("gpt2");
-  gpt2.vocab_size = 4, gpt2.layer.d_model = 24, gpt2.layer.d_ff = 8, gpt2.num_layers = 2, gpt2.max_len = 16;
+  gpt2.vocab_size = 4;
+  gpt2.layer.d_model = 24;
+  gpt2.layer.d_ff = 8;
+  gpt2.num_layers = 2;
+  gpt2.max_len = 16;
   const std::string small = "--d-model 24 --d-ff 8 --layers 2 --block 16 ";
   CHECK(trained(small + "--preset gpt2") == gpt2);  // 12 heads, dropout, biases, GPT-2's activation
   CHECK(trained("--preset gpt2 " + small) == gpt2);
   gpt2.layer.bias = false;
   CHECK(trained(small + "--preset gpt2 --no-bias") == gpt2);
   orrery::nn::GptConfig nanogpt = orrery::nn::gpt_preset("nanogpt");
-  nanogpt.vocab_size = 4, nanogpt.max_len = 16;
+  nanogpt.vocab_size = 4;
+  nanogpt.max_len = 16;
   CHECK(trained("--block 16") == nanogpt);
   CHECK(trained("--preset nanogpt --block 16") == nanogpt);
   nanogpt.rotary = nanogpt.query_key_norm = true;
@@ -318,7 +323,8 @@ TEST_CASE("seeds: the default recipe reaches 1.905 over the whole validation tex
     double loss = 0, estimate = 0;
     REQUIRE(std::sscanf(line(result.text, -1).c_str(), "validation loss %lf (best estimate %lf", &loss, &estimate) ==
             2);
-    losses += loss / 5, estimates += estimate / 5;
+    losses += loss / 5;
+    estimates += estimate / 5;
   }
   CHECK(losses <= 1.905);
   CHECK(estimates <= 1.90);

@@ -13,10 +13,18 @@ namespace {
 
 LmRecipe short_recipe(i64 steps) {
   LmRecipe recipe;
-  recipe.model.max_len = 8, recipe.model.num_layers = 1, recipe.model.layer.num_heads = 2;
-  recipe.model.layer.d_model = 8, recipe.model.layer.d_ff = 8;
-  recipe.batch = 2, recipe.steps = steps, recipe.evaluate_every = 0;
-  recipe.schedule = Schedule::constant, recipe.warmup = 2, recipe.cooldown = 0.6, recipe.rate = 0.01;
+  recipe.model.max_len = 8;
+  recipe.model.num_layers = 1;
+  recipe.model.layer.num_heads = 2;
+  recipe.model.layer.d_model = 8;
+  recipe.model.layer.d_ff = 8;
+  recipe.batch = 2;
+  recipe.steps = steps;
+  recipe.evaluate_every = 0;
+  recipe.schedule = Schedule::constant;
+  recipe.warmup = 2;
+  recipe.cooldown = 0.6;
+  recipe.rate = 0.01;
   return recipe;
 }
 
@@ -42,9 +50,14 @@ TimedRun timed_run(i64 expected_steps, const Speed& speed, double end) {
   while (!trainer.finished()) {
     trainer.step();
     now += now < speed.from ? speed.seconds_of_step : speed.later;
-    if (deadline.settles(trainer)) ++run.times_settled, run.settled_at = trainer.steps_done();
+    if (deadline.settles(trainer)) {
+      ++run.times_settled;
+      run.settled_at = trainer.steps_done();
+    }
   }
-  run.steps = trainer.steps_done(), run.cooldown = trainer.recipe().cooldown, run.end = now;
+  run.steps = trainer.steps_done();
+  run.cooldown = trainer.recipe().cooldown;
+  run.end = now;
   run.hash = trainer.hash();
   return run;
 }

@@ -19,11 +19,19 @@ namespace {
 // Odd sizes, so that no tile or chunk comes out even.
 LmRecipe small_lm_recipe() {
   LmRecipe recipe;
-  recipe.model.layer.d_model = 15, recipe.model.layer.num_heads = 3, recipe.model.layer.d_ff = 37,
+  recipe.model.layer.d_model = 15;
+  recipe.model.layer.num_heads = 3;
+  recipe.model.layer.d_ff = 37;
   recipe.model.num_layers = 2;
-  recipe.model.max_len = 11, recipe.model.layer.dropout = 0.1;
-  recipe.steps = 30, recipe.batch = 5, recipe.warmup = 10, recipe.rate = 1e-2, recipe.last_rate = 1e-3;
-  recipe.evaluate_every = 10, recipe.estimate_batches = 3;
+  recipe.model.max_len = 11;
+  recipe.model.layer.dropout = 0.1;
+  recipe.steps = 30;
+  recipe.batch = 5;
+  recipe.warmup = 10;
+  recipe.rate = 1e-2;
+  recipe.last_rate = 1e-3;
+  recipe.evaluate_every = 10;
+  recipe.estimate_batches = 3;
   return recipe;
 }
 
@@ -110,7 +118,8 @@ TEST_CASE("warm-up follows from the steps unless it is given") {
   recipe.steps = 1;
   CHECK(recipe.resolved().warmup == 0);
   CHECK(recipe.resolved().rate_of(1, 128) == doctest::Approx(recipe.last_rate));
-  recipe.steps = 50, recipe.warmup = 10;
+  recipe.steps = 50;
+  recipe.warmup = 10;
   CHECK(recipe.resolved().warmup == 10);
 }
 
@@ -143,7 +152,8 @@ namespace {
 
 LmRecipe recipe_without_average() {
   LmRecipe recipe = small_lm_recipe();
-  recipe.rate = 3e-2, recipe.average = 0;
+  recipe.rate = 3e-2;
+  recipe.average = 0;
   return recipe;
 }
 
@@ -189,7 +199,8 @@ TEST_CASE("the last model stays where it is better on the whole validation text 
 
 TEST_CASE("the averaged model is sum_i beta^(t - i) theta_i (1 - beta) / (1 - beta^t), and moves no training") {
   LmRecipe recipe = small_lm_recipe(), plain = small_lm_recipe();
-  recipe.average = 0.75, plain.average = 0;
+  recipe.average = 0.75;
+  plain.average = 0;
   LmTraining averaged(recipe, counting()), trained(plain, counting());
   std::map<std::string, Tensor> sums;
   double weights = 0;
@@ -305,7 +316,8 @@ TEST_CASE("the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
 
 TEST_CASE("an estimate is timed by one of its batches") {
   LmRecipe one = small_lm_recipe(), hundred = small_lm_recipe();
-  one.estimate_batches = 1, hundred.estimate_batches = 100;
+  one.estimate_batches = 1;
+  hundred.estimate_batches = 100;
   LmTraining estimated(one, counting()), timed(hundred, counting());
   estimated.task.evaluate();
   CHECK(timed.task.seconds_of_evaluation() > 0);
@@ -317,7 +329,8 @@ TEST_CASE("measuring, estimating and judging change nothing that is trained") {
   CHECK(judged.trainer.seconds_of_step() > 0);
   CHECK(judged.trainer.seconds_of_evaluation() > 0);
   for (int i = 0; i < 3; ++i) {
-    judged.steps(1), plain.steps(1);
+    judged.steps(1);
+    plain.steps(1);
     judged.trainer.evaluate();
     judged.judged_loss();
   }
@@ -347,11 +360,15 @@ TEST_CASE("a step that meets NaN is not made, and the error names where it began
 
 TEST_CASE("weight decay falls on matrices alone") {
   LmRecipe recipe = small_lm_recipe();
-  recipe.model.layer.bias = true, recipe.rate = recipe.last_rate = 0.1, recipe.weight_decay = 5, recipe.warmup = 1;
+  recipe.model.layer.bias = true;
+  recipe.rate = recipe.last_rate = 0.1;
+  recipe.weight_decay = 5;
+  recipe.warmup = 1;
   LmRecipe without = recipe;
   without.weight_decay = 0;
   LmTraining decayed(recipe, counting()), plain(without, counting());
-  decayed.steps(1), plain.steps(1);
+  decayed.steps(1);
+  plain.steps(1);
   const Parameters a = decayed.task.model.parameters(), b = plain.task.model.parameters();
   for (size_t i = 0; i < a.size(); ++i) {
     CAPTURE(a[i].name);

@@ -22,7 +22,8 @@ TEST_CASE("the sharpest head of a model is the one whose own weights are sharpes
   const ToyTask task{.symbols = 5, .min_length = 2, .max_length = 4};
   nn::TransformerConfig config{.src_vocab_size = task.vocab_size(), .tgt_vocab_size = task.vocab_size()};
   config.layer = {.d_model = 8, .num_heads = 2, .d_ff = 8};
-  config.num_encoder_layers = 1, config.num_decoder_layers = 2;
+  config.num_encoder_layers = 1;
+  config.num_decoder_layers = 2;
   Rng rng(3);
   const nn::Transformer model(config, rng);
   const Sequence source{3, 4, 5};
@@ -52,7 +53,8 @@ TEST_CASE("the page of the toy has the weights of every head for each sequence, 
   const ToyTask task{.symbols = 5, .min_length = 2, .max_length = 4};
   nn::TransformerConfig config{.src_vocab_size = task.vocab_size(), .tgt_vocab_size = task.vocab_size()};
   config.layer = {.d_model = 8, .num_heads = 2, .d_ff = 8};
-  config.num_encoder_layers = 1, config.num_decoder_layers = 2;
+  config.num_encoder_layers = 1;
+  config.num_decoder_layers = 2;
   Rng rng(3);
   const nn::Transformer model(config, rng);
   const nlohmann::json data = nlohmann::json::parse(attention_page(model, task, {{3, 4, 5}, {4, 4}}).json());

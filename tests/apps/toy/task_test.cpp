@@ -43,7 +43,8 @@ TEST_CASE("draws have the lengths and symbols of the task, and are held out or n
 
 TEST_CASE("a task too small to hold anything out says so") {
   ToyTask tiny;
-  tiny.symbols = 2, tiny.min_length = tiny.max_length = 1;
+  tiny.symbols = 2;
+  tiny.min_length = tiny.max_length = 1;
   Rng rng(1);
   const bool first = is_held_out({3}), second = is_held_out({4});
   REQUIRE(first == second);

@@ -15,10 +15,16 @@ namespace {
 // Small enough for a test; odd sizes, so that no tile or chunk comes out even.
 ToyRecipe small_toy_recipe() {
   ToyRecipe recipe;
-  recipe.task.symbols = 5, recipe.task.min_length = 2, recipe.task.max_length = 5;
-  recipe.model.layer.d_model = 15, recipe.model.layer.num_heads = 3, recipe.model.layer.d_ff = 37;
+  recipe.task.symbols = 5;
+  recipe.task.min_length = 2;
+  recipe.task.max_length = 5;
+  recipe.model.layer.d_model = 15;
+  recipe.model.layer.num_heads = 3;
+  recipe.model.layer.d_ff = 37;
   recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
-  recipe.steps = 30, recipe.batch = 7, recipe.warmup = 10;
+  recipe.steps = 30;
+  recipe.batch = 7;
+  recipe.warmup = 10;
   return recipe;
 }
 
@@ -53,7 +59,10 @@ TEST_CASE("measuring the time to come changes nothing") {
   const ToyRecipe recipe = small_toy_recipe();
   ToyTraining measured(recipe), plain(recipe);
   CHECK(measured.expected_seconds(10) > 0);
-  for (int i = 0; i < 3; ++i) measured.trainer.step(), plain.trainer.step();
+  for (int i = 0; i < 3; ++i) {
+    measured.trainer.step();
+    plain.trainer.step();
+  }
   CHECK(measured.trainer.hash() == plain.trainer.hash());
 }
 
@@ -98,7 +107,8 @@ TEST_CASE("the toy's validation loss is that of sequences held out, the same eac
   CHECK(at_first == doctest::Approx(std::log(recipe.task.vocab_size())).epsilon(0.3));
   CHECK(judged.task.evaluate() == at_first);
   while (!judged.trainer.finished()) {
-    judged.trainer.step(), plain.trainer.step();
+    judged.trainer.step();
+    plain.trainer.step();
     judged.task.evaluate();
   }
   CHECK(judged.task.evaluate() < at_first);
@@ -125,7 +135,9 @@ TEST_CASE("a step that meets NaN is not made, and the error names the operation 
 
 TEST_CASE("the learning rate warms up, falls, and cools down over the last part of the steps") {
   ToyRecipe recipe;
-  recipe.steps = 1000, recipe.warmup = 100, recipe.cooldown = 0.5;
+  recipe.steps = 1000;
+  recipe.warmup = 100;
+  recipe.cooldown = 0.5;
   CHECK(recipe.rate_of(50) == doctest::Approx(recipe.rate_of(100) / 2));
   CHECK(recipe.rate_of(400) == doctest::Approx(recipe.rate_of(100) / 2));
   CHECK(recipe.rate_of(1000) > 0);
@@ -137,10 +149,15 @@ TEST_CASE("the learning rate warms up, falls, and cools down over the last part 
 TEST_CASE("slow: a small model learns to copy, and the exam says so") {
   ToyRecipe recipe;
   recipe.task.name = "copy";
-  recipe.task.symbols = 4, recipe.task.min_length = 2, recipe.task.max_length = 4;
-  recipe.model.layer.d_model = 32, recipe.model.layer.d_ff = 64,
+  recipe.task.symbols = 4;
+  recipe.task.min_length = 2;
+  recipe.task.max_length = 4;
+  recipe.model.layer.d_model = 32;
+  recipe.model.layer.d_ff = 64;
   recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
-  recipe.steps = 400, recipe.batch = 32, recipe.warmup = 100;
+  recipe.steps = 400;
+  recipe.batch = 32;
+  recipe.warmup = 100;
   ToyTraining training(recipe);
   CHECK(examine(training.task.model, recipe.task, 50, 1).right < 10);
   double first = 0, last = 0;

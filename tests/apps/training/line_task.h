@@ -57,7 +57,10 @@ class Line final : public Task {
 
 inline TrainingRecipe line_recipe() {
   TrainingRecipe recipe{.steps = 12};
-  recipe.optimizer = OptimizerKind::adam, recipe.schedule = Schedule::constant, recipe.rate = 0.05, recipe.warmup = 0;
+  recipe.optimizer = OptimizerKind::adam;
+  recipe.schedule = Schedule::constant;
+  recipe.rate = 0.05;
+  recipe.warmup = 0;
   recipe.evaluate_every = 3;
   return recipe;
 }

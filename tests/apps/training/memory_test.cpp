@@ -80,7 +80,9 @@ TEST_CASE("where attention weights or logits are the largest part, most of what 
     ToyRecipe recipe;
     recipe.task.max_length = long_sequences ? 200 : 20;
     recipe.task.symbols = long_sequences ? 4 : 1000;
-    recipe.model.layer.d_model = 8, recipe.model.layer.num_heads = 4, recipe.model.layer.d_ff = 8;
+    recipe.model.layer.d_model = 8;
+    recipe.model.layer.num_heads = 4;
+    recipe.model.layer.d_ff = 8;
     recipe.batch = 32;
     const nn::TransformerConfig model = recipe.config();
     const double least = bytes_of({.parameters = model.parameter_count(),
@@ -111,7 +113,8 @@ TEST_CASE("promise 22: --max-memory refuses a training at its start, ends one th
 
   const TemporaryFolder folder;
   const small::AnimalText text = small::animal_text();
-  set_contents(folder / "a.en", text.english), set_contents(folder / "a.de", text.german);
+  set_contents(folder / "a.en", text.english);
+  set_contents(folder / "a.de", text.german);
   const std::string translate =
       "translate train --segmented --source '" + (folder / "a.en") + "' --target '" + (folder / "a.de") + "'";
   for (const std::string& training : {std::string("lm train"), translate}) {

@@ -80,14 +80,20 @@ TEST_CASE("an automatic option shows no default in the help, and has no value un
 TEST_CASE("recipes with which no training is possible are wrong usage, in terms of the options") {
   TrainingRecipe recipe = small::line_recipe();
   CHECK(usage_problem_of(recipe) == "");
-  recipe.schedule = Schedule::cosine, recipe.warmup = 12;
+  recipe.schedule = Schedule::cosine;
+  recipe.warmup = 12;
   CHECK(usage_problem_of(recipe) == "recipe: --warmup (12) must be below --steps, 12");
-  recipe.schedule = Schedule::noam, recipe.warmup = 0;
+  recipe.schedule = Schedule::noam;
+  recipe.warmup = 0;
   CHECK(usage_problem_of(recipe) == "recipe: --schedule noam needs a --warmup of at least 1");
-  recipe = small::line_recipe(), recipe.average = 0.9, recipe.average_last = 2;
+  recipe = small::line_recipe();
+  recipe.average = 0.9;
+  recipe.average_last = 2;
   CHECK(usage_problem_of(recipe) ==
         "recipe: --average (0.9) and --average-last (2) exclude each other: set one of them to 0");
-  recipe = small::line_recipe(), recipe.evaluate_every = 0, recipe.patience = 2;
+  recipe = small::line_recipe();
+  recipe.evaluate_every = 0;
+  recipe.patience = 2;
   CHECK(usage_problem_of(recipe) == "recipe: --patience and --average-last need --evaluate-every");
 }
 
@@ -96,9 +102,12 @@ TEST_CASE("the numbers for each parameter are those of optimiser, best model and
   CHECK(numbers_for_each_parameter(recipe) == 3);  // the parameter and Adam's two
   recipe.optimizer = OptimizerKind::muon;          // at most as many as AdamW
   CHECK(numbers_for_each_parameter(recipe) == 3);
-  recipe.evaluate_every = 10, recipe.average_last = 4;
+  recipe.evaluate_every = 10;
+  recipe.average_last = 4;
   CHECK(numbers_for_each_parameter(recipe) == 8);
-  recipe.average_last = 0, recipe.average = 0.9, recipe.optimizer = OptimizerKind::sgd;
+  recipe.average_last = 0;
+  recipe.average = 0.9;
+  recipe.optimizer = OptimizerKind::sgd;
   CHECK(numbers_for_each_parameter(recipe) == 3);
   recipe.momentum = 0.9;
   CHECK(numbers_for_each_parameter(recipe) == 4);

@@ -17,7 +17,9 @@ using small::line_recipe;
 
 TEST_CASE("a recipe goes through JSON unchanged, and impossible ones are refused") {
   TrainingRecipe recipe = line_recipe();
-  recipe.rate = 1.0 / 3, recipe.optimizer = OptimizerKind::adamw, recipe.schedule = Schedule::inverse_sqrt;
+  recipe.rate = 1.0 / 3;
+  recipe.optimizer = OptimizerKind::adamw;
+  recipe.schedule = Schedule::inverse_sqrt;
   recipe.warmup = 3;
   const TrainingRecipe read = training_recipe(to_json(recipe));
   CHECK(read.rate == recipe.rate);
@@ -37,7 +39,8 @@ TEST_CASE("a recipe goes through JSON unchanged, and impossible ones are refused
 
 TEST_CASE("the seed and the time limit are of a run, not of a recipe's JSON") {
   TrainingRecipe recipe = line_recipe(), other = line_recipe();
-  other.seed = 5, other.minutes = 3;
+  other.seed = 5;
+  other.minutes = 3;
   CHECK(to_json(other) == to_json(recipe));
   other.patience = 1;
   CHECK(to_json(other) != to_json(recipe));
@@ -72,7 +75,9 @@ TEST_CASE("the optimiser is the recipe's, and weight decay falls on matrices alo
        {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::sgd, OptimizerKind::muon}) {
     const auto moved = [&](double weight_decay, double momentum) {
       TrainingRecipe recipe = line_recipe();
-      recipe.optimizer = kind, recipe.weight_decay = weight_decay, recipe.momentum = momentum;
+      recipe.optimizer = kind;
+      recipe.weight_decay = weight_decay;
+      recipe.momentum = momentum;
       const Variable matrix = parameter(full({2, 2}, 1.0, f64), "0.matrix"),
                      vector = parameter(full({2}, 1.0, f64), "vector");
       const auto optimizer = make_optimizer(recipe, {{"0.matrix", matrix}, {"vector", vector}});
@@ -115,8 +120,12 @@ TEST_CASE("Muon has all its numbers from the recipe") {
   };
   TrainingRecipe recipe = line_recipe();
   recipe.optimizer = OptimizerKind::muon;
-  recipe.muon_momentum = 0.6, recipe.momentum = 0.3;  // the second one is SGD's
-  recipe.beta1 = 0.7, recipe.beta2 = 0.8, recipe.eps = 0.5, recipe.weight_decay = 0.25;
+  recipe.muon_momentum = 0.6;
+  recipe.momentum = 0.3;  // the second one is SGD's
+  recipe.beta1 = 0.7;
+  recipe.beta2 = 0.8;
+  recipe.eps = 0.5;
+  recipe.weight_decay = 0.25;
   const optim::MuonOptions same{.momentum = 0.6, .beta1 = 0.7, .beta2 = 0.8, .eps = 0.5, .weight_decay = 0.25};
   const std::vector<double> by_recipe =
       moved([&](const Parameters& parameters) { return make_optimizer(recipe, parameters); });

@@ -149,7 +149,8 @@ TEST_CASE("Ctrl-C and the time limit stop a training, save it, and say how to re
   for (const bool limited : {false, true}) {
     CAPTURE(limited);
     TrainingRecipe recipe = line_recipe();
-    recipe.evaluate_every = 1000, recipe.steps = 100000000;
+    recipe.evaluate_every = 1000;
+    recipe.steps = 100000000;
     if (limited) recipe.minutes = 0.02 / 60;
     LineRun run(folder / (limited ? "limited" : "stopped"), recipe);
     run.go({.after_step = [&](const StepResult&) {
@@ -181,8 +182,10 @@ TEST_CASE("a training without a file says that it cannot be resumed, and a faile
     }});
   };
   LineRun unsaved(""), failed(folder / "line");
-  interrupted(unsaved), interrupted(failed);
-  unsaved.save(), failed.save(true);
+  interrupted(unsaved);
+  interrupted(failed);
+  unsaved.save();
+  failed.save(true);
   CHECK(small::contains(unsaved.heard, "stopped after step 4 of 12; without --save it cannot be resumed\n"));
   CHECK(failed.heard.ends_with("stopped after step 4 of 12\n"));
 }

@@ -15,7 +15,8 @@ using small::train_until;
 
 TEST_CASE("micro-batches of 4 and of 2 tokens make the step of one batch of 6") {
   TrainingRecipe two = line_recipe();
-  two.optimizer = OptimizerKind::sgd, two.micro_batches = 2;
+  two.optimizer = OptimizerKind::sgd;
+  two.micro_batches = 2;
   TrainingRecipe one = two;
   one.micro_batches = 1;
   LineTraining parts(two), whole(one);
@@ -28,7 +29,8 @@ TEST_CASE("micro-batches of 4 and of 2 tokens make the step of one batch of 6") 
 
 TEST_CASE("a micro-batch without target tokens adds nothing, and a step without any is an error") {
   TrainingRecipe two = line_recipe();
-  two.optimizer = OptimizerKind::sgd, two.micro_batches = 2;
+  two.optimizer = OptimizerKind::sgd;
+  two.micro_batches = 2;
   TrainingRecipe one = two;
   one.micro_batches = 1;
   LineTraining parts(two), whole(one), none(one);
@@ -45,7 +47,8 @@ TEST_CASE("a micro-batch without target tokens adds nothing, and a step without 
 TEST_CASE("a training that was interrupted equals to the bit one that was not, whatever it averages") {
   for (const auto& [average, last] : {std::pair{0.0, 0}, {0.9, 0}, {0.0, 2}}) {
     TrainingRecipe recipe = line_recipe();
-    recipe.average = average, recipe.average_last = last;
+    recipe.average = average;
+    recipe.average_last = last;
     CAPTURE(recipe.average);
     CAPTURE(recipe.average_last);
     LineTraining whole(recipe);
@@ -125,7 +128,8 @@ TEST_CASE("patience ends after as many evaluations without a lowest loss, NaN am
   CHECK_FALSE(training.trainer.out_of_patience());
   CHECK_FALSE(training.trainer.finished());
   LineTraining resumed(recipe);
-  resumed.task.validation = training.task.validation, resumed.task.evaluations = 2;
+  resumed.task.validation = training.task.validation;
+  resumed.task.evaluations = 2;
   resumed.trainer.load_state(training.trainer.state());
   for (LineTraining* each : {&training, &resumed}) {
     train_until(each->trainer, 9);
@@ -142,7 +146,8 @@ TEST_CASE("measuring changes nothing") {
   measured.task.claimed_seconds = 0.25;
   CHECK(measured.trainer.expected_seconds(10) == 121);  // twelve steps and four evaluations
   CHECK(measured.trainer.evaluations_left() == 4);
-  train_until(measured.trainer, 5), train_until(plain.trainer, 5);
+  train_until(measured.trainer, 5);
+  train_until(plain.trainer, 5);
   CHECK(measured.trainer.evaluations_left() == 3);
   CHECK(measured.trainer.hash() == plain.trainer.hash());
 }

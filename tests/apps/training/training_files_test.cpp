@@ -56,7 +56,9 @@ TEST_CASE("an unfinished training comes back with its recipe, its seed, its stat
   const TemporaryFolder folder;
   const int tiles = least_tiles();
   TrainingRecipe recipe = line_recipe();
-  recipe.average = 0.5, recipe.seed = 7, recipe.patience = 5;
+  recipe.average = 0.5;
+  recipe.seed = 7;
+  recipe.patience = 5;
   for (const i64 stop : {2, 3, 5}) {  // before, at and after an evaluation
     CAPTURE(stop);
     SavedLine line(folder / "line", recipe);

@@ -46,7 +46,8 @@ struct InfiniteExp final : Observer {
 
 TEST_CASE("a watched step is the optimiser's, clipped or not") {
   WatchedSum free, clipped;
-  free.pass(), clipped.pass();
+  free.pass();
+  clipped.pass();
   clipped.step.clip = 0.1;
   CHECK(free.error() == "");
   CHECK(clipped.error() == "");

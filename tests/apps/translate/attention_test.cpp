@@ -22,19 +22,29 @@ Translator new_translator(ModelKind kind) {
   };
   if (kind == ModelKind::recurrent) {
     nn::RecurrentTranslatorConfig config{};
-    config.src_vocab_size = config.tgt_vocab_size = K, config.pad_id = pad_id;
-    config.d_embedding = config.d_encoder = config.d_attention = 8, config.d_decoder = 12;
+    config.src_vocab_size = config.tgt_vocab_size = K;
+    config.pad_id = pad_id;
+    config.d_embedding = config.d_encoder = config.d_attention = 8;
+    config.d_decoder = 12;
     return made(nn::RecurrentTranslator(config, rng));
   }
   if (kind == ModelKind::convolutional) {
     nn::ConvolutionalTranslatorConfig config{};
-    config.src_vocab_size = config.tgt_vocab_size = K, config.pad_id = pad_id, config.max_len = 40;
-    config.d_embedding = 8, config.d_hidden = 12, config.num_encoder_layers = 1, config.num_decoder_layers = 2;
+    config.src_vocab_size = config.tgt_vocab_size = K;
+    config.pad_id = pad_id;
+    config.max_len = 40;
+    config.d_embedding = 8;
+    config.d_hidden = 12;
+    config.num_encoder_layers = 1;
+    config.num_decoder_layers = 2;
     return made(nn::ConvolutionalTranslator(config, rng));
   }
   nn::TransformerConfig config{.src_vocab_size = K, .tgt_vocab_size = K};
   config.layer = {.d_model = 12, .num_heads = 2, .d_ff = 8};
-  config.num_encoder_layers = 1, config.num_decoder_layers = 2, config.max_len = 40, config.pad_id = pad_id;
+  config.num_encoder_layers = 1;
+  config.num_decoder_layers = 2;
+  config.max_len = 40;
+  config.pad_id = pad_id;
   return made(nn::Transformer(config, rng));
 }
 

@@ -87,7 +87,8 @@ TEST_CASE("every pair comes once an epoch, in batches of at most so many tokens"
     }
     CHECK(seen.size() == 150);
     for (const auto& [token, times] : seen) CHECK(times == 1);
-    compositions.push_back(composition), orders.push_back(order);
+    compositions.push_back(composition);
+    orders.push_back(order);
   }
   CHECK(compositions[0] != compositions[1]);
   CHECK(orders[0] != orders[1]);
@@ -146,7 +147,8 @@ TEST_CASE("without shuffling, batches go from short sentences to long ones") {
 
 TEST_CASE("a pair that fits into no batch is an error, one that just fits is a batch") {
   Corpus corpus;
-  corpus.source.add(std::vector<i32>(9, 10)), corpus.target.add(std::vector<i32>(4, 10));
+  corpus.source.add(std::vector<i32>(9, 10));
+  corpus.target.add(std::vector<i32>(4, 10));
   CHECK(TranslationBatches(corpus, 10, Rng(1)).in_epoch() == 1);
   CHECK(small::contains(error_of([&] { TranslationBatches(corpus, 9, Rng(1)); }),
                         "a pair of 10 and 5 tokens does not fit into a batch of 9"));

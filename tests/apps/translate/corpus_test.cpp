@@ -122,7 +122,10 @@ TEST_CASE("equal pairs are all held out, or none") {
   CHECK(held.validation.size() % 4 == 0);
   CHECK(held.validation.size() > 0);
   LinePairs mostly_equal = numbered_pairs(3);
-  for (int copy = 0; copy < 100; ++copy) mostly_equal.source.push_back("x"), mostly_equal.target.push_back("y");
+  for (int copy = 0; copy < 100; ++copy) {
+    mostly_equal.source.push_back("x");
+    mostly_equal.target.push_back("y");
+  }
   CHECK(hold_out(mostly_equal).training.size() > 0);
   CHECK(hold_out(mostly_equal).validation.size() > 0);
 }
@@ -131,7 +134,10 @@ TEST_CASE("too few pairs to hold one out are an error") {
   CHECK(small::contains(error_of([] { hold_out(numbered_pairs(1)); }), "the files have 1 usable pair"));
   CHECK(small::contains(error_of([] { hold_out(numbered_pairs(0)); }), "the files have 0 usable pairs"));
   LinePairs equal;
-  for (int i = 0; i < 5; ++i) equal.source.push_back("a"), equal.target.push_back("x");
+  for (int i = 0; i < 5; ++i) {
+    equal.source.push_back("a");
+    equal.target.push_back("x");
+  }
   CHECK(small::contains(error_of([&] { hold_out(equal); }), "all sources are equal"));
 }
 

@@ -11,8 +11,10 @@ using namespace orrery::translate;
 
 TEST_CASE("sentencepiece learns from the training pairs alone; the same files give the same data") {
   TranslationRecipe recipe = small::small_translation_recipe();
-  recipe.segmented = false, recipe.vocabulary = 60;
-  recipe.most_tokens = 60, recipe.batch_tokens = 100;
+  recipe.segmented = false;
+  recipe.vocabulary = 60;
+  recipe.most_tokens = 60;
+  recipe.batch_tokens = 100;
   const TranslationData data = small::animal_data(recipe), again = small::animal_data(recipe);
   CHECK_FALSE(data.vocabulary.is_segmented());
   CHECK(data.vocabulary.to_json() == again.vocabulary.to_json());
@@ -28,7 +30,10 @@ TEST_CASE("what takes long is told before it begins") {
   set_contents(folder / "en", text.english);
   set_contents(folder / "de", text.german);
   TranslationRecipe recipe = small::small_translation_recipe();
-  recipe.segmented = false, recipe.vocabulary = 60, recipe.most_tokens = 60, recipe.batch_tokens = 100;
+  recipe.segmented = false;
+  recipe.vocabulary = 60;
+  recipe.most_tokens = 60;
+  recipe.batch_tokens = 100;
   std::string told;
   translation_data({.source = folder / "en", .target = folder / "de"}, recipe, nullptr,
                    [&](const std::string& what) { told += what + '\n'; });

@@ -80,8 +80,14 @@ TEST_CASE("each kind of model learns invented sentences, and then writes them") 
     recipe.recurrent = {.d_embedding = 32, .d_encoder = 32, .d_decoder = 48, .d_attention = 32, .dropout = 0};
     recipe.convolutional = {
         .d_embedding = 32, .d_hidden = 48, .num_encoder_layers = 2, .num_decoder_layers = 2, .dropout = 0};
-    recipe.batch_tokens = 300, recipe.micro_batches = 1, recipe.average_last = 0, recipe.smoothing = 0;
-    recipe.schedule = Schedule::constant, recipe.rate = 0.01, recipe.steps = 120, recipe.warmup = 10;
+    recipe.batch_tokens = 300;
+    recipe.micro_batches = 1;
+    recipe.average_last = 0;
+    recipe.smoothing = 0;
+    recipe.schedule = Schedule::constant;
+    recipe.rate = 0.01;
+    recipe.steps = 120;
+    recipe.warmup = 10;
     recipe.cooldown = 0.5;
     AnimalTraining training(recipe);
     while (!training.trainer.finished()) training.trainer.step();
@@ -149,10 +155,14 @@ TEST_CASE("what a model is said to keep for backward is at least a third of what
   for (const ModelKind kind : every_kind) {
     CAPTURE(name_of(kind));
     TranslationRecipe recipe = small_recipe_of(kind);
-    recipe.model.layer.d_model = 32, recipe.model.layer.num_heads = 2, recipe.model.layer.d_ff = 64;
+    recipe.model.layer.d_model = 32;
+    recipe.model.layer.num_heads = 2;
+    recipe.model.layer.d_ff = 64;
     recipe.recurrent.d_embedding = recipe.recurrent.d_output = 24;
-    recipe.recurrent.d_encoder = recipe.recurrent.d_attention = 32, recipe.recurrent.d_decoder = 48;
-    recipe.convolutional.d_embedding = 24, recipe.convolutional.d_hidden = 48;
+    recipe.recurrent.d_encoder = recipe.recurrent.d_attention = 32;
+    recipe.recurrent.d_decoder = 48;
+    recipe.convolutional.d_embedding = 24;
+    recipe.convolutional.d_hidden = 48;
     AnimalTraining training(recipe);
     const TranslationModel& model = training.task.model();
     nn::Pass pass = nn::Pass::training(1, 1);

@@ -70,7 +70,8 @@ TEST_CASE("every preset is a recipe, and survives its JSON") {
     TranslationRecipe recipe = translation_preset(name), read;
     recipe.validate();
     static_cast<TrainingRecipe&>(read) = recipe;
-    recipe.most_tokens = 77, recipe.segmented = true;
+    recipe.most_tokens = 77;
+    recipe.segmented = true;
     read_json(to_json(recipe), read);
     CHECK(to_json(read) == to_json(recipe));
     CHECK(read.model == recipe.model);
@@ -78,7 +79,8 @@ TEST_CASE("every preset is a recipe, and survives its JSON") {
   TranslationRecipe recipe;
   CHECK(small::contains(error_of([&] { read_json("{}", recipe); }), "translation recipe: has no field \"kind\""));
   CHECK(small::contains(error_of([] { translation_preset("huge"); }), "there is no preset 'huge'"));
-  recipe = translation_preset("tiny"), recipe.batch_tokens = 256;
+  recipe = translation_preset("tiny");
+  recipe.batch_tokens = 256;
   CHECK(small::contains(error_of([&] { recipe.validate(); }),
                         "batch_tokens (256) must be larger than most_tokens (256)"));
 }

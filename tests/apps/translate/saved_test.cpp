@@ -126,13 +126,15 @@ TEST_CASE("an unfinished training is resumed from its files alone, to the same b
   CHECK_MESSAGE(without_decoder.starts_with("translate: the saved state has no parameter.decoder."), without_decoder);
   changed = unfinished;
   TranslationRecipe long_sentences = saved.recipe;
-  long_sentences.most_tokens = (i64{1} << 30) - 2, long_sentences.batch_tokens = i64{1} << 30;
+  long_sentences.most_tokens = (i64{1} << 30) - 2;
+  long_sentences.batch_tokens = i64{1} << 30;
   changed.metadata["translation"] = to_json(long_sentences);
   CHECK(small::contains(error_of([&] { origin_of(changed, files.resume()); }), "too small for the model it describes"));
   changed = unfinished;
   changed.metadata.erase("vocabulary");
   CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }), "it has no vocabulary"));
-  changed = unfinished, changed.metadata["origin"] = "{}";
+  changed = unfinished;
+  changed.metadata["origin"] = "{}";
   CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }),
                         "load FILE: translation origin: has no field \"source\""));
 }

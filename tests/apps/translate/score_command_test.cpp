@@ -124,7 +124,10 @@ TEST_CASE("mistakes on the command line are named") {
 TEST_CASE("empty lines and text that looks tokenised are pointed out") {
   const TemporaryFolder folder;
   std::string tokenised, plain;
-  for (int i = 0; i < 100; ++i) tokenised += "ein Satz .\n", plain += "Ein Satz.\n";
+  for (int i = 0; i < 100; ++i) {
+    tokenised += "ein Satz .\n";
+    plain += "Ein Satz.\n";
+  }
   const std::string hypothesis = written(folder / "tokenised", tokenised + "\n \n"),
                     reference = written(folder / "plain", plain + "Noch\neiner\n");
   const std::string notes = errors("translate score " + hypothesis + " " + reference).text;

@@ -33,8 +33,13 @@ inline translate::TranslationRecipe small_translation_recipe() {
   recipe.model.layer = {.d_model = 15, .num_heads = 3, .d_ff = 37, .dropout = 0.1};
   recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
   recipe.segmented = true;
-  recipe.batch_tokens = 40, recipe.most_tokens = 20, recipe.micro_batches = 2;
-  recipe.steps = 12, recipe.warmup = 4, recipe.evaluate_every = 5, recipe.average_last = 2;
+  recipe.batch_tokens = 40;
+  recipe.most_tokens = 20;
+  recipe.micro_batches = 2;
+  recipe.steps = 12;
+  recipe.warmup = 4;
+  recipe.evaluate_every = 5;
+  recipe.average_last = 2;
   return recipe;
 }
 

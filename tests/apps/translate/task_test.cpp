@@ -50,7 +50,9 @@ TEST_CASE("the validation loss is the mean over all tokens, without smoothing an
   for (i64 i = 0; i < validation.size(); ++i) {
     std::vector<i32> source(validation.source[i].begin(), validation.source[i].end()),
         target(validation.target[i].begin(), validation.target[i].end()), labels = target;
-    source.push_back(end_id), target.insert(target.begin(), begin_id), labels.push_back(end_id);
+    source.push_back(end_id);
+    target.insert(target.begin(), begin_id);
+    labels.push_back(end_id);
     const auto row = [](const std::vector<i32>& ids) {
       return Tensor::of<i32>({1, static_cast<i64>(ids.size())}, ids);
     };
@@ -96,22 +98,31 @@ TEST_CASE("a training that is resumed in the middle of an epoch, with other thre
   second.train(12);
   CHECK(second.trainer.hash() == whole.trainer.hash());
   CHECK(second.trainer.best_loss() == whole.trainer.best_loss());
-  whole.trainer.end_with_judged(), second.trainer.end_with_judged();
+  whole.trainer.end_with_judged();
+  second.trainer.end_with_judged();
   CHECK(second.task.evaluate() == whole.task.evaluate());
 }
 
 TEST_CASE("measuring the time to come changes nothing") {
   AnimalTraining measured, plain;
-  measured.trainer.seconds_of_step(), measured.trainer.seconds_of_evaluation();
-  measured.train(3), plain.train(3);
+  measured.trainer.seconds_of_step();
+  measured.trainer.seconds_of_evaluation();
+  measured.train(3);
+  plain.train(3);
   CHECK(measured.trainer.hash() == plain.trainer.hash());
 }
 
 TEST_CASE("a small model learns invented sentences") {
   TranslationRecipe recipe = small::small_translation_recipe();
   recipe.model.layer = {.d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = 0};
-  recipe.batch_tokens = 300, recipe.micro_batches = 1, recipe.average_last = 0, recipe.smoothing = 0;
-  recipe.schedule = Schedule::noam, recipe.steps = 150, recipe.warmup = 75, recipe.cooldown = 0.5;
+  recipe.batch_tokens = 300;
+  recipe.micro_batches = 1;
+  recipe.average_last = 0;
+  recipe.smoothing = 0;
+  recipe.schedule = Schedule::noam;
+  recipe.steps = 150;
+  recipe.warmup = 75;
+  recipe.cooldown = 0.5;
   AnimalTraining training(recipe);
   while (!training.trainer.finished()) training.trainer.step();
   CHECK(training.trainer.losses()[0] > 2);
