@@ -50,24 +50,30 @@ void philox_blocks(const Draw& draw, u64 first, u32* words) {
   std::array<u64, blocks_at_once> c0, c1, c2, c3;
   for (size_t b = 0; b < blocks_at_once; ++b) {
     const u64 block = first + b;
-    c0[b] = static_cast<u32>(block), c1[b] = draw.step;
-    c2[b] = static_cast<u32>(draw.micro * Draw::most_micro + static_cast<u32>(block >> 32)), c3[b] = draw.index;
+    c0[b] = static_cast<u32>(block);
+    c1[b] = draw.step;
+    c2[b] = static_cast<u32>(draw.micro * Draw::most_micro + static_cast<u32>(block >> 32));
+    c3[b] = draw.index;
   }
   u64 key0 = static_cast<u32>(draw.seed), key1 = draw.seed >> 32;
   for (int round = 0; round < 10; ++round) {
 #pragma omp simd
     for (size_t b = 0; b < blocks_at_once; ++b) {
       const u64 low = u64{0xD2511F53} * static_cast<u32>(c0[b]), high = u64{0xCD9E8D57} * static_cast<u32>(c2[b]);
-      c0[b] = (high >> 32) ^ c1[b] ^ key0, c1[b] = high & 0xFFFFFFFF;
-      c2[b] = (low >> 32) ^ c3[b] ^ key1, c3[b] = low & 0xFFFFFFFF;
+      c0[b] = (high >> 32) ^ c1[b] ^ key0;
+      c1[b] = high & 0xFFFFFFFF;
+      c2[b] = (low >> 32) ^ c3[b] ^ key1;
+      c3[b] = low & 0xFFFFFFFF;
     }
     key0 = (key0 + 0x9E3779B9) & 0xFFFFFFFF;
     key1 = (key1 + 0xBB67AE85) & 0xFFFFFFFF;
   }
 #pragma omp simd
   for (size_t b = 0; b < blocks_at_once; ++b) {
-    words[4 * b] = static_cast<u32>(c0[b]), words[4 * b + 1] = static_cast<u32>(c1[b]);
-    words[4 * b + 2] = static_cast<u32>(c2[b]), words[4 * b + 3] = static_cast<u32>(c3[b]);
+    words[4 * b] = static_cast<u32>(c0[b]);
+    words[4 * b + 1] = static_cast<u32>(c1[b]);
+    words[4 * b + 2] = static_cast<u32>(c2[b]);
+    words[4 * b + 3] = static_cast<u32>(c3[b]);
   }
 }
 

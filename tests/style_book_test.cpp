@@ -198,7 +198,8 @@ TEST_CASE("no folder has more than 20 sources") {
     many.push_back(make_source("nn/" + std::string(1, name) + ".cpp", ""));
   }
   CHECK(report(crowded_folders(many)) == "\nnn has 21 sources");
-  many.pop_back(), many.pop_back();
+  many.pop_back();
+  many.pop_back();
   CHECK(report(crowded_folders(many)) == "");
   Sources solutions, programs;
   for (char name = 'a'; name < 'a' + 21; ++name) {

@@ -73,27 +73,34 @@ inline std::string blanked(std::string text) {
     const char c = text[i];
     const std::string_view here = std::string_view(text).substr(i);
     bool blank = state != code;
-    if (state == code && here.starts_with("//"))
-      state = line_comment, blank = true;
-    else if (state == code && here.starts_with("/*"))
-      state = block_comment, blank = true;
-    else if (state == code && here.starts_with("R\"") && here.find('(') != here.npos) {
+    if (state == code && here.starts_with("//")) {
+      state = line_comment;
+      blank = true;
+    } else if (state == code && here.starts_with("/*")) {
+      state = block_comment;
+      blank = true;
+    } else if (state == code && here.starts_with("R\"") && here.find('(') != here.npos) {
       state = raw_string;
       raw_end = ")" + std::string(here.substr(2, here.find('(') - 2)) + "\"";
-    } else if (state == code && c == '"')
+    } else if (state == code && c == '"') {
       state = string;
-    else if (state == code && c == '\'' && (i == 0 || !is_word(text[i - 1])))
+    } else if (state == code && c == '\'' && (i == 0 || !is_word(text[i - 1]))) {
       state = character;  // 1'000 is a number
-    else if (state == line_comment && c == '\n')
+    } else if (state == line_comment && c == '\n') {
       state = code;
-    else if (state == block_comment && here.starts_with("*/"))
-      state = code, text[i++] = ' ';
-    else if ((state == string || state == character) && c == '\\')
+    } else if (state == block_comment && here.starts_with("*/")) {
+      state = code;
       text[i++] = ' ';
-    else if ((state == string && c == '"') || (state == character && c == '\''))
-      state = code, blank = false;
-    else if (state == raw_string && here.starts_with(raw_end))
-      state = code, blank = false, i += raw_end.size() - 1;
+    } else if ((state == string || state == character) && c == '\\') {
+      text[i++] = ' ';
+    } else if ((state == string && c == '"') || (state == character && c == '\'')) {
+      state = code;
+      blank = false;
+    } else if (state == raw_string && here.starts_with(raw_end)) {
+      state = code;
+      blank = false;
+      for (size_t left = raw_end.size() - 1; left > 0; --left) text[i++] = ' ';  // all but the quotation mark
+    }
     if (blank && text[i] != '\n') text[i] = ' ';
   }
   return text;

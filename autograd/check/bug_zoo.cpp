@@ -44,7 +44,9 @@ struct LayerNorm {
       return decltype(variance)(1 / std::sqrt(variance + eps));
     });
     const Tensor n = centred * r;
-    normal = n, reciprocal = r, weight = w;
+    normal = n;
+    reciprocal = r;
+    weight = w;
     return n * w + b;
   }
   void add_parameters(const Tensor& dy, Grads& dx) const {
@@ -73,7 +75,8 @@ struct Scores {
   static constexpr std::string_view name = "scores";
   Saved Q, K;
   Tensor forward(const Tensor& queries, const Tensor& keys) {
-    Q = queries, K = keys;
+    Q = queries;
+    K = keys;
     return matmul(queries, keys, Trans::b) * (1.0 / std::sqrt(static_cast<double>(queries.size(-1))));
   }
   void backward(const Tensor& dy, Grads& dx) {
@@ -86,7 +89,8 @@ struct Linear {
   static constexpr std::string_view name = "linear";
   Saved x, weight;
   Tensor forward(const Tensor& in, const Tensor& w, const Tensor& b) {
-    x = in, weight = w;
+    x = in;
+    weight = w;
     return matmul(in, w, Trans::b) + b;
   }
   void backward(const Tensor& dy, Grads& dx) {  // dy [B, T, out]
@@ -101,7 +105,8 @@ struct Matmul {
   static constexpr std::string_view name = "matmul";
   Saved a, b;
   Tensor forward(const Tensor& left, const Tensor& right) {
-    a = left, b = right;
+    a = left;
+    b = right;
     return matmul(left, right);
   }
   void backward(const Tensor& dy, Grads& dx) {
@@ -224,7 +229,8 @@ struct Max {
   bool keep_axes;
   Saved x, y;
   Tensor forward(const Tensor& in) {
-    x = in, y = max(in, axes, true);
+    x = in;
+    y = max(in, axes, true);
     return max(in, axes, keep_axes);
   }
   void backward(const Tensor& dy, Grads& dx) {

@@ -96,7 +96,9 @@ ProofPart prove_interleaved(const Sample& sample, u64 seed) {
     const std::vector<Tensor> first_alone = gradients_of(first, dy), second_alone = gradients_of(second, dy);
     if (dtype == f64) {
       GradcheckOptions options = sample.options;
-      options.seed = seed, options.coordinates = 2, options.directions = 2;
+      options.seed = seed;
+      options.coordinates = 2;
+      options.directions = 2;
       const std::string wrong = wrong_gradients(second, options);
       if (!wrong.empty()) return part("interleaved", "with other numbers, after the first:\n" + wrong);
     }
@@ -106,7 +108,8 @@ ProofPart prove_interleaved(const Sample& sample, u64 seed) {
       run_backward(in_order ? y2 : y1, dy);
       std::string disturbed = first_disturbed(first, first_alone, second, second_alone);
       if (disturbed.empty()) disturbed = first_disturbed(second, second_alone, first, first_alone);
-      take_gradients(first.leaves), take_gradients(second.leaves);
+      take_gradients(first.leaves);
+      take_gradients(second.leaves);
       if (!disturbed.empty())
         return part("interleaved", std::string("two forward passes before backward, that of the ") +
                                        (in_order ? "first" : "second") + " first: another gradient for " + disturbed);
@@ -192,7 +195,8 @@ ProofPart prove_changed(const Sample& sample, u64 seed) {
       if (!problem.empty())
         return {"changed", false, watcher.values[target].name + " was changed in place after forward: " + problem,
                 misled.empty() ? "" : "a Tensor where a Saved belongs?"};
-      ++changes, errors += noticed;
+      ++changes;
+      errors += noticed;
     }
   }
   return part("changed", "",

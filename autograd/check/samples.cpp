@@ -67,7 +67,8 @@ Tensor spread_ids(const Shape& shape, i64 rows) {
 
 Sample long_sample(std::string name, std::string variant, std::vector<Input> inputs, Function f) {
   Sample result = sample(std::move(name), std::move(variant), std::move(inputs), std::move(f));
-  result.options.coordinates = 3, result.options.directions = 2;
+  result.options.coordinates = 3;
+  result.options.directions = 2;
   return result;
 }
 

@@ -38,7 +38,8 @@ struct Mul {
   static constexpr std::string_view name = "mul";
   Saved a, b;
   Tensor forward(const Tensor& left, const Tensor& right) {
-    a = left, b = right;
+    a = left;
+    b = right;
     return left * right;
   }
   void backward(const Tensor& dy, Grads& dx) {

@@ -42,13 +42,15 @@ struct CrossEntropy {
         const auto [exps, differences] = chunked_sums<T>(
             K, [=](i64 k) { return math::exp(a[k] - m); }, [=](i64 k) { return a[k] - m; });
         const double log_total = std::log(exps);
-        stat[row * 2] = m, stat[row * 2 + 1] = static_cast<T>(log_total);
+        stat[row * 2] = m;
+        stat[row * 2 + 1] = static_cast<T>(log_total);
         // sum_k q_k (x_k - m) = (on - off) (x_target - m) + off sum_k (x_k - m)
         const double spread = off == 0 ? 0 : off * differences;
         loss[row] = log_total - (on - off) * static_cast<double>(a[target[row]] - m) - spread;
       });
     });
-    logits = x, statistics = kept;
+    logits = x;
+    statistics = kept;
     return full({}, sum(losses).item() / q.divisor, x.dtype());
   }
 

@@ -48,7 +48,9 @@ struct LayerNorm {
         normalized_row(from + row * n, s, gain, shift, out + row * n, n);
       });
     });
-    x = in, weight = w, statistics = kept;
+    x = in;
+    weight = w;
+    statistics = kept;
     return y;
   }
 

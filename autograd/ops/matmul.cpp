@@ -21,7 +21,8 @@ struct Matmul {
   Saved a, b;
 
   Tensor forward(const Tensor& left, const Tensor& right) {
-    a = left, b = right;
+    a = left;
+    b = right;
     return matmul(left, right, trans);
   }
 

@@ -21,7 +21,11 @@ struct RowStatistics {
   static RowStatistics load(const T* table, i64 row) {
     return {table[3 * row], table[3 * row + 1], table[3 * row + 2]};
   }
-  void store(T* table, i64 row) const { table[3 * row] = mean, table[3 * row + 1] = r, table[3 * row + 2] = k; }
+  void store(T* table, i64 row) const {
+    table[3 * row] = mean;
+    table[3 * row + 1] = r;
+    table[3 * row + 2] = k;
+  }
 };
 
 /// Checks that x [..., n] can be normalised with weight and bias [n], either of which may be undefined, and that eps is

@@ -21,7 +21,9 @@ BroadcastLoop::BroadcastLoop(const Shape& result, const Shape& shape_a, const Sh
       sizes[last] *= n;
     } else {
       const size_t next = static_cast<size_t>(joined++);
-      sizes[next] = n, steps_a[next] = step_a, steps_b[next] = step_b;
+      sizes[next] = n;
+      steps_a[next] = step_a;
+      steps_b[next] = step_b;
     }
     stride_a *= n_a;
     stride_b *= n_b;
@@ -33,7 +35,9 @@ BroadcastLoop::BroadcastLoop(const Shape& result, const Shape& shape_a, const Sh
   rank = joined;
   for (int i = 0; i < rank; ++i) {
     const size_t to = static_cast<size_t>(i), from = static_cast<size_t>(rank - 1 - i);
-    size[to] = sizes[from], a[to] = steps_a[from], b[to] = steps_b[from];
+    size[to] = sizes[from];
+    a[to] = steps_a[from];
+    b[to] = steps_b[from];
   }
 }
 

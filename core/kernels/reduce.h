@@ -59,7 +59,8 @@ static std::array<double, 2> chunked_sums(i64 n, F f, G g) {
       of_f[k] += f(i);
       of_g[k] += g(i);
     }
-    total[0] += lanes_combined(of_f), total[1] += lanes_combined(of_g);
+    total[0] += lanes_combined(of_f);
+    total[1] += lanes_combined(of_g);
   }
   return total;
 }

@@ -33,14 +33,17 @@ int CrowdingRule::update(double now, double waited, int asked) {
   if (asked != asked_) {
     asked_ = threads_ = asked;
     last_ = all_since_ = now;
-    too_long_ = 0, pause_ = first_pause;
+    too_long_ = 0;
+    pause_ = first_pause;
     return threads_;
   }
   const double passed = std::max(now - last_, 1e-6);
   last_ = now;
   const bool all = threads_ == asked_;
   if (!all && now >= all_again_at_) {
-    threads_ = asked_, all_since_ = now, too_long_ = 0;
+    threads_ = asked_;
+    all_since_ = now;
+    too_long_ = 0;
     return threads_;
   }
   if (threads_ == 1) return threads_;

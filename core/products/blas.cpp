@@ -168,7 +168,10 @@ void guard_blas() {
       fail("blas", "this OpenBLAS was built without threads and gives wrong products when ", callers,
            " threads call it; install libopenblas0-openmp (or libopenblas0-pthread), or run with --threads 1");
     case BlasAction::single_thread: {
-      [[maybe_unused]] static const bool once = (openblas_set_num_threads(1), true);
+      [[maybe_unused]] static const bool once = [] {
+        openblas_set_num_threads(1);
+        return true;
+      }();
       break;
     }
     case BlasAction::nothing: break;

@@ -96,8 +96,10 @@ MultiHeadAttention::MultiHeadAttention(Linear in_proj, Linear out_proj, i64 num_
 
 MultiHeadAttention MultiHeadAttention::clone() const {
   MultiHeadAttention copy(in_proj.clone(), out_proj.clone(), num_heads, d_k, d_v, dropout);
-  copy.names = names, copy.own_mask = own_mask;
-  copy.query_key_map = query_key_map.clone(), copy.score_bias = score_bias.clone();
+  copy.names = names;
+  copy.own_mask = own_mask;
+  copy.query_key_map = query_key_map.clone();
+  copy.score_bias = score_bias.clone();
   return copy;
 }
 

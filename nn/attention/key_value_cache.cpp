@@ -92,7 +92,9 @@ Tensor with_capacity(const Tensor& x, i64 length, i64 capacity) {
 void KeyValueCache::reserve(i64 positions) {
   if (positions <= capacity()) return;
   Tensor more_keys = with_capacity(keys, length, positions), more_values = with_capacity(values, length, positions);
-  keys = std::move(more_keys), values = std::move(more_values);  // only now: if memory runs out, both are as before
+  // Only now: if memory runs out, both are as before.
+  keys = std::move(more_keys);
+  values = std::move(more_values);
 }
 
 namespace {

@@ -42,7 +42,10 @@ struct QueryKeyNorm : QueryKeyMap {
     copy.g = parameter(g.value().clone());
     return copy;
   }
-  void visit(Visitor& v) override { v("g", g), v("first", first); }
+  void visit(Visitor& v) override {
+    v("g", g);
+    v("first", first);
+  }
 };
 
 }  // namespace orrery::nn

@@ -35,8 +35,9 @@ struct Rotary : QueryKeyMap {
     return rotary(Q, rows(sine), rows(cosine));
   }
   Rotary clone() const {
-    Rotary copy;
-    copy.sine = sine, copy.cosine = cosine;  // constants, which copies may share
+    Rotary copy;  // which may share the constants
+    copy.sine = sine;
+    copy.cosine = cosine;
     return copy;
   }
   void visit(Visitor&) override {}

@@ -97,7 +97,11 @@ struct LowRank : LinearMap {
   Variable operator()(const Variable& x, RowRange rows) const override {
     return base(x, rows) + orrery::linear(orrery::linear(x, A, {}), B, {}, rows);
   }
-  void visit(Visitor& v) override { v.inlined(base), v("lora_A", A), v("lora_B", B); }
+  void visit(Visitor& v) override {
+    v.inlined(base);
+    v("lora_A", A);
+    v("lora_B", B);
+  }
 };
 
 // Q and K scaled, each position by its own factor.
@@ -211,7 +215,8 @@ std::vector<Sample> layer_samples() {
                         [](MultiHeadAttention& layer, Rng&) { layer.query_key_map = QueryKeyNorm(3, Rotary(3, 2)); }),
       changed_attention("self, bias by distance in a window", {},
                         [](MultiHeadAttention& layer, Rng& rng) {
-                          layer.score_bias = LearnedBias({2, 5}, rng), layer.own_mask = Mask::window(1, 2);
+                          layer.score_bias = LearnedBias({2, 5}, rng);
+                          layer.own_mask = Mask::window(1, 2);
                         }),
       changed_attention("self, bias for each pair", Mask::causal(),
                         [](MultiHeadAttention& layer, Rng& rng) {

@@ -124,7 +124,9 @@ Tensor next_logits(const ConvolutionalTranslator& model, const Tensor& tokens, C
     newest.push_back(slice(inputs.value(), 1, n));
   }
   const Tensor logits = model.generator(model.decoder_out(h)).value();
-  state.inputs = std::move(newest), state.length += n;  // only now: a step that fails can be made again
+  // Only now: a step that fails can be made again.
+  state.inputs = std::move(newest);
+  state.length += n;
   return logits;
 }
 

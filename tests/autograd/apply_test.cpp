@@ -17,7 +17,8 @@ struct Affine {
   static constexpr std::string_view name = "affine";
   Saved a, w;
   Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-    a = x, w = weight;
+    a = x;
+    w = weight;
     const Tensor y = mul(x, weight);
     return bias.defined() ? add(y, bias) : y;
   }
@@ -52,7 +53,8 @@ struct Asks {
   Tensor forward(const Tensor& a, const Tensor& b) { return add(a, b); }
   void backward(const Tensor& dy, Grads& dx) {
     *wanted = {dx.wanted(0), dx.wanted(1), dx.wanted(2)};
-    dx.add(0, dy), dx.add(1, dy);
+    dx.add(0, dy);
+    dx.add(1, dy);
   }
 };
 

@@ -18,7 +18,10 @@ struct Square {
   using Rule = std::function<void(const Tensor& x, const Tensor& dy, const Tensor& g, Grads& dx)>;
   Rule rule;
   Saved x{};
-  Tensor forward(const Tensor& in) { return x = in, in * in; }
+  Tensor forward(const Tensor& in) {
+    x = in;
+    return in * in;
+  }
   void backward(const Tensor& dy, Grads& dx) { rule(x, dy, dy * x.get() * 2.0, dx); }
 };
 
@@ -28,7 +31,11 @@ struct Product {
   using Rule = std::function<void(const Tensor& da, const Tensor& db, Grads& dx)>;
   Rule rule;
   Saved a{}, b{};
-  Tensor forward(const Tensor& x, const Tensor& y) { return a = x, b = y, x * y; }
+  Tensor forward(const Tensor& x, const Tensor& y) {
+    a = x;
+    b = y;
+    return x * y;
+  }
   void backward(const Tensor& dy, Grads& dx) { rule(dy * b.get(), dy * a.get(), dx); }
 };
 
@@ -52,7 +59,10 @@ struct Remembering {
 struct BareInput {
   static constexpr std::string_view name = "bare_input";
   Tensor x;
-  Tensor forward(const Tensor& in) { return x = in, in * in; }
+  Tensor forward(const Tensor& in) {
+    x = in;
+    return in * in;
+  }
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * x * 2.0); }
 };
 struct BareOutput {

@@ -64,11 +64,13 @@ TEST_CASE("slow: a chain of a million nodes is freed without backward") {
   {
     const Variable y = plus(p, p);
     const Variable end = chain(y, long_chain);
-    first = y.node(), last = end.node();
+    first = y.node();
+    last = end.node();
   }
   CHECK(first.expired());
   CHECK(last.expired());
-  first.reset(), last.reset();  // who can ask whether a node lives keeps its memory
+  first.reset();
+  last.reset();  // who can ask whether a node lives keeps its memory
   CHECK(memory_counters().live_bytes == before);
   CHECK_FALSE(p.gradient().defined());
 }
@@ -92,7 +94,8 @@ TEST_CASE("an activation dies as soon as neither user nor operation needs it") {
   Variable sum_of;
   {
     const Variable y = plus(p, p);
-    value = y.value(), node = y.node();
+    value = y.value();
+    node = y.node();
     sum_of = plus(y, y);  // saves nothing
   }
   CHECK(value.sole_owner());
@@ -121,7 +124,8 @@ TEST_CASE("a leaf's gradient shares no memory with the dL/dy that the caller gav
 TEST_CASE("a gradient that the user holds is not changed by later accumulation") {
   const Variable x = leaf({1, 2}), w = parameter(full({2, 2}, 1.0, f64));
   const auto once = [&] {
-    backward(total(product(parameter(x.value().reshape({1, 2})), w))), backward(total(plus(x, x)));
+    backward(total(product(parameter(x.value().reshape({1, 2})), w)));
+    backward(total(plus(x, x)));
   };
   once();
   const Tensor held_x = x.gradient(), held_w = w.gradient();
@@ -164,7 +168,8 @@ struct AddsThreeTimes {
   static constexpr std::string_view name = "adds_three_times";
   Tensor forward(const Tensor& x) { return broadcast_to(x, {2, 3}); }
   void backward(const Tensor& dy, Grads& dx) {
-    dx.add(0, dy), dx.add(0, dy);
+    dx.add(0, dy);
+    dx.add(0, dy);
     add_in_place(dx.into(0).buffer, full({3}, 100.0, f64));
   }
 };

@@ -12,7 +12,10 @@ namespace orrery::small {
 struct Plus {
   static constexpr std::string_view name = "plus";
   Tensor forward(const Tensor& a, const Tensor& b) { return add(a, b); }
-  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy), dx.add(1, dy); }
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, dy);
+    dx.add(1, dy);
+  }
 };
 inline Variable plus(const Variable& a, const Variable& b) { return apply(Plus{}, a, b); }
 
@@ -20,7 +23,8 @@ struct Times {
   static constexpr std::string_view name = "times";
   Saved a, b;
   Tensor forward(const Tensor& x, const Tensor& y) {
-    a = x, b = y;
+    a = x;
+    b = y;
     return mul(x, y);
   }
   void backward(const Tensor& dy, Grads& dx) {
@@ -46,7 +50,8 @@ struct Product {
   static constexpr std::string_view name = "product";
   Saved a, b;
   Tensor forward(const Tensor& x, const Tensor& y) {
-    a = x, b = y;
+    a = x;
+    b = y;
     return matmul(x, y);
   }
   void backward(const Tensor& dy, Grads& dx) {

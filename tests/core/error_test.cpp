@@ -22,7 +22,10 @@ namespace {
 /// Counts how often it is written.
 struct Counted {
   int* written;
-  friend std::ostream& operator<<(std::ostream& out, const Counted& part) { return ++*part.written, out << "part"; }
+  friend std::ostream& operator<<(std::ostream& out, const Counted& part) {
+    ++*part.written;
+    return out << "part";
+  }
 };
 }  // namespace
 

@@ -98,7 +98,8 @@ TEST_CASE("two paddings leave the shorter lengths, and change neither") {
 TEST_CASE("a mask keeps copies of what it was made of") {
   Tensor lengths = Tensor::of<i32>({1}, {2}), table = full({2, 2}, 1, Dtype::i32);
   const Mask padding = Mask::padding(lengths), allow = Mask::allow(table);
-  fill(lengths, 1), fill(table, 0);
+  fill(lengths, 1);
+  fill(table, 0);
   CHECK(padding.length(0, 9) == 2);
   CHECK(allow.allowed(0, 0, 1, 1, 2, 2));
 }

@@ -48,8 +48,10 @@ TEST_CASE("uniform numbers lie in [0, 1) and have the right moments") {
   double sum = 0, squares = 0, lowest = 1, highest = 0;
   for (i64 i = 0; i < n; ++i) {
     const double u = rng.uniform();
-    sum += u, squares += u * u;
-    lowest = std::min(lowest, u), highest = std::max(highest, u);
+    sum += u;
+    squares += u * u;
+    lowest = std::min(lowest, u);
+    highest = std::max(highest, u);
   }
   CHECK(lowest >= 0.0);
   CHECK(lowest < 1e-4);
@@ -67,7 +69,9 @@ TEST_CASE("normal numbers have mean 0, variance 1, fourth moment 3") {
   for (i64 i = 0; i < n; ++i) {
     const double x = rng.normal();
     finite = finite && std::isfinite(x);
-    sum += x, squares += x * x, fourth += x * x * x * x;
+    sum += x;
+    squares += x * x;
+    fourth += x * x * x * x;
   }
   CHECK(finite);
   CHECK(std::abs(sum / n) < 5 / std::sqrt(n));
@@ -162,7 +166,8 @@ TEST_CASE("dropout's factors are its decisions, many at a time, from any block o
       }
     }
   };
-  check(float{}), check(double{});
+  check(float{});
+  check(double{});
 }
 
 TEST_CASE("a row of decisions takes whole blocks") {

@@ -24,7 +24,8 @@ Both at_once(const std::string& first, const std::string& second, const Temporar
                      " >'" + (beside / "second") + "' 2>&1; code=$?; wait $!; echo $? $code");
   Both both{};
   std::istringstream(result.text) >> both.first.exit_code >> both.second.exit_code;
-  both.first.text = contents(beside / "first"), both.second.text = contents(beside / "second");
+  both.first.text = contents(beside / "first");
+  both.second.text = contents(beside / "second");
   return both;
 }
 

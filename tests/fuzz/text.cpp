@@ -80,7 +80,8 @@ void check_lines(const std::string& text) {
 }
 
 void check_pairs(const std::string& source, const std::string& target) {
-  set_contents(files().first, source), set_contents(files().second, target);
+  set_contents(files().first, source);
+  set_contents(files().second, target);
   accepted([&] {
     const translate::LinePairs pairs = translate::read_pairs(files().first, files().second);
     const Vocabulary vocabulary = Vocabulary::of_segmented(pairs.source);

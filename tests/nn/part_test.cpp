@@ -126,7 +126,9 @@ std::vector<Tensor> loss_and_gradients(Gpt& model) {
 TEST_CASE("with a map that does the same, the composed form is taken, and gives what the fused one gives") {
   for (const Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh}) {
     GptConfig config = gpt_of_parts();
-    config.num_layers = 2, config.layer.activation = activation, config.layer.activation_dropout = 0.3;
+    config.num_layers = 2;
+    config.layer.activation = activation;
+    config.layer.activation_dropout = 0.3;
     Rng rng(1);
     Gpt model(config, rng);
     make_noisy(model, 2);
@@ -194,7 +196,9 @@ TEST_CASE("a clone has parts of its own, with the same values") {
   Gpt model(config, rng);
   replace_all<Doubled>(model, [](const Linear&) {});
   auto& attention = model.layers[0].self_attn.as<MultiHeadAttention>();
-  attention.query_key_map = Turned(), attention.score_bias = Falling(false), attention.own_mask = Mask::window(3);
+  attention.query_key_map = Turned();
+  attention.score_bias = Falling(false);
+  attention.own_mask = Mask::window(3);
   make_noisy(model, 4);
   Pass pass = Pass::inference();
   const Tensor expected = model(tokens, pass).value();
@@ -272,8 +276,10 @@ TEST_CASE("positions, biases and windows: token by token through the cache as al
       to(model, dtype);
       auto& first = model.layers[0].self_attn.as<MultiHeadAttention>();
       auto& second = model.layers[1].self_attn.as<MultiHeadAttention>();
-      first.query_key_map = Turned(), first.own_mask = Mask::window(3, 0);
-      second.score_bias = Falling(dense), second.own_mask = Mask::window(4);
+      first.query_key_map = Turned();
+      first.own_mask = Mask::window(3, 0);
+      second.score_bias = Falling(dense);
+      second.own_mask = Mask::window(4);
       const NoGradient nothing_recorded;
       Pass pass = Pass::inference();
       const Tensor ids = randint(0, 11, {2, 9}, rng), whole = model(ids, pass).value();
@@ -315,7 +321,9 @@ TEST_CASE("self-attention's weights show positions, bias and window, and equal t
   Rng rng(1);
   MultiHeadAttention layer(12, 3, rng);
   make_noisy(layer, 3);
-  layer.query_key_map = Turned(), layer.score_bias = Falling(false), layer.own_mask = Mask::window(1);
+  layer.query_key_map = Turned();
+  layer.score_bias = Falling(false);
+  layer.own_mask = Mask::window(1);
   const Variable x = constant(randn({2, 6, 12}, rng, f64));
   Pass pass = Pass::inference();
   Tensor weights;
@@ -334,6 +342,10 @@ TEST_CASE("positions, a bias and an own mask are refused in cross-attention") {
     CHECK_THROWS_WITH_AS(layer(x, x, Mask(), pass), doctest::Contains("this is cross-attention"), Error);
   };
   MultiHeadAttention turned(12, 3, rng), biased(12, 3, rng), ruled(12, 3, rng);
-  turned.query_key_map = Turned(), biased.score_bias = Falling(false), ruled.own_mask = Mask::window(2);
-  refused(turned), refused(biased), refused(ruled);
+  turned.query_key_map = Turned();
+  biased.score_bias = Falling(false);
+  ruled.own_mask = Mask::window(2);
+  refused(turned);
+  refused(biased);
+  refused(ruled);
 }

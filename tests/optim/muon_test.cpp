@@ -191,9 +191,11 @@ TEST_CASE("what is no hidden matrix moves as in AdamW") {
   optim::AdamW adam({other}, {.beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1});
   for (int step = 0; step < 5; ++step) {
     const Tensor G = randn({7, 3}, rng, f64);
-    one.mutable_gradient() = G.clone(), other.mutable_gradient() = G.clone();
+    one.mutable_gradient() = G.clone();
+    other.mutable_gradient() = G.clone();
     hidden.mutable_gradient() = randn({3, 3}, rng, f64);
-    muon.step(0.01), adam.step(0.01);
+    muon.step(0.01);
+    adam.step(0.01);
   }
   CHECK(same_bits(one.value(), other.value()));
   std::vector<std::string> names;
@@ -211,8 +213,10 @@ TEST_CASE("a step after a restored state has the same bits") {
   Variable copy = parameter(W.value().clone(), "0.weight");
   optim::Muon resumed({copy});
   resumed.load_state(muon.state());
-  W.mutable_gradient() = second.clone(), copy.mutable_gradient() = second.clone();
-  muon.step(0.1), resumed.step(0.1);
+  W.mutable_gradient() = second.clone();
+  copy.mutable_gradient() = second.clone();
+  muon.step(0.1);
+  resumed.step(0.1);
   CHECK(same_bits(W.value(), copy.value()));
 }
 

@@ -196,7 +196,8 @@ void check_clipped_step(const Make& make, double max_norm, Dtype dtype, double r
   auto fused = make(a), apart = make(b);
   Rng rng_a(6), rng_b(6);
   for (int step = 0; step < 3; ++step) {
-    draw_gradients(a, rng_a), draw_gradients(b, rng_b);
+    draw_gradients(a, rng_a);
+    draw_gradients(b, rng_b);
     const double norm = optim::clip_grad_norm(b, max_norm);
     apart.step(0.05);
     CHECK(fused.step(0.05, max_norm) == norm);
@@ -235,7 +236,8 @@ TEST_CASE("a step that need not clip has the bits of a step that does not") {
   const Parameters a = some_parameters(f32), b = some_parameters(f32);
   optim::Adam clipped(a), plain(b);
   Rng rng_a(6), rng_b(6);
-  draw_gradients(a, rng_a), draw_gradients(b, rng_b);
+  draw_gradients(a, rng_a);
+  draw_gradients(b, rng_b);
   const double norm = clipped.step(0.05, std::numeric_limits<double>::infinity());
   plain.step(0.05);
   CHECK(norm > 100);
@@ -246,7 +248,8 @@ TEST_CASE("what a clipped step refuses, before anything has moved or aged") {
   const Variable first = leaf({1}, "first"), second = leaf({1}, "second");
   optim::Adam adam({first, second});
   const auto error = [&](double gradient, double rate, double max_norm) {
-    set_gradient(first, {1}), set_gradient(second, {gradient});
+    set_gradient(first, {1});
+    set_gradient(second, {gradient});
     const std::string text = error_of([&] { adam.step(rate, max_norm); });
     CHECK(first.value().at(0) == 1);
     CHECK(first.gradient().at(0) == 1);

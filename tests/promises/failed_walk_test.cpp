@@ -50,7 +50,8 @@ struct Trunk {
   Trunk() {
     product_ab = times(a, b);
     const auto parts = halves(product_ab);
-    first = parts[0], second = parts[1];
+    first = parts[0];
+    second = parts[1];
     shared = plus(times(first, second), c);
   }
   Variable one() const { return plus(total(times(shared, first)), total(plus(product_ab, a))); }
@@ -143,7 +144,8 @@ TEST_CASE("a sum of gradients that a failed walk added to is an error to read an
   CHECK(error_of([&] { backward(loss()); }) == "backward: " + incomplete);
   CHECK(error_of([&] { backward(a, full({2}, 1.0, f64)); }) == "backward: " + incomplete);
   CHECK(elements(b.gradient()) == Numbers{1, 2});
-  a.clear_gradient(), b.clear_gradient();
+  a.clear_gradient();
+  b.clear_gradient();
   backward(loss());
   CHECK(elements(a.gradient()) == Numbers{3, 4});
   CHECK(elements(b.gradient()) == Numbers{1, 2});

@@ -47,7 +47,9 @@ std::vector<std::string> check_each(const std::function<Variable()>& loss, bool 
   std::vector<std::string> poisoned;
   for (i64 target = 0; target < (in_backward ? count.backward : count.forward); ++target) {
     Poison poison;
-    poison.target = target, poison.in_backward = in_backward, poison.value = std::nan("");
+    poison.target = target;
+    poison.in_backward = in_backward;
+    poison.value = std::nan("");
     const ObserverScope scope(poison);
     const FirstNonFinite first = find_first_non_finite(loss);
     if (poison.name.empty()) continue;

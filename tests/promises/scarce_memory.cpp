@@ -35,7 +35,11 @@ struct Training {
 // Common to all: several micro-batches, clipping and evaluations. Each training adds one of the two averages of
 // parameters.
 void use_everything(TrainingRecipe& recipe) {
-  recipe.steps = 200, recipe.micro_batches = 2, recipe.clip = 0.5, recipe.warmup = 2, recipe.evaluate_every = 5;
+  recipe.steps = 200;
+  recipe.micro_batches = 2;
+  recipe.clip = 0.5;
+  recipe.warmup = 2;
+  recipe.evaluate_every = 5;
 }
 
 Training toy() {
@@ -44,7 +48,9 @@ Training toy() {
   recipe.average_last = 2;
   recipe.model.layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0.1};
   recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
-  recipe.task.min_length = 2, recipe.task.max_length = 4, recipe.task.symbols = 5;
+  recipe.task.min_length = 2;
+  recipe.task.max_length = 4;
+  recipe.task.symbols = 5;
   recipe.batch = 3;
   auto task = std::make_unique<ToyTrainingTask>(recipe);
   auto& model = task->model;
@@ -58,11 +64,14 @@ Training toy() {
 Training lm() {
   LmRecipe recipe;
   use_everything(recipe);
-  recipe.optimizer = OptimizerKind::muon, recipe.average = 0.9;
+  recipe.optimizer = OptimizerKind::muon;
+  recipe.average = 0.9;
   recipe.model.layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0.1};
-  recipe.model.num_layers = 1, recipe.model.max_len = 6;
+  recipe.model.num_layers = 1;
+  recipe.model.max_len = 6;
   recipe.model.rotary = recipe.model.query_key_norm = true;
-  recipe.batch = 3, recipe.estimate_batches = 2;
+  recipe.batch = 3;
+  recipe.estimate_batches = 2;
   std::string text;
   for (int i = 0; i < 80; ++i) text += static_cast<char>('a' + i * i % 7);
   auto task = std::make_unique<LmTask>(recipe, text_data(text, recipe.model.max_len));
@@ -164,7 +173,8 @@ void fail_saves(const std::string& name, Training& t, const std::string& folder,
         expect(!std::filesystem::exists(path + ".tmp") && !std::filesystem::exists(files.resume() + ".tmp"),
                name + ": a save that failed left a temporary file");
         expect(t.trainer->hash() == before, name + ": a save that failed moved something");
-        set_contents(path, old_model), set_contents(files.resume(), old_state);
+        set_contents(path, old_model);
+        set_contents(files.resume(), old_state);
       });
   expect(contents(path) == new_model && contents(files.resume()) == new_state, name + ": the last save is another");
   report(name + " save", for_good, failures, stride);

@@ -73,8 +73,9 @@ TEST_CASE("promise 11: a value changed in place is an error naming the operation
       if (!error.empty()) named.insert(error.substr(0, error.find(" (backward)")));
     }
   }
-  named.insert("embedding"), named.insert("embedding_sum");  // save their ids alone: below
-  named.insert("attention");                                 // is made of the others
+  named.insert("embedding");
+  named.insert("embedding_sum");  // save their ids alone: below
+  named.insert("attention");      // is made of the others
   std::set<std::string> expected = samples::names_of(operation_samples());
   for (const std::string& name : save_nothing) CHECK(expected.erase(name) == 1);
   for (const std::string& name : expected) CHECK_MESSAGE(named.count(name) == 1, name);

@@ -57,7 +57,8 @@ std::vector<Training> trainings() {
   shared.share_embeddings = shared.layer.norm_first = shared.final_norm = true;
   shared.positions = nn::Positions::learned;
   shared.layer.activation = nn::Activation::gelu;
-  shared.layer.d_k = 7, shared.layer.d_v = 5;
+  shared.layer.d_k = 7;
+  shared.layer.d_v = 5;
   const nn::GptConfig gpt{
       .vocab_size = 127, .layer = {.d_model = 36, .num_heads = 3, .d_ff = 131}, .num_layers = 2, .max_len = 43};
   nn::GptConfig turned = gpt;

@@ -17,7 +17,10 @@ nn::GptConfig config_of(const std::string& name) {
                        .layer = {.d_model = 12, .num_heads = 3, .d_ff = 48, .dropout = 0},
                        .num_layers = 2,
                        .max_len = 8};
-  if (name == "gpt2_head") config.layer.bias = false, config.layer.activation = nn::Activation::gelu;
+  if (name == "gpt2_head") {
+    config.layer.bias = false;
+    config.layer.activation = nn::Activation::gelu;
+  }
   return config;
 }
 

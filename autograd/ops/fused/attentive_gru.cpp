@@ -112,7 +112,13 @@ struct AttentiveGru {
   Outputs forward(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& weight,
                   const Tensor& b, const Tensor& query_weight, const Tensor& score, const Tensor& context_weight) {
     read_sizes(gates, first, k, m, weight, b, query_weight, score, context_weight);
-    s0 = first, keys = k, memory = m, W = weight, W_query = query_weight, v = score, W_context = context_weight;
+    s0 = first;
+    keys = k;
+    memory = m;
+    W = weight;
+    W_query = query_weight;
+    v = score;
+    W_context = context_weight;
     const Dtype dtype = gates.dtype();
     const i64 slots = recorded ? sizes.steps : 1;
     kept = Tensor::empty({sizes.B, slots, sizes.kept()}, dtype);
@@ -143,7 +149,9 @@ struct AttentiveGru {
       }
     });
     if (weights_to) *weights_to = all_weights;
-    weights = all_weights, states = all_states, contexts = read;
+    weights = all_weights;
+    states = all_states;
+    contexts = read;
     return {all_states, read};
   }
 

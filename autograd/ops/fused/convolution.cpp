@@ -31,7 +31,8 @@ struct Convolution {
 
   Tensor forward(const Tensor& in, const Tensor& weight, const Tensor& bias) {
     read_sizes(in, weight, bias);
-    x = in, W = weight;
+    x = in;
+    W = weight;
     Tensor y = Tensor::empty({B, steps, C_out}, in.dtype());
     dispatch_floating(in.dtype(), name, [&](auto t) {
       using T = decltype(t);
@@ -127,7 +128,11 @@ struct Convolution {
   void read_sizes(const Tensor& in, const Tensor& weight, const Tensor& bias) {
     check(in.rank() == 3, name, "x needs shape [B, T, C_in], has ", in.shape());
     check(weight.rank() == 3, name, "the weight needs shape [C_out, C_in, width], has ", weight.shape());
-    B = in.size(0), in_steps = in.size(1), C_in = in.size(2), C_out = weight.size(0), width = weight.size(2);
+    B = in.size(0);
+    in_steps = in.size(1);
+    C_in = in.size(2);
+    C_out = weight.size(0);
+    width = weight.size(2);
     check(weight.size(1) == C_in, name, "the weight needs shape [C_out, ", C_in, ", width], has ", weight.shape());
     check(width >= 1, name, "the width must be at least 1, not ", width);
     check(padding != ConvolutionPadding::same || width % 2 == 1, name,

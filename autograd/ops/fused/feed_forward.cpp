@@ -55,7 +55,9 @@ struct FeedForward {
     Tensor inner = Tensor::empty({chunk, d_ff}, in.dtype());
     check_linear(name, inner, weight2, b2);
     const i64 d_out = weight2.size(0);
-    x = in, W1 = weight1, W2 = weight2;
+    x = in;
+    W1 = weight1;
+    W2 = weight2;
     if (recorded) z = Tensor::empty({rows, d_ff}, in.dtype());
     Tensor y = Tensor::empty(in.shape().without_last().plus(d_out), in.dtype());
     dispatch_floating(in.dtype(), name, [&](auto t) {

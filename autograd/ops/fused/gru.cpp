@@ -112,7 +112,9 @@ struct Gru {
   void read_sizes(const Tensor& gates, const Tensor& initial, const Tensor& weight, const Tensor& bias) {
     check(gates.rank() == 3, name, "the gates need shape [B, T, 3 H], have ", gates.shape());
     const i64 columns = gates.size(2);
-    B = gates.size(0), steps = gates.size(1), H = columns / 3;
+    B = gates.size(0);
+    steps = gates.size(1);
+    H = columns / 3;
     check(columns % 3 == 0, name, "the gates need 3 H columns, have ", columns);
     check(!initial.defined() || initial.shape() == Shape{B, H}, name, "the first state needs shape ", Shape{B, H},
           ", has ", initial.shape());

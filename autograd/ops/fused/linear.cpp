@@ -32,7 +32,8 @@ struct Product {
     if (rows.end == -1) rows.end = W.size(0);
     check(rows.begin >= 0 && rows.begin <= rows.end && rows.end <= W.size(0), name, "rows ", rows.begin, " to ",
           rows.end, " are not rows of a weight ", W.shape());
-    x = in, weight = W;
+    x = in;
+    weight = W;
     const i64 out = rows.end - rows.begin, in_size = in.size(-1), count = in.shape().without_last().count();
     Tensor y = Tensor::empty(in.shape().without_last().plus(out), in.dtype());
     dispatch_floating(in.dtype(), name, [&](auto t) {

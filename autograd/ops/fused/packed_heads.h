@@ -161,7 +161,8 @@ struct PackedHeads {
   void prepare(const Tensor& queries, const Tensor& given_keys_values, const Tensor& score_bias) {
     self = !given_keys_values.defined();
     const Tensor keys_values = self ? queries : given_keys_values;
-    q = queries, kv = keys_values;
+    q = queries;
+    kv = keys_values;
     check(s.h > 0 && s.d_k > 0 && s.d_v > 0, name, "needs at least one head and sizes above 0, got ", s.h, " heads of ",
           s.d_k, " and ", s.d_v);
     check(queries.rank() == 3 && keys_values.rank() == 3, name, "inputs need shape [B, length, columns], have ",
@@ -174,7 +175,9 @@ struct PackedHeads {
     check(queries.size(0) == keys_values.size(0), name, "batch sizes differ (", queries.size(0), " and ",
           keys_values.size(0), ")");
     dropout.check_usable(name);
-    s.B = queries.size(0), s.n = queries.size(1), s.m = keys_values.size(1);
+    s.B = queries.size(0);
+    s.n = queries.size(1);
+    s.m = keys_values.size(1);
     mask.check_fits(s.B, s.h, s.n, s.m);
     if (score_bias.defined()) prepare_bias(score_bias);
   }

@@ -84,7 +84,9 @@ struct ResidualNorm {
         }
       });
     });
-    s = sum, weight = w, statistics = kept;
+    s = sum;
+    weight = w;
+    statistics = kept;
     return y;
   }
 

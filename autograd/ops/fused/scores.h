@@ -42,12 +42,15 @@ struct SeenKeys {
   /// Queries [begin, end) of n with m keys, in batch row b.
   static SeenKeys of(const Mask& mask, i64 b, i64 begin, i64 end, i64 n, i64 m) {
     SeenKeys seen;
-    seen.first.fill(0), seen.limit.fill(0);
-    seen.any_query = {m, 0}, seen.every_query = {0, m};
+    seen.first.fill(0);
+    seen.limit.fill(0);
+    seen.any_query = {m, 0};
+    seen.every_query = {0, m};
     for (i64 i = begin; i < end; ++i) {
       const KeyRange keys = mask.range(b, i, n, m);
       const size_t column = static_cast<size_t>(i - begin);
-      seen.first[column] = static_cast<i32>(keys.first), seen.limit[column] = static_cast<i32>(keys.limit);
+      seen.first[column] = static_cast<i32>(keys.first);
+      seen.limit[column] = static_cast<i32>(keys.limit);
       seen.every_query = {std::max(seen.every_query.first, keys.first), std::min(seen.every_query.limit, keys.limit)};
       if (keys.count() > 0)
         seen.any_query = {std::min(seen.any_query.first, keys.first), std::max(seen.any_query.limit, keys.limit)};

@@ -48,7 +48,8 @@ struct TiledAttention : PackedHeads {
         forward_tile(in, at, output(out, at.head).from(at.begin), all_saved + saved_index(at), scratch);
       });
     });
-    O = y, softmax = saved;
+    O = y;
+    softmax = saved;
     return y;
   }
 

@@ -69,7 +69,8 @@ TEST_CASE("promise 12: each operation of a forward pass is named when it is the 
   for (i64 target = 0; target < count.forward; ++target) {
     for (const double value : {not_a_number, inf, -inf}) {
       Poison poison;
-      poison.target = target, poison.value = value;
+      poison.target = target;
+      poison.value = value;
       const ObserverScope scope(poison);
       const FirstNonFinite first = find_first_non_finite([&] { return net.loss(); });
       CAPTURE(poison.name);
@@ -95,7 +96,9 @@ TEST_CASE("promise 12: each operation of a backward pass is named when it is the
   for (i64 target = 0; target < count.backward; ++target) {
     for (const double value : {not_a_number, inf}) {
       Poison poison;
-      poison.in_backward = true, poison.target = target, poison.value = value;
+      poison.in_backward = true;
+      poison.target = target;
+      poison.value = value;
       const ObserverScope scope(poison);
       const FirstNonFinite first = find_first_non_finite([&] { return net.loss(); });
       CAPTURE(poison.name);

@@ -43,11 +43,15 @@ TEST_CASE("promise 7: accumulates: what is in a gradient already is added to, on
       [](const GradientBuffer& to, const Tensor& g) { add_in_place(to.buffer, g * 2.0); },
       [](const GradientBuffer& to, const Tensor& g) { add_in_place(to.buffer, g * -1.0); },
       [](const GradientBuffer&, const Tensor&) {},
-      [](const GradientBuffer& to, const Tensor& g) { scale_in_place(to.buffer, 0.5), add_in_place(to.buffer, g); },
+      [](const GradientBuffer& to, const Tensor& g) {
+        scale_in_place(to.buffer, 0.5);
+        add_in_place(to.buffer, g);
+      },
       [](const GradientBuffer& to, const Tensor& g) {
         Tensor row = to.buffer.rows(0, 1);
         add_in_place(row, g.rows(0, 1));
-      }};
+      },
+  };
   for (const Write& write : wrong)
     CHECK(verdict(write).detail == "with a gradient there already: the gradient of input 0 is not the sum");
 }
@@ -57,18 +61,27 @@ TEST_CASE("promise 7: subsets: each choice of inputs gives the gradients that al
     CHECK(is_hidden(multiplied_by(rule)));
     return parts::prove_subsets(multiplied_by(rule), 1);
   };
-  CHECK(verdict([](const Tensor& da, const Tensor& db, Grads& dx) { dx.add(0, da), dx.add(1, db); }).ok);
   CHECK(verdict([](const Tensor& da, const Tensor& db, Grads& dx) {
-          dx.add(0, dx.wanted(1) ? da : db), dx.add(1, db);
+          dx.add(0, da);
+          dx.add(1, db);
+        }).ok);
+  CHECK(verdict([](const Tensor& da, const Tensor& db, Grads& dx) {
+          dx.add(0, dx.wanted(1) ? da : db);
+          dx.add(1, db);
         }).detail == "another gradient for input 0 when gradients are wanted for input 0 alone");
   CHECK_FALSE(verdict([](const Tensor& da, const Tensor& db, Grads& dx) {
-                if (dx.wanted(0)) dx.add(0, da), dx.add(1, db);
+                if (dx.wanted(0)) {
+                  dx.add(0, da);
+                  dx.add(1, db);
+                }
               }).ok);
   CHECK_FALSE(verdict([](const Tensor& da, const Tensor& db, Grads& dx) {
-                dx.add(0, da), dx.add(1, dx.wanted(0) ? db : db * 1.0001);
+                dx.add(0, da);
+                dx.add(1, dx.wanted(0) ? db : db * 1.0001);
               }).ok);
   CHECK_THROWS_WITH(verdict([](const Tensor& da, const Tensor& db, Grads& dx) {
-                      copy_into(dx.into(0).buffer, da), copy_into(dx.into(1).buffer, db);
+                      copy_into(dx.into(0).buffer, da);
+                      copy_into(dx.into(1).buffer, db);
                     }),
                     doctest::Contains("asks for the gradient of input"));
 }

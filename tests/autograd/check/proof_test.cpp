@@ -112,7 +112,8 @@ TEST_CASE("one NaN in f32 fails, wherever it stands and whatever comes after it"
     const hidden::Product::Rule rule = [=](const Tensor& da, const Tensor& db, Grads& dx) {
       Tensor g[] = {da, db};
       if (da.dtype() == f32 && input >= 0) g[input].write<float>()[element] = NAN;
-      dx.add(0, g[0]), dx.add(1, g[1]);
+      dx.add(0, g[0]);
+      dx.add(1, g[1]);
     };
     const auto product = [=](const Variable& a, const Variable& b) { return apply(hidden::Product{rule}, a, b); };
     return prove("product", product, {{5}, {5}}, {}, {.mutants = false});

@@ -75,7 +75,10 @@ struct CoarseSquare {
   static constexpr std::string_view name = "coarse_square";
   int bits;
   Saved x;
-  Tensor forward(const Tensor& in) { return x = in, in * in; }
+  Tensor forward(const Tensor& in) {
+    x = in;
+    return in * in;
+  }
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * (dy.dtype() == f32 ? rounded(x, bits) : x.get()) * 2.0); }
 };
 struct CoarseReciprocal {

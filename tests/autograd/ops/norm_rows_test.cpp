@@ -110,7 +110,8 @@ TEST_CASE("a row's derivative is its slope in every form, with weight and withou
         for (size_t i = 0; i < dx.size(); ++i) {
           constexpr double h = 1e-5;
           std::vector<double> up = x, down = x;
-          up[i] += h, down[i] -= h;
+          up[i] += h;
+          down[i] -= h;
           const double slope = (weighted_norm(up, g, form) - weighted_norm(down, g, form)) / (2 * h);
           CHECK(std::fabs(dx[i] - slope) <= 1e-6 * std::max(1.0, std::fabs(slope)));
         }

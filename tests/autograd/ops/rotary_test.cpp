@@ -20,7 +20,8 @@ Angles angles(i64 n, i64 half) {
   for (i64 i = 0; i < n; ++i)
     for (i64 c = 0; c < half; ++c) {
       const double angle = 0.3 * static_cast<double>(i) + static_cast<double>(c);
-      result.sine(i, c) = std::sin(angle), result.cosine(i, c) = std::cos(angle);
+      result.sine(i, c) = std::sin(angle);
+      result.cosine(i, c) = std::cos(angle);
     }
   return result;
 }

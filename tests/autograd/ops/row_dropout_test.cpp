@@ -43,7 +43,8 @@ TEST_CASE("rows are multiplied by the factors of their places, into other memory
       CHECK(x == y);
     }
   };
-  check(float{}), check(double{});
+  check(float{});
+  check(double{});
 }
 
 TEST_CASE("some columns of a row are multiplied as in the whole row") {

@@ -29,7 +29,10 @@ std::vector<std::byte> random_bytes(size_t n, u64 seed) {
 TEST_CASE("checksums are the published ones") {
   // The check value of every catalogue, and the test patterns of RFC 3720, appendix B.4.
   std::vector<std::byte> zeros(32), ones(32, std::byte{0xFF}), up(32), down(32);
-  for (size_t i = 0; i < 32; ++i) up[i] = static_cast<std::byte>(i), down[i] = static_cast<std::byte>(31 - i);
+  for (size_t i = 0; i < 32; ++i) {
+    up[i] = static_cast<std::byte>(i);
+    down[i] = static_cast<std::byte>(31 - i);
+  }
   for (auto* checksum : {&crc32c, &crc32c_portable}) {
     CHECK(checksum(bytes_of_text("123456789"), 0) == 0xE3069283);
     CHECK(checksum(bytes_of_text(""), 0) == 0);

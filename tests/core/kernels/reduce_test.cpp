@@ -76,7 +76,8 @@ TEST_CASE("every set of axes, against the definition") {
     Numbers sums(static_cast<size_t>(total.count()), 0), maxima(sums.size(), -1e9);
     for (i64 i = 0; i < x.count(); ++i) {
       const auto at = static_cast<size_t>(reduced_index(x.shape(), total.shape(), i));
-      sums[at] += x.at(i), maxima[at] = std::max(maxima[at], x.at(i));
+      sums[at] += x.at(i);
+      maxima[at] = std::max(maxima[at], x.at(i));
     }
     for (i64 i = 0; i < total.count(); ++i)
       CHECK(total.at(i) == doctest::Approx(sums[static_cast<size_t>(i)]).epsilon(1e-12));

@@ -171,7 +171,10 @@ TEST_CASE("an equal second round asks the system for nothing") {
     std::vector<void*> blocks;
     for (const size_t bytes : {3'000'000, 40'000'000, 64, 7'000'000, 120'000'000, 100, 500'000}) {
       blocks.push_back(allocate(bytes));
-      if (blocks.size() == 4) deallocate(blocks[1]), blocks[1] = nullptr;
+      if (blocks.size() == 4) {
+        deallocate(blocks[1]);
+        blocks[1] = nullptr;
+      }
     }
     for (void* memory : blocks) deallocate(memory);
   };

@@ -156,11 +156,17 @@ TEST_CASE("each element of a product is filled before and finished after, once, 
       gemm<float>(
           {a.data<float>(), m, k}, {b.data<float>(), k, n}, {at, m, n, stride}, Trans::none,
           [&](const Tile& tile) {
-            each(tile, [&](i64 i, i64 j, size_t place) { ++filled[place], at[i * stride + j] = 10; });
+            each(tile, [&](i64 i, i64 j, size_t place) {
+              ++filled[place];
+              at[i * stride + j] = 10;
+            });
             CHECK(tile.column % 16 == 0);  // where whole blocks of dropout's decisions begin
           },
           [&](const Tile& tile) {
-            each(tile, [&](i64 i, i64 j, size_t place) { ++finished[place], at[i * stride + j] *= 2; });
+            each(tile, [&](i64 i, i64 j, size_t place) {
+              ++finished[place];
+              at[i * stride + j] *= 2;
+            });
           });
       CHECK(std::count(filled.begin(), filled.end(), 1) == m * n);
       CHECK(std::count(finished.begin(), finished.end(), 1) == m * n);

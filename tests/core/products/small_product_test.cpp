@@ -94,8 +94,10 @@ TEST_CASE("an element has the same bits in any block: it is the sum of its own r
       }
     }
   };
-  check(float{}, 13, 75, 61), check(double{}, 13, 75, 61);
-  check(float{}, 70, 75, 300), check(double{}, 70, 75, 300);  // B is copied, 256 rows at a time
+  check(float{}, 13, 75, 61);
+  check(double{}, 13, 75, 61);
+  check(float{}, 70, 75, 300);
+  check(double{}, 70, 75, 300);  // B is copied, 256 rows at a time
 }
 
 TEST_CASE("what stood in C before does not matter unless it is added to") {

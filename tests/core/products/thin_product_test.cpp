@@ -33,7 +33,8 @@ double worst_error(const Tensor& x, const Tensor& W, const Tensor& c) {
       double sum = 0, size = 1e-300;
       for (i64 p = 0; p < k; ++p) {
         const double term = x.at(i * k + p) * W.at(j * k + p);
-        sum += term, size += std::abs(term);
+        sum += term;
+        size += std::abs(term);
       }
       worst = small::worse(worst, std::abs(c.at(i * n + j) - sum) / size);
     }
@@ -81,7 +82,10 @@ TEST_CASE("tiles are as many as announced, and begin where whole blocks of decis
   for (const auto& [n, k] : {std::pair<i64, i64>{1, 5}, {900, 300}, {1001, 17}, {4096, 512}}) {
     const Tensor x = full({2, k}, 1.0), W = full({n, k}, 1.0);
     std::atomic<i64> tiles = 0, wrong = 0;
-    product<float>(x, W, nullptr, [&](const Tile& tile) { ++tiles, wrong += tile.column % thin_tile_step != 0; });
+    product<float>(x, W, nullptr, [&](const Tile& tile) {
+      ++tiles;
+      wrong += tile.column % thin_tile_step != 0;
+    });
     CHECK(tiles == thin_tiles(n, k));
     CHECK(wrong == 0);
     const GrainScope smallest(1);
@@ -103,5 +107,6 @@ TEST_CASE("a number's bits depend on its two rows alone") {
       }
     }
   };
-  check_alone(float{}), check_alone(double{});
+  check_alone(float{});
+  check_alone(double{});
 }

@@ -76,7 +76,8 @@ TEST_CASE("a pair that may touch and does not is a failure where all must") {
 TEST_CASE("two moves of a token differ as soon as the vocabulary has three") {
   std::set<double> seen;
   LeakCheck c = causal_sum(0);
-  c.input = Tensor::of<i32>({1, 2}, {1, 1}), c.vocabulary = 3;
+  c.input = Tensor::of<i32>({1, 2}, {1, 1});
+  c.vocabulary = 3;
   c.output = [&](const Tensor& ids) {
     seen.insert(ids.at(0));
     return sums(ids, [](i64 s, i64 t) { return s <= t; });

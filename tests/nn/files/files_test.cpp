@@ -161,7 +161,8 @@ TEST_CASE("a Transformer is built from its file, unless that is far too small fo
   for (size_t i = 0; i < ours.size(); ++i) CHECK(same_bits(ours[i].value.value(), theirs[i].value.value()));
   for (const nn::Positions positions : {nn::Positions::sinusoidal, nn::Positions::learned}) {
     nn::TransformerConfig long_sequences = config;
-    long_sequences.positions = positions, long_sequences.max_len = 300'000;
+    long_sequences.positions = positions;
+    long_sequences.max_len = 300'000;
     nn::Transformer longer(long_sequences, rng);
     nn::save(longer, path);
     CHECK(nn::load_transformer(path, long_sequences).config.max_len == 300'000);

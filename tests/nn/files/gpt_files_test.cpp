@@ -121,7 +121,8 @@ TEST_CASE("a config.json beside a published file says how many heads there are, 
                                 sizes + R"(, "activation_function": "gelu", "attn_pdrop": 0.1, "bos_token_id": 8})";
   GptConfig config{
       .vocab_size = 9, .layer = {.d_model = 128, .num_heads = 4, .d_ff = 5}, .num_layers = 3, .max_len = 4};
-  config.layer.activation = nn::Activation::gelu, config.layer.layer_norm_eps = 1e-3;
+  config.layer.activation = nn::Activation::gelu;
+  config.layer.layer_norm_eps = 1e-3;
   Gpt model = build(config);
   nn::save(model, path);
   CHECK(nn::load_gpt(path).config.layer.num_heads == 2);  // the guess without it
@@ -188,7 +189,8 @@ TEST_CASE("a file that does not fit is refused") {
           file.tensors["wte.weight"] = zeros({9, 0});
         }).starts_with(load + "gpt config: "));
   GptConfig huge = tiny();  // of 32 GB
-  huge.layer.d_model = 1 << 15, huge.num_layers = 4;
+  huge.layer.d_model = 1 << 15;
+  huge.num_layers = 4;
   const std::string hostile = refusal([&](TensorFile& file) { file.metadata["config"] = nn::to_json(huge); });
   CHECK(hostile.find("is too small for the model it describes") != std::string::npos);
   CHECK(refusal([](TensorFile& file) { file.metadata["config"] = "{}"; }) ==

@@ -80,7 +80,8 @@ TEST_CASE("in pieces as all at once: a GPT, tied or not, each GELU, with rotary 
     config.tied = config.layer.bias = tied;
     config.layer.activation = tied ? Activation::gelu_tanh : Activation::gelu;
     for (const bool rotary : {true, false}) {
-      config.rotary = rotary, config.query_key_norm = rotary != tied;  // each alone, both and none
+      config.rotary = rotary;
+      config.query_key_norm = rotary != tied;  // each alone, both and none
       Gpt model(config, rng);
       make_noisy(model, 4);
       for (const Dtype dtype : {f64, f32}) {
@@ -140,7 +141,8 @@ TEST_CASE("the encoder's output is projected once: changing it later changes no 
 TEST_CASE("a state of another model is refused: other layers, another dtype") {
   Rng rng(9);
   GptConfig three = gpt_of_two_layers(), one = gpt_of_two_layers();
-  three.num_layers = 3, one.num_layers = 1;
+  three.num_layers = 3;
+  one.num_layers = 1;
   Gpt model(gpt_of_two_layers(), rng);
   const NoGradient nothing_recorded;
   const Tensor tokens = randint(0, 17, {2, 1}, rng);

@@ -49,8 +49,10 @@ struct Models {
                        .max_len = 12},
                       rng) {
     for (Module* model :
-         {static_cast<Module*>(&transformer), static_cast<Module*>(&recurrent), static_cast<Module*>(&convolutional)})
-      make_noisy(*model, 2), to(*model, dtype);
+         {static_cast<Module*>(&transformer), static_cast<Module*>(&recurrent), static_cast<Module*>(&convolutional)}) {
+      make_noisy(*model, 2);
+      to(*model, dtype);
+    }
   }
 
   Decoders decoders(const Tensor& of_source) const {

@@ -92,7 +92,9 @@ TEST_CASE("dropout acts in training alone: on embeddings, before each convolutio
 
 TEST_CASE("weights start as the paper says: variance 4 (1 - dropout) / n before a glu, 1 / n elsewhere, biases 0") {
   ConvolutionalTranslatorConfig config = small_convolutional();
-  config.d_hidden = 64, config.dropout = 0.4, config.src_vocab_size = 500;
+  config.d_hidden = 64;
+  config.dropout = 0.4;
+  config.src_vocab_size = 500;
   ConvolutionalTranslator model = build(config);
   const auto variance = [](const Variable& x) {
     return sum_of_squares(x.value()) / static_cast<double>(x.value().count());

@@ -61,7 +61,9 @@ TEST_CASE("the count is that of the model built, with every option") {
   for (const bool bias : {false, true}) {
     for (const bool tied : {false, true}) {
       GptConfig config = valid_gpt();
-      config.layer.bias = bias, config.tied = tied, config.rotary = config.query_key_norm = tied;
+      config.layer.bias = bias;
+      config.tied = tied;
+      config.rotary = config.query_key_norm = tied;
       CHECK(built(config) == config.parameter_count());
     }
   }
@@ -115,7 +117,9 @@ TEST_CASE("what does not fit is refused, by name") {
 TEST_CASE("a configuration goes through JSON unchanged, and is told from a Transformer's") {
   GptConfig config = valid_gpt();
   CHECK(nn::gpt_config(nn::to_json(config)) == config);
-  config.layer.dropout = 0.25, config.layer.bias = config.tied = false, config.layer.layer_norm_eps = 1e-6;
+  config.layer.dropout = 0.25;
+  config.layer.bias = config.tied = false;
+  config.layer.layer_norm_eps = 1e-6;
   config.layer.activation = nn::Activation::relu;
   config.rotary = config.query_key_norm = true;
   CHECK(nn::gpt_config(nn::to_json(config)) == config);

@@ -82,7 +82,8 @@ TEST_CASE("rotary turns queries and keys; query_key_norm normalises them, after 
       CAPTURE(rotary);
       CAPTURE(norm);
       GptConfig config = small_gpt();
-      config.rotary = rotary, config.query_key_norm = norm;
+      config.rotary = rotary;
+      config.query_key_norm = norm;
       Gpt model = build_gpt(config), plain = build_gpt(small_gpt());
       const Tensor unchanged = logits_of(plain, ids);
       for (nn::GptLayer& layer : plain.layers) {
@@ -173,7 +174,10 @@ TEST_CASE("names are those of GPT-2's files") {
 
 TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, biases from 0, norms from 1") {
   GptConfig config = small_gpt();
-  config.vocab_size = config.max_len = 100, config.layer.d_model = 64, config.layer.d_ff = 256, config.num_layers = 8;
+  config.vocab_size = config.max_len = 100;
+  config.layer.d_model = 64;
+  config.layer.d_ff = 256;
+  config.num_layers = 8;
   config.tied = false;
   const Gpt model = build_gpt(config);
   const auto near = [](const Variable& x, double expected) {

@@ -73,11 +73,13 @@ TEST_CASE("counts follow every option") {
   CHECK(parameters_of(config) == plain + 2 * 16);
   config.positions = nn::Positions::learned;
   CHECK(parameters_of(config) == plain + 2 * 16 + 2 * 10 * 8);
-  config.layer.d_k = 3, config.layer.d_v = 5;  // each attention: 2 (3 + 3 + 5) x 8 in, 8 x 10 out
+  config.layer.d_k = 3;
+  config.layer.d_v = 5;  // each attention: 2 (3 + 3 + 5) x 8 in, 8 x 10 out
   CHECK(parameters_of(config) == plain + 32 + 160 + 8 * (22 * 8 + 22 + 80 + 8 - attention(8)));
   config.layer.bias = false;
   parameters_of(config);
-  config.src_vocab_size = 11, config.share_embeddings = true;
+  config.src_vocab_size = 11;
+  config.share_embeddings = true;
   parameters_of(config);
   config.layer.d_model = config.layer.d_ff = config.num_decoder_layers = config.layer.d_v = i64{1} << 30;
   CHECK(config.parameter_count() == i64{1} << 53);  // more than can be told apart

@@ -91,7 +91,8 @@ TEST_CASE("one step after another gives the states of all steps, from the state 
   Tensor state = inputs[1];
   for (i64 t = 0; t < s.steps; ++t) {
     std::vector<Tensor> step = inputs;
-    step[0] = slice(inputs[0], 1, t, t + 1), step[1] = state;
+    step[0] = slice(inputs[0], 1, t, t + 1);
+    step[1] = state;
     const AttentiveGruResult result = fused(constants(step), mask);
     state = result.states.value().reshape({s.B, s.H});
     CHECK(small::distance({both(result).value()}, {slice(whole, 1, t, t + 1)}) <= 1e-14);

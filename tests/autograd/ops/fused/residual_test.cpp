@@ -63,7 +63,10 @@ TEST_CASE("residual_norm without weight, bias or both equals the composed form")
         },
         normals(inputs));
   };
-  check(false, false), check(true, false), check(false, true), check(true, true);
+  check(false, false);
+  check(true, false);
+  check(false, true);
+  check(true, true);
 }
 
 TEST_CASE("one value that is input and sub-layer output gets both gradients") {
@@ -87,7 +90,8 @@ TEST_CASE("each input's gradient is its own, and a dL/dy that others hold stays"
     Variable x = parameter(normal({4, 5})), f = parameter(normal({4, 5}, 2));
     backward(residual(x, f, p, residual_draw), dy);
     CHECK_FALSE(x.gradient().shares_memory_with(f.gradient()));
-    x.clear_gradient(), f.clear_gradient();
+    x.clear_gradient();
+    f.clear_gradient();
     backward(residual_norm(x, f, {}, {}, 1e-5, residual_forms[0], p, residual_draw), dy);
     CHECK_FALSE(x.gradient().shares_memory_with(f.gradient()));
     const Tensor dx = x.gradient().clone(), df = f.gradient().clone();

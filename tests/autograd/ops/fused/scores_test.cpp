@@ -79,7 +79,8 @@ TEST_CASE("softmax works down the columns, over the keys that each query may see
       }
     }
   };
-  check(float{}, 1e-6), check(double{}, 1e-14);
+  check(float{}, 1e-6);
+  check(double{}, 1e-14);
 }
 
 TEST_CASE("a tile knows what its queries see together, each by itself, and all of them") {
@@ -128,7 +129,8 @@ TEST_CASE("scores of 1e4 and -infinity give what their limits give; NaN stays in
   set(3, {0, std::nan(""), 0});
   set(4, {0, 0, std::nan("")});  // hidden
   PerQuery<i32> limit;
-  limit.fill(3), limit[4] = 2;
+  limit.fill(3);
+  limit[4] = 2;
   softmax_columns(S.scores(), 0, seen_below(limit));
   const auto column = [&](i64 query) { return std::vector<double>{S.at(0, query), S.at(1, query), S.at(2, query)}; };
   CHECK(column(0) == std::vector<double>{0.5, 0, 0.5});
