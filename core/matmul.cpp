@@ -52,8 +52,9 @@ void matmul_into(Tensor& c, const Tensor& a, const Tensor& b, Trans trans, bool 
     } else if (a.rank() == 2) {
       gemm<T>(matrix<T>(a), matrix<T>(b), first, trans, accumulate);
     } else {
-      gemm_batch<T>(a.shape().without_last(2).count(), matrix<T>(a), a.size(-2) * a.size(-1), matrix<T>(b),
-                    b.size(-2) * b.size(-1), first, c.size(-2) * c.size(-1), trans, accumulate);
+      const auto step = [](const Tensor& x) { return x.size(-2) * x.size(-1); };
+      gemm_batch<T>(a.shape().without_last(2).count(), {matrix<T>(a), step(a)}, {matrix<T>(b), step(b)},
+                    {first, step(c)}, trans, accumulate);
     }
   });
 }

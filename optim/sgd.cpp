@@ -8,18 +8,25 @@
 namespace orrery::optim {
 namespace {
 
+// The numbers of one update that are the same for every element.
 template <class T>
-void descend(i64 n, T* p, const T* g, T rate, T decay, T factor) {
+struct Coefficients {
+  T factor;  // clipping: g is multiplied by it
+  T rate, decay, momentum;
+};
+
+template <class T>
+void descend(i64 n, T* p, const T* g, Coefficients<T> c) {
 #pragma omp simd
-  for (i64 i = 0; i < n; ++i) p[i] -= rate * (factor * g[i] + decay * p[i]);
+  for (i64 i = 0; i < n; ++i) p[i] -= c.rate * (c.factor * g[i] + c.decay * p[i]);
 }
 
 template <class T>
-void descend(i64 n, T* p, const T* g, T* b, T rate, T decay, T factor, T momentum) {
+void descend(i64 n, T* p, const T* g, T* b, Coefficients<T> c) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
-    b[i] = momentum * b[i] + (factor * g[i] + decay * p[i]);
-    p[i] -= rate * b[i];
+    b[i] = c.momentum * b[i] + (c.factor * g[i] + c.decay * p[i]);
+    p[i] -= c.rate * b[i];
   }
 }
 
@@ -43,13 +50,15 @@ Optimizer::Ready SGD::update(size_t i, const Update& u) {
     using T = decltype(t);
     T *p = u.parameter.write<T>(), *b = momentum_.empty() ? nullptr : momentum_[i].write<T>();
     const T* g = u.gradient.data<T>();
-    const T rate = static_cast<T>(u.learning_rate), decay = static_cast<T>(u.weight_decay);
-    const T factor = static_cast<T>(u.gradient_factor), momentum = static_cast<T>(options_.momentum);
+    const Coefficients<T> c{.factor = static_cast<T>(u.gradient_factor),
+                               .rate = static_cast<T>(u.learning_rate),
+                               .decay = static_cast<T>(u.weight_decay),
+                               .momentum = static_cast<T>(options_.momentum)};
     return {[=](i64 begin, i64 end) {
       if (b)
-        descend(end - begin, p + begin, g + begin, b + begin, rate, decay, factor, momentum);
+        descend(end - begin, p + begin, g + begin, b + begin, c);
       else
-        descend(end - begin, p + begin, g + begin, rate, decay, factor);
+        descend(end - begin, p + begin, g + begin, c);
     }};
   });
 }

@@ -45,8 +45,7 @@ AttentionFigures measure_attention(i64 T) {
   for (int run = 0; run <= runs; ++run) {  // the first also allocates memory and does not count
     Variable y;
     qkv.clear_gradient();
-    const double forward =
-        seconds_of([&] { y = packed_attention(qkv, num_heads, d_head, d_head, Mask::causal(), 0, {}); });
+    const double forward = seconds_of([&] { y = packed_attention(qkv, {num_heads, d_head, d_head}, Mask::causal()); });
     const double backward = seconds_of([&] { orrery::backward(y, dy); });
     figures.forward = run <= 1 ? forward : std::min(figures.forward, forward);
     figures.backward = run <= 1 ? backward : std::min(figures.backward, backward);

@@ -39,7 +39,7 @@ Variable composed_attention(const Variable& qkv, i64 num_heads, const Draw& draw
   };
   const std::array<Variable, 3> parts = split3(qkv, -1);
   const AttentionResult result =
-      attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), Mask::causal(), drop_rate, draw);
+      attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), Mask::causal(), {.p = drop_rate, .draw = draw});
   return reshape(permute(result.output, {0, 2, 1, 3}), {B, T, d_model});
 }
 
@@ -118,9 +118,7 @@ std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
        "layer_norm(x + dropout(f))",
        {x, f, gain, shift},
        [=] { return layer_norm(add(x, dropout(f, drop_rate, draw)), gain, shift); },
-       [=] {
-         return residual_norm(x, f, gain, shift, 1e-5, LayerNormForm::root_of_variance_plus_eps, drop_rate, draw);
-       }},
+       [=] { return residual_norm(x, f, gain, shift, {.p = drop_rate, .draw = draw}); }},
       {"embedding_sum",
        "dropout(8 embedding + positions)",
        {table},
@@ -130,7 +128,9 @@ std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
        "split, permute, attention, permute",
        {qkv},
        [=] { return composed_attention(qkv, h, draw); },
-       [=] { return packed_attention(qkv, h, d_head, d_head, Mask::causal(), drop_rate, draw); }},
+       [=] {
+         return packed_attention(qkv, {h, d_head, d_head}, Mask::causal(), {.p = drop_rate, .draw = draw});
+       }},
       {"cross_entropy",
        "-sum(q log_softmax), label smoothing",
        {logits},

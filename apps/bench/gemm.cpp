@@ -153,7 +153,7 @@ double measured_speed(const Product& p, bool by_blas) {
   const Mat<float> C(c.write<float>(), p.m, p.n);
   const auto once = [&] {
     if (p.kind() == ProductKind::heads)
-      return gemm_batch<float>(p.batch, A, p.m * p.k, B, p.k * p.n, C, p.m * p.n, p.trans);
+      return gemm_batch<float>(p.batch, {A, p.m * p.k}, {B, p.k * p.n}, {C, p.m * p.n}, p.trans);
     if (by_blas) return gemm_by_blas<float>(A, B, C, p.trans);
     gemm<float>(A, B, C, p.trans);
   };

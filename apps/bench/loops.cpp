@@ -154,7 +154,7 @@ void add_row_operations(LoopList& list, const Inputs& constants, const Inputs& l
   const auto normed = [](const Inputs& in) { return layer_norm(in.x, in.weight, in.bias); };
   const auto summed = [](const Inputs& in) { return residual(in.x, in.y, dropped, {}); };
   const auto summed_and_normed = [](const Inputs& in) {
-    return residual_norm(in.x, in.y, in.weight, in.bias, 1e-5, LayerNormForm::root_of_variance_plus_eps, dropped, {});
+    return residual_norm(in.x, in.y, in.weight, in.bias, {.p = dropped});
   };
   const auto& [x, y, weight, bias] = leaves;
   list.add("softmax", 2, [=] { softmax(constants.x); });

@@ -57,7 +57,7 @@ i64 peak_bytes_of(Form form, i64 n, Tensor* output = nullptr) {
   reset_peak();
   Variable y;
   if (form == Form::tiled) {
-    y = tiled_attention(qkv, h, d_k, d_k, Mask());
+    y = tiled_attention(qkv, {h, d_k, d_k}, Mask());
   } else {
     const auto [Q, K, V] = split3(qkv, -1);
     y = reshape(permute(attention(heads(Q), heads(K), heads(V), Mask()).output, {0, 2, 1, 3}), {1, n, h * d_k});

@@ -145,7 +145,7 @@ void add_residual(std::vector<Sample>& table) {
                               [](const Variables& x) { return residual(x[0], x[1], 0.3, fixed_draw); }));
   table.push_back(
       long_sample("residual_norm", "long", {{{long_rows, 4}}, {{long_rows, 4}}, {{4}}, {{4}}}, [](const Variables& x) {
-        return residual_norm(x[0], x[1], x[2], x[3], 1e-2, LayerNormForm::root_of_variance_plus_eps, 0.1, fixed_draw);
+        return residual_norm(x[0], x[1], x[2], x[3], {.eps = 1e-2, .p = 0.1, .draw = fixed_draw});
       }));
   table.push_back(drawn_sample("residual", "p 1", {{{2, 3}}, {{2, 3}}},
                                [](const Variables& x, const Draw& draw) { return residual(x[0], x[1], 1, draw); },
@@ -158,7 +158,7 @@ void add_residual(std::vector<Sample>& table) {
     table.push_back(drawn_sample(
         "residual_norm", variant, {{shape}, {shape}, {{shape[-1]}}, {{shape[-1]}}},
         [=](const Variables& x, const Draw& draw) {
-          return residual_norm(x[0], x[1], x[2], x[3], 1e-2, form, p, draw);
+          return residual_norm(x[0], x[1], x[2], x[3], {.eps = 1e-2, .form = form, .p = p, .draw = draw});
         },
         std::move(zeros)));
   };
@@ -173,7 +173,8 @@ void add_residual(std::vector<Sample>& table) {
                          [](const Variables& x) { return residual_norm(x[0], x[1], {}, {}); }));
   table.push_back(
       drawn_sample("residual_norm", "repeated input", {{{3, 4}}, {{4}}}, [](const Variables& x, const Draw& draw) {
-        return residual_norm(x[0], x[0], x[1], {}, 1e-2, LayerNormForm::std_plus_eps, 0.3, draw);
+        return residual_norm(x[0], x[0], x[1], {},
+                             {.eps = 1e-2, .form = LayerNormForm::std_plus_eps, .p = 0.3, .draw = draw});
       }));
 }
 
@@ -210,7 +211,9 @@ void add_packed_attention(std::vector<Sample>& table) {
                             std::vector<DeclaredZero> zeros = {}) {
     table.push_back(drawn_sample(
         "packed_attention", "self, " + variant, {{lengths.plus(h * (2 * d_k + d_v))}},
-        [=](const Variables& x, const Draw& draw) { return packed_attention(x[0], h, d_k, d_v, mask, p, draw); },
+        [=](const Variables& x, const Draw& draw) {
+          return packed_attention(x[0], {h, d_k, d_v}, mask, {.p = p, .draw = draw});
+        },
         std::move(zeros)));
   };
   add_self("everything", Mask(), 0);
@@ -221,20 +224,24 @@ void add_packed_attention(std::vector<Sample>& table) {
   add_self("size 0, no batch row", Mask(), 0.4, {0, 3});
   add_self("window", Mask::window(1, 2), 0, {2, 5});
   add_self("causal window, dropout", Mask::causal() & Mask::window(2), 0.4, {2, 9});
-  table.push_back(drawn_sample("packed_attention", "self, bias by distance, dropout",
-                               {{{2, 5, h * (2 * d_k + d_v)}}, {{h, 9}}}, [=](const Variables& x, const Draw& draw) {
-                                 return packed_attention(x[0], h, d_k, d_v, Mask::window(2, 4), 0.4, draw, x[1]);
-                               }));
-  table.push_back(
-      sample("packed_attention", "cross, bias by distance", {{{2, 3, h * d_k}}, {{2, 4, h * (d_k + d_v)}}, {{h, 6}}},
-             [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, {}, x[2]); }));
+  table.push_back(drawn_sample(
+      "packed_attention", "self, bias by distance, dropout", {{{2, 5, h * (2 * d_k + d_v)}}, {{h, 9}}},
+      [=](const Variables& x, const Draw& draw) {
+        return packed_attention(x[0], {h, d_k, d_v}, Mask::window(2, 4), {.bias = x[1], .p = 0.4, .draw = draw});
+      }));
+  table.push_back(sample("packed_attention", "cross, bias by distance",
+                         {{{2, 3, h * d_k}}, {{2, 4, h * (d_k + d_v)}}, {{h, 6}}}, [=](const Variables& x) {
+                           return packed_attention(x[0], x[1], {h, d_k, d_v}, Mask(), {.bias = x[2]});
+                         }));
   add_self("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, {2, 3},
            {{"input 0", "no query sees a key"}});
   const auto add_cross = [&](const std::string& variant, const Mask& mask, double p, i64 n, i64 m,
                              std::vector<DeclaredZero> zeros = {}) {
     table.push_back(drawn_sample(
         "packed_attention", "cross, " + variant, {{{2, n, h * d_k}}, {{2, m, h * (d_k + d_v)}}},
-        [=](const Variables& x, const Draw& draw) { return packed_attention(x[0], x[1], h, d_k, d_v, mask, p, draw); },
+        [=](const Variables& x, const Draw& draw) {
+          return packed_attention(x[0], x[1], {h, d_k, d_v}, mask, {.p = p, .draw = draw});
+        },
         std::move(zeros)));
   };
   add_cross("more keys than queries", Mask(), 0, 2, 4);
@@ -244,13 +251,14 @@ void add_packed_attention(std::vector<Sample>& table) {
   add_cross("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
   for (const auto& [variant, n, m] :
        {std::tuple<const char*, i64, i64>{"cross, long, queries", long_rows, 3}, {"cross, long, keys", 2, long_rows}}) {
-    table.push_back(
-        long_sample("packed_attention", variant, {{{1, n, h * d_k}}, {{1, m, h * (d_k + d_v)}}},
-                    [=](const Variables& x) { return packed_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, {}); }));
+    table.push_back(long_sample("packed_attention", variant, {{{1, n, h * d_k}}, {{1, m, h * (d_k + d_v)}}},
+                                [=](const Variables& x) {
+                                  return packed_attention(x[0], x[1], {h, d_k, d_v}, Mask());
+                                }));
   }
   table.push_back(drawn_sample(
       "packed_attention", "cross, repeated input", {{{2, 3, 4}}}, [](const Variables& x, const Draw& draw) {
-        return packed_attention(x[0], concat({x[0], x[0]}, 2), 2, 2, 2, Mask::causal(), 0.2, draw);
+        return packed_attention(x[0], concat({x[0], x[0]}, 2), {2, 2, 2}, Mask::causal(), {.p = 0.2, .draw = draw});
       }));
 }
 
@@ -263,7 +271,7 @@ void add_tiled_attention(std::vector<Sample>& table) {
     table.push_back(drawn_sample(
         "packed_attention", "tiles, cross, " + variant, {{{2, n, h * d_k}}, {{2, m, h * (d_k + d_v)}}},
         [=](const Variables& x, const Draw& draw) {
-          return tiled_attention(x[0], x[1], h, d_k, d_v, mask, p, draw, tile);
+          return tiled_attention(x[0], x[1], {h, d_k, d_v}, mask, {.p = p, .draw = draw}, tile);
         },
         std::move(zeros)));
   };
@@ -275,23 +283,26 @@ void add_tiled_attention(std::vector<Sample>& table) {
   add("table with an empty row, and one that sees nothing in a tile", table_of_tiles, 0, 3, 6);
   add("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
   add("window", Mask::window(3, 1), 0.4, 9, 9);
-  table.push_back(drawn_sample("packed_attention", "tiles, self, bias by distance, dropout",
-                               {{{2, 9, h * (2 * d_k + d_v)}}, {{h, 17}}}, [=](const Variables& x, const Draw& draw) {
-                                 return tiled_attention(x[0], h, d_k, d_v, Mask(), 0.4, draw, tile, x[1]);
-                               }));
+  table.push_back(
+      drawn_sample("packed_attention", "tiles, self, bias by distance, dropout",
+                   {{{2, 9, h * (2 * d_k + d_v)}}, {{h, 17}}}, [=](const Variables& x, const Draw& draw) {
+                     return tiled_attention(x[0], {h, d_k, d_v}, Mask(), {.bias = x[1], .p = 0.4, .draw = draw}, tile);
+                   }));
   table.push_back(sample("packed_attention", "tiles, cross, bias by distance",
                          {{{2, 9, h * d_k}}, {{2, 6, h * (d_k + d_v)}}, {{h, 14}}}, [=](const Variables& x) {
-                           return tiled_attention(x[0], x[1], h, d_k, d_v, Mask::window(4), 0, {}, tile, x[2]);
+                           return tiled_attention(x[0], x[1], {h, d_k, d_v}, Mask::window(4), {.bias = x[2]}, tile);
                          }));
   add("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, 2, 5,
       {{"input 0", "no query sees a key"}, {"input 1", "no query sees a key"}});
+  table.push_back(long_sample("packed_attention", "tiles, long", {{{1, long_rows, h * d_k}}, {{1, 5, h * (d_k + d_v)}}},
+                              [=](const Variables& x) {
+                                return tiled_attention(x[0], x[1], {h, d_k, d_v}, Mask(), {}, tile);
+                              }));
   table.push_back(
-      long_sample("packed_attention", "tiles, long", {{{1, long_rows, h * d_k}}, {{1, 5, h * (d_k + d_v)}}},
-                  [=](const Variables& x) { return tiled_attention(x[0], x[1], h, d_k, d_v, Mask(), 0, {}, tile); }));
-  table.push_back(drawn_sample("packed_attention", "tiles, self, causal, dropout", {{{2, 9, h * (2 * d_k + d_v)}}},
-                               [=](const Variables& x, const Draw& draw) {
-                                 return tiled_attention(x[0], h, d_k, d_v, Mask::causal(), 0.4, draw, tile);
-                               }));
+      drawn_sample("packed_attention", "tiles, self, causal, dropout", {{{2, 9, h * (2 * d_k + d_v)}}},
+                   [=](const Variables& x, const Draw& draw) {
+                     return tiled_attention(x[0], {h, d_k, d_v}, Mask::causal(), {.p = 0.4, .draw = draw}, tile);
+                   }));
 }
 
 }  // namespace

@@ -229,9 +229,10 @@ void add_rotary(std::vector<Sample>& table) {
 
 void add_attention(std::vector<Sample>& table) {
   const auto add = [&](const std::string& variant, const Mask& mask, double p) {
-    table.push_back(drawn_sample(
-        "attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}},
-        [mask, p](const Variables& x, const Draw& d) { return attention(x[0], x[1], x[2], mask, p, d).output; }));
+    table.push_back(drawn_sample("attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}},
+                                 [mask, p](const Variables& x, const Draw& d) {
+                                   return attention(x[0], x[1], x[2], mask, {.p = p, .draw = d}).output;
+                                 }));
   };
   add("everything", Mask(), 0);
   add("causal and padding", causal_and_padded(), 0);
@@ -240,7 +241,7 @@ void add_attention(std::vector<Sample>& table) {
   const auto add_biased = [&](const std::string& variant, const Shape& bias, const Mask& mask) {
     table.push_back(
         sample("attention", variant, {{{2, 2, 3, 4}}, {{2, 2, 3, 4}}, {{2, 2, 3, 2}}, {bias}},
-               [mask](const Variables& x) { return attention(x[0], x[1], x[2], mask, 0, {}, x[3]).output; }));
+               [mask](const Variables& x) { return attention(x[0], x[1], x[2], mask, {.bias = x[3]}).output; }));
   };
   add_biased("a bias by distance", {2, 5}, causal_and_padded());
   add_biased("a bias for each pair", {1, 2, 3, 3}, Mask());

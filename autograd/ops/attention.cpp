@@ -148,8 +148,8 @@ Variable weights_dropped(const Variable& weights, double p, const Draw& draw) {
 
 }  // namespace
 
-AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
-                          const Draw& draw, const Variable& bias) {
+AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
+                          const AttentionWeightOptions& options) {
   tape::explained("attention", std::array{&Q, &K, &V}, [&] {
     check(Q.shape().rank() == 4 && K.shape().rank() == 4 && V.shape().rank() == 4, "attention",
           "Q, K and V need shape [B, h, length, d], have ", Q.shape(), ", ", K.shape(), " and ", V.shape());
@@ -158,9 +158,11 @@ AttentionResult attention(const Variable& Q, const Variable& K, const Variable& 
   const double d_k = static_cast<double>(Q.size(-1));
   const Variable keys = zero_padding(K, mask), values = zero_padding(V, mask);
   Variable scores = matmul(Q, keys, Trans::b) * (1.0 / std::sqrt(d_k));
-  if (bias.defined()) scores = scores + (bias.shape().rank() == 2 ? by_distance(bias, Q.size(2), K.size(2)) : bias);
+  if (const Variable& bias = options.bias; bias.defined())
+    scores = scores + (bias.shape().rank() == 2 ? by_distance(bias, Q.size(2), K.size(2)) : bias);
   const Variable weights = masked_softmax(scores, mask);
-  return {.output = matmul(p == 0 ? weights : weights_dropped(weights, p, draw), values), .weights = weights};
+  const Variable kept = options.p == 0 ? weights : weights_dropped(weights, options.p, options.draw);
+  return {.output = matmul(kept, values), .weights = weights};
 }
 
 }  // namespace orrery

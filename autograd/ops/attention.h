@@ -14,15 +14,21 @@ class Mask;
 /// allowed is 0.
 Variable masked_softmax(const Variable& scores, const Mask& mask);
 
+/// How attention turns scores into weights, besides softmax and the mask.
+struct AttentionWeightOptions {
+  Variable bias{};  ///< added to the scores. One with two axes is by distance, [h, n + m - 1] (see `by_distance`)
+  double p = 0;     ///< with which weights are dropped out
+  Draw draw{};      ///< which ones (core/random.h)
+};
+
 /// What attention returns: `output` [B, h, n, d_v], and `weights` [B, h, n, m], the attention weights before dropout.
 struct AttentionResult {
   Variable output, weights;
 };
 /// softmax(Q K^T / sqrt(d_k)) V, step by step as in the paper, section 3.2.1. Q [B, h, n, d_k], K [B, h, m, d_k],
-/// V [B, h, m, d_v]. The weights are dropped out with probability p. The `bias` is added to the scores. One with
-/// two axes is by distance, [h, n + m - 1] (see `by_distance`); any other broadcasts to [B, h, n, m].
-AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p = 0,
-                          const Draw& draw = {}, const Variable& bias = {});
+/// V [B, h, m, d_v]. A bias that is not by distance broadcasts to [B, h, n, m].
+AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
+                          const AttentionWeightOptions& options = {});
 /// Expands a bias by distance, [h, n + m - 1], to all pairs of n queries and m keys, [h, n, m]: query i and key j get
 /// entry j - i + n - 1. Since the last query is at the position of the last key, entry e belongs to keys that stand
 /// e - m + 1 positions after the query.

@@ -55,12 +55,10 @@ struct LayerNorm {
   }
 
   void backward(const Tensor& dy, Grads& dx) {
-    const i64 n = dy.size(-1), count = dy.shape().without_last().count();
+    const i64 n = dy.size(-1);
     Tensor d_in = dx.reuse(dy), sums;
     dispatch_floating(dy.dtype(), name, [&](auto t) {
-      using T = decltype(t);
-      sums = norm_backward(count, n, x.get().data<T>(), statistics.get().data<T>(), data_or_null<T>(weight),
-                           dy.data<T>(), d_in.write<T>(), [](i64, i64) {});
+      sums = norm_backward<decltype(t)>(x, statistics, weight, dy, d_in, [](i64, i64) {});
     });
     dx.add(0, d_in);
     dx.add(1, sums.reshape({2, n}).rows(0, 1).reshape({n}));

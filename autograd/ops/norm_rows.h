@@ -103,19 +103,22 @@ static void add_norm_gradients(const T* x, const RowStatistics<T>& s, const T* d
   }
 }
 
-/// The whole backward pass for `rows` rows of n numbers. Writes dx, which may be dy, and returns the gradients of
-/// weight and bias as [1, 2 n]. Calls `then(begin, end)` for groups of rows whose dx is complete and still in the
-/// nearest cache.
+/// The whole backward pass, for x [..., n], the statistics [rows, 3] of its rows, and a weight [n] or undefined. Writes
+/// dx, which may be dy, and returns the gradients of weight and bias as [1, 2 n]. Calls `then(begin, end)` for groups of
+/// rows whose dx is complete and still in the nearest cache.
 template <class T, class Then>
-static Tensor norm_backward(i64 rows, i64 n, const T* x, const T* statistics, const T* weight, const T* dy, T* dx,
-                            const Then& then) {
+static Tensor norm_backward(const Tensor& x, const Tensor& statistics, const Tensor& weight, const Tensor& dy,
+                            Tensor& dx, const Then& then) {
+  const i64 n = x.size(-1), rows = x.shape().without_last().count();
+  const T *in = x.data<T>(), *table = statistics.data<T>(), *gain = data_or_null<T>(weight), *d_out = dy.data<T>();
+  T* d_in = dx.write<T>();
   return strip_sums<T>(1, rows, 2 * n, [=, &then](i64 first, i64 last, T* gradients) {
     in_row_groups(first, last, n, [&](i64 begin, i64 end) {
       for (i64 row = begin; row < end; ++row) {
         const i64 at = row * n;
-        const RowStatistics<T> s = RowStatistics<T>::load(statistics, row);
-        add_norm_gradients(x + at, s, dy + at, gradients, gradients + n, n);
-        norm_derivative_row(x + at, s, weight, dy + at, dx + at, n);
+        const RowStatistics<T> s = RowStatistics<T>::load(table, row);
+        add_norm_gradients(in + at, s, d_out + at, gradients, gradients + n, n);
+        norm_derivative_row(in + at, s, gain, d_out + at, d_in + at, n);
       }
       then(begin, end);
     });

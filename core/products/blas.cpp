@@ -69,11 +69,6 @@ Mat<T> columns_of(const Mat<T>& b, bool transposed, i64 begin, i64 end) {
   return rows_of(b, !transposed, begin, end);
 }
 
-template <class T>
-Mat<T> part_of(const Mat<T>& c, const Tile& tile) {
-  return {c.data + tile.row * c.stride + tile.column, tile.row_end - tile.row, tile.column_end - tile.column, c.stride};
-}
-
 // The length of each of about `tiles` tiles along a side; the last may be shorter.
 i64 tile_length(i64 side, i64 tiles) { return ((side + tiles - 1) / tiles + tile_step - 1) / tile_step * tile_step; }
 
@@ -119,20 +114,17 @@ void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans) {
 }
 
 template <class T>
-void blas_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
+void blas_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c, Trans trans,
                 bool accumulate) {
   guard_blas();
-  const i64 k = inner_size(a, trans);
-  parallel_tasks(batch, [&](i64 i) {
-    const Mat<T> ci{c.data + i * c_step, c.rows, c.cols, c.stride};
-    if (k == 0) {
-      if (!accumulate) set_to_zero(ci);
-      return;
+  const i64 k = inner_size(a.first, trans);
+  parallel_tasks(count, [&](i64 i) {
+    if (k > 0) {
+      const BlasThreads one(1);
+      single_product(a[i], b[i], c[i], trans, accumulate);
+    } else if (!accumulate) {
+      set_to_zero(c[i]);
     }
-    const Mat<const T> ai{a.data + i * a_step, a.rows, a.cols, a.stride};
-    const Mat<const T> bi{b.data + i * b_step, b.rows, b.cols, b.stride};
-    const BlasThreads one(1);
-    single_product(ai, bi, ci, trans, accumulate);
   });
 }
 
@@ -142,8 +134,10 @@ template void blas_product(Mat<const double>, Mat<const double>, Mat<double>, Tr
                            const TileWork&);
 template void gemm_by_blas(Mat<const float>, Mat<const float>, Mat<float>, Trans);
 template void gemm_by_blas(Mat<const double>, Mat<const double>, Mat<double>, Trans);
-template void blas_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
-template void blas_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
+template void blas_batch(i64, const MatBatch<const float>&, const MatBatch<const float>&, const MatBatch<float>&, Trans,
+                         bool);
+template void blas_batch(i64, const MatBatch<const double>&, const MatBatch<const double>&, const MatBatch<double>&,
+                         Trans, bool);
 
 }  // namespace orrery::kernels
 

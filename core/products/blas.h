@@ -21,7 +21,7 @@ void blas_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool ac
 
 /// What `gemm_batch` does.
 template <class T>
-void blas_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
+void blas_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c, Trans trans,
                 bool accumulate);
 
 /// The same product as one call of OpenBLAS, which shares it among its own threads: bits then depend on their number.

@@ -72,7 +72,7 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork&
 template <class T>
 void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
   const bool columns_of_a = trans == Trans::a;
-  const i64 k = columns_of_a ? a.rows : a.cols;
+  [[maybe_unused]] const i64 k = columns_of_a ? a.rows : a.cols;
   assert(trans != Trans::both && c.rows == (columns_of_a ? a.cols : a.rows));
   if (trans == Trans::b) {
     assert(b.cols == k && c.cols == b.rows);
@@ -81,14 +81,14 @@ void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool ac
   }
   assert(b.rows == k && c.cols == b.cols);
   const Strided<T> left{a.data, columns_of_a ? 1 : a.stride, columns_of_a ? a.stride : 1};
-  small_product<T>(c.rows, c.cols, k, left, b.data, b.stride, c.data, c.stride, accumulate);
+  small_product<T>(left, b, c, accumulate);
 }
 
 template <class T>
-void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step, Trans trans,
+void gemm_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c, Trans trans,
                 bool accumulate) {
-  const CheckedSizes s = checked_sizes<T>(a, b, c, trans);
-  if (s.m > 0 && s.n > 0) blas_batch<T>(batch, a, a_step, b, b_step, c, c_step, trans, accumulate);
+  const CheckedSizes s = checked_sizes<T>(a.first, b.first, c.first, trans);
+  if (s.m > 0 && s.n > 0) blas_batch<T>(count, a, b, c, trans, accumulate);
 }
 
 template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
@@ -97,8 +97,10 @@ template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, const 
 template void gemm(Mat<const double>, Mat<const double>, Mat<double>, Trans, const TileWork&, const TileWork&);
 template void gemm_in_task(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
 template void gemm_in_task(Mat<const double>, Mat<const double>, Mat<double>, Trans, bool);
-template void gemm_batch(i64, Mat<const float>, i64, Mat<const float>, i64, Mat<float>, i64, Trans, bool);
-template void gemm_batch(i64, Mat<const double>, i64, Mat<const double>, i64, Mat<double>, i64, Trans, bool);
+template void gemm_batch(i64, const MatBatch<const float>&, const MatBatch<const float>&, const MatBatch<float>&, Trans,
+                         bool);
+template void gemm_batch(i64, const MatBatch<const double>&, const MatBatch<const double>&, const MatBatch<double>&,
+                         Trans, bool);
 
 }  // namespace orrery::kernels
 

@@ -48,10 +48,24 @@ static void set_to_zero(const Mat<T>& c) {
 constexpr bool transposes_a(Trans trans) { return trans == Trans::a || trans == Trans::both; }
 constexpr bool transposes_b(Trans trans) { return trans == Trans::b || trans == Trans::both; }
 
-/// Rows [row, row_end) and columns [column, column_end) of a product's result.
+/// Matrices of the same size, each `step` elements after the one before.
+template <class T>
+struct MatBatch {
+  Mat<T> first;
+  i64 step;
+  Mat<T> operator[](i64 i) const { return {first.data + i * step, first.rows, first.cols, first.stride}; }
+};
+
+/// Rows [row, row_end) and columns [column, column_end) of a matrix, usually a product's result.
 struct Tile {
   i64 row, row_end, column, column_end;
 };
+/// That tile of c as a matrix of its own.
+template <class T>
+static Mat<T> part_of(const Mat<T>& c, const Tile& tile) {
+  return {c.data + tile.row * c.stride + tile.column, tile.row_end - tile.row, tile.column_end - tile.column, c.stride};
+}
+
 /// Work on a tile of c, done by the thread that computes the tile, right before or after. Must not throw or allocate.
 /// It refers to a function object that somebody else owns and that must outlive the product. A std::function would own
 /// it, and so allocate memory for every product.
@@ -85,10 +99,9 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork&
 template <class T>
 void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
 
-/// `batch` products whose factors and results lie `a_step`, `b_step`, `c_step` elements apart, in parallel over the
-/// batch; each is one call of BLAS.
+/// `count` such products, in parallel: c[i] = op(a[i]) op(b[i]); each is one call of BLAS.
 template <class T>
-void gemm_batch(i64 batch, Mat<const T> a, i64 a_step, Mat<const T> b, i64 b_step, Mat<T> c, i64 c_step,
+void gemm_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c,
                 Trans trans = Trans::none, bool accumulate = false);
 
 /// The way that `gemm` takes for a product with an m x n result and inner size k. Frozen, since ways differ in the bits

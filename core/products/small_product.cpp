@@ -114,11 +114,12 @@ constexpr i64 rows_worth_a_copy = 64;
 }  // namespace
 
 template <class T>
-void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, T* c, i64 c_stride, bool accumulate) {
+void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate) {
   constexpr size_t lanes = vector_bytes / sizeof(T);
   constexpr i64 width = static_cast<i64>(lanes);
-  const Operands<T> o{k, a, b, b_stride, c, c_stride, accumulate};
-  const bool copies = m >= rows_worth_a_copy && b_stride > widest * width;
+  const i64 m = c.rows, n = c.cols;
+  const Operands<T> o{b.rows, a, b.data, b.stride, c.data, c.stride, accumulate};
+  const bool copies = m >= rows_worth_a_copy && b.stride > widest * width;
   i64 j = 0;
   for (; j + widest * width <= n; j += widest * width) {
     if (copies) {
@@ -143,7 +144,7 @@ void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, 
   if (j < n) copied_strip<T, 4, 1>(m, o.at(0, j), FirstColumns{n - j});
 }
 
-template void small_product(i64, i64, i64, Strided<float>, const float*, i64, float*, i64, bool);
-template void small_product(i64, i64, i64, Strided<double>, const double*, i64, double*, i64, bool);
+template void small_product(Strided<float>, Mat<const float>, Mat<float>, bool);
+template void small_product(Strided<double>, Mat<const double>, Mat<double>, bool);
 
 }  // namespace orrery::kernels

@@ -8,7 +8,7 @@
 // Serves: core/products/gemm.h
 #pragma once
 
-#include "core/dtype.h"
+#include "core/products/gemm.h"
 
 namespace orrery::kernels {
 
@@ -19,10 +19,9 @@ struct Strided {
   i64 row, column;
 };
 
-/// c = a b, or c += a b: a is m x k, b is k x n with rows `b_stride` elements apart, c is m x n with rows `c_stride`
-/// apart. Each element of c is summed over p = 0, 1, ..., k - 1 in that order, whatever m and n are. T is float or
-/// double.
+/// c = a b, or c += a b with `accumulate`; a has as many rows as c, and as many columns as b has rows. Each element of c
+/// is summed over p = 0, 1, ..., b.rows - 1 in that order, whatever the size of c. T is float or double.
 template <class T>
-void small_product(i64 m, i64 n, i64 k, Strided<T> a, const T* b, i64 b_stride, T* c, i64 c_stride, bool accumulate);
+void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate);
 
 }  // namespace orrery::kernels

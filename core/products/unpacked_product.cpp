@@ -44,10 +44,11 @@ Cut cut_of(i64 m, i64 n, Trans trans) {
 // The product for one tile of C, `depth` rows of B at a time.
 template <class T>
 void tile_product(Strided<T> a, const Mat<const T>& b, const Mat<T>& c, const Tile& tile, i64 depth, bool add) {
-  for (i64 p = 0; p == 0 || p < b.rows; p += depth)
-    small_product<T>(tile.row_end - tile.row, tile.column_end - tile.column, std::min(depth, b.rows - p),
-                     {a.data + tile.row * a.row + p * a.column, a.row, a.column}, b.data + p * b.stride + tile.column,
-                     b.stride, c.data + tile.row * c.stride + tile.column, c.stride, add || p > 0);
+  for (i64 p = 0; p == 0 || p < b.rows; p += depth) {
+    const Tile rows_of_b{p, std::min(b.rows, p + depth), tile.column, tile.column_end};
+    small_product<T>({a.data + tile.row * a.row + p * a.column, a.row, a.column}, part_of(b, rows_of_b),
+                     part_of(c, tile), add || p > 0);
+  }
 }
 
 }  // namespace

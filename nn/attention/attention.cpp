@@ -6,7 +6,6 @@
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/attention.h"
 #include "autograd/ops/dropout.h"
-#include "autograd/ops/fused/packed_attention.h"
 #include "autograd/ops/layout.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
@@ -124,12 +123,12 @@ void MultiHeadAttention::visit(Visitor& v) {
 }
 
 // The composed form, which can also return the weights.
-Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p,
-                                    const Draw& draw, const Variable& bias, Tensor* weights) const {
+Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
+                                    const AttentionWeightOptions& options, Tensor* weights) const {
   const Variable q = split_heads(Q, num_heads), k = split_heads(K, num_heads), v = split_heads(V, num_heads);
-  const AttentionResult heads = attention(q, k, v, mask, p, draw, bias);
-  if (weights) *weights = heads.weights.value();
-  return join_heads(heads.output);
+  const AttentionResult result = attention(q, k, v, mask, options);
+  if (weights) *weights = result.weights.value();
+  return join_heads(result.output);
 }
 
 // Q, K and V side by side, as in_proj returns them, with Q and K changed by `query_key_map`. The first row is position
@@ -162,10 +161,10 @@ Variable MultiHeadAttention::self_attention(const Variable& x, const Mask& mask,
   const Variable qkv = positioned(in_proj(with_harmless_padding(x, seen)), 0);
   const Variable bias = bias_of(x.size(1), x.size(1), qkv.dtype());
   if (!weights && by_packed_products(bias))
-    return out_proj(packed_attention(qkv, num_heads, d_k, d_v, seen, p, draw, bias));
+    return out_proj(packed_attention(qkv, heads(), seen, {.bias = bias, .p = p, .draw = draw}));
   const auto [Q, kv] = split(qkv, num_heads * d_k, -1);
   const auto [K, V] = split(kv, num_heads * d_k, -1);
-  return out_proj(attend(Q, K, V, seen, p, draw, bias, weights));
+  return out_proj(attend(Q, K, V, seen, {.bias = bias, .p = p, .draw = draw}, weights));
 }
 
 Variable MultiHeadAttention::cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
@@ -176,9 +175,9 @@ Variable MultiHeadAttention::cross_attention(const Variable& x, const Variable& 
   const i64 q_rows = num_heads * d_k;
   const Variable Q = in_proj(x, {0, q_rows});
   const Variable kv = in_proj(with_harmless_padding(memory, mask), key_value_rows());
-  if (!weights) return out_proj(packed_attention(Q, kv, num_heads, d_k, d_v, mask, p, draw));
+  if (!weights) return out_proj(packed_attention(Q, kv, heads(), mask, {.p = p, .draw = draw}));
   const auto [K, V] = split(kv, q_rows, -1);
-  return out_proj(attend(Q, K, V, mask, p, draw, {}, weights));
+  return out_proj(attend(Q, K, V, mask, {.p = p, .draw = draw}, weights));
 }
 
 KeyValueCache MultiHeadAttention::empty_cache(i64 B, i64 capacity, Dtype dtype) const {
@@ -200,8 +199,7 @@ Variable MultiHeadAttention::extend(const Variable& x, KeyValueCache& cache) con
   cache.append(qkv.value());
   const Variable bias = bias_of(n, cache.length, qkv.dtype());
   const Mask seen = Mask::causal() & own_mask;
-  if (all_are_new && by_packed_products(bias))
-    return out_proj(packed_attention(qkv, num_heads, d_k, d_v, seen, 0, {}, bias));
+  if (all_are_new && by_packed_products(bias)) return out_proj(packed_attention(qkv, heads(), seen, {.bias = bias}));
   const Tensor fitting = bias_with_cache(bias.value(), num_heads, n, cache.length);
   return out_proj(constant(cached_attention(qkv.value(), cache, seen, fitting)));
 }

@@ -14,6 +14,7 @@
 // Read next: nn/attention/attention.cpp
 #pragma once
 
+#include "autograd/ops/fused/packed_attention.h"
 #include "nn/attention/attention_interface.h"
 #include "nn/layers/dropout.h"
 #include "nn/layers/linear.h"
@@ -68,8 +69,9 @@ struct MultiHeadAttention : Attention {
   RowRange key_value_rows() const { return {num_heads * d_k, num_heads * (2 * d_k + d_v)}; }
   Variable positioned(const Variable& qkv, i64 first_position) const;
   Variable bias_of(i64 n, i64 m, Dtype dtype) const;
-  Variable attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask, double p, const Draw& draw,
-                  const Variable& bias, Tensor* weights) const;
+  HeadSizes heads() const { return {num_heads, d_k, d_v}; }
+  Variable attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
+                  const AttentionWeightOptions& options, Tensor* weights) const;
 };
 
 }  // namespace orrery::nn

@@ -38,7 +38,7 @@ struct LayerNorm : Module {
   Variable operator()(const Variable& x) const { return layer_norm(x, weight, bias, eps, form); }
   /// The norm of x + dropout(f), in one pass.
   Variable normalized_sum(const Variable& x, const Variable& f, double p, const Draw& draw) const {
-    return residual_norm(x, f, weight, bias, eps, form, p, draw);
+    return residual_norm(x, f, weight, bias, {.eps = eps, .form = form, .p = p, .draw = draw});
   }
   void visit(Visitor& v) override {
     v("weight", weight);

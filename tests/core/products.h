@@ -96,7 +96,7 @@ double error_of_case(const Case& s, Rng& rng, bool batched) {
   const Mat<const T> mb{b.data(), s.b_rows(), s.b_cols(), s.b_cols() + s.extra_b};
   const Mat<T> mc{c.data(), s.m, s.n, ldc};
   if (batched)
-    gemm_batch<T>(batch, ma, s.a_step(), mb, s.b_step(), mc, s.c_step(), s.trans, s.accumulate);
+    gemm_batch<T>(batch, {ma, s.a_step()}, {mb, s.b_step()}, {mc, s.c_step()}, s.trans, s.accumulate);
   else
     gemm<T>(ma, mb, mc, s.trans, s.accumulate);
   double worst = 0;

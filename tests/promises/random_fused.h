@@ -77,7 +77,7 @@ inline void add_fused_sums(std::vector<RandomOperation>& table) {
                      const double p = draw_probability(rng);
                      const Draw draw{.seed = rng.bits64()};
                      return {{{{rows, n}}, {{rows, n}}, {{n}}, {{n}}}, [=](const Variables& x) {
-                               return residual_norm(x[0], x[1], x[2], x[3], 1e-5, form, p, draw);
+                               return residual_norm(x[0], x[1], x[2], x[3], {.form = form, .p = p, .draw = draw});
                              }};
                    }});
   table.push_back({"embedding_sum", [](Rng& rng) -> Call {
@@ -91,28 +91,30 @@ inline void add_fused_sums(std::vector<RandomOperation>& table) {
 }
 
 inline void add_fused_attention(std::vector<RandomOperation>& table) {
-  table.push_back({"packed_attention", [](Rng& rng) -> Call {
-                     const i64 B = rng.integer(1, 5), h = rng.integer(1, 5);
-                     const i64 d_k = rng.integer(1, 20), d_v = rng.integer(1, 20);
-                     const bool self = rng.integer(0, 2) == 0;
-                     const i64 most = rng.integer(0, 8) == 0 ? 300 : 50;  // some with several tiles of queries
-                     const bool in_tiles = !self && rng.integer(0, 8) == 0;
-                     const i64 n = rng.integer(1, most), m = self ? n : (in_tiles ? 513 : 1) + rng.integer(0, 50);
-                     const Mask mask = draw_mask(rng, B, h, n, m);
-                     const double p = draw_probability(rng);
-                     const Draw draw{.seed = rng.bits64()};
-                     std::vector<Input> inputs{{{B, n, h * d_k}}, {{B, m, h * (d_k + d_v)}}};
-                     if (self) inputs = {{{B, n, h * (2 * d_k + d_v)}}};
-                     const bool biased = rng.integer(0, 3) == 0;
-                     if (biased) inputs.push_back({{h, n + m - 1}});
-                     return {inputs,
-                             [=](const Variables& x) {
-                               const Variable bias = biased ? x.back() : Variable();
-                               return self ? packed_attention(x[0], h, d_k, d_v, mask, p, draw, bias)
-                                           : packed_attention(x[0], x[1], h, d_k, d_v, mask, p, draw, bias);
-                             },
-                             B * h};
-                   }});
+  table.push_back(
+      {"packed_attention", [](Rng& rng) -> Call {
+         const i64 B = rng.integer(1, 5), h = rng.integer(1, 5);
+         const i64 d_k = rng.integer(1, 20), d_v = rng.integer(1, 20);
+         const bool self = rng.integer(0, 2) == 0;
+         const i64 most = rng.integer(0, 8) == 0 ? 300 : 50;  // some with several tiles of queries
+         const bool in_tiles = !self && rng.integer(0, 8) == 0;
+         const i64 n = rng.integer(1, most), m = self ? n : (in_tiles ? 513 : 1) + rng.integer(0, 50);
+         const Mask mask = draw_mask(rng, B, h, n, m);
+         const double p = draw_probability(rng);
+         const Draw draw{.seed = rng.bits64()};
+         std::vector<Input> inputs{{{B, n, h * d_k}}, {{B, m, h * (d_k + d_v)}}};
+         if (self) inputs = {{{B, n, h * (2 * d_k + d_v)}}};
+         const bool biased = rng.integer(0, 3) == 0;
+         if (biased) inputs.push_back({{h, n + m - 1}});
+         return {inputs,
+                 [=](const Variables& x) {
+                   const Variable bias = biased ? x.back() : Variable();
+                   return self
+                              ? packed_attention(x[0], {h, d_k, d_v}, mask, {.bias = bias, .p = p, .draw = draw})
+                              : packed_attention(x[0], x[1], {h, d_k, d_v}, mask, {.bias = bias, .p = p, .draw = draw});
+                 },
+                 B * h};
+       }});
 }
 
 inline void add_fused(std::vector<RandomOperation>& table) {

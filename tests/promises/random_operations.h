@@ -174,17 +174,17 @@ inline void add_products(std::vector<RandomOperation>& table) {
                                return rotary(x[0], sine.to(x[0].dtype()), cosine.to(x[0].dtype()));
                              }};
                    }});
-  table.push_back({"attention", [](Rng& rng) -> Call {
-                     const i64 B = rng.integer(1, 5), h = rng.integer(1, 5), n = rng.integer(1, 50),
-                               m = rng.integer(1, 50);
-                     const i64 d_k = rng.integer(1, 20), d_v = rng.integer(1, 20);
-                     const Mask mask = draw_mask(rng, B, h, n, m);
-                     const double p = rng.integer(0, 2) == 0 ? 0.0 : 0.2;
-                     const Draw draw{.seed = rng.bits64()};
-                     return {{{{B, h, n, d_k}}, {{B, h, m, d_k}}, {{B, h, m, d_v}}},
-                             [=](const Variables& x) { return attention(x[0], x[1], x[2], mask, p, draw).output; },
-                             B * h};
-                   }});
+  table.push_back(
+      {"attention", [](Rng& rng) -> Call {
+         const i64 B = rng.integer(1, 5), h = rng.integer(1, 5), n = rng.integer(1, 50), m = rng.integer(1, 50);
+         const i64 d_k = rng.integer(1, 20), d_v = rng.integer(1, 20);
+         const Mask mask = draw_mask(rng, B, h, n, m);
+         const double p = rng.integer(0, 2) == 0 ? 0.0 : 0.2;
+         const Draw draw{.seed = rng.bits64()};
+         return {{{{B, h, n, d_k}}, {{B, h, m, d_k}}, {{B, h, m, d_v}}},
+                 [=](const Variables& x) { return attention(x[0], x[1], x[2], mask, {.p = p, .draw = draw}).output; },
+                 B * h};
+       }});
 }
 
 /// All of them.

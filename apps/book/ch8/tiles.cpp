@@ -37,7 +37,7 @@ int main() {
   const Mask mask = Mask::causal();
 
   const Variable qkv = parameter(packed.clone());
-  const Variable in_tiles = tiled_attention(qkv, 1, d, d, mask, 0, {}, {.queries = 8, .keys = 16});
+  const Variable in_tiles = tiled_attention(qkv, {1, d, d}, mask, {}, {.queries = 8, .keys = 16});
   backward(in_tiles, dO);
 
   std::vector<Variable> parts;  // Q, K and V, [1, 1, n, d] each

@@ -24,24 +24,6 @@ namespace orrery {
 using namespace kernels;
 namespace {
 
-// Turns one row of x W^T into dL/dz and adds it to `sums` if there is a bias. Returns the loss of the row.
-template <class T>
-double loss_row(i64 K, i32 target, const T* bias, double on, double off, T factor, T* z, T* sums) {
-  if (bias) add_to(K, bias, z);
-  const T m = row_shift(z, K);
-  const double at_target = static_cast<double>(z[target] - m);
-  // The second sum also replaces z_k by e^{z_k - m}, after the first has read it.
-  const auto [differences, exps] = chunked_sums<T>(
-      K, [=](i64 k) { return z[k] - m; }, [=](i64 k) { return z[k] = math::exp(z[k] - m); });
-  const T p_factor = static_cast<T>(static_cast<double>(factor) / exps), q = static_cast<T>(off) * factor;
-#pragma omp simd
-  for (i64 k = 0; k < K; ++k) z[k] = z[k] * p_factor - q;
-  z[target] += static_cast<T>(off - on) * factor;
-  if (bias) add_to(K, z, sums);
-  // -sum_k q_k log p_k = log total - (on - off) (z_target - m) - off sum_k (z_k - m)
-  return std::log(exps) - (on - off) * at_target - (off == 0 ? 0 : off * differences);
-}
-
 struct LinearCrossEntropy {
   static constexpr std::string_view name = "linear_cross_entropy";
   TargetDistribution q;
@@ -90,6 +72,26 @@ struct LinearCrossEntropy {
   }
 
  private:
+  // Turns one row of x W^T into dL/dz and adds it to `sums` if there is a bias. Returns the loss of the row. `factor` is
+  // 1 / q.divisor.
+  template <class T>
+  double loss_row(i64 K, i32 target, const T* bias, T factor, T* z, T* sums) const {
+    const double on = q.on, off = q.off;
+    if (bias) add_to(K, bias, z);
+    const T m = row_shift(z, K);
+    const double at_target = static_cast<double>(z[target] - m);
+    // The second sum also replaces z_k by e^{z_k - m}, after the first has read it.
+    const auto [differences, exps] = chunked_sums<T>(
+        K, [=](i64 k) { return z[k] - m; }, [=](i64 k) { return z[k] = math::exp(z[k] - m); });
+    const T p_factor = static_cast<T>(static_cast<double>(factor) / exps), off_factor = static_cast<T>(off) * factor;
+#pragma omp simd
+    for (i64 k = 0; k < K; ++k) z[k] = z[k] * p_factor - off_factor;
+    z[target] += static_cast<T>(off - on) * factor;
+    if (bias) add_to(K, z, sums);
+    // -sum_k q_k log p_k = log total - (on - off) (z_target - m) - off sum_k (z_k - m)
+    return std::log(exps) - (on - off) * at_target - (off == 0 ? 0 : off * differences);
+  }
+
   // Overwrites rows of x W^T with dL/dz and writes the losses of the rows to `loss`. Returns db.
   Tensor loss_and_gradient(Tensor& logits, const Tensor& b, const i32* target, double* loss) const {
     const i64 K = logits.size(1);
@@ -104,7 +106,7 @@ struct LinearCrossEntropy {
             loss[row] = 0;
             std::fill_n(z + row * K, K, T{0});
           } else {
-            loss[row] = loss_row(K, target[row], bias, q.on, q.off, factor, z + row * K, sums);
+            loss[row] = loss_row(K, target[row], bias, factor, z + row * K, sums);
           }
         }
       };

@@ -60,21 +60,32 @@ struct PackedAttention : PackedHeads {
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const Gradient<T> dq = gradient_to_write<T>(dx, 0), dkv = self ? dq : gradient_to_write<T>(dx, 1);
-      const auto in = inputs<T>();
-      const auto out = packed<T>(dq.data, dkv.data);
-      const T *d = dy.data<T>(), *P = weights.get().data<T>();
       const bool wants_bias = bias.defined() && dx.wanted(2);
       Tensor sums = wants_bias ? zeros({s.B, s.h, 1, bias.size()}, f64) : Tensor();
-      double* all_sums = wants_bias ? sums.write<double>() : nullptr;
-      for_tasks<T>(s.B * s.h, s.d_v * padded(s.n) + 2 * query_tile * s.m, [&](i64 i, T* scratch) {
-        head_backward(in, head(i), d, P, out, dq.is_new, dkv.is_new, all_sums ? all_sums + i * bias.size() : nullptr,
-                      scratch);
-      });
+      const Backward<T> pass{.in = inputs<T>(),
+                             .out = packed<T>(dq.data, dkv.data),
+                             .dy = dy.data<T>(),
+                             .weights = weights.get().data<T>(),
+                             .bias_sums = wants_bias ? sums.write<double>() : nullptr,
+                             .q_is_new = dq.is_new,
+                             .kv_is_new = dkv.is_new};
+      for_tasks<T>(s.B * s.h, s.d_v * padded(s.n) + 2 * query_tile * s.m,
+                   [&](i64 i, T* scratch) { head_backward(pass, head(i), scratch); });
       if (wants_bias) dx.add(2, bias.gradient(sums, score_factor(), dy.dtype()));
     });
   }
 
  private:
+  // What all tasks of a backward pass read and write.
+  template <class T>
+  struct Backward {
+    Packed<const T> in;
+    Packed<T> out;
+    const T *dy, *weights;
+    double* bias_sums;  // for each head; null if not needed
+    bool q_is_new, kv_is_new;
+  };
+
   template <class T>
   void head_forward(const Packed<const T>& in, Head at, T* y, T* all_weights, T* scratch) const {
     const i64 stride = padded(s.n);
@@ -106,16 +117,18 @@ struct PackedAttention : PackedHeads {
   }
 
   template <class T>
-  void head_backward(const Packed<const T>& in, Head at, const T* dy, const T* all_weights, const Packed<T>& out,
-                     bool q_is_new, bool kv_is_new, double* bias_sums, T* scratch) const {
-    const i64 stride = padded(s.n);
-    const HeadMatrix<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at), dO = output(dy, at);
-    const T* P = all_weights + (at.b * s.h + at.head) * s.m * stride;
+  void head_backward(const Backward<T>& pass, Head at, T* scratch) const {
+    const i64 stride = padded(s.n), index = at.b * s.h + at.head;
+    const HeadMatrix<const T> Q = pass.in.Q(s, at), K = pass.in.K(s, at), V = pass.in.V(s, at),
+                              dO = output(pass.dy, at);
+    const Packed<T>& out = pass.out;
+    const T* P = pass.weights + index * s.m * stride;
+    double* bias_sums = pass.bias_sums ? pass.bias_sums + index * bias.size() : nullptr;
     T *dO_T = scratch, *W = dO_T + s.d_v * stride, *dS = W + query_tile * s.m;
     const T keep_factor = static_cast<T>(dropout.p == 0 ? 1.0 : keep_scale(dropout.p)),
             factor = static_cast<T>(score_factor());
     transpose(dO, s.n, s.d_v, T{1}, dO_T, stride);
-    if (out.kv && kv_is_new && s.n == 0) {
+    if (out.kv && pass.kv_is_new && s.n == 0) {
       clear_rows(out.K(s, at), s.m, s.d_k);
       clear_rows(out.V(s, at), s.m, s.d_v);
     }
@@ -136,9 +149,9 @@ struct PackedAttention : PackedHeads {
       const Mat<const T> dS_T(dS, keys, rows, width), W_T(W, keys, rows, width);
       if (out.q)
         gemm_in_task<T>(dS_T, K.from(seen.first).mat(keys, s.d_k), out.Q(s, at).from(begin).mat(rows, s.d_k), Trans::a,
-                        !q_is_new);
+                        !pass.q_is_new);
       if (out.kv) {
-        const bool first = kv_is_new && begin == 0;
+        const bool first = pass.kv_is_new && begin == 0;
         if (first) clear_unseen(out.K(s, at), seen, s.d_k);
         if (first) clear_unseen(out.V(s, at), seen, s.d_v);
         gemm_in_task<T>(dS_T, Q.from(begin).mat(rows, s.d_k), out.K(s, at).from(seen.first).mat(keys, s.d_k),
@@ -161,19 +174,19 @@ bool in_tiles(const Variable& kv) { return kv.shape().rank() == 3 && kv.size(1) 
 
 }  // namespace
 
-Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p,
-                          const Draw& draw, const Variable& bias) {
-  if (in_tiles(qkv)) return tiled_attention(qkv, num_heads, d_k, d_v, mask, p, draw, {}, bias);
-  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
-  const PackedAttention operation{heads, tape::records(std::array{&qkv, &bias}), {}};
+Variable packed_attention(const Variable& qkv, const HeadSizes& heads, const Mask& mask,
+                          const AttentionWeightOptions& options) {
+  if (in_tiles(qkv)) return tiled_attention(qkv, heads, mask, options);
+  const Variable& bias = options.bias;
+  const PackedAttention operation{packed_heads_of(heads, mask, options), tape::records(std::array{&qkv, &bias}), {}};
   return bias.defined() ? apply(operation, qkv, Variable(), bias) : apply(operation, qkv);
 }
 
-Variable packed_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
-                          double p, const Draw& draw, const Variable& bias) {
-  if (in_tiles(kv)) return tiled_attention(q, kv, num_heads, d_k, d_v, mask, p, draw, {}, bias);
-  const PackedHeads heads = heads_of(num_heads, d_k, d_v, mask, p, draw);
-  const PackedAttention operation{heads, tape::records(std::array{&q, &kv, &bias}), {}};
+Variable packed_attention(const Variable& q, const Variable& kv, const HeadSizes& heads, const Mask& mask,
+                          const AttentionWeightOptions& options) {
+  if (in_tiles(kv)) return tiled_attention(q, kv, heads, mask, options);
+  const Variable& bias = options.bias;
+  const PackedAttention operation{packed_heads_of(heads, mask, options), tape::records(std::array{&q, &kv, &bias}), {}};
   return bias.defined() ? apply(operation, q, kv, bias) : apply(operation, q, kv);
 }
 

@@ -3,21 +3,22 @@
 // Serves: autograd/ops/fused/tiled_attention.h
 #pragma once
 
-#include "autograd/variable.h"
-#include "core/random.h"
+#include "autograd/ops/attention.h"
 
 namespace orrery {
 
-class Mask;
+/// h heads, whose keys have d_k numbers and whose values have d_v.
+struct HeadSizes {
+  i64 h, d_k, d_v;
+};
 
 /// Attention of all heads on a packed product, as projections return it: from qkv [B, n, h (2 d_k + d_v)] to
-/// [B, n, h d_v], without copying heads. The weights are dropped out with probability p. The `bias` is by distance (see
-/// `by_distance`). More than 512 keys are processed in tiles, so that memory grows linearly with the length
-/// (autograd/ops/fused/tiled_attention.h).
-Variable packed_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p = 0,
-                          const Draw& draw = {}, const Variable& bias = {});
+/// [B, n, h d_v], without copying heads. A bias must be by distance. More than 512 keys are processed in tiles, so that
+/// memory grows linearly with the length (autograd/ops/fused/tiled_attention.h).
+Variable packed_attention(const Variable& qkv, const HeadSizes& heads, const Mask& mask,
+                          const AttentionWeightOptions& options = {});
 /// The same with the queries of one sequence, [B, n, h d_k], and the keys and values of another, [B, m, h (d_k + d_v)].
-Variable packed_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
-                          double p = 0, const Draw& draw = {}, const Variable& bias = {});
+Variable packed_attention(const Variable& q, const Variable& kv, const HeadSizes& heads, const Mask& mask,
+                          const AttentionWeightOptions& options = {});
 
 }  // namespace orrery

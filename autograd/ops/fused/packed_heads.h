@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "autograd/apply.h"
+#include "autograd/ops/fused/packed_attention.h"
 #include "autograd/ops/fused/scores.h"
 #include "autograd/ops/row_dropout.h"
 #include "core/mask.h"
@@ -250,8 +251,8 @@ struct PackedHeads {
 };
 
 /// PackedHeads without inputs; `prepare` takes these, and reads the other sizes from them.
-inline PackedHeads heads_of(i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p, const Draw& draw) {
-  return {.s = {.h = num_heads, .d_k = d_k, .d_v = d_v}, .mask = mask, .dropout = {p, draw}};
+inline PackedHeads packed_heads_of(const HeadSizes& heads, const Mask& mask, const AttentionWeightOptions& options) {
+  return {.s = {.h = heads.h, .d_k = heads.d_k, .d_v = heads.d_v}, .mask = mask, .dropout = {options.p, options.draw}};
 }
 
 }  // namespace

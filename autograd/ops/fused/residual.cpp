@@ -91,17 +91,17 @@ struct ResidualNorm {
   }
 
   void backward(const Tensor& dy, Grads& dx) {
-    const i64 n = dy.size(-1), count = dy.shape().without_last().count();
+    const i64 n = dy.size(-1);
     const bool drops = dropout.p > 0 && dx.wanted(1);
     Tensor ds = dx.reuse(dy), df = drops ? Tensor::empty(dy.shape(), dy.dtype()) : ds, sums;
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       using T = decltype(t);
-      T *out = ds.write<T>(), *dropped = df.write<T>();
+      const T* whole = ds.data<T>();
+      T* dropped = df.write<T>();
       const auto drop_rows = [=, this](i64 begin, i64 end) {
-        if (drops) dropout.rows(begin, end, n, out + begin * n, dropped + begin * n);
+        if (drops) dropout.rows(begin, end, n, whole + begin * n, dropped + begin * n);
       };
-      sums = norm_backward(count, n, s.get().data<T>(), statistics.get().data<T>(), data_or_null<T>(weight),
-                           dy.data<T>(), out, drop_rows);
+      sums = norm_backward<T>(s, statistics, weight, dy, ds, drop_rows);
     });
     dx.add(0, ds);
     dx.add(1, df);
@@ -116,9 +116,10 @@ Variable residual(const Variable& x, const Variable& f, double p, const Draw& dr
   return apply(Residual{{p, draw}}, x, f);
 }
 
-Variable residual_norm(const Variable& x, const Variable& f, const Variable& weight, const Variable& bias, double eps,
-                       LayerNormForm form, double p, const Draw& draw) {
-  return apply(ResidualNorm{eps, form, {p, draw}, {}, {}, {}}, x, f, weight, bias);
+Variable residual_norm(const Variable& x, const Variable& f, const Variable& weight, const Variable& bias,
+                       const ResidualNormOptions& options) {
+  const RowDropout dropout{options.p, options.draw};
+  return apply(ResidualNorm{options.eps, options.form, dropout, {}, {}, {}}, x, f, weight, bias);
 }
 
 }  // namespace orrery

@@ -11,9 +11,15 @@ namespace orrery {
 
 /// x + dropout(f), for x and f of the same shape.
 Variable residual(const Variable& x, const Variable& f, double p = 0, const Draw& draw = {});
+
+struct ResidualNormOptions {
+  double eps = 1e-5;  ///< of layer_norm
+  LayerNormForm form = LayerNormForm::root_of_variance_plus_eps;
+  double p = 0;  ///< of dropout
+  Draw draw{};
+};
 /// layer_norm(x + dropout(f)), for x and f [..., D] and weight and bias [D], which may be undefined.
 Variable residual_norm(const Variable& x, const Variable& f, const Variable& weight, const Variable& bias,
-                       double eps = 1e-5, LayerNormForm form = LayerNormForm::root_of_variance_plus_eps, double p = 0,
-                       const Draw& draw = {});
+                       const ResidualNormOptions& options = {});
 
 }  // namespace orrery

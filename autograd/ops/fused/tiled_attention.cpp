@@ -260,15 +260,17 @@ struct TiledAttention : PackedHeads {
 
 }  // namespace
 
-Variable tiled_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p,
-                         const Draw& draw, TileSizes tile, const Variable& bias) {
-  const TiledAttention operation{heads_of(num_heads, d_k, d_v, mask, p, draw), tile, {}, {}};
+Variable tiled_attention(const Variable& qkv, const HeadSizes& heads, const Mask& mask,
+                         const AttentionWeightOptions& options, TileSizes tile) {
+  const TiledAttention operation{packed_heads_of(heads, mask, options), tile, {}, {}};
+  const Variable& bias = options.bias;
   return bias.defined() ? apply(operation, qkv, Variable(), bias) : apply(operation, qkv);
 }
 
-Variable tiled_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
-                         double p, const Draw& draw, TileSizes tile, const Variable& bias) {
-  const TiledAttention operation{heads_of(num_heads, d_k, d_v, mask, p, draw), tile, {}, {}};
+Variable tiled_attention(const Variable& q, const Variable& kv, const HeadSizes& heads, const Mask& mask,
+                         const AttentionWeightOptions& options, TileSizes tile) {
+  const TiledAttention operation{packed_heads_of(heads, mask, options), tile, {}, {}};
+  const Variable& bias = options.bias;
   return bias.defined() ? apply(operation, q, kv, bias) : apply(operation, q, kv);
 }
 

@@ -36,9 +36,8 @@
 // Read next: nn/files/files.h
 #pragma once
 
+#include "autograd/ops/fused/packed_attention.h"
 #include "autograd/ops/fused/scores.h"
-#include "autograd/variable.h"
-#include "core/random.h"
 
 namespace orrery {
 
@@ -48,10 +47,10 @@ struct TileSizes {
   i64 keys = 256;
 };
 
-/// `packed_attention` (autograd/ops/fused/packed_attention.h), computed as above.
-Variable tiled_attention(const Variable& qkv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask, double p = 0,
-                         const Draw& draw = {}, TileSizes tile = {}, const Variable& bias = {});
-Variable tiled_attention(const Variable& q, const Variable& kv, i64 num_heads, i64 d_k, i64 d_v, const Mask& mask,
-                         double p = 0, const Draw& draw = {}, TileSizes tile = {}, const Variable& bias = {});
+/// `packed_attention`, computed as above.
+Variable tiled_attention(const Variable& qkv, const HeadSizes& heads, const Mask& mask,
+                         const AttentionWeightOptions& options = {}, TileSizes tile = {});
+Variable tiled_attention(const Variable& q, const Variable& kv, const HeadSizes& heads, const Mask& mask,
+                         const AttentionWeightOptions& options = {}, TileSizes tile = {});
 
 }  // namespace orrery

@@ -68,11 +68,11 @@ TEST_CASE("linear maps of different shapes are told apart") {
 
 TEST_CASE("attention is two products of every head") {
   const double flop = 2.0 * 3 * 5 * 5 * (2 * 4 + 2 * 6);  // B n m (h d_k + h d_v), twice
-  const auto self = seen([] { return packed_attention(ones({3, 5, 2 * (4 + 4 + 6)}), 2, 4, 6, Mask()); });
+  const auto self = seen([] { return packed_attention(ones({3, 5, 2 * (4 + 4 + 6)}), {2, 4, 6}, Mask()); });
   CHECK(find(self, "packed_attention", false).flop == flop);
   CHECK(find(self, "packed_attention", true).flop == 2 * flop);
   const auto cross = seen([] {
-    return packed_attention(ones({3, 7, 2 * 4}), ones({3, 5, 2 * (4 + 6)}), 2, 4, 6, Mask());
+    return packed_attention(ones({3, 7, 2 * 4}), ones({3, 5, 2 * (4 + 6)}), {2, 4, 6}, Mask());
   });
   CHECK(find(cross, "packed_attention", false).flop == flop / 5 * 7);
 }

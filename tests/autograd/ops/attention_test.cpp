@@ -106,7 +106,7 @@ TEST_CASE("dropout falls on the weights, and the weights returned are those befo
   const Trio t;
   const Draw draw{.seed = 4};
   const auto plain = attention(constant(t.Q), constant(t.K), constant(t.V), Mask());
-  const auto noisy = attention(constant(t.Q), constant(t.K), constant(t.V), Mask(), 0.5, draw);
+  const auto noisy = attention(constant(t.Q), constant(t.K), constant(t.V), Mask(), {.p = 0.5, .draw = draw});
   CHECK(same_bits(plain.weights.value(), noisy.weights.value()));
   // A row of the mask for each key.
   const Variable kept = permute(dropout(permute(plain.weights, {0, 1, 3, 2}), 0.5, draw), {0, 1, 3, 2});
@@ -125,7 +125,7 @@ TEST_CASE("attention's errors name the rule") {
   CHECK(contains(error_of([&] { (void)attention(Q, reshape(K, without_heads), V, Mask()); }), "need shape [B, h"));
   CHECK(contains(error_of([&] { (void)attention(Q, K, reshape(V, without_heads), Mask()); }), "need shape [B, h"));
   for (const double p : {-0.1, std::nan("")}) {
-    CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask(), p); }), "needs a probability in [0, 1]"));
+    CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask(), {.p = p}); }), "needs a probability in [0, 1]"));
   }
   CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask::padding({1, 2, 3})); }), "lengths for 3 batch rows"));
   CHECK(contains(error_of([&] {
@@ -136,6 +136,7 @@ TEST_CASE("attention's errors name the rule") {
 
 TEST_CASE("attention has the same bits for any number of threads") {
   const Mask mask = Mask::causal() & Mask::padding({37, 20, 0});
-  CHECK(thread_proof([&](const auto& x) { return attention(x[0], x[1], x[2], mask, 0.1, {.seed = 1}).output; },
-                     {{3, 4, 37, 9}, {3, 4, 37, 9}, {3, 4, 37, 11}}));
+  CHECK(thread_proof(
+      [&](const auto& x) { return attention(x[0], x[1], x[2], mask, {.p = 0.1, .draw = {.seed = 1}}).output; },
+      {{3, 4, 37, 9}, {3, 4, 37, 9}, {3, 4, 37, 11}}));
 }

@@ -103,7 +103,7 @@ TEST_CASE("rows of one element have a gradient of 0, however small eps is") {
       const Variable x = parameter(randn({64, 1}, rng, dtype)), weight = parameter(randn({1}, rng, dtype)),
                      bias = parameter(randn({1}, rng, dtype)), f = parameter(randn({64, 1}, rng, dtype));
       backward(layer_norm(x, weight, bias, eps), randn({64, 1}, rng, dtype));
-      backward(residual_norm(x, f, weight, bias, eps), randn({64, 1}, rng, dtype));
+      backward(residual_norm(x, f, weight, bias, {.eps = eps}), randn({64, 1}, rng, dtype));
       for (i64 i = 0; i < 64; ++i) CHECK(x.gradient().at(i) == 0);
       for (i64 i = 0; i < 64; ++i) CHECK(f.gradient().at(i) == 0);
       CHECK(weight.gradient().item() == 0);
@@ -117,7 +117,7 @@ TEST_CASE("an eps that is none is refused") {
     CAPTURE(eps);
     CHECK(
         contains(error_of([&] { (void)layer_norm(x, {}, {}, eps); }), "layer_norm: eps must be a number of 0 or more"));
-    CHECK(contains(error_of([&] { (void)residual_norm(x, x, {}, {}, eps); }),
+    CHECK(contains(error_of([&] { (void)residual_norm(x, x, {}, {}, {.eps = eps}); }),
                    "residual_norm: eps must be a number of 0 or more"));
   }
 }

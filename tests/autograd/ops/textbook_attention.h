@@ -28,7 +28,7 @@ inline Variable textbook_attention(const Variables& x, const AttentionSizes& s, 
   const i64 k_column = x.size() == 1 ? s.h * s.d_k : 0;
   const Variable Q = split_heads(q, 0, s.h, s.d_k), K = split_heads(kv, k_column, s.h, s.d_k),
                  V = split_heads(kv, k_column + s.h * s.d_k, s.h, s.d_v);
-  const Variable y = attention(Q, K, V, mask, p, draw, bias).output;
+  const Variable y = attention(Q, K, V, mask, {.bias = bias, .p = p, .draw = draw}).output;
   return reshape(permute(y, {0, 2, 1, 3}), {q.size(0), q.size(1), s.h * s.d_v});
 }
 

@@ -77,8 +77,8 @@ TEST_CASE("a product has the same bits where OpenMP gives a region a single thre
   const Tensor a = randn({600, 700}, rng), b = randn({700, 300}, rng);
   const auto product = [&] {
     std::vector<Tensor> all{Tensor::empty({600, 300}), matmul(b, a, Trans::both), matmul(slice(a, 0, 0, 40), b)};
-    gemm_batch<float>(2, {a.data<float>(), 300, 700}, 300 * 700, {b.data<float>(), 700, 300}, 0,
-                      {all[0].write<float>(), 300, 300}, 300 * 300);
+    gemm_batch<float>(2, {{a.data<float>(), 300, 700}, 300 * 700}, {{b.data<float>(), 700, 300}, 0},
+                      {{all[0].write<float>(), 300, 300}, 300 * 300});
     return all;
   };
   const std::vector<Tensor> usual = product();

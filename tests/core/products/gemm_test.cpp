@@ -70,11 +70,11 @@ TEST_CASE("a product inside a task is small or thin, with their bits, and adds t
       const auto with_trans = [&](const Mat<const float>& left, const Mat<const float>& right, Trans trans) {
         return c_of([&](const Mat<float>& c) { gemm_in_task<float>(left, right, c, trans, accumulate); });
       };
-      CHECK(same_bits(with_trans(A, B, Trans::none), c_of([&, m = m, n = n, k = k](const Mat<float>& c) {
-                        small_product<float>(m, n, k, {A.data, k, 1}, B.data, n, c.data, n, accumulate);
+      CHECK(same_bits(with_trans(A, B, Trans::none), c_of([&, k = k](const Mat<float>& c) {
+                        small_product<float>({A.data, k, 1}, B, c, accumulate);
                       })));
-      CHECK(same_bits(with_trans(A_t, B, Trans::a), c_of([&, m = m, n = n, k = k](const Mat<float>& c) {
-                        small_product<float>(m, n, k, {A_t.data, 1, m}, B.data, n, c.data, n, accumulate);
+      CHECK(same_bits(with_trans(A_t, B, Trans::a), c_of([&, m = m](const Mat<float>& c) {
+                        small_product<float>({A_t.data, 1, m}, B, c, accumulate);
                       })));
       CHECK(same_bits(with_trans(A, B_t, Trans::b), c_of([&, m = m, n = n](const Mat<float>& c) {
                         std::fill_n(c.data, m * n, start);

@@ -34,7 +34,7 @@ struct SmallMatrices {
   i64 c_row() const { return n + c_gap; }
   Strided<T> left() const { return transposed ? Strided<T>{a.data(), 1, a_row()} : Strided<T>{a.data(), a_row(), 1}; }
   void multiply(bool accumulate) {
-    small_product<T>(m, n, k, left(), b.data(), b_row(), c.data(), c_row(), accumulate);
+    small_product<T>(left(), {b.data(), k, n, b_row()}, {c.data(), m, n, c_row()}, accumulate);
   }
   double exact(i64 i, i64 j) const {
     double total = 0;
@@ -87,8 +87,8 @@ TEST_CASE("an element has the same bits in any block: it is the sum of its own r
     for (i64 i = 0; i < all.m; ++i) {
       for (i64 j = 0; j < all.n; ++j) {
         T alone{2};
-        small_product<T>(1, 1, all.k, {all.a.data() + i * all.a_row(), all.a_row(), 1}, all.b.data() + j, all.b_row(),
-                         &alone, 1, true);
+        small_product<T>({all.a.data() + i * all.a_row(), all.a_row(), 1}, {all.b.data() + j, all.k, 1, all.b_row()},
+                         {&alone, 1, 1}, true);
         const T in_block = all.c[static_cast<size_t>(i * all.c_row() + j)];
         REQUIRE(alone == in_block);
       }
@@ -103,12 +103,12 @@ TEST_CASE("an element has the same bits in any block: it is the sum of its own r
 TEST_CASE("what stood in C before does not matter unless it is added to") {
   const float a = 3, b = 5;
   float c = std::nanf("");
-  small_product<float>(1, 1, 1, {&a, 1, 1}, &b, 1, &c, 1, false);
+  small_product<float>({&a, 1, 1}, {&b, 1, 1}, {&c, 1, 1}, false);
   CHECK(c == 15);
   c = std::nanf("");
-  small_product<float>(1, 1, 0, {&a, 1, 1}, &b, 1, &c, 1, false);
+  small_product<float>({&a, 1, 1}, {&b, 0, 1}, {&c, 1, 1}, false);
   CHECK(c == 0);
-  small_product<float>(1, 1, 1, {&a, 1, 1}, &b, 1, &c, 1, true);
-  small_product<float>(1, 1, 0, {&a, 1, 1}, &b, 1, &c, 1, true);
+  small_product<float>({&a, 1, 1}, {&b, 1, 1}, {&c, 1, 1}, true);
+  small_product<float>({&a, 1, 1}, {&b, 0, 1}, {&c, 1, 1}, true);
   CHECK(c == 15);
 }

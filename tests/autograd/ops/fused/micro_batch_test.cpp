@@ -16,7 +16,7 @@ TEST_CASE("a micro-batch of 65536 or more, which would draw what an earlier one 
   const Tensor ids = Tensor::of<i32>({1, 2}, {0, 1});
   const std::map<std::string, std::function<void(const Draw&)>> operations{
       {"dropout", [&](const Draw& draw) { dropout(x, 0.5, draw); }},
-      {"attention", [&](const Draw& draw) { attention(heads, heads, heads, Mask(), 0.5, draw); }},
+      {"attention", [&](const Draw& draw) { attention(heads, heads, heads, Mask(), {.p = 0.5, .draw = draw}); }},
       {"embedding_sum",
        [&](const Draw& draw) {
          embedding_sum(W, ids, 1, zero({2, 4}), 0.5, draw);
@@ -25,11 +25,23 @@ TEST_CASE("a micro-batch of 65536 or more, which would draw what an earlier one 
       {"gelu_feed_forward", [&](const Draw& draw) { gelu_feed_forward(x, W, b, W, b, 0.5, draw); }},
       {"gelu_tanh_feed_forward", [&](const Draw& draw) { gelu_tanh_feed_forward(x, W, b, W, b, 0.5, draw); }},
       {"residual", [&](const Draw& draw) { residual(x, x, 0.5, draw); }},
-      {"residual_norm", [&](const Draw& draw) { residual_norm(x, x, b, b, 1e-5, {}, 0.5, draw); }},
-      {"packed_attention", [&](const Draw& draw) { packed_attention(qkv, 1, 4, 4, Mask(), 0.5, draw); }},
-      {"packed_attention of two", [&](const Draw& draw) { packed_attention(x, kv, 1, 4, 4, Mask(), 0.5, draw); }},
-      {"tiled_attention", [&](const Draw& draw) { tiled_attention(qkv, 1, 4, 4, Mask(), 0.5, draw); }},
-      {"tiled_attention of two", [&](const Draw& draw) { tiled_attention(x, kv, 1, 4, 4, Mask(), 0.5, draw); }},
+      {"residual_norm", [&](const Draw& draw) { residual_norm(x, x, b, b, {.p = 0.5, .draw = draw}); }},
+      {"packed_attention",
+       [&](const Draw& draw) {
+         packed_attention(qkv, {1, 4, 4}, Mask(), {.p = 0.5, .draw = draw});
+       }},
+      {"packed_attention of two",
+       [&](const Draw& draw) {
+         packed_attention(x, kv, {1, 4, 4}, Mask(), {.p = 0.5, .draw = draw});
+       }},
+      {"tiled_attention",
+       [&](const Draw& draw) {
+         tiled_attention(qkv, {1, 4, 4}, Mask(), {.p = 0.5, .draw = draw});
+       }},
+      {"tiled_attention of two",
+       [&](const Draw& draw) {
+         tiled_attention(x, kv, {1, 4, 4}, Mask(), {.p = 0.5, .draw = draw});
+       }},
   };
   for (const auto& operation : operations) {
     const std::string& name = operation.first;

@@ -14,8 +14,8 @@ namespace {
 constexpr Draw packed_draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
 
 Variable fused_attention(const Variables& x, const AttentionSizes& s, const Mask& mask, double p) {
-  return x.size() == 1 ? packed_attention(x[0], s.h, s.d_k, s.d_v, mask, p, packed_draw)
-                       : packed_attention(x[0], x[1], s.h, s.d_k, s.d_v, mask, p, packed_draw);
+  return x.size() == 1 ? packed_attention(x[0], {s.h, s.d_k, s.d_v}, mask, {.p = p, .draw = packed_draw})
+                       : packed_attention(x[0], x[1], {s.h, s.d_k, s.d_v}, mask, {.p = p, .draw = packed_draw});
 }
 
 void check_packed(const AttentionSizes& s, const Mask& mask, double p, const std::vector<Shape>& shapes) {
@@ -69,7 +69,7 @@ TEST_CASE("what a query sees does not depend on the tile it is in") {
   const AttentionSizes s{1, 2, 200, 37, 6, 5};
   const std::vector<Tensor> x = normals(s.cross());
   const auto rows = [&](i64 begin, i64 end) {
-    return packed_attention(constant(slice(x[0], 1, begin, end)), constant(x[1]), s.h, s.d_k, s.d_v, Mask()).value();
+    return packed_attention(constant(slice(x[0], 1, begin, end)), constant(x[1]), {s.h, s.d_k, s.d_v}, Mask()).value();
   };
   const Tensor all = rows(0, 200);
   CHECK(distance({rows(0, 7)}, {slice(all, 1, 0, 7)}) <= 1e-15);
@@ -102,7 +102,7 @@ TEST_CASE("promise 13: in self-attention, NaN in padded places reaches no query 
   const i64 columns = clean.size(2);
   std::fill_n(dirty.write<double>() + 4 * columns, 2 * columns, std::nan(""));
   const auto first_places = [&](const Tensor& x) {
-    const Tensor y = packed_attention(constant(x), s.h, s.d_k, s.d_v, Mask::padding({4, 6})).value();
+    const Tensor y = packed_attention(constant(x), {s.h, s.d_k, s.d_v}, Mask::padding({4, 6})).value();
     return concat({slice(y.rows(0, 1), 1, 0, 4), y.rows(1, 2)}, 1);
   };
   CHECK(same_bits(first_places(clean), first_places(dirty)));
@@ -187,42 +187,54 @@ TEST_CASE("errors of packed attention name the rule") {
   const Variable qkv = constant(zeros({2, 3, 16})), q = constant(zeros({2, 3, 6})), kv = constant(zeros({2, 4, 10}));
   const auto error = [](const auto& f) { return error_of([&] { (void)f(); }); };
   CHECK(error([&] {
-          return packed_attention(qkv, 2, 3, 3, Mask());
+          return packed_attention(qkv, {2, 3, 3}, Mask());
         }).starts_with("packed_attention: 2 heads of 3 and 3 need 18 columns, got [2, 3, 16]"));
-  CHECK(contains(error([&] { return packed_attention(q, kv, 2, 3, 3, Mask()); }), "need 6 and 12 columns"));
-  CHECK(contains(error([&] { return packed_attention(q, qkv, 0, 3, 2, Mask()); }), "needs at least one head"));
-  CHECK(contains(error([&] { return packed_attention(q, qkv, 2, 0, 2, Mask()); }), "sizes above 0, got 2 heads of 0"));
-  CHECK(contains(error([&] { return packed_attention(q, qkv, 2, 3, 0, Mask()); }), "sizes above 0, got 2 heads of 3"));
+  CHECK(contains(error([&] { return packed_attention(q, kv, {2, 3, 3}, Mask()); }), "need 6 and 12 columns"));
+  CHECK(contains(error([&] { return packed_attention(q, qkv, {0, 3, 2}, Mask()); }), "needs at least one head"));
   CHECK(contains(error([&] {
-                   return packed_attention(q, constant(zeros({4, 10})), 2, 3, 2, Mask());
+                   return packed_attention(q, qkv, {2, 0, 2}, Mask());
+                 }),
+                 "sizes above 0, got 2 heads of 0"));
+  CHECK(contains(error([&] {
+                   return packed_attention(q, qkv, {2, 3, 0}, Mask());
+                 }),
+                 "sizes above 0, got 2 heads of 3"));
+  CHECK(contains(error([&] {
+                   return packed_attention(q, constant(zeros({4, 10})), {2, 3, 2}, Mask());
                  }),
                  "inputs need shape [B, length, columns]"));
   CHECK(contains(error([&] {
-                   return packed_attention(constant(zeros({3, 16})), 2, 3, 2, Mask());
+                   return packed_attention(constant(zeros({3, 16})), {2, 3, 2}, Mask());
                  }),
                  "inputs need shape [B, length, columns]"));
   CHECK(contains(error([&] {
-                   return packed_attention(constant(zeros({1, 3, 6})), kv, 2, 3, 2, Mask());
+                   return packed_attention(constant(zeros({1, 3, 6})), kv, {2, 3, 2}, Mask());
                  }),
                  "batch sizes differ (1 and 2)"));
-  CHECK(contains(error([&] { return packed_attention(q, kv, 2, 3, 2, Mask(), 1.5); }), "a probability in [0, 1]"));
   CHECK(contains(error([&] {
-                   return packed_attention(q, kv, 2, 3, 2, Mask::padding({1, 2, 3}));
+                   return packed_attention(q, kv, {2, 3, 2}, Mask(), {.p = 1.5});
+                 }),
+                 "a probability in [0, 1]"));
+  CHECK(contains(error([&] {
+                   return packed_attention(q, kv, {2, 3, 2}, Mask::padding({1, 2, 3}));
                  }),
                  "lengths for 3 batch rows"));
   CHECK(contains(error([&] {
-                   return packed_attention(q, kv, 2, 3, 2, Mask::allow(full({3, 3}, 1, Dtype::i32)));
+                   return packed_attention(q, kv, {2, 3, 2}, Mask::allow(full({3, 3}, 1, Dtype::i32)));
                  }),
                  "does not fit scores"));
 }
 
 TEST_CASE("packed attention has the same bits for any number of threads") {
   const Mask mask = Mask::causal() & Mask::padding({37, 20, 0});
-  CHECK(thread_proof([&](const auto& x) { return packed_attention(x[0], 4, 9, 11, mask, 0.1, packed_draw); },
-                     {{3, 37, 4 * 29}}));
   CHECK(thread_proof(
       [&](const auto& x) {
-        return packed_attention(x[0], x[1], 3, 5, 4, Mask::padding({60, 7}), 0.1, packed_draw);
+        return packed_attention(x[0], {4, 9, 11}, mask, {.p = 0.1, .draw = packed_draw});
+      },
+      {{3, 37, 4 * 29}}));
+  CHECK(thread_proof(
+      [&](const auto& x) {
+        return packed_attention(x[0], x[1], {3, 5, 4}, Mask::padding({60, 7}), {.p = 0.1, .draw = packed_draw});
       },
       {{2, 150, 15}, {2, 60, 27}}));
 }
@@ -234,7 +246,7 @@ TEST_CASE("without a tape, attention keeps no weights, and gives the same bits")
     const auto peak_of = [&](const Variable& x, Tensor& y) {
       reset_peak();
       const i64 before = memory_counters().live_bytes;
-      y = packed_attention(x, h, d, d, Mask::causal(), p, packed_draw).value();
+      y = packed_attention(x, {h, d, d}, Mask::causal(), {.p = p, .draw = packed_draw}).value();
       return memory_counters().peak_bytes - before;
     };
     Tensor kept, unkept;

@@ -36,7 +36,9 @@ TEST_CASE("residual_norm equals layer_norm(x + dropout(f)) in all three forms") 
       for (const double p : {0.0, 0.3}) {
         INFO(static_cast<int>(form), " ", shape, " ", p);
         check_fused(
-            [=](const Variables& x) { return residual_norm(x[0], x[1], x[2], x[3], 1e-3, form, p, residual_draw); },
+            [=](const Variables& x) {
+              return residual_norm(x[0], x[1], x[2], x[3], {.eps = 1e-3, .form = form, .p = p, .draw = residual_draw});
+            },
             [=](const Variables& x) {
               return layer_norm(x[0] + dropout(x[1], p, residual_draw), x[2], x[3], 1e-3, form);
             },
@@ -56,7 +58,7 @@ TEST_CASE("residual_norm without weight, bias or both equals the composed form")
     constexpr LayerNormForm form = LayerNormForm::root_of_variance_plus_eps;
     check_fused(
         [=](const Variables& x) {
-          return residual_norm(x[0], x[1], of(x).first, of(x).second, 1e-5, form, 0.3, residual_draw);
+          return residual_norm(x[0], x[1], of(x).first, of(x).second, {.form = form, .p = 0.3, .draw = residual_draw});
         },
         [=](const Variables& x) {
           return layer_norm(x[0] + dropout(x[1], 0.3, residual_draw), of(x).first, of(x).second, 1e-5, form);
@@ -75,7 +77,7 @@ TEST_CASE("one value that is input and sub-layer output gets both gradients") {
                 [p](const Variables& x) { return x[0] + dropout(x[0], p, residual_draw); }, normals({{4, 11}}));
     check_fused(
         [p](const Variables& x) {
-          return residual_norm(x[0], x[0], x[1], {}, 1e-3, residual_forms[0], p, residual_draw);
+          return residual_norm(x[0], x[0], x[1], {}, {.eps = 1e-3, .p = p, .draw = residual_draw});
         },
         [p](const Variables& x) {
           return layer_norm(x[0] + dropout(x[0], p, residual_draw), x[1], {}, 1e-3, residual_forms[0]);
@@ -92,14 +94,14 @@ TEST_CASE("each input's gradient is its own, and a dL/dy that others hold stays"
     CHECK_FALSE(x.gradient().shares_memory_with(f.gradient()));
     x.clear_gradient();
     f.clear_gradient();
-    backward(residual_norm(x, f, {}, {}, 1e-5, residual_forms[0], p, residual_draw), dy);
+    backward(residual_norm(x, f, {}, {}, {.p = p, .draw = residual_draw}), dy);
     CHECK_FALSE(x.gradient().shares_memory_with(f.gradient()));
     const Tensor dx = x.gradient().clone(), df = f.gradient().clone();
     Variable alone = parameter(normal({4, 5}));  // only one of the two wanted
-    backward(residual_norm(alone, constant(f.value()), {}, {}, 1e-5, residual_forms[0], p, residual_draw), dy);
+    backward(residual_norm(alone, constant(f.value()), {}, {}, {.p = p, .draw = residual_draw}), dy);
     CHECK(same_bits(alone.gradient(), dx));
     Variable other = parameter(normal({4, 5}, 2));
-    backward(residual_norm(constant(x.value()), other, {}, {}, 1e-5, residual_forms[0], p, residual_draw), dy);
+    backward(residual_norm(constant(x.value()), other, {}, {}, {.p = p, .draw = residual_draw}), dy);
     CHECK(same_bits(other.gradient(), df));
   }
   CHECK(same_bits(dy, before));
@@ -120,10 +122,10 @@ TEST_CASE("residuals of no row have no number; errors name the operation and the
   CHECK(contains(error_of([&] { (void)residual_norm(x, x, x, {}); }), "weight and bias need shape [3], got [2, 3]"));
   CHECK(contains(error_of([&] {
                    const Variable one = constant(zeros({2, 1}));
-                   (void)residual_norm(one, one, {}, {}, 1e-5, LayerNormForm::unbiased_std_plus_eps);
+                   (void)residual_norm(one, one, {}, {}, {.form = LayerNormForm::unbiased_std_plus_eps});
                  }),
                  "residual_norm: the unbiased form needs rows of at least 2"));
-  CHECK(contains(error_of([&] { (void)residual_norm(x, x, {}, {}, 1e-5, residual_forms[0], std::nan("")); }),
+  CHECK(contains(error_of([&] { (void)residual_norm(x, x, {}, {}, {.p = std::nan("")}); }),
                  "residual_norm: needs a probability in [0, 1]"));
 }
 
@@ -131,7 +133,9 @@ TEST_CASE("residuals have the same bits for any number of threads") {
   CHECK(thread_proof([](const auto& x) { return residual(x[0], x[1], 0.2, residual_draw); }, {{403, 97}, {403, 97}}));
   for (const LayerNormForm form : residual_forms) {
     CHECK(thread_proof(
-        [&](const auto& x) { return residual_norm(x[0], x[1], x[2], x[3], 1e-5, form, 0.2, residual_draw); },
+        [&](const auto& x) {
+          return residual_norm(x[0], x[1], x[2], x[3], {.form = form, .p = 0.2, .draw = residual_draw});
+        },
         {{403, 97}, {403, 97}, {97}, {97}}));
   }
 }

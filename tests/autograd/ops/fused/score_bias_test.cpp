@@ -22,12 +22,15 @@ std::vector<Shape> with_bias(std::vector<Shape> shapes, const AttentionSizes& s)
 Variables without_bias(const Variables& x) { return {x.begin(), x.end() - 1}; }
 
 Variable biased_packed(const Variables& x, const AttentionSizes& s, const Mask& mask, double p) {
-  return x.size() == 2 ? packed_attention(x[0], s.h, s.d_k, s.d_v, mask, p, bias_draw, x[1])
-                       : packed_attention(x[0], x[1], s.h, s.d_k, s.d_v, mask, p, bias_draw, x[2]);
+  return x.size() == 2
+             ? packed_attention(x[0], {s.h, s.d_k, s.d_v}, mask, {.bias = x[1], .p = p, .draw = bias_draw})
+             : packed_attention(x[0], x[1], {s.h, s.d_k, s.d_v}, mask, {.bias = x[2], .p = p, .draw = bias_draw});
 }
 Variable biased_tiled(const Variables& x, const AttentionSizes& s, const Mask& mask, double p) {
-  return x.size() == 2 ? tiled_attention(x[0], s.h, s.d_k, s.d_v, mask, p, bias_draw, bias_tile, x[1])
-                       : tiled_attention(x[0], x[1], s.h, s.d_k, s.d_v, mask, p, bias_draw, bias_tile, x[2]);
+  return x.size() == 2
+             ? tiled_attention(x[0], {s.h, s.d_k, s.d_v}, mask, {.bias = x[1], .p = p, .draw = bias_draw}, bias_tile)
+             : tiled_attention(x[0], x[1], {s.h, s.d_k, s.d_v}, mask, {.bias = x[2], .p = p, .draw = bias_draw},
+                               bias_tile);
 }
 Variable biased_textbook(const Variables& x, const AttentionSizes& s, const Mask& mask, double p) {
   return textbook_attention(without_bias(x), s, mask, p, bias_draw, x.back());
@@ -119,16 +122,18 @@ TEST_CASE("a bias of 1e4 or -1e4 in what a mask hides changes no bit") {
 
 TEST_CASE("a bias by distance: the same bits for any number of threads, and no buffer of all pairs") {
   const auto in_tiles = [](const auto& x) {
-    return tiled_attention(x[0], 4, 9, 11, Mask::causal(), 0.1, bias_draw, bias_tile, x[1]);
+    return tiled_attention(x[0], {4, 9, 11}, Mask::causal(), {.bias = x[1], .p = 0.1, .draw = bias_draw}, bias_tile);
   };
-  const auto packed = [](const auto& x) { return packed_attention(x[0], 4, 9, 11, Mask(), 0.1, bias_draw, x[1]); };
+  const auto packed = [](const auto& x) {
+    return packed_attention(x[0], {4, 9, 11}, Mask(), {.bias = x[1], .p = 0.1, .draw = bias_draw});
+  };
   CHECK(thread_proof(in_tiles, {{3, 37, 4 * 29}, {4, 73}}));
   CHECK(thread_proof(packed, {{3, 37, 4 * 29}, {4, 73}}));
   const auto peak = [](i64 T) {
     const Variable qkv = parameter(normal({1, T, 3 * 8}, 5, f32)), bias = parameter(normal({1, 2 * T - 1}, 6, f32));
     reset_peak();
     const i64 before = memory_counters().live_bytes;
-    const Variable y = packed_attention(qkv, 1, 8, 8, Mask(), 0, {}, bias);
+    const Variable y = packed_attention(qkv, {1, 8, 8}, Mask(), {.bias = bias});
     backward(y, full(y.shape(), 1.0));
     return static_cast<double>(memory_counters().peak_bytes - before);
   };
@@ -139,11 +144,11 @@ TEST_CASE("a bias by distance: the same bits for any number of threads, and no b
 
 TEST_CASE("a bias of another shape is refused") {
   const Variable qkv = constant(zeros({2, 3, 14})), q = constant(zeros({1, 2, 3, 4}));
-  CHECK_THROWS_WITH_AS(packed_attention(qkv, 2, 2, 3, Mask(), 0, {}, constant(zeros({2, 6}))),
+  CHECK_THROWS_WITH_AS(packed_attention(qkv, {2, 2, 3}, Mask(), {.bias = constant(zeros({2, 6}))}),
                        doctest::Contains("a bias of 2 heads for 3 queries and 3 keys has shape [2, 5], not [2, 6]"),
                        Error);
-  CHECK_THROWS_WITH_AS(packed_attention(qkv, 2, 2, 3, Mask(), 0, {}, constant(zeros({1, 1, 3, 3}))),
+  CHECK_THROWS_WITH_AS(packed_attention(qkv, {2, 2, 3}, Mask(), {.bias = constant(zeros({1, 1, 3, 3}))}),
                        doctest::Contains("has shape [2, 5], not [1, 1, 3, 3]"), Error);
-  CHECK_THROWS_WITH_AS(attention(q, q, q, Mask(), 0, {}, constant(zeros({2, 4}))),
+  CHECK_THROWS_WITH_AS(attention(q, q, q, Mask(), {.bias = constant(zeros({2, 4}))}),
                        doctest::Contains("3 queries and 3 keys need a bias of shape [h, 5], got [2, 4]"), Error);
 }

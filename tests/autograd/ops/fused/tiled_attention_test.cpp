@@ -14,13 +14,13 @@ constexpr TileSizes tiny{.queries = 8, .keys = 5};
 constexpr i64 long_enough = 600;  // keys for which `packed_attention` goes by in tiles of the usual size
 
 Variable tiled(const Variables& x, const AttentionSizes& s, const Mask& mask, double p, TileSizes tile = tiny) {
-  return x.size() == 1 ? tiled_attention(x[0], s.h, s.d_k, s.d_v, mask, p, tiled_draw, tile)
-                       : tiled_attention(x[0], x[1], s.h, s.d_k, s.d_v, mask, p, tiled_draw, tile);
+  return x.size() == 1 ? tiled_attention(x[0], {s.h, s.d_k, s.d_v}, mask, {.p = p, .draw = tiled_draw}, tile)
+                       : tiled_attention(x[0], x[1], {s.h, s.d_k, s.d_v}, mask, {.p = p, .draw = tiled_draw}, tile);
 }
 
 Variable chosen(const Variables& x, const AttentionSizes& s, const Mask& mask, double p) {
-  return x.size() == 1 ? packed_attention(x[0], s.h, s.d_k, s.d_v, mask, p, tiled_draw)
-                       : packed_attention(x[0], x[1], s.h, s.d_k, s.d_v, mask, p, tiled_draw);
+  return x.size() == 1 ? packed_attention(x[0], {s.h, s.d_k, s.d_v}, mask, {.p = p, .draw = tiled_draw})
+                       : packed_attention(x[0], x[1], {s.h, s.d_k, s.d_v}, mask, {.p = p, .draw = tiled_draw});
 }
 
 void check_tiled(const AttentionSizes& s, const Mask& mask, double p, const std::vector<Shape>& shapes) {
@@ -168,7 +168,7 @@ TEST_CASE("promise 14: in f32, with scores of thousands, the weights that backwa
   const Variable q = parameter(q_numbers), kv = parameter(kv_numbers);
   Tensor identity = zeros({1, n, n});
   for (i64 i = 0; i < n; ++i) identity.write<float>()[i * n + i] = 1;
-  backward(tiled_attention(q, kv, 1, d_k, n, Mask(), 0, {}, tiny), identity);
+  backward(tiled_attention(q, kv, {1, d_k, n}, Mask(), {}, tiny), identity);
   const Tensor weights = sum(slice(kv.gradient(), 2, d_k, d_k + n), {1});
   for (i64 i = 0; i < n; ++i) CHECK(std::fabs(weights.at(i) - 1) <= 2e-6);
 }
@@ -240,26 +240,34 @@ TEST_CASE("errors of attention in tiles name the rule") {
   const Variable qkv = constant(zeros({1, long_enough, 16})), kv = constant(zeros({2, 600, 10}));
   const auto error = [](const auto& f) { return error_of([&] { (void)f(); }); };
   CHECK(error([&] {
-          return packed_attention(qkv, 2, 3, 3, Mask());
+          return packed_attention(qkv, {2, 3, 3}, Mask());
         }).starts_with("packed_attention: 2 heads of 3 and 3 need 18 columns, got [1, 600, 16]"));
   CHECK(contains(error([&] {
-                   return packed_attention(constant(zeros({1, 3, 6})), kv, 2, 3, 2, Mask());
+                   return packed_attention(constant(zeros({1, 3, 6})), kv, {2, 3, 2}, Mask());
                  }),
                  "batch sizes differ (1 and 2)"));
   for (const TileSizes tile : {TileSizes{0, 8}, TileSizes{4, 8}, TileSizes{136, 8}, TileSizes{8, 0}}) {
-    CHECK(contains(error([&] { return tiled_attention(qkv, 2, 3, 2, Mask(), 0, {}, tile); }), "no tiles of"));
+    CHECK(contains(error([&] { return tiled_attention(qkv, {2, 3, 2}, Mask(), {}, tile); }), "no tiles of"));
   }
 }
 
 TEST_CASE("attention in tiles has the same bits for any number of threads") {
   const Mask mask = Mask::causal() & Mask::padding({37, 20, 0});
-  CHECK(thread_proof([&](const auto& x) { return tiled_attention(x[0], 4, 9, 11, mask, 0.1, tiled_draw, tiny); },
-                     {{3, 37, 4 * 29}}));
   CHECK(thread_proof(
-      [&](const auto& x) { return tiled_attention(x[0], x[1], 1, 5, 4, Mask::padding({60}), 0.1, tiled_draw, tiny); },
+      [&](const auto& x) {
+        return tiled_attention(x[0], {4, 9, 11}, mask, {.p = 0.1, .draw = tiled_draw}, tiny);
+      },
+      {{3, 37, 4 * 29}}));
+  CHECK(thread_proof(
+      [&](const auto& x) {
+        return tiled_attention(x[0], x[1], {1, 5, 4}, Mask::padding({60}), {.p = 0.1, .draw = tiled_draw}, tiny);
+      },
       {{1, 50, 5}, {1, 60, 9}}));
-  CHECK(thread_proof([&](const auto& x) { return packed_attention(x[0], 1, 3, 4, Mask::causal(), 0.1, tiled_draw); },
-                     {{1, long_enough, 10}}));
+  CHECK(thread_proof(
+      [&](const auto& x) {
+        return packed_attention(x[0], {1, 3, 4}, Mask::causal(), {.p = 0.1, .draw = tiled_draw});
+      },
+      {{1, long_enough, 10}}));
 }
 
 TEST_CASE("long attention holds no scores: memory grows with the length, not with its square") {
@@ -267,7 +275,7 @@ TEST_CASE("long attention holds no scores: memory grows with the length, not wit
     const Variable qkv = parameter(normal({1, T, 3 * 8}, 5, f32));
     reset_peak();
     const i64 before = memory_counters().live_bytes;
-    const Variable y = packed_attention(qkv, 1, 8, 8, Mask::causal());
+    const Variable y = packed_attention(qkv, {1, 8, 8}, Mask::causal());
     backward(y, full(y.shape(), 1.0));
     return static_cast<double>(memory_counters().peak_bytes - before);
   };
