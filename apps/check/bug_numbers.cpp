@@ -18,7 +18,7 @@ const std::vector<NumberedBug>& numbered_bugs() {
       {"mask-after-softmax", 6, "medium", true, operations, 301, "softmax(scores) * allowed_by(mask, scores);"},
       {"gelu-derivative-of-other-form", 3, "medium", false, operations, 197, "const T t = std::tanh("},
       {"bias-gradient-over-wrong-axis", 5, "medium", true, operations, 100, "dx.add(2, sum(dy, {0, 2}));"},
-      {"target-not-shifted", 7, "easy", false, checked, 269, "return slice(target, 1, 1);"},
+      {"target-not-shifted", 7, "easy", false, checked, 273, "return slice(target, 1, 1);"},
       {"embedding-gradient-overwritten", 5, "medium", true, operations, 128, "copy_into(row, rows.rows(i, i + 1));"},
       {"layer-norm-without-mean-term", 4, "medium", true, operations, 61, "dx.add(0, (g - normal.get() * inner)"},
       {"output-kept-as-tensor", 2, "medium", true, checked, 155, "Tensor y;"},

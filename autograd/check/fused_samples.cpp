@@ -1,12 +1,12 @@
 // Chapter 8. The samples of the operations in autograd/ops/fused/: their variants, masks, tiles and special cases.
 //
-// They are separate from autograd/check/samples.cpp, which has the composed forms that chapters 2 to 6 explain. The
-// tests of each fused operation compare it with its composed form; these samples check that its backward agrees with
-// its own forward, also where it splits its work into chunks and tiles.
+// Attention's are in autograd/check/fused_attention_samples.cpp. All are separate from autograd/check/samples.cpp,
+// which has the composed forms that chapters 2 to 6 explain. The tests of each fused operation compare it with its
+// composed form; these samples check that its backward agrees with its own forward, also where it splits its work into
+// chunks and tiles.
 // Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
 #include "autograd/ops.h"
-#include "autograd/ops/fused/tiled_attention.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
 
@@ -143,18 +143,16 @@ void add_residual(std::vector<Sample>& table) {
   add("size 0", {0, 3}, 0.3);
   table.push_back(long_sample("residual", "long", {{{long_rows, 3}}, {{long_rows, 3}}},
                               [](const Variables& x) { return residual(x[0], x[1], 0.3, fixed_draw); }));
-  table.push_back(
-      long_sample("residual_norm", "long", {{{long_rows, 4}}, {{long_rows, 4}}, {{4}}, {{4}}}, [](const Variables& x) {
-        return residual_norm(x[0], x[1], x[2], x[3], {.eps = 1e-2, .p = 0.1, .draw = fixed_draw});
-      }));
   table.push_back(drawn_sample("residual", "p 1", {{{2, 3}}, {{2, 3}}},
                                [](const Variables& x, const Draw& draw) { return residual(x[0], x[1], 1, draw); },
                                {{"input 1", "everything is dropped"}}));
   table.push_back(drawn_sample("residual", "repeated input", {{{2, 3}}},
                                [](const Variables& x, const Draw& draw) { return residual(x[0], x[0], 0.3, draw); }));
+}
 
-  const auto add_norm = [&](const std::string& variant, const Shape& shape, LayerNormForm form, double p,
-                            std::vector<DeclaredZero> zeros = {}) {
+void add_residual_norm(std::vector<Sample>& table) {
+  const auto add = [&](const std::string& variant, const Shape& shape, LayerNormForm form, double p,
+                       std::vector<DeclaredZero> zeros = {}) {
     table.push_back(drawn_sample(
         "residual_norm", variant, {{shape}, {shape}, {{shape[-1]}}, {{shape[-1]}}},
         [=](const Variables& x, const Draw& draw) {
@@ -162,13 +160,17 @@ void add_residual(std::vector<Sample>& table) {
         },
         std::move(zeros)));
   };
-  add_norm("root of variance plus eps", {2, 2, 5}, LayerNormForm::root_of_variance_plus_eps, 0);
-  add_norm("std plus eps", {4, 5}, LayerNormForm::std_plus_eps, 0);
-  add_norm("unbiased std plus eps", {4, 5}, LayerNormForm::unbiased_std_plus_eps, 0);
-  add_norm("dropout", {2, 2, 9}, LayerNormForm::root_of_variance_plus_eps, 0.3);
-  add_norm("dropout, unbiased std plus eps", {3, 9}, LayerNormForm::unbiased_std_plus_eps, 0.3);
-  add_norm("size 0", {0, 3}, LayerNormForm::root_of_variance_plus_eps, 0.3,
-           {{"input 2", no_output}, {"input 3", no_output}});
+  add("root of variance plus eps", {2, 2, 5}, LayerNormForm::root_of_variance_plus_eps, 0);
+  add("std plus eps", {4, 5}, LayerNormForm::std_plus_eps, 0);
+  add("unbiased std plus eps", {4, 5}, LayerNormForm::unbiased_std_plus_eps, 0);
+  add("dropout", {2, 2, 9}, LayerNormForm::root_of_variance_plus_eps, 0.3);
+  add("dropout, unbiased std plus eps", {3, 9}, LayerNormForm::unbiased_std_plus_eps, 0.3);
+  add("size 0", {0, 3}, LayerNormForm::root_of_variance_plus_eps, 0.3,
+      {{"input 2", no_output}, {"input 3", no_output}});
+  table.push_back(
+      long_sample("residual_norm", "long", {{{long_rows, 4}}, {{long_rows, 4}}, {{4}}, {{4}}}, [](const Variables& x) {
+        return residual_norm(x[0], x[1], x[2], x[3], {.eps = 1e-2, .p = 0.1, .draw = fixed_draw});
+      }));
   table.push_back(sample("residual_norm", "no weight, no bias", {{{3, 4}}, {{3, 4}}},
                          [](const Variables& x) { return residual_norm(x[0], x[1], {}, {}); }));
   table.push_back(
@@ -203,108 +205,6 @@ void add_embedding_sum(std::vector<Sample>& table) {
                          [ids](const Variables& x) { return embedding_sum(x[0], ids, 1.5, x[0]); }));
 }
 
-void add_packed_attention(std::vector<Sample>& table) {
-  constexpr i64 h = 2, d_k = 3, d_v = 2;
-  const Mask padded = Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 2}));
-  const Mask sparse = Mask::allow(Tensor::of<i32>({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1}));
-  const auto add_self = [&](const std::string& variant, const Mask& mask, double p, const Shape& lengths = {2, 3},
-                            std::vector<DeclaredZero> zeros = {}) {
-    table.push_back(drawn_sample(
-        "packed_attention", "self, " + variant, {{lengths.plus(h * (2 * d_k + d_v))}},
-        [=](const Variables& x, const Draw& draw) {
-          return packed_attention(x[0], {h, d_k, d_v}, mask, {.p = p, .draw = draw});
-        },
-        std::move(zeros)));
-  };
-  add_self("everything", Mask(), 0);
-  add_self("causal and padding", padded, 0);
-  add_self("table with an empty row", sparse, 0);
-  add_self("causal, dropout", Mask::causal(), 0.4, {2, 9});
-  add_self("table, dropout", sparse, 0.4);
-  add_self("size 0, no batch row", Mask(), 0.4, {0, 3});
-  add_self("window", Mask::window(1, 2), 0, {2, 5});
-  add_self("causal window, dropout", Mask::causal() & Mask::window(2), 0.4, {2, 9});
-  table.push_back(drawn_sample(
-      "packed_attention", "self, bias by distance, dropout", {{{2, 5, h * (2 * d_k + d_v)}}, {{h, 9}}},
-      [=](const Variables& x, const Draw& draw) {
-        return packed_attention(x[0], {h, d_k, d_v}, Mask::window(2, 4), {.bias = x[1], .p = 0.4, .draw = draw});
-      }));
-  table.push_back(sample("packed_attention", "cross, bias by distance",
-                         {{{2, 3, h * d_k}}, {{2, 4, h * (d_k + d_v)}}, {{h, 6}}}, [=](const Variables& x) {
-                           return packed_attention(x[0], x[1], {h, d_k, d_v}, Mask(), {.bias = x[2]});
-                         }));
-  add_self("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, {2, 3},
-           {{"input 0", "no query sees a key"}});
-  const auto add_cross = [&](const std::string& variant, const Mask& mask, double p, i64 n, i64 m,
-                             std::vector<DeclaredZero> zeros = {}) {
-    table.push_back(drawn_sample(
-        "packed_attention", "cross, " + variant, {{{2, n, h * d_k}}, {{2, m, h * (d_k + d_v)}}},
-        [=](const Variables& x, const Draw& draw) {
-          return packed_attention(x[0], x[1], {h, d_k, d_v}, mask, {.p = p, .draw = draw});
-        },
-        std::move(zeros)));
-  };
-  add_cross("more keys than queries", Mask(), 0, 2, 4);
-  add_cross("padding", Mask::padding(Tensor::of<i32>({2}, {3, 1})), 0, 3, 4);
-  add_cross("causal, more queries than keys", Mask::causal(), 0, 4, 2);
-  add_cross("table with an empty row, dropout", sparse, 0.4, 3, 3);
-  add_cross("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
-  for (const auto& [variant, n, m] :
-       {std::tuple<const char*, i64, i64>{"cross, long, queries", long_rows, 3}, {"cross, long, keys", 2, long_rows}}) {
-    table.push_back(long_sample("packed_attention", variant, {{{1, n, h * d_k}}, {{1, m, h * (d_k + d_v)}}},
-                                [=](const Variables& x) {
-                                  return packed_attention(x[0], x[1], {h, d_k, d_v}, Mask());
-                                }));
-  }
-  table.push_back(drawn_sample(
-      "packed_attention", "cross, repeated input", {{{2, 3, 4}}}, [](const Variables& x, const Draw& draw) {
-        return packed_attention(x[0], concat({x[0], x[0]}, 2), {2, 2, 2}, Mask::causal(), {.p = 0.2, .draw = draw});
-      }));
-}
-
-// The form for long sequences, with tiles small enough that short ones have several of both kinds, whole and in part.
-void add_tiled_attention(std::vector<Sample>& table) {
-  constexpr i64 h = 2, d_k = 2, d_v = 3;
-  constexpr TileSizes tile{.queries = 8, .keys = 4};
-  const auto add = [&](const std::string& variant, const Mask& mask, double p, i64 n, i64 m,
-                       std::vector<DeclaredZero> zeros = {}) {
-    table.push_back(drawn_sample(
-        "packed_attention", "tiles, cross, " + variant, {{{2, n, h * d_k}}, {{2, m, h * (d_k + d_v)}}},
-        [=](const Variables& x, const Draw& draw) {
-          return tiled_attention(x[0], x[1], {h, d_k, d_v}, mask, {.p = p, .draw = draw}, tile);
-        },
-        std::move(zeros)));
-  };
-  const Mask table_of_tiles =
-      Mask::allow(Tensor::of<i32>({3, 6}, {1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1}));
-  add("everything", Mask(), 0, 3, 6);
-  add("causal, dropout", Mask::causal(), 0.4, 9, 7);
-  add("padding", Mask::padding(Tensor::of<i32>({2}, {5, 3})), 0, 2, 6);
-  add("table with an empty row, and one that sees nothing in a tile", table_of_tiles, 0, 3, 6);
-  add("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
-  add("window", Mask::window(3, 1), 0.4, 9, 9);
-  table.push_back(
-      drawn_sample("packed_attention", "tiles, self, bias by distance, dropout",
-                   {{{2, 9, h * (2 * d_k + d_v)}}, {{h, 17}}}, [=](const Variables& x, const Draw& draw) {
-                     return tiled_attention(x[0], {h, d_k, d_v}, Mask(), {.bias = x[1], .p = 0.4, .draw = draw}, tile);
-                   }));
-  table.push_back(sample("packed_attention", "tiles, cross, bias by distance",
-                         {{{2, 9, h * d_k}}, {{2, 6, h * (d_k + d_v)}}, {{h, 14}}}, [=](const Variables& x) {
-                           return tiled_attention(x[0], x[1], {h, d_k, d_v}, Mask::window(4), {.bias = x[2]}, tile);
-                         }));
-  add("nothing to see", Mask::padding(Tensor::of<i32>({2}, {0, 0})), 0, 2, 5,
-      {{"input 0", "no query sees a key"}, {"input 1", "no query sees a key"}});
-  table.push_back(long_sample("packed_attention", "tiles, long", {{{1, long_rows, h * d_k}}, {{1, 5, h * (d_k + d_v)}}},
-                              [=](const Variables& x) {
-                                return tiled_attention(x[0], x[1], {h, d_k, d_v}, Mask(), {}, tile);
-                              }));
-  table.push_back(
-      drawn_sample("packed_attention", "tiles, self, causal, dropout", {{{2, 9, h * (2 * d_k + d_v)}}},
-                   [=](const Variables& x, const Draw& draw) {
-                     return tiled_attention(x[0], {h, d_k, d_v}, Mask::causal(), {.p = 0.4, .draw = draw}, tile);
-                   }));
-}
-
 }  // namespace
 
 void add_fused(std::vector<Sample>& table) {
@@ -313,9 +213,9 @@ void add_fused(std::vector<Sample>& table) {
   add_feed_forward(table);
   add_linear_cross_entropy(table);
   add_residual(table);
+  add_residual_norm(table);
   add_embedding_sum(table);
-  add_packed_attention(table);
-  add_tiled_attention(table);
+  add_fused_attention(table);
 }
 
 }  // namespace orrery::sample_rows

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autograd/check/samples.h"
+#include "core/mask.h"
 #include "core/random.h"
 #include "core/tensor.h"
 
@@ -54,12 +55,19 @@ Sample long_sample(std::string name, std::string variant, std::vector<Input> inp
 /// Token ids 0, 7, 14, ..., modulo `rows`.
 Tensor spread_ids(const Shape& shape, i64 rows);
 
+/// Masks for two sequences of three positions: what the first is, without what comes later; and a table by which the
+/// second query sees nothing.
+inline Mask causal_and_padded() { return Mask::causal() & Mask::padding({3, 2}); }
+inline Mask table_with_empty_row() { return Mask::allow(Tensor::of<i32>({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1})); }
+
 /// The rows of elementwise operations, reductions, and operations that only move numbers
 /// (autograd/check/simple_samples.cpp).
 void add_simple(std::vector<Sample>& table);
 
-/// The rows of the fused operations (autograd/check/fused_samples.cpp).
+/// The rows of the fused operations (autograd/check/fused_samples.cpp), and those of attention among them
+/// (autograd/check/fused_attention_samples.cpp).
 void add_fused(std::vector<Sample>& table);
+void add_fused_attention(std::vector<Sample>& table);
 
 /// The rows of recurrence, convolution and the gated linear unit (autograd/check/sequence_samples.cpp).
 void add_sequences(std::vector<Sample>& table);

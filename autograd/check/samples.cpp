@@ -129,7 +129,7 @@ void add_lookup_and_noise(std::vector<Sample>& table) {
   add_dropout("p 1", {3, 2}, 1, {{"input 0", "everything is dropped"}});
 }
 
-void add_normalisation(std::vector<Sample>& table) {
+void add_softmax(std::vector<Sample>& table) {
   table.push_back(sample("softmax", "rows", {{{3, 5}}}, [](const Variables& x) { return softmax(x[0]); }));
   table.push_back(sample("softmax", "one element", {{{3, 1}}}, [](const Variables& x) { return softmax(x[0]); },
                          {{"input 0", "softmax over one element is always 1"}}));
@@ -144,6 +144,9 @@ void add_normalisation(std::vector<Sample>& table) {
     table.push_back(sample(name, "tails", {{{3, 6}, Range::tails}}, on_first));
     table.push_back(long_sample(name, "long", {{{long_rows, 3}}}, on_first));
   }
+}
+
+void add_layer_norm(std::vector<Sample>& table) {
   const Function norm = [](const Variables& x) { return layer_norm(x[0], x[1], x[2], 1e-2); };
   table.push_back(sample("layer_norm", "tails", {{{3, 6}, Range::tails}, {{6}}, {{6}}}, norm));
   table.push_back(long_sample("layer_norm", "long", {{{long_rows, 4}}, {{4}}, {{4}}}, norm));
@@ -164,6 +167,9 @@ void add_normalisation(std::vector<Sample>& table) {
   add_small("size 0", {0, 3}, {{"input 1", no_output}, {"input 2", no_output}});
   table.push_back(sample("layer_norm", "no weight, no bias", {{{3, 4}}},
                          [](const Variables& x) { return layer_norm(x[0], {}, {}); }));
+}
+
+void add_rms_norm(std::vector<Sample>& table) {
   const Function rms = [](const Variables& x) { return rms_norm(x[0], 1e-2); };
   table.push_back(sample("rms_norm", "rows", {{{2, 3, 5}}}, rms));
   table.push_back(sample("rms_norm", "one element", {{{3, 1}}}, rms));
@@ -172,11 +178,6 @@ void add_normalisation(std::vector<Sample>& table) {
   table.push_back(long_sample("rms_norm", "long", {{{long_rows, 3}}}, rms));
 }
 
-Mask causal_and_padded() { return Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 2})); }
-
-// A table whose second query sees nothing.
-Mask sparse() { return Mask::allow(Tensor::of<i32>({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1})); }
-
 void add_masked_softmax(std::vector<Sample>& table) {
   const auto add = [&](const std::string& variant, const Mask& mask) {
     table.push_back(sample("masked_softmax", variant, {{{2, 2, 3, 3}}},
@@ -184,7 +185,7 @@ void add_masked_softmax(std::vector<Sample>& table) {
   };
   add("everything", Mask());
   add("causal and padding", causal_and_padded());
-  add("table with an empty row", sparse());
+  add("table with an empty row", table_with_empty_row());
   add("a window, the last query sees less", Mask::window(1) & Mask::padding(Tensor::of<i32>({2}, {3, 2})));
   table.push_back(long_sample("masked_softmax", "long", {{{1, 1, long_rows, 3}}},
                               [](const Variables& x) { return masked_softmax(x[0], Mask()); }));
@@ -236,7 +237,7 @@ void add_attention(std::vector<Sample>& table) {
   };
   add("everything", Mask(), 0);
   add("causal and padding", causal_and_padded(), 0);
-  add("table with an empty row", sparse(), 0);
+  add("table with an empty row", table_with_empty_row(), 0);
   add("dropout", Mask::causal(), 0.4);
   const auto add_biased = [&](const std::string& variant, const Shape& bias, const Mask& mask) {
     table.push_back(
@@ -300,7 +301,9 @@ const std::vector<Sample>& operation_samples() {
     add_simple(samples);
     add_products(samples);
     add_lookup_and_noise(samples);
-    add_normalisation(samples);
+    add_softmax(samples);
+    add_layer_norm(samples);
+    add_rms_norm(samples);
     add_masked_softmax(samples);
     add_by_distance(samples);
     add_zero_padding(samples);

@@ -38,38 +38,44 @@ void add_gru(std::vector<Sample>& table) {
                               [](const Variables& x) { return gru(x[0], x[1], x[2], x[3], Mask()); }));
 }
 
+// The sizes of a state, of a key and of an entry of the memory.
+struct AttentiveSizes {
+  i64 H = 3, A = 2, M = 4;
+};
+std::vector<Input> attentive_inputs(i64 B, i64 steps, i64 S, AttentiveSizes n = {}) {
+  return {
+      {{B, steps, 3 * n.H}},  // gates
+      {{B, n.H}},             // s0
+      {{B, S, n.A}},          // keys
+      {{B, S, n.M}},          // memory
+      {{3 * n.H, n.H}},       // W
+      {{3 * n.H}},            // b
+      {{n.A, n.H}},           // W_query
+      {{n.A}},                // v
+      {{3 * n.H, n.M}},       // W_context
+  };
+}
+AttentiveGruResult run_attentive_gru(const Variables& x, const Mask& mask) {
+  return attentive_gru(x[0], x[1], x[2], x[3], {x[4], x[5], x[6], x[7], x[8]}, mask);
+}
+// Both results in one, each with a gradient of its own.
+Variable both(const AttentiveGruResult& result) { return concat({result.states, result.contexts * 0.5}, 2); }
+
 void add_attentive_gru(std::vector<Sample>& table) {
-  constexpr i64 H = 3, A = 2, M = 4;
-  // Both results in one, each with a gradient of its own.
-  const auto both = [](const AttentiveGruResult& result) { return concat({result.states, result.contexts * 0.5}, 2); };
   const auto add = [&](const std::string& variant, i64 B, i64 steps, i64 S, const Mask& mask,
                        std::vector<DeclaredZero> zeros = {}) {
     table.push_back(sample(
-        "attentive_gru", variant,
-        {{{B, steps, 3 * H}},
-         {{B, H}},
-         {{B, S, A}},
-         {{B, S, M}},
-         {{3 * H, H}},
-         {{3 * H}},
-         {{A, H}},
-         {{A}},
-         {{3 * H, M}}},
-        [=](const Variables& x) {
-          return both(attentive_gru(x[0], x[1], x[2], x[3], {x[4], x[5], x[6], x[7], x[8]}, mask));
-        },
-        std::move(zeros)));
+        "attentive_gru", variant, attentive_inputs(B, steps, S),
+        [=](const Variables& x) { return both(run_attentive_gru(x, mask)); }, std::move(zeros)));
   };
   add("three steps", 2, 3, 3, Mask());
   add("padding", 3, 2, 3, Mask::padding({3, 1, 2}));
   const std::string certain = "softmax over one key is always 1", nothing = "no state sees a key";
   add("one key", 2, 2, 1, Mask(), {{"input 2", certain}, {"input 6", certain}, {"input 7", certain}});
   table.push_back(sample(
-      "attentive_gru", "nothing to see",
-      {{{2, 2, 3 * H}}, {{2, H}}, {{2, 2, A}}, {{2, 2, M}}, {{3 * H, H}}, {{3 * H}}, {{A, H}}, {{A}}, {{3 * H, M}}},
+      "attentive_gru", "nothing to see", attentive_inputs(2, 2, 2),
       [](const Variables& x) {
-        const AttentiveGruParameters parameters{x[4], x[5], x[6], x[7], x[8]};
-        return attentive_gru(x[0], x[1], x[2], x[3], parameters, Mask::padding({0, 0})).states;
+        return run_attentive_gru(x, Mask::padding({0, 0})).states;
       },
       {{"input 2", nothing}, {"input 3", nothing}, {"input 6", nothing}, {"input 7", nothing}, {"input 8", nothing}}));
   add("size 0, no batch row", 0, 2, 3, Mask(),
@@ -78,26 +84,25 @@ void add_attentive_gru(std::vector<Sample>& table) {
        {"input 6", no_output},
        {"input 7", no_output},
        {"input 8", no_output}});
-  const std::vector<Input> without_bias{{{2, 2, 3}}, {{2, 1}}, {{2, 3, 2}}, {{2, 3, 2}},
-                                        {{3, 1}},    {{2, 1}}, {{2}},       {{3, 2}}};
-  table.push_back(sample("attentive_gru", "no bias, states alone", without_bias, [](const Variables& x) {
-    return attentive_gru(x[0], x[1], x[2], x[3], {x[4], {}, x[5], x[6], x[7]}, Mask()).states;
+  table.push_back(long_sample("attentive_gru", "long, rows",
+                              attentive_inputs(long_pairs, 2, 2, {.H = 1, .A = 1, .M = 4}),
+                              [](const Variables& x) { return both(run_attentive_gru(x, Mask())); }));
+}
+
+void add_attentive_gru_without_bias(std::vector<Sample>& table) {
+  std::vector<Input> inputs = attentive_inputs(2, 2, 3, {.H = 1, .A = 2, .M = 2});
+  inputs.erase(inputs.begin() + 5);  // b
+  const auto run = [](const Variables& x) {
+    return attentive_gru(x[0], x[1], x[2], x[3], {x[4], {}, x[5], x[6], x[7]}, Mask());
+  };
+  table.push_back(
+      sample("attentive_gru", "no bias, states alone", inputs, [=](const Variables& x) { return run(x).states; }));
+  table.push_back(
+      sample("attentive_gru", "contexts alone", inputs, [=](const Variables& x) { return run(x).contexts; }));
+  inputs.erase(inputs.begin() + 3);  // the memory
+  table.push_back(sample("attentive_gru", "keys that are the memory", inputs, [](const Variables& x) {
+    return both(attentive_gru(x[0], x[1], x[2], x[2], {x[3], {}, x[4], x[5], x[6]}, Mask()));
   }));
-  table.push_back(sample("attentive_gru", "contexts alone", without_bias, [](const Variables& x) {
-    return attentive_gru(x[0], x[1], x[2], x[3], {x[4], {}, x[5], x[6], x[7]}, Mask()).contexts;
-  }));
-  table.push_back(sample("attentive_gru", "keys that are the memory",
-                         {{{2, 2, 3}}, {{2, 1}}, {{2, 3, 2}}, {{3, 1}}, {{2, 1}}, {{2}}, {{3, 2}}},
-                         [=](const Variables& x) {
-                           return both(attentive_gru(x[0], x[1], x[2], x[2], {x[3], {}, x[4], x[5], x[6]}, Mask()));
-                         }));
-  constexpr i64 rows = long_pairs;
-  table.push_back(long_sample(
-      "attentive_gru", "long, rows",
-      {{{rows, 2, 3}}, {{rows, 1}}, {{rows, 2, 1}}, {{rows, 2, 4}}, {{3, 1}}, {{3}}, {{1, 1}}, {{1}}, {{3, 4}}},
-      [=](const Variables& x) {
-        return both(attentive_gru(x[0], x[1], x[2], x[3], {x[4], x[5], x[6], x[7], x[8]}, Mask()));
-      }));
 }
 
 void add_convolution(std::vector<Sample>& table) {
@@ -151,6 +156,7 @@ void add_sequences(std::vector<Sample>& table) {
   add_glu(table);
   add_gru(table);
   add_attentive_gru(table);
+  add_attentive_gru_without_bias(table);
 }
 
 }  // namespace orrery::sample_rows

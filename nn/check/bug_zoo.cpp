@@ -190,14 +190,8 @@ std::vector<Sample> layer_rows(const std::string& name, const std::vector<std::s
 }
 
 const std::vector<Bug>& bug_zoo() {
-  static const std::vector<Bug> all = [] {
-    std::vector<Bug> bugs;
-    for (std::vector<Bug> (*part)() :
-         {wrong_normalisations, wrong_sums, wrong_elements, bugs_found_without_derivatives, wrong_in_f32}) {
-      for (Bug& bug : part()) bugs.push_back(std::move(bug));
-    }
-    return bugs;
-  }();
+  static const std::vector<Bug> all = joined(
+      {wrong_normalisations(), wrong_sums(), wrong_elements(), bugs_found_without_derivatives(), wrong_in_f32()});
   return all;
 }
 

@@ -227,9 +227,7 @@ std::string check_first_step(FirstStep step) {
   return text.str();
 }
 
-}  // namespace
-
-std::vector<Bug> bugs_found_without_derivatives() {
+std::vector<Bug> wrong_attention_weights() {
   return {
       with_check({.name = "attention-without-scale",
                   .mistake = "Scores are not divided by sqrt(d_k), neither forward nor backward.",
@@ -255,6 +253,12 @@ std::vector<Bug> bugs_found_without_derivatives() {
                        .numbers = [] { return first_weights(bugs::attention_with_masked_scores_of_zero); }},
                       causal_attention, AttentionFunction{bugs::attention_with_masked_scores_of_zero},
                       AttentionFunction{right_attention}),
+  };
+}
+
+// What a position may see.
+std::vector<Bug> wrong_masks_and_inputs() {
+  return {
       with_leak_check({.name = "causal-mask-one-too-wide",
                        .mistake = "Position i sees positions up to i + 1: the triangle is off by one.",
                        .hint = "Training would look too good to be true. Which single pair of positions shows it?"},
@@ -268,6 +272,12 @@ std::vector<Bug> bugs_found_without_derivatives() {
                        .hint = "The loss falls to 0 within a few steps, and greedy decoding writes nonsense."},
                       training_step, DecoderInput{[](const Tensor& target) { return slice(target, 1, 1); }},
                       DecoderInput{[](const Tensor& target) { return slice(target, 1, 0, -1); }}),
+  };
+}
+
+// Derivatives at single points, which no difference quotient decides.
+std::vector<Bug> wrong_at_kinks() {
+  return {
       with_check({.name = "relu-derivative-at-zero",
                   .mistake = "relu's derivative is 1 where x >= 0, not only where x > 0.",
                   .hint = "No difference quotient decides it. But how often is a masked number exactly 0?",
@@ -282,6 +292,12 @@ std::vector<Bug> bugs_found_without_derivatives() {
                "max", {"last axis"},
                [](const Leaves& x) { return bugs::max_with_whole_gradient_to_all_ties(x[0], {-1}, false); })},
           check_max_of_ties, Maximum{bugs::max_with_whole_gradient_to_all_ties}, Maximum{orrery::max}),
+  };
+}
+
+// What shows only after several steps or calls, or if something changes in between.
+std::vector<Bug> wrong_over_time() {
+  return {
       with_check({.name = "adam-counts-numbers",
                   .mistake = "Adam's t grows with every number instead of every step: all but the first are corrected "
                              "as if they were older.",
@@ -298,6 +314,12 @@ std::vector<Bug> bugs_found_without_derivatives() {
                   .hint = "How often must backward be repeated to find it?"},
                  check_many_calls, i64{50}, i64{0}),
   };
+}
+
+}  // namespace
+
+std::vector<Bug> bugs_found_without_derivatives() {
+  return joined({wrong_attention_weights(), wrong_masks_and_inputs(), wrong_at_kinks(), wrong_over_time()});
 }
 
 }  // namespace orrery::nn

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nn/check/bug_zoo.h"
+#include "nn/check/sample_rows.h"
 
 namespace orrery::nn {
 
@@ -19,13 +20,6 @@ std::vector<Sample> operation_rows(const std::string& name, const std::vector<st
                                    const WrongFunction& wrong);
 std::vector<Sample> layer_rows(const std::string& name, const std::vector<std::string>& variants,
                                const WrongFunction& wrong);
-
-/// The rows of all groups, one after another.
-inline std::vector<Sample> joined(const std::vector<std::vector<Sample>>& groups) {
-  std::vector<Sample> all;
-  for (const std::vector<Sample>& rows : groups) all.insert(all.end(), rows.begin(), rows.end());
-  return all;
-}
 
 /// The mistakes that no derivative shows (nn/check/bug_zoo_checks.cpp).
 std::vector<Bug> bugs_found_without_derivatives();

@@ -47,6 +47,14 @@ Mask causal_mask(i64 T, MaskFault fault) {
   return Mask::allow(allow);
 }
 
+// The masks of a Transformer for sequences of these lengths, which are undefined if it has no padding.
+TransformerMasks faulty_masks(const Tensor& source_lengths, const Tensor& target_lengths, i64 T, MaskFault fault) {
+  const auto padding = [&](const Tensor& lengths) { return lengths.defined() ? padding_mask(lengths, fault) : Mask(); };
+  return {.source = padding(source_lengths),
+          .target = causal_mask(T, fault) & padding(target_lengths),
+          .memory = padding(source_lengths)};
+}
+
 // An output [B, ...] changed by the fault.
 Tensor faulty(const Tensor& y, MaskFault fault) { return fault == MaskFault::batch ? y - mean(y, {0}, true) : y; }
 
@@ -133,13 +141,9 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Transformer> model, MaskFault 
   const Tensor source_lengths = lengths_up_to(S), target_lengths = lengths_up_to(T);
   const Tensor source = tokens(source_lengths, S, config.src_vocab_size, config.pad_id, 4);
   const Tensor target = tokens(target_lengths, T, config.tgt_vocab_size, config.pad_id, 5);
-  TransformerMasks masks = model->masks(source, target);
-  if (fault == MaskFault::causal || fault == MaskFault::padding) {
-    const bool padded = config.pad_id >= 0;
-    masks.source = masks.memory = padded ? padding_mask(source_lengths, fault) : Mask();
-    masks.target = causal_mask(T, fault) & (padded ? padding_mask(target_lengths, fault) : Mask());
-  }
   const Tensor from = config.pad_id < 0 ? Tensor() : source_lengths, to = config.pad_id < 0 ? Tensor() : target_lengths;
+  const bool wrong_masks = fault == MaskFault::causal || fault == MaskFault::padding;
+  const TransformerMasks masks = wrong_masks ? faulty_masks(from, to, T, fault) : model->masks(source, target);
   const auto logits = [=](const Tensor& read, const Tensor& written) {
     const NoGradient no_gradient;
     Pass pass;

@@ -16,6 +16,14 @@ std::vector<Sample> model_samples();
 std::vector<Sample> sequence_layer_samples();
 std::vector<Sample> sequence_model_samples();
 
+/// The elements of all groups, one after another.
+template <class Element>
+std::vector<Element> joined(std::initializer_list<std::vector<Element>> groups) {
+  std::vector<Element> all;
+  for (const std::vector<Element>& group : groups) all.insert(all.end(), group.begin(), group.end());
+  return all;
+}
+
 /// Token ids, row after row.
 inline Tensor ids(const Shape& shape, const std::vector<i32>& elements) { return Tensor::of<i32>(shape, elements); }
 

@@ -173,12 +173,8 @@ std::vector<DeclaredZero> all_but_output_bias() {
           {"out_proj.weight", reason}};
 }
 
-std::vector<Sample> layer_samples() {
-  const Mask padding = Mask::padding(ids({2}, {3, 2}));
-  const Mask nothing = Mask::padding(ids({2}, {0, 0}));
-  const Mask one_row_blind = Mask::allow(ids({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 0}));
-  const Mask each_head = Mask::allow(ids({1, 2, 3, 4}, {1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1,  //
-                                                        1, 0, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1}));
+// All but attention.
+std::vector<Sample> plain_layers() {
   return {
       linear("", {}, {2, 3, 4}),
       linear("no bias", {.bias = false}, {3, 4}),
@@ -200,9 +196,16 @@ std::vector<Sample> layer_samples() {
       positions("sinusoidal", Positions::sinusoidal, 4),
       positions("sinusoidal, odd d_model", Positions::sinusoidal, 5),
       positions("learned", Positions::learned, 4),
+  };
+}
+
+std::vector<Sample> self_attentions() {
+  const Mask padded = Mask::causal() & lengths_3_and_2();
+  const Mask one_row_blind = Mask::allow(ids({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 0}));
+  return {
       self_attention("self", {}, {}),
       self_attention("self, causal", Mask::causal(), {}),
-      self_attention("self, causal and padding", Mask::causal() & padding, {}),
+      self_attention("self, causal and padding", padded, {}),
       self_attention("self, a row that sees nothing", one_row_blind, {}),
       self_attention("self, no bias", {}, {.bias = false}),
       self_attention("self, free d_k and d_v", {}, {.d_k = 3, .d_v = 1}),
@@ -222,9 +225,17 @@ std::vector<Sample> layer_samples() {
                         [](MultiHeadAttention& layer, Rng& rng) {
                           layer.score_bias = LearnedBias({1, 2, 3, 3}, rng);
                         }),
+  };
+}
+
+std::vector<Sample> cross_attentions() {
+  const Mask nothing = Mask::padding(ids({2}, {0, 0}));
+  const Mask each_head = Mask::allow(ids({1, 2, 3, 4}, {1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1,  //
+                                                        1, 0, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1}));
+  return {
       cross_attention_of_own_maps(),
       cross_attention("cross", {}, {}),
-      cross_attention("cross, padding", padding, {}),
+      cross_attention("cross, padding", lengths_3_and_2(), {}),
       cross_attention("cross, a mask for each head", each_head, {}),
       cross_attention("cross, free d_k and d_v, no bias", {}, {.d_k = 1, .d_v = 3, .bias = false}),
       cross_attention("cross, dropout", {}, {.dropout = 0.4}),
@@ -236,12 +247,8 @@ std::vector<Sample> layer_samples() {
 }  // namespace
 
 const std::vector<Sample>& module_samples() {
-  static const std::vector<Sample> all = [] {
-    std::vector<Sample> rows = layer_samples();
-    for (const std::vector<Sample>& more : {sequence_layer_samples(), model_samples()})
-      rows.insert(rows.end(), more.begin(), more.end());
-    return rows;
-  }();
+  static const std::vector<Sample> all =
+      joined({plain_layers(), self_attentions(), cross_attentions(), sequence_layer_samples(), model_samples()});
   return all;
 }
 

@@ -111,14 +111,7 @@ struct AttentiveGru {
 
   Outputs forward(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& weight,
                   const Tensor& b, const Tensor& query_weight, const Tensor& score, const Tensor& context_weight) {
-    read_sizes(gates, first, k, m, weight, b, query_weight, score, context_weight);
-    s0 = first;
-    keys = k;
-    memory = m;
-    W = weight;
-    W_query = query_weight;
-    v = score;
-    W_context = context_weight;
+    prepare(gates, first, k, m, weight, b, query_weight, score, context_weight);
     const Dtype dtype = gates.dtype();
     const i64 slots = recorded ? sizes.steps : 1;
     kept = Tensor::empty({sizes.B, slots, sizes.kept()}, dtype);
@@ -270,9 +263,9 @@ struct AttentiveGru {
     });
   }
 
-  // Checks the inputs, and sets the sizes.
-  void read_sizes(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& weight,
-                  const Tensor& b, const Tensor& query_weight, const Tensor& score, const Tensor& context_weight) {
+  // Checks and saves the inputs, and sets the sizes.
+  void prepare(const Tensor& gates, const Tensor& first, const Tensor& k, const Tensor& m, const Tensor& weight,
+               const Tensor& b, const Tensor& query_weight, const Tensor& score, const Tensor& context_weight) {
     check(gates.rank() == 3, name, "the gates need shape [B, T, 3 H], have ", gates.shape());
     check(k.rank() == 3, name, "the keys of the memory need shape [B, S, A], have ", k.shape());
     check(m.rank() == 3, name, "the memory needs shape [B, S, M], has ", m.shape());
@@ -291,6 +284,13 @@ struct AttentiveGru {
     needs(score, "the weight of scores", {sizes.A});
     needs(context_weight, "the weight of contexts", {3 * sizes.H, sizes.M});
     mask.check_padding_fits(sizes.B, sizes.S);
+    s0 = first;
+    keys = k;
+    memory = m;
+    W = weight;
+    W_query = query_weight;
+    v = score;
+    W_context = context_weight;
   }
 };
 

@@ -119,8 +119,7 @@ struct PackedAttention : PackedHeads {
   template <class T>
   void head_backward(const Backward<T>& pass, Head at, T* scratch) const {
     const i64 stride = padded(s.n), index = at.b * s.h + at.head;
-    const HeadMatrix<const T> Q = pass.in.Q(s, at), K = pass.in.K(s, at), V = pass.in.V(s, at),
-                              dO = output(pass.dy, at);
+    const HeadMatrix<const T> V = pass.in.V(s, at), dO = output(pass.dy, at);
     const Packed<T>& out = pass.out;
     const T* P = pass.weights + index * s.m * stride;
     double* bias_sums = pass.bias_sums ? pass.bias_sums + index * bias.size() : nullptr;
@@ -146,20 +145,26 @@ struct PackedAttention : PackedHeads {
       for (i64 j = 0; j < keys; ++j)
         score_gradient(width, keep_factor, factor, P_i + j * stride, inner.data(), dS + j * width);
       if (bias_sums) bias.add_gradient(Scores<T>{dS, keys, width, width}, rows, begin, seen.first, bias_sums);
-      const Mat<const T> dS_T(dS, keys, rows, width), W_T(W, keys, rows, width);
-      if (out.q)
-        gemm_in_task<T>(dS_T, K.from(seen.first).mat(keys, s.d_k), out.Q(s, at).from(begin).mat(rows, s.d_k), Trans::a,
-                        !pass.q_is_new);
-      if (out.kv) {
-        const bool first = pass.kv_is_new && begin == 0;
-        if (first) clear_unseen(out.K(s, at), seen, s.d_k);
-        if (first) clear_unseen(out.V(s, at), seen, s.d_v);
-        gemm_in_task<T>(dS_T, Q.from(begin).mat(rows, s.d_k), out.K(s, at).from(seen.first).mat(keys, s.d_k),
-                        Trans::none, !first);
-        gemm_in_task<T>(W_T, dO.from(begin).mat(rows, s.d_v), out.V(s, at).from(seen.first).mat(keys, s.d_v),
-                        Trans::none, !first);
-      }
+      add_tile(pass, at, begin, seen, {dS, keys, rows, width}, {W, keys, rows, width});
     }
+  }
+
+  // dQ = dS K, dK = dS^T Q and dV = W^T dO of a tile, which begins with query `begin`.
+  template <class T>
+  void add_tile(const Backward<T>& pass, Head at, i64 begin, KeyRange seen, Mat<const T> dS_T, Mat<const T> W_T) const {
+    const i64 keys = dS_T.rows, rows = dS_T.cols;
+    const Packed<T>& out = pass.out;
+    if (out.q)
+      gemm_in_task<T>(dS_T, pass.in.K(s, at).from(seen.first).mat(keys, s.d_k),
+                      out.Q(s, at).from(begin).mat(rows, s.d_k), Trans::a, !pass.q_is_new);
+    if (!out.kv) return;
+    const bool first = pass.kv_is_new && begin == 0;
+    if (first) clear_unseen(out.K(s, at), seen, s.d_k);
+    if (first) clear_unseen(out.V(s, at), seen, s.d_v);
+    gemm_in_task<T>(dS_T, pass.in.Q(s, at).from(begin).mat(rows, s.d_k), out.K(s, at).from(seen.first).mat(keys, s.d_k),
+                    Trans::none, !first);
+    gemm_in_task<T>(W_T, output(pass.dy, at).from(begin).mat(rows, s.d_v),
+                    out.V(s, at).from(seen.first).mat(keys, s.d_v), Trans::none, !first);
   }
 
   template <class T>

@@ -14,6 +14,28 @@ std::string complaint(const std::string& header, u64 data_bytes) {
   return error.empty() ? "" : error.substr(6);  // without "read: "
 }
 
+// Headers, each with what is wrong with it for 8 bytes of data.
+using Complaints = std::vector<std::pair<std::string, std::string>>;
+void check_complaints(const Complaints& cases) {
+  for (const auto& [text, expected] : cases) {
+    const std::string& header = text;
+    CAPTURE(header);
+    CHECK(complaint(header, 8) == expected);
+  }
+}
+
+const std::string good_fields = R"("dtype": "F32", "shape": [2], "data_offsets": [0, 8])";
+std::string one_tensor(const std::string& fields) { return R"({"w": {)" + fields + "}}"; }
+std::string entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+  return one_tensor(R"("dtype": )" + dtype + R"(, "shape": )" + shape + R"(, "data_offsets": )" + offsets);
+}
+// Two tensors, the second at these offsets.
+std::string two_tensors(const std::string& offsets) {
+  return R"({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
+             "v": {"dtype": "F32", "shape": [1], "data_offsets": )" +
+         offsets + "}}";
+}
+
 }  // namespace
 
 TEST_CASE("the dtypes of tensors have their counterparts in files") {
@@ -59,20 +81,9 @@ TEST_CASE("every dtype of the format has its size, also where elements share byt
         "tensor 'w' of F4 [3] takes no whole number of bytes");
 }
 
-TEST_CASE("malformed headers, each with its reason") {
-  const auto tensor = [](const std::string& fields) { return R"({"w": {)" + fields + "}}"; };
-  const auto entry = [&](const std::string& dtype, const std::string& shape, const std::string& offsets) {
-    return tensor(R"("dtype": )" + dtype + R"(, "shape": )" + shape + R"(, "data_offsets": )" + offsets);
-  };
-  const std::string good = R"("dtype": "F32", "shape": [2], "data_offsets": [0, 8])";
-  REQUIRE(complaint(tensor(good), 8) == "");
-  const std::string two = "tensor 'v' begins at byte ", rule = ": tensors may neither overlap nor leave a gap";
-  const auto pair = [](const std::string& offsets) {
-    return R"({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
-               "v": {"dtype": "F32", "shape": [1], "data_offsets": )" +
-           offsets + "}}";
-  };
-  const std::vector<std::pair<std::string, std::string>> cases{
+TEST_CASE("headers that are no JSON object of objects, each with its reason") {
+  REQUIRE(complaint(one_tensor(good_fields), 8) == "");
+  check_complaints({
       {"{", "the header is not valid JSON: the error is at byte 2"},
       {"{}x", "the header is not valid JSON: the error is at byte 3"},
       {std::string("{}\0hidden", 9), "the header has a zero byte"},
@@ -80,12 +91,23 @@ TEST_CASE("malformed headers, each with its reason") {
       {R"({"w": []})", "the header has a list where none is allowed"},
       {R"({"w": null})", "the header has null where none is allowed"},
       {R"({"w": {}})", "tensor 'w' needs dtype, shape and data_offsets"},
-      {tensor(R"("dtype": "F32", "shape": [2])"), "tensor 'w' needs dtype, shape and data_offsets"},
-      {tensor(R"("dtype": "F32", "data_offsets": [0, 8])"), "tensor 'w' needs dtype, shape and data_offsets"},
+      {R"({"__metadata__": {"a": 1}})", "the header has a number where none is allowed"},
+      {R"({"__metadata__": {"a": {}}})", "the header has an object where none is allowed"},
+      {R"({"__metadata__": "a"})", "the header has text where none is allowed"},
+      {R"({"__metadata__": {"a": "", "a": ""}})", "metadata key 'a' appears twice"},
+      {R"({"__metadata__": {}, "__metadata__": {}})", "the header has two sections of metadata"},
+      {"{\"\\u001b[31m\\n\": {\"x\": 1}}", "tensor '?[31m?' has an unknown field 'x'"},
+  });
+}
+
+TEST_CASE("tensors with missing, double, unknown or wrong fields, each with its reason") {
+  check_complaints({
+      {one_tensor(R"("dtype": "F32", "shape": [2])"), "tensor 'w' needs dtype, shape and data_offsets"},
+      {one_tensor(R"("dtype": "F32", "data_offsets": [0, 8])"), "tensor 'w' needs dtype, shape and data_offsets"},
       {entry(R"(["F32"])", "[2]", "[0, 8]"), "the header has a list where none is allowed"},
-      {tensor(good + R"(, "shape": [2])"), "tensor 'w' has shape twice"},
-      {tensor(good + R"(, "extra": 1)"), "tensor 'w' has an unknown field 'extra'"},
-      {R"({"w": {)" + good + R"(}, "w": {)" + good + "}}", "tensor 'w' appears twice"},
+      {one_tensor(good_fields + R"(, "shape": [2])"), "tensor 'w' has shape twice"},
+      {one_tensor(good_fields + R"(, "extra": 1)"), "tensor 'w' has an unknown field 'extra'"},
+      {R"({"w": {)" + good_fields + R"(}, "w": {)" + good_fields + "}}", "tensor 'w' appears twice"},
       {entry(R"("F128")", "[2]", "[0, 4]"), "tensor 'w' has an unknown dtype, 'F128'"},
       {entry(R"("BOOL")", "[2]", "[0, 8]"), "tensor 'w' has offsets [0, 8), but BOOL [2] takes 2 bytes"},
       {entry("32", "[2]", "[0, 8]"), "the header has a number where none is allowed"},
@@ -97,6 +119,12 @@ TEST_CASE("malformed headers, each with its reason") {
       {entry(R"("F32")", "[[2]]", "[0, 8]"), "the header has a list where none is allowed"},
       {entry(R"("F32")", "[true]", "[0, 8]"), "the header has true or false where none is allowed"},
       {entry(R"("F32")", "[{}]", "[0, 8]"), "the header has an object where none is allowed"},
+  });
+}
+
+TEST_CASE("shapes and offsets that do not fit, each with its reason") {
+  const std::string two = "tensor 'v' begins at byte ", rule = ": tensors may neither overlap nor leave a gap";
+  check_complaints({
       {entry(R"("F32")", "[1, 1, 1, 1, 1, 1, 2]", "[0, 8]"), "tensor 'w' has more than 6 axes"},
       {entry(R"("F32")", "[2]", "[0]"), "tensor 'w' needs two offsets"},
       {entry(R"("F32")", "[2]", "[0, 4, 8]"), "tensor 'w' has more than 2 offsets"},
@@ -112,21 +140,10 @@ TEST_CASE("malformed headers, each with its reason") {
       {entry(R"("F32")", "[2]", "[4, 12]"), "tensor 'w' begins at byte 4 of the data, expected 0" + rule},
       {entry(R"("F32")", "[1]", "[0, 4]"), "its tensors take 4 bytes, the file holds 8"},
       {entry(R"("F32")", "[100]", "[0, 400]"), "is cut off: its tensors take 400 bytes, the file holds 8"},
-      {pair("[8, 12]"), two + "8 of the data, expected 4" + rule},
-      {pair("[0, 4]"), "tensor 'w' begins at byte 0 of the data, expected 4" + rule},
-      {pair("[2, 6]"), two + "2 of the data, expected 4" + rule},
-      {R"({"__metadata__": {"a": 1}})", "the header has a number where none is allowed"},
-      {R"({"__metadata__": {"a": {}}})", "the header has an object where none is allowed"},
-      {R"({"__metadata__": "a"})", "the header has text where none is allowed"},
-      {R"({"__metadata__": {"a": "", "a": ""}})", "metadata key 'a' appears twice"},
-      {R"({"__metadata__": {}, "__metadata__": {}})", "the header has two sections of metadata"},
-      {"{\"\\u001b[31m\\n\": {\"x\": 1}}", "tensor '?[31m?' has an unknown field 'x'"},
-  };
-  for (const auto& [text, expected] : cases) {
-    const std::string& header = text;
-    CAPTURE(header);
-    CHECK(complaint(header, 8) == expected);
-  }
+      {two_tensors("[8, 12]"), two + "8 of the data, expected 4" + rule},
+      {two_tensors("[0, 4]"), "tensor 'w' begins at byte 0 of the data, expected 4" + rule},
+      {two_tensors("[2, 6]"), two + "2 of the data, expected 4" + rule},
+  });
 }
 
 TEST_CASE("deep nesting and long names end at once") {

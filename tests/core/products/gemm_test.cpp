@@ -130,6 +130,49 @@ TEST_CASE("bits of products do not depend on the threads") {
   }
 }
 
+namespace {
+
+// One product, each of whose elements starts as 10 and is doubled when it is complete.
+void check_filled_and_finished(i64 m, i64 n, i64 k) {
+  Rng rng(6);
+  const Tensor a = randn({m, k}, rng), b = randn({k, n}, rng);
+  const i64 stride = n + 3;
+  Tensor c = full({m, stride}, 777.0);
+  float* at = c.write<float>();
+  std::vector<int> filled(static_cast<size_t>(m * n)), finished = filled;
+  const auto each = [n](const Tile& t, const auto& f) {
+    for (i64 i = t.row; i < t.row_end; ++i)
+      for (i64 j = t.column; j < t.column_end; ++j) f(i, j, static_cast<size_t>(i * n + j));
+  };
+  gemm<float>(
+      {a.data<float>(), m, k}, {b.data<float>(), k, n}, {at, m, n, stride}, Trans::none,
+      [&](const Tile& tile) {
+        each(tile, [&](i64 i, i64 j, size_t place) {
+          ++filled[place];
+          at[i * stride + j] = 10;
+        });
+        CHECK(tile.column % 16 == 0);  // where whole blocks of dropout's decisions begin
+      },
+      [&](const Tile& tile) {
+        each(tile, [&](i64 i, i64 j, size_t place) {
+          ++finished[place];
+          at[i * stride + j] *= 2;
+        });
+      });
+  CHECK(std::count(filled.begin(), filled.end(), 1) == m * n);
+  CHECK(std::count(finished.begin(), finished.end(), 1) == m * n);
+  const Tensor product = matmul(a, b);
+  double worst = 0;
+  for (i64 i = 0; i < m; ++i)
+    for (i64 j = 0; j < n; ++j) {
+      worst = small::worse(worst, std::fabs(c.at(i * stride + j) - 2 * (10 + product.at(i * n + j))));
+    }
+  CHECK(worst <= 1e-3);
+  for (i64 i = 0; i < m; ++i) CHECK(c.at(i * stride + n) == 777);
+}
+
+}  // namespace
+
 TEST_CASE("each element of a product is filled before and finished after, once, whatever the tiles") {
   for (const auto& [m, n, k] : {std::array<i64, 3>{1, 1, 1},
                                 {450, 37, 61},
@@ -143,41 +186,7 @@ TEST_CASE("each element of a product is filled before and finished after, once, 
     for (const int count : {1, 3}) {
       CAPTURE(sizes);
       const Threads scope(count);
-      Rng rng(6);
-      const Tensor a = randn({m, k}, rng), b = randn({k, n}, rng);
-      const i64 stride = n + 3;
-      Tensor c = full({m, stride}, 777.0);
-      float* at = c.write<float>();
-      std::vector<int> filled(static_cast<size_t>(m * n)), finished = filled;
-      const auto each = [n = n](const Tile& t, const auto& f) {
-        for (i64 i = t.row; i < t.row_end; ++i)
-          for (i64 j = t.column; j < t.column_end; ++j) f(i, j, static_cast<size_t>(i * n + j));
-      };
-      gemm<float>(
-          {a.data<float>(), m, k}, {b.data<float>(), k, n}, {at, m, n, stride}, Trans::none,
-          [&](const Tile& tile) {
-            each(tile, [&](i64 i, i64 j, size_t place) {
-              ++filled[place];
-              at[i * stride + j] = 10;
-            });
-            CHECK(tile.column % 16 == 0);  // where whole blocks of dropout's decisions begin
-          },
-          [&](const Tile& tile) {
-            each(tile, [&](i64 i, i64 j, size_t place) {
-              ++finished[place];
-              at[i * stride + j] *= 2;
-            });
-          });
-      CHECK(std::count(filled.begin(), filled.end(), 1) == m * n);
-      CHECK(std::count(finished.begin(), finished.end(), 1) == m * n);
-      const Tensor product = matmul(a, b);
-      double worst = 0;
-      for (i64 i = 0; i < m; ++i)
-        for (i64 j = 0; j < n; ++j) {
-          worst = small::worse(worst, std::fabs(c.at(i * stride + j) - 2 * (10 + product.at(i * n + j))));
-        }
-      CHECK(worst <= 1e-3);
-      for (i64 i = 0; i < m; ++i) CHECK(c.at(i * stride + n) == 777);
+      check_filled_and_finished(m, n, k);
     }
   }
 }
