@@ -27,7 +27,10 @@ struct ValueRange {
 
   bool finite() const { return first_non_finite < 0; }
   /// 0: finite; 1: with infinity; 2: with NaN.
-  int severity() const { return nans > 0 ? 2 : infinities > 0 ? 1 : 0; }
+  int severity() const {
+    if (nans > 0) return 2;
+    return infinities > 0 ? 1 : 0;
+  }
 };
 ValueRange range_of(const Tensor& x);
 /// "[2, 3] min -1.5 max 2, 1 NaN, first at [0, 2]".

@@ -1,5 +1,6 @@
 // Chapter 9. Tensors in files: the safetensors format, with checksums.
 //
+// The format is Hugging Face's (https://github.com/huggingface/safetensors#format):
 //   8 bytes    N, the header's length, little-endian
 //   N bytes    JSON: {"weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...,
 //                     "__metadata__": {...}}, then spaces

@@ -107,6 +107,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
  private:
   enum class At { outside, top, name, entry, list, metadata_name, metadata };
   enum class Field { dtype, shape, offsets };
+  static constexpr std::array<std::string_view, 3> fields{"dtype", "shape", "data_offsets"};  // in the order of Field
 
   void count_text(u64 bytes) {
     text_bytes_ += bytes;
@@ -133,11 +134,11 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   void start_field(const std::string& field) {
-    check(field == "dtype" || field == "shape" || field == "data_offsets", operation_, "tensor ", printable(name_),
-          " has an unknown field ", printable(field));
-    field_ = field == "dtype" ? Field::dtype : (field == "shape" ? Field::shape : Field::offsets);
-    check(!std::exchange(seen_[static_cast<size_t>(field_)], true), operation_, "tensor ", printable(name_), " has ",
-          field, " twice");
+    const auto found = std::find(fields.begin(), fields.end(), field);
+    check(found != fields.end(), operation_, "tensor ", printable(name_), " has an unknown field ", printable(field));
+    const auto index = static_cast<size_t>(found - fields.begin());
+    field_ = static_cast<Field>(index);
+    check(!std::exchange(seen_[index], true), operation_, "tensor ", printable(name_), " has ", field, " twice");
   }
 
   FileDtype parse_dtype(const std::string& value) const {

@@ -1,5 +1,8 @@
 // Chapter 9. The header of a safetensors file: from text to checked entries.
 //
+// Hugging Face's specification (https://github.com/huggingface/safetensors#format): "The header data MUST begin with a
+// `{` character", "Duplicate keys are disallowed", "The byte buffer needs to be entirely indexed, and cannot contain
+// holes". The dtypes are those of its program (safetensors/src/tensor.rs there).
 // The JSON is read event by event into exactly the structure that the format allows. Anything else is an error at once,
 // so a hostile header can neither nest deeply nor take much memory.
 // Serves: nn/files/files.h

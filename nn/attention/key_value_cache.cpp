@@ -34,44 +34,6 @@ struct SlotOf {
   i64 operator()(i64 b) const { return slots ? slots[b] : b; }
 };
 
-}  // namespace
-
-KeyValueCache key_value_cache(i64 B, i64 num_heads, i64 capacity, i64 d_k, i64 d_v, Dtype dtype) {
-  return {.keys = Tensor::empty({B, num_heads, capacity, d_k}, dtype),
-          .values = Tensor::empty({B, num_heads, capacity, d_v}, dtype)};
-}
-
-void KeyValueCache::append(const Tensor& rows) {
-  const Sizes s = sizes_of(*this);
-  const auto [B, n, columns] = dims<3>(rows, cache_operation);
-  const i64 key_value_columns = s.h * (s.d_k + s.d_v);
-  check(B == s.B && columns >= key_value_columns, cache_operation, "rows of shape ", rows.shape(),
-        " do not fit a batch of ", s.B, " with keys and values of ", key_value_columns, " columns");
-  std::vector<i64> sorted = slots;
-  std::sort(sorted.begin(), sorted.end());
-  check(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), cache_operation,
-        "sequences share a slot (`share`), so nothing can be appended");
-  check(rows.dtype() == keys.dtype(), cache_operation, "dtypes differ (", rows.dtype(), " and ", keys.dtype(), ")");
-  check(length + n <= s.capacity, cache_operation, "is full: ", length, " + ", n, " positions of ", s.capacity);
-  dispatch_floating(rows.dtype(), cache_operation, [&, n = n, columns = columns](auto t) {
-    using T = decltype(t);
-    const T* from = rows.data<T>() + (columns - key_value_columns);
-    T *K = keys.write<T>() + length * s.d_k, *V = values.write<T>() + length * s.d_v;
-    const SlotOf slot_of(*this);
-    for_rows(s.B * n, key_value_columns, [=](i64 row) {
-      const i64 slot = slot_of(row / n), i = row % n;
-      const T* at = from + row * columns;
-      for (i64 head = 0; head < s.h; ++head, at += s.d_k)
-        std::copy_n(at, s.d_k, K + ((slot * s.h + head) * s.capacity + i) * s.d_k);
-      for (i64 head = 0; head < s.h; ++head, at += s.d_v)
-        std::copy_n(at, s.d_v, V + ((slot * s.h + head) * s.capacity + i) * s.d_v);
-    });
-  });
-  length += n;
-}
-
-namespace {
-
 // The first `length` positions of x [slots, h, capacity, d], with room for more.
 Tensor with_capacity(const Tensor& x, i64 length, i64 capacity) {
   const auto [slots, h, before, d] = dims<4>(x, cache_operation);
@@ -86,18 +48,6 @@ Tensor with_capacity(const Tensor& x, i64 length, i64 capacity) {
       });
   return y;
 }
-
-}  // namespace
-
-void KeyValueCache::reserve(i64 positions) {
-  if (positions <= capacity()) return;
-  Tensor more_keys = with_capacity(keys, length, positions), more_values = with_capacity(values, length, positions);
-  // Only now: if memory runs out, both are as before.
-  keys = std::move(more_keys);
-  values = std::move(more_values);
-}
-
-namespace {
 
 // The slots of the chosen sequences.
 std::vector<i64> slots_of(const KeyValueCache& cache, std::span<const i64> chosen) {
@@ -134,7 +84,73 @@ void copy_slots(KeyValueCache& cache, const std::vector<Copy>& copies) {
   });
 }
 
+// Finds the bias of query i with key 0. Those of the other keys follow it.
+template <class T>
+struct BiasRows {
+  const T* data;
+  i64 of_batch, of_head, of_query, of_first;  // strides; of_first: the offset of query 0
+  const T* row(i64 b, i64 head, i64 i) const { return data + b * of_batch + head * of_head + i * of_query + of_first; }
+};
+
+template <class T>
+BiasRows<T> bias_rows(const Tensor& bias, i64 B, i64 h, i64 n, i64 m) {
+  if (!bias.defined()) return {nullptr, 0, 0, 0, 0};
+  const auto fits = [](i64 size, i64 expected) { return size == 1 || size == expected; };
+  if (bias.rank() == 2) {  // entry j - i + n - 1
+    const i64 count = distances(n, m);
+    check(bias.size(0) == h && bias.size(1) == count, attention_operation, "a bias of ", h, " heads for ", n,
+          " queries and ", m, " keys has shape [", h, ", ", count, "], not ", bias.shape());
+    return {bias.data<T>(), 0, count, -1, n - 1};
+  }
+  check(bias.rank() == 4 && fits(bias.size(0), B) && fits(bias.size(1), h) && bias.size(2) == n && bias.size(3) == m,
+        attention_operation, "a bias of shape ", bias.shape(), " does not fit scores of shape ", Shape{B, h, n, m});
+  const i64 of_head = bias.size(1) == 1 ? 0 : n * m, of_batch = bias.size(0) == 1 ? 0 : bias.size(1) * n * m;
+  return {bias.data<T>(), of_batch, of_head, m, 0};
+}
+
 }  // namespace
+
+KeyValueCache key_value_cache(i64 B, i64 num_heads, i64 capacity, i64 d_k, i64 d_v, Dtype dtype) {
+  return {.keys = Tensor::empty({B, num_heads, capacity, d_k}, dtype),
+          .values = Tensor::empty({B, num_heads, capacity, d_v}, dtype)};
+}
+
+void KeyValueCache::append(const Tensor& rows) {
+  const Sizes s = sizes_of(*this);
+  const auto [B, n, columns] = dims<3>(rows, cache_operation);
+  const i64 key_value_columns = s.h * (s.d_k + s.d_v);
+  check(B == s.B && columns >= key_value_columns, cache_operation, "rows of shape ", rows.shape(),
+        " do not fit a batch of ", s.B, " with keys and values of ", key_value_columns, " columns");
+  std::vector<i64> sorted = slots;
+  std::sort(sorted.begin(), sorted.end());
+  check(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), cache_operation,
+        "sequences share a slot (`share`), so nothing can be appended");
+  check(rows.dtype() == keys.dtype(), cache_operation, "dtypes differ (", rows.dtype(), " and ", keys.dtype(), ")");
+  check(length + n <= s.capacity, cache_operation, "is full: ", length, " + ", n, " positions of ", s.capacity);
+  dispatch_floating(rows.dtype(), cache_operation, [&, n = n, columns = columns](auto t) {
+    using T = decltype(t);
+    const T* from = rows.data<T>() + (columns - key_value_columns);
+    T *K = keys.write<T>() + length * s.d_k, *V = values.write<T>() + length * s.d_v;
+    const SlotOf slot_of(*this);
+    for_rows(s.B * n, key_value_columns, [=](i64 row) {
+      const i64 slot = slot_of(row / n), i = row % n;
+      const T* at = from + row * columns;
+      for (i64 head = 0; head < s.h; ++head, at += s.d_k)
+        std::copy_n(at, s.d_k, K + ((slot * s.h + head) * s.capacity + i) * s.d_k);
+      for (i64 head = 0; head < s.h; ++head, at += s.d_v)
+        std::copy_n(at, s.d_v, V + ((slot * s.h + head) * s.capacity + i) * s.d_v);
+    });
+  });
+  length += n;
+}
+
+void KeyValueCache::reserve(i64 positions) {
+  if (positions <= capacity()) return;
+  Tensor more_keys = with_capacity(keys, length, positions), more_values = with_capacity(values, length, positions);
+  // Only now: if memory runs out, both are as before.
+  keys = std::move(more_keys);
+  values = std::move(more_values);
+}
 
 void KeyValueCache::choose(std::span<const i64> chosen) {
   std::vector<i64> next = slots_of(*this, chosen);
@@ -161,34 +177,6 @@ void KeyValueCache::choose(std::span<const i64> chosen) {
 }
 
 void KeyValueCache::share(std::span<const i64> chosen) { slots = slots_of(*this, chosen); }
-
-namespace {
-
-// Finds the bias of query i with key 0. Those of the other keys follow it.
-template <class T>
-struct BiasRows {
-  const T* data;
-  i64 of_batch, of_head, of_query, of_first;  // strides; of_first: the offset of query 0
-  const T* row(i64 b, i64 head, i64 i) const { return data + b * of_batch + head * of_head + i * of_query + of_first; }
-};
-
-template <class T>
-BiasRows<T> bias_rows(const Tensor& bias, i64 B, i64 h, i64 n, i64 m) {
-  if (!bias.defined()) return {nullptr, 0, 0, 0, 0};
-  const auto fits = [](i64 size, i64 expected) { return size == 1 || size == expected; };
-  if (bias.rank() == 2) {  // entry j - i + n - 1
-    const i64 count = distances(n, m);
-    check(bias.size(0) == h && bias.size(1) == count, attention_operation, "a bias of ", h, " heads for ", n,
-          " queries and ", m, " keys has shape [", h, ", ", count, "], not ", bias.shape());
-    return {bias.data<T>(), 0, count, -1, n - 1};
-  }
-  check(bias.rank() == 4 && fits(bias.size(0), B) && fits(bias.size(1), h) && bias.size(2) == n && bias.size(3) == m,
-        attention_operation, "a bias of shape ", bias.shape(), " does not fit scores of shape ", Shape{B, h, n, m});
-  const i64 of_head = bias.size(1) == 1 ? 0 : n * m, of_batch = bias.size(0) == 1 ? 0 : bias.size(1) * n * m;
-  return {bias.data<T>(), of_batch, of_head, m, 0};
-}
-
-}  // namespace
 
 Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Mask& mask, const Tensor& bias) {
   const Sizes s = sizes_of(cache);

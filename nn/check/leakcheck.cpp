@@ -172,8 +172,8 @@ std::ostream& operator<<(std::ostream& out, const LeakReport& report) {
       const bool tried =
           std::find(report.positions.begin(), report.positions.end(), input % S) != report.positions.end();
       const char still = report.forbidden[at] ? '.' : '-', seen = report.forbidden[at] ? 'X' : '#';
-      const char mark = !tried ? ' ' : report.moved[at] ? seen : still;
-      out << (input > 0 && input % S == 0 ? "   " : " ") << mark;
+      const char moved_or_not = report.moved[at] ? seen : still;
+      out << (input > 0 && input % S == 0 ? "   " : " ") << (tried ? moved_or_not : ' ');
     }
     out << '\n';
   }

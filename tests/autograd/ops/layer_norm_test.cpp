@@ -1,33 +1,16 @@
 // Chapter 4. Layer normalisation: its three forms by hand, rows far from zero, gradients of weight and bias.
 #include "tests/autograd/ops/support.h"
+#include "tests/autograd/ops/textbook_norm.h"
 
 using namespace orrery;
 using namespace orrery::small;
 
-namespace {
-
-std::vector<double> naive(const std::vector<double>& x, double eps, LayerNormForm form) {
-  const double n = static_cast<double>(x.size());
-  double mean = 0, squares = 0;
-  for (const double v : x) mean += v / n;
-  for (const double v : x) squares += (v - mean) * (v - mean);
-  const double deviation = form == LayerNormForm::root_of_variance_plus_eps ? std::sqrt(squares / n + eps)
-                           : form == LayerNormForm::std_plus_eps            ? std::sqrt(squares / n) + eps
-                                                                            : std::sqrt(squares / (n - 1)) + eps;
-  std::vector<double> y;
-  for (const double v : x) y.push_back((v - mean) / deviation);
-  return y;
-}
-
-constexpr LayerNormForm forms[] = {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps,
-                                   LayerNormForm::unbiased_std_plus_eps};
-
-}  // namespace
-
 TEST_CASE("layer norm's three forms equal their formulas, with weight and bias") {
   const std::vector<double> x{1, 2, 4, -3};
-  for (const LayerNormForm form : forms) {
-    std::vector<double> y = naive(x, 0.1, form);
+  for (const LayerNormForm form : norm_forms) {
+    const TextbookNorm norm = textbook_norm(x, 0.1, form);
+    std::vector<double> y;
+    for (const double v : x) y.push_back(norm.of(v));
     CHECK(close(layer_norm(constant(vector_of(x)), {}, {}, 0.1, form).value(), y));
     CHECK(close(layer_norm(constant(vector_of(x).to(f32)), {}, {}, 0.1, form).value(), y, 1e-6));
     for (size_t i = 0; i < 4; ++i) y[i] = y[i] * x[i] + 7;
@@ -63,7 +46,7 @@ TEST_CASE("promise 14: rows with mean 1e4 keep their variance in f32") {
 }
 
 TEST_CASE("a constant row gives the bias, and finite gradients") {
-  for (const LayerNormForm form : forms) {
+  for (const LayerNormForm form : norm_forms) {
     const Variable x = parameter(full({1, 3}, 5.0, f64)), bias = constant(vector_of({1, 2, 3}));
     const Variable y = layer_norm(x, {}, bias, 1e-5, form);
     CHECK(close(y.value(), {1, 2, 3}));
@@ -90,7 +73,7 @@ TEST_CASE("layer norm of one element, of no row, and errors") {
 }
 
 TEST_CASE("layer norm has the same bits for any number of threads") {
-  for (const LayerNormForm form : forms) {
+  for (const LayerNormForm form : norm_forms) {
     CHECK(
         thread_proof([&](const auto& x) { return layer_norm(x[0], x[1], x[2], 1e-5, form); }, {{403, 97}, {97}, {97}}));
   }

@@ -8,6 +8,7 @@
 
 #include "core/random.h"
 #include "core/tensor_ops.h"
+#include "tests/autograd/ops/textbook_norm.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
@@ -16,8 +17,6 @@ using namespace orrery::small;
 
 namespace {
 
-constexpr LayerNormForm norm_forms[] = {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps,
-                                        LayerNormForm::unbiased_std_plus_eps};
 constexpr double norm_eps = 1e-3;
 
 std::vector<double> normal_row(i64 n, u64 seed) {
@@ -27,23 +26,11 @@ std::vector<double> normal_row(i64 n, u64 seed) {
   return x;
 }
 
-// What the row is divided by, and its mean.
-std::pair<double, double> deviation_and_mean(const std::vector<double>& x, LayerNormForm form) {
-  const auto n = static_cast<long double>(x.size());
-  long double mean = 0, squares = 0;
-  for (const double v : x) mean += v / n;
-  for (const double v : x) squares += (v - mean) * (v - mean);
-  const long double deviation = form == LayerNormForm::root_of_variance_plus_eps ? std::sqrt(squares / n + norm_eps)
-                                : form == LayerNormForm::std_plus_eps            ? std::sqrt(squares / n) + norm_eps
-                                                                      : std::sqrt(squares / (n - 1)) + norm_eps;
-  return {static_cast<double>(deviation), static_cast<double>(mean)};
-}
-
 // <u, normalised x>
 double weighted_norm(const std::vector<double>& x, const std::vector<double>& u, LayerNormForm form) {
-  const auto [deviation, mean] = deviation_and_mean(x, form);
+  const TextbookNorm norm = textbook_norm(x, norm_eps, form);
   double total = 0;
-  for (size_t i = 0; i < x.size(); ++i) total += u[i] * (x[i] - mean) / deviation;
+  for (size_t i = 0; i < x.size(); ++i) total += u[i] * norm.of(x[i]);
   return total;
 }
 
@@ -53,13 +40,13 @@ TEST_CASE("a row's mean and scale are those of the formula, in every form") {
   for (const LayerNormForm form : norm_forms) {
     for (const i64 n : {2, 3, 16, 37, 5000}) {
       const std::vector<double> x = normal_row(n, 3);
-      const auto [deviation, mean] = deviation_and_mean(x, form);
+      const TextbookNorm norm = textbook_norm(x, norm_eps, form);
       const RowStatistics<double> s = row_statistics(x.data(), n, norm_eps, form);
-      CHECK(s.mean == doctest::Approx(mean).epsilon(1e-13));
-      CHECK(s.r == doctest::Approx(1 / deviation).epsilon(1e-13));
+      CHECK(s.mean == doctest::Approx(norm.mean).epsilon(1e-13));
+      CHECK(s.r == doctest::Approx(1 / norm.divisor).epsilon(1e-13));
       const std::vector<float> single(x.begin(), x.end());
       const RowStatistics<float> rounded = row_statistics(single.data(), n, norm_eps, form);
-      CHECK(rounded.r == doctest::Approx(1 / deviation).epsilon(1e-5));
+      CHECK(rounded.r == doctest::Approx(1 / norm.divisor).epsilon(1e-5));
     }
   }
 }

@@ -4,27 +4,22 @@
 #include <doctest/doctest.h>
 
 #include "autograd/ops.h"
+#include "tests/autograd/ops/textbook_norm.h"
 #include "tests/nn/compare.h"
 
 using namespace orrery;
 
 namespace {
 
-Tensor naive_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps, LayerNormForm form) {
+// Every row of x [..., D] by the formula, then scaled and shifted.
+Tensor textbook(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps, LayerNormForm form) {
   const i64 D = x.size(-1);
-  const double n = static_cast<double>(D);
   Tensor y = zeros(x.shape(), f64);
-  for (i64 row = 0; row < x.count() / D; ++row) {
-    double mean = 0, squares = 0;
-    for (i64 i = 0; i < D; ++i) mean += x.at(row * D + i) / n;
-    for (i64 i = 0; i < D; ++i) squares += std::pow(x.at(row * D + i) - mean, 2);
-    const double deviation = form == LayerNormForm::root_of_variance_plus_eps ? std::sqrt(squares / n + eps)
-                             : form == LayerNormForm::std_plus_eps            ? std::sqrt(squares / n) + eps
-                                                                              : std::sqrt(squares / (n - 1)) + eps;
-    for (i64 i = 0; i < D; ++i) {
-      y.write<double>()[row * D + i] =
-          (x.at(row * D + i) - mean) / deviation * weight.at(i) + (bias.defined() ? bias.at(i) : 0);
-    }
+  for (i64 begin = 0; begin < x.count(); begin += D) {
+    const double* row = x.data<double>() + begin;
+    const small::TextbookNorm norm = small::textbook_norm({row, row + D}, eps, form);
+    for (i64 i = 0; i < D; ++i)
+      y.write<double>()[begin + i] = norm.of(row[i]) * weight.at(i) + (bias.defined() ? bias.at(i) : 0);
   }
   return y;
 }
@@ -34,13 +29,12 @@ Tensor naive_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 TEST_CASE("every form follows its formula") {
   Rng rng(5);
   const Tensor x = randn({2, 3, 6}, rng, f64);
-  for (const LayerNormForm form :
-       {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps, LayerNormForm::unbiased_std_plus_eps}) {
+  for (const LayerNormForm form : small::norm_forms) {
     for (const bool bias : {true, false}) {
       nn::LayerNorm norm(6, {.eps = 0.1, .bias = bias, .form = form});
       make_noisy(norm, 6);
       CHECK(distance(norm(constant(x)).value(),
-                     naive_norm(x, norm.weight.value(), bias ? norm.bias.value() : Tensor(), 0.1, form)) < 1e-13);
+                     textbook(x, norm.weight.value(), bias ? norm.bias.value() : Tensor(), 0.1, form)) < 1e-13);
       CHECK(norm.parameter_count() == (bias ? 12 : 6));
     }
   }
@@ -57,8 +51,7 @@ TEST_CASE("the norm of a sum is the norm of x + dropout(f), in every form") {
   Rng rng(5);
   const Variable x = constant(randn({2, 3, 6}, rng, f64)), f = constant(randn({2, 3, 6}, rng, f64));
   const Draw draw{.seed = 3, .step = 1};
-  for (const LayerNormForm form :
-       {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps, LayerNormForm::unbiased_std_plus_eps}) {
+  for (const LayerNormForm form : small::norm_forms) {
     for (const bool bias : {true, false}) {
       nn::LayerNorm norm(6, {.eps = 0.1, .bias = bias, .form = form});
       make_noisy(norm, 6);

@@ -1,5 +1,6 @@
 // Chapter 8. The fused residual connection against sum, dropout and layer norm one after another.
 #include "tests/autograd/ops/fused.h"
+#include "tests/autograd/ops/textbook_norm.h"
 
 using namespace orrery;
 using namespace orrery::small;
@@ -7,9 +8,6 @@ using namespace orrery::small;
 namespace {
 
 constexpr Draw residual_draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
-
-constexpr LayerNormForm residual_forms[] = {LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps,
-                                            LayerNormForm::unbiased_std_plus_eps};
 
 // Rows of one element, of an odd number, of whole blocks of decisions, of several pieces; and several strips of rows.
 const std::vector<Shape>& residual_shapes() {
@@ -30,7 +28,7 @@ TEST_CASE("residual equals x + dropout(f): the same elements are dropped") {
 }
 
 TEST_CASE("residual_norm equals layer_norm(x + dropout(f)) in all three forms") {
-  for (const LayerNormForm form : residual_forms) {
+  for (const LayerNormForm form : norm_forms) {
     for (const Shape& shape : residual_shapes()) {
       if (shape[-1] == 1) continue;
       for (const double p : {0.0, 0.3}) {
@@ -79,9 +77,7 @@ TEST_CASE("one value that is input and sub-layer output gets both gradients") {
         [p](const Variables& x) {
           return residual_norm(x[0], x[0], x[1], {}, {.eps = 1e-3, .p = p, .draw = residual_draw});
         },
-        [p](const Variables& x) {
-          return layer_norm(x[0] + dropout(x[0], p, residual_draw), x[1], {}, 1e-3, residual_forms[0]);
-        },
+        [p](const Variables& x) { return layer_norm(x[0] + dropout(x[0], p, residual_draw), x[1], {}, 1e-3); },
         normals({{4, 11}, {11}}));
   }
 }
@@ -131,7 +127,7 @@ TEST_CASE("residuals of no row have no number; errors name the operation and the
 
 TEST_CASE("residuals have the same bits for any number of threads") {
   CHECK(thread_proof([](const auto& x) { return residual(x[0], x[1], 0.2, residual_draw); }, {{403, 97}, {403, 97}}));
-  for (const LayerNormForm form : residual_forms) {
+  for (const LayerNormForm form : norm_forms) {
     CHECK(thread_proof(
         [&](const auto& x) {
           return residual_norm(x[0], x[1], x[2], x[3], {.form = form, .p = 0.2, .draw = residual_draw});
