@@ -1,7 +1,11 @@
 // Chapter 5. Solution of exercise 5.1: the paper's learning rate.
 //
-// lrate = d_model^(-1/2) min(step^(-1/2), step warmup^(-3/2)); steps are counted from 1. std::pow and std::min are at
-// hand.
+// Return the learning rate of a step by the paper's formula (section 5.3). Its slow rise keeps the first steps short,
+// which deep stacks of the paper's layers need:
+//
+// lrate = d_model^(-1/2) min(step^(-1/2), step warmup^(-3/2))
+//
+// Steps are counted from 1. std::pow and std::min are at hand.
 // Serves: apps/book/ch5/train.cpp
 #include <algorithm>
 #include <cmath>
