@@ -37,7 +37,7 @@ TEST_CASE("rows are cleared in their own columns only") {
 }
 
 TEST_CASE("every task runs once, with scratch that no other thread writes to, for any number of threads") {
-  const PackedHeads heads = heads_of(2, 5, 7, Mask(), 0, {});
+  const PackedHeads heads = packed_heads_of({2, 5, 7}, Mask(), {});
   for (const int count : {1, 3, 8}) {
     const small::Threads scope(count);
     for (const i64 tasks : {1, 7, 100}) {
