@@ -110,7 +110,8 @@ void AttentionPage::add(const std::string& source, const std::string& target,
   });
   if (pairs_ > 0) pairs_json_ += ',';
   pairs_json_ += with_field({{"source", source}, {"target", target}}, "attentions", list);
-  ++pairs_, weights_ += weights;
+  ++pairs_;
+  weights_ += weights;
 }
 
 std::string AttentionPage::json() const {

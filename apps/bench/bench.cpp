@@ -172,7 +172,8 @@ void add_long_benches(CLI::App& benches, int& exit_code) {
       add_bench(benches, "decode", "How fast a GPT writes, one token at a time", bench_decode, decode, exit_code,
                 "The limit is the time that memory takes to deliver weights and cache.\n"
                 "Example:\n  orrery bench decode --config nanogpt --context 32");
-  decode->config = "gpt2", decode->batch = 8;
+  decode->config = "gpt2";
+  decode->batch = 8;
   add_choice(decode_command, "--config", decode->config, decode_config_names(), "Model");
   add_whole_number(decode_command, "--batch", decode->batch, 1, 1024,
                    "Streams of the second measurement; the first has one");

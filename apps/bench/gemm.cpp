@@ -189,7 +189,8 @@ void print_products(std::ostream& out, const std::string& config, const std::vec
     out << fitted(p.what, product_width) << "   " << form_of(p.trans)
         << numbers("%6ld%6ld%6ld%6ld%6ld%6ld%10.3f%6.0f%5.0f %%%8.0f\n", p.m, p.n, p.k, p.batch, tiles_of(p), p.calls,
                    1e3 * work / speed, 1e-9 * speed, 1e2 * speed / best, 1e-9 * by_blas);
-    seconds += work / speed, flop += work;
+    seconds += work / speed;
+    flop += work;
   }
   out << fitted("all products of a step", product_width)
       << numbers("%51.3f%6.0f%5.0f %%\n", 1e3 * seconds, 1e-9 * flop / seconds, 1e2 * flop / seconds / best)

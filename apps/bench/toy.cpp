@@ -17,7 +17,9 @@ namespace orrery {
 ToyFigures measure_toy(const std::string& task, i64 steps, i64 seed) {
   constexpr i64 exam_size = 1000;
   ToyRecipe recipe;
-  recipe.task.name = task, recipe.steps = steps, recipe.seed = seed;
+  recipe.task.name = task;
+  recipe.steps = steps;
+  recipe.seed = seed;
   const Stopwatch watch;
   ToyTraining training(recipe);
   while (training.trainer.steps_done() < recipe.steps) training.trainer.step();

@@ -84,7 +84,8 @@ Finding quadratic_operations(const Run& run) {
       const double scores = now.scores / before.scores,
                    together = (now.scores + now.projections) / (before.scores + before.projections);
       line += numbers("     x %.0f, x %.0f, x %.1f", scores, now.projections / before.projections, together);
-      least_scores = std::min(least_scores, scores), most_scores = std::max(most_scores, scores);
+      least_scores = std::min(least_scores, scores);
+      most_scores = std::max(most_scores, scores);
       least_together = std::min(least_together, together);
     }
     finding.measured.push_back(line);
@@ -119,7 +120,8 @@ Finding linear_memory(const Run& run) {
     if (tiled_before > 0) line += numbers("  x %.2f", tiled / tiled_before);
     if (n > linear_from) most_tiled = std::max(most_tiled, tiled / tiled_before);
     finding.measured.push_back(line);
-    composed_before = composed, tiled_before = tiled;
+    composed_before = composed;
+    tiled_before = tiled;
   }
   Tensor composed, tiled;
   peak_bytes_of(Form::composed, 1024, &composed);

@@ -156,7 +156,8 @@ Finding gradients_at_the_start(const Run& run) {
   std::vector<double> post, pre;
   for (const i64 layers : {4, 16, 64}) {
     run.go_on();
-    post.push_back(gradient_of_last_layer(false, layers)), pre.push_back(gradient_of_last_layer(true, layers));
+    post.push_back(gradient_of_last_layer(false, layers));
+    pre.push_back(gradient_of_last_layer(true, layers));
     finding.measured.push_back(numbers("%6d %14.3f %15.3f %18.3f", static_cast<int>(layers), post.back(), pre.back(),
                                        1 / std::sqrt(static_cast<double>(layers))));
   }

@@ -85,7 +85,8 @@ Finding sum_hides_softmax(const Run& run) {
     run.go_on();
     const bool by_sum = passes_sum(softmax), by_random = passes_random(softmax);
     row(formula, by_sum, by_random);
-    hidden += by_sum, found += !by_random;
+    hidden += by_sum;
+    found += !by_random;
   }
   const size_t all = wrong_backwards().size();
   finding.measured.push_back(

@@ -35,7 +35,8 @@ struct Range {
   double low = 0, high = 0;
   bool is_empty = true;
   void add(double x) {
-    low = is_empty ? x : std::min(low, x), high = is_empty ? x : std::max(high, x);
+    low = is_empty ? x : std::min(low, x);
+    high = is_empty ? x : std::max(high, x);
     is_empty = false;
   }
 };
@@ -66,13 +67,16 @@ Axis round_axis(const std::string& name, double low, double high) {
   const double largest = std::max(std::abs(low), std::abs(high));
   if (!(high - low > std::max(1e-300, 1e-9 * largest))) {  // one number, or two too close for ticks
     const double around = largest < 1e-300 ? 1 : largest / 10;
-    low -= around, high += around;
+    low -= around;
+    high += around;
   }
   constexpr double most_intervals = 7;
   const double power = std::pow(10, std::floor(std::log10((high - low) / most_intervals)));
   double step = 0, first = 0, last = 0;
   for (const double digit : {1.0, 2.0, 5.0, 10.0, 20.0}) {
-    step = digit * power, first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
+    step = digit * power;
+    first = std::floor(low / step + 1e-9);
+    last = std::ceil(high / step - 1e-9);
     if (last - first <= most_intervals) break;
   }
   Axis axis{.name = name, .low = first * step, .high = last * step};

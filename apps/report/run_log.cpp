@@ -50,7 +50,8 @@ class LogReader {
     const i64 steps = whole_number(line.at("steps"), 0, most_steps, "report", "steps");
     const i64 parameters = whole_number(line.at("parameters"), 0, most_steps, "report", "parameters");
     log_.program = line.at("start").get<std::string>();
-    log_.steps = steps, log_.parameters = parameters;
+    log_.steps = steps;
+    log_.parameters = parameters;
     if (line.contains("options")) log_.options = options_of(line.at("options").dump());
     begin_again(after);
     return true;

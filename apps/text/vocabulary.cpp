@@ -65,9 +65,13 @@ void for_each_token(std::string_view line, const Each& each) {
 // Fields of a message in the format of Protocol Buffers, in which SentencePiece's models are written.
 class Message {
  public:
-  void number(u64 field, u64 value) { varint(field << 3), varint(value); }
+  void number(u64 field, u64 value) {
+    varint(field << 3);
+    varint(value);
+  }
   void text(u64 field, std::string_view value) {
-    varint(field << 3 | 2), varint(value.size());
+    varint(field << 3 | 2);
+    varint(value.size());
     bytes_ += value;
   }
   void real(u64 field, float value) {
@@ -103,11 +107,15 @@ std::string sentencepiece_model(const std::vector<std::string>& tokens, const st
   Message trainer;
   trainer.number(3, unigram);
   trainer.number(35, exact);  // byte_fallback
-  trainer.number(40, unknown_id), trainer.number(41, begin_id), trainer.number(42, end_id), trainer.number(43, pad_id);
+  trainer.number(40, unknown_id);
+  trainer.number(41, begin_id);
+  trainer.number(42, end_id);
+  trainer.number(43, pad_id);
   model.text(2, trainer.bytes());
   Message normalizer;
   normalizer.text(1, "identity");
-  normalizer.number(3, !exact), normalizer.number(4, !exact);  // add_dummy_prefix, remove_extra_whitespaces
+  normalizer.number(3, !exact);  // add_dummy_prefix
+  normalizer.number(4, !exact);  // remove_extra_whitespaces
   model.text(3, normalizer.bytes());
   return model.bytes();
 }

@@ -14,7 +14,8 @@ struct Linear {
   static constexpr std::string_view name = "linear";
   Saved x, weight;
   Tensor forward(const Tensor& in, const Tensor& w, const Tensor& b) {
-    x = in, weight = w;
+    x = in;
+    weight = w;
     return add(matmul(in, w, Trans::b), b);
   }
   void backward(const Tensor& dy, Grads& dx) {

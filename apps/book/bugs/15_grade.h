@@ -6,7 +6,8 @@
 // not 0; the second key is 0. The values have d_v = 1, whatever d_k is.
 Tensor weights_of(i64 d_k, double query, double first_key) {
   Tensor q = zeros({1, 1, 1, d_k}, f64), k = zeros({1, 1, 2, d_k}, f64);
-  q.write<double>()[0] = query, k.write<double>()[0] = first_key;
+  q.write<double>()[0] = query;
+  k.write<double>()[0] = first_key;
   return my_attention(constant(q), constant(k), constant(zeros({1, 1, 2, 1}, f64)), Mask()).weights.value();
 }
 

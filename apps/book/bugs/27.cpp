@@ -21,7 +21,8 @@ struct MyAdam {
     return m_hat / (std::sqrt(v_hat) + 1e-8);
   }
   void step(std::vector<double>& p, const std::vector<double>& g, double rate) {
-    m.resize(p.size()), v.resize(p.size());
+    m.resize(p.size());
+    v.resize(p.size());
     for (size_t i = 0; i < p.size(); ++i) p[i] -= rate * move(i, g[i], ++t);
   }
 };

@@ -24,7 +24,9 @@ struct LayerNorm {
       return decltype(variance)(1 / std::sqrt(variance + eps));
     });
     const Tensor n = centred * r;
-    normal = n, reciprocal = r, weight = w;
+    normal = n;
+    reciprocal = r;
+    weight = w;
     return n * w + b;
   }
   void add_parameters(const Tensor& dy, Grads& dx) const {

@@ -15,7 +15,8 @@ struct Scores {
   static constexpr std::string_view name = "scores";
   Saved Q, K;
   Tensor forward(const Tensor& queries, const Tensor& keys) {
-    Q = queries, K = keys;
+    Q = queries;
+    K = keys;
     return matmul(queries, keys, Trans::b) * (1.0 / std::sqrt(static_cast<double>(queries.size(-1))));
   }
   void backward(const Tensor& dy, Grads& dx) {

@@ -22,7 +22,10 @@ bool show(const char* name, const Tensor& x, const std::vector<double>& by_hand)
 bool places(const Shape& shape) {
   std::cout << "strides of " << shape << ':';
   i64 stride = shape.count();
-  for (const i64 size : shape) std::cout << ' ' << (stride /= size);
+  for (const i64 size : shape) {
+    stride /= size;
+    std::cout << ' ' << stride;
+  }
   const Tensor numbered = arange(shape.count()).reshape(shape);
   std::cout << "\nelement (1, 2, 3) is number " << numbered(1, 2, 3) << ", element (1, 1, 1) is number "
             << numbered(1, 1, 1) << "\n\n";

@@ -71,10 +71,13 @@ void print(const std::string& title, const Tape& tape) {
 int main() {
   Tape product, twice, neuron;
   const Number a = record(product, "a", 2), b = record(product, "b", 3), c = record(product, "c", 4);
-  backward(a * b + c), print("y = a b + c", product);
+  backward(a * b + c);
+  print("y = a b + c", product);
   const Number t = record(twice, "t", 3);
-  backward(t * t + t), print("y = t t + t", twice);
+  backward(t * t + t);
+  print("y = t t + t", twice);
   const Number w = record(neuron, "w", std::log(2)), x = record(neuron, "x", 2), d = record(neuron, "d", -std::log(2));
-  backward(tanh(w * x + d)), print("y = tanh(w x + d)", neuron);
+  backward(tanh(w * x + d));
+  print("y = tanh(w x + d)", neuron);
   return a.gradient() == 3 && b.gradient() == 2 && c.gradient() == 1 && t.gradient() == 7 ? 0 : 1;
 }

@@ -39,7 +39,8 @@ int main() {
   double best_f64 = 1, best_f32 = 1;
   for (const double h : {1e-1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9}) {
     const double f64 = error(four_points(2.0, h)), f32 = error(four_points(2.0F, static_cast<float>(h)));
-    best_f64 = std::min(best_f64, f64), best_f32 = std::min(best_f32, f32);
+    best_f64 = std::min(best_f64, f64);
+    best_f32 = std::min(best_f32, f32);
     std::cout << std::setw(9) << h << std::setw(12) << error(one_sided(2.0, h)) << std::setw(11)
               << error(central(2.0, h)) << std::setw(13) << f64 << std::setw(21) << f32 << '\n';
   }

@@ -45,7 +45,8 @@ double tested(bool distances, i64 tested_length) {
     nn::Pass pass = nn::Pass::training(1, step);
     const Variable y = matmul(layer(embedding(ids), Mask(), pass), embedding.weight, Trans::b);
     if (step > steps) return cross_entropy(y, last).item();
-    backward(cross_entropy(y, last)), adam.step(3e-3);
+    backward(cross_entropy(y, last));
+    adam.step(3e-3);
   }
 }
 

@@ -45,9 +45,13 @@ int main() {
     const Tensor weights = softmax(constant(scores)).value();
     heads.push_back(matmul(weights, V));
     std::cout << "head " << i << '\n';
-    print("  Q      ", Q), print("  K      ", K), print("  V      ", V);
-    print("  scores ", scores), print("  e^score", exp(constant(scores)).value());
-    print("  weights", weights), print("  output ", heads.back());
+    print("  Q      ", Q);
+    print("  K      ", K);
+    print("  V      ", V);
+    print("  scores ", scores);
+    print("  e^score", exp(constant(scores)).value());
+    print("  weights", weights);
+    print("  output ", heads.back());
   }
   const Tensor y = matmul(concat(heads, -1), WO, Trans::b);
   print("side by side", concat(heads, -1));

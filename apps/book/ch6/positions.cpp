@@ -23,8 +23,10 @@ Tensor rotation(i64 k, i64 d_model) {
   for (i64 c = 0; c < d_model; c += 2) {
     const double omega = std::pow(10000.0, -static_cast<double>(c) / static_cast<double>(d_model));
     const double angle = static_cast<double>(k) * omega;
-    R(c, c) = std::cos(angle), R(c, c + 1) = std::sin(angle);
-    R(c + 1, c) = -std::sin(angle), R(c + 1, c + 1) = std::cos(angle);
+    R(c, c) = std::cos(angle);
+    R(c, c + 1) = std::sin(angle);
+    R(c + 1, c) = -std::sin(angle);
+    R(c + 1, c + 1) = std::cos(angle);
   }
   return R;
 }
@@ -53,7 +55,8 @@ int main() {
             << "\nwith positions: " << (told > 0.01 ? "no" : "yes") << "\n\n";
 
   const Tensor small = nn::sinusoidal_table(6, 4), R2 = rotation(2, 4);
-  print("PE(3)    ", small.rows(3, 4)), print("PE(5)    ", small.rows(5, 6));
+  print("PE(3)    ", small.rows(3, 4));
+  print("PE(5)    ", small.rows(5, 6));
   print("R_2 PE(3)", matmul(small.rows(3, 4), R2, Trans::b));
   for (i64 i = 0; i < 4; ++i) print(i == 0 ? "R_2      " : "         ", R2.rows(i, i + 1));
 

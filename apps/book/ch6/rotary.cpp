@@ -27,7 +27,8 @@ double right_answers(bool turned) {
     double right = 0;
     for (i64 i = 0; i < wanted.count(); ++i) right += said.at(i) == wanted.at(i);
     if (step > steps) return right / static_cast<double>(wanted.count());
-    backward(cross_entropy(y, wanted)), adam.step(3e-3);
+    backward(cross_entropy(y, wanted));
+    adam.step(3e-3);
   }
 }
 

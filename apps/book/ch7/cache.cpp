@@ -32,7 +32,8 @@ int main() {
     nn::Pass pass = nn::Pass::inference();
     const Tensor from_all = slice(model(beginning, pass).value(), 1, -1);
     apart = std::max(apart, std::sqrt(sum_of_squares(from_cache - from_all)));
-    with_cache += token.count(), without += beginning.count();
+    with_cache += token.count();
+    without += beginning.count();
     if (t == 0 || t == 3 || t == T - 1)
       std::cout << "after token " << t + 1 << ": keys of a layer " << state.layers[0].keys.shape() << ", filled "
                 << state.layers[0].length << "; positions computed " << with_cache << ", without a cache " << without

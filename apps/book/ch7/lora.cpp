@@ -15,12 +15,17 @@ struct LowRank : nn::LinearMap {
   nn::Linear base;
   Variable A, B;
   LowRank(nn::Linear linear, i64 r, Rng& rng) : base(std::move(linear)) {
-    A = parameter(randn({r, base.weight.size(1)}, rng) * 0.1), B = parameter(zeros({base.weight.size(0), r}));
+    A = parameter(randn({r, base.weight.size(1)}, rng) * 0.1);
+    B = parameter(zeros({base.weight.size(0), r}));
   }
   Variable operator()(const Variable& x, RowRange rows) const override {
     return base(x, rows) + linear(linear(x, A, {}), B, {}, rows);
   }
-  void visit(nn::Visitor& v) override { v.inlined(base), v("lora_A", A), v("lora_B", B); }
+  void visit(nn::Visitor& v) override {
+    v.inlined(base);
+    v("lora_A", A);
+    v("lora_B", B);
+  }
 };
 
 // The loss on `text` after `steps` steps in which `learning` changes, and nothing else.
@@ -30,7 +35,8 @@ double train(nn::Gpt& model, const Parameters& learning, const Tensor& text, i64
     nn::Pass pass;
     const Variable loss = model.loss(slice(text, 1, 0, -1), slice(text, 1, 1), pass);
     if (step > steps) return loss.item();
-    backward(loss), adam.step(3e-3);
+    backward(loss);
+    adam.step(3e-3);
     for (NamedParameter& p : model.parameters()) p.value.clear_gradient();
   }
 }

@@ -31,7 +31,10 @@ Variable attend(std::string kind, const auto& part, const Variable& x, const Var
   const Variable Q = show(kind + "Q, in two heads", cut(layer.in_proj(x, {0, d_model})), i);
   const Variable K = cut(layer.in_proj(y, {d_model, 2 * d_model})),
                  V = cut(layer.in_proj(y, {2 * d_model, 3 * d_model}));
-  if (kind == "  cross: ") show("  cross: K of the memory", K, i), show("  cross: V of the memory", V, i);
+  if (kind == "  cross: ") {
+    show("  cross: K of the memory", K, i);
+    show("  cross: V of the memory", V, i);
+  }
   const Variable scores = show(kind + "scores of head 0", matmul(Q, K, Trans::b) * (1 / std::sqrt(4.0)), i);
   const Variable weights = show(kind + "weights of head 0", masked_softmax(scores, mask), i);
   return show("  heads joined, times W^O", layer.out_proj(joined(matmul(weights, V))), i);

@@ -25,7 +25,11 @@ struct SharedKeysAttention : nn::Attention {
     for (i64 i = 0; i < h; ++i) heads.push_back(attention(slice(Q, -1, i * d, (i + 1) * d), K, V, mask).output);
     return output(reshape(concat(heads, -1), {B, n, h * d}));
   }
-  void visit(nn::Visitor& v) override { v("query", query), v("key_value", key_value), v("output", output); }
+  void visit(nn::Visitor& v) override {
+    v("query", query);
+    v("key_value", key_value);
+    v("output", output);
+  }
 };
 
 int main() {

@@ -37,7 +37,8 @@ int main() {
   const Tensor source = Tensor::of<i32>({1, 3}, {3, 4, 5});
   const Tensor sentence = Tensor::of<i32>({1, T}, {1, 8, 9, 10, 2});  // bos, three words, eos
   const Tensor input = slice(sentence, 1, 0, -1), labels = slice(sentence, 1, 1);
-  print("input    ", input), print("labels   ", labels);
+  print("input    ", input);
+  print("labels   ", labels);
   double apart = 0;
   const Tensor at_once = model(source, input, pass).value().reshape({T - 1, words});
   for (i64 t = 0; t < T - 1; ++t) {
@@ -55,10 +56,12 @@ int main() {
   const auto loss_of = [&](double smoothing) { return cross_entropy(logits, label, {.label_smoothing = smoothing}); };
   const double by_hand = -dot(q, logits.value()), least = -dot(q, log(constant(q)).value());
   std::cout << "loss without smoothing   " << loss_of(0).item() << '\n';
-  print("p        ", p), print("q        ", q);
+  print("p        ", p);
+  print("q        ", q);
   std::cout << "loss with eps = 0.1      " << loss_of(eps).item() << "\nthe least it can be      " << least << '\n';
   backward(loss_of(eps));
-  print("gradient ", logits.gradient()), print("p - q    ", p - q);
+  print("gradient ", logits.gradient());
+  print("p - q    ", p - q);
   std::cout << "-sum_k q_k log p_k       " << by_hand << '\n';
   std::cout << "where p = q, the right logit lies " << std::log(q.at(0) / q.at(1)) << " above the others\n";
   const double error = std::fabs(loss_of(eps).item() - by_hand);

@@ -62,8 +62,12 @@ int main() {
     set_threads(static_cast<int>(t));
     const float a = cut_by_threads(x.data<float>(), t), b = cut_by_shape(x.data<float>(), t),
                 c = sum(x).data<float>()[0];
-    by_threads.insert(a), by_shape.insert(b), by_library.insert(c);
-    std::cout << "   " << t << "  ", print(a), print(b), print(c), std::cout << '\n';
+    by_threads.insert(a);
+    by_shape.insert(b);
+    by_library.insert(c);
+    std::cout << "   " << t << "  ";
+    for (const float total : {a, b, c}) print(total);
+    std::cout << '\n';
   }
   std::cout << "exactly " << std::setprecision(6) << exact << '\n';
 

@@ -22,10 +22,12 @@ int main() {
     double now = largest;
     for (size_t j = first; j < first + tile; ++j) now = std::max(now, score[j]);
     const double a = std::exp(largest - now);  // what earlier tiles are worth now; 0 before the first
-    sum *= a, O *= a;
+    sum *= a;
+    O *= a;
     for (size_t j = first; j < first + tile; ++j) {
       const double weight = std::exp(score[j] - now);
-      sum += weight, O += weight * value[j];
+      sum += weight;
+      O += weight * value[j];
     }
     largest = now;
     std::cout << setw(4) << first / tile << setw(10) << largest << setw(8) << a << setw(8) << sum << setw(9) << O
@@ -34,7 +36,11 @@ int main() {
   O /= sum;
 
   double whole = 0, weights = 0;
-  for (size_t j = 0; j < keys; ++j) weights += std::exp(score[j]), whole += std::exp(score[j]) * value[j];
+  for (size_t j = 0; j < keys; ++j) {
+    const double weight = std::exp(score[j]);
+    weights += weight;
+    whole += weight * value[j];
+  }
   std::cout << "divided " << setw(30) << O << "\nin one piece" << setw(26) << whole / weights << '\n';
 
   const double dO = 1, D = dO * O;
@@ -42,7 +48,8 @@ int main() {
   std::cout << "backward, D = " << D << "\n key       P       dP  dS = P (dP - D)\n";
   for (size_t j = 0; j < keys; ++j) {
     const double P = std::exp(score[j] - largest) / sum, dP = dO * value[j], dS = P * (dP - D);
-    sum_of_P_dP += P * dP, sum_of_dS += dS;
+    sum_of_P_dP += P * dP;
+    sum_of_dS += dS;
     std::cout << setw(4) << j << setw(8) << P << setw(9) << dP << setw(17) << dS << '\n';
   }
   std::cout << "sum of P dP = " << sum_of_P_dP << ", sum of dS = " << std::fabs(sum_of_dS) << '\n';

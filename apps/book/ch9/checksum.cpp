@@ -46,8 +46,11 @@ int main() {
     const bool found = remainder_of(message ^ error) != checksum;
     unsigned burst = error;  // without the zeros behind its last bit
     while ((burst & 1) == 0) burst >>= 1;
-    flips += burst == 1, flips_found += burst == 1 && found;
-    bursts += burst < 1u << degree, bursts_found += burst < 1u << degree && found;
+    const bool one_bit = burst == 1, few_bits = burst < 1u << degree;
+    flips += one_bit;
+    flips_found += one_bit && found;
+    bursts += few_bits;
+    bursts_found += few_bits && found;
     all_found += found;
   }
   std::cout << "single bits found: " << flips_found << " of " << flips

@@ -48,12 +48,14 @@ int main() {
   int lost_in_place = 0, kept_in_place = 0, lost = 0, kept = 0, cuts = 0, flips = 0;
   for (size_t written = 0; written < size; ++written) {  // the program dies after so many bytes
     write_all(path, new_bytes.substr(0, written));
-    lost_in_place += model_in(path) == 0, kept_in_place += model_in(path) == 1;
+    lost_in_place += model_in(path) == 0;
+    kept_in_place += model_in(path) == 1;
   }
   write_all(path, old_bytes);
   for (size_t written = 0; written < size; ++written) {
     write_all(beside, new_bytes.substr(0, written));
-    lost += model_in(path) == 0, kept += model_in(path) == 1;
+    lost += model_in(path) == 0;
+    kept += model_in(path) == 1;
   }
   write_all(beside, new_bytes);
   std::filesystem::rename(beside, path);

@@ -50,7 +50,8 @@ int main() {
     const auto [before, after] = losses_on_one_batch(rate);
     std::cout << "rate 1e" << std::lround(std::log10(rate)) << "  first loss " << before << "  after " << steps
               << " steps on one batch " << after << '\n';
-    first = before, best = std::min(best, after);
+    first = before;
+    best = std::min(best, after);
   }
   return std::fabs(first - std::log(tokens)) < 0.3 && best < 0.1 ? 0 : 1;
 }

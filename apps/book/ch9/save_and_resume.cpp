@@ -4,7 +4,6 @@
 // Serves: nn/files/files.h
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -18,13 +17,19 @@ using namespace orrery;
 
 namespace {
 
+nn::FeedForward new_network() {
+  Rng weights(1);
+  nn::FeedForward network(6, 24, weights, {.dropout = 0.1});
+  nn::to(network, f64);
+  return network;
+}
+
 // A network learns to turn rows round. Everything that its next step depends on is here.
 struct Training {
-  Rng data{9}, weights{1};
-  nn::FeedForward model{6, 24, weights, {.dropout = 0.1}};
-  optim::Adam adam{(nn::to(model, f64), model.parameters())};
+  Rng data{9};
+  nn::FeedForward model = new_network();
+  optim::Adam adam{model.parameters()};
   i64 steps_done = 0;
-
   double step() {
     const Tensor x = randn({16, 6}, data, f64);
     nn::Pass pass = nn::Pass::training(9, ++steps_done);
@@ -64,8 +69,8 @@ int main() {
   std::cout << std::fixed << std::setprecision(4) << "loss of the last step\nnever stopped                      "
             << loss << '\n';
   bool as_expected = true;
-  constexpr std::array names{"without the parameters", "without Adam's state", "without the step's number",
-                             "without the position", "with everything"};
+  constexpr const char* names[] = {"without the parameters", "without Adam's state", "without the step's number",
+                                   "without the position", "with everything"};
   for (const Part forgotten : {everything_kept, parameters, optimiser, step_number, random_numbers}) {
     Training second;
     resume(second, path, forgotten);
@@ -75,6 +80,6 @@ int main() {
               << (same ? "  the same bits" : "  other bits") << '\n';
     as_expected &= same == (forgotten == everything_kept);
   }
-  std::filesystem::remove(path), std::filesystem::remove(path + ".adam");
+  for (const std::string& file : {path, path + ".adam"}) std::filesystem::remove(file);
   return as_expected ? 0 : 1;
 }

@@ -18,8 +18,12 @@ TranslationRecipe small_recipe() {
   recipe.model.layer = {.d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = 0.1};
   recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 2;
   recipe.segmented = true;  // words are tokens; without this line, SentencePiece finds pieces of words
-  recipe.batch_tokens = 512, recipe.most_tokens = 20;
-  recipe.steps = 200, recipe.schedule = Schedule::noam, recipe.warmup = 100, recipe.cooldown = 0.5;
+  recipe.batch_tokens = 512;
+  recipe.most_tokens = 20;
+  recipe.steps = 200;
+  recipe.schedule = Schedule::noam;
+  recipe.warmup = 100;
+  recipe.cooldown = 0.5;
   recipe.evaluate_every = 50;
   return recipe;
 }

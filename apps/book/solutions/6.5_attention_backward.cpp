@@ -21,7 +21,9 @@ struct MyAttention {
   double factor = 1;  // 1 / sqrt(d_k)
 
   Tensor forward(const Tensor& q, const Tensor& k, const Tensor& v) {
-    Q = q, K = k, V = v;
+    Q = q;
+    K = k;
+    V = v;
     factor = 1 / std::sqrt(static_cast<double>(q.size(1)));
     const Tensor weights = softmax(constant(matmul(q, k, Trans::b) * factor)).value();
     P = weights;

@@ -14,7 +14,10 @@ using namespace orrery;
 struct Matrix {
   Tensor x;
   mutable i64 reads = 0;
-  double operator()(i64 i, i64 j) const { return ++reads, x(i, j); }
+  double operator()(i64 i, i64 j) const {
+    ++reads;
+    return x(i, j);
+  }
   void set(i64 i, i64 j, double value) { x.write<double>()[i * x.size(1) + j] = value; }
 };
 

@@ -13,7 +13,8 @@ struct RmsNorm {
   Saved normal, reciprocal;
   Tensor forward(const Tensor& x) {
     const Tensor r = pow(constant(mean(x * x, {-1}, true)), -0.5).value();
-    normal = x * r, reciprocal = r;
+    normal = x * r;
+    reciprocal = r;
     return x * r;
   }
   void backward(const Tensor& dy, Grads& dx) {

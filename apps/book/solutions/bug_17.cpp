@@ -14,7 +14,8 @@ struct Max {
   bool keep_axes;
   Saved x, y;
   Tensor forward(const Tensor& in) {
-    x = in, y = max(in, axes, true);
+    x = in;
+    y = max(in, axes, true);
     return max(in, axes, keep_axes);
   }
   void backward(const Tensor& dy, Grads& dx) {

@@ -18,7 +18,10 @@ TEST_CASE("both forms of every pair give the same values and gradients") {
     const Variable composed = pair.composed();
     backward(composed, full(composed.shape(), 1.0));
     std::vector<Tensor> gradients;
-    for (Variable leaf : pair.leaves) gradients.push_back(leaf.gradient()), leaf.clear_gradient();
+    for (Variable leaf : pair.leaves) {
+      gradients.push_back(leaf.gradient());
+      leaf.clear_gradient();
+    }
     const Variable fused = pair.fused();
     backward(fused, full(fused.shape(), 1.0));
     const auto check_close = [](const Tensor& a, const Tensor& b) {

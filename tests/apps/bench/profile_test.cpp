@@ -31,7 +31,8 @@ TEST_CASE("the rows of a profile are the whole step, the slowest first") {
   const Profile profile = toy_profile();
   double seconds = 0, share = 0;
   for (size_t i = 0; i < profile.rows.size(); ++i) {
-    seconds += profile.rows[i].seconds, share += profile.rows[i].share;
+    seconds += profile.rows[i].seconds;
+    share += profile.rows[i].share;
     CHECK(profile.rows[i].seconds >= 0);
     if (i > 0) CHECK(profile.rows[i].seconds <= profile.rows[i - 1].seconds);
   }
@@ -52,7 +53,8 @@ TEST_CASE("a profile counts the calls of one step, forward and backward, and wha
   CHECK(find(profile, "clipping and Adam")->direction == "");
   i64 forward = 0, backward = 0, products = 0;
   for (const ProfileRow& row : profile.rows) {
-    forward += row.direction == "forward", backward += row.direction == "backward";
+    forward += row.direction == "forward";
+    backward += row.direction == "backward";
     products += row.flop_per_second > 0;
     CHECK(row.calls == static_cast<double>(static_cast<i64>(row.calls)));
   }

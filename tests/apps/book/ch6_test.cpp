@@ -65,7 +65,8 @@ struct Distances : nn::ScoreBias {
 TEST_CASE("token by token, with a cache, ALiBi in a window gives the same answers") {
   Rng rng(6);
   nn::MultiHeadAttention layer(d_model, 2, rng);
-  layer.score_bias = Distances(), layer.own_mask = Mask::window(2);
+  layer.score_bias = Distances();
+  layer.own_mask = Mask::window(2);
   const Tensor x = randn({1, n, d_model}, rng);
   const NoGradient nothing_recorded;
   nn::Pass pass = nn::Pass::inference();

@@ -22,7 +22,8 @@ std::string expected_of(const std::string& file) {
   constexpr std::string_view start = "// Expect: ";
   std::ifstream in(ORRERY_SOURCE_DIR "/" + file);
   std::string line;
-  std::getline(in, line), std::getline(in, line);
+  std::getline(in, line);
+  std::getline(in, line);
   return line.size() > start.size() && line.starts_with(start) ? line.substr(start.size()) : "\n\n";
 }
 

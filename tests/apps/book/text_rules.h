@@ -76,8 +76,10 @@ inline std::set<std::string> sayable(const std::map<std::string, Words>& printed
       for (const std::string& number : long_integers_in(line)) numbers.insert(number);
       for (const std::string& number : decimals_in(line)) {
         const std::string unsigned_number = number.substr(number[0] == '-');
-        for (const std::string& form : {number, unsigned_number})
-          numbers.insert(form), numbers.insert(form.substr(0, form.find('e')));
+        for (const std::string& form : {number, unsigned_number}) {
+          numbers.insert(form);
+          numbers.insert(form.substr(0, form.find('e')));
+        }
       }
     }
   }
@@ -153,10 +155,12 @@ inline std::string quote_problem(const Words& quoted, const Words& whole) {
   std::vector<Words> parts(1);  // between the lines "..."
   Words all, source = whole;
   for (const std::string& line : quoted) {
-    if (stands_for_others(line))
+    if (stands_for_others(line)) {
       parts.emplace_back();
-    else if (!is_empty(line))
-      parts.back().push_back(line), all.push_back(line);
+    } else if (!is_empty(line)) {
+      parts.back().push_back(line);
+      all.push_back(line);
+    }
   }
   std::erase_if(source, is_empty);
   if (const std::string missing = missing_line(all, source); !missing.empty())

@@ -62,7 +62,8 @@ void check_chapter(int number) {
   const std::map<std::string, Words> printed = run_programs(number);
   const auto read = [&](const std::string& file) {
     Chapter chapter = make_chapter(number, file, lines_of(folder_of_chapter(number) + "/" + file));
-    chapter.printed = printed, chapter.exercises = exercises_in_folder(number);
+    chapter.printed = printed;
+    chapter.exercises = exercises_in_folder(number);
     return chapter;
   };
   for (const std::string file : {"README.md", "README.zh.md"}) {

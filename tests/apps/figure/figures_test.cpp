@@ -80,13 +80,17 @@ TEST_CASE("every head goes to JSON and back, rounded, and wrong counts are one c
   HeadsFigure wrong = figure;
   wrong.encoder[0].weights.pop_back();
   CHECK(complaint(wrong) == "figure: layer 1, head 2 has 1 rows of weights for 2 symbols");
-  wrong = figure, wrong.decoder_cross[0].weights[1].push_back(0);
+  wrong = figure;
+  wrong.decoder_cross[0].weights[1].push_back(0);
   CHECK(complaint(wrong) == "figure: layer 0, head 0 has a row of 3 weights for 2 symbols");
-  wrong = figure, wrong.decoder_self.clear();
+  wrong = figure;
+  wrong.decoder_self.clear();
   CHECK(complaint(wrong) == "figure: has no maps of decoder self-attention");
-  wrong = figure, wrong.decoder_self[0].weights[0][0] = 2;
+  wrong = figure;
+  wrong.decoder_self[0].weights[0][0] = 2;
   CHECK(complaint(wrong) == "figure: a weight must be from 0 to 1, not 2");
-  wrong = figure, wrong.source.clear();
+  wrong = figure;
+  wrong.source.clear();
   CHECK(complaint(wrong) == "figure: has no symbols");
 }
 
@@ -183,7 +187,8 @@ TEST_CASE("a training goes to JSON and back, rounded, and wrong counts are one c
   CHECK(small::error_of([&] { loss_figure(to_json(shorter)); }) ==
         "figure: has 1 losses and 2 accuracies for 2 points");
   LossFigure one_point = shorter;
-  one_point.accuracy.pop_back(), one_point.steps = 25;
+  one_point.accuracy.pop_back();
+  one_point.steps = 25;
   CHECK(small::error_of([&] { loss_figure(to_json(one_point)); }) ==
         "figure: has one point, and a curve needs two: train for more than 25 steps");
   LossFigure timeless = figure;

@@ -72,7 +72,8 @@ TEST_CASE("builds for tests, without optimisation, or for lesser CPUs are slow")
   machine.build.sanitizers = "address,undefined";
   CHECK(problem_of(machine, "build").starts_with("warning: built with the sanitizers address,undefined, "));
   machine = good_machine();
-  machine.build.optimisation = "-O0", machine.build.type = "Debug";
+  machine.build.optimisation = "-O0";
+  machine.build.type = "Debug";
   CHECK(problem_of(machine, "build").starts_with("warning: Debug build without optimisation; build with: cmake "));
   machine.build.optimisation = "-O1";
   CHECK(problem_of(machine, "build").starts_with("note: Debug build, -O1, for AVX-512: slower than a release; "));
@@ -108,7 +109,8 @@ TEST_CASE("threads fit the cores that they may use") {
   CHECK(problem_of(machine, "threads").starts_with("warning: 2 threads, and a control group grants "));
   machine.granted = 2;
   CHECK(problem_of(machine, "threads") == "");
-  machine.granted = 0.5, machine.threads = 1;  // fewer there cannot be
+  machine.granted = 0.5;
+  machine.threads = 1;  // fewer there cannot be
   CHECK(problem_of(machine, "threads") == "");
 }
 

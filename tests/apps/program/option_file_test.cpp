@@ -25,7 +25,10 @@ struct Painter {
   Painter() {
     add_config(app, config);
     add_choice(app, "--preset", preset, {"small", "large"}, "Sizes", [this](const std::string& name) {
-      if (name == "large") size = 10, round = true;
+      if (name == "large") {
+        size = 10;
+        round = true;
+      }
     });
     add_whole_number(app, "--size", size, 0, 100, "Size");
     add_number(app, "--share", share, 0, 1, "Share");

@@ -55,7 +55,8 @@ TEST_CASE("a file is read in pieces, each of which begins behind what was used o
   i64 pieces = 0, last_ones = 0;
   read_in_pieces(folder / "text", [&](const FilePiece& piece) {
     CHECK(piece.offset == read.size());
-    ++pieces, last_ones += piece.last;
+    ++pieces;
+    last_ones += piece.last;
     const size_t used = piece.last ? piece.bytes.size() : piece.bytes.rfind(' ') + 1;
     read += piece.bytes.substr(0, used);
     return used;

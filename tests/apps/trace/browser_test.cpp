@@ -32,7 +32,8 @@ AllTexts texts_of_terminal(const std::string& text) {
       number = std::stoi(match[1]);
       all[number] = {.operation = match[2], .equation = match[3], .source = match[4], .shapes = "", .values = ""};
     } else if (std::regex_match(line, match, values)) {
-      all[number].shapes = match[1], all[number].values = style::stripped(match[2]);
+      all[number].shapes = match[1];
+      all[number].values = style::stripped(match[2]);
     } else if (std::regex_match(line, match, inside)) {
       all[number].inside = match[1].str() + " " + style::stripped(match[2]);
     } else if (number > 0 && line.starts_with("          ")) {
@@ -102,7 +103,10 @@ NumberTexts parameters_of_page(const std::string& dom) {
 
 // The shape and the first numbers, as the terminal shows them.
 std::vector<std::string> shortened(std::vector<std::string> texts) {
-  if (texts.size() > 5) texts.resize(5), texts.push_back("..");
+  if (texts.size() > 5) {
+    texts.resize(5);
+    texts.push_back("..");
+  }
   return texts;
 }
 

@@ -12,8 +12,10 @@ namespace {
 TracedStep step_of(const std::string& module, const std::string& operation, size_t inputs) {
   TracedStep step;
   step.number = step.forward = 1;
-  step.module = module, step.operation = operation;
-  step.inputs.resize(inputs), step.outputs.resize(1);
+  step.module = module;
+  step.operation = operation;
+  step.inputs.resize(inputs);
+  step.outputs.resize(1);
   for (size_t i = 0; i < inputs; ++i) step.inputs[i].index = i;
   return step;
 }

@@ -18,7 +18,8 @@ struct MySinCos {
   std::array<Tensor, 2> forward(const Tensor& x) {
     const Tensor s = kernels::map(x, name, [](auto value) { return std::sin(value); });
     const Tensor c = kernels::map(x, name, [](auto value) { return std::cos(value); });
-    sine = s, cosine = c;
+    sine = s;
+    cosine = c;
     return {s, c};
   }
 

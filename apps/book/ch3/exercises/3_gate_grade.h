@@ -6,7 +6,8 @@ void grade(Grader& g) {
   // a = 8 and s(b) = 3/4: y = 6.
   Variable a = parameter(Tensor::of<double>({1}, {8})), b = parameter(Tensor::of<double>({1}, {std::log(3.0)}));
   const auto gradient = [&](const Variable& of) {
-    a.clear_gradient(), b.clear_gradient();
+    a.clear_gradient();
+    b.clear_gradient();
     backward(my_gate(a, b), full({1}, 1, f64));
     return of.gradient();
   };

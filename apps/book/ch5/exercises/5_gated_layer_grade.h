@@ -11,7 +11,9 @@ void grade(Grader& g) {
         const auto set = [](nn::Linear& linear, double weight, double bias) {
           linear = nn::Linear(parameter(full({1, 1}, weight, f64)), parameter(full({1}, bias, f64)));
         };
-        set(layer.linear1, 2, 1), set(layer.linear2, 1, 0), set(layer.linear3, 10, 5);
+        set(layer.linear1, 2, 1);
+        set(layer.linear2, 1, 0);
+        set(layer.linear3, 10, 5);
         return layer(constant(full({1, 1}, 1, f64))).item();
       },
       10 * 3 / (1 + std::exp(-1.0)) + 5, "silu(z) = z / (1 + e^-z) is applied to linear2's output alone.");

@@ -17,6 +17,5 @@ using namespace orrery;
 
 Tensor my_rotary(const Tensor& x, i64 first) {
   Tensor y = x.clone();
-  (void)first;  // not used yet
-  return y;     // YOUR CODE: turn each pair of numbers of y
+  return y;  // YOUR CODE: turn each pair of numbers of y
 }

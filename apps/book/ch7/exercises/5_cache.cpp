@@ -19,8 +19,8 @@ struct MyCache {
   Tensor K, V;  // [positions so far, d_k] and [positions so far, d_v]
 
   Tensor extend(const Tensor& q, const Tensor& k, const Tensor& v) {
-    (void)q;       // not used yet
-    K = k, V = v;  // YOUR CODE: keep the earlier ones too, and attend to all of them
+    K = k;  // YOUR CODE: keep the earlier ones too, and attend to all of them
+    V = v;
     return v;
   }
 };

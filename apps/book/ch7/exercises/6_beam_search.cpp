@@ -29,7 +29,6 @@ struct Hypothesis {
 inline bool likelier(const Hypothesis& a, const Hypothesis& b) { return a.log_probability > b.log_probability; }
 
 std::vector<i32> my_beam_search(const NextToken& next, i64 width, i32 eos, i64 max_len) {
-  (void)width;  // not used yet
   // YOUR CODE: this takes the likeliest token at each step
   std::vector<i32> tokens;
   while (static_cast<i64>(tokens.size()) < max_len && (tokens.empty() || tokens.back() != eos)) {

@@ -11,7 +11,8 @@ struct MyMatmul {
   Saved a, b;
 
   Tensor forward(const Tensor& left, const Tensor& right) {
-    a = left, b = right;
+    a = left;
+    b = right;
     return matmul(left, right);
   }
 

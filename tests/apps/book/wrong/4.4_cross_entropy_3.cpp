@@ -34,7 +34,6 @@ struct MyCrossEntropy {
         if (targets[row] == k) d(row, k) -= 1;
       }
     }
-    (void)dy;
     dx.add(0, d * (1 / static_cast<double>(std::max<i64>(counted, 1))));
   }
 };

@@ -5,7 +5,4 @@
 using namespace orrery;
 
 // sum_i dx_i x^_i for one row; dot(a, b) is sum_i a_i b_i.
-double along_x_hat(const Tensor& dy, const Tensor& x_hat, double r, double eps) {
-  (void)dy, (void)x_hat, (void)r, (void)eps;
-  return 0;
-}
+double along_x_hat(const Tensor& dy, const Tensor& x_hat, double r, double eps) { return 0; }

@@ -9,7 +9,6 @@ using namespace orrery;
 Tensor my_rotary(const Tensor& x, i64 first) {
   Tensor y = Tensor::empty(x.shape(), f64);
   const i64 n = x.size(0), d = x.size(1);
-  (void)first;
   for (i64 i = 0; i < n; ++i) {
     for (i64 two_c = 0; two_c < d; two_c += 2) {
       const double frequency = std::pow(10000.0, -static_cast<double>(two_c) / static_cast<double>(d));

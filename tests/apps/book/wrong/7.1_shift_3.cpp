@@ -16,7 +16,10 @@ TeacherForcing my_shift(const Tensor& sentences, i32 bos, i32 eos, i32 pad, i32 
   for (i64 b = 0; b < B; ++b) {
     const i64 length = lengths.data<i32>()[b];
     input(b, 0) = bos;
-    for (i64 t = 0; t < length; ++t) input(b, t + 1) = sentences(b, t), labels(b, t) = sentences(b, t);
+    for (i64 t = 0; t < length; ++t) {
+      input(b, t + 1) = sentences(b, t);
+      labels(b, t) = sentences(b, t);
+    }
     labels(b, length) = eos;
     for (i64 t = length + 1; t <= T; ++t) labels(b, t) = pad;
   }

@@ -11,7 +11,6 @@ std::vector<i32> my_greedy_decode(const nn::Transformer& model, const Tensor& so
   const NoGradient nothing_recorded;
   nn::Pass pass = nn::Pass::inference();
   std::vector<i32> tokens{bos};
-  (void)eos;
   for (i64 T = 1; T <= max_len; ++T) {
     const Tensor target = Tensor::of<i32>({1, T}, tokens);
     const Tensor likeliest = argmax(model(source, target, pass).value());

@@ -13,7 +13,6 @@ struct MyCache {
   Tensor extend(const Tensor& q, const Tensor& k, const Tensor& v) {
     K = K.defined() ? concat({K, q}, 0) : q.clone();
     V = V.defined() ? concat({V, v}, 0) : v.clone();
-    (void)k;
     const double d_k = static_cast<double>(q.size(1));
     const Tensor scores = matmul(q, K, Trans::b) * (1 / std::sqrt(d_k));
     return matmul(softmax(constant(scores)).value(), V);

@@ -18,7 +18,12 @@ struct MyTiledAttention {
     const Tensor S = matmul(q, k, Trans::b) * (1 / std::sqrt(static_cast<double>(q.size(1))));
     const Tensor highest = max(S, {-1}, true), E = exp(constant(S - highest)).value(), sums = sum(E, {-1}, true);
     const Tensor result = matmul(E / sums, v);
-    Q = q, K = k, V = v, O = result, largest = highest, total = sums;
+    Q = q;
+    K = k;
+    V = v;
+    O = result;
+    largest = highest;
+    total = sums;
     return result;
   }
 
