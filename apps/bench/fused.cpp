@@ -21,30 +21,116 @@
 namespace orrery {
 namespace {
 
-constexpr double drop_rate = 0.1, seconds_for_a_form = 0.4;
+constexpr double drop_rate = 0.1, smoothing = 0.1, seconds_for_a_form = 0.4;
 constexpr size_t fused_width = 22, parts_width = 37;
+const Draw dropout_draw{.seed = 1};
 
 Variable random_leaf(const Shape& shape, Rng& rng) { return parameter(rand_uniform(shape, -1, 1, rng)); }
 
-// -1 / N sum over n and k of q_nk log softmax(x)_nk, with label smoothing.
-Variable composed_cross_entropy(const Variable& logits, const Tensor& q, double tokens) {
-  return scale(sum(mul(log_softmax(logits), constant(q))), -1.0 / tokens);
+// Linear maps of x [tokens, d_model], and what follows them in a feed-forward network.
+std::vector<FusedPair> feed_forward_pairs(const BenchConfig& c, Rng& rng) {
+  const Variable x = random_leaf({c.target_tokens(), c.d_model}, rng);
+  const Variable W1 = random_leaf({c.d_ff, c.d_model}, rng), b1 = random_leaf({c.d_ff}, rng);
+  const Variable W2 = random_leaf({c.d_model, c.d_ff}, rng), b2 = random_leaf({c.d_model}, rng);
+  const auto z = [=] { return add(matmul(x, W1, Trans::b), b1); };
+  return {{"linear", "matmul + bias", {x, W1, b1}, z, [=] { return linear(x, W1, b1); }},
+          {"linear_relu",
+           "matmul + bias, relu, dropout",
+           {x, W1, b1},
+           [=] { return dropout(relu(z()), drop_rate, dropout_draw); },
+           [=] { return linear_relu(x, W1, b1, drop_rate, dropout_draw); }},
+          {"gelu_feed_forward",
+           "linear, gelu, linear",
+           {x, W1, b1, W2, b2},
+           [=] { return linear(gelu(linear(x, W1, b1)), W2, b2); },
+           [=] { return gelu_feed_forward(x, W1, b1, W2, b2); }}};
+}
+
+// Residual connections of x and f, the result of a sub-layer, both [tokens, d_model].
+std::vector<FusedPair> residual_pairs(const BenchConfig& c, Rng& rng) {
+  const Shape shape{c.target_tokens(), c.d_model};
+  const Variable x = random_leaf(shape, rng), f = random_leaf(shape, rng);
+  const Variable gain = random_leaf({c.d_model}, rng), shift = random_leaf({c.d_model}, rng);
+  const auto summed = [=] { return add(x, dropout(f, drop_rate, dropout_draw)); };
+  return {{"residual", "x + dropout(f)", {x, f}, summed, [=] { return residual(x, f, drop_rate, dropout_draw); }},
+          {"residual_norm",
+           "layer_norm(x + dropout(f))",
+           {x, f, gain, shift},
+           [=] { return layer_norm(summed(), gain, shift); },
+           [=] { return residual_norm(x, f, gain, shift, {.p = drop_rate, .draw = dropout_draw}); }}};
+}
+
+// The rows of a table for tokens' ids [B, T], and a position added to each.
+FusedPair embedding_pair(const BenchConfig& c, Rng& rng) {
+  const Variable table = random_leaf({c.vocab_size, c.d_model}, rng);
+  const Variable positions = constant(rand_uniform({c.target_length, c.d_model}, -1, 1, rng));
+  const Tensor ids = randint(0, c.vocab_size, {c.batch, c.target_length}, rng);
+  return {"embedding_sum",
+          "dropout(8 embedding + positions)",
+          {table},
+          [=] { return dropout(add(scale(embedding(table, ids), 8.0), positions), drop_rate, dropout_draw); },
+          [=] { return embedding_sum(table, ids, 8.0, positions, drop_rate, dropout_draw); }};
 }
 
 // Q, K and V are cut out of the packed product, each as a copy; then the heads are joined again.
-Variable composed_attention(const Variable& qkv, i64 num_heads, const Draw& draw) {
+Variable composed_attention(const Variable& qkv, i64 num_heads) {
   const i64 B = qkv.size(0), T = qkv.size(1), d_model = qkv.size(2) / 3;
   const auto heads = [=](const Variable& x) {
     return permute(reshape(x, {B, T, num_heads, d_model / num_heads}), {0, 2, 1, 3});
   };
   const std::array<Variable, 3> parts = split3(qkv, -1);
-  const AttentionResult result =
-      attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), Mask::causal(), {.p = drop_rate, .draw = draw});
+  const AttentionResult result = attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), Mask::causal(),
+                                           {.p = drop_rate, .draw = dropout_draw});
   return reshape(permute(result.output, {0, 2, 1, 3}), {B, T, d_model});
 }
 
+FusedPair attention_pair(const BenchConfig& c, Rng& rng) {
+  const Variable qkv = random_leaf({c.batch, c.target_length, 3 * c.d_model}, rng);
+  const i64 h = c.num_heads, d_head = c.d_head();
+  return {"packed_attention",
+          "split, permute, attention, permute",
+          {qkv},
+          [=] { return composed_attention(qkv, h); },
+          [=] {
+            return packed_attention(qkv, {h, d_head, d_head}, Mask::causal(), {.p = drop_rate, .draw = dropout_draw});
+          }};
+}
+
+// q [tokens, words]: a row has 1 - smoothing at its target, and its part of the smoothing everywhere.
+Tensor smoothed(const Tensor& targets, i64 words) {
+  Tensor q = full({targets.count(), words}, smoothing / static_cast<double>(words));
+  for (i64 i = 0; i < targets.count(); ++i)
+    q.write<float>()[i * words + targets.data<i32>()[i]] += static_cast<float>(1 - smoothing);
+  return q;
+}
+
+// -1 / N sum over n and k of q_nk log softmax(x)_nk.
+Variable composed_cross_entropy(const Variable& logits, const Tensor& q) {
+  return scale(sum(mul(log_softmax(logits), constant(q))), -1.0 / static_cast<double>(q.size(0)));
+}
+
+// The loss of logits [tokens, words], and of x [tokens, d_model], which the head first maps to them.
+std::vector<FusedPair> loss_pairs(const BenchConfig& c, Rng& rng) {
+  const i64 tokens = c.target_tokens(), words = c.vocab_size;
+  const Variable x = random_leaf({tokens, c.d_model}, rng), W = random_leaf({words, c.d_model}, rng);
+  const Variable logits = random_leaf({tokens, words}, rng);
+  const Tensor targets = randint(0, words, {tokens}, rng), q = smoothed(targets, words);
+  const CrossEntropyOptions options{.label_smoothing = smoothing};
+  return {{"linear_cross_entropy",
+           "linear, cross_entropy",
+           {x, W},
+           [=] { return cross_entropy(linear(x, W, {}), targets, options); },
+           [=] { return linear_cross_entropy(x, W, {}, targets, options); }},
+          {"cross_entropy",
+           "-sum(q log_softmax), label smoothing",
+           {logits},
+           [=] { return composed_cross_entropy(logits, q); },
+           [=] { return cross_entropy(logits, targets, options); }}};
+}
+
 // Every linear map has d_model units, and the memory is as long as the sequence.
-FusedPair attentive_gru_pair(i64 B, i64 T, i64 d_model, Rng& rng) {
+FusedPair attentive_gru_pair(const BenchConfig& c, Rng& rng) {
+  const i64 B = c.batch, T = c.target_length, d_model = c.d_model;
   const auto layer = std::make_shared<nn::AttentiveGru>(
       nn::AttentiveGruSizes{.in = d_model, .H = d_model, .M = d_model, .A = d_model}, rng);
   const Variable x = random_leaf({B, T, d_model}, rng), s0 = random_leaf({B, d_model}, rng),
@@ -77,67 +163,14 @@ i64 bytes_held_by(const std::function<Variable()>& form) {
 }  // namespace
 
 std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
-  const i64 B = c.batch, T = c.target_length, tokens = B * T, words = c.vocab_size, d_model = c.d_model,
-            h = c.num_heads, d_head = c.d_head();
   Rng rng(1);
-  const Draw draw{.seed = 1};
-  const Variable x = random_leaf({tokens, d_model}, rng), f = random_leaf({tokens, d_model}, rng);
-  const Variable W = random_leaf({c.d_ff, d_model}, rng), b = random_leaf({c.d_ff}, rng),
-                 V = random_leaf({d_model, c.d_ff}, rng);
-  const Variable gain = random_leaf({d_model}, rng), shift = random_leaf({d_model}, rng);
-  const Variable table = random_leaf({words, d_model}, rng), logits = random_leaf({tokens, words}, rng);
-  const Variable positions = constant(rand_uniform({T, d_model}, -1, 1, rng));
-  const Variable qkv = random_leaf({B, T, 3 * d_model}, rng);
-  const Tensor ids = randint(0, words, {B, T}, rng), targets = randint(0, words, {tokens}, rng);
-  Tensor q = full({tokens, words}, 0.1 / static_cast<double>(words));
-  for (i64 i = 0; i < tokens; ++i) q.write<float>()[i * words + targets.data<i32>()[i]] += 0.9F;
-  const auto z = [=] { return add(matmul(x, W, Trans::b), b); };
-  return {
-      {"linear", "matmul + bias", {x, W, b}, z, [=] { return linear(x, W, b); }},
-      {"linear_relu",
-       "matmul + bias, relu, dropout",
-       {x, W, b},
-       [=] { return dropout(relu(z()), drop_rate, draw); },
-       [=] { return linear_relu(x, W, b, drop_rate, draw); }},
-      {"linear_cross_entropy",
-       "linear, cross_entropy",
-       {x, table},
-       [=] { return cross_entropy(linear(x, table, {}), targets, {.label_smoothing = 0.1}); },
-       [=] { return linear_cross_entropy(x, table, {}, targets, {.label_smoothing = 0.1}); }},
-      {"gelu_feed_forward",
-       "linear, gelu, linear",
-       {x, W, b, V, shift},
-       [=] { return linear(gelu(linear(x, W, b)), V, shift); },
-       [=] { return gelu_feed_forward(x, W, b, V, shift); }},
-      {"residual",
-       "x + dropout(f)",
-       {x, f},
-       [=] { return add(x, dropout(f, drop_rate, draw)); },
-       [=] { return residual(x, f, drop_rate, draw); }},
-      {"residual_norm",
-       "layer_norm(x + dropout(f))",
-       {x, f, gain, shift},
-       [=] { return layer_norm(add(x, dropout(f, drop_rate, draw)), gain, shift); },
-       [=] { return residual_norm(x, f, gain, shift, {.p = drop_rate, .draw = draw}); }},
-      {"embedding_sum",
-       "dropout(8 embedding + positions)",
-       {table},
-       [=] { return dropout(add(scale(embedding(table, ids), 8.0), positions), drop_rate, draw); },
-       [=] { return embedding_sum(table, ids, 8.0, positions, drop_rate, draw); }},
-      {"packed_attention",
-       "split, permute, attention, permute",
-       {qkv},
-       [=] { return composed_attention(qkv, h, draw); },
-       [=] {
-         return packed_attention(qkv, {h, d_head, d_head}, Mask::causal(), {.p = drop_rate, .draw = draw});
-       }},
-      {"cross_entropy",
-       "-sum(q log_softmax), label smoothing",
-       {logits},
-       [=] { return composed_cross_entropy(logits, q, static_cast<double>(tokens)); },
-       [=] { return cross_entropy(logits, targets, {.label_smoothing = 0.1}); }},
-      attentive_gru_pair(B, T, d_model, rng),
-  };
+  std::vector<FusedPair> pairs = feed_forward_pairs(c, rng);
+  for (FusedPair& pair : residual_pairs(c, rng)) pairs.push_back(std::move(pair));
+  pairs.push_back(embedding_pair(c, rng));
+  pairs.push_back(attention_pair(c, rng));
+  for (FusedPair& pair : loss_pairs(c, rng)) pairs.push_back(std::move(pair));
+  pairs.push_back(attentive_gru_pair(c, rng));
+  return pairs;
 }
 
 FusedTimes measure_pair(const FusedPair& pair) {

@@ -53,28 +53,35 @@ class ProductList {
     }
     products_.push_back(std::move(product));
   }
+  // y = x W^T, dx = dy W and dW = dy^T x, with x [rows, in], y [rows, out] and W [out, in].
   void linear(const std::string& what, i64 calls, i64 rows, i64 in, i64 out) {
-    add({what + ", y", Trans::b, rows, out, in, 1, calls});
-    add({what + ", dx", Trans::none, rows, in, out, 1, calls});
-    add({what + ", dW", Trans::a, out, in, rows, 1, calls});
+    add({.what = what + ", y", .trans = Trans::b, .m = rows, .n = out, .k = in, .calls = calls});
+    add({.what = what + ", dx", .trans = Trans::none, .m = rows, .n = in, .k = out, .calls = calls});
+    add({.what = what + ", dW", .trans = Trans::a, .m = out, .n = in, .k = rows, .calls = calls});
   }
   // Head and loss as one operation (autograd/ops/fused/linear_cross_entropy.cpp): several chunks of rows with W^T, or
   // all rows at once.
   void head(i64 rows, i64 in, i64 classes) {
     in_chunks(rows, classes, [&](i64 length, i64 chunks) {
       if (length == rows) return linear("head", 1, rows, in, classes);
-      add({"head, y", Trans::none, length, classes, in, 1, chunks});
-      add({"head, dx", Trans::none, length, in, classes, 1, chunks});
-      add({"head, dW", Trans::a, in, classes, length, 1, chunks});
+      add({.what = "head, y", .trans = Trans::none, .m = length, .n = classes, .k = in, .calls = chunks});
+      add({.what = "head, dx", .trans = Trans::none, .m = length, .n = in, .k = classes, .calls = chunks});
+      add({.what = "head, dW", .trans = Trans::a, .m = in, .n = classes, .k = length, .calls = chunks});
     });
   }
+  // Of n queries and m keys in each head; Q and y are [n, d_k], K and V [m, d_k].
   void attention(const std::string& what, i64 calls, i64 heads, i64 n, i64 m, i64 d_k) {
-    add({what + ", scores", Trans::b, n, m, d_k, heads, calls});
-    add({what + ", y", Trans::none, n, d_k, m, heads, calls});
-    add({what + ", d weights", Trans::b, n, m, d_k, heads, calls});
-    add({what + ", dV", Trans::a, m, d_k, n, heads, calls});
-    add({what + ", dQ", Trans::none, n, d_k, m, heads, calls});
-    add({what + ", dK", Trans::a, m, d_k, n, heads, calls});
+    const auto add_heads = [&](const std::string& result, Trans trans, i64 rows, i64 columns, i64 inner) {
+      const std::string name = what + ", " + result;
+      add({.what = name, .trans = trans, .m = rows, .n = columns, .k = inner, .batch = heads, .calls = calls});
+    };
+    // The result, its form, and its sizes: rows, columns and inner size.
+    add_heads("scores", Trans::b, n, m, d_k);
+    add_heads("y", Trans::none, n, d_k, m);
+    add_heads("d weights", Trans::b, n, m, d_k);
+    add_heads("dV", Trans::a, m, d_k, n);
+    add_heads("dQ", Trans::none, n, d_k, m);
+    add_heads("dK", Trans::a, m, d_k, n);
   }
   std::vector<Product> products() && { return std::move(products_); }
 
@@ -139,7 +146,9 @@ std::vector<Product> products_of(const BenchConfig& c) {
     list.linear("cross-attention out", c.num_decoder_layers, target, c.d_model, c.d_model);
   }
   list.head(target, c.d_model, c.vocab_size);
-  for (const i64 rows : {1, 8}) list.add({"few rows: feed-forward in", Trans::b, rows, c.d_ff, c.d_model, 1, 0});
+  for (const i64 rows : {1, 8})
+    list.add(
+        {.what = "few rows: feed-forward in", .trans = Trans::b, .m = rows, .n = c.d_ff, .k = c.d_model, .calls = 0});
   return std::move(list).products();
 }
 
@@ -161,9 +170,10 @@ double measured_speed(const Product& p, bool by_blas) {
 }
 
 double best_speed() {
-  double best = measured_speed({"in tiles", Trans::none, 2048, 2048, 2048});
+  double best = measured_speed({.what = "in tiles", .trans = Trans::none, .m = 2048, .n = 2048, .k = 2048});
   for (const i64 n : {256, 512, 1024}) {
-    const Product each{"one for each thread", Trans::none, n, n, n, std::max(2, threads())};
+    const Product each{
+        .what = "one for each thread", .trans = Trans::none, .m = n, .n = n, .k = n, .batch = std::max(2, threads())};
     best = std::max(best, measured_speed(each, true));
   }
   return best;

@@ -219,21 +219,23 @@ CLI::Option* add_bug(CLI::App& command, const std::string& name, i64& number, co
   return option;
 }
 
+constexpr const char* help_on_rows =
+    "A row is an operation, a layer or a model. 'error' is the largest difference between its derivative and the "
+    "numeric one, in f64. It may reach 1e-9 + 1e-7 |numeric|, so compare it with 'norm', the size of the gradient. "
+    "'f32' is the largest difference between gradients in f32 and in f64, relative to the largest number of the "
+    "gradient: at most 1e-6, or what rounding explains. The bits must be equal in 64 passes (4 for long tensors) "
+    "and for up to 16 threads. dL/dy = 0 must give gradients of 0. Backward must add to a gradient that is there, "
+    "and give the same gradients whichever inputs want one. Layers and models are also saved to a file and loaded "
+    "again. autograd/check/proof.h lists all checks.\n"
+    "Examples:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
+    "--bug 7";
+
 }  // namespace
 
 void add_gradcheck(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<CheckerOptions>();
-  CLI::App& command = add_command(
-      program, "gradcheck", "Prove every derivative: against its function, in f64 and f32",
-      "A row is an operation, a layer or a model. 'error' is the largest difference between its derivative and the "
-      "numeric one, in f64. It may reach 1e-9 + 1e-7 |numeric|, so compare it with 'norm', the size of the gradient. "
-      "'f32' is the largest difference between gradients in f32 and in f64, relative to the largest number of the "
-      "gradient: at most 1e-6, or what rounding explains. The bits must be equal in 64 passes (4 for long tensors) "
-      "and for up to 16 threads. dL/dy = 0 must give gradients of 0. Backward must add to a gradient that is there, "
-      "and give the same gradients whichever inputs want one. Layers and models are also saved to a file and loaded "
-      "again. autograd/check/proof.h lists all checks.\n"
-      "Examples:\n  orrery gradcheck softmax 'nn/*Attention'\n  orrery gradcheck --mutate softmax\n  orrery gradcheck "
-      "--bug 7");
+  CLI::App& command =
+      add_command(program, "gradcheck", "Prove every derivative: against its function, in f64 and f32", help_on_rows);
   CLI::Option* names = add_arguments(command, "NAME", options->names,
                                      "Rows, such as softmax, 'nn/*' or 'nn/Transformer, pre*'; without any: all");
   CLI::Option* all = add_flag(command, "--all", options->all, "Every row, as without a NAME");

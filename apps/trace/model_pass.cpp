@@ -28,12 +28,48 @@ std::string sentence(const std::vector<std::string>& tokens) { return joined(tok
 
 Tensor one_row(const std::vector<i32>& ids) { return Tensor::of<i32>({1, static_cast<i64>(ids.size())}, ids); }
 
+const std::vector<i32> source_ids{a, b, c}, target_ids{begin_mark, c, b, a}, label_ids{c, b, a, end_mark};
+
+// The sizes and the tokens of the pass, of which nothing is computed yet.
+ModelPass planned_pass() {
+  constexpr i64 d_model = 10, h = 2;
+  return {.B = 1,
+          .h = h,
+          .S = static_cast<i64>(source_ids.size()),
+          .d_k = d_model / h,
+          .T = static_cast<i64>(target_ids.size()),
+          .K = static_cast<i64>(vocabulary.size()),
+          .d_model = d_model,
+          .d_ff = 16,
+          .source = texts(source_ids),
+          .target = texts(target_ids),
+          .labels = texts(label_ids),
+          .words = vocabulary,
+          .boxes = {},
+          .steps = {},
+          .parameters = {},
+          .loss = 0};
+}
+
 void round_weights(nn::Module& model) {
   nn::to(model, f64);
   for (NamedParameter& p : model.parameters()) {
     Tensor& weight = p.value.mutable_value();
     for (i64 i = 0; i < weight.count(); ++i) weight.set(i, std::round(weight.at(i) * 100) / 100);
   }
+}
+
+nn::Transformer model_for(const ModelPass& pass) {
+  Rng rng(1);
+  nn::Transformer model({.src_vocab_size = pass.K,
+                         .tgt_vocab_size = pass.K,
+                         .layer = {.d_model = pass.d_model, .num_heads = pass.h, .d_ff = pass.d_ff, .dropout = 0},
+                         .num_encoder_layers = 1,
+                         .num_decoder_layers = 1,
+                         .pad_id = -1},
+                        rng);
+  round_weights(model);
+  return model;
 }
 
 // A softmax with a mask gives a weight of exactly 0 to what is hidden, and to nothing else.
@@ -72,17 +108,8 @@ std::vector<TracedBox> boxes_of(const std::vector<TracedStep>& steps) {
 }  // namespace
 
 ModelPass traced_pass() {
-  constexpr i64 d_model = 10, h = 2, d_ff = 16, K = 6;
-  const std::vector<i32> source{a, b, c}, target{begin_mark, c, b, a}, labels{c, b, a, end_mark};
-  Rng rng(1);
-  nn::Transformer model({.src_vocab_size = K,
-                         .tgt_vocab_size = K,
-                         .layer = {.d_model = d_model, .num_heads = h, .d_ff = d_ff, .dropout = 0},
-                         .num_encoder_layers = 1,
-                         .num_decoder_layers = 1,
-                         .pad_id = -1},
-                        rng);
-  round_weights(model);
+  ModelPass result = planned_pass();
+  nn::Transformer model = model_for(result);
   StepRecorder recorder;
   Variable logits, loss;
   {
@@ -90,29 +117,15 @@ ModelPass traced_pass() {
     nn::Pass pass = nn::Pass::training(1, 1);
     // Asked for, so that attention is computed step by step, as in the paper's formula (1).
     nn::AttentionMaps maps;
-    logits = model(one_row(source), one_row(target), pass, &maps);
-    loss = cross_entropy(logits, one_row(labels));
+    logits = model(one_row(source_ids), one_row(target_ids), pass, &maps);
+    loss = cross_entropy(logits, one_row(label_ids));
     backward(loss);
   }
-  ModelPass result{.B = 1,
-                   .h = h,
-                   .S = static_cast<i64>(source.size()),
-                   .d_k = d_model / h,
-                   .T = static_cast<i64>(target.size()),
-                   .K = K,
-                   .d_model = d_model,
-                   .d_ff = d_ff,
-                   .source = texts(source),
-                   .target = texts(target),
-                   .labels = texts(labels),
-                   .words = vocabulary,
-                   .boxes = {},
-                   .steps = recorder.steps(),
-                   .parameters = {},
-                   .loss = loss.item()};
+  result.loss = loss.item();
+  result.steps = recorder.steps();
   for (TracedStep& step : result.steps) {
     mark_masked(step);
-    add_probabilities(step, logits, one_row(labels));
+    add_probabilities(step, logits, one_row(label_ids));
   }
   explain(result.steps);
   result.boxes = boxes_of(result.steps);

@@ -55,57 +55,78 @@ Words include_problems(const Source& source, const Source& prelude) {
   return found;
 }
 
-// A starter "apps/book/ch4/exercises/2_softmax.cpp", and the files that belong to it.
-Words exercise_violations(const Sources& sources) {
-  constexpr std::string_view solutions = "apps/book/solutions/", wrong_answers = "tests/apps/book/wrong/";
-  const Source* prelude = find_source(sources, "apps/book/grade/prelude.h");
-  Words found;
-  std::set<std::string> belonging;
-  const auto need = [&](const std::string& path, const Words& wanted) {
-    belonging.insert(path);
-    const Source* source = find_source(sources, path);
-    if (!source) found.push_back(path + " does not exist");
-    if (!source) return;
-    for (const std::string& text : wanted)
-      if (text.starts_with("//") ? !has_line(*source, text) : !says(*source, text))
-        found.push_back(source->at(0) + "has no \"" + text + "\"");
-    const Words problems = include_problems(*source, *prelude);
-    found.insert(found.end(), problems.begin(), problems.end());
-  };
-  for (const Source& starter : sources) {
-    if (!starter.folder().ends_with("/exercises") || !starter.path.ends_with(".cpp")) continue;
+// A starter "apps/book/ch4/exercises/2_softmax.cpp", and the files that belong to it; a program with a mistake,
+// "apps/book/bugs/7.cpp", and its.
+class ExerciseFiles {
+ public:
+  explicit ExerciseFiles(const Sources& sources) : sources_(sources) {}
+
+  Words violations() {
+    for (const Source& source : sources_) {
+      const bool program = source.path.ends_with(".cpp");
+      if (program && source.folder().ends_with("/exercises")) check_exercise(source);
+      if (program && source.folder() == "apps/book/bugs") check_bug(source);
+    }
+    for (const Source& source : sources_) {
+      const bool one = source.folder().ends_with("/exercises") || source.path.starts_with(solutions) ||
+                       source.path.starts_with(wrong_answers);
+      if (one && !belonging_.contains(source.path)) found_.push_back(source.path + " belongs to no exercise");
+    }
+    return found_;
+  }
+
+ private:
+  inline static const std::string solutions = "apps/book/solutions/", wrong_answers = "tests/apps/book/wrong/";
+
+  void check_exercise(const Source& starter) {
     const std::string chapter = starter.folder().substr(std::string("apps/book/ch").size(), 1), stem = starter.stem();
     const std::string number = chapter + "." + stem.substr(0, stem.find('_')), name = chapter + "." + stem;
     const std::string head = "// Chapter " + chapter + ". ";
-    if (!starter.lines[0].ends_with(".")) found.push_back(starter.at(0) + "the title does not end with a point");
+    if (!starter.lines[0].ends_with(".")) found_.push_back(starter.at(0) + "the title does not end with a point");
     need(starter.path, {head + "Exercise " + number + ": ", "// Grade it:  apps/run exercise " + number, "YOUR CODE"});
     need(starter.folder() + "/" + stem + "_grade.h",
          {head + "Grades exercise " + number + ".", "void grade(Grader& g) {"});
-    need(std::string(solutions) + name + ".cpp", {head + "Solution of exercise " + number + ": "});
+    need(solutions + name + ".cpp", {head + "Solution of exercise " + number + ": "});
     for (const std::string which : {"_1.cpp", "_2.cpp"})
-      need(std::string(wrong_answers) + name + which,
-           {head + "A wrong answer to exercise " + number + ": ", "// Expect: "});
-    for (char which = '3'; find_source(sources, std::string(wrong_answers) + name + "_" + which + ".cpp"); ++which)
-      need(std::string(wrong_answers) + name + "_" + which + ".cpp", {"// Expect: "});
-    const Source* solution = find_source(sources, std::string(solutions) + name + ".cpp");
-    if (solution && says(*solution, "YOUR CODE")) found.push_back(solution->at(0) + "has a blank");
+      need(wrong_answers + name + which, {head + "A wrong answer to exercise " + number + ": ", "// Expect: "});
+    for (char which = '3'; find_source(sources_, wrong_answers + name + "_" + which + ".cpp"); ++which)
+      need(wrong_answers + name + "_" + which + ".cpp", {"// Expect: "});
+    const Source* solution = find_source(sources_, solutions + name + ".cpp");
+    if (solution && says(*solution, "YOUR CODE")) found_.push_back(solution->at(0) + "has a blank");
   }
-  for (const Source& bug : sources) {
-    if (bug.folder() != "apps/book/bugs" || !bug.path.ends_with(".cpp")) continue;
-    belonging.insert(std::string(solutions) + "bug_" + bug.stem() + ".cpp");
-    const std::string wrong_repair = std::string(wrong_answers) + "bug_" + bug.stem() + "_";
-    for (char which = '1'; const Source* repair = find_source(sources, wrong_repair + which + ".cpp"); ++which) {
-      belonging.insert(repair->path);
-      if (!has_line(*repair, "// Expect: ")) found.push_back(repair->at(0) + "has no \"// Expect: \"");
+
+  void check_bug(const Source& bug) {
+    belonging_.insert(solutions + "bug_" + bug.stem() + ".cpp");
+    const std::string wrong_repair = wrong_answers + "bug_" + bug.stem() + "_";
+    for (char which = '1'; const Source* repair = find_source(sources_, wrong_repair + which + ".cpp"); ++which) {
+      belonging_.insert(repair->path);
+      if (!has_line(*repair, "// Expect: ")) found_.push_back(repair->at(0) + "has no \"// Expect: \"");
     }
   }
-  for (const Source& source : sources) {
-    const bool one = source.folder().ends_with("/exercises") || source.path.starts_with(solutions) ||
-                     source.path.starts_with(wrong_answers);
-    if (one && !belonging.contains(source.path)) found.push_back(source.path + " belongs to no exercise");
+
+  // The file must be there, with these comments as its lines and these words in its code.
+  void need(const std::string& path, const Words& wanted) {
+    belonging_.insert(path);
+    const Source* source = find_source(sources_, path);
+    if (!source) {
+      found_.push_back(path + " does not exist");
+      return;
+    }
+    for (const std::string& text : wanted) {
+      const bool there = text.starts_with("//") ? has_line(*source, text) : says(*source, text);
+      if (!there) found_.push_back(source->at(0) + "has no \"" + text + "\"");
+    }
+    const Source* prelude = find_source(sources_, "apps/book/grade/prelude.h");
+    const Words problems = include_problems(*source, *prelude);
+    found_.insert(found_.end(), problems.begin(), problems.end());
   }
-  return found;
-}
+
+  const Sources& sources_;
+  std::set<std::string> belonging_;
+  Words found_;
+};
+
+Words exercise_violations(const Sources& sources) { return ExerciseFiles(sources).violations(); }
 
 }  // namespace
 

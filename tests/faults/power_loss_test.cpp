@@ -59,50 +59,65 @@ std::vector<Call> renamed_early(std::vector<Call> calls) {
   return calls;
 }
 
-// Tries a crash at each point of each program's training, and goes on from what it leaves. Returns how many folders
-// there were.
+// The files of an unfinished training, whose program was killed at its second save.
+FolderState unfinished_training(const std::string& command, const TemporaryFolder& folder) {
+  put({}, folder);
+  run_with_faults(command, folder, {.call = "rename", .at = 3, .error = "kill"});
+  FolderState state = state_of(folder);
+  std::erase_if(state, [](const auto& file) { return !(file.first == "model" || file.first == "model.resume"); });
+  REQUIRE(state.size() == 2);
+  return state;
+}
+
+// A folder after a crash. Bytes of the lock and of the temporary file were not flushed, and may be lost: zeros, or a
+// part of a file.
+FolderState folder_with(const std::string& model, const std::string& unfinished) {
+  FolderState left;
+  if (!model.empty()) left["model"] = model;
+  if (!unfinished.empty()) left["model.resume"] = unfinished;
+  left["model.lock"] = std::string(30, '\0');
+  left["model.tmp"] = model.substr(0, model.size() / 2);
+  return left;
+}
+
+// Tries a crash at each point of a training that finds `before` in its folder, and goes on from what the crash leaves:
+// the training must end as one without a crash. Returns how many folders there were.
+int try_crashes_of(const TrainedProgram& program, const FolderState& before, const TemporaryFolder& folder,
+                   int stride) {
+  const std::string model = folder / "model";
+  const std::string begin = program.begin(model, saved_steps, saved_every) + "--overwrite";
+  put(before, folder);
+  const Outcome whole = run_with_faults(begin, folder);
+  REQUIRE(whole.exit_code == 0);
+  const FolderState after = state_of(folder);
+  const Crashes crashes = crashes_of(folder.path().string(), before, whole.calls, stride);
+  CHECK(crashes.bad == 0);
+  CHECK(crashes.distinct.size() >= 5);
+  for (const auto& [left_model, left_state] : crashes.distinct) {
+    put(folder_with(left_model, left_state), folder);
+    if (!left_model.empty()) CHECK_FALSE(read_safetensors(model).tensors.empty());
+    const bool begins_anew =
+        left_state.empty() || (before.contains("model.resume") && left_state == before.at("model.resume"));
+    const program::Result next = program::run(begins_anew ? begin : program.resume(model));
+    CHECK(next.exit_code == 0);
+    CHECK(program::hash_in(next.text) == program::hash_in(whole.output));
+    CHECK(state_of(folder) == after);
+  }
+  return crashes.folders;
+}
+
+// The same for each program, in an empty folder, over a finished training and over an unfinished one.
 int try_crashes(int stride) {
   const TemporaryFolder texts, folder;
-  const std::string model = folder / "model", path = folder.path().string();
   int folders = 0;
   for (const TrainedProgram& program : trained_programs(texts)) {
     CAPTURE(program.name);
-    const std::string begin = program.begin(model, saved_steps, saved_every);
+    const std::string earlier = program.begin(folder / "model", saved_steps, saved_every) + "--seed 7";
     put({}, folder);
-    REQUIRE(program::run(begin + "--seed 7").exit_code == 0);
-    const FolderState old = state_of(folder);
-    put({}, folder);
-    run_with_faults(begin + "--seed 7", folder, {.call = "rename", .at = 3, .error = "kill"});  // at its second save
-    FolderState unfinished = state_of(folder);
-    std::erase_if(unfinished,
-                  [](const auto& file) { return !(file.first == "model" || file.first == "model.resume"); });
-    REQUIRE(unfinished.size() == 2);
-    for (const FolderState& before : {FolderState{}, old, unfinished}) {
-      put(before, folder);
-      const Outcome whole = run_with_faults(begin + "--overwrite", folder);
-      REQUIRE(whole.exit_code == 0);
-      const FolderState after = state_of(folder);
-      const Crashes crashes = crashes_of(path, before, whole.calls, stride);
-      CHECK(crashes.bad == 0);
-      CHECK(crashes.distinct.size() >= 5);
-      folders += crashes.folders;
-      for (const auto& [left_model, left_state] : crashes.distinct) {
-        FolderState left;
-        if (!left_model.empty()) left["model"] = left_model;
-        if (!left_state.empty()) left["model.resume"] = left_state;
-        const bool begins_anew =
-            left_state.empty() || (before.contains("model.resume") && left_state == before.at("model.resume"));
-        // Bytes of these two that were not flushed may be lost: zeros, or a part of a file.
-        left["model.lock"] = std::string(30, '\0');
-        left["model.tmp"] = left_model.substr(0, left_model.size() / 2);
-        put(left, folder);
-        if (left.contains("model")) CHECK_FALSE(read_safetensors(model).tensors.empty());
-        const program::Result next = program::run(begins_anew ? begin + "--overwrite" : program.resume(model));
-        CHECK(next.exit_code == 0);
-        CHECK(program::hash_in(next.text) == program::hash_in(whole.output));
-        CHECK(state_of(folder) == after);
-      }
-    }
+    REQUIRE(program::run(earlier).exit_code == 0);
+    const FolderState finished = state_of(folder), unfinished = unfinished_training(earlier, folder);
+    for (const FolderState& before : {FolderState{}, finished, unfinished})
+      folders += try_crashes_of(program, before, folder, stride);
   }
   MESSAGE(folders << " folders after a crash");
   return folders;

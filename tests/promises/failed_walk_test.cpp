@@ -80,14 +80,61 @@ TEST_CASE("promise 26: a failed walk leaves nothing in a trunk that it shares wi
   CHECK(b.gradient().item() == 9.0);
 }
 
+namespace {
+
+// Walks from `loss`, and throws at an event of the walk: an Error, or another exception. Is there such an event?
+bool fails_at(int event, bool isolate, const Variable& loss) {
+  try {
+    ThrowsAt observer(event, isolate, event % 2 == 0);
+    const ObserverScope scope(observer);
+    backward(loss);
+  } catch (const std::exception&) { return true; }
+  return false;
+}
+
+// What became of a trunk whose walk failed, over all failures.
+struct AfterFailures {
+  int reused = 0, refused = 0, lost = 0;
+
+  // A gradient is what it was before, or reading it says that it is lost.
+  void check_gradients(const Trunk& trunk, const std::vector<Numbers>& before, bool summed) {
+    for (size_t i = 0; i < before.size(); ++i) {
+      Variable x = trunk.leaves()[i];
+      const std::string error = error_of([&] { x.gradient(); });
+      if (error.empty()) {
+        CHECK((x.gradient().defined() ? elements(x.gradient()) : Numbers{}) == before[i]);
+      } else {
+        CHECK(summed);
+        CHECK(error.find("the gradient of parameter " + x.name() + " is lost") != std::string::npos);
+        ++lost;
+      }
+      x.clear_gradient();
+    }
+  }
+  // The other loss has the right gradients, or says that the trunk was walked, and leaves none.
+  void check_other_loss(const Trunk& trunk, const std::vector<Numbers>& expected) {
+    const std::string error = error_of([&] { backward(trunk.other()); });
+    if (error.empty()) {
+      CHECK(leaf_gradients(trunk) == expected);
+      ++reused;
+    } else {
+      CHECK(error.find("walked before") != std::string::npos);
+      CHECK(leaf_gradients(trunk) == std::vector<Numbers>(3));
+      ++refused;
+    }
+  }
+};
+
+}  // namespace
+
 TEST_CASE("promise 26: wherever a walk fails, the next loss has the right gradient or says that the tape was walked") {
   Trunk right;
   backward(right.other());
   const std::vector<Numbers> expected = leaf_gradients(right);
-  int reused = 0, refused = 0, lost = 0;
+  AfterFailures after;
   for (const bool isolate : {false, true}) {
     for (const bool summed : {false, true}) {
-      for (int event = 0, failed = true; failed; ++event) {
+      for (int event = 0;; ++event) {
         CAPTURE(isolate);
         CAPTURE(summed);
         CAPTURE(event);
@@ -95,41 +142,16 @@ TEST_CASE("promise 26: wherever a walk fails, the next loss has the right gradie
         if (summed) backward(total(plus(trunk.a, trunk.b)));
         const std::vector<Numbers> before = leaf_gradients(trunk);
         const Variable loss = trunk.one();
-        failed = false;
-        try {
-          ThrowsAt observer(event, isolate, event % 2 == 0);
-          const ObserverScope scope(observer);
-          backward(loss);
-        } catch (const std::exception&) { failed = true; }
-        if (!failed) continue;
-        for (size_t i = 0; i < 3; ++i) {
-          Variable x = trunk.leaves()[i];
-          const std::string error = error_of([&] { x.gradient(); });
-          if (error.empty()) {
-            CHECK((x.gradient().defined() ? elements(x.gradient()) : Numbers{}) == before[i]);
-          } else {
-            CHECK(summed);
-            CHECK(error.find("the gradient of parameter " + x.name() + " is lost") != std::string::npos);
-            ++lost;
-          }
-          x.clear_gradient();
-        }
+        if (!fails_at(event, isolate, loss)) break;
+        after.check_gradients(trunk, before, summed);
         CHECK(error_of([&] { backward(loss); }).find("walked before") != std::string::npos);
-        const std::string error = error_of([&] { backward(trunk.other()); });
-        if (error.empty()) {
-          CHECK(leaf_gradients(trunk) == expected);
-          ++reused;
-        } else {
-          CHECK(error.find("walked before") != std::string::npos);
-          CHECK(leaf_gradients(trunk) == std::vector<Numbers>(3));
-          ++refused;
-        }
+        after.check_other_loss(trunk, expected);
       }
     }
   }
-  CHECK(reused > 4);
-  CHECK(refused > 4);
-  CHECK(lost > 4);
+  CHECK(after.reused > 4);
+  CHECK(after.refused > 4);
+  CHECK(after.lost > 4);
 }
 
 TEST_CASE("a sum of gradients that a failed walk added to is an error to read and to walk to, until it is cleared") {

@@ -16,7 +16,7 @@
 using namespace orrery;
 using namespace orrery::kernels;
 
-TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
+TEST_CASE("promise 1: the sizes that the bits of products depend on are frozen") {
   // Products by BLAS, for two cores: tiles of at least 1,024 rows or 256 columns, with borders at multiples of 16; one
   // tile below 2^18 multiplications.
   CHECK(least_tiles() == 2);
@@ -45,6 +45,9 @@ TEST_CASE("promise 1: the sizes that results' bits depend on are frozen") {
   CHECK(row_chunk(600, 5000, f32) == 300);
   CHECK(row_chunk(768, 65, f32) == 768);
   CHECK(row_chunk(4096, 1024, f32) == 2048);  // of a feed-forward network
+}
+
+TEST_CASE("promise 1: the sizes that the bits of sums, attention and dropout depend on are frozen") {
   // Sums.
   CHECK(reduce_chunk == 4096);
   CHECK(sum_lanes == 16);

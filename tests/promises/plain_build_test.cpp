@@ -33,63 +33,100 @@ TEST_CASE("promise 1: whatever OpenMP's environment says of threads, the library
   }
 }
 
+namespace {
+
+const std::string short_training = "toy --steps 2 --hash";
+
+void run_command(const std::string& command) {
+  const program::Result result = program::shell(command + " 2>&1");
+  CAPTURE(result.text);
+  REQUIRE(result.exit_code == 0);
+}
+
+// The library and the program for every CPU, in `build`, and a user's program that takes the library from there.
+void build_for_every_cpu(const std::string& build, const std::string& user) {
+  run_command("cmake -S '" ORRERY_SOURCE_DIR "' -B '" + build + "' -G Ninja -D ORRERY_NATIVE=OFF -D ORRERY_TESTS=OFF" +
+              " -D CMAKE_INSTALL_LIBDIR=lib");
+  run_command("cmake --build '" + build + "'");
+  run_command("g++ -std=c++20 -fopenmp -I '" ORRERY_SOURCE_DIR "' '" ORRERY_SOURCE_DIR
+              "/tests/promises/plain_user.cpp' -o '" +
+              user + "' -L '" + build + "' -lorrery -Wl,-rpath,'" + build + "'");
+}
+
+#if defined(__x86_64__)  // elsewhere there is one library alone
+
+// Runs both with the libraries of these levels, and with the one for any CPU.
+struct AtLevels {
+  std::string build, user, linker = "/lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask ";
+
+  // Which library was taken, and its bits.
+  std::string library(const std::string& levels) const {
+    return program::shell("LD_DEBUG=libs " + linker + levels + " '" + user +
+                          "' 2>&1 | grep -e 'init:.*liborrery' -e '^[0-9a-f]*$'")
+        .text;
+  }
+  std::string trained_hash(const std::string& levels) const {
+    return program::hash_in(
+        program::shell(linker + levels + " '" + build + "/orrery' " + short_training + " 2>/dev/null").text);
+  }
+};
+
+void check_levels(const AtLevels& at, const std::string& own) {
+  const std::string own_hash = program::trained_hash(short_training);
+  const std::pair<std::string, bool> levels[] = {{"x86-64-v4", __builtin_cpu_supports("avx512f")},
+                                                 {"x86-64-v3", __builtin_cpu_supports("avx2")}};
+  for (const auto& one : levels) {
+    CAPTURE(one.first);
+    const std::string text = at.library(one.first);
+    CHECK(program::contains(text, one.first) == one.second);  // a library that this CPU cannot run is not taken
+    if (one.second) CHECK(text.ends_with("\n" + own));
+    if (one.second) CHECK(at.trained_hash(one.first) == own_hash);
+  }
+  const std::string plain = at.library("none");
+  CHECK_FALSE(program::contains(plain, "glibc-hwcaps"));
+  CHECK_FALSE(plain.ends_with("\n" + own));
+  CHECK(program::line(plain, -1).size() == 16);
+}
+
+// On a CPU without AVX; there OpenBLAS has another kernel, and other bits.
+void check_old_cpu(const AtLevels& at) {
+  const std::string old_cpu = "timeout 600 qemu-x86_64 -cpu Nehalem '";
+  const program::Result old = program::shell(old_cpu + at.user + "'");
+  CHECK(old.exit_code == 0);
+  CHECK(old.text.size() == program::line(at.library("none"), -1).size() + 1);
+  const program::Result trained =
+      program::shell(old_cpu + at.build + "/orrery' " + program::quick_toy + "--threads 1 --hash 2>/dev/null");
+  CHECK(trained.exit_code == 0);
+  CHECK(program::hash_in(trained.text) != "");
+}
+
+#endif
+
+// A user's program that pkg-config links with an installed copy, and the program there.
+void check_installed(const std::string& build, const TemporaryFolder& folder, const std::string& own) {
+  const std::string copy = folder / "a copy", installed = folder / "installed";
+  run_command("cmake --install '" + build + "' --prefix '" + copy + "'");
+  run_command("eval \"g++ -std=c++20 '" ORRERY_SOURCE_DIR "/tests/promises/plain_user.cpp' -o '" + installed +
+              "' $(PKG_CONFIG_PATH='" + copy + "/lib/pkgconfig' pkg-config --cflags --libs orrery)\"");
+  CHECK(program::shell("'" + installed + "'").text == own);
+  CHECK(program::hash_in(program::shell("'" + copy + "/bin/orrery' " + short_training + " 2>/dev/null").text) ==
+        program::trained_hash(short_training));
+}
+
+}  // namespace
+
 // As -D ORRERY_NATIVE=OFF builds it, there are three libraries, and the dynamic linker takes the best one that the CPU
 // can run; the option --glibc-hwcaps-mask of the linker forbids it some of them. Without AVX2 and FMA a multiplication
 // and an addition are rounded one by one, so the library for any CPU has bits of its own.
 TEST_CASE("long: promise 1: library and program for every CPU have this machine's own bits with AVX-512 and AVX2") {
   const std::string own = program::shell("'" ORRERY_OWN_USER "'").text;
   const TemporaryFolder folder;
-  const std::string build = folder / "build", user = folder / "user", train = "toy --steps 2 --hash";
-  const auto made = [](const std::string& command) {
-    const program::Result result = program::shell(command + " 2>&1");
-    CAPTURE(result.text);
-    REQUIRE(result.exit_code == 0);
-  };
-  made("cmake -S '" ORRERY_SOURCE_DIR "' -B '" + build + "' -G Ninja -D ORRERY_NATIVE=OFF -D ORRERY_TESTS=OFF" +
-       " -D CMAKE_INSTALL_LIBDIR=lib");
-  made("cmake --build '" + build + "'");
-  made("g++ -std=c++20 -fopenmp -I '" ORRERY_SOURCE_DIR "' '" ORRERY_SOURCE_DIR "/tests/promises/plain_user.cpp' -o '" +
-       user + "' -L '" + build + "' -lorrery -Wl,-rpath,'" + build + "'");
-  const std::string own_hash = program::trained_hash(train);
-#if defined(__x86_64__)  // elsewhere there is one library alone
-  const std::string linker = "/lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask ";
-  const auto with_levels = [&](const std::string& levels) {
-    return program::shell("LD_DEBUG=libs " + linker + levels + " '" + user +
-                          "' 2>&1 | grep -e 'init:.*liborrery' -e '^[0-9a-f]*$'")
-        .text;
-  };
-  const auto trained_by_program = [&](const std::string& levels) {
-    return program::hash_in(program::shell(linker + levels + " '" + build + "/orrery' " + train + " 2>/dev/null").text);
-  };
-  const std::pair<std::string, bool> levels[] = {{"x86-64-v4", __builtin_cpu_supports("avx512f")},
-                                                 {"x86-64-v3", __builtin_cpu_supports("avx2")}};
-  for (const auto& one : levels) {
-    CAPTURE(one.first);
-    const std::string text = with_levels(one.first);
-    CHECK(program::contains(text, one.first) == one.second);  // a library that this CPU cannot run is not taken
-    if (one.second) CHECK(text.ends_with("\n" + own));
-    if (one.second) CHECK(trained_by_program(one.first) == own_hash);
-  }
-  const std::string plain = with_levels("none");
-  CHECK_FALSE(program::contains(plain, "glibc-hwcaps"));
-  CHECK_FALSE(plain.ends_with("\n" + own));
-  CHECK(program::line(plain, -1).size() == 16);
-  if (tools::are_there({"qemu-x86_64"})) {  // there OpenBLAS has another kernel, and other bits
-    const program::Result old = program::shell("timeout 600 qemu-x86_64 -cpu Nehalem '" + user + "'");
-    CHECK(old.exit_code == 0);
-    CHECK(old.text.size() == plain.size() - plain.rfind('\n', plain.size() - 2) - 1);
-    const program::Result trained = program::shell("timeout 600 qemu-x86_64 -cpu Nehalem '" + build + "/orrery' " +
-                                                   program::quick_toy + "--threads 1 --hash 2>/dev/null");
-    CHECK(trained.exit_code == 0);
-    CHECK(program::hash_in(trained.text) != "");
-  }
+  const std::string build = folder / "build", user = folder / "user";
+  build_for_every_cpu(build, user);
+#if defined(__x86_64__)
+  const AtLevels at{.build = build, .user = user};
+  check_levels(at, own);
+  if (tools::are_there({"qemu-x86_64"})) check_old_cpu(at);
 #endif
-
-  if (!tools::are_there({"pkg-config"})) return;
-  const std::string copy = folder / "a copy", installed = folder / "installed";
-  made("cmake --install '" + build + "' --prefix '" + copy + "'");
-  made("eval \"g++ -std=c++20 '" ORRERY_SOURCE_DIR "/tests/promises/plain_user.cpp' -o '" + installed +
-       "' $(PKG_CONFIG_PATH='" + copy + "/lib/pkgconfig' pkg-config --cflags --libs orrery)\"");
-  CHECK(program::shell("'" + installed + "'").text == own);
-  CHECK(program::hash_in(program::shell("'" + copy + "/bin/orrery' " + train + " 2>/dev/null").text) == own_hash);
+  if (tools::are_there({"pkg-config"})) check_installed(build, folder, own);
 }

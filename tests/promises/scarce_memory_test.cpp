@@ -68,69 +68,81 @@ TEST_CASE("slow: promise 22: a translator that is short of memory, at whichever 
   check_short_of_memory("translate", 200);
 }
 
-TEST_CASE("promise 21: a file is read in its size and a megabyte; halves and many tensors take what is promised") {
-  if (!small::counts_memory()) return;
-  const TemporaryFolder folder;
-  const std::string shape_of_terabytes = R"({"a":{"dtype":"F32","shape":[1000000,1000000],"data_offsets":[0,8]}})";
-  struct Case {
-    std::string name, contents, answer;
-    i64 times = 1;  ///< how often the tensors are larger than the file: halves become f32
-    bool many_tensors = false;
-  };
-  write_safetensors(folder / "model", {{"a", full({1000, 1000}, 1.0)}, {"b", full({700, 1000}, 1.0)}});
+namespace {
+
+struct FileCase {
+  std::string name, contents, answer;
+  i64 times = 1;  ///< how often the tensors are larger than the file: halves become f32
+  bool many_tensors = false;
+};
+
+std::vector<FileCase> cases_of_tensors(const std::string& model) {
   const std::string elements(4'000'000, '\1');
-  const std::string long_part(120'000, 'x');
+  const std::string shape_of_terabytes = R"({"a":{"dtype":"F32","shape":[1000000,1000000],"data_offsets":[0,8]}})";
+  return {{"a model", model, "read"},
+          {"halves", raw_file(R"({"a":{"dtype":"F16","shape":[2000000],"data_offsets":[0,4000000]}})", elements),
+           "read", 2},
+          {"a length of 100 MB", std::string("\0\xE1\xF5\x05\0\0\0\0{", 9), "its header would take"},
+          {"terabytes", raw_file(shape_of_terabytes, elements.substr(0, 8)), "but F32 [1000000, 1000000] takes"},
+          {"1,024 tensors", raw_file("{" + tiny_tensors(1024) + "}", ""), "read"},
+          {"1,025 tensors", raw_file("{" + tiny_tensors(1025) + "}", ""), "more than 1024 tensors"},
+          {"many tensors", raw_file("{" + tiny_tensors(20000) + "}", ""), "more than", 1, true},
+          {"deep", raw_file(R"({"w":)" + std::string(100'000, '['), ""), "a list where none is allowed"},
+          {"a long name", raw_file("{\"" + std::string(60'000, 'n') + R"(":{"x":1}})", ""), "unknown field"}};
+}
+
+// A header with one text of metadata, and with what follows it.
+std::string header_with_text(size_t length, const std::string& rest = "") {
+  return R"({"__metadata__":{"a":")" + std::string(length, 'x') + "\"}" + rest + "}";
+}
+
+std::vector<FileCase> cases_of_texts() {
+  const std::string elements(4'000'000, '\1'), long_part(120'000, 'x');
   const auto long_text = [&](size_t i) { return '"' + std::to_string(i) + "\":\"" + long_part + '"'; };
   const auto long_name = [&](size_t i) {
     return '"' + long_part + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
   };
-  const std::vector<Case> cases{
-      {"a model", contents(folder / "model"), "read"},
-      {"halves", raw_file(R"({"a":{"dtype":"F16","shape":[2000000],"data_offsets":[0,4000000]}})", elements), "read",
-       2},
-      {"a length of 100 MB", std::string("\0\xE1\xF5\x05\0\0\0\0{", 9), "its header would take"},
-      {"terabytes", raw_file(shape_of_terabytes, elements.substr(0, 8)), "but F32 [1000000, 1000000] takes"},
-      {"1,024 tensors", raw_file("{" + tiny_tensors(1024) + "}", ""), "read"},
-      {"1,025 tensors", raw_file("{" + tiny_tensors(1025) + "}", ""), "more than 1024 tensors"},
-      {"many tensors", raw_file("{" + tiny_tensors(20000) + "}", ""), "more than", 1, true},
-      {"many keys",
-       raw_file(R"({"__metadata__":{)" +
-                    repeated(20000, [](size_t i) { return "\"" + std::to_string(i) + "\":\"\""; }) + "}}",
-                elements),
-       "more than 256 keys of metadata"},
-      {"a long text", raw_file(R"({"__metadata__":{"a":")" + std::string(120'000, 'x') + "\"}}", ""), "read"},
-      {"a very long text", raw_file(R"({"__metadata__":{"a":")" + std::string(1'000'000, 'x') + "\"}}", ""),
-       "too many for tensors of 0"},
-      {"a long text and elements",
-       raw_file(R"({"__metadata__":{"a":")" + std::string(700'000, 'x') +
-                    R"("},"a":{"dtype":"F32","shape":[1000000],"data_offsets":[0,4000000]}})",
-                elements),
-       "read"},
-      {"many long texts", raw_file(R"({"__metadata__":{)" + repeated(16, long_text) + "}}", ""),
-       "its names and texts have more than 131072 bytes"},
-      {"many long names", raw_file("{" + repeated(16, long_name) + "}", ""),
-       "its names and texts have more than 131072 bytes"},
-      {"1,000 tensors and as much text as possible",
-       raw_file("{" + tiny_tensors(1000) + R"(,"__metadata__":{"a":")" + std::string(100'000, 'x') + "\"}}", ""),
-       "read"},
-      {"deep", raw_file(R"({"w":)" + std::string(100'000, '['), ""), "a list where none is allowed"},
-      {"a long name", raw_file("{\"" + std::string(60'000, 'n') + R"(":{"x":1}})", ""), "unknown field"}};
-  for (const Case& each : cases) {
-    CAPTURE(each.name);
-    const std::string path = folder / "file";
-    set_contents(path, each.contents);
-    const program::Result result = program::shell("'" ORRERY_SCARCE_MEMORY "' peak '" + path + "'");
-    REQUIRE(result.exit_code == 0);
-    std::istringstream line(result.text);
-    i64 bytes = 0, peak = 0;
-    std::string answer;
-    line >> bytes >> peak;
-    std::getline(line, answer);
-    CAPTURE(peak);
-    CHECK(bytes == static_cast<i64>(each.contents.size()));
-    CHECK(program::contains(answer, each.answer));
-    CHECK(peak > 0);
-    const i64 more_tensors = std::max<i64>(0, bytes / static_cast<i64>(bytes_for_tensor) - most_small_tensors);
-    CHECK(peak <= each.times * bytes + (i64{1} << 20) + 1024 * (each.many_tensors ? more_tensors : 0));
-  }
+  const auto empty_text = [](size_t i) { return "\"" + std::to_string(i) + "\":\"\""; };
+  const std::string million_numbers = R"(,"a":{"dtype":"F32","shape":[1000000],"data_offsets":[0,4000000]})";
+  return {{"many keys", raw_file(R"({"__metadata__":{)" + repeated(20000, empty_text) + "}}", elements),
+           "more than 256 keys of metadata"},
+          {"a long text", raw_file(header_with_text(120'000), ""), "read"},
+          {"a very long text", raw_file(header_with_text(1'000'000), ""), "too many for tensors of 0"},
+          {"a long text and elements", raw_file(header_with_text(700'000, million_numbers), elements), "read"},
+          {"many long texts", raw_file(R"({"__metadata__":{)" + repeated(16, long_text) + "}}", ""),
+           "its names and texts have more than 131072 bytes"},
+          {"many long names", raw_file("{" + repeated(16, long_name) + "}", ""),
+           "its names and texts have more than 131072 bytes"},
+          {"1,000 tensors and as much text as possible",
+           raw_file("{" + tiny_tensors(1000) + R"(,"__metadata__":{"a":")" + std::string(100'000, 'x') + "\"}}", ""),
+           "read"}};
+}
+
+// Reads the file in a program of its own, which says how much memory that took.
+void check_memory_of(const FileCase& file, const std::string& path) {
+  CAPTURE(file.name);
+  set_contents(path, file.contents);
+  const program::Result result = program::shell("'" ORRERY_SCARCE_MEMORY "' peak '" + path + "'");
+  REQUIRE(result.exit_code == 0);
+  std::istringstream line(result.text);
+  i64 bytes = 0, peak = 0;
+  std::string answer;
+  line >> bytes >> peak;
+  std::getline(line, answer);
+  CAPTURE(peak);
+  CHECK(bytes == static_cast<i64>(file.contents.size()));
+  CHECK(program::contains(answer, file.answer));
+  CHECK(peak > 0);
+  const i64 more_tensors = std::max<i64>(0, bytes / static_cast<i64>(bytes_for_tensor) - most_small_tensors);
+  CHECK(peak <= file.times * bytes + (i64{1} << 20) + 1024 * (file.many_tensors ? more_tensors : 0));
+}
+
+}  // namespace
+
+TEST_CASE("promise 21: a file is read in its size and a megabyte; halves and many tensors take what is promised") {
+  if (!small::counts_memory()) return;
+  const TemporaryFolder folder;
+  write_safetensors(folder / "model", {{"a", full({1000, 1000}, 1.0)}, {"b", full({700, 1000}, 1.0)}});
+  for (const FileCase& file : cases_of_tensors(contents(folder / "model"))) check_memory_of(file, folder / "file");
+  for (const FileCase& file : cases_of_texts()) check_memory_of(file, folder / "file");
 }

@@ -5,11 +5,36 @@
 // Read next: core/machine/memory.h
 #include <iostream>
 #include <set>
+#include <vector>
 
 #include "nn/generate/decoding.h"
 #include "optim/optim.h"
 
 using namespace orrery;
+
+namespace {
+
+constexpr i64 block = 32, batch = 16, steps = 300, written = 300, stretch = 12;
+
+struct Batch {
+  Tensor ids, labels;  // i32 [batch, block]: each label is the token that comes after the id at its place
+};
+
+// Blocks that begin anywhere in the text; after its end, the text begins again.
+Batch draw_batch(const std::vector<i32>& text, Rng& rng) {
+  Batch drawn{Tensor::empty({batch, block}, Dtype::i32), Tensor::empty({batch, block}, Dtype::i32)};
+  for (i64 row = 0; row < batch; ++row) {
+    const size_t start = static_cast<size_t>(rng.integer(0, std::ssize(text)));
+    for (i64 t = 0; t < block; ++t) {
+      const size_t at = start + static_cast<size_t>(t);
+      drawn.ids(row, t) = text[at % text.size()];
+      drawn.labels(row, t) = text[(at + 1) % text.size()];
+    }
+  }
+  return drawn;
+}
+
+}  // namespace
 
 int main() {
   const std::string rhyme =
@@ -18,8 +43,8 @@ int main() {
       "This is the cat that killed the rat that ate the malt that lay in the house that Jack built. ";
   const std::set<char> different(rhyme.begin(), rhyme.end());
   const std::string alphabet(different.begin(), different.end());  // token k stands for alphabet[k]
-  constexpr i64 block = 32, batch = 16, steps = 300, written = 300, stretch = 12;
-  const i64 length = static_cast<i64>(rhyme.size());
+  std::vector<i32> tokens;
+  for (const char letter : rhyme) tokens.push_back(static_cast<i32>(alphabet.find(letter)));
 
   Rng rng(1);
   nn::Gpt model({.vocab_size = static_cast<i64>(alphabet.size()),
@@ -29,17 +54,7 @@ int main() {
                 rng);
   optim::AdamW adam(model.parameters());
   for (i64 step = 1; step <= steps; ++step) {
-    Tensor ids = Tensor::empty({batch, block}, Dtype::i32), labels = Tensor::empty({batch, block}, Dtype::i32);
-    for (i64 row = 0; row < batch; ++row) {
-      const i64 start = rng.integer(0, length);
-      for (i64 t = 0; t < block; ++t) {  // after its end, the text begins again
-        const auto token = [&](i64 at) {
-          return static_cast<i32>(alphabet.find(rhyme[static_cast<size_t>(at % length)]));
-        };
-        ids.write<i32>()[row * block + t] = token(start + t);
-        labels.write<i32>()[row * block + t] = token(start + t + 1);
-      }
-    }
+    const auto [ids, labels] = draw_batch(tokens, rng);
     nn::Pass pass = nn::Pass::training(1, step);
     const Variable loss = model.loss(ids, labels, pass);
     backward(loss);

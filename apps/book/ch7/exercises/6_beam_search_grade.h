@@ -2,22 +2,26 @@
 //
 // Serves: nn/generate/decoding.h
 
+constexpr i32 eos = 0;
+
+// Probabilities of the tokens 0 (eos), 1, 2 after each beginning; 1/3 each where nothing else is said.
+using Table = std::map<std::vector<i32>, std::vector<double>>;
+
+NextToken model_of(const Table& table) {
+  return [table](const std::vector<i32>& tokens) {
+    const auto found = table.find(tokens);
+    std::vector<double> scores = found == table.end() ? std::vector<double>(3, 1.0 / 3) : found->second;
+    for (double& score : scores) score = std::log(score);
+    return scores;
+  };
+}
+
+Tensor searched(const Table& table, i64 width, i64 max_len) {
+  const std::vector<i32> tokens = my_beam_search(model_of(table), width, eos, max_len);
+  return Tensor::of<i32>({static_cast<i64>(tokens.size())}, tokens);
+}
+
 void grade(Grader& g) {
-  constexpr i32 eos = 0;
-  // Probabilities of the tokens 0 (eos), 1, 2 after each beginning; 1/3 each where nothing else is said.
-  using Table = std::map<std::vector<i32>, std::vector<double>>;
-  const auto model = [](const Table& table) -> NextToken {
-    return [table](const std::vector<i32>& tokens) {
-      const auto found = table.find(tokens);
-      std::vector<double> scores = found == table.end() ? std::vector<double>(3, 1.0 / 3) : found->second;
-      for (double& score : scores) score = std::log(score);
-      return scores;
-    };
-  };
-  const auto searched = [=](const Table& table, i64 width, i64 max_len) {
-    const std::vector<i32> tokens = my_beam_search(model(table), width, eos, max_len);
-    return Tensor::of<i32>({static_cast<i64>(tokens.size())}, tokens);
-  };
   // Greedy: 1, 2, eos with 0.5 * 0.4 = 0.2; likeliest: 2, 1, eos with 0.4 * 0.9 = 0.36.
   const Table misled{{{}, {0.1, 0.5, 0.4}},
                      {{1}, {0.3, 0.3, 0.4}},
