@@ -98,9 +98,13 @@ Checks saved_model(const std::string& path, MaskFault fault) {
   const auto checks_of = [&](auto model) {
     return within("check " + path, [&] { return nn::leakchecks(exact(model), fault); });
   };
-  Checks checks =
-      is_gpt ? checks_of(std::make_shared<nn::Gpt>(nn::load_gpt(path)))
-             : checks_of(std::make_shared<nn::Transformer>(nn::load_transformer(path, nn::config_of(metadata, path))));
+  Checks checks;
+  if (is_gpt) {
+    checks = checks_of(std::make_shared<nn::Gpt>(nn::load_gpt(path)));
+  } else {
+    const nn::TransformerConfig saved = nn::config_of(metadata, path);
+    checks = checks_of(std::make_shared<nn::Transformer>(nn::load_transformer(path, saved)));
+  }
   for (nn::LeakCheck& c : checks) c.name = path;
   return checks;
 }

@@ -14,7 +14,9 @@ namespace {
 constexpr double lowest_loss = 1.5, highest_loss = 5;  // losses below and above stand at the edge of the chart
 
 Ink ink_of(const std::string& model) {
-  return model == "transformer" ? Ink::mark : model == "recurrent" ? Ink::second : Ink::note;
+  if (model == "transformer") return Ink::mark;
+  if (model == "recurrent") return Ink::second;
+  return Ink::note;
 }
 
 TranslatorCurve curve_of(nn::config_json::Reader& read) {

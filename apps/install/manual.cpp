@@ -15,8 +15,15 @@ namespace {
 // Text that man(1) shows as it is: no hyphenation, no special characters, no request at the beginning of a line.
 std::string roff(const std::string& text) {
   std::string shown;
-  for (const char c : text) shown += c == '\\' ? "\\e" : c == '-' ? "\\-" : std::string(1, c);
-  return (shown.starts_with('.') || shown.starts_with('\'') ? "\\&" : "") + shown;
+  for (const char c : text) {
+    switch (c) {
+      case '\\': shown += "\\e"; break;
+      case '-': shown += "\\-"; break;
+      default: shown += c;
+    }
+  }
+  const bool looks_like_request = shown.starts_with('.') || shown.starts_with('\'');
+  return (looks_like_request ? "\\&" : "") + shown;
 }
 
 // Lines of a footer; those that are indented are examples, which keep their form.

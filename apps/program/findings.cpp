@@ -226,7 +226,8 @@ std::string described(const BlasInfo& blas) {
 
 std::string optimisation_in(const std::string& options) {
   const std::string last = options.substr(options.rfind(';') + 1);
-  return last.empty() ? "-O0" : last == "-O" ? "-O1" : last;
+  if (last.empty()) return "-O0";
+  return last == "-O" ? "-O1" : last;
 }
 
 }  // namespace orrery

@@ -1,23 +1,17 @@
-// Chapter 9. Training and using SentencePiece, and looking up tokens of segmented text.
+// Chapter 9. Looking up the tokens of segmented text; tokens as text, and vocabularies as JSON.
 //
-// A model of SentencePiece may contain tables that its library follows without checking them. So no such model is ever
-// read from a file. A vocabulary is stored as a list of pieces and scores, and the model is built from that list, after
-// training too.
 // Serves: nn/models/transformer.h
 #include "apps/text/vocabulary.h"
 
-#include <sentencepiece_processor.h>
-#include <sentencepiece_trainer.h>
-
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
-#include "apps/text/characters.h"
+#include "apps/text/sentencepiece.h"
 #include "apps/text/text_file.h"
 #include "core/error.h"
 #include "core/utf8.h"
@@ -26,25 +20,17 @@
 namespace orrery {
 namespace {
 
-constexpr std::string_view vocabulary_operation = "vocabulary", kind_of_sentencepiece = "sentencepiece",
-                           kind_of_exact = "sentencepiece-exact", kind_of_segmented = "segmented", word_goes_on = "@@";
-
-// U+2581, which stands for a space in SentencePiece's pieces.
-constexpr std::string_view space_mark = "\xE2\x96\x81";
+constexpr std::string_view kind_of_sentencepiece = "sentencepiece", kind_of_exact = "sentencepiece-exact",
+                           kind_of_segmented = "segmented", word_goes_on = "@@";
 
 // In the order of their ids.
 const std::array<std::string, first_piece_id> token_names{"<pad>", "<unk>", "<s>", "</s>", "[CLS]", "[SEP]", "[MASK]"};
-
-constexpr size_t bytes_in_all = 256;
 
 // The token that stands for one byte, as SentencePiece writes it: "<0x0A>".
 std::string byte_token(size_t byte) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   return {'<', '0', 'x', digits[byte / 16], digits[byte % 16], '>'};
 }
-
-// How many tokens stand before the first piece.
-size_t tokens_before_pieces(bool exact) { return first_piece_id + (exact ? bytes_in_all : 0); }
 
 void check_line_utf8(std::string_view line) {
   const size_t wrong = first_not_utf8(line);
@@ -60,98 +46,6 @@ void for_each_token(std::string_view line, const Each& each) {
     each(line.substr(begin, end - begin));
     begin = line.find_first_not_of(ascii_space, end);
   }
-}
-
-// Fields of a message in the format of Protocol Buffers, in which SentencePiece's models are written.
-class Message {
- public:
-  void number(u64 field, u64 value) {
-    varint(field << 3);
-    varint(value);
-  }
-  void text(u64 field, std::string_view value) {
-    varint(field << 3 | 2);
-    varint(value.size());
-    bytes_ += value;
-  }
-  void real(u64 field, float value) {
-    varint(field << 3 | 5);
-    for (u32 bits = std::bit_cast<u32>(value), i = 0; i < 4; ++i, bits >>= 8) bytes_ += static_cast<char>(bits & 0xFF);
-  }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  void varint(u64 value) {
-    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(0x80 | (value & 0x7F));
-    bytes_ += static_cast<char>(value);
-  }
-  std::string bytes_;
-};
-
-// A unigram model of SentencePiece: the field numbers are those of its sentencepiece_model.proto. An `exact` one keeps
-// every space, and makes bytes of characters without a piece.
-std::string sentencepiece_model(const std::vector<std::string>& tokens, const std::vector<float>& scores, bool exact) {
-  constexpr u64 normal = 1, unknown = 2, control = 3, byte = 6, unigram = 1;
-  Message model;
-  for (size_t id = 0; id < tokens.size(); ++id) {
-    u64 kind = control;
-    if (id >= first_piece_id) kind = byte;
-    if (id >= tokens_before_pieces(exact)) kind = normal;
-    if (id == unknown_id) kind = unknown;
-    Message piece;
-    piece.text(1, tokens[id]);
-    piece.real(2, scores[id]);
-    piece.number(3, kind);
-    model.text(1, piece.bytes());
-  }
-  Message trainer;
-  trainer.number(3, unigram);
-  trainer.number(35, exact);  // byte_fallback
-  trainer.number(40, unknown_id);
-  trainer.number(41, begin_id);
-  trainer.number(42, end_id);
-  trainer.number(43, pad_id);
-  model.text(2, trainer.bytes());
-  Message normalizer;
-  normalizer.text(1, "identity");
-  normalizer.number(3, !exact);  // add_dummy_prefix
-  normalizer.number(4, !exact);  // remove_extra_whitespaces
-  model.text(3, normalizer.bytes());
-  return model.bytes();
-}
-
-void check_status(const sentencepiece::util::Status& status) {
-  check(status.ok(), vocabulary_operation, status.message());
-}
-
-class LineIterator final : public sentencepiece::SentenceIterator {
- public:
-  // Every `stride`-th line; SentencePiece asks for each as a string.
-  LineIterator(const std::vector<std::string_view>& lines, size_t stride) : lines_(lines), stride_(stride) { take(); }
-  bool done() const override { return at_ >= lines_.size(); }
-  void Next() override {
-    at_ += stride_;
-    take();
-  }
-  const std::string& value() const override { return line_; }
-  sentencepiece::util::Status status() const override { return {}; }
-
- private:
-  void take() {
-    if (!done()) line_ = lines_[at_];
-  }
-
-  const std::vector<std::string_view>& lines_;
-  const size_t stride_;
-  size_t at_ = 0;
-  std::string line_;
-};
-
-i64 different_characters(const std::vector<std::string_view>& lines) {
-  std::set<size_t> codes;
-  for (const std::string_view line : lines)
-    for_each_character(line, [&](size_t code, size_t, size_t) { codes.insert(code); });
-  return static_cast<i64>(codes.size());
 }
 
 void check_lines(const std::vector<std::string_view>& lines) {
@@ -191,7 +85,7 @@ struct Vocabulary::Contents {
   bool segmented = false, exact = false;
   std::vector<std::string> tokens;                        // by id, the named ones included
   std::vector<float> scores;                              // of SentencePiece's pieces; 0 for named ids
-  sentencepiece::SentencePieceProcessor processor;        // of SentencePiece's pieces
+  std::optional<PieceModel> model;                        // of SentencePiece's pieces
   std::unordered_map<std::string_view, i32> segment_ids;  // of the tokens of segmented text
 
   explicit Contents(const std::vector<std::string>& pieces) : segmented(true), tokens(with_names(pieces, false)) {
@@ -210,26 +104,12 @@ struct Vocabulary::Contents {
     check(!exact || std::find(pieces.begin(), pieces.end(), space_mark) != pieces.end(), vocabulary_operation,
           "has no token for a space");
     scores.insert(scores.end(), piece_scores.begin(), piece_scores.end());
-    check_status(processor.LoadFromSerializedProto(sentencepiece_model(tokens, scores, exact)));
+    model.emplace(tokens, scores, exact);
   }
 
-  void add_pieces(std::string_view text, std::vector<i32>& ids) const {
-    std::vector<int> found;
-    check_status(processor.Encode(absl::string_view(text.data(), text.size()), &found));
-    ids.insert(ids.end(), found.begin(), found.end());
-  }
-
-  // SentencePiece takes U+2581 for a space, and knows no pieces of several lines: these become bytes here.
-  void add_exact(std::string_view text, std::vector<i32>& ids) const {
-    while (!text.empty()) {
-      const size_t mark = std::min(text.find(space_mark), text.size());
-      const size_t end = std::min(mark, text.find_first_of(std::string_view("\n\0", 2)));
-      if (end > 0) add_pieces(text.substr(0, end), ids);
-      text.remove_prefix(end);
-      const size_t as_bytes = std::min(text.size(), end == mark ? space_mark.size() : 1);
-      for (const char c : text.substr(0, as_bytes)) ids.push_back(first_piece_id + static_cast<unsigned char>(c));
-      text.remove_prefix(as_bytes);
-    }
+  std::string_view kind() const {
+    if (segmented) return kind_of_segmented;
+    return exact ? kind_of_exact : kind_of_sentencepiece;
   }
 
   std::string joined_segments(std::span<const i32> ids) const {
@@ -254,66 +134,10 @@ Vocabulary Vocabulary::of_running_text(const std::vector<std::string_view>& line
   return trained(lines, size, true);
 }
 
-namespace {
-
-using TrainerOptions = std::unordered_map<std::string, std::string>;  // of SentencePiece
-
-// To learn `pieces` pieces from lines of at most `longest_line` bytes. `whole`: every character gets a piece.
-TrainerOptions trainer_options(i64 pieces, size_t longest_line, bool whole, bool exact) {
-  const std::string unify_spaces = exact ? "false" : "true";
-  return {{"model_type", "unigram"},
-          {"vocab_size", std::to_string(pieces)},
-          {"hard_vocab_limit", "false"},
-          {"max_sentence_length", std::to_string(longest_line)},
-          {"character_coverage", whole ? "1.0" : "0.9995"},
-          {"normalization_rule_name", "identity"},
-          {"add_dummy_prefix", unify_spaces},
-          {"remove_extra_whitespaces", unify_spaces},
-          {"pad_id", std::to_string(pad_id)},
-          {"unk_id", std::to_string(unknown_id)},
-          {"bos_id", std::to_string(begin_id)},
-          {"eos_id", std::to_string(end_id)},
-          {"control_symbols", "[CLS],[SEP],[MASK]"},
-          {"num_threads", "4"},   // sums depend on their number
-          {"minloglevel", "4"}};  // nothing is printed
-}
-
-}  // namespace
-
 Vocabulary Vocabulary::trained(const std::vector<std::string_view>& lines, i64 size, bool exact) {
   check_lines(lines);
-  // An exact vocabulary has a piece for a space, whether the text has spaces or not.
-  const i64 before = static_cast<i64>(tokens_before_pieces(exact)), learned = size - before - (exact ? 1 : 0);
-  check(size > before && size <= largest_vocabulary, vocabulary_operation, "a vocabulary has from ", before + 1, " to ",
-        largest_vocabulary, " tokens, not ", size);
-  // An alphabet is learned whole if it takes at most a quarter of the tokens. Of a script with thousands of characters,
-  // the rarest are left out. A very large text is sampled, because training keeps all of it in memory several times.
-  constexpr size_t most_lines = 2'000'000;
-  const i64 characters = different_characters(lines);
-  const bool whole = 4 * characters <= learned + first_piece_id;
-  LineIterator sample(lines, (lines.size() + most_lines - 1) / most_lines);
-  std::string model;
-  size_t longest = 10;  // the least that SentencePiece takes
-  for (const std::string_view line : lines) longest = std::max(longest, line.size());
-  const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
-      trainer_options(learned + first_piece_id, longest, whole, exact), &sample, &model);
-  check(status.ok() || characters + before < size, vocabulary_operation, "a vocabulary of ", size,
-        " tokens does not hold the ", characters, " different characters of the text",
-        exact ? ", besides the 256 bytes" : "");
-  check(status.ok(), vocabulary_operation, "SentencePiece cannot learn from this text. It says: ", status.message());
-  sentencepiece::SentencePieceProcessor processor;
-  check_status(processor.LoadFromSerializedProto(model));
-  std::vector<std::string> pieces;
-  std::vector<float> scores;
-  for (int id = first_piece_id; id < processor.GetPieceSize(); ++id) {
-    pieces.push_back(processor.IdToPiece(id));
-    scores.push_back(processor.GetScore(id));
-  }
-  if (exact && std::find(pieces.begin(), pieces.end(), space_mark) == pieces.end()) {
-    pieces.emplace_back(space_mark);
-    scores.push_back(scores.empty() ? 0 : *std::min_element(scores.begin(), scores.end()));
-  }
-  return Vocabulary(std::make_shared<const Contents>(pieces, scores, exact));
+  const ScoredPieces learned = learn_pieces(lines, size, exact);
+  return Vocabulary(std::make_shared<const Contents>(learned.pieces, learned.scores, exact));
 }
 
 Vocabulary Vocabulary::of_segmented(const std::vector<std::string_view>& lines) {
@@ -342,10 +166,8 @@ std::vector<i32> Vocabulary::ids(std::string_view line) const {
       const auto found = contents_->segment_ids.find(token);
       result.push_back(found == contents_->segment_ids.end() ? unknown_id : found->second);
     });
-  } else if (is_exact()) {
-    contents_->add_exact(line, result);
   } else {
-    contents_->add_pieces(line, result);
+    contents_->model->add_ids(line, result);
   }
   return result;
 }
@@ -362,9 +184,7 @@ std::string Vocabulary::text(std::span<const i32> ids) const {
     for (const int id : shown) exact += text_of(id);
     return exact;
   }
-  std::string line;
-  check_status(contents_->processor.Decode(shown, &line));
-  return line;
+  return contents_->model->joined(shown);
 }
 
 std::string Vocabulary::text_of(i32 id) const {
@@ -387,7 +207,7 @@ std::string Vocabulary::to_json() const {
     return std::vector(all.begin() + before, all.end());
   };
   ObjectText json;
-  json.add("kind", is_segmented() ? kind_of_segmented : is_exact() ? kind_of_exact : kind_of_sentencepiece);
+  json.add("kind", contents_->kind());
   json.add("tokens", pieces(contents_->tokens));
   if (!is_segmented()) json.add("scores", pieces(contents_->scores));
   return json.text();

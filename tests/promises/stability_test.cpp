@@ -21,8 +21,9 @@ Tensor large_logits(i64 rows, i64 columns) {
   Rng rng(8);
   Tensor x = Tensor::empty({rows, columns});
   for (i64 i = 0; i < x.count(); ++i) {
-    const i64 kind = i / columns % 3;
-    const double centre = kind == 0 ? 1e4 : kind == 1 ? -1e4 : rng.integer(0, 2) == 0 ? 1e4 : -1e4;
+    const i64 kind = i / columns % 3;  // of the row: positive, negative, or both
+    const bool negative = kind == 2 ? rng.integer(0, 2) != 0 : kind == 1;
+    const double centre = negative ? -1e4 : 1e4;
     const bool hidden = i % columns != 0 && rng.integer(0, 10) == 0;
     x.write<float>()[i] = hidden ? -INFINITY : static_cast<float>(centre + 16 * rng.uniform() - 8);
   }

@@ -20,7 +20,7 @@ class Line final : public Task {
     points_.clear();
     std::vector<i64> counts;
     for (i64 i = 0; i < micro_batches; ++i) {
-      const i64 count = all_at_once ? 6 : empty_first ? 6 * i : i == 0 ? 4 : 2;
+      const i64 count = points_in(i);
       points_.push_back(rand_uniform({count}, -1, 1, numbers_, f64));
       counts.push_back(count);
     }
@@ -51,6 +51,12 @@ class Line final : public Task {
   double claimed_seconds = 0;  // of an evaluation, instead of those that it takes
 
  private:
+  i64 points_in(i64 micro_batch) const {
+    if (all_at_once) return 6;
+    if (empty_first) return 6 * micro_batch;
+    return micro_batch == 0 ? 4 : 2;
+  }
+
   Rng numbers_{5};
   std::vector<Tensor> points_;
 };

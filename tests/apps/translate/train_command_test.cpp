@@ -187,10 +187,11 @@ TEST_CASE("bad files say so in one line, before any training") {
   check_failure(quoted_program + "translate train --source /tmp --target /tmp", "/tmp: is a directory");
   std::string english, german;
   for (int i = 0; i < 30; ++i) {
-    english += i == 7    ? "\n"
-               : i == 9  ? "\xff\n"
-               : i == 11 ? std::string(50, 'a') + " a a a a a a\n"
-                         : "a " + std::to_string(i) + "\n";
+    std::string sentence = "a " + std::to_string(i);
+    if (i == 7) sentence = "";
+    if (i == 9) sentence = "\xff";
+    if (i == 11) sentence = std::string(50, 'a') + " a a a a a a";
+    english += sentence + "\n";
     german += "x " + std::to_string(i) + "\n";
   }
   train_on(english, german);
