@@ -52,13 +52,13 @@ BenchTraining::BenchTraining(const BenchConfig& config, double dropout, i64 seed
   if (!config.is_gpt()) loss_options_ = {.ignore_index = pad, .label_smoothing = label_smoothing};
   const Tensor target = random_tokens(config, config.target_length + 1, rng_);
   input_ = slice(target, 1, 0, -1);
-  gold_ = slice(target, 1, 1);
+  labels_ = slice(target, 1, 1);
 }
 
 Variable BenchTraining::loss() const {
   nn::Pass pass = nn::Pass::training(seed_, steps_begun_);
-  if (const nn::Gpt* gpt = std::get_if<nn::Gpt>(&model_)) return gpt->loss(input_, gold_, pass, loss_options_);
-  return std::get<nn::Transformer>(model_).loss(source_, input_, gold_, pass, loss_options_);
+  if (const nn::Gpt* gpt = std::get_if<nn::Gpt>(&model_)) return gpt->loss(input_, labels_, pass, loss_options_);
+  return std::get<nn::Transformer>(model_).loss(source_, input_, labels_, pass, loss_options_);
 }
 
 double BenchTraining::pass(double dy) {

@@ -51,7 +51,7 @@ class BenchTraining {
   std::variant<nn::Transformer, nn::Gpt> model_;
   optim::Adam adam_;
   CrossEntropyOptions loss_options_;
-  Tensor source_, input_, gold_;  // i32 [B, S], [B, T], [B, T]: `gold_` is one token ahead of `input_`
+  Tensor source_, input_, labels_;  // i32 [B, S], [B, T], [B, T]: `labels_` is one token ahead of `input_`
 };
 
 }  // namespace orrery

@@ -35,10 +35,12 @@ std::string symptoms(const Proof& proof) {
   Proof shown{.name = proof.name, .variant = proof.variant, .gradients = {}, .mutants = {}, .parts = {}};
   std::string also;
   for (const ProofPart& part : parts) {
-    if (wrong_gradients && !part.ok && (part.name == "far" || part.name == "interleaved"))
+    const bool compares_gradients = part.name == "far" || part.name == "interleaved";
+    if (wrong_gradients && !part.ok && compares_gradients) {  // fails because the gradients are wrong
       also += (also.empty() ? "also failed: " : ", ") + part.name;
-    else
+    } else {
       shown.parts.push_back({part.name, part.ok, part.detail});
+    }
   }
   return shown.message() + (also.empty() ? "" : "\n" + also);
 }

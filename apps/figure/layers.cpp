@@ -19,7 +19,9 @@ struct Row {
   std::string second_shape{};  // of what leaves it too, if that differs
 };
 
+// Everything is centred on `axis`; residual connections run along `side`.
 constexpr double axis = 250, layer_width = 250, layer_height = 28, row_height = 46, side = 110, top = 56;
+constexpr double sum_radius = 11, beside_box = axis + layer_width / 2 + 14, beside_shape = beside_box + 124;
 
 double middle(size_t row) { return top + static_cast<double>(row) * row_height + layer_height / 2; }
 
@@ -27,29 +29,35 @@ double middle(size_t row) { return top + static_cast<double>(row) * row_height +
 void draw_residual(Svg& svg, size_t from, size_t to) {
   const double fork = middle(from) + layer_height / 2 + 5;
   svg.polyline({{axis, fork}, {side, fork}, {side, middle(to)}}, Ink::second, {.width = 1.5});
-  svg.arrow(side, middle(to), axis - 12, middle(to), Ink::second, {.width = 1.5});
+  svg.arrow(side, middle(to), axis - sum_radius - 1, middle(to), Ink::second, {.width = 1.5});
+}
+
+// From the middle of a row to its edge.
+double half_height(const Row& row) { return row.kind == Row::add ? sum_radius : layer_height / 2; }
+
+void draw_shape(Svg& svg, const Row& row, double y) {
+  const bool two_shapes = !row.second_shape.empty();
+  svg.text(beside_box, two_shapes ? y - 4 : y + 4, row.shape, Ink::text, 12);
+  if (two_shapes) svg.text(beside_box, y + 12, row.second_shape, Ink::text, 12);
 }
 
 void draw_rows(Svg& svg, const std::vector<Row>& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    const double y = middle(i), half = row.kind == Row::add ? 11 : layer_height / 2;
-    if (i > 0) {
-      const double above = rows[i - 1].kind == Row::add ? 11 : layer_height / 2;
-      svg.arrow(axis, middle(i - 1) + above, axis, y - half, Ink::text);
-    }
+    const double y = middle(i), edge = y - half_height(row);
+    if (i > 0) svg.arrow(axis, middle(i - 1) + half_height(rows[i - 1]), axis, edge, Ink::text);
     if (row.kind == Row::step) {
-      svg.rectangle(axis - layer_width / 2, y - half, layer_width, layer_height, Ink::mark, 0.15);
-      svg.box(axis - layer_width / 2, y - half, layer_width, layer_height, Ink::mark);
-    } else if (row.kind == Row::add) {
-      svg.circle(axis, y, 11, Ink::second, 0.3);
+      svg.rectangle(axis - layer_width / 2, edge, layer_width, layer_height, Ink::mark, 0.15);
+      svg.box(axis - layer_width / 2, edge, layer_width, layer_height, Ink::mark);
     }
-    svg.text(axis, y + (row.kind == Row::add ? 5 : 4), row.name, Ink::text, row.kind == Row::add ? 16 : 13,
-             Anchor::middle);
-    const double raised = row.second_shape.empty() ? 0 : 8;
-    svg.text(axis + layer_width / 2 + 14, y + 4 - raised, row.shape, Ink::text, 12);
-    if (raised > 0) svg.text(axis + layer_width / 2 + 14, y + 4 + raised, row.second_shape, Ink::text, 12);
-    svg.text(axis + layer_width / 2 + 138, y + 4, row.note, Ink::note, 12);
+    if (row.kind == Row::add) {
+      svg.circle(axis, y, sum_radius, Ink::second, 0.3);
+      svg.text(axis, y + 5, row.name, Ink::text, 16, Anchor::middle);
+    } else {
+      svg.text(axis, y + 4, row.name, Ink::text, 13, Anchor::middle);
+    }
+    draw_shape(svg, row, y);
+    svg.text(beside_shape, y + 4, row.note, Ink::note, 12);
   }
 }
 

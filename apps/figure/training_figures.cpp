@@ -92,8 +92,9 @@ std::string draw_schedules() {
                .ticks = {{0.00025, "0.00025"}, {0.0005, "0.0005"}, {0.00075, "0.00075"}, {0.001, "0.001"}}});
   const auto draw_rate = [&](const std::function<double(i64)>& rate, i64 first, Ink ink, Stroke stroke) {
     std::vector<Point> points;
-    for (i64 step = first; step <= total; step += step == 1 ? between - 1 : between)
-      points.push_back({static_cast<double>(step), rate(step)});
+    const auto add_point = [&](i64 step) { points.push_back({static_cast<double>(step), rate(step)}); };
+    add_point(first);
+    for (i64 step = between * (first / between + 1); step <= total; step += between) add_point(step);
     chart.curve(points, ink, stroke);
   };
   const auto paper = [](i64 step) { return optim::noam(step, d_model, warmup); };

@@ -33,15 +33,17 @@ std::string names_of(const CLI::App& command) {
   return listed(names);
 }
 
+// "a\n  b\n" becomes "a; b".
+std::string in_one_line(std::string message) {
+  message.resize(message.find_last_not_of(" \n") + 1);
+  for (size_t at = message.find('\n'); at != message.npos; at = message.find('\n', at))
+    message.replace(at, message.find_first_not_of(" \n", at) - at, "; ");
+  return message;
+}
+
 // Prints the message and returns the exit code. Wrong usage is one line; other failures may add lines with details.
-int complain(std::string message, int exit_code) {
-  if (exit_code == wrong_usage) {
-    for (size_t at = 0; (at = message.find('\n', at)) != std::string::npos;) {
-      const size_t end = message.find_first_not_of(" \n", at);
-      message.replace(at, end == std::string::npos ? end : end - at, end == std::string::npos ? "" : "; ");
-    }
-  }
-  std::cerr << "orrery: " << harmless_lines(message) << std::endl;
+int complain(const std::string& message, int exit_code) {
+  std::cerr << "orrery: " << harmless_lines(exit_code == wrong_usage ? in_one_line(message) : message) << std::endl;
   return exit_code;
 }
 

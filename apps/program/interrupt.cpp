@@ -27,7 +27,7 @@ static_assert(std::atomic<i64>::is_always_lock_free);  // so a handler may use i
 i64 milliseconds() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return i64{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000 + 1;
+  return i64{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000 + 1;  // never 0
 }
 
 void write_line(std::string_view text) {

@@ -45,7 +45,7 @@ int online_cores() { return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS
 }  // namespace
 
 bool same_word(std::string_view a, std::string_view b) {
-  const auto same = [](char x, char y) { return (x | 0x20) == (y | 0x20); };
+  const auto same = [](char x, char y) { return (x | 0x20) == (y | 0x20); };  // the bit of small letters in ASCII
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same);
 }
 

@@ -28,7 +28,8 @@ struct TimeUnit {
 };
 TimeUnit unit_for(double seconds) {
   if (seconds > 3 * 3600) return {"time, hours", 3600};
-  return seconds > 3 * 60 ? TimeUnit{"time, minutes", 60} : TimeUnit{"time, seconds", 1};
+  if (seconds > 3 * 60) return {"time, minutes", 60};
+  return {"time, seconds", 1};
 }
 
 struct Range {
@@ -85,12 +86,12 @@ Axis round_axis(const std::string& name, double low, double high) {
 }
 
 Curve thinned(const Curve& curve, size_t most) {
-  const size_t beside = (curve.size() + most - 1) / most;
+  const size_t neighbours = (curve.size() + most - 1) / most;
   Curve result;
-  for (size_t begin = 0; begin < curve.size(); begin += beside) {
-    const size_t end = std::min(curve.size(), begin + beside);
+  for (size_t begin = 0; begin < curve.size(); begin += neighbours) {
+    const size_t end = std::min(curve.size(), begin + neighbours);
     const double count = static_cast<double>(end - begin);
-    CurvePoint mean = curve[begin + (end - begin) / 2];
+    CurvePoint mean = curve[begin + (end - begin) / 2];  // its step is that of the middle
     mean.seconds = mean.value = 0;
     for (size_t i = begin; i < end; ++i) {
       mean.seconds += curve[i].seconds / count;

@@ -6,7 +6,9 @@
 Tensor table(i64 T) {
   const Mask mask = causal_mask(T);
   Tensor seen = zeros({T, T}, f64);
-  for (i64 i = 0; i < T * T; ++i) seen.write<double>()[i] = mask.allowed(0, 0, i / T, i % T, T, T);
+  for (i64 i = 0; i < T; ++i) {
+    for (i64 j = 0; j < T; ++j) seen(i, j) = mask.allowed(0, 0, i, j, T, T) ? 1 : 0;
+  }
   return seen;
 }
 

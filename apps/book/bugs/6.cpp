@@ -1,7 +1,6 @@
 // Chapter 5. Bug 6: an embedding.
 //
-// Row ids[i] of the weight [vocabulary, D] for each token i; ids is i32 [B, T]. copy_into(a, b) writes b
-// to a.
+// Row ids[i] of the weight [vocabulary, D] for each token i; ids is i32 [B, T]. copy_into(a, b) writes b to a.
 // Its symptoms:  apps/run gradcheck --bug 6
 // Grade it:  apps/run exercise bug.6
 // Serves: nn/module.h

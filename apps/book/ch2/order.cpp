@@ -11,14 +11,17 @@
 
 namespace {
 
-// Numbers are those of the tape's lines: a = 0, u = 1, v = 2, y = 3.
+constexpr size_t a = 0, u = 1, v = 2, y = 3;  // the lines of the tape
+const std::vector<const char*> names{"a", "u", "v", "y"};
+
 struct Input {
   size_t line;
   double slope;
 };
-const std::vector<std::vector<Input>> inputs_of{{}, {{0, 2}}, {{1, 3}}, {{1, 1}, {2, 1}}};
-const std::vector<const char*> names{"a", "u", "v", "y"};
-constexpr size_t a = 0, y = 3;
+const std::vector<std::vector<Input>> inputs_of{{},                 // a is given
+                                                {{a, 2}},           // u = 2 a
+                                                {{u, 3}},           // v = 3 u
+                                                {{u, 1}, {v, 1}}};  // y = u + v
 
 // Visits one node: adds its part to the gradient of each of its inputs.
 void visit(size_t node, std::vector<double>& gradient) {

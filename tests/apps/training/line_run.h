@@ -28,12 +28,14 @@ struct LineRun {
     TrainingLog none("", TrainingLog::Earlier::kept);
     listen([&] { save_model(training.trainer, files, parts, none, "orrery line", failed); });
   }
+  // Runs f, whose stderr goes to `heard`.
   void listen(const std::function<void()>& f) {
     std::ostringstream text;
-    struct Listening {
+    struct RestoredStderr {  // also if f throws what is no Error
       std::streambuf* before;
-      ~Listening() { std::cerr.rdbuf(before); }
-    } const listening{std::cerr.rdbuf(text.rdbuf())};
+      ~RestoredStderr() { std::cerr.rdbuf(before); }
+    };
+    const RestoredStderr restored{std::cerr.rdbuf(text.rdbuf())};
     try {
       f();
     } catch (const Error& error) { problem = error.what(); }
