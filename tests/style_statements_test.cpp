@@ -90,8 +90,6 @@ std::vector<Statement> statements_of(const std::string& code) {
 Words comma_violations(const Sources& sources) {
   Words found;
   for (const Source& source : sources) {
-    const std::string tested = source.path.starts_with("tests/") ? source.path.substr(6) : source.path;
-    if (tested.starts_with("apps/")) continue;  // these have some still
     for (const Statement& statement : statements_of(code_of(source))) {
       if (joins_statements(statement.text)) found.push_back(source.at(statement.line) + "a comma joins two statements");
     }

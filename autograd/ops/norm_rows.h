@@ -104,8 +104,8 @@ static void add_norm_gradients(const T* x, const RowStatistics<T>& s, const T* d
 }
 
 /// The whole backward pass, for x [..., n], the statistics [rows, 3] of its rows, and a weight [n] or undefined. Writes
-/// dx, which may be dy, and returns the gradients of weight and bias as [1, 2 n]. Calls `then(begin, end)` for groups of
-/// rows whose dx is complete and still in the nearest cache.
+/// dx, which may be dy, and returns the gradients of weight and bias as [1, 2 n]. Calls `then(begin, end)` for groups
+/// of rows whose dx is complete and still in the nearest cache.
 template <class T, class Then>
 static Tensor norm_backward(const Tensor& x, const Tensor& statistics, const Tensor& weight, const Tensor& dy,
                             Tensor& dx, const Then& then) {

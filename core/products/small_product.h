@@ -19,8 +19,8 @@ struct Strided {
   i64 row, column;
 };
 
-/// c = a b, or c += a b with `accumulate`; a has as many rows as c, and as many columns as b has rows. Each element of c
-/// is summed over p = 0, 1, ..., b.rows - 1 in that order, whatever the size of c. T is float or double.
+/// c = a b, or c += a b with `accumulate`; a has as many rows as c, and as many columns as b has rows. Each element of
+/// c is summed over p = 0, 1, ..., b.rows - 1 in that order, whatever the size of c. T is float or double.
 template <class T>
 void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate);
 

@@ -72,8 +72,8 @@ struct LinearCrossEntropy {
   }
 
  private:
-  // Turns one row of x W^T into dL/dz and adds it to `sums` if there is a bias. Returns the loss of the row. `factor` is
-  // 1 / q.divisor.
+  // Turns one row of x W^T into dL/dz and adds it to `sums` if there is a bias. Returns the loss of the row. `factor`
+  // is 1 / q.divisor.
   template <class T>
   double loss_row(i64 K, i32 target, const T* bias, T factor, T* z, T* sums) const {
     const double on = q.on, off = q.off;
