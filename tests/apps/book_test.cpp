@@ -151,7 +151,7 @@ TEST_CASE("a program without an answer, or in another chapter's folder, is found
   CHECK(violations_of(3, "// Read next: d\n") == 1);
   CHECK(violations_of(3, "\n// Answer: b.\n") == 1);
   CHECK(violations_of(4, "// Answer: b.\n// Read next: d\n") == 1);
-  CHECK(violations_of(3, "// Answer: b.\n" + std::string(78, '\n')) == 1);
+  CHECK(violations_of(3, "// Answer: b.\n" + std::string(83, '\n')) == 1);
 }
 
 TEST_CASE("every exercise has a starter, a grader, a solution and two wrong answers") {
