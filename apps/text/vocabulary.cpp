@@ -11,6 +11,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "apps/text/characters.h"
 #include "apps/text/sentencepiece.h"
 #include "apps/text/text_file.h"
 #include "core/error.h"
