@@ -11,6 +11,7 @@
 #include "optim/optim.h"
 
 using namespace orrery;
+
 struct LowRank : nn::LinearMap {
   nn::Linear base;
   Variable A, B;

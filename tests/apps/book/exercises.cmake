@@ -81,8 +81,10 @@ file(CONFIGURE OUTPUT ${exercise_folder}/chapters.cpp @ONLY CONTENT
 Exercises exercises_of(const std::string& chapter) {\n${switch}  return {};\n}\n}\n")
 
 add_executable(orrery_exercises apps/book/exercises.cpp ${exercise_folder}/chapters.cpp ${exercise_sources})
-target_link_libraries(orrery_exercises PRIVATE orrery_grade orrery_options)
-target_compile_options(orrery_exercises PRIVATE ${ORRERY_ANSWER_OPTIONS})
+# What is linked last has the last word: clang takes the last option about a warning.
+add_library(orrery_answer_options INTERFACE)
+target_compile_options(orrery_answer_options INTERFACE ${ORRERY_ANSWER_OPTIONS})
+target_link_libraries(orrery_exercises PRIVATE orrery_grade orrery_options orrery_answer_options)
 target_compile_definitions(orrery_exercises PRIVATE ORRERY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_precompile_headers(orrery_exercises PRIVATE "${PROJECT_SOURCE_DIR}/apps/book/grade/prelude.h")
 foreach(chapter ${exercise_chapters})
