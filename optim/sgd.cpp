@@ -51,9 +51,9 @@ Optimizer::Ready SGD::update(size_t i, const Update& u) {
     T *p = u.parameter.write<T>(), *b = momentum_.empty() ? nullptr : momentum_[i].write<T>();
     const T* g = u.gradient.data<T>();
     const Coefficients<T> c{.factor = static_cast<T>(u.gradient_factor),
-                               .rate = static_cast<T>(u.learning_rate),
-                               .decay = static_cast<T>(u.weight_decay),
-                               .momentum = static_cast<T>(options_.momentum)};
+                            .rate = static_cast<T>(u.learning_rate),
+                            .decay = static_cast<T>(u.weight_decay),
+                            .momentum = static_cast<T>(options_.momentum)};
     return {[=](i64 begin, i64 end) {
       if (b)
         descend(end - begin, p + begin, g + begin, b + begin, c);

@@ -19,8 +19,6 @@
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/options.h"
-#include "apps/program/output_file.h"
-#include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
 #include "apps/training/memory.h"

@@ -82,7 +82,8 @@ void check_known(const Json& values, const std::vector<CLI::Option*>& options, c
     const bool known = std::any_of(options.begin(), options.end(), [&name = name](const CLI::Option* option) {
       return name_in_file(*option) == name && !is_config(*option);
     });
-    check(known, operation, "there is no option \"", name, '"', is_model ? "; another command saved this model" : "");
+    check(known, operation, "there is no option \"", name, '"',
+          is_model ? "; another command or another version saved this model" : "");
   }
 }
 

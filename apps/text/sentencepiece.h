@@ -37,7 +37,8 @@ struct ScoredPieces {
 };
 
 /// Learns pieces for a vocabulary of at most `size` tokens. An exact one has a piece for a space, whether the text has
-/// spaces or not. Errors: a `size` that is too large, or too small for the text.
+/// spaces or not. The lines must be UTF-8, and not all empty (`Vocabulary` checks it). Errors: a `size` that is too
+/// large, or too small for the text; a text from which SentencePiece cannot learn.
 ScoredPieces learn_pieces(const std::vector<std::string_view>& lines, i64 size, bool exact);
 
 /// Cuts text into tokens, and joins them.

@@ -1,20 +1,20 @@
-// Chapter 9. What a training writes must replace nothing that it reads.
+// Chapter 9. What a training writes must replace no text that it learns from, and no other file that it needs.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/training/outputs.h"
 
 #include "apps/program/output_file.h"
+#include "core/error.h"
 
 namespace orrery {
 
 void check_outputs(const RunOptions& run, const TrainingFiles& files, const std::vector<NamedFile>& texts,
-                   std::vector<NamedFile> others) {
+                   const std::vector<NamedFile>& others) {
   const std::string& program = files.program();
   for (const NamedFile& text : texts)
     check(!files.writes(text.path), program, "--save ", files.model(), " would write over ", text.name, ' ', text.path);
-  std::vector<NamedFile> read = texts;
+  std::vector<NamedFile> read = texts, outputs = others;
   read.push_back({"the file of --config,", run.config});
-  std::vector<NamedFile>& outputs = others;
   outputs.push_back({"--log", run.log});
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto& [option, path] = outputs[i];

@@ -1,4 +1,4 @@
-// Chapter 9. What a training writes must replace nothing that it reads.
+// Chapter 9. What a training writes must replace no text that it learns from, and no other file that it needs.
 //
 // Serves: apps/toy/toy.cpp
 #pragma once
@@ -18,8 +18,8 @@ struct NamedFile {
 
 /// Errors, before any work, of a training that learns from `texts` and writes its log and `others` besides the model:
 /// one of these cannot be written, or would replace a model, a file that this training reads, or another that it
-/// writes; or the model would replace one of `texts`. A path "" names no file.
+/// writes; or the model would replace one of `texts`. It may replace the one that --config names. A path "" is no file.
 void check_outputs(const RunOptions& run, const TrainingFiles& files, const std::vector<NamedFile>& texts,
-                   std::vector<NamedFile> others = {});
+                   const std::vector<NamedFile>& others = {});
 
 }  // namespace orrery

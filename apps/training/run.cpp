@@ -1,4 +1,4 @@
-// Chapter 9. The loop of every training program.
+// Chapter 9. The run of every training program.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/training/run.h"

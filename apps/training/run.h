@@ -1,4 +1,5 @@
-// Chapter 9. The loop of every training program: steps, a progress line, evaluations, files, Ctrl-C, a time limit.
+// Chapter 9. The run of every training program: its start, steps, a progress line, evaluations, files, Ctrl-C, a time
+// limit, and its end.
 //
 // Serves: apps/toy/toy.cpp
 #pragma once
@@ -62,7 +63,7 @@ struct Training {
   const SavedParts& parts;
   const RunOptions& options;
   const Interrupt& interrupt;
-  double expected_seconds = 0;  ///< of the whole training, for the line at its start
+  double expected_seconds = 0;  ///< from now to the end, for the line at its start
   RunHooks hooks{};
   /// Gives the model the parameters to save (`Trainer::end_with_best`), and prints what it can do now.
   std::function<Score()> report;

@@ -10,7 +10,8 @@
 
 #include "apps/program/options.h"
 #include "apps/training/run_options.h"
-#include "apps/translate/task.h"
+#include "apps/translate/data.h"
+#include "apps/translate/recipe.h"
 
 namespace orrery::translate {
 

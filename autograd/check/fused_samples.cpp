@@ -7,7 +7,6 @@
 // Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
 #include "autograd/ops.h"
-#include "core/mask.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::sample_rows {

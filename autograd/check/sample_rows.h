@@ -55,8 +55,8 @@ Sample long_sample(std::string name, std::string variant, std::vector<Input> inp
 /// Token ids 0, 7, 14, ..., modulo `rows`.
 Tensor spread_ids(const Shape& shape, i64 rows);
 
-/// Masks for two sequences of three positions: what the first is, without what comes later; and a table by which the
-/// second query sees nothing.
+/// Masks for two sequences of three positions: a causal one, where the second sequence has only two positions; and a
+/// table by which the second query sees nothing.
 inline Mask causal_and_padded() { return Mask::causal() & Mask::padding({3, 2}); }
 inline Mask table_with_empty_row() { return Mask::allow(Tensor::of<i32>({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1})); }
 

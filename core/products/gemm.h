@@ -99,7 +99,8 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork&
 template <class T>
 void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
 
-/// `count` such products, in parallel: c[i] = op(a[i]) op(b[i]); each is one call of BLAS.
+/// c[i] = op(a[i]) op(b[i]), or c[i] += ... with `accumulate`, for `count` products in parallel; each is one call of
+/// BLAS. A step of 0 gives all products the same factor. Errors: those of `gemm`.
 template <class T>
 void gemm_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c,
                 Trans trans = Trans::none, bool accumulate = false);

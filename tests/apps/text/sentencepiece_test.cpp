@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdio>
+
 #include "tests/core/support.h"
 
 using namespace orrery;

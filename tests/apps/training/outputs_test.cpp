@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
-
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"

@@ -1,4 +1,4 @@
-// Chapter 9. Tests of the loop of every training program: evaluations, files, the log, and the ways in which it ends.
+// Chapter 9. Tests of the steps of every training: evaluations, files, the log, and the ways in which it ends.
 #include "apps/training/run.h"
 
 #include <doctest/doctest.h>
@@ -22,27 +22,6 @@ using namespace orrery;
 using small::line_recipe;
 using small::LineRun;
 using small::LineTraining;
-
-TEST_CASE("a training is ended in order: reported, then saved, whatever fails; the first failure is told") {
-  const auto ended = [](const std::string& training, const std::string& report, const std::string& save) {
-    std::string order;
-    const auto part = [&](const std::string& name, const std::string& error) {
-      return [&order, name, error] {
-        order += name + " ";
-        check(error.empty(), "test", error);
-      };
-    };
-    const auto failure = failure_of(part("train", training));
-    const std::string error = small::error_of([&] {
-      end_training(failure, {part("report", report), part("save", save)});
-    });
-    return order + error;
-  };
-  CHECK(ended("", "", "") == "train report save ");
-  CHECK(ended("", "", "disk") == "train report save test: disk");
-  CHECK(ended("", "memory", "disk") == "train report save test: memory");
-  CHECK(ended("nan", "memory", "") == "train report save test: nan");
-}
 
 TEST_CASE("a training makes its steps, evaluates when it is due, says so, and keeps the best") {
   const TemporaryFolder folder;

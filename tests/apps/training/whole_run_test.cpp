@@ -1,0 +1,120 @@
+// Chapter 9. Tests of a training from its first line to its last: what is called, in which order, whatever fails.
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "apps/program/exit_code.h"
+#include "apps/training/run.h"
+#include "tests/apps/training/line_run.h"
+#include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+using small::LineRun;
+
+TEST_CASE("a training is ended in order: reported, then saved, whatever fails; the first failure is told") {
+  const auto ended = [](const std::string& training, const std::string& report, const std::string& save) {
+    std::string order;
+    const auto part = [&](const std::string& name, const std::string& error) {
+      return [&order, name, error] {
+        order += name + " ";
+        check(error.empty(), "test", error);
+      };
+    };
+    const auto failure = failure_of(part("train", training));
+    const std::string error = small::error_of([&] {
+      end_training(failure, {part("report", report), part("save", save), part("figures", "")});
+    });
+    return order + error;
+  };
+  CHECK(ended("", "", "") == "train report save figures ");
+  CHECK(ended("", "", "disk") == "train report save figures test: disk");
+  CHECK(ended("", "memory", "disk") == "train report save figures test: memory");
+  CHECK(ended("nan", "memory", "") == "train report save figures test: nan");
+}
+
+namespace {
+
+// A line that is trained from its first line to its last; what was called is in `called`.
+struct WholeRun {
+  explicit WholeRun(const std::string& path) : line(path) {}
+  void go(const std::function<void()>& report = [] {}) {
+    const Interrupt interrupt;
+    if (stopped_at_once) std::raise(SIGINT);
+    const RunOptions options;
+    line.listen([&] {
+      exit_code = run_training({.command = "orrery line",
+                                .trainer = line.training.trainer,
+                                .files = line.files,
+                                .parts = line.parts,
+                                .options = options,
+                                .interrupt = interrupt,
+                                .hooks = hooks,
+                                .report =
+                                    [&] {
+                                      called += "report ";
+                                      report();
+                                      line.training.trainer.end_with_best();
+                                      return Score{"distance", 0.25};
+                                    },
+                                .write_figures = [&] { called += "figures "; }});
+    });
+  }
+
+  LineRun line;
+  RunHooks hooks;
+  std::string called;
+  bool stopped_at_once = false;
+  int exit_code = -1;
+};
+
+}  // namespace
+
+TEST_CASE("a training goes from its first line to its last, and one that is resumed says so") {
+  const TemporaryFolder folder;
+  WholeRun first(folder / "line");
+  first.hooks.after_step = [&](const StepResult&) {
+    if (first.line.training.trainer.steps_done() == 5) std::raise(SIGINT);
+  };
+  first.go();
+  CHECK(first.exit_code == interrupted);
+  CHECK(first.called == "report figures ");
+  CHECK(small::contains(first.line.heard, "model of 2 parameters\n"));
+  CHECK_FALSE(small::contains(first.line.heard, "resuming"));
+  CHECK(small::contains(first.line.heard, "stopped after step 5 of 12; to resume: orrery line --resume "));
+  WholeRun resumed(folder / "line");
+  resumed.line.training.trainer.load_state(read_unfinished("line", first.line.files).state);
+  resumed.go();
+  CHECK(resumed.exit_code == done);
+  CHECK(resumed.called == "report figures ");
+  CHECK(small::contains(resumed.line.heard, "resuming after step 5 of 12\n"));
+  CHECK(resumed.line.heard.ends_with("saved to " + first.line.files.model() + "\n"));
+  CHECK_FALSE(std::filesystem::exists(first.line.files.resume()));
+}
+
+TEST_CASE("a training that is stopped before its first step reports and saves nothing") {
+  const TemporaryFolder folder;
+  WholeRun run(folder / "line");
+  run.line.parts.save_model = [&](const std::string&) { run.called += "save "; };
+  run.stopped_at_once = true;
+  run.go();
+  CHECK(run.exit_code == interrupted);
+  CHECK(run.called == "");
+  CHECK(small::contains(run.line.heard, "stopped after step 0 of 12"));
+}
+
+TEST_CASE("a report that fails does not keep the model from being saved, nor a save the figures") {
+  const TemporaryFolder folder;
+  WholeRun reporting(folder / "line"), saving(folder / "other");
+  reporting.go([] { fail("report", "cannot be made"); });
+  CHECK(reporting.line.problem == "report: cannot be made");
+  CHECK(reporting.called == "report figures ");
+  CHECK(std::filesystem::exists(reporting.line.files.model()));
+  saving.line.parts.save_model = [](const std::string&) { fail("write", "No space left on device"); };
+  saving.go();
+  CHECK(small::contains(saving.line.problem, "line: the model is not saved: write: No space left on device"));
+  CHECK(saving.called == "report figures ");
+}
