@@ -1,9 +1,9 @@
 // Chapter 6. Rotary positions: pairs of numbers turned by an angle (Su et al. 2021, "RoFormer", section 3.4.2).
 //
-//   (a, b) = (x_c, x_{c + d/2});   y_c = a cos - b sin,   y_{c + d/2} = a sin + b cos
-//   da = dy_c cos + dy_{c + d/2} sin,   db = dy_{c + d/2} cos - dy_c sin:   dy, turned back
+//   (a, b) = (x_i, x_{i + d/2});   y_i = a cos - b sin,   y_{i + d/2} = a sin + b cos
+//   da = dy_i cos + dy_{i + d/2} sin,   db = dy_{i + d/2} cos - dy_i sin:   dy, turned back
 // A rotation's matrix is orthogonal, so its transpose, which backward multiplies by, is the rotation back. The paper
-// pairs columns 2c and 2c + 1; columns half a row apart, as here, are read side by side.
+// pairs columns 2i and 2i + 1; columns half a row apart, as here, are read side by side.
 // Shapes: x, y [B, n, h, d]; sine, cosine [n, d / 2].
 // Serves: autograd/ops/attention.cpp
 #include "autograd/ops/rotary.h"
@@ -19,10 +19,10 @@ namespace {
 template <class T>
 void turn_row(i64 half, const T* x, const T* sine, const T* cosine, T direction, T* y) {
 #pragma omp simd
-  for (i64 c = 0; c < half; ++c) {
-    const T a = x[c], b = x[half + c], s = direction * sine[c];
-    y[c] = a * cosine[c] - b * s;
-    y[half + c] = a * s + b * cosine[c];
+  for (i64 i = 0; i < half; ++i) {
+    const T a = x[i], b = x[half + i], s = direction * sine[i];
+    y[i] = a * cosine[i] - b * s;
+    y[half + i] = a * s + b * cosine[i];
   }
 }
 

@@ -3,9 +3,9 @@
 // Su et al. 2021 ("RoFormer: Enhanced Transformer with Rotary Position Embedding", arXiv 2104.09864), abstract: it
 // "encodes the absolute position with a rotation matrix and meanwhile incorporates the explicit relative position
 // dependency in self-attention formulation."
-//   pair c of a query or key at position p is turned by the angle p / 10000^(2c / d_k)
-// Two vectors that are turned by the same angle keep their dot product. So the score of a query at position i and a key
-// at position j depends on j - i, and not on i and j. Values are not turned.
+//   pair i of a query or key at position pos is turned by the angle pos / 10000^(2i / d_k)
+// Two vectors that are turned by the same angle keep their dot product. So the score of a query and a key depends
+// on the distance of their positions alone. Values are not turned.
 // Shapes: Q, K and the results [B, n, h, d_k].
 // Serves: nn/positions/positional_encoding.h
 #pragma once

@@ -41,9 +41,9 @@ struct MyTiledAttention {
       const Tensor k = slice(K, 0, begin, end), v = slice(V, 0, begin, end);
       const Tensor S = matmul(q, k, Trans::b) * factor;
       const Tensor P = exp(constant(S - largest.get())).value() / total.get();
-      const Tensor dS = P * (matmul(dO, v, Trans::b) - D) * factor;
-      add_in_place(dQ, matmul(dS, k));
-      slice_into(dK, matmul(dS, q, Trans::a), 0, begin, false);
+      const Tensor scaled_dS = P * (matmul(dO, v, Trans::b) - D) * factor;
+      add_in_place(dQ, matmul(scaled_dS, k));
+      slice_into(dK, matmul(scaled_dS, q, Trans::a), 0, begin, false);
       slice_into(dV, matmul(P, dO, Trans::a), 0, begin, false);
     }
     dx.add(0, dQ);

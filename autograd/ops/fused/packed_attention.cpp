@@ -2,10 +2,11 @@
 //
 //   S = Q K^T / sqrt(d_k) + bias      P = softmax of each row of S over the allowed keys      W = m P      O = W V
 // where m are dropout's factors, 0 or 1 / (1 - p). A bias by distance is optional; the gradient of each of its entries
-// is the sum of dS, without the factor 1 / sqrt(d_k), over all pairs with that distance. Backward, from dO, with the
-// derivatives of autograd/ops/matmul.cpp and autograd/ops/softmax.cpp:
-//   dV = W^T dO      dW = dO V^T      dP = m dW      dS = P (dP - sum over keys of P dP) / sqrt(d_k)
-//   dQ = dS K        dK = dS^T Q
+// is the sum of dS over all pairs with that distance. Backward, from dO, with the derivatives of
+// autograd/ops/matmul.cpp and autograd/ops/softmax.cpp:
+//   dV = W^T dO      dW = dO V^T      dP = m dW      dS = P (dP - sum over keys of P dP)
+//   dQ = dS K / sqrt(d_k)             dK = dS^T Q / sqrt(d_k)
+// The code keeps dS / sqrt(d_k), as `scaled_dS`.
 // The composed form, autograd/ops/attention.cpp, is the one to read: there each line is an operation of its own, and
 // every head is first copied. Here a task is one head of one batch row, and its matrices are columns of the packed
 // products. Queries are processed in tiles, so that the scores, weights and gradients of a tile stay in the cache of a
@@ -123,7 +124,7 @@ struct PackedAttention : PackedHeads {
     const Packed<T>& out = pass.out;
     const T* P = pass.weights + index * s.m * stride;
     double* bias_sums = pass.bias_sums ? pass.bias_sums + index * bias.size() : nullptr;
-    T *dO_T = scratch, *W = dO_T + s.d_v * stride, *dS = W + query_tile * s.m;
+    T *dO_T = scratch, *W = dO_T + s.d_v * stride, *scaled_dS = W + query_tile * s.m;
     const T keep_factor = static_cast<T>(dropout.p == 0 ? 1.0 : keep_scale(dropout.p)),
             factor = static_cast<T>(score_factor());
     transpose(dO, s.n, s.d_v, T{1}, dO_T, stride);
@@ -138,31 +139,32 @@ struct PackedAttention : PackedHeads {
       const i64 keys = seen.count();
       const T* P_i = P + seen.first * stride + begin;
       gemm_in_task<T>(V.from(seen.first).mat(keys, s.d_v), {dO_T + begin, s.d_v, width, stride},
-                      {dS, keys, width, width});  // dW
+                      {scaled_dS, keys, width, width});  // dW
       sum_over_keys(keys, width, inner, [&](i64 j, T* part) {
-        restore_weights(width, keep_factor, P_i + j * stride, dS + j * width, W + j * width, part);
+        restore_weights(width, keep_factor, P_i + j * stride, scaled_dS + j * width, W + j * width, part);
       });
       for (i64 j = 0; j < keys; ++j)
-        score_gradient(width, keep_factor, factor, P_i + j * stride, inner.data(), dS + j * width);
-      if (bias_sums) bias.add_gradient(Scores<T>{dS, keys, width, width}, rows, begin, seen.first, bias_sums);
-      add_tile(pass, at, begin, seen, {dS, keys, rows, width}, {W, keys, rows, width});
+        score_gradient(width, keep_factor, factor, P_i + j * stride, inner.data(), scaled_dS + j * width);
+      if (bias_sums) bias.add_gradient(Scores<T>{scaled_dS, keys, width, width}, rows, begin, seen.first, bias_sums);
+      add_tile(pass, at, begin, seen, {scaled_dS, keys, rows, width}, {W, keys, rows, width});
     }
   }
 
-  // dQ = dS K, dK = dS^T Q and dV = W^T dO of a tile, which begins with query `begin`.
+  // dQ = scaled_dS K, dK = scaled_dS^T Q and dV = W^T dO of a tile, which begins with query `begin`.
   template <class T>
-  void add_tile(const Backward<T>& pass, Head at, i64 begin, KeyRange seen, Mat<const T> dS_T, Mat<const T> W_T) const {
-    const i64 keys = dS_T.rows, rows = dS_T.cols;
+  void add_tile(const Backward<T>& pass, Head at, i64 begin, KeyRange seen, Mat<const T> scaled_dS_T,
+                Mat<const T> W_T) const {
+    const i64 keys = scaled_dS_T.rows, rows = scaled_dS_T.cols;
     const Packed<T>& out = pass.out;
     if (out.q)
-      gemm_in_task<T>(dS_T, pass.in.K(s, at).from(seen.first).mat(keys, s.d_k),
+      gemm_in_task<T>(scaled_dS_T, pass.in.K(s, at).from(seen.first).mat(keys, s.d_k),
                       out.Q(s, at).from(begin).mat(rows, s.d_k), Trans::a, !pass.q_is_new);
     if (!out.kv) return;
     const bool first = pass.kv_is_new && begin == 0;
     if (first) clear_unseen(out.K(s, at), seen, s.d_k);
     if (first) clear_unseen(out.V(s, at), seen, s.d_v);
-    gemm_in_task<T>(dS_T, pass.in.Q(s, at).from(begin).mat(rows, s.d_k), out.K(s, at).from(seen.first).mat(keys, s.d_k),
-                    Trans::none, !first);
+    gemm_in_task<T>(scaled_dS_T, pass.in.Q(s, at).from(begin).mat(rows, s.d_k),
+                    out.K(s, at).from(seen.first).mat(keys, s.d_k), Trans::none, !first);
     gemm_in_task<T>(W_T, output(pass.dy, at).from(begin).mat(rows, s.d_v),
                     out.V(s, at).from(seen.first).mat(keys, s.d_v), Trans::none, !first);
   }

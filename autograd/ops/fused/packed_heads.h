@@ -122,18 +122,18 @@ struct DistanceBias {
     const T* bias = reversed.data<T>() + head * size();
     for (i64 j = 0; j < S.keys; ++j) add_to(S.width, bias + at(first + j, begin), S.row(j));
   }
-  /// Adds dS^T of `rows` queries to the sums of a task; `begin` and `first` as above.
+  /// Adds scaled_dS^T of `rows` queries to the sums of a task; `begin` and `first` as above.
   template <class T>
-  void add_gradient(const Scores<T>& dS, i64 rows, i64 begin, i64 first, double* sums) const {
-    for (i64 j = 0; j < dS.keys; ++j) {
+  void add_gradient(const Scores<T>& scaled_dS, i64 rows, i64 begin, i64 first, double* sums) const {
+    for (i64 j = 0; j < scaled_dS.keys; ++j) {
       double* sum = sums + at(first + j, begin);
-      const T* row = dS.row(j);
+      const T* row = scaled_dS.row(j);
 #pragma omp simd
       for (i64 i = 0; i < rows; ++i) sum[i] += static_cast<double>(row[i]);
     }
   }
-  /// The gradient [h, n + m - 1]: the sums of all tasks, [B, h, tasks, size()], added in order. dS contains the factor
-  /// `score_factor`, by which a bias is not multiplied, so it is divided out.
+  /// The gradient [h, n + m - 1]: the sums of all tasks, [B, h, tasks, size()], added in order.
+  /// scaled_dS contains the factor `score_factor`, by which a bias is not multiplied, so it is divided out.
   Tensor gradient(const Tensor& sums, double score_factor, Dtype dtype) const {
     const i64 B = sums.size(0), tasks = sums.size(2), count = distances(n, m);
     Tensor total = zeros({h, count}, f64);

@@ -24,7 +24,8 @@ static constexpr i64 padded(i64 n) { return (n + width_multiple - 1) / width_mul
 template <class T>
 using PerQuery = std::array<T, query_tile>;
 
-/// The part of S^T, P^T or dS^T that belongs to a tile: `keys` rows of `width` query columns, `stride` numbers apart.
+/// The part of S^T, P^T or scaled_dS^T that belongs to a tile: `keys` rows of `width` query columns, `stride` numbers
+/// apart. scaled_dS is dS / sqrt(d_k).
 template <class T>
 struct Scores {
   T* data;
@@ -133,15 +134,16 @@ static void softmax_columns(const Scores<T>& S, i64 first, const SeenKeys& seen)
   for (i64 j = 0; j < S.keys; ++j) multiply(S.width, sum.data(), S.row(j));
 }
 
-/// For one key: replaces dW by dS = P (m dW - inner) factor, where `inner` is the sum of P dP over all keys. Where P is
-/// 0, dS is 0, whatever dW is. signed_P is P, negative where dropout drops; m is 0 there, and `keep_factor` elsewhere.
+/// For one key: replaces dW by scaled_dS = P (m dW - inner) factor, where `inner` is the sum of P dP over all keys and
+/// `factor` is 1 / sqrt(d_k). Where P is 0, so is scaled_dS, whatever dW is. signed_P is P, negative where dropout drops;
+/// m is 0 there, and `keep_factor` elsewhere.
 template <class T>
-static void score_gradient(i64 n, T keep_factor, T factor, const T* signed_P, const T* inner, T* dS) {
+static void score_gradient(i64 n, T keep_factor, T factor, const T* signed_P, const T* inner, T* scaled_dS) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     const T P = signed_P[i] < T{0} ? -signed_P[i] : signed_P[i];
-    const T dP = signed_P[i] > T{0} ? dS[i] * keep_factor : T{0};
-    dS[i] = P == T{0} ? T{0} : P * (dP - inner[i]) * factor;
+    const T dP = signed_P[i] > T{0} ? scaled_dS[i] * keep_factor : T{0};
+    scaled_dS[i] = P == T{0} ? T{0} : P * (dP - inner[i]) * factor;
   }
 }
 
@@ -202,18 +204,18 @@ static void hide(i64 n, i32 key, const SeenKeys& seen, T* S) {
 }
 
 /// For one key: computes P = e^{S - largest} / sum again, where `inverse` is 1 / sum. Replaces S by W = P m, and dW by
-/// dS, where D = <dO, O>. Where P is 0, dS is 0, whatever dW is. Split into two loops with a single selection, so that
-/// the compiler vectorises both.
+/// scaled_dS, where D = <dO, O>. Where P is 0, so is scaled_dS, whatever dW is. Split into two loops with a single
+/// selection, so that the compiler vectorises both.
 template <class T>
 static void recompute_weights(i64 n, const T* largest, const T* inverse, const T* D, const T* m, T factor, T* S,
-                              T* dS) {
+                              T* scaled_dS) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) S[i] = math::exp(S[i] - largest[i]) * inverse[i];
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
-    const T P = S[i], gradient = P * (dS[i] * m[i] - D[i]) * factor;
+    const T P = S[i], gradient = P * (scaled_dS[i] * m[i] - D[i]) * factor;
     S[i] = P * m[i];
-    dS[i] = P == T{0} ? T{0} : gradient;
+    scaled_dS[i] = P == T{0} ? T{0} : gradient;
   }
 }
 

@@ -75,7 +75,7 @@ struct TiledAttention : PackedHeads {
                              .q_is_new = dq.is_new,
                              .kv_is_new = dkv.is_new};
       for_query_tiles<T>(0, [&](const Queries& at, T*) { prepare_queries(pass, at); });
-      constexpr i64 matrices = 3;  // W, dS and dropout's factors
+      constexpr i64 matrices = 3;  // W, scaled_dS and dropout's factors
       for_tasks<T>(heads * parts, matrices * tile.keys * tile.queries,
                    [&](i64 i, T* scratch) { backward_part(pass, head(i / parts), i % parts, scratch); });
       if (dq.data) for_query_tiles<T>(0, [&](const Queries& at, T*) { add_parts(pass, at); });
@@ -221,10 +221,10 @@ struct TiledAttention : PackedHeads {
                               V = pass.in.V(s, at.head).from(first), dO = output(pass.dy, at.head).from(at.begin);
     const T *Q_T = prepared(pass, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
     const T *largest = pass.softmax + saved_index(at), *inverse = largest + padded(s.n);
-    T *W = scratch, *dS = W + tile.keys * tile.queries, *factors = dS + tile.keys * tile.queries;
+    T *W = scratch, *scaled_dS = W + tile.keys * tile.queries, *factors = scaled_dS + tile.keys * tile.queries;
     compute_scores(pass.in.K(s, at.head), Q_T, width, at.head, at.begin, at.end, first,
                    Scores<T>{W, keys, width, width});
-    gemm_in_task<T>(V.mat(keys, s.d_v), {dO_T, s.d_v, width}, {dS, keys, width});  // dW
+    gemm_in_task<T>(V.mat(keys, s.d_v), {dO_T, s.d_v, width}, {scaled_dS, keys, width});  // dW
     const T factor = static_cast<T>(score_factor());
     const bool drops = dropout.p > 0;
     if (drops) {
@@ -235,13 +235,16 @@ struct TiledAttention : PackedHeads {
     for (i64 j = 0; j < keys; ++j) {
       T* row = W + j * width;
       hide(width, static_cast<i32>(first + j), seen, row);
-      recompute_weights(width, largest, inverse, D, factors + (drops ? j * width : 0), factor, row, dS + j * width);
+      recompute_weights(width, largest, inverse, D, factors + (drops ? j * width : 0), factor, row,
+                        scaled_dS + j * width);
     }
-    if (sums.bias) bias.add_gradient(Scores<T>{dS, keys, width, width}, rows, at.begin, first, sums.bias);
-    const Mat<const T> dS_T(dS, keys, rows, width), W_T(W, keys, rows, width);
-    if (sums.dQ) gemm_in_task<T>(dS_T, K.mat(keys, s.d_k), {sums.dQ + at.begin * s.d_k, rows, s.d_k}, Trans::a, true);
+    if (sums.bias) bias.add_gradient(Scores<T>{scaled_dS, keys, width, width}, rows, at.begin, first, sums.bias);
+    const Mat<const T> scaled_dS_T(scaled_dS, keys, rows, width), W_T(W, keys, rows, width);
+    if (sums.dQ)
+      gemm_in_task<T>(scaled_dS_T, K.mat(keys, s.d_k), {sums.dQ + at.begin * s.d_k, rows, s.d_k}, Trans::a, true);
     if (pass.out.kv) {
-      gemm_in_task<T>(dS_T, Q.mat(rows, s.d_k), pass.out.K(s, at.head).from(first).mat(keys, s.d_k), Trans::none, true);
+      gemm_in_task<T>(scaled_dS_T, Q.mat(rows, s.d_k), pass.out.K(s, at.head).from(first).mat(keys, s.d_k), Trans::none,
+                      true);
       gemm_in_task<T>(W_T, dO.mat(rows, s.d_v), pass.out.V(s, at.head).from(first).mat(keys, s.d_v), Trans::none, true);
     }
   }

@@ -26,10 +26,11 @@
 //   P_ij = e^{S_ij - largest_i} / sum_i       S_ij computed again
 //   dV_j = dV_j + (m P_ij)^T dO_i
 //   dW_ij = dO_i V_j^T
-//   dS_ij = P_ij (m dW_ij - D_i) / sqrt(d_k)
-//   dK_j = dK_j + dS_ij^T Q_i
-//   dQ_i = dQ_i + dS_ij K_j
-//   dbias = dbias + sums of dS_ij along its diagonals, without 1 / sqrt(d_k)
+//   dS_ij = P_ij (m dW_ij - D_i)
+//   dK_j = dK_j + dS_ij^T Q_i / sqrt(d_k)
+//   dQ_i = dQ_i + dS_ij K_j / sqrt(d_k)
+//   dbias = dbias + sums of dS_ij along its diagonals
+// The code keeps dS_ij / sqrt(d_k), as `scaled_dS`.
 //
 // A tile that the mask's ranges (causal, window, padding) hide from all its queries is skipped. Memory is linear in
 // n + m.

@@ -154,17 +154,17 @@ TEST_CASE("a sum over many keys loses fewer digits than one running sum") {
   CHECK(std::fabs(running - 1e5F) > 100);  // one running sum loses them
 }
 
-TEST_CASE("weights are read back from signed P, and dS follows from dW") {
+TEST_CASE("weights are read back from signed P, and the gradient of the scores follows from dW") {
   // Four queries: kept, dropped, P of 0, and P of 0 that was dropped; dW of the last two is NaN and infinity.
   const std::vector<double> P{0.5, -0.25, 0.0, -0.0}, dW{3, 5, std::nan(""), endless};
   constexpr double kept = 1.25, factor = 0.5;
-  std::vector<double> W(4, -1), inner{100, 100, 100, 100}, dS = dW;
+  std::vector<double> W(4, -1), inner{100, 100, 100, 100}, scaled_dS = dW;
   restore_weights(4, kept, P.data(), dW.data(), W.data(), inner.data());
   CHECK(W == std::vector<double>{0.625, 0, 0, 0});
   CHECK(inner == std::vector<double>{100 + 0.625 * 3, 100, 100, 100});
   const std::vector<double> sums{2, 2, 2, 2};
-  score_gradient(4, kept, factor, P.data(), sums.data(), dS.data());
-  CHECK(dS == std::vector<double>{0.5 * (3 * kept - 2) * factor, 0.25 * (0 - 2) * factor, 0, 0});
+  score_gradient(4, kept, factor, P.data(), sums.data(), scaled_dS.data());
+  CHECK(scaled_dS == std::vector<double>{0.5 * (3 * kept - 2) * factor, 0.25 * (0 - 2) * factor, 0, 0});
 }
 
 TEST_CASE("columns are multiplied each by its own factor") {
