@@ -80,14 +80,15 @@ std::vector<NamedFile> named(const TextFiles& texts) {
   return files;
 }
 
-// "text one.txt: 900 + 100 characters of 65 kinds"
+// "text one.txt: 900 characters of 65 kinds, and 100 to validate with"
 void print_text(const LmOrigin& origin, const TextData& data) {
   const Tokenizer& tokenizer = data.tokenizer;
   std::cerr << (origin.texts.training.size() == 1 ? "text " : "texts ") << harmless(listed(origin.texts.training))
-            << ": " << data.training.count() << " + " << data.validation.count() << ' ' << tokenizer.name();
+            << ": " << data.training.count() << ' ' << tokenizer.name();
   if (tokenizer.kind() != TokenKind::bytes) std::cerr << " of " << tokenizer.size() << " kinds";
-  if (!origin.texts.validation.empty()) std::cerr << "; validation: " << harmless(origin.texts.validation);
-  std::cerr << '\n';
+  std::cerr << ", and " << data.validation.count();
+  if (!origin.texts.validation.empty()) std::cerr << " of " << harmless(origin.texts.validation);
+  std::cerr << " to validate with\n";
 }
 
 // What a training begins with, or is resumed from.

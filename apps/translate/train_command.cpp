@@ -39,8 +39,8 @@ std::vector<NamedFile> named(const TranslationFiles& files) {
 void print_data(const TranslationOrigin& origin, const TranslationData& data) {
   const i64 most = origin.recipe.most_tokens;
   const auto print = [&](const std::string& what, const Corpus& corpus) {
-    std::cerr << what << ": " << corpus.counts.text(most) << ", " << corpus.source.tokens() << " + "
-              << corpus.target.tokens() << " tokens\n";
+    std::cerr << what << ": " << corpus.counts.text(most) << ", with " << corpus.source.tokens() << " source and "
+              << corpus.target.tokens() << " target tokens\n";
   };
   print("training", data.training);
   print(origin.files.hold_out() ? "validation, held out of these files" : "validation", data.validation);

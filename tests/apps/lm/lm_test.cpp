@@ -82,7 +82,7 @@ TEST_CASE("a preset is a model by name, and single options change it") {
 TEST_CASE("estimates and progress go to stderr, with loss, rate, speed and no accuracy") {
   const orrery::TemporaryFolder folder;
   const Result result = errors("lm train '" + written(folder / "text", many("abc ", 100)) + "' " + quick_lm);
-  CHECK(contains(result.text, ": 360 + 40 characters of 4 kinds\n"));
+  CHECK(contains(result.text, ": 360 characters of 4 kinds, and 40 to validate with\n"));
   CHECK(contains(result.text, "step 2: validation estimate 1."));
   CHECK(contains(result.text, "step 4: validation estimate 1."));
   CHECK(contains(result.text, "\n  it writes: "));

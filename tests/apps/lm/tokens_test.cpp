@@ -14,8 +14,8 @@ struct KindOfTokens {
   std::string options, name;
 };
 const std::vector<KindOfTokens>& kinds_of_tokens() {
-  static const std::vector<KindOfTokens> kinds{{"", " characters of 15 kinds\n"},
-                                               {"--tokens bytes ", " bytes\n"},
+  static const std::vector<KindOfTokens> kinds{{"", " characters of 15 kinds, and "},
+                                               {"--tokens bytes ", " bytes, and "},
                                                {"--tokens sentencepiece --vocab-size 300 ", " pieces of "}};
   return kinds;
 }
@@ -91,7 +91,7 @@ TEST_CASE("a text of its own for validation takes none from training, and a resu
   const std::string valid = written(folder / "valid", many("the dog sees\n", 10)), moved = folder / "moved";
   const std::string command = "lm train '" + train + "' --valid '" + valid + "' " + tiny + "--steps 2000 --hash ";
   const Result whole = run(command);
-  CHECK(contains(errors(command).text, ": 2300 + 130 characters of 12 kinds; validation: " + valid + "\n"));
+  CHECK(contains(errors(command).text, ": 2300 characters of 12 kinds, and 130 of " + valid + " to validate with\n"));
   REQUIRE(errors(command + "--time-limit 0.001 --save '" + model + "'").exit_code == 130);
   std::filesystem::rename(valid, moved);
   check_failure(quoted_program + "lm train --resume '" + model + "'", "No such file");
