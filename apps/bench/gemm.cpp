@@ -190,6 +190,21 @@ double tiled_against_blas(const std::vector<MeasuredProduct>& products) {
   return std::exp(logarithms / count);
 }
 
+void print_against_blas(std::ostream& out, const std::vector<MeasuredProduct>& products) {
+  const auto print_slowest = [&](const std::string& kinds, ProductKind kind) {
+    const MeasuredProduct* slowest = nullptr;
+    for (const MeasuredProduct& each : products)
+      if (each.product.kind() == kind && (!slowest || each.against_blas() < slowest->against_blas())) slowest = &each;
+    if (!slowest) return;
+    out << "  the slowest of " << kinds << numbers(": %.2f, ", slowest->against_blas()) << slowest->product.what
+        << '\n';
+  };
+  out << numbers("our tiles against OpenBLAS's own threads: %.3f times the speed (geometric mean)\n",
+                 tiled_against_blas(products));
+  print_slowest("these linear maps", ProductKind::linear);
+  print_slowest("all batches of heads", ProductKind::heads);
+}
+
 void print_products(std::ostream& out, const std::string& config, const std::vector<MeasuredProduct>& products,
                     double best) {
   out << fitted(config, product_width) << " form     m     n     k batch tiles calls ms a step  GF/s  best OpenBLAS\n";
@@ -203,9 +218,8 @@ void print_products(std::ostream& out, const std::string& config, const std::vec
     flop += work;
   }
   out << fitted("all products of a step", product_width)
-      << numbers("%51.3f%6.0f%5.0f %%\n", 1e3 * seconds, 1e-9 * flop / seconds, 1e2 * flop / seconds / best)
-      << numbers("our tiles against OpenBLAS's own threads: %.3f times the speed (geometric mean)\n",
-                 tiled_against_blas(products));
+      << numbers("%51.3f%6.0f%5.0f %%\n", 1e3 * seconds, 1e-9 * flop / seconds, 1e2 * flop / seconds / best);
+  print_against_blas(out, products);
 }
 
 int bench_gemm(const BenchOptions& options) {
@@ -213,6 +227,7 @@ int bench_gemm(const BenchOptions& options) {
   const double best = best_speed();
   nlohmann::ordered_json configs = nlohmann::ordered_json::array();
   std::cout << numbers("the best product of this machine on all threads: %.0f GF/s\n", 1e-9 * best) << std::flush;
+  std::vector<MeasuredProduct> all;
   for (const BenchConfig& config : bench_configs()) {
     if (options.config != "all" && options.config != config.name) continue;
     std::vector<MeasuredProduct> measured;
@@ -234,8 +249,13 @@ int bench_gemm(const BenchOptions& options) {
     std::cout << '\n';
     print_products(std::cout, config.name, measured, best);
     std::cout << std::flush;
+    all.insert(all.end(), measured.begin(), measured.end());
     configs.push_back(
         {{"config", config.name}, {"tiles_against_openblas", tiled_against_blas(measured)}, {"products", rows}});
+  }
+  if (options.config == "all") {
+    std::cout << "\nall models\n";
+    print_against_blas(std::cout, all);
   }
   write_results(options, "gemm", {{"best_gflop_per_second", 1e-9 * best}, {"configs", configs}});
   return done;

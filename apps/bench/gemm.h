@@ -59,9 +59,12 @@ double best_speed();
 struct MeasuredProduct {
   Product product;
   double flop_per_second, by_blas;
+  double against_blas() const { return flop_per_second / by_blas; }
 };
 /// The geometric mean of our speed / OpenBLAS's speed, over the products that are cut into tiles.
 double tiled_against_blas(const std::vector<MeasuredProduct>& products);
+/// How our products compare with OpenBLAS's: the mean of linear maps, and the slowest of these and of heads.
+void print_against_blas(std::ostream& out, const std::vector<MeasuredProduct>& products);
 /// At most 100 columns; the last lines sum up a step.
 void print_products(std::ostream& out, const std::string& config, const std::vector<MeasuredProduct>& products,
                     double best);

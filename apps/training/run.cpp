@@ -219,6 +219,7 @@ int run_training(const Training& training) {
     print_stopped(trainer, training.files, log, training.command, false);
     return interrupted;
   }
+  const auto take_place = [&] { training.files.take_place(trainer, training.parts); };
   const auto report = [&] {
     const Score score = training.report();
     log.score(trainer.steps_done(), score.name, score.value);
@@ -229,7 +230,7 @@ int run_training(const Training& training) {
   const auto write_figures = [&] {
     if (training.write_figures) training.write_figures();
   };
-  end_training(failure, {report, save, write_figures});
+  end_training(failure, {take_place, report, save, write_figures});
   return trainer.finished() ? done : interrupted;
 }
 

@@ -88,17 +88,21 @@ void TrainingFiles::check_texts(const Trainer& trainer, const SavedParts& parts)
   }
 }
 
+void TrainingFiles::write_state(Trainer& trainer, const SavedParts& parts) {
+  const TrainingState state = trainer.state();
+  Metadata metadata = parts.origin;
+  metadata[program_key] = program_;
+  metadata[recipe_key] = to_json(trainer.recipe());
+  metadata[standing_key] = standing_of(state, trainer.recipe().seed);
+  write_safetensors(resume(), state.tensors, metadata);
+  resume_is_ours_ = true;
+}
+
 bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
   return file_.keep([&] {
     // The state comes first. Otherwise a program that is killed between the two would leave, in place of an older
     // unfinished training, the new model beside the old state, and --resume would continue the old one.
-    const TrainingState state = trainer.state();
-    Metadata metadata = parts.origin;
-    metadata[program_key] = program_;
-    metadata[recipe_key] = to_json(trainer.recipe());
-    metadata[standing_key] = standing_of(state, trainer.recipe().seed);
-    write_safetensors(resume(), state.tensors, metadata);
-    resume_is_ours_ = true;
+    write_state(trainer, parts);
     // A training that is stopped before its first evaluation also saves a model.
     if (trainer.best_step() == 0 || trainer.best_step() != best_kept_) {
       trainer.with_best([&] { parts.save_model(model()); });
@@ -107,17 +111,25 @@ bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
   });
 }
 
+bool TrainingFiles::older_state_stands() const {
+  std::error_code unknown;
+  return used() && !resume_is_ours_ && std::filesystem::exists(resume(), unknown);
+}
+
+void TrainingFiles::take_place(Trainer& trainer, const SavedParts& parts) {
+  if (older_state_stands() && !file_.keep([&] { write_state(trainer, parts); })) file_.check_kept();
+}
+
 bool TrainingFiles::end(const SavedParts& parts, bool finished) {
   left_.clear();
-  const auto remove_state = [&] {
-    try {
-      if (used()) remove_file(resume());
-    } catch (const Error& error) { left_ = error.what(); }
-  };
-  // The state of an older training goes before FILE is replaced: beside the new model, --resume would continue it.
-  if (!resume_is_ours_) remove_state();
-  if (!file_.keep([&] { parts.save_model(model()); })) return false;
-  if (resume_is_ours_ && finished) remove_state();
+  const bool saved = file_.keep([&] {
+    check(!older_state_stands(), program_, resume(), " is of an older training, and could not be replaced");
+    parts.save_model(model());
+  });
+  if (!saved) return false;
+  try {
+    if (used() && resume_is_ours_ && finished) remove_file(resume());
+  } catch (const Error& error) { left_ = error.what(); }
   return true;
 }
 

@@ -52,14 +52,21 @@ class TrainingFiles {
   /// Writes the state, then the model unless the best one already stands there. Returns false if that failed; `problem`
   /// then says why.
   bool keep(Trainer& trainer, const SavedParts& parts);
-  /// Writes the model as it is. The state of a finished training is removed, and that of one which this training
-  /// replaces. Returns false as above.
+  /// Before the end of a training that may have kept nothing: writes the state, if an older training's stands there.
+  /// Beside the new model, --resume would continue the older training. Error: it could not be written; the older model
+  /// and its state then stay.
+  void take_place(Trainer& trainer, const SavedParts& parts);
+  /// Writes the model as it is; then the state of a finished training is removed. Returns false as `keep` does, also if
+  /// the state of an older training is still there.
   bool end(const SavedParts& parts, bool finished);
   const std::string& problem() const { return file_.problem(); }
   /// Errors: the last call of `keep` or `end` failed; the state of a finished training could not be removed.
   void check_kept() const;
 
  private:
+  void write_state(Trainer& trainer, const SavedParts& parts);
+  bool older_state_stands() const;
+
   std::string program_, left_;  // why the state of a finished training is still there; "" if it is not
   ModelFile file_;
   i64 best_kept_ = 0;            // the step of the best model that was written; 0: none

@@ -65,7 +65,13 @@ struct Scenario {
   std::string name, command, again;  // `again` trains anew where nothing can be resumed
   std::string resume;
   FolderState before;
+  bool replaces_unfinished = false;  // `before` is of another training, which can be resumed
 };
+
+std::optional<std::string> file_in(const FolderState& state, const std::string& name) {
+  const auto found = state.find(name);
+  return found == state.end() ? std::nullopt : std::optional(found->second);
+}
 
 // The log without what a clock decides: which steps have a line, and their seconds.
 std::string without_times(const std::string& log) {
@@ -123,9 +129,11 @@ class Trial {
     for (const auto& file : versions_) {
       const auto& [name, known] = file;
       CAPTURE(file.first);
-      const auto found = state.find(name);
-      CHECK(known.contains(found == state.end() ? std::nullopt : std::optional(found->second)));
+      CHECK(known.contains(file_in(state, name)));
     }
+    // Both files of the older training stay until the state is ours.
+    if (scenario_.replaces_unfinished && (has_older_state(state) || !state.contains("model.resume")))
+      CHECK((state.at("model") == scenario_.before.at("model")) == has_older_state(state));
     const bool told = check_report(fault, outcome);
     if (outcome.exit_code == 0)
       CHECK(kept(state) == after_);
@@ -135,6 +143,10 @@ class Trial {
   }
 
  private:
+  bool has_older_state(const FolderState& state) const {
+    return scenario_.replaces_unfinished && file_in(state, "model.resume") == file_in(scenario_.before, "model.resume");
+  }
+
   bool check_report(const Fault& fault, const Outcome& outcome) const {
     if (fault.error == "kill") {
       CHECK(outcome.exit_code == 137);
@@ -163,7 +175,7 @@ class Trial {
 
   // Without the fault, the same parameters are reached from what is there.
   void check_goes_on() const {
-    const bool resumes = std::filesystem::exists(folder_ / "model.resume");
+    const bool resumes = std::filesystem::exists(folder_ / "model.resume") && !has_older_state(state_of(folder_));
     const Outcome next = run_with_faults(resumes ? scenario_.resume : scenario_.again, folder_);
     CAPTURE(resumes);
     CAPTURE(next.errors);
@@ -184,12 +196,14 @@ class Trial {
   std::set<FolderState> gone_on_;  // the folders from which the training went on, each once
 };
 
-// Over an old model of another seed; and from the state that a program leaves which is killed after its first save.
-// A training that saves once before its end has half as many calls as one that does so twice.
+// Over an old model of another seed; from the state that a program leaves which is killed after its first save; and
+// over such a state, without an evaluation before the end. A training that saves once before its end has half as many
+// calls as one that does so twice.
 std::vector<Scenario> scenarios(const TrainedProgram& program, const TemporaryFolder& folder, bool saves_twice) {
   const int steps = saves_twice ? 4 : 2, every = saves_twice ? 2 : 1;
   const std::string model = folder / "model", log = "--log '" + (folder / "log") + "' ";
-  const std::string begin = program.begin(model, steps, every), resume = program.resume(model);
+  const std::string begin = program.begin(model, steps, every), resume = program.resume(model),
+                    unevaluated = program.begin(model, steps, 0) + "--seed 8 --overwrite ";
   put({}, folder);
   REQUIRE(program::run(begin + "--seed 7").exit_code == 0);
   const FolderState old = state_of(folder);
@@ -203,8 +217,10 @@ std::vector<Scenario> scenarios(const TrainedProgram& program, const TemporaryFo
   }
   put({}, folder);
   REQUIRE(run_with_faults(begin + log, folder, {"any", kill_at, 1, "kill"}).exit_code == 137);
-  return {{program.name + " over an old model", begin + log + "--overwrite", begin + "--overwrite", resume, old},
-          {program.name + " resumed", resume + log, begin + "--overwrite", resume, state_of(folder)}};
+  return {
+      {program.name + " over an old model", begin + log + "--overwrite", begin + "--overwrite", resume, old},
+      {program.name + " resumed", resume + log, begin + "--overwrite", resume, state_of(folder)},
+      {program.name + " over an unfinished training", unevaluated + log, unevaluated, resume, state_of(folder), true}};
 }
 
 // Which of `count` calls fail: `few` at random, or all if it is 0.
@@ -214,6 +230,14 @@ std::set<int> places(int count, int few, Rng& rng) {
   while (std::ssize(chosen) < std::min(few, count))
     chosen.insert(1 + static_cast<int>(rng.bits64() % static_cast<u64>(count)));
   return chosen;
+}
+
+// Each of `count` calls, once and for good.
+std::vector<std::pair<int, int>> places_and_times(int count, const Failure& failure) {
+  std::vector<std::pair<int, int>> all;
+  for (const int times : failure.times)
+    for (int at = 1; at <= count; ++at) all.emplace_back(at, times);
+  return all;
 }
 
 // Faults that were tried: how many, and of which calls.
@@ -261,7 +285,8 @@ int faults_of_every_call(const std::string& program) {
 
 TEST_CASE("promise 18: a training whose system calls fail loses nothing, and tells") {
   const auto chosen = [](const Scenario& scenario) {
-    return scenario.name == "toy resumed" || scenario.name == "lm over an old model";
+    return scenario.name == "toy resumed" || scenario.name == "lm over an old model" ||
+           scenario.name == "toy over an unfinished training";
   };
   CHECK(try_programs(1, 1, chosen).faults > 100);
 }
@@ -298,9 +323,9 @@ TEST_CASE("promise 18: a new folder that cannot be made, or not for good, is tol
     REQUIRE(run_with_faults(begin, folder).exit_code == 0);
     for (const Failure& failure : failures) {
       if (failure.call != "mkdir" && failure.call != "fsync") continue;
-      for (const int at : {1, 2}) {  // the outer folder, and the one in it
+      for (const auto& [at, times] : places_and_times(2, failure)) {  // the outer folder, and the one in it
         std::filesystem::remove_all(outer);
-        const Fault fault{failure.call, at, failure.times.back(), failure.error};
+        const Fault fault{failure.call, at, times, failure.error};
         const std::string what = program.name + ": " + fault.text();
         CAPTURE(what);
         const Outcome outcome = run_with_faults(begin, folder, fault);
@@ -329,8 +354,8 @@ TEST_CASE("promise 18: a text that cannot be opened or read is an error; signals
       if (failure.call != "open" && failure.call != "read") continue;
       const auto count = std::count_if(whole.calls.begin(), whole.calls.end(),
                                        [&](const Call& call) { return call.name == failure.call; });
-      for (int at = 1; at <= count; ++at) {
-        const Fault fault{failure.call, at, failure.times.front(), failure.error};
+      for (const auto& [at, times] : places_and_times(static_cast<int>(count), failure)) {
+        const Fault fault{failure.call, at, times, failure.error};
         const std::string what = program.name + ": " + fault.text();
         CAPTURE(what);
         put({}, folder);
@@ -351,26 +376,35 @@ TEST_CASE("long: promise 18: a text too large for memory is mapped from a file, 
   const std::string text = texts / "text", held_out = texts / "held out";
   set_contents(text, program::many("abcd efg\n", 2'000'000));
   set_contents(held_out, program::many("abcd efg\n", 100));
+  const std::string model = texts / "model";
   const std::string train = "lm train '" + text + "' --valid '" + held_out + "' " + program::tiny +
-                            "--steps 2 --estimate-batches 1 --threads 1 --hash";
+                            "--steps 2 --estimate-batches 1 --threads 1 --hash --save '" + model + "' --overwrite";
   const TemporaryDirectory temporary_files(folder.path().string());
+  REQUIRE(program::run(train + " --seed 7").exit_code == 0);
+  const std::string old_model = contents(model);
   const Outcome whole = run_with_faults(train, folder);
-  Rng rng(1);
   REQUIRE(whole.exit_code == 0);
+  const std::string new_model = contents(model);
+  REQUIRE(new_model != old_model);
+  Rng rng(1);
   std::set<std::string> failed;
   for (const Failure& failure : failures) {
     const auto count = std::count_if(whole.calls.begin(), whole.calls.end(),
                                      [&](const Call& call) { return call.name == failure.call; });
     if (failure.call == "close" || failure.call == "unlink") continue;  // nothing is kept there
-    for (const int at : places(static_cast<int>(count), 2, rng)) {
-      const Fault fault{failure.call, at, 1, failure.error};
+    const std::set<int> chosen = places(static_cast<int>(count), failure.call == "write" ? 2 : 0, rng);
+    for (const auto& [at, times] : places_and_times(static_cast<int>(count), failure)) {
+      if (!chosen.contains(at)) continue;
+      const Fault fault{failure.call, at, times, failure.error};
       const std::string what = fault.text();
       CAPTURE(what);
+      set_contents(model, old_model);
       const Outcome outcome = run_with_faults(train, folder, fault);
       failed.insert(failure.call);
       const bool transient = failure.error == "short" || failure.error == by_signal;
       CHECK(outcome.exit_code == (transient ? 0 : 1));
       CHECK(folder.count() == 0);
+      CHECK(contents(model) == (transient ? new_model : old_model));
       if (transient)
         CHECK(program::hash_in(outcome.output) == program::hash_in(whole.output));
       else

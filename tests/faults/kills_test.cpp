@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "core/files/json.h"
 #include "core/files/safetensors.h"
 #include "core/random.h"
 #include "tests/faults/trained_programs.h"
@@ -45,6 +46,12 @@ struct Length {
 };
 Length length_of(const TrainedProgram& program) { return program.name == "lm" ? Length{1500, 100} : Length{300, 20}; }
 
+// How many steps of a training its state has; 0 without one.
+int saved_steps_of(const std::string& state) {
+  if (!std::filesystem::exists(state)) return 0;
+  return Json::parse(read_safetensors(state).metadata.at("standing")).at("steps_done").get<int>();
+}
+
 // Kills a training so many times, each time going on with what is there; and begins anew when it has come to its end.
 struct Killed {
   int ended = 0;         ///< trainings that came to their end between the kills
@@ -71,6 +78,7 @@ Killed kill_again_and_again(const TrainedProgram& program, int kills, u64 seed) 
   for (int kill = 0; kill < kills;) {
     CAPTURE(kill);
     const bool goes_on = std::filesystem::exists(state);
+    const int steps_before = saved_steps_of(state);
     const std::string arguments = goes_on ? resume : begin + "--overwrite";
     const std::optional<int> exit_code = killed_after(milliseconds * rng.uniform(), arguments, output);
     const std::string said = contents(output);
@@ -85,7 +93,10 @@ Killed kill_again_and_again(const TrainedProgram& program, int kills, u64 seed) 
     if (std::filesystem::exists(state)) ++killed.after_a_save;
     for (const std::string& file : {model, state})
       if (std::filesystem::exists(file)) CHECK_FALSE(read_safetensors(file).tensors.empty());
-    CHECK((std::filesystem::exists(model) || std::filesystem::exists(state) || !goes_on));
+    if (goes_on && !std::filesystem::exists(state))
+      CHECK(contents(model) == last_model);  // killed after its end
+    else
+      CHECK(saved_steps_of(state) >= steps_before);
   }
   const program::Result rest = program::run(std::filesystem::exists(state) ? resume : begin + "--overwrite");
   CHECK(rest.exit_code == 0);

@@ -20,8 +20,9 @@ struct Crashes {
   std::set<std::pair<std::string, std::string>> distinct;  // model and state, of the good ones
 };
 
-// After each call that changes the disk; of the calls that write, one in `stride`. A new model beside the state that
-// stood there before is bad too: the older training would be continued in the new one's place.
+// After each call that changes the disk; of the calls that write, one in `stride`. Of an unfinished training that stood
+// there before, both files must stay until the state is the new one's: beside another model, the older training would
+// be continued in the new one's place, and without its state it would be lost.
 Crashes crashes_of(const std::string& folder, const FolderState& before, const std::vector<Call>& calls, int stride) {
   const Disk disk(folder, before, calls);
   std::map<std::string, std::vector<Disk::Version>> histories;
@@ -36,9 +37,10 @@ Crashes crashes_of(const std::string& folder, const FolderState& before, const s
     disk.crash(call, rng, [&](const Disk::State& state) {
       ++crashes.folders;
       const auto model = Disk::contents_of("model", state), unfinished = Disk::contents_of("model.resume", state);
-      const bool mixed =
-          before.contains("model.resume") && unfinished == before.at("model.resume") && model != before.at("model");
-      const bool good = !mixed && allowed["model"].contains(model) && allowed["model.resume"].contains(unfinished);
+      const bool older_state = before.contains("model.resume") && unfinished == before.at("model.resume"),
+                 older_model = before.contains("model.resume") && model == before.at("model");
+      const bool torn = older_state != older_model && (older_state || !unfinished);
+      const bool good = !torn && allowed["model"].contains(model) && allowed["model.resume"].contains(unfinished);
       if (!good) ++crashes.bad;
       if (good) crashes.distinct.emplace(model.value_or(""), unfinished.value_or(""));
     });
@@ -81,18 +83,19 @@ FolderState folder_with(const std::string& model, const std::string& unfinished)
 }
 
 // Tries a crash at each point of a training that finds `before` in its folder, and goes on from what the crash leaves:
-// the training must end as one without a crash. Returns how many folders there were.
-int try_crashes_of(const TrainedProgram& program, const FolderState& before, const TemporaryFolder& folder,
-                   int stride) {
+// the training must end as one without a crash. It saves after every `every` steps; 0: only at its end. Returns how
+// many folders there were.
+int try_crashes_of(const TrainedProgram& program, const FolderState& before, const TemporaryFolder& folder, int stride,
+                   int every) {
   const std::string model = folder / "model";
-  const std::string begin = program.begin(model, saved_steps, saved_every) + "--overwrite";
+  const std::string begin = program.begin(model, saved_steps, every) + "--overwrite";
   put(before, folder);
   const Outcome whole = run_with_faults(begin, folder);
   REQUIRE(whole.exit_code == 0);
   const FolderState after = state_of(folder);
   const Crashes crashes = crashes_of(folder.path().string(), before, whole.calls, stride);
   CHECK(crashes.bad == 0);
-  CHECK(crashes.distinct.size() >= 5);
+  CHECK(crashes.distinct.size() >= (every == 0 ? 4 : 5));
   for (const auto& [left_model, left_state] : crashes.distinct) {
     put(folder_with(left_model, left_state), folder);
     if (!left_model.empty()) CHECK_FALSE(read_safetensors(model).tensors.empty());
@@ -106,7 +109,8 @@ int try_crashes_of(const TrainedProgram& program, const FolderState& before, con
   return crashes.folders;
 }
 
-// The same for each program, in an empty folder, over a finished training and over an unfinished one.
+// The same for each program, in an empty folder, over a finished training and over an unfinished one, there also
+// without evaluations.
 int try_crashes(int stride) {
   const TemporaryFolder texts, folder;
   int folders = 0;
@@ -117,7 +121,8 @@ int try_crashes(int stride) {
     REQUIRE(program::run(earlier).exit_code == 0);
     const FolderState finished = state_of(folder), unfinished = unfinished_training(earlier, folder);
     for (const FolderState& before : {FolderState{}, finished, unfinished})
-      folders += try_crashes_of(program, before, folder, stride);
+      folders += try_crashes_of(program, before, folder, stride, saved_every);
+    folders += try_crashes_of(program, unfinished, folder, stride, 0);
   }
   MESSAGE(folders << " folders after a crash");
   return folders;

@@ -16,7 +16,7 @@ namespace orrery::faults {
 struct TrainedProgram {
   std::string name, command, options;
 
-  /// Arguments of a training that evaluates and saves after every `every` steps.
+  /// Arguments of a training that evaluates and saves after every `every` steps; 0: only at its end.
   std::string begin(const std::string& model, int steps, int every) const {
     return command + ' ' + options + "--dropout 0.1 --threads 1 --hash --steps " + std::to_string(steps) +
            " --evaluate-every " + std::to_string(every) + " --save '" + model + "' ";

@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core/files/file.h"
 #include "tests/core/support.h"
 #include "tests/faults/trained_programs.h"
@@ -87,6 +89,32 @@ TEST_CASE("promise 28: of two trainings with one file or one log, one is refused
     check_one(begin + "--overwrite", "another training saves its model in ");
     check_one(program.resume(folder / "model"), "another training saves its model in ");
     check_one(same_log, "write " + (beside / "log") + ": somebody else is writing it");
+  }
+}
+
+TEST_CASE("promise 28: of two trainings that start at once with one file, one trains as alone") {
+  const TemporaryFolder texts, folder, beside;
+  for (const TrainedProgram& program : trained_programs(texts)) {
+    const std::string begin = program.begin(folder / "model", 4, 2);
+    put({}, folder);
+    REQUIRE(program::run(begin).exit_code == 0);
+    const FolderState alone = state_of(folder);
+    for (int round = 0; round < 20; ++round) {
+      put({}, folder);
+      const Both both = at_once(begin, begin, beside);
+      CAPTURE(program.name);
+      CAPTURE(both.first.text);
+      CAPTURE(both.second.text);
+      CHECK(std::min(both.first.exit_code, both.second.exit_code) == 0);
+      for (const program::Result& each : {both.first, both.second}) {
+        const bool refused =
+            contains(each.text, "orrery: ") &&
+            (contains(each.text, "another training saves its model in ") ||
+             contains(each.text, " already holds a model") || contains(each.text, " holds an unfinished training"));
+        CHECK(each.exit_code == (refused ? 1 : 0));
+      }
+      CHECK(state_of(folder) == alone);
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 // Chapter 8. Trains, saves and reads while each allocation fails in turn: a program for scarce_memory_test.cpp.
 //
-//   scarce_memory toy|lm|translate   every allocation of a step, an evaluation, a save and a read fails, once and for
-//                                    good
+//   scarce_memory toy|lm|translate   every allocation of a step, an evaluation, a save, the end and a read fails, once
+//                                    and for good
 //   scarce_memory peak FILE...       how much memory reading each file takes
 // It prints a line for each, and ends with 1 if something is not as it was, or is left.
 #include <filesystem>
@@ -180,6 +180,40 @@ void fail_saves(const std::string& name, Training& t, const std::string& folder,
   report(name + " save", for_good, failures, stride);
 }
 
+// An end that fails leaves the old model with its state, or the new one; and the next end succeeds.
+void fail_ends(const std::string& name, Training& t, const std::string& folder, bool for_good, i64 stride) {
+  const std::string path = folder + "/end", reference = folder + "/reference";
+  TrainingFiles files("scarce", path);
+  const SavedParts parts{.save_model = t.save, .origin = {{"kind", name}}};
+  files.begin(true);
+  expect(files.keep(*t.trainer, parts), "the save before the end failed: " + files.problem());
+  const std::string old_model = contents(path), old_state = contents(files.resume());
+  t.trainer->step();
+  t.save(reference);
+  const std::string new_model = contents(reference);
+  expect(old_model != new_model, "the end saves no other model");
+  const i64 failures = scarce::fail_each(
+      for_good, stride,
+      [&] {
+        bool ended = true;
+        const bool thrown = throws([&] { ended = files.end(parts, true); });
+        return thrown || !ended;
+      },
+      [&](bool failed) {
+        const std::string model = contents(path);
+        const bool has_state = std::filesystem::exists(files.resume());
+        expect(model == old_model || model == new_model, name + ": an end that failed left a model that is neither");
+        expect(model == new_model || has_state, name + ": an end that failed took the state of the old model");
+        expect(!has_state || contents(files.resume()) == old_state, name + ": an end wrote a state");
+        expect(failed || (model == new_model && !has_state), name + ": an end failed in silence");
+        expect(!std::filesystem::exists(path + ".tmp"), name + ": an end that failed left a temporary file");
+        set_contents(path, old_model);
+        set_contents(files.resume(), old_state);
+      });
+  expect(contents(path) == new_model && !std::filesystem::exists(files.resume()), name + ": the last end is another");
+  report(name + " end", for_good, failures, stride);
+}
+
 // A file that cannot be read for want of memory is an error, or is read all the same.
 void fail_reads(const std::string& name, const std::string& path, bool for_good, i64 stride) {
   const TensorMap right = read_safetensors(path).tensors;
@@ -200,6 +234,7 @@ void run(const std::string& name, const std::function<Training()>& make, i64 str
   for (int i = 0; i < 2; ++i) t.trainer->step();
   for (const bool for_good : {false, true}) fail_steps(name, t, for_good, stride);
   for (const bool for_good : {false, true}) fail_saves(name, t, folder, for_good, stride);
+  for (const bool for_good : {false, true}) fail_ends(name, t, folder, for_good, stride);
   for (const bool for_good : {false, true}) fail_reads(name, folder + "/m", for_good, stride);
   const i64 evaluated = t.trainer->steps_done();
   for (const bool for_good : {false, true}) fail_evaluations(name, t, for_good, stride);

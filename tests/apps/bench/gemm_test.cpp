@@ -88,6 +88,20 @@ TEST_CASE("our tiles are compared with OpenBLAS by the geometric mean, attention
   CHECK(tiled_against_blas({{tiles, 4, 1}, {heads, 7, 1}, {tiles, 1, 1}}) == doctest::Approx(2));
 }
 
+TEST_CASE("the slowest linear map and the slowest heads are named") {
+  Product slow = in_tiles(Trans::a), slow_heads = of_heads(Trans::a);
+  slow.what = "slow";
+  slow_heads.what = "slow heads";
+  std::ostringstream out;
+  print_against_blas(
+      out,
+      {{in_tiles(Trans::b), 4, 1}, {of_heads(Trans::b), 3, 4}, {slow, 1, 1}, {slow_heads, 1, 2}, {few_rows(), 1, 9}});
+  CHECK(out.str() ==
+        "our tiles against OpenBLAS's own threads: 2.000 times the speed (geometric mean)\n"
+        "  the slowest of these linear maps: 1.00, slow\n"
+        "  the slowest of all batches of heads: 0.50, slow heads\n");
+}
+
 TEST_CASE("products print as a table of at most 100 columns with a sum") {
   const Product large{.what = "cross-attention with a very long name, dW",
                       .trans = Trans::a,
@@ -106,8 +120,9 @@ TEST_CASE("products print as a table of at most 100 columns with a sum") {
     CAPTURE(line);
     CHECK(line.size() <= 100);
   }
-  CHECK(count == 5);
+  CHECK(count == 7);
   CHECK(out.str().find("   400   80 %     200\n") != std::string::npos);
   CHECK(out.str().find("\nour tiles against OpenBLAS's own threads: 2.000 times") != std::string::npos);
   CHECK(out.str().find("\nall products of a step ") != std::string::npos);
+  CHECK(out.str().find("\n  the slowest of these linear maps: 2.00, cross-attention") != std::string::npos);
 }

@@ -4,7 +4,10 @@
 #include "apps/bench/configs.h"
 #include "apps/program/machine.h"
 #include "apps/toy/training.h"
+#include "apps/training/run_options.h"
 #include "core/machine/memory.h"
+#include "core/machine/parallel.h"
+#include "core/products/gemm.h"
 #include "tests/apps/run_program.h"
 #include "tests/apps/translate/small_translation.h"
 #include "tests/core/support.h"
@@ -95,6 +98,21 @@ TEST_CASE("where attention weights or logits are the largest part, most of what 
     CHECK(least < peak);
     CHECK(least > 0.25 * peak);
   }
+}
+
+TEST_CASE("without --max-memory the limit is nine tenths of what is free, and no more than the machine has") {
+  if (!small::counts_memory()) return;
+  const SystemMemory memory = memory_of(SystemFiles());
+  REQUIRE(memory.total > 0);
+  const i64 before = memory_counters().limit_bytes;
+  RunOptions run;
+  run.threads = threads();
+  run.tiles = least_tiles();
+  set_up(run);
+  const i64 limit = memory_counters().limit_bytes;
+  limit_memory(before);
+  CHECK(limit > 0);
+  CHECK(limit <= memory.total / 10 * 9);
 }
 
 TEST_CASE("promise 22: --max-memory refuses a training at its start, ends one that needs more, and lets others run") {

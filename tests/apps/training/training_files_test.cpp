@@ -147,8 +147,22 @@ TEST_CASE("a model that replaces an unfinished one never stands beside the other
   }
   SavedLine line(folder / "line");
   line.files.begin(true);
-  CHECK(std::filesystem::exists(line.files.resume()));  // until there is something in its place
-  CHECK(line.files.end(line.parts, false));
+  const std::string old_model = contents(line.files.model()), old_state = contents(line.files.resume());
+  CHECK_FALSE(line.files.end(line.parts, true));
+  CHECK(line.files.problem() == "line: " + line.files.resume() + " is of an older training, and could not be replaced");
+  std::filesystem::create_directory(line.files.resume() + ".tmp");  // the state cannot be written
+  CHECK(small::contains(error_of([&] { line.files.take_place(line.training.trainer, line.parts); }),
+                        "line: the model is not saved: write " + line.files.resume()));
+  CHECK(contents(line.files.model()) == old_model);
+  CHECK(contents(line.files.resume()) == old_state);
+  std::filesystem::remove(line.files.resume() + ".tmp");
+  line.files.take_place(line.training.trainer, line.parts);
+  CHECK(read_unfinished("line", line.files).state.steps_done == 0);
+  CHECK(contents(line.files.model()) == old_model);  // what a crash leaves here is ours to resume
+  line.train_until(1);
+  line.files.take_place(line.training.trainer, line.parts);  // nothing more to replace
+  CHECK(read_unfinished("line", line.files).state.steps_done == 0);
+  CHECK(line.files.end(line.parts, true));
   CHECK_FALSE(std::filesystem::exists(line.files.resume()));
   SavedLine old(folder / "other"), full(folder / "other");
   old.train_until(4);
