@@ -15,11 +15,16 @@ namespace orrery::faults {
 /// A program with a small model and the texts that it learns.
 struct TrainedProgram {
   std::string name, command, options;
+  bool averages = false;  ///< if it evaluates
 
   /// Arguments of a training that evaluates and saves after every `every` steps; 0: only at its end.
   std::string begin(const std::string& model, int steps, int every) const {
     return command + ' ' + options + "--dropout 0.1 --threads 1 --hash --steps " + std::to_string(steps) +
-           " --evaluate-every " + std::to_string(every) + " --save '" + model + "' ";
+           " --evaluate-every " + std::to_string(every) + average(every) + " --save '" + model + "' ";
+  }
+  std::string average(int every) const {
+    if (!averages) return "";
+    return every > 0 ? " --average-last 1" : " --average-last 0 --patience 0";
   }
   std::string resume(const std::string& model) const {
     return command + " --threads 1 --hash --resume '" + model + "' ";
@@ -37,7 +42,8 @@ inline std::vector<TrainedProgram> trained_programs(const TemporaryFolder& folde
           {"translate", "translate train",
            "--source '" + english + "' --target '" + german +
                "' --segmented --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --batch-tokens 40 "
-               "--max-tokens 20 --average-last 1 "}};
+               "--max-tokens 20 ",
+           true}};
 }
 
 }  // namespace orrery::faults
