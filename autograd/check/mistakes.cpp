@@ -52,7 +52,7 @@ std::set<const Node*> leaves_below(const Node& node) {
   return leaves;
 }
 
-// bf16 is the upper half of f32. Halves are rounded up.
+// bf16 is the upper half of f32. A number in the middle between two of bf16 becomes the larger one in magnitude.
 Tensor rounded_to_bf16(const Tensor& x) {
   Tensor result = x.clone();
   float* values = result.write<float>();
@@ -61,7 +61,7 @@ Tensor rounded_to_bf16(const Tensor& x) {
   return result;
 }
 
-constexpr i64 first_late_row = elementwise_grain;  // in no loop over rows is it in the first chunk
+constexpr i64 first_late_row = elementwise_grain;  // no loop over rows has this row in its first chunk
 bool has_late_rows(const Tensor& x) {
   return x.rank() > 0 && x.count() > 0 && x.size(0) > first_late_row && !is_zero(x.rows(first_late_row, x.size(0)));
 }
@@ -191,10 +191,10 @@ void Hidden::replace(Tensor& g, const Tensor& wrong) {
   g = wrong;
 }
 
-void Hidden::recall(const Node& node, size_t input, Tensor& g) {
+void Hidden::recall(Tensor& g) {
   Tensor& first = first_pass_[{g.dtype(), place_}];
   if (!first.defined()) first = g.clone();
-  if (first.shape() != g.shape() || same_bits(first, g) || node.inputs[input].node == nullptr) return;
+  if (first.shape() != g.shape() || same_bits(first, g)) return;
   replace(g, first.clone());
 }
 
@@ -216,7 +216,7 @@ void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
     case Kind::others_frozen:
       if (inputs_with_gradient < most_inputs_with_gradient_) double_values(g);
       break;
-    case Kind::remembers: recall(node, input, g); break;
+    case Kind::remembers: recall(g); break;
     case Kind::latest:
       if (latest_ > root_) double_values(g);
       break;

@@ -83,7 +83,7 @@ class Hidden final : public Observer {
     adds_twice,     ///< adds twice if there is a gradient already
     others_frozen,  ///< x 2 if fewer of the operation's inputs want a gradient than before
     writes_dy,      ///< changes dy in place
-    remembers,      ///< adds what it added in the first pass
+    remembers,      ///< adds once more what it added in the first pass, in place of g
     latest,         ///< x 2 if its forward has run again in the meantime
     coarse,         ///< in f32, rounded to the 8 bits of bf16
     far,            ///< x 2 if an input is beyond 6
@@ -112,7 +112,7 @@ class Hidden final : public Observer {
  private:
   void double_values(Tensor& g);
   void replace(Tensor& g, const Tensor& wrong);
-  void recall(const Node& node, size_t input, Tensor& g);
+  void recall(Tensor& g);
 
   const Kind kind_;
   const std::string operation_;
