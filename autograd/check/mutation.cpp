@@ -11,7 +11,6 @@
 #include "autograd/check/mistakes.h"
 #include "autograd/check/proof_parts.h"
 #include "autograd/check/rounding.h"
-#include "core/tensor_ops.h"
 
 namespace orrery {
 namespace {
@@ -84,14 +83,14 @@ bool Judge::changes_nothing(const Checkable& f) const {
   } catch (const std::exception&) { return false; }
 }
 
-// The check that rejects.
+// Which check rejects f's backward; `none` if all of them pass.
 GradientCheck Judge::caught_by(const Checkable& f) {
   try {
     return gradcheck(f, options_, &slopes_).failed_check();
   } catch (const std::exception&) { return GradientCheck::error; }
 }
 
-// True if the operation that receives it passes on only zeros, as softmax over one element does.
+// True if the operation that receives this contribution passes on only zeros, as softmax over one element does.
 bool Judge::ends_in_zeros(const Contribution& contribution) const {
   bool passed_on = false, zeros = true;
   for (const Contribution& next : contributions_) {
@@ -102,7 +101,7 @@ bool Judge::ends_in_zeros(const Contribution& contribution) const {
   return passed_on && zeros;
 }
 
-// Why a change without effect is not a mistake; "" if it only has no effect within the checker's tolerance.
+// Why a change that no gradient shows is not a mistake; "" if nothing explains it, so that it may merely be too small.
 std::string Judge::reason(const Contribution& contribution, const Change& change) const {
   if (contribution.empty) return "size 0";
   if (!contribution.declared_zero.empty()) return "declared zero: " + contribution.declared_zero;
@@ -219,11 +218,11 @@ Mutant judge_hidden(const Hidden::Named& hidden, const std::string& operation, c
 
 }  // namespace
 
-// In small samples, every operation is broken in turn; in large ones, one. In samples with long tensors, which take too
-// much time, none: the same operations have short samples.
+// Samples with long tensors get no hidden mistakes: these would take too much time, and the same operations have short
+// samples.
 MutationReport mutate(const Sample& sample, u64 seed) {
   const parts::KeepThreads keep;
-  set_threads(1);
+  set_threads(1);  // fastest for tiny tensors; no result depends on it
   NumericSlopes slopes;
   GradcheckOptions options = sample.options;
   options.seed = gradcheck(sample, seed, &slopes).seed;
