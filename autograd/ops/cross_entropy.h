@@ -13,15 +13,20 @@ enum class Smoothing { all_classes, wrong_classes };
 /// What the summed loss is divided by: the number of targets that count; nothing; the caller's divisor.
 enum class Reduction { mean, sum, divisor };
 struct CrossEntropyOptions {
-  i32 ignore_index = -100;  ///< targets with this id do not count
-  double label_smoothing = 0;
+  i32 ignore_index = -100;     ///< targets with this id do not count
+  double label_smoothing = 0;  ///< eps, in [0, 1]
   Smoothing smoothing = Smoothing::all_classes;
   Reduction reduction = Reduction::mean;
-  double divisor = 1;  ///< for Reduction::divisor; 0 only if no target counts. Makes k micro-batches equal to one batch
+  /// For Reduction::divisor; 0 only if no target counts. With the divisor of a whole batch, the gradients of its
+  /// micro-batches add up to those of the batch.
+  double divisor = 1;
 };
 
-/// -sum_k q_k log softmax(logits)_k, summed over the targets that count; logits [..., K], targets i32 [...]. If no
-/// target counts, loss and gradient are 0.
+/// -sum_k q_k log softmax(logits)_k, summed over the targets that count and divided as `reduction` says; q is 1 for the
+/// target and 0 for all other classes, or smoothed. logits [..., K], targets i32 [...]; the loss has shape []. If no
+/// target counts, loss and gradient are 0. Errors: shapes or dtypes that do not fit; a target that is not a class;
+/// smoothing outside [0, 1], or over the wrong classes if K is 1; a divisor that is not positive, or that is given
+/// without Reduction::divisor.
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
 
 }  // namespace orrery
