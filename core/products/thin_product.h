@@ -1,10 +1,10 @@
 // Chapter 8. Products with few rows: a model that writes one token at a time reads all its weights for one row of x.
 //
-// Such a product does only two operations for each number of W that it reads, so its speed is that of memory. Copying W
-// into another layout, as BLAS does for large products, would only cost time. Here the rows of W are read in place, and
-// each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over as many lanes as a vector has, which
-// are combined in a fixed order. So each number of c is a function of its two rows alone: it depends neither on
-// the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/bench/README.md.
+// With one row of x there are only two operations for each number of W, so reading W from memory takes all the time.
+// Copying W into another layout, as BLAS does for large products, would only add to it. Here the rows of W are read in
+// place, and each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over as many lanes as a vector
+// has, which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends neither
+// on the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/bench/README.md.
 // Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
 // Serves: core/products/gemm.h
 #pragma once
@@ -24,8 +24,8 @@ inline constexpr i64 thin_tile_step = 24;
 template <class T>
 void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c);
 
-/// The number of tiles of a product with W [n, k]: one for a small W, else chunks of about `elementwise_grain` numbers
-/// and whole blocks of rows. They do not affect the bits.
+/// The number of tiles of a product with W [n, k]: one for a small W, else one for about `elementwise_grain` numbers of
+/// W, in whole blocks of `thin_tile_step` rows. Tiles do not affect the bits.
 i64 thin_tiles(i64 n, i64 k);
 
 /// Computes what `gemm` does with Trans::b, in parallel over the rows of W. A tile is a range of columns of c. Sizes

@@ -89,7 +89,7 @@ struct Linear {
   void backward(const Tensor& dy, Grads& dx) { product.backward(dy, dx); }
 };
 
-// dz = dy times dropout's factor where y > 0, else 0; its sum is added to `sums`.
+// A row of dz: dy times dropout's factor where y > 0, else 0. It is added to `sums`, the sums of the columns.
 template <class T>
 void derivative_row(i64 n, T factor, const T* y, const T* dy, T* dz, T* sums) {
 #pragma omp simd
@@ -108,7 +108,7 @@ struct LinearRelu {
 
   Tensor forward(const Tensor& x, const Tensor& W, const Tensor& b) {
     dropout.check_usable(name);
-    const i64 out = W.rank() == 2 ? W.size(0) : 0;
+    const i64 out = W.rank() == 2 ? W.size(0) : 0;  // a W of another rank is refused by `product`
     Tensor result = product.forward(name, x, W, b, [=, this](const Tile& tile, i64 row, auto* to) {
 #pragma omp simd
       for (i64 i = tile.column; i < tile.column_end; ++i) to[i] = formula::Relu().value(to[i]);
