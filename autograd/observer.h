@@ -29,8 +29,8 @@ class Observer {
   virtual void backward_ended(const Node&) {}
   /// True when `contribution` should be called.
   virtual bool changes_contributions() const { return false; }
-  /// What a node's backward adds to the gradient of its input number `input`; may be replaced, or dropped by undefining
-  /// it.
+  /// What a node's backward adds to the gradient of one of its inputs, and the number of that input. The tensor may be
+  /// replaced by another, or by an undefined one, which adds nothing.
   virtual void contribution(const Node&, size_t, Tensor&) {}
   /// A gradient arrived at a parameter, which may be freed with the tape: keep no pointer to it.
   virtual void leaf_reached(const Leaf&) {}
@@ -39,8 +39,8 @@ class Observer {
 /// The observer in force on this thread, null if there is none.
 Observer* observer();
 
-/// The base of an observer that passes everything on to the observer that was in force before it. A function that
-/// overrides one of these calls it first.
+/// The base of an observer that passes everything on to the observer that was in force before it. An override calls the
+/// function that it overrides first.
 class ForwardingObserver : public Observer {
  public:
   void forward_begins(std::string_view name, std::span<const Variable* const> inputs) override {
