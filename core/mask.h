@@ -7,6 +7,7 @@
 // Read next: autograd/ops/attention.cpp
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <ostream>
 #include <vector>
