@@ -20,6 +20,7 @@ TEST_CASE("bench attention measures time and memory") {
   CHECK(figures.T == 40);
   CHECK(figures.forward > 0);
   CHECK(figures.backward > 0);
+  if (small::counts_memory()) CHECK(figures.peak_bytes >= 2 * 40 * 3 * 4 * 64 * 4);  // qkv and its gradient, in f32
   CHECK(attention_lengths().front() == 1024);
   CHECK(attention_lengths().back() == 16384);
 }
