@@ -5,18 +5,19 @@
 //   y = x W^T    NT  [rows, out]        scores = Q K^T         NT  [n, m]      d weights = dy V^T     NT  [n, m]
 //   dx = dy W    NN  [rows, in]         y = weights V          NN  [n, d_k]    dQ = d scores K        NN  [n, d_k]
 //   dW = dy^T x  TN  [out, in]          dV = weights^T dy      TN  [m, d_k]    dK = d scores^T Q      TN  [m, d_k]
-// The two letters stand for the left and the right factor: T if it is transposed, N if not. A head that works on chunks
-// of rows (autograd/ops/fused/linear_cross_entropy.cpp) makes its products once for each chunk. It uses a transposed
-// copy of W, so that y = x W^T is NN, and computes dW^T = x^T dy, which is TN. Each product is measured with the kernel
-// that training uses, and with OpenBLAS:
+// The two letters stand for the left and the right factor: T if it is transposed, N if not. The linear map to the
+// logits may be fused with the loss and work on chunks of rows (autograd/ops/fused/linear_cross_entropy.cpp). It then
+// makes its products once for each chunk, uses a transposed copy of W, so that y = x W^T is NN, and computes
+// dW^T = x^T dy, which is TN. Each product is measured with the kernel that training uses, and with OpenBLAS:
 //   linear maps   core/products/gemm.h; one call of OpenBLAS, shared among its own threads
 //   attention     core/products/small_product.h, one head on each thread; one call of OpenBLAS for each head. Nothing
 //                 is masked. As in the fused operation, scores and d weights are transposed and padded.
-//   few rows      the same two ways. A model that writes token by token makes such products; a training step does not.
+//   few rows      like linear maps. A model that writes token by token makes such products; a training step does not.
 // Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "apps/bench/bench.h"
@@ -58,7 +59,7 @@ double best_speed();
 /// A product and its speed.
 struct MeasuredProduct {
   Product product;
-  double flop_per_second, by_blas;
+  double flop_per_second, by_blas;  ///< of our kernel, and of OpenBLAS
   double against_blas() const { return flop_per_second / by_blas; }
 };
 /// The geometric mean of our speed / OpenBLAS's speed, over the products that are cut into tiles.
