@@ -1,6 +1,7 @@
 // Chapter 9. `orrery bench ops`: how fast every loop other than a matrix product is, compared with the triad.
 //
-// At two sizes: matrices that stay in the caches of the cores, and matrices that do not fit into any cache.
+// The triad is a_i = b_i + s c_i (apps/bench/loops.h). Each loop is measured at two sizes: with matrices that stay in
+// the caches of the cores, and with matrices that do not fit into any cache.
 // Serves: core/machine/parallel.h
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace orrery {
 
-/// Rows of 512 numbers: 256 KB, and 64 MB.
+/// Matrices with rows of 512 numbers in f32: 256 KB, and 64 MB.
 inline constexpr i64 loop_columns = 512, rows_in_cache = 128, rows_beyond_cache = 32768;
 
 /// The bytes per second of a loop. Each byte that must be read or written counts once.
