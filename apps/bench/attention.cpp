@@ -11,9 +11,7 @@
 #include "apps/bench/training.h"
 #include "apps/program/columns.h"
 #include "apps/program/exit_code.h"
-#include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
-#include "autograd/node.h"
 #include "autograd/ops/fused/packed_attention.h"
 #include "core/machine/memory.h"
 #include "core/mask.h"
@@ -25,13 +23,14 @@ namespace {
 constexpr i64 num_heads = 4, d_head = 64;
 constexpr int runs = 3, steps = 2;
 
-double square_of(i64 T) { return static_cast<double>(num_heads * T) * static_cast<double>(T); }
+// The number of scores of all heads without a mask.
+double score_count(i64 T) { return static_cast<double>(num_heads * T) * static_cast<double>(T); }
 
 }  // namespace
 
 double AttentionFigures::flop() const {
   constexpr double products = 7, causal_share = 0.5;
-  return products * 2 * d_head * causal_share * (square_of(T) + static_cast<double>(num_heads * T));
+  return products * 2 * d_head * causal_share * (score_count(T) + static_cast<double>(num_heads * T));
 }
 
 std::vector<i64> attention_lengths() { return {1024, 2048, 4096, 8192, 16384}; }
@@ -76,7 +75,7 @@ void print_attention(std::ostream& out, const std::vector<AttentionFigures>& row
   for (const AttentionFigures& row : rows) {
     out << numbers("%6ld%13.1f%14.1f%8.0f%10.0f%18.0f%10.0f%15.0f\n", row.T, 1e3 * row.forward, 1e3 * row.backward,
                    1e-9 * row.flop() / (row.forward + row.backward), static_cast<double>(row.peak_bytes) / megabyte,
-                   bytes_of_score * square_of(row.T) / megabyte, 1e3 * row.step,
+                   bytes_of_score * score_count(row.T) / megabyte, 1e3 * row.step,
                    static_cast<double>(row.step_peak_bytes) / megabyte)
         << std::flush;
   }

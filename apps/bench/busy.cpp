@@ -14,7 +14,6 @@
 
 #include "apps/bench/training.h"
 #include "apps/program/columns.h"
-#include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
 #include "core/machine/parallel.h"
 

@@ -9,7 +9,6 @@
 #include "apps/bench/loops.h"
 #include "apps/program/columns.h"
 #include "apps/program/exit_code.h"
-#include "apps/program/machine.h"
 #include "apps/program/options.h"
 #include "apps/program/stopwatch.h"
 #include "apps/training/memory.h"

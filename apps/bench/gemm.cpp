@@ -10,7 +10,6 @@
 
 #include "apps/program/columns.h"
 #include "apps/program/exit_code.h"
-#include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
 #include "autograd/ops/fused/scores.h"
 #include "core/kernels/reduce.h"

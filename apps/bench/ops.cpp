@@ -9,7 +9,6 @@
 
 #include "apps/program/columns.h"
 #include "apps/program/exit_code.h"
-#include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
 
 namespace orrery {

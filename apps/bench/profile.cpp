@@ -3,13 +3,13 @@
 // Serves: core/machine/parallel.h
 #include "apps/bench/profile.h"
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/training.h"
 #include "apps/program/columns.h"
 #include "apps/program/exit_code.h"
-#include "apps/program/machine.h"
 
 namespace orrery {
 namespace {

@@ -11,7 +11,6 @@
 #include "apps/bench/training.h"
 #include "apps/program/columns.h"
 #include "apps/program/exit_code.h"
-#include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
 
 namespace orrery {
