@@ -12,8 +12,8 @@
 
 namespace orrery {
 
-/// Writes the model with its configuration, its task, and the options of its training. The file is all that is needed
-/// to rebuild the model, and with --config to train it again.
+/// Writes the model with its configuration, its task, and the options of its training as JSON. The file is all that is
+/// needed to rebuild the model, and with --config to train it again. Errors: those of `nn::save`.
 void save_toy(nn::Transformer& model, const ToyTask& task, const std::string& path, const std::string& options);
 
 /// Answers each line of stdin on stdout, with the model in the file `path`; returns the exit code. For a line that

@@ -37,28 +37,30 @@ struct ToyTask {
   bool as_letters() const { return symbols <= 26 && !begin_is_symbol; }
   /// The correct answer to `source`.
   Sequence answer(const Sequence& source) const;
-  /// The answer between the begin and end marks: what the decoder is trained to write.
+  /// The answer with the begin and end marks, if the task has them. The decoder reads all of it but the last token, and
+  /// learns to predict all but the first.
   Sequence target(const Sequence& source) const;
-  /// A random sequence, held out or not as asked.
+  /// A random sequence, held out or not as asked. Error: 9,999 random sequences are all of the other kind.
   Sequence draw(Rng& rng, bool held_out) const;
 
-  /// "a b c", or numbers if there are too many symbols for letters. End and padding are left out.
+  /// "a b c", or numbers if symbols are not written as letters. Tokens that are not symbols are left out.
   std::string text(const Sequence& tokens) const;
   /// What a user may type: symbols such as "a to m" or "3 to 40", and lengths such as "8 to 16".
   std::string alphabet() const;
   std::string lengths() const;
-  /// The sequence that a user typed, with or without blanks. Errors name the symbol and what is allowed.
+  /// The sequence that a user typed; letters may stand without blanks between them. Errors name what is not allowed, a
+  /// symbol or the length, and what is.
   Sequence parse(const std::string& line) const;
 };
 
 /// True for one sequence in eight, by content.
 bool is_held_out(const Sequence& source);
 
-/// Sequences of different lengths as one tensor [B, length], filled up with `pad`.
+/// Sequences of at most `length` tokens as one tensor i32 [B, length], filled up with `pad`.
 Tensor batch_of(const std::vector<Sequence>& sequences, i64 length, i32 pad);
 
 /// The answer in row `row` of the tokens [B, T] that greedy decoding wrote: up to the end mark, or the whole row if the
-/// task has none.
+/// task has none. If `begin` is a symbol, it is put in front, since the decoder reads it and does not write it.
 Sequence written(const Tensor& tokens, i64 row, const ToyTask& task);
 
 /// The task as JSON, for a saved model's metadata, and back. Errors: text that does not describe a task.
