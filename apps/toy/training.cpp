@@ -8,7 +8,6 @@
 #include "apps/program/stopwatch.h"
 #include "apps/training/random_numbers.h"
 #include "autograd/ops/cross_entropy.h"
-#include "autograd/ops/layout.h"
 #include "nn/generate/decoding.h"
 #include "nn/models/config_json.h"
 
