@@ -12,11 +12,11 @@
 
 namespace orrery::translate {
 
-/// An empty page for the attention of this model; of several, the first.
+/// An empty page for the attention of the translator's model; of the first, if several translate together.
 AttentionPage attention_page(const Translator& translator);
 
-/// Adds a line and its translation, whose tokens are `written`, with their end if they have one. Returns false if the
-/// page has no room for them.
+/// Adds a line and its translation. `written` are the tokens that the model wrote, at least one: the last is the end
+/// mark, unless the translation was cut off. Returns false if the page has no room for the pair.
 bool add_attention(AttentionPage& page, const Translator& translator, const std::string& line,
                    std::span<const i32> written);
 
