@@ -18,7 +18,7 @@ struct Measured {
 
 /// The claims by name, with what they say; nothing is measured.
 void print_names(std::ostream& out, const std::vector<Claim>& claims);
-/// Claim, source, measurement, verdict.
+/// Claim, source, measurement, what decides the verdict, and the verdict.
 void print_measured(std::ostream& out, const Measured& measured, const Terminal& terminal);
 /// "14 claims: 11 hold, 2 do not, 1 partly"
 std::string summary_of(const std::vector<Measured>& all);

@@ -70,9 +70,10 @@ void TranslationBatches::shuffle(i64 epoch) {
   pairs = sorted(std::move(pairs));
   std::vector<i64> batches = first_numbers(in_epoch());
   permute_randomly(batches, rng);
+  // Nothing fails from here on, so order and epoch always fit together.
   order_ = std::move(pairs);
   batches_ = std::move(batches);
-  epoch_ = epoch;  // together, or not at all
+  epoch_ = epoch;
 }
 
 std::span<const i64> TranslationBatches::part(const std::vector<i64>& order, i64 number) const {
