@@ -1,4 +1,4 @@
-// Chapter 6. What its programs leave to try: attention is blind to order; rotary positions; ALiBi through a cache.
+// Chapter 6. Attention is blind to order; turned queries and keys see only distances; ALiBi works with a cache.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -13,12 +13,12 @@ using namespace orrery;
 namespace {
 constexpr i64 n = 5, d_model = 8;
 
-// Rows in the order last to first, for x [1, n, d_model].
-double change_by_turning(const nn::MultiHeadAttention& layer, const Mask& mask, const Variable& x,
-                         const Variable& turned) {
+// The norm of flip(layer(x)) - layer(flip(x)), where flip reverses the rows of x [1, n, d_model].
+double change_by_reversing(const nn::MultiHeadAttention& layer, const Mask& mask, const Variable& x,
+                           const Variable& reversed) {
   nn::Pass pass = nn::Pass::inference();
-  const Tensor y = layer(x, mask, pass).value(), y_turned = layer(turned, mask, pass).value();
-  return std::sqrt(sum_of_squares(flip(y, 1) - y_turned));
+  const Tensor y = layer(x, mask, pass).value(), y_reversed = layer(reversed, mask, pass).value();
+  return std::sqrt(sum_of_squares(flip(y, 1) - y_reversed));
 }
 }  // namespace
 
@@ -27,10 +27,10 @@ TEST_CASE("rows in another order come out in that order, unless a mask or positi
   nn::MultiHeadAttention layer(d_model, 2, rng);
   nn::to(layer, f64);
   const nn::PositionalEncoding positions(nn::Positions::sinusoidal, n, d_model, rng);
-  const Variable x = constant(randn({1, n, d_model}, rng, f64)), turned = constant(flip(x.value(), 1));
-  CHECK(change_by_turning(layer, Mask(), x, turned) < 1e-12);
-  CHECK(change_by_turning(layer, Mask::causal(), x, turned) > 1e-2);
-  CHECK(change_by_turning(layer, Mask(), positions(x), positions(turned)) > 1e-2);
+  const Variable x = constant(randn({1, n, d_model}, rng, f64)), reversed = constant(flip(x.value(), 1));
+  CHECK(change_by_reversing(layer, Mask(), x, reversed) < 1e-12);
+  CHECK(change_by_reversing(layer, Mask::causal(), x, reversed) > 1e-2);
+  CHECK(change_by_reversing(layer, Mask(), positions(x), positions(reversed)) > 1e-2);
 }
 
 TEST_CASE("scores of turned queries and keys stay the same when all positions move on by 100") {
@@ -51,6 +51,8 @@ TEST_CASE("scores of turned queries and keys stay the same when all positions mo
 }
 
 namespace {
+// ALiBi with the slope 1/2 for both heads: minus half the distance. Entry e of a head is for keys e - m + 1 positions
+// after the query.
 struct Distances : nn::ScoreBias {
   Variable operator()(i64 queries, i64 keys, Dtype dtype) const override {
     Tensor bias = zeros({2, queries + keys - 1}, f64);
