@@ -29,11 +29,11 @@ TEST_CASE("the width is what the terminal answered, 80 if it did not") {
   CHECK(terminal_rule(true, nullptr, "xterm", 0).width == 80);
 }
 
-TEST_CASE("a file is not a terminal") {
-  const int file = open("/dev/null", O_WRONLY);
-  REQUIRE(file >= 0);
-  CHECK_FALSE(terminal_of(file).live);
-  close(file);
+TEST_CASE("/dev/null is not a terminal") {
+  const int null = open("/dev/null", O_WRONLY);
+  REQUIRE(null >= 0);
+  CHECK_FALSE(terminal_of(null).live);
+  close(null);
 }
 
 TEST_CASE("text is coloured only where colours show") {
@@ -41,12 +41,13 @@ TEST_CASE("text is coloured only where colours show") {
   CHECK(coloured("FAILED", Colour::red, {}) == "FAILED");
 }
 
-TEST_CASE("text of others is made harmless for a terminal, and stays as it is for a pipe") {
+TEST_CASE("text of others is made harmless for a terminal, and stays as it is for anything else") {
   const std::string text = "a\x1B[31m\nb\x07";
-  const int terminal = posix_openpt(O_RDWR | O_NOCTTY), pipe = open("/dev/null", O_WRONLY);
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY), null = open("/dev/null", O_WRONLY);
   REQUIRE(terminal >= 0);
+  REQUIRE(null >= 0);
   CHECK(for_reader(text, terminal) == "a?[31m\nb?");
-  CHECK(for_reader(text, pipe) == text);
+  CHECK(for_reader(text, null) == text);
   close(terminal);
-  close(pipe);
+  close(null);
 }
