@@ -49,7 +49,7 @@ TEST_CASE("promise 9: AttentiveGru is additive attention and torch.gru_cell, ste
   }
 }
 
-TEST_CASE("promise 9: RecurrentTranslator is a tutorial's model of PyTorch's layers") {
+TEST_CASE("promise 9: RecurrentTranslator equals a tutorial's model, built from PyTorch's layers") {
   Rng rng(1);
   nn::RecurrentTranslator model(
       {.src_vocab_size = 9, .tgt_vocab_size = 9, .d_embedding = 4, .d_encoder = 3, .d_decoder = 5, .d_attention = 4},
@@ -60,7 +60,7 @@ TEST_CASE("promise 9: RecurrentTranslator is a tutorial's model of PyTorch's lay
   });
 }
 
-TEST_CASE("promise 9: ConvolutionalTranslator is a tutorial's model of PyTorch's layers") {
+TEST_CASE("promise 9: ConvolutionalTranslator equals a tutorial's model, built from PyTorch's layers") {
   Rng rng(1);
   nn::ConvolutionalTranslator model({.src_vocab_size = 9,
                                      .tgt_vocab_size = 9,
