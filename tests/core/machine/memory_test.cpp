@@ -4,9 +4,10 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <new>
 #include <vector>
@@ -93,7 +94,7 @@ TEST_CASE("random requests never overlap") {
   CHECK(stress(4, 1'500, 22));  // up to 2 MB: blocks of both kinds
 }
 
-TEST_CASE("everything given back, and one block takes the whole place again") {
+TEST_CASE("everything is given back, and one block takes the place of many") {
   if (!small::counts_memory()) return;
   const i64 live = memory_counters().live_bytes;
   CHECK(stress(4, 5'000));
@@ -133,10 +134,10 @@ TEST_CASE("small blocks leave the place of a large one alone") {
   deallocate(next);
 }
 
-TEST_CASE("where the system has no more, the allocator works on") {
+TEST_CASE("where the system has no more, the allocator keeps working") {
   if (!small::counts_memory()) return;
-  if (std::getenv("ORRERY_TEST_NO_MORE") ==
-      nullptr) {  // in a program of its own, whose heap may keep 8 TB of addresses
+  if (std::getenv("ORRERY_TEST_NO_MORE") == nullptr) {
+    // In a program of its own, whose heap may keep 8 TB of addresses.
     promises::check_rerun("ORRERY_TEST_NO_MORE=1", "where the system has no more*");
     return;
   }
