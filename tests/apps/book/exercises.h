@@ -16,8 +16,9 @@ struct Attempt {
   void (*grade)(Grader&);
 };
 
-/// Each exercise's attempts, by its number and name: "4.2_softmax". One function for each chapter, written by CMake.
+/// An exercise's number and name, such as "4.2_softmax", and the attempts at it.
 using Exercise = std::pair<std::string, std::vector<Attempt>>;
+/// What one function for each chapter returns, which CMake writes (tests/apps/book/exercises.cmake).
 using Exercises = std::vector<Exercise>;
 
 }  // namespace orrery::book

@@ -23,7 +23,7 @@ std::vector<std::string> options_in(const std::string& help) {
   return found;
 }
 
-// The page as man(1) would show it in one wide column, without what only it can read.
+// The page without the escapes of man(1), the backslashes, so that "\-\-seed" becomes "--seed".
 std::string shown(std::string page) {
   for (const std::string mark : {"\\&", "\\"})
     for (size_t at = 0; (at = page.find(mark, at)) != page.npos;) page.erase(at, mark.size());

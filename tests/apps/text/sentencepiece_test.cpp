@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tests/core/support.h"
-
 using namespace orrery;
 
 namespace {
 
-// Seven tokens with names, in an exact vocabulary 256 of bytes, and these pieces.
+// A model of seven tokens with names, in an exact vocabulary 256 more for the bytes, and then these pieces.
 PieceModel model_of(const ScoredPieces& learned, bool exact = false) {
   std::vector<std::string> tokens{"<pad>", "<unk>", "<s>", "</s>", "[CLS]", "[SEP]", "[MASK]"};
   for (int byte = 0; exact && byte < 256; ++byte) {
