@@ -49,6 +49,7 @@ class Mask {
   /// Allowed by both.
   friend Mask operator&(const Mask& a, const Mask& b);
 
+  /// True if no query sees a later position.
   bool is_causal() const { return after_ == 0; }
   /// True if no key is hidden, whatever the sizes: Mask(), or a window without limits.
   bool allows_all() const { return before_ == unlimited && after_ == unlimited && !has_padding() && !has_table(); }

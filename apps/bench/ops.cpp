@@ -45,7 +45,7 @@ std::vector<MeasuredLoop> measure_loops(std::ostream& notes) {
     std::vector<double> triads;
     for (size_t i = 0; i < loops.size(); ++i) {
       result[i].name = loops[i].name;
-      result[i].*speed = measured_speed(loops[i]);
+      if (i > 0) result[i].*speed = measured_speed(loops[i]);
       if (i == 0 || i == loops.size() / 2 || i + 1 == loops.size()) triads.push_back(measured_speed(loops[0]));
     }
     result[0].*speed = best_of_triads(triads, notes);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/error.h"
 #include "core/files/hash.h"
 #include "nn/models/config_json.h"
 
@@ -107,6 +108,8 @@ Tensor batch_of(const std::vector<Sequence>& sequences, i64 length, i32 pad) {
   i32* out = batch.write<i32>();
   for (i64 b = 0; b < B; ++b) {
     const Sequence& sequence = sequences[static_cast<size_t>(b)];
+    check(std::ssize(sequence) <= length, "toy", "a sequence of ", sequence.size(), " tokens does not fit into ",
+          length);
     std::copy(sequence.begin(), sequence.end(), out + b * length);
   }
   return batch;

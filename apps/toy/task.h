@@ -56,7 +56,7 @@ struct ToyTask {
 /// True for one sequence in eight, by content.
 bool is_held_out(const Sequence& source);
 
-/// Sequences of at most `length` tokens as one tensor i32 [B, length], filled up with `pad`.
+/// Sequences of at most `length` tokens as one tensor i32 [B, length], filled up with `pad`. Error: one is longer.
 Tensor batch_of(const std::vector<Sequence>& sequences, i64 length, i32 pad);
 
 /// The answer in row `row` of the tokens [B, T] that greedy decoding wrote: up to the end mark, or the whole row if the

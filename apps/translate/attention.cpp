@@ -3,6 +3,8 @@
 // Serves: nn/models/transformer.h
 #include "apps/translate/attention.h"
 
+#include "core/error.h"
+
 namespace orrery::translate {
 namespace {
 
@@ -31,6 +33,7 @@ AttentionPage attention_page(const Translator& translator) {
 
 bool add_attention(AttentionPage& page, const Translator& translator, const std::string& line,
                    std::span<const i32> written) {
+  check(!written.empty(), "translate", "there is no attention of a translation without tokens");
   const Vocabulary& vocabulary = translator.vocabulary;
   std::vector<i32> source = vocabulary.ids(line), input{begin_id};
   source.push_back(end_id);

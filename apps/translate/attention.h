@@ -16,7 +16,7 @@ namespace orrery::translate {
 AttentionPage attention_page(const Translator& translator);
 
 /// Adds a line and its translation. `written` are the tokens that the model wrote, at least one: the last is the end
-/// mark, unless the translation was cut off. Returns false if the page has no room for the pair.
+/// mark, unless the translation was cut off. Returns false if the page has no room for the pair. Error: no tokens.
 bool add_attention(AttentionPage& page, const Translator& translator, const std::string& line,
                    std::span<const i32> written);
 

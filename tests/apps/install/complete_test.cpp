@@ -79,7 +79,7 @@ TEST_CASE("bash takes --task=copy for three words") {
   CHECK(completed({"play", "--task", "=", "sort", "--q"}) == "--quiet");
 }
 
-TEST_CASE("orrery complete says what its own help says, with a description after a tab") {
+TEST_CASE("promise 29: orrery complete says what its own help says, with a description after a tab") {
   CHECK(run("complete -- toy --task re").text == "reverse\tthe default\n");
   CHECK(run("complete -- toy --task c").text == "copy\t\n");
   CHECK(run("complete -- toy --no-fin").text == "--no-final-norm\tOne more normalisation after each stack\n");

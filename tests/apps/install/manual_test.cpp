@@ -50,7 +50,7 @@ TEST_CASE("a page has a section for each command, with its options in groups") {
         ".PP\n.br\nNote.\n.EX\n  an example\n.EE\n");
 }
 
-TEST_CASE("the program's page has every command and every option that its help has") {
+TEST_CASE("promise 29: the program's page has every command and every option that its help has") {
   const std::string page = shown(run("manual").text);
   CHECK(page.starts_with(".TH ORRERY 1 "));
   CHECK(contains(page, "130: stopped by Ctrl-C, SIGTERM, SIGHUP or --time-limit."));

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/core/support.h"
+
 using namespace orrery;
 
 namespace {
@@ -67,6 +69,9 @@ TEST_CASE("one sequence in eight is held out, by content alone") {
 TEST_CASE("batches are padded, and answers end at the end mark") {
   const Tensor batch = batch_of({{5, 6}, {7}}, 3, 0);
   CHECK(same_bits(batch, Tensor::of<i32>({2, 3}, {5, 6, 0, 7, 0, 0})));
+  CHECK(small::error_of([] {
+          batch_of({{5}, {5, 6, 7, 8}}, 3, 0);
+        }) == "toy: a sequence of 4 tokens does not fit into 3");
   const ToyTask reverse = task("reverse");
   const Tensor tokens = Tensor::of<i32>({2, 4}, {5, 6, 2, 0, 3, 3, 3, 3});
   CHECK(written(tokens, 0, reverse) == Sequence{5, 6});

@@ -7,6 +7,7 @@
 
 #include "apps/translate/decode.h"
 #include "tests/apps/attention_page/random_attention.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 using namespace orrery::translate;
@@ -64,6 +65,8 @@ TEST_CASE("the page's weights are those of the Transformer's own pass over the p
   const std::vector<i32> a_b = translator.vocabulary.ids("a b c"), written{a_b[1], a_b[0], end_id};
   AttentionPage page = attention_page(translator);
   REQUIRE(add_attention(page, translator, "a b c", written));
+  CHECK(small::error_of([&] { add_attention(page, translator, "a", {}); }) ==
+        "translate: there is no attention of a translation without tokens");
   const auto& model = dynamic_cast<const TransformerTranslator&>(*translator.model).model;
   const NoGradient nothing_recorded;
   nn::Pass pass = nn::Pass::inference();
