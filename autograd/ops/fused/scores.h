@@ -135,8 +135,8 @@ static void softmax_columns(const Scores<T>& S, i64 first, const SeenKeys& seen)
 }
 
 /// For one key: replaces dW by scaled_dS = P (m dW - inner) factor, where `inner` is the sum of P dP over all keys and
-/// `factor` is 1 / sqrt(d_k). Where P is 0, so is scaled_dS, whatever dW is. signed_P is P, negative where dropout drops;
-/// m is 0 there, and `keep_factor` elsewhere.
+/// `factor` is 1 / sqrt(d_k). Where P is 0, so is scaled_dS, whatever dW is. signed_P is P, negative where dropout
+/// drops; m is 0 there, and `keep_factor` elsewhere.
 template <class T>
 static void score_gradient(i64 n, T keep_factor, T factor, const T* signed_P, const T* inner, T* scaled_dS) {
 #pragma omp simd
