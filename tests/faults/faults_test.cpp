@@ -275,8 +275,6 @@ Tried try_programs(int few, u64 seed, const std::function<bool(const Scenario&)>
   return tried;
 }
 
-bool any_scenario(const Scenario&) { return true; }
-
 int faults_of_every_call(const std::string& program) {
   return try_programs(0, 0, [&](const Scenario& scenario) { return scenario.name.starts_with(program + " "); }).faults;
 }
@@ -285,14 +283,16 @@ int faults_of_every_call(const std::string& program) {
 
 TEST_CASE("promise 18: a training whose system calls fail loses nothing, and tells") {
   const auto chosen = [](const Scenario& scenario) {
-    return scenario.name == "toy resumed" || scenario.name == "lm over an old model" ||
-           scenario.name == "toy over an unfinished training";
+    return scenario.name == "toy over an unfinished training" || scenario.name == "lm over an old model";
   };
   CHECK(try_programs(1, 1, chosen).faults > 100);
 }
 
 TEST_CASE("long: promise 18: the same for every program, with more of the calls") {
-  const Tried tried = try_programs(4, 2, any_scenario);
+  // All programs end a training with the same code, so one of them is enough for what takes the place of a state.
+  const Tried tried = try_programs(4, 2, [](const Scenario& scenario) {
+    return !scenario.replaces_unfinished || scenario.name.starts_with("toy ");
+  });
   CHECK(tried.faults > 1000);
   std::set<std::string> listed;
   for (const Failure& failure : failures) listed.insert(failure.call);

@@ -99,7 +99,7 @@ TEST_CASE("promise 28: of two trainings that start at once with one file, one tr
     put({}, folder);
     REQUIRE(program::run(begin).exit_code == 0);
     const FolderState alone = state_of(folder);
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < 5; ++round) {
       put({}, folder);
       const Both both = at_once(begin, begin, beside);
       CAPTURE(program.name);
