@@ -1,8 +1,7 @@
 // Chapter 9. A fuzz target: files of tensors, read as a file, as each kind of model, and as an unfinished training.
 //
 // A random change breaks a checksum, and nothing behind it is ever reached. So the mutator below changes the length,
-// the header or the elements, and in three of four cases computes length and checksums anew. The state of a small
-// training is also taken over by its trainer.
+// the header or the elements, and in three of four cases computes length and checksums anew.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +16,6 @@
 #include "core/files/safetensors.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
-#include "tests/apps/training/line_task.h"
 #include "tests/core/files/checksum.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/fuzz/fuzz.h"
@@ -58,7 +56,6 @@ void read_training(const std::string& program) {
     nn::check_size(toy_recipe(entry_of(unfinished, program, "toy"), unfinished.recipe).config(), training.resume());
   if (program == "lm") origin_of(unfinished, training.resume());
   if (program == "translate") translate::origin_of(unfinished, training.resume());
-  if (program == "line") small::LineTraining(unfinished.recipe).trainer.load_state(unfinished.state);
 }
 
 // As what its metadata say it is.
