@@ -4,11 +4,11 @@
 // contents that each file had at any time.
 #include <doctest/doctest.h>
 
-#include <cerrno>
 #include <set>
 
 #include "tests/faults/calls.h"
 #include "tests/faults/disk.h"
+#include "tests/faults/failures.h"
 #include "tests/faults/trained_programs.h"
 
 using namespace orrery;
@@ -16,49 +16,6 @@ using namespace orrery::faults;
 using program::contains;
 
 namespace {
-
-const std::string no_space = std::to_string(ENOSPC), io_error = std::to_string(EIO), by_signal = std::to_string(EINTR);
-constexpr int for_good = 1'000'000, many_signals = 20;
-
-// How each call may fail. A signal does not interrupt a call for ever; the others may last.
-struct Failure {
-  std::string call, error;
-  std::vector<int> times{1, for_good};
-};
-const std::vector<Failure> failures{{"open", no_space},
-                                    {"open", io_error},
-                                    {"open", by_signal, {1, many_signals}},
-                                    {"write", no_space},
-                                    {"write", io_error},
-                                    {"write", by_signal, {1, many_signals}},
-                                    {"write", "short"},
-                                    {"fsync", no_space},
-                                    {"fsync", io_error},
-                                    {"fsync", by_signal, {1, many_signals}},
-                                    {"close", no_space, {1}},
-                                    {"close", io_error},
-                                    {"close", by_signal, {1}},
-                                    {"rename", no_space},
-                                    {"rename", io_error},
-                                    {"mmap", std::to_string(ENOMEM)},
-                                    {"read", io_error},
-                                    {"read", by_signal, {1, many_signals}},
-                                    {"read", "short"},
-                                    {"truncate", io_error},
-                                    {"truncate", by_signal, {1, many_signals}},
-                                    {"chmod", io_error},
-                                    {"chmod", by_signal, {1, many_signals}},
-                                    {"allocate", no_space},
-                                    {"allocate", io_error},
-                                    {"allocate", by_signal},
-                                    {"lock", io_error},
-                                    {"lock", by_signal, {1, many_signals}},
-                                    {"dup", std::to_string(EMFILE)},
-                                    {"unlink", io_error},
-                                    {"mkdir", no_space},
-                                    {"mkdir", io_error},
-                                    {"mkdir", by_signal, {1, many_signals}},
-                                    {"any", "kill", {1}}};
 
 // A training from its beginning or one that is resumed, from the files that stand there before.
 struct Scenario {
@@ -223,23 +180,6 @@ std::vector<Scenario> scenarios(const TrainedProgram& program, const TemporaryFo
       {program.name + " over an unfinished training", unevaluated + log, unevaluated, resume, state_of(folder), true}};
 }
 
-// Which of `count` calls fail: `few` at random, or all if it is 0.
-std::set<int> places(int count, int few, Rng& rng) {
-  std::set<int> chosen;
-  for (int at = 1; at <= count && few == 0; ++at) chosen.insert(at);
-  while (std::ssize(chosen) < std::min(few, count))
-    chosen.insert(1 + static_cast<int>(rng.bits64() % static_cast<u64>(count)));
-  return chosen;
-}
-
-// Each of `count` calls, once and for good.
-std::vector<std::pair<int, int>> places_and_times(int count, const Failure& failure) {
-  std::vector<std::pair<int, int>> all;
-  for (const int times : failure.times)
-    for (int at = 1; at <= count; ++at) all.emplace_back(at, times);
-  return all;
-}
-
 // Faults that were tried: how many, and of which calls.
 struct Tried {
   int faults = 0;
@@ -296,8 +236,8 @@ TEST_CASE("long: promise 18: the same for every program, with more of the calls"
   CHECK(tried.faults > 1000);
   std::set<std::string> listed;
   for (const Failure& failure : failures) listed.insert(failure.call);
-  listed.erase("mmap");   // only a large text is mapped: the last test of this file
-  listed.erase("mkdir");  // only for a new folder: the test before that
+  listed.erase("mmap");   // only a large text is mapped: texts_and_folders_test.cpp
+  listed.erase("mkdir");  // only for a new folder: there, too
   CHECK(tried.calls == listed);
 }
 
@@ -312,104 +252,4 @@ TEST_CASE("long: promise 18: every system call of toy fails, in every way" * doc
 
 TEST_CASE("long: promise 18: every system call of translate fails, in every way" * doctest::skip()) {
   CHECK(faults_of_every_call("translate") > 2000);
-}
-
-TEST_CASE("promise 18: a new folder that cannot be made, or not for good, is told before the training") {
-  const TemporaryFolder texts, folder;
-  const std::string outer = folder / "outer", inner = outer + "/inner/";
-  for (const TrainedProgram& program : trained_programs(texts)) {
-    const std::string begin = program.begin(inner, 2, 1);
-    std::filesystem::remove_all(outer);
-    REQUIRE(run_with_faults(begin, folder).exit_code == 0);
-    for (const Failure& failure : failures) {
-      if (failure.call != "mkdir" && failure.call != "fsync") continue;
-      for (const auto& [at, times] : places_and_times(2, failure)) {  // the outer folder, and the one in it
-        std::filesystem::remove_all(outer);
-        const Fault fault{failure.call, at, times, failure.error};
-        const std::string what = program.name + ": " + fault.text();
-        CAPTURE(what);
-        const Outcome outcome = run_with_faults(begin, folder, fault);
-        CAPTURE(outcome.errors);
-        const bool transient = failure.error == by_signal;
-        CHECK(outcome.exit_code == (transient ? 0 : 1));
-        CHECK(std::filesystem::exists(inner + "model.safetensors") == transient);
-        if (transient) continue;
-        CHECK(contains(outcome.errors, "orrery: make the folder " + outer + (at == 1 ? ": " : "/inner: ")));
-        CHECK(outcome.errors.ends_with(std::string(std::strerror(std::stoi(failure.error))) + "\n"));
-        CHECK(run_with_faults(begin, folder).exit_code == 0);
-      }
-    }
-  }
-}
-
-TEST_CASE("promise 18: a text that cannot be opened or read is an error; signals and short reads change nothing") {
-  const TemporaryFolder texts, folder;
-  for (const TrainedProgram& program : trained_programs(texts)) {
-    const std::string begin = program.begin(folder / "model", 2, 1);
-    put({}, folder);
-    const Outcome whole = run_with_faults(begin, texts);
-    REQUIRE(whole.exit_code == 0);
-    CHECK(whole.calls.empty() == (program.name == "toy"));  // which makes its sequences itself
-    for (const Failure& failure : failures) {
-      if (failure.call != "open" && failure.call != "read") continue;
-      const auto count = std::count_if(whole.calls.begin(), whole.calls.end(),
-                                       [&](const Call& call) { return call.name == failure.call; });
-      for (const auto& [at, times] : places_and_times(static_cast<int>(count), failure)) {
-        const Fault fault{failure.call, at, times, failure.error};
-        const std::string what = program.name + ": " + fault.text();
-        CAPTURE(what);
-        put({}, folder);
-        const Outcome outcome = run_with_faults(begin, texts, fault);
-        CAPTURE(outcome.errors);
-        const bool transient = failure.error == "short" || failure.error == by_signal;
-        CHECK(outcome.exit_code == (transient ? 0 : 1));
-        CHECK(program::hash_in(outcome.output) == (transient ? program::hash_in(whole.output) : ""));
-        CHECK(std::filesystem::exists(folder / "model") == transient);
-        if (!transient) CHECK(outcome.errors.ends_with(std::string(std::strerror(std::stoi(failure.error))) + "\n"));
-      }
-    }
-  }
-}
-
-TEST_CASE("long: promise 18: a text too large for memory is mapped from a file, of which every call may fail") {
-  const TemporaryFolder texts, folder;
-  const std::string text = texts / "text", held_out = texts / "held out";
-  set_contents(text, program::many("abcd efg\n", 2'000'000));
-  set_contents(held_out, program::many("abcd efg\n", 100));
-  const std::string model = texts / "model";
-  const std::string train = "lm train '" + text + "' --valid '" + held_out + "' " + program::tiny +
-                            "--steps 2 --estimate-batches 1 --threads 1 --hash --save '" + model + "' --overwrite";
-  const TemporaryDirectory temporary_files(folder.path().string());
-  REQUIRE(program::run(train + " --seed 7").exit_code == 0);
-  const std::string old_model = contents(model);
-  const Outcome whole = run_with_faults(train, folder);
-  REQUIRE(whole.exit_code == 0);
-  const std::string new_model = contents(model);
-  REQUIRE(new_model != old_model);
-  Rng rng(1);
-  std::set<std::string> failed;
-  for (const Failure& failure : failures) {
-    const auto count = std::count_if(whole.calls.begin(), whole.calls.end(),
-                                     [&](const Call& call) { return call.name == failure.call; });
-    if (failure.call == "close" || failure.call == "unlink") continue;  // nothing is kept there
-    const std::set<int> chosen = places(static_cast<int>(count), failure.call == "write" ? 2 : 0, rng);
-    for (const auto& [at, times] : places_and_times(static_cast<int>(count), failure)) {
-      if (!chosen.contains(at)) continue;
-      const Fault fault{failure.call, at, times, failure.error};
-      const std::string what = fault.text();
-      CAPTURE(what);
-      set_contents(model, old_model);
-      const Outcome outcome = run_with_faults(train, folder, fault);
-      failed.insert(failure.call);
-      const bool transient = failure.error == "short" || failure.error == by_signal;
-      CHECK(outcome.exit_code == (transient ? 0 : 1));
-      CHECK(folder.count() == 0);
-      CHECK(contents(model) == (transient ? new_model : old_model));
-      if (transient)
-        CHECK(program::hash_in(outcome.output) == program::hash_in(whole.output));
-      else
-        CHECK(contains(outcome.errors, std::strerror(std::stoi(failure.error))));
-    }
-  }
-  CHECK(failed == std::set<std::string>{"mmap", "open", "write"});
 }
