@@ -1,5 +1,5 @@
-// Chapter 9. Tests that what a training needs besides its own files may fail: new folders, texts, and the file from which
-// a large text is mapped.
+// Chapter 9. Tests that what a training needs besides its own files may fail: new folders, texts, and the file from
+// which a large text is mapped.
 #include <doctest/doctest.h>
 
 #include <cstring>
