@@ -16,6 +16,7 @@
 #include "core/files/safetensors.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
+#include "tests/apps/training/line_task.h"
 #include "tests/core/files/checksum.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/fuzz/fuzz.h"
@@ -56,6 +57,8 @@ void read_training(const std::string& program) {
     nn::check_size(toy_recipe(entry_of(unfinished, program, "toy"), unfinished.recipe).config(), training.resume());
   if (program == "lm") origin_of(unfinished, training.resume());
   if (program == "translate") translate::origin_of(unfinished, training.resume());
+  // The tests' smallest training stands for all: a trainer of its recipe takes the state over.
+  if (program == "line") small::LineTraining(unfinished.recipe).trainer.load_state(unfinished.state);
 }
 
 // As what its metadata say it is.
