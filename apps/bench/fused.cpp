@@ -10,7 +10,6 @@
 #include "apps/program/columns.h"
 #include "apps/program/exit_code.h"
 #include "apps/program/stopwatch.h"
-#include "autograd/node.h"
 #include "autograd/ops.h"
 #include "core/machine/memory.h"
 #include "core/mask.h"

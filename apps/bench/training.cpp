@@ -5,7 +5,6 @@
 
 #include "apps/training/memory.h"
 #include "core/tensor_ops.h"
-#include "optim/clip.h"
 
 namespace orrery {
 namespace {

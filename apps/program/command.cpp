@@ -20,8 +20,7 @@
 #include "apps/program/help.h"
 #include "apps/program/nearest.h"
 #include "apps/program/options.h"
-#include "core/files/file.h"
-#include "core/files/safetensors.h"
+#include "core/error.h"
 
 namespace orrery {
 namespace {

@@ -4,7 +4,6 @@
 // PyTorch.
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 
 #include "nn/files/files.h"
