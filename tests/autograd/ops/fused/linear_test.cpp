@@ -1,4 +1,6 @@
 // Chapter 8. The fused linear maps against product, bias, activation and dropout one after another.
+#include <array>
+
 #include "autograd/check/scheduling.h"
 #include "core/products/gemm.h"
 #include "tests/autograd/ops/fused.h"
@@ -21,6 +23,15 @@ Variable composed_linear(const Variables& x, RowRange rows = {}) {
 
 Variable linear_bias(const Variables& x) { return x.size() > 2 ? x[2] : Variable(); }
 
+using MapWithBias = Variable (*)(const Variable& x, const Variable& weight, const Variable& bias);
+
+std::array<MapWithBias, 2> maps_with_bias() {
+  return {[](const Variable& x, const Variable& weight, const Variable& bias) { return linear(x, weight, bias); },
+          [](const Variable& x, const Variable& weight, const Variable& bias) {
+            return linear_relu(x, weight, bias, 0.3, linear_draw);
+          }};
+}
+
 struct LinearSizes {
   Shape leading;
   i64 in, out;
@@ -40,7 +51,7 @@ const std::vector<LinearSizes>& linear_sizes() {
 
 }  // namespace
 
-TEST_CASE("the sizes below are cut into several tiles both ways") {
+TEST_CASE("of these sizes, one with many rows and one with many columns are cut into several tiles") {
   CHECK(kernels::gemm_tiles(301, 51, 37, Trans::b) > 1);
   CHECK(kernels::gemm_tiles(21, 1030, 61, Trans::b) > 1);
 }
@@ -117,13 +128,11 @@ TEST_CASE("what is not recorded has the same bits, and is dropped alike however 
   }
 }
 
-TEST_CASE("only gradients that are wanted are computed, and a dL/dy that others hold stays") {
+TEST_CASE("a gradient has the same bits whichever others are wanted, and a dL/dy that others hold stays") {
   const Tensor weight = normal({5, 3}), bias = normal({5}), dy = normal({4, 5}, 9), dy_before = dy.clone();
-  for (const auto& f :
-       {+[](const Variable&x, const Variable&w, const Variable&b) { return linear(x, w, b); },
-        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, linear_draw); }}) {
-    std::vector<Tensor> all;
-    for (int wanted = 0; wanted < 4; ++wanted) {  // 3: all of them
+  for (const MapWithBias f : maps_with_bias()) {
+    std::vector<Tensor> alone;
+    for (int wanted = 0; wanted < 4; ++wanted) {  // one of three, then (3) all of them
       Variables x;
       const std::vector<Tensor> inputs{normal({4, 3}, 2), weight, bias};
       for (int i = 0; i < 3; ++i) {
@@ -132,9 +141,9 @@ TEST_CASE("only gradients that are wanted are computed, and a dL/dy that others 
       }
       backward(f(x[0], x[1], x[2]), dy);
       if (wanted < 3) {
-        all.push_back(x[static_cast<size_t>(wanted)].gradient());
+        alone.push_back(x[static_cast<size_t>(wanted)].gradient());
       } else {
-        for (size_t i = 0; i < 3; ++i) CHECK(same_bits(all[i], x[i].gradient()));
+        for (size_t i = 0; i < 3; ++i) CHECK(same_bits(alone[i], x[i].gradient()));
       }
     }
   }
@@ -142,9 +151,7 @@ TEST_CASE("only gradients that are wanted are computed, and a dL/dy that others 
 }
 
 TEST_CASE("linear maps of no row give no number and zero gradients") {
-  for (const auto& f :
-       {+[](const Variable&x, const Variable&w, const Variable&b) { return linear(x, w, b); },
-        +[](const Variable&x, const Variable&w, const Variable&b) { return linear_relu(x, w, b, 0.3, linear_draw); }}) {
+  for (const MapWithBias f : maps_with_bias()) {
     const Variable x = parameter(zeros({0, 3})), weight = parameter(zeros({5, 3})), bias = parameter(zeros({5}));
     const Variable y = f(x, weight, bias);
     CHECK(y.shape() == Shape{0, 5});
