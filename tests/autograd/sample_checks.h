@@ -18,7 +18,7 @@ inline Tensor cotangent(const Shape& shape) {
   return randn(shape, rng);
 }
 
-/// The first group of every match of `pattern` in the lines of a file.
+/// Adds to `names` the first group of the first match of `pattern` in each line of a file.
 inline void find_names(const std::string& path, const std::string& pattern, std::set<std::string>& names) {
   std::ifstream file(path);
   REQUIRE_MESSAGE(file.good(), path);

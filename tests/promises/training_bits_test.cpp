@@ -20,7 +20,7 @@ struct Hashes {
   bool operator==(const Hashes&) const = default;
 };
 
-// `steps` steps of training `model`; loss(step) builds its loss.
+// Trains `model` for `steps` steps; loss_of(step) builds its loss.
 template <class Model, class Loss>
 Hashes train(Model& model, i64 d_model, i64 steps, const Loss& loss_of) {
   optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});
@@ -120,6 +120,7 @@ TEST_CASE("slow: promise 1: parameters, moments and losses have equal bits for 1
       CHECK(got.optimiser == expected.optimiser);
       CHECK(got.losses == expected.losses);
     }
+    // The hashes notice even a missing step.
     Training shorter = t;
     --shorter.steps;
     CHECK(train(shorter, 1) != expected);

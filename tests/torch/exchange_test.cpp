@@ -1,4 +1,4 @@
-// Chapter 9. Files to and from PyTorch: a state_dict of torch.nn.Transformer loads by name, ours has the same names.
+// Chapter 9. Files to and from PyTorch: a state_dict of torch.nn.Transformer loads by name, and ours has its names.
 //
 // tests/fixtures/exchange_with_pytorch.py shows the other end: it lets the second test keep its file, and loads it in
 // PyTorch.
@@ -83,8 +83,9 @@ TEST_CASE("the script that lets PyTorch read our file runs the test that writes 
   std::smatch test, filter;
   REQUIRE(std::regex_search(text, test, std::regex("test = \"([^\"]+)\"")));
   REQUIRE(std::regex_search(text, filter, std::regex("--test-case=([^{]*)\\{")));
+  // In a filter of doctest, a comma separates patterns, and ? stands for any character.
   const std::string name = std::regex_replace(test[1].str(), std::regex(","), "?");
-  const std::string us = std::filesystem::read_symlink("/proc/self/exe").string();
-  const program::Result count = program::shell("'" + us + "' --count --test-case=\"" + filter[1].str() + name + "\"");
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const program::Result count = program::shell("'" + self + "' --count --test-case=\"" + filter[1].str() + name + "\"");
   CHECK_MESSAGE(program::contains(count.text, "passing the current filters: 1"), count.text);
 }

@@ -57,10 +57,11 @@ TEST_CASE("a coordinate that is not a number is an error") {
         "figure: a coordinate is not finite");
 }
 
-TEST_CASE("words of others command no terminal on which a picture is printed") {
+TEST_CASE("foreign words send no commands to a terminal on which a picture is printed") {
   Svg svg(10, 10, "a\x1B[31m");
   svg.text(1, 2, "b\n\x1B\xC2\x9B", Ink::note);
   CHECK(svg.str().find("<title>a?[31m</title>") != std::string::npos);
+  // In two pieces, since ??< in one would be a trigraph.
   CHECK(svg.str().find(">b??"
                        "?</text>") != std::string::npos);
 }

@@ -22,7 +22,7 @@ Text counted_text(i32 count) {
 
 }  // namespace
 
-TEST_CASE("random blocks are pieces of the text, each with what follows, from its begin to its end") {
+TEST_CASE("random blocks are pieces of the text, each with what follows, from its beginning to its end") {
   const Text text = short_text(std::vector<i32>{10, 11, 12, 13, 14, 15}, 16);
   Rng rng(1);
   std::vector<bool> seen(16);
@@ -78,7 +78,7 @@ TEST_CASE("an epoch of shuffled blocks has each once, one after another from a r
     CHECK(std::find(beginnings.begin(), beginnings.end(), beginning) != beginnings.end());
   std::sort(orders.begin(), orders.end());
   CHECK(std::adjacent_find(orders.begin(), orders.end()) == orders.end());
-  // A block is a function of its number: also for who begins in the middle, and across epochs.
+  // A block depends only on its number, also if one begins in the middle, and across epochs.
   ShuffledBlocks other(text, length, Rng(1, 5)), different(text, length, Rng(2, 5));
   const TextBatch across = other.batch(count - 2, 5), again = shuffled.batch(count - 2, 5);
   CHECK(numbers(across.ids) == numbers(again.ids));

@@ -55,7 +55,7 @@ TEST_CASE("sines that are changed after forward are an error in backward") {
   CHECK(contains(error_of([&] { backward(sum(y)); }), "was changed in place after forward"));
 }
 
-TEST_CASE("an odd row, and sines that do not fit, are errors") {
+TEST_CASE("rows of an odd length, and sines that do not fit, are errors") {
   const Angles a = angles(5, 2);
   const auto error = [&](const Shape& x, const Tensor& sine, Dtype dtype = f64) {
     const std::string text = error_of([&] { rotary(constant(zeros(x, dtype)), sine, a.cosine); });

@@ -1,4 +1,4 @@
-// Chapter 8. Small products against a triple loop: every rest of rows and columns, both orders of A, gaps between rows.
+// Chapter 8. Small products against a triple loop: rows and columns left over, both orders of A, gaps between rows.
 #include "core/products/small_product.h"
 
 #include <doctest/doctest.h>
@@ -64,7 +64,7 @@ double worst_error(SmallMatrices<T> x, bool accumulate) {
 
 }  // namespace
 
-TEST_CASE("small products agree with a triple loop for every rest of rows and columns") {
+TEST_CASE("small products agree with a triple loop, however many rows and columns are left over by the blocks") {
   Rng rng(4);
   for (i64 m = 0; m <= 14; ++m) {
     for (const i64 n : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 47, 64, 71, 130}) {

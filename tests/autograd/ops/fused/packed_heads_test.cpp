@@ -15,7 +15,8 @@ using namespace orrery::packed_heads;
 TEST_CASE("a head's parts lie side by side in the packed rows") {
   const Sizes s{.B = 2, .n = 3, .m = 4, .h = 2, .d_k = 5, .d_v = 7};
   std::vector<float> q(2 * 3 * 10), kv(2 * 4 * 24);
-  const Packed<float> parts{q.data(), kv.data(), 10, 24, 0, 10};
+  const Packed<float> parts{
+      .q = q.data(), .kv = kv.data(), .q_stride = 10, .kv_stride = 24, .k_column = 0, .v_column = 10};
   CHECK(parts.Q(s, {1, 1}).data - q.data() == 3 * 10 + 5);
   CHECK(parts.K(s, {1, 1}).data - kv.data() == 4 * 24 + 5);
   CHECK(parts.V(s, {1, 1}).data - kv.data() == 4 * 24 + 10 + 7);
