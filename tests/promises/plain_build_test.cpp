@@ -7,22 +7,26 @@
 
 using namespace orrery;
 
-// Both are made of plain_user.cpp: one as a user compiles it who knows nothing of our options, with -O0 and for any
-// CPU, the other with the options of the library. If the library's arithmetic were compiled in their files too, the
+namespace {
+constexpr size_t hash_digits = 16;  // of the fingerprint, the only line that plain_user.cpp prints
+}  // namespace
+
+// Both programs are plain_user.cpp: one compiled as by a user who knows nothing of our options, with -O0 and for any
+// CPU; the other with the options of the library. If the library's arithmetic were compiled in their files too, the
 // linker would keep the first copy, theirs, and the two programs would differ.
 TEST_CASE("promise 1: a user's program, compiled with plain flags, gets the bits of the library") {
   const program::Result plain = program::shell("'" ORRERY_PLAIN_USER "'"),
                         own = program::shell("'" ORRERY_OWN_USER "'");
   CHECK(plain.exit_code == 0);
-  CHECK(plain.text.size() == 17);
+  CHECK(plain.text.size() == hash_digits + 1);
   CHECK(plain.text == own.text);
 }
 
-// The program never says how many threads there are to be, so that OpenMP's environment decides. A loop that got fewer
-// threads than it asked for once ended in products that waited for ever.
+// The program does not set the number of threads, so OpenMP's environment decides. A loop once got fewer threads than
+// it had asked for, and its products waited for ever.
 TEST_CASE("promise 1: whatever OpenMP's environment says of threads, the library's bits are the same") {
   const std::string usual = program::shell("'" ORRERY_PLAIN_USER "'").text;
-  REQUIRE(usual.size() == 17);
+  REQUIRE(usual.size() == hash_digits + 1);
   for (const std::string variables :
        {"OMP_DYNAMIC=true", "OMP_DYNAMIC=true OMP_NUM_THREADS=4", "OMP_THREAD_LIMIT=1 OMP_NUM_THREADS=4",
         "OMP_MAX_ACTIVE_LEVELS=0 OMP_NUM_THREADS=4", "OMP_NUM_THREADS=3"}) {
@@ -53,7 +57,7 @@ void build_for_every_cpu(const std::string& build, const std::string& user) {
               user + "' -L '" + build + "' -lorrery -Wl,-rpath,'" + build + "'");
 }
 
-#if defined(__x86_64__)  // elsewhere there is one library alone
+#if defined(__x86_64__)  // elsewhere there is only one library
 
 // Runs both with the libraries of these levels, and with the one for any CPU.
 struct AtLevels {
@@ -85,7 +89,7 @@ void check_levels(const AtLevels& at, const std::string& own) {
   const std::string plain = at.library("none");
   CHECK_FALSE(program::contains(plain, "glibc-hwcaps"));
   CHECK_FALSE(plain.ends_with("\n" + own));
-  CHECK(program::line(plain, -1).size() == 16);
+  CHECK(program::line(plain, -1).size() == hash_digits);
 }
 
 // On a CPU without AVX; there OpenBLAS has another kernel, and other bits.
@@ -115,9 +119,9 @@ void check_installed(const std::string& build, const TemporaryFolder& folder, co
 
 }  // namespace
 
-// As -D ORRERY_NATIVE=OFF builds it, there are three libraries, and the dynamic linker takes the best one that the CPU
-// can run; the option --glibc-hwcaps-mask of the linker forbids it some of them. Without AVX2 and FMA a multiplication
-// and an addition are rounded one by one, so the library for any CPU has bits of its own.
+// -D ORRERY_NATIVE=OFF builds three libraries. The dynamic linker takes the best one that the CPU can run and that the
+// linker's option --glibc-hwcaps-mask allows. Without AVX2 and FMA, a multiplication and an addition are rounded one by
+// one, so the library for any CPU has bits of its own.
 TEST_CASE("long: promise 1: library and program for every CPU have this machine's own bits with AVX-512 and AVX2") {
   const std::string own = program::shell("'" ORRERY_OWN_USER "'").text;
   const TemporaryFolder folder;
