@@ -1,7 +1,7 @@
 // Chapter 9. A page that shows what the heads of a model attend to: for each sentence pair, each attention, layer and
 // head a heatmap, with its tokens on both axes.
 //
-// The weights are those of the model's own forward pass. They stand in the page as whole numbers of 1/10,000.
+// The weights are those of the model's own forward pass. The page holds each as a whole number of ten-thousandths.
 // Serves: nn/models/transformer.h
 #pragma once
 
@@ -38,7 +38,7 @@ class AttentionPage {
   /// `about` says in a sentence what the model is.
   AttentionPage(std::string title, std::string about) : title_(std::move(title)), about_(std::move(about)) {}
 
-  /// Whether a further pair with so many weights fits.
+  /// Whether another pair with this many weights fits.
   bool has_room(i64 weights) const { return pairs_ < most_pairs && weights <= most_weights - weights_; }
   /// Adds a pair. Errors: it does not fit; labels that do not fit the weights; a weight that is not finite.
   void add(const std::string& source, const std::string& target, const std::vector<ShownAttention>& attentions);

@@ -58,7 +58,8 @@ std::vector<FusedPair> residual_pairs(const BenchConfig& c, Rng& rng) {
            [=] { return residual_norm(x, f, gain, shift, {.p = drop_rate, .draw = dropout_draw}); }}};
 }
 
-// The rows of a table for tokens' ids [B, T], and a position added to each.
+// The rows of a table for tokens' ids [B, T], times 8 (any number does; in a model it is sqrt(d_model)), and a position
+// added to each.
 FusedPair embedding_pair(const BenchConfig& c, Rng& rng) {
   const Variable table = random_leaf({c.vocab_size, c.d_model}, rng);
   const Variable positions = constant(rand_uniform({c.target_length, c.d_model}, -1, 1, rng));

@@ -1,4 +1,4 @@
-// Chapter 9. A batch like those that other frameworks get, and the step.
+// Chapter 9. The step that is measured, and its batch, of the same form as the one that other frameworks get.
 //
 // Serves: core/machine/parallel.h
 #include "apps/bench/training.h"

@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-/// Calls read(reader of the parsed text). Errors: text that is no JSON, or that lacks a field `read` asks for.
+/// Calls read(reader of the parsed text). Errors: text that is not JSON, or that lacks a field `read` asks for.
 template <class Read>
 auto read_figure(const std::string& text, const Read& read) {
   const Json data = parse_json_object(text, "figure", {.bytes = most_figure_bytes, .values = most_figure_values});
@@ -18,7 +18,7 @@ auto read_figure(const std::string& text, const Read& read) {
   return read(reader);
 }
 
-/// `x` with so many digits after the point.
+/// `x` with this many digits after the point.
 std::string decimals(double x, int digits);
 
 }  // namespace orrery

@@ -33,7 +33,8 @@ struct Stroke {
   bool dashed = false;
 };
 
-/// Words as they stand in SVG or HTML. They may be those of a foreign file, so they are also made `harmless`.
+/// Words as they stand in SVG or HTML. They may come from a foreign file, so they are also made
+/// `harmless` (core/error.h).
 std::string in_markup(const std::string& words);
 
 class Svg {

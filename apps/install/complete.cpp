@@ -27,6 +27,7 @@ const OptionHelp* named_option(const CommandHelp& command, const std::string& na
   return nullptr;
 }
 
+// The values of an option, each after `before`: "" or "--task=".
 std::vector<Completion> possible_values(const OptionHelp& option, const std::string& before) {
   std::vector<Completion> all;
   for (const std::string& choice : option.choices)
@@ -79,7 +80,7 @@ std::vector<Completion> completions(const CommandHelp& program, const std::vecto
   const CommandHelp* command = &program;
   const OptionHelp* option = nullptr;  // the one whose value comes next
   for (size_t i = 0; i + 1 < words.size(); ++i) {
-    if (words[i] == "=") continue;
+    if (words[i] == "=") continue;  // from bash, which takes --task=copy for three words
     const bool is_value = option != nullptr;
     option = is_value ? nullptr : named_option(*command, words[i]);
     const CommandHelp* named = is_value ? nullptr : named_command(*command, words[i]);

@@ -35,8 +35,9 @@ std::string standing_of(const TrainingState& state, i64 seed) {
       .text();
 }
 
-// Bytes of the texts that every file has besides the program's: of recipe, options and standing at most; of a checksum.
-constexpr u64 recipe_and_standing = 16'000, checksum_text = 9;
+// Bytes of the texts that every file holds besides the program's own.
+constexpr u64 recipe_and_standing = 16'000;  // recipe, options and standing together, at most
+constexpr u64 checksum_text = 9;             // the checksum of one tensor
 
 void read_standing(const std::string& text, UnfinishedTraining& to) {
   constexpr std::string_view operation = "training standing";

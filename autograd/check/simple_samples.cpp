@@ -41,7 +41,7 @@ void add_elementwise(std::vector<Sample>& table) {
   table.push_back(sample("mul", "repeated input", {{{2, 3}}}, [](const Variables& x) { return mul(x[0], x[0]); }));
   add_unary(table, "neg", Range::normal, [](V x) { return neg(x); });
   add_unary(table, "scale", Range::normal, [](V x) { return scale(x, -1.7); });
-  // Exact in f32: where x and the number cancel, its rounding would be all that is left.
+  // -1.75 is exact in f32. Where x cancels a number that is not, only its rounding would be left.
   add_unary(table, "shift", Range::normal, [](V x) { return shift(x, -1.75); });
   add_unary(table, "pow", Range::positive, [](V x) { return pow(x, 2.5); });
   table.push_back(sample("pow", "negative base", {{{5}}}, [](const Variables& x) { return pow(x[0], 3); }));

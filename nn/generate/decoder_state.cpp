@@ -25,7 +25,8 @@ Variable following(const Tensor& positions, i64 length, i64 n) {
   return constant(positions.rows(length, length + n));
 }
 
-// Caches begin with room for so many positions, and grow, since few sentences need all that they are allowed.
+// The caches of a Transformer begin with room for this many positions and grow: few sentences come near max_len. Those
+// of a GPT have room for max_len at once.
 constexpr i64 first_capacity = 32;
 
 // A state of another model may have more or fewer layers than this one.

@@ -47,7 +47,7 @@ Convolution before_glu(const ConvolutionalTranslatorConfig& config, ConvolutionP
   return {drawn_normal({2 * C, C, config.width}, variance, rng), parameter(zeros({2 * C})), padding};
 }
 
-// A sum of two, multiplied by sqrt(0.5).
+// a [+] b of the header: the factor keeps the variance from growing with the layers.
 Variable balanced_sum(const Variable& a, const Variable& b) { return (a + b) * std::sqrt(0.5); }
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 // Serves: core/shape.h
 
-// The gradient of b, for so many rows of a, and dy = 1 everywhere.
+// The gradient of b, where a has this many rows and dy is 1 everywhere.
 Tensor gradient_of_b(i64 rows) {
   const Variable a = parameter(zeros({rows, 2}, f64)), b = parameter(zeros({2}, f64));
   backward(my_add(a, b), full({rows, 2}, 1.0, f64));
