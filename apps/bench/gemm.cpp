@@ -32,13 +32,13 @@ std::string form_of(Trans trans) {
 // The number of parts that are computed side by side.
 i64 tiles_of(const Product& p) { return p.kind() == ProductKind::heads ? p.batch : gemm_tiles(p.m, p.n, p.k, p.trans); }
 
-// Calls add(length, chunks) for chunks of rows, whose inner result of `columns` columns is not kept
-// (core/kernels/reduce.h).
+// For an operation that works on chunks of rows, since its inner result of `columns` columns is not kept
+// (core/kernels/reduce.h). Calls add(rows of a chunk, number of such chunks), and once more for a shorter last one.
 template <class Add>
 void in_chunks(i64 rows, i64 columns, const Add& add) {
-  const i64 length = row_chunk(rows, columns, f32), rest = rows % length;
-  add(length, rows / length);
-  if (rest > 0) add(rest, i64{1});
+  const i64 chunk = row_chunk(rows, columns, f32), left = rows % chunk;
+  add(chunk, rows / chunk);
+  if (left > 0) add(left, i64{1});
 }
 
 // Collects products, and counts equal ones.
@@ -61,11 +61,11 @@ class ProductList {
   // Head and loss as one operation (autograd/ops/fused/linear_cross_entropy.cpp): several chunks of rows with W^T, or
   // all rows at once.
   void head(i64 rows, i64 in, i64 classes) {
-    in_chunks(rows, classes, [&](i64 length, i64 chunks) {
-      if (length == rows) return linear("head", 1, rows, in, classes);
-      add({.what = "head, y", .trans = Trans::none, .m = length, .n = classes, .k = in, .calls = chunks});
-      add({.what = "head, dx", .trans = Trans::none, .m = length, .n = in, .k = classes, .calls = chunks});
-      add({.what = "head, dW", .trans = Trans::a, .m = in, .n = classes, .k = length, .calls = chunks});
+    in_chunks(rows, classes, [&](i64 chunk, i64 chunks) {
+      if (chunk == rows) return linear("head", 1, rows, in, classes);
+      add({.what = "head, y", .trans = Trans::none, .m = chunk, .n = classes, .k = in, .calls = chunks});
+      add({.what = "head, dx", .trans = Trans::none, .m = chunk, .n = in, .k = classes, .calls = chunks});
+      add({.what = "head, dW", .trans = Trans::a, .m = in, .n = classes, .k = chunk, .calls = chunks});
     });
   }
   // Of n queries and m keys in each head; Q and y are [n, d_k], K and V [m, d_k].
@@ -127,9 +127,9 @@ std::vector<Product> products_of(const BenchConfig& c) {
     list.linear(name + " Q K V", calls, rows, c.d_model, 3 * c.d_model);
     list.attention(name + " attention", calls, heads, length, length, c.d_head());
     list.linear(name + " attention out", calls, rows, c.d_model, c.d_model);
-    const auto feed_forward = [&](i64 length, i64 chunks) {
-      list.linear(name + " feed-forward in", calls * chunks, length, c.d_model, c.d_ff);
-      list.linear(name + " feed-forward out", calls * chunks, length, c.d_ff, c.d_model);
+    const auto feed_forward = [&](i64 chunk, i64 chunks) {
+      list.linear(name + " feed-forward in", calls * chunks, chunk, c.d_model, c.d_ff);
+      list.linear(name + " feed-forward out", calls * chunks, chunk, c.d_ff, c.d_model);
     };
     if (c.is_gpt())
       in_chunks(rows, c.d_ff, feed_forward);  // with GELU it is one operation
