@@ -1,8 +1,5 @@
-// Chapter 9. `orrery translate`: what belongs to translating.
+// Chapter 9. `orrery translate`: its sub-commands train, decode and score.
 //
-//   orrery translate train --source train.en --target train.de --save en-de.safetensors
-//   orrery translate decode --load en-de.safetensors test.en > translated.de
-//   orrery translate score translated.de reference.de
 // Serves: nn/models/transformer.h
 #include "apps/program/command.h"
 #include "apps/translate/decode_command.h"
@@ -14,8 +11,8 @@ namespace orrery {
 void add_translate(CLI::App& program, int& exit_code) {
   CLI::App& translate =
       add_command(program, "translate", "Translation: train a translator, translate, score a translated text",
-                  "Examples:\n  orrery translate train --source train.en --target train.de\n"
-                  "  orrery translate decode --load en-de.safetensors test.en\n"
+                  "Examples:\n  orrery translate train --source a.en --target a.de --save en-de.safetensors\n"
+                  "  orrery translate decode --load en-de.safetensors test.en > translated.de\n"
                   "  orrery translate score translated.de reference.de\n"
                   "Each has its own --help.");
   add_translate_train(translate, exit_code);
