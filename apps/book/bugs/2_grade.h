@@ -2,7 +2,7 @@
 //
 // Serves: autograd/ops/attention.cpp
 
-// What the library gives for the same random numbers.
+// Attention of the same random numbers, by the library or by the copy. Q is V, too.
 AttentionResult attended(const Mask& mask, bool by_the_library) {
   Rng rng(2);
   const Variable Q = constant(randn({2, 1, 4, 3}, rng, f64)), K = constant(randn({2, 1, 4, 3}, rng, f64));
