@@ -83,7 +83,8 @@ std::vector<Change> all_changes() {
                      [](const Tensor& g, const Tensor& so_far) { return g - so_far; }});
   changes.push_back({"transposed", [](const Tensor& g, const Tensor&) { return can_be_transposed(g); },
                      [](const Tensor& g, const Tensor&) { return transposed(g); }});
-  changes.push_back({"x 2 from row 8192 on", [](const Tensor& g, const Tensor&) { return has_late_rows(g); },
+  changes.push_back({"x 2 from row " + std::to_string(first_late_row) + " on",
+                     [](const Tensor& g, const Tensor&) { return has_late_rows(g); },
                      [](const Tensor& g, const Tensor&) {
                        Tensor wrong = g.clone(), late = wrong.rows(first_late_row, g.size(0));
                        scale_in_place(late, 2);
