@@ -44,7 +44,7 @@ void print_zeros(std::ostream& out, const std::vector<ProvenRow>& table) {
   for (const auto& [row, proof] : table)
     for (const DeclaredZero& zero : proof.gradients.zeros)
       lines += wrapped(row.label() + ": " + zero.name + ", " + zero.reason, 2);
-  if (!lines.empty()) out << "\nzero by declaration, and found to be:\n" << lines << '\n';
+  if (!lines.empty()) out << "\ndeclared to be zero, and found to be zero:\n" << lines << '\n';
 }
 
 std::string proofs_as_json(const std::vector<ProvenRow>& table, i64 seed, size_t chosen) {

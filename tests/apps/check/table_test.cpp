@@ -64,7 +64,7 @@ TEST_CASE("colours only where the terminal shows them") {
 TEST_CASE("declared zeros are listed with their reasons, if there are any") {
   std::ostringstream out, none;
   print_zeros(out, {made_up(true)});
-  CHECK(out.str().find("zero by declaration") != std::string::npos);
+  CHECK(out.str().find("declared to be zero") != std::string::npos);
   CHECK(out.str().find("wwww") != std::string::npos);
   check_width(out.str());
   print_zeros(none, {});
