@@ -99,7 +99,7 @@ class LoopList {
   explicit LoopList(const Tensor& dy) : dy_(dy) {}
   double bytes_of(double arrays) const { return arrays * static_cast<double>(dy_.bytes()); }
   void add(const Loop& loop) { loops_.push_back(loop); }
-  // A function that reads and writes so many arrays.
+  // A function that reads and writes this many arrays.
   void add(const std::string& name, double arrays, const std::function<void()>& run) {
     add({.name = name, .bytes = bytes_of(arrays), .run = run});
   }

@@ -72,7 +72,7 @@ TextBatch ShuffledBlocks::batch(i64 first_block, i64 count) {
 }
 
 // Luby and Rackoff (1988): rounds that add a random function of one half of the bits to the other half permute all
-// numbers of so many bits, whatever the function. Numbers that are too large are permuted on until they are not.
+// numbers of this many bits, whatever the function. Numbers that are too large are permuted on until they are not.
 i64 permuted(i64 place, i64 count, u64 key) {
   constexpr u32 rounds = 4;
   const int half = (std::bit_width(static_cast<u64>(count - 1)) + 1) / 2;

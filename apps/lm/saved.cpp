@@ -155,9 +155,9 @@ void add_lm_eval(CLI::App& lm, int& exit_code) {
   add_flag(command, "--whole", options->whole, "The whole text counts: for a text that the model was not trained on");
   CLI::Option* stride = add_whole_number(
       command, "--stride", options->stride, 1, 65536,
-      "Blocks begin this many tokens apart, and only the last so many of each count. So each token, except at the "
-      "text's beginning, is predicted from at least so many tokens: the model's length minus the stride. A smaller "
-      "stride takes longer");
+      "Blocks begin this many tokens apart, and only this many at the end of each count. So each token, except at the "
+      "text's beginning, is predicted from at least as many as the model's length minus the stride. A smaller stride "
+      "takes longer");
   show_default(stride, "the model's length");
   add_threads(command, options->threads);
   when_run(command, exit_code, [options] { return evaluate(*options); });

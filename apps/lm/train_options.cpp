@@ -60,7 +60,7 @@ void add_minutes(CLI::App& command, LmTrainOptions& options, const std::vector<C
   begin_group(command, training_group);
   CLI::Option* minutes =
       add_number(command, "--minutes", options.minutes, 0.1, 1e6,
-                 "Choose model, batch, rates and steps so that all is done in so many minutes on this machine, and "
+                 "Choose model, batch, rates and steps so that all is done in this many minutes on this machine, and "
                  "print the command that trains the same again");
   show_default(minutes, "");
   exclude(minutes, excluded);

@@ -66,7 +66,7 @@ double loss_over(const nn::Gpt& model, const Text& text, i64 stride, const std::
   constexpr i64 tokens_at_once = 4096;
   const i64 at_once = std::max<i64>(1, tokens_at_once / block);
   double total = 0;
-  for (i64 predicted = 0; predicted < count;) {  // so many tokens have counted
+  for (i64 predicted = 0; predicted < count;) {  // the tokens that have counted
     // Several blocks of the whole length make one batch; a shorter one, where the text begins or ends, is one alone.
     const i64 begin = std::max<i64>(0, predicted + stride - block);
     const bool full = predicted + stride >= block;

@@ -57,11 +57,11 @@ struct StepReport {
 class Progress {
  public:
   Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_before = 0, Clock clock = steady_seconds);
-  /// The run ends after so many seconds, also without its last step; 0: no limit.
+  /// The run ends after this many seconds, also without its last step; 0: no limit.
   void set_limit(double seconds) { limit_ = seconds; }
-  /// The run is planned to take so many seconds, however many steps it has then; 0: no such plan.
+  /// The run is planned to take this many seconds, however many steps it has then; 0: no such plan.
   void set_plan(double seconds) { planned_ = seconds; }
-  /// The run has so many steps in all.
+  /// The run has this many steps in all.
   void set_total(i64 total) { total_ = total; }
   /// Call it after every step. In a file or pipe it prints a line after each tenth of the steps.
   void update(const StepReport& report);

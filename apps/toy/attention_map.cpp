@@ -30,7 +30,7 @@ std::vector<std::vector<double>> head_weights(const Tensor& weights, i64 head, s
   return result;
 }
 
-// The weights of each head of each layer, for so many queries and keys.
+// The weights of each head of each layer, for this many queries and keys.
 std::vector<HeadMap> heads_of(const std::vector<Tensor>& layers, size_t rows, size_t columns) {
   std::vector<HeadMap> result;
   for (size_t layer = 0; layer < layers.size(); ++layer)

@@ -52,9 +52,9 @@ void add_evaluation_options(CLI::App& command, TrainingRecipe& recipe, const Aut
   add_number(command, "--average", recipe.average, 0, 0.999999,
              "Evaluate and save an exponential mean of the parameters over the steps, with this decay; 0: no mean");
   add_whole_number(command, "--average-last", recipe.average_last, 0, 1000,
-                   "Evaluate and save the mean of the parameters at the last so many evaluations; 0: no mean");
+                   "Evaluate and save the mean of the parameters at this many last evaluations; 0: no mean");
   add_whole_number(command, "--patience", recipe.patience, 0, 1000000,
-                   "End after so many evaluations in a row without a new lowest loss; 0: make all steps");
+                   "End after this many evaluations in a row without a new lowest loss; 0: make all steps");
 }
 
 // "average_last" in a message becomes "--average-last"; other words stay.

@@ -24,7 +24,7 @@ struct RunHooks {
   std::function<std::string()> after_evaluation{};
   /// Called after every step, before its line is printed. It may change how many steps there are.
   std::function<void(const StepResult&)> after_step{};
-  /// The steps are planned to take so many seconds, however many they are; 0: no such plan.
+  /// The steps are planned to take this many seconds, however many they are; 0: no such plan.
   double planned_seconds = 0;
 };
 

@@ -69,7 +69,7 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
            "Write options, losses, evaluations and samples to this file, one JSON object a line, for orrery report; "
            "--resume appends to it, and only --overwrite replaces one that is there");
   add_number(command, "--time-limit", run.time_limit, 0, 1e6,
-             "Stop after so many minutes of training, as after Ctrl-C; 0: no limit");
+             "Stop after this many minutes of training, as after Ctrl-C; 0: no limit");
   show_default(add_whole_number(command, "--max-memory", run.max_memory, 1, most_megabytes,
                                 "Largest memory for tensors, in MB; if not given, nine tenths of what is free at the "
                                 "start. A training that needs more ends with an error: if it swapped, it would be many "

@@ -63,7 +63,7 @@ void check_size(const TranslationTask& task, nn::Module& module, const TrainingF
   files.check_room(recipe, parameters);
 }
 
-// At most so many characters of a line, the last three of them points if it goes on.
+// At most this many characters of a line, the last three of them points if it goes on.
 std::string shortened(const std::string& line, size_t most) {
   const size_t text = line.find_last_not_of(' ') + 1;
   size_t at = 0, cut = 0, characters = 0;

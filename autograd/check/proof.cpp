@@ -46,7 +46,7 @@ ProofPart prove_mutants(const Sample& sample, u64 seed, Proof& proof) {
 }
 
 // Every draw must be right, since a mistake for some numbers may show in one draw and not in another. A long tensor has
-// so many numbers that one draw is enough.
+// enough numbers for one draw.
 ProofPart prove_f32(const Sample& sample, u64 seed, Proof& proof) {
   constexpr u64 between = 0x9E3779B97F4A7C15;
   const u64 draws = longest_leaf(sample.build(f32, seed)) < long_tensor ? 4 : 1;

@@ -43,7 +43,7 @@ ProofPart prove_far(const Sample& sample, u64 seed) {
   std::string tried;
   for (const auto& [factor, own_seed] : {std::pair{4, seed}, {8, seed + other_seed}}) {
     Checkable f = built(sample, f64, own_seed);
-    if (factor > 4 && longest_leaf(f) >= long_tensor) break;  // among so many numbers some are far from 0 anyway
+    if (factor > 4 && longest_leaf(f) >= long_tensor) break;  // among this many numbers some are far from 0 anyway
     for (NamedParameter& leaf : f.leaves) scale_in_place(leaf.value.mutable_value(), factor);
     if (!std::isfinite(largest_magnitude({f.output().value()}))) continue;
     GradcheckOptions options = sample.options;

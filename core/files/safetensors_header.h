@@ -70,7 +70,7 @@ struct TensorHeader {
 ///   a number or run of blanks  the same
 inline constexpr u64 most_small_tensors = 1024, bytes_for_tensor = 96, most_metadata_keys = 256,
                      most_small_token = 128 << 10;
-/// The most bytes of names and texts, quotes left out, in a file with so many bytes of elements.
+/// The most bytes of names and texts, quotes left out, in a file with this many bytes of elements.
 constexpr u64 longest_text(u64 data_bytes) { return most_small_token + data_bytes / 6; }
 
 /// Parses the header `text`, followed by `data_bytes` bytes of elements. Errors, of `operation`: anything but the

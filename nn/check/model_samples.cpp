@@ -98,7 +98,7 @@ Sample shared_transformer() {
   TransformerConfig config = small_model();
   config.tgt_vocab_size = config.src_vocab_size;
   config.share_embeddings = true;
-  config.layer.activation = Activation::gelu;  // some of so many relus would be at their kink
+  config.layer.activation = Activation::gelu;  // with so many numbers, some relu would be at its kink
   config.positions = Positions::learned;
   config.layer.d_model = 8;  // in narrower rows dropout leaves so little that layer norm magnifies rounding
   config.layer.dropout = 0.1;

@@ -118,7 +118,7 @@ void load(Module& module, const TensorMap& tensors, const std::string& operation
 
 void check_size(i64 numbers, const std::string& path) {
   constexpr i64 fewest_bytes = 2;  // of a number in a file: F16 and BF16 have two
-  constexpr i64 few = 1 << 20;     // so many numbers do no harm, even if the file lacks them
+  constexpr i64 few = 1 << 20;     // this many numbers do no harm, even if the file lacks them
   const i64 most = static_cast<i64>(InputFile(path).size()) / fewest_bytes;
   check(numbers <= most + few, "load " + path, "is too small for the model it describes: that has ", numbers,
         " numbers, the file at most ", most);

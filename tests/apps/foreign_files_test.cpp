@@ -112,7 +112,7 @@ TEST_CASE("an error in a text or in metadata names the file") {
                 changed + " holds a model of 3 tokens and a list of 2");
 }
 
-TEST_CASE("names and words of others command no terminal and make no lines") {
+TEST_CASE("foreign names and words send no commands to a terminal, and start no new lines") {
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text", many("ab ", 200)), lm = folder / "lm";
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);

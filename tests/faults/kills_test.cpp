@@ -53,7 +53,7 @@ int saved_steps_of(const std::string& state) {
   return Json::parse(read_safetensors(state).metadata.at("standing")).at("steps_done").get<int>();
 }
 
-// Kills a training so many times, each time going on with what is there; and begins anew when it has come to its end.
+// Kills a training this many times, each time going on with what is there; and begins anew when it has come to its end.
 struct Killed {
   int ended = 0;         ///< trainings that came to their end between the kills
   int after_a_save = 0;  ///< kills after which a training could go on

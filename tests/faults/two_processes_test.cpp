@@ -64,7 +64,7 @@ TEST_CASE("promise 28: of two trainings with one file or one log, one is refused
   const std::string log = " --log '" + (beside / "log") + "' ";
   for (const TrainedProgram& program : trained_programs(texts)) {
     CAPTURE(program.name);
-    const int steps = program.name == "lm" ? 6000 : 2000;  // so many that the second one starts in time
+    const int steps = program.name == "lm" ? 6000 : 2000;  // enough for the second one to start in time
     const std::string begin = program.begin(folder / "model", steps, 100);
     const std::string same_log = program.begin(folder / "other", steps, 100) + log;
     put({}, folder);

@@ -27,7 +27,7 @@ Result with_build(const std::string& build, const std::string& command) {
 
 const std::string toy = program::quoted_program + "toy --steps 20 --d-model 40 --hash ";
 
-// Trains with so many threads and a build that names itself so: the hash.
+// The hash of a training, which must have succeeded and named its build of OpenBLAS.
 std::string hash_of(const Result& training, const std::string& name) {
   CAPTURE(training.text);
   CHECK(training.exit_code == 0);

@@ -46,7 +46,7 @@ int main() {
   const size_t size = new_bytes.size();
 
   int lost_in_place = 0, kept_in_place = 0, lost = 0, kept = 0, cuts = 0, flips = 0;
-  for (size_t written = 0; written < size; ++written) {  // the program dies after so many bytes
+  for (size_t written = 0; written < size; ++written) {  // the program dies after this many bytes
     write_all(path, new_bytes.substr(0, written));
     lost_in_place += model_in(path) == 0;
     kept_in_place += model_in(path) == 1;

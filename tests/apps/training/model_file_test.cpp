@@ -22,7 +22,7 @@ std::string until(const std::string& condition) {
   return " & until " + condition + " 2>/dev/null; do kill -0 $! || break; sleep 0.01; done; ";
 }
 
-// What either program needs to train, for so many steps, into FILE.
+// What either program needs to train, for this many steps, into FILE.
 struct Program {
   std::string name, arguments, last_line;
   std::string command(int steps, const std::string& file) const {

@@ -5,7 +5,7 @@
 
 namespace orrery::small {
 
-/// Goes on until so many steps are done since the beginning.
+/// Goes on until `steps` steps are done since the beginning.
 inline void train_until(Trainer& trainer, i64 steps) {
   while (trainer.steps_done() < steps) {
     trainer.step();

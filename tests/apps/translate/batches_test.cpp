@@ -66,7 +66,7 @@ using Composition = std::set<std::set<i32>>;
 
 }  // namespace
 
-TEST_CASE("every pair comes once an epoch, in batches of at most so many tokens") {
+TEST_CASE("every pair comes once an epoch, in batches of at most the given number of tokens") {
   const Corpus corpus = some_corpus(150);
   TranslationBatches batches(corpus, most_batch_tokens, Rng(7));
   CHECK(batches.in_epoch() > 10);

@@ -306,7 +306,7 @@ TEST_CASE("with the cache it finds what it finds without one, also when the cach
         CHECK(std::ssize(found[b].tokens) <= limits[b]);
         check_same(found[b], expected[b], dtype == f32 ? 1e-5 : 1e-12);
       }
-      CHECK(longest > 32);  // a cache has room for so many positions at first
+      CHECK(longest > 32);  // a cache has room for 32 positions at first
     }
   }
 }
