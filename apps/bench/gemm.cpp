@@ -195,8 +195,9 @@ void print_against_blas(std::ostream& out, const std::vector<MeasuredProduct>& p
     for (const MeasuredProduct& each : products)
       if (each.product.kind() == kind && (!slowest || each.against_blas() < slowest->against_blas())) slowest = &each;
     if (!slowest) return;
-    out << "  the slowest of " << kinds << numbers(": %.2f, ", slowest->against_blas()) << slowest->product.what
-        << '\n';
+    const Product& p = slowest->product;
+    out << "  the slowest of " << kinds << numbers(": %.2f, ", slowest->against_blas()) << p.what
+        << numbers(" (m %ld, n %ld, k %ld)\n", p.m, p.n, p.k);
   };
   out << numbers("our tiles against OpenBLAS's own threads: %.3f times the speed (geometric mean)\n",
                  tiled_against_blas(products));
@@ -248,7 +249,10 @@ int bench_gemm(const BenchOptions& options) {
     std::cout << '\n';
     print_products(std::cout, config.name, measured, best);
     std::cout << std::flush;
-    all.insert(all.end(), measured.begin(), measured.end());
+    for (MeasuredProduct each : measured) {
+      each.product.what = config.name + ": " + each.product.what;
+      all.push_back(each);
+    }
     configs.push_back(
         {{"config", config.name}, {"tiles_against_openblas", tiled_against_blas(measured)}, {"products", rows}});
   }
@@ -256,7 +260,10 @@ int bench_gemm(const BenchOptions& options) {
     std::cout << "\nall models\n";
     print_against_blas(std::cout, all);
   }
-  write_results(options, "gemm", {{"best_gflop_per_second", 1e-9 * best}, {"configs", configs}});
+  write_results(options, "gemm",
+                {{"best_gflop_per_second", 1e-9 * best},
+                 {"tiles_against_openblas", tiled_against_blas(all)},
+                 {"configs", configs}});
   return done;
 }
 

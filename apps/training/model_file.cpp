@@ -18,8 +18,6 @@
 namespace orrery {
 namespace {
 
-constexpr std::string_view out_of_memory = "out of memory";  // so short that a string takes no memory for it
-
 // The command line of this process, as typed in a shell; a long one is cut off.
 std::string own_command() {
   constexpr size_t enough = 200;

@@ -19,6 +19,9 @@
 
 namespace orrery {
 
+/// Why a file could not be written when memory ran out. Such a short std::string needs no memory of its own.
+inline constexpr std::string_view out_of_memory = "out of memory";
+
 /// The files of one training. If the path is "", nothing is saved.
 class ModelFile {
  public:

@@ -230,6 +230,7 @@ int run_training(const Training& training) {
   const auto write_figures = [&] {
     if (training.write_figures) training.write_figures();
   };
+  // The state first: `report` puts the best or averaged parameters in place of those to train on with.
   end_training(failure, {take_place, report, save, write_figures});
   return trainer.finished() ? done : interrupted;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "apps/program/options.h"
@@ -91,6 +92,7 @@ void TrainingFiles::check_texts(const Trainer& trainer, const SavedParts& parts)
 }
 
 void TrainingFiles::write_state(Trainer& trainer, const SavedParts& parts) {
+  check(!trainer.ended(), program_, "the parameters to save are no longer those to train on with");
   const TrainingState state = trainer.state();
   Metadata metadata = parts.origin;
   metadata[program_key] = program_;
@@ -114,24 +116,29 @@ bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
 }
 
 bool TrainingFiles::older_state_stands() const {
-  std::error_code unknown;
-  return used() && !resume_is_ours_ && std::filesystem::exists(resume(), unknown);
+  std::error_code unknown;  // whether it is there: then it is taken to be
+  return used() && !resume_is_ours_ &&
+         std::filesystem::status(resume(), unknown).type() != std::filesystem::file_type::not_found;
 }
 
 void TrainingFiles::take_place(Trainer& trainer, const SavedParts& parts) {
-  if (older_state_stands() && !file_.keep([&] { write_state(trainer, parts); })) file_.check_kept();
+  if (!older_state_stands()) return;
+  check(file_.keep([&] { write_state(trainer, parts); }), program_,
+        "the model is not saved, and the older training stays: ", file_.problem());
 }
 
 bool TrainingFiles::end(const SavedParts& parts, bool finished) {
   left_.clear();
   const bool saved = file_.keep([&] {
-    check(!older_state_stands(), program_, resume(), " is of an older training, and could not be replaced");
+    check(!older_state_stands(), program_, "the state in ", resume(), " is of an older training, or may be");
     parts.save_model(model());
   });
   if (!saved) return false;
   try {
     if (used() && resume_is_ours_ && finished) remove_file(resume());
-  } catch (const Error& error) { left_ = error.what(); }
+  } catch (const Error& error) { left_ = error.what(); } catch (const std::bad_alloc&) {
+    left_ = out_of_memory;
+  }
   return true;
 }
 

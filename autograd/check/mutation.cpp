@@ -234,6 +234,7 @@ MutationReport mutate(const Sample& sample, u64 seed) {
     if (mutant.operation != "engine" &&
         std::find(operations.begin(), operations.end(), mutant.operation) == operations.end())
       operations.push_back(mutant.operation);
+  // A large sample, of which only some coordinates are checked, hides mistakes in one operation alone.
   if (options.coordinates > 0 && operations.size() > 1) operations.resize(1);
   if (parts::longest_leaf(f) >= parts::long_tensor) operations.clear();
   for (const std::string& operation : operations) {

@@ -4,8 +4,8 @@
 // "encodes the absolute position with a rotation matrix and meanwhile incorporates the explicit relative position
 // dependency in self-attention formulation."
 //   pair i of a query or key at position pos is turned by the angle pos / 10000^(2i / d_k)
-// Two vectors that are turned by the same angle keep their dot product. So the score of a query and a key depends
-// on the distance of their positions alone. Values are not turned.
+// Two vectors that are turned by the same angle keep their dot product. So of the positions of a query and a key, only
+// the difference changes their score. Values are not turned.
 // Shapes: Q, K and the results [B, n, h, d_k].
 // Serves: nn/positions/positional_encoding.h
 #pragma once

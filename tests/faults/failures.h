@@ -65,7 +65,7 @@ inline std::set<int> places(int count, int few, Rng& rng) {
   return chosen;
 }
 
-/// Each of `count` calls, once and for good.
+/// Each of `count` calls, as many times in a row as that failure is tried.
 inline std::vector<std::pair<int, int>> places_and_times(int count, const Failure& failure) {
   std::vector<std::pair<int, int>> all;
   for (const int times : failure.times)

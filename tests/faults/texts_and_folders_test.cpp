@@ -72,7 +72,7 @@ TEST_CASE("promise 18: a text that cannot be opened or read is an error; signals
   }
 }
 
-TEST_CASE("long: promise 18: a text too large for memory is mapped from a file, of which every call may fail") {
+TEST_CASE("long: promise 18: a text too large for memory is mapped from a file, whose calls may fail") {
   const TemporaryFolder texts, folder;
   const std::string text = texts / "text", held_out = texts / "held out";
   set_contents(text, program::many("abcd efg\n", 2'000'000));

@@ -15,19 +15,21 @@ namespace orrery::faults {
 /// A program with a small model and the texts that it learns.
 struct TrainedProgram {
   std::string name, command, options;
-  bool averages = false;  ///< if it evaluates
+  bool averages = false;  ///< by default it saves the mean of the parameters at its last evaluations
 
   /// Arguments of a training that evaluates and saves after every `every` steps; 0: only at its end.
   std::string begin(const std::string& model, int steps, int every) const {
     return command + ' ' + options + "--dropout 0.1 --threads 1 --hash --steps " + std::to_string(steps) +
            " --evaluate-every " + std::to_string(every) + average(every) + " --save '" + model + "' ";
   }
+  std::string resume(const std::string& model) const {
+    return command + " --threads 1 --hash --resume '" + model + "' ";
+  }
+
+ private:
   std::string average(int every) const {
     if (!averages) return "";
     return every > 0 ? " --average-last 1" : " --average-last 0 --patience 0";
-  }
-  std::string resume(const std::string& model) const {
-    return command + " --threads 1 --hash --resume '" + model + "' ";
   }
 };
 

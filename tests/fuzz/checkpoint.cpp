@@ -8,18 +8,12 @@
 #include <cstring>
 #include <filesystem>
 
-#include "apps/lm/checkpoint.h"
-#include "apps/toy/training.h"
-#include "apps/training/training_files.h"
-#include "apps/translate/saved.h"
 #include "core/files/file.h"
 #include "core/files/safetensors.h"
-#include "nn/files/files.h"
-#include "nn/files/gpt_files.h"
-#include "tests/apps/training/line_task.h"
 #include "tests/core/files/checksum.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/read_model.h"
 
 using namespace orrery;
 using fuzz::accepted;
@@ -48,30 +42,6 @@ void write(const std::uint8_t* data, std::size_t size) {
   expect(
       file && ::ftruncate(::fileno(file), 0) == 0 && std::fwrite(data, 1, size, file) == size && std::fclose(file) == 0,
       "the input can be written");
-}
-
-void read_training(const std::string& program) {
-  const TrainingFiles training(program, files().model);
-  const UnfinishedTraining unfinished = read_unfinished(program, training);
-  if (program == "toy")
-    nn::check_size(toy_recipe(entry_of(unfinished, program, "toy"), unfinished.recipe).config(), training.resume());
-  if (program == "lm") origin_of(unfinished, training.resume());
-  if (program == "translate") translate::origin_of(unfinished, training.resume());
-  // The tests' smallest training stands for all: a trainer of its recipe takes the state over.
-  if (program == "line") small::LineTraining(unfinished.recipe).trainer.load_state(unfinished.state);
-}
-
-// As what its metadata say it is.
-void read_as_model(const Metadata& metadata, const std::string& path) {
-  const auto program = metadata.find("program");
-  if (program != metadata.end()) return read_training(program->second);
-  if (metadata.contains("translation_model")) {
-    translate::load_translator(path);
-  } else if (metadata.contains("toy_task")) {
-    nn::load_transformer(path, nn::config_of(metadata, path));
-  } else {
-    nn::load_gpt(path);
-  }
 }
 
 // Writes `text` behind the first `key`, if there is room.
@@ -124,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!accepted([&] { file = read_safetensors(path); })) return 0;
   for (const auto& entry : file.tensors)
     expect(static_cast<std::size_t>(entry.second.bytes()) <= 2 * size, "a tensor has the elements of its file at most");
-  accepted([&] { read_as_model(file.metadata, path); });
+  accepted([&] { fuzz::read_model(path, file.metadata); });
   accepted([&] {
     write_safetensors(path + ".copy", file.tensors, file.metadata);
     const TensorFile again = read_safetensors(path + ".copy");

@@ -180,6 +180,55 @@ void fail_saves(const std::string& name, Training& t, const std::string& folder,
   report(name + " save", for_good, failures, stride);
 }
 
+// The whole end of a training without evaluations, over an unfinished one. A failure leaves the old model beside the old
+// state or the new one, or the new model, beside the new state at most.
+void fail_ends_over_another(const std::string& name, Training& t, const std::string& folder, bool for_good,
+                            i64 stride) {
+  const std::string path = folder + "/another", reference = folder + "/reference";
+  const SavedParts parts{.save_model = t.save, .origin = {{"kind", name}}};
+  std::string old_model, old_state, resume;
+  {
+    TrainingFiles files("scarce", path);
+    files.begin(true);
+    expect(files.keep(*t.trainer, parts), "the save of the older training failed: " + files.problem());
+    old_model = contents(path);
+    resume = files.resume();
+    old_state = contents(resume);
+  }
+  t.trainer->step();
+  TrainingFiles reference_files("scarce", reference);
+  expect(reference_files.keep(*t.trainer, parts), "the reference could not be saved");
+  const std::string new_model = contents(reference), new_state = contents(reference_files.resume());
+  expect(old_model != new_model && old_state != new_state, "a step changed nothing");
+  const std::string before = t.trainer->hash();
+  const i64 failures = scarce::fail_each(
+      for_good, stride,
+      [&] {
+        bool ended = false;
+        const bool thrown = throws([&] {
+          TrainingFiles files("scarce", path);
+          files.begin(true);
+          files.take_place(*t.trainer, parts);
+          ended = files.end(parts, true);
+        });
+        return thrown || !ended;
+      },
+      [&](bool failed) {
+        const std::string model = contents(path), state = std::filesystem::exists(resume) ? contents(resume) : "";
+        expect(model == old_model || model == new_model, name + ": a failure left a model that is neither");
+        expect(state == old_state || state == new_state || state == "", name + ": a failure left a state of neither");
+        expect((model == old_model || state != old_state) && (model == new_model || state != ""),
+               name + ": a failure left the model of one training beside the state of the other, or without any");
+        expect(failed || (model == new_model && state == ""), name + ": an end failed in silence");
+        expect(!std::filesystem::exists(path + ".tmp") && !std::filesystem::exists(resume + ".tmp"),
+               name + ": an end that failed left a temporary file");
+        expect(t.trainer->hash() == before, name + ": an end that failed moved something");
+        set_contents(path, old_model);
+        set_contents(resume, old_state);
+      });
+  report(name + " end over another training", for_good, failures, stride);
+}
+
 // An end that fails leaves the old model with its state, or the new one; and the next end succeeds.
 void fail_ends(const std::string& name, Training& t, const std::string& folder, bool for_good, i64 stride) {
   const std::string path = folder + "/end", reference = folder + "/reference";
@@ -235,6 +284,7 @@ void run(const std::string& name, const std::function<Training()>& make, i64 str
   for (const bool for_good : {false, true}) fail_steps(name, t, for_good, stride);
   for (const bool for_good : {false, true}) fail_saves(name, t, folder, for_good, stride);
   for (const bool for_good : {false, true}) fail_ends(name, t, folder, for_good, stride);
+  for (const bool for_good : {false, true}) fail_ends_over_another(name, t, folder, for_good, stride);
   for (const bool for_good : {false, true}) fail_reads(name, folder + "/m", for_good, stride);
   const i64 evaluated = t.trainer->steps_done();
   for (const bool for_good : {false, true}) fail_evaluations(name, t, for_good, stride);

@@ -1,6 +1,6 @@
 // Chapter 6. Rotary positions: queries and keys turned by an angle that grows with their position.
 // Question: how can attention know positions without anything added to the embeddings?
-// Answer: turn Q and K, so that their product depends on the distance alone (nn/attention/rotary.h). What stood three
+// Answer: turn Q and K, so that of their positions only the difference counts (nn/attention/rotary.h). What stood three
 //   places before? Without positions fewer than half of the answers are right; with them, nearly all.
 // Serves: nn/positions/positional_encoding.h
 #include <iostream>

@@ -141,8 +141,8 @@ template <class T>
 static void score_gradient(i64 n, T keep_factor, T factor, const T* signed_P, const T* inner, T* scaled_dS) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
-    const T P = signed_P[i] < T{0} ? -signed_P[i] : signed_P[i];
-    const T dP = signed_P[i] > T{0} ? scaled_dS[i] * keep_factor : T{0};
+    const T P = signed_P[i] < T{0} ? -signed_P[i] : signed_P[i], dW = scaled_dS[i];
+    const T dP = signed_P[i] > T{0} ? dW * keep_factor : T{0};
     scaled_dS[i] = P == T{0} ? T{0} : P * (dP - inner[i]) * factor;
   }
 }
@@ -213,7 +213,7 @@ static void recompute_weights(i64 n, const T* largest, const T* inverse, const T
   for (i64 i = 0; i < n; ++i) S[i] = math::exp(S[i] - largest[i]) * inverse[i];
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
-    const T P = S[i], gradient = P * (scaled_dS[i] * m[i] - D[i]) * factor;
+    const T P = S[i], dW = scaled_dS[i], gradient = P * (dW * m[i] - D[i]) * factor;
     S[i] = P * m[i];
     scaled_dS[i] = P == T{0} ? T{0} : gradient;
   }

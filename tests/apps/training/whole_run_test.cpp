@@ -40,7 +40,8 @@ namespace {
 
 // A line that is trained from its first line to its last; what was called is in `called`.
 struct WholeRun {
-  explicit WholeRun(const std::string& path) : line(path) {}
+  explicit WholeRun(const std::string& path, const TrainingRecipe& recipe = small::line_recipe())
+      : line(path, recipe) {}
   void go(const std::function<void()>& report = [] {}) {
     const Interrupt interrupt;
     if (stopped_at_once) std::raise(SIGINT);
@@ -86,6 +87,7 @@ TEST_CASE("a training goes from its first line to its last, and one that is resu
   CHECK_FALSE(small::contains(first.line.heard, "resuming"));
   CHECK(small::contains(first.line.heard, "stopped after step 5 of 12; to resume: orrery line --resume "));
   WholeRun resumed(folder / "line");
+  resumed.line.files.go_on();
   resumed.line.training.trainer.load_state(read_unfinished("line", first.line.files).state);
   resumed.go();
   CHECK(resumed.exit_code == done);
@@ -117,4 +119,29 @@ TEST_CASE("a report that fails does not keep the model from being saved, nor a s
   saving.go();
   CHECK(small::contains(saving.line.problem, "line: the model is not saved: write: No space left on device"));
   CHECK(saving.called == "report figures ");
+}
+
+TEST_CASE("the state that replaces an older one is that of the training, not of the mean that is saved") {
+  const TemporaryFolder folder;
+  TrainingRecipe recipe = small::line_recipe();
+  recipe.average = 0.9;
+  recipe.evaluate_every = 0;  // nothing is kept before the end
+  WholeRun undisturbed("", recipe);
+  small::train_until(undisturbed.line.training.trainer, recipe.steps);
+  {
+    LineRun older(folder / "line");
+    small::train_until(older.training.trainer, 4);
+    REQUIRE(older.files.keep(older.training.trainer, older.parts));
+  }
+  WholeRun run(folder / "line", recipe);
+  run.line.files.begin(true);
+  run.line.parts.save_model = [](const std::string&) { fail("write", "No space left on device"); };
+  run.go();
+  CHECK(small::contains(run.line.problem, "No space left on device"));
+  const UnfinishedTraining state = read_unfinished("line", run.line.files);
+  CHECK(state.state.steps_done == recipe.steps);
+  WholeRun resumed(folder / "line", state.recipe);
+  resumed.line.training.trainer.load_state(state.state);
+  CHECK(resumed.line.training.trainer.hash() == undisturbed.line.training.trainer.hash());
+  CHECK(resumed.line.a() != run.line.a());  // the mean
 }

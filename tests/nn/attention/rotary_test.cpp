@@ -1,4 +1,4 @@
-// Chapter 6. Rotary positions: scores depend on the distance alone; one position at a time gives the same rows.
+// Chapter 6. Rotary positions: the score of two vectors depends on how far apart they are; one position at a time gives the same rows.
 #include "nn/attention/rotary.h"
 
 #include <doctest/doctest.h>
@@ -8,12 +8,12 @@
 using namespace orrery;
 using nn::Rotary;
 
-TEST_CASE("pair c at position p is turned by p / 10000^(2c / d_k)") {
+TEST_CASE("pair i at position pos is turned by pos / 10000^(2i / d_k)") {
   const Rotary map(8, 4);
   const Tensor y = map.queries(constant(Tensor::of<double>({1, 1, 1, 4}, {1, 0, 0, 1})), 3).value();
-  CHECK(std::abs(y(0, 0, 0, 0) - std::cos(3.0)) < 1e-15);  // (1, 0), c = 0
+  CHECK(std::abs(y(0, 0, 0, 0) - std::cos(3.0)) < 1e-15);  // (1, 0), i = 0
   CHECK(std::abs(y(0, 0, 0, 2) - std::sin(3.0)) < 1e-15);
-  CHECK(std::abs(y(0, 0, 0, 1) + std::sin(0.03)) < 1e-15);  // (0, 1), c = 1
+  CHECK(std::abs(y(0, 0, 0, 1) + std::sin(0.03)) < 1e-15);  // (0, 1), i = 1
   CHECK(std::abs(y(0, 0, 0, 3) - std::cos(0.03)) < 1e-15);
 }
 

@@ -1,0 +1,41 @@
+// Chapter 9. Reads a file as what its metadata say it is: each kind of model, or an unfinished training.
+#pragma once
+
+#include <string>
+
+#include "apps/lm/checkpoint.h"
+#include "apps/toy/training.h"
+#include "apps/training/training_files.h"
+#include "apps/translate/saved.h"
+#include "nn/files/files.h"
+#include "nn/files/gpt_files.h"
+#include "tests/apps/training/line_task.h"
+
+namespace orrery::fuzz {
+
+/// An unfinished training of `program` beside `model`, read as far as --resume reads it before its first step.
+inline void read_training(const std::string& program, const std::string& model) {
+  const TrainingFiles training(program, model);
+  const UnfinishedTraining unfinished = read_unfinished(program, training);
+  if (program == "toy")
+    nn::check_size(toy_recipe(entry_of(unfinished, program, "toy"), unfinished.recipe).config(), training.resume());
+  if (program == "lm") origin_of(unfinished, training.resume());
+  if (program == "translate") translate::origin_of(unfinished, training.resume());
+  // The tests' smallest training stands for all: a trainer of its recipe takes the state over.
+  if (program == "line") small::LineTraining(unfinished.recipe).trainer.load_state(unfinished.state);
+}
+
+/// An unfinished training is read from PATH.resume, everything else from PATH.
+inline void read_model(const std::string& path, const Metadata& metadata) {
+  const auto program = metadata.find("program");
+  if (program != metadata.end()) return read_training(program->second, path);
+  if (metadata.contains("translation_model")) {
+    translate::load_translator(path);
+  } else if (metadata.contains("toy_task")) {
+    nn::load_transformer(path, nn::config_of(metadata, path));
+  } else {
+    nn::load_gpt(path);
+  }
+}
+
+}  // namespace orrery::fuzz
