@@ -173,7 +173,7 @@ TEST_CASE("long: promise 29: each installed header compiles alone, and warns now
   CHECK(output_of("cd " + shell_quoted(folder.path()) + " && ls | xargs -n 1 -P 2 " + strict_compiler()) == "");
 }
 
-TEST_CASE("the installed program reads the files that were installed, and no others") {
+TEST_CASE("promise 29: the installed program reads the files that were installed, and no others") {
   const TemporaryFolder folder;
   const auto same_as_ours = [](const std::string& arguments) {
     CAPTURE(arguments);
