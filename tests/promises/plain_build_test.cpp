@@ -50,7 +50,7 @@ void run_command(const std::string& command) {
 // The library and the program for every CPU, in `build`, and a user's program that takes the library from there.
 void build_for_every_cpu(const std::string& build, const std::string& user) {
   run_command("cmake -S '" ORRERY_SOURCE_DIR "' -B '" + build + "' -G Ninja -D ORRERY_NATIVE=OFF -D ORRERY_TESTS=OFF" +
-              " -D CMAKE_INSTALL_LIBDIR=lib");
+              " -D ORRERY_CALLERS=-O0" + " -D CMAKE_INSTALL_LIBDIR=lib");
   run_command("cmake --build '" + build + "'");
   run_command("g++ -std=c++20 -fopenmp -I '" ORRERY_SOURCE_DIR "' '" ORRERY_SOURCE_DIR
               "/tests/promises/plain_user.cpp' -o '" +
