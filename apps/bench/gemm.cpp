@@ -195,9 +195,8 @@ void print_against_blas(std::ostream& out, const std::vector<MeasuredProduct>& p
     for (const MeasuredProduct& each : products)
       if (each.product.kind() == kind && (!slowest || each.against_blas() < slowest->against_blas())) slowest = &each;
     if (!slowest) return;
-    const Product& p = slowest->product;
-    out << "  the slowest of " << kinds << numbers(": %.2f, ", slowest->against_blas()) << p.what
-        << numbers(" (m %ld, n %ld, k %ld)\n", p.m, p.n, p.k);
+    out << "  the slowest of " << kinds << numbers(": %.2f, ", slowest->against_blas()) << slowest->product.what
+        << '\n';
   };
   out << numbers("our tiles against OpenBLAS's own threads: %.3f times the speed (geometric mean)\n",
                  tiled_against_blas(products));

@@ -38,8 +38,7 @@ TEST_CASE("bench attention prints a row for each length, with what all scores wo
         std::string::npos);  // scores: 4 heads of 1024 x 1024 floats
 }
 
-TEST_CASE(
-    "long: the training step of 16,384 positions takes at most 1 GB, and at most 2.2 times that of half as many") {
+TEST_CASE("long: the training step of 16,384 positions takes at most 1 GB, and 2.2 times that of half as many") {
   if (!small::counts_memory()) return;
   AttentionFigures half{.T = 8192}, whole{.T = 16384};
   measure_long_step(half);
