@@ -202,7 +202,7 @@ void fail_ends_over_another(const std::string& name, Training& t, const std::str
   const std::string new_model = contents(reference), new_state = contents(reference_files.resume());
   expect(old_model != new_model && old_state != new_state, "a step changed nothing");
   const std::string before = t.trainer->hash();
-  constexpr i64 one_in = 5;  // most of these allocations are those of a save
+  constexpr i64 one_in = 17;  // most of these allocations are those of a save
   const i64 failures = scarce::fail_each(
       for_good, one_in * stride,
       [&] {
