@@ -1,5 +1,5 @@
-// Chapter 9. Tests that a power failure at any moment of a training leaves a whole checkpoint: the last that the program
-// had finished writing.
+// Chapter 9. Tests that a power failure at any moment of a training leaves a whole checkpoint: the last that the
+// program had finished writing.
 #include <doctest/doctest.h>
 
 #include "core/files/safetensors.h"

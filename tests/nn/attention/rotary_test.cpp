@@ -1,4 +1,5 @@
-// Chapter 6. Rotary positions: the score of two vectors depends on how far apart they are; one position at a time gives the same rows.
+// Chapter 6. Rotary positions: the score of two vectors stays when both move on; one position at a time gives the same
+// rows.
 #include "nn/attention/rotary.h"
 
 #include <doctest/doctest.h>
