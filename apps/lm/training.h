@@ -49,9 +49,9 @@ void read_json(const std::string& json, LmRecipe& recipe);
 /// of at most its length, each `stride` tokens after the one before. Of each block only the last `stride` tokens count,
 /// those that no earlier block predicted. So a token is predicted from at least the (length - stride) tokens before it,
 /// if there are that many. A stride of the whole length, which `stride` = 0 stands for, reads each token once. A
-/// smaller one takes longer; the loss is as a rule lower, as the model sees more of the text. `progress`, if given, is called
-/// again and again with the number of tokens that have counted so far. Errors: a text of fewer than two tokens; a
-/// stride that is negative or larger than the model's length.
+/// smaller one takes longer; the loss is as a rule lower, as the model sees more of the text. `progress`, if given, is
+/// called again and again with the number of tokens that have counted so far. Errors: a text of fewer than two tokens;
+/// a stride that is negative or larger than the model's length.
 double loss_over(const nn::Gpt& model, const Text& text, i64 stride = 0,
                  const std::function<void(i64 counted)>& progress = {});
 
