@@ -40,7 +40,7 @@ struct TrainingRecipe {
   i64 warmup = 1000;       ///< steps in which the rate rises
   double cooldown = 0;     ///< share of the steps, the last ones, in which the rate falls to 0
   double average = 0;      ///< decay of the exponential mean of the parameters that is evaluated and saved; 0: none
-  i64 average_last = 0;    ///< evaluate and save the mean of the parameters at this many last evaluations; 0: none
+  i64 average_last = 0;    ///< evaluate and save the mean of the parameters of this many latest evaluations; 0: none
   i64 evaluate_every = 0;  ///< steps; 0: never
   i64 patience = 0;        ///< evaluations without a lowest loss after which the training ends; 0: all steps
   double minutes = 0;      ///< after which the training stops, as after Ctrl-C; 0: no limit

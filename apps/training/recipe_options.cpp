@@ -52,7 +52,7 @@ void add_evaluation_options(CLI::App& command, TrainingRecipe& recipe, const Aut
   add_number(command, "--average", recipe.average, 0, 0.999999,
              "Evaluate and save an exponential mean of the parameters over the steps, with this decay; 0: no mean");
   add_whole_number(command, "--average-last", recipe.average_last, 0, 1000,
-                   "Evaluate and save the mean of the parameters at this many last evaluations; 0: no mean");
+                   "Evaluate and save the mean of the parameters of this many latest evaluations; 0: no mean");
   add_whole_number(command, "--patience", recipe.patience, 0, 1000000,
                    "End after this many evaluations in a row without a new lowest loss; 0: make all steps");
 }

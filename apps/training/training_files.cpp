@@ -116,7 +116,7 @@ bool TrainingFiles::keep(Trainer& trainer, const SavedParts& parts) {
 }
 
 bool TrainingFiles::older_state_stands() const {
-  std::error_code unknown;  // whether it is there: then it is taken to be
+  std::error_code unknown;  // if the system cannot tell whether it is there, it counts as there
   return used() && !resume_is_ours_ &&
          std::filesystem::status(resume(), unknown).type() != std::filesystem::file_type::not_found;
 }
