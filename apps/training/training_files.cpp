@@ -153,19 +153,16 @@ UnfinishedTraining read_unfinished(const std::string& program, const TrainingFil
   check(std::filesystem::exists(path, unknown), program, "there is no ", path, ": the training of ", files.model(),
         " is finished, or was never started");
   TensorFile file = read_safetensors(path);
-  const auto entry = [&](const std::string& key) {
-    const auto found = file.metadata.find(key);
-    check(found != file.metadata.end(), program, path, " is not an unfinished training (it has no ", key, ')');
-    return found->second;
-  };
-  check(entry(program_key) == program, program, path, " is a training of orrery ", entry(program_key));
   UnfinishedTraining result;
+  result.path = path;
+  result.metadata = std::move(file.metadata);
+  const std::string& trained_by = entry_of(result, program, program_key);
+  check(trained_by == program, program, path, " is a training of orrery ", trained_by);
   within("load " + path, [&] {
-    result.recipe = training_recipe(entry(recipe_key));
-    read_standing(entry(standing_key), result);
+    result.recipe = training_recipe(entry_of(result, program, recipe_key));
+    read_standing(entry_of(result, program, standing_key), result);
   });
   result.state.tensors = std::move(file.tensors);
-  result.metadata = std::move(file.metadata);
   return result;
 }
 
@@ -176,7 +173,8 @@ void check_is_finished(const std::string& program, const std::string& path, cons
 
 const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key) {
   const auto found = training.metadata.find(key);
-  check(found != training.metadata.end(), program, "the file is not a whole unfinished training (it has no ", key, ')');
+  check(found != training.metadata.end(), program, training.path, " is not an unfinished training (it has no ", key,
+        ')');
   return found->second;
 }
 

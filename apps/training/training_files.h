@@ -75,6 +75,7 @@ class TrainingFiles {
 
 /// An unfinished training, as FILE.resume has it.
 struct UnfinishedTraining {
+  std::string path;  ///< the file
   TrainingRecipe recipe;
   TrainingState state;
   int tiles = 1;       ///< of `set_least_tiles`

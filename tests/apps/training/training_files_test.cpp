@@ -73,7 +73,7 @@ TEST_CASE("an unfinished training comes back with its recipe, its seed, its stat
     CHECK(read.kernel == blas_info().kernel);
     CHECK(entry_of(read, "line", "colour") == "blue");
     CHECK(error_of([&] { entry_of(read, "line", "shape"); }) ==
-          "line: the file is not a whole unfinished training (it has no shape)");
+          "line: " + line.files.resume() + " is not an unfinished training (it has no shape)");
     CHECK(read.state.best_step == (stop < 3 ? 0 : 3));
     LineTraining whole(recipe), resumed(read.recipe);
     resumed.trainer.load_state(read.state);
