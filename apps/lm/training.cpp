@@ -93,7 +93,7 @@ nn::GptConfig for_text(nn::GptConfig config, const TextData& data) {
 }
 
 nn::Gpt new_model(const LmRecipe& recipe, const TextData& data) {
-  Rng weights = random_numbers(recipe.seed, 0);
+  Rng weights = random_numbers(recipe.seed, Purpose::weights);
   return {for_text(recipe.model, data), weights};
 }
 
@@ -104,8 +104,8 @@ LmTask::LmTask(const LmRecipe& recipe, const TextData& data)
       recipe_(recipe),
       data_(data),
       validation_length_(length_of(data.validation, data.tokenizer)),
-      blocks_(random_numbers(recipe.seed, 1)),
-      judged_(random_numbers(recipe.seed, 2)),
+      blocks_(random_numbers(recipe.seed, Purpose::training)),
+      judged_(random_numbers(recipe.seed, Purpose::validation)),
       shuffled_(data_.training, recipe.model.max_len, blocks_) {}
 
 TextBatch LmTask::next_batch(i64 number) {
@@ -152,7 +152,7 @@ void LmTask::go_to(const std::vector<u64>& positions) {
 }
 
 std::string LmTask::sample(i64 count) const {
-  Rng numbers = random_numbers(recipe_.seed, 3);
+  Rng numbers = random_numbers(recipe_.seed, Purpose::examples);
   std::string text;
   nn::generate(model, data_.tokenizer.beginning(), count, {.temperature = 0.8}, numbers, [&](i32 token) {
     text += data_.tokenizer.text(token);

@@ -96,7 +96,7 @@ ToyRecipe annotated_recipe() {
 namespace {
 
 nn::Transformer new_model(const ToyRecipe& recipe) {
-  Rng weights = random_numbers(recipe.seed, 0);
+  Rng weights = random_numbers(recipe.seed, Purpose::weights);
   return {recipe.config(), weights};
 }
 
@@ -107,7 +107,7 @@ i64 labels_of(const Tensor& gold, i32 pad) {
 }  // namespace
 
 ToyTrainingTask::ToyTrainingTask(const ToyRecipe& recipe)
-    : model(new_model(recipe)), recipe_(recipe), data_(random_numbers(recipe.seed, 1)) {}
+    : model(new_model(recipe)), recipe_(recipe), data_(random_numbers(recipe.seed, Purpose::training)) {}
 
 ToyTrainingTask::Batch ToyTrainingTask::next_batch(Rng& numbers, bool held_out) const {
   const ToyTask& task = recipe_.task;
@@ -143,7 +143,7 @@ Variable ToyTrainingTask::loss(i64 micro_batch, nn::Pass& pass) {
 double ToyTrainingTask::evaluate() {
   const NoGradient nothing_recorded;
   constexpr int batches = 10;
-  Rng numbers = random_numbers(recipe_.seed, 3);
+  Rng numbers = random_numbers(recipe_.seed, Purpose::validation);
   double total = 0;
   i64 tokens = 0;
   for (int i = 0; i < batches; ++i) {
@@ -180,7 +180,7 @@ std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task,
 }
 
 ToyExam examine(const nn::Transformer& model, const ToyTask& task, i64 count, i64 seed) {
-  Rng numbers = random_numbers(seed, 2);
+  Rng numbers = random_numbers(seed, Purpose::examples);
   ToyExam exam;
   for (i64 i = 0; i < count; ++i) exam.sources.push_back(task.draw(numbers, true));
   exam.answers = answers(model, task, exam.sources);

@@ -10,11 +10,15 @@
 
 namespace orrery {
 
-/// Random numbers of a seed for purpose number `purpose`. Those of different purposes do not overlap as
-/// long as each draws fewer than 2^40.
-inline Rng random_numbers(i64 seed, u64 purpose) {
+/// What random numbers are drawn for: the first weights, batches to train on, batches to validate on, and examples of
+/// what the trained model does.
+enum class Purpose : u64 { weights, training, validation, examples };
+
+/// Random numbers of a seed for a purpose. Those of different purposes do not overlap as long as each draws fewer
+/// than 2^40.
+inline Rng random_numbers(i64 seed, Purpose purpose) {
   constexpr u64 stretch = u64{1} << 40;
-  return Rng(static_cast<u64>(seed), purpose * stretch);
+  return Rng(static_cast<u64>(seed), static_cast<u64>(purpose) * stretch);
 }
 
 /// Puts numbers into a random order, each order being equally likely.

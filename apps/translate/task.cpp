@@ -21,10 +21,11 @@ TranslationTask::TranslationTask(const TranslationRecipe& recipe, const Translat
                                  std::unique_ptr<TranslationModel> model)
     : recipe_(checked(recipe)),
       data_(data),
-      training_(data.training, recipe.batch_tokens, random_numbers(recipe.seed, 1)),
-      validation_(data.validation, recipe.batch_tokens, random_numbers(recipe.seed, 2)),
+      training_(data.training, recipe.batch_tokens, random_numbers(recipe.seed, Purpose::training)),
+      validation_(data.validation, recipe.batch_tokens, random_numbers(recipe.seed, Purpose::validation)),
       model_(std::move(model)) {
-  if (!model_) model_ = new_model(recipe.with_vocabulary(data.vocabulary.size()), random_numbers(recipe.seed, 0));
+  if (!model_)
+    model_ = new_model(recipe.with_vocabulary(data.vocabulary.size()), random_numbers(recipe.seed, Purpose::weights));
   check(model_->vocabulary_size() == data.vocabulary.size(), program(), "the model has ", model_->vocabulary_size(),
         " tokens and the vocabulary ", data.vocabulary.size());
   if (recipe.evaluate_every == TranslationRecipe::automatic)

@@ -177,7 +177,7 @@ TEST_CASE("tokens of a step are counted without padding, and a part of the valid
   i64 tokens = 0;
   for (i64 i = 0; i < 2; ++i) {
     TranslationBatches batches(training.data.training, task.recipe().batch_tokens,
-                               random_numbers(task.recipe().seed, 1));
+                               random_numbers(task.recipe().seed, Purpose::training));
     const TranslationBatch batch = batches.batch(i);
     for (const Tensor* x : {&batch.source, &batch.labels})
       for (i64 k = 0; k < x->count(); ++k) tokens += x->at(k) != pad_id;
