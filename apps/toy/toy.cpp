@@ -91,15 +91,15 @@ ToyOutcome report(ToyTraining& training, const ToyOptions& options, const Stopwa
     std::cout << "it cannot answer: " << error.what() << std::endl;
     throw;
   }
-  const double seconds = watch.seconds();
+  const double decoded = watch.seconds() - trained;
   print_answers(recipe.task, exam);
   if (recipe.task.begin_is_symbol) print_counting(model, recipe.task);
   std::string attention = show_sharpest_head(model, recipe.task, exam);
   if (is_page(options.attention))
     attention = attention_page(model, recipe.task, {exam.sources.begin(), exam.sources.begin() + answers_shown}).html();
   print_hash();
-  std::cout << "exact match " << exam.right << '/' << exam_size << " in " << std::fixed << std::setprecision(1)
-            << seconds << " s: trained in " << trained << " s, decoded in " << seconds - trained << " s" << std::endl;
+  std::cout << "exact match " << exam.right << '/' << exam_size << ", trained in " << std::fixed << std::setprecision(1)
+            << trained << " s, decoded in " << decoded << " s" << std::endl;
   if (options.every_head.empty()) return {exam.right, attention, ""};
   return {exam.right, attention, to_json(every_head(model, recipe.task, exam.sources[0]))};
 }

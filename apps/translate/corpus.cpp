@@ -28,7 +28,7 @@ std::string PairCounts::text(i64 most_tokens) const {
   const auto add = [&](i64 count, const std::string& kind) {
     if (count > 0) left_out += (left_out.empty() ? "" : ", ") + std::to_string(count) + ' ' + kind;
   };
-  add(empty, "empty on one side");
+  add(empty, "with an empty side");
   add(not_text, "not UTF-8 text");
   add(too_long, "longer than " + std::to_string(most_tokens) + " tokens");
   const std::string all = std::to_string(lines) + (lines == 1 ? " pair" : " pairs");

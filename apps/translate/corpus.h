@@ -30,7 +30,7 @@ struct PairCounts {
   /// The pairs that are used.
   i64 used() const { return lines - empty - not_text - too_long; }
   /// "29000 pairs", and if some are left out
-  /// "28990 of 29000 pairs (left out: 7 empty on one side, 3 longer than 256 tokens)".
+  /// "28990 of 29000 pairs (left out: 7 with an empty side, 3 longer than 256 tokens)".
   std::string text(i64 most_tokens) const;
 };
 

@@ -62,7 +62,7 @@ TEST_CASE("a line that cannot be used is left out with its partner, and counted 
   CHECK(pairs.counts.used() == 3);
   const Corpus corpus = corpus_of(pairs, Vocabulary::of_segmented({"one four seven eins vier sieben"}), 9);
   CHECK(corpus.size() == 3);
-  CHECK(corpus.counts.text(9) == "3 of 9 pairs (left out: 3 empty on one side, 3 not UTF-8 text)");
+  CHECK(corpus.counts.text(9) == "3 of 9 pairs (left out: 3 with an empty side, 3 not UTF-8 text)");
 }
 
 TEST_CASE("files of different lengths are an error that names both") {

@@ -181,7 +181,7 @@ TEST_CASE("bad files say so in one line, before any training") {
   check_failure(train_on("", "x\n"), "/a.en is empty");
   check_failure(train_on("a\n", "x\n"), "the files have 1 usable pair");
   check_failure(train_on("\n\n\n", "x\ny\nz\n"),
-                "the files have 0 usable pairs: 0 of 3 pairs (left out: 3 empty on one side)");
+                "the files have 0 usable pairs: 0 of 3 pairs (left out: 3 with an empty side)");
   check_failure(train_on("\xff\n\xfe\n", "x\ny\n"), "0 usable pairs: 0 of 2 pairs (left out: 2 not UTF-8 text)");
   check_failure(quoted_program + "translate train --source /nowhere/a --target /nowhere/b", "/nowhere/a");
   check_failure(quoted_program + "translate train --source /tmp --target /tmp", "/tmp: is a directory");
@@ -197,8 +197,8 @@ TEST_CASE("bad files say so in one line, before any training") {
   train_on(english, german);
   const Result counted = errors("translate train " + animals.files + quick_model + "--max-tokens 3 --steps 1");
   CHECK(counted.exit_code == 0);
-  CHECK(
-      contains(counted.text, " of 29 pairs (left out: 1 empty on one side, 1 not UTF-8 text, 1 longer than 3 tokens)"));
+  CHECK(contains(counted.text,
+                 " of 29 pairs (left out: 1 with an empty side, 1 not UTF-8 text, 1 longer than 3 tokens)"));
 }
 
 TEST_CASE("no text is written over, and what cannot be saved is said before the training") {
