@@ -15,7 +15,7 @@ endfunction()
 orrery_set_up_shared(orrery_library)
 foreach(level ${levels})
   add_library(orrery_${level} SHARED ${library_sources})
-  orrery_set_up_engine(orrery_${level})
+  orrery_set_up_library(orrery_${level})
   orrery_set_up_shared(orrery_${level})
   target_compile_options(orrery_${level} PRIVATE -march=${level})
   set_target_properties(orrery_${level} PROPERTIES OUTPUT_NAME orrery
