@@ -33,15 +33,17 @@ SavedParts saved_parts(const LmOrigin& origin, LmTask& task) {
           .model_bytes = nn::saved_bytes(task.model)};
 }
 
-LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {
-  const auto entry = [&](const std::string& key) { return entry_of(training, "lm", key); };
-  LmOrigin origin{.tokenizer = within("load " + path, [&] { return Tokenizer::of_metadata(training.metadata); })};
+LmOrigin origin_of(const UnfinishedTraining& training) {
+  const auto entry = [&](const std::string& key) -> const std::string& { return entry_of(training, "lm", key); };
+  const std::string &recipe = entry(lm_recipe_key), &model = entry(std::string(nn::config_key)),
+                    &texts = entry(origin_key), reading = "load " + training.path;
+  LmOrigin origin{.tokenizer = within(reading, [&] { return Tokenizer::of_metadata(training.metadata); })};
   origin.options = entry(options_key);
-  within("load " + path, [&] {
+  within(reading, [&] {
     static_cast<TrainingRecipe&>(origin.recipe) = training.recipe;
-    read_json(entry(lm_recipe_key), origin.recipe);
-    origin.recipe.model = nn::gpt_config(entry(std::string(nn::config_key)));
-    const Json text_entry = parse_json_object(entry(origin_key), "lm origin");
+    read_json(recipe, origin.recipe);
+    origin.recipe.model = nn::gpt_config(model);
+    const Json text_entry = parse_json_object(texts, "lm origin");
     nn::config_json::Reader read("lm origin", text_entry, nn::config_json::Fields::all);
     read("texts", origin.texts.training);
     read("validation", origin.texts.validation);
@@ -49,7 +51,7 @@ LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path) 
     read("validation_checksum", origin.validation_checksum, 0, std::numeric_limits<u32>::max());
     read.check_all_known();
   });
-  nn::check_size(origin.recipe.model.parameter_count(), path);
+  nn::check_size(origin.recipe.model.parameter_count(), training.path);
   return origin;
 }
 

@@ -25,7 +25,7 @@ struct LmOrigin {
 SavedParts saved_parts(const LmOrigin& origin, LmTask& task);
 /// How the training in a file was started. Errors: the file is not of `orrery lm`, or describes a model far larger than
 /// itself.
-LmOrigin origin_of(const UnfinishedTraining& training, const std::string& path);
+LmOrigin origin_of(const UnfinishedTraining& training);
 
 /// A saved model and its tokens.
 struct LmModel {

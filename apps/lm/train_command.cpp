@@ -195,7 +195,7 @@ int resume(const LmTrainOptions& options) {
   TrainingFiles files("lm", options.run.resume);
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("lm", files);
-  LmOrigin origin = origin_of(unfinished, files.resume());
+  LmOrigin origin = origin_of(unfinished);
   if (!options.files.training.empty()) origin.texts.training = absolute(options.files.training);
   if (!options.files.validation.empty()) {
     check(!origin.texts.validation.empty(), "lm", "--valid: this training holds a part of its text out");

@@ -105,7 +105,7 @@ LmTask::LmTask(const LmRecipe& recipe, const TextData& data)
       data_(data),
       validation_length_(length_of(data.validation, data.tokenizer)),
       blocks_(random_numbers(recipe.seed, Purpose::training)),
-      judged_(random_numbers(recipe.seed, Purpose::validation)),
+      judged_(random_numbers(recipe.seed, Purpose::held_out)),
       shuffled_(data_.training, recipe.model.max_len, blocks_) {}
 
 TextBatch LmTask::next_batch(i64 number) {
@@ -152,7 +152,7 @@ void LmTask::go_to(const std::vector<u64>& positions) {
 }
 
 std::string LmTask::sample(i64 count) const {
-  Rng numbers = random_numbers(recipe_.seed, Purpose::examples);
+  Rng numbers = random_numbers(recipe_.seed, Purpose::extra);
   std::string text;
   nn::generate(model, data_.tokenizer.beginning(), count, {.temperature = 0.8}, numbers, [&](i32 token) {
     text += data_.tokenizer.text(token);

@@ -222,10 +222,10 @@ int resume(ToyOptions options) {
   files.go_on();
   options.run.check_earlier_log();
   const UnfinishedTraining unfinished = read_unfinished("toy", files);
-  options.recipe = within("load " + files.resume(),
-                          [&] { return toy_recipe(entry_of(unfinished, "toy", toy_key), unfinished.recipe); });
+  const std::string& kept_recipe = entry_of(unfinished, "toy", toy_key);
+  options.recipe = within("load " + unfinished.path, [&] { return toy_recipe(kept_recipe, unfinished.recipe); });
   check_attention(options);
-  nn::check_size(options.recipe.config(), files.resume());
+  nn::check_size(options.recipe.config(), unfinished.path);
   compute_as(unfinished);
   return train(options, entry_of(unfinished, "toy", options_key), &unfinished.state, files);
 }

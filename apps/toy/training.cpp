@@ -143,7 +143,7 @@ Variable ToyTrainingTask::loss(i64 micro_batch, nn::Pass& pass) {
 double ToyTrainingTask::evaluate() {
   const NoGradient nothing_recorded;
   constexpr int batches = 10;
-  Rng numbers = random_numbers(recipe_.seed, Purpose::validation);
+  Rng numbers = random_numbers(recipe_.seed, Purpose::extra);
   double total = 0;
   i64 tokens = 0;
   for (int i = 0; i < batches; ++i) {
@@ -180,7 +180,7 @@ std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task,
 }
 
 ToyExam examine(const nn::Transformer& model, const ToyTask& task, i64 count, i64 seed) {
-  Rng numbers = random_numbers(seed, Purpose::examples);
+  Rng numbers = random_numbers(seed, Purpose::held_out);
   ToyExam exam;
   for (i64 i = 0; i < count; ++i) exam.sources.push_back(task.draw(numbers, true));
   exam.answers = answers(model, task, exam.sources);

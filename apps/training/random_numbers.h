@@ -10,9 +10,10 @@
 
 namespace orrery {
 
-/// What random numbers are drawn for: the first weights, batches to train on, batches to validate on, and examples of
-/// what the trained model does.
-enum class Purpose : u64 { weights, training, validation, examples };
+/// What random numbers are drawn for: the initial weights, the batches to train on, what is held out to judge the model
+/// by, and what a program draws besides (the sample of `lm`, the evaluations of `toy`). The values decide which numbers
+/// are drawn, and so every result: new purposes get new values.
+enum class Purpose : u64 { weights = 0, training = 1, held_out = 2, extra = 3 };
 
 /// Random numbers of a seed for a purpose. Those of different purposes do not overlap as long as each draws fewer
 /// than 2^40.

@@ -95,15 +95,17 @@ SavedParts saved_parts(const TranslationOrigin& origin, TranslationTask& task) {
           .model_bytes = nn::saved_bytes(task.model().module())};
 }
 
-ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& path) {
-  const auto entry = [&](const std::string& key) { return entry_of(training, "translate", key); };
+ResumedOrigin origin_of(const UnfinishedTraining& training) {
+  const auto entry = [&](const std::string& key) -> const std::string& { return entry_of(training, "translate", key); };
+  const std::string &kept_recipe = entry(recipe_key), &kept_origin = entry(origin_key),
+                    &kept_vocabulary = entry(std::string(vocabulary_key));
   TranslationOrigin origin;
   origin.options = entry(options_key);
   std::vector<u32> checksums;
-  const Vocabulary vocabulary = within("load " + path, [&] {
+  const Vocabulary vocabulary = within("load " + training.path, [&] {
     static_cast<TrainingRecipe&>(origin.recipe) = training.recipe;
-    read_json(entry(recipe_key), origin.recipe);
-    const Json begun = parse_json_object(entry(origin_key), "translation origin");
+    read_json(kept_recipe, origin.recipe);
+    const Json begun = parse_json_object(kept_origin, "translation origin");
     nn::config_json::Reader read("translation origin", begun, nn::config_json::Fields::all);
     read("source", origin.files.source);
     read("target", origin.files.target);
@@ -111,13 +113,13 @@ ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& p
     read("valid_target", origin.files.valid_target);
     read("checksums", checksums, 0, std::numeric_limits<u32>::max());
     read.check_all_known();
-    return Vocabulary::from_json(entry(std::string(vocabulary_key)));
+    return Vocabulary::from_json(kept_vocabulary);
   });
   const TranslationRecipe recipe = origin.recipe.with_vocabulary(vocabulary.size());
   if (recipe.kind == ModelKind::transformer)
-    nn::check_size(recipe.model, path);
+    nn::check_size(recipe.model, training.path);
   else
-    nn::check_size(recipe.parameter_count(), path);
+    nn::check_size(recipe.parameter_count(), training.path);
   check_parameters(training.state, empty_model(recipe)->module().parameters(), "translate");
   return {origin, vocabulary, checksums};
 }

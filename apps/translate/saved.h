@@ -49,6 +49,6 @@ struct ResumedOrigin {
 };
 /// Errors: the file is not of `orrery translate`, or describes a model far larger than itself, or another model than
 /// the one whose parameters it has.
-ResumedOrigin origin_of(const UnfinishedTraining& training, const std::string& path);
+ResumedOrigin origin_of(const UnfinishedTraining& training);
 
 }  // namespace orrery::translate

@@ -22,7 +22,7 @@ TranslationTask::TranslationTask(const TranslationRecipe& recipe, const Translat
     : recipe_(checked(recipe)),
       data_(data),
       training_(data.training, recipe.batch_tokens, random_numbers(recipe.seed, Purpose::training)),
-      validation_(data.validation, recipe.batch_tokens, random_numbers(recipe.seed, Purpose::validation)),
+      validation_(data.validation, recipe.batch_tokens, random_numbers(recipe.seed, Purpose::held_out)),
       model_(std::move(model)) {
   if (!model_)
     model_ = new_model(recipe.with_vocabulary(data.vocabulary.size()), random_numbers(recipe.seed, Purpose::weights));

@@ -18,9 +18,9 @@ inline void read_training(const std::string& program, const std::string& model) 
   const TrainingFiles training(program, model);
   const UnfinishedTraining unfinished = read_unfinished(program, training);
   if (program == "toy")
-    nn::check_size(toy_recipe(entry_of(unfinished, program, "toy"), unfinished.recipe).config(), training.resume());
-  if (program == "lm") origin_of(unfinished, training.resume());
-  if (program == "translate") translate::origin_of(unfinished, training.resume());
+    nn::check_size(toy_recipe(entry_of(unfinished, program, "toy"), unfinished.recipe).config(), unfinished.path);
+  if (program == "lm") origin_of(unfinished);
+  if (program == "translate") translate::origin_of(unfinished);
   // The tests' smallest training stands for all: a trainer of its recipe takes the state over.
   if (program == "line") small::LineTraining(unfinished.recipe).trainer.load_state(unfinished.state);
 }

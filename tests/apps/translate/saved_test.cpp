@@ -112,7 +112,7 @@ TEST_CASE("an unfinished training is resumed from its files alone, to the same b
   train_until(kept.whole, 12);
 
   const UnfinishedTraining unfinished = read_unfinished("translate", kept.files);
-  const ResumedOrigin resumed = origin_of(unfinished, kept.files.resume());
+  const ResumedOrigin resumed = origin_of(unfinished);
   CHECK(resumed.origin.files.source == "/a.en");
   CHECK(resumed.origin.options == kept.origin.options);
   CHECK(resumed.origin.files.target == "/a.de");
@@ -137,21 +137,21 @@ TEST_CASE("an unfinished training is no model, and is refused if its parts do no
   const UnfinishedTraining unfinished = read_unfinished("translate", kept.files);
   UnfinishedTraining changed = unfinished;
   std::erase_if(changed.state.tensors, [](const auto& entry) { return entry.first.starts_with("parameter.decoder."); });
-  const std::string without_decoder = error_of([&] { origin_of(changed, file); });
+  const std::string without_decoder = error_of([&] { origin_of(changed); });
   CHECK_MESSAGE(without_decoder.starts_with("translate: the saved state has no parameter.decoder."), without_decoder);
   changed = unfinished;
   TranslationRecipe long_sentences = kept.saved.recipe;
   long_sentences.most_tokens = (i64{1} << 30) - 2;
   long_sentences.batch_tokens = i64{1} << 30;
   changed.metadata["translation"] = to_json(long_sentences);
-  CHECK(small::contains(error_of([&] { origin_of(changed, file); }), "too small for the model it describes"));
+  CHECK(small::contains(error_of([&] { origin_of(changed); }), "too small for the model it describes"));
   changed = unfinished;
   changed.metadata.erase("vocabulary");
-  CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }), "it has no vocabulary"));
+  CHECK(small::contains(error_of([&] { origin_of(changed); }), "it has no vocabulary"));
   changed = unfinished;
   changed.metadata["origin"] = "{}";
-  CHECK(small::contains(error_of([&] { origin_of(changed, "FILE"); }),
-                        "load FILE: translation origin: has no field \"source\""));
+  CHECK(small::contains(error_of([&] { origin_of(changed); }),
+                        "load " + file + ": translation origin: has no field \"source\""));
 }
 
 TEST_CASE("a model whose source vocabulary or padding is not that of its vocabulary is refused") {
