@@ -144,7 +144,8 @@ void check_package(const std::string& build, const TemporaryFolder& folder) {
 
 // -D ORRERY_NATIVE=OFF builds three libraries. The dynamic linker takes the best one that the CPU can run and that the
 // linker's option --glibc-hwcaps-mask allows. Without AVX2 and FMA, a multiplication and an addition are rounded one by
-// one, so the library for any CPU has bits of its own. What is installed, and Debian's package, hold the same libraries.
+// one, so the library for any CPU has bits of its own. What is installed holds the same libraries, and so does Debian's
+// package.
 TEST_CASE("long: promise 1: library and program for every CPU have this machine's own bits with AVX-512 and AVX2") {
   const std::string own = program::shell("'" ORRERY_OWN_USER "'").text;
   const TemporaryFolder folder;
