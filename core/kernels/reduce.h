@@ -151,18 +151,21 @@ using Axes = std::vector<i64>;
 /// The shape after reducing `axes` of `shape`: those axes are dropped, or kept with size 1.
 Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::string_view operation);
 
+// Reductions of f32 and f64. Errors: another dtype; an axis that is out of range or named twice.
+
 /// Sums over `axes`.
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 /// Means over `axes`. The mean of no elements is NaN, as in NumPy.
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 /// Largest values over `axes`; NaN if any element is NaN. The maximum of no elements is an error.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-/// Index of the largest value along the last axis, i32; the first one if several are equal. Since no comparison with
-/// NaN is true, a NaN at index 0 is chosen, and any other NaN is skipped.
+/// Index of the largest value along the last axis: x [..., n] to i32 [...]. The first one if several are equal. Since
+/// no comparison with NaN is true, a NaN at index 0 is chosen, and any other NaN is skipped. Error: there is no last
+/// axis, or n is 0.
 Tensor argmax(const Tensor& x);
 
 /// `x` summed down to `shape`: the reverse of broadcasting `shape` to the shape of `x`. `x` itself if the shapes are
-/// equal.
+/// equal. Error: `shape` does not broadcast to the shape of `x`.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 /// The sum of all squares, in double: for norms.
 double sum_of_squares(const Tensor& x);

@@ -36,11 +36,12 @@ struct Convolution : Module {
     return static_cast<double>(out) * (static_cast<double>(in) * static_cast<double>(width) + 1);
   }
   i64 width() const { return weight.size(2); }
-  /// Only the padding of `mask` is used: inputs beyond it count as 0.
+  /// Only the padding of `mask` is used: inputs that it pads count as 0. Errors: an x of another shape; padding `same`
+  /// with an even width.
   Variable operator()(const Variable& x, const Mask& mask = {}) const {
     return convolution(x, weight, bias, padding, mask);
   }
-  /// The outputs at the last positions alone, those that have all their inputs in x: [B, T - (width - 1), out].
+  /// Only the outputs that have all their inputs in x: [B, T - (width - 1), out]. Error: T < width - 1.
   Variable without_padding(const Variable& x) const {
     return convolution(x, weight, bias, ConvolutionPadding::none, {});
   }
