@@ -1,7 +1,7 @@
 // Chapter 2. Saved: a tensor that an operation keeps for its backward, and the version the tensor had.
 //
-// If the memory is changed in place before backward runs, the gradient would be computed from other numbers than the
-// output. Such a change is reported as an error, since the gradient would be silently wrong.
+// If its memory were changed in place before backward runs, the gradient would be computed from other numbers than the
+// output, and be silently wrong. So `get` reports such a change as an error.
 // Read next: autograd/apply.h
 #pragma once
 
@@ -17,7 +17,7 @@ class Saved {
   Saved() = default;
   Saved(Tensor tensor) : tensor_(std::move(tensor)), version_(tensor_.defined() ? tensor_.version() : 0) {}
 
-  /// The tensor as it was saved. An error if it has been changed since.
+  /// The tensor as it was saved. Error: it was changed in place since then.
   const Tensor& get() const {
     if (tensor_.defined() && tensor_.version() != version_) {
       fail("saved tensor", "a tensor of shape ", tensor_.shape(),

@@ -54,7 +54,7 @@ FirstNonFinite find_first_non_finite(const std::function<Variable()>& loss);
 /// not finite. The message then reports the first such number in `replay`, which computes the loss again.
 void check_finite(double loss, const Parameters& parameters, const std::function<Variable()>& replay);
 
-/// Only the text of that report.
+/// The text of find_first_non_finite(loss).
 std::string explain_non_finite(const std::function<Variable()>& loss);
 
 }  // namespace orrery

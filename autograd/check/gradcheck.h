@@ -87,7 +87,7 @@ struct GradcheckReport {
   explicit operator bool() const { return ok; }
   /// Which check found the mistake; `none` when ok.
   GradientCheck failed_check() const;
-  /// What `message` says.
+  /// The text for `message`, from `problems` and `failures`.
   std::string describe() const;
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);

@@ -32,7 +32,7 @@ Tensor drawn(const Input& input, Rng& rng, Dtype dtype) {
         break;
       // 7919 is a prime that divides none of the counts: no value comes twice, in an order that looks random.
       case Range::distinct: value[i] = 0.1 * static_cast<double>((i * 7919 + 3) % std::max<i64>(1, x.count())); break;
-      // Not distinct as a whole: of many values, the largest would make numeric derivatives inexact.
+      // Values repeat after 101: many distinct ones would be so large that numeric derivatives are inexact.
       case Range::distinct_nearby: value[i] = 0.1 * static_cast<double>(i * 37 % 101); break;
     }
   }

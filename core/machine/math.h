@@ -78,7 +78,7 @@ static inline float tanh(float x) {
 /// What GELU needs of the normal distribution N(0, 1).
 template <class T>
 struct Normal {
-  T cdf;  ///< Phi(x), the probability of less than x
+  T cdf;  ///< Phi(x), the probability of a number below x
   T pdf;  ///< phi(x) = e^{-x^2 / 2} / sqrt(2 pi), its density
 };
 
