@@ -1,4 +1,4 @@
-// Chapter 9. The page's data, and the page.
+// Chapter 9. Writes the data of the attention page as JSON, and the page around them.
 //
 // Serves: nn/models/transformer.h
 #include "apps/attention_page/attention_page.h"
@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-// "[a,b,c]" of what item(i) appends.
+// Appends "[a,b,c]", where item(i) appends element i.
 template <class Item>
 void append_list(std::string& text, i64 count, const Item& item) {
   text += '[';
@@ -29,7 +29,7 @@ void append_weight(std::string& text, double weight) {
   text += std::to_string(std::llround(weight * 10'000));
 }
 
-// Layers, heads, rows, columns. Millions of numbers are written as text at once.
+// The JSON array [layers][heads][rows][columns]. It is built as text, because it may hold millions of numbers.
 std::string weights_json(const ShownAttention& attention) {
   const i64 rows = std::ssize(attention.rows), columns = std::ssize(attention.columns);
   std::string text;
@@ -53,7 +53,7 @@ i64 weights_in(const ShownAttention& attention) {
   return heads * std::ssize(attention.rows) * std::ssize(attention.columns);
 }
 
-// An object as text, with one more field whose value is text already.
+// An object as JSON text, with one more field, whose value is already JSON text.
 std::string with_field(const Json& object, const std::string& name, const std::string& value) {
   std::string text = json_text(object);
   text.pop_back();

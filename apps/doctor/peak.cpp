@@ -104,7 +104,7 @@ Rounds rounds_of(VectorLevel) { return {compiled_rounds, 12.0 * 2 * static_cast<
 }  // namespace
 
 double peak_speed(VectorLevel level, int cores, double seconds) {
-  constexpr i64 rounds = 20'000;  // a tenth of a millisecond: beside other programs, most runs are not interrupted
+  constexpr i64 rounds = 20'000;  // about 0.1 ms: so short that other programs interrupt few of the runs
   const Rounds loop = rounds_of(level);
   std::vector<double> fastest(static_cast<size_t>(cores), std::numeric_limits<double>::infinity());
   parallel_tasks(cores, [&, to = fastest.data()](i64 thread) {

@@ -24,13 +24,13 @@ class Option;
 
 namespace orrery {
 
-/// The metadata key under which a saved model has the options of its training.
+/// The metadata key under which a saved model keeps the options of its training.
 inline const std::string options_key = "options";
 
 /// `--config FILE`; a folder stands for the model in it. Call it before any other option is added, because options take
 /// effect in that order. `path` becomes the path of the file, so that a command can check that it does not write there.
-/// Errors, which name the file and the option: the file cannot be read, or is neither JSON nor has
-/// options in its metadata; there is no such option; a value of the wrong type, or one that is not allowed.
+/// Errors, which name the file and the option: the file cannot be read, or is neither JSON nor a model with options in
+/// its metadata; there is no such option; a value has the wrong type or is not allowed.
 void add_config(CLI::App& command, std::string& path);
 
 /// The present values of `options`, as --config takes them. --config itself is left out, as are texts that were not

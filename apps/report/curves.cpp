@@ -21,7 +21,7 @@ std::string short_number(double x) {
   return out.str();
 }
 
-// Seconds, minutes or hours, whatever suits the longest time.
+// Seconds, minutes or hours, whichever suits the longest time.
 struct TimeUnit {
   std::string name;
   double seconds;

@@ -85,7 +85,8 @@ void set_up(const RunOptions& run) {
   set_threads(static_cast<int>(run.threads));
   set_least_tiles(static_cast<int>(run.tiles));
   const SystemMemory memory = memory_of(SystemFiles());
-  i64 limit = memory.available / 10 * 9;                    // the rest is for texts, threads and what is estimated
+  // A tenth is left for texts and threads, and because the system only estimates what is available.
+  i64 limit = memory.available / 10 * 9;
   if (memory.total > 0) limit = std::max(limit, megabyte);  // 0 would mean that there is no limit
   limit_memory(run.max_memory > 0 ? run.max_memory * megabyte : limit);
 }
