@@ -1,4 +1,4 @@
-// Chapter 9. The attention page: its numbers are the weights, its tokens their labels, and it has room for so much.
+// Chapter 9. The attention page: its numbers are the weights, its labels the tokens, and it refuses what does not fit.
 #include "apps/attention_page/attention_page.h"
 
 #include <doctest/doctest.h>
@@ -91,7 +91,7 @@ TEST_CASE("a page of twenty long sentences of a model of 6 + 6 layers and 8 head
   const nn::TransformerConfig model{.layer = {.num_heads = 8}, .num_encoder_layers = 6, .num_decoder_layers = 6};
   CHECK(20 * attention_weights(model, 37, 37) <= AttentionPage::most_weights);
   CHECK(attention_weights(model, 2, 3) == 8 * 6 * (4 + 9 + 6));
-  // The longest text of a weight among rows of 37: all are equal, 270 of 10,000.
+  // Rows of 37 equal weights, each written as 270 (of 10,000), are about as long as such rows can be.
   const std::vector<std::string> labels(37, "token");
   nn::AttentionMaps maps;
   for (auto* layers : {&maps.encoder, &maps.decoder_self, &maps.decoder_cross})

@@ -198,7 +198,7 @@ TEST_CASE("f32 leaves and constants are errors") {
         "gradcheck: c is not a parameter");
 }
 
-TEST_CASE("values and gradients of the leaves are afterwards what they were") {
+TEST_CASE("values and gradients of the leaves are restored") {
   Variable weight = parameter(Tensor::of<double>({4}, {-0.0, 1e-300, 0.1, -3.7}), "weight");
   const Tensor bits = weight.value().clone(), gradient = normal({4}, 3);
   weight.mutable_gradient() = gradient.clone();

@@ -1,4 +1,4 @@
-// Chapter 3. Tests of the mutants: which are made, which are caught, and that one which nothing catches is called by
+// Chapter 3. Tests of the mutants: which are made, which are caught, and that one which nothing catches is reported by
 // name.
 #include "autograd/check/mutation.h"
 
@@ -36,7 +36,7 @@ std::set<std::string> changes(const MutationReport& report, const std::string& o
   return found;
 }
 
-// Throws what is no Error, for large dL/dy.
+// Throws something other than an Error if dL/dy is large.
 struct Thrower {
   static constexpr std::string_view name = "thrower";
   Tensor forward(const Tensor& x) { return x * 2.0; }
@@ -113,7 +113,7 @@ TEST_CASE("a declared zero excuses what leads to it, and nothing else") {
   const auto f = [](const Variable& x, const Variable& y) { return exp(x) + softmax(y); };
   const MutationReport report =
       mutate_function(f, {normal({3, 1}, 3), normal({3, 1}, 3)}, {{"input 1", "one element"}}, blunt);
-  CHECK(report.count(Fate::survived) == 2);  // x 1.0001, of what exp and what add pass on to input 0
+  CHECK(report.count(Fate::survived) == 2);  // "x 1.0001" of what exp and add pass on to input 0
   for (const Mutant& mutant : report.mutants) {
     const bool to_zero = mutant.operation == "softmax" || (mutant.operation == "add" && mutant.input == 1);
     CHECK((mutant.why() == "declared zero: one element") == to_zero);
@@ -138,7 +138,7 @@ TEST_CASE("leaves of one name keep their own slopes") {
   CHECK(mutate(f));
 }
 
-TEST_CASE("a function that throws something else than an Error is caught like one") {
+TEST_CASE("a function that throws something other than an Error is caught like one that throws an Error") {
   const auto steep = [](const Variable& x) { return apply(Thrower{}, x); };
   const Variable x = parameter(normal({3}, 3));
   const Checkable f{.output = [=] { return steep(x); }, .leaves = {{"x", x}}};
@@ -152,19 +152,19 @@ TEST_CASE("a backward that is wrong already has no mutants") {
                        Error);
 }
 
-TEST_CASE("values and gradients are afterwards what they were") {
+TEST_CASE("values and gradients are restored") {
   const Checkable f = checkable([](const Variable& x) { return exp(x); }, {normal({3}, 3)});
   mutate(f);
   CHECK(same_bits(f.leaves[0].value.value(), normal({3}, 3)));
   CHECK_FALSE(f.leaves[0].value.gradient().defined());
 }
 
-TEST_CASE("promise 7: every operation: all mutants are caught, and all but few are mutants at all") {
+TEST_CASE("promise 7: every operation: all mutants are caught, except the few that change nothing") {
   i64 caught = 0, equivalent = 0;
   std::set<std::string> broken_rules;
   std::map<std::string, i64> by_change;
   for (const Sample& sample : operation_samples()) {
-    // Of long rows the gradients are enough: `orrery gradcheck --mutate` breaks them for the other parts as well.
+    // In long rows, wrong gradients are enough: hidden mistakes are made in the short rows of the same operations.
     const bool is_long = sample.options.coordinates > 0;
     const MutationReport report =
         is_long ? mutate(sample.build(f64), sample.options) : mutate(sample, sample.options.seed);
@@ -177,7 +177,7 @@ TEST_CASE("promise 7: every operation: all mutants are caught, and all but few a
   MESSAGE(caught, " wrong backwards caught, ", equivalent, " equivalent");
   CHECK(caught > 1000);
   for (const Hidden::Named& hidden : Hidden::kinds()) CHECK_MESSAGE(by_change[hidden.change] > 20, hidden.change);
-  CHECK(equivalent * 3 < caught);  // mutants of empty and declared-zero rows change nothing
+  CHECK(equivalent * 3 < caught);  // those of empty and declared-zero rows, for example
   CHECK(broken_rules == std::set<std::string>{"no un-broadcast", "overwrites", "oldest first"});
 }
 
