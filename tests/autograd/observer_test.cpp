@@ -86,7 +86,7 @@ TEST_CASE("scopes nest, and each ends with its object") {
   CHECK(observer() == nullptr);
 }
 
-TEST_CASE("what one thread watches, another never meets") {
+TEST_CASE("an observer sees only the thread that set it") {
   Diary mine, of_other;
   const ObserverScope scope(mine);
   const Observer* met = &mine;

@@ -107,7 +107,7 @@ TEST_CASE("in place, tensors must not overlap in part, since threads would read 
   CHECK(x.at(99) == 2);
 }
 
-TEST_CASE("dot is the sum of the products, 0 of no element") {
+TEST_CASE("dot is the sum of the products, and 0 for empty tensors") {
   CHECK(dot(Tensor::of<float>({3}, {1, 2, 3}), Tensor::of<float>({3}, {4, -5, 6})) == 12);
   CHECK(dot(full({0}, 1.0), full({0}, 1.0)) == 0);
 }

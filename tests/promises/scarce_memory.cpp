@@ -1,9 +1,9 @@
 // Chapter 8. Trains, saves and reads while each allocation fails in turn: a program for scarce_memory_test.cpp.
 //
-//   scarce_memory toy|lm|translate   every allocation of a step, an evaluation, a save, the end and a read fails, once
-//                                    and for good
+//   scarce_memory toy|lm|translate   every allocation of a step, an evaluation, a save, the end and a read fails: first
+//                                    alone, then together with all that follow it ("for good")
 //   scarce_memory peak FILE...       how much memory reading each file takes
-// It prints a line for each, and ends with 1 if something is not as it was, or is left.
+// It prints a line for each. Its exit code is 1 if a failure changed what it must not change, or if memory leaked.
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -180,8 +180,8 @@ void fail_saves(const std::string& name, Training& t, const std::string& folder,
   report(name + " save", for_good, failures, stride);
 }
 
-// The whole end of a training without evaluations, over an unfinished one. A failure leaves the old model beside the
-// old state or the new one, or the new model, beside the new state at most.
+// The whole end of a training without evaluations, over an unfinished one. A failure leaves the old model with the old
+// or the new state, or the new model with the new state or none.
 void fail_ends_over_another(const std::string& name, Training& t, const std::string& folder, bool for_good,
                             i64 stride) {
   const std::string path = folder + "/another", reference = folder + "/reference";
@@ -269,7 +269,7 @@ void fail_ends(const std::string& name, Training& t, const std::string& folder, 
   report(name + " end", for_good, failures, stride);
 }
 
-// A file that cannot be read for want of memory is an error, or is read all the same.
+// Reading a file with too little memory is an error, or gives the right tensors all the same.
 void fail_reads(const std::string& name, const std::string& path, bool for_good, i64 stride) {
   const TensorMap right = read_safetensors(path).tensors;
   TensorMap read;

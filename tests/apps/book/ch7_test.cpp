@@ -1,5 +1,5 @@
-// Chapter 7. What its programs leave to try: padding after a source says nothing; writing without a cache;
-// LoRA added to the weight; one head that shares its keys with nobody; what one long step makes the layers add.
+// Chapter 7. What a reader of its programs may try: padding after a source, writing without a cache, adding LoRA's
+// product to the weight, sharing keys among a single head, and looking at what layers add after one long step.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ TEST_CASE("padding after a source moves no logit and no answer; a token there do
   CHECK(same_bits(nn::greedy_decode(model, source, greedy), nn::greedy_decode(model, padded, greedy)));
 }
 
-TEST_CASE("the whole text into the model for each letter writes what generate writes") {
+TEST_CASE("a model that reads the whole text again for each token writes what generate writes") {
   constexpr i64 count = 12;
   Rng rng(3);
   nn::Gpt model(
@@ -59,7 +59,7 @@ TEST_CASE("the whole text into the model for each letter writes what generate wr
   CHECK(std::vector<i32>(text.begin() + 2, text.end()) == generated);
 }
 
-TEST_CASE("B A added to W gives the same map without them") {
+TEST_CASE("LoRA's B A, added to the weight W, gives the same map as W beside B A") {
   Rng rng(3);
   nn::Linear layer(6, 5, rng);
   nn::to(layer, f64);

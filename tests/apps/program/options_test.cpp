@@ -27,7 +27,7 @@ TEST_CASE("options that contradict one another are wrong usage in every sub-comm
   check_usage_error("toy --load x --overwrite", "--load", "--overwrite");
 }
 
-TEST_CASE("an option without its value, given twice, or a flag with a value is told in our words") {
+TEST_CASE("for a missing value, an option given twice and a flag with a value, the message is ours and not CLI11's") {
   check_usage_error("claims --json", "--json: needs a value, FILE", "");
   check_usage_error("gradcheck --seeds", "--seeds: needs a value, FIRST..LAST", "");
   check_usage_error("toy --steps 5 --steps 6", "--steps: may be given only once", "");

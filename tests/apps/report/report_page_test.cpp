@@ -1,4 +1,4 @@
-// Chapter 9. The page of a report: what the files hold, as text of nobody's markup.
+// Chapter 9. The page of a report: it shows what the files hold, and markup in them appears as plain text.
 #include "apps/report/report_page.h"
 
 #include <doctest/doctest.h>

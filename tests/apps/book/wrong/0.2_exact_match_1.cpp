@@ -1,4 +1,4 @@
-// Chapter 0. A wrong answer to exercise 0.2: the part of the tokens that are right, not of the answers.
+// Chapter 0. A wrong answer to exercise 0.2: it counts the tokens that are right, not the answers.
 // Expect: the number is 0.9
 #include "core/tensor_ops.h"
 

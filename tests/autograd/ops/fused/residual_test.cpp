@@ -9,7 +9,8 @@ namespace {
 
 constexpr Draw residual_draw{.seed = 3, .step = 7, .micro = 1, .index = 4};
 
-// Rows of one element, of an odd number, of whole blocks of decisions, of several pieces; and several strips of rows.
+// Rows of one element, of an odd number, of whole blocks of dropout's decisions, of several pieces; and several strips
+// of rows.
 const std::vector<Shape>& residual_shapes() {
   static const std::vector<Shape> all{{1}, {3, 1}, {2, 3, 13}, {5, 16}, {3, 1030}, {703, 24}, {41, 7, 29}};
   return all;
@@ -103,7 +104,7 @@ TEST_CASE("each input's gradient is its own, and a dL/dy that others hold stays"
   CHECK(same_bits(dy, before));
 }
 
-TEST_CASE("residuals of no row have no number; errors name the operation and the rule") {
+TEST_CASE("residuals of no rows are empty; errors name the operation and the rule") {
   CHECK(residual(constant(zeros({0, 3})), constant(zeros({0, 3})), 0.5, residual_draw).shape() == Shape{0, 3});
   const Variable weight = parameter(zeros({3}));
   const Variable y = residual_norm(constant(zeros({0, 3})), constant(zeros({0, 3})), weight, {});
