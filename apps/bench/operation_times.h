@@ -4,8 +4,9 @@
 // work of an operation follows from its shapes:
 //   products     2 m n k operations forward, and twice as many backward (da and db), also if other work is fused with
 //                them. Attention counts all n x m pairs, even those that a mask excludes, but not what backward
-//                computes again: its rate is that of a full product, not of the instructions that ran. Recurrence and
-//                convolution, which no configuration has, count as the others do.
+//                computes again: its rate is that of a full product, not of the instructions that ran. The head that
+//                is fused with its loss (linear_cross_entropy) computes three products forward and none backward.
+//                Recurrence and convolution, which no configuration has, count as "all others".
 //   all others   forward the bytes of inputs and outputs, backward those of dL/dy and of dL/dx. A tensor that is only
 //                passed on (a view, an adopted gradient) does not count, nor does a tensor saved for backward.
 // Serves: core/machine/parallel.h
