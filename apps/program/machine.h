@@ -26,8 +26,8 @@ struct RunStart {
   bool measured = false;        ///< times are measured: look for a fifth of a second how busy the machine is
   double time_limit = 0;        ///< minutes of --time-limit, if it is given
 };
-/// Prints the lines, and what is wrong with the machine, the build or the environment: what is harmful, and before a
-/// measurement also what is to note.
+/// Prints the lines, and what is wrong with the machine, the build or the environment: harmful findings, and before a
+/// measurement also notes (apps/program/findings.h).
 void print_start(std::ostream& out, const RunStart& start);
 
 /// The size of this machine's memory in bytes.

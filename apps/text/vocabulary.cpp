@@ -58,7 +58,7 @@ void check_lines(const std::vector<std::string_view>& lines) {
   check(any, vocabulary_operation, "there is no text to learn from");
 }
 
-// All pieces must be different, and none may be empty.
+// Errors: no token, or too many; one that is empty, not UTF-8, has a zero byte or occurs twice.
 void check_tokens(const std::vector<std::string>& tokens) {
   std::set<std::string_view> known;
   check(static_cast<i64>(tokens.size()) <= largest_vocabulary, vocabulary_operation, "has more than ",

@@ -19,7 +19,7 @@
 
 namespace orrery {
 
-/// Why a file could not be written when memory ran out. Such a short std::string needs no memory of its own.
+/// The `problem` when memory ran out. A std::string keeps so short a text without allocating memory.
 inline constexpr std::string_view out_of_memory = "out of memory";
 
 /// The files of one training. If the path is "", nothing is saved.
@@ -56,7 +56,7 @@ class ModelFile {
   std::optional<FileLock> lock_;
 };
 
-/// What stands under `key` in the metadata of `path`. Error: nothing, so it is no model of `program`.
+/// What stands under `key` in the metadata of `path`. Error: there is no such entry, so it is no model of `program`.
 const std::string& model_entry(const Metadata& metadata, std::string_view key, const std::string& program,
                                const std::string& path);
 

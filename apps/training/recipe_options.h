@@ -18,7 +18,7 @@ struct AutomaticValues {
   std::string warmup{}, evaluate_every{};
 };
 
-/// Adds them in four groups: Training, Optimiser, Learning rate, Evaluation.
+/// Adds the options for `recipe` in four groups: Training, Optimiser, Learning rate, Evaluation.
 void add_recipe_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic = {});
 
 /// Wrong usage, in terms of the options: a recipe with which no training is possible.

@@ -30,7 +30,7 @@ class TrainingFiles {
   /// Errors begin with `program`. If `path` is "", nothing is saved.
   TrainingFiles(const std::string& program, const std::string& path) : program_(program), file_(program, path) {}
 
-  /// With which errors begin.
+  /// The program's name, with which errors begin.
   const std::string& program() const { return program_; }
   bool used() const { return file_.used(); }
   const std::string& model() const { return file_.path(); }
@@ -52,9 +52,9 @@ class TrainingFiles {
   /// Writes the state, then the model unless the best one already stands there. Returns false if that failed; `problem`
   /// then says why.
   bool keep(Trainer& trainer, const SavedParts& parts);
-  /// Before the end of a training that may have kept nothing: writes the state, if an older training's stands there.
-  /// Beside the new model, --resume would continue the older training. Error: it could not be written; the older model
-  /// and its state then stay.
+  /// Call it before the end of a training that may have kept nothing. If the state of an older training is there, this
+  /// training's replaces it: otherwise --resume would find the new model, but continue the older training. Error: the
+  /// state could not be written; the older model and its state then stay.
   void take_place(Trainer& trainer, const SavedParts& parts);
   /// Writes the model as it is; then the state of a finished training is removed. Returns false as `keep` does, also if
   /// the state of an older training is still there.
@@ -86,7 +86,7 @@ struct UnfinishedTraining {
 UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files);
 /// Error: the file `path` with this metadata is an unfinished training, not a model.
 void check_is_finished(const std::string& program, const std::string& path, const Metadata& metadata);
-/// What the program kept under `key`. Error: nothing.
+/// What the program kept under `key`. Error: there is no such entry.
 const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key);
 /// Cuts products into as many tiles as the training did, and warns if OpenBLAS uses another kernel here, whose bits
 /// differ.

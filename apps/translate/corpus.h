@@ -1,4 +1,4 @@
-// Chapter 9. Parallel text: two files, of which line i of one is the translation of line i of the other.
+// Chapter 9. Parallel text: two files, where line i of one is the translation of line i of the other.
 //
 // A pair that cannot be used is left out as a pair, so that the two sides never lose step with each other, and counted
 // by its kind. Files of unequal length are an error, because nobody can tell which line is missing.
@@ -34,7 +34,7 @@ struct PairCounts {
   std::string text(i64 most_tokens) const;
 };
 
-/// Pairs of lines. They lie in the texts, which copies share.
+/// Pairs of lines: views into the two texts, which all copies share.
 struct LinePairs {
   std::shared_ptr<const std::string> source_text{}, target_text{};
   std::vector<std::string_view> source{}, target{};
@@ -65,7 +65,7 @@ class TokenLines {
   i64 size() const { return static_cast<i64>(ends_.size()); }
   std::span<const i32> operator[](i64 line) const;
   i64 length(i64 line) const { return static_cast<i64>((*this)[line].size()); }
-  /// Of all lines.
+  /// The number of tokens in all lines.
   i64 tokens() const { return static_cast<i64>(ids_.size()); }
 
  private:

@@ -30,15 +30,16 @@ class Grader {
   /// Each answer is printed to `live`, if there is one, as soon as it is known: what comes after it may crash.
   explicit Grader(std::ostream* live = nullptr) : live_(live) {}
 
-  /// Right if `ask` returns true. An exception that `ask` throws is a wrong answer with its text; so it is below.
+  /// Right if `ask` returns true. If `ask` throws an exception, the answer is wrong and shows the exception's text,
+  /// here and in all questions below.
   void check(std::string question, const std::function<bool()>& ask, std::string hint);
-  /// Right if the number is `expected`, to `tolerance` of max(1, |expected|).
+  /// Right if the number differs from `expected` by at most `tolerance` * max(1, |expected|).
   void equal(std::string question, const std::function<double()>& ask, double expected, std::string hint,
              double tolerance = 1e-9);
   /// Right if the number is at most `bound`.
   void at_most(std::string question, const std::function<double()>& ask, double bound, std::string hint);
-  /// Right if shape and dtype are those of `expected`, and every element is equal to `tolerance` of max(1, |element|).
-  /// The first other element is named: "[1, 2] is 0.5, should be 0.25".
+  /// Right if shape and dtype are those of `expected`, and every element differs by at most `tolerance` *
+  /// max(1, |element|). The first one that differs by more is named: "[1, 2] is 0.5, should be 0.25".
   void equal(std::string question, const std::function<Tensor()>& ask, const Tensor& expected, std::string hint,
              double tolerance = 1e-9);
   /// Right if every part of the project's own proof passes (autograd/check/proof.h). The whole proof takes the place of
