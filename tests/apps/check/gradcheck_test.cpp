@@ -21,7 +21,7 @@ Result gradcheck(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("rows are counted, and zeros by declaration named") {
+TEST_CASE("rows are counted, and declared zeros are named") {
   const Result result = gradcheck("softmax 'dropout, p 0'");
   CHECK(result.exit_code == done);
   CHECK(result.text.ends_with("\n6 checked, 0 failed\n"));
@@ -77,7 +77,7 @@ TEST_CASE("rows in which nothing can be broken are not a success of --mutate") {
   check_usage_error("gradcheck nonsense", "'nonsense'", "--list");
 }
 
-TEST_CASE("a bug that is caught ends well, one that is not seen does not") {
+TEST_CASE("a bug that is caught is a success, one that survives is a failure") {
   const Result result = gradcheck("--bug 1 'dropout*' softmax");
   CHECK(result.exit_code == done);
   CHECK(contains(result.text, "ratio 0.7000 everywhere"));
@@ -161,7 +161,7 @@ TEST_CASE("what would have no effect is wrong usage") {
   }
 }
 
-TEST_CASE("many seeds: counted together, kept line by line, and gone on with") {
+TEST_CASE("many seeds: counted together, kept line by line, and resumed") {
   const TemporaryFolder folder;
   const std::string file = folder / "seeds.jsonl", resume = " --resume '" + file + "'";
   CHECK(gradcheck("relu --seeds 1..2" + resume).text == "2 seeds, 10 checked, 0 failed, 0 drawn again\n");

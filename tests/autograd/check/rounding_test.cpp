@@ -51,7 +51,7 @@ class WrongInF32 final : public Observer {
   i64 seen_ = 0;
 };
 
-// x, whose gradient goes through `change`.
+// y = x; backward gives change(dL/dy).
 struct Through {
   static constexpr std::string_view name = "through";
   std::function<Tensor(const Tensor&)> change;
@@ -110,13 +110,13 @@ struct BesideInfinity {
   }
 };
 
-// f(x) for x as given.
+// The sample that computes f(x), for this x.
 template <class F>
 Sample at(const F& f, const Tensor& x) {
   return {"sample", "", [=](Dtype dtype, u64) { return checkable(f, {x.to(dtype)}); }, {}};
 }
 
-// A class that is nearly certain: of p - 1 four digits are left, f32 has no more.
+// A class that is nearly certain: in f32, only about four digits of p - 1 are right.
 const auto certain = [](const Variable& x) { return cross_entropy(x, Tensor::of<i32>({1}, {1})); };
 const Tensor nearly_certain = Tensor::of<double>({1, 2}, {0.3, 9.1});
 
@@ -126,8 +126,8 @@ std::vector<Tensor> gradients_in_f32(const Sample& sample) {
   return gradients_of(f, randn(f.output().shape(), rng));
 }
 
-// The largest change of a leaf's gradient, as a part of its largest; of leaves that are not zero by declaration, and
-// whose largest is at least `least` of the largest of all leaves.
+// The largest change of a leaf's gradient, relative to the leaf's largest element. Leaves do not count if they are
+// declared zero, or if their largest element is below `least` times that of all leaves.
 double change_of(const Sample& sample, const std::vector<Tensor>& right, const std::vector<Tensor>& wrong,
                  double least) {
   const Checkable f = sample.build(f32, 1);
@@ -180,8 +180,7 @@ TEST_CASE("promise 8: what cancelling terms leave is rounding, and a mistake the
   CHECK(found.problem.starts_with("input 0 is off by 2 of its max |g|, more than 1e-06, and not by rounding"));
 }
 
-TEST_CASE(
-    "promise 8: what f32 gets wrong to the same side everywhere may be a constant that it rounds, up to a limit") {
+TEST_CASE("promise 8: an error in the same direction everywhere may be a constant that f32 rounds, up to a limit") {
   const auto problem = [](double error) {
     const auto f = [=](const Variable& x) {
       const auto wrong = [=](const Tensor& g) { return g.dtype() == f32 ? g * (1 + error) : g; };
@@ -235,7 +234,7 @@ TEST_CASE("promise 8: far: saturated functions leave rounding alone, and what f3
   CHECK(too_large.problem == "");
 }
 
-TEST_CASE("promise 8: an output that is wrong in f32, and numbers that are none") {
+TEST_CASE("promise 8: an output that is wrong in f32, and NaN") {
   const auto shifted = [](const Variable& x) { return x.dtype() == f32 ? x * 1.00001 : x * 1.0; };
   CHECK(compare_precisions(at(shifted, nearly_certain), 1).problem.find("the output is off by") != std::string::npos);
   const auto none = [](const Variable& x) {
@@ -261,7 +260,7 @@ TEST_CASE("promise 8: mistakes of four kinds, in turn, are found in the contribu
   i64 tried = 0;
   for (const Sample& sample : operation_samples()) {
     if (parts::longest_leaf(sample.build(f64, 1)) >= parts::long_tensor)
-      continue;  // has short neighbours, and takes long
+      continue;  // takes long, and the table has shorter samples of the operation
     CAPTURE(sample.name);
     CAPTURE(sample.variant);
     std::vector<Change> changes = all_changes();

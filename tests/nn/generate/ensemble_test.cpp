@@ -81,7 +81,7 @@ class Constant : public StepwiseDecoder {
   Tensor next_logits(const Tensor& tokens) override {
     std::vector<double> logits;
     for (i64 row = 0; row < tokens.size(0); ++row)
-      for (const double p : probabilities_) logits.push_back(std::log(p) + 7);  // a number more changes nothing
+      for (const double p : probabilities_) logits.push_back(std::log(p) + 7);  // 7 more for all changes nothing
     return Tensor::of<double>({tokens.size(0), std::ssize(probabilities_)}, logits).to(dtype_);
   }
   void choose(std::span<const i64>) override {}
