@@ -18,8 +18,8 @@ thread_local Observer* current_observer = nullptr;
 Node::Node(std::string_view name) : name(name), number(next_number++) {}
 
 // A chain of a million nodes must not be freed by a million nested destructors. So the first destructor takes all nodes
-// that nobody else owns out of their edges, and frees them one after another. They wait in a list that is made of
-// themselves: a destructor that allocated would end the program when memory runs out.
+// that nobody else owns out of their edges, and frees them one after another. They wait in a list that links the nodes
+// themselves: a destructor that allocated memory would end the program when there is none left.
 Node::~Node() {
   std::shared_ptr<Node> dying;
   const auto take_inputs = [&dying](Node& of) {

@@ -38,7 +38,7 @@ std::set<std::string> slow_entries() {
 
 }  // namespace
 
-TEST_CASE("no build preset starts more compilers than there are cores, and two more") {
+TEST_CASE("no build preset starts more than two compilers beyond one for each core") {
   std::ifstream file(ORRERY_SOURCE_DIR "/CMakePresets.json");
   CHECK(unbounded_presets(nlohmann::json::parse(file)) == "");
 }

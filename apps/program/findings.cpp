@@ -63,7 +63,7 @@ Finding build_finding(const Machine& machine) {
   return {Verdict::ok, subject, text};
 }
 
-// The variable that keeps OpenMP from using all cores, and whether --threads is stronger; "" if there is none.
+// The variable that keeps OpenMP from using all cores, and whether --threads overrides it; "" if there is none.
 struct Limit {
   std::string variable;
   bool weaker_than_option = false;

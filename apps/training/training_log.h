@@ -30,7 +30,7 @@ inline constexpr const char* log_in_folder = "log.jsonl";
 /// them, and readers leave out what is no line.
 class TrainingLog {
  public:
-  /// What a log that is there already becomes.
+  /// What happens to a log that is there already. With `kept`, it is an error that there is one.
   enum class Earlier { kept, continued, replaced };
   /// Opens the file. With the path "", nothing is written. Errors: it cannot be written; another process is writing it;
   /// it holds something other than a log; it holds a log that is to be `kept`.
@@ -57,7 +57,7 @@ class TrainingLog {
   bool used() const { return file_.has_value(); }
   /// Why a line could not be written; "" if all were.
   const std::string& problem() const { return problem_; }
-  /// Writes what was left out, and closes the log. Error: it is not whole.
+  /// Writes the latest step if it was left out, and closes the log. Error: a line could not be written.
   void end();
 
  private:

@@ -12,7 +12,7 @@
 
 namespace orrery {
 
-/// The checksum of `bytes`. To compute that of a text in pieces, pass the checksum of the pieces before as `before`.
+/// The checksum of `bytes`. For a text in pieces, pass the checksum of all earlier pieces as `before`.
 /// Uses the CPU's instruction if there is one.
 u32 crc32c(std::span<const std::byte> bytes, u32 before = 0);
 

@@ -54,7 +54,7 @@ std::string trained(u64 seed) {
   return text.str();
 }
 
-// Every part of two proofs, and every mutant's fate, which hang on observers; times are left out.
+// Every part of two proofs. Those with mutants depend on observers. A proof prints no times.
 std::string proven(u64 seed) {
   std::ostringstream text;
   text << prove("normed", [](const Variable& x, const Variable& w) { return layer_norm(gelu(x + w), w, w); },

@@ -59,7 +59,7 @@ struct Unprotected {  // what backward reads is kept as a Tensor
 
 }  // namespace
 
-TEST_CASE("a right answer is passed without a word more") {
+TEST_CASE("a right answer passes, and nothing more is said of it") {
   Grader g;
   CHECK_FALSE(g.passed());  // nothing was asked
   g.check(
@@ -119,7 +119,7 @@ TEST_CASE("an answer that throws is a wrong answer with the error's text") {
   CHECK(g.answers()[5].what == "an error that is no std::exception");
 }
 
-TEST_CASE("numbers are equal to 1e-9 of the expected one, or of 1 if that is less") {
+TEST_CASE("numbers are right within 1e-9 times the expected one, or 1e-9 if that is more") {
   CHECK(grade_of_number(1 + 0.9e-9, 1) == "");
   CHECK(grade_of_number(1 + 1.1e-9, 1) != "");
   CHECK(grade_of_number(0.9e-9, 0) == "");

@@ -7,7 +7,7 @@
 
 using namespace orrery::program;
 
-TEST_CASE("what no memory holds is refused at once") {
+TEST_CASE("a model that does not fit into memory is refused at once") {
   const std::string program = quoted_program, huge = "--batch 65536 --max-length 512 --d-model 4096 ";
   check_failure(program + "toy " + huge + "--encoder-layers 24 --decoder-layers 24 --d-ff 16384", " MB of memory here");
   const std::string wide = "--config gpt2 --batch 100000 --length 1000 --width 12288";

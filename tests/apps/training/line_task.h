@@ -11,7 +11,7 @@
 
 namespace orrery::small {
 
-// A line a x + b through points, of which each micro-batch has as many as it likes: L = the mean squared distance.
+// A line a x + b through points; micro-batches have different numbers of them. L = the mean squared distance.
 class Line final : public Task {
  public:
   std::string program() const override { return "line"; }
@@ -44,8 +44,8 @@ class Line final : public Task {
   void go_to(const std::vector<u64>& positions) override { numbers_ = Rng(5, positions.at(0)); }
 
   Variable a = parameter(full({}, 0.5, f64), "a"), b = parameter(full({}, -1.0, f64), "b");
-  bool all_at_once = false;        // six points in one micro-batch, or else four and two
-  bool empty_first = false;        // none, then six
+  bool all_at_once = false;        // six points in one micro-batch; otherwise four, then two
+  bool empty_first = false;        // no point, then six
   std::vector<double> validation;  // instead of the true distance
   int evaluations = 0;
   double claimed_seconds = 0;  // of an evaluation, instead of those that it takes

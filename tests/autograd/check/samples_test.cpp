@@ -58,7 +58,7 @@ bool is_long(const Sample& sample) {
 
 }  // namespace
 
-// Loops cut their work into chunks; short samples have one alone. No function is excepted so far.
+// Loops cut their work into chunks; short samples fit into one. No function is excepted so far.
 TEST_CASE("promise 6: every function in autograd/ops.h has a long sample") {
   CHECK_FALSE(is_long(operation_samples().front()));
   std::set<std::string> found;
@@ -71,7 +71,7 @@ TEST_CASE("promise 6: every function in autograd/ops.h has a long sample") {
                 "a function of single elements use add_unary in simple_samples.cpp");
 }
 
-TEST_CASE("what a table of samples lacks, or has too much, is named") {
+TEST_CASE("rows that a table of samples lacks, and rows of functions that do not exist, are named") {
   CHECK(samples::row_differences({"a", "b"}, {"a", "b"}, "t.cpp") == "");
   CHECK(samples::row_differences({"a", "b"}, {"a", "c"}, "t.cpp") ==
         "\nb has no row in t.cpp\nt.cpp has a row for c, which does not exist");
