@@ -11,7 +11,7 @@ namespace orrery {
 class Mask;
 
 /// Softmax of scores [B, h, n, m] over the keys that `mask` allows. All other keys get 0. A row in which no key is
-/// allowed is 0.
+/// allowed is 0. Errors: scores of another number of axes; a mask that does not fit.
 Variable masked_softmax(const Variable& scores, const Mask& mask);
 
 /// How attention turns scores into weights, besides softmax and the mask.
@@ -26,7 +26,8 @@ struct AttentionResult {
   Variable output, weights;
 };
 /// softmax(Q K^T / sqrt(d_k)) V, step by step as in the paper, section 3.2.1. Q [B, h, n, d_k], K [B, h, m, d_k],
-/// V [B, h, m, d_v]. A bias that is not by distance broadcasts to [B, h, n, m].
+/// V [B, h, m, d_v]. A bias that is not by distance broadcasts to [B, h, n, m]. Errors: shapes or a mask that do not
+/// fit; d_k = 0; p outside [0, 1].
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
                           const AttentionWeightOptions& options = {});
 /// Expands a bias by distance, [h, n + m - 1], to all pairs of n queries and m keys, [h, n, m]: query i and key j get

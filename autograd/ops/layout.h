@@ -1,6 +1,7 @@
 // Chapter 4. Moving elements: reshaping, permuting, joining and cutting.
 //
-// These are the functions of core/tensor_ops.h with a derivative. Negative axes and bounds count from the end.
+// These are the functions of core/tensor_ops.h with a derivative. Negative axes and bounds count from the end. Errors:
+// an axis that x does not have; sizes that do not fit.
 // Serves: autograd/elementwise.h
 #pragma once
 

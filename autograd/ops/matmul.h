@@ -9,8 +9,8 @@
 namespace orrery {
 
 /// a b: [..., m, k] with [k, n] or [..., k, n] gives [..., m, n]. With `trans`, a or b is stored transposed. Errors:
-/// shapes that do not fit; Trans::a or Trans::both with a b of two axes that several matrices of a would share: stored
-/// transposed, these cannot be folded into one.
+/// shapes or dtypes that do not fit; a transposed a with leading axes and a b of two axes, since only matrices that are
+/// not transposed can share one b.
 Variable matmul(const Variable& a, const Variable& b, Trans trans = Trans::none);
 
 }  // namespace orrery

@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-// The axes are dropped, or kept with size 1. No axes means all.
+// The axes are dropped, or kept with size 1. No axes means all. Errors: those of core/kernels/reduce.h.
 Variable sum(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
 Variable mean(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
 /// If several maxima are equal, they share the gradient evenly.

@@ -9,7 +9,8 @@
 namespace orrery {
 
 /// cross_entropy(linear(x), targets), computed in chunks of rows, so that large logits never exist as a whole. A
-/// scalar of x [..., d], weight [K, d], bias [K] or undefined, and targets i32 [...].
+/// scalar of x [..., d], weight [K, d], bias [K] or undefined, and targets i32 [...]. Errors: those of `linear` and
+/// `cross_entropy`.
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Tensor& targets,
                               const CrossEntropyOptions& options = {});
 
