@@ -10,8 +10,8 @@
 //   z_t = sigmoid(W_iz x_t + b_iz + W_hz h_{t-1} + b_hz)      update gate
 //   n_t = tanh(W_in x_t + b_in + r_t (W_hn h_{t-1} + b_hn))
 //   h_t = (1 - z_t) n_t + z_t h_{t-1}
-// Names, order and formulas are those of torch.nn.GRU with one layer. Beyond the padding length of a row, its state
-// stays as it is, so h_T is the state after the last real position, whatever the padding holds.
+// Names, order and formulas are those of torch.nn.GRU with one layer. In a row's padding the state stays as it is, so
+// h_T is the state after the last real position, whatever the padding holds.
 // Shapes: x [B, T, in], states [B, T, H]; of both directions, [B, T, 2 H].
 // Serves: nn/models/encoder.h
 #pragma once
