@@ -37,7 +37,7 @@ TEST_CASE("the parts of a message are not written while all is well") {
   CHECK(written == 1);
 }
 
-TEST_CASE("details follow the rule, and the rule stays known alone") {
+TEST_CASE("details follow the rule, and the rule can still be asked for alone") {
   const Error error("add", "shapes differ", "\n  input 0: [2]");
   CHECK(std::string(error.what()) == "add: shapes differ\n  input 0: [2]");
   CHECK(error.rule() == "shapes differ");
@@ -68,7 +68,7 @@ TEST_CASE("text of others is cut") {
   CHECK(error_of([&] { fail("op", std::string(1 << 20, 'n')); }) == "op: " + std::string(4096, 'n') + "...");
 }
 
-TEST_CASE("within adds what was being done to an error of what it is made of") {
+TEST_CASE("within puts what was being done in front of an error") {
   CHECK(within("read x", [] { return 3; }) == 3);
   CHECK(error_of([] { within("read x", [] { fail("config", "no ", 7); }); }) == "read x: config: no 7");
 }

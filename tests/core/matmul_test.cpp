@@ -127,7 +127,7 @@ TEST_CASE("dtypes and the result must fit") {
         }) == "matmul: needs f32 or f64, got i32");
 }
 
-TEST_CASE("a result that shares elements with a factor is an error, other rows of its memory are none") {
+TEST_CASE("a result that shares elements with a factor is an error; other rows of the same memory are not") {
   const std::string rule = "matmul: the result must not share memory with a factor";
   Tensor all = full({6, 2}, 1.0), c = all.rows(2, 4);
   const Tensor other = full({2, 2}, 1.0);

@@ -203,7 +203,7 @@ TEST_CASE("x(i, j) reads and writes one element of any dtype") {
   CHECK(error_of([&] { x(-3, 0) = 1; }) == "tensor: index -3 is out of range for axis 0 of shape [2, 3]");
 }
 
-TEST_CASE("a size that no machine has is one line with what was asked and its bytes") {
+TEST_CASE("a size that no machine has memory for is an error of one line, with what was asked and its bytes") {
   CHECK(error_of([] {
           Tensor::empty({i64{1} << 40, 1 << 10}, f64);
         }) ==

@@ -182,7 +182,7 @@ TEST_CASE("groups have weight decay of their own") {
   CHECK(moved(0.25) == doctest::Approx(1 - 0.1 * 0.25).epsilon(1e-14));
 }
 
-TEST_CASE("what is no hidden matrix moves as in AdamW") {
+TEST_CASE("what is not a hidden matrix moves as in AdamW") {
   Rng rng(4);
   const Tensor start = randn({7, 3}, rng, f64);
   Variable one = parameter(start.clone(), "wte.weight"), other = parameter(start.clone(), "wte.weight");

@@ -89,7 +89,7 @@ TEST_CASE("promise 24: a child that is forked while another thread allocates can
   CHECK(ended == 50);
 }
 
-TEST_CASE("promise 24: a child of a process that has trained trains on, with any number of threads, and so does it") {
+TEST_CASE("promise 24: after training, a forked child can train with any number of threads, and so can its parent") {
   const Threads scope(4);
   SmallTraining training;
   const u64 before = training.train();

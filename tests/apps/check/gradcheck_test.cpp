@@ -143,7 +143,7 @@ TEST_CASE("another seed draws other inputs, and the same seed the same") {
   CHECK(norms("1") != norms("2"));
 }
 
-TEST_CASE("what excludes each other, or is empty as an unset variable is, is wrong usage") {
+TEST_CASE("options that exclude each other, and empty values, as of an unset variable, are wrong usage") {
   for (const std::string arguments :
        {"--bug ''", "--json ''", "''", "--all softmax", "--mutate --list", "--bug nonsense", "--bug 0", "--bug 28",
         "--bug 1 --mutate", "--bugs --bug 1", "--reveal 1 --hint 1", "--reveal 1 relu"})

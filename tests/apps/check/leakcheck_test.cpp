@@ -83,7 +83,7 @@ TEST_CASE("leakcheck refuses what it does not know") {
   CHECK(leakcheck("--list").text == "encoder\ndecoder\ntransformer\ntransformer-pre-norm\ngpt\ndecoder-in-tiles\n");
 }
 
-TEST_CASE("where nothing can be checked leakcheck does not end well") {
+TEST_CASE("leakcheck fails where nothing can be checked") {
   check_usage_error("leakcheck gpt --break padding", "no padding in 'gpt'", "nothing would be checked");
   check_usage_error("leakcheck encoder gpt --break padding", "no padding in 'gpt'", "nothing would be checked");
   CHECK(leakcheck("'gp?' --break padding").exit_code == 2);

@@ -65,7 +65,7 @@ TEST_CASE("an equivalent mutant of the engine has no input") {
         "\nequivalent, since they change no gradient:\n  gate, rows (no difference)\n    engine: oldest first\n\n");
 }
 
-TEST_CASE("equivalent ones and survivors are called by name") {
+TEST_CASE("equivalent mutants and survivors are named") {
   CHECK(printed(print_equivalent, made_up()) ==
         "\nequivalent, since they change no gradient:\n  gate, rows (size 0)\n    input 0 of exp: dropped, x 2\n\n");
   CHECK(printed(print_uncaught, made_up()[0]) == "SURVIVED gate, rows: x 2: input 1 of mul (the check passes)\n");

@@ -7,7 +7,7 @@
 
 using namespace orrery;
 
-TEST_CASE("a claim that cannot be measured is told, and the others are measured") {
+TEST_CASE("a claim that cannot be measured is reported, and the others are measured") {
   if (small::counts_memory()) return;  // only a build under a sanitizer has such a claim
   const TemporaryFolder folder;
   const std::string file = folder / "claims.json";

@@ -40,7 +40,7 @@ TEST_CASE("the doctor names every subject, and its exit code and file say whethe
   CHECK(report.at("findings").size() >= 11);
 }
 
-TEST_CASE("what is harmful in the environment is a line of a training, and what is to note one of a measurement") {
+TEST_CASE("a training prints what is harmful in the environment, and a measurement also what is worth a note") {
   const std::string limited = "OMP_THREAD_LIMIT=1 " + quoted_program,
                     slow = "OPENBLAS_CORETYPE=Prescott " + quoted_program,
                     passive = "OMP_WAIT_POLICY=passive " + quoted_program,

@@ -206,7 +206,7 @@ TEST_CASE("options in a file train the lm to the same bits, and no evaluations a
   check_failure(quoted_program + "lm train --config '" + text + "'", "read " + text + ": is not valid JSON");
 }
 
-TEST_CASE("a model that no memory holds is refused at once, on the command line and in a file") {
+TEST_CASE("a model that does not fit into memory is refused at once, on the command line and in a file") {
   check_failure(quoted_program + "lm train --d-model 12288 --layers 96 --d-ff 49152 --heads 96",
                 "parameters needs at least");
   const orrery::TemporaryFolder folder;

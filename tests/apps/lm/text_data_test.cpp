@@ -162,7 +162,7 @@ TEST_CASE("pieces are learned from the part for training alone, an alphabet from
   CHECK(tokenizer_of({.training = {one}, .validation = two}, TokenKind::chars, 0).size() == 4);  // a, z, space, line
 }
 
-TEST_CASE("a text of its own for validation is taken whole, and a text that is too short is refused") {
+TEST_CASE("a separate text for validation is taken whole, and a text that is too short is refused") {
   const Tokenizer tokenizer{Alphabet("ab")};
   const auto text_of = [&](const std::string& text) { return FileText{short_text(tokenizer.tokens(text), 2)}; };
   const TextData data = joined(text_of("aaaaaa"), text_of("bbb"), tokenizer, 2);

@@ -85,7 +85,7 @@ TEST_CASE("several files are one text, and the names of all are kept") {
   check_failure(quoted_program + "lm train " + files + quick_lm + "--log '" + two + "'", "would write over the text");
 }
 
-TEST_CASE("a text of its own for validation takes none from training, and a resumed training needs the same") {
+TEST_CASE("a separate text for validation takes none from training, and a resumed training needs the same") {
   const orrery::TemporaryFolder folder;
   const std::string train = written(folder / "train", many("the cat sees the dog .\n", 100)), model = folder / "model";
   const std::string valid = written(folder / "valid", many("the dog sees\n", 10)), moved = folder / "moved";

@@ -289,7 +289,7 @@ TEST_CASE("the Annotated Transformer's preset can be changed, and counts as far 
   CHECK(contains(result.text, "copy  1 2 3 4 5  ->  "));
 }
 
-TEST_CASE("what the sharpest head looks at is written last, and over no model") {
+TEST_CASE("what the sharpest head looks at is written last, and never over a model") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors", inner = folder / "inner";
   std::filesystem::create_directory(inner);

@@ -67,7 +67,7 @@ TEST_CASE("what fits is taken, and what does not is refused with both numbers") 
                         "the machine has "));
 }
 
-TEST_CASE("a toy whose attention weights and logits no memory holds is refused at its start") {
+TEST_CASE("a toy whose attention weights and logits do not fit into memory is refused at its start") {
   constexpr double gigabyte = 1 << 30;
   if (static_cast<double>(physical_memory()) > 300 * gigabyte) return;  // a machine that holds it
   program::check_failure("timeout 60 " + program::quoted_program +

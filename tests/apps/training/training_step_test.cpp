@@ -89,7 +89,7 @@ TEST_CASE("a gradient that is not finite moves nothing, and the operation that m
   }
 }
 
-TEST_CASE("a loss that is not finite is told also where no memory is left to name the operation") {
+TEST_CASE("a loss that is not finite is reported even if no memory is left to name the operation") {
   WatchedSum watched;
   watched.pass();
   const auto no_memory = []() -> Variable { throw std::bad_alloc(); };

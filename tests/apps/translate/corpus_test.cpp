@@ -109,7 +109,7 @@ TEST_CASE("a twentieth of the pairs is held out, chosen by its text") {
   CHECK(hold_out(numbered_pairs(100'000)).validation.size() == 2000);
 }
 
-TEST_CASE("equal pairs are all held out, or none") {
+TEST_CASE("of equal pairs, all are held out or none") {
   LinePairs pairs = numbered_pairs(50);
   const LinePairs once = pairs;
   for (int copy = 0; copy < 3; ++copy) {

@@ -345,7 +345,7 @@ TEST_CASE("the first lines of a long file are answered before the others are rea
   CHECK_FALSE(contains(errors(saved.arguments(file) + " --beam 1").text, "seed "));  // nothing is drawn
 }
 
-TEST_CASE("what stops it, as Ctrl-C does, keeps what is written, and says how much that is") {
+TEST_CASE("a stop, as by Ctrl-C, keeps what is written, and says how much that is") {
   const SavedTranslator saved;
   const std::string in = "'" + (saved.folder / "in") + "'", out = "'" + (saved.folder / "out") + "'",
                     told = "'" + (saved.folder / "told") + "'";

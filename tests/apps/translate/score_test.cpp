@@ -147,7 +147,7 @@ TEST_CASE("multi-bleu's words are separated by ASCII's whitespace alone, chrF le
   CHECK(without_whitespace(" a\tb\u00a0c\u3000d\x1c\x1f\u0085") == "abcd");
 }
 
-TEST_CASE("small letters are Python's, for multi-bleu Perl's") {
+TEST_CASE("lower case is Python's; for multi-bleu, Perl's") {
   for (const auto& [name, theirs] : score_fixture().at("lowercase").items()) {
     const Sentences text = fixture_text(name);
     REQUIRE(text.size() == theirs.size());

@@ -4,7 +4,7 @@
 using namespace orrery;
 using namespace orrery::small;
 
-TEST_CASE("arithmetic gives the values and derivatives of school") {
+TEST_CASE("arithmetic gives the values and derivatives taught at school") {
   const Variable a = parameter(vector_of({6, -3}), "a"), b = parameter(vector_of({2, 4}), "b");
   CHECK(close((a + b).value(), {8, 1}));
   CHECK(close((a - b).value(), {4, -7}));

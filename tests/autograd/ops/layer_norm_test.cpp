@@ -94,7 +94,7 @@ TEST_CASE("rows of one element have a gradient of 0, however small eps is") {
   }
 }
 
-TEST_CASE("an eps that is none is refused") {
+TEST_CASE("an eps that is negative or not finite is refused") {
   const Variable x = constant(zeros({2, 3}));
   for (const double eps : {-1.0, -1e-12, double{NAN}, double{INFINITY}}) {
     CAPTURE(eps);

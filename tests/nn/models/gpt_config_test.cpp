@@ -143,7 +143,7 @@ TEST_CASE("text that is not a configuration is refused") {
   refused("{\"d_model\": 8}", "vocab_size must be positive, not 0");
 }
 
-TEST_CASE("a count that is beyond all measure stays a number") {
+TEST_CASE("a count of parameters beyond 2^53 is given as 2^53") {
   nn::GptConfig config{.vocab_size = 1 << 30, .layer = {.d_model = 1 << 30, .num_heads = 1}, .num_layers = 1 << 30};
   CHECK(config.parameter_count() == i64{1} << 53);
 }

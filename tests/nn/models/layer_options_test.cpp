@@ -8,7 +8,7 @@
 using namespace orrery;
 using namespace orrery::nn;
 
-TEST_CASE("what is not given follows from what is") {
+TEST_CASE("options that are not given follow from those that are") {
   LayerOptions options{.d_model = 8, .num_heads = 2, .dropout = 0.3, .bias = false};
   CHECK(options.attention().dropout == 0.3);
   CHECK(options.feed_forward().dropout == 0.3);
