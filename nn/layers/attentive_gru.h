@@ -39,8 +39,8 @@ struct AttentiveGru : Module {
   Variable v;        // [A]
 
   AttentiveGru(const AttentiveGruSizes& sizes, Rng& rng, Init init = Init::pytorch_linear);
-  /// The number of parameters of such a layer, counted without building it.
   using Module::parameter_count;
+  /// The number of parameters of such a layer, counted without building it.
   static double parameter_count(const AttentiveGruSizes& sizes);
 
   /// States and contexts at all positions. Only the padding of `mask` is used: it is that of the memory. If `weights`

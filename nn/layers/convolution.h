@@ -30,8 +30,8 @@ struct Convolution : Module {
   /// From given parameters.
   Convolution(Variable weight, Variable bias, ConvolutionPadding padding)
       : weight(std::move(weight)), bias(std::move(bias)), padding(padding) {}
-  /// The number of parameters of such a layer, counted without building it.
   using Module::parameter_count;
+  /// The number of parameters of such a layer, counted without building it.
   static double parameter_count(i64 in, i64 out, i64 width) {
     return static_cast<double>(out) * (static_cast<double>(in) * static_cast<double>(width) + 1);
   }

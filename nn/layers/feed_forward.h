@@ -43,8 +43,8 @@ struct FeedForward : Module {
         dropout(options.dropout),
         activation(options.activation),
         names(options.names) {}
-  /// The number of parameters of such a layer, counted without building it.
   using Module::parameter_count;
+  /// The number of parameters of such a layer, counted without building it.
   static double parameter_count(i64 d_model, i64 d_ff, const FeedForwardOptions& options) {
     const double outer = static_cast<double>(d_model), inner = static_cast<double>(d_ff);
     return Linear::parameter_count(outer, inner, options.linear()) +

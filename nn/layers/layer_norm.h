@@ -30,8 +30,8 @@ struct LayerNorm : Module {
       : weight(parameter(full({D}, 1.0))), eps(options.eps), form(options.form) {
     if (options.bias) bias = parameter(zeros({D}));
   }
-  /// The number of parameters of such a layer, counted without building it.
   using Module::parameter_count;
+  /// The number of parameters of such a layer, counted without building it.
   static double parameter_count(i64 D, const LayerNormOptions& options) {
     return static_cast<double>(D) * (options.bias ? 2 : 1);
   }

@@ -43,8 +43,8 @@ struct Linear : Replaceable {
   template <std::derived_from<LinearMap> M>
   Linear(M own) : map(std::move(own)) {}
 
-  /// The number of parameters of such a layer, counted without building it. A double, so that no size overflows.
   using Module::parameter_count;
+  /// The number of parameters of such a layer, counted without building it. A double, so that no size overflows.
   static double parameter_count(double in, double out, const LinearOptions& options = {}) {
     return out * (in + (options.bias ? 1 : 0));
   }

@@ -43,8 +43,8 @@ struct Gru : Module {
     bias_ih = drawn({3 * H});
     bias_hh = drawn({3 * H});
   }
-  /// The number of parameters of such a layer, counted without building it.
   using Module::parameter_count;
+  /// The number of parameters of such a layer, counted without building it.
   static double parameter_count(i64 in, i64 H) {
     const double units = static_cast<double>(H);
     return Linear::parameter_count(static_cast<double>(in), 3 * units) + Linear::parameter_count(units, 3 * units);
