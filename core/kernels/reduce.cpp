@@ -86,6 +86,7 @@ struct Max {
 // Reduces the chosen axes, from the last group of adjacent axes to the first; reduced axes keep size 1.
 template <class Reduction>
 Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view operation) {
+  check(is_floating(x.dtype()), operation, "needs f32 or f64, got ", x.dtype());  // also if x is a scalar
   Tensor y = x;
   const auto is_chosen = [&](int axis) { return chosen[static_cast<size_t>(axis)]; };
   for (int last = x.rank() - 1; last >= 0; --last) {

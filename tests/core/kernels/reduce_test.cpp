@@ -131,6 +131,15 @@ TEST_CASE("sums of nothing are 0, means of nothing NaN, maxima of nothing an err
   CHECK(error_of([] { max(full({0, 3}, 1.0), {0}); }) == "max: has no elements to choose from, shape [0, 3]");
 }
 
+TEST_CASE("whole numbers are refused, a single one too") {
+  for (const Shape& shape : {Shape{}, Shape{3}}) {
+    const Tensor x = full(shape, 2, Dtype::i32);
+    CHECK(error_of([&] { sum(x); }) == "sum: needs f32 or f64, got i32");
+    CHECK(error_of([&] { mean(x); }) == "sum: needs f32 or f64, got i32");
+    CHECK(error_of([&] { max(x); }) == "max: needs f32 or f64, got i32");
+  }
+}
+
 TEST_CASE("NaN wins every maximum") {
   const Tensor x = Tensor::of<double>({3, 3}, {1, nan_value, 2, nan_value, 5, 6, 7, 8, 9});
   const Tensor rows = max(x, {1}), columns = max(x, {0});
