@@ -75,7 +75,7 @@ class TrainingFiles {
 
 /// An unfinished training, as FILE.resume has it.
 struct UnfinishedTraining {
-  std::string path;  ///< of FILE.resume
+  std::string path{};  ///< of FILE.resume
   TrainingRecipe recipe;
   TrainingState state;
   int tiles = 1;       ///< of `set_least_tiles`
