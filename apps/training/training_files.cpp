@@ -158,9 +158,11 @@ UnfinishedTraining read_unfinished(const std::string& program, const TrainingFil
   result.metadata = std::move(file.metadata);
   const std::string& trained_by = entry_of(result, program, program_key);
   check(trained_by == program, program, path, " is a training of orrery ", trained_by);
+  const std::string &recipe = entry_of(result, program, recipe_key),
+                    &standing = entry_of(result, program, standing_key);
   within("load " + path, [&] {
-    result.recipe = training_recipe(entry_of(result, program, recipe_key));
-    read_standing(entry_of(result, program, standing_key), result);
+    result.recipe = training_recipe(recipe);
+    read_standing(standing, result);
   });
   result.state.tensors = std::move(file.tensors);
   return result;
