@@ -43,9 +43,9 @@ struct Lines {
   std::string_view text;
 };
 
-/// One part of a message: anything that `<<` writes. It refers to the value, which is written only if the error is
-/// thrown. Literals are written as they are; other text is made `harmless`, and cut after 4096 bytes, the longest path
-/// of a file.
+/// One part of a message: anything that `<<` writes. The part refers to its value, which is written only if the error
+/// is thrown. Literals, and whatever else is a `const char*`, are written as they are; other text is made `harmless`,
+/// and cut after 4096 bytes, the longest path of a file.
 class MessagePart {
  public:
   template <class T>
@@ -82,7 +82,7 @@ void check(bool ok, std::string_view operation, const Parts&... parts) {
 }
 
 /// Returns what `work` returns. Its errors become errors of `operation`, such as "read PATH", and keep their whole
-/// message.
+/// message. The type is lost: a SystemError (core/files/file.h) becomes an Error.
 template <class Work>
 auto within(std::string_view operation, const Work& work) {
   try {

@@ -36,13 +36,14 @@ int Shape::axis(i64 axis, std::string_view operation) const {
 }
 
 Shape Shape::with(int axis, i64 size) const {
+  assert(axis >= -rank_ && axis < rank_);
   Shape result = *this;
   result.sizes_[static_cast<size_t>(axis < 0 ? axis + rank_ : axis)] = size;
   return result;
 }
 
 Shape Shape::plus(i64 size) const {
-  check(rank_ < max_rank, "shape", "at most ", max_rank, " axes");
+  check(rank_ < max_rank, "shape", "at most ", max_rank, " axes, cannot append one to ", *this);
   Shape result = *this;
   result.sizes_[static_cast<size_t>(result.rank_++)] = size;
   return result;

@@ -41,7 +41,7 @@ class Shape {
   }
   /// `axis` as an index from 0 to rank() - 1. An axis out of range is an error that names `operation`.
   int axis(i64 axis, std::string_view operation) const;
-  /// This shape with the size along `axis` replaced.
+  /// This shape with the size along `axis` replaced. The axis must exist: only debug builds check.
   Shape with(int axis, i64 size) const;
   /// This shape with a last axis appended.
   Shape plus(i64 size) const;

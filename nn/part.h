@@ -36,10 +36,11 @@ class Part : public Replaceable {
   Part(M module) : clone_(&clone_of<M>), module_(std::make_unique<M>(std::move(module))) {}
 
   explicit operator bool() const { return module_ != nullptr; }
+  /// The module; the part must hold one.
   const Interface& operator*() const { return *module_; }
   Interface* operator->() { return module_.get(); }
   const Interface* operator->() const { return module_.get(); }
-  /// Calls the module.
+  /// Calls the module; the part must hold one.
   template <class... X>
   decltype(auto) operator()(X&&... x) const {
     return std::as_const(*module_)(std::forward<X>(x)...);
@@ -49,7 +50,7 @@ class Part : public Replaceable {
   M* get_if() const {
     return dynamic_cast<M*>(module_.get());
   }
-  /// The module, which must be an M.
+  /// The module as an M. Error: the part holds another module, or none.
   template <class M>
   M& as() const {
     M* const module = get_if<M>();
@@ -59,6 +60,7 @@ class Part : public Replaceable {
   }
 
   Module* module() override { return module_.get(); }
+  /// Error: the module has no clone().
   Part clone() const {
     Part copy;
     if (module_) {
@@ -90,7 +92,8 @@ class Part : public Replaceable {
 void clone_parts(Module& from, Module& into);
 
 /// For the `clone` of a module: gives `copy`, which was built in the same way, the parts, ties, dtype and values of
-/// `original`, and returns it. Members that are neither, such as a Dropout's p or a norm's eps, stay as built.
+/// `original`, and returns it. Everything else, such as a Dropout's p or a norm's eps, stays as it
+/// was built.
 template <class M>
 M cloned(M& original, M copy) {
   clone_parts(original, copy);

@@ -4,8 +4,8 @@
 //   g <- g + weight_decay p
 //   b <- momentum b + g              (b starts at 0; without momentum b = g)
 //   p <- p - learning_rate b
-// The same as torch.optim.SGD without dampening and without Nesterov's momentum. Momentum keeps a part of every earlier
-// step, so steps in the same direction add up and steps in alternating directions cancel (Polyak 1964).
+// The same as torch.optim.SGD without dampening and without Nesterov's momentum. Momentum keeps a fraction of every
+// earlier step, so steps in the same direction add up and steps in alternating directions cancel (Polyak 1964).
 // Serves: optim/adam.h
 #pragma once
 

@@ -76,8 +76,7 @@ void print_attention(std::ostream& out, const std::vector<AttentionFigures>& row
     out << numbers("%6ld%13.1f%14.1f%8.0f%10.0f%18.0f%10.0f%15.0f\n", row.T, 1e3 * row.forward, 1e3 * row.backward,
                    1e-9 * row.flop() / (row.forward + row.backward), static_cast<double>(row.peak_bytes) / megabyte,
                    bytes_of_score * score_count(row.T) / megabyte, 1e3 * row.step,
-                   static_cast<double>(row.step_peak_bytes) / megabyte)
-        << std::flush;
+                   static_cast<double>(row.step_peak_bytes) / megabyte);
   }
 }
 

@@ -116,8 +116,9 @@ void add_step_benches(CLI::App& benches, int& exit_code) {
       add_bench(benches, "promises", "What promises cost a training step: versions, the first-NaN watch, denormals",
                 bench_promises, promises, exit_code,
                 "Steps with and without take turns; a cost is the median of the ratios of neighbours, minus 1. The "
-                "versions of saved tensors cannot be switched off: one tensor is timed, for as many as all operations "
-                "of a step may save.\nExample:\n  orrery bench promises --config tiny-mt --steps 20"),
+                "versions of saved tensors cannot be switched off: the time for one tensor is multiplied by the "
+                "largest number of tensors that a step may save.\nExample:\n  orrery bench promises --config tiny-mt "
+                "--steps 20"),
       *promises);
 }
 

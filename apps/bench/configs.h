@@ -15,7 +15,8 @@
 
 namespace orrery {
 
-/// One row of the table. Source and target have vocabularies of the same size, but each has its own embedding.
+/// One row of the table. Source and target have vocabularies of the same size, but each has its own embedding. A GPT
+/// has `num_decoder_layers` layers and sequences of `target_length`; its encoder layers and source length are 0.
 struct BenchConfig {
   std::string name;
   i64 vocab_size;
@@ -43,7 +44,7 @@ struct BenchConfig {
 };
 
 /// The configuration with another batch, another length of all sequences or another d_model (d_ff changes in
-/// proportion); 0 keeps its own. Its name then shows this: "base[B=8,T=64]". Wrong usage: a width that is not a
+/// proportion); 0 leaves it as it is. Its name then shows this: "base[B=8,T=64]". Wrong usage: a width that is not a
 /// multiple of the heads.
 BenchConfig scaled(BenchConfig config, i64 batch, i64 length, i64 width);
 

@@ -1,7 +1,7 @@
 // Chapter 9. `orrery bench decode`: how fast a GPT writes, compared with what memory allows.
 //
 // For each token, the model reads all its weights once, and the cache of keys and values once for each stream. With one
-// stream these are only two operations for each number that is read, so memory is the limit:
+// stream, that is only two operations for each number read, so memory is the limit:
 //   tokens per second <= streams * bandwidth / (bytes of weights + streams * bytes of one stream's cache)
 // A batch of streams shares the weights. The bandwidth is measured between the tokens, by threads that only read
 // memory, since that of a shared machine may double from one minute to the next. A model that fits into the caches may

@@ -75,7 +75,7 @@ Loop triad(const Tensor& b, const Tensor& c, double bytes) {
           }};
 }
 
-// Sums in eight registers, so that the arithmetic takes less time than the memory.
+// Sums in eight registers, so that the arithmetic takes less time than the memory. n must be a multiple of 8 lanes.
 float sum_of(const float* x, i64 n) {
   using Vector = kernels::VectorOf<float>::type;
   constexpr i64 lanes = kernels::VectorOf<float>::lanes, registers = 8;
@@ -170,7 +170,8 @@ void add_row_operations(LoopList& list, const Inputs& constants, const Inputs& l
   list.add_backward("residual and dropout, backward", 2, {x, y}, [=] { return summed(leaves); });
 }
 
-// One row of the table for each place: a lookup reads as much as it writes. `in_sequences` is [B, T, columns], dL/dy.
+// Each id reads one row of the table, so a lookup reads as much as it writes. `in_sequences`, [B, T, columns], is
+// dL/dy.
 void add_lookups(LoopList& list, const Variable& table, const Variable& leaf, const Tensor& in_sequences, Rng& rng) {
   const auto [B, T, columns] = dims<3>(in_sequences, "in_sequences");
   const Tensor ids = randint(0, B * T, {B, T}, rng);
@@ -193,8 +194,8 @@ void add_zero_padding(LoopList& list, const Tensor& in_sequences) {
 
 // The work that follows a product in its tiles; the product itself has inner size 1 and costs almost nothing.
 void add_tile_work(LoopList& list, i64 rows, const Variable& bias) {
-  const Variable x = constant(full({rows, 1}, 1.0)), weight = parameter(full({bias.shape()[0], 1}, 1.0));
-  list.add("bias", 1, [=] { linear(x, constant(weight.value()), bias); });
+  const Variable x = constant(full({rows, 1}, 1.0)), weight = constant(full({bias.shape()[0], 1}, 1.0));
+  list.add("bias", 1, [=] { linear(x, weight, bias); });
   list.add("bias, ReLU, dropout", 1, [=] { linear_relu(x, weight, bias, dropped, {}); });
 }
 

@@ -23,8 +23,9 @@ double matmul_flop(const Shape& a, const Shape& b, const Shape& y) {
 
 // Scores and weighted sums of values: 2 B h n m (d_k + d_v). The heads are packed side by side, in qkv or in q and kv.
 double attention_flop(Inputs inputs, const Shape& y) {
-  const Shape &q = inputs[0]->shape(), &kv = inputs.back()->shape();
-  const i64 h_d_v = y[-1], h_d_k = inputs.size() == 1 ? (q[-1] - h_d_v) / 2 : q[-1];
+  const bool packed = inputs.size() == 1 || !inputs[1]->defined();  // a bias by distance may follow
+  const Shape &q = inputs[0]->shape(), &kv = packed ? q : inputs[1]->shape();
+  const i64 h_d_v = y[-1], h_d_k = packed ? (q[-1] - h_d_v) / 2 : q[-1];
   return 2.0 * static_cast<double>(q[0] * q[1] * kv[1]) * static_cast<double>(h_d_k + h_d_v);
 }
 
@@ -52,8 +53,7 @@ LinearSizes linear_sizes(std::string_view name, const Shape& y, const Shape& x_o
 }
 LinearSizes linear_sizes(const Node& node) {
   for (const Edge& edge : node.inputs)
-    if (edge.node)
-      return linear_sizes(node.name, node.outputs[0].shape, edge.node->outputs[static_cast<size_t>(edge.output)].shape);
+    if (edge.node) return linear_sizes(node.name, node.outputs[0].shape, edge.slot().shape);
   return {};
 }
 
@@ -110,7 +110,7 @@ void OperationTimes::backward_ended(const Node& node) {
   for (const OutputSlot& output : node.outputs) read += bytes_of(output.gradient);
   for (const Edge& edge : node.inputs) {
     if (!edge.node) continue;
-    const Tensor& gradient = edge.node->outputs[static_cast<size_t>(edge.output)].gradient;
+    const Tensor& gradient = edge.slot().gradient;
     if (in_place || !shares_memory(gradient, node)) written += bytes_of(gradient);
   }
   events_.push_back({node.name, linear_sizes(node), true, seconds, 0, written > 0 ? read + written : 0});

@@ -31,14 +31,14 @@ struct PairedSteps {
   template <class Plain, class Other>
   PairedSteps(i64 count, const Plain& plain_step, const Other& other_step) {
     for (i64 i = -warm_up_steps; i < count; ++i) {
-      double first = 0, second = 0;
+      double plain_seconds = 0;
       const bool plain_first = i % 2 == 0;
-      if (plain_first) first = plain_step();
-      second = other_step();
-      if (!plain_first) first = plain_step();
+      if (plain_first) plain_seconds = plain_step();
+      const double other_seconds = other_step();
+      if (!plain_first) plain_seconds = plain_step();
       if (i >= 0) {
-        plain.push_back(first);
-        other.push_back(second);
+        plain.push_back(plain_seconds);
+        other.push_back(other_seconds);
       }
     }
   }

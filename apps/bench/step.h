@@ -20,6 +20,7 @@ struct StepFigures {
   double loss = 0;         ///< of the last step
 };
 
+/// Makes a few steps that do not count, then measures `options.steps` more. Errors: those of BenchTraining.
 StepFigures measure_steps(const BenchConfig& config, const BenchOptions& options);
 
 /// "toy step_ms=3.21 min_ms=3.10 tok/s=478505 params=0.23M peak_mb=21 loss=2.5112"

@@ -45,7 +45,8 @@ int bench_toy(const BenchOptions& options) {
                        {"steps", figures.steps},
                        {"training_seconds", figures.training_seconds},
                        {"exam_seconds", figures.exam_seconds},
-                       {"right", figures.right}});
+                       {"right", figures.right},
+                       {"exam_size", figures.exam_size}});
   }
   write_results(options, "toy", results);
   return done;

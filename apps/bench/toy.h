@@ -9,6 +9,7 @@
 
 namespace orrery {
 
+/// A whole training, and its exam: `right` of `exam_size` unseen sequences were answered without a mistake.
 struct ToyFigures {
   std::string task;
   i64 steps = 0, right = 0, exam_size = 0;

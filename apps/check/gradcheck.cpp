@@ -123,7 +123,7 @@ int mutate_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
 constexpr std::string_view legend =
     "in: inputs   coords: numbers compared   error: the worst |analytic - numeric|, and where\n"
     "norm: of the gradient   kinks: numbers left out   zeros: inputs whose gradient must be 0\n"
-    "f32: how far its gradient is from that of f64, as a part of the largest\n";
+    "f32: how far its gradient is from that of f64, relative to the largest\n";
 
 // Prints what the mistake's own check finds, unless `shown`: the rows have said it already. Returns whether the check
 // rejects the mistake and accepts the correct version.

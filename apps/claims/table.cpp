@@ -57,8 +57,8 @@ const std::vector<Claim>& all_claims() {
        equivariance},
       {"no-positions", "To make use of the order of the sequence, a model must be given positions.",
        "Vaswani et al. 2017, section 3.5; Haviv et al. 2022 found that a causal mask is enough",
-       "without positions no seed passes 50 %, in an encoder (whose seeds pass 95 % with positions) nor with a causal "
-       "mask; partly, if only one of the two",
+       "without positions every seed stays below 50 %, both in an encoder (whose seeds pass 95 % with positions) and "
+       "with a causal mask; partly, if only one of the two",
        order_needs_positions},
       {"shift-is-linear",
        "For any fixed k, PE(pos + k) is a linear function of PE(pos): one matrix for each k, whatever pos.",
@@ -73,15 +73,17 @@ const std::vector<Claim>& all_claims() {
       {"extrapolation-sinusoidal",
        "Sinusoidal positions may allow a model to extrapolate to sequences longer than those of its training.",
        "Vaswani et al. 2017, section 3.5",
-       "beyond the trained length every seed is above 80 %; partly, if one is above 50 %", sinusoidal_extrapolates},
+       "beyond the trained length the accuracy of every seed is above 80 %; partly, if one is above 50 %",
+       sinusoidal_extrapolates},
       {"extrapolation-learned",
        "Learned positions do not extrapolate: those beyond the trained length were never trained.",
        "the reason for sinusoids in Vaswani et al. 2017, section 3.5",
-       "beyond the trained length no seed is above 50 %; partly, if one is, but not all are above 80 %",
+       "beyond the trained length the accuracy of no seed is above 50 %; partly, if one is, but not all are above 80 %",
        learned_do_not_extrapolate},
       {"extrapolation-distance", "A bias of the scores by distance extrapolates beyond the trained length.",
        "Press, Smith, Lewis 2022 (ALiBi), section 2.2, on the bias of T5",
-       "beyond the trained length every seed is above 80 %; partly, if one is above 50 %", distances_extrapolate},
+       "beyond the trained length the accuracy of every seed is above 80 %; partly, if one is above 50 %",
+       distances_extrapolate},
       {"quadratic-cost", "A layer of self-attention takes O(n^2 d) operations for n tokens.",
        "Vaswani et al. 2017, table 1, which leaves out the projections, O(n d^2)",
        "with four times the tokens, the products with the scores take exactly 16 times the operations, and the whole "
@@ -99,7 +101,8 @@ const std::vector<Claim>& all_claims() {
        label_smoothing},
       {"warmup", "With normalisation after each sub-layer, training needs warm-up.",
        "Xiong et al. 2020, abstract; the warm-up itself: Vaswani et al. 2017, section 5.3",
-       "every seed with warm-up passes 90 %, and the mean without it stays below 60 %; partly, if at one rate only",
+       "at two rates, every seed with warm-up passes 90 %, and the mean without it is below 60 %; partly, if at only "
+       "one",
        warmup_for_post_norm},
       {"pre-norm", "With normalisation before each sub-layer, warm-up can be left out.", "Xiong et al. 2020, abstract",
        "every seed without warm-up passes 90 %, at the rate at which normalisation after the sub-layers needs it",
@@ -108,8 +111,8 @@ const std::vector<Claim>& all_claims() {
        "Before the first step, the gradients near the output are large whatever the depth with normalisation after "
        "each sub-layer, and shrink with the depth with normalisation before it.",
        "Xiong et al. 2020, abstract and theorem 1",
-       "from 4 to 64 layers the norm keeps more than 80 % with norm after, and less than 60 % with norm before; "
-       "partly, if only one of the two",
+       "from 4 to 64 layers the gradient keeps more than 80 % of its size with normalisation after, and less than 60 % "
+       "with normalisation before; partly, if only one of the two",
        gradients_at_the_start},
       {"flipped-mask",
        "A causal mask with true and false confused makes the loss of the training better, and the model useless.",

@@ -19,8 +19,10 @@ double part_of(const Axis& axis, double number) {
 }
 
 void check_axis(const Axis& axis) {
-  check(axis.low < axis.high && (!axis.logarithmic || axis.low > 0), "figure", "the axis '", axis.name, "' from ",
-        axis.low, " to ", axis.high, " has no length");
+  check(axis.low < axis.high, "figure", "the axis '", axis.name, "' from ", axis.low, " to ", axis.high,
+        " has no length");
+  check(!axis.logarithmic || axis.low > 0, "figure", "the logarithmic axis '", axis.name, "' begins at ", axis.low,
+        ", which is not above 0");
 }
 
 }  // namespace

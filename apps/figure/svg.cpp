@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-// The color-scheme makes a browser that prefers dark, and shows the picture by itself, put it on a dark page.
+// With color-scheme, a browser in dark mode that shows the picture alone puts it on a dark page.
 constexpr std::string_view style = R"(<style>
   svg { color-scheme: light dark }
   text { font-family: system-ui, sans-serif }

@@ -30,11 +30,11 @@ struct Choice {
 };
 /// The seconds that a step of such a training takes.
 using StepSeconds = std::function<double(const LmRecipe&)>;
-/// The same, by the trial of a step on this machine (Trainer::seconds_of_step).
+/// The same, measured on this machine (Trainer::seconds_of_step).
 double measured_step(const LmRecipe& recipe, const TextData& data);
 
 /// `recipe` with a model, a batch, rates and steps for a training of this many seconds, on a machine of this speed.
-/// Error: there is no time to train, as the end of the training takes longer.
+/// Error: what follows the last step takes longer than that, so that no time is left to train.
 Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, const StepSeconds& step_seconds);
 
 /// Ends a training in time.

@@ -14,7 +14,7 @@ namespace orrery {
 namespace {
 
 constexpr std::string_view kind_key = "tokens", alphabet_key = "alphabet";
-constexpr size_t longest_line = 4096;  // SentencePiece learns from no longer one
+constexpr size_t longest_line = 4096;  // bytes; a longer line is cut, and SentencePiece gets each part by itself
 constexpr i32 kinds_of_bytes = 256;
 
 size_t length_of_line(std::string_view text) {

@@ -11,14 +11,14 @@ namespace orrery {
 
 std::filesystem::path shipped_folder(const std::filesystem::path& program) {
   const std::filesystem::path installed = (program.parent_path() / ORRERY_SHARED_FOLDER).lexically_normal();
-  std::error_code absent;
-  const bool is_installed = !program.empty() && std::filesystem::is_directory(installed, absent);
+  std::error_code ignored;
+  const bool is_installed = !program.empty() && std::filesystem::is_directory(installed, ignored);
   return is_installed ? installed : std::filesystem::path(ORRERY_SOURCE_FOLDER);
 }
 
 std::string shipped_path(const std::string& name) {
-  std::error_code untold;
-  return (shipped_folder(std::filesystem::read_symlink("/proc/self/exe", untold)) / name).string();
+  std::error_code ignored;
+  return (shipped_folder(std::filesystem::read_symlink("/proc/self/exe", ignored)) / name).string();
 }
 
 std::string shipped_text(const std::string& name) { return InputFile(shipped_path(name)).text(); }

@@ -85,7 +85,7 @@ std::vector<std::string> with_names(const std::vector<std::string>& pieces, bool
 struct Vocabulary::Contents {
   bool segmented = false, exact = false;
   std::vector<std::string> tokens;                        // by id, the named ones included
-  std::vector<float> scores;                              // of SentencePiece's pieces; 0 for named ids
+  std::vector<float> scores;                              // of SentencePiece's pieces; 0 for named ids and bytes
   std::optional<PieceModel> model;                        // of SentencePiece's pieces
   std::unordered_map<std::string_view, i32> segment_ids;  // of the tokens of segmented text
 

@@ -56,8 +56,8 @@ class Vocabulary {
   /// The tokens of a line, without begin and end; of any text, if the vocabulary is exact. What the vocabulary does not
   /// have is `unknown_id`. Error: text that is not UTF-8.
   std::vector<i32> ids(std::string_view line) const;
-  /// The line that the tokens stand for, with whole words. Named ids are left out, but unknown tokens are shown. Error:
-  /// an id that is not in the vocabulary.
+  /// The line that the tokens stand for, with whole words. Named ids are left out; an unknown token is shown, except by
+  /// an exact vocabulary. Error: an id that is not in the vocabulary.
   std::string text(std::span<const i32> ids) const;
   /// One token as it is, such as "büsch@@", or its name, such as "<pad>".
   const std::string& token(i32 id) const;

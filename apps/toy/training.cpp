@@ -1,4 +1,4 @@
-// Chapter 0. Training and examining the toy: draw a batch, forward, loss, backward, step.
+// Chapter 0. Training and examining the toy: draw a batch, compute its loss, examine the model.
 //
 // Serves: apps/toy/toy.cpp
 #include "apps/toy/training.h"

@@ -1,4 +1,4 @@
-// Chapter 0. Training and examining the toy: the loop for which everything else in this project exists.
+// Chapter 0. Training and examining the toy: its recipe, its batches and its exam.
 //
 // Serves: apps/toy/toy.cpp
 #pragma once

@@ -42,6 +42,8 @@ struct TracedStep {
   bool is_backward() const { return number != forward; }
 };
 
+/// Put it in force (ObserverScope) for a forward pass and its backward together: a backward of operations that it has
+/// not seen throws std::out_of_range.
 class StepRecorder : public Observer {
  public:
   void forward_ended(std::string_view name, std::span<const Variable* const> inputs,

@@ -3,6 +3,9 @@
 // Serves: apps/toy/toy.cpp
 #include "apps/training/memory.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "apps/program/machine.h"
 #include "autograd/ops/fused/packed_heads.h"
 #include "core/error.h"
@@ -20,6 +23,18 @@ double kept_by_layer(const nn::LayerOptions& layer) {
 double kept_weights(const nn::LayerOptions& layer, i64 queries, i64 keys) {
   return keys > packed_heads::most_keys ? 0
                                         : static_cast<double>(layer.num_heads) * static_cast<double>(queries * keys);
+}
+
+void check_room(const std::string& program, const std::string& who_needs, double needed) {
+  constexpr double megabyte = 1 << 20;
+  const double there = static_cast<double>(physical_memory());
+  const double limit = static_cast<double>(memory_counters().limit_bytes);
+  const auto check_against = [&](double bytes, const char* who) {
+    check(needed <= bytes, program, who_needs, " at least ", static_cast<i64>(needed / megabyte),
+          " MB of memory here; ", who, static_cast<i64>(bytes / megabyte), " MB");
+  };
+  check_against(there, "the machine has ");
+  if (limit > 0) check_against(limit, "--max-memory (if not given, nine tenths of what is free) allows ");
 }
 
 }  // namespace
@@ -49,15 +64,17 @@ double bytes_of(const MemoryNeed& need) {
 }
 
 void check_memory(const std::string& program, const MemoryNeed& need) {
-  constexpr double megabyte = 1 << 20;
-  const double needed = bytes_of(need), there = static_cast<double>(physical_memory());
-  const double limit = static_cast<double>(memory_counters().limit_bytes);
-  const auto check_against = [&](double bytes, const char* who) {
-    check(needed <= bytes, program, "a model of ", need.parameters, " parameters needs at least ",
-          static_cast<i64>(needed / megabyte), " MB of memory here; ", who, static_cast<i64>(bytes / megabyte), " MB");
-  };
-  check_against(there, "the machine has ");
-  if (limit > 0) check_against(limit, "--max-memory (if not given, nine tenths of what is free) allows ");
+  check_room(program, "a model of " + std::to_string(need.parameters) + " parameters needs", bytes_of(need));
+}
+
+void check_memory_for_texts(const std::string& program, const std::vector<std::string>& files) {
+  double bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code not_there;
+    const auto size = std::filesystem::file_size(file, not_there);
+    if (!not_there) bytes += static_cast<double>(size);
+  }
+  check_room(program, "the texts need", bytes);
 }
 
 }  // namespace orrery

@@ -1,17 +1,18 @@
 // Chapter 9. The least memory that a training needs. A training that does not fit into this machine ends at its start.
 //
-// The count is meant as a lower bound, so that hardly any training is refused that could run. Two parts can be too
-// large: Muon remembers one number of each parameter in a hidden matrix, not two, and a training with fewer evaluations
-// than `average_last` keeps fewer copies. The count has the copies of each parameter and the largest tensors that
-// forward keeps for backward. For each token, each layer keeps q, k, v and the output of self-attention, 4 d_model
-// numbers, and the inner activation of the feed-forward network, d_ff numbers. Cross-attention keeps q and the output,
-// 2 d_model, for each target token, and k and v, 2 d_model, for each source token. An attention of n queries and m keys
-// keeps h n m weights, unless m is so large that it is computed in tiles (autograd/ops/fused/tiled_attention.cpp). A
-// head that is not fused with the loss keeps its logits: for each token as many as the vocabulary has.
+// The count is a lower bound with two exceptions, so a training that could run is hardly ever refused: Muon remembers
+// one number of each parameter in a hidden matrix, not two, and a training with fewer evaluations than `average_last`
+// keeps fewer copies. It consists of the copies of each parameter and the largest tensors that forward keeps for
+// backward. For each token, each layer keeps q, k, v and the output of self-attention, 4 d_model numbers, and the inner
+// activation of the feed-forward network, d_ff numbers. Cross-attention keeps q and the output, 2 d_model, for each
+// target token, and k and v, 2 d_model, for each source token. An attention of n queries and m keys keeps h n m
+// weights, unless m is so large that it is computed in tiles (autograd/ops/fused/tiled_attention.cpp). A head that is
+// not fused with the loss keeps its logits: for each token as many as the vocabulary has.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "nn/models/gpt_config.h"
 #include "nn/models/transformer_config.h"
@@ -35,5 +36,8 @@ double kept_numbers(const nn::GptConfig& model, i64 batch, i64 length);
 double bytes_of(const MemoryNeed& need);
 /// Error of `program`: this machine has less memory than that, or `limit_memory` allows less.
 void check_memory(const std::string& program, const MemoryNeed& need);
+/// Error of `program`: the texts in these files, which it keeps in memory, are larger than this machine's memory or
+/// than `limit_memory` allows. Files that are not there count nothing: reading them is an error.
+void check_memory_for_texts(const std::string& program, const std::vector<std::string>& files);
 
 }  // namespace orrery

@@ -1,4 +1,5 @@
-// Chapter 9. The file in which a training saves its model: checked and locked at the start, written at the end.
+// Chapter 9. The file in which a training saves its model: checked and locked at the start, written at each best
+// evaluation and at the end.
 //
 //   ModelFile file("toy", options.save);
 //   file.claim("--save");                  // one training at a time: FILE.lock names it

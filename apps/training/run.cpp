@@ -54,6 +54,15 @@ i64 step_kept_in(const TrainingFiles& files) {
   } catch (const std::exception&) { return 0; }
 }
 
+// A failure beside the one that ends the program.
+void print_failure(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::bad_alloc&) {
+    std::cerr << "another failure: out of memory" << std::endl;
+  } catch (const std::exception& error) { std::cerr << "another failure: " << error.what() << std::endl; }
+}
+
 // How far an unfinished training is, and how to resume it.
 void print_stopped(const Trainer& trainer, const TrainingFiles& files, const TrainingLog& log,
                    const std::string& command, bool failed) {
@@ -182,10 +191,14 @@ void save_model(Trainer& trainer, TrainingFiles& files, const SavedParts& parts,
                 const std::string& command, bool failed) {
   if (!trainer.ended()) trainer.end_with_best();    // what comes before has failed, as when memory runs out
   files.end(parts, trainer.finished() && !failed);  // the state of a failed one can repeat what failed
-  files.check_kept();
-  if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
-  if (!trainer.finished()) print_stopped(trainer, files, log, command, failed);
-  log.end();
+  const auto tell_saved = [&] {
+    files.check_kept();
+    if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
+  };
+  const auto tell_stopped = [&] {
+    if (!trainer.finished()) print_stopped(trainer, files, log, command, failed);
+  };
+  end_training(nullptr, {tell_saved, tell_stopped, [&] { log.end(); }});
 }
 
 std::exception_ptr failure_of(const std::function<void()>& steps) {
@@ -198,6 +211,7 @@ std::exception_ptr failure_of(const std::function<void()>& steps) {
 void end_training(std::exception_ptr failure, const std::vector<std::function<void()>>& parts) {
   for (const std::function<void()>& part : parts) {
     const std::exception_ptr another = failure_of(part);
+    if (failure && another) print_failure(another);
     if (!failure) failure = another;
   }
   if (failure) std::rethrow_exception(failure);

@@ -36,17 +36,19 @@ struct RunHooks {
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                  const Interrupt& interrupt, const RunHooks& hooks = {});
 
-/// Writes the model as it is, and says so; or the best one, if something failed before the model got the parameters to
-/// save (`Trainer::ended`). If the training is unfinished, prints how far it is, and how to resume it and its log with
-/// `command`, such as "orrery lm train", unless it `failed`; and from which step, if the state of an earlier one is all
-/// that could be kept. Ends the log. Errors: the model is not saved; the log is not whole.
+/// Writes the model and says so: with its present parameters, or with the best ones if something failed before the
+/// model got the parameters to save (`Trainer::ended`). Of an unfinished training it prints how far it is. Unless this
+/// one `failed`, it also prints how to resume it and its log with `command`, such as "orrery lm train"; if only the
+/// state of an earlier step could be kept, the line names that step. Ends the log. Errors: the model is not saved; the
+/// log is not whole.
 void save_model(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                 const std::string& command, bool failed);
 
 /// Calls `steps` and returns the exception it threw; null if it threw none.
 std::exception_ptr failure_of(const std::function<void()>& steps);
-/// Calls each part of a training's end, even if something failed before. Then throws the first failure: `failure`,
-/// which is that of the steps, or that of the first part which has one.
+/// Calls each part of a training's end, even if something failed before. Then throws `failure`, that of the steps; if
+/// it is null, the failure of the first part that failed; if none failed, nothing. Prints the failures that it does not
+/// throw.
 void end_training(std::exception_ptr failure, const std::vector<std::function<void()>>& parts);
 
 /// A number by which the log judges a trained model, such as {"exact match", 0.99}.
@@ -70,9 +72,10 @@ struct Training {
   /// Writes figures of what was reported; called after the model is saved, or could not be.
   std::function<void()> write_figures{};
 };
-/// A training from its first line to its last: prints its start, makes its steps, reports, and saves. A failure on the
-/// way does not keep the later parts from being done, so that nothing is lost; then the first one is thrown. Returns
-/// the exit code: `done`, or `interrupted` if steps are left.
+/// A training from its first line to its last: prints its start, makes its steps, reports, and saves. If it made no
+/// step and steps are left, it neither reports nor saves, and the files stay as they are. A failure does not keep the
+/// later parts from being done, so that nothing is lost; the first one is thrown at the end. Returns the exit code:
+/// `done`, or `interrupted` if steps are left.
 int run_training(const Training& training);
 
 }  // namespace orrery

@@ -9,7 +9,6 @@
 #include "apps/program/stopwatch.h"
 #include "apps/training/training_step.h"
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/cross_entropy.h"
 #include "core/files/hash.h"
 #include "core/tensor_ops.h"
 
@@ -48,7 +47,8 @@ Trainer::Trainer(Task& task, const TrainingRecipe& recipe, i64 d_model)
   if (recipe.average > 0) average_ = copies();
 }
 
-// The micro-batches of the next step that have target tokens.
+// Of the next step's micro-batches, those that have target tokens. Errors: the task drew another number of them; none
+// has a target token.
 std::vector<Trainer::Part> Trainer::draw_step() {
   const std::vector<i64> tokens = task_.draw(steps_done_ + 1, recipe_.micro_batches);
   check(static_cast<i64>(tokens.size()) == recipe_.micro_batches, task_.program(), "step ", steps_done_ + 1, " has ",

@@ -3,7 +3,6 @@
 // Serves: apps/toy/toy.cpp
 #include "apps/training/training_log.h"
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -47,6 +46,11 @@ bool holds_something_else(const AppendedFile& file) {
   return !is_line_at(0) && (zeros == 0 || !is_line_at(part.find('\n') + 1));  // if no line ends, both are 0
 }
 
+// The options of a training, for a line.
+std::string on_one_line(const std::string& options) { return json_on_one_line(options, "options of the training"); }
+
+double rounded(double seconds) { return std::round(seconds * 1000) / 1000; }
+
 }  // namespace
 
 TrainingLog::TrainingLog(const std::string& path, Earlier earlier, Clock clock)
@@ -88,20 +92,20 @@ void TrainingLog::end() {
 
 void TrainingLog::start(const Trainer& trainer, const std::string& options) {
   if (!used()) return;
-  Json line{{"start", trainer.task().program()},
-            {"after_step", trainer.steps_done()},
-            {"steps", trainer.recipe().steps},
-            {"parameters", trainer.parameter_count()}};
-  if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");
-  start_line_ = json_text(line) + '\n';
+  ObjectText line;
+  line.add("start", trainer.task().program()).add("after_step", trainer.steps_done());
+  line.add("steps", trainer.recipe().steps).add("parameters", trainer.parameter_count());
+  if (!options.empty()) line.add_json("options", on_one_line(options));
+  start_line_ = line.text() + '\n';
 }
 
 void TrainingLog::plan(const Trainer& trainer, const std::string& options) {
   write_left_out();
   if (!used()) return;
-  Json line{{"step", trainer.steps_done()}, {"steps", trainer.recipe().steps}};
-  if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");
-  write(json_text(line));
+  ObjectText line;
+  line.add("step", trainer.steps_done()).add("steps", trainer.recipe().steps);
+  if (!options.empty()) line.add_json("options", on_one_line(options));
+  write(line.text());
 }
 
 void TrainingLog::step(i64 step, const StepResult& result) {
@@ -116,10 +120,11 @@ void TrainingLog::step(i64 step, const StepResult& result) {
 void TrainingLog::write_left_out() {
   if (!used() || !left_out_) return;
   const auto& [step, result, seconds] = *left_out_;
-  Json line{{"step", step}, {"loss", result.loss}, {"rate", result.rate}};
-  if (step_seconds_ > 0) line["tokens_per_s"] = std::llround(static_cast<double>(tokens_) / step_seconds_);
-  line["seconds"] = std::round(seconds * 1000) / 1000;
-  write(line.dump());
+  ObjectText line;
+  line.add("step", step).add("loss", result.loss).add("rate", result.rate);
+  if (step_seconds_ > 0) line.add("tokens_per_s", std::llround(static_cast<double>(tokens_) / step_seconds_));
+  line.add("seconds", rounded(seconds));
+  write(line.text());
   last_ = seconds;
   step_seconds_ = 0;
   tokens_ = 0;
@@ -129,19 +134,19 @@ void TrainingLog::write_left_out() {
 void TrainingLog::evaluation(i64 step, double loss, bool best) {
   write_left_out();
   if (!used()) return;
-  write(Json{
-      {"step", step}, {"validation", loss}, {"best", best}, {"seconds", std::round((clock_() - start_) * 1000) / 1000}}
-            .dump());
+  ObjectText line;
+  line.add("step", step).add("validation", loss).add("best", best).add("seconds", rounded(clock_() - start_));
+  write(line.text());
 }
 
 void TrainingLog::sample(i64 step, const std::string& text) {
   write_left_out();
-  if (used()) write(json_text(Json{{"step", step}, {"sample", text}}));
+  if (used()) write(ObjectText().add("step", step).add_json("sample", json_text(text)).text());
 }
 
 void TrainingLog::score(i64 step, const std::string& name, double value) {
   write_left_out();
-  if (used()) write(Json{{"step", step}, {"score", name}, {"value", value}}.dump());
+  if (used()) write(ObjectText().add("step", step).add("score", name).add("value", value).text());
 }
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Chapter 9. Scores on samples of the lines, and what they say.
+// Chapter 9. Paired bootstrap: scores on samples of the lines, their spread, and the p-value.
 //
 // Serves: nn/models/transformer.h
 #include "apps/translate/bootstrap.h"
@@ -17,7 +17,7 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// One 40th of the sorted scores is left out at each end.
+// 95 % of the scores lie within the interval: one 40th of the sorted ones is left out at each end.
 Spread spread_of(std::vector<double> scores) {
   std::sort(scores.begin(), scores.end());
   const size_t left_out = scores.size() / 40;

@@ -53,6 +53,13 @@ void check_room_for_parameters(const TranslationRecipe& recipe) {
   check_memory("translate", {.parameters = recipe.parameter_count(), .copies = 1 + numbers_for_each_parameter(recipe)});
 }
 
+// Error, before they are read: too little memory for the texts.
+void check_room_for_texts(const TranslationFiles& files) {
+  std::vector<std::string> paths;
+  for (const NamedFile& file : named(files)) paths.push_back(file.path);
+  check_memory_for_texts("translate", paths);
+}
+
 // Errors, before any work: too little memory or disk space for the training.
 void check_size(const TranslationTask& task, nn::Module& module, const TrainingFiles& files) {
   const TranslationRecipe& recipe = task.recipe();
@@ -170,6 +177,7 @@ int resume(const TrainOptions& options) {
     if (!given->empty()) *kept = std::filesystem::absolute(*given).string();
   check_outputs(options.run, files, named(resumed.origin.files));
   options.run.check_earlier_log();
+  check_room_for_texts(resumed.origin.files);
   const TranslationData data = translation_data(resumed.origin.files, resumed.origin.recipe, &resumed.vocabulary, say);
   check(data.checksums == resumed.checksums, "translate", "the text in ", resumed.origin.files.source, ", ",
         resumed.origin.files.target, " or the files to validate with is not the text that this training began with");
@@ -188,6 +196,7 @@ int begin(TrainOptions& options) {
   check_outputs(options.run, files, named(texts));
   files.begin(options.run.overwrite);
   options.run.check_earlier_log();
+  check_room_for_texts(texts);
   const TranslationData data = translation_data(texts, options.recipe, nullptr, say);
   return train(options, {.recipe = options.recipe, .options = options.run.chosen(), .files = texts}, data, nullptr,
                files);

@@ -1,6 +1,6 @@
 // Chapter 6. The bug zoo, operations: classic mistakes, each in the smallest wrong struct that makes it.
 //
-// All of these mistakes have been made in real programs. nn/check/bug_zoo.h lists them with an explanation and a hint.
+// nn/check/bug_zoo.h lists them with an explanation and a hint.
 // To hunt for them yourself, begin with apps/book/bugs/README.md, and read no further here: names and structs say what
 // is wrong.
 // Serves: autograd/check/proof.h
@@ -30,7 +30,7 @@ Variable add_without_sum_over_broadcast(const Variable& a, const Variable& b);
 Variable gelu_with_derivative_of_tanh_form(const Variable& x);
 Variable tanh_with_derivative_at_input(const Variable& x);
 
-// Wrong only where no derivative exists, which no difference quotient can see.
+// Wrong only at points without a derivative: no difference quotient shows that.
 Variable relu_with_derivative_at_zero(const Variable& x);
 Variable max_with_whole_gradient_to_all_ties(const Variable& x, const Axes& axes, bool keep_axes);
 

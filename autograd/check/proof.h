@@ -57,7 +57,7 @@ struct Proof {
   GradcheckReport gradients;
   i64 redrawn = 0;  ///< draws that showed nothing, before the one that was checked (autograd/check/gradcheck.h)
   MutationReport mutants;
-  double f32_error = 0;  ///< of the f32 gradients, the largest as a part of its leaf's max |g|; 0 where all are equal
+  double f32_error = 0;  ///< of the f32 gradients, the largest relative to its leaf's max |g|; 0 where all are equal
   std::vector<ProofPart> parts;
   double seconds = 0;
 

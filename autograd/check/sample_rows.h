@@ -24,7 +24,8 @@ enum class Range {
   positive_tails,   ///< the magnitudes of those, plus 0.5
 };
 
-/// Sizes beyond the chunks that loops are cut into, of 8,192 elements each: rows of a few columns, and one flat axis.
+/// Loops are cut into chunks of 8,192 elements or rows. At these sizes they have several: `long_rows` rows of a few
+/// columns, `long_flat` elements along one axis.
 inline constexpr int long_rows = 8200, long_flat = 16411;
 
 struct Input {
@@ -40,7 +41,7 @@ using DrawnFunction = std::function<Variable(const Variables&, const Draw&)>;
 /// Why an input of an operation whose output is empty has the gradient 0.
 inline constexpr const char* no_output = "nothing was computed from it";
 
-/// The row of f(inputs...).
+/// The row of f(inputs...). `zeros`: the inputs whose gradient is 0, each with the reason.
 Sample sample(std::string name, std::string variant, std::vector<Input> inputs, Function f,
               std::vector<DeclaredZero> zeros = {});
 

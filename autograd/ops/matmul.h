@@ -8,9 +8,9 @@
 
 namespace orrery {
 
-/// a b: [..., m, k] with [k, n] or [..., k, n] gives [..., m, n]. With `trans`, a or b is stored transposed. Errors:
-/// shapes or dtypes that do not fit; a transposed a with leading axes and a b of two axes, since only matrices that are
-/// not transposed can share one b.
+/// a b: [..., m, k] with [k, n] or [..., k, n] gives [..., m, n]. With `trans`, a, b or both are stored transposed: a
+/// as [..., k, m], b as [..., n, k]. Errors: shapes or dtypes that do not fit; one b of two axes for several transposed
+/// matrices a.
 Variable matmul(const Variable& a, const Variable& b, Trans trans = Trans::none);
 
 }  // namespace orrery

@@ -41,9 +41,8 @@ struct RowDropout {
     segment(row * blocks_of_row(n) + begin / decisions_per_block, end - begin, y + begin, y + begin);
   }
 
-  /// y = x m for a whole tensor, written to `result`, which may be x. Returns x itself if p is 0.
+  /// y = x m for a whole tensor, written to `result`, which has the shape of x and may be x. Returns `result`.
   Tensor applied(const Tensor& x, Tensor result) const {
-    if (p == 0) return x;
     dispatch_floating(x.dtype(), "dropout", [&](auto t) {
       using T = decltype(t);
       const i64 n = x.rank() == 0 ? 1 : x.size(-1);

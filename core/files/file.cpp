@@ -189,14 +189,18 @@ std::string scratch_folder() {
   return folder && *folder ? folder : "/var/tmp";
 }
 
+// The number of a new file whose name is removed at once; -1 with errno if one of both failed.
 int open_without_name(const std::string& folder) {
   std::string path;
   const int number = retry([&] {
     path = folder + "/orrery-XXXXXX";  // each try replaces the X, also one that fails
     return ::mkostemp(path.data(), O_CLOEXEC);
   });
-  if (number >= 0) ::unlink(path.c_str());
-  return number;
+  if (number < 0 || ::unlink(path.c_str()) == 0) return number;
+  const int error = errno;
+  ::close(number);
+  errno = error;
+  return -1;
 }
 
 // Lock files begin with this, so that no other file is mistaken for one.

@@ -56,7 +56,8 @@ class InputFile {
 };
 
 /// A file without a name, for what does not fit into memory. It vanishes with this object, and when the program is
-/// killed. It is in the folder that the environment variable TMPDIR names, or else in /var/tmp. Errors name the folder.
+/// killed. It is in the folder that the environment variable TMPDIR names, or else in /var/tmp. Errors name the folder;
+/// one of them is that the new file's name cannot be removed, and then an empty file remains.
 class ScratchFile {
  public:
   ScratchFile();

@@ -63,6 +63,12 @@ std::string json_in_ascii(const Json& json, int indent) {
   return json.dump(indent, ' ', true, Json::error_handler_t::replace);
 }
 
+std::string json_on_one_line(std::string json, std::string_view operation) {
+  check(Json::accept(json), operation, "is not JSON");
+  std::erase_if(json, [](char c) { return c == '\n' || c == '\r'; });
+  return json;
+}
+
 void ObjectText::begin_field(std::string_view name) {
   if (text_.size() > 1) text_ += ',';
   write(name);

@@ -24,8 +24,8 @@ static_assert(std::endian::native == std::endian::little, "tensors are written a
 
 constexpr u64 length_bytes = 8, largest_header = 100'000'000;  // the format's own limit
 constexpr std::string_view checksum_prefix = "crc32c.", header_key = "crc32c.header", tensors_key = "crc32c.tensors";
-// What stands before the header's checksum. Another key of metadata may end like this one, but the quote inside it has
-// a backslash before it and not a comma.
+// What stands before the header's checksum. Nothing else in the header contains it: inside a key or a value, JSON puts
+// a backslash before each quote.
 constexpr std::string_view header_value_begin = R"(,"crc32c.header":")", no_checksum = "00000000";
 
 using Bytes = std::span<const std::byte>;
@@ -50,7 +50,7 @@ bool set_header_checksum(std::string& header, std::string_view digits) {
   return true;
 }
 
-// Wide elements first, so that each tensor starts at a multiple of its element size.
+// Tensors with wide elements first, so that each one starts at a multiple of its element size.
 std::vector<const TensorMap::value_type*> file_order(const TensorMap& tensors, const std::string& operation) {
   std::vector<const TensorMap::value_type*> order;
   for (const auto& entry : tensors) {
@@ -86,7 +86,7 @@ std::string make_header(const std::vector<const TensorMap::value_type*>& order, 
     }
     text = header.text();
   } catch (const nlohmann::json::exception&) { fail(operation, "a name or a piece of metadata is not UTF-8 text"); }
-  text.resize((text.size() + 7) / 8 * 8, ' ');
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the tensors begin at a multiple of 8
   check(text.size() <= largest_header, operation, "the header takes ", text.size(), " bytes, ", largest_header,
         " are allowed");
   set_header_checksum(text, hex(crc32c(std::as_bytes(std::span(text)))));
@@ -146,7 +146,8 @@ constexpr Format other_formats[] = {
   std::string begin(std::min<u64>(file.size(), 16), ' ');
   file.read(0, std::as_writable_bytes(std::span(begin)));
   for (const Format& format : other_formats) {
-    const bool known = length > largest_header && begin.starts_with(format.begin);  // otherwise it may be cut off
+    // A smaller length may be that of a safetensors file that was cut off.
+    const bool known = length > largest_header && begin.starts_with(format.begin);
     check(!known, operation, "is not a safetensors file: it is ", format.name);
   }
   fail(operation, "is damaged or not a safetensors file: its header would take ", length, " bytes, at most ", most,
@@ -192,7 +193,7 @@ struct OpenFile {
     Result* to = tensor.write<Result>();
     if constexpr (std::is_same_v<T, Result>) {
       const std::span<std::byte> bytes = std::as_writable_bytes(std::span(to, count));
-      file.read(data_begin + header.entries[i].begin, bytes);
+      file.read(data_begin + entry.begin, bytes);
       check_sum(i, crc32c(bytes));
     } else {
       const u32 checksum = in_parts(i, [&](Bytes bytes) {
@@ -279,7 +280,8 @@ FileSummary summarise_safetensors(const std::string& path) try {
 
 Metadata read_safetensors_metadata(const std::string& path) try {
   return std::move(OpenFile(path).header.metadata);
-} catch (const std::bad_alloc&) {  // which says nothing about what the file holds
+} catch (const std::bad_alloc&) {
+  // A lack of memory says nothing about what the file holds, so this is no error of the file.
   throw SystemError("read " + path, "there is not enough memory for it");
 }
 

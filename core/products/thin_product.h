@@ -24,8 +24,8 @@ inline constexpr i64 thin_tile_step = 24;
 template <class T>
 void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c);
 
-/// The number of tiles of a product with W [n, k]: one for a small W, else one for about `elementwise_grain` numbers of
-/// W, in whole blocks of `thin_tile_step` rows. Tiles do not affect the bits.
+/// The number of tiles of a product with W [n, k]. If W is small, it is 1; otherwise each tile has about
+/// `elementwise_grain` numbers of W, in whole blocks of `thin_tile_step` rows. Tiles do not affect the bits.
 i64 thin_tiles(i64 n, i64 k);
 
 /// Computes what `gemm` does with Trans::b, in parallel over the rows of W. A tile is a range of columns of c. Sizes

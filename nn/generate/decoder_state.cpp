@@ -29,7 +29,7 @@ Variable following(const Tensor& positions, i64 length, i64 n) {
 // of a GPT have room for max_len at once.
 constexpr i64 first_capacity = 32;
 
-// A state of another model may have more or fewer layers than this one.
+// Error: the state belongs to a model with more or fewer layers than this model.
 void check_layers(size_t of_state, size_t of_model) {
   check(of_state == of_model, "decoder state", "is of a model of ", of_state, " layers, this one has ", of_model);
 }

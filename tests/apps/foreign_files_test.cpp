@@ -11,7 +11,7 @@ namespace {
 
 // 120 KB that no stack of calls can hold.
 const std::string& deep() {
-  static const std::string text = R"({"d_model":)" + many("[", 60'000) + many("]", 60'000) + "}";
+  static const std::string text = R"({"d_model":)" + repeated("[", 60'000) + repeated("]", 60'000) + "}";
   return text;
 }
 
@@ -37,7 +37,7 @@ std::string replaced(std::string text, const std::string& part, const std::strin
 TEST_CASE("JSON that nests 60,000 times is refused in one line, wherever a program reads it") {
   const orrery::TemporaryFolder folder;
   const std::string toy = folder / "toy.safetensors", lm = folder / "lm.safetensors",
-                    text = written(folder / "text", many("ab ", 200)), hostile = folder / "hostile";
+                    text = written(folder / "text", repeated("ab ", 200)), hostile = folder / "hostile";
   REQUIRE(run(quick_toy + "--save '" + toy + "'").exit_code == 0);
   const std::string line = "load " + hostile + ": ", refused = ": has more than 32 nested lists and objects";
   for (const std::string key : {"config", "toy_task"}) {
@@ -56,14 +56,14 @@ TEST_CASE("JSON that nests 60,000 times is refused in one line, wherever a progr
   for (const std::string picture : {"attention", "speed"})
     check_failure(quoted_program + "figure " + picture + " --data '" + hostile + "'",
                   "read " + hostile + ": figure" + refused);
-  written(hostile, R"({"seed":)" + many("[", 60'000) + "\n");
+  written(hostile, R"({"seed":)" + repeated("[", 60'000) + "\n");
   check_failure(quoted_program + "gradcheck relu --seeds 1 --resume '" + hostile + "'", "read " + hostile + ": ");
   check_failure(quoted_program + "gradcheck relu --seeds 1 --resume '" + hostile + "'", "line 1: seed" + refused);
 }
 
 TEST_CASE("JSON that nests 60,000 times in the state of an unfinished training is refused in one line") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("ab ", 200)), model = folder / "model",
+  const std::string text = written(folder / "text", repeated("ab ", 200)), model = folder / "model",
                     state = folder / "model.resume", kept = folder / "kept";
   // A training that is interrupted leaves its state behind.
   const Result stopped = shell("timeout -s INT 1 " + quoted_program + "lm train '" + text + "' " + tiny +
@@ -90,10 +90,11 @@ TEST_CASE("JSON that nests 60,000 times in the state of an unfinished training i
 TEST_CASE("an error in a text or in metadata names the file") {
   const orrery::TemporaryFolder folder;
   const std::string toy = folder / "toy", lm = folder / "lm", changed = folder / "changed",
-                    text = written(folder / "text", many("ab ", 200));
+                    text = written(folder / "text", repeated("ab ", 200));
   REQUIRE(run(quick_toy + "--save '" + toy + "'").exit_code == 0);
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
-  const std::string no_text = written(folder / "no_text", many("ab\xFF", 200)), short_text = written(folder / "s", "a");
+  const std::string no_text = written(folder / "no_text", repeated("ab\xFF", 200)),
+                    short_text = written(folder / "s", "a");
   check_failure(quoted_program + "lm train " + quick_lm + "'" + no_text + "'",
                 "read " + no_text + ": text: is not UTF-8: byte 3 begins no character");
   check_failure(quoted_program + "lm train " + quick_lm + "'" + short_text + "'",
@@ -114,7 +115,7 @@ TEST_CASE("an error in a text or in metadata names the file") {
 
 TEST_CASE("foreign names and words send no commands to a terminal, and start no new lines") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("ab ", 200)), lm = folder / "lm";
+  const std::string text = written(folder / "text", repeated("ab ", 200)), lm = folder / "lm";
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
   // An escape sequence, a line of its own, C1's sequence introducer, a reversal of direction, a byte of no character.
   const std::string bad =
@@ -126,7 +127,7 @@ TEST_CASE("foreign names and words send no commands to a terminal, and start no 
   check_failure(quoted_program + "lm sample --load " + file, shown + ": No such file");
   check_failure(quoted_program + "toy --load " + file, shown + ": No such file");
   check_failure(quoted_program + "lm sample --load '" + lm + "' --prompt 'ab\x1B'", "character 3, '?', is not one");
-  written(folder / bad, many("ab ", 200));
+  written(folder / bad, repeated("ab ", 200));
   CHECK(contains(errors("lm eval --load '" + lm + "' " + file).text, shown + " in "));
   CHECK(contains(errors("lm train " + quick_lm + file).text, shown + ": 540 characters"));
   const std::string model = "'" + (folder / (bad + "model")) + "'";
@@ -150,7 +151,7 @@ TEST_CASE("foreign names and words send no commands to a terminal, and start no 
 
 TEST_CASE("what a training says before its first step commands no terminal") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "a\x1B[31mb", many("ab ", 200));
+  const std::string text = written(folder / "a\x1B[31mb", repeated("ab ", 200));
   const std::string train = quoted_program + "lm train '" + text + "' " + quick_lm;
   const Result shown = shell("TERM=xterm NO_COLOR=1 script -qec \"" + train + "\" /dev/null </dev/null");
   CHECK(shown.exit_code == 0);
@@ -160,7 +161,7 @@ TEST_CASE("what a training says before its first step commands no terminal") {
 
 TEST_CASE("what a model writes commands no terminal, and is unchanged in a pipe") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("\x1B\x07 ", 200)), lm = folder / "lm";
+  const std::string text = written(folder / "text", repeated("\x1B\x07 ", 200)), lm = folder / "lm";
   const auto both = [](const std::string& arguments) {
     const std::string command = quoted_program + arguments + " 2>/dev/null";
     const Result pipe = shell(command), terminal = shell("script -qec \"" + command + "\" /dev/null </dev/null");

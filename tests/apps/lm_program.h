@@ -2,20 +2,16 @@
 #pragma once
 
 #include "tests/apps/run_program.h"
+#include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
 namespace orrery::program {
 
-/// Learns next to nothing, in a moment.
+/// Options of a training that takes a moment: a tiny model, and few steps (`quick_lm`).
 inline const std::string tiny = "--batch 2 --block 8 --layers 1 --heads 2 --d-model 8 --d-ff 8 ";
 inline const std::string quick_lm = tiny + "--steps 4 --warmup 1 --evaluate-every 2 --estimate-batches 2 ";
 
 using orrery::written;
-
-inline std::string many(const std::string& text, int times) {
-  std::string result;
-  for (int i = 0; i < times; ++i) result += text;
-  return result;
-}
+using small::repeated;
 
 }  // namespace orrery::program

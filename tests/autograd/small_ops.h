@@ -98,7 +98,7 @@ inline Variable plus_all(std::span<const Variable> parts) { return apply(PlusAll
 
 /// A vector of f64 as a parameter.
 inline Variable leaf(const std::vector<double>& elements, std::string name = "") {
-  return parameter(Tensor::of({static_cast<i64>(elements.size())}, elements), std::move(name));
+  return parameter(vector_of(elements), std::move(name));
 }
 
 }  // namespace orrery::small

@@ -1,4 +1,4 @@
-// Chapter 9. For as long as it lives, no file of this process may grow past `bytes`: what a full disk is, for a test.
+// Chapter 9. While a FileSizeLimit lives, no file of this process may grow past `bytes`: a full disk, for a test.
 #pragma once
 
 #include <sys/resource.h>

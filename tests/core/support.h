@@ -34,11 +34,23 @@ inline size_t times(const std::string& text, std::string_view part) {
   return count;
 }
 
+/// A text that consists of `text` so many times.
+inline std::string repeated(std::string_view text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) result += text;
+  return result;
+}
+
 /// The elements of a tensor in row order, to compare with a list.
 inline std::vector<double> elements(const Tensor& x) {
   std::vector<double> result;
   for (i64 i = 0; i < x.count(); ++i) result.push_back(x.at(i));
   return result;
+}
+
+/// The vector of these elements.
+inline Tensor vector_of(const std::vector<double>& elements) {
+  return Tensor::of({static_cast<i64>(elements.size())}, elements);
 }
 
 /// Normal numbers, for one seed always the same.

@@ -16,7 +16,8 @@ inline const std::string no_space = std::to_string(ENOSPC), io_error = std::to_s
                          by_signal = std::to_string(EINTR);
 inline constexpr int for_good = 1'000'000, many_signals = 20;
 
-/// How each call may fail. A signal does not interrupt a call for ever; the others may last.
+/// How each call may fail. A signal does not interrupt a call for ever; the others may last. It cannot interrupt
+/// rename, mmap or unlink (POSIX).
 struct Failure {
   std::string call, error;
   std::vector<int> times{1, for_good};

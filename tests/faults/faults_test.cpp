@@ -91,6 +91,9 @@ class Trial {
     // Both files of the older training stay until the state is ours.
     if (scenario_.replaces_unfinished && (has_older_state(state) || !state.contains("model.resume")))
       CHECK((file_in(state, "model") == file_in(scenario_.before, "model")) == has_older_state(state));
+    // A state goes only when the last model is there.
+    if (outcome.exit_code != 0 && scenario_.before.contains("model.resume") && !state.contains("model.resume"))
+      CHECK(file_in(state, "model") == file_in(after_, "model"));
     const bool told = check_report(fault, outcome);
     if (outcome.exit_code == 0)
       CHECK(kept(state) == after_);

@@ -36,7 +36,7 @@ struct TrainedProgram {
 /// All of them. The texts stand in `folder`.
 inline std::vector<TrainedProgram> trained_programs(const TemporaryFolder& folder) {
   const std::string text = folder / "text", english = folder / "a.en", german = folder / "a.de";
-  set_contents(text, program::many("abc \n", 200));
+  set_contents(text, program::repeated("abc \n", 200));
   set_contents(english, small::animal_text().english);
   set_contents(german, small::animal_text().german);
   return {{"toy", "toy", program::small_toy_options},

@@ -95,13 +95,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!accepted([&] { file = read_safetensors(path); })) return 0;
   for (const auto& entry : file.tensors)
     expect(static_cast<std::size_t>(entry.second.bytes()) <= 2 * size, "a tensor has the elements of its file at most");
-  accepted([&] {
-    write_safetensors(path + ".copy", file.tensors, file.metadata);
-    const TensorFile again = read_safetensors(path + ".copy");
-    const bool same =
-        std::equal(file.tensors.begin(), file.tensors.end(), again.tensors.begin(), again.tensors.end(),
-                   [](const auto& a, const auto& b) { return a.first == b.first && same_bits(a.second, b.second); });
-    expect(same && again.metadata == file.metadata, "what is read can be written, and read again as the same");
-  });
+  fuzz::expect_accepted(
+      [&] {
+        write_safetensors(path + ".copy", file.tensors, file.metadata);
+        const TensorFile again = read_safetensors(path + ".copy");
+        const bool same = std::equal(
+            file.tensors.begin(), file.tensors.end(), again.tensors.begin(), again.tensors.end(),
+            [](const auto& a, const auto& b) { return a.first == b.first && same_bits(a.second, b.second); });
+        return same && again.metadata == file.metadata;
+      },
+      "what is read can be written, and read again as the same");
   return 0;
 }

@@ -28,6 +28,13 @@ inline void expect(bool right, std::string_view rule) {
   std::abort();
 }
 
+/// Ends the program, with the rule that was broken, unless `holds()` is true; an Error breaks the rule, too.
+template <class Holds>
+void expect_accepted(const Holds& holds, std::string_view rule) {
+  bool right = false;
+  expect(accepted([&] { right = holds(); }) && right, rule);
+}
+
 /// The first byte of the input chooses what is tried, the rest is text for it.
 struct Input {
   Input(const std::uint8_t* data, std::size_t size)

@@ -20,8 +20,9 @@ void use(const Vocabulary& vocabulary, const std::string& text) {
     const std::string back = vocabulary.text(ids);
     expect(!vocabulary.is_exact() || back == text, "an exact vocabulary gives the same text back");
   });
-  expect(Vocabulary::from_json(vocabulary.to_json()).to_json() == vocabulary.to_json(),
-         "a vocabulary that is written and read again is the same");
+  const std::string written = vocabulary.to_json();
+  fuzz::expect_accepted([&] { return Vocabulary::from_json(written).to_json() == written; },
+                        "a vocabulary that is written and read again is the same");
 }
 
 }  // namespace
@@ -35,6 +36,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Tokenizer tokenizer = Tokenizer::of_metadata({{"tokens", kind}, {"vocabulary", json}, {"alphabet", json}});
     tokenizer.tokens(text);
     expect(tokenizer.separable_prefix(text) <= text.size(), "a prefix is part of its text");
+    const Metadata written = tokenizer.metadata();
+    fuzz::expect_accepted([&] { return Tokenizer::of_metadata(written).metadata() == written; },
+                          "tokens that are written and read again are the same");
   });
   return 0;
 }

@@ -46,7 +46,11 @@ TEST_CASE("promise 4: OpenBLAS with threads of its own gives the bits of the bui
     CHECK(hash_of(shell(toy + "2>&1 --threads " + threads), "OpenMP") == expected);
     CHECK(hash_of(with_build("pthread", toy + "--threads " + threads), "pthreads") == expected);
   }
-  CHECK(with_build("pthread", "'" ORRERY_OWN_USER "'").text == shell("'" ORRERY_OWN_USER "'").text);
+  const Result expected_of_user = shell("'" ORRERY_OWN_USER "'"),
+               of_user = with_build("pthread", "'" ORRERY_OWN_USER "'");
+  CHECK(of_user.exit_code == 0);
+  CHECK(of_user.text != "");
+  CHECK(of_user.text == expected_of_user.text);
 }
 
 TEST_CASE("promise 4: OpenBLAS without threads computes for one thread, and is refused for more") {

@@ -66,16 +66,16 @@ void build_for_every_cpu(const std::string& build, const std::string& user) {
 
 // Runs both with the libraries of these levels, and with the one for any CPU.
 struct AtLevels {
-  std::string build, user, linker = "/lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask ";
+  std::string build, user, linker = "/lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask ", environment{};
 
   // Which library was taken, and its bits.
   std::string library(const std::string& levels) const {
-    return program::shell("LD_DEBUG=libs " + linker + levels + " '" + user +
+    return program::shell(environment + "LD_DEBUG=libs " + linker + levels + " '" + user +
                           "' 2>&1 | grep -e 'init:.*liborrery' -e '^[0-9a-f]*$'")
         .text;
   }
   std::string trained_hash(const std::string& levels) const {
-    return hash_by(linker + levels + " '" + build + "/orrery'");
+    return hash_by(environment + linker + levels + " '" + build + "/orrery'");
   }
 };
 
@@ -89,6 +89,13 @@ void check_levels(const AtLevels& at, const std::string& own) {
     CHECK(program::contains(text, one.first) == one.second);  // a library that this CPU cannot run is not taken
     if (one.second) CHECK(text.ends_with("\n" + own));
     if (one.second) CHECK(at.trained_hash(one.first) == own_hash);
+  }
+  if (__builtin_cpu_supports("avx2")) {  // a CPU without AVX-512, for which OpenBLAS has these kernels
+    AtLevels haswell = at;
+    haswell.environment = "OPENBLAS_CORETYPE=Haswell ";
+    CHECK(haswell.library("x86-64-v3")
+              .ends_with("\n" + program::shell(haswell.environment + "'" ORRERY_OWN_USER "'").text));
+    CHECK(haswell.trained_hash("x86-64-v3") == hash_by(haswell.environment + program::quoted_program));
   }
   const std::string plain = at.library("none");
   CHECK_FALSE(program::contains(plain, "glibc-hwcaps"));

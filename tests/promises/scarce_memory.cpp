@@ -1,20 +1,25 @@
 // Chapter 8. Trains, saves and reads while each allocation fails in turn: a program for scarce_memory_test.cpp.
 //
-//   scarce_memory toy|lm|translate   every allocation of a step, an evaluation, a save, the end and a read fails: first
-//                                    alone, then together with all that follow it ("for good")
+//   scarce_memory toy|lm|translate   every allocation of a step, an evaluation, a save, the end, a read and a log
+//                                    fails: first alone, then together with all that follow it ("for good"). At the
+//                                    end of a training that takes another's place, it is every 17th
 //   scarce_memory peak FILE...       how much memory reading each file takes
 // It prints a line for each. Its exit code is 1 if a failure changed what it must not change, or if memory leaked.
 #include <filesystem>
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "apps/lm/training.h"
+#include "apps/text/text_file.h"
 #include "apps/toy/saved.h"
 #include "apps/toy/training.h"
 #include "apps/training/training_files.h"
+#include "apps/training/training_log.h"
 #include "apps/translate/saved.h"
 #include "autograd/check/scheduling.h"
+#include "core/files/json.h"
 #include "nn/files/gpt_files.h"
 #include "tests/apps/translate/small_translation.h"
 #include "tests/core/support.h"
@@ -269,6 +274,39 @@ void fail_ends(const std::string& name, Training& t, const std::string& folder, 
   report(name + " end", for_good, failures, stride);
 }
 
+// A log that lacks memory ends with an exception, or is whole; in any case its lines are JSON, but for the last one.
+void fail_logs(const std::string& name, Training& t, const std::string& folder, bool for_good, i64 stride) {
+  const std::string path = folder + "/log";
+  const StepResult step = t.trainer->step();
+  constexpr i64 lines_of_all = 6;
+  const i64 failures = scarce::fail_each(
+      for_good, stride,
+      [&] {
+        return throws([&] {
+          TrainingLog log(path, TrainingLog::Earlier::replaced);
+          log.start(*t.trainer, R"({"batch":3})");
+          log.begin_step();
+          log.step(1, step);
+          log.plan(*t.trainer, R"({"batch":4})");
+          log.evaluation(1, 0.5, true);
+          log.sample(1, "caf\xe9");  // not UTF-8
+          log.score(1, "exact match", 0.5);
+          log.end();
+        });
+      },
+      [&](bool thrown) {
+        const std::string text = std::filesystem::exists(path) ? contents(path) : "";
+        i64 lines = 0;
+        for (const std::string_view line : lines_in(text)) {
+          if (!line.ends_with('\n')) continue;
+          expect(Json::accept(line), name + ": a log that failed has a line that is not JSON");
+          ++lines;
+        }
+        expect(thrown || lines == lines_of_all, name + ": a log failed in silence");
+      });
+  report(name + " log", for_good, failures, stride);
+}
+
 // Reading a file with too little memory is an error, or gives the right tensors all the same.
 void fail_reads(const std::string& name, const std::string& path, bool for_good, i64 stride) {
   const TensorMap right = read_safetensors(path).tensors;
@@ -292,6 +330,7 @@ void run(const std::string& name, const std::function<Training()>& make, i64 str
   for (const bool for_good : {false, true}) fail_ends(name, t, folder, for_good, stride);
   for (const bool for_good : {false, true}) fail_ends_over_another(name, t, folder, for_good, stride);
   for (const bool for_good : {false, true}) fail_reads(name, folder + "/m", for_good, stride);
+  for (const bool for_good : {false, true}) fail_logs(name, t, folder, for_good, stride);
   const i64 evaluated = t.trainer->steps_done();
   for (const bool for_good : {false, true}) fail_evaluations(name, t, for_good, stride);
   for (int i = 0; i < 2; ++i) t.trainer->step();

@@ -2,6 +2,7 @@
 #include "tests/torch/fixture.h"
 
 #include "autograd/ops.h"
+#include "tests/core/support.h"
 
 using namespace orrery;
 using namespace orrery::torch_parity;
@@ -9,8 +10,7 @@ using namespace orrery::torch_parity;
 namespace {
 
 std::string difference_of(const std::vector<double>& a, const std::vector<double>& b, const Tensor& cotangent = {}) {
-  const auto tensor = [](const std::vector<double>& x) { return Tensor::of({static_cast<i64>(x.size())}, x); };
-  return difference(tensor(a), tensor(b), cotangent);
+  return difference(small::vector_of(a), small::vector_of(b), cotangent);
 }
 
 }  // namespace
@@ -34,9 +34,7 @@ TEST_CASE("promise 9: only what somebody looks at is compared") {
 
 TEST_CASE("promise 9: another function than PyTorch's differs in its output and in its gradient") {
   const Case c("activation", "gelu");
-  struct NoParameters : nn::Module {
-    void visit(nn::Visitor&) override {}
-  } none;
+  NoParameters none;
   const Result wrong = run(c, none, f64, [](const Inputs& in) { return gelu_tanh(in["input"]); });
   CHECK(difference(wrong.output, c.at("output")) != "");
   CHECK(difference(wrong.gradients.at("input"), c.at("gradient.input")) != "");

@@ -45,7 +45,7 @@ void check_steps(const Case& c, Recording& recording, Optimizer&& optimizer, dou
   }
 }
 
-// After all steps, f32 lies within 1e-6 of the largest parameter of f64.
+// After all steps, f32 differs from f64 by at most 1e-6 times the largest parameter.
 template <class Optimizer>
 void check_f32_steps(Recording& single, const Recording& exact, Optimizer&& optimizer, double rate) {
   for (i64 step = 1; step <= single.steps(); ++step) {

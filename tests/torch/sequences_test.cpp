@@ -24,6 +24,7 @@ TEST_CASE("promise 9: BidirectionalGru is torch.nn.GRU on packed sequences") {
 
 TEST_CASE("promise 9: Convolution is torch.nn.Conv1d, with zeros on both sides or before the sequence") {
   for (const bool causal : {false, true}) {
+    CAPTURE(causal);
     Rng rng(1);
     nn::Convolution layer(4, 5, 3, causal ? ConvolutionPadding::causal : ConvolutionPadding::same, rng);
     check_equal(Case("sequences", causal ? "convolution_causal" : "convolution_same"), layer,
@@ -39,6 +40,7 @@ TEST_CASE("promise 9: AttentiveGru is additive attention and torch.gru_cell, ste
   Rng rng(1);
   nn::AttentiveGru layer({.in = 4, .H = 3, .M = 5, .A = 6}, rng);
   for (const bool composed : {false, true}) {
+    CAPTURE(composed);
     check_equal(Case("sequences", "attentive_gru"), layer, [&](const Inputs& in) {
       const Mask mask = Mask::padding(in.ids("lengths"));
       const AttentiveGruResult result =

@@ -83,6 +83,7 @@ TEST_CASE("promise 9: ten steps of training have the losses of torch.nn.Transfor
     set_parameters(model, c.role("parameter"));
     optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});
     const auto [steps, B, S] = dims<3>(c.at("source"), "source");
+    REQUIRE(steps == 10);
     Tensor losses = zeros({steps}, f64);
     for (i64 step = 1; step <= steps; ++step) {
       const Tensor source = c.at("source").rows(step - 1, step).reshape({B, S});

@@ -12,7 +12,7 @@ int main() {
   constexpr i64 symbols = 13, length = 10, batch = 32, steps = 400;
   i64 rows = 1;
   for (i64 place = 0; place < length; ++place) rows *= symbols;
-  std::cout << "rows of " << length << " symbols, of which there are " << symbols << ": " << rows << '\n'
+  std::cout << "different rows of " << length << " symbols out of " << symbols << ": " << rows << '\n'
             << "rows that " << steps << " steps of " << batch << " see: " << steps * batch << '\n';
 
   Rng rng(1);

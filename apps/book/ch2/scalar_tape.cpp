@@ -1,7 +1,7 @@
 // Chapter 2. A tape for single numbers: reverse-mode differentiation, whole.
 // Question: what does it take to differentiate any formula of sums, products and tanh?
-// Answer: a list of all numbers that were computed, each with its slope in every input, and one loop from the end of
-//   the list to its beginning.
+// Answer: a list of all numbers that were computed, each with its slope with respect to every input, and one
+//   loop from the end of the list to its beginning.
 // Serves: apps/book/ch2/tape.cpp
 #include <cmath>
 #include <iomanip>

@@ -26,12 +26,12 @@ Variable around(Kind kind, const Variable& x, const nn::LayerNorm& norm, const S
 
 double length(const Tensor& x) { return std::sqrt(sum_of_squares(x)); }
 
-// How far the vectors of different positions are from their mean, as a part of their length.
+// How far the vectors of different positions are from their mean, relative to their length.
 double difference(const Tensor& x) { return length(x - mean(x, {1}, true)) / length(x); }
 
 struct Measured {
   std::vector<double> differences;  // after each layer
-  double gradient;                  // the length of dL/dx at the bottom, as a part of that of dL/dy at the top
+  double gradient;                  // the length of dL/dx at the bottom, relative to that of dL/dy at the top
 };
 
 Measured measured(Kind kind) {
@@ -58,12 +58,12 @@ Measured measured(Kind kind) {
 
 int main() {
   const Measured none = measured(Kind::none), post = measured(Kind::post_norm), pre = measured(Kind::pre_norm);
-  std::cout << std::fixed << std::setprecision(3) << "difference between the positions, as a part of their length\n"
+  std::cout << std::fixed << std::setprecision(3) << "difference between the positions, relative to their length\n"
             << "after layer   norm(f(x))   norm(x + f(x))   x + f(norm(x))\n";
   for (const size_t l : {2, 12})
     std::cout << std::setw(11) << l << std::setw(13) << none.differences[l - 1] << std::setw(17)
               << post.differences[l - 1] << std::setw(17) << pre.differences[l - 1] << '\n';
-  std::cout << "gradient at the bottom, as a part of that at the top\n"
+  std::cout << "gradient at the bottom, relative to that at the top\n"
             << std::setw(24) << none.gradient << std::setw(17) << post.gradient << std::setw(17) << pre.gradient
             << '\n';
   const bool lost = none.differences.back() < 0.05 && none.gradient < 0.1 * post.gradient;

@@ -71,8 +71,8 @@ int main() {
   const std::vector<Run> runs{trained({}), trained({.fill = 50}), trained({.sgd = true}),
                               trained({.first_rate = 0.0002, .growth = 0.0002}), trained({.pre_norm = true})};
   std::cout << std::fixed << std::setprecision(4) << "steps  post-norm     filled        SGD    warm-up   pre-norm\n";
-  print("difference between the positions at the top, as a part of their length", &Run::differences, runs);
-  print("gradient of the embedding, as a part of the generator's", &Run::gradients, runs);
+  print("difference between the positions at the top, relative to their length", &Run::differences, runs);
+  print("gradient of the embedding, relative to the generator's", &Run::gradients, runs);
   for (size_t r = 0; r < runs.size(); ++r)
     if ((runs[r].gradients.back() > 0.1) != (r >= 3)) return 1;
 }

@@ -5,7 +5,7 @@
 // Serves: apps/book/ch2/tape.cpp
 #include <vector>
 
-// One number on the tape: its value, and its slope in each number that it was computed from.
+// One number on the tape: its value, and its slope with respect to each number that it was computed from.
 struct Line {
   struct Input {
     size_t line;

@@ -1,9 +1,9 @@
 // Chapter 2. Solution of exercise 2.5: who writes and who adds.
 //
-// y = x^2, whose backward puts its numbers into the gradient of x itself, without a tensor in between that the
-// engine would add. `dx.into(0)` gives that gradient as `into.buffer`. If `into.is_new`, nobody has written to it
-// yet, and its contents are arbitrary. Otherwise it holds what others gave. copy_into(buffer, g) and
-// add_in_place(buffer, g) are in core/tensor_ops.h.
+// y = x^2. This backward does not give its gradient g to the engine by dx.add(0, g): it writes g into the gradient of
+// x itself. `dx.into(0)` gives that gradient as `into.buffer`. If `into.is_new`, nobody has written to it yet, and its
+// contents are arbitrary. Otherwise it holds what others gave. copy_into(buffer, g) and add_in_place(buffer, g) are in
+// core/tensor_ops.h.
 // Serves: autograd/node.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"

@@ -1,9 +1,8 @@
 // Chapter 5. Solution of exercise 5.5: a layer of your own.
 //
 // The feed-forward network of many newer models, FFN_SwiGLU (Shazeer 2020): y = linear3(linear1(x) * silu(linear2(x))).
-// Its activation is silu(z) = z s(z), with the sigmoid s.
+// silu(z) = z s(z), with the sigmoid s, is an operation of the library: autograd/ops/activation.h.
 // Write the call, and `visit`, which names each part as its member is named, in this order.
-// silu(z) = z / (1 + e^-z) is an operation too: autograd/ops/activation.h.
 // Serves: apps/book/ch5/my_layer.cpp
 #include "autograd/ops.h"
 #include "nn/nn.h"

@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// Rows [begin, end) of a weight; end = -1 means up to the last.
+/// Rows [begin, end) of a weight; end = -1 means all rows from `begin` on.
 struct RowRange {
   i64 begin = 0, end = -1;
 };

@@ -121,14 +121,21 @@ static void hide_and_find_largest(const Scores<T>& S, i64 first, const SeenKeys&
   }
 }
 
-/// Turns S^T into P^T in place; its keys begin with key `first`: the softmax of autograd/ops/softmax_rows.h, column by
-/// column.
+/// For each query, the number that is subtracted from its scores before e^x: the largest score, but 0 if it has seen no
+/// key, since -infinity - (-infinity) is NaN.
+template <class T>
+static T shift_of(T largest) {
+  return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
+}
+
+/// Turns S^T into P^T in place: the softmax of autograd/ops/softmax_rows.h, column by column. Row 0 belongs to key
+/// `first`.
 template <class T>
 static void softmax_columns(const Scores<T>& S, i64 first, const SeenKeys& seen) {
   PerQuery<T> shift, sum;
   shift.fill(-std::numeric_limits<T>::infinity());
   hide_and_find_largest(S, first, seen, shift.data());
-  for (T& s : shift) s = s == -std::numeric_limits<T>::infinity() ? T{0} : s;
+  for (T& s : shift) s = shift_of(s);
   sum_over_keys(S.keys, S.width, sum, [&](i64 j, T* part) { exp_and_add(S.width, shift.data(), S.row(j), part); });
   for (i64 i = 0; i < S.width; ++i) sum[i] = sum[i] == T{0} ? T{0} : T{1} / sum[i];
   for (i64 j = 0; j < S.keys; ++j) multiply(S.width, sum.data(), S.row(j));
@@ -169,8 +176,8 @@ struct RunningSoftmax {
     sum.fill(T{0});
   }
 
-  /// The next tile, which begins with key `first`: S^T becomes e^{S - largest}. What was computed with the previous
-  /// `largest` must be multiplied by `rescale`.
+  /// The next tile, which begins with key `first`: S^T becomes e^{S - largest}. `rescale` becomes
+  /// e^{previous largest - largest}, by which what was computed with the previous `largest` must be multiplied.
   void add(const Scores<T>& S, i64 first, const SeenKeys& seen, PerQuery<T>& rescale) {
     PerQuery<T> shift, part;
     std::copy_n(largest.data(), S.width, rescale.data());
@@ -181,11 +188,11 @@ struct RunningSoftmax {
   }
 
  private:
-  // Queries that have seen no key yet are shifted by 0, since -infinity - (-infinity) is NaN.
+  // `rescale` comes in as the previous `largest`.
   void shift_and_rescale(i64 n, T* shift, T* rescale) const {
 #pragma omp simd
     for (i64 i = 0; i < n; ++i) {
-      shift[i] = largest[i] == -std::numeric_limits<T>::infinity() ? T{0} : largest[i];
+      shift[i] = shift_of(largest[i]);
       rescale[i] = math::exp(rescale[i] - shift[i]);
     }
   }
@@ -204,8 +211,8 @@ static void hide(i64 n, i32 key, const SeenKeys& seen, T* S) {
 }
 
 /// For one key: computes P = e^{S - largest} / sum again, where `inverse` is 1 / sum. Replaces S by W = P m, and dW by
-/// scaled_dS, where D = <dO, O>. Where P is 0, so is scaled_dS, whatever dW is. Split into two loops with a single
-/// selection, so that the compiler vectorises both.
+/// scaled_dS, where D = <dO, O>. Where P is 0, so is scaled_dS, whatever dW is. Two loops, of which only the second
+/// selects, and only once, so that the compiler vectorises both.
 template <class T>
 static void recompute_weights(i64 n, const T* largest, const T* inverse, const T* D, const T* m, T factor, T* S,
                               T* scaled_dS) {

@@ -22,11 +22,11 @@ TEST_CASE("places are linear, or linear in the logarithm, and end at the frame")
   for (const std::string words : {">ten<", ">zero<", ">step<", ">loss<"}) CHECK(text.find(words) != text.npos);
 }
 
-TEST_CASE("an axis without length is an error") {
+TEST_CASE("an axis without length is an error, and so is a logarithmic one from 0 on") {
   Svg svg(100, 100, "");
   const Area area{.width = 10, .height = 10};
   CHECK(small::error_of([&] { Chart(svg, area, {.name = "x", .low = 1, .high = 1}, {}); }) ==
         "figure: the axis 'x' from 1 to 1 has no length");
   CHECK(small::error_of([&] { Chart(svg, area, {}, {.name = "y", .low = 0, .logarithmic = true}); }) ==
-        "figure: the axis 'y' from 0 to 1 has no length");
+        "figure: the logarithmic axis 'y' begins at 0, which is not above 0");
 }

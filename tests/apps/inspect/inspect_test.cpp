@@ -16,7 +16,7 @@ const std::string inspect_program = quoted_program + "inspect ";
 
 TEST_CASE("a model of `orrery lm` is shown with its tensors, configuration and alphabet") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("abc ", 100)), model = folder / "model",
+  const std::string text = written(folder / "text", repeated("abc ", 100)), model = folder / "model",
                     json = folder / "report.json";
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + model + "'").exit_code == 0);
   const Result result = run("inspect '" + model + "' --json '" + json + "'");
@@ -36,7 +36,7 @@ TEST_CASE("a model of `orrery lm` is shown with its tensors, configuration and a
 
 TEST_CASE("an unfinished training is shown with its steps, best loss, seed, kernel, tiles and text") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("abc ", 100)), model = folder / "model";
+  const std::string text = written(folder / "text", repeated("abc ", 100)), model = folder / "model";
   const std::string until_kept =
       " 2>/dev/null & while [ ! -e '" + model + ".resume' ] && kill -0 $!; do sleep 0.01; done; kill -9 $!; wait $!";
   shell(quoted_program + "lm train '" + text + "' " + tiny +
@@ -78,7 +78,7 @@ TEST_CASE("any other file is refused in one line that says so") {
   check_failure(inspect_program + "/dev/null", "read /dev/null: is not a regular file");
   written(path, "");
   check_failure(inspect_program + quoted, "is not a safetensors file: it has only 0 bytes");
-  written(path, "PK\x03\x04" + many("x", 100));
+  written(path, "PK\x03\x04" + repeated("x", 100));
   check_failure(inspect_program + quoted, "is not a safetensors file: it is a ZIP archive, such as torch.save writes");
   orrery::write_safetensors(path, {{"w", orrery::zeros({100})}});
   const std::string whole = orrery::contents(path);

@@ -50,7 +50,7 @@ std::string in_shell(const std::string& shell, const std::string& commands) {
 
 }  // namespace
 
-TEST_CASE("commands, options and their values are completed where each may stand") {
+TEST_CASE("promise 29: commands, options and their values are completed where each may stand") {
   CHECK(completed({}) == "");
   CHECK(completed({""}) == "play show draw");
   CHECK(completed({"s"}) == "show");
@@ -67,13 +67,13 @@ TEST_CASE("commands, options and their values are completed where each may stand
   CHECK(completed({"nonsense", "--task", ""}) == "play show draw");
 }
 
-TEST_CASE("a command without arguments offers its options, and a value is no command and no option") {
+TEST_CASE("promise 29: a command without arguments offers its options, and a value is no command and no option") {
   CHECK(completed({"play", ""}) == "-t --task --seed --quiet --no-quiet");
   CHECK(completed({"play", "--task", "show", "--q"}) == "--quiet");
   CHECK(completed({"play", "--task", "--seed", ""}) == "-t --task --seed --quiet --no-quiet");
 }
 
-TEST_CASE("bash takes --task=copy for three words") {
+TEST_CASE("promise 29: bash takes --task=copy for three words") {
   CHECK(completed({"play", "--task", "="}) == "copy sort");
   CHECK(completed({"play", "--task", "=", "s"}) == "sort");
   CHECK(completed({"play", "--task", "=", "sort", "--q"}) == "--quiet");
@@ -94,7 +94,7 @@ TEST_CASE("promise 29: orrery complete says what its own help says, with a descr
   CHECK(run("complete").exit_code == 0);
 }
 
-TEST_CASE("bash completes commands, options and their values") {
+TEST_CASE("promise 29: bash completes commands, options and their values") {
   if (!tools::are_there({"bash"})) return;
   const std::string type =
       "source apps/install/orrery.bash\n"
@@ -106,7 +106,7 @@ TEST_CASE("bash completes commands, options and their values") {
   CHECK(contains(in_shell("bash", type + "complete -p orrery"), "-o default"));
 }
 
-TEST_CASE("zsh completes commands, options and names of files") {
+TEST_CASE("promise 29: zsh completes commands, options and names of files") {
   if (!tools::are_there({"zsh"})) return;
   const std::string type =  // zsh's own functions stand in an editor; these print what they are given
       "_describe() { print -l -- \"${(@P)2}\" }\n_files() { print files }\n"
@@ -118,7 +118,7 @@ TEST_CASE("zsh completes commands, options and names of files") {
   CHECK(in_shell("zsh -f", type + "type_words orrery inspect ''") == "files\n");
 }
 
-TEST_CASE("fish completes options, their values and names of files") {
+TEST_CASE("promise 29: fish completes options, their values and names of files") {
   if (!tools::are_there({"fish"})) return;
   const TemporaryFolder home;  // where fish keeps its settings
   const std::string fish = "HOME='" + (home / "") + "' fish", script = "source apps/install/orrery.fish\n";

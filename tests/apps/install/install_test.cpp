@@ -119,7 +119,7 @@ TEST_CASE("promise 29: a project that finds the installed copy with find_package
         expected_bits());
 }
 
-TEST_CASE("a version that is not there is not found") {
+TEST_CASE("promise 29: a version that is not there is not found") {
   const TemporaryFolder folder;
   for (const std::string version : {"0.0", "0.1", "0.2"}) {
     set_contents(folder / "CMakeLists.txt",
@@ -147,8 +147,9 @@ TEST_CASE("promise 29: a program compiled with the flags of pkg-config gets the 
 TEST_CASE("long: promise 29: a project that compiles the library with add_subdirectory gets the same bits") {
   const TemporaryFolder folder;
   fs::create_directory_symlink(ORRERY_SOURCE_DIR, folder.path() / "the sources");
-  CHECK(built_with_cmake(folder.path(), "-D ORRERY_SOURCES=" + shell_quoted(folder.path() / "the sources") +
-                                            " -D ORRERY_NATIVE=" + cached("ORRERY_NATIVE")) == expected_bits());
+  CHECK(built_with_cmake(folder.path() / "a build", "-D ORRERY_SOURCES=" + shell_quoted(folder.path() / "the sources") +
+                                                        " -D ORRERY_NATIVE=" + cached("ORRERY_NATIVE")) ==
+        expected_bits());
 }
 
 TEST_CASE("promise 29: the installed headers are those of the list, and warn nowhere") {
@@ -203,7 +204,7 @@ TEST_CASE("promise 29: the installed program reads the files that were installed
   }
 }
 
-TEST_CASE("the manual page and the shells' completions are installed") {
+TEST_CASE("promise 29: the manual page and the shells' completions are installed") {
   const fs::path share = prefix() / "share";
   CHECK(contents(share / "man/man1/orrery.1") == program::run("manual").text);
   CHECK(contents(share / "bash-completion/completions/orrery") == contents(root / "apps/install/orrery.bash"));
@@ -233,7 +234,7 @@ TEST_CASE("promise 29: cpack makes a package for Debian that names what it needs
 }
 
 // Needs root, the network for about 200 MB of packages, and a Debian that debootstrap knows.
-TEST_CASE("long: the package installs on a clean Debian of this release, and the program runs there" *
+TEST_CASE("long: promise 29: the package installs on a clean Debian of this release, and the program runs there" *
           doctest::skip()) {
   if (!tools::are_there({"debootstrap", "unshare", "chroot", "dpkg-shlibdeps", "file"})) return;
   const TemporaryFolder folder;

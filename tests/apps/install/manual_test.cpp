@@ -32,7 +32,7 @@ std::string shown(std::string page) {
 
 }  // namespace
 
-TEST_CASE("a page has a section for each command, with its options in groups") {
+TEST_CASE("promise 29: a page has a section for each command, with its options in groups") {
   const CommandHelp inner{
       .name = "inner", .description = "Does it", .footer = "Note.\n  an example", .options = {file}};
   const CommandHelp outer{
@@ -65,12 +65,12 @@ TEST_CASE("promise 29: the program's page has every command and every option tha
   }
 }
 
-TEST_CASE("the page says nothing of the machine that wrote it") {
+TEST_CASE("promise 29: the page says nothing of the machine that wrote it") {
   const std::string variables = "OMP_NUM_THREADS=3 OPENBLAS_CORETYPE=Haswell ";
   CHECK(program::shell(variables + program::quoted_program + "manual").text == run("manual").text);
 }
 
-TEST_CASE("man shows the page without a warning") {
+TEST_CASE("promise 29: man shows the page without a warning") {
   if (!tools::are_there({"man", "groff"})) return;
   const TemporaryFolder folder;
   set_contents(folder / "orrery.1", run("manual").text);

@@ -11,7 +11,7 @@ using namespace orrery::program;
 
 TEST_CASE("lm train reports its losses, and the model writes text of its alphabet") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("ab\u00e4 ", 100)), file = folder / "model.safetensors";
+  const std::string text = written(folder / "text", repeated("ab\u00e4 ", 100)), file = folder / "model.safetensors";
   const Result trained = run("lm train '" + text + "' " + quick_lm + "--hash --save '" + file + "'");
   CHECK(trained.exit_code == 0);
   CHECK(trained.text.substr(0, trained.text.find("\nhash")).find_first_not_of("ab\u00e4 ") == std::string::npos);
@@ -48,7 +48,7 @@ TEST_CASE("lm train reports its losses, and the model writes text of its alphabe
 
 TEST_CASE("a preset is a model by name, and single options change it") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("abc ", 100)), file = folder / "model.safetensors";
+  const std::string text = written(folder / "text", repeated("abc ", 100)), file = folder / "model.safetensors";
   const auto trained = [&](const std::string& options) {
     const Result result =
         run("lm train '" + text + "' --steps 1 --batch 1 --threads 1 --overwrite --save '" + file + "' " + options);
@@ -81,7 +81,7 @@ TEST_CASE("a preset is a model by name, and single options change it") {
 
 TEST_CASE("estimates and progress go to stderr, with loss, rate, speed and no accuracy") {
   const orrery::TemporaryFolder folder;
-  const Result result = errors("lm train '" + written(folder / "text", many("abc ", 100)) + "' " + quick_lm);
+  const Result result = errors("lm train '" + written(folder / "text", repeated("abc ", 100)) + "' " + quick_lm);
   CHECK(contains(result.text, ": 360 characters of 4 kinds, and 40 to validate with\n"));
   CHECK(contains(result.text, "step 2: validation estimate 1."));
   CHECK(contains(result.text, "step 4: validation estimate 1."));
@@ -112,21 +112,21 @@ TEST_CASE("a text that is missing, empty, too short or none says so in one line"
   check_failure(train(folder / "nowhere"), "No such file or directory");
   check_failure(train("/tmp"), "/tmp: is a directory");
   check_failure(train(written(folder / "empty", "")), "is empty");
-  check_failure(train(written(folder / "short", many("abc ", 100))), "of 400 characters is too short");
-  check_failure(train(written(folder / "binary", many("\xff\xfe", 1000))), "is not UTF-8");
-  check_failure(train(written(folder / "surrogates", many("a\xed\xa0\x80", 1000))), "is not UTF-8: byte 2 ");
+  check_failure(train(written(folder / "short", repeated("abc ", 100))), "of 400 characters is too short");
+  check_failure(train(written(folder / "binary", repeated("\xff\xfe", 1000))), "is not UTF-8");
+  check_failure(train(written(folder / "surrogates", repeated("a\xed\xa0\x80", 1000))), "is not UTF-8: byte 2 ");
 }
 
 TEST_CASE("the name of a text need not be UTF-8") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "caf\xe9", many("abc \n", 200)), model = folder / "mod\xe8le";
+  const std::string text = written(folder / "caf\xe9", repeated("abc \n", 200)), model = folder / "mod\xe8le";
   CHECK(run("lm train '" + text + "' " + quick_lm + "--save '" + model + "'").exit_code == 0);
   CHECK(run("lm eval '" + text + "' --load '" + model + "'").exit_code == 0);
 }
 
 TEST_CASE("what cannot be saved is said before the training, and no other file is written over") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("abc ", 100)), kept = orrery::contents(text);
+  const std::string text = written(folder / "text", repeated("abc ", 100)), kept = orrery::contents(text);
   const auto train = [&](const std::string& save) {
     return quoted_program + "lm train '" + text + "' " + quick_lm + "--save '" + save + "'";
   };
@@ -145,7 +145,7 @@ TEST_CASE("what cannot be saved is said before the training, and no other file i
 
 TEST_CASE("a log has the losses and the estimates, and is written over nothing else") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("abc ", 100)), kept = orrery::contents(text);
+  const std::string text = written(folder / "text", repeated("abc ", 100)), kept = orrery::contents(text);
   const std::string file = folder / "model", log = folder / "log";
   const std::string train = "lm train '" + text + "' " + quick_lm + "--save '" + file + "' ";
   REQUIRE(run(train + "--log '" + log + "'").exit_code == 0);
@@ -169,7 +169,7 @@ TEST_CASE("a log has the losses and the estimates, and is written over nothing e
 
 TEST_CASE("a training ends early at a time limit, to be resumed, or for want of a lower estimate, finished") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("abc \n", 200)), file = folder / "model";
+  const std::string text = written(folder / "text", repeated("abc \n", 200)), file = folder / "model";
   const std::string train = "lm train '" + text + "' " + tiny + "--steps 100000000 --save '" + file + "' ";
   const Result limited = errors(train + "--time-limit 0.002");
   CHECK(limited.exit_code == 130);
@@ -185,7 +185,7 @@ TEST_CASE("a training ends early at a time limit, to be resumed, or for want of 
 
 TEST_CASE("options in a file train the lm to the same bits, and no evaluations are needed") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("abc \n", 200)), model = folder / "model";
+  const std::string text = written(folder / "text", repeated("abc \n", 200)), model = folder / "model";
   const std::string train = "lm train '" + text + "' " + tiny + "--steps 40 --dropout 0.1 --untied --evaluate-every 0 ";
   const Result plain = run(train + "--hash --save '" + model + "'");
   REQUIRE(plain.exit_code == 0);
@@ -219,7 +219,7 @@ TEST_CASE("a model that does not fit into memory is refused at once, on the comm
 
 TEST_CASE("a training that was stopped goes on to the bits of one that was not") {
   const orrery::TemporaryFolder folder;
-  const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200));
+  const std::string file = folder / "model", text = written(folder / "text", repeated("abc \n", 200));
   const std::string recipe = "'" + text + "' " + tiny +
                              "--dropout 0.1 --threads 1 --steps 3000 --evaluate-every 200 --estimate-batches 2 --hash ",
                     json = folder / "json";
@@ -235,7 +235,7 @@ TEST_CASE("a training that was stopped goes on to the bits of one that was not")
   CHECK(run("lm sample --tokens 5 --load '" + file + "'").exit_code == 0);
   check_failure(quoted_program + "lm train " + recipe + "--save '" + file + "'", "continue it with --resume");
   check_failure(
-      quoted_program + "lm train --resume '" + file + "' '" + written(folder / "wrong", many("abd \n", 200)) + "'",
+      quoted_program + "lm train --resume '" + file + "' '" + written(folder / "wrong", repeated("abd \n", 200)) + "'",
       "is not the text that this training began with");
   const Result resumed = run("lm train --hash --threads 2 --resume '" + file + "' --log '" + json + "'");
   CHECK(resumed.exit_code == 0);
@@ -274,7 +274,7 @@ TEST_CASE("wrong values are refused before the training begins") {
 
 TEST_CASE("a training whose folder is lost goes on, reports, and says that nothing is saved") {
   const orrery::TemporaryFolder folder;
-  const std::string inner = folder / "inner", text = written(folder / "text", many("abc \n", 200));
+  const std::string inner = folder / "inner", text = written(folder / "text", repeated("abc \n", 200));
   std::filesystem::create_directory(inner);
   const Result result = shell(quoted_program + "lm train '" + text + "' " + tiny +
                               "--threads 1 --steps 40000 --evaluate-every 500 --estimate-batches 2 --save '" + inner +
@@ -290,7 +290,7 @@ TEST_CASE("a training whose folder is lost goes on, reports, and says that nothi
 
 TEST_CASE("few steps need no other option") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("abc ", 100));
+  const std::string text = written(folder / "text", repeated("abc ", 100));
   CHECK(run("lm train '" + text + "' " + tiny + "--steps 1").exit_code == 0);
   CHECK(run("lm train '" + text + "' " + tiny + "--steps 50 --tiles 4").exit_code == 0);
 }
@@ -298,7 +298,7 @@ TEST_CASE("few steps need no other option") {
 TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits with 130; writing ends too") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
-  const std::string text = written(folder / "text", many("abc \n", 200));
+  const std::string text = written(folder / "text", repeated("abc \n", 200));
   const Result result =
       shell("timeout --foreground --preserve-status -s INT 3 " + quoted_program + "lm train '" + text + "' " + tiny +
             "--steps 100000000 --evaluate-every 100000000 --save '" + file + "' 2>/dev/null");

@@ -28,7 +28,7 @@ LmRecipe short_recipe(i64 steps) {
   return recipe;
 }
 
-TextData short_data() { return text_data(many("the dog sees the cat. ", 40), 8); }
+TextData short_data() { return text_data(repeated("the dog sees the cat. ", 40), 8); }
 
 // A training whose clock each step sets forward, by another amount from a certain second on.
 struct TimedRun {
@@ -65,7 +65,7 @@ TimedRun timed_run(i64 expected_steps, const Speed& speed, double end) {
 }  // namespace
 
 TEST_CASE("dropout is for a text that will be read many times") {
-  const TextData data = text_data(many("the dog sees the cat. ", 3000), 64);
+  const TextData data = text_data(repeated("the dog sees the cat. ", 3000), 64);
   const auto dropout = [&](double seconds) {
     const LmRecipe recipe = choose_for(seconds, data, {}, [](const LmRecipe&) { return 0.1; }).recipe;
     const i64 tokens = recipe.steps * recipe.batch * recipe.model.max_len;
@@ -127,7 +127,7 @@ TEST_CASE("a plan changes while the rate is constant, and not after") {
 }
 
 TEST_CASE("more time gives a larger model, and a recipe that can be trained") {
-  const TextData data = text_data(many("the dog sees the cat. ", 2000), 8);
+  const TextData data = text_data(repeated("the dog sees the cat. ", 2000), 8);
   const auto step_seconds = [&](LmRecipe recipe) {
     recipe.model.vocab_size = data.tokenizer.size();
     const i64 tokens = recipe.batch * recipe.model.max_len;
@@ -158,7 +158,7 @@ TEST_CASE("a step is timed without a training") { CHECK(measured_step(short_reci
 
 TEST_CASE("slow: --minutes prints the command that trains the same again") {
   const TemporaryFolder folder;
-  const std::string text = written(folder / "a text", many("the dog sees the cat .\n", 2000));
+  const std::string text = written(folder / "a text", repeated("the dog sees the cat .\n", 2000));
   const std::string model = folder / "model";
   const std::string train = "lm train '" + text + "' --seed 3 --minutes 0.2 --hash ", log = folder / "log";
   const Result first = run(train + "--save '" + model + "' --log '" + log + "'", "2>&1");

@@ -8,7 +8,7 @@ using namespace orrery::program;
 
 TEST_CASE("lm eval gives the loss that training ended with, in nats, in bits and as perplexity") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("ab\u00e4 ", 100)), file = folder / "model.safetensors";
+  const std::string text = written(folder / "text", repeated("ab\u00e4 ", 100)), file = folder / "model.safetensors";
   const Result trained = run("lm train '" + text + "' " + quick_lm + "--save '" + file + "'");
   REQUIRE(trained.exit_code == 0);
   const std::string eval = "lm eval --load '" + file + "' ";
@@ -42,8 +42,8 @@ TEST_CASE("lm eval gives the loss that training ended with, in nats, in bits and
 
 TEST_CASE("lm eval with a stride: the model's length is the plain evaluation, and several files are one text") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("abcdefgh ijkl\n", 100)), file = folder / "model";
-  const std::string rest = written(folder / "rest", many("abcd ", 100));
+  const std::string text = written(folder / "text", repeated("abcdefgh ijkl\n", 100)), file = folder / "model";
+  const std::string rest = written(folder / "rest", repeated("abcd ", 100));
   REQUIRE(run("lm train '" + text + "' " + tiny + "--steps 300 --rate 0.01 --evaluate-every 0 --save '" + file + "'")
               .exit_code == 0);
   const auto loss = [&](const std::string& options) {
@@ -54,8 +54,9 @@ TEST_CASE("lm eval with a stride: the model's length is the plain evaluation, an
   const std::string plain = run("lm eval --load '" + file + "' --whole '" + text + "'").text;
   CHECK(run("lm eval --load '" + file + "' --whole --stride 8 '" + text + "'").text == plain);
   CHECK(loss("--stride 1 '" + text + "'") != loss("'" + text + "'"));
-  CHECK(loss("--stride 3 '" + text + "' '" + rest + "'") ==
-        loss("--stride 3 '" + written(folder / "both", many("abcdefgh ijkl\n", 100) + many("abcd ", 100)) + "'"));
+  CHECK(
+      loss("--stride 3 '" + text + "' '" + rest + "'") ==
+      loss("--stride 3 '" + written(folder / "both", repeated("abcdefgh ijkl\n", 100) + repeated("abcd ", 100)) + "'"));
   CHECK(contains(errors("lm eval --load '" + file + "' --whole '" + text + "' '" + rest + "'").text,
                  "evaluated on all 1900 characters of " + text + " and 1 more"));
   check_usage_error("lm eval --load '" + file + "' --stride 9", "--stride", "at most the model's length, 8");

@@ -8,7 +8,7 @@ using namespace orrery::program;
 
 namespace {
 
-std::string a_text() { return many("the dog sees the c\u00e4t ,\n  and the cat sees the dog .\n", 60); }
+std::string a_text() { return repeated("the dog sees the c\u00e4t ,\n  and the cat sees the dog .\n", 60); }
 
 struct KindOfTokens {
   std::string options, name;
@@ -87,8 +87,9 @@ TEST_CASE("several files are one text, and the names of all are kept") {
 
 TEST_CASE("a separate text for validation takes none from training, and a resumed training needs the same") {
   const orrery::TemporaryFolder folder;
-  const std::string train = written(folder / "train", many("the cat sees the dog .\n", 100)), model = folder / "model";
-  const std::string valid = written(folder / "valid", many("the dog sees\n", 10)), moved = folder / "moved";
+  const std::string train = written(folder / "train", repeated("the cat sees the dog .\n", 100)),
+                    model = folder / "model";
+  const std::string valid = written(folder / "valid", repeated("the dog sees\n", 10)), moved = folder / "moved";
   const std::string command = "lm train '" + train + "' --valid '" + valid + "' " + tiny + "--steps 2000 --hash ";
   const Result whole = run(command);
   CHECK(contains(errors(command).text, ": 2300 characters of 12 kinds, and 130 of " + valid + " to validate with\n"));
@@ -97,7 +98,8 @@ TEST_CASE("a separate text for validation takes none from training, and a resume
   check_failure(quoted_program + "lm train --resume '" + model + "'", "No such file");
   check_failure(quoted_program + "lm train --resume '" + model + "' --valid '" + train + "'",
                 "is not the text that this training began with");
-  const std::string both = written(folder / "both", many("the cat sees the dog .\n", 100) + many("the dog sees\n", 9));
+  const std::string both =
+      written(folder / "both", repeated("the cat sees the dog .\n", 100) + repeated("the dog sees\n", 9));
   const std::string rest = written(folder / "rest", "the dog sees\n");
   check_failure(quoted_program + "lm train --resume '" + model + "' '" + both + "' --valid '" + rest + "'",
                 "is not the text that this training began with");

@@ -29,7 +29,7 @@ TEST_CASE("a file that the system cannot read now may be a model, so nothing is 
   CHECK_THROWS_WITH_AS(std::rethrow_exception(failure), message.c_str(), orrery::SystemError);
 }
 
-TEST_CASE("two paths name one file by whatever name, also before it is there") {
+TEST_CASE("paths of one file are recognised: other spellings, also before it exists, hard links and symbolic links") {
   const orrery::TemporaryFolder folder;
   const std::string one = folder / "one", other = folder / "other";
   using orrery::is_same_file;

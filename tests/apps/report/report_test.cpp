@@ -17,7 +17,7 @@ TEST_CASE("what toy and lm write is reported, each by itself and both in one pag
   const std::string toy = "'" + (folder / "toy.log") + "' ", lm = "'" + (folder / "lm.log") + "' ",
                     page = folder / "page";
   REQUIRE(run(quick_training + "--log " + toy + "--save '" + (folder / "toy.safetensors") + "'").exit_code == 0);
-  const std::string text = written(folder / "text", many("abc ", 100));
+  const std::string text = written(folder / "text", repeated("abc ", 100));
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--log " + lm).exit_code == 0);
   const Result alone = run("report " + toy);
   CHECK(alone.exit_code == 0);

@@ -68,7 +68,7 @@ TEST_CASE("a time limit stops the toy as Ctrl-C does") {
 TEST_CASE("what cannot be resumed is refused, and stays as it is") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model", lm = folder / "lm", log = folder / "log";
-  const std::string text = written(folder / "text", many("abc \n", 200));
+  const std::string text = written(folder / "text", repeated("abc \n", 200));
   const std::string until_step = "grep -q ^step '" + log + "'";
   REQUIRE(stopped_when(until_step, "toy --steps 5000 " + small_toy_options + "--save '" + file + "'", log).exit_code ==
           130);

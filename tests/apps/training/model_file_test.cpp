@@ -30,7 +30,7 @@ struct Program {
   }
 };
 std::vector<Program> programs(const orrery::TemporaryFolder& folder) {
-  const std::string text = written(folder / "text", many("abc \n", 200));
+  const std::string text = written(folder / "text", repeated("abc \n", 200));
   return {{"toy", tiny_toy, "exact match "},
           {"lm", "lm train '" + text + "' " + tiny + "--threads 1 --evaluate-every 1000 ", "validation loss "}};
 }
@@ -185,7 +185,7 @@ TEST_CASE("a toy that answers nothing any more says so, and has its hash printed
 
 TEST_CASE("an lm whose numbers run away ends with its best model, and says which step could not be made") {
   const orrery::TemporaryFolder folder;
-  const std::string file = folder / "model", text = written(folder / "text", many("abc \n", 200));
+  const std::string file = folder / "model", text = written(folder / "text", repeated("abc \n", 200));
   const std::string options =
       tiny +
       "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --evaluate-every 1 "
@@ -205,7 +205,7 @@ TEST_CASE("an lm whose numbers run away ends with its best model, and says which
 
 TEST_CASE("an lm that cannot write any more has its loss and its hash printed all the same") {
   const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", many("abc \n", 200));
+  const std::string text = written(folder / "text", repeated("abc \n", 200));
   const Result result =
       run("lm train '" + text + "' " + tiny +
           "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --evaluate-every 1000 "

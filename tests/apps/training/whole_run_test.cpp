@@ -15,7 +15,7 @@
 using namespace orrery;
 using small::LineRun;
 
-TEST_CASE("a training is ended in order: reported, then saved, whatever fails; the first failure is told") {
+TEST_CASE("a training is ended in order: reported, then saved, whatever fails, and each failure is told") {
   const auto ended = [](const std::string& training, const std::string& report, const std::string& save) {
     std::string order;
     const auto part = [&](const std::string& name, const std::string& error) {
@@ -25,15 +25,19 @@ TEST_CASE("a training is ended in order: reported, then saved, whatever fails; t
       };
     };
     const auto failure = failure_of(part("train", training));
+    const std::ostringstream told;
+    std::streambuf* const stderr_buffer = std::cerr.rdbuf(told.rdbuf());
     const std::string error = small::error_of([&] {
       end_training(failure, {part("report", report), part("save", save), part("figures", "")});
     });
-    return order + error;
+    std::cerr.rdbuf(stderr_buffer);
+    return order + told.str() + error;
   };
   CHECK(ended("", "", "") == "train report save figures ");
   CHECK(ended("", "", "disk") == "train report save figures test: disk");
-  CHECK(ended("", "memory", "disk") == "train report save figures test: memory");
-  CHECK(ended("nan", "memory", "") == "train report save figures test: nan");
+  CHECK(ended("", "memory", "disk") == "train report save figures another failure: test: disk\ntest: memory");
+  CHECK(ended("nan", "memory", "") == "train report save figures another failure: test: memory\ntest: nan");
+  CHECK(ended("nan", "", "disk") == "train report save figures another failure: test: disk\ntest: nan");
 }
 
 namespace {

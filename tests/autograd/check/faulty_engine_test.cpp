@@ -55,15 +55,12 @@ TEST_CASE("no un-broadcast: a parameter gets a gradient of another shape, and an
   CHECK(walk_without(EngineRule::unbroadcast, total(plus(b, plus(c, c))), error));
   CHECK(error.find("a gradient of shape [3] reached an output of shape [1]") != std::string::npos);
   CHECK_FALSE(c.gradient().defined());
-  const Variable d = leaf({1});
-  CHECK_FALSE(walk_without(EngineRule::newest_first, total(d), error));
-  CHECK(elements(d.gradient()) == Numbers{1});
 }
 
-TEST_CASE("what the oldest-first engine walks is summed down as it should be") {
+TEST_CASE("oldest first: gradients are still summed down to the shape of their inputs") {
   std::string error;
   const Variable a = leaf({2});
-  walk_without(EngineRule::newest_first, total(times(constant(full({3}, 4.0, f64)), a)), error);
+  CHECK_FALSE(walk_without(EngineRule::newest_first, total(times(constant(full({3}, 4.0, f64)), a)), error));
   CHECK(error == "");
   CHECK(elements(a.gradient()) == Numbers{12});
 }

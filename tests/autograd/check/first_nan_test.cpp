@@ -138,7 +138,7 @@ TEST_CASE("a parameter that is not finite is named, and the operation that read 
   CHECK(find_first_non_finite([&] { return sum(embedding(net.table, Tensor::of<i32>({1}, {0}))); }).found == false);
 }
 
-TEST_CASE("the infinities of a mask are meant: what goes wrong later is named, and else the constant") {
+TEST_CASE("infinities of a mask that softmax removes are no failure; if nothing removes them, the constant is named") {
   const Variable x = leaf({1, 2}, "x"), y = leaf({0, 1}, "y");
   const Variable mask = constant(Tensor::of<double>({2}, {0, -inf}));
   CHECK(find_first_non_finite([&] { return sum(softmax(x + mask)); }).found == false);

@@ -38,7 +38,7 @@ inline std::vector<Tensor> value_then_gradients(const Function& f, const std::ve
   return result;
 }
 
-/// The largest difference, as a part of the largest |expected| of all; infinite where only one of two is defined.
+/// The largest difference, relative to the largest |expected| of all; infinite where only one of two is defined.
 inline double distance(const std::vector<Tensor>& got, const std::vector<Tensor>& expected) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   double worst = 0, largest = 0;

@@ -61,13 +61,12 @@ TEST_CASE("some columns of a row are multiplied as in the whole row") {
   }
 }
 
-TEST_CASE("a whole tensor; p = 0 copies rows, and gives the tensor itself") {
+TEST_CASE("a whole tensor, also in place; p = 0 copies rows") {
   const Tensor x = full({2, 3, 13}, 2.0);
   const Tensor y = RowDropout{drop_p, row_draw}.applied(x, Tensor::empty(x.shape(), x.dtype()));
   for (i64 i = 0; i < x.count(); ++i) REQUIRE(y.at(i) == 2 * factor_at<float>(i / 13, i % 13, 13));
   Tensor own = full({2, 3, 13}, 2.0);
   CHECK(same_bits(RowDropout{drop_p, row_draw}.applied(own, own), y));
-  CHECK(RowDropout{}.applied(x, Tensor()).shares_memory_with(x));
   CHECK(elements(RowDropout{1.0, row_draw}.applied(x, Tensor::empty(x.shape(), x.dtype()))) ==
         std::vector<double>(78, 0.0));
   const std::vector<float> from{1, 2, 3};

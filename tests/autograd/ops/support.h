@@ -10,10 +10,6 @@
 
 namespace orrery::small {
 
-inline Tensor vector_of(const std::vector<double>& elements) {
-  return Tensor::of({static_cast<i64>(elements.size())}, elements);
-}
-
 inline bool close(double a, double b, double tolerance = 1e-12) {
   return a == b || (std::isfinite(b) && std::fabs(a - b) <= tolerance * std::max(1.0, std::fabs(b)));
 }

@@ -12,14 +12,9 @@
 
 using namespace orrery;
 using small::error_of;
+using small::repeated;
 
 namespace {
-
-std::string repeated(const std::string& text, int times) {
-  std::string result;
-  for (int i = 0; i < times; ++i) result += text;
-  return result;
-}
 
 // An object with `lists` lists around a number.
 std::string nested(int lists) { return R"({"a":)" + repeated("[", lists) + "1" + repeated("]", lists) + "}"; }
@@ -57,6 +52,13 @@ TEST_CASE("JSON nests as deeply as the limit, and no further, however deep it go
   CHECK(problem(nested(100'000)) == refused);
   CHECK(problem(repeated("[", 500'000)) == refused);
   CHECK(problem(repeated(R"({"a":)", 200'000)) == refused);
+}
+
+TEST_CASE("JSON on one line is the same JSON, and what is not JSON is an error") {
+  const std::string on_one_line = json_on_one_line("{\"a\":\r\n [1,\n2], \"b\": \"x\\ny\"}\n", "test");
+  CHECK(on_one_line == R"({"a": [1,2], "b": "x\ny"})");
+  for (const std::string wrong : {"", "{", "{\"a\":1}\n{\"b\":2}", "\"a\nb\""})
+    CHECK(error_of([&] { json_on_one_line(wrong, "test"); }) == "test: is not JSON");
 }
 
 TEST_CASE("JSON has as many bytes and values as the limits, and no more") {

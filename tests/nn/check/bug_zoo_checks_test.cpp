@@ -5,7 +5,7 @@
 
 using namespace orrery;
 
-TEST_CASE("each has a check that fails for it alone, and rows that pass") {
+TEST_CASE("each mistake fails its check, which the correct version passes; its rows in the table of proofs pass") {
   size_t rows = 0;
   for (const nn::Bug& bug : nn::bugs_found_without_derivatives()) {
     CAPTURE(bug.name);

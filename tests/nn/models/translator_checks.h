@@ -65,7 +65,8 @@ void check_sight(Model model) {
   }
 }
 
-/// A table that `config` shares is one parameter, which leaves `fewer` numbers; a clone is equal and independent.
+/// With `share_embeddings`, which this sets, the tables are one parameter, and the model has `fewer` numbers less than
+/// without. A clone is equal and independent.
 template <class Model, class Config>
 void check_sharing(Config config, i64 fewer) {
   const i64 apart = built<Model>(config).parameter_count();

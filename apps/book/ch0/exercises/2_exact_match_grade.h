@@ -36,5 +36,5 @@ void grade(Grader& g) {
       [] {
         return my_exact_match(zeros({0, 4}, Dtype::i32), zeros({0, 4}, Dtype::i32));
       },
-      0, "0 / 0 is no number.");
+      0, "0 / 0 is not a number.");
 }

@@ -15,5 +15,5 @@
 using namespace orrery;
 
 double my_loss(const std::vector<double>& scores, size_t wanted) {
-  return scores[wanted];  // YOUR CODE: this is a score, and no loss
+  return scores[wanted];  // YOUR CODE: this is a score, not a loss
 }

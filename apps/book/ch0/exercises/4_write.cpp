@@ -4,8 +4,8 @@
 // been written so far, beginning with the begin mark 1, and returns a score for each token of its vocabulary as the
 // next one.
 // Write an answer: take the token with the highest score (the first one if several are equal), write it down, and ask
-// again, until the end mark 2 has been said or `most` tokens have been. Return the answer without the begin mark and
-// without the end mark. This is called greedy decoding.
+// again, until the end mark 2 has been said or `most` tokens have been written. Return the answer without the begin
+// mark and without the end mark. This is called greedy decoding.
 // Grade it:  apps/run exercise 0.4
 // Serves: apps/book/ch0/reverse.cpp
 #include <algorithm>

@@ -1,12 +1,12 @@
 // Chapter 0. Exercise 0.5: two models that know nothing.
 //
-// A loss says little without another to compare it with. Work out what two models reach that never read the source.
+// A loss says little without another to compare it with. Work out what two models that never read the source can reach.
 // `labels` (i32, any shape) are the tokens that have to be said; those equal to `padding` do not count.
 // - my_uniform: each of `words` tokens has the same probability, and the model says one of them at random.
-// - my_by_frequency: each token's probability is its part of the counted labels; the model always says the most
-//   frequent one.
-// Return the loss (the mean of -ln p over the labels that count) and the accuracy (the part of them that is said right;
-// for the first model, its expectation). Without any label that counts both are 0.
+// - my_by_frequency: each token's probability is its fraction of the counted labels; the model always says the
+//   most frequent one.
+// Return the loss (the mean of -ln p over the labels that count) and the accuracy (the fraction of them that is said
+// right; for the first model, its expectation). If no label counts, both are 0.
 // Grade it:  apps/run exercise 0.5
 // Serves: apps/book/ch0/reverse.cpp
 #include <algorithm>

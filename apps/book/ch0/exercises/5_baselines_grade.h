@@ -19,7 +19,7 @@ void grade(Grader& g) {
   g.equal(
       "loss and accuracy by frequency", [&] { return both(my_by_frequency(labels, 0)); },
       Tensor::of<double>({2}, {entropy, 3 / seven}),
-      "Of how many labels is each count a part? And how often does each -ln p occur in the mean?");
+      "By how many labels is each count divided? And how often does each -ln p occur in the mean?");
   g.equal(
       "by frequency, where 3 is padding", [&] { return both(my_by_frequency(labels, 3)); },
       Tensor::of<double>({2}, {-(2 * std::log(0.4) + 3 * std::log(0.2)) / 5, 0.4}),

@@ -22,6 +22,6 @@ void grade(Grader& g) {
       },
       "The last index counts fastest. Write down the places of (0, 0, 0), (0, 0, 1), (0, 1, 0) and (1, 0, 0).");
   g.equal("element (-1, 0, -2) of [2, 3, 4]", number({2, 3, 4}, {-1, 0, -2}), 14,
-          "A negative index is one that its size has to be added to.");
+          "Add the size of its axis to a negative index.");
   g.equal("a scalar", number({}, {}), 0, "No axes, one element.");
 }

@@ -1,13 +1,13 @@
 // Chapter 2. Exercise 2.2: the walk back.
 //
-// A tape whose lines hold their inputs and slopes, and nothing that runs it backwards. Fill in `run_backward(y)`:
+// The lines of this tape hold their inputs and slopes, but nothing runs it backwards yet. Fill in `run_backward(y)`:
 // afterwards the gradient of every line is dy/d(line): 1 for y itself, 0 for a line that y was not computed from. It
 // may be called again, for another y of the same tape.
 // Grade it:  apps/run exercise 2.2
 // Serves: apps/book/ch2/tape.cpp
 #include <vector>
 
-// One number on the tape: its value, and its slope in each number that it was computed from.
+// One number on the tape: its value, and its slope with respect to each number that it was computed from.
 struct Line {
   struct Input {
     size_t line;

@@ -2,8 +2,8 @@
 //
 // Serves: apps/book/ch4/four_derivatives.cpp
 
-// The student's sum as a part of that of backward's dx.
-double part_of_sum(const Tensor& x, double eps) {
+// The student's sum relative to that of backward's dx.
+double fraction_of_sum(const Tensor& x, double eps) {
   Rng rng(6);
   const Tensor dy = randn(x.shape(), rng, f64);
   const Variable in = parameter(x.clone());
@@ -21,14 +21,14 @@ void grade(Grader& g) {
       "the sum where eps = 0", [&] { return along_x_hat(first, x_hat, 2, 0); }, 0,
       "Stretching a row about its mean does not change y if there is no eps. What does this say of dx along x^?");
   g.equal(
-      "a variance of 0.5 and eps = 0.5: your sum as a part of the right one",
+      "a variance of 0.5 and eps = 0.5: your sum relative to the right one",
       [] {
-        return part_of_sum(Tensor::of<double>({4}, {1, -1, 0, 0}), 0.5);
+        return fraction_of_sum(Tensor::of<double>({4}, {1, -1, 0, 0}), 0.5);
       },
       1,
       "Multiply the formula of dx by x^_i and add up over i. Two sums in it you know: that of x^ and that of its "
       "squares.");
   g.equal(
-      "a row with a small variance: the same part", [&] { return part_of_sum(x * 0.01, 1e-3); }, 1,
+      "a row with a small variance: the same part", [&] { return fraction_of_sum(x * 0.01, 1e-3); }, 1,
       "The squares of x^ add up to n var r^2. Replace var, since r^2 (var + eps) = 1.");
 }

@@ -30,7 +30,7 @@ void grade(Grader& g) {
       1, "The bound of a uniform distribution is not its standard deviation.", 0.05);
   g.equal(
       "the bound with relu, of 96 inputs", [] { return relu_bound(96); }, 0.25,
-      "What is the mean of relu(z)^2, if z and -z are equally likely, as a part of the mean of z^2?");
+      "What is the mean of relu(z)^2, if z and -z are equally likely, relative to the mean of z^2?");
   g.equal(
       "ten maps with relu keep a mean square of 1, roughly", [] { return after_ten_maps(128); }, 1,
       "What is lost at one map is lost again at each of the others.", 0.5);

@@ -19,7 +19,7 @@ void grade(Grader& g) {
       "lengths stay", [&] { return std::fabs(sum_of_squares(my_rotary(q, 7)) - sum_of_squares(q)) < 1e-12; },
       "A rotation keeps a^2 + b^2. Does the second line still have the a of the input?");
   g.equal(
-      "a row alone, at position 3, beside the same row among all",
+      "row 3 alone, with first = 3, equals row 3 of the whole",
       [&] { return my_rotary(q.rows(3, 4), 3) - my_rotary(q, 0).rows(3, 4); }, zeros({1, 8}, f64),
       "A row that comes alone, as from a cache, has the position first + 0.");
   g.check(

@@ -2,7 +2,7 @@
 // Expect: the number is 10, should be 2
 #include <vector>
 
-// One number on the tape: its value, and its slope in each number that it was computed from.
+// One number on the tape: its value, and its slope with respect to each number that it was computed from.
 struct Line {
   struct Input {
     size_t line;

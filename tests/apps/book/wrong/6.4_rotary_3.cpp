@@ -1,5 +1,5 @@
 // Chapter 6. A wrong answer to exercise 6.4: every call begins at position 0.
-// Expect: FAILED  a row alone, at position 3
+// Expect: FAILED  row 3 alone
 #include <cmath>
 
 #include "core/tensor_ops.h"
