@@ -92,8 +92,7 @@ class Part : public Replaceable {
 void clone_parts(Module& from, Module& into);
 
 /// For the `clone` of a module: gives `copy`, which was built in the same way, the parts, ties, dtype and values of
-/// `original`, and returns it. Everything else, such as a Dropout's p or a norm's eps, stays as it
-/// was built.
+/// `original`, and returns it. Everything else, such as a Dropout's p or a norm's eps, stays as it was built.
 template <class M>
 M cloned(M& original, M copy) {
   clone_parts(original, copy);

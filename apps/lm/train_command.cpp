@@ -102,15 +102,16 @@ struct Start {
 
 // Ends the training in time, and keeps what that changes about it in its files.
 std::function<void(const StepResult&)> ending_in_time(Start& start, Trainer& trainer, LmTask& task, SavedParts& parts) {
-  return [&](const StepResult&) {
+  // Not built at every change: if memory ran out, its destructor would end the program (ObjectText says why).
+  const auto options = std::make_shared<Json>(parse_json_object(start.origin.options, "lm"));
+  return [&, options](const StepResult&) {
     const i64 planned = trainer.recipe().steps;
     const bool settled = start.deadline->settles(trainer);
     if (!settled && trainer.recipe().steps == planned) return;
     static_cast<TrainingRecipe&>(start.origin.recipe) = trainer.recipe();
-    Json all = parse_json_object(start.origin.options, "lm");
-    all["steps"] = trainer.recipe().steps;
-    all["cooldown"] = trainer.recipe().cooldown;
-    start.origin.options = json_text(all, 2);
+    (*options)["steps"] = trainer.recipe().steps;
+    (*options)["cooldown"] = trainer.recipe().cooldown;
+    start.origin.options = json_text(*options, 2);
     parts = saved_parts(start.origin, task);
   };
 }

@@ -111,6 +111,21 @@ i64 different_characters(const std::vector<std::string_view>& lines) {
   return static_cast<i64>(codes.size());
 }
 
+// Whether every `stride`-th line has something to learn from. SentencePiece leaves out lines with U+2585, which it
+// reserves, and the characters NUL and tab. If nothing is left, it ends the program.
+bool has_something_to_learn(const std::vector<std::string_view>& lines, size_t stride) {
+  constexpr size_t reserved = 0x2585;
+  for (size_t i = 0; i < lines.size(); i += stride) {
+    bool left_out = false, learnt = false;
+    for_each_character(lines[i], [&](size_t code, size_t, size_t) {
+      left_out = left_out || code == reserved;
+      learnt = learnt || (code != '\0' && code != '\t');
+    });
+    if (learnt && !left_out) return true;
+  }
+  return false;
+}
+
 // The most bytes of a line, or 10, the least that SentencePiece takes for it.
 size_t most_bytes_of_a_line(const std::vector<std::string_view>& lines) {
   size_t longest = 10;
@@ -164,7 +179,9 @@ ScoredPieces learn_pieces(const std::vector<std::string_view>& lines, i64 size, 
   constexpr size_t most_lines = 2'000'000;
   const i64 characters = different_characters(lines), tokens = learned + first_piece_id;
   const bool whole = 4 * characters <= tokens;
-  LineIterator sample(lines, (lines.size() + most_lines - 1) / most_lines);
+  const size_t stride = (lines.size() + most_lines - 1) / most_lines;
+  check(has_something_to_learn(lines, stride), vocabulary_operation, "SentencePiece finds nothing to learn from");
+  LineIterator sample(lines, stride);
   std::string model;
   const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(
       trainer_options(tokens, most_bytes_of_a_line(lines), whole, exact), &sample, &model);

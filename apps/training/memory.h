@@ -1,4 +1,4 @@
-// Chapter 9. The least memory that a training needs. A training that does not fit into this machine ends at its start.
+// Chapter 9. The least memory that a training and its texts need. A training that does not fit ends at its start.
 //
 // The count is a lower bound with two exceptions, so a training that could run is hardly ever refused: Muon remembers
 // one number of each parameter in a hidden matrix, not two, and a training with fewer evaluations than `average_last`

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iomanip>
@@ -48,10 +49,15 @@ std::string options_in(const SavedParts& parts) {
 // The step from which FILE.resume goes on; 0 without such a file. If a later state could not be saved, it is earlier
 // than the training's.
 i64 step_kept_in(const TrainingFiles& files) {
+  i64 step = 0;
   try {
-    const Json standing = parse_json_object(read_safetensors_metadata(files.resume()).at("standing"), "standing");
-    return standing.at("steps_done").get<i64>();
+    const std::string standing = read_safetensors_metadata(files.resume()).at("standing");
+    constexpr std::string_view field = R"("steps_done":)";  // no Json is built: memory may have run out (ObjectText)
+    const size_t at = standing.find(field);
+    if (at != standing.npos)
+      std::from_chars(standing.data() + at + field.size(), standing.data() + standing.size(), step);
   } catch (const std::exception&) { return 0; }
+  return step;
 }
 
 // A failure beside the one that ends the program.
@@ -60,7 +66,9 @@ void print_failure(const std::exception_ptr& failure) {
     std::rethrow_exception(failure);
   } catch (const std::bad_alloc&) {
     std::cerr << "another failure: out of memory" << std::endl;
-  } catch (const std::exception& error) { std::cerr << "another failure: " << error.what() << std::endl; }
+  } catch (const std::exception& error) {
+    std::cerr << "another failure: " << harmless_lines(error.what()) << std::endl;
+  } catch (...) { std::cerr << "another failure: an unknown error" << std::endl; }
 }
 
 // How far an unfinished training is, and how to resume it.
@@ -189,16 +197,16 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
 
 void save_model(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                 const std::string& command, bool failed) {
-  if (!trainer.ended()) trainer.end_with_best();    // what comes before has failed, as when memory runs out
-  files.end(parts, trainer.finished() && !failed);  // the state of a failed one can repeat what failed
-  const auto tell_saved = [&] {
+  const auto save = [&] {
+    if (!trainer.ended()) trainer.end_with_best();    // what comes before has failed, as when memory runs out
+    files.end(parts, trainer.finished() && !failed);  // the state of a failed one can repeat what failed
     files.check_kept();
     if (files.used()) std::cerr << "saved to " << harmless(files.model()) << '\n';
   };
   const auto tell_stopped = [&] {
     if (!trainer.finished()) print_stopped(trainer, files, log, command, failed);
   };
-  end_training(nullptr, {tell_saved, tell_stopped, [&] { log.end(); }});
+  end_training(nullptr, {save, tell_stopped, [&] { log.end(); }});
 }
 
 std::exception_ptr failure_of(const std::function<void()>& steps) {

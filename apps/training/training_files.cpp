@@ -10,6 +10,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "apps/program/option_file.h"
 #include "apps/program/options.h"
 #include "core/files/file.h"
 #include "core/files/safetensors_header.h"
@@ -163,6 +164,8 @@ UnfinishedTraining read_unfinished(const std::string& program, const TrainingFil
   within("load " + path, [&] {
     result.recipe = training_recipe(recipe);
     read_standing(standing, result);
+    const auto options = result.metadata.find(options_key);  // which the log gets
+    if (options != result.metadata.end() && !options->second.empty()) parse_json_object(options->second, "options");
   });
   result.state.tensors = std::move(file.tensors);
   return result;

@@ -1,8 +1,7 @@
 // Chapter 6. The bug zoo, operations: classic mistakes, each in the smallest wrong struct that makes it.
 //
-// nn/check/bug_zoo.h lists them with an explanation and a hint.
-// To hunt for them yourself, begin with apps/book/bugs/README.md, and read no further here: names and structs say what
-// is wrong.
+// nn/check/bug_zoo.h lists them with an explanation and a hint. To hunt for them yourself, begin with
+// apps/book/bugs/README.md, and read no further here: names and structs say what is wrong.
 // Serves: autograd/check/proof.h
 #pragma once
 

@@ -63,10 +63,16 @@ std::string json_in_ascii(const Json& json, int indent) {
   return json.dump(indent, ' ', true, Json::error_handler_t::replace);
 }
 
-std::string json_on_one_line(std::string json, std::string_view operation) {
-  check(Json::accept(json), operation, "is not JSON");
-  std::erase_if(json, [](char c) { return c == '\n' || c == '\r'; });
-  return json;
+std::string json_on_one_line(const std::string& json, std::string_view operation) {
+  check(json.find('\0') == json.npos && Json::accept(json), operation, "is not JSON");  // it stops at a zero byte
+  std::string line;
+  for (size_t at = 0; at < json.size();) {
+    if (json[at] == '\n' || json[at] == '\r')
+      at = std::min(json.find_first_not_of(" \t\r\n", at), json.size());
+    else
+      line += json[at++];
+  }
+  return line;
 }
 
 void ObjectText::begin_field(std::string_view name) {

@@ -43,9 +43,9 @@ std::string json_text(const Json& json, int indent = -1);
 /// The same in ASCII alone, for a terminal, which other characters could control.
 std::string json_in_ascii(const Json& json, int indent = -1);
 
-/// JSON without the line breaks that it may have between its parts. Errors of `operation`: it is not JSON. No Json is
-/// built from it, so it may be called where ObjectText is used.
-std::string json_on_one_line(std::string json, std::string_view operation);
+/// JSON without the line breaks that it may have between its parts, and without the blanks that follow them. Error of
+/// `operation`: it is not JSON. No Json is built from it, so it may be called where ObjectText is used.
+std::string json_on_one_line(const std::string& json, std::string_view operation);
 
 /// An object that is written field by field: what a training saves. When memory runs out this throws, and the training
 /// can say so. A Json with fields could not be used: its destructor allocates, and would end the program.

@@ -128,7 +128,8 @@ void check_size(const TransformerConfig& config, const std::string& path) {
   check_size(config.parameter_count(), path);
   if (config.positions == Positions::learned) return;  // then the tables are parameters
   constexpr double few_bytes = 1 << 28;                // tables of this size do no harm
-  const double tables =                                // of sinusoids, for source and target
+  // The tables of sinusoids, for source and target.
+  const double tables =
       2.0 * bytes_of(Dtype::f64) * static_cast<double>(config.max_len) * static_cast<double>(config.layer.d_model);
   check(tables <= few_bytes + static_cast<double>(InputFile(path).size()), "load " + path,
         "is too small for the model it describes, whose sequences have up to ", config.max_len, " tokens");

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/lm/training.h"
 #include "apps/program/option_file.h"
@@ -26,10 +27,14 @@ namespace {
 // Reads a configuration; what is accepted can be written, and `read_again` reads it as the same.
 template <class Read, class ReadAgain>
 void there_and_back(const std::string& text, const Read& read, const ReadAgain& read_again) {
-  std::string once;
-  if (!accepted([&] { once = to_json(read(text)); })) return;
-  fuzz::expect_accepted([&] { return to_json(read_again(once)) == once; },
-                        "a configuration that is written and read again is the same");
+  std::optional<decltype(read(text))> config;
+  if (!accepted([&] { config.emplace(read(text)); })) return;
+  fuzz::expect_accepted(
+      [&] {
+        const std::string once = to_json(*config);
+        return to_json(read_again(once)) == once;
+      },
+      "a configuration that is written and read again is the same");
 }
 template <class Read>
 void there_and_back(const std::string& text, const Read& read) {

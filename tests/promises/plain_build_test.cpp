@@ -93,8 +93,9 @@ void check_levels(const AtLevels& at, const std::string& own) {
   if (__builtin_cpu_supports("avx2")) {  // a CPU without AVX-512, for which OpenBLAS has these kernels
     AtLevels haswell = at;
     haswell.environment = "OPENBLAS_CORETYPE=Haswell ";
-    CHECK(haswell.library("x86-64-v3")
-              .ends_with("\n" + program::shell(haswell.environment + "'" ORRERY_OWN_USER "'").text));
+    const std::string own_haswell = program::shell(haswell.environment + "'" ORRERY_OWN_USER "'").text;
+    CHECK(own_haswell.size() == hash_digits + 1);
+    CHECK(haswell.library("x86-64-v3").ends_with("\n" + own_haswell));
     CHECK(haswell.trained_hash("x86-64-v3") == hash_by(haswell.environment + program::quoted_program));
   }
   const std::string plain = at.library("none");

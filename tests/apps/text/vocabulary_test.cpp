@@ -107,6 +107,15 @@ TEST_CASE("the same text gives the same vocabulary, also from a file") {
   CHECK_FALSE(Vocabulary::from_json(pieces.to_json()).is_segmented());
 }
 
+TEST_CASE("a text of which SentencePiece leaves out everything is an error, and does not end the program") {
+  using namespace std::string_view_literals;
+  for (const std::string_view line : {"\0"sv, "\0\t\0"sv, "a \u2585"sv}) {
+    const std::vector<std::string_view> lines{line, "\0"};
+    CHECK(error_of([&] { Vocabulary::of_running_text(lines, 320); }) ==
+          "vocabulary: SentencePiece finds nothing to learn from");
+  }
+}
+
 TEST_CASE("a text that gives no vocabulary says why") {
   CHECK(small::contains(error_of([] { Vocabulary::of_text({}, 100); }), "there is no text to learn from"));
   CHECK(small::contains(error_of([] { Vocabulary::of_text({"", "  "}, 100); }), "there is no text to learn from"));
