@@ -111,19 +111,24 @@ i64 different_characters(const std::vector<std::string_view>& lines) {
   return static_cast<i64>(codes.size());
 }
 
-// Whether every `stride`-th line has something to learn from. SentencePiece leaves out lines with U+2585, which it
-// reserves, and the characters NUL and tab. If nothing is left, it ends the program.
-bool has_something_to_learn(const std::vector<std::string_view>& lines, size_t stride) {
-  constexpr size_t reserved = 0x2585;
-  for (size_t i = 0; i < lines.size(); i += stride) {
-    bool left_out = false, learnt = false;
-    for_each_character(lines[i], [&](size_t code, size_t, size_t) {
-      left_out = left_out || code == reserved;
-      learnt = learnt || (code != '\0' && code != '\t');
-    });
-    if (learnt && !left_out) return true;
-  }
-  return false;
+// Whether a line has a character from which SentencePiece surely learns. It leaves out lines with U+2585, which it
+// reserves, and in other lines the names of tokens, NUL, tabs, and spaces, also as U+2581.
+bool has_something_to_learn(std::string line) {
+  for (const std::string_view name : token_names)
+    for (size_t at = 0; (at = line.find(name, at)) != line.npos;) line.replace(at, name.size(), name.size(), '\t');
+  bool reserved = false, learnt = false;
+  for_each_character(line, [&](size_t code, size_t, size_t) {
+    reserved = reserved || code == 0x2585;
+    learnt = learnt || (code != '\0' && code != '\t' && code != ' ' && code != 0x2581);
+  });
+  return learnt && !reserved;
+}
+
+// Error: every `stride`-th line has nothing to learn from. SentencePiece would then end the program.
+void check_learnable(const std::vector<std::string_view>& lines, size_t stride) {
+  bool any = false;
+  for (size_t i = 0; i < lines.size() && !any; i += stride) any = has_something_to_learn(std::string(lines[i]));
+  check(any, vocabulary_operation, "SentencePiece finds nothing to learn from");
 }
 
 // The most bytes of a line, or 10, the least that SentencePiece takes for it.
@@ -180,7 +185,7 @@ ScoredPieces learn_pieces(const std::vector<std::string_view>& lines, i64 size, 
   const i64 characters = different_characters(lines), tokens = learned + first_piece_id;
   const bool whole = 4 * characters <= tokens;
   const size_t stride = (lines.size() + most_lines - 1) / most_lines;
-  check(has_something_to_learn(lines, stride), vocabulary_operation, "SentencePiece finds nothing to learn from");
+  check_learnable(lines, stride);
   LineIterator sample(lines, stride);
   std::string model;
   const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(

@@ -9,6 +9,7 @@
 // Serves: nn/models/transformer.h
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ class SentencePieceProcessor;
 }
 
 namespace orrery {
+
+/// The names of the tokens before the pieces, in the order of their ids.
+inline constexpr std::array<std::string_view, first_piece_id> token_names{"<pad>", "<unk>", "<s>",   "</s>",
+                                                                          "[CLS]", "[SEP]", "[MASK]"};
 
 /// What the errors of vocabularies begin with.
 inline constexpr std::string_view vocabulary_operation = "vocabulary";

@@ -24,9 +24,6 @@ namespace {
 constexpr std::string_view kind_of_sentencepiece = "sentencepiece", kind_of_exact = "sentencepiece-exact",
                            kind_of_segmented = "segmented", word_goes_on = "@@";
 
-// In the order of their ids.
-const std::array<std::string, first_piece_id> token_names{"<pad>", "<unk>", "<s>", "</s>", "[CLS]", "[SEP]", "[MASK]"};
-
 // The token that stands for one byte, as SentencePiece writes it: "<0x0A>".
 std::string byte_token(size_t byte) {
   constexpr std::string_view digits = "0123456789ABCDEF";
