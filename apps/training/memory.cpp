@@ -25,7 +25,7 @@ double kept_weights(const nn::LayerOptions& layer, i64 queries, i64 keys) {
                                         : static_cast<double>(layer.num_heads) * static_cast<double>(queries * keys);
 }
 
-void check_room(const std::string& program, const std::string& who_needs, double needed) {
+void check_fits(const std::string& program, const std::string& who_needs, double needed) {
   constexpr double megabyte = 1 << 20;
   const double there = static_cast<double>(physical_memory());
   const double limit = static_cast<double>(memory_counters().limit_bytes);
@@ -64,7 +64,7 @@ double bytes_of(const MemoryNeed& need) {
 }
 
 void check_memory(const std::string& program, const MemoryNeed& need) {
-  check_room(program, "a model of " + std::to_string(need.parameters) + " parameters needs", bytes_of(need));
+  check_fits(program, "a model of " + std::to_string(need.parameters) + " parameters needs", bytes_of(need));
 }
 
 void check_memory_for_texts(const std::string& program, const std::vector<std::string>& files) {
@@ -74,7 +74,7 @@ void check_memory_for_texts(const std::string& program, const std::vector<std::s
     const auto size = std::filesystem::file_size(file, not_there);
     if (!not_there) bytes += static_cast<double>(size);
   }
-  check_room(program, "the texts need", bytes);
+  check_fits(program, "the texts need", bytes);
 }
 
 }  // namespace orrery

@@ -72,9 +72,9 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
              "Stop after this many minutes of training, as after Ctrl-C; 0: no limit");
   show_default(add_whole_number(command, "--max-memory", run.max_memory, 1, most_megabytes,
                                 "Largest memory for tensors, in MB, and for the texts of a translator; if not given, "
-                                "nine tenths of what is free at the "
-                                "start. A training that needs more ends with an error: if it swapped, it would be many "
-                                "times slower, and so would every other program"),
+                                "nine tenths of what is free at the start. A training that needs more ends with an "
+                                "error: if it swapped, it would be many times slower, and so would every other "
+                                "program"),
                "");
   CLI::Option* threads = add_threads(command, run.threads);
   add_flag(command, "--hash", run.hash, "Print a fingerprint of losses, parameters and the optimiser's state");

@@ -110,7 +110,7 @@ TEST_CASE("the same text gives the same vocabulary, also from a file") {
 TEST_CASE("a text of which SentencePiece leaves out everything is an error, and does not end the program") {
   using namespace std::string_view_literals;
   for (const std::string_view line : {"\0"sv, "\0\t\0"sv, "\0 <pad></s>[MASK]"sv, "a \u2585"sv}) {
-    const std::vector<std::string_view> lines{line, "\0"};
+    const std::vector<std::string_view> lines{line, "\0"sv};
     CHECK(error_of([&] { Vocabulary::of_running_text(lines, 320); }) ==
           "vocabulary: SentencePiece finds nothing to learn from");
   }

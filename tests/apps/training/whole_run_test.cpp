@@ -125,6 +125,21 @@ TEST_CASE("a report that fails does not keep the model from being saved, nor a s
   CHECK(saving.called == "report figures ");
 }
 
+TEST_CASE("a save that fails keeps neither the way to resume from being told, nor the log from being ended") {
+  const TemporaryFolder folder;
+  LineRun line(folder / "line");
+  TrainingLog log(folder / "log", TrainingLog::Earlier::kept);
+  log.start(line.training.trainer, "");
+  for (i64 step = 1; step <= 2; ++step) log.step(step, line.training.trainer.step());  // the second has no line yet
+  REQUIRE(line.files.keep(line.training.trainer, line.parts));
+  line.parts.save_model = [](const std::string&) { fail("write", "No space left on device"); };
+  line.listen([&] { save_model(line.training.trainer, line.files, line.parts, log, "orrery line", false); });
+  CHECK(small::contains(line.problem, "line: the model is not saved: write: No space left on device"));
+  CHECK(small::contains(line.heard, "stopped after step 2 of 12; to resume: orrery line --resume "));
+  CHECK_FALSE(log.used());
+  CHECK(small::contains(contents(folder / "log"), "\n{\"step\":2,"));
+}
+
 TEST_CASE("the state that replaces an older one is that of the training, not of the mean that is saved") {
   const TemporaryFolder folder;
   TrainingRecipe recipe = small::line_recipe();

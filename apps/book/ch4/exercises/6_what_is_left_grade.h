@@ -29,6 +29,6 @@ void grade(Grader& g) {
       "Multiply the formula of dx by x^_i and add up over i. Two sums in it you know: that of x^ and that of its "
       "squares.");
   g.equal(
-      "a row with a small variance: the same part", [&] { return fraction_of_sum(x * 0.01, 1e-3); }, 1,
+      "a row with a small variance: the same fraction", [&] { return fraction_of_sum(x * 0.01, 1e-3); }, 1,
       "The squares of x^ add up to n var r^2. Replace var, since r^2 (var + eps) = 1.");
 }
