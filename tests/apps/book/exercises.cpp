@@ -1,11 +1,10 @@
 // Chapter 3. Grades every attempt at every exercise of one chapter, or at every bug:  orrery_exercises 4
 //
-// Each solution passes; each starter fails; each wrong answer fails, and what its file expects is said of a question
-// that failed. No two wrong answers are told the same: their questions, errors and hints differ in more than numbers.
+// Each solution passes; each starter fails; each wrong answer fails, and what is expected is said of a question that
+// failed. No two wrong answers are told the same: their questions, errors and hints differ in more than numbers.
 // An answer that throws fails question by question, and does not end the grading.
 #include "tests/apps/book/exercises.h"
 
-#include <fstream>
 #include <iostream>
 #include <regex>
 #include <set>
@@ -16,16 +15,6 @@ namespace orrery::book {
 Exercises exercises_of(const std::string& chapter);  // written by CMake
 
 namespace {
-
-// What the grader must say of a wrong answer: line 2 of its file. Without such a line, what no grader says.
-std::string expected_of(const std::string& file) {
-  constexpr std::string_view start = "// Expect: ";
-  std::ifstream in(ORRERY_SOURCE_DIR "/" + file);
-  std::string line;
-  std::getline(in, line);
-  std::getline(in, line);
-  return line.size() > start.size() && line.starts_with(start) ? line.substr(start.size()) : "\n\n";
-}
 
 // What the grader says of the questions that failed.
 std::string failures(const Grader& grader) {
@@ -50,8 +39,8 @@ std::string problem(const Attempt& attempt, const Grader& grader) {
   if (attempt.kind == Attempt::solution) return grader.passed() ? "" : "the solution does not pass";
   if (grader.passed()) return "passes, and must not";
   if (attempt.kind != Attempt::wrong) return "";
-  const std::string expected = expected_of(attempt.file);
-  return failures(grader).find(expected) == std::string::npos ? "its grade does not say \"" + expected + "\"" : "";
+  const bool said = !attempt.expected.empty() && failures(grader).find(attempt.expected) != std::string::npos;
+  return said ? "" : "its grade does not say \"" + attempt.expected + "\"";
 }
 
 bool grade_exercise(const Exercise& exercise) {
@@ -74,7 +63,7 @@ bool grade_exercise(const Exercise& exercise) {
     } catch (const std::exception& error) { report(attempt.file, std::string("the grader threw: ") + error.what()); }
     if (attempt.kind != Attempt::wrong) continue;
     ++wrong;
-    if (!expected.insert(expected_of(attempt.file)).second) report(attempt.file, "expects what another one does");
+    if (!expected.insert(attempt.expected).second) report(attempt.file, "expects what another one does");
     if (!told.insert(lines_without_numbers(failures(grader))).second)
       report(attempt.file, "is told the same as another wrong answer, except for numbers\n" + failures(grader));
   }

@@ -13,6 +13,7 @@ namespace orrery::book {
 struct Attempt {
   enum Kind { solution, starter, wrong, throwing } kind;  ///< throwing: a starter whose blanks throw
   std::string file;                                       ///< from the root of the repository
+  std::string expected;                                   ///< of a wrong answer: what its grade says
   void (*grade)(Grader&);
 };
 
