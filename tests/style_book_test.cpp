@@ -1,4 +1,4 @@
-// Chapter 0. The rules of the house for the reader: chapter headers, the spine, rooms, a test for every source.
+// Chapter 0. The rules of the house for the reader: chapter headers, the spine, rooms.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -11,7 +11,7 @@ using namespace orrery::style;
 
 namespace {
 
-constexpr std::string_view read_next = "// Read next: ", serves = "// Serves: ";
+constexpr std::string_view read_next = "// Read next: ";
 const std::string last_word = "the end";
 
 // The spine: the files that a reader reads in order, as the table in apps/README.md lists them.
@@ -51,30 +51,20 @@ std::string last_header_line(const Source& source) {
   return n > 0 ? source.lines[n - 1] : "";
 }
 
-// Every file opens with its chapter. A file of the spine names the next one, every other file the one that it serves.
+// Every file of the library and the programs opens with its chapter; one of the spine also names the next.
 Words header_violations(const Sources& sources, const Spine& spine) {
   Words found;
   for (const Source& source : sources) {
-    const bool test = source.layer() == "tests";
-    if (source.chapter < 0 && (!test || source.path.ends_with("_test.cpp"))) {
-      found.push_back(source.at(0) + "line 1 is not \"// Chapter N. What the file is.\"");
-    }
-    if (test) continue;
-    const std::string line = last_header_line(source), at = source.at(std::max<size_t>(header_length(source), 1) - 1);
+    if (source.layer() == "tests") continue;
+    if (source.chapter < 0) found.push_back(source.at(0) + "line 1 is not \"// Chapter N. What the file is.\"");
     const auto place = std::find(spine.files.begin(), spine.files.end(), source.path);
-    if (place != spine.files.end()) {
-      const std::string next = place + 1 == spine.files.end() ? last_word : *(place + 1);
-      if (line != std::string(read_next) + next)
-        found.push_back(at + "the header does not end with \"" + std::string(read_next) + next + "\"");
-      if (source.chapter != spine.chapters[static_cast<size_t>(place - spine.files.begin())])
-        found.push_back(source.at(0) + "the spine has this file in another chapter");
-    } else if (!line.starts_with(serves)) {
-      found.push_back(at + "the header does not end with \"" + std::string(serves) +
-                      "FILE\", FILE being one of those in apps/README.md");
-    } else if (const std::string served = line.substr(serves.size());
-               std::find(spine.files.begin(), spine.files.end(), served) == spine.files.end()) {
-      found.push_back(at + served + " is not a file of the spine: name one of those listed in apps/README.md");
-    }
+    if (place == spine.files.end()) continue;
+    const std::string next = place + 1 == spine.files.end() ? last_word : *(place + 1);
+    if (last_header_line(source) != std::string(read_next) + next)
+      found.push_back(source.at(std::max<size_t>(header_length(source), 1) - 1) + "the header does not end with \"" +
+                      std::string(read_next) + next + "\"");
+    if (source.chapter != spine.chapters[static_cast<size_t>(place - spine.files.begin())])
+      found.push_back(source.at(0) + "the spine has this file in another chapter");
   }
   return found;
 }
@@ -125,48 +115,21 @@ Words crowded_folders(const Sources& sources) {
   return found;
 }
 
-// Files without a test of their own: tables of samples are run by the tests, folder headers and catalogues only list.
-bool needs_no_test(const Source& source) {
-  static const std::set<std::string> lists{"nn/nn.h", "optim/optim.h", "core/tensor_ops.h", "autograd/ops.h"};
-  return lists.contains(source.path) || source.stem().find("sample") != std::string::npos;
-}
-
-Words test_violations(const Sources& sources) {
-  Words found;
-  for (const Source& source : sources) {
-    if (source.layer() == "tests" || source.layer() == "apps" || needs_no_test(source)) continue;
-    const std::string test = "tests/" + source.folder() + "/" + source.stem() + "_test.cpp";
-    if (!find_source(sources, test)) found.push_back(source.at(0) + test + " does not exist");
-  }
-  return found;
-}
-
 }  // namespace
 
-TEST_CASE("every source opens with its chapter, and says what to read next or which file of the spine it serves") {
+TEST_CASE("every source opens with its chapter, and one of the spine with what to read next") {
   CHECK(report(header_violations(tree(), spine())) == "");
-}
-
-TEST_CASE("headers without chapter, next file or served file are found") {
   const Spine two{{"nn/a.h", "nn/b.h"}, {5, 6}};
   const auto report_for = [&](const std::string& path, const std::string& text) {
     return report(header_violations({make_source(path, text)}, two));
   };
   CHECK(report_for("nn/a.h", "// Chapter 5. A.\n//\n// Read next: nn/b.h\n#pragma once\n") == "");
   CHECK(report_for("nn/b.h", "// Chapter 6. B.\n// Read next: the end\n") == "");
-  CHECK(report_for("nn/c.h", "// Chapter 5. C.\n// Serves: nn/a.h\n") == "");
-  CHECK(report_for("tests/nn/a_test.cpp", "// Chapter 5. Tests of A.\n") == "");
-  CHECK(report_for("nn/c.h", "// C.\n// Serves: nn/b.h\n") ==
-        "\nnn/c.h:1: line 1 is not \"// Chapter N. What the file is.\"");
+  CHECK(report_for("nn/c.h", "// C.\n") == "\nnn/c.h:1: line 1 is not \"// Chapter N. What the file is.\"");
   CHECK(report_for("nn/a.h", "// Chapter 5. A.\n// Read next: nn/c.h\n") ==
         "\nnn/a.h:2: the header does not end with \"// Read next: nn/b.h\"");
   CHECK(report_for("nn/b.h", "// Chapter 5. B.\n// Read next: the end\n") ==
         "\nnn/b.h:1: the spine has this file in another chapter");
-  CHECK(report_for("nn/c.h", "// Chapter 5. C.\n// Read next: nn/b.h\n") ==
-        "\nnn/c.h:2: the header does not end with \"// Serves: FILE\", FILE being one of those in apps/README.md");
-  CHECK(report_for("nn/c.h", "// Chapter 5. C.\n// Serves: nn/d.h\n") ==
-        "\nnn/c.h:2: nn/d.h is not a file of the spine: name one of those listed in apps/README.md");
-  CHECK(report_for("tests/nn/a_test.cpp", "// Tests of A.\n") != "");
 }
 
 TEST_CASE("the spine keeps to its budget of files and lines") {
@@ -223,14 +186,4 @@ TEST_CASE("the reader's own files keep no rules, and CMake does not look for the
   const Words lines = split_lines(orrery::contents(root / "apps/programs.cmake"));
   const std::string left_out = "list(FILTER program_folders EXCLUDE REGEX \"/(book|mine)$\")";
   CHECK(std::find(lines.begin(), lines.end(), left_out) != lines.end());
-}
-
-TEST_CASE("every source of the library has a test of its name") { CHECK(report(test_violations(tree())) == ""); }
-
-TEST_CASE("a source without a test is found") {
-  const Source op = make_source("autograd/ops/softmax.cpp", ""), other = make_source("tests/core/softmax_test.cpp", "");
-  CHECK(report(test_violations({op, other})) ==
-        "\nautograd/ops/softmax.cpp:1: tests/autograd/ops/softmax_test.cpp does not exist");
-  CHECK(report(test_violations({op, make_source("tests/autograd/ops/softmax_test.cpp", "")})) == "");
-  CHECK(report(test_violations({make_source("nn/nn.h", ""), make_source("autograd/check/samples.cpp", "")})) == "");
 }

@@ -1,4 +1,4 @@
-// Chapter 8. The rules of the house on who uses what: layers, chapters, rooms, threads, BLAS, products, JSON.
+// Chapter 8. The rules of the house on who uses what: layers, chapters, rooms, threads, BLAS, products.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -132,29 +132,6 @@ Words product_violations(const Sources& sources) {
   return found;
 }
 
-// A source that makes a Json needs all of its type, by its own includes or by those of its headers.
-bool reaches_json(const Sources& sources, const Source& source, std::set<std::string>& seen) {
-  if (!seen.insert(source.path).second) return false;
-  return std::any_of(source.lines.begin(), source.lines.end(), [&](const std::string& line) {
-    if (line == "#include <nlohmann/json.hpp>") return true;
-    const Source* included = find_source(sources, included_path(line));
-    return included && reaches_json(sources, *included, seen);
-  });
-}
-
-// Sources are compiled several at once, where one that forgets the type's header may get it from another.
-Words json_violations(const Sources& sources) {
-  Words found;
-  for (const Source& source : sources) {
-    std::set<std::string> seen;
-    const auto names_json = [](const std::string& code) { return has_word(code, "Json"); };
-    const auto line = std::find_if(source.code.begin(), source.code.end(), names_json);
-    if (!source.path.ends_with(".cpp") || line == source.code.end() || reaches_json(sources, source, seen)) continue;
-    found.push_back(source.at(static_cast<size_t>(line - source.code.begin())) + "include <nlohmann/json.hpp>");
-  }
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("layers look down and chapters back") { CHECK(report(include_violations(tree())) == ""); }
@@ -221,13 +198,4 @@ TEST_CASE("products are called through core/products/gemm.h") {
   CHECK(report_of(product_violations, "apps/lm/a.h", blas) == "");
   CHECK(report_of(product_violations, "apps/bench/a.h", small) == "");
   CHECK(report_of(product_violations, "nn/a.h", "#include \"core/products/gemm.h\"\n") == "");
-}
-
-TEST_CASE("sources that make a Json include the header of its type") {
-  CHECK(report(json_violations(tree())) == "");
-  CHECK(report_of(json_violations, "apps/a.cpp", "\nJson list;\n") == "\napps/a.cpp:2: include <nlohmann/json.hpp>");
-  CHECK(report_of(json_violations, "apps/a.cpp", "#include <nlohmann/json.hpp>\nJson list;\n") == "");
-  CHECK(report_of(json_violations, "apps/a.cpp", "// Json\n") == "");
-  CHECK(report(json_violations({make_source("apps/a.cpp", "#include \"apps/b.h\"\nJson list;\n"),
-                                make_source("apps/b.h", "#include <nlohmann/json.hpp>\n")})) == "");
 }

@@ -1,4 +1,4 @@
-// Chapter 8. The rules of the house for the text of the code: paths in comments, memory, lengths, bindings, state.
+// Chapter 8. The rules of the house for the text of the code: paths in comments, memory, lengths, kernels, state.
 #include <doctest/doctest.h>
 
 #include <regex>
@@ -71,26 +71,6 @@ Words length_violations(const Sources& sources) {
     for (size_t i = 0; i < source.lines.size(); ++i) {
       const size_t columns = columns_of(source.lines[i]);
       if (columns > most_columns) found.push_back(source.at(i) + std::to_string(columns) + " columns");
-    }
-  }
-  return found;
-}
-
-// Written in halves, so that this file does not find itself.
-Words note_violations(const Sources& sources) {
-  Words found;
-  for (const Source& source : sources) {
-    for (size_t i = 0; i < source.lines.size(); ++i) {
-      for (const std::string word : {"TO"
-                                     "DO",
-                                     "FIX"
-                                     "ME",
-                                     "X"
-                                     "XX",
-                                     "HA"
-                                     "CK"}) {
-        if (has_word(source.lines[i], word)) found.push_back(source.at(i) + word);
-      }
     }
   }
   return found;
@@ -180,32 +160,6 @@ Words shared_kernels(const Sources& sources) {
   return found;
 }
 
-// CAPTURE and INFO make a lambda, in which clang 14 lets nobody name a structured binding. A binding's scope ends with
-// its block: at a line that is indented less, or as little as the binding's loop.
-Words binding_violations(const Sources& sources) {
-  static const std::regex binding("^( *)(for \\()?.*\\bauto&{0,2} \\[([^\\]]*)\\]"),
-      capture("\\b(CAPTURE|INFO)(\\(.*)"), variable("[^.>\\w]([A-Za-z_]\\w*)");  // x.b and x->b are no variables
-  Words found;
-  for (const Source& source : sources) {
-    for (size_t i = 0; i < source.code.size(); ++i) {
-      std::smatch bound, captured;
-      if (source.code[i].find('[') == std::string::npos || !has_word(source.code[i], "auto")) continue;  // for speed
-      if (!std::regex_search(source.code[i], bound, binding)) continue;
-      const size_t scope = static_cast<size_t>(bound.length(1)) + (bound[2].matched ? 1 : 0);
-      for (size_t next = i + 1; next < source.code.size(); ++next) {
-        const std::string& line = source.code[next];
-        if (!line.empty() && line.find_first_not_of(' ') < scope) break;
-        if (!has_word(line, "CAPTURE") && !has_word(line, "INFO")) continue;
-        if (!std::regex_search(line, captured, capture)) continue;
-        for (const std::string& name : matches_in(captured.str(2), variable))
-          if (has_word(bound.str(3), name))
-            found.push_back(source.at(next) + captured.str(1) + " cannot name " + name + ", a structured binding");
-      }
-    }
-  }
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("arithmetic in headers is static, so that no user's copy of it replaces the library's") {
@@ -248,13 +202,6 @@ TEST_CASE("files have at most 450 lines of at most 120 columns; about 300 is usu
   CHECK(report_of(length_violations, "nn/a.h", std::string(451, '\n')) == "\nnn/a.h:451: the file has 451 lines");
 }
 
-TEST_CASE("nothing is left to be done later") {
-  CHECK(report(note_violations(tree())) == "");
-  CHECK(report_of(note_violations, "nn/a.h",
-                  "// X"
-                  "XX: later\n") != "");
-}
-
 TEST_CASE("the process-wide state is this list") {
   CHECK(report(state_of(tree())) ==
         report({"apps/program/interrupt.cpp: first_signal", "autograd/check/scheduling.cpp: loops_of_exact_threads",
@@ -295,17 +242,4 @@ TEST_CASE("the top level is what the design says") {
     if (!name.starts_with(".") && !built && !written) found.insert(name);
   }
   CHECK(report({found.begin(), found.end()}) == report({wanted.begin(), wanted.end()}));
-}
-
-TEST_CASE("no test captures a structured binding") {
-  CHECK(report(binding_violations(tree())) == "");
-  const std::string loop = "  for (const auto& [a, b] : list) {\n";
-  CHECK(report_of(binding_violations, "tests/a.cpp", loop + "    CAPTURE(b);\n  }\n") ==
-        "\ntests/a.cpp:2: CAPTURE cannot name b, a structured binding");
-  CHECK(report_of(binding_violations, "tests/a.cpp", loop + "    INFO(\"a\", b.size());\n  }\n") ==
-        "\ntests/a.cpp:2: INFO cannot name b, a structured binding");
-  CHECK(report_of(binding_violations, "tests/a.cpp", loop + "    CAPTURE(c.b + c->a + ab);\n  }\n") == "");
-  CHECK(report_of(binding_violations, "tests/a.cpp", loop + "    CAPTURE(c);\n  }\n  CAPTURE(b);\n") == "");
-  CHECK(report_of(binding_violations, "tests/a.cpp", "  const auto [a] = f();\n\n  CAPTURE(a);\n") != "");
-  CHECK(report_of(binding_violations, "tests/a.cpp", "  const auto [a] = f();\n}\n  CAPTURE(a);\n") == "");
 }

@@ -63,33 +63,6 @@ Words missing_words(const Entry& entry, const std::string& text) {
   return missing;
 }
 
-// The words in bold that none of the glossary's words is, nor its plural. Some have another form there, and some bold
-// words are no term but stressed.
-Words unexplained(const Words& lines, const std::set<std::string>& explained) {
-  static const std::regex bold("\\*\\*([a-z][a-z -]*)\\*\\*");
-  static const std::set<std::string> other_forms{"analytic",
-                                                 "axes",
-                                                 "denormal",
-                                                 "feed-forward",
-                                                 "fusing",
-                                                 "leaves",
-                                                 "padding mask",
-                                                 "probabilities",
-                                                 "saturated",
-                                                 "stencil of four points",
-                                                 "validation estimate"},
-      no_terms{"all", "dot products grow", "no key at all", "one number", "rate", "remainder", "rename", "wait"};
-  Words found;
-  for (const std::string& line : lines) {
-    for (const std::string& word : matches_in(line, bold)) {
-      const auto has = [&](size_t cut) { return explained.contains(word.substr(0, word.size() - cut)); };
-      const bool plural = word.size() > 2 && (has(1) || has(2));
-      if (!has(0) && !plural && !other_forms.contains(word) && !no_terms.contains(word)) found.push_back(word);
-    }
-  }
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("each word of the glossary stands in the chapter that explains it") {
@@ -107,20 +80,6 @@ TEST_CASE("each word of the glossary stands in the chapter that explains it") {
   CHECK(missing("pre-norm, post-norm") == "\npre-norm");
   CHECK(missing("weight (of a map)") == "");
   CHECK(missing("leaf") == "\nleaf");
-}
-
-TEST_CASE("each word that a text introduces in bold stands in the glossary") {
-  std::set<std::string> words;
-  static const std::regex separator(", ");
-  for (const Entry& entry : entries_of(orrery::contents(root / "apps/book/glossary.md"))) {
-    const std::string named = lower_case(entry.word.substr(0, entry.word.find(" (")));
-    for (std::sregex_token_iterator at(named.begin(), named.end(), separator, -1), end; at != end; ++at)
-      words.insert(at->str());
-  }
-  for (int chapter = 0; chapter <= 9; ++chapter)
-    CHECK(report(unexplained(lines_of("apps/book/ch" + std::to_string(chapter) + "/README.md"), words)) == "");
-  CHECK(unexplained({"a **tape**, **tapes**, all **classes** and **the leap**"}, {"tape", "class"}) ==
-        Words{"the leap"});
 }
 
 TEST_CASE("the glossary has its words sorted, in two languages, each with a sentence") {
