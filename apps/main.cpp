@@ -7,5 +7,5 @@ int main(int argc, char** argv) {
   using namespace orrery;
   return run_program(argc, argv,
                      {add_toy, add_lm, add_translate, add_report, add_inspect, add_doctor, add_gradcheck, add_leakcheck,
-                      add_bench, add_claims, add_figure, add_trace, add_complete, add_manual});
+                      add_bench, add_claims, add_figure, add_trace, add_complete});
 }

@@ -66,21 +66,13 @@ const std::map<std::string, Picture>& pictures() {
   static const std::map<std::string, Picture> all{
       {"activations", computed<draw_activations>()},
       {"attention", {.draw = [](const std::string& data) { return draw(attention_figure(data)); }}},
-      {"broadcasting", computed<draw_broadcasting>()},
-      {"decoder_layer", computed<draw_decoder_layer>()},
-      {"encoder_layer", computed<draw_encoder_layer>()},
       {"eps", computed<draw_eps>()},
-      {"masks", computed<draw_masks>()},
       {"positions", computed<draw_positions>()},
-      {"replacing", computed<draw_replacing>()},
       {"schedules", computed<draw_schedules>()},
       {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
-      {"tape", computed<draw_tape>()},
-      {"tiles", computed<draw_tiles>()},
       {"toy_heads", {.draw = [](const std::string& data) { return draw(heads_figure(data)); }}},
       {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}},
       {"translators", {.draw = [](const std::string& data) { return draw(translators_figure(data)); }}},
-      {"twice", computed<draw_twice>()},
       {"valley", computed<draw_valley>()}};
   return all;
 }

@@ -1,8 +1,8 @@
 // Chapter 9. The pictures of this project, each drawn from numbers that stand in a file, or computed exactly.
 //
 // What a training gives differs from CPU to CPU, so its numbers are rounded and kept in `apps/data/`; drawing them
-// gives the same picture everywhere. What is computed exactly needs no file. A test compares every picture with the one
-// in `apps/book/figures/`.
+// gives the same picture everywhere. What is computed exactly needs no file. A test compares each of these pictures with
+// the one in `apps/book/figures/`; diagrams without numbers are only kept there.
 // Serves: apps/toy/toy.cpp
 #pragma once
 
@@ -26,8 +26,8 @@ struct Picture {
   std::string (*draw)(const std::string& data) = nullptr;
   bool needs_data = true;
 };
-/// Every picture by its name: `orrery figure NAME` draws it, `apps/book/figures/NAME.svg` keeps it, and the numbers it
-/// needs are in `apps/data/NAME.json`.
+/// Every picture by its name that is drawn from numbers: `orrery figure NAME` draws it, `apps/book/figures/NAME.svg`
+/// keeps it, and the numbers it needs are in `apps/data/NAME.json`. The other pictures were drawn once.
 const std::map<std::string, Picture>& pictures();
 
 /// What one head of a trained toy looks at: weights[i][j] is how much of read[j] flows into written[i].
@@ -77,9 +77,6 @@ LossFigure loss_figure(const std::string& json);
 /// Two charts: loss, between that of guessing and the smallest one, and accuracy.
 std::string draw(const LossFigure& figure);
 
-/// Broadcasting a column and a row to a table: which element meets which.
-std::string draw_broadcasting();
-
 /// Learning rates over the steps: Noam with two warm-ups, with a cool-down, and a cosine.
 std::string draw_schedules();
 /// Gradient descent, momentum and Adam on their way through a long valley.
@@ -114,25 +111,11 @@ TranslatorsFigure translators_figure(const std::string& json);
 /// All curves over time, in one chart (apps/figure/translators.cpp).
 std::string draw(const TranslatorsFigure& figure);
 
-/// y = a b + c as the tape records it, and a number that has two users: values, slopes and gradients (chapter 2).
-std::string draw_tape();
-std::string draw_twice();
-
 /// The error of numeric derivatives against their step; activation functions and their slopes (chapter 3).
 std::string draw_eps();
 std::string draw_activations();
 
-// Chapter 6 (apps/figure/masks.cpp, apps/figure/positions.cpp): a padding, a causal and a window mask, and all three;
-// the sinusoidal encodings as a grid.
-std::string draw_masks();
+/// The sinusoidal encodings as a grid (chapter 6).
 std::string draw_positions();
-// Chapter 7 (apps/figure/layers.cpp): the two layers of the Transformer with their shapes.
-std::string draw_encoder_layer();
-std::string draw_decoder_layer();
-
-/// Attention in tiles: the scores that exist at one time, and what is kept for their queries (apps/figure/tiles.cpp).
-std::string draw_tiles();
-/// Replacing a file, step by step, and what a crash leaves at each of them (apps/figure/replacing.cpp).
-std::string draw_replacing();
 
 }  // namespace orrery

@@ -89,20 +89,6 @@ void Svg::line(double x1, double y1, double x2, double y2, Ink ink, Stroke strok
   polyline({{x1, y1}, {x2, y2}}, ink, stroke);
 }
 
-void Svg::arrow(double x1, double y1, double x2, double y2, Ink ink, Stroke stroke) {
-  const double length = std::hypot(x2 - x1, y2 - y1), head = 5 + 2 * stroke.width, half = head * 0.45;
-  check(length > 0, "figure", "an arrow has no direction");
-  const double along_x = (x2 - x1) / length, along_y = (y2 - y1) / length;
-  const double neck_x = x2 - head * along_x, neck_y = y2 - head * along_y;
-  line(x1, y1, neck_x, neck_y, ink, stroke);
-  // A frame's lines are not filled, so the head of an arrow in that ink is open.
-  path(moves({{neck_x - half * along_y, neck_y + half * along_x},
-              {x2, y2},
-              {neck_x + half * along_y, neck_y - half * along_x}}) +
-           " Z",
-       std::string(name_of(ink)), {});
-}
-
 void Svg::polyline(const std::vector<Point>& points, Ink ink, Stroke stroke) {
   check(points.size() >= 2, "figure", "a line needs two points, has ", points.size());
   path(moves(points), std::string(name_of(ink)) + " line", stroke);

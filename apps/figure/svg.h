@@ -46,8 +46,6 @@ class Svg {
   /// The outline of a rectangle.
   void box(double x, double y, double width, double height, Ink ink = Ink::frame, Stroke stroke = {});
   void line(double x1, double y1, double x2, double y2, Ink ink, Stroke stroke = {});
-  /// A line with a head at its end, (x2, y2).
-  void arrow(double x1, double y1, double x2, double y2, Ink ink, Stroke stroke = {});
   /// Straight lines from point to point; needs at least two.
   void polyline(const std::vector<Point>& points, Ink ink, Stroke stroke = {});
   /// A filled circle.

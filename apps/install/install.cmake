@@ -41,11 +41,14 @@ if(ORRERY_PROGRAMS OR ORRERY_TESTS)
     install(DIRECTORY ${folder}/ DESTINATION ${shared}/${folder} FILES_MATCHING PATTERN "*.h" PATTERN "*.cpp")
   endforeach()
 
-  # The manual page is written when it is installed, by the program.
-  set(manual ${PROJECT_BINARY_DIR}/orrery.1)
-  install(CODE "file(REMOVE \"${manual}\")
-    execute_process(COMMAND \"$<TARGET_FILE:orrery_program>\" manual OUTPUT_FILE \"${manual}\" COMMAND_ERROR_IS_FATAL ANY)")
-  install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  # The manual page is made of the program's help when it is installed, where help2man is there.
+  find_program(HELP2MAN help2man)
+  if(HELP2MAN)
+    set(manual ${PROJECT_BINARY_DIR}/orrery.1)
+    install(CODE "execute_process(COMMAND ${HELP2MAN} --no-info --section 1 --output \"${manual}\"
+      \"$<TARGET_FILE:orrery_program>\" COMMAND_ERROR_IS_FATAL ANY)")
+    install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  endif()
   install(FILES apps/install/orrery.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME orrery)
   install(FILES apps/install/orrery.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   # Debian's zsh looks for packages' files in a folder of its own.

@@ -33,7 +33,6 @@ void add_gradcheck(CLI::App& program, int& exit_code);
 void add_inspect(CLI::App& program, int& exit_code);
 void add_leakcheck(CLI::App& program, int& exit_code);
 void add_lm(CLI::App& program, int& exit_code);
-void add_manual(CLI::App& program, int& exit_code);
 void add_report(CLI::App& program, int& exit_code);
 void add_toy(CLI::App& program, int& exit_code);
 void add_trace(CLI::App& program, int& exit_code);

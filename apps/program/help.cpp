@@ -24,12 +24,6 @@ std::string help_row(const std::string& left, const std::string& right) {
 }
 
 class HelpFormatter final : public CLI::Formatter {
- public:
-  // "--d-model NUMBER=64"
-  std::string row(const CLI::Option& option) const {
-    return make_option_name(&option, option.get_positional()) + make_option_opts(&option);
-  }
-
  private:
   // CLI11 puts two empty lines between groups.
   std::string make_help(const CLI::App* command, std::string name, CLI::AppFormatMode mode) const override {
@@ -86,9 +80,7 @@ std::vector<std::string> choices_of(CLI::Option& option) {
 }
 
 OptionHelp option_help(CLI::Option& option) {
-  OptionHelp help{.row = HelpFormatter().row(option),
-                  .group = option.get_group(),
-                  .description = option.get_description(),
+  OptionHelp help{.description = option.get_description(),
                   .takes_value = option.get_expected_max() != 0,
                   .default_value = option.get_default_str(),
                   .choices = choices_of(option)};
@@ -102,8 +94,7 @@ OptionHelp option_help(CLI::Option& option) {
 std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
 
 CommandHelp command_help(CLI::App& command) {
-  CommandHelp help{
-      .name = command.get_name(), .description = command.get_description(), .footer = command.get_footer()};
+  CommandHelp help{.name = command.get_name(), .description = command.get_description()};
   for (CLI::Option* option : command.get_options()) help.options.push_back(option_help(*option));
   for (CLI::App* sub_command : command.get_subcommands(nullptr)) help.commands.push_back(command_help(*sub_command));
   return help;

@@ -25,8 +25,7 @@ std::shared_ptr<CLI::FormatterBase> help_formatter();
 /// An option or an argument, as the help describes it.
 struct OptionHelp {
   std::vector<std::string> names{};  ///< "--norm-first" and "--no-norm-first"; none for an argument
-  std::string row;                   ///< "--d-model NUMBER=64"; for an argument "FILE ..."
-  std::string group, description;
+  std::string description;
   bool takes_value = false;
   std::string default_value{};         ///< "" if there is none
   std::vector<std::string> choices{};  ///< the values, where only these are allowed
@@ -34,12 +33,12 @@ struct OptionHelp {
 
 /// A command, as its help describes it.
 struct CommandHelp {
-  std::string name, description, footer;
+  std::string name, description;
   std::vector<OptionHelp> options{};
   std::vector<CommandHelp> commands{};
 };
 
-/// The help of a command and of its sub-commands, for whatever writes it in another form.
+/// The help of a command and of its sub-commands, for what completes command lines.
 CommandHelp command_help(CLI::App& command);
 
 }  // namespace orrery

@@ -41,16 +41,6 @@ TEST_CASE("lines have a width, may be dashed, and are not filled") {
   CHECK(small::error_of([&] { svg.polyline({{1, 1}}, Ink::mark); }) == "figure: a line needs two points, has 1");
 }
 
-TEST_CASE("an arrow ends where it points, and its line ends at its head") {
-  Svg svg(100, 50, "");
-  svg.arrow(0, 10, 20, 10, Ink::note);
-  const std::string text = svg.str();
-  CHECK(
-      text.ends_with("<path class=\"note line\" d=\"M0 10 L13 10\"/>\n"
-                     "<path class=\"note\" d=\"M13 13.15 L20 10 L13 6.85 Z\"/>\n</svg>\n"));
-  CHECK(small::error_of([&] { svg.arrow(1, 1, 1, 1, Ink::note); }) == "figure: an arrow has no direction");
-}
-
 TEST_CASE("a coordinate that is not a number is an error") {
   Svg svg(10, 10, "");
   CHECK(small::error_of([&] { svg.line(0, 0, std::numeric_limits<double>::quiet_NaN(), 1, Ink::frame); }) ==

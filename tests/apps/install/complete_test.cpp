@@ -14,22 +14,18 @@ namespace {
 
 CommandHelp small_program() {
   const OptionHelp task{.names = {"-t", "--task"},
-                        .row = "-t, --task NAME=sort",
-                        .group = "Task",
                         .description = "What to do",
                         .takes_value = true,
                         .default_value = "sort",
                         .choices = {"copy", "sort"}};
-  const OptionHelp seed{
-      .names = {"--seed"}, .row = "", .group = "", .description = "", .takes_value = true, .default_value = "7"};
-  const OptionHelp quiet{.names = {"--quiet", "--no-quiet"}, .row = "", .group = "", .description = "Say nothing"};
-  const OptionHelp file{.row = "FILE", .group = "", .description = "", .takes_value = true};
-  const OptionHelp picture{
-      .row = "NAME", .group = "", .description = "", .takes_value = true, .choices = {"tape", "tiles"}};
-  const CommandHelp play{.name = "play", .description = "Plays", .footer = "", .options = {task, seed, quiet}};
-  const CommandHelp show{.name = "show", .description = "Shows", .footer = "", .options = {seed, file}};
-  const CommandHelp draw{.name = "draw", .description = "Draws", .footer = "", .options = {picture}};
-  return {.name = "program", .description = "", .footer = "", .commands = {play, show, draw}};
+  const OptionHelp seed{.names = {"--seed"}, .description = "", .takes_value = true, .default_value = "7"};
+  const OptionHelp quiet{.names = {"--quiet", "--no-quiet"}, .description = "Say nothing"};
+  const OptionHelp file{.description = "", .takes_value = true};
+  const OptionHelp picture{.description = "", .takes_value = true, .choices = {"tape", "tiles"}};
+  const CommandHelp play{.name = "play", .description = "Plays", .options = {task, seed, quiet}};
+  const CommandHelp show{.name = "show", .description = "Shows", .options = {seed, file}};
+  const CommandHelp draw{.name = "draw", .description = "Draws", .options = {picture}};
+  return {.name = "program", .description = "", .commands = {play, show, draw}};
 }
 
 // The words that `typed` can become, separated by spaces.

@@ -206,7 +206,7 @@ TEST_CASE("promise 29: the installed program reads the files that were installed
 
 TEST_CASE("promise 29: the manual page and the shells' completions are installed") {
   const fs::path share = prefix() / "share";
-  CHECK(contents(share / "man/man1/orrery.1") == program::run("manual").text);
+  if (tools::are_there({"help2man"})) CHECK(contains(contents(share / "man/man1/orrery.1"), "\nTrain "));
   CHECK(contents(share / "bash-completion/completions/orrery") == contents(root / "apps/install/orrery.bash"));
   CHECK(contents(share / "fish/vendor_completions.d/orrery.fish") == contents(root / "apps/install/orrery.fish"));
   for (const std::string folder : {"site-functions", "vendor-completions"})
