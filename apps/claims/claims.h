@@ -40,7 +40,7 @@ struct Run {
 
 /// One row of the table.
 struct Claim {
-  std::string name;      ///< "variance"
+  std::string name;      ///< "label-smoothing"
   std::string says;      ///< the claim, in one or two sentences
   std::string source;    ///< paper and section
   std::string holds_if;  ///< which numbers decide the verdict. They leave a margin, so that another CPU's rounding does

@@ -54,9 +54,9 @@ SequenceModel::SequenceModel(const SequenceModelConfig& config, Rng& rng)
   name_parameters();
 }
 
-Variable SequenceModel::operator()(const Tensor& ids, nn::Pass& pass, std::vector<Tensor>* weights) const {
+Variable SequenceModel::operator()(const Tensor& ids, nn::Pass& pass) const {
   const Variable x = embedding(ids) * std::sqrt(static_cast<double>(embedding.weight.size(1)));
-  return generator(encoder(positions ? (*positions)(x) : x, mask, pass, weights));
+  return generator(encoder(positions ? (*positions)(x) : x, mask, pass));
 }
 
 void SequenceModel::visit(nn::Visitor& v) {

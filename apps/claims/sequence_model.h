@@ -36,9 +36,8 @@ struct SequenceModel : nn::Module {
   nn::Linear generator;
 
   SequenceModel(const SequenceModelConfig& config, Rng& rng);
-  /// ids i32 [B, T] to logits [B, T, symbols]. If `weights` is given, each layer's attention weights [B, h, T, T] are
-  /// appended to it.
-  Variable operator()(const Tensor& ids, nn::Pass& pass, std::vector<Tensor>* weights = nullptr) const;
+  /// ids i32 [B, T] to logits [B, T, symbols].
+  Variable operator()(const Tensor& ids, nn::Pass& pass) const;
   void visit(nn::Visitor& v) override;
 };
 

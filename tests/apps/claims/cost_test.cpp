@@ -12,7 +12,7 @@ TEST_CASE("a claim that cannot be measured is reported, and the others are measu
   const TemporaryFolder folder;
   const std::string file = folder / "claims.json";
   const program::Result result =
-      program::shell("(" + program::quoted_program + "claims linear-memory variance --json '" + file + "') 2>&1");
+      program::shell("(" + program::quoted_program + "claims linear-memory quadratic-cost --json '" + file + "') 2>&1");
   CHECK(result.exit_code == 1);
   CHECK(program::contains(result.text, "linear-memory: claims: this build does not count memory"));
   CHECK(program::contains(result.text, "\n1 claim: "));

@@ -61,7 +61,7 @@ TEST_CASE("a page that cannot be written is one line and exit code 1, a wrong op
   program::check_failure(program::quoted_program + "trace --html /tmp", "is a folder");
   const TemporaryFolder folder;
   write_safetensors(folder / "model", {{"a", zeros({1})}});
-  for (const std::string output : {"trace --html", "claims variance --json"})
+  for (const std::string output : {"trace --html", "claims first-gradients --json"})
     program::check_failure(program::quoted_program + output + " '" + (folder / "model") + "'",
                            "is a file that holds a model");
   CHECK(read_safetensors(folder / "model").tensors.size() == 1);
