@@ -225,6 +225,8 @@ double sum_of_squares(const Tensor& x) {
 }
 
 double sum_of_squares(const Tensor& x, i64 begin, i64 end) {
+  check(begin >= 0 && begin <= end && end <= x.count(), "sum_of_squares", "[", begin, ", ", end,
+        ") is out of range for ", x.shape());
   return dispatch_floating(x.dtype(), "sum_of_squares", [&](auto t) {
     const auto* from = x.data<decltype(t)>() + begin;
     return chunked_sum<double>(end - begin, [=](i64 i) { return square(from[i]); });

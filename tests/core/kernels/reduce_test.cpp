@@ -184,6 +184,7 @@ TEST_CASE("sum_to undoes broadcasting") {
 }
 
 TEST_CASE("sum of squares and dot product work in double") {
+  CHECK(error_of([] { sum_of_squares(full({3}, 1.0), 1, 4); }) == "sum_of_squares: [1, 4) is out of range for [3]");
   const Tensor x = full({100'000}, 0.1);
   const double tenth = static_cast<double>(0.1F);
   CHECK(sum_of_squares(x) == doctest::Approx(1e5 * tenth * tenth).epsilon(1e-13));
