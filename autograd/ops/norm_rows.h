@@ -54,7 +54,7 @@ static inline void check_norm(std::string_view operation, const Tensor& x, const
 template <class T>
 static bool is_mean_square(double mean) {
   using Limits = std::numeric_limits<T>;
-  return mean >= static_cast<double>(Limits::min() / Limits::epsilon()) && std::isfinite(mean);
+  return mean >= static_cast<double>(Limits::min() / Limits::epsilon()) && mean <= static_cast<double>(Limits::max());
 }
 
 /// The power of two that brings the largest of n numbers, or `least` if that is larger, near 1. It is 1 if that is 0 or

@@ -290,7 +290,9 @@ void AppendedFile::clear() {
   if (size() > 0) empty(file_, operation_);  // a device cannot be emptied, and has nothing
 }
 
-void AppendedFile::append(std::string_view text) { write_all(file_, std::as_bytes(std::span(text)), operation_); }
+void AppendedFile::append(std::string_view text) {
+  write_all(file_, std::as_bytes(std::span(text.data(), text.size())), operation_);
+}
 
 void AppendedFile::close() { check_call(file_.close(), operation_); }
 

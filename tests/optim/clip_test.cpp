@@ -69,7 +69,7 @@ TEST_CASE("the f64 norm is right where squares overflow or vanish") {
   CHECK(optim::clip_grad_norm({{"a", large}, {"b", other}}, 1) == Approx(5e200).epsilon(1e-14));
   CHECK(large.gradient().at(0) == Approx(0.6).epsilon(1e-14));
   CHECK(other.gradient().at(1) == Approx(-0.8).epsilon(1e-14));
-  CHECK(optim::grad_norm({{"a", with_gradient({3e-200, -4e-200})}}) == Approx(5e-200).epsilon(1e-14));
+  CHECK(optim::grad_norm({{"a", with_gradient({3e-200, -4e-200})}}) * 1e200 == Approx(5).epsilon(1e-14));
   CHECK(optim::grad_norm({{"a", with_gradient({1.2e308, 3})}}) == Approx(1.2e308).epsilon(1e-14));
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("clipping f32 gradients near the largest number leaves no silent zeros
   Variable a = huge(), b = huge();
   CHECK(optim::clip_grad_norm({{"a", a}}, 1) == Approx(4.2426e38).epsilon(1e-4));
   CHECK(a.gradient().at(0) == Approx(std::sqrt(0.5)).epsilon(1e-6));
-  optim::Sgd sgd({b});
+  optim::SGD sgd({b});
   sgd.step(1.0, 1.0);
   CHECK(b.value().at(0) == Approx(-std::sqrt(0.5)).epsilon(1e-6));
 }

@@ -30,13 +30,14 @@ TEST_CASE("options that contradict one another are wrong usage in every sub-comm
 TEST_CASE("the name of a file does not begin like an option, and an option is no other option's value") {
   const std::string rule = ": must not begin with '-', as options do; write ./";
   for (const std::string option :
-       {"trace --html", "toy --loss-curve", "toy --save", "toy --log", "toy --load", "doctor --json",
+       {"trace --html", "toy --losses", "toy --save", "toy --log", "toy --load", "doctor --json",
         "figure attention --out", "inspect x --json", "gradcheck softmax --json", "claims --list --json",
         "translate decode --load x --attention", "translate score a b --json", "lm train x --valid",
         "bench step --json"}) {
     const std::string name = option.substr(option.rfind(' ') + 1);
     check_usage_error(option + " -", name + rule, "-");
-    check_usage_error(option + " " + name, name + rule + name, "");
+    check_usage_error(option + " --x", name + rule, "--x");
+    check_usage_error(option + " " + name, name + ": needs a value, not the option " + name, "");
   }
   check_usage_error("inspect -", "FILE" + rule + "-", "");
   check_usage_error("translate decode --load x -", "FILE" + rule + "-", "");
