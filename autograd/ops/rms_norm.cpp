@@ -46,9 +46,9 @@ struct RmsNorm {
     check(eps >= 0 && std::isfinite(eps), name, "eps must be a number of 0 or more, got ", eps);
     x = in;
     return map_rows(in, name, [eps = eps]<class T>(const T* from, T* y, i64 n) {
-      const auto [scale, r] = row_size(from, n, eps);
+      const RowSize<T> s = row_size(from, n, eps);
 #pragma omp simd
-      for (i64 i = 0; i < n; ++i) y[i] = from[i] * scale * r;
+      for (i64 i = 0; i < n; ++i) y[i] = from[i] * s.scale * s.r;
     });
   }
 
