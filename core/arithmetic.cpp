@@ -35,9 +35,9 @@ void check_no_part_shared(const Tensor& a, const Tensor& b, std::string_view ope
   check(same, operation, "the two tensors overlap in memory without being the same");
 }
 
-// y[i] = f(x[i], c), a product or quotient, for i in [0, n); y may be x. A number c that is not normal in T would count as
-// 0 or infinity. It is split, c = m 2^e with 1/2 <= |m| < 1. f(x, m) is then computed in double and multiplied by 2^e, or
-// 2^-e if f divides by c, in two steps, since 2^e may not be a double either.
+// y[i] = f(x[i], c), a product or quotient, for i in [0, n); y may be x. A number c that is not normal in T would count
+// as 0 or infinity. It is split, c = m 2^e with 1/2 <= |m| < 1. f(x, m) is then computed in double and multiplied by
+// 2^e, or by 2^-e if f divides by c; in two steps, since 2^e may not be a double either.
 template <class T, class F>
 void with_number(i64 n, const T* x, T* y, double c, bool divides_by_c, F f) {
   if (is_normal(c, dtype_of<T>) || c == 0 || !std::isfinite(c))
