@@ -9,13 +9,13 @@
 //   dw_i = sum over rows dy_i x^_i        db_i = sum over rows dy_i
 // The term with k comes from dr/dx_i. The variance takes two passes, since the one-pass formula E[x^2] - mu^2 loses the
 // digits of large numbers (apps/bench/README.md). The loops over one row are in autograd/ops/norm_rows.h; these are
-// their lines, in which g(i) is g_i, s holds mu, r and k of the row, inner is k sum_j g_j x^_j, and s.scale is 1 unless
+// their lines, in which g(i) is g_i, s.normalized(x[i]) is x^_i, inner is k sum_j g_j x^_j, and s.scale is 1 unless
 // squares would overflow or vanish:
-//   y[i] = (x[i] * s.scale - s.mean) * s.r;                                  forward
+//   y[i] = s.normalized(x[i]);                                               forward
 //   y[i] *= weight[i];
 //   y[i] += bias[i];
-//   dx[i] = factor * (g(i) - mean - (x[i] * s.scale - s.mean) * s.r * inner) * s.scale;     backward; factor is r,
-//   dweight[i] += dy[i] * ((x[i] * s.scale - s.mean) * s.r);                                mean that of g
+//   dx[i] = factor * (g(i) - mean - s.normalized(x[i]) * inner) * s.scale;   backward; factor is r, mean that of g
+//   dweight[i] += dy[i] * s.normalized(x[i]);
 //   dbias[i] += dy[i];
 // Read next: apps/book/ch4/four_derivatives.cpp
 #include "autograd/ops/layer_norm.h"

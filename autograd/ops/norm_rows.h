@@ -23,6 +23,8 @@ template <class T>
 struct RowStatistics {
   T mean, r, k, scale = 1;
 
+  T normalized(T x) const { return (x * scale - mean) * r; }
+
   /// Row number `row` of a table [rows, 4].
   static RowStatistics load(const T* table, i64 row) {
     return {table[4 * row], table[4 * row + 1], table[4 * row + 2], table[4 * row + 3]};
@@ -109,7 +111,7 @@ static RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormF
 template <class T>
 static void normalized_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* bias, T* y, i64 n) {
 #pragma omp simd
-  for (i64 i = 0; i < n; ++i) y[i] = (x[i] * s.scale - s.mean) * s.r;
+  for (i64 i = 0; i < n; ++i) y[i] = s.normalized(x[i]);
   if (weight) {
 #pragma omp simd
     for (i64 i = 0; i < n; ++i) y[i] *= weight[i];
@@ -127,11 +129,11 @@ static void normalized_row(const T* x, const RowStatistics<T>& s, const T* weigh
 template <class T>
 static void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, T* dx, i64 n) {
   const auto derivative = [&](auto g) {
-    const auto sums = chunked_sums<T>(n, g, [=](i64 i) { return g(i) * ((x[i] * s.scale - s.mean) * s.r); });
+    const auto sums = chunked_sums<T>(n, g, [=](i64 i) { return g(i) * s.normalized(x[i]); });
     const T mean = static_cast<T>(sums[0] / static_cast<double>(n)), inner = s.k * static_cast<T>(sums[1]);
     const T factor = n > 1 ? s.r : T{0};
 #pragma omp simd
-    for (i64 i = 0; i < n; ++i) dx[i] = factor * (g(i) - mean - (x[i] * s.scale - s.mean) * s.r * inner) * s.scale;
+    for (i64 i = 0; i < n; ++i) dx[i] = factor * (g(i) - mean - s.normalized(x[i]) * inner) * s.scale;
   };
   if (weight)
     derivative([=](i64 i) { return dy[i] * weight[i]; });
@@ -144,7 +146,7 @@ template <class T>
 static void add_norm_gradients(const T* x, const RowStatistics<T>& s, const T* dy, T* dweight, T* dbias, i64 n) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
-    dweight[i] += dy[i] * ((x[i] * s.scale - s.mean) * s.r);
+    dweight[i] += dy[i] * s.normalized(x[i]);
     dbias[i] += dy[i];
   }
 }
