@@ -126,7 +126,8 @@ void Grads::accumulate(size_t i, const Tensor& g) {
 }
 
 GradientBuffer Grads::into(size_t i) {
-  Tensor& buffer = isolate_ ? contributions_[i] : slot(i).gradient;
+  OutputSlot& output = slot(i);
+  Tensor& buffer = isolate_ ? contributions_[i] : output.gradient;
   const bool is_new = !buffer.defined();
   if (is_new)
     buffer = Tensor::empty(shape(i), dtype(i));

@@ -1,6 +1,8 @@
 // Chapter 1. Creating tensors, adding and multiplying them.
 //
 // Serves: core/tensor_ops.h
+#include <cmath>
+
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
@@ -32,6 +34,32 @@ void check_no_part_shared(const Tensor& a, const Tensor& b, std::string_view ope
   const bool same = dispatch(a.dtype(), [&](auto t) { return a.data<decltype(t)>() == b.data<decltype(t)>(); });
   check(same, operation, "the two tensors overlap in memory without being the same");
 }
+
+// y[i] = f(x[i], c), a product or quotient, for i in [0, n); y may be x. A number c that is not normal in T would count
+// as 0 or infinity. It is split, c = m 2^e with 1/2 <= |m| < 1. f(x, m) is then computed in double and multiplied by
+// 2^e, or by 2^-e if f divides by c; in two steps, since 2^e may not be a double either.
+template <class T, class F>
+void with_number(i64 n, const T* x, T* y, double c, bool divides_by_c, F f) {
+  if (is_normal(c, dtype_of<T>) || c == 0 || !std::isfinite(c))
+    return map<T>(n, x, y, [f, c = static_cast<T>(c)](T a) { return f(a, c); });
+  int e = 0;
+  const double m = std::frexp(c, &e);
+  if (divides_by_c) e = -e;
+  const double first = std::ldexp(1.0, e / 2), second = std::ldexp(1.0, e - e / 2);
+  map<T>(n, x, y, [=](T a) { return static_cast<T>(f(static_cast<double>(a), m) * first * second); });
+}
+
+template <class F>
+Tensor with_number(const Tensor& x, std::string_view operation, double c, bool divides_by_c, F f) {
+  Tensor y = Tensor::empty(x.shape(), x.dtype());
+  dispatch_floating(x.dtype(), operation, [&](auto t) {
+    using T = decltype(t);
+    with_number<T>(x.count(), x.data<T>(), y.write<T>(), c, divides_by_c, f);
+  });
+  return y;
+}
+
+constexpr auto product = [](auto a, auto b) { return a * b; };
 
 }  // namespace
 
@@ -78,9 +106,13 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 Tensor div(const Tensor& a, const Tensor& b) {
   return broadcast_map(a, b, "div", [](auto x, auto y) { return x / y; });
 }
-Tensor scale(const Tensor& x, double factor) {
-  return map(x, "scale", [factor](auto value) { return value * static_cast<decltype(value)>(factor); });
+Tensor div(const Tensor& x, double c) {
+  return with_number(x, "div", c, true, [](auto a, auto b) { return a / b; });
 }
+Tensor div(double c, const Tensor& x) {
+  return with_number(x, "div", c, false, [](auto a, auto b) { return b / a; });
+}
+Tensor scale(const Tensor& x, double factor) { return with_number(x, "scale", factor, false, product); }
 
 void add_in_place(Tensor& y, const Tensor& x) {
   check_alike(y, x, "add_in_place");
@@ -106,7 +138,7 @@ void scale_in_place(Tensor& y, double factor) {
   dispatch_floating(y.dtype(), "scale_in_place", [&](auto t) {
     using T = decltype(t);
     T* out = y.write<T>();
-    map<T>(y.count(), out, out, [factor](T a) { return a * static_cast<T>(factor); });
+    with_number<T>(y.count(), out, out, factor, false, product);
   });
 }
 

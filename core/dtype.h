@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <ostream>
 #include <string_view>
 
@@ -47,6 +48,15 @@ constexpr i64 bytes_of(Dtype dtype) { return facts_of(dtype).bytes; }
 constexpr bool is_floating(Dtype dtype) { return facts_of(dtype).floating; }
 
 inline std::ostream& operator<<(std::ostream& out, Dtype dtype) { return out << name_of(dtype); }
+
+/// Whether `value` is a normal number of this floating dtype: there it is neither too large nor counts as 0.
+inline bool is_normal(double value, Dtype dtype) {
+  const auto within = [size = value < 0 ? -value : value](auto least, auto most) {
+    return size >= least && size <= most;
+  };
+  return dtype == Dtype::f32 ? within(std::numeric_limits<float>::min(), std::numeric_limits<float>::max())
+                             : within(std::numeric_limits<double>::min(), std::numeric_limits<double>::max());
+}
 
 /// Error: no element of this dtype can have the whole part of `value`.
 inline void check_fits(double value, Dtype dtype) {

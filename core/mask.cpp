@@ -67,7 +67,11 @@ Mask operator&(const Mask& a, const Mask& b) {
   return both;
 }
 
-i64 Mask::length(i64 b, i64 m) const { return has_padding() ? std::min<i64>(m, lengths_.data<i32>()[b]) : m; }
+i64 Mask::length(i64 b, i64 m) const {
+  if (!has_padding()) return m;
+  check(b >= 0 && b < lengths_.count(), "mask", "has lengths for ", lengths_.count(), " batch rows, none for row ", b);
+  return std::min<i64>(m, lengths_.data<i32>()[b]);
+}
 
 KeyRange Mask::range(i64 b, i64 i, i64 n, i64 m) const {
   const i64 position = i + m - n, limit = std::clamp<i64>(position + after_ + 1, 0, length(b, m));

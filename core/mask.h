@@ -58,7 +58,7 @@ class Mask {
   Mask padding_only() const { return has_padding() ? padding(lengths_) : Mask(); }
   /// True if there is a table, so that keys must be checked one by one.
   bool has_table() const { return !tables_.empty(); }
-  /// How many of m keys padding leaves visible in batch row b.
+  /// How many of m keys padding leaves visible in batch row b. Error: a padding mask has no such row.
   i64 length(i64 b, i64 m) const;
 
   // What every form of attention asks: which keys to process, and which of these to hide.

@@ -25,20 +25,19 @@ i64 Shape::count() const {
 }
 
 i64 Shape::count(int first, int limit) const {
+  check(first >= 0 && limit <= rank_, "shape", "axes ", first, " to ", limit, " are out of range for shape ", *this);
   i64 product = 1;
   for (int axis = first; axis < limit; ++axis) product *= sizes_[static_cast<size_t>(axis)];
   return product;
 }
 
-int Shape::axis(i64 axis, std::string_view operation) const {
-  check(axis >= -rank_ && axis < rank_, operation, "axis ", axis, " is out of range for shape ", *this);
-  return static_cast<int>(axis < 0 ? axis + rank_ : axis);
+void Shape::fail_axis(i64 axis, std::string_view operation) const {
+  fail(operation, "axis ", axis, " is out of range for shape ", *this);
 }
 
 Shape Shape::with(int axis, i64 size) const {
-  assert(axis >= -rank_ && axis < rank_);
   Shape result = *this;
-  result.sizes_[static_cast<size_t>(axis < 0 ? axis + rank_ : axis)] = size;
+  result.sizes_[static_cast<size_t>(this->axis(axis, "shape"))] = size;
   return result;
 }
 
@@ -50,7 +49,7 @@ Shape Shape::plus(i64 size) const {
 }
 
 Shape Shape::without_last(int n) const {
-  check(n <= rank_, "shape", "cannot drop ", n, " axes of ", *this);
+  check(n >= 0 && n <= rank_, "shape", "cannot drop ", n, " axes of ", *this);
   return Shape(std::span(begin(), static_cast<size_t>(rank_ - n)));
 }
 

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <initializer_list>
 #include <ostream>
 #include <span>
@@ -32,16 +31,17 @@ class Shape {
   /// The number of elements: the product of all sizes.
   i64 count() const;
   /// The product of the sizes along the axes [first, limit), counted from 0; 1 if there are none.
-  /// Axes and overflow are not checked.
+  /// Overflow is not checked. Error: 0 <= first and limit <= rank() do not hold.
   i64 count(int first, int limit) const;
-  /// Size along `axis`; negative axes count from the end, as in NumPy. The axis must exist: only debug builds check.
-  i64 operator[](int axis) const {
-    assert(axis >= -rank_ && axis < rank_);
-    return sizes_[static_cast<size_t>(axis < 0 ? axis + rank_ : axis)];
-  }
+  /// Size along `axis`; negative axes count from the end, as in NumPy. Error: there is no such axis.
+  i64 operator[](int axis) const { return sizes_[static_cast<size_t>(this->axis(axis, "size"))]; }
   /// `axis` as an index from 0 to rank() - 1. An axis out of range is an error that names `operation`.
-  int axis(i64 axis, std::string_view operation) const;
-  /// This shape with the size along `axis` replaced. The axis must exist: only debug builds check.
+  int axis(i64 axis, std::string_view operation) const {
+    if (axis < -rank_ || axis >= rank_) [[unlikely]]
+      fail_axis(axis, operation);
+    return static_cast<int>(axis < 0 ? axis + rank_ : axis);
+  }
+  /// This shape with the size along `axis` replaced. Error: there is no such axis.
   Shape with(int axis, i64 size) const;
   /// This shape with a last axis appended.
   Shape plus(i64 size) const;
@@ -55,6 +55,8 @@ class Shape {
   }
 
  private:
+  [[noreturn]] void fail_axis(i64 axis, std::string_view operation) const;  // not inline, to keep callers small
+
   std::array<i64, max_rank> sizes_{};
   int rank_ = 0;
 };

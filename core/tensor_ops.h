@@ -18,8 +18,10 @@ namespace orrery {
 // Creating tensors.
 
 Tensor zeros(const Shape& shape, Dtype dtype = f32);
-/// `value` in every element. Token ids need a dtype, and must fit it: full({B, 1}, 2, Dtype::i32).
+/// `value` in every element: f32 or the given dtype, which it must fit; i32 if it is a whole number (a token id). A
+/// wider integer needs a dtype.
 Tensor full(const Shape& shape, double value, Dtype dtype = f32);
+inline Tensor full(const Shape& shape, i32 value) { return full(shape, value, Dtype::i32); }
 /// i32 [n]: 0, 1, ..., n - 1. Error: n is negative, or n - 1 does not fit into i32.
 Tensor arange(i64 n);
 /// Draws from N(0, 1), in double and then rounded to `dtype`. So a generator in the same state gives the same numbers
@@ -36,6 +38,9 @@ Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
+/// c / x is c divided by every element. A number c may be smaller or larger than those of the tensor's dtype.
+Tensor div(const Tensor& x, double c);
+Tensor div(double c, const Tensor& x);
 Tensor scale(const Tensor& x, double factor);
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
@@ -43,13 +48,12 @@ inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator*(const Tensor& x, double factor) { return scale(x, factor); }
 inline Tensor operator*(double factor, const Tensor& x) { return scale(x, factor); }
-/// x times 1 / c, which may differ from x / c in the last digit.
-inline Tensor operator/(const Tensor& x, double c) { return scale(x, 1.0 / c); }
+inline Tensor operator/(const Tensor& x, double c) { return div(x, c); }
 inline Tensor operator+(const Tensor& x, double c) { return add(x, full({}, c, x.dtype())); }
 inline Tensor operator+(double c, const Tensor& x) { return x + c; }
 inline Tensor operator-(const Tensor& x, double c) { return x + -c; }
 inline Tensor operator-(double c, const Tensor& x) { return sub(full({}, c, x.dtype()), x); }
-inline Tensor operator/(double c, const Tensor& x) { return div(full({}, c, x.dtype()), x); }
+inline Tensor operator/(double c, const Tensor& x) { return div(c, x); }
 
 inline Tensor operator-(const Tensor& x) { return scale(x, -1.0); }
 

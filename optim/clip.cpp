@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/machine/parallel.h"
@@ -19,8 +20,9 @@ namespace {
 // The largest |g_i|; NaN if any is NaN.
 double largest_element(const Tensor& g) { return std::max(max(g).item(), max(-g).item()); }
 
-// Throws why the sum of squares is not finite: a gradient is not, or the squares are too large for a double.
-[[noreturn]] void fail_without_norm(const Parameters& parameters) {
+// The norm where squares are too large or too small for a double: that of the gradients times a power of two, which
+// brings the largest near 1. Errors: a gradient is not finite, or the norm.
+double scaled_norm(const Parameters& parameters) {
   double largest = 0;
   std::string name;
   for (const NamedParameter& p : parameters) {
@@ -32,8 +34,16 @@ double largest_element(const Tensor& g) { return std::max(max(g).item(), max(-g)
       name = p.name;
     }
   }
-  fail("clip_grad_norm", "the norm is not finite though every gradient is: the largest, of parameter ", name,
-       ", reaches ", largest);
+  if (largest == 0) return 0;
+  constexpr int most = 1000;  // less than the exponents of double, so that 2^most and 2^-most are normal
+  const double factor = std::ldexp(1.0, std::clamp(-std::ilogb(largest), -most, most));
+  double total = 0;
+  for (const NamedParameter& p : parameters)
+    if (p.value.gradient().defined()) total += sum_of_squares(scale(p.value.gradient(), factor));
+  const double norm = std::sqrt(total) / factor;
+  check(std::isfinite(norm), "clip_grad_norm", "the norm is not finite though every gradient is: the largest, of ",
+        "parameter ", name, ", reaches ", largest);
+  return norm;
 }
 
 }  // namespace
@@ -53,8 +63,9 @@ double grad_norm(const Parameters& each) {
     squares[static_cast<size_t>(i)] = sum_of_squares(*gradients[piece.owner], piece.begin, piece.end);
   });
   const double total = std::accumulate(squares.begin(), squares.end(), 0.0);
-  if (!std::isfinite(total)) fail_without_norm(each);
-  return std::sqrt(total);
+  using Limits = std::numeric_limits<double>;
+  const bool squares_fit = std::isfinite(total) && total >= Limits::min() / Limits::epsilon();
+  return squares_fit ? std::sqrt(total) : scaled_norm(each);
 }
 
 double clip_factor(double norm, double max_norm) {

@@ -58,7 +58,13 @@ void Optimizer::step(double learning_rate) {
 double Optimizer::step(double learning_rate, double max_norm) {
   check_gradients(learning_rate);
   const double norm = grad_norm(parameters_);
-  update_all(learning_rate, clip_factor(norm, max_norm));
+  double factor = clip_factor(norm, max_norm);
+  if (!is_normal(factor, f32)) {  // an update would round it to 0, though it brings huge gradients into range
+    for (NamedParameter& p : parameters_)
+      if (p.value.gradient().defined()) scale_in_place(p.value.mutable_gradient(), factor);
+    factor = 1;
+  }
+  update_all(learning_rate, factor);
   return norm;
 }
 

@@ -64,6 +64,25 @@ CLI::Validator not_empty() {
   return CLI::Validator(problem, "");
 }
 
+// The rule of a text: an option of the command is not meant as the value of the one before it ("--prompt --load x").
+CLI::Validator no_option(CLI::App& command) {
+  const auto problem = [&command](std::string& text) {
+    const bool named = text.starts_with('-') && command.get_option_no_throw(text) != nullptr;
+    return std::string(named ? "needs a value, not the option " + text : "");
+  };
+  return CLI::Validator(problem, "");
+}
+
+// The rule of a file's name: a user who writes "-" means standard input or output, and who writes "--save --save" has
+// left out the name.
+CLI::Validator file_name() {
+  const auto problem = [](std::string& text) {
+    const std::string rule = "must not begin with '-', as options do; write ./" + text + " for a file of that name";
+    return text.starts_with('-') ? rule : "";
+  };
+  return CLI::Validator(problem, "");
+}
+
 // The rule of an option that has these values; its name lists them, for `command_help`.
 CLI::Validator one_of(const std::vector<std::string>& allowed) {
   const auto problem = [allowed](std::string& text) {
@@ -96,16 +115,21 @@ CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value,
 
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description) {
-  return command.add_option(name, value, description)->check(not_empty())->type_name(kind)->default_str("");
+  return command.add_option(name, value, description)
+      ->check(not_empty())
+      ->check(no_option(command))
+      ->type_name(kind)
+      ->default_str("");
 }
 
 CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
                           const std::string& description) {
-  return command.add_option(name, value, description)->type_name("TEXT")->default_str("");
+  return command.add_option(name, value, description)->check(no_option(command))->type_name("TEXT")->default_str("");
 }
 
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description) {
-  return add_text(command, name, value, "FILE", description);
+  const std::string kind = name.starts_with('-') ? "FILE" : "";  // an argument's own name says what it is
+  return add_text(command, name, value, kind, description)->check(file_name());
 }
 
 CLI::Option* add_output_file(CLI::App& command, const std::string& name, std::string& value,
@@ -137,7 +161,10 @@ CLI::Option* add_files(CLI::App& command, const std::string& name, std::vector<s
     for (const std::string& value : values) text += (text.empty() ? "" : std::string(1, between_files)) + value;
     return text;
   };
-  return add_arguments(command, name, values, description)->check(not_empty())->default_function(all);
+  return add_arguments(command, name, values, description)
+      ->check(not_empty())
+      ->check(file_name())
+      ->default_function(all);
 }
 
 CLI::Option* add_repeated_file(CLI::App& command, const std::string& name, std::vector<std::string>& values,

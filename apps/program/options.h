@@ -26,13 +26,15 @@ void begin_group(CLI::App& command, const std::string& title);
 CLI::Option* add_flag(CLI::App& command, const std::string& name, bool& value, const std::string& description);
 /// Two switches, --NAME and --no-NAME, for a value that is true in one preset and false in another.
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value, const std::string& description);
-/// An option whose value must not be empty (an unset variable of the shell). `kind` names the value in the help.
+/// An option whose value must not be empty (an unset variable of the shell), nor an option of the command. `kind` names
+/// the value in the help.
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description);
-/// An option whose value may be any text, the empty one too.
+/// An option whose value may be any text but an option of the command, the empty one too.
 CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
                           const std::string& description);
-/// An option whose value is the name of a file.
+/// An option or argument whose value is the name of a file. One that begins with "-" is wrong usage; "./-" means such a
+/// file.
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description);
 /// An option whose value is the name of a file to write. The help adds that an earlier file is replaced, but never a
 /// model: the command refuses one by `check_can_write_text` (output_file.h).

@@ -25,13 +25,19 @@ void LiveLine::show(const std::string& text) {
   const double now = clock_();
   if (drawn_at_ >= 0 && now - drawn_at_ < redraw_seconds) return;
   drawn_at_ = now;
-  visible_ = true;
-  out_ << "\r\033[K" << text.substr(0, columns_of(terminal_)) << std::flush;
+  draw(text.substr(0, columns_of(terminal_)));
 }
 
 void LiveLine::clear() {
-  if (visible_) out_ << "\r\033[K" << std::flush;
-  visible_ = false;
+  if (drawn_ == 0) return;
+  draw("");
+  out_ << '\r' << std::flush;
+}
+
+// Erases the rest of the earlier text with spaces, since the output is to have no escape sequence under NO_COLOR.
+void LiveLine::draw(const std::string& text) {
+  out_ << '\r' << text << std::string(drawn_ - std::min(drawn_, text.size()), ' ') << std::flush;
+  drawn_ = text.size();
 }
 
 Progress::Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_before, Clock clock)

@@ -36,11 +36,13 @@ class LiveLine {
   void clear();
 
  private:
+  void draw(const std::string& text);
+
   std::ostream& out_;
   Terminal terminal_;
   Clock clock_;
   double drawn_at_ = -1;
-  bool visible_ = false;
+  size_t drawn_ = 0;  // characters that are on the line
 };
 
 /// The results of a training step.

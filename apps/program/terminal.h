@@ -1,6 +1,7 @@
 // Chapter 9. Where output goes: to a terminal, or into a file or pipe.
 //
-// Colours and lines that are drawn again are for terminals only. NO_COLOR (https://no-color.org) switches colours off.
+// Colours and lines that are drawn again are for terminals only. NO_COLOR (https://no-color.org) switches colours off,
+// the only escape sequences there are.
 // Serves: apps/toy/toy.cpp
 #pragma once
 

@@ -221,7 +221,7 @@ void add_translate_decode(CLI::App& translate, int& exit_code) {
       add_repeated_file(command, "--load", options->load,
                         "The model, or the folder of --save FOLDER/; given several times, models of one vocabulary "
                         "translate together, by the mean of their probabilities")));
-  add_text(command, "FILE", options->file, "", "The lines to translate, UTF-8; without it standard input");
+  add_file(command, "FILE", options->file, "The lines to translate, UTF-8; without it standard input");
   add_whole_number(command, "--beam", options->decode.beam, 1, 1000,
                    "Hypotheses that beam search keeps; 1 is greedy decoding");
   add_number(command, "--length-penalty", options->decode.length_penalty, 0, 100,

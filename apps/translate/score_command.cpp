@@ -233,8 +233,7 @@ void add_translate_score(CLI::App& translate, int& exit_code) {
       "tokeniser 13a makes of a line, and chrf is sacreBLEU's chrF2: both for text as people write it.\n"
       "Examples:\n  orrery translate score translated.de reference.de\n"
       "  orrery translate score new.de reference.de --baseline old.de");
-  require(
-      add_text(command, "TRANSLATION", options->translation, "", "The file to score, UTF-8, a sentence on each line"));
+  require(add_file(command, "TRANSLATION", options->translation, "The file to score, UTF-8, a sentence on each line"));
   require(add_arguments(command, "REFERENCE", options->references,
                         "Translations by people, with the same number of lines"));
   add_choice(command, "--metric", options->metric, {"all", multi_bleu_name, sacrebleu_name, chrf_name},

@@ -6,7 +6,7 @@
 //   y = a - b     da = dy          db = -dy
 //   y = a b       da = dy b        db = dy a
 //   y = a / b     da = dy / b      db = -dy a / b^2 = -dy y / b
-//   y = x + c     dx = dy          for a number c
+//   y = x + c     dx = dy          for a number c; y = x c and y = x / c likewise, dx = dy c and dx = dy / c
 // Serves: autograd/elementwise.h
 #include "autograd/ops/arithmetic.h"
 
@@ -66,9 +66,11 @@ struct Div {
 
 struct Scale {
   static constexpr std::string_view name = "scale";
-  double factor;
-  Tensor forward(const Tensor& x) { return x * factor; }
-  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * factor); }
+  double c;
+  bool divides = false;
+  Tensor of(const Tensor& x) const { return divides ? x / c : x * c; }
+  Tensor forward(const Tensor& x) { return of(x); }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, of(dy)); }
 };
 
 struct ShiftBy {
@@ -92,7 +94,12 @@ Variable mul(const Variable& a, const Variable& b) { return apply(Mul{}, a, b); 
 Variable div(const Variable& a, const Variable& b) { return apply(Div{}, a, b); }
 Variable neg(const Variable& x) { return apply(Neg{}, x); }
 Variable scale(const Variable& x, double factor) { return apply(Scale{factor}, x); }
+Variable div(const Variable& x, double c) { return apply(Scale{.c = c, .divides = true}, x); }
 Variable shift(const Variable& x, double c) { return apply(ShiftBy{c}, x); }
-Variable operator/(double c, const Variable& x) { return div(constant(full({}, c, x.value().dtype())), x); }
+Variable operator/(double c, const Variable& x) {
+  const Dtype dtype = x.value().dtype();
+  if (!is_normal(c, dtype)) return 1.0 / (x / c);  // c would count as 0 or infinity
+  return div(constant(full({}, c, dtype)), x);
+}
 
 }  // namespace orrery

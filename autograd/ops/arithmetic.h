@@ -14,6 +14,8 @@ Variable mul(const Variable& a, const Variable& b);
 Variable div(const Variable& a, const Variable& b);
 /// -x.
 Variable neg(const Variable& x);
+/// x / c for a number c, which may be smaller or larger than those of x's dtype.
+Variable div(const Variable& x, double c);
 /// x times a number.
 Variable scale(const Variable& x, double factor);
 /// x + c for a number c.
@@ -26,8 +28,7 @@ inline Variable operator/(const Variable& a, const Variable& b) { return div(a, 
 inline Variable operator-(const Variable& x) { return neg(x); }
 inline Variable operator*(const Variable& x, double factor) { return scale(x, factor); }
 inline Variable operator*(double factor, const Variable& x) { return scale(x, factor); }
-/// x times 1 / c, which may differ from x / c in the last digit.
-inline Variable operator/(const Variable& x, double c) { return scale(x, 1.0 / c); }
+inline Variable operator/(const Variable& x, double c) { return div(x, c); }
 inline Variable operator+(const Variable& x, double c) { return shift(x, c); }
 inline Variable operator+(double c, const Variable& x) { return shift(x, c); }
 inline Variable operator-(const Variable& x, double c) { return shift(x, -c); }

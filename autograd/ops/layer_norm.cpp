@@ -9,12 +9,13 @@
 //   dw_i = sum over rows dy_i x^_i        db_i = sum over rows dy_i
 // The term with k comes from dr/dx_i. The variance takes two passes, since the one-pass formula E[x^2] - mu^2 loses the
 // digits of large numbers (apps/bench/README.md). The loops over one row are in autograd/ops/norm_rows.h; these are
-// their lines, in which g(i) is g_i, s holds mu, r and k of the row, and inner is k sum_j g_j x^_j:
-//   y[i] = (x[i] - s.mean) * s.r;                                            forward
+// their lines, in which g(i) is g_i, s.normalized(x[i]) is x^_i, inner is k sum_j g_j x^_j, and s.scale is 1 unless
+// squares would overflow or vanish:
+//   y[i] = s.normalized(x[i]);                                               forward
 //   y[i] *= weight[i];
 //   y[i] += bias[i];
-//   dx[i] = factor * (g(i) - mean - (x[i] - s.mean) * s.r * inner);          backward; factor is r, mean that of g
-//   dweight[i] += dy[i] * ((x[i] - s.mean) * s.r);
+//   dx[i] = factor * (g(i) - mean - s.normalized(x[i]) * inner) * s.scale;   backward; factor is r, mean that of g
+//   dweight[i] += dy[i] * s.normalized(x[i]);
 //   dbias[i] += dy[i];
 // Read next: apps/book/ch4/four_derivatives.cpp
 #include "autograd/ops/layer_norm.h"
@@ -32,12 +33,12 @@ struct LayerNorm {
   static constexpr std::string_view name = "layer_norm";
   double eps;
   LayerNormForm form;
-  Saved x, weight, statistics;  // statistics: a RowStatistics for each row, [rows, 3]
+  Saved x, weight, statistics;  // statistics: a RowStatistics for each row, [rows, 4]
 
   Tensor forward(const Tensor& in, const Tensor& w, const Tensor& b) {
     check_norm(name, in, w, b, eps, form);
     const i64 n = in.size(-1), count = in.shape().without_last().count();
-    Tensor y = Tensor::empty(in.shape(), in.dtype()), kept = Tensor::empty({count, 3}, in.dtype());
+    Tensor y = Tensor::empty(in.shape(), in.dtype()), kept = Tensor::empty({count, 4}, in.dtype());
     dispatch_floating(in.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const T *from = in.data<T>(), *gain = data_or_null<T>(w), *shift = data_or_null<T>(b);

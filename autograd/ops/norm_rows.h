@@ -1,10 +1,15 @@
 // Chapter 8. Kernels of layer normalisation on one row, and its backward pass over all of them.
 //
-// Formulas: autograd/ops/layer_norm.cpp; their derivation: apps/book/ch4/README.md. x^ is (x - mean) r.
+// Formulas: autograd/ops/layer_norm.cpp; their derivation: apps/book/ch4/README.md. x^ is (x scale - mean) r, where
+// the scale of ordinary rows is 1. If squares of a row's numbers overflow, or are too small for T, the scale is the
+// power of two that brings the row near 1, which changes no digit.
 // Serves: autograd/ops/layer_norm.cpp
 #pragma once
 
 #include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
 
 #include "autograd/ops/layer_norm.h"
 #include "core/kernels/elementwise.h"
@@ -12,19 +17,23 @@
 
 namespace orrery::kernels {
 
-/// What backward needs to know about a row: its mean mu, and r and k of autograd/ops/layer_norm.cpp.
+/// What backward needs to know about a row: its scale, and of the scaled row the mean mu, and r and k of
+/// autograd/ops/layer_norm.cpp.
 template <class T>
 struct RowStatistics {
-  T mean, r, k;
+  T mean, r, k, scale = 1;
 
-  /// Row number `row` of a table [rows, 3].
+  T normalized(T x) const { return (x * scale - mean) * r; }
+
+  /// Row number `row` of a table [rows, 4].
   static RowStatistics load(const T* table, i64 row) {
-    return {table[3 * row], table[3 * row + 1], table[3 * row + 2]};
+    return {table[4 * row], table[4 * row + 1], table[4 * row + 2], table[4 * row + 3]};
   }
   void store(T* table, i64 row) const {
-    table[3 * row] = mean;
-    table[3 * row + 1] = r;
-    table[3 * row + 2] = k;
+    table[4 * row] = mean;
+    table[4 * row + 1] = r;
+    table[4 * row + 2] = k;
+    table[4 * row + 3] = scale;
   }
 };
 
@@ -42,28 +51,67 @@ static inline void check_norm(std::string_view operation, const Tensor& x, const
   check(form != LayerNormForm::unbiased_std_plus_eps || n > 1, operation, "the unbiased form needs rows of at least 2");
 }
 
-/// Mean and scale of n numbers, in two passes.
+/// Whether squares computed in T have this mean, together with what is added to it: none of them overflowed, and what
+/// was lost of those below the smallest number of T would not change its digits.
+template <class T>
+static bool is_mean_square(double mean) {
+  using Limits = std::numeric_limits<T>;
+  return mean >= static_cast<double>(Limits::min() / Limits::epsilon()) && mean <= static_cast<double>(Limits::max());
+}
+
+/// The power of two that brings the largest of n numbers, or `least` if that is larger, near 1. It is 1 if that is 0 or
+/// not finite.
+template <class T>
+static T row_scale(const T* x, i64 n, double least) {
+  double largest = least;
+  for (i64 i = 0; i < n; ++i) largest = std::max(largest, static_cast<double>(std::fabs(x[i])));
+  if (largest == 0 || !std::isfinite(largest)) return T{1};
+  constexpr int most = std::numeric_limits<T>::max_exponent - 2;  // 2^-most is still normal
+  return static_cast<T>(std::ldexp(1.0, std::clamp(-std::ilogb(largest), -most, most)));
+}
+
+/// The mean of n numbers times `scale`, and the sum of squares around it, in two passes.
+template <class T>
+static std::pair<T, double> row_moments(const T* x, i64 n, T scale) {
+  const double size = static_cast<double>(n);
+  const T mean = static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return x[i] * scale; }) / size);
+  // The mean is rounded to T. The sum of the remaining differences corrects for this.
+  const auto difference = [=](i64 i) { return x[i] * scale - mean; };
+  const auto [rest, around_mean] = chunked_sums<T>(n, difference, [=](i64 i) { return difference(i) * difference(i); });
+  return {mean, std::max(around_mean - rest * rest / size, 0.0)};  // in this order NaN stays NaN
+}
+
+/// Mean, scale and divisor of n numbers.
 template <class T>
 static RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormForm form) {
-  const double size = static_cast<double>(n);
-  const T mean = static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return x[i]; }) / size);
-  // The mean is rounded to T. The sum of the remaining differences corrects for this.
-  const auto [rest, around_mean] = chunked_sums<T>(
-      n, [=](i64 i) { return x[i] - mean; }, [=](i64 i) { return (x[i] - mean) * (x[i] - mean); });
-  const double squares = std::max(around_mean - rest * rest / size, 0.0);  // in this order NaN stays NaN
-  if (form == LayerNormForm::root_of_variance_plus_eps) {
-    return {mean, static_cast<T>(1.0 / std::sqrt(squares / size + eps)), static_cast<T>(1.0 / size)};
+  const bool of_root = form == LayerNormForm::root_of_variance_plus_eps;
+  const double size = static_cast<double>(n), added = of_root ? eps : eps * eps;
+  T scale = 1;
+  auto [mean, squares] = row_moments(x, n, scale);
+  if (!is_mean_square<T>(squares / size + added)) {
+    scale = row_scale(x, n, std::sqrt(added));
+    std::tie(mean, squares) = row_moments(x, n, scale);
+    // Numbers that are large and nearly equal: they have a variance, and their sum overflowed.
+    const double by = static_cast<double>(scale), unscaled = squares / by / by;
+    if (is_mean_square<T>(unscaled / size + added)) {
+      mean /= scale;
+      squares = unscaled;
+      scale = 1;
+    }
   }
+  const double by = static_cast<double>(scale);
+  if (of_root)
+    return {mean, static_cast<T>(1.0 / std::sqrt(squares / size + eps * by * by)), static_cast<T>(1.0 / size), scale};
   const double divisor = form == LayerNormForm::std_plus_eps ? size : size - 1.0;
-  const double s = std::sqrt(squares / divisor), r = 1.0 / (s + eps);
-  return {mean, static_cast<T>(r), s > 0 ? static_cast<T>(1.0 / (divisor * s * r)) : T{0}};
+  const double s = std::sqrt(squares / divisor), r = 1.0 / (s + eps * by);
+  return {mean, static_cast<T>(r), s > 0 ? static_cast<T>(1.0 / (divisor * s * r)) : T{0}, scale};
 }
 
 /// y = x^ weight + bias; weight and bias may be null.
 template <class T>
 static void normalized_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* bias, T* y, i64 n) {
 #pragma omp simd
-  for (i64 i = 0; i < n; ++i) y[i] = (x[i] - s.mean) * s.r;
+  for (i64 i = 0; i < n; ++i) y[i] = s.normalized(x[i]);
   if (weight) {
 #pragma omp simd
     for (i64 i = 0; i < n; ++i) y[i] *= weight[i];
@@ -81,11 +129,11 @@ static void normalized_row(const T* x, const RowStatistics<T>& s, const T* weigh
 template <class T>
 static void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, T* dx, i64 n) {
   const auto derivative = [&](auto g) {
-    const auto sums = chunked_sums<T>(n, g, [=](i64 i) { return g(i) * ((x[i] - s.mean) * s.r); });
+    const auto sums = chunked_sums<T>(n, g, [=](i64 i) { return g(i) * s.normalized(x[i]); });
     const T mean = static_cast<T>(sums[0] / static_cast<double>(n)), inner = s.k * static_cast<T>(sums[1]);
     const T factor = n > 1 ? s.r : T{0};
 #pragma omp simd
-    for (i64 i = 0; i < n; ++i) dx[i] = factor * (g(i) - mean - (x[i] - s.mean) * s.r * inner);
+    for (i64 i = 0; i < n; ++i) dx[i] = factor * (g(i) - mean - s.normalized(x[i]) * inner) * s.scale;
   };
   if (weight)
     derivative([=](i64 i) { return dy[i] * weight[i]; });
@@ -98,12 +146,12 @@ template <class T>
 static void add_norm_gradients(const T* x, const RowStatistics<T>& s, const T* dy, T* dweight, T* dbias, i64 n) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
-    dweight[i] += dy[i] * ((x[i] - s.mean) * s.r);
+    dweight[i] += dy[i] * s.normalized(x[i]);
     dbias[i] += dy[i];
   }
 }
 
-/// The whole backward pass, for x [..., n], the statistics [rows, 3] of its rows, and a weight [n] or undefined. Writes
+/// The whole backward pass, for x [..., n], the statistics [rows, 4] of its rows, and a weight [n] or undefined. Writes
 /// dx, which may be dy, and returns the gradients of weight and bias as [1, 2 n]. Calls `then(begin, end)` for groups
 /// of rows whose dx is complete and still in the nearest cache.
 template <class T, class Then>

@@ -74,7 +74,7 @@ bool is_named(const Descriptor& file, const std::string& path) {
 
 // Locks the temporary file. One that was left behind by a killed program is used again. It is an error if somebody else
 // is writing the file (and so holds the lock), or has renamed it between our opening and locking it.
-void lock(const Descriptor& file, const std::string& path, const std::string& operation) {
+void take_lock(const Descriptor& file, const std::string& path, const std::string& operation) {
   check(try_flock(file, operation) && is_named(file, path), operation, "somebody else is writing ", path);
   check_regular(status_of(file, operation), operation);
 }
@@ -158,7 +158,7 @@ struct Replacement {
         temporary{temporary_path} {
     // Nothing up to `ours` may allocate: if that failed, the file would be left behind.
     if (file.number() < 0) check_call(false, operation, "cannot create " + temporary_path + ": ");
-    lock(file, temporary_path, operation);
+    take_lock(file, temporary_path, operation);
     temporary.ours = true;
     empty(file, operation);
     if (mode) check_call(retry([&] { return ::fchmod(file.number(), *mode); }) == 0, operation);
@@ -290,7 +290,9 @@ void AppendedFile::clear() {
   if (size() > 0) empty(file_, operation_);  // a device cannot be emptied, and has nothing
 }
 
-void AppendedFile::append(std::string_view text) { write_all(file_, std::as_bytes(std::span(text)), operation_); }
+void AppendedFile::append(std::string_view text) {
+  write_all(file_, std::as_bytes(std::span(text.data(), text.size())), operation_);
+}
 
 void AppendedFile::close() { check_call(file_.close(), operation_); }
 

@@ -3,6 +3,8 @@
 // Serves: autograd/ops/softmax.cpp
 #include "core/kernels/reduce.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -162,11 +164,25 @@ Tensor sum(const Tensor& x, const Axes& axes, bool keep_axes) {
   return (y.shares_memory_with(x) ? y.clone() : y).reshape(reduced_shape(x.shape(), axes, keep_axes, "sum"));
 }
 
+namespace {
+
+bool is_finite(const Tensor& x) {
+  return dispatch_floating(x.dtype(), "mean", [&](auto t) {
+    const auto* from = x.data<decltype(t)>();
+    return std::all_of(from, from + x.count(), [](auto value) { return std::isfinite(value); });
+  });
+}
+
+}  // namespace
+
 Tensor mean(const Tensor& x, const Axes& axes, bool keep_axes) {
   check_defined(x, "mean");
   const Tensor total = sum(x, axes, keep_axes);
   const double n = static_cast<double>(x.count()) / static_cast<double>(total.count());
-  return map(total, "mean", [n](auto value) { return static_cast<decltype(value)>(value / n); });
+  const auto divided = [n](auto value) { return static_cast<decltype(value)>(value / n); };
+  const Tensor y = map(total, "mean", divided);
+  // A sum may overflow where the mean does not.
+  return x.count() == 0 || is_finite(y) ? y : sum(map(x, "mean", divided), axes, keep_axes);
 }
 
 Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
@@ -225,6 +241,8 @@ double sum_of_squares(const Tensor& x) {
 }
 
 double sum_of_squares(const Tensor& x, i64 begin, i64 end) {
+  check(begin >= 0 && begin <= end && end <= x.count(), "sum_of_squares", "[", begin, ", ", end,
+        ") is out of range for ", x.shape());
   return dispatch_floating(x.dtype(), "sum_of_squares", [&](auto t) {
     const auto* from = x.data<decltype(t)>() + begin;
     return chunked_sum<double>(end - begin, [=](i64 i) { return square(from[i]); });

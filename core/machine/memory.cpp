@@ -252,9 +252,7 @@ class Memory {
     if (bytes > most_bytes) throw std::bad_alloc();
     const std::size_t size = round_up(std::max<std::size_t>(bytes, 1), unit);
     const std::lock_guard lock(mutex_);
-    Tlsf& heap = size < large_bytes ? small_ : large_;
-    Block* block = heap.take(size);
-    block->heap = &heap;
+    Block* block = size < large_bytes ? take(size, small_, large_) : take(size, large_, small_);
     ++counters_.allocations;
     counters_.live_bytes += static_cast<i64>(block->size);
     counters_.peak_bytes = std::max(counters_.peak_bytes, counters_.live_bytes);
@@ -286,6 +284,18 @@ class Memory {
   void unlock() { mutex_.unlock(); }
 
  private:
+  // A block of `heap`. Where the system has no more, `other` may still have a free one that is large enough.
+  static Block* take(std::size_t size, Tlsf& heap, Tlsf& other) {
+    const auto block_of = [size](Tlsf& from) {
+      Block* block = from.take(size);
+      block->heap = &from;
+      return block;
+    };
+    try {
+      return block_of(heap);
+    } catch (const std::bad_alloc&) { return block_of(other); }
+  }
+
   // Larger than the biases and sums of usual models, smaller than their weights (apps/bench/README.md).
   static constexpr std::size_t large_bytes = std::size_t{256} << 10;
 

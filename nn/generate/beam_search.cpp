@@ -16,6 +16,11 @@ namespace {
 
 constexpr std::string_view operation = "beam search";
 
+// What the log-probability of a hypothesis of this length is divided by.
+double length_divisor(i64 length, const BeamOptions& options) {
+  return std::pow(static_cast<double>(length), options.length_penalty);
+}
+
 // Logits of a row that are looked at together. Most such parts hold none of the largest logits.
 constexpr i64 looked_at_together = 64;
 
@@ -162,9 +167,7 @@ class BeamSearch {
     return {logits, std::min(K, options_.beam + 1)};
   }
 
-  double score(double log_probability, i64 length) const {
-    return log_probability / std::pow(static_cast<double>(length), options_.length_penalty);
-  }
+  double score(double log_probability, i64 length) const { return log_probability / length_divisor(length, options_); }
 
   // Extends the hypotheses of one source, which have the rows from `first_row` on.
   void extend(Search& search, const NextTokens& next, i64 first_row, i64 length) {
@@ -265,7 +268,11 @@ void check_options(const BeamOptions& options) {
 
 std::vector<Hypothesis> beam_search(StepwiseDecoder& decoder, std::span<const i64> limits, const BeamOptions& options) {
   check_options(options);
-  for (const i64 limit : limits) check(limit >= 1, operation, "a limit must be 1 or more, not ", limit);
+  for (const i64 limit : limits) {
+    check(limit >= 1, operation, "a limit must be 1 or more, not ", limit);
+    check(std::isfinite(length_divisor(limit, options)), operation, "a length penalty of ", options.length_penalty,
+          " is too large for ", limit, " tokens: ", limit, "^", options.length_penalty, " overflows");
+  }
   return BeamSearch(decoder, limits, options).run();
 }
 

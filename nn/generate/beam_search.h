@@ -58,7 +58,8 @@ struct Hypothesis {
 
 /// The hypothesis with the best score for each row of `source`. If several tokens make equally likely hypotheses, the
 /// smallest id comes first. The bits do not depend on the number of threads. Nothing is recorded; the encoder runs
-/// once. Errors: options out of range; max_len beyond the model's positions; logits that are NaN or infinity.
+/// once. Errors: options out of range; a length penalty so large that length^alpha overflows; max_len beyond the
+/// model's positions; logits that are NaN or infinity.
 std::vector<Hypothesis> beam_search(const Transformer& model, const Tensor& source, const BeamOptions& options);
 
 /// The same for any decoder. `limits` has the largest number of tokens for each source; `max_len` and `beyond_source`

@@ -121,3 +121,60 @@ TEST_CASE("linear interpolation in place goes from y at weight 0 to x at weight 
       CHECK(y.at(i) == (1 - weight) * std::array{2.0, -4.0, 6.0}[static_cast<size_t>(i)] + weight * x.at(i));
   }
 }
+
+TEST_CASE("a tensor of whole numbers is i32, and wider integers need a dtype") {
+  CHECK(full({4}, i32{1}).dtype() == Dtype::i32);
+  CHECK(elements(full({2}, 16'777'217)) == Numbers{16'777'217, 16'777'217});  // f32 has no such number
+  CHECK(full({4}, 1.0).dtype() == f32);
+  CHECK(full({4}, 1.0F).dtype() == f32);
+  CHECK(full({4}, 1, f64).dtype() == f64);
+  constexpr auto compiles = [](auto value) {
+    return requires { full({4}, value); };
+  };
+  CHECK(compiles(1));
+  CHECK_FALSE(compiles(i64{1}));
+  CHECK_FALSE(compiles(size_t{1}));
+}
+
+TEST_CASE("division by a number divides, and rounds once") {
+  const Tensor x = normal({1000}, 3), single = x.to(f32);
+  for (const double c : {3.0, 0.1, -7.3, 1e-20, 1e20}) {
+    const Tensor y = x / c, z = single / c;
+    i64 different = 0;
+    for (i64 i = 0; i < x.count(); ++i) {
+      different += y.at(i) != x.at(i) / c;
+      different += z.data<float>()[i] != single.data<float>()[i] / static_cast<float>(c);
+    }
+    CHECK(different == 0);
+  }
+}
+
+TEST_CASE("numbers beyond a dtype's range scale and divide as IEEE has it, and give no silent 0") {
+  const auto in_f64 = [](double x) { return full({}, x, f64); };
+  CHECK((in_f64(0) / 1e-310).item() == 0);
+  CHECK((in_f64(1e-300) / 1e-310).item() == doctest::Approx(1e10).epsilon(1e-12));
+  CHECK((in_f64(-1) / 1e-310).item() == -INFINITY);
+  CHECK((in_f64(1e300) * 1e-310).item() * 1e10 == doctest::Approx(1).epsilon(1e-12));
+  CHECK((1e-310 / in_f64(1e-300)).item() * 1e10 == doctest::Approx(1).epsilon(1e-12));
+  CHECK((in_f64(1e300) / 5e-324).item() == INFINITY);
+  const auto in_f32 = [](double x) { return full({}, x); };
+  CHECK((in_f32(0) / 1e-39).item() == 0);
+  CHECK((in_f32(1e-30) / 1e-39).item() == doctest::Approx(1e9).epsilon(1e-6));
+  CHECK((in_f32(1) / 1e-39).item() == INFINITY);
+  CHECK((in_f32(1e38) / -1e39).item() == doctest::Approx(-0.1).epsilon(1e-6));
+  CHECK((in_f32(0) / 1e-310).item() == 0);
+  CHECK((in_f32(1e38) * 1e-39).item() == doctest::Approx(0.1).epsilon(1e-6));
+  CHECK((in_f32(1e-20) * 1e39).item() == doctest::Approx(1e19).epsilon(1e-6));
+  CHECK((1e39 / in_f32(1e38)).item() == doctest::Approx(10).epsilon(1e-6));
+  CHECK((1e-39 / in_f32(1e-30)).item() * 1e9 == doctest::Approx(1).epsilon(1e-6));
+  for (const Dtype dtype : {f32, f64}) {
+    const Tensor one = full({}, 1.0, dtype), none = zeros({}, dtype);
+    CHECK((one / 0.0).item() == INFINITY);
+    CHECK(std::isnan((none / 0.0).item()));
+    CHECK((one / INFINITY).item() == 0);
+    CHECK(std::isnan((one / NAN).item()));
+  }
+  Tensor large = full({3}, 2e38);
+  scale_in_place(large, 1e-39);
+  for (const double x : elements(large)) CHECK(x == doctest::Approx(0.2).epsilon(1e-6));
+}

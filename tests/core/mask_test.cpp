@@ -152,6 +152,7 @@ TEST_CASE("a mask that does not fit the scores says so") {
   const Mask padding = Mask::padding(full({2}, 1, Dtype::i32)), table = Mask::allow(full({2, 3}, 1, Dtype::i32));
   CHECK_NOTHROW(padding.check_fits(2, 4, 5, 6));
   CHECK_NOTHROW(table.check_fits(2, 4, 2, 3));
+  CHECK(error_of([&] { (void)padding.length(2, 6); }) == "mask: has lengths for 2 batch rows, none for row 2");
   CHECK(error_of([&] { padding.check_fits(3, 4, 5, 6); }) == "mask: has lengths for 2 batch rows, there are 3");
   CHECK(error_of([&] { table.check_fits(1, 1, 3, 3); }) ==
         "mask: a table of shape [1, 1, 2, 3] does not fit scores of shape [1, 1, 3, 3]");

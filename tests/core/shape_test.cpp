@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/variable.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
@@ -41,6 +42,22 @@ TEST_CASE("negative axes count from the end") {
   CHECK(shape.axis(1, "op") == 1);
   CHECK(error_of([&] { shape.axis(3, "sum"); }) == "sum: axis 3 is out of range for shape [2, 3, 4]");
   CHECK(error_of([&] { shape.axis(-4, "sum"); }) == "sum: axis -4 is out of range for shape [2, 3, 4]");
+}
+
+TEST_CASE("axes that a shape does not have are errors in every build") {
+  const Shape shape{2, 3};
+  for (const int axis : {2, 5, 6, -3, -100}) {
+    const std::string rule = "axis " + std::to_string(axis) + " is out of range for shape [2, 3]";
+    CHECK(error_of([&] { (void)shape[axis]; }) == "size: " + rule);
+    CHECK(error_of([&] { (void)Tensor::empty(shape).size(axis); }) == "size: " + rule);
+    CHECK(error_of([&] { (void)constant(Tensor::empty(shape)).size(axis); }) == "size: " + rule);
+    CHECK(error_of([&] { (void)shape.with(axis, 1); }) == "shape: " + rule);
+  }
+  CHECK(error_of([] { (void)Shape{}[0]; }) == "size: axis 0 is out of range for shape []");
+  CHECK(error_of([] { (void)Tensor().size(-1); }) == "size: axis -1 is out of range for shape []");
+  CHECK(error_of([&] { (void)shape.count(1, 3); }) == "shape: axes 1 to 3 are out of range for shape [2, 3]");
+  CHECK(error_of([&] { (void)shape.count(-1, 1); }) == "shape: axes -1 to 1 are out of range for shape [2, 3]");
+  CHECK(error_of([&] { (void)shape.without_last(-1); }) == "shape: cannot drop -1 axes of [2, 3]");
 }
 
 TEST_CASE("shapes are changed by making new ones") {

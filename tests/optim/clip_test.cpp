@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/tensor_ops.h"
+#include "optim/sgd.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
@@ -63,14 +64,37 @@ TEST_CASE("what is not finite is named, and nothing has changed") {
   }
 }
 
+TEST_CASE("the f64 norm is right where squares overflow or vanish") {
+  const Variable large = with_gradient({3e200, 0}), other = with_gradient({0, -4e200});
+  CHECK(optim::clip_grad_norm({{"a", large}, {"b", other}}, 1) == Approx(5e200).epsilon(1e-14));
+  CHECK(large.gradient().at(0) == Approx(0.6).epsilon(1e-14));
+  CHECK(other.gradient().at(1) == Approx(-0.8).epsilon(1e-14));
+  CHECK(optim::grad_norm({{"a", with_gradient({3e-200, -4e-200})}}) * 1e200 == Approx(5).epsilon(1e-14));
+  CHECK(optim::grad_norm({{"a", with_gradient({1.2e308, 3})}}) == Approx(1.2e308).epsilon(1e-14));
+}
+
+TEST_CASE("clipping f32 gradients near the largest number leaves no silent zeros") {
+  const auto huge = [] {
+    Variable a = parameter(zeros({2}));
+    a.mutable_gradient() = Tensor::of<float>({2}, {3e38F, -3e38F});
+    return a;
+  };
+  Variable a = huge(), b = huge();
+  CHECK(optim::clip_grad_norm({{"a", a}}, 1) == Approx(4.2426e38).epsilon(1e-4));
+  CHECK(a.gradient().at(0) == Approx(std::sqrt(0.5)).epsilon(1e-6));
+  optim::SGD sgd({b});
+  sgd.step(1.0, 1.0);
+  CHECK(b.value().at(0) == Approx(-std::sqrt(0.5)).epsilon(1e-6));
+}
+
 TEST_CASE("a norm that overflows is told from a gradient that is not finite") {
-  const Variable a = with_gradient({3, 1e199}), b = with_gradient({1, -1e200});
+  const Variable a = with_gradient({3, 1e308}), b = with_gradient({1.5e308, -1.6e308});
   CHECK(error_of([&] {
           optim::clip_grad_norm({{"a", a}, {"layer.b", b}}, 1);
         }) ==
         "clip_grad_norm: the norm is not finite though every gradient is: the largest, of parameter layer.b, "
-        "reaches 1e+200");
-  CHECK(elements(a.gradient()) == Numbers{3, 1e199});
+        "reaches 1.6e+308");
+  CHECK(elements(a.gradient()) == Numbers{3, 1e308});
 }
 
 TEST_CASE("the f32 norm does not overflow where squares would") {

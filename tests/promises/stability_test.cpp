@@ -114,7 +114,7 @@ TEST_CASE("promise 15: no operation meets a denormal number, not even on the cal
     CAPTURE(sample.variant);
     const Checkable f = sample.build(f32);
     for (const NamedParameter& leaf : f.leaves) make_denormal(Variable(leaf.value).mutable_value());
-    const Tensor ones = full(f.output().shape(), 1);
+    const Tensor ones = full(f.output().shape(), 1.0);
     const Tensor dy = ones.count() == 1 ? ones : make_denormal(ones);  // a single dL/dy is read once, and by no loop
     _mm_setcsr(_mm_getcsr() & ~denormal_met);
     f.walk(f.output(), dy);

@@ -30,9 +30,9 @@ struct Diary : Observer {
 int main() {
   Diary diary;
   const ObserverScope looking_on(diary);
-  const Variable a = parameter(full({}, 2), "a");
-  const Variable b = parameter(full({}, 3), "b");
-  const Variable c = parameter(full({}, 4), "c");
+  const Variable a = parameter(full({}, 2.0), "a");
+  const Variable b = parameter(full({}, 3.0), "b");
+  const Variable c = parameter(full({}, 4.0), "c");
   const Variable y = a * b + c;
   std::cout << "y = " << y.item() << ", made by " << y.node()->name << ", number " << y.node()->number << "\n\n";
 

@@ -39,9 +39,9 @@ int model_in(const std::string& path) {
 int main() {
   std::filesystem::create_directory(folder);
   const std::string path = folder / "model.safetensors", beside = path + ".tmp";
-  write_safetensors(path, {{"weight", full({8}, 2)}});
+  write_safetensors(path, {{"weight", full({8}, 2.0)}});
   const std::string new_bytes = read_all(path);
-  write_safetensors(path, {{"weight", full({8}, 1)}});
+  write_safetensors(path, {{"weight", full({8}, 1.0)}});
   const std::string old_bytes = read_all(path);
   const size_t size = new_bytes.size();
 

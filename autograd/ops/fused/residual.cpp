@@ -62,7 +62,7 @@ struct ResidualNorm {
   double eps;
   LayerNormForm form;
   RowDropout dropout;
-  Saved s, weight, statistics;  // statistics: a RowStatistics for each row, [rows, 3]
+  Saved s, weight, statistics;  // statistics: a RowStatistics for each row, [rows, 4]
 
   Tensor forward(const Tensor& x, const Tensor& f, const Tensor& w, const Tensor& b) {
     check_summands(name, x, f);
@@ -70,7 +70,7 @@ struct ResidualNorm {
     check_norm(name, x, w, b, eps, form);
     const i64 n = x.size(-1), count = x.shape().without_last().count();
     Tensor y = Tensor::empty(x.shape(), x.dtype()), sum = Tensor::empty(x.shape(), x.dtype());
-    Tensor kept = Tensor::empty({count, 3}, x.dtype());
+    Tensor kept = Tensor::empty({count, 4}, x.dtype());
     dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const T *a = x.data<T>(), *c = f.data<T>(), *gain = data_or_null<T>(w), *shift = data_or_null<T>(b);

@@ -244,7 +244,7 @@ TEST_CASE("apps/run compiles and runs a program of one's own, with its arguments
   set_contents(
       tree.path("mine/own.cpp"),
       "#include <iostream>\n#include \"core/tensor_ops.h\"\nint main(int count, char** words) {\n  int unused;\n"
-      "  std::cout << sum(orrery::full({3}, 1)).item() << words[count - 1] << '\\n';\n  return 7;\n}\n");
+      "  std::cout << sum(orrery::full({3}, 1.0)).item() << words[count - 1] << '\\n';\n  return 7;\n}\n");
   for (const std::string name : {"mine/own.cpp", "apps/mine/own.cpp", "\"$PWD/apps/mine/own.cpp\""}) {
     const Result result = tree.run(name + " one 'two words'");
     CHECK(result.exit_code == 7);

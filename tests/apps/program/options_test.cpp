@@ -27,6 +27,24 @@ TEST_CASE("options that contradict one another are wrong usage in every sub-comm
   check_usage_error("toy --load x --overwrite", "--load", "--overwrite");
 }
 
+TEST_CASE("the name of a file does not begin like an option, and an option is no other option's value") {
+  const std::string rule = ": must not begin with '-', as options do; write ./";
+  for (const std::string option :
+       {"trace --html", "toy --losses", "toy --save", "toy --log", "toy --load", "doctor --json",
+        "figure attention --out", "inspect x --json", "gradcheck softmax --json", "claims --list --json",
+        "translate decode --load x --attention", "translate score a b --json", "lm train x --valid",
+        "bench step --json"}) {
+    const std::string name = option.substr(option.rfind(' ') + 1);
+    check_usage_error(option + " -", name + rule, "-");
+    check_usage_error(option + " --x", name + rule, "--x");
+    check_usage_error(option + " " + name, name + ": needs a value, not the option " + name, "");
+  }
+  check_usage_error("inspect -", "FILE" + rule + "-", "");
+  check_usage_error("translate decode --load x -", "FILE" + rule + "-", "");
+  check_usage_error("lm train -", "FILE" + rule + "-", "");
+  check_usage_error("lm sample --load x --prompt --tokens", "--prompt: needs a value, not the option --tokens", "");
+}
+
 TEST_CASE("for a missing value, an option given twice and a flag with a value, the message is ours and not CLI11's") {
   check_usage_error("claims --json", "--json: needs a value, FILE", "");
   check_usage_error("gradcheck --seeds", "--seeds: needs a value, FIRST..LAST", "");

@@ -119,7 +119,7 @@ TEST_CASE("the time that is left fits every terminal of 80 columns, and other pa
     now = seconds;
     progress.update(
         {.step = total / 2, .loss = 0.5, .accuracy = 0.25, .rate = 1e-3, .tokens = 1000000, .validation = validation});
-    return out.str().substr(out.str().rfind('K') + 1);
+    return out.str().substr(out.str().rfind('\r') + 1);
   };
   CHECK(shown(120, 3000, 10) ==
         "step 1500/3000  loss 0.5000  accuracy  25.0 %  rate 1.0e-03  100000 tokens/s  10 s left");
@@ -140,7 +140,18 @@ TEST_CASE("a live line is cut to the terminal's width and is taken away at the e
     LiveLine line(out, {.live = true, .colours = false, .width = 11}, [] { return 0.0; });
     line.show("abcdefghijklmnop");
   }
-  CHECK(out.str() == "\r\033[Kabcdefghij\r\033[K");
+  CHECK(out.str() == "\rabcdefghij\r          \r");
+}
+
+TEST_CASE("a live line is redrawn without escape sequences: blanks cover what was longer") {
+  std::ostringstream out;
+  double now = 0;
+  LiveLine line(out, {.live = true}, [&] { return now++; });
+  line.show("abcdef");
+  line.show("gh");
+  line.show("i");
+  CHECK(out.str() == "\rabcdef\rgh    \ri ");
+  CHECK(out.str().find('\033') == std::string::npos);
 }
 
 TEST_CASE("a duration is printed in seconds, minutes or hours, rounded first") {
@@ -159,5 +170,5 @@ TEST_CASE("a step without accuracy or validation loss says nothing of them, and 
   CHECK(out.str().find("accuracy") == std::string::npos);
   CHECK(out.str().find("validation") == std::string::npos);
   CHECK(out.str().find("loss 0.5000  rate 1.0e-03") != std::string::npos);
-  CHECK(out.str().ends_with("\r\033[Kstep 1: found something\n"));
+  CHECK(out.str().ends_with(" \rstep 1: found something\n"));
 }

@@ -52,7 +52,7 @@ TEST_CASE("several logs have a legend, and the options that differ stand out") {
 TEST_CASE("a model without a log has its options, and says how there would be curves") {
   const TemporaryFolder folder;
   const std::string model = folder / "model";
-  write_safetensors(model, {{"a", full({2}, 1)}}, {{options_key, R"({"layers":4,"name":"<a>"})"}});
+  write_safetensors(model, {{"a", full({2}, 1.0)}}, {{options_key, R"({"layers":4,"name":"<a>"})"}});
   const std::string page = report_page(read_run_files({model}));
   CHECK(small::contains(page, "Without a log there are no curves"));
   CHECK(small::contains(page, "<th scope=\"row\">layers</th><td>4</td>"));

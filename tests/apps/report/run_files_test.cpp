@@ -19,7 +19,7 @@ const std::string score_text =
     R"({"lines":2,"system":{"file":"out.de","sacrebleu":{"score":41.25,"signature":"x"},"chrf":{"score":60}}})";
 
 std::string model_file(const TemporaryFolder& folder, const std::string& name) {
-  write_safetensors(folder / name, {{"a", full({2}, 1)}}, {{options_key, R"({"d-model":32})"}});
+  write_safetensors(folder / name, {{"a", full({2}, 1.0)}}, {{options_key, R"({"d-model":32})"}});
   return folder / name;
 }
 

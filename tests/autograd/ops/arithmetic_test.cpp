@@ -64,3 +64,17 @@ TEST_CASE("a number divided by a tensor, in both dtypes") {
   CHECK((3.0 / constant(full({2, 3}, 2.0))).value()(1, 2) == 1.5);
   CHECK_THROWS_AS((void)(1.0 / Variable()), Error);
 }
+
+TEST_CASE("a number beyond the dtype's range divides and is divided, forward and backward") {
+  const Variable x = parameter(Tensor::of<float>({2}, {0, 1e-30F}));
+  const Variable y = x / 1e-39;
+  CHECK(y.value().at(0) == 0);
+  CHECK(y.value().at(1) == doctest::Approx(1e9).epsilon(1e-6));
+  backward(y, full({2}, 1e-20));
+  CHECK(x.gradient().at(0) == doctest::Approx(1e19).epsilon(1e-6));
+  const Variable z = parameter(full({}, 1e38));
+  const Variable ten = 1e39 / z;
+  CHECK(ten.item() == doctest::Approx(10).epsilon(1e-6));
+  backward(ten, full({}, 1e10));
+  CHECK(z.gradient().item() * 1e27 == doctest::Approx(-1).epsilon(1e-6));
+}

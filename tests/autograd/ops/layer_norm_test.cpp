@@ -104,3 +104,54 @@ TEST_CASE("an eps that is negative or not finite is refused") {
                    "residual_norm: eps must be a number of 0 or more"));
   }
 }
+
+namespace {
+
+// f(2^e x) and 2^e dx must be f(x) and dx, bit for bit: a power of two changes no digit.
+template <class F>
+void check_scales(const F& f, int e, Dtype dtype) {
+  CAPTURE(e);
+  const double factor = std::ldexp(1.0, e), of_dy = std::ldexp(1.0, e / 2);
+  const Tensor x = normal({5, 37}, 3, dtype), dy = normal({5, 37}, 4, dtype);
+  const Variable one = parameter(x), scaled = parameter(x * factor);
+  const Variable y = f(one), z = f(scaled);
+  CHECK(same_bits(z.value(), y.value()));
+  backward(y, dy);
+  backward(z, dy * of_dy);
+  CHECK(same_bits(scaled.gradient() * (factor / of_dy), one.gradient()));
+}
+
+}  // namespace
+
+TEST_CASE("promise 14: rows whose squares overflow or vanish are normalised like any other, with their gradients") {
+  for (const auto& [dtype, exponents] : {std::pair{f32, std::vector<int>{1, 64, 90, 120, -40, -80, -100}},
+                                         std::pair{f64, std::vector<int>{1, 512, 900, -500, -900}}}) {
+    const Variable w = constant(normal({37}, 5, dtype)), b = constant(normal({37}, 6, dtype));
+    const Variable nothing = constant(zeros({5, 37}, dtype));
+    for (const int e : exponents) {
+      for (const LayerNormForm form : norm_forms) {
+        check_scales([&](const Variable& x) { return layer_norm(x, w, b, 0, form); }, e, dtype);
+        check_scales([&](const Variable& x) { return residual_norm(x, nothing, w, b, {.eps = 0, .form = form}); }, e,
+                     dtype);
+      }
+      check_scales([](const Variable& x) { return rms_norm(x, 0); }, e, dtype);
+    }
+  }
+}
+
+TEST_CASE("promise 14: up to the largest numbers of f32, norms with their usual eps are those of f64") {
+  const Tensor factors = Tensor::of<double>({6, 1}, {1e10, 1e19, 1e25, 6e37, 1e-3, 1e-10});
+  const Variable x = constant((normal({6, 512}, 3) * factors).to(f32)), exact = constant(x.value().to(f64));
+  const auto distance = [](const Variable& a, const Variable& b) {
+    const Tensor difference = a.value().to(f64) - b.value();
+    return std::max(max(difference).item(), max(-difference).item());
+  };
+  for (const LayerNormForm form : norm_forms)
+    CHECK(distance(layer_norm(x, {}, {}, 1e-5, form), layer_norm(exact, {}, {}, 1e-5, form)) <= 4e-6);
+  CHECK(distance(rms_norm(x), rms_norm(exact)) <= 4e-6);
+  const Variable same = parameter(full({2, 600}, std::ldexp(1.0, 127))), y = layer_norm(same, {}, {});
+  CHECK(same_bits(y.value(), zeros({2, 600})));
+  backward(y, normal({2, 600}, 5, f32));
+  CHECK(all_finite(same.gradient()));
+  CHECK(max(same.gradient()).item() > 300);  // 1 / sqrt(eps) times a normal number less the mean of all
+}

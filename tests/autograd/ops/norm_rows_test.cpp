@@ -60,14 +60,15 @@ TEST_CASE("constant rows have no deviation but eps, and NaN stays NaN") {
 }
 
 TEST_CASE("statistics go into a table and come back") {
-  std::vector<double> table(9, -1);
-  const RowStatistics<double> s{1, 2, 3};
+  std::vector<double> table(12, -1);
+  const RowStatistics<double> s{1, 2, 3, 4};
   s.store(table.data(), 1);
-  CHECK(table == std::vector<double>{-1, -1, -1, 1, 2, 3, -1, -1, -1});
+  CHECK(table == std::vector<double>{-1, -1, -1, -1, 1, 2, 3, 4, -1, -1, -1, -1});
   const auto back = RowStatistics<double>::load(table.data(), 1);
   CHECK(back.mean == 1);
   CHECK(back.r == 2);
   CHECK(back.k == 3);
+  CHECK(back.scale == 4);
 }
 
 TEST_CASE("a row is shifted and scaled, with weight and bias or without") {
@@ -104,6 +105,27 @@ TEST_CASE("a row's derivative is its slope in every form, with weight and withou
         }
       }
     }
+  }
+}
+
+TEST_CASE("only rows whose squares are no numbers of the dtype are scaled, and then near 1") {
+  for (const LayerNormForm form : norm_forms) {
+    for (const float size : {1.0F, 1e18F, 1e-15F, 1e25F, 3e38F, 1e-20F, 2e-38F}) {
+      const std::vector<float> x{size, -size, size / 2};
+      const RowStatistics<float> s = row_statistics(x.data(), 3, 0.0, form);
+      const bool ordinary = size >= 1e-15F && size <= 1e18F;
+      CHECK((s.scale == 1) == ordinary);
+      if (!ordinary) {
+        CHECK(size * s.scale >= 1);
+        CHECK(size * s.scale < 4);
+      }
+    }
+    const std::vector<float> alike(600, std::ldexp(1.0F, 127)), infinite{1, INFINITY, 2};
+    const RowStatistics<float> s = row_statistics(alike.data(), 600, 1e-5, form);  // only the sum overflows
+    CHECK(s.mean == alike[0]);
+    CHECK(s.scale == 1);
+    CHECK(std::isfinite(s.r));
+    CHECK(std::isnan(row_statistics(infinite.data(), 3, 1e-5, form).r));
   }
 }
 

@@ -127,6 +127,9 @@ TEST_CASE("sums of nothing are 0, means of nothing NaN, maxima of nothing an err
   CHECK(sum(full({100'000, 0}, 1.0), {0}).shape() == Shape{0});
   CHECK(sum(full({3, 5, 0}, 1.0), {1}).shape() == Shape{3, 0});
   CHECK(std::isnan(mean(full({0}, 1.0)).item()));
+  CHECK(mean(full({2, 8}, 3e38)).item() == static_cast<double>(3e38F));  // its sum overflows
+  CHECK(elements(mean(full({2, 4}, 1.5e308, f64), {0})) == Numbers(4, 1.5e308));
+  CHECK(mean(vector_of({1, INFINITY})).item() == INFINITY);
   CHECK(max(full({3, 0}, 1.0), {0}).shape() == Shape{0});
   CHECK(error_of([] { max(full({0, 3}, 1.0), {0}); }) == "max: has no elements to choose from, shape [0, 3]");
 }
@@ -184,6 +187,7 @@ TEST_CASE("sum_to undoes broadcasting") {
 }
 
 TEST_CASE("sum of squares and dot product work in double") {
+  CHECK(error_of([] { sum_of_squares(full({3}, 1.0), 1, 4); }) == "sum_of_squares: [1, 4) is out of range for [3]");
   const Tensor x = full({100'000}, 0.1);
   const double tenth = static_cast<double>(0.1F);
   CHECK(sum_of_squares(x) == doctest::Approx(1e5 * tenth * tenth).epsilon(1e-13));

@@ -271,3 +271,27 @@ TEST_CASE("promise 22: beyond the limit nothing is taken from the system, and th
   limit_memory(0);
   deallocate(allocate(static_cast<size_t>(2 * limit)));
 }
+
+TEST_CASE("once memory ran out, small blocks find a place in what large ones gave back") {
+  if (!small::counts_memory()) return;
+  struct NoLimit {
+    ~NoLimit() { limit_memory(0); }
+  } afterwards;
+  constexpr size_t much = size_t{8} << 20;
+  std::vector<void*> blocks;
+  const auto take_all = [&](size_t bytes) {
+    const size_t before = blocks.size();
+    try {
+      for (;;) blocks.push_back(allocate(bytes));
+    } catch (const MemoryLimitReached&) {}
+    return blocks.size() - before;
+  };
+  limit_memory(memory_counters().system_bytes + static_cast<i64>(4 * much));
+  CHECK(take_all(much) >= 3);
+  take_all(1000);  // nothing is left in either heap
+  CHECK_THROWS_AS(allocate(1000), MemoryLimitReached);
+  deallocate(blocks[0]);
+  deallocate(blocks[1]);
+  CHECK(take_all(1000) >= 2 * much / 1200);
+  for (void* block : std::vector(blocks.begin() + 2, blocks.end())) deallocate(block);
+}

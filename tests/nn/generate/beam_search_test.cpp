@@ -362,6 +362,9 @@ TEST_CASE("mistakes are told: options out of range, logits that are NaN") {
   CHECK(message({.length_penalty = NAN, .max_len = 4}) == "the length penalty must be 0 or more and finite, not nan");
   CHECK(message({.length_penalty = INFINITY, .max_len = 4}) ==
         "the length penalty must be 0 or more and finite, not inf");
+  CHECK(message({.length_penalty = 1000, .max_len = 4}) ==
+        "a length penalty of 1000 is too large for 4 tokens: 4^1000 overflows");
+  CHECK(message({.length_penalty = 500, .max_len = 4}) == "no error");
   CHECK(message({.max_len = 4}) == "no error");
   const auto with_logit = [](double logit) {
     return [=](i64, const Tokens&) { return std::vector<double>{0.0, logit, 1.0, 0.5}; };
