@@ -15,9 +15,10 @@ file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/autograd/check/gradche
 list(APPEND fuzzed_sources ${sources} autograd/check/first_nan.cpp autograd/check/scheduling.cpp)
 add_library(orrery_fuzzed STATIC ${fuzzed_sources})
 orrery_set_up_target(orrery_fuzzed)
-target_include_directories(orrery_fuzzed SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR})
+target_include_directories(orrery_fuzzed SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR})
 target_link_libraries(orrery_fuzzed PUBLIC orrery_library CLI11::CLI11
-                      PRIVATE nlohmann_json::nlohmann_json ${SENTENCEPIECE_TRAIN_LIBRARY} ${SENTENCEPIECE_LIBRARY})
+                      PRIVATE nlohmann_json::nlohmann_json ${SENTENCEPIECE_TRAIN_LIBRARY} ${SENTENCEPIECE_LIBRARY}
+                      ${UTF8PROC_LIBRARY})
 target_compile_definitions(orrery_fuzzed PRIVATE $<TARGET_PROPERTY:orrery_apps,COMPILE_DEFINITIONS>)
 target_compile_options(orrery_fuzzed PRIVATE ${ORRERY_QUICK_BUILD})
 
