@@ -169,9 +169,11 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
   check_size(recipe, model, files);
   print_text(origin, data);
   const Interrupt interrupt;
+  std::optional<Phase> phase("making the model");
   LmTask task(recipe, data);
   Trainer trainer(task, recipe, model.layer.d_model);
   if (state) trainer.load_state(*state);
+  phase.reset();
   SavedParts parts = saved_parts(origin, task);
   const auto report_score = [&] { return Score{"validation loss", report(options, trainer, task, start.watch)}; };
   const int exit_code = run_training({.command = "orrery lm train",

@@ -36,7 +36,10 @@ std::string for_reader(std::string_view text, int descriptor) {
 
 Phase::Phase(std::string_view what, double patience) {
   const auto tell = [line = harmless(what) + " ...\n"] { std::cerr << line << std::flush; };
-  if (terminal_of(STDERR_FILENO).live) return tell();
+  if (terminal_of(STDERR_FILENO).live) {
+    tell();
+    return;
+  }
   const auto tell_later = [this, tell, patience] {
     std::unique_lock lock(mutex_);
     if (!ended_.wait_for(lock, std::chrono::duration<double>(patience), [this] { return is_over_; })) tell();

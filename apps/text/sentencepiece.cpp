@@ -233,7 +233,9 @@ void PieceModel::add_ids(std::string_view text, std::vector<i32>& ids) const {
 
 i64 PieceModel::unknown_letters(std::string_view text) const {
   i64 count = 0;
-  for (const auto& piece : processor_->EncodeAsImmutableProto(absl::string_view(text.data(), text.size())).pieces())
+  // The pieces are parts of it.
+  const auto encoded = processor_->EncodeAsImmutableProto(absl::string_view(text.data(), text.size()));
+  for (const auto& piece : encoded.pieces())
     if (static_cast<i32>(piece.id()) == unknown_id)
       for_each_character(piece.surface(), [&](size_t, size_t, size_t) { ++count; });
   return count;

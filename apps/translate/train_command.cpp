@@ -119,7 +119,10 @@ double report(const TrainOptions& options, Trainer& trainer, TranslationTask& ta
     trainer.end_with_judged();
   else
     trainer.end_with_best();
-  const double loss = task.evaluate();
+  const double loss = [&] {
+    const Phase phase("computing the validation loss");
+    return task.evaluate();
+  }();
   std::cout << sample_of(task, STDOUT_FILENO) << '\n';
   if (options.run.hash) std::cout << "hash " << hash << '\n';
   std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss << " per token, perplexity "
@@ -140,11 +143,13 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
   const Interrupt interrupt;
   print_data(origin, data);
   check_room_for_parameters(limited.with_vocabulary(data.vocabulary.size()));
+  std::optional<Phase> phase("making the model");
   TranslationTask task(limited, data);
   check_size(task, task.model().module(), files);
   const TranslationRecipe& recipe = task.recipe();
   Trainer trainer(task, recipe, task.model().d_model());
   if (state) trainer.load_state(*state);
+  phase.reset();
   const SavedParts parts = saved_parts(origin, task);
   const auto sample = [&] {
     std::string line;
