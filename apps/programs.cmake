@@ -7,10 +7,16 @@ find_path(SENTENCEPIECE_INCLUDE_DIR sentencepiece_trainer.h)
 foreach(part LIBRARY TRAIN_LIBRARY INCLUDE_DIR)
   orrery_require_package(SENTENCEPIECE_${part} "SentencePiece" libsentencepiece-dev)
 endforeach()
+find_library(UTF8PROC_LIBRARY utf8proc)
+find_path(UTF8PROC_INCLUDE_DIR utf8proc.h)
+foreach(part LIBRARY INCLUDE_DIR)
+  orrery_require_package(UTF8PROC_${part} "utf8proc" libutf8proc-dev)
+endforeach()
 
 # The program: everything but its entry is a library, so that the tests can call it.
-# The folders but two: apps/book has programs of its own, and apps/mine is the reader's.
-file(GLOB program_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true apps/*)
+# The folders but two: apps/book has programs of its own, and apps/mine is the reader's. They are not looked for at each
+# build, or the first exercise, which makes apps/mine, would configure everything anew.
+file(GLOB program_folders LIST_DIRECTORIES true apps/*)
 list(FILTER program_folders EXCLUDE REGEX "/(book|mine)$")
 list(TRANSFORM program_folders APPEND "/*.cpp")
 file(GLOB_RECURSE program_sources CONFIGURE_DEPENDS ${program_folders})
@@ -32,8 +38,8 @@ set_source_files_properties(apps/bench/loops.cpp PROPERTIES COMPILE_OPTIONS "$<$
                             SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 target_link_libraries(orrery_apps PUBLIC orrery_check orrery_library CLI11::CLI11
                       PRIVATE orrery_options nlohmann_json::nlohmann_json ${SENTENCEPIECE_TRAIN_LIBRARY}
-                      ${SENTENCEPIECE_LIBRARY})
-target_include_directories(orrery_apps SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR})
+                      ${SENTENCEPIECE_LIBRARY} ${UTF8PROC_LIBRARY})
+target_include_directories(orrery_apps SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR})
 set_target_properties(orrery_apps PROPERTIES UNITY_BUILD ${ORRERY_UNITY} UNITY_BUILD_BATCH_SIZE ${ORRERY_BATCH})
 orrery_share_parsed_headers(orrery_apps)
 

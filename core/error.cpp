@@ -30,7 +30,10 @@ std::string cleaned(std::string_view text, bool keep_lines) {
     const Character c = first_character(text);
     const bool shown = c.bytes > 0 && (!is_control(c.code) || (keep_lines && c.code == '\n'));
     const size_t bytes = std::max<size_t>(c.bytes, 1);
-    result += shown ? text.substr(0, bytes) : "?";
+    if (shown)
+      result += text.substr(0, bytes);
+    else
+      result += c.code == '\n' && c.bytes > 0 ? "\\n" : "?";
     text.remove_prefix(bytes);
   }
   return result;

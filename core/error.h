@@ -30,8 +30,8 @@ class Error : public std::runtime_error {
   std::string rule_;
 };
 
-/// `text` for one line of a message: control characters (including line breaks), direction marks and bytes that are not
-/// UTF-8 become '?'.
+/// `text` for one line of a message: a new line becomes `\n`; other control characters, direction marks and bytes that
+/// are not UTF-8 become '?'.
 std::string harmless(std::string_view text);
 /// The same, but line breaks stay.
 std::string harmless_lines(std::string_view text);

@@ -103,6 +103,17 @@ Words pragma_violations(const Sources& sources) {
   return found;
 }
 
+// Others do not count what the machine sleeps.
+Words clock_violations(const Sources& sources) {
+  Words found;
+  for (const Source& source : sources)
+    for (size_t i = 0; i < source.code.size(); ++i)
+      for (const char* other : {"steady_clock", "high_resolution_clock", "clock_gettime"})
+        if (source.path != "core/machine/clock.h" && has_word(source.code[i], other))
+          found.push_back(source.at(i) + "the clock is that of core/machine/clock.h");
+  return found;
+}
+
 Words blas_violations(const Sources& sources) {
   Words found;
   for (const Source& source : sources) {
@@ -173,6 +184,12 @@ TEST_CASE("rooms stand on one another without circles, and nothing includes the 
   CHECK(report_for("optim/a.h", "#include \"nn/check/proof.h\"\n") ==
         "\noptim/a.h:1: optim must not include nn/check/proof.h");
   CHECK(report_for("nn/other/a.h", "#include \"nn/models/gpt.h\"\n") == "\nnn/other/a.h:1: nn/other is no room");
+}
+
+TEST_CASE("there is one clock") {
+  CHECK(report(clock_violations(tree())) == "");
+  CHECK(report_of(clock_violations, "nn/a.h", "\nstd::chrono::steady_clock::now();\n") ==
+        "\nnn/a.h:2: the clock is that of core/machine/clock.h");
 }
 
 TEST_CASE("OpenMP's threads are started in core/machine/parallel.h alone") {

@@ -66,6 +66,21 @@ double parameters_of(LmRecipe recipe, const TextData& data) {
   return static_cast<double>(recipe.model.parameter_count());
 }
 
+// Seconds of a step: the shorter of two measurements. If one took far longer than the other, the machine slept, and that
+// time is added to `slept`.
+double measured_twice(const LmRecipe& recipe, const StepSeconds& step_seconds, const Clock& clock, double& slept) {
+  constexpr double far_longer = 10;
+  std::array<double, 2> step{}, took{};
+  for (size_t i = 0; i < step.size(); ++i) {
+    const double begin = clock();
+    step[i] = step_seconds(recipe);
+    took[i] = clock() - begin;
+  }
+  const auto [shorter, longer] = std::minmax(took[0], took[1]);
+  if (longer > far_longer * shorter) slept += longer - shorter;
+  return std::min(step[0], step[1]);
+}
+
 bool fits(const Plan& plan, const TextData& data) {
   return data.validation.count() > plan.block && data.training.count() >= 2 * plan.block;
 }
@@ -86,8 +101,11 @@ double measured_step(const LmRecipe& recipe, const TextData& data) {
   return trainer.seconds_of_step();
 }
 
-Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, const StepSeconds& step_seconds) {
-  const Stopwatch watch;
+Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, const StepSeconds& once,
+                  const Clock& clock) {
+  const double begin = clock();
+  double slept = 0;
+  const StepSeconds step_seconds = [&](const LmRecipe& tried) { return measured_twice(tried, once, clock, slept); };
   const LmRecipe smallest = recipe_of(plans[0], recipe);
   Times times = times_of(smallest, data, step_seconds);
   const double work = parameters_of(smallest, data) * static_cast<double>(smallest.batch * smallest.model.max_len);
@@ -100,10 +118,11 @@ Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, 
   const double all_batches = for_evaluations * seconds / times.batch;
   const i64 batches = std::clamp<i64>(std::llround(all_batches / evaluations), 1, recipe.estimate_batches);
   const double evaluating = static_cast<double>(evaluations * batches) * times.batch;
-  const double left = seconds - watch.seconds() - times.afterwards - evaluating;
+  const double left = seconds - (clock() - begin - slept) - times.afterwards - evaluating;
   check(left > times.step, "lm", "--minutes leaves no time to train: of ", std::llround(seconds),
         " s, measuring, evaluations and the end of the training take ", std::llround(seconds - left), " s");
   choice.afterwards = times.afterwards;
+  choice.slept = slept;
   LmRecipe& chosen = choice.recipe;
   chosen.steps = std::max<i64>(evaluations, std::llround(left / times.step));
   const double tokens = static_cast<double>(chosen.steps * chosen.batch * chosen.model.max_len);
@@ -115,14 +134,29 @@ Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, 
   return choice;
 }
 
+// Seconds for which the machine slept during the step that ends now: all but the usual time, if it took far longer than
+// other steps, and too large a part of the whole time to be an evaluation.
+double Deadline::slept_until(double now) {
+  constexpr double far_longer = 10, large_part = 0.05;
+  const double took = now - last_, usual = steps_awake_ > 0 ? awake_ / static_cast<double>(steps_awake_) : took;
+  last_ = now;
+  if (took > far_longer * usual && took > large_part * (end_ - begin_)) return took - usual;
+  awake_ += took;
+  ++steps_awake_;
+  return 0;
+}
+
 bool Deadline::settles(Trainer& trainer) {
   const i64 done = trainer.steps_done();
+  const double now = clock_(), slept = slept_until(now);
+  if (settled_ && slept > 0) slept_in_fall_ = true;
   if (settled_) return false;
-  const double now = clock_();
+  slept_ += slept;
   const double flat = (1 - cooldown) * (end_ - begin_);
   if (now < begin_ + flat / 2) {
     halfway_ = now;
     halfway_done_ = done;
+    slept_ = 0;
   }
   if (now < begin_ + flat) {
     // The machine is faster than expected.
@@ -130,7 +164,7 @@ bool Deadline::settles(Trainer& trainer) {
     return false;
   }
   settled_ = true;
-  const double speed = static_cast<double>(done - halfway_done_) / (now - halfway_);
+  const double speed = static_cast<double>(done - halfway_done_) / (now - halfway_ - slept_);
   const i64 left = std::max<i64>(1, std::llround(speed * (end_ - now)));
   trainer.plan(done + left, static_cast<double>(left) / static_cast<double>(done + left));
   return true;

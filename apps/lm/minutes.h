@@ -24,6 +24,7 @@ namespace orrery {
 struct Choice {
   LmRecipe recipe;
   double afterwards = 0;  ///< seconds that the training takes after its last step
+  double slept = 0;       ///< seconds for which the machine slept meanwhile; they are not taken from the training
 
   /// "4 layers of width 128, ...".
   std::string text() const;
@@ -33,26 +34,38 @@ using StepSeconds = std::function<double(const LmRecipe&)>;
 /// The same, measured on this machine (Trainer::seconds_of_step).
 double measured_step(const LmRecipe& recipe, const TextData& data);
 
-/// `recipe` with a model, a batch, rates and steps for a training of this many seconds, on a machine of this speed.
-/// Error: what follows the last step takes longer than that, so that no time is left to train.
-Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, const StepSeconds& step_seconds);
+/// `recipe` with a model, a batch, rates and steps for a training of this many seconds, on a machine of this speed. It
+/// is measured twice, since the machine may sleep during one of the two. Error: what follows the last step takes longer
+/// than that, so that no time is left to train.
+Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, const StepSeconds& step_seconds,
+                  const Clock& clock = steady_seconds);
 
-/// Ends a training in time.
+/// Ends a training in time, also on a machine that sleeps meanwhile: what it sleeps counts as time, and not as speed.
 class Deadline {
  public:
   /// The last step is to end when `clock` says `end`, in seconds.
-  Deadline(double end, Clock clock) : clock_(std::move(clock)), begin_(clock_()), end_(end), halfway_(begin_) {}
+  Deadline(double end, Clock clock)
+      : clock_(std::move(clock)), begin_(clock_()), end_(end), last_(begin_), halfway_(begin_) {}
   /// Call it after every step. Plans further steps until the rate begins to fall, and then settles how many are left.
   /// Returns true once, when it settles that.
   bool settles(Trainer& trainer);
   double seconds_left() const { return end_ - clock_(); }
+  /// Whether the time is over before the last step, because the machine slept while the rate fell. How many steps are
+  /// left was settled then.
+  bool overslept() const { return slept_in_fall_ && seconds_left() <= 0; }
 
  private:
+  double slept_until(double now);
+
   Clock clock_;
   double begin_, end_;
+  double last_;           // end of the last step
+  double awake_ = 0;      // seconds of the steps during which the machine did not sleep
+  i64 steps_awake_ = 0;   // how many these are
+  double slept_ = 0;      // seconds since `halfway_`
   double halfway_;        // end of the last step in the first half of the constant rate; speed is measured from there
   i64 halfway_done_ = 0;  // the steps made by then
-  bool settled_ = false;
+  bool settled_ = false, slept_in_fall_ = false;
 };
 
 }  // namespace orrery

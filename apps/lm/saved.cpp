@@ -98,8 +98,10 @@ int evaluate(const EvalOptions& options) {
     usage_error("--stride", "must be at most the model's length, " + std::to_string(saved.model.config.max_len));
   const std::vector<std::string> paths = text_paths(options.files);
   const std::string name = paths[0] + (paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "");
-  say("cutting " + name + " into tokens");
-  const FileText file = read_tokens(paths, saved.tokenizer);
+  const FileText file = [&] {
+    const Phase phase("cutting " + name + " into tokens");
+    return read_tokens(paths, saved.tokenizer);
+  }();
   check(options.whole || file.text.count() > 10, "lm", "the text of ", name, " is too short: of its ",
         file.text.count(), ' ', saved.tokenizer.name(),
         " only the last tenth would count, and at least two must; --whole takes all");

@@ -28,10 +28,14 @@ void check_is_utf8(std::string_view bytes, u64 offset) {
         " begins no character; a training with --tokens bytes takes any file");
 }
 
-// Calls take(piece) for the pieces of all files.
+// Calls take(piece) for the pieces of all files. A byte order mark, with which a file may begin, is left out.
 void for_each_piece(const std::vector<std::string>& paths, const std::function<size_t(const FilePiece&)>& take) {
   for (const std::string& path : paths)
-    read_in_pieces(path, [&](const FilePiece& piece) { return within("read " + path, [&] { return take(piece); }); });
+    read_in_pieces(path, [&](const FilePiece& piece) {
+      const size_t mark = piece.offset == 0 && piece.bytes.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
+      const FilePiece rest{piece.bytes.substr(mark), piece.offset + mark, piece.last};
+      return mark + within("read " + path, [&] { return take(rest); });
+    });
 }
 
 Alphabet alphabet_of(const std::vector<std::string>& paths) {
@@ -55,6 +59,9 @@ void add_lines(std::string_view text, u64 offset, bool last, std::vector<std::st
     const size_t skipped = line == text.npos ? character : line + 1;
     text.remove_prefix(skipped);
     offset += skipped;
+  } else if (text.starts_with(byte_order_mark)) {
+    text.remove_prefix(byte_order_mark.size());
+    offset = byte_order_mark.size();
   }
   if (!last) text = text.substr(0, whole_characters(text));
   check_is_utf8(text, offset);

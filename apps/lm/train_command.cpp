@@ -53,8 +53,10 @@ std::string glimpse_of(const LmTask& task) {
 // loss.
 double report(const LmTrainOptions& options, Trainer& trainer, const LmTask& task, const Stopwatch& watch) {
   const std::string hash = trainer.hash();
-  say("computing the loss over the whole text for validation");
-  const double loss = end_with_better(trainer, task);
+  const double loss = [&] {
+    const Phase phase("computing the loss over the whole text for validation");
+    return end_with_better(trainer, task);
+  }();
   std::cout << written_by(task, last_sample, [](const std::string& text) { return for_reader(text, STDOUT_FILENO); })
             << '\n';
   if (options.run.hash) std::cout << "hash " << hash << '\n';
@@ -98,6 +100,7 @@ struct Start {
   const TrainingState* state = nullptr;  // of a training that is resumed
   Stopwatch watch{};                     // of the whole command
   std::optional<Deadline> deadline{};    // of --minutes
+  double afterwards = 0;                 // seconds of --minutes for what follows the last step
 };
 
 // Ends the training in time, and keeps what that changes about it in its files.
@@ -117,7 +120,7 @@ std::function<void(const StepResult&)> ending_in_time(Start& start, Trainer& tra
 }
 
 TextData data_of(const LmOrigin& origin, i64 block) {
-  say("cutting " + listed(origin.texts.training) + " into tokens");
+  const Phase phase("cutting " + listed(origin.texts.training) + " into tokens");
   const FileText text = read_tokens(origin.texts.training, origin.tokenizer);
   const std::string& validation = origin.texts.validation;
   if (validation.empty())
@@ -135,9 +138,9 @@ void check_size(const LmRecipe& recipe, const nn::GptConfig& model, const Traini
 }
 
 // Seconds from now to the end of the command: what is left of --minutes, or an estimate from the time of a step.
-double seconds_to_come(const LmTrainOptions& options, const Start& start, Trainer& trainer, const LmTask& task) {
-  if (start.deadline) return 60 * options.minutes - start.watch.seconds();
-  say("timing a step");
+double seconds_to_come(const Start& start, Trainer& trainer, const LmTask& task) {
+  if (start.deadline) return start.deadline->seconds_left() + start.afterwards;
+  const Phase phase("timing a step");
   return expected_seconds(trainer, task, start.data);
 }
 
@@ -150,6 +153,7 @@ RunHooks hooks_of(Start& start, Trainer& trainer, LmTask& task, SavedParts& part
   if (start.deadline) {
     hooks.after_step = ending_in_time(start, trainer, task, parts);
     hooks.planned_seconds = start.deadline->seconds_left();
+    hooks.is_out_of_time = [&deadline = *start.deadline] { return deadline.overslept(); };
   }
   return hooks;
 }
@@ -165,9 +169,11 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
   check_size(recipe, model, files);
   print_text(origin, data);
   const Interrupt interrupt;
+  std::optional<Phase> phase("making the model");
   LmTask task(recipe, data);
   Trainer trainer(task, recipe, model.layer.d_model);
   if (state) trainer.load_state(*state);
+  phase.reset();
   SavedParts parts = saved_parts(origin, task);
   const auto report_score = [&] { return Score{"validation loss", report(options, trainer, task, start.watch)}; };
   const int exit_code = run_training({.command = "orrery lm train",
@@ -176,7 +182,7 @@ int train(const LmTrainOptions& options, Start& start, TrainingFiles& files) {
                                       .parts = parts,
                                       .options = options.run,
                                       .interrupt = interrupt,
-                                      .expected_seconds = seconds_to_come(options, start, trainer, task),
+                                      .expected_seconds = seconds_to_come(start, trainer, task),
                                       .hooks = hooks_of(start, trainer, task, parts),
                                       .report = report_score});
   if (start.deadline && exit_code == done)
@@ -205,7 +211,7 @@ int resume(const LmTrainOptions& options) {
   check_outputs(options.run, files, named(origin.texts));
   options.run.check_earlier_log();
   const auto check_same = [](const std::vector<std::string>& paths, u32 checksum) {
-    say("reading " + listed(paths));
+    const Phase phase("reading " + listed(paths));
     check(checksum_of(paths) == checksum, "lm", listed(paths), " is not the text that this training began with");
   };
   check_same(origin.texts.training, origin.text_checksum);
@@ -224,20 +230,24 @@ void choose(LmTrainOptions& options, Start& start) {
   const double left = 60 * options.minutes - start.watch.seconds();
   check(left > 0, "lm", "--minutes leaves no time to train: reading the text took ",
         std::llround(start.watch.seconds()), " s");
-  say("timing a few steps");
-  const Choice choice = choose_for(left, start.data, options.recipe,
-                                   [&](const LmRecipe& recipe) { return measured_step(recipe, start.data); });
+  const Choice choice = [&] {
+    const Phase phase("timing a few steps");
+    return choose_for(left, start.data, options.recipe,
+                      [&](const LmRecipe& recipe) { return measured_step(recipe, start.data); });
+  }();
   std::cerr << "chosen: " << choice.text() << '\n';
   start.origin.recipe = options.recipe = choice.recipe;
   start.origin.options = options.run.chosen();
   const Stopwatch watch = start.watch;
-  start.deadline.emplace(60 * options.minutes - choice.afterwards, [watch] { return watch.seconds(); });
+  start.afterwards = choice.afterwards;
+  start.deadline.emplace(60 * options.minutes + choice.slept - choice.afterwards, [watch] { return watch.seconds(); });
 }
 
 // A vocabulary of SentencePiece may take minutes.
 Tokenizer new_tokenizer(const LmTrainOptions& options, const TextFiles& texts) {
-  if (options.tokens == TokenKind::sentencepiece)
-    say("SentencePiece learns at most " + std::to_string(options.vocabulary_size) + " tokens");
+  const Phase phase(options.tokens == TokenKind::sentencepiece
+                        ? "SentencePiece learns at most " + std::to_string(options.vocabulary_size) + " tokens"
+                        : "looking for the characters of " + listed(texts.all()));
   return tokenizer_of(texts, options.tokens, options.vocabulary_size);
 }
 
@@ -258,12 +268,15 @@ int begin(LmTrainOptions& options) {
   check_outputs(options.run, files, named(texts));
   files.begin(options.run.overwrite);
   options.run.check_earlier_log();
-  say("reading " + listed(texts.all()));
+  const auto checksum = [](const std::vector<std::string>& paths) {
+    const Phase phase("reading " + listed(paths));
+    return checksum_of(paths);
+  };
   const LmOrigin origin{.recipe = options.recipe,
                         .options = options.run.chosen(),
                         .texts = texts,
-                        .text_checksum = checksum_of(texts.training),
-                        .validation_checksum = texts.validation.empty() ? 0 : checksum_of({texts.validation}),
+                        .text_checksum = checksum(texts.training),
+                        .validation_checksum = texts.validation.empty() ? 0 : checksum({texts.validation}),
                         .tokenizer = new_tokenizer(options, texts)};
   Start start{.origin = origin, .data = data_of(origin, options.recipe.model.max_len), .watch = watch};
   if (options.minutes > 0) choose(options, start);

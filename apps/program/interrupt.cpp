@@ -8,11 +8,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <ctime>
 #include <string_view>
 
 #include "apps/program/exit_code.h"
 #include "core/dtype.h"
+#include "core/machine/clock.h"
 
 namespace orrery {
 namespace {
@@ -25,9 +25,7 @@ std::atomic<i64> first_signal = 0;
 static_assert(std::atomic<i64>::is_always_lock_free);  // so a handler may use it
 
 i64 milliseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return i64{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000 + 1;  // never 0
+  return static_cast<i64>(1000 * steady_seconds()) + 1;  // never 0
 }
 
 void write_line(std::string_view text) {

@@ -6,17 +6,12 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "core/error.h"
+#include "core/machine/clock.h"
 
 namespace orrery {
-
-/// Seconds since some fixed moment.
-inline double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Measures the time since its construction.
 class Stopwatch {

@@ -6,8 +6,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <system_error>
 
 #include "core/error.h"
 
@@ -32,8 +34,29 @@ std::string for_reader(std::string_view text, int descriptor) {
   return isatty(descriptor) == 1 ? harmless_lines(text) : std::string(text);
 }
 
-void say(std::string_view what) {
-  if (terminal_of(STDERR_FILENO).live) std::cerr << harmless(what) << " ..." << std::endl;
+Phase::Phase(std::string_view what, double patience) {
+  const auto tell = [line = harmless(what) + " ...\n"] { std::cerr << line << std::flush; };
+  if (terminal_of(STDERR_FILENO).live) {
+    tell();
+    return;
+  }
+  const auto tell_later = [this, tell, patience] {
+    std::unique_lock lock(mutex_);
+    if (!ended_.wait_for(lock, std::chrono::duration<double>(patience), [this] { return is_over_; })) tell();
+  };
+  try {
+    teller_ = std::thread(tell_later);
+  } catch (const std::system_error&) { tell(); }  // no thread can be had
+}
+
+Phase::~Phase() {
+  if (!teller_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  ended_.notify_one();
+  teller_.join();
 }
 
 std::string coloured(std::string_view text, Colour colour, const Terminal& terminal) {

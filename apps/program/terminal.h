@@ -5,8 +5,11 @@
 // Serves: apps/toy/toy.cpp
 #pragma once
 
+#include <condition_variable>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace orrery {
 
@@ -27,8 +30,21 @@ Terminal terminal_rule(bool is_terminal, const char* no_color, const char* term,
 /// Text of others as it is written to a file descriptor: `harmless_lines` for a terminal, unchanged for a file or pipe.
 std::string for_reader(std::string_view text, int descriptor);
 
-/// Tells a person at a terminal what a run is doing before its first step. In a file, nobody waits for it.
-void say(std::string_view what);
+/// A part of a run that may take long, such as reading a text. While it exists, stderr says what it is: on a terminal at
+/// once, in a file or pipe when it has taken `patience` seconds.
+class Phase {
+ public:
+  explicit Phase(std::string_view what, double patience = 1);
+  ~Phase();
+  Phase(const Phase&) = delete;
+  Phase& operator=(const Phase&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool is_over_ = false;
+  std::thread teller_;
+};
 
 enum class Colour { red = 31, green = 32, yellow = 33 };
 /// `text` in a colour if the terminal shows colours, else unchanged.

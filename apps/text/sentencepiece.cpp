@@ -147,6 +147,7 @@ TrainerOptions trainer_options(i64 tokens, size_t longest_line, bool whole, bool
           {"vocab_size", std::to_string(tokens)},
           {"hard_vocab_limit", "false"},
           {"max_sentence_length", std::to_string(longest_line)},
+          {"max_sentencepiece_length", std::to_string(longest_piece)},
           {"character_coverage", whole ? "1.0" : "0.9995"},
           {"normalization_rule_name", "identity"},
           {"add_dummy_prefix", unify_spaces},
@@ -228,6 +229,16 @@ void PieceModel::add_ids(std::string_view text, std::vector<i32>& ids) const {
     for (const char c : text.substr(0, as_bytes)) ids.push_back(first_piece_id + static_cast<unsigned char>(c));
     text.remove_prefix(as_bytes);
   }
+}
+
+i64 PieceModel::unknown_letters(std::string_view text) const {
+  i64 count = 0;
+  // The pieces are parts of it.
+  const auto encoded = processor_->EncodeAsImmutableProto(absl::string_view(text.data(), text.size()));
+  for (const auto& piece : encoded.pieces())
+    if (static_cast<i32>(piece.id()) == unknown_id)
+      for_each_character(piece.surface(), [&](size_t, size_t, size_t) { ++count; });
+  return count;
 }
 
 std::string PieceModel::joined(const std::vector<int>& ids) const {

@@ -31,6 +31,8 @@ inline constexpr std::array<std::string_view, first_piece_id> token_names{"<pad>
 inline constexpr std::string_view vocabulary_operation = "vocabulary";
 /// U+2581, which stands for a space in SentencePiece's pieces.
 inline constexpr std::string_view space_mark = "\xE2\x96\x81";
+/// The most characters of a piece.
+inline constexpr size_t longest_piece = 16;
 /// An exact vocabulary has a token for each byte.
 inline constexpr size_t bytes_in_all = 256;
 /// How many tokens stand before the first piece: those with names, and in an exact vocabulary those of the bytes.
@@ -55,6 +57,8 @@ class PieceModel {
   ~PieceModel();
 
   void add_ids(std::string_view text, std::vector<i32>& ids) const;
+  /// How many characters the unknown tokens of a text stand for.
+  i64 unknown_letters(std::string_view text) const;
   /// The text of a model that is not exact.
   std::string joined(const std::vector<int>& ids) const;
 

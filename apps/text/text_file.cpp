@@ -65,7 +65,6 @@ size_t whole_characters(std::string_view text) {
 }
 
 std::string_view without_marks(std::string_view line, bool is_first) {
-  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (is_first && line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;

@@ -26,6 +26,8 @@ struct FilePiece {
 /// the last piece it must use all. Errors: those of `read_text`, except that a file may be of any size.
 void read_in_pieces(const std::string& path, const std::function<size_t(const FilePiece&)>& take);
 
+/// U+FEFF at the beginning of a file says that it is UTF-8, and is no part of its text.
+inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 /// How many bytes of `text` remain if a character that its end cuts off is left out.
 size_t whole_characters(std::string_view text);
 /// The lines of a text, without what ends them: a line feed, or a carriage return and a line feed. A byte order mark at

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "apps/text/characters.h"
 #include "apps/text/sentencepiece.h"
 #include "apps/text/text_file.h"
+#include "apps/text/unicode.h"
 #include "core/error.h"
 #include "core/utf8.h"
 #include "nn/models/config_json.h"
@@ -22,7 +24,8 @@ namespace orrery {
 namespace {
 
 constexpr std::string_view kind_of_sentencepiece = "sentencepiece", kind_of_exact = "sentencepiece-exact",
-                           kind_of_segmented = "segmented", word_goes_on = "@@";
+                           kind_of_segmented = "segmented", word_goes_on = "@@", form_c = "nfc";
+const std::string normalization_key = "normalization";
 
 // The token that stands for one byte, as SentencePiece writes it: "<0x0A>".
 std::string byte_token(size_t byte) {
@@ -55,6 +58,18 @@ void check_lines(const std::vector<std::string_view>& lines) {
   check(any, vocabulary_operation, "there is no text to learn from");
 }
 
+// Lines of UTF-8 in one spelling. Those that it changes are kept in `changed`.
+std::vector<std::string_view> normalized_lines(const std::vector<std::string_view>& lines,
+                                               std::deque<std::string>& changed) {
+  std::vector<std::string_view> result;
+  for (const std::string_view line : lines) {
+    check_line_utf8(line);
+    std::string other = normalized(line);
+    result.push_back(other == line ? line : changed.emplace_back(std::move(other)));
+  }
+  return result;
+}
+
 // Errors: no token, or too many; one that is empty, not UTF-8, has a zero byte or occurs twice.
 void check_tokens(const std::vector<std::string>& tokens) {
   std::set<std::string_view> known;
@@ -80,20 +95,25 @@ std::vector<std::string> with_names(const std::vector<std::string>& pieces, bool
 }  // namespace
 
 struct Vocabulary::Contents {
-  bool segmented = false, exact = false;
+  bool segmented = false, exact = false, normalized = false;
   std::vector<std::string> tokens;                        // by id, the named ones included
   std::vector<float> scores;                              // of SentencePiece's pieces; 0 for named ids and bytes
   std::optional<PieceModel> model;                        // of SentencePiece's pieces
   std::unordered_map<std::string_view, i32> segment_ids;  // of the tokens of segmented text
 
-  explicit Contents(const std::vector<std::string>& pieces) : segmented(true), tokens(with_names(pieces, false)) {
+  Contents(const std::vector<std::string>& pieces, bool is_normalized)
+      : segmented(true), normalized(is_normalized), tokens(with_names(pieces, false)) {
     check_tokens(pieces);
     check(static_cast<i64>(tokens.size()) <= largest_vocabulary, vocabulary_operation, "has more than ",
           largest_vocabulary, " tokens");
     for (size_t id = first_piece_id; id < tokens.size(); ++id) segment_ids[tokens[id]] = static_cast<i32>(id);
   }
-  Contents(const std::vector<std::string>& pieces, const std::vector<float>& piece_scores, bool is_exact)
-      : exact(is_exact), tokens(with_names(pieces, exact)), scores(tokens_before_pieces(exact), 0.0F) {
+  Contents(const std::vector<std::string>& pieces, const std::vector<float>& piece_scores, bool is_exact,
+           bool is_normalized)
+      : exact(is_exact),
+        normalized(is_normalized),
+        tokens(with_names(pieces, exact)),
+        scores(tokens_before_pieces(exact), 0.0F) {
     check(pieces.size() == piece_scores.size(), vocabulary_operation, "has ", pieces.size(), " pieces and ",
           piece_scores.size(), " scores");
     check_tokens(tokens);
@@ -108,6 +128,16 @@ struct Vocabulary::Contents {
   std::string_view kind() const {
     if (segmented) return kind_of_segmented;
     return exact ? kind_of_exact : kind_of_sentencepiece;
+  }
+
+  // Calls use(line) with the line as this vocabulary reads it.
+  template <class Use>
+  void read(std::string_view line, const Use& use) const {
+    check_line_utf8(line);
+    if (normalized)
+      use(std::string_view(orrery::normalized(line)));
+    else
+      use(line);
   }
 
   std::string joined_segments(std::span<const i32> ids) const {
@@ -125,7 +155,8 @@ struct Vocabulary::Contents {
 };
 
 Vocabulary Vocabulary::of_text(const std::vector<std::string_view>& lines, i64 size) {
-  return trained(lines, size, false);
+  std::deque<std::string> changed;
+  return trained(normalized_lines(lines, changed), size, false);
 }
 
 Vocabulary Vocabulary::of_running_text(const std::vector<std::string_view>& lines, i64 size) {
@@ -135,10 +166,12 @@ Vocabulary Vocabulary::of_running_text(const std::vector<std::string_view>& line
 Vocabulary Vocabulary::trained(const std::vector<std::string_view>& lines, i64 size, bool exact) {
   check_lines(lines);
   const ScoredPieces learned = learn_pieces(lines, size, exact);
-  return Vocabulary(std::make_shared<const Contents>(learned.pieces, learned.scores, exact));
+  return Vocabulary(std::make_shared<const Contents>(learned.pieces, learned.scores, exact, !exact));
 }
 
-Vocabulary Vocabulary::of_segmented(const std::vector<std::string_view>& lines) {
+Vocabulary Vocabulary::of_segmented(const std::vector<std::string_view>& given) {
+  std::deque<std::string> changed;
+  const std::vector<std::string_view> lines = normalized_lines(given, changed);
   check_lines(lines);
   std::unordered_map<std::string_view, i64> counts;
   for (const std::string_view line : lines) for_each_token(line, [&](std::string_view token) { ++counts[token]; });
@@ -147,27 +180,36 @@ Vocabulary Vocabulary::of_segmented(const std::vector<std::string_view>& lines) 
   std::sort(order.begin(), order.end());
   std::vector<std::string> tokens;
   for (const auto& [count, token] : order) tokens.emplace_back(token);
-  return Vocabulary(std::make_shared<const Contents>(tokens));
+  return Vocabulary(std::make_shared<const Contents>(tokens, true));
 }
 
 bool Vocabulary::is_segmented() const { return contents_->segmented; }
 
 bool Vocabulary::is_exact() const { return contents_->exact; }
 
+bool Vocabulary::is_normalized() const { return contents_->normalized; }
+
 i64 Vocabulary::size() const { return static_cast<i64>(contents_->tokens.size()); }
 
-std::vector<i32> Vocabulary::ids(std::string_view line) const {
-  check_line_utf8(line);
+std::vector<i32> Vocabulary::ids(std::string_view given) const {
   std::vector<i32> result;
-  if (is_segmented()) {
+  contents_->read(given, [&](std::string_view line) {
+    if (!is_segmented()) return contents_->model->add_ids(line, result);
     for_each_token(line, [&](std::string_view token) {
       const auto found = contents_->segment_ids.find(token);
       result.push_back(found == contents_->segment_ids.end() ? unknown_id : found->second);
     });
-  } else {
-    contents_->model->add_ids(line, result);
-  }
+  });
   return result;
+}
+
+i64 Vocabulary::unknown_letters(std::string_view given) const {
+  i64 count = 0;
+  contents_->read(given, [&](std::string_view line) {
+    if (!is_segmented()) return void(count = is_exact() ? 0 : contents_->model->unknown_letters(line));
+    for_each_token(line, [&](std::string_view token) { count += contents_->segment_ids.contains(token) ? 0 : 1; });
+  });
+  return count;
 }
 
 std::string Vocabulary::text(std::span<const i32> ids) const {
@@ -206,6 +248,7 @@ std::string Vocabulary::to_json() const {
   };
   ObjectText json;
   json.add("kind", contents_->kind());
+  if (is_normalized()) json.add(normalization_key, form_c);
   json.add("tokens", pieces(contents_->tokens));
   if (!is_segmented()) json.add("scores", pieces(contents_->scores));
   return json.text();
@@ -224,10 +267,16 @@ Vocabulary Vocabulary::from_json(const std::string& text) {
   check(exact || kind == kind_of_segmented || kind == kind_of_sentencepiece, vocabulary_operation, "kind must be ",
         kind_of_sentencepiece, ", ", kind_of_exact, " or ", kind_of_segmented, ", not ", printable(kind));
   if (kind != kind_of_segmented) read("scores", scores);
+  const bool normalized = !exact && json.contains(normalization_key);  // older ones are not
+  if (normalized) {
+    std::string form;
+    read(normalization_key, form);
+    check(form == form_c, vocabulary_operation, normalization_key, " must be ", form_c, ", not ", printable(form));
+  }
   read.check_all_known();
-  if (kind == kind_of_segmented) return Vocabulary(std::make_shared<const Contents>(tokens));
+  if (kind == kind_of_segmented) return Vocabulary(std::make_shared<const Contents>(tokens, normalized));
   const std::vector<float> piece_scores(scores.begin(), scores.end());
-  return Vocabulary(std::make_shared<const Contents>(tokens, piece_scores, exact));
+  return Vocabulary(std::make_shared<const Contents>(tokens, piece_scores, exact, normalized));
 }
 
 }  // namespace orrery

@@ -6,13 +6,15 @@
 //   SentencePiece   finds the pieces itself, in text as people write it ("SentencePiece: A simple and language
 //                   independent subword tokenizer and detokenizer for Neural Text Processing", Kudo and Richardson
 //                   2018). A piece that begins a word begins with U+2581, so that the pieces of a sentence can be
-//                   joined to the same sentence again. Characters stay as they are; only whitespace is unified.
+//                   joined to the same sentence again.
 //   exact           SentencePiece for running text, from which every byte comes back. Spaces stay as they are, and a
 //                   character without a piece becomes its bytes, each a token: "<0x0A>" is the end of a line.
 //   segmented       the text is cut already. Tokens stand between spaces, and "@@" at the end of one says that the
 //                   word goes on, as subword-nmt writes it. Every token of the training text has an id.
-// A translator's sentences are of the first or the last kind. Both languages share one vocabulary, because a model with
-// shared embeddings needs that (paper, section 3.4). A language model's text is of the second kind.
+// A translator's sentences are of the first or the last kind. They are read in one spelling (unicode.h), in training and
+// later; a vocabulary that was saved before there was such a spelling takes characters as they are. Both languages share
+// one vocabulary, because a model with shared embeddings needs that (paper, section 3.4). A language model's text is of
+// the second kind.
 // Serves: nn/models/transformer.h
 #pragma once
 
@@ -52,10 +54,15 @@ class Vocabulary {
 
   bool is_segmented() const;
   bool is_exact() const;
+  /// Whether lines are read in one spelling.
+  bool is_normalized() const;
   i64 size() const;
   /// The tokens of a line, without begin and end; of any text, if the vocabulary is exact. What the vocabulary does not
   /// have is `unknown_id`. Error: text that is not UTF-8.
   std::vector<i32> ids(std::string_view line) const;
+  /// How many letters of a line `unknown_id` stands for, which may stand for several; of segmented text, how many
+  /// tokens. An exact vocabulary knows all. Error: text that is not UTF-8.
+  i64 unknown_letters(std::string_view line) const;
   /// The line that the tokens stand for, with whole words. Named ids are left out; an unknown token is shown, except by
   /// an exact vocabulary. Error: an id that is not in the vocabulary.
   std::string text(std::span<const i32> ids) const;

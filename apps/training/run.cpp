@@ -174,7 +174,10 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
   files.check_texts(trainer, parts);
   const TrainingRecipe& recipe = trainer.recipe();
   const double start = steady_seconds();
-  const auto is_out_of_time = [&] { return recipe.minutes > 0 && steady_seconds() - start >= 60 * recipe.minutes; };
+  const auto is_out_of_time = [&] {
+    return (recipe.minutes > 0 && steady_seconds() - start >= 60 * recipe.minutes) ||
+           (hooks.is_out_of_time && hooks.is_out_of_time());
+  };
   TrainingRun run(trainer, files, parts, log, hooks);
   Ending ending = Ending::finished;
   while (!trainer.finished()) {

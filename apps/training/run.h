@@ -26,6 +26,8 @@ struct RunHooks {
   std::function<void(const StepResult&)> after_step{};
   /// The steps are planned to take this many seconds, however many they are; 0: no such plan.
   double planned_seconds = 0;
+  /// If it returns true before a step, the time limit is reached.
+  std::function<bool()> is_out_of_time{};
 };
 
 /// Trains to the recipe's last step, or until Ctrl-C, the time limit or the recipe's patience ends it. Evaluates as the

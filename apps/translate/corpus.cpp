@@ -7,7 +7,9 @@
 #include <numeric>
 
 #include "apps/text/characters.h"
+#include "apps/text/sentencepiece.h"
 #include "apps/text/text_file.h"
+#include "apps/text/unicode.h"
 #include "core/error.h"
 #include "core/files/crc32c.h"
 #include "core/files/hash.h"
@@ -17,9 +19,33 @@ namespace {
 
 constexpr std::string_view corpus_operation = "translate";
 
+bool is_utf8(std::string_view line) { return first_not_utf8(line) == line.npos; }
+
+// The lines of a text, which in one spelling become a text of their own.
+std::vector<std::string_view> lines_spelled(std::shared_ptr<const std::string>& text, Spelling spelling) {
+  std::vector<std::string_view> lines = lines_of(*text);
+  if (spelling == Spelling::as_it_is) return lines;
+  std::string joined;
+  joined.reserve(text->size() + 1);
+  for (const std::string_view line : lines) (joined += is_utf8(line) ? normalized(line) : std::string(line)) += '\n';
+  text = std::make_shared<const std::string>(std::move(joined));
+  return lines_of(*text);
+}
+
+// Whether a line has more than `most` tokens in every vocabulary.
+bool is_surely_too_long(std::string_view line, bool segmented, i64 most) {
+  i64 words = 0, characters = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const bool space = ascii_space.find(line[i]) != ascii_space.npos;
+    if (!space && (i == 0 || ascii_space.find(line[i - 1]) != ascii_space.npos)) ++words;
+    if (!space && !continues_character(line[i])) ++characters;
+  }
+  return words > most || (!segmented && characters > most * static_cast<i64>(longest_piece));
+}
+
 }  // namespace
 
-bool is_text(std::string_view line) { return first_not_utf8(line) == line.npos && line.find('\0') == line.npos; }
+bool has_nul(std::string_view line) { return line.find('\0') != line.npos; }
 
 bool is_empty(std::string_view line) { return line.find_first_not_of(ascii_space) == line.npos; }
 
@@ -29,24 +55,28 @@ std::string PairCounts::text(i64 most_tokens) const {
     if (count > 0) left_out += (left_out.empty() ? "" : ", ") + std::to_string(count) + ' ' + kind;
   };
   add(empty, "with an empty side");
-  add(not_text, "not UTF-8 text");
+  add(not_utf8, "not UTF-8 text");
+  add(with_nul, "with a NUL character");
   add(too_long, "longer than " + std::to_string(most_tokens) + " tokens");
   const std::string all = std::to_string(lines) + (lines == 1 ? " pair" : " pairs");
   return left_out.empty() ? all : std::to_string(used()) + " of " + all + " (left out: " + left_out + ')';
 }
 
-LinePairs read_pairs(const std::string& source_path, const std::string& target_path) {
+LinePairs read_pairs(const std::string& source_path, const std::string& target_path, Spelling spelling) {
   LinePairs pairs{.source_text = std::make_shared<const std::string>(read_text(source_path)),
                   .target_text = std::make_shared<const std::string>(read_text(target_path))};
-  const std::vector<std::string_view> sources = lines_of(*pairs.source_text), targets = lines_of(*pairs.target_text);
-  check(sources.size() == targets.size(), corpus_operation, source_path, " has ", sources.size(), " lines and ",
-        target_path, " has ", targets.size(), "; line i of one must be the translation of line i of the other");
   pairs.source_checksum = crc32c(std::as_bytes(std::span(*pairs.source_text)));
   pairs.target_checksum = crc32c(std::as_bytes(std::span(*pairs.target_text)));
+  const std::vector<std::string_view> sources = lines_spelled(pairs.source_text, spelling),
+                                      targets = lines_spelled(pairs.target_text, spelling);
+  check(sources.size() == targets.size(), corpus_operation, source_path, " has ", sources.size(), " lines and ",
+        target_path, " has ", targets.size(), "; line i of one must be the translation of line i of the other");
   pairs.counts.lines = static_cast<i64>(sources.size());
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (!is_text(sources[i]) || !is_text(targets[i])) {
-      ++pairs.counts.not_text;
+    if (!is_utf8(sources[i]) || !is_utf8(targets[i])) {
+      ++pairs.counts.not_utf8;
+    } else if (has_nul(sources[i]) || has_nul(targets[i])) {
+      ++pairs.counts.with_nul;
     } else if (is_empty(sources[i]) || is_empty(targets[i])) {
       ++pairs.counts.empty;
     } else {
@@ -101,6 +131,21 @@ void TokenLines::add(std::span<const i32> ids) {
 std::span<const i32> TokenLines::operator[](i64 line) const {
   const size_t i = static_cast<size_t>(line), begin = i == 0 ? 0 : ends_[i - 1];
   return std::span(ids_).subspan(begin, ends_[i] - begin);
+}
+
+std::vector<std::string_view> lines_to_learn(const LinePairs& pairs, bool segmented, i64 most_tokens) {
+  std::vector<std::string_view> sources, targets;
+  for (size_t i = 0; i < pairs.source.size(); ++i) {
+    if (is_surely_too_long(pairs.source[i], segmented, most_tokens) ||
+        is_surely_too_long(pairs.target[i], segmented, most_tokens))
+      continue;
+    sources.push_back(pairs.source[i]);
+    targets.push_back(pairs.target[i]);
+  }
+  check(!sources.empty(), corpus_operation, "no pair of sentences is left: all are longer than ", most_tokens,
+        " tokens");
+  sources.insert(sources.end(), targets.begin(), targets.end());
+  return sources;
 }
 
 Corpus corpus_of(const LinePairs& pairs, const Vocabulary& vocabulary, i64 most_tokens) {

@@ -15,20 +15,21 @@
 
 namespace orrery::translate {
 
-/// Whether a line is UTF-8 without a zero byte.
-bool is_text(std::string_view line);
-/// Whether a line has nothing but whitespace.
+/// Whether a line has nothing but ASCII's whitespace, the only one in one spelling (apps/text/unicode.h).
 bool is_empty(std::string_view line);
+/// Whether a line has the character NUL, a zero byte.
+bool has_nul(std::string_view line);
 
 /// What became of the pairs of two files.
 struct PairCounts {
   i64 lines = 0;     ///< of each file
   i64 empty = 0;     ///< pairs of which at least one side has nothing but whitespace
-  i64 not_text = 0;  ///< pairs of which at least one side is not UTF-8, or has a zero byte
+  i64 not_utf8 = 0;  ///< pairs of which at least one side is not UTF-8
+  i64 with_nul = 0;  ///< pairs of UTF-8 of which at least one side has a NUL
   i64 too_long = 0;  ///< pairs of which at least one side has too many tokens
 
   /// The pairs that are used.
-  i64 used() const { return lines - empty - not_text - too_long; }
+  i64 used() const { return lines - empty - not_utf8 - with_nul - too_long; }
   /// "29000 pairs", and if some are left out
   /// "28990 of 29000 pairs (left out: 7 with an empty side, 3 longer than 256 tokens)".
   std::string text(i64 most_tokens) const;
@@ -44,9 +45,12 @@ struct LinePairs {
   i64 size() const { return static_cast<i64>(source.size()); }
 };
 
+/// How lines are read: in one spelling (apps/text/unicode.h), or as they are in the file.
+enum class Spelling { normalized, as_it_is };
 /// The pairs of two files, whose lines are those of `lines_of` (apps/text/text_file.h). Errors: a file that cannot be
 /// read or is empty; files with different numbers of lines, naming both.
-LinePairs read_pairs(const std::string& source_path, const std::string& target_path);
+LinePairs read_pairs(const std::string& source_path, const std::string& target_path,
+                     Spelling spelling = Spelling::normalized);
 
 /// The pairs to train with, and those held out for validation.
 struct SplitPairs {
@@ -80,6 +84,12 @@ struct Corpus {
 
   i64 size() const { return source.size(); }
 };
+
+/// The lines of both sides to learn a vocabulary from. Pairs are left out that surely have more than `most_tokens`
+/// tokens on a side, whatever is learned: every word is at least a token, and SentencePiece has no piece of more than
+/// `longest_piece` characters. They are not trained with, and a line of 100,000 words alone would take SentencePiece
+/// minutes. Error: there is none.
+std::vector<std::string_view> lines_to_learn(const LinePairs& pairs, bool segmented, i64 most_tokens);
 
 /// The pairs of at most `most_tokens` tokens on each side. Error: there is none.
 Corpus corpus_of(const LinePairs& pairs, const Vocabulary& vocabulary, i64 most_tokens);

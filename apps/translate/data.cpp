@@ -15,19 +15,19 @@ TranslationData translation_data(const TranslationFiles& files, const Translatio
     if (tell) tell(what);
   };
   begin("reading " + files.source + " and " + files.target);
-  LinePairs all = read_pairs(files.source, files.target);
+  const Spelling spelling = !vocabulary || vocabulary->is_normalized() ? Spelling::normalized : Spelling::as_it_is;
+  LinePairs all = read_pairs(files.source, files.target, spelling);
   std::vector<u32> checksums{all.source_checksum, all.target_checksum};
   SplitPairs held;
   if (files.hold_out()) {
     held = hold_out(all);
   } else {
-    held.validation = read_pairs(files.valid_source, files.valid_target);
+    held.validation = read_pairs(files.valid_source, files.valid_target, spelling);
     checksums.insert(checksums.end(), {held.validation.source_checksum, held.validation.target_checksum});
     held.training = std::move(all);
   }
   const auto new_vocabulary = [&] {
-    std::vector<std::string_view> lines = held.training.source;
-    lines.insert(lines.end(), held.training.target.begin(), held.training.target.end());
+    const std::vector<std::string_view> lines = lines_to_learn(held.training, recipe.segmented, recipe.most_tokens);
     if (!recipe.segmented) begin("SentencePiece learns at most " + std::to_string(recipe.vocabulary) + " tokens");
     return recipe.segmented ? Vocabulary::of_segmented(lines) : Vocabulary::of_text(lines, recipe.vocabulary);
   };

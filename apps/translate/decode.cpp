@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "apps/text/text_file.h"
 #include "nn/generate/beam_search.h"
 
 namespace orrery::translate {
@@ -22,7 +23,8 @@ struct Sentence {
 
 LineKind kind_of(const Line& line) {
   if (!line.is_whole) return LineKind::too_long;
-  if (!is_text(line.text)) return LineKind::not_text;
+  if (first_not_utf8(line.text) != line.text.npos) return LineKind::not_utf8;
+  if (has_nul(line.text)) return LineKind::with_nul;
   return is_empty(line.text) ? LineKind::empty : LineKind::translated;
 }
 
@@ -36,10 +38,12 @@ std::vector<Sentence> sentences_by_length(const Translator& translator, const st
     if (kind != LineKind::translated) continue;
     Sentence sentence{i, translator.vocabulary.ids(lines[i].text)};
     if (sentence.ids.empty()) {
-      kind = LineKind::empty;
+      kind = LineKind::empty;  // also white space and invisible characters that are not ASCII's
     } else if (sentence.length() > translator.most_tokens()) {
       kind = LineKind::too_long;
     } else {
+      if (std::find(sentence.ids.begin(), sentence.ids.end(), unknown_id) != sentence.ids.end())
+        results[i].unknown_letters = translator.vocabulary.unknown_letters(lines[i].text);
       sentences.push_back(std::move(sentence));
     }
   }

@@ -26,7 +26,7 @@ struct DecodeOptions {
 };
 
 /// What became of a line.
-enum class LineKind { translated, empty, not_text, too_long };
+enum class LineKind { translated, empty, not_utf8, with_nul, too_long };
 
 struct Translation {
   LineKind kind = LineKind::translated;
@@ -34,6 +34,7 @@ struct Translation {
   double log_probability = 0;  ///< of all tokens
   i64 tokens = 0;              ///< with the end
   std::vector<i32> ids{};      ///< these tokens
+  i64 unknown_letters = 0;     ///< of the line: `Vocabulary::unknown_letters`
 };
 
 /// How many sentences of `length` tokens, the end included, make a batch: at least 1. The beam multiplies what the

@@ -56,14 +56,24 @@ class Totals {
     tokens_ += translation.tokens;
     Count& count = counts_[static_cast<size_t>(translation.kind)];
     if (count.lines++ == 0) count.first = lines_;
+    unknown_letters_ += translation.unknown_letters;
+    if (translation.unknown_letters > 0 && with_unknown_.lines++ == 0) with_unknown_.first = lines_;
   }
   i64 lines() const { return lines_; }
 
-  // One line of warning for each kind of line that has no translation.
-  void warn(i64 most_tokens) const {
-    warn(LineKind::empty, "empty", "");
-    warn(LineKind::not_text, "not UTF-8 text", "");
-    warn(LineKind::too_long, "too long for the model", ", which reads " + std::to_string(most_tokens - 1) + " tokens");
+  // One line of warning for each kind of line that has no translation, and one for what the model does not know.
+  void warn(const Translator& translator) const {
+    warn(LineKind::empty, " is empty", " are empty");
+    warn(LineKind::not_utf8, " is not UTF-8 text", " are not UTF-8 text");
+    warn(LineKind::with_nul, " has a NUL character", " have a NUL character");
+    const std::string too_long =
+        " too long for the model, which reads " + std::to_string(translator.most_tokens() - 1) + " tokens";
+    warn(LineKind::too_long, " is" + too_long, " are" + too_long);
+    if (unknown_letters_ == 0) return;
+    const std::string unit = translator.vocabulary.is_segmented() ? " token" : " letter";
+    std::cerr << "warning: the model does not know " << unknown_letters_ << unit << (unknown_letters_ == 1 ? "" : "s")
+              << ", in " << with_unknown_.lines << (with_unknown_.lines == 1 ? " line (line " : " lines (line ")
+              << with_unknown_.first << (with_unknown_.lines == 1 ? ")\n" : " is the first)\n");
   }
   void print_speed(double seconds) const {
     std::cerr << numbers("%.2f s", seconds) << ", " << lines_ << (lines_ == 1 ? " line" : " lines");
@@ -74,19 +84,19 @@ class Totals {
   }
 
  private:
-  void warn(LineKind kind, const std::string& what, const std::string& why) const {
+  void warn(LineKind kind, const std::string& of_one, const std::string& of_several) const {
     const Count& count = counts_[static_cast<size_t>(kind)];
     if (count.lines == 0) return;
     if (count.lines == 1)
-      std::cerr << "warning: 1 line is " << what << why << " (line " << count.first
-                << "); its translation is an empty line\n";
+      std::cerr << "warning: 1 line" << of_one << " (line " << count.first << "); its translation is an empty line\n";
     else
-      std::cerr << "warning: " << count.lines << " lines are " << what << why << " (line " << count.first
+      std::cerr << "warning: " << count.lines << " lines" << of_several << " (line " << count.first
                 << " is the first); their translations are empty lines\n";
   }
 
-  i64 lines_ = 0, tokens_ = 0;
-  std::array<Count, 4> counts_;  // of each LineKind
+  i64 lines_ = 0, tokens_ = 0, unknown_letters_ = 0;
+  std::array<Count, 5> counts_;  // of each LineKind
+  Count with_unknown_;
 };
 
 void print(const Translation& translation, bool scores) {
@@ -198,7 +208,7 @@ int decode(const CommandOptions& options) {
     check(!output_is_closed(), "translate", "standard output was closed before all lines were written");
     return done;  // the program says that it could not write
   }
-  totals.warn(translator.most_tokens());
+  totals.warn(translator);
   totals.print_speed(seconds);
   attention.end();
   return interrupt.requested() ? interrupted : done;

@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "apps/text/characters.h"
-#include "apps/translate/lowercase.h"
+#include "apps/text/unicode.h"
 #include "apps/translate/words.h"
 
 namespace orrery::translate {
@@ -164,7 +164,7 @@ std::vector<BleuCounts> bleu_counts(BleuKind kind, const Sentences& translation,
                                     const std::vector<Sentences>& references, bool lowercase) {
   const auto words = [&](const std::string& line) {
     if (kind == BleuKind::multi_bleu) return Units::words(words_of(lowercase ? ascii_lowercase(line) : line));
-    return Units::words(words_13a(lowercase ? translate::lowercase(line) : line));
+    return Units::words(words_13a(lowercase ? orrery::lowercase(line) : line));
   };
   return counts_of_lines<BleuCounts>(translation, references, words, bleu_counts_of_line);
 }
@@ -201,7 +201,7 @@ ChrfCounts& ChrfCounts::operator+=(const ChrfCounts& other) {
 std::vector<ChrfCounts> chrf_counts(const Sentences& translation, const std::vector<Sentences>& references,
                                     bool lowercase) {
   const auto characters = [&](const std::string& line) {
-    return Units::characters(without_whitespace(lowercase ? translate::lowercase(line) : line));
+    return Units::characters(without_whitespace(lowercase ? orrery::lowercase(line) : line));
   };
   return counts_of_lines<ChrfCounts>(translation, references, characters, best_chrf_counts);
 }

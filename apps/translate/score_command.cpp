@@ -14,8 +14,8 @@
 #include "apps/program/output_file.h"
 #include "apps/text/text_file.h"
 #include "apps/translate/bootstrap.h"
-#include "apps/translate/corpus.h"
 #include "apps/translate/score.h"
+#include "apps/translate/words.h"
 #include "core/files/json.h"
 
 namespace orrery {
@@ -122,7 +122,7 @@ MetricResult chrf_result(const TextFile& file, const std::vector<Sentences>& ref
 void note_what_is_odd(const TextFile& file, bool with_sacrebleu) {
   constexpr i64 many = 100;
   const auto count = [&](auto holds) { return std::count_if(file.lines.begin(), file.lines.end(), holds); };
-  const i64 empty = count([](const std::string& line) { return is_empty(line); });
+  const i64 empty = count([](const std::string& line) { return without_whitespace(line).empty(); });
   const i64 tokenised = count([](const std::string& line) { return line.ends_with(" ."); });
   if (empty > 0)
     std::cerr << "note: " << empty << " of " << file.lines.size() << " lines of " << harmless(file.path)

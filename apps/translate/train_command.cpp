@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <optional>
 
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
@@ -99,6 +100,7 @@ std::string sample_of(const TranslationTask& task, int descriptor, size_t indent
 // Seconds that the remaining steps and all evaluations will take. Steps differ in size. So one step is timed, and an
 // average one is taken to be in proportion to its tokens.
 double expected_seconds(Trainer& trainer, const TranslationTask& task) {
+  const Phase phase("timing a step");
   const TranslationRecipe& recipe = task.recipe();
   const double of_a_token = trainer.seconds_of_step() / static_cast<double>(task.tokens_read());
   const Corpus& corpus = task.data().training;
@@ -117,7 +119,10 @@ double report(const TrainOptions& options, Trainer& trainer, TranslationTask& ta
     trainer.end_with_judged();
   else
     trainer.end_with_best();
-  const double loss = task.evaluate();
+  const double loss = [&] {
+    const Phase phase("computing the validation loss");
+    return task.evaluate();
+  }();
   std::cout << sample_of(task, STDOUT_FILENO) << '\n';
   if (options.run.hash) std::cout << "hash " << hash << '\n';
   std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss << " per token, perplexity "
@@ -138,12 +143,13 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
   const Interrupt interrupt;
   print_data(origin, data);
   check_room_for_parameters(limited.with_vocabulary(data.vocabulary.size()));
+  std::optional<Phase> phase("making the model");
   TranslationTask task(limited, data);
   check_size(task, task.model().module(), files);
   const TranslationRecipe& recipe = task.recipe();
   Trainer trainer(task, recipe, task.model().d_model());
   if (state) trainer.load_state(*state);
-  say("timing a step");
+  phase.reset();
   const SavedParts parts = saved_parts(origin, task);
   const auto sample = [&] {
     std::string line;
@@ -162,6 +168,13 @@ int train(const TrainOptions& options, const TranslationOrigin& origin, const Tr
                        .report = report_score});
 }
 
+// The texts as tokens; what takes long is said.
+TranslationData read_data(const TranslationFiles& files, const TranslationRecipe& recipe,
+                          const Vocabulary* vocabulary = nullptr) {
+  std::optional<Phase> phase;
+  return translation_data(files, recipe, vocabulary, [&](const std::string& what) { phase.emplace(what); });
+}
+
 int resume(const TrainOptions& options) {
   TrainingFiles files("translate", options.run.resume);
   files.go_on();
@@ -178,7 +191,7 @@ int resume(const TrainOptions& options) {
   check_outputs(options.run, files, named(resumed.origin.files));
   options.run.check_earlier_log();
   check_room_for_texts(resumed.origin.files);
-  const TranslationData data = translation_data(resumed.origin.files, resumed.origin.recipe, &resumed.vocabulary, say);
+  const TranslationData data = read_data(resumed.origin.files, resumed.origin.recipe, &resumed.vocabulary);
   check(data.checksums == resumed.checksums, "translate", "the text in ", resumed.origin.files.source, ", ",
         resumed.origin.files.target, " or the files to validate with is not the text that this training began with");
   compute_as(unfinished);
@@ -197,7 +210,7 @@ int begin(TrainOptions& options) {
   files.begin(options.run.overwrite);
   options.run.check_earlier_log();
   check_room_for_texts(texts);
-  const TranslationData data = translation_data(texts, options.recipe, nullptr, say);
+  const TranslationData data = read_data(texts, options.recipe);
   return train(options, {.recipe = options.recipe, .options = options.run.chosen(), .files = texts}, data, nullptr,
                files);
 }

@@ -4,19 +4,13 @@
 #include "apps/translate/words.h"
 
 #include "apps/text/characters.h"
+#include "apps/text/unicode.h"
 
 namespace orrery::translate {
 namespace {
 
 // \s of Perl on bytes.
 bool is_ascii_space(size_t code) { return code == ' ' || (code >= '\t' && code <= '\r'); }
-
-// str.isspace of Python: Unicode's White_Space, and the four separators 1C to 1F.
-bool is_unicode_space(size_t code) {
-  return is_ascii_space(code) || (code >= 0x1C && code <= 0x1F) || code == 0x85 || code == 0xA0 || code == 0x1680 ||
-         (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 || code == 0x202F || code == 0x205F ||
-         code == 0x3000;
-}
 
 // What stands between whitespace, joined with `separator`.
 std::string joined(std::string_view line, bool (*is_space)(size_t code), std::string_view separator) {
@@ -80,6 +74,13 @@ std::string with_pairs_apart(std::string_view text, bool (*is_first)(char), bool
 
 }  // namespace
 
+std::string ascii_lowercase(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
 std::string words_of(std::string_view line) { return joined(line, is_ascii_space, " "); }
 
 std::string words_13a(std::string_view line) {
@@ -92,9 +93,9 @@ std::string words_13a(std::string_view line) {
   text = with_pairs_apart(text, is_no_digit, is_point_or_comma, "", " ");
   text = with_pairs_apart(text, is_point_or_comma, is_no_digit, " ", "");
   text = with_pairs_apart(text, is_digit, is_hyphen, "", " ");
-  return joined(text, is_unicode_space, " ");
+  return joined(text, is_white_space, " ");
 }
 
-std::string without_whitespace(std::string_view line) { return joined(line, is_unicode_space, ""); }
+std::string without_whitespace(std::string_view line) { return joined(line, is_white_space, ""); }
 
 }  // namespace orrery::translate

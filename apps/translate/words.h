@@ -13,6 +13,9 @@
 
 namespace orrery::translate {
 
+/// The letters A to Z become small, and no others, as Perl's lc does on bytes.
+std::string ascii_lowercase(std::string_view text);
+
 /// The words of a line with one space between two of them. Whitespace is ASCII's, as in Perl on bytes: a no-break space
 /// is part of a word.
 std::string words_of(std::string_view line);

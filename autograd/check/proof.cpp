@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <iomanip>
@@ -19,6 +18,7 @@
 
 #include "autograd/check/proof_parts.h"
 #include "autograd/check/rounding.h"
+#include "core/machine/clock.h"
 
 namespace orrery {
 namespace {
@@ -128,7 +128,7 @@ std::string_view verdict_on(const Proof& proof) {
 }  // namespace
 
 Proof prove(const Sample& sample, const ProofOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   const KeepThreads keep;
   set_threads(1);  // fastest for tiny tensors; no result depends on it
   Proof proof{.name = sample.name, .variant = sample.variant, .gradients = {}, .mutants = {}, .parts = {}};
@@ -152,7 +152,7 @@ Proof prove(const Sample& sample, const ProofOptions& options) {
   if (options.exact) add("changed", [&] { return prove_changed(sample, seed); });
   if (options.exact) add("file", [&] { return prove_file(sample, seed); });
   std::erase_if(proof.parts, [](const ProofPart& p) { return p.name.empty(); });
-  proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  proof.seconds = steady_seconds() - start;
   return proof;
 }
 

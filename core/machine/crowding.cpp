@@ -9,8 +9,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
+
+#include "core/machine/clock.h"
 
 namespace orrery {
 namespace {
@@ -22,10 +23,6 @@ constexpr double usual_part = 0.2, most_too_long = 0.01;
 constexpr double seconds_between_looks = 0.01;
 // Seconds for which fewer threads run; they double each time, and start again once all threads ran for `calm` seconds.
 constexpr double first_pause = 0.1, longest_pause = 3.2, calm = 0.1;
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -100,7 +97,7 @@ thread_local i64 wait_before = 0;  // this thread's count when it looked last
 // begins, the rule judges their sum. The first sum after a pause or a change of threads is stale and counts as 0. While
 // one thread runs, nobody looks, and the rule is asked only whether it is time to try all threads again.
 Team Crowding::team(int asked) {
-  const double now = seconds_now();
+  const double now = steady_seconds();
   const bool changed = asked != rule.asked(), due = changed || now >= last_look + seconds_between_looks;
   if (looked || changed || (due && rule.threads() == 1)) {
     const double together = 1e-9 * static_cast<double>(waited.exchange(0, std::memory_order_relaxed));

@@ -121,12 +121,13 @@ TEST_CASE("foreign names and words send no commands to a terminal, and start no 
   const std::string bad =
                         "a\x1B[31m\norrery: \xC2\x9B\xE2\x80\xAE\xFF"
                         "b",
-                    shown = "a?[31m?orrery: ???b";
+                    shown = "a?[31m\\norrery: ???b";
   const std::string file = "'" + (folder / bad) + "'";
   check_failure(quoted_program + "lm eval --load '" + lm + "' " + file, shown + ": No such file");
   check_failure(quoted_program + "lm sample --load " + file, shown + ": No such file");
   check_failure(quoted_program + "toy --load " + file, shown + ": No such file");
   check_failure(quoted_program + "lm sample --load '" + lm + "' --prompt 'ab\x1B'", "character 3, '?', is not one");
+  check_failure(quoted_program + "lm sample --load '" + lm + "' --prompt 'ab\n'", "character 3, '\\n', is not one");
   written(folder / bad, repeated("ab ", 200));
   CHECK(contains(errors("lm eval --load '" + lm + "' " + file).text, shown + " in "));
   CHECK(contains(errors("lm train " + quick_lm + file).text, shown + ": 540 characters"));

@@ -7,9 +7,10 @@
 #include "apps/lm/text_data.h"
 #include "apps/text/characters.h"
 #include "apps/text/text_file.h"
+#include "apps/text/unicode.h"
 #include "apps/translate/corpus.h"
 #include "apps/translate/line_reader.h"
-#include "apps/translate/lowercase.h"
+#include "apps/translate/words.h"
 #include "core/files/file.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/fuzz/fuzz.h"
@@ -42,7 +43,11 @@ void check_characters(const std::string& text) {
     expect(bytes == text.size(), "characters cover their text");
   });
   expect(walked == is_utf8, "there is one meaning of UTF-8");
-  accepted([&] { translate::lowercase(text); });
+  accepted([&] { lowercase(text); });
+  accepted([&] {
+    const std::string once = normalized(text);
+    expect(normalized(once) == once, "one spelling has one spelling");
+  });
   expect(translate::ascii_lowercase(text).size() == text.size(), "lc keeps the length");
   harmless(text);
 }

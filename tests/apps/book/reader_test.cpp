@@ -177,6 +177,47 @@ TEST_CASE("an answer that does not come to an end is stopped") {
       "those above\n");
 }
 
+TEST_CASE("an answer that prints without end is cut off, on stdout and on stderr") {
+  const ReadersTree tree;
+  for (const std::string stream : {"cout", "cerr"}) {
+    CAPTURE(stream);
+    std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+    replace(answer, "dx.add(0,",
+            "while (dy.size(0) == 3) std::" + stream + " << \"again and again\\n\";\n    dx.add(0,");
+    set_contents(tree.path(answer_name), answer);
+    const Result result = tree.run("exercise 4.2");
+    CHECK(result.exit_code == 1);
+    CHECK(result.text.size() < 1'000'200);
+    CHECK(result.text.ends_with("orrery: your code printed more than 1000000 bytes, and was stopped\n"));
+  }
+}
+
+TEST_CASE("an answer's children do not keep the grader") {
+  const ReadersTree tree;
+  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  const std::string child = "if (dy.size(0) == 3 && fork() == 0) {\n      sleep(1000);\n      _exit(0);\n    }\n    ";
+  replace(answer, "dx.add(0,", child + "dx.add(0,");
+  set_contents(tree.path(answer_name), "#include <unistd.h>\n" + answer);
+  CHECK(tree.run("exercise 4.2").text.ends_with("Exercise 4.2 is passed.\n"));
+  replace(answer, child, child + "while (dy.size(0) == 3) std::cout << std::flush;\n    ");
+  set_contents(tree.path(answer_name), "#include <unistd.h>\n" + answer);
+  CHECK(contains(tree.run("exercise 4.2", in_build_folder + " ORRERY_SECONDS=0.5").text,
+                 "your code did not come to an end within 0.5 s"));
+}
+
+TEST_CASE("a build that waits for another one says so, and apps/mine is no reason to configure anew") {
+  const ReadersTree tree;
+  std::filesystem::copy(ORRERY_SOURCE_DIR "/apps/prepare", tree.path("prepare"));
+  // Nothing can be built there; the lock comes first.
+  const Result result = orrery::program::shell(
+      "cd '" + tree.path("..") +
+      "' && mkdir build && exec 9> build/.lock && flock 9 && touch out && "
+      "{ apps/prepare orrery_reader > out 2>&1 9>&- & until grep -q waiting out; do sleep 0.02; done; exec 9>&-; "
+      "wait; cat out; }");
+  CHECK(result.text.starts_with("orrery: waiting for another build in build\n"));
+  CHECK_FALSE(contains(contents(ORRERY_BUILD_FOLDER "/CMakeFiles/VerifyGlobs.cmake"), "/apps/*\")"));
+}
+
 TEST_CASE("what an answer prints before it crashes is shown") {
   const ReadersTree tree;
   std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));

@@ -89,8 +89,8 @@ TEST_CASE("text of others is harmless, shortened and inside the columns") {
   for (int i = 0; i < 100; ++i) file.metadata["z" + std::to_string(i)] = "";
   const std::string text = printed(file);
   CHECK(contains(text,
-                 "  a?[31m?b"
-                 "??: 'a?[31m?b?"
+                 "  a?[31m\\nb"
+                 "??: 'a?[31m\\nb?"
                  "?'\n"));
   CHECK(contains(text, "... (5000 bytes)'\n"));
   CHECK(contains(text, "  object: deep {\"a\":[1,2]}, text ?[31m\n"));

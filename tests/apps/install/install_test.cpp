@@ -220,7 +220,7 @@ TEST_CASE("promise 29: cpack makes a package for Debian that names what it needs
   const fs::path package = made_package(folder), unpacked = folder.path() / "unpacked";
   CHECK(package.filename().string().starts_with("orrery_0.1_"));
   const std::string needed = output_of("dpkg-deb --field " + shell_quoted(package) + " Depends");
-  for (const std::string library : {"libc6 (", "libgomp1", "libopenblas0-openmp", "libsentencepiece0"})
+  for (const std::string library : {"libc6 (", "libgomp1", "libopenblas0-openmp", "libsentencepiece0", "libutf8proc"})
     CHECK_MESSAGE(contains(needed, library), needed);
   output_of("dpkg-deb --extract " + shell_quoted(package) + " " + shell_quoted(unpacked));
   const auto files_below = [](const fs::path& top) {

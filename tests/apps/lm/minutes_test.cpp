@@ -30,14 +30,16 @@ LmRecipe short_recipe(i64 steps) {
 
 TextData short_data() { return text_data(repeated("the dog sees the cat. ", 40), 8); }
 
-// A training whose clock each step sets forward, by another amount from a certain second on.
+// A training whose clock each step sets forward, by another amount from a certain second on. At another second the
+// machine sleeps.
 struct TimedRun {
   i64 steps = 0, settled_at = 0, times_settled = 0;
   double cooldown = 0, end = 0;
+  bool overslept = false;
   std::string hash;
 };
 struct Speed {
-  double seconds_of_step, later, from = 1e9;
+  double seconds_of_step, later, from = 1e9, sleeps_at = 1e9, sleep = 0;
 };
 TimedRun timed_run(i64 expected_steps, const Speed& speed, double end) {
   const TextData data = short_data();
@@ -47,13 +49,16 @@ TimedRun timed_run(i64 expected_steps, const Speed& speed, double end) {
   double now = 5;
   Deadline deadline(end, [&now] { return now; });
   TimedRun run;
-  while (!trainer.finished()) {
+  while (!trainer.finished() && !run.overslept) {
     trainer.step();
+    const double before = now;
     now += now < speed.from ? speed.seconds_of_step : speed.later;
+    if (before < speed.sleeps_at && now >= speed.sleeps_at) now += speed.sleep;
     if (deadline.settles(trainer)) {
       ++run.times_settled;
       run.settled_at = trainer.steps_done();
     }
+    run.overslept = deadline.overslept();
   }
   run.steps = trainer.steps_done();
   run.cooldown = trainer.recipe().cooldown;
@@ -91,6 +96,74 @@ TEST_CASE("a change of speed before the rate falls is made up for, a later one i
   CHECK(std::abs(early.end - 100) <= 6);
   CHECK(late.settled_at == 38);
   CHECK(late.end == 5 + 55 + 2 * (95 - 55));
+}
+
+TEST_CASE("what the machine sleeps counts as time, and not as speed") {
+  // Before the rate falls: what is left of the time is used, at the speed of a machine that is awake.
+  for (const double sleeps_at : {12.0, 30.0}) {
+    CAPTURE(sleeps_at);
+    const TimedRun some = timed_run(95, {.seconds_of_step = 1, .later = 1, .sleeps_at = sleeps_at, .sleep = 40}, 100);
+    CHECK(some.times_settled == 1);
+    CHECK_FALSE(some.overslept);
+    CHECK(std::abs(some.end - 100) <= 2);
+  }
+  const TimedRun all = timed_run(95, {.seconds_of_step = 1, .later = 1, .sleeps_at = 30, .sleep = 1000}, 100);
+  CHECK(all.steps == 26);  // one after it woke
+  CHECK_FALSE(all.overslept);
+  // While it falls, the number of steps is settled: the training ends at its deadline, and can be resumed.
+  const TimedRun late = timed_run(95, {.seconds_of_step = 1, .later = 1, .sleeps_at = 80, .sleep = 15}, 100);
+  CHECK(late.overslept);
+  CHECK(late.end == 100);
+  CHECK(late.steps == 80);
+  // A short pause is none, and a machine that has become slower may end late.
+  CHECK_FALSE(timed_run(95, {.seconds_of_step = 1, .later = 1, .sleeps_at = 80, .sleep = 4}, 100).overslept);
+  CHECK_FALSE(timed_run(95, {1, 2, 60}, 100).overslept);
+}
+
+TEST_CASE("a machine that sleeps while its speed is measured is measured again") {
+  const TextData data = text_data(repeated("the dog sees the cat. ", 2000), 8);
+  double now = 0;
+  int measured = 0, sleeps_in = 1;
+  const auto step_seconds = [&](const LmRecipe&) {
+    const double step = 0.05, sleep = ++measured == sleeps_in ? 5000 : 0;
+    now += 1 + step + sleep;
+    return step + sleep;
+  };
+  const auto choice = [&](int sleeps) {
+    measured = 0;
+    sleeps_in = sleeps;
+    return choose_for(60, data, {}, step_seconds, [&now] { return now; });
+  };
+  const Choice awake = choice(0);
+  CHECK(awake.slept == 0);
+  for (const int sleeps : {1, 2}) {
+    CAPTURE(sleeps);
+    const Choice asleep = choice(sleeps);
+    CHECK(asleep.slept == doctest::Approx(5000));
+    CHECK(asleep.recipe.steps == awake.recipe.steps);
+    CHECK(asleep.text() == awake.text());
+  }
+}
+
+TEST_CASE("slow: a training with --minutes ends in time on a machine that sleeps, as does one with --time-limit") {
+  for (const std::string limit :
+       {"--minutes 3 --save ", "--time-limit 60 --steps 1000000 --evaluate-every 0 --save "}) {
+    CAPTURE(limit);
+    const TemporaryFolder folder;
+    const std::string text = written(folder / "text", repeated("the dog sees the cat .\n", 2000)),
+                      ahead = written(folder / "ahead", "0\n"), log = folder / "log";
+    const std::string train = quoted_program + "lm train '" + text + "' --seed 3 --log '" + log + "' " + limit + "'" +
+                              (folder / "model") + "'";
+    // Once a few steps are made, the clock is an hour ahead.
+    const Result result = shell("cd '" + folder.path().string() + "'; export ORRERY_CLOCK_AHEAD='" + ahead +
+                                "' ASAN_OPTIONS=verify_asan_link_order=0; { LD_PRELOAD='" ORRERY_BUILD_FOLDER
+                                "/tests/orrery_faults.so' timeout 300 " +
+                                train +
+                                " > out 2>&1; echo $? > code; } & until [ -s code ] || [ $(cat log 2>/dev/null | wc "
+                                "-l) -gt 4 ]; do sleep 0.05; done; echo 3600 > ahead; wait; cat code");
+    INFO(contents(folder / "out"));
+    CHECK(result.text == (limit.starts_with("--minutes") ? "0\n" : "130\n"));
+  }
 }
 
 TEST_CASE("the same training again, with its number of steps from the start, has the same bits") {

@@ -25,6 +25,8 @@ std::string error_of_reading(const std::vector<std::string>& paths) {
   return small::error_of([&] { read_tokens(paths, Tokenizer(Alphabet("a\u00e4b"))); });
 }
 
+void alphabet_of_file(const std::string& path) { tokenizer_of({.training = {path}}, TokenKind::chars, 0); }
+
 }  // namespace
 
 TEST_CASE("an alphabet is every character once, in order, and makes tokens of text and back") {
@@ -34,6 +36,7 @@ TEST_CASE("an alphabet is every character once, in order, and makes tokens of te
   CHECK(alphabet.tokens("nab\n") == std::vector<i32>{3, 1, 2, 0});
   CHECK(alphabet.character(2) == "b");
   CHECK(Alphabet(alphabet.text()).text() == alphabet.text());
+  CHECK_THROWS_WITH_AS(Alphabet("ab").tokens("a\nb"), "text: character 2, '\\n', is not one of the model's 2", Error);
   CHECK_THROWS_WITH_AS(alphabet.tokens("nab it"), "text: character 4, ' ', is not one of the model's 4", Error);
   CHECK_THROWS_AS(alphabet.character(4), Error);
   CHECK_THROWS_AS(alphabet.character(-1), Error);
@@ -58,6 +61,23 @@ TEST_CASE("what has the form of a character and is none is refused: RFC 3629, se
   }
   // Their neighbours on the other side of each border.
   CHECK(Alphabet("\xc2\x80\xe0\xa0\x80\xf0\x90\x80\x80\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf").size() == 6);
+}
+
+TEST_CASE("a byte order mark at the beginning of a file is no part of the text") {
+  const TemporaryFolder folder;
+  const std::string mark = "\xEF\xBB\xBF", text = small::repeated("the small red boat ", 20);
+  const std::string plain = written(folder / "plain", text), marked = written(folder / "marked", mark + text);
+  for (const TokenKind kind : {TokenKind::chars, TokenKind::bytes, TokenKind::sentencepiece}) {
+    const Tokenizer expected = tokenizer_of({.training = {plain, plain}}, kind, 300),
+                    tokenizer = tokenizer_of({.training = {marked, marked}}, kind, 300);
+    CHECK(tokenizer.metadata() == expected.metadata());
+    CHECK(numbers(read_tokens({marked, marked}, tokenizer).text) ==
+          numbers(read_tokens({plain, plain}, tokenizer).text));
+  }
+  CHECK(checksum_of({marked}) == checksum_of({plain}));
+  CHECK(
+      small::contains(small::error_of([&] { alphabet_of_file(written(folder / "bad", mark + "ab\xff")); }), "byte 6 "));
+  CHECK(read_tokens({written(folder / "only", mark)}, Tokenizer::of_bytes()).text.count() == 0);
 }
 
 TEST_CASE("nine tenths are for training") {

@@ -64,7 +64,7 @@ TEST_CASE("a good machine has one finding for each subject, and nothing to do") 
 
 TEST_CASE("a line says how bad it is and what to do, and commands no terminal") {
   CHECK(line_of({Verdict::note, "a", "it is so", "change it"}) == "note: it is so; change it");
-  CHECK(line_of({Verdict::harmful, "a", "it is so\n\x1B[31m"}) == "warning: it is so??[31m");
+  CHECK(line_of({Verdict::harmful, "a", "it is so\n\x1B[31m"}) == "warning: it is so\\n?[31m");
 }
 
 TEST_CASE("builds for tests, without optimisation, or for lesser CPUs are slow") {

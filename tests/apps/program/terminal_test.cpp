@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 
+#include "tests/core/temporary_folder.h"
+
 using namespace orrery;
 
 TEST_CASE("a terminal shows colours unless NO_COLOR is set to something") {
@@ -39,6 +41,22 @@ TEST_CASE("/dev/null is not a terminal") {
 TEST_CASE("text is coloured only where colours show") {
   CHECK(coloured("FAILED", Colour::red, {.live = true, .colours = true}) == "\033[31mFAILED\033[0m");
   CHECK(coloured("FAILED", Colour::red, {}) == "FAILED");
+}
+
+TEST_CASE("a part of the work that takes long says what it is, also into a file; one that takes short does not") {
+  const TemporaryFolder folder;
+  const int before = dup(STDERR_FILENO), file = open((folder / "errors").c_str(), O_RDWR | O_CREAT, 0600);
+  REQUIRE(file >= 0);
+  dup2(file, STDERR_FILENO);
+  { const Phase phase("resting"); }
+  {
+    const Phase phase("reading a\x1B", 0);
+    for (int i = 0; i < 10'000 && contents(folder / "errors").empty(); ++i) usleep(1000);
+  }
+  dup2(before, STDERR_FILENO);
+  close(before);
+  close(file);
+  CHECK(contents(folder / "errors") == "reading a? ...\n");
 }
 
 TEST_CASE("text of others is made harmless for a terminal, and stays as it is for anything else") {

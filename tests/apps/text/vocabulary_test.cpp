@@ -84,17 +84,61 @@ TEST_CASE("what a vocabulary does not have is unknown, and seen in the text") {
 }
 
 TEST_CASE("segmented text: every token has an id, the frequent ones first, and pieces are joined again") {
-  const std::vector<std::string_view> lines{"viel@@ er bü@@ sche .", "viel@@ e bü@@ cher\t. ", "a\u00a0b ."};
+  const std::vector<std::string_view> lines{"viel@@ er bü@@ sche .", "viel@@ e bu\u0308@@ cher\t. ", "a\u00a0b ."};
   const Vocabulary vocabulary = Vocabulary::of_segmented(lines);
   CHECK(vocabulary.is_segmented());
-  CHECK(vocabulary.size() == first_piece_id + 8);  // . bü@@ viel@@ a<no-break space>b cher e er sche
+  CHECK(vocabulary.size() == first_piece_id + 9);  // . bü@@ viel@@ a b cher e er sche
   CHECK(vocabulary.token(first_piece_id) == ".");
   CHECK(vocabulary.token(first_piece_id + 1) == "bü@@");
   CHECK(vocabulary.token(first_piece_id + 2) == "viel@@");
   CHECK(text_of(vocabulary, lines[0]) == "vieler büsche .");
   CHECK(text_of(vocabulary, lines[1]) == "viele bücher .");
   CHECK(text_of(vocabulary, "e viel@@") == "e viel");  // a word that was not finished
-  CHECK(text_of(vocabulary, "a\u00a0b") == "a\u00a0b");
+  CHECK(text_of(vocabulary, "a\u00a0b") == "a b");
+}
+
+TEST_CASE("a translator's text has one spelling, in training and later, and a vocabulary saved before has not") {
+  const std::vector<std::string_view> lines{"Die große Brücke", "Die\u00a0gro\u00adße Bru\u0308cke\t"};
+  for (const Vocabulary& vocabulary : {Vocabulary::of_text(lines, 60), Vocabulary::of_segmented(lines)}) {
+    CHECK(vocabulary.is_normalized());
+    CHECK(Vocabulary::from_json(vocabulary.to_json()).is_normalized());
+    CHECK(vocabulary.to_json() == (vocabulary.is_segmented() ? Vocabulary::of_segmented({lines[0], lines[0]})
+                                                             : Vocabulary::of_text({lines[0], lines[0]}, 60))
+                                      .to_json());
+    const std::vector<i32> ids = vocabulary.ids(lines[0]);
+    CHECK(std::count(ids.begin(), ids.end(), unknown_id) == 0);
+    for (const std::string_view same :
+         {"Die große Bru\u0308cke", "Die\u00a0große Brücke", "Die\tgroße\u3000Brücke", "Die große\rBrücke",
+          "Die\u202fgro\u00adße\u2028Brücke", "\ufeffDie gro\u200bße Brücke"})
+      CHECK(vocabulary.ids(same) == ids);
+    CHECK(vocabulary.ids("\u00a0 \u200b").empty());
+
+    std::string saved_before = vocabulary.to_json();
+    const std::string field = R"("normalization":"nfc",)";
+    REQUIRE(small::contains(saved_before, field));
+    saved_before.erase(saved_before.find(field), field.size());
+    const Vocabulary older = Vocabulary::from_json(saved_before);
+    CHECK_FALSE(older.is_normalized());
+    CHECK(older.to_json() == saved_before);
+    CHECK(older.ids(lines[0]) == ids);
+    CHECK(older.ids("Die\u00a0große Brücke") != ids);
+    CHECK_FALSE(older.ids("\u00a0").empty());
+  }
+  const Vocabulary exact = Vocabulary::of_running_text({"a b"}, 300);
+  CHECK_FALSE(exact.is_normalized());
+  CHECK(text_of(exact, "a\u00a0b\t\ufeffu\u0308") == "a\u00a0b\t\ufeffu\u0308");
+  CHECK(small::contains(
+      error_of([] { Vocabulary::from_json(R"({"kind":"segmented","normalization":"nfd","tokens":["a"]})"); }),
+      "normalization must be nfc, not 'nfd'"));
+  CHECK(small::contains(error_of([] { Vocabulary::of_text({"\u00a0", "\u200b"}, 100); }), "there is no text to learn"));
+}
+
+TEST_CASE("letters that a vocabulary does not know are counted, one by one") {
+  const Vocabulary pieces = Vocabulary::of_text(animals(), 60), segments = Vocabulary::of_segmented(animals());
+  CHECK(pieces.unknown_letters("the dog") == 0);
+  CHECK(pieces.unknown_letters("the \u4f60\u597d dog \u4f60") == 3);  // of which the first two are one token
+  CHECK(segments.unknown_letters("the dog doge \u4f60\u597d") == 2);  // tokens
+  CHECK(Vocabulary::of_running_text(animals(), 320).unknown_letters("\u4f60") == 0);
 }
 
 TEST_CASE("the same text gives the same vocabulary, also from a file") {

@@ -132,6 +132,6 @@ TEST_CASE("a task's fields are of their kind and in their range") {
     }
   }
   CHECK_THROWS_WITH(toy_task(with("begin_is_symbol", "0")), "toy task: begin_is_symbol must be true or false, not 0");
-  CHECK_THROWS_WITH(toy_task(with("name", "\"a\\nb\"")), "toy task: name must be reverse, copy or sort, not 'a?b'");
+  CHECK_THROWS_WITH(toy_task(with("name", "\"a\\nb\"")), "toy task: name must be reverse, copy or sort, not 'a\\nb'");
   CHECK_THROWS_WITH(toy_task("{}"), "toy task: has no field \"name\"");
 }

@@ -15,11 +15,11 @@ using small::error_of;
 
 namespace {
 
-LinePairs pairs_of(const std::string& source, const std::string& target) {
+LinePairs pairs_of(const std::string& source, const std::string& target, Spelling spelling = Spelling::normalized) {
   const TemporaryFolder folder;
   set_contents(folder / "a", source);
   set_contents(folder / "b", target);
-  return read_pairs(folder / "a", folder / "b");
+  return read_pairs(folder / "a", folder / "b", spelling);
 }
 
 using TextLines = std::vector<std::string_view>;
@@ -58,11 +58,33 @@ TEST_CASE("a line that cannot be used is left out with its partner, and counted 
   CHECK(pairs.target == TextLines{"eins", "vier", "sieben"});
   CHECK(pairs.counts.lines == 9);
   CHECK(pairs.counts.empty == 3);
-  CHECK(pairs.counts.not_text == 3);
+  CHECK(pairs.counts.not_utf8 == 2);
+  CHECK(pairs.counts.with_nul == 1);
   CHECK(pairs.counts.used() == 3);
   const Corpus corpus = corpus_of(pairs, Vocabulary::of_segmented({"one four seven eins vier sieben"}), 9);
   CHECK(corpus.size() == 3);
-  CHECK(corpus.counts.text(9) == "3 of 9 pairs (left out: 3 with an empty side, 3 not UTF-8 text)");
+  CHECK(corpus.counts.text(9) ==
+        "3 of 9 pairs (left out: 3 with an empty side, 2 not UTF-8 text, 1 with a NUL character)");
+}
+
+TEST_CASE("pairs are read in one spelling; those of an older training as they are") {
+  const std::string source = "a\u00a0b\rc\n\u00a0\u3000\nBru\u0308cke\nx\xff\u00a0\n", target = "\tx\ny\nz\nw\n";
+  const LinePairs pairs = pairs_of(source, target), older = pairs_of(source, target, Spelling::as_it_is);
+  CHECK(pairs.source == TextLines{"a b c", "Br\u00fccke"});
+  CHECK(pairs.target == TextLines{" x", "z"});
+  CHECK(pairs.counts.text(9) == "2 of 4 pairs (left out: 1 with an empty side, 1 not UTF-8 text)");
+  CHECK(older.source == TextLines{"a\u00a0b\rc", "\u00a0\u3000", "Bru\u0308cke"});
+  CHECK(pairs.source_checksum == older.source_checksum);  // of the file
+}
+
+TEST_CASE("a vocabulary does not learn from pairs that are surely too long") {
+  const std::string words = small::repeated("a ", 5), word = std::string(4 * 16 + 1, 'a');
+  const LinePairs pairs =
+      pairs_of("a a a a\n" + words + "\na\n" + word + "\n" + word.substr(1) + "\n", "x\nx\n" + words + "\nx\nx\n");
+  CHECK(lines_to_learn(pairs, true, 4) == TextLines{"a a a a", word, word.substr(1), "x", "x", "x"});
+  CHECK(lines_to_learn(pairs, false, 4) == TextLines{"a a a a", word.substr(1), "x", "x"});
+  CHECK(small::contains(error_of([&] { lines_to_learn(pairs_of("a a\n", "x\n"), false, 1); }),
+                        "no pair of sentences is left: all are longer than 1 tokens"));
 }
 
 TEST_CASE("files of different lengths are an error that names both") {

@@ -114,8 +114,8 @@ TEST_CASE("lines that cannot be translated are told apart, and the limit of toke
   longer = longest + "a";
   const std::vector<std::string> lines{"", " \t", "a \xFF b", std::string("a\0b", 3), longest, longer, "unseen", "a b"};
   const auto results = translations(translator, as_lines(lines), {.max_length = 2}, not_stopped);
-  const std::vector<LineKind> kinds{LineKind::empty,      LineKind::empty,      LineKind::not_text,
-                                    LineKind::not_text,   LineKind::translated, LineKind::too_long,
+  const std::vector<LineKind> kinds{LineKind::empty,      LineKind::empty,      LineKind::not_utf8,
+                                    LineKind::with_nul,   LineKind::translated, LineKind::too_long,
                                     LineKind::translated, LineKind::translated};
   for (size_t i = 0; i < lines.size(); ++i) {
     CHECK(results[i].kind == kinds[i]);
@@ -123,6 +123,8 @@ TEST_CASE("lines that cannot be translated are told apart, and the limit of toke
     CHECK(results[i].tokens <= 2);
     CHECK((results[i].log_probability < 0) == (kinds[i] == LineKind::translated));
   }
+  CHECK(results[6].unknown_letters == 1);
+  CHECK(results[7].unknown_letters == 0);
   CHECK(translations(translator, {{.text = "a", .is_whole = false}}, {}, not_stopped)[0].kind == LineKind::too_long);
   CHECK(translations(translator, as_lines(sentences), {}, [] { return true; }).empty());
 }
@@ -235,6 +237,22 @@ TEST_CASE("lines that cannot be translated stay empty lines, with one warning fo
   CHECK(contains(told,
                  "warning: 1 line is too long for the model, which reads 19 tokens (line 4); its translation is an "
                  "empty line\n"));
+}
+
+TEST_CASE("lines that look the same have the same translation, and what a model does not know is counted") {
+  const SavedTranslator saved;
+  const std::string plain = texts_of(translations(lively_words(), as_lines({"a b c"}), {}, not_stopped))[0];
+  const std::string file = saved.file(
+      "a b c\na\u00a0b c\na\tb c\na\u202fb c\na b\u2028c\na\rb c\na \u00adb c\n\u00a0\n"
+      "a x b\nx\u0301 y\n" +
+      std::string("a\0b\n", 4));
+  const std::string text = run(saved.arguments(file)).text, told = errors(saved.arguments(file)).text;
+  for (int i = 0; i < 7; ++i) CHECK(line(text, i) == plain);
+  CHECK(line(text, 7).empty());
+  CHECK(contains(told, "warning: 1 line is empty (line 8); its translation is an empty line\n"));
+  CHECK(contains(told, "warning: 1 line has a NUL character (line 11); its translation is an empty line\n"));
+  CHECK(contains(told, "warning: the model does not know 3 tokens, in 2 lines (line 9 is the first)\n"));
+  CHECK_FALSE(contains(errors(saved.arguments(saved.file("a b\n"))).text, "does not know"));
 }
 
 TEST_CASE("each line of a slow pipe is answered at once") {
