@@ -117,8 +117,8 @@ void backward(const Variable& loss) {
 
 void backward(const Variable& y, const Tensor& dy) {
   check(y.wants_gradient(), "backward",
-        "nothing here wants a gradient: no parameter led to this value, or it was computed "
-        "in no-gradient mode");
+        "nothing here wants a gradient: no parameter led to this value, all that did are frozen, or it was computed in "
+        "no-gradient mode");
   check(dy.shape() == y.shape() && dy.dtype() == y.dtype(), "backward", "dL/dy is ", dy.dtype(), ' ', dy.shape(),
         ", y is ", y.dtype(), ' ', y.shape());
   Walk().run(y, dy);

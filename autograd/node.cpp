@@ -64,6 +64,7 @@ Edge edge_to(const Variable& x) {
   if (x.shape() != slot.shape || x.dtype() != slot.dtype)
     fail("tape", x.node()->origin(), " is ", slot.dtype, ' ', slot.shape, ", but what was given for it is ", x.dtype(),
          ' ', x.shape(), "; only replace_value changes a shape or dtype, and copies made before it keep the old value");
+  if (!x.wants_gradient()) return {};
   const Leaf* leaf = x.node()->inputs.empty() ? dynamic_cast<const Leaf*>(x.node().get()) : nullptr;
   return {x.node(), x.output(), leaf ? static_cast<u32>(leaf->earlier_layouts.size()) : 0};
 }

@@ -59,6 +59,7 @@ class Node {
   std::vector<OutputSlot> outputs;
   bool walked = false;  // used up
   bool queued = false;  // waits for its turn in a running backward pass
+  bool frozen = false;  // a parameter to which no new edge leads (Variable::set_frozen)
 
  private:
   std::shared_ptr<Node> next_dying_;  // set only while nodes are freed
@@ -86,7 +87,7 @@ class Leaf final : public Node {
   u64 replacements = 0;  ///< how often `replace_value` gave other memory
 };
 
-/// The edge to x, none for a constant. Error: x is a copy of a parameter whose shape or dtype has been replaced, or
+/// The edge to x, none for a constant or a frozen parameter. Error: x is a copy of a parameter whose shape or dtype has been replaced, or
 /// `mutable_value` was given another tensor, so that a gradient of x would not fit its place.
 Edge edge_to(const Variable& x);
 

@@ -20,6 +20,8 @@ Leaf& leaf_of(const Variable& x, std::string_view operation, std::string_view ru
 
 }  // namespace
 
+bool Variable::wants_gradient() const { return node_ && !node_->frozen; }
+bool Variable::is_frozen() const { return node_ && node_->frozen; }
 bool Variable::is_leaf() const { return dynamic_cast<const Leaf*>(node_.get()) != nullptr; }
 void Variable::clear_gradient() { mutable_gradient() = Tensor(); }
 const std::string& Variable::name() const { return leaf_of(*this, "name").label; }
@@ -35,6 +37,13 @@ Tensor& Variable::mutable_gradient() {
   Leaf& leaf = leaf_of(*this, "gradient");
   leaf.gradient_lost = false;
   return leaf.outputs[0].gradient;
+}
+
+void Variable::set_frozen(bool frozen) {
+  Leaf& leaf = leaf_of(*this, "set_frozen", "only a parameter can be frozen");
+  if (leaf.frozen == frozen) return;
+  leaf.frozen = frozen;
+  clear_gradient();
 }
 
 // An equal name is not written again, since threads that share a model may all ask for its parameters.

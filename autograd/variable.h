@@ -40,7 +40,7 @@ class Variable {
   /// Which of that node's outputs it is.
   int output() const { return output_; }
   /// True when a gradient flows back through this value.
-  bool wants_gradient() const { return node_ != nullptr; }
+  bool wants_gradient() const;
 
   /// True for what `parameter` made.
   bool is_leaf() const;
@@ -61,6 +61,10 @@ class Variable {
   u64 replacements() const;
   /// Drops the gradient; only for parameters.
   void clear_gradient();
+  /// A frozen parameter is a constant to every operation that is recorded from now on, and no optimiser moves it. All
+  /// copies are frozen together. Its gradient is dropped when this changes. nn::freeze does it for a whole module.
+  void set_frozen(bool frozen);
+  bool is_frozen() const;
   /// A parameter's name, "" if it has none. Models name theirs when they are built, so that errors can say where.
   const std::string& name() const;
   void set_name(std::string name);

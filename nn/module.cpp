@@ -6,7 +6,9 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -19,12 +21,23 @@ namespace orrery::nn {
 
 std::string Visitor::path_of(std::string_view name) const { return prefix_ + std::string(name); }
 
+namespace {
+
+// Whether there is a parameter to visit. Constants have no identity, so two of them would count as one.
+bool is_parameter(const Variable& parameter, const std::string& path) {
+  check(!parameter.defined() || parameter.is_leaf(), "visit", path,
+        " is no parameter; nn::freeze keeps a parameter from learning, and a Tensor can be visited as a buffer");
+  return parameter.defined();
+}
+
+}  // namespace
+
 void Visitor::operator()(std::string_view name, Variable& parameter) {
-  if (parameter.defined()) on_parameter(path_of(name), parameter);
+  if (is_parameter(parameter, path_of(name))) on_parameter(path_of(name), parameter);
 }
 
 void Visitor::transposed(std::string_view name, Variable& parameter) {
-  if (!parameter.defined()) return;
+  if (!is_parameter(parameter, path_of(name))) return;
   check(parameter.shape().rank() == 2, "visit", path_of(name),
         " is no matrix, so it cannot be stored as [in, out]: ", parameter.shape());
   on_transposed(path_of(name), parameter);
@@ -32,6 +45,10 @@ void Visitor::transposed(std::string_view name, Variable& parameter) {
 
 void Visitor::operator()(std::string_view name, Tensor& buffer) {
   if (buffer.defined()) on_buffer(path_of(name), buffer);
+}
+
+void Visitor::derived(std::string_view name, Tensor& buffer) {
+  if (buffer.defined()) on_derived(path_of(name), buffer);
 }
 
 // The module to visit for `child`: the one it holds, if it is a part; null if nothing is to be visited.
@@ -91,6 +108,10 @@ class Collector : public Visitor {
   void on_buffer(const std::string& path, Tensor& buffer) override {
     add_name(path);
     buffers.push_back({path, buffer});
+  }
+  void on_derived(const std::string& path, Tensor& buffer) override {
+    on_buffer(path, buffer);
+    buffers.back().derived = true;
   }
   void add_name(const std::string& path) {
     check(names_.insert(path).second, "visit", "the name \"", path, "\" is given twice");
@@ -160,7 +181,7 @@ class Printer : public Visitor {
     indent(path) << ' ' << parameter.shape();
     const auto [first, is_new] = first_names_.emplace(parameter.node().get(), path);
     if (!is_new) out_ << " = " << first->second;
-    out_ << '\n';
+    out_ << (parameter.is_frozen() ? " frozen\n" : "\n");
   }
   void on_buffer(const std::string& path, Tensor& buffer) override {
     indent(path) << ' ' << buffer.shape() << " buffer\n";
@@ -219,19 +240,46 @@ void Module::name_parameters() {
 Parameters Module::named_parameters() { return collect(*this).parameters; }
 std::vector<Module::NamedBuffer> Module::buffers() { return collect(*this).buffers; }
 
-i64 Module::parameter_count() {
+namespace {
+
+// Of each parameter once.
+i64 count_elements(Module& module, const std::function<bool(const Variable&)>& counts) {
   i64 count = 0;
   std::set<const Node*> seen;
-  for (const NamedParameter& parameter : named_parameters()) {
-    if (seen.insert(parameter.value.node().get()).second) count += parameter.value.value().count();
+  for (const auto& [name, parameter] : module.named_parameters()) {
+    if (counts(parameter) && seen.insert(parameter.node().get()).second) count += parameter.value().count();
   }
   return count;
+}
+
+}  // namespace
+
+i64 Module::parameter_count() {
+  return count_elements(*this, [](const Variable&) { return true; });
 }
 
 void to(Module& module, Dtype dtype) {
   check(is_floating(dtype), "to", "parameters are f32 or f64, not ", dtype);
   Converter converter(dtype);
   module.visit(converter);
+}
+
+namespace {
+
+void set_frozen(Module& module, bool frozen) {
+  for (NamedParameter& parameter : module.parameters()) parameter.value.set_frozen(frozen);
+}
+
+}  // namespace
+
+void freeze(Module& module) { set_frozen(module, true); }
+void unfreeze(Module& module) { set_frozen(module, false); }
+
+void freeze_like(Module& original, Module& copy) {
+  const Parameters originals = original.named_parameters();
+  Parameters copies = copy.named_parameters();
+  for (size_t i = 0; i < std::min(originals.size(), copies.size()); ++i)
+    copies[i].value.set_frozen(originals[i].value.is_frozen());
 }
 
 void tie_like(Module& original, Module& copy) {
@@ -263,7 +311,9 @@ void copy_parameters(Module& from, Module& into) {
 }
 
 std::ostream& operator<<(std::ostream& out, Module& module) {
-  out << type_name(module) << ", " << grouped(module.parameter_count()) << " parameters\n";
+  const i64 frozen = count_elements(module, &Variable::is_frozen);
+  out << type_name(module) << ", " << grouped(module.parameter_count()) << " parameters"
+      << (frozen > 0 ? ", " + grouped(frozen) + " of them frozen" : "") << '\n';
   Printer printer(out);
   module.visit(printer);
   return out;

@@ -7,6 +7,8 @@
 //     Linear linear1, linear2;
 //     void visit(Visitor& v) override { v("linear1", linear1); v("linear2", linear2); }
 //   };
+// What a layer needs and does not learn is a buffer, a Tensor that `visit` names: v("mean", mean). Files hold it with the
+// parameters. `v.derived("table", table)` says of one that it is computed again, so that files need not hold it.
 // A Module can be moved but not copied. A copy would share its weights with the original, so two layers that look
 // independent would learn the same.
 // Read next: nn/pass.h
@@ -29,8 +31,12 @@ class Replaceable;
 class Visitor {
  public:
   virtual ~Visitor() = default;
+  /// Error: it is defined and no parameter.
   void operator()(std::string_view name, Variable& parameter);
   void operator()(std::string_view name, Tensor& buffer);
+  /// A buffer that the constructor computes from its arguments, such as a table of sinusoids. No file holds it; otherwise
+  /// it is like any other buffer.
+  void derived(std::string_view name, Tensor& buffer);
   void operator()(std::string_view name, Module& child);
   template <class M>
   void operator()(std::string_view name, std::vector<M>& children) {
@@ -56,6 +62,7 @@ class Visitor {
   virtual void on_parameter(const std::string& path, Variable& parameter) = 0;
   virtual void on_transposed(const std::string& path, Variable& parameter) { on_parameter(path, parameter); }
   virtual void on_buffer(const std::string&, Tensor&) {}
+  virtual void on_derived(const std::string& path, Tensor& buffer) { on_buffer(path, buffer); }
   virtual void enter(const std::string& path, Module& child);
   virtual void leave() {}
   /// False for a part (nn/part.h) whose inside is not to be visited.
@@ -86,13 +93,14 @@ class Module {
   /// Names every parameter as seen from this module. A model calls this at the end of its construction. The names of
   /// its parts then become full ones, such as "encoder.layers.0.norm1.weight".
   void name_parameters();
-  /// Every name with its parameter, a tied parameter under each of its names: what a file holds. Buffers are not
-  /// included.
+  /// Every name with its parameter, a tied parameter under each of its names. Buffers are not included.
   Parameters named_parameters();
-  /// A tensor that a module needs and does not learn. It is converted with the parameters; files do not hold it.
+  /// A tensor that a module needs and does not learn, of any dtype. If it is floating, it is converted with the
+  /// parameters. Files hold it unless it is derived.
   struct NamedBuffer {
     std::string name;
     Tensor value;
+    bool derived = false;
   };
   std::vector<NamedBuffer> buffers();
   /// The number of elements of all parameters. A tied parameter counts once.
@@ -105,6 +113,16 @@ std::string type_name(const std::type_info& type);
 /// Converts every parameter and buffer in place; tied parameters stay tied. Gradients are forgotten, and an optimiser
 /// that was made before must be made again.
 void to(Module& module, Dtype dtype);
+/// From now on the parameters of the module stay as they are: operations take them for constants, so that backward
+/// computes nothing for them, and nothing at all before the first parameter that still learns. Optimisers skip them,
+/// those that exist already too. Names, counts and files stay as they are; a copy is frozen like the original. A tied
+/// parameter is frozen wherever it is used. Gradients of parameters that are frozen or unfrozen here are dropped.
+///   nn::freeze(model), nn::unfreeze(model.final_norm);
+void freeze(Module& module);
+void unfreeze(Module& module);
+/// Freezes the parameters of `copy` that are frozen in `original`, which has the same names in the same order, and
+/// unfreezes the others.
+void freeze_like(Module& original, Module& copy);
 /// Ties the parameters of `copy` as those of `original` are, which has the same names in the same order.
 void tie_like(Module& original, Module& copy);
 /// Copies the values of all parameters and buffers of `from` to those of the same names in `into`, converted to their

@@ -76,10 +76,13 @@ class Part : public Replaceable {
   static std::unique_ptr<Interface> clone_of(Interface& module) {
     if constexpr (requires(M & m) {
                     { m.clone() } -> std::same_as<M>;
-                  })
-      return std::make_unique<M>(static_cast<M&>(module).clone());
-    else
+                  }) {
+      auto copy = std::make_unique<M>(static_cast<M&>(module).clone());
+      freeze_like(module, *copy);
+      return copy;
+    } else {
       fail("clone", type_name(module), " has no clone()");
+    }
   }
 
   std::unique_ptr<Interface> (*clone_)(Interface&) = nullptr;
@@ -92,7 +95,8 @@ class Part : public Replaceable {
 void clone_parts(Module& from, Module& into);
 
 /// For the `clone` of a module: gives `copy`, which was built in the same way, the parts, ties, dtype and values of
-/// `original`, and returns it. Everything else, such as a Dropout's p or a norm's eps, stays as it was built.
+/// `original`, freezes the same parameters, and returns it. Everything else, such as a Dropout's p or a norm's eps,
+/// stays as it was built.
 template <class M>
 M cloned(M& original, M copy) {
   clone_parts(original, copy);
@@ -100,6 +104,7 @@ M cloned(M& original, M copy) {
   const Parameters parameters = original.parameters();
   if (!parameters.empty()) to(copy, parameters.front().value.dtype());
   copy_parameters(original, copy);
+  freeze_like(original, copy);
   copy.name_parameters();
   return copy;
 }

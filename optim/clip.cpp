@@ -17,6 +17,36 @@ namespace orrery::optim {
 
 namespace {
 
+bool takes_part(const NamedParameter& p) { return !p.value.is_frozen() && p.value.gradient().defined(); }
+
+// The parameters that have a gradient to move by, and their gradients cut into pieces.
+struct Gradients {
+  explicit Gradients(const Parameters& each) {
+    std::vector<i64> sizes;
+    for (const NamedParameter& p : each) {
+      if (!takes_part(p)) continue;
+      names.push_back(&p.name);
+      tensors.push_back(&p.value.gradient());
+      sizes.push_back(tensors.back()->count());
+    }
+    pieces = pieces_of(sizes);
+  }
+  // What f(gradient, begin, end) gives for each piece.
+  template <class Result, class F>
+  std::vector<Result> of_each_piece(const F& f) const {
+    std::vector<Result> results(pieces.size());
+    parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
+      const Piece& piece = pieces[static_cast<size_t>(i)];
+      results[static_cast<size_t>(i)] = f(*tensors[piece.owner], piece.begin, piece.end);
+    });
+    return results;
+  }
+
+  std::vector<const std::string*> names;
+  std::vector<const Tensor*> tensors;
+  std::vector<Piece> pieces;
+};
+
 // The largest |g_i|; NaN if any is NaN.
 double largest_element(const Tensor& g) { return std::max(max(g).item(), max(-g).item()); }
 
@@ -26,7 +56,7 @@ double scaled_norm(const Parameters& parameters) {
   double largest = 0;
   std::string name;
   for (const NamedParameter& p : parameters) {
-    if (!p.value.gradient().defined() || p.value.gradient().count() == 0) continue;
+    if (!takes_part(p) || p.value.gradient().count() == 0) continue;
     const double here = largest_element(p.value.gradient());
     check(std::isfinite(here), "clip_grad_norm", "the gradient of parameter ", p.name, " is not finite");
     if (here > largest) {
@@ -49,23 +79,20 @@ double scaled_norm(const Parameters& parameters) {
 }  // namespace
 
 double grad_norm(const Parameters& each) {
-  std::vector<const Tensor*> gradients;
-  std::vector<i64> sizes;
-  for (const NamedParameter& p : each) {
-    if (!p.value.gradient().defined()) continue;
-    gradients.push_back(&p.value.gradient());
-    sizes.push_back(gradients.back()->count());
-  }
-  const std::vector<Piece> pieces = pieces_of(sizes);
-  std::vector<double> squares(pieces.size());
-  parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
-    const Piece& piece = pieces[static_cast<size_t>(i)];
-    squares[static_cast<size_t>(i)] = sum_of_squares(*gradients[piece.owner], piece.begin, piece.end);
-  });
+  const std::vector<double> squares = Gradients(each).of_each_piece<double>(
+      [](const Tensor& g, i64 begin, i64 end) { return sum_of_squares(g, begin, end); });
   const double total = std::accumulate(squares.begin(), squares.end(), 0.0);
   using Limits = std::numeric_limits<double>;
   const bool squares_fit = std::isfinite(total) && total >= Limits::min() / Limits::epsilon();
   return squares_fit ? std::sqrt(total) : scaled_norm(each);
+}
+
+void check_finite_gradients(const Parameters& each) {
+  const Gradients gradients(each);
+  const std::vector<char> finite = gradients.of_each_piece<char>(all_finite);
+  for (size_t i = 0; i < finite.size(); ++i)
+    check(finite[i], "optimizer", "the gradient of parameter ", *gradients.names[gradients.pieces[i].owner],
+          " is not finite");
 }
 
 double clip_factor(double norm, double max_norm) {
@@ -78,7 +105,7 @@ double clip_grad_norm(const Parameters& parameters, double max_norm) {
   const double norm = grad_norm(each), factor = clip_factor(norm, max_norm);
   if (factor < 1) {
     for (NamedParameter& p : each) {
-      if (p.value.gradient().defined()) scale_in_place(p.value.mutable_gradient(), factor);
+      if (takes_part(p)) scale_in_place(p.value.mutable_gradient(), factor);
     }
   }
   return norm;

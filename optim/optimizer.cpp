@@ -52,6 +52,7 @@ void Optimizer::check_gradients(double learning_rate) const {
 
 void Optimizer::step(double learning_rate) {
   check_gradients(learning_rate);
+  check_finite_gradients(parameters_);
   update_all(learning_rate, 1.0);
 }
 
@@ -74,7 +75,7 @@ void Optimizer::update_all(double learning_rate, double gradient_factor) {
   std::vector<i64> sizes;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Variable& p = parameters_[i].value;
-    if (!p.gradient().defined()) continue;
+    if (p.is_frozen() || !p.gradient().defined()) continue;
     const Setting& setting = settings_[i];
     updates.push_back(update(i, {p.mutable_value(), p.gradient(), learning_rate * setting.learning_rate_factor,
                                  setting.weight_decay, gradient_factor}));

@@ -1,8 +1,8 @@
 // Chapter 5. What all optimisers share: the list of parameters, and the loop over it that makes one step.
 //
 //   for each parameter p with a gradient g:   p <- p - learning_rate * direction(g),   then g is released
-// A parameter without a gradient is skipped: it does not move, does not decay, and its moments stay the same. Gradients
-// add up over several calls of `backward` until a step uses them, so k micro-batches can make one batch. The learning
+// A parameter without a gradient is skipped: it does not move, does not decay, and its moments stay the same. So is a
+// frozen one (nn::freeze), whatever gradient it is given. Gradients add up over several calls of `backward` until a step uses them, so k micro-batches can make one batch. The learning
 // rate is an argument of each step, so a schedule is a plain function: adam.step(noam(step, 512, 4000)).
 // Serves: optim/adam.h
 #pragma once
@@ -36,9 +36,10 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One update of every parameter that has a gradient; then all gradients are released.
+  /// One update of every parameter that has a gradient and is not frozen; then all gradients are released.
   /// Errors, before anything moves: a learning rate that is negative or not finite; a gradient that does not fit its
-  /// parameter; a parameter whose value was replaced since the optimiser was made; not enough memory.
+  /// parameter, or is not finite (the message names the parameter); a parameter whose value was replaced since the
+  /// optimiser was made; not enough memory. The gradients then stay as they are, until `clear_gradients`.
   void step(double learning_rate);
   /// The same with gradients clipped to a common norm of at most `max_norm` (optim/clip.h). This needs no extra pass:
   /// the update multiplies by the factor. Returns the norm before clipping. Errors: also those of `clip_grad_norm`.

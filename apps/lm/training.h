@@ -16,6 +16,7 @@
 // Serves: nn/models/gpt.h
 #pragma once
 
+#include <cmath>
 #include <functional>
 
 #include "apps/lm/blocks.h"
@@ -62,10 +63,11 @@ class LmTask final : public Task {
   LmTask(const LmRecipe& recipe, const TextData& data);
 
   std::string program() const override { return "lm"; }
-  Parameters parameters() override { return model.parameters(); }
+  nn::Module& module() override { return model; }
   std::vector<i64> draw(i64 step, i64 micro_batches) override;
   i64 tokens_read() const override { return tokens_read_; }
   Variable loss(i64 micro_batch, nn::Pass& pass) override;
+  double loss_of_guessing() const override { return std::log(model.config.vocab_size); }
   double evaluate() override;
   double seconds_of_evaluation() override;
   std::string evaluation_name() const override { return "validation estimate"; }

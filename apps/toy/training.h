@@ -3,6 +3,8 @@
 // Serves: apps/toy/toy.cpp
 #pragma once
 
+#include <cmath>
+
 #include "apps/toy/task.h"
 #include "apps/training/trainer.h"
 #include "nn/models/transformer.h"
@@ -45,11 +47,12 @@ class ToyTrainingTask final : public Task {
   explicit ToyTrainingTask(const ToyRecipe& recipe);
 
   std::string program() const override { return "toy"; }
-  Parameters parameters() override { return model.parameters(); }
+  nn::Module& module() override { return model; }
   std::vector<i64> draw(i64 step, i64 micro_batches) override;
   i64 tokens_read() const override { return tokens_read_; }
   Variable loss(i64 micro_batch, nn::Pass& pass) override;
   std::optional<double> accuracy() const override { return accuracy_; }
+  double loss_of_guessing() const override { return std::log(recipe_.task.vocab_size()); }
   /// Over the same sequences each time, none of which is ever trained on; without label smoothing.
   double evaluate() override;
   std::vector<u64> positions() const override { return {data_.position()}; }

@@ -86,6 +86,20 @@ void print_stopped(const Trainer& trainer, const TrainingFiles& files, const Tra
   std::cerr << std::endl;
 }
 
+// Error: the training has diverged.
+void check_converges(const Trainer& trainer, const TrainingFiles& files) {
+  if (!trainer.has_diverged()) return;
+  const std::vector<double>& losses = trainer.losses();
+  std::ostringstream model;
+  if (trainer.best_step() > 0)
+    model << "; the best model, of step " << trainer.best_step() << ", is kept";
+  else if (files.used())
+    model << "; no model is saved, since none was evaluated before (--evaluate-every)";
+  fail(trainer.task().program(), "step ", losses.size(), ": the training has diverged, its loss is ", losses.back(),
+       " after ", losses.front(), " at the beginning; a smaller --rate, a longer --warmup or --clip may help",
+       model.str());
+}
+
 // A training while it runs: makes its steps, and shows, logs and keeps them.
 class TrainingRun {
  public:
@@ -185,6 +199,7 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
     if (interrupt.requested()) ending = Ending::stopped;
     if (ending != Ending::finished) break;
     run.step();
+    check_converges(trainer, files);
     if (trainer.evaluation_is_due()) run.evaluate();
   }
   run.end(ending != Ending::finished);
@@ -239,6 +254,7 @@ int run_training(const Training& training) {
   TrainingLog log(training.options.log, training.options.earlier_log());
   const std::exception_ptr failure =
       failure_of([&] { run_steps(trainer, training.files, training.parts, log, training.interrupt, training.hooks); });
+  if (failure && trainer.has_diverged() && trainer.best_step() == 0) end_training(failure, {[&] { log.end(); }});
   if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
     if (failure) std::rethrow_exception(failure);
     print_stopped(trainer, training.files, log, training.command, false);

@@ -34,7 +34,8 @@ struct RunHooks {
 /// recipe says, and saves after each evaluation and when it is stopped, except at a step whose evaluation was not
 /// finite: the state before it is better. The log gets the options under `options_key` in `parts`, and as samples the
 /// lines printed after evaluations. A save that fails, and a log that cannot be written any more, are reported, and the
-/// training continues. Errors: those of `Trainer::step` and of `TrainingFiles::check_texts`.
+/// training continues. Errors: those of `Trainer::step` and of `TrainingFiles::check_texts`; the training has diverged
+/// (`Trainer::has_diverged`).
 Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts, TrainingLog& log,
                  const Interrupt& interrupt, const RunHooks& hooks = {});
 
@@ -75,9 +76,9 @@ struct Training {
   std::function<void()> write_figures{};
 };
 /// A training from its first line to its last: prints its start, makes its steps, reports, and saves. If it made no
-/// step and steps are left, it neither reports nor saves, and the files stay as they are. A failure does not keep the
-/// later parts from being done, so that nothing is lost; the first one is thrown at the end. Returns the exit code:
-/// `done`, or `interrupted` if steps are left.
+/// step and steps are left, or has diverged before its first evaluation, it neither reports nor saves, and the files
+/// stay as they are. A failure does not keep the later parts from being done, so that nothing is lost; the first one is
+/// thrown at the end. Returns the exit code: `done`, or `interrupted` if steps are left.
 int run_training(const Training& training);
 
 }  // namespace orrery

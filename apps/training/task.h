@@ -8,6 +8,7 @@
 // Serves: apps/toy/toy.cpp
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "apps/program/stopwatch.h"
 #include "autograd/variable.h"
 #include "core/error.h"
+#include "nn/module.h"
 #include "nn/pass.h"
 
 namespace orrery {
@@ -24,8 +26,8 @@ class Task {
   virtual ~Task() = default;
   /// The program's name, with which errors begin.
   virtual std::string program() const = 0;
-  /// What is trained. The Variables stay the same during a training.
-  virtual Parameters parameters() = 0;
+  /// What is trained. Its parameters stay the same Variables during a training.
+  virtual nn::Module& module() = 0;
 
   /// Draws the micro-batches of a step, counted from 1; returns the number of target tokens of each.
   virtual std::vector<i64> draw(i64 step, i64 micro_batches) = 0;
@@ -35,6 +37,10 @@ class Task {
   virtual Variable loss(i64 micro_batch, nn::Pass& pass) = 0;
   /// The share of target tokens of the last `loss` that had the highest score; nothing if the task does not count it.
   virtual std::optional<double> accuracy() const { return std::nullopt; }
+
+  /// The loss of a model that has learned nothing: of one that gives all n tokens the same probability, ln n. By this a
+  /// training is found to have diverged (Trainer::has_diverged); without it, none is.
+  virtual double loss_of_guessing() const { return std::numeric_limits<double>::infinity(); }
 
   /// The validation loss of the model as it is: lower is better. Needed only by recipes that evaluate.
   virtual double evaluate() { fail(program(), "has no validation loss"); }

@@ -3,6 +3,7 @@
 // Serves: apps/toy/toy.cpp
 #include "apps/training/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -17,31 +18,30 @@ namespace {
 
 // The names of tensors in a state.
 const std::string of_parameter = "parameter.", of_average = "average.", of_kept = "kept.", of_best = "best.",
-                  losses_name = "losses";
+                  of_buffer = "buffer.", losses_name = "losses";
 
 std::string kept_name(size_t i) { return of_kept + std::to_string(i) + "."; }
 
-// The tensor of a parameter in a state.
-const Tensor& fitting(const TrainingState& state, const std::string& prefix, const NamedParameter& p,
+// The tensor of a parameter or buffer in a state; `own` is the model's.
+const Tensor& fitting(const TrainingState& state, const std::string& name, const Tensor& own,
                       const std::string& program) {
-  const auto found = state.tensors.find(prefix + p.name);
-  check(found != state.tensors.end() && found->second.shape() == p.value.shape() &&
-            found->second.dtype() == p.value.dtype(),
-        program, "the saved state has no ", prefix, p.name, " that fits the model");
+  const auto found = state.tensors.find(name);
+  check(found != state.tensors.end() && found->second.shape() == own.shape() && found->second.dtype() == own.dtype(),
+        program, "the saved state has no ", name, " that fits the model");
   return found->second;
 }
 
 }  // namespace
 
 void check_parameters(const TrainingState& state, const Parameters& parameters, const std::string& program) {
-  for (const NamedParameter& p : parameters) fitting(state, of_parameter, p, program);
+  for (const NamedParameter& p : parameters) fitting(state, of_parameter + p.name, p.value.value(), program);
 }
 
 Trainer::Trainer(Task& task, const TrainingRecipe& recipe, i64 d_model)
     : task_(task),
       recipe_(recipe),
       d_model_(d_model),
-      parameters_(task.parameters()),
+      parameters_(task.module().parameters()),
       optimizer_(make_optimizer(recipe, parameters_)) {
   recipe.validate();
   if (recipe.average > 0) average_ = copies();
@@ -140,7 +140,7 @@ double Trainer::evaluate() {
       }
       with_judged([&] {
         loss = task_.evaluate();
-        if (loss < best_loss_) best_ = copies();
+        if (loss < best_loss_) best_ = copies(buffers());
       });
     });
   } catch (...) {
@@ -157,14 +157,30 @@ double Trainer::evaluate() {
 
 bool Trainer::out_of_patience() const { return recipe_.patience > 0 && since_best_ >= recipe_.patience; }
 
-Trainer::Values Trainer::copies() const {
+// Asked for each time, since a layer may replace its buffers.
+Trainer::Buffers Trainer::buffers() const {
+  Buffers all = task_.module().buffers();
+  std::erase_if(all, [](const nn::Module::NamedBuffer& buffer) { return buffer.derived; });
+  return all;
+}
+
+Trainer::Values Trainer::copies(const Buffers& buffers) const {
   Values values;
   for (const NamedParameter& p : parameters_) values.push_back(p.value.value().clone());
+  for (const nn::Module::NamedBuffer& b : buffers) values.push_back(b.value.clone());
   return values;
 }
 
-void Trainer::put(const Values& values) {
+void Trainer::put(const Values& values, Buffers& buffers) {
   for (size_t i = 0; i < parameters_.size(); ++i) copy_into(parameters_[i].value.mutable_value(), values[i]);
+  for (size_t i = parameters_.size(); i < values.size(); ++i)
+    copy_into(buffers.at(i - parameters_.size()).value, values[i]);
+}
+
+void Trainer::put(const Values& values) {
+  Buffers places;
+  if (values.size() > parameters_.size()) places = buffers();
+  put(values, places);
 }
 
 // Empty if the trained parameters themselves are judged.
@@ -182,10 +198,11 @@ void Trainer::with(const Values& values, const std::function<void()>& f) {
   if (values.empty()) return f();
   struct Restore {
     Trainer& trainer;
+    Buffers buffers;
     const Values trained;
-    ~Restore() { trainer.put(trained); }
-  } restore{*this, copies()};
-  put(values);
+    ~Restore() { trainer.put(trained, buffers); }
+  } restore{*this, buffers(), copies(buffers())};
+  put(values, restore.buffers);
   f();
 }
 
@@ -198,7 +215,15 @@ void Trainer::with_best(const std::function<void()>& f) {
     with_judged(f);
 }
 
+bool Trainer::has_diverged() const {
+  constexpr size_t last = 30;
+  const double bound = losses_.empty() ? 0 : 2 * std::max(losses_[0], task_.loss_of_guessing());
+  const auto begin = losses_.end() - static_cast<std::ptrdiff_t>(std::min(losses_.size(), last));
+  return std::count_if(begin, losses_.end(), [=](double loss) { return loss > bound; }) > static_cast<int>(last / 2);
+}
+
 void Trainer::end_with_judged() {
+  if (has_diverged() && best_step_ > 0) return end_with_best();
   const Values values = judged_values();
   if (!values.empty()) put(values);
   ended_ = true;
@@ -277,10 +302,15 @@ TrainingState Trainer::state() const {
                       .evaluations_since_best = since_best_,
                       .positions = task_.positions(),
                       .tensors = optimizer_->state()};
+  const Buffers buffers = this->buffers();
   const auto add_values = [&](const std::string& prefix, const Values& values) {
-    for (size_t i = 0; i < values.size(); ++i) state.tensors[prefix + parameters_[i].name] = values[i];
+    for (size_t i = 0; i < values.size(); ++i) {
+      const std::string& name = i < parameters_.size() ? parameters_[i].name : buffers.at(i - parameters_.size()).name;
+      state.tensors[prefix + name] = values[i];
+    }
   };
   for (const NamedParameter& p : parameters_) state.tensors[of_parameter + p.name] = p.value.value();
+  for (const nn::Module::NamedBuffer& b : buffers) state.tensors[of_buffer + b.name] = b.value;
   add_values(of_average, average_);
   for (size_t k = 0; k < kept_.size(); ++k) add_values(kept_name(k), kept_[k]);
   if (best_step_ != steps_done_) add_values(of_best, best_);
@@ -288,10 +318,15 @@ TrainingState Trainer::state() const {
   return state;
 }
 
-// Reads one tensor of each parameter.
-void Trainer::load_values(const TrainingState& state, const std::string& prefix, Values& values) const {
+// Reads one tensor of each parameter, and of each of the buffers.
+void Trainer::load_values(const TrainingState& state, const std::string& prefix, Values& values,
+                          const Buffers& buffers) const {
+  const auto add = [&](const std::string& name, const Tensor& own) {
+    values.push_back(fitting(state, name, own, task_.program()).clone());
+  };
   values.clear();
-  for (const NamedParameter& p : parameters_) values.push_back(fitting(state, prefix, p, task_.program()).clone());
+  for (const NamedParameter& p : parameters_) add(prefix + p.name, p.value.value());
+  for (const nn::Module::NamedBuffer& b : buffers) add((prefix == of_parameter ? of_buffer : prefix) + b.name, b.value);
 }
 
 void Trainer::load_state(const TrainingState& state) {
@@ -306,12 +341,14 @@ void Trainer::load_state(const TrainingState& state) {
   std::map<std::string, Tensor> moments = state.tensors;
   std::erase_if(moments, [](const auto& entry) {
     const auto is_of = [&](const std::string& prefix) { return entry.first.starts_with(prefix); };
-    return is_of(of_parameter) || is_of(of_average) || is_of(of_kept) || is_of(of_best) || entry.first == losses_name;
+    return is_of(of_parameter) || is_of(of_buffer) || is_of(of_average) || is_of(of_kept) || is_of(of_best) ||
+           entry.first == losses_name;
   });
   optimizer_->load_state(moments);
+  Buffers buffers = this->buffers();
   Values trained;
-  load_values(state, of_parameter, trained);
-  put(trained);
+  load_values(state, of_parameter, trained, buffers);
+  put(trained, buffers);
   if (recipe_.average > 0) load_values(state, of_average, average_);
   kept_.clear();
   for (size_t k = 0; state.tensors.contains(kept_name(k) + parameters_[0].name); ++k)
@@ -322,8 +359,8 @@ void Trainer::load_state(const TrainingState& state) {
   best_step_ = state.best_step;
   best_loss_ = state.best_loss;
   since_best_ = state.evaluations_since_best;
-  if (best_step_ > 0 && best_step_ < steps_done_) load_values(state, of_best, best_);
-  if (best_step_ > 0 && best_step_ == steps_done_) with_judged([&] { best_ = copies(); });
+  if (best_step_ > 0 && best_step_ < steps_done_) load_values(state, of_best, best_, buffers);
+  if (best_step_ > 0 && best_step_ == steps_done_) with_judged([&] { best_ = copies(buffers); });
   task_.go_to(state.positions);
 }
 
@@ -331,6 +368,7 @@ std::string Trainer::hash() const {
   Fingerprint fingerprint;
   for (const double loss : losses_) fingerprint.add(loss);
   for (const NamedParameter& p : optimizer_->parameters()) fingerprint.add(p.value.value());
+  for (const nn::Module::NamedBuffer& b : buffers()) fingerprint.add(b.value);
   for (const auto& [name, tensor] : optimizer_->state()) fingerprint.add(tensor);
   return fingerprint.hex();
 }

@@ -41,8 +41,9 @@ struct TrainingState {
   double best_loss = std::numeric_limits<double>::infinity();
   i64 evaluations_since_best = 0;
   std::vector<u64> positions;  ///< of the task
-  /// "parameter.NAME"; "average.NAME" of the exponential mean; "kept.I.NAME" of earlier evaluations; "best.NAME" if
-  /// the best step is an earlier one; the optimiser's state; and "losses", f64 [steps_done].
+  /// "parameter.NAME"; "average.NAME" of the exponential mean; "kept.I.NAME" of earlier evaluations; "buffer.NAME"; the
+  /// best parameters and buffers as "best.NAME" if the best step is an earlier one; the optimiser's state; and "losses",
+  /// f64 [steps_done].
   TensorMap tensors;
 };
 
@@ -64,6 +65,15 @@ class Trainer {
   i64 parameter_count() const;
   /// The losses of all steps.
   const std::vector<double>& losses() const { return losses_; }
+  /// Whether the loss has left all bounds: in more than half of the last 30 steps it was more than twice as large as in
+  /// the first step, and as that of guessing (Task::loss_of_guessing).
+  ///
+  /// A training that learns does not come here. It begins near the loss of guessing, and what it learns is below. A
+  /// strange batch is one step of 30. A rate that is too large at first throws the loss higher, even tenfold, but a model
+  /// that recovers from this needs less than ten steps: smaller scores are enough. In trainings that ended well, the
+  /// median of 30 steps stayed below 0.9 times the first loss; in those that did not recover, it reached at least 3.3
+  /// times. A model that is trained further begins far below guessing, and may forget all before it learns again.
+  bool has_diverged() const;
 
   /// Whether the last step is one after which the recipe evaluates.
   bool evaluation_is_due() const;
@@ -80,7 +90,8 @@ class Trainer {
   void with_judged(const std::function<void()>& f);
   /// Calls f with the best parameters in the model; with the judged ones before the first evaluation.
   void with_best(const std::function<void()>& f);
-  /// Ends the training: the model keeps the judged parameters, or the best ones. No step may follow.
+  /// Ends the training: the model keeps the judged parameters, or the best ones. No step may follow. If the training has
+  /// diverged, both keep the best.
   void end_with_judged();
   void end_with_best();
   /// Whether one of these two has given the model its parameters. If memory ran out before, it still has the trained
@@ -108,7 +119,7 @@ class Trainer {
   std::string hash() const;
 
  private:
-  using Values = std::vector<Tensor>;  // of each parameter
+  using Values = std::vector<Tensor>;  // of each parameter; then perhaps of each buffer
   struct Part {
     i64 micro_batch = 0;
     double share = 1;  // of the step's target tokens
@@ -119,12 +130,16 @@ class Trainer {
   std::vector<Part> draw_step();
   double seconds_of_update();
   Variable loss_of(const Part& part);
+  using Buffers = std::vector<nn::Module::NamedBuffer>;
+  Buffers buffers() const;
   Values judged_values() const;
-  Values copies() const;
+  Values copies(const Buffers& buffers = {}) const;
+  void put(const Values& values, Buffers& buffers);
   void put(const Values& values);
   void with(const Values& values, const std::function<void()>& f);
   void average_step();
-  void load_values(const TrainingState& state, const std::string& prefix, Values& values) const;
+  void load_values(const TrainingState& state, const std::string& prefix, Values& values,
+                   const Buffers& buffers = {}) const;
 
   Task& task_;
   TrainingRecipe recipe_;

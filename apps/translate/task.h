@@ -9,6 +9,7 @@
 // Serves: nn/models/transformer.h
 #pragma once
 
+#include <cmath>
 #include <memory>
 
 #include "apps/training/trainer.h"
@@ -38,11 +39,12 @@ class TranslationTask final : public Task {
   std::string translate(const std::string& line) const;
 
   std::string program() const override { return "translate"; }
-  Parameters parameters() override { return model_->module().parameters(); }
+  nn::Module& module() override { return model_->module(); }
   std::vector<i64> draw(i64 step, i64 micro_batches) override;
   /// Source and target, without padding.
   i64 tokens_read() const override { return tokens_read_; }
   Variable loss(i64 micro_batch, nn::Pass& pass) override;
+  double loss_of_guessing() const override { return std::log(data_.vocabulary.size()); }
   double evaluate() override;
   double seconds_of_evaluation() override;
 

@@ -166,7 +166,7 @@ Variable call_with(const F& f, const std::vector<Variable>& x) {
 }
 
 /// The Checkable of f(inputs...): inputs become leaves named "input 0", "input 1", ... f is taken by value, so that the
-/// bare name of a function will do.
+/// bare name of a function will do. Leaves that are frozen are left out: no gradient leads to them.
 template <class F>
 Checkable checkable(F f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
                     std::vector<DeclaredZero> zeros = {}) {
@@ -177,7 +177,8 @@ Checkable checkable(F f, const std::vector<Tensor>& inputs, const Parameters& le
     x.push_back(parameter(inputs[i].clone(), "input " + std::to_string(i)));
     result.leaves.push_back({x.back().name(), x.back()});
   }
-  result.leaves.insert(result.leaves.end(), leaves.begin(), leaves.end());
+  for (const NamedParameter& leaf : leaves)
+    if (!leaf.value.is_frozen()) result.leaves.push_back(leaf);
   result.output = [f, x] { return call_with(f, x); };
   result.of_inputs = [f = std::move(f)](const std::vector<Variable>& others) { return call_with(f, others); };
   return result;

@@ -249,4 +249,16 @@ double sum_of_squares(const Tensor& x, i64 begin, i64 end) {
   });
 }
 
+// x - x is 0 for a finite x, and NaN for infinity and NaN.
+bool all_finite(const Tensor& x, i64 begin, i64 end) {
+  return dispatch_floating(x.dtype(), "all_finite", [&](auto t) {
+    using T = decltype(t);
+    const T* from = x.data<T>();
+    T sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (i64 i = begin; i < end; ++i) sum += from[i] - from[i];
+    return sum == 0;
+  });
+}
+
 }  // namespace orrery

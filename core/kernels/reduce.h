@@ -171,5 +171,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape);
 double sum_of_squares(const Tensor& x);
 /// The same for elements [begin, end), on the calling thread.
 double sum_of_squares(const Tensor& x, i64 begin, i64 end);
+/// Whether elements [begin, end) are all finite, on the calling thread.
+bool all_finite(const Tensor& x, i64 begin, i64 end);
 
 }  // namespace orrery

@@ -51,6 +51,8 @@ Error explained_by_visit(const Error& error, const std::function<std::string()>&
 void save_and_load(Module& module, const std::string& path) {
   save(module, path);
   for (NamedParameter& p : module.parameters()) fill(p.value.mutable_value(), std::numeric_limits<double>::quiet_NaN());
+  for (Module::NamedBuffer& b : module.buffers())
+    if (!b.derived) fill(b.value, is_floating(b.value.dtype()) ? std::numeric_limits<double>::quiet_NaN() : -1);
   load(module, path);
 }
 

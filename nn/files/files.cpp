@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 
+#include "autograd/node.h"
 #include "core/files/file.h"
 #include "core/files/safetensors_header.h"
 #include "core/tensor_ops.h"
@@ -24,16 +25,16 @@ std::string listed(const std::vector<std::string>& items, std::string_view what)
   return text.str();
 }
 
-// A parameter as it is stored in files.
+// A parameter or buffer as it is stored in files.
 struct Stored {
   std::string name;
-  Variable parameter;
-  bool transposed;
+  Tensor value;          // the model's own
+  const void* identity;  // what has several names has one identity
+  bool transposed = false;
 
-  Shape shape() const {
-    const Shape& own = parameter.shape();
-    return transposed ? Shape{own[1], own[0]} : own;
-  }
+  Shape shape() const { return transposed ? Shape{value.size(1), value.size(0)} : value.shape(); }
+  // Integers have no precision to lose: a token id that was stored as a float is a mistake.
+  bool takes(Dtype dtype) const { return dtype == value.dtype() || (is_floating(dtype) && is_floating(value.dtype())); }
   // From the layout in memory to that in files, or back.
   Tensor turned(const Tensor& x) const { return transposed ? permute(x, {1, 0}) : x; }
 };
@@ -43,8 +44,14 @@ class StoredParameters : public Visitor {
   std::vector<Stored> list;
 
  private:
-  void on_parameter(const std::string& path, Variable& parameter) override { list.push_back({path, parameter, false}); }
-  void on_transposed(const std::string& path, Variable& parameter) override { list.push_back({path, parameter, true}); }
+  void on_parameter(const std::string& path, Variable& p) override {
+    list.push_back({path, p.value(), p.node().get()});
+  }
+  void on_transposed(const std::string& path, Variable& p) override {
+    list.push_back({path, p.value(), p.node().get(), true});
+  }
+  void on_buffer(const std::string& path, Tensor& b) override { list.push_back({path, b, address_of(b)}); }
+  void on_derived(const std::string&, Tensor&) override {}
 };
 
 std::vector<Stored> stored_parameters(Module& module) {
@@ -61,10 +68,10 @@ void check_fits(const std::vector<Stored>& parameters, const TensorMap& tensors,
     left.erase(p.name);
     if (found == tensors.end()) {
       missing.push_back(p.name);
-    } else if (found->second.shape() != p.shape() || !is_floating(found->second.dtype())) {
+    } else if (found->second.shape() != p.shape() || !p.takes(found->second.dtype())) {
       std::ostringstream text;
       text << p.name << " is " << found->second.dtype() << ' ' << found->second.shape() << " in the file, "
-           << p.parameter.dtype() << ' ' << p.shape() << " in the model";
+           << p.value.dtype() << ' ' << p.shape() << " in the model";
       misshapen.push_back(text.str());
     }
   }
@@ -73,12 +80,12 @@ void check_fits(const std::vector<Stored>& parameters, const TensorMap& tensors,
         listed(missing, "missing"), listed(unexpected, "unexpected"), listed(misshapen, "of another shape or dtype"));
 }
 
-// Errors: a tied parameter whose names stand for different numbers in the file.
+// Errors: a tied parameter, or a shared buffer, whose names stand for different numbers in the file.
 void check_tied(const std::vector<Stored>& parameters, const TensorMap& tensors, const std::string& operation) {
-  std::map<const Node*, const Stored*> first_name;
+  std::map<const void*, const Stored*> first_name;
   for (const Stored& p : parameters) {
-    const Stored& first = *first_name.emplace(p.parameter.node().get(), &p).first->second;
-    if (&first == &p) continue;
+    const Stored& first = *first_name.emplace(p.identity, &p).first->second;
+    if (&first == &p || first.value.shape() != p.value.shape()) continue;
     check(same_bits(first.turned(tensors.at(first.name)), p.turned(tensors.at(p.name))), operation, first.name, " and ",
           p.name, " are one parameter in the model, and differ in the file");
   }
@@ -89,7 +96,7 @@ void check_tied(const std::vector<Stored>& parameters, const TensorMap& tensors,
 void save(Module& module, const std::string& path, const Metadata& metadata) {
   TensorMap tensors;
   for (const Stored& p : stored_parameters(module)) {
-    check(tensors.emplace(p.name, p.turned(p.parameter.value())).second, "save", "two parameters are named ", p.name);
+    check(tensors.emplace(p.name, p.turned(p.value)).second, "save", "two parameters are named ", p.name);
   }
   write_safetensors(path, tensors, metadata);
 }
@@ -97,7 +104,7 @@ void save(Module& module, const std::string& path, const Metadata& metadata) {
 u64 saved_bytes(Module& module) {
   u64 bytes = 0;
   for (const Stored& p : stored_parameters(module))
-    bytes += static_cast<u64>(p.parameter.shape().count() * bytes_of(p.parameter.dtype()));
+    bytes += static_cast<u64>(p.value.count() * bytes_of(p.value.dtype()));
   return bytes;
 }
 
@@ -112,8 +119,8 @@ void load(Module& module, const TensorMap& tensors, const std::string& operation
   check_fits(parameters, tensors, operation);
   check_tied(parameters, tensors, operation);
   std::vector<Tensor> values;  // all of them first: if memory runs out, the model is unchanged
-  for (const Stored& p : parameters) values.push_back(p.turned(tensors.at(p.name)).to(p.parameter.dtype()));
-  for (size_t i = 0; i < values.size(); ++i) copy_into(parameters[i].parameter.mutable_value(), values[i]);
+  for (const Stored& p : parameters) values.push_back(p.turned(tensors.at(p.name)).to(p.value.dtype()));
+  for (size_t i = 0; i < values.size(); ++i) copy_into(parameters[i].value, values[i]);
 }
 
 void check_size(i64 numbers, const std::string& path) {

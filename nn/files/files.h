@@ -1,8 +1,8 @@
-// Chapter 9. Models in files: every parameter under its name, together with the model's configuration.
+// Chapter 9. Models in files: every parameter and buffer under its name, together with the model's configuration.
 //
 // Names are PyTorch's, so a state_dict saved as safetensors can be loaded here, and our files can be loaded there. A
-// tied parameter is stored under each of its names. A weight that `visit` calls transposed is stored as [in, out]. The
-// configuration is stored in the metadata as JSON text, so a model can be rebuilt from the file alone:
+// tied parameter is stored under each of its names. A weight that `visit` calls transposed is stored as [in, out]. A
+// buffer that `visit` calls derived is not stored: whoever builds the model computes it again. The configuration is stored in the metadata as JSON text, so a model can be rebuilt from the file alone:
 //   nn::save(model, "reverse.safetensors", {{std::string(nn::config_key), config}});
 //   std::string config = read_safetensors_metadata("reverse.safetensors").at(std::string(nn::config_key));
 // Read next: apps/toy/toy.cpp
@@ -16,16 +16,16 @@ namespace orrery::nn {
 /// The metadata key of a model's configuration.
 inline constexpr std::string_view config_key = "config";
 
-/// Writes every parameter and `metadata` to `path`, or leaves it as it was. Errors: see `write_safetensors`.
+/// Writes every parameter, every buffer and `metadata` to `path`, or leaves it as it was. Errors: see `write_safetensors`.
 void save(Module& module, const std::string& path, const Metadata& metadata = {});
 
 /// The bytes of the elements that `save` writes.
 u64 saved_bytes(Module& module);
 
-/// Reads every parameter from `path` into the memory it already has, and returns the metadata. f32 and f64 are
-/// converted to the model's dtype. Errors, which leave the model unchanged: those of `read_safetensors`; names or
+/// Reads every parameter and buffer from `path` into the memory it already has, and returns the metadata. f32 and f64
+/// are converted to the model's dtype. Errors, which leave the model unchanged: those of `read_safetensors`; names or
 /// shapes that are not exactly the model's (the message lists what is missing, unexpected or of another shape); tied
-/// parameters that differ in the file.
+/// parameters, or buffers of the same memory, that differ in the file.
 Metadata load(Module& module, const std::string& path);
 /// The same from tensors that have already been read. Its errors begin with `operation`, such as "load PATH".
 void load(Module& module, const TensorMap& tensors, const std::string& operation);

@@ -56,7 +56,12 @@ struct Linear : Replaceable {
   }
   /// A copy that shares nothing with this layer.
   Linear clone() const {
-    const auto copied = [](const Variable& p) { return p.defined() ? parameter(p.value().clone()) : Variable(); };
+    const auto copied = [](const Variable& p) {
+      if (!p.defined()) return p;
+      Variable copy = parameter(p.value().clone());
+      copy.set_frozen(p.is_frozen());
+      return copy;
+    };
     Linear copy(copied(weight), copied(bias));
     copy.map = map.clone();
     return copy;

@@ -186,3 +186,33 @@ TEST_CASE("a variable prints its value and its origin") {
   CHECK(text.str() ==
         "[4, 6]  f64 [2]  from plus\n[1]  f64 [1]  from parameter w\n[5]  f32 [1]  from a constant\n(no variable)");
 }
+
+TEST_CASE("a frozen parameter is a constant to what is recorded from now on, in every copy, until it is unfrozen") {
+  Variable p = leaf({1, 2}, "p");
+  const Variable copy = p, q = leaf({3, 4}, "q");
+  backward(total(p));
+  const Variable before = total(times(p, q));
+  p.set_frozen(true);
+  CHECK(copy.is_frozen());
+  CHECK(copy.is_leaf());
+  CHECK_FALSE(copy.wants_gradient());
+  CHECK_FALSE(p.gradient().defined());
+  const Variable y = plus(copy, copy), z = times(p, q);
+  CHECK_FALSE(y.wants_gradient());
+  CHECK(error_of([&] { backward(total(y)); }) ==
+        "backward: nothing here wants a gradient: no parameter led to this value, all that did are frozen, or it was "
+        "computed in no-gradient mode");
+  backward(total(z));
+  CHECK(elements(q.gradient()) == Numbers{1, 2});
+  CHECK_FALSE(p.gradient().defined());
+  backward(before);  // recorded when p was not frozen
+  p.set_frozen(false);
+  CHECK_FALSE(p.gradient().defined());
+  backward(total(times(copy, q)));
+  CHECK(elements(p.gradient()) == Numbers{3, 4});
+  p.set_frozen(false);  // changes nothing
+  CHECK(p.gradient().defined());
+  Variable c = constant(full({1}, 1.0));
+  CHECK_FALSE(c.is_frozen());
+  CHECK(error_of([&] { c.set_frozen(true); }) == "set_frozen: only a parameter can be frozen");
+}

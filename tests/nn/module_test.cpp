@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include "autograd/node.h"
+#include "autograd/observer.h"
 #include "autograd/ops.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/linear.h"
@@ -52,6 +54,30 @@ struct Twice : nn::Module {
     v("a", a);
     v("a", a);
   }
+};
+
+// A constant where a parameter belongs, and a table that is no parameter.
+struct Constants : nn::Module {
+  Variable first = constant(zeros({2})), second = constant(zeros({3}));
+  void visit(nn::Visitor& v) override {
+    v("first", first);
+    v("second", second);
+  }
+};
+
+// Has a table that it computes itself.
+struct Tabled : nn::Module {
+  Tensor table = arange(4).to(f32), undefined;
+  void visit(nn::Visitor& v) override {
+    v.derived("table", table);
+    v.derived("undefined", undefined);
+  }
+};
+
+// The operations that backward visits.
+struct Visited : Observer {
+  std::vector<std::string> names;
+  void backward_begins(const Node& node) override { names.emplace_back(node.name); }
 };
 
 using Names = std::vector<std::string>;
@@ -126,6 +152,77 @@ TEST_CASE("a name given twice is an error") {
   Rng rng(1);
   Twice twice(rng);
   CHECK_THROWS_WITH(twice.parameters(), "visit: the name \"a.weight\" is given twice");
+}
+
+TEST_CASE("a constant in place of a parameter is refused by its name") {
+  Constants constants;
+  CHECK_THROWS_WITH(constants.parameters(),
+                    "visit: first is no parameter; nn::freeze keeps a parameter from learning, and a Tensor can be "
+                    "visited as a buffer");
+}
+
+TEST_CASE("a derived buffer is converted and listed like any other") {
+  Tabled tabled;
+  to(tabled, f64);
+  CHECK(tabled.table.dtype() == f64);
+  REQUIRE(tabled.buffers().size() == 1);
+  CHECK(tabled.buffers()[0].derived);
+  Rng rng(1);
+  CHECK_FALSE(Tied(rng).buffers()[0].derived);
+}
+
+TEST_CASE("backward computes nothing for a frozen module, whose names and counts stay") {
+  Rng rng(1);
+  Stack stack(rng);
+  stack.last.emplace(2, 1, rng);
+  const Names all = names_of(stack.parameters());
+  const auto pass = [&] {
+    const Variable x = constant(full({3, 2}, 1.0));
+    backward(sum((*stack.last)(stack.layers[1](stack.layers[0](x)))));
+  };
+  Visited before, after;
+  {
+    const ObserverScope scope(before);
+    pass();
+  }
+  nn::freeze(stack);
+  nn::unfreeze(*stack.last);
+  for (const NamedParameter& p : stack.parameters())
+    CHECK(p.value.gradient().defined() == false);  // those of another pass
+  {
+    const ObserverScope scope(after);
+    pass();
+  }
+  CHECK(before.names == Names{"sum", "linear", "linear", "linear"});
+  CHECK(after.names == Names{"sum", "linear"});
+  for (const NamedParameter& p : stack.parameters()) CHECK(p.value.gradient().defined() == p.name.starts_with("last."));
+  CHECK(names_of(stack.parameters()) == all);
+  CHECK(stack.parameter_count() == 4 + 2 + 4 + 2 + 1);
+  to(stack, f64);
+  CHECK(stack.layers[0].weight.is_frozen());
+  CHECK_FALSE(stack.last->weight.is_frozen());
+  std::ostringstream out;
+  out << stack;
+  CHECK(out.str() ==
+        "Stack, 13 parameters, 10 of them frozen\n"
+        "  layers.0: Linear, 6\n"
+        "    weight [2, 2] frozen\n"
+        "    bias [2] frozen\n"
+        "  layers.1: Linear, 4\n"
+        "    weight [2, 2] frozen\n"
+        "  last: Linear, 3\n"
+        "    weight [1, 2]\n"
+        "    bias [1]\n");
+}
+
+TEST_CASE("a tied parameter is frozen wherever it is used") {
+  Rng rng(1);
+  Tied tied(rng);
+  nn::freeze(tied.embed);
+  CHECK(tied.out.weight.is_frozen());
+  CHECK_FALSE(tied.out.bias.is_frozen());
+  nn::unfreeze(tied.out);
+  CHECK_FALSE(tied.embed.weight.is_frozen());
 }
 
 TEST_CASE("modules print as a tree with types, shapes, counts and ties") {

@@ -349,3 +349,63 @@ TEST_CASE("positions, a bias and an own mask are refused in cross-attention") {
   refused(biased);
   refused(ruled);
 }
+
+TEST_CASE(
+    "a copy is frozen where the original is: plain layers, parts, and parts that copy their parameters themselves") {
+  Rng rng(1);
+  Linear plain(2, 3, rng);
+  plain.bias.set_frozen(true);
+  const Linear copy = plain.clone();
+  CHECK(copy.bias.is_frozen());
+  CHECK_FALSE(copy.weight.is_frozen());
+  Linear doubled = Doubled(Linear(2, 3, rng));
+  freeze(doubled);
+  Linear copied = doubled.clone();
+  for (const NamedParameter& p : copied.parameters()) CHECK(p.value.is_frozen());
+  Gpt model({.vocab_size = 7, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 8}, .num_layers = 2, .max_len = 4}, rng);
+  model.layers[1].feed_forward.linear1 = Doubled(std::move(model.layers[1].feed_forward.linear1));
+  freeze(model);
+  unfreeze(model.layers[1]);
+  Gpt other = model.clone();
+  const Parameters originals = model.parameters(), copies = other.parameters();
+  REQUIRE(copies.size() == originals.size());
+  for (size_t i = 0; i < copies.size(); ++i) {
+    CAPTURE(copies[i].name);
+    CHECK(copies[i].value.is_frozen() == !copies[i].name.starts_with("h.1."));
+    CHECK(copies[i].value.is_frozen() == originals[i].value.is_frozen());
+    CHECK(copies[i].value.node() != originals[i].value.node());
+  }
+}
+
+TEST_CASE("with all frozen but the last part of a GPT, that part gets the gradients it always got, and the rest none") {
+  Rng rng(1);
+  Gpt model({.vocab_size = 7,
+             .layer = {.d_model = 8, .num_heads = 2, .d_ff = 8},
+             .num_layers = 2,
+             .max_len = 4,
+             .tied = false},
+            rng);
+  const Tensor ids = randint(0, 7, {2, 4}, rng);
+  const auto gradients = [&] {
+    Pass pass;
+    backward(model.loss(ids, ids, pass));
+    std::vector<Tensor> result;
+    for (NamedParameter& p : model.parameters()) {
+      result.push_back(p.value.gradient());
+      p.value.clear_gradient();
+    }
+    return result;
+  };
+  const std::vector<Tensor> all = gradients();
+  freeze(model);
+  unfreeze(model.layers[1].feed_forward);
+  unfreeze(model.lm_head);
+  const std::vector<Tensor> some = gradients();
+  const Parameters parameters = model.parameters();
+  for (size_t i = 0; i < all.size(); ++i) {
+    CAPTURE(parameters[i].name);
+    REQUIRE(all[i].defined());
+    CHECK(some[i].defined() == !parameters[i].value.is_frozen());
+    if (some[i].defined()) CHECK(same_bits(some[i], all[i]));
+  }
+}

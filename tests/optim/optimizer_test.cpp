@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "core/tensor_ops.h"
 #include "optim/optim.h"
@@ -64,6 +65,90 @@ TEST_CASE("a parameter without a gradient neither moves nor decays nor ages") {
   adam.step(0.1);  // its own first step, as large as the other's was
   CHECK(idle.value().at(0) == doctest::Approx(1 - 0.05 - 0.1).epsilon(1e-7));
   CHECK(adam.state().at("step.used").item() == 1);
+}
+
+namespace {
+
+// One of each optimiser, with weight decay.
+template <class F>
+void for_each_optimiser(const F& f) {
+  const auto run = [&](const char* name, const auto& make) {
+    CAPTURE(name);
+    const Variable first = leaf({1, 2}, "first"),
+                   hidden = parameter(Tensor::of<double>({2, 2}, {1, 2, 3, 4}), "h.0.weight");
+    const auto optimizer = make(Parameters{{"first", first}, {"h.0.weight", hidden}});
+    f(*optimizer, first, hidden);
+  };
+  run("sgd", [](const Parameters& p) {
+    return std::make_unique<optim::SGD>(p, optim::SGDOptions{.momentum = 0.5, .weight_decay = 0.5});
+  });
+  run("adam",
+      [](const Parameters& p) { return std::make_unique<optim::Adam>(p, optim::AdamOptions{.weight_decay = 0.5}); });
+  run("adamw",
+      [](const Parameters& p) { return std::make_unique<optim::AdamW>(p, optim::AdamWOptions{.weight_decay = 0.5}); });
+  run("muon",
+      [](const Parameters& p) { return std::make_unique<optim::Muon>(p, optim::MuonOptions{.weight_decay = 0.5}); });
+}
+
+}  // namespace
+
+TEST_CASE("no optimiser moves by a gradient that is not finite, clipped or not, and the error names the parameter") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double wrong : {std::nan(""), infinity, -infinity}) {
+    for_each_optimiser([&](optim::Optimizer& optimizer, const Variable& first, const Variable& hidden) {
+      set_gradient(first, {8, 16});
+      set_gradient(hidden, {1, 2, 3, wrong});
+      std::map<std::string, Tensor> state = optimizer.state();
+      for (auto& [name, tensor] : state) tensor = tensor.clone();
+      CHECK(error_of([&] { optimizer.step(0.1); }) == "optimizer: the gradient of parameter h.0.weight is not finite");
+      CHECK(error_of([&] { optimizer.step(0.1, 1.0); }) ==
+            "clip_grad_norm: the gradient of parameter h.0.weight is not finite");
+      CHECK(elements(first.value()) == Numbers{1, 2});
+      CHECK(elements(hidden.value()) == Numbers{1, 2, 3, 4});
+      for (const auto& [name, tensor] : optimizer.state()) CHECK(same_bits(tensor, state.at(name)));
+      CHECK(first.gradient().defined());
+      set_gradient(hidden, {1, 2, 3, 1e200});  // its square is infinite, which matters to clipping alone
+      optimizer.step(0.1);
+      CHECK(first.value().at(0) != 1);
+    });
+  }
+}
+
+TEST_CASE("every element of a gradient is looked at, also in the last piece of a long one") {
+  for (const Dtype dtype : {f32, f64}) {
+    for (const i64 at : {i64{0}, i64{16'383}, i64{16'384}, i64{40'000}}) {
+      Variable w = parameter(zeros({40'001}, dtype), "w");
+      optim::SGD sgd({w});
+      w.mutable_gradient() = full({40'001}, std::numeric_limits<float>::max(), dtype);
+      CHECK(error_of([&] { sgd.step(0); }) == "");
+      w.mutable_gradient() = zeros({40'001}, dtype);
+      w.mutable_gradient().set(at, std::numeric_limits<double>::infinity());
+      CHECK(error_of([&] { sgd.step(0); }) == "optimizer: the gradient of parameter w is not finite");
+    }
+  }
+}
+
+TEST_CASE("no optimiser moves a frozen parameter, whatever gradient it is given, nor counts it when it clips") {
+  for_each_optimiser([](optim::Optimizer& optimizer, Variable first, const Variable& hidden) {
+    first.set_frozen(true);
+    for (int step = 0; step < 2; ++step) {
+      set_gradient(first, {std::nan(""), 1});
+      set_gradient(hidden, {0, 0, 0, 2});
+      CHECK(optim::clip_grad_norm(optimizer.parameters(), 4) == 2);
+      if (step == 0)
+        optimizer.step(0.1);
+      else
+        CHECK(optimizer.step(0.1, 4) == 2);
+    }
+    CHECK(elements(first.value()) == Numbers{1, 2});
+    CHECK(hidden.value().at(3) != 4);
+    for (const auto& [name, tensor] : optimizer.state())
+      if (name.ends_with(".first")) CHECK(sum_of_squares(tensor.to(f64)) == 0);
+    first.set_frozen(false);
+    set_gradient(first, {1, 1});
+    optimizer.step(0.1);
+    CHECK(first.value().at(0) != 1);
+  });
 }
 
 TEST_CASE("groups have their own weight decay and learning rate") {

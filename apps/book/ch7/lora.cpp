@@ -1,7 +1,8 @@
 // Chapter 7. LoRA: a trained GPT learns another text through small matrices beside its own, which stay as they are.
 // Question: what does it take to teach a model something new without changing it?
 // Answer: y = W x + B A x with A [r, in] and B [out, r] ("LoRA", Hu et al. 2021, section 4.1). B starts at 0, so that
-//   nothing changes at first; then A and B alone learn. Taken out again, the model knows its first text as before.
+//   nothing changes at first; all else is frozen (nn/module.h), and A and B alone learn. Taken out again, the model
+//   knows its first text as before.
 // Serves: nn/models/gpt.h
 #include <iostream>
 
@@ -29,16 +30,15 @@ struct LowRank : nn::LinearMap {
   }
 };
 
-// The loss on `text` after `steps` steps in which `learning` changes, and nothing else.
-double train(nn::Gpt& model, const Parameters& learning, const Tensor& text, i64 steps) {
-  optim::Adam adam(learning);
+// The loss on `text` after `steps` steps in which everything that is not frozen learns.
+double train(nn::Gpt& model, const Tensor& text, i64 steps) {
+  optim::Adam adam(model.parameters());
   for (i64 step = 1;; ++step) {
     nn::Pass pass;
     const Variable loss = model.loss(slice(text, 1, 0, -1), slice(text, 1, 1), pass);
     if (step > steps) return loss.item();
     backward(loss);
     adam.step(3e-3);
-    for (NamedParameter& p : model.parameters()) p.value.clear_gradient();
   }
 }
 
@@ -48,15 +48,14 @@ int main() {
   Rng rng(1);
   const Tensor first = randint(0, 30, {4, 33}, rng), second = randint(0, 30, {4, 33}, rng);
   nn::Gpt teacher({.vocab_size = 30, .layer = {.d_model = 64, .num_heads = 4, .d_ff = 256}, .num_layers = 1}, rng);
-  const double learned = train(teacher, teacher.parameters(), first, 150);
+  const double learned = train(teacher, first, 150);
   nn::Gpt model = teacher.clone();
+  nn::freeze(model);
   nn::Linear& in_proj = model.layers[0].self_attn.as<nn::MultiHeadAttention>().in_proj;
   in_proj = LowRank(std::move(in_proj), 8, rng);
-  Parameters low_rank = model.parameters();
-  std::erase_if(low_rank, [](const NamedParameter& p) { return p.name.find("lora_") == p.name.npos; });
-  const double before = train(model, low_rank, second, 0), after = train(model, low_rank, second, 250);
+  const double before = train(model, second, 0), after = train(model, second, 250);
   in_proj = in_proj.map.as<LowRank>().base.clone();
-  const double kept = train(model, low_rank, first, 0);
+  const double kept = train(model, first, 0);
   std::cout << proof << "\nfirst " << learned << "\nsecond " << before << " -> " << after << "\nfirst " << kept << '\n';
   return proof && before > 3 && after < 1 && kept == learned ? 0 : 1;
 }

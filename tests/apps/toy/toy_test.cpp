@@ -345,3 +345,19 @@ TEST_CASE("long: the Annotated Transformer's copy task counts to ten") {
   MESSAGE(line(result.text, -1));
   CHECK(contains(result.text, "copy  1 2 3 4 5 6 7 8 9 10  ->  1 2 3 4 5 6 7 8 9 10\n"));
 }
+
+TEST_CASE("a training whose loss leaves all bounds fails with one line, and saves its best model if it has one") {
+  const orrery::TemporaryFolder folder;
+  const std::string model = folder / "model", diverging =
+                                                  " --norm-first --schedule constant --warmup 1 --rate 10 --clip 0 "
+                                                  "--cooldown 0 --steps 60 --batch 2 --d-model 8 --d-ff 8 --heads 1 "
+                                                  "--encoder-layers 1 --decoder-layers 1 ";
+  const Result lost = errors("toy" + diverging + "--save '" + model + "'");
+  CHECK(lost.exit_code == 1);
+  CHECK(contains(line(lost.text, -1), "the training has diverged"));
+  CHECK_FALSE(std::filesystem::exists(model));
+  const Result kept = errors("toy" + diverging + "--evaluate-every 1 --save '" + model + "'");
+  CHECK(kept.exit_code == 1);
+  CHECK(contains(line(kept.text, -1), "; the best model, of step "));
+  CHECK(std::filesystem::exists(model));
+}

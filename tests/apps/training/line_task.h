@@ -12,10 +12,18 @@
 namespace orrery::small {
 
 // A line a x + b through points; micro-batches have different numbers of them. L = the mean squared distance.
-class Line final : public Task {
+class Line final : public Task, public nn::Module {
  public:
   std::string program() const override { return "line"; }
-  Parameters parameters() override { return {{"a", a}, {"b", b}}; }
+  nn::Module& module() override { return *this; }
+  void visit(nn::Visitor& v) override {
+    v("a", a);
+    v("b", b);
+    v("mean", mean);
+    v("counts", counts);
+    v.derived("table", table);
+  }
+  double loss_of_guessing() const override { return guessing; }
   std::vector<i64> draw(i64, i64 micro_batches) override {
     points_.clear();
     std::vector<i64> counts;
@@ -44,6 +52,8 @@ class Line final : public Task {
   void go_to(const std::vector<u64>& positions) override { numbers_ = Rng(5, positions.at(0)); }
 
   Variable a = parameter(full({}, 0.5, f64), "a"), b = parameter(full({}, -1.0, f64), "b");
+  Tensor mean, counts, table;  // buffers, if defined
+  double guessing = std::numeric_limits<double>::infinity();
   bool all_at_once = false;        // six points in one micro-batch; otherwise four, then two
   bool empty_first = false;        // no point, then six
   std::vector<double> validation;  // instead of the true distance

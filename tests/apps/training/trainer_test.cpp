@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "core/tensor_ops.h"
 #include "tests/apps/training/line_task.h"
 #include "tests/core/support.h"
 
@@ -117,6 +119,83 @@ TEST_CASE("the parameters of the lowest evaluation come back") {
   training.trainer.with_best([&] { CHECK(training.task.a.value().item() == best); });
   training.trainer.end_with_best();
   CHECK(training.task.a.value().item() == best);
+}
+
+TEST_CASE("buffers are in the state of a training, and in its best model, but not in its averages") {
+  for (const double average : {0.0, 0.9}) {
+    TrainingRecipe recipe = line_recipe();
+    recipe.average = average;
+    const auto prepare = [](LineTraining& training) {
+      training.task.mean = full({2}, 0.0);
+      training.task.counts = arange(3);
+      training.task.table = full({1}, 7.0);
+      training.task.validation = {0.5, 0.25, 0.75, 0.75};  // the best is at step 6
+    };
+    // Buffers that change from step to step: one in place, one is made anew.
+    const auto go_on = [](LineTraining& training, i64 steps) {
+      while (training.trainer.steps_done() < steps) {
+        training.trainer.step();
+        add_in_place(training.task.mean, full({2}, 1.0));
+        training.task.counts = full({3}, static_cast<double>(training.trainer.steps_done()), Dtype::i32);
+        if (training.trainer.evaluation_is_due()) training.trainer.evaluate();
+      }
+    };
+    LineTraining whole(recipe), first(recipe), second(recipe), other(recipe);
+    for (LineTraining* training : {&whole, &first, &second}) prepare(*training);
+    go_on(whole, 12);
+    go_on(first, 8);
+    const TrainingState state = first.trainer.state();
+    CHECK(state.tensors.at("buffer.counts").dtype() == Dtype::i32);
+    CHECK(state.tensors.at("best.mean").at(0) == 6);
+    CHECK_FALSE(state.tensors.contains("buffer.table"));
+    CHECK_FALSE(state.tensors.contains("average.mean"));
+    second.trainer.load_state(state);
+    second.task.evaluations = 2;
+    go_on(second, 12);
+    CHECK(second.trainer.hash() == whole.trainer.hash());
+    second.trainer.with_best([&] { CHECK(second.task.counts.at(0) == 6); });
+    CHECK(second.task.mean.at(0) == 12);
+    CHECK(second.task.counts.at(0) == 12);
+    second.trainer.end_with_best();
+    CHECK(second.task.mean.at(0) == 6);
+    CHECK(second.task.counts.at(0) == 6);
+    const std::string hash = whole.trainer.hash();
+    add_in_place(whole.task.mean, full({2}, 1.0));
+    CHECK(whole.trainer.hash() != hash);
+    prepare(other);
+    other.task.mean = full({3}, 0.0);
+    CHECK_THROWS_WITH_AS(other.trainer.load_state(state), doctest::Contains("has no buffer.mean"), Error);
+  }
+}
+
+TEST_CASE("a training has diverged when most of its last losses are far above the first and above guessing") {
+  const auto diverges = [](const std::vector<double>& losses, double guessing) {
+    TrainingRecipe recipe = line_recipe();
+    recipe.steps = 100;
+    LineTraining training(recipe);
+    training.task.guessing = guessing;
+    TrainingState state = training.trainer.state();
+    state.steps_done = static_cast<i64>(losses.size());
+    state.tensors["losses"] = Tensor::of<double>({state.steps_done}, losses);
+    training.trainer.load_state(state);
+    return training.trainer.has_diverged();
+  };
+  const auto after = [](double first, size_t low, double low_loss, size_t high, double loss) {
+    std::vector<double> losses{first};
+    losses.insert(losses.end(), low, low_loss);
+    losses.insert(losses.end(), high, loss);
+    return losses;
+  };
+  CHECK_FALSE(diverges({}, 2));
+  CHECK(diverges(after(3, 20, 2, 16, 6.1), 2));
+  CHECK_FALSE(diverges(after(3, 20, 2, 16, 5.9), 2));
+  CHECK_FALSE(diverges(after(3, 20, 2, 15, 1e9), 2));  // half of the last 30 steps
+  CHECK(diverges(after(3, 0, 0, 16, 1e9), 2));
+  CHECK(diverges(after(0.1, 20, 0.1, 16, 4.1), 2));  // a model that is trained further is held to guessing
+  CHECK_FALSE(diverges(after(0.1, 20, 0.1, 60, 3.9), 2));
+  CHECK_FALSE(diverges(after(3, 20, 2, 30, 1e9), std::numeric_limits<double>::infinity()));  // no guess is known
+  // A first rate ten times too large: the toy with norms first, Adam at 0.06. Then it learns.
+  CHECK_FALSE(diverges({4.6, 72.4, 83.9, 35.1, 15.6, 14.6, 10.3, 7.0, 5.9, 4.4, 3.6, 3.4, 3.1, 3.1, 2.9, 2.9}, 2.8));
 }
 
 TEST_CASE("patience ends after as many evaluations without a lowest loss, NaN among them") {

@@ -49,7 +49,6 @@ struct WholeRun {
   void go(const std::function<void()>& report = [] {}) {
     const Interrupt interrupt;
     if (stopped_at_once) std::raise(SIGINT);
-    const RunOptions options;
     line.listen([&] {
       exit_code = run_training({.command = "orrery line",
                                 .trainer = line.training.trainer,
@@ -71,6 +70,7 @@ struct WholeRun {
 
   LineRun line;
   RunHooks hooks;
+  RunOptions options;
   std::string called;
   bool stopped_at_once = false;
   int exit_code = -1;
@@ -138,6 +138,70 @@ TEST_CASE("a save that fails keeps neither the way to resume from being told, no
   CHECK(small::contains(line.heard, "stopped after step 2 of 12; to resume: orrery line --resume "));
   CHECK_FALSE(log.used());
   CHECK(small::contains(contents(folder / "log"), "\n{\"step\":2,"));
+}
+
+namespace {
+
+// A line whose loss becomes about nine times as large in each step.
+TrainingRecipe diverging_recipe(i64 evaluate_every) {
+  TrainingRecipe recipe = small::line_recipe();
+  recipe.steps = 40;
+  recipe.optimizer = OptimizerKind::sgd;
+  recipe.rate = 2;
+  recipe.clip = 0;
+  recipe.evaluate_every = evaluate_every;
+  return recipe;
+}
+
+}  // namespace
+
+TEST_CASE("a training that diverges ends with one line; its log and its best model are kept, whatever is asked for") {
+  const TemporaryFolder folder;
+  WholeRun run(folder / "line", diverging_recipe(3));
+  Trainer& trainer = run.line.training.trainer;
+  run.line.training.task.guessing = 1;
+  run.line.training.task.validation = {0.5, 0.25, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  run.options.log = folder / "log";
+  double at_6 = 0;
+  run.hooks.after_step = [&](const StepResult&) {
+    if (trainer.steps_done() == 6) at_6 = run.line.a();
+  };
+  run.go([&] {
+    trainer.end_with_judged();
+    CHECK(run.line.a() == at_6);
+  });
+  CHECK(trainer.steps_done() < 20);
+  CHECK(run.line.problem.starts_with("line: step " + std::to_string(trainer.steps_done()) +
+                                     ": the training has diverged, its loss is "));
+  CHECK(
+      run.line.problem.ends_with("a smaller --rate, a longer --warmup or --clip may help; the best model, of step 6, "
+                                 "is kept"));
+  CHECK_FALSE(small::contains(run.line.problem, "\n"));
+  CHECK(run.called == "report figures ");
+  CHECK(run.line.saved_a() == at_6);
+  CHECK(small::contains(contents(folder / "log"), "\"validation\":0.25,\"best\":true"));
+  CHECK(small::contains(contents(folder / "log"), "\n{\"step\":" + std::to_string(trainer.steps_done()) + ","));
+}
+
+TEST_CASE("a training that diverges before its first evaluation saves no model, and an older one stays") {
+  const TemporaryFolder folder;
+  {
+    LineRun older(folder / "line");
+    older.go();
+    older.save();
+  }
+  const std::string before = contents(folder / "line");
+  WholeRun run(folder / "line", diverging_recipe(0));
+  run.line.training.task.guessing = 1;
+  run.line.files.begin(true);
+  run.options.log = folder / "log";
+  run.go();
+  CHECK(run.line.problem.ends_with("; no model is saved, since none was evaluated before (--evaluate-every)"));
+  CHECK(run.called == "");
+  CHECK(contents(folder / "line") == before);
+  CHECK_FALSE(std::filesystem::exists(run.line.files.resume()));
+  CHECK(small::contains(contents(folder / "log"),
+                        "\n{\"step\":" + std::to_string(run.line.training.trainer.steps_done()) + ","));
 }
 
 TEST_CASE("the state that replaces an older one is that of the training, not of the mean that is saved") {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "autograd/ops.h"
 #include "nn/layers/dropout.h"
@@ -29,7 +30,36 @@ struct Unconverted : nn::Module {
   void visit(nn::Visitor&) override {}
 };
 
+// Random features, fixed numbers and a frozen weight: x -> relu(x F^T) G^T, scaled by what a table of integers chooses.
+struct Features : nn::Module {
+  Tensor features, chosen = Tensor::of<i32>({2}, {1, 0}), halves = full({2}, 0.5);
+  nn::Linear out;
+  explicit Features(Rng& rng) : features(randn({5, 4}, rng)), out(5, 2, rng) {
+    halves.write<float>()[1] = 2;
+    nn::freeze(out);
+    out.bias.set_frozen(false);
+  }
+  Variable operator()(const Variable& x) const {
+    return out(relu(matmul(x, constant(features), Trans::b))) * halves.at(chosen.data<i32>()[0]);
+  }
+  void visit(nn::Visitor& v) override {
+    v("features", features);
+    v("chosen", chosen);
+    v.derived("halves", halves);
+    v("out", out);
+  }
+};
+
 }  // namespace
+
+TEST_CASE("buffers go through the file of a proof, and frozen parameters are left out of it") {
+  const Proof proof = nn::prove(
+      "Features", [](Rng& rng) { return Features(rng); },
+      [](const Features& layer, const Variable& x) { return layer(x); }, {{2, 4}});
+  CHECK_MESSAGE(static_cast<bool>(proof), proof);
+  CHECK(proof.gradients.inputs == 2);  // x and the bias
+  CHECK(proof.parts.back().name == "file");
+}
 
 TEST_CASE("one line proves a layer in its inputs and parameters, through a file as well") {
   const Proof proof =

@@ -37,7 +37,77 @@ struct Turned : nn::Module {
   }
 };
 
+// A parameter, buffers of all dtypes, two of which are one, and a table that is computed again.
+struct Buffered : nn::Module {
+  Variable weight;
+  Tensor mean, again, wide, counts, table;
+  explicit Buffered(u64 seed) {
+    Rng rng(seed);
+    weight = parameter(randn({2}, rng));
+    mean = randn({2, 3}, rng);
+    again = mean;
+    wide = randn({2}, rng, f64);
+    counts = randint(0, 1000, {3}, rng);
+    table = full({2}, static_cast<double>(seed));
+  }
+  void visit(nn::Visitor& v) override {
+    v("weight", weight);
+    v("mean", mean);
+    v("again", again);
+    v("wide", wide);
+    v("counts", counts);
+    v.derived("table", table);
+  }
+};
+
 }  // namespace
+
+TEST_CASE("buffers are saved and loaded like parameters, unless they are derived") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  Buffered model(1), other(2);
+  const Tensor handle = other.mean;
+  nn::save(model, path);
+  const TensorMap stored = read_safetensors(path).tensors;
+  CHECK(stored.size() == 5);
+  CHECK(stored.at("counts").dtype() == Dtype::i32);
+  CHECK(nn::saved_bytes(model) == 2 * 4 + 2 * 6 * 4 + 2 * 8 + 3 * 4);
+  nn::load(other, path);
+  CHECK(same_bits(other.weight.value(), model.weight.value()));
+  CHECK(same_bits(other.mean, model.mean));
+  CHECK(same_bits(other.wide, model.wide));
+  CHECK(same_bits(other.counts, model.counts));
+  CHECK(other.table.at(0) == 2);
+  CHECK(handle.shares_memory_with(other.mean));
+  to(other, f64);
+  nn::load(other, path);
+  CHECK(same_bits(other.mean, model.mean.to(f64)));
+}
+
+TEST_CASE("a buffer that does not fit is listed, and nothing has changed") {
+  Buffered model(1), other(2);
+  TensorMap tensors;
+  for (const auto& [name, value, derived] : other.buffers())
+    if (!derived) tensors[name] = value.clone();
+  tensors["weight"] = other.weight.value().clone();
+  const TensorMap whole = tensors;
+  const Tensor before = model.mean.clone();
+  tensors.erase("mean");
+  tensors["counts"] = zeros({3});
+  CHECK(error_of([&] { nn::load(model, tensors, "test"); }) ==
+        "test: the file does not fit the model; 1 missing: mean; 1 of another shape or dtype: counts is f32 [3] in the "
+        "file, i32 [3] in the model");
+  tensors = whole;
+  tensors["wide"] = arange(2);
+  CHECK(error_of([&] { nn::load(model, tensors, "test"); }) ==
+        "test: the file does not fit the model; 1 of another shape or dtype: wide is i32 [2] in the file, f64 [2] in "
+        "the model");
+  tensors = whole;
+  tensors["again"] = zeros({2, 3});
+  CHECK(error_of([&] { nn::load(model, tensors, "test"); }) ==
+        "test: mean and again are one parameter in the model, and differ in the file");
+  CHECK(same_bits(model.mean, before));
+}
 
 TEST_CASE("what visit calls transposed is turned on its way into the file and back") {
   const TemporaryFolder folder;
