@@ -64,4 +64,7 @@ ProofPart prove_changed(const Sample& sample, u64 seed);
 ProofPart prove_repeatable(const Sample& sample, u64 seed);
 ProofPart prove_threads(const Sample& sample, u64 seed);
 
+// autograd/check/proof_padding.cpp: an empty part for a function without padding.
+ProofPart prove_padding(const Sample& sample, u64 seed);
+
 }  // namespace orrery::parts
