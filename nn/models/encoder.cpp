@@ -21,9 +21,8 @@ double EncoderLayer::parameter_count(const LayerOptions& o) {
 
 Variable EncoderLayer::operator()(const Variable& input, const Mask& mask, Pass& pass, Tensor* weights) const {
   const Variable x = with_harmless_padding(input, mask);
-  const Variable attended = with_residual(x, norm1, norm_first, dropout, pass, [&](const Variable& in) {
-    return self_attn->self_attention(in, mask, pass, weights);
-  });
+  const auto attend = [&](const Variable& in) { return self_attn->self_attention(in, mask, pass, weights); };
+  const Variable attended = with_residual(x, norm1, norm_first, dropout, pass, attend);
   return with_residual(attended, norm2, norm_first, dropout, pass,
                        [&](const Variable& in) { return feed_forward(in, pass); });
 }
