@@ -94,8 +94,8 @@ std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
 
 /// What stands behind the padding lengths of sequences, and must reach nothing.
 struct Padding {
-  /// A leaf [B, T, ...], and how many positions of each row are real; without lengths, a table of embeddings whose row 0
-  /// is that of the padding id.
+  /// A leaf [B, T, ...], and how many positions of each row are real; without lengths, a table of embeddings, whose row
+  /// 0 is that of the padding id.
   struct Place {
     std::string leaf;
     std::vector<i32> lengths{};

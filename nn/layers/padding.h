@@ -4,8 +4,8 @@
 // again, since 0 times NaN or infinity is NaN: dW = dy^T x of a linear map, dgamma = sum dy x of a norm. So each layer
 // that takes a mask, and each model that knows its padding, lets rows in through `with_harmless_padding`. Only padded
 // rows are looked at. Behind the first layer of a stack they are moderate, so no other layer copies anything. What
-// several layers read, such as a decoder's memory, comes through once for all of them: then their gradients are added up
-// in the same order, whatever the padding holds.
+// several layers read, such as a decoder's memory, comes through once for all of them: then their gradients are added
+// up in the same order, whatever the padding holds.
 // Serves: nn/attention/attention.h
 #pragma once
 

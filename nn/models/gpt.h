@@ -57,8 +57,8 @@ struct Gpt : Module {
 
   /// Scores for every next token: ids i32 [B, T] to logits [B, T, vocab_size]. If `weights` is given, the attention
   /// weights of each layer before dropout, [B, h, T, T], are appended to it. No position sees later ones, so trailing
-  /// padding needs no mask; if its rows of the embedding may hold NaN, infinity or huge numbers, `padding` says where it
-  /// is, and they count as 0 (nn/layers/padding.h).
+  /// padding needs no mask. If its embeddings may hold NaN, infinity or huge numbers, `padding` says where it is, and
+  /// they count as 0 (nn/layers/padding.h).
   Variable operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr,
                       const Mask& padding = {}) const;
 
