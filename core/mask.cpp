@@ -149,8 +149,10 @@ bool padding_is_moderate(const Tensor& x, const Mask& mask) {
     for (i64 b = 0; b < B; ++b) {
       const i64 kept = mask.length(b, m);
       const T* rest = x.data<T>() + (b * m + kept) * d;
-      nothing += kernels::chunked_sum<T>(
-          (m - kept) * d, [=](i64 i) { return rest[i] * T{1e8F} * T{0}; });  // NaN if it is too large or not finite
+      nothing += kernels::chunked_sum<T>((m - kept) * d, [=](i64 i) {
+        const T scaled = rest[i] * T{1e8F};
+        return scaled * scaled * T{0};  // NaN if it is too large or not finite
+      });
     }
     return nothing == 0;
   });

@@ -92,8 +92,9 @@ class Mask {
   std::vector<Tensor> tables_;                  // i32 [B or 1, h or 1, n or 1, m or 1]
 };
 
-/// Whether the numbers of x [B, m, d] beyond the padding lengths of `mask` are at most 1e-8 times the largest number of
-/// their dtype: 3.4e30 in f32. Then 0 times them, and 0 times sums of them, is 0.
+/// Whether the numbers of x [B, m, d] beyond the padding lengths of `mask` are at most 1e-8 times the square root of
+/// the largest number of their dtype: 1.8e11 in f32. What a layer computes from them, such as a norm's sum of squares,
+/// is then finite, and 0 times it is 0.
 bool padding_is_moderate(const Tensor& x, const Mask& mask);
 
 /// Lengths for `Mask::padding` from token ids [B, T]: the position after the last id that is not `pad_id`.

@@ -92,6 +92,18 @@ struct GradcheckReport {
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
 
+/// What stands behind the padding lengths of sequences, and must reach nothing.
+struct Padding {
+  /// A leaf [B, T, ...], and how many positions of each row are real; without lengths, a table of embeddings, whose row
+  /// 0 is that of the padding id.
+  struct Place {
+    std::string leaf;
+    std::vector<i32> lengths{};
+  };
+  std::vector<Place> places{};
+  std::vector<i32> output{};  ///< how many positions of each row of the output are real; empty: all of it is
+};
+
 /// What is checked: a function of leaves it captured. Every leaf is perturbed in place, and f called again.
 struct Checkable {
   std::function<Variable()> output;
@@ -102,6 +114,7 @@ struct Checkable {
   /// The same function, with other inputs in place of the first leaves; not every sample has it.
   std::function<Variable(const std::vector<Variable>& inputs)> of_inputs{};
   size_t inputs = 0;  ///< how many leaves `of_inputs` replaces
+  Padding padding{};  ///< for functions of padded sequences
   /// Walks the tape of the output in place of `backward`: an engine with a mistake (autograd/check/faulty_engine.h).
   std::function<void(const Variable& y, const Tensor& dy)> engine{};
   /// Walks the tape of y, if it has one.

@@ -150,6 +150,7 @@ Proof prove(const Sample& sample, const ProofOptions& options) {
   if (options.exact) add("shared", [&] { return prove_shared(sample, seed); });
   add("interleaved", [&] { return prove_interleaved(sample, seed); });
   if (options.exact) add("changed", [&] { return prove_changed(sample, seed); });
+  if (options.exact) add("padding", [&] { return prove_padding(sample, seed); });
   if (options.exact) add("file", [&] { return prove_file(sample, seed); });
   std::erase_if(proof.parts, [](const ProofPart& p) { return p.name.empty(); });
   proof.seconds = steady_seconds() - start;

@@ -24,6 +24,8 @@
 //   shared       dy, inputs and outputs stay as they are
 //   interleaved  two forward passes with other numbers before the first backward, in both orders
 //   changed      each input and each output on the tape changed in place after forward: an error, or the same bits
+//   padding      NaN, infinity or huge numbers behind the padding lengths change no bit of a real row's output or of a
+//                gradient, and get the gradient 0; only for functions whose sample says what is padding (`Padding`)
 //   file         equal bits after saving and loading; only for what can be saved in a file
 // What no proof can find: an error below the tolerance; in f32, one as small as the rounding of the largest numbers of
 // the pass; a mistake beyond the numbers and shapes it is given, at a kink, with a number of threads it does not try,
@@ -70,8 +72,8 @@ std::ostream& operator<<(std::ostream& out, const Proof& proof);
 
 struct ProofOptions {
   bool mutants = true;  ///< without them, a proof takes much less time
-  /// The parts that compare bits, or look for 0: repeatable, zero, threads, shared, changed, file. No random number can
-  /// make them fail for a right function, so a search for false alarms over many seeds leaves them out.
+  /// The parts that compare bits, or look for 0: repeatable, zero, threads, shared, changed, padding, file. No random
+  /// number can make them fail for a right function, so a search for false alarms over many seeds leaves them out.
   bool exact = true;
   /// Of inputs, weights, dropout masks, dL/dy and the choice of coordinates. Better not 0: inputs and masks take
   /// multiples of it, and would then repeat the numbers of dL/dy.

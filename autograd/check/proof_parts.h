@@ -57,11 +57,14 @@ ProofPart prove_accumulates(const Sample& sample, u64 seed);
 ProofPart prove_subsets(const Sample& sample, u64 seed);
 ProofPart prove_shared(const Sample& sample, u64 seed);
 
-// autograd/check/proof_passes.cpp: other numbers, other passes in between, many of them, and on any number of threads.
+// autograd/check/proof_passes.cpp: other numbers, other passes in between, many of them, on any number of threads, and
+// padding.
 ProofPart prove_far(const Sample& sample, u64 seed);
 ProofPart prove_interleaved(const Sample& sample, u64 seed);
 ProofPart prove_changed(const Sample& sample, u64 seed);
 ProofPart prove_repeatable(const Sample& sample, u64 seed);
 ProofPart prove_threads(const Sample& sample, u64 seed);
+/// An empty part for a function without padding.
+ProofPart prove_padding(const Sample& sample, u64 seed);
 
 }  // namespace orrery::parts

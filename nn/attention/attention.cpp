@@ -9,7 +9,6 @@
 #include "autograd/ops/layout.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
-#include "nn/layers/padding.h"
 
 namespace orrery::nn {
 namespace {
@@ -158,7 +157,7 @@ Variable MultiHeadAttention::self_attention(const Variable& x, const Mask& mask,
   const double p = pass.train ? dropout : 0;
   const Draw draw = pass.draw_for(p);
   const Mask seen = mask & own_mask;
-  const Variable qkv = positioned(in_proj(with_harmless_padding(x, seen)), 0);
+  const Variable qkv = positioned(in_proj(with_harmless_padding(x, own_mask)), 0);
   const Variable bias = bias_of(x.size(1), x.size(1), qkv.dtype());
   if (!weights && by_packed_products(bias))
     return out_proj(packed_attention(qkv, heads(), seen, {.bias = bias, .p = p, .draw = draw}));
@@ -174,7 +173,7 @@ Variable MultiHeadAttention::cross_attention(const Variable& x, const Variable& 
   const Draw draw = pass.draw_for(p);
   const i64 q_rows = num_heads * d_k;
   const Variable Q = in_proj(x, {0, q_rows});
-  const Variable kv = in_proj(with_harmless_padding(memory, mask), key_value_rows());
+  const Variable kv = in_proj(memory, key_value_rows());
   if (!weights) return out_proj(packed_attention(Q, kv, heads(), mask, {.p = p, .draw = draw}));
   const auto [K, V] = split(kv, q_rows, -1);
   return out_proj(attend(Q, K, V, mask, {.p = p, .draw = draw}, weights));

@@ -8,9 +8,8 @@
 // The W^Q, W^K and W^V of all heads are stacked in the weight of in_proj, which has h (2 d_k + d_v) rows. So one
 // product computes Q, K and V. You can replace both linear maps (nn/layers/linear.h), change Q and K before their
 // product (`query_key_map`), and add a bias to the scores (`score_bias`). Fused operations are used where they give the
-// same result. Positions that the mask pads (of x in self-attention, of memory in cross-attention) count as zeros if
-// they hold NaN, infinity or huge numbers, so these reach no output and no gradient. In cross-attention the queries
-// must be finite.
+// same result. Padding may hold anything (nn/attention/attention_interface.h); in cross-attention the queries must be
+// finite.
 // Read next: nn/attention/attention.cpp
 #pragma once
 

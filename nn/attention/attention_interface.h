@@ -5,11 +5,14 @@
 // the paper. Your own attention derives from Attention and is assigned to the part:
 //   for (nn::EncoderLayer& layer : encoder.layers) layer.self_attn = MyAttention(64, 4, rng);
 // It must define self_attention and visit. The other functions, if not defined, throw an error that says so.
+// Positions that the mask pads (of x in self-attention, of memory in cross-attention) reach these functions as zeros if
+// they hold NaN, infinity or huge numbers (nn/layers/padding.h).
 // Serves: nn/attention/attention.h
 #pragma once
 
 #include "core/mask.h"
 #include "nn/attention/key_value_cache.h"
+#include "nn/layers/padding.h"
 #include "nn/part.h"
 #include "nn/pass.h"
 
@@ -19,14 +22,15 @@ struct Attention : Module {
   /// Self-attention: x [B, n, d_model] to [B, n, d_model].
   /// If `weights` is given, it receives the attention weights of each head, [B, h, n, n].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const {
-    return self_attention(x, mask, pass, weights);
+    return self_attention(with_harmless_padding(x, mask), mask, pass, weights);
   }
   /// Cross-attention: x [B, n, d_model] with memory [B, m, d_model] to [B, n, d_model]; weights [B, h, n, m].
   Variable operator()(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
                       Tensor* weights = nullptr) const {
-    return cross_attention(x, memory, mask, pass, weights);
+    return cross_attention(x, with_harmless_padding(memory, mask), mask, pass, weights);
   }
 
+  /// The attention itself, for layers whose x has come through `with_harmless_padding` already.
   virtual Variable self_attention(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const = 0;
   virtual Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
                                    Tensor* weights) const;

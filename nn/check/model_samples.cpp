@@ -25,6 +25,7 @@ LayerOptions small(bool norm_first = false, double dropout = 0, Activation activ
 // make(rng) builds an EncoderLayer or an Encoder.
 template <class Make>
 Sample encoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
+  notes.padding = padding_of_x();
   return module_sample(
       std::move(name), std::move(variant), {{2, 3, 4}}, make,
       [mask = lengths_3_and_2()](const auto& layer, const Inputs& in, Pass& pass) { return layer(in[0], mask, pass); },
@@ -34,10 +35,12 @@ Sample encoder(std::string name, std::string variant, Make make, SampleNotes not
 // make(rng) builds a DecoderLayer or a Decoder.
 template <class Make>
 Sample decoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
+  notes.padding = padding_of_x();
+  notes.padding.places.push_back({"input 1", {3, 2}});
   return module_sample(
       std::move(name), std::move(variant), {{2, 3, 4}, {2, 4, 4}}, make,
       [mask = lengths_3_and_2()](const auto& layer, const Inputs& in, Pass& pass) {
-        return layer(in[0], in[1], Mask::causal(), mask, pass);
+        return layer(in[0], in[1], Mask::causal() & mask, mask, pass);
       },
       std::move(notes));
 }
@@ -65,7 +68,7 @@ Sample stacks() {
       [mask = lengths_3_and_2()](EncoderAndDecoder& both, const Inputs& in, Pass& pass) {
         return Stacks(both.encoder, both.decoder)(in[0], in[1], mask, Mask::causal(), pass);
       },
-      {.options = some_coordinates});
+      {.options = some_coordinates, .padding = {.places = {{"input 0", {3, 2}}}}});
 }
 
 TransformerConfig small_model() {
@@ -109,7 +112,10 @@ Sample gpt_layer(std::string variant, LayerOptions options) {
   options.init = Init::normal_002;
   return module_sample(
       "GptLayer", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return GptLayer(options, rng); },
-      [](const GptLayer& layer, const Inputs& in, Pass& pass) { return layer(in[0], Mask::causal(), pass); });
+      [mask = Mask::causal() & lengths_3_and_2()](const GptLayer& layer, const Inputs& in, Pass& pass) {
+        return layer(in[0], mask, pass);
+      },
+      {.padding = padding_of_x()});
 }
 
 // Wide enough for dropout, as above; more positions than the sequence has.
@@ -120,11 +126,20 @@ GptConfig small_gpt() {
           .max_len = 5};
 }
 
+// The padding of a GPT that reads row 0 of its table as padding only. A tied table is the head, too: row 0 is a class.
+Padding padding_of_table(const GptConfig& config, std::vector<i32> output) {
+  if (config.tied) return {};
+  return {.places = {{"wte.weight"}}, .output = std::move(output)};
+}
+
 Sample gpt(std::string variant, GptConfig config) {
   const Tensor ids = Tensor::of<i32>({2, 4}, {3, 1, 5, 2, 4, 3, 3, 0});
   return module_sample(
       "Gpt", std::move(variant), {}, [=](Rng& rng) { return Gpt(config, rng); },
-      [=](const Gpt& model, const Inputs&, Pass& pass) { return model(ids, pass); }, {.options = some_coordinates});
+      [=, padding = Mask::padding(std::vector<i32>{4, 3})](const Gpt& model, const Inputs&, Pass& pass) {
+        return model(ids, pass, nullptr, padding);
+      },
+      {.options = some_coordinates, .padding = padding_of_table(config, {4, 3})});
 }
 
 // The loss as in training, through the head that never stores all logits. A tied table is used at both ends.
@@ -136,7 +151,7 @@ Sample gpt_loss(std::string variant, bool tied) {
   return module_sample(
       "Gpt", std::move(variant), {}, [=](Rng& rng) { return Gpt(config, rng); },
       [=](const Gpt& model, const Inputs&, Pass& pass) { return model.loss(ids, labels, pass); },
-      {.options = some_coordinates});
+      {.options = some_coordinates, .padding = padding_of_table(config, {})});
 }
 
 Sample gpt_without_biases() {

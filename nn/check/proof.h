@@ -25,6 +25,7 @@ using Inputs = std::vector<Variable>;
 struct SampleNotes {
   std::vector<DeclaredZero> zeros{};
   GradcheckOptions options{};
+  Padding padding{};
 };
 
 /// Adds a little noise to every parameter.
@@ -76,6 +77,7 @@ Sample module_sample(std::string name, std::string variant, std::vector<Shape> s
     for (const Shape& shape : shapes) inputs.push_back(randn(shape, rng, f64).to(dtype));
     const BoundRun<decltype(make(rng)), Run> output{module, run, 5 * seed};
     Checkable f = checkable(output, inputs, module->parameters(), notes.zeros);
+    f.padding = notes.padding;
     // A parameter that `visit` does not name keeps its dtype. The error must name it.
     const auto explained = [=](const Error& error) {
       Rng again(17 * seed);

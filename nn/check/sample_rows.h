@@ -33,6 +33,16 @@ inline const GradcheckOptions some_coordinates{.coordinates = 5, .directions = 4
 /// The padding of two sequences.
 inline Mask lengths_3_and_2() { return Mask::padding(ids({2}, {3, 2})); }
 
+/// The same, said of the first input [2, T, ...] and an output of as many positions.
+inline Padding padding_of_x() { return {.places = {{"input 0", {3, 2}}}, .output = {3, 2}}; }
+
+/// The padding of a translator's embeddings. A table that is shared with the generator has none: its row 0 is a class.
+template <class Config>
+Padding padding_of_tables(const Config& config, std::vector<i32> output) {
+  if (config.share_embeddings) return {};
+  return {.places = {{"src_embed.weight"}, {"tgt_embed.weight"}}, .output = std::move(output)};
+}
+
 /// The logits of a translator.
 template <class Model, class Config>
 Sample translator(std::string name, std::string variant, const Config& config) {
@@ -40,7 +50,7 @@ Sample translator(std::string name, std::string variant, const Config& config) {
   return module_sample(
       std::move(name), std::move(variant), {}, [=](Rng& rng) { return Model(config, rng); },
       [=](const Model& model, const Inputs&, Pass& pass) { return model(source, target, pass); },
-      {.options = some_coordinates});
+      {.options = some_coordinates, .padding = padding_of_tables(config, {3, 2})});
 }
 
 /// Its loss as in training, through the head that never stores all logits.
@@ -53,7 +63,7 @@ Sample translator_loss(std::string name, std::string variant, const Config& conf
       [=](const Model& model, const Inputs&, Pass& pass) {
         return model.loss(source, target, labels, pass, {.ignore_index = 0, .label_smoothing = 0.1});
       },
-      {.options = some_coordinates});
+      {.options = some_coordinates, .padding = padding_of_tables(config, {})});
 }
 
 }  // namespace orrery::nn

@@ -141,7 +141,7 @@ Sample replaced_feed_forward(std::string variant, FeedForwardOptions options) {
 
 // change(layer, rng) replaces parts of the attention.
 template <class Change>
-Sample changed_attention(std::string variant, Mask mask, Change change) {
+Sample changed_attention(std::string variant, Mask mask, Change change, SampleNotes notes = {}) {
   return module_sample(
       "MultiHeadAttention", std::move(variant), {{2, 3, 4}},
       [=](Rng& rng) {
@@ -149,7 +149,8 @@ Sample changed_attention(std::string variant, Mask mask, Change change) {
         change(layer, rng);
         return layer;
       },
-      [=](const MultiHeadAttention& layer, const Inputs& in, Pass& pass) { return layer(in[0], mask, pass); });
+      [=](const MultiHeadAttention& layer, const Inputs& in, Pass& pass) { return layer(in[0], mask, pass); },
+      std::move(notes));
 }
 
 Sample cross_attention_of_own_maps() {
@@ -201,11 +202,12 @@ std::vector<Sample> plain_layers() {
 
 std::vector<Sample> self_attentions() {
   const Mask padded = Mask::causal() & lengths_3_and_2();
+  const SampleNotes of_padded{.padding = padding_of_x()};
   const Mask one_row_blind = Mask::allow(ids({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 0}));
   return {
       self_attention("self", {}, {}),
       self_attention("self, causal", Mask::causal(), {}),
-      self_attention("self, causal and padding", padded, {}),
+      self_attention("self, causal and padding", padded, {}, of_padded),
       self_attention("self, a row that sees nothing", one_row_blind, {}),
       self_attention("self, no bias", {}, {.bias = false}),
       self_attention("self, free d_k and d_v", {}, {.d_k = 3, .d_v = 1}),
@@ -221,10 +223,12 @@ std::vector<Sample> self_attentions() {
                           layer.score_bias = LearnedBias({2, 5}, rng);
                           layer.own_mask = Mask::window(1, 2);
                         }),
-      changed_attention("self, bias for each pair", Mask::causal(),
-                        [](MultiHeadAttention& layer, Rng& rng) {
-                          layer.score_bias = LearnedBias({1, 2, 3, 3}, rng);
-                        }),
+      changed_attention(
+          "self, bias for each pair", padded,
+          [](MultiHeadAttention& layer, Rng& rng) {
+            layer.score_bias = LearnedBias({1, 2, 3, 3}, rng);
+          },
+          of_padded),
   };
 }
 
@@ -235,12 +239,13 @@ std::vector<Sample> cross_attentions() {
   return {
       cross_attention_of_own_maps(),
       cross_attention("cross", {}, {}),
-      cross_attention("cross, padding", lengths_3_and_2(), {}),
+      cross_attention("cross, padding", lengths_3_and_2(), {}, 4, {.padding = {.places = {{"input 1", {3, 2}}}}}),
       cross_attention("cross, a mask for each head", each_head, {}),
       cross_attention("cross, free d_k and d_v, no bias", {}, {.d_k = 1, .d_v = 3, .bias = false}),
       cross_attention("cross, dropout", {}, {.dropout = 0.4}),
       cross_attention("cross, one key", {}, {}, 1, {.zeros = {{"input 0", "softmax over one key is 1 for any query"}}}),
-      cross_attention("cross, nothing to see", nothing, {}, 4, {.zeros = all_but_output_bias()}),
+      cross_attention("cross, nothing to see", nothing, {}, 4,
+                      {.zeros = all_but_output_bias(), .padding = {.places = {{"input 1", {0, 0}}}}}),
   };
 }
 

@@ -4,6 +4,7 @@
 #include "autograd/ops/layout.h"
 #include "core/mask.h"
 #include "nn/check/sample_rows.h"
+#include "nn/layers/padding.h"
 #include "nn/models/convolutional_translator.h"
 #include "nn/models/recurrent_translator.h"
 
@@ -13,13 +14,15 @@ namespace {
 Sample gru_layer(std::string variant, Mask mask, bool reverse) {
   return module_sample(
       "Gru", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return Gru(4, 3, rng, reverse); },
-      [=](const Gru& layer, const Inputs& in) { return layer(in[0], mask); });
+      [=](const Gru& layer, const Inputs& in) { return layer(in[0], mask); },
+      {.padding = mask.has_padding() ? padding_of_x() : Padding{}});
 }
 
 Sample gru_from_a_state() {
   return module_sample(
       "Gru", "last state, from a given one", {{2, 3, 4}, {2, 3}}, [](Rng& rng) { return Gru(4, 3, rng); },
-      [](const Gru& layer, const Inputs& in) { return layer.last(layer(in[0], lengths_3_and_2(), in[1])); });
+      [](const Gru& layer, const Inputs& in) { return layer.last(layer(in[0], lengths_3_and_2(), in[1])); },
+      {.padding = {.places = {{"input 0", {3, 2}}}}});
 }
 
 Sample gru_in_both_directions() {
@@ -27,8 +30,9 @@ Sample gru_in_both_directions() {
       "BidirectionalGru", "padding", {{2, 3, 4}}, [](Rng& rng) { return BidirectionalGru(4, 2, rng); },
       [](const BidirectionalGru& layer, const Inputs& in) {
         const auto [states, last] = layer(in[0], lengths_3_and_2());
-        return concat({states, reshape(last, {2, 1, 4})}, 1);
-      });
+        return concat({reshape(last, {2, 1, 4}), states}, 1);
+      },
+      {.padding = {.places = {{"input 0", {3, 2}}}, .output = {4, 3}}});
 }
 
 Sample attentive_gru_layer(std::string variant, bool composed) {
@@ -37,16 +41,19 @@ Sample attentive_gru_layer(std::string variant, bool composed) {
       [](Rng& rng) { return AttentiveGru({.in = 4, .H = 3, .M = 5, .A = 2}, rng); },
       [=](const AttentiveGru& layer, const Inputs& in) {
         const Mask mask = lengths_3_and_2();
+        const auto keys = [&] { return layer.key(with_harmless_padding(in[2], mask)); };
         const auto [states, contexts] =
-            composed ? layer.composed(in[0], in[1], in[2], layer.key(in[2]), mask) : layer(in[0], in[1], in[2], mask);
+            composed ? layer.composed(in[0], in[1], in[2], keys(), mask) : layer(in[0], in[1], in[2], mask);
         return concat({states, contexts}, 2);
-      });
+      },
+      {.padding = {.places = {{"input 2", {3, 2}}}}});
 }
 
 Sample convolution_layer(std::string variant, ConvolutionPadding padding, Mask mask) {
   return module_sample(
       "Convolution", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return Convolution(4, 6, 3, padding, rng); },
-      [=](const Convolution& layer, const Inputs& in) { return layer(in[0], mask); });
+      [=](const Convolution& layer, const Inputs& in) { return layer(in[0], mask); },
+      {.padding = mask.has_padding() ? Padding{.places = {{"input 0", {3, 2}}}} : Padding{}});
 }
 
 ConvolutionalTranslatorConfig small_convolutional(double dropout) {
@@ -66,7 +73,8 @@ Sample convolutional_encoder_layer() {
       [](Rng& rng) { return ConvolutionalEncoderLayer(small_convolutional(0.2), rng); },
       [](const ConvolutionalEncoderLayer& layer, const Inputs& in, Pass& pass) {
         return layer(in[0], lengths_3_and_2(), pass);
-      });
+      },
+      {.padding = padding_of_x()});
 }
 
 // Keys and values are of the same sequence here.
@@ -78,7 +86,8 @@ Sample convolutional_decoder_layer() {
       [](Rng& rng) { return ConvolutionalDecoderLayer(small_convolutional(0.2), rng); },
       [](const ConvolutionalDecoderLayer& layer, const Inputs& in, Pass& pass) {
         return layer(in[0], in[1], memory_of(in[2]), pass);
-      });
+      },
+      {.padding = {.places = {{"input 2", {3, 2}}}}});
 }
 
 Sample newest_positions() {
@@ -87,7 +96,8 @@ Sample newest_positions() {
       [](Rng& rng) { return ConvolutionalDecoderLayer(small_convolutional(0), rng); },
       [](const ConvolutionalDecoderLayer& layer, const Inputs& in) {
         return layer.newest(in[0], in[1], memory_of(in[2]));
-      });
+      },
+      {.padding = {.places = {{"input 2", {3, 2}}}}});
 }
 
 RecurrentTranslatorConfig small_recurrent(double dropout, i64 d_output = 0) {

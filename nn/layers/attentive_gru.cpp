@@ -55,8 +55,9 @@ AttentiveGruResult AttentiveGru::operator()(const Variable& x, const Variable& s
                        mask, weights);
 }
 
-AttentiveGruResult AttentiveGru::composed(const Variable& x, const Variable& s0, const Variable& memory,
-                                          const Variable& keys, const Mask& mask, Tensor* weights) const {
+AttentiveGruResult AttentiveGru::composed(const Variable& x, const Variable& s0, const Variable& given_memory,
+                                          const Variable& given_keys, const Mask& mask, Tensor* weights) const {
+  const Variable memory = with_harmless_padding(given_memory, mask), keys = with_harmless_padding(given_keys, mask);
   const auto [B, S, A] = dims<3>(keys.value(), "keys");
   const i64 steps = dims<3>(x.value(), "x")[1], M = memory.size(2);
   const Mask padding = mask.padding_only();  // as in the fused operation

@@ -85,7 +85,7 @@ struct BidirectionalGru : Module {
     Variable last;    ///< [B, 2 H]: forward after the row's last position, backward after its first
   };
   Result operator()(const Variable& x, const Mask& mask = {}) const {
-    const Variable ahead = forward(x, mask), back = backward(x, mask);
+    const Variable in = with_harmless_padding(x, mask), ahead = forward(in, mask), back = backward(in, mask);
     return {concat({ahead, back}, 2), concat({forward.last(ahead), backward.last(back)}, 1)};
   }
   void visit(Visitor& v) override {

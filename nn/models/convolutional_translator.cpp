@@ -12,6 +12,7 @@
 #include "autograd/ops/layout.h"
 #include "autograd/ops/matmul.h"
 #include "core/tensor_ops.h"
+#include "nn/layers/padding.h"
 #include "nn/models/config_rules.h"
 #include "nn/models/head_loss.h"
 
@@ -79,10 +80,12 @@ Variable ConvolutionalDecoderLayer::newest(const Variable& inputs, const Variabl
 Variable ConvolutionalDecoderLayer::attend(const Variable& d, const Variable& h, const Variable& g,
                                            const ConvolutionalMemory& memory, Tensor* weights) const {
   const i64 B = d.size(0), T = d.size(1), S = memory.keys.size(1);
-  const Variable scores = matmul(balanced_sum(query(d), g), memory.keys, Trans::b);
+  const Variable keys = with_harmless_padding(memory.keys, memory.mask),
+                 values = with_harmless_padding(memory.values, memory.mask);
+  const Variable scores = matmul(balanced_sum(query(d), g), keys, Trans::b);
   const Variable w = reshape(masked_softmax(reshape(scores, {B, 1, T, S}), memory.mask), {B, T, S});
   if (weights) *weights = w.value();
-  return balanced_sum(balanced_sum(d, attended(matmul(w, memory.values))), h);
+  return balanced_sum(balanced_sum(d, attended(matmul(w, values))), h);
 }
 
 void ConvolutionalDecoderLayer::visit(Visitor& v) {
@@ -122,7 +125,7 @@ Variable ConvolutionalTranslator::loss(const Tensor& source, const Tensor& targe
 
 ConvolutionalMemory ConvolutionalTranslator::encode(const Tensor& source, Pass& pass) const {
   const Mask mask = padding(source);
-  const Variable e = embed(source, src_embed, src_positions, 0, pass);
+  const Variable e = with_harmless_padding(embed(source, src_embed, src_positions, 0, pass), mask);
   Variable h = encoder_in(e);
   for (const ConvolutionalEncoderLayer& layer : encoder) h = layer(h, mask, pass);
   const Variable keys = encoder_out(h);
@@ -131,7 +134,7 @@ ConvolutionalMemory ConvolutionalTranslator::encode(const Tensor& source, Pass& 
 
 Variable ConvolutionalTranslator::hidden(const Tensor& target, const ConvolutionalMemory& memory, Pass& pass,
                                          std::vector<Tensor>* weights) const {
-  const Variable g = embed(target, tgt_embed, tgt_positions, 0, pass);
+  const Variable g = with_harmless_padding(embed(target, tgt_embed, tgt_positions, 0, pass), padding(target));
   Variable h = decoder_in(g);
   if (weights) weights->resize(decoder.size());
   for (size_t i = 0; i < decoder.size(); ++i) h = decoder[i](h, g, memory, pass, weights ? &(*weights)[i] : nullptr);

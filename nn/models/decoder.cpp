@@ -24,7 +24,8 @@ Variable DecoderLayer::operator()(const Variable& x, const Variable& memory, con
                                   const Mask& memory_mask, Pass& pass, Tensor* self_weights,
                                   Tensor* cross_weights) const {
   return with_attentions(
-      x, pass, [&](const Variable& in) { return self_attn(in, target_mask, pass, self_weights); },
+      with_harmless_padding(x, target_mask), pass,
+      [&](const Variable& in) { return self_attn->self_attention(in, target_mask, pass, self_weights); },
       [&](const Variable& in) { return multihead_attn(in, memory, memory_mask, pass, cross_weights); });
 }
 
@@ -42,8 +43,9 @@ Decoder::Decoder(i64 num_layers, bool final_norm, const LayerOptions& options, R
   if (final_norm) norm.emplace(options.d_model, options.norm());
 }
 
-Variable Decoder::operator()(Variable x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
+Variable Decoder::operator()(Variable x, const Variable& given_memory, const Mask& target_mask, const Mask& memory_mask,
                              Pass& pass, std::vector<Tensor>* self_weights, std::vector<Tensor>* cross_weights) const {
+  const Variable memory = with_harmless_padding(given_memory, memory_mask);  // once for all layers
   for (const DecoderLayer& layer : layers) {
     x = layer(x, memory, target_mask, memory_mask, pass, self_weights ? &self_weights->emplace_back() : nullptr,
               cross_weights ? &cross_weights->emplace_back() : nullptr);

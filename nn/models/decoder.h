@@ -4,7 +4,7 @@
 // which performs multi-head attention over the output of the encoder stack. [...] We also modify the self-attention
 // sub-layer in the decoder stack to prevent positions from attending to subsequent positions."
 // Shapes: x, y [B, T, d_model], memory (the encoder's output) [B, S, d_model]. The target mask must include
-// Mask::causal().
+// Mask::causal(). Padding, of the target and of the memory, may hold anything, as in an encoder.
 // Read next: nn/models/transformer.h
 #pragma once
 

@@ -19,9 +19,10 @@ double EncoderLayer::parameter_count(const LayerOptions& o) {
          2 * LayerNorm::parameter_count(o.d_model, o.norm());
 }
 
-Variable EncoderLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
-  const Variable attended = with_residual(x, norm1, norm_first, dropout, pass,
-                                          [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
+Variable EncoderLayer::operator()(const Variable& input, const Mask& mask, Pass& pass, Tensor* weights) const {
+  const Variable x = with_harmless_padding(input, mask);
+  const auto attend = [&](const Variable& in) { return self_attn->self_attention(in, mask, pass, weights); };
+  const Variable attended = with_residual(x, norm1, norm_first, dropout, pass, attend);
   return with_residual(attended, norm2, norm_first, dropout, pass,
                        [&](const Variable& in) { return feed_forward(in, pass); });
 }

@@ -7,6 +7,7 @@
 // With norm_first, the output of each sub-layer is x + Sublayer(LayerNorm(x)) instead. Deep stacks then train without
 // warm-up, but need a final norm, since nothing else normalises their output. Dropout is applied to the output of each
 // sub-layer (section 5.4).
+// Padding may hold anything: no position sees it, and what could spread from there counts as 0 (nn/layers/padding.h).
 // Shapes: x, y [B, S, d_model].
 // Read next: nn/models/decoder.h
 #pragma once

@@ -37,7 +37,8 @@ GptLayer::GptLayer(const LayerOptions& options, Rng& rng)
       dropout(options.dropout) {}
 
 Variable GptLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
-  return with_attention(x, pass, [&](const Variable& in) { return self_attn(in, mask, pass, weights); });
+  return with_attention(with_harmless_padding(x, mask), pass,
+                        [&](const Variable& in) { return self_attn->self_attention(in, mask, pass, weights); });
 }
 
 void GptLayer::visit(Visitor& v) {
@@ -69,12 +70,12 @@ Gpt::Gpt(const GptConfig& config, Rng& rng)
   name_parameters();
 }
 
-Variable Gpt::operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights) const {
-  return head(hidden(ids, pass, weights));
+Variable Gpt::operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights, const Mask& padding) const {
+  return head(hidden(ids, pass, weights, padding));
 }
 
-Variable Gpt::hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights) const {
-  Variable x = embed(ids, pass);
+Variable Gpt::hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights, const Mask& padding) const {
+  Variable x = with_harmless_padding(embed(ids, pass), padding);
   for (const GptLayer& layer : layers) x = layer(x, Mask::causal(), pass, weights ? &weights->emplace_back() : nullptr);
   return final_norm(x);
 }
@@ -91,7 +92,10 @@ Variable Gpt::head(const Variable& hidden) const {
 }
 
 Variable Gpt::loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options) const {
-  const Variable last = hidden(ids, pass);
+  // Labels of another shape are the loss's error.
+  const bool fit = labels.defined() && labels.shape() == ids.shape();
+  const Mask padding = fit ? Mask::padding(lengths_of(labels, options.ignore_index)) : Mask();
+  const Variable last = hidden(ids, pass, nullptr, padding);
   if (!lm_head.is_plain()) return head_loss(lm_head, last, labels, options);
   return linear_cross_entropy(last, classes(), lm_head.bias, labels, options);  // a tied head has no weight of its own
 }

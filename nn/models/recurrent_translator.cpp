@@ -48,7 +48,7 @@ RecurrentMemory RecurrentTranslator::encode(const Tensor& source, Pass& pass) co
 
 Variable RecurrentTranslator::hidden(const Tensor& target, const RecurrentMemory& memory, Pass& pass,
                                      Tensor* weights) const {
-  const Variable words = dropout(tgt_embed(target), pass);
+  const Variable words = with_harmless_padding(dropout(tgt_embed(target), pass), padding(target));
   const auto [states, contexts] = decoder(words, memory.first_state, memory.annotations, memory.mask, weights);
   return output_dropout(read(states, contexts, words), pass);
 }

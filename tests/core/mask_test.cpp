@@ -212,10 +212,10 @@ TEST_CASE("what a table hides becomes -infinity, row by row or column by column"
 TEST_CASE("padding is moderate unless it holds NaN, infinity or huge numbers") {
   const Mask mask = Mask::padding(Tensor::of<i32>({2}, {3, 1}));
   for (const Dtype dtype : {f32, f64}) {
-    const double huge = dtype == f32 ? 1e37 : 1e305;
+    const double huge = dtype == f32 ? 1e12 : 1e147;
     for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL, huge}) {
       for (i64 at = 0; at < 2 * 4 * 20; ++at) {
-        Tensor x = full({2, 4, 20}, 1e30, dtype), place = x.reshape({160}).rows(at, at + 1);
+        Tensor x = full({2, 4, 20}, 1e11, dtype), place = x.reshape({160}).rows(at, at + 1);
         fill(place, bad);
         const bool behind = at >= 80 ? at >= 100 : at >= 60;
         CHECK(padding_is_moderate(x, mask) == !behind);
@@ -223,10 +223,10 @@ TEST_CASE("padding is moderate unless it holds NaN, infinity or huge numbers") {
     }
   }
   CHECK(padding_is_moderate(full({2, 1, 3}, INFINITY), Mask::padding(Tensor::of<i32>({2}, {1, 1}))));
-  CHECK(padding_is_moderate(full({2, 4, 20}, 3e30, f32), mask));
-  CHECK_FALSE(padding_is_moderate(full({2, 4, 20}, 4e30, f32), mask));
-  CHECK(padding_is_moderate(full({2, 4, 20}, 1.7e300, f64), mask));
-  CHECK_FALSE(padding_is_moderate(full({2, 4, 20}, 1.9e300, f64), mask));
+  CHECK(padding_is_moderate(full({2, 4, 20}, 1.8e11, f32), mask));
+  CHECK_FALSE(padding_is_moderate(full({2, 4, 20}, 1.9e11, f32), mask));
+  CHECK(padding_is_moderate(full({2, 4, 20}, 1.3e146, f64), mask));
+  CHECK_FALSE(padding_is_moderate(full({2, 4, 20}, 1.4e146, f64), mask));
   CHECK(error_of([&] {
           padding_is_moderate(zeros({3, 4, 2}), mask);
         }) == "mask: has lengths for 2 batch rows, there are 3");

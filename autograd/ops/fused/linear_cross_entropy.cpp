@@ -35,7 +35,7 @@ struct LinearCrossEntropy {
     const i64 K = W.size(0);
     const i64 rows = q.prepare(name, x.shape().without_last(), K), length = row_chunk(rows, K, x.dtype());
     const bool several = rows > length;
-    const Tensor x_rows = as_rows(x), W_T = several ? permute(W, {1, 0}) : W;
+    const Tensor x_rows = with_harmless_ignored_rows(as_rows(x)), W_T = several ? permute(W, {1, 0}) : W;
     const i32* target = q.targets.get().data<i32>();
     Tensor losses = Tensor::empty({rows}, f64), logits = Tensor::empty({length, K}, x.dtype());
     if (asked[0]) dx = Tensor::empty(x.shape(), x.dtype());
@@ -72,6 +72,24 @@ struct LinearCrossEntropy {
   }
 
  private:
+  // x [rows, d], with 0 in ignored rows that hold NaN or infinity: dz is 0 there, but dW = dz^T x multiplies it by x.
+  Tensor with_harmless_ignored_rows(const Tensor& x) const {
+    Tensor y = x;
+    dispatch_floating(x.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const i32* target = q.targets.get().data<i32>();
+      const i64 d = x.size(1);
+      for (i64 row = 0; row < x.size(0); ++row) {
+        const T* of_row = x.data<T>() + row * d;
+        if (target[row] != q.options.ignore_index || chunked_sum<T>(d, [=](i64 i) { return of_row[i] * T{0}; }) == 0)
+          continue;
+        if (y.shares_memory_with(x)) y = x.clone();
+        std::fill_n(y.write<T>() + row * d, d, T{0});
+      }
+    });
+    return y;
+  }
+
   // Turns one row of x W^T into dL/dz and adds it to `sums` if there is a bias. Returns the loss of the row. `factor`
   // is 1 / q.divisor.
   template <class T>

@@ -119,3 +119,37 @@ TEST_CASE("promise 7: long rows: a gradient that is wrong from row 8,192 on") {
     CHECK(wrong == 1);
   }
 }
+
+TEST_CASE("promise 13: padding: what stands behind a length must reach neither the output nor a gradient") {
+  // f(x, w) for x [2, 3, 4], of whose second row only the first two positions are real.
+  const auto part_of = [](const std::function<Variable(const Variable& x, const Variable& w)>& f,
+                          std::vector<i32> output) {
+    return parts::prove_padding(
+        {.name = "rows",
+         .variant = "",
+         .make =
+             [=](Dtype dtype, u64 seed) {
+               Rng rng(seed);
+               Checkable result = checkable(f, {randn({2, 3, 4}, rng, dtype), randn({4}, rng, dtype)});
+               result.padding = {.places = {{"input 0", {3, 2}}}, .output = output};
+               return result;
+             }},
+        1);
+  };
+  const Mask mask = Mask::padding(std::vector<i32>{3, 2});
+  const auto cleared = [=](const Variable& x) {
+    return reshape(zero_padding(reshape(x, {2, 1, 3, 4}), mask), {2, 3, 4});
+  };
+  CHECK(part_of([=](const Variable& x, const Variable& w) { return cleared(x) * w; }, {}).ok);
+  CHECK(part_of([=](const Variable& x, const Variable& w) { return cleared(x) * w; }, {3, 2}).ok);
+  // The real rows of x + w are right, and so is every gradient. Those of x w are right, but dw adds up 0 times NaN.
+  CHECK(part_of([](const Variable& x, const Variable& w) { return x + w; }, {3, 2}).ok);
+  CHECK(part_of([](const Variable& x, const Variable& w) { return x * w; }, {3, 2}).detail ==
+        "nan behind the padding lengths gives other bits for input 1");
+  // 0 times a sum of squares is 0 unless they overflow.
+  const auto norm = [](const Variable& x) { return x * x; };
+  CHECK(part_of([=](const Variable& x, const Variable& w) { return cleared(norm(x)) * w; }, {}).detail ==
+        "nan behind the padding lengths gives other bits for input 0");
+  CHECK(part_of([](const Variable& x, const Variable& w) { return x + w; }, {}).detail ==
+        "the padding of input 0 has a gradient");
+}

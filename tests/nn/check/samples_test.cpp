@@ -19,6 +19,14 @@ TEST_CASE("promise 6: promise 8: promise 10: every sample of a layer is proven i
 
 namespace {
 
+// Adds the layers and models that a header defines, without the interfaces of what can stand in a layer's place.
+void find_modules(const std::string& path, std::set<std::string>& modules) {
+  samples::find_names(path, R"(^(?:struct|class) (\w+)(?: final)? : (?:public )?(?:Module|Replaceable|Attention)\b)",
+                      modules);
+  for (const char* interface : {"Replaceable", "Part", "LinearMap", "Attention", "QueryKeyMap", "ScoreBias"})
+    modules.erase(interface);
+}
+
 // The operations that a row's forward runs.
 std::set<std::string> operations_of(const Sample& sample) {
   struct Names final : Observer {
@@ -46,17 +54,24 @@ TEST_CASE("no two samples share their name and variant") {
 
 TEST_CASE("promise 6: every layer and model in nn/ has a sample, and every sample a layer or model") {
   std::set<std::string> modules;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(ORRERY_SOURCE_DIR "/nn")) {
-    if (file.path().extension() != ".h") continue;
-    samples::find_names(file.path().string(),
-                        R"(^(?:struct|class) (\w+)(?: final)? : (?:public )?(?:Module|Replaceable|Attention)\b)",
-                        modules);
-  }
-  // Interfaces of what can stand in a layer's place.
-  for (const char* interface : {"Replaceable", "Part", "LinearMap", "Attention", "QueryKeyMap", "ScoreBias"})
-    CHECK(modules.erase(interface) == 1);
+  for (const auto& file : std::filesystem::recursive_directory_iterator(ORRERY_SOURCE_DIR "/nn"))
+    if (file.path().extension() == ".h") find_modules(file.path().string(), modules);
   CHECK(modules.size() >= 10);
   CHECK(samples::row_differences(modules, samples::names_of(nn::module_samples()), "nn/check/samples.cpp") == "");
+}
+
+TEST_CASE("promise 13: whatever in nn/ knows a mask or padding has a sample that says what is padding") {
+  std::set<std::string> with_padding, proven;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(ORRERY_SOURCE_DIR "/nn")) {
+    if (file.path().extension() != ".h") continue;
+    std::set<std::string> knows;
+    samples::find_names(file.path().string(), R"((\bMask\b|\bpad_id\b))", knows);
+    if (!knows.empty()) find_modules(file.path().string(), with_padding);
+  }
+  for (const Sample& sample : nn::module_samples())
+    if (!sample.build(f32).padding.places.empty()) proven.insert(sample.name);
+  CHECK(with_padding.size() >= 15);
+  CHECK(samples::row_differences(with_padding, proven, "the list of samples with padding") == "");
 }
 
 TEST_CASE("promise 6: everything in nn/ that changes queries and keys has a sample of attention with it") {

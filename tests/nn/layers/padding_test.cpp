@@ -14,7 +14,7 @@ TEST_CASE("NaN, infinity and huge numbers beyond the lengths become 0, numbers b
   const Tensor clean = randn({2, 3, 4}, rng, f64);
   CHECK(nn::with_harmless_padding(constant(clean), mask).value().shares_memory_with(clean));
   CHECK(nn::with_harmless_padding(constant(clean), Mask()).value().shares_memory_with(clean));
-  for (const double harmful : {static_cast<double>(NAN), static_cast<double>(INFINITY), 1e307}) {
+  for (const double harmful : {static_cast<double>(NAN), static_cast<double>(INFINITY), 1e147}) {
     Tensor x = clean.clone();
     x(1, 2, 3) = harmful;
     const Tensor result = nn::with_harmless_padding(constant(x), mask).value();

@@ -88,3 +88,22 @@ TEST_CASE("a later token leaves earlier outputs bit-equal") {
   CHECK(same_bits(slice(before, 1, 0, 3), slice(after, 1, 0, 3)));
   CHECK(distance(slice(before, 1, 3), slice(after, 1, 3)) > 0);
 }
+
+TEST_CASE("promise 13: a memory with NaN in its padding is cleared once for all layers, which add up its gradient") {
+  Rng rng(1);
+  constexpr i64 d_model = 64, m = 40;  // wide enough that sums in another order have other bits
+  nn::Decoder decoder(3, false, {.d_model = d_model, .num_heads = 4, .d_ff = 8, .dropout = 0}, rng);
+  const Variable x = constant(randn({4, 30, d_model}, rng));
+  const Tensor clean = randn({4, m, d_model}, rng), dy = randn(x.shape(), rng);
+  const Mask padding = Mask::padding(std::vector<i32>{m, m, m, m / 2});
+  std::vector<Tensor> gradients;
+  for (const double behind : {0.0, double{NAN}, 1e38}) {
+    Tensor numbers = clean.clone(), rest = numbers.reshape({4 * m, d_model}).rows(4 * m - m / 2, 4 * m);
+    fill(rest, behind);
+    const Variable memory = parameter(numbers);
+    Pass pass;
+    backward(decoder(x, memory, Mask::causal(), padding, pass), dy);
+    gradients.push_back(memory.gradient());
+    CHECK(same_bits(gradients.back(), gradients.front()));
+  }
+}

@@ -94,3 +94,25 @@ TEST_CASE("a stack applies its layers in order, each with weights of its own, th
   CHECK(encoder.parameters().back().name == "norm.bias");
   CHECK(encoder.parameter_count() == 3 * encoder.layers[0].parameter_count() + 12);
 }
+
+TEST_CASE("promise 13: a stack sets harmful padding to 0 once, where it enters, and copies nothing else") {
+  struct Copies final : Observer {
+    int seen = 0;
+    void forward_begins(std::string_view name, std::span<const Variable* const>) override {
+      seen += name == "zero_padding";
+    }
+  };
+  Rng rng(1);
+  for (const bool norm_first : {false, true}) {
+    const nn::Encoder encoder(3, true, encoder_options(norm_first), rng);
+    for (const double behind : {1.0, 1e38, double{NAN}}) {
+      Tensor x = randn({2, 4, 6}, rng), rest = x.reshape({8, 6}).rows(6, 8);
+      fill(rest, behind);
+      Copies copies;
+      const ObserverScope scope(copies);
+      Pass pass;
+      encoder(constant(x), source_padding, pass);
+      CHECK(copies.seen == (behind == 1 ? 0 : 1));
+    }
+  }
+}

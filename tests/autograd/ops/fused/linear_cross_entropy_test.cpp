@@ -57,6 +57,26 @@ TEST_CASE("all leading axes of x are rows") {
   CHECK(together == linear_cross_entropy(constant(x.reshape({6, 4})), constant(W), {}, targets.reshape({6})).item());
 }
 
+TEST_CASE("promise 13: NaN, infinity and huge numbers in rows that do not count change no bit") {
+  for (const i64 K : {7, 5000}) {  // one chunk of rows, and several
+    const i64 rows = K == 7 ? 13 : 600;
+    const Tensor targets = some_targets(rows, K), W = normal({K, 3}, 2);
+    std::vector<Tensor> expected;
+    for (const double ignored : {0.0, double{NAN}, double{INFINITY}, 1e308}) {
+      Tensor x = normal({rows, 3});
+      for (i64 row = 0; row < rows; row += 7) {
+        Tensor of_row = x.rows(row, row + 1);
+        fill(of_row, ignored);
+      }
+      const std::vector<Tensor> got = value_then_gradients(
+          [&](const Variables& in) { return linear_cross_entropy(in[0], in[1], {}, targets); }, {x, W});
+      if (expected.empty()) expected = got;
+      for (size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], expected[i]));
+      CHECK(got[1].at(0) == 0);  // the gradient of row 0, which does not count
+    }
+  }
+}
+
 TEST_CASE("nothing that counts, and no rows, give loss 0 and gradient 0") {
   for (const i64 rows : {0, 3}) {
     const Variable x = parameter(normal({rows, 4})), W = parameter(normal({5, 4}, 2)), b = parameter(normal({5}, 3));
