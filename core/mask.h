@@ -59,10 +59,9 @@ class Mask {
   /// 2020).
   static Mask window(i64 before, i64 after);
   static Mask window(i64 reach) { return window(reach, reach); }
-  /// The first `count` positions, 0 to count - 1, see everything and are seen by all; other pairs are hidden. Beltagy et
-  /// al. 2020, section 3.1: "This attention is symmetric: that is, a token with a global attention attends to all tokens
-  /// across the sequence, and all tokens in the sequence attend to it." Causal and padding hide from them, too, where
-  /// they are joined by `&`.
+  /// The first `count` positions, 0 to count - 1, see everything and are seen by all; other pairs are hidden. Beltagy
+  /// et al. 2020, section 3.1: "a token with a global attention attends to all tokens across the sequence, and all
+  /// tokens in the sequence attend to it." Causal and padding, joined by `&`, hide from them as from others.
   static Mask global(i64 count);
   /// Batch row b sees only its first lengths[b] keys; i32 [B]. Later keys affect no result.
   static Mask padding(const Tensor& lengths);

@@ -44,8 +44,8 @@ struct MaskCost {
   bool kept() const { return ratio() <= allowed; }
 };
 
-/// The masks of `orrery bench masks`, which take turns: the fastest of at least three rounds, and of as many as fit into
-/// `budget` seconds.
+/// The masks of `orrery bench masks`, which take turns: the fastest of at least three rounds, and of as many as fit
+/// into `budget` seconds.
 std::vector<MaskCost> measure_masks(i64 T, double budget);
 void print_masks(std::ostream& out, const std::vector<MaskCost>& rows);
 

@@ -249,7 +249,7 @@ std::vector<Mask> joined_masks(i64 n, i64 m) {
 TEST_CASE("blocks of queries and keys say what each pair says") {
   for (const auto& [n, m] : {std::pair<i64, i64>{150, 150}, {1, 90}, {40, 200}, {150, 30}}) {
     for (const Mask& mask : joined_masks(n, m)) {
-      INFO(mask, ", n ", n, ", m ", m);
+      INFO(mask);
       for (const auto& [begin, end] : {std::pair<i64, i64>{0, n}, {8, 130}, {n - 1, n}, {24, 90}, {128, 150}}) {
         if (begin >= n) continue;
         const i64 last = std::min({end, n, begin + MaskBlock::most_queries});

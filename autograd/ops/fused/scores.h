@@ -95,8 +95,8 @@ static_assert(MaskBlock::most_keys == keys_at_once && MaskBlock::most_queries ==
 
 }  // namespace
 
-/// Adds to sum[i] what term(j, part) adds to part[i] for all keys j, in two steps, which lose fewer digits than one long
-/// sum.
+/// Adds to sum[i] what term(j, part) adds to part[i] for all keys j, in two steps, which lose fewer digits than one
+/// long sum.
 template <class T, class Term>
 static void sum_over_keys(i64 keys, i64 width, PerQuery<T>& sum, const Term& term) {
   PerQuery<T> part;
@@ -160,8 +160,8 @@ static T shift_of(T largest) {
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
 }
 
-/// Turns S^T into P^T in place: the softmax of autograd/ops/softmax_rows.h, column by column. Row 0 belongs to the first
-/// of the keys in `seen`; rows outside its runs are neither read nor written.
+/// Turns S^T into P^T in place: the softmax of autograd/ops/softmax_rows.h, column by column. Row 0 belongs to the
+/// first of the keys in `seen`; rows outside its runs are neither read nor written.
 template <class T>
 static void softmax_columns(const Scores<T>& S, const SeenKeys& seen) {
   PerQuery<T> shift, sum;
