@@ -25,6 +25,13 @@ Mask Mask::window(i64 before, i64 after) {
   return mask;
 }
 
+Mask Mask::global(i64 count) {
+  check(count >= 0, "mask", "there are 0 global positions or more, not ", count);
+  Mask mask;
+  mask.global_ = std::min(count, unlimited);
+  return mask;
+}
+
 Mask Mask::padding(const Tensor& lengths) {
   check(lengths.defined() && lengths.rank() == 1 && lengths.dtype() == Dtype::i32, "mask",
         "lengths must be i32 [B], got shape ", lengths.shape());
@@ -40,32 +47,96 @@ Mask Mask::padding(const std::vector<i32>& lengths) {
   return padding(Tensor::of<i32>({static_cast<i64>(lengths.size())}, lengths));
 }
 
+namespace {
+
+constexpr i64 word = MaskBlock::queries_of_word;
+
+// The bits of `count` rows of m elements: bit i of to[j] says whether element j of row i is not 0. If `repeats`, all
+// bits are those of the one row.
+void pack_rows(const i32* rows, i64 count, i64 m, bool repeats, i32* to) {
+  std::fill_n(to, m, 0);
+  for (i64 i = 0; i < count; ++i) {
+    const u32 bit = repeats ? ~u32{0} : u32{1} << i;
+    const i32* row = rows + i * m;
+    for (i64 j = 0; j < m; ++j) to[j] |= static_cast<i32>(row[j] != 0 ? bit : 0);
+  }
+}
+
+}  // namespace
+
 Mask Mask::allow(const Tensor& allow) {
   check(allow.defined() && allow.rank() >= 2 && allow.rank() <= 4 && allow.dtype() == Dtype::i32, "mask",
         "a table must be i32 [n, m], [B, n, m] or [B, h, n, m], got shape ", allow.shape());
   const i64 n = allow.size(-2), m = allow.size(-1);
   const i64 B = allow.rank() >= 3 ? allow.size(0) : 1, h = allow.rank() == 4 ? allow.size(1) : 1;
+  const i64 groups = n == 1 ? 1 : (n + word - 1) / word;
+  Table table{.shape = {B, h, n, m}, .words = Tensor::empty({B, h, groups, m}, Dtype::i32)};
+  const i32* from = allow.data<i32>();
+  i32* to = table.words.write<i32>();
+  parallel_for(B * h * groups, row_grain(word * m), [=](i64 begin, i64 end) {
+    for (i64 g = begin; g < end; ++g) {
+      const i64 first = g % groups * word;
+      pack_rows(from + (g / groups * n + first) * m, std::min(word, n - first), m, n == 1, to + g * m);
+    }
+  });
   Mask mask;
-  mask.tables_.push_back(allow.clone().reshape({B, h, n, m}));
+  mask.tables_.push_back(std::move(table));
   return mask;
 }
+
+namespace {
+
+// lengths of both, chosen for each batch row.
+template <class Choice>
+Tensor joined_lengths(const Tensor& a, const Tensor& b, const Choice& choice) {
+  check(a.count() == b.count(), "mask", "paddings of ", a.count(), " and ", b.count(), " batch rows");
+  Tensor lengths = a.clone();
+  i32* to = lengths.write<i32>();
+  for (i64 i = 0; i < a.count(); ++i) to[i] = choice(to[i], b.data<i32>()[i]);
+  return lengths;
+}
+
+}  // namespace
 
 Mask operator&(const Mask& a, const Mask& b) {
   Mask both = a;
   both.before_ = std::min(a.before_, b.before_);
   both.after_ = std::min(a.after_, b.after_);
+  both.global_ = std::min(a.global_, b.global_);
   both.tables_.insert(both.tables_.end(), b.tables_.begin(), b.tables_.end());
-  if (!a.has_padding() || !b.has_padding()) {
-    if (b.has_padding()) both.lengths_ = b.lengths_;
-    return both;
-  }
-  check(a.lengths_.count() == b.lengths_.count(), "mask", "paddings of ", a.lengths_.count(), " and ",
-        b.lengths_.count(), " batch rows");
-  both.lengths_ = a.lengths_.clone();
-  i32* lengths = both.lengths_.write<i32>();
-  for (i64 i = 0; i < a.lengths_.count(); ++i) lengths[i] = std::min(lengths[i], b.lengths_.data<i32>()[i]);
+  both.one_of_.insert(both.one_of_.end(), b.one_of_.begin(), b.one_of_.end());
+  if (!a.has_padding()) both.lengths_ = b.lengths_;
+  if (a.has_padding() && b.has_padding())
+    both.lengths_ = joined_lengths(a.lengths_, b.lengths_, [](i32 x, i32 y) { return std::min(x, y); });
   return both;
 }
+
+// The result has the ranges that contain both; if those are the ranges of one of them, which has no more rules, that
+// one is all.
+Mask operator|(const Mask& a, const Mask& b) {
+  Mask either;
+  either.before_ = std::max(a.before_, b.before_);
+  either.after_ = std::max(a.after_, b.after_);
+  either.global_ = std::max(a.global_, b.global_);
+  if (a.has_padding() && b.has_padding())
+    either.lengths_ = joined_lengths(a.lengths_, b.lengths_, [](i32 x, i32 y) { return std::max(x, y); });
+  for (const Mask* mask : {&a, &b}) {
+    if (!mask->has_table() && mask->same_ranges(either)) return *mask;
+  }
+  either.one_of_.push_back({a, b});
+  return either;
+}
+
+bool Mask::same_ranges(const Mask& other) const {
+  const auto equal_lengths = [](const Tensor& x, const Tensor& y) {
+    return x.defined() == y.defined() &&
+           (!x.defined() || std::equal(x.data<i32>(), x.data<i32>() + x.count(), y.data<i32>()));
+  };
+  return before_ == other.before_ && after_ == other.after_ && global_ == other.global_ &&
+         equal_lengths(lengths_, other.lengths_);
+}
+
+bool Mask::allows_all() const { return !has_table() && same_ranges(Mask()); }
 
 i64 Mask::length(i64 b, i64 m) const {
   if (!has_padding()) return m;
@@ -73,22 +144,117 @@ i64 Mask::length(i64 b, i64 m) const {
   return std::min<i64>(m, lengths_.data<i32>()[b]);
 }
 
-KeyRange Mask::range(i64 b, i64 i, i64 n, i64 m) const {
-  const i64 position = i + m - n, limit = std::clamp<i64>(position + after_ + 1, 0, length(b, m));
+// A later query's range begins and ends later, or at the same keys.
+KeyRange Mask::range(const QuerySpan& q) const {
+  const i64 position = q.begin + q.m - q.n, last = position + q.count() - 1, keys = length(q.b, q.m);
+  const bool has_global = last >= 0 && position < global_;
+  const i64 limit = std::clamp<i64>(last + after_ + 1, 0, has_global ? keys : std::min(keys, global_));
   return {std::clamp<i64>(position - before_, 0, limit), limit};
 }
 
-bool Mask::table_allows(i64 b, i64 h, i64 i, i64 j) const {
-  return std::all_of(tables_.begin(), tables_.end(), [&](const Tensor& table) {
-    const auto at = [&](int axis, i64 index) { return table.size(axis) == 1 ? 0 : index; };
-    const i64 row = (at(0, b) * table.size(1) + at(1, h)) * table.size(2) + at(2, i);
-    return table.data<i32>()[row * table.size(3) + at(3, j)] != 0;
+// The keys that are in the range of each query; none if the count is negative.
+KeyRange Mask::seen_by_all(const QuerySpan& q) const {
+  const i64 position = q.begin + q.m - q.n, last = position + q.count() - 1, keys = length(q.b, q.m);
+  const bool all_global = position >= 0 && last < global_;
+  return {last - before_, std::min(position + after_ + 1, all_global ? keys : std::min(keys, global_))};
+}
+
+namespace {
+
+i64 words_of(i64 queries) { return (queries + word - 1) / word; }
+
+// The bits of the queries that exist, in word w of a block.
+u32 existing_bits(const QuerySpan& q, i64 w) {
+  const i64 count = q.count() - w * word;
+  return count >= word ? ~u32{0} : (u32{1} << count) - 1;
+}
+
+template <class Change>
+void for_words(const QuerySpan& q, MaskBlock& block, const Change& change) {
+  for (i64 w = 0; w < words_of(q.count()); ++w) change(w, block.words[static_cast<size_t>(w)].data());
+}
+
+Seen seen_in(const QuerySpan& q, i64 keys, MaskBlock& block) {
+  bool some = false, all = true;
+  for_words(q, block, [&](i64 w, const u32* words) {
+    u32 any = 0, every = existing_bits(q, w);
+    const u32 existing = every;
+    for (i64 j = 0; j < keys; ++j) {
+      any |= words[j];
+      every &= words[j];
+    }
+    some |= any != 0;
+    all &= every == existing;
+  });
+  return all ? Seen::all : some ? Seen::some : Seen::nothing;
+}
+
+}  // namespace
+
+Seen Mask::see(const QuerySpan& q, KeyRange keys, MaskBlock& block) const {
+  const KeyRange some = range(q), all = seen_by_all(q);
+  if (std::min(some.limit, keys.limit) <= std::max(some.first, keys.first)) return Seen::nothing;
+  const bool all_in_range = all.first <= keys.first && keys.limit <= all.limit;
+  if (all_in_range && !has_table()) return Seen::all;
+  for_words(q, block, [&](i64 w, u32* words) {
+    std::fill_n(words, keys.count(), all_in_range ? existing_bits(q, w) : 0);
+    const i64 begin = q.begin + w * word;
+    for (i64 i = begin; !all_in_range && i < std::min(q.end, begin + word); ++i) {
+      const KeyRange seen = range(q.b, i, q.n, q.m);
+      const i64 limit = std::min(seen.limit, keys.limit) - keys.first;
+      for (i64 j = std::max<i64>(seen.first - keys.first, 0); j < limit; ++j) words[j] |= u32{1} << (i - begin);
+    }
+  });
+  for (const Table& table : tables_) table.keep(q, keys, block);
+  for (const std::vector<Mask>& masks : one_of_) keep_one_of(masks, q, keys, block);
+  return seen_in(q, keys.count(), block);
+}
+
+void Mask::keep_one_of(const std::vector<Mask>& masks, const QuerySpan& q, KeyRange keys, MaskBlock& block) const {
+  MaskBlock any{}, part;
+  for (const Mask& mask : masks) {
+    const Seen seen = mask.see(q, keys, part);
+    if (seen == Seen::all) return;
+    if (seen == Seen::nothing) continue;
+    for_words(q, any, [&](i64 w, u32* words) {
+      for (i64 j = 0; j < keys.count(); ++j) words[j] |= part.words[static_cast<size_t>(w)][static_cast<size_t>(j)];
+    });
+  }
+  for_words(q, block, [&](i64 w, u32* words) {
+    for (i64 j = 0; j < keys.count(); ++j) words[j] &= any.words[static_cast<size_t>(w)][static_cast<size_t>(j)];
+  });
+}
+
+const i32* Mask::Table::row(i64 b, i64 h, i64 i) const {
+  const auto at = [&](int axis, i64 index) { return shape[axis] == 1 ? 0 : index; };
+  return words.data<i32>() + ((at(0, b) * shape[1] + at(1, h)) * words.size(2) + at(2, i) / word) * shape[3];
+}
+
+bool Mask::Table::allows(i64 b, i64 h, i64 i, i64 j) const {
+  return (static_cast<u32>(row(b, h, i)[shape[3] == 1 ? 0 : j]) >> (i % word) & 1U) != 0;
+}
+
+void Mask::Table::keep(const QuerySpan& q, KeyRange keys, MaskBlock& block) const {
+  const i64 step = shape[3] == 1 ? 0 : 1, shift = shape[2] == 1 ? 0 : q.begin % word;
+  for_words(q, block, [&](i64 w, u32* to) {
+    const i64 i = q.begin + w * word;
+    const i32* from = row(q.b, q.h, i) + keys.first * step;
+    // The word of a span that begins inside a word continues in the next one, if there is one.
+    const i32* next = shift > 0 && (i / word + 1) * word < shape[2] ? from + shape[3] : nullptr;
+    for (i64 j = 0; j < keys.count(); ++j) {
+      const u32 rest = next ? static_cast<u32>(next[j * step]) << (word - shift) : 0;
+      to[j] &= static_cast<u32>(from[j * step]) >> shift | rest;
+    }
   });
 }
 
 bool Mask::allowed(i64 b, i64 h, i64 i, i64 j, i64 n, i64 m) const {
   const KeyRange keys = range(b, i, n, m);
-  return j >= keys.first && j < keys.limit && table_allows(b, h, i, j);
+  const auto allows = [&](const Mask& mask) { return mask.allowed(b, h, i, j, n, m); };
+  return j >= keys.first && j < keys.limit &&
+         std::all_of(tables_.begin(), tables_.end(), [&](const Table& table) { return table.allows(b, h, i, j); }) &&
+         std::all_of(one_of_.begin(), one_of_.end(),
+                     [&](const std::vector<Mask>& masks) { return std::any_of(masks.begin(), masks.end(), allows); });
 }
 
 void Mask::check_padding_fits(i64 B, i64 m) const {
@@ -103,12 +269,15 @@ void Mask::check_padding_fits(i64 B, i64 m) const {
 void Mask::check_fits(i64 B, i64 h, i64 n, i64 m) const {
   check_padding_fits(B, m);
   const std::array<i64, 4> sizes{B, h, n, m};
-  for (const Tensor& table : tables_) {
+  for (const Table& table : tables_) {
     for (int axis = 0; axis < 4; ++axis) {
-      const i64 size = table.size(axis);
-      check(size == 1 || size == sizes[static_cast<size_t>(axis)], "mask", "a table of shape ", table.shape(),
+      const i64 size = table.shape[axis];
+      check(size == 1 || size == sizes[static_cast<size_t>(axis)], "mask", "a table of shape ", table.shape,
             " does not fit scores of shape ", Shape{B, h, n, m});
     }
+  }
+  for (const std::vector<Mask>& masks : one_of_) {
+    for (const Mask& mask : masks) mask.check_fits(B, h, n, m);
   }
 }
 
@@ -125,16 +294,27 @@ std::ostream& operator<<(std::ostream& out, const Mask& mask) {
   } else if (mask.before_ != Mask::unlimited || mask.after_ != Mask::unlimited) {
     next_part() << "window(" << reach(mask.before_) << ", " << reach(mask.after_) << ')';
   }
+  if (mask.global_ != Mask::unlimited) next_part() << "global(" << mask.global_ << ')';
   if (mask.has_padding()) {
     next_part() << "padding(";
     for (i64 b = 0; b < mask.lengths_.count(); ++b) out << (b ? ", " : "") << mask.lengths_.at(b);
     out << ')';
   }
-  for (const Tensor& table : mask.tables_) {
-    next_part() << "allow" << table.shape();
-    for (i64 i = 0; i < table.count() && table.count() <= 1024; ++i) {
-      out << (i % table.size(3) == 0 ? "\n  " : "") << (table.at(i) != 0 ? '1' : '.');
+  for (const Mask::Table& table : mask.tables_) {
+    const Shape& shape = table.shape;
+    next_part() << "allow" << shape;
+    const i64 rows = shape.count() <= 1024 && shape[3] > 0 ? shape[0] * shape[1] * shape[2] : 0;
+    for (i64 row = 0; row < rows; ++row) {
+      const i64 b = row / (shape[1] * shape[2]), h = row / shape[2] % shape[1], i = row % shape[2];
+      out << "\n  ";
+      for (i64 j = 0; j < shape[3]; ++j) out << (table.allows(b, h, i, j) ? '1' : '.');
     }
+  }
+  const bool is_only_part = joint.empty() && mask.one_of_.size() == 1;
+  for (const std::vector<Mask>& masks : mask.one_of_) {
+    next_part() << (is_only_part ? "" : "(");
+    for (size_t i = 0; i < masks.size(); ++i) out << (i > 0 ? " | " : "") << masks[i];
+    out << (is_only_part ? "" : ")");
   }
   return joint.empty() ? out << "everything" : out;
 }

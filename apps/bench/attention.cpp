@@ -80,6 +80,77 @@ void print_attention(std::ostream& out, const std::vector<AttentionFigures>& row
   }
 }
 
+namespace {
+
+constexpr i64 reach = 32, global_positions = 1;
+
+// Longformer's pattern, or each pair with probability 1/2, as a table.
+Mask window_as_table(i64 T) {
+  Tensor allow = full({T, T}, 0, Dtype::i32);
+  i32* to = allow.write<i32>();
+  for (i64 i = 0; i < T; ++i) {
+    for (i64 j = 0; j < T; ++j)
+      to[i * T + j] = i < global_positions || j < global_positions || std::abs(i - j) <= reach ? 1 : 0;
+  }
+  return Mask::allow(allow);
+}
+Mask random_table(i64 T, Rng& rng) { return Mask::allow(randint(0, 2, {T, T}, rng)); }
+
+}  // namespace
+
+std::vector<MaskCost> measure_masks(i64 T, double budget) {
+  Rng rng(1);
+  const std::vector<std::pair<std::string, Mask>> masks{
+      {"none", Mask()},
+      {"causal", Mask::causal()},
+      {"window(32)", Mask::window(reach)},
+      {"window(32) | global(1)", Mask::window(reach) | Mask::global(global_positions)},
+      {"the same as a table", window_as_table(T)},
+      {"table, half of all pairs", random_table(T, rng)}};
+  Variable qkv = parameter(randn({1, T, 3 * num_heads * d_head}, rng));
+  const Tensor dy = randn({1, T, num_heads * d_head}, rng);
+  const auto seconds_under = [&](const Mask& mask) {
+    qkv.clear_gradient();
+    return seconds_of([&] { backward(packed_attention(qkv, {num_heads, d_head, d_head}, mask), dy); });
+  };
+  std::vector<MaskCost> rows;
+  for (const auto& [name, mask] : masks) rows.push_back({.T = T, .mask = name, .seconds = seconds_under(mask)});
+  const Stopwatch all;
+  for (int round = 0; round < runs || all.seconds() < budget; ++round) {
+    for (size_t i = 0; i < rows.size(); ++i)
+      rows[i].seconds = std::min(rows[i].seconds, seconds_under(masks[i].second));
+  }
+  for (MaskCost& row : rows) row.unmasked = rows[0].seconds;
+  return rows;
+}
+
+void print_masks(std::ostream& out, const std::vector<MaskCost>& rows) {
+  constexpr size_t mask_width = 26;
+  out << numbers("self-attention, %ld heads, d_k = d_v = %ld, a batch of one: forward and backward\n", num_heads,
+                 d_head)
+      << "     T   mask                            ms   of unmasked\n";
+  for (const MaskCost& row : rows) {
+    out << numbers("%6ld   ", row.T) << fitted(row.mask, mask_width)
+        << numbers("%8.2f%14.2f", 1e3 * row.seconds, row.ratio())
+        << (row.kept() ? "\n" : numbers("   MISSED: at most %.1f\n", MaskCost::allowed));
+  }
+}
+
+int bench_masks(const BenchOptions& options) {
+  announce(options);
+  constexpr double seconds_for_a_length = 3;
+  std::vector<MaskCost> rows;
+  for (const i64 T : {256, 2048, 4096}) {
+    for (const MaskCost& row : measure_masks(T, seconds_for_a_length)) rows.push_back(row);
+  }
+  print_masks(std::cout, rows);
+  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+  for (const MaskCost& row : rows)
+    results.push_back({{"length", row.T}, {"mask", row.mask}, {"ms", 1e3 * row.seconds}, {"of_unmasked", row.ratio()}});
+  write_results(options, "masks", results);
+  return exit_code_of(rows);
+}
+
 int bench_attention(const BenchOptions& options) {
   announce(options);
   std::vector<AttentionFigures> rows;

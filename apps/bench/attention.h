@@ -2,11 +2,12 @@
 //
 // Measures two things at each length: one causal self-attention of 4 heads with d_k = d_v = 64, forward and backward,
 // without the products around it; and a whole training step of the configuration `long`, a GPT of two layers with such
-// attentions.
+// attentions. `orrery bench masks`: what masks cost such an attention.
 // Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "core/dtype.h"
@@ -32,5 +33,20 @@ AttentionFigures measure_attention(i64 T);
 /// Measures only the training step: sets `step` and `step_peak_bytes`.
 void measure_long_step(AttentionFigures& figures);
 void print_attention(std::ostream& out, const std::vector<AttentionFigures>& rows);
+
+/// Self-attention of T positions under a mask: seconds of forward and backward, with the mask and without.
+struct MaskCost {
+  static constexpr double allowed = 1.3;
+  i64 T = 0;
+  std::string mask{};
+  double seconds = 0, unmasked = 0;
+  double ratio() const { return seconds / unmasked; }
+  bool kept() const { return ratio() <= allowed; }
+};
+
+/// The masks of `orrery bench masks`, which take turns: the fastest of at least three rounds, and of as many as fit
+/// into `budget` seconds.
+std::vector<MaskCost> measure_masks(i64 T, double budget);
+void print_masks(std::ostream& out, const std::vector<MaskCost>& rows);
 
 }  // namespace orrery

@@ -1,6 +1,6 @@
 // Chapter 9. `orrery bench`: measures the speed of this program.
 //
-// Each benchmark is one file: step, profile, promises, gemm, ops, fused, attention, busy, toy, decode.
+// Each benchmark is one file: step, profile, promises, gemm, ops, fused, attention (and masks), busy, toy, decode.
 // Serves: core/machine/parallel.h
 #include "apps/bench/bench.h"
 
@@ -143,6 +143,9 @@ void add_operation_benches(CLI::App& benches, int& exit_code) {
 
   add_bench(benches, "attention", "Time and memory of attention over long sequences", bench_attention, new_options(),
             exit_code, "Example:\n  orrery bench attention --threads 2");
+  add_bench(benches, "masks", "What masks cost attention", bench_masks, new_options(), exit_code,
+            "The masks take turns; a time is that of the fastest run. MISSED: more than 1.3 times the time without a "
+            "mask.\nExample:\n  orrery bench masks --threads 1");
 }
 
 // Benches that take longer than the others.

@@ -6,6 +6,7 @@
 //   ops       how fast everything else is
 //   fused     what each fused operation saves
 //   attention how time and memory grow with the length
+//   masks     what masks cost attention
 //   decode    how fast a model writes
 //   promises  what three promises cost a training step
 //   busy      how long a step takes beside other programs
@@ -44,6 +45,7 @@ int bench_gemm(const BenchOptions& options);
 int bench_ops(const BenchOptions& options);
 int bench_fused(const BenchOptions& options);
 int bench_attention(const BenchOptions& options);
+int bench_masks(const BenchOptions& options);
 int bench_decode(const BenchOptions& options);
 int bench_promises(const BenchOptions& options);
 int bench_toy(const BenchOptions& options);

@@ -35,6 +35,8 @@ void add_packed_self_attention(std::vector<Sample>& table) {
   add("size 0, no batch row", Mask(), 0.4, {0, 3});
   add("window", Mask::window(1, 2), 0, {2, 5});
   add("causal window, dropout", Mask::causal() & Mask::window(2), 0.4, {2, 9});
+  add("window or global position", Mask::window(1) | Mask::global(1), 0, {2, 6});
+  add("causal, window or global position, dropout", Mask::causal() & (Mask::window(1) | Mask::global(2)), 0.4, {2, 9});
   add("nothing to see", Mask::padding({0, 0}), 0, {2, 3}, {{"input 0", "no query sees a key"}});
   table.push_back(drawn_sample("packed_attention", "self, bias by distance, dropout",
                                {packed_qkv({2, 5}, heads), {{heads.h, 9}}}, [](const Variables& x, const Draw& draw) {
@@ -109,6 +111,7 @@ void add_tiled_cross_attention(std::vector<Sample>& table) {
   add("table with an empty row, and one that sees nothing in a tile", table_of_tiles, 0, 3, 6);
   add("one query, one key", Mask(), 0, 1, 1, {{"input 0", "softmax over one key is always 1"}});
   add("window", Mask::window(3, 1), 0.4, 9, 9);
+  add("window, global position or table", Mask::window(1) | Mask::global(1) | table_of_tiles, 0.4, 3, 6);
   add("nothing to see", Mask::padding({0, 0}), 0, 2, 5,
       {{"input 0", "no query sees a key"}, {"input 1", "no query sees a key"}});
   std::vector<Input> with_bias = packed_q_and_kv(2, 9, 6, tiled_heads);

@@ -187,6 +187,7 @@ void add_masked_softmax(std::vector<Sample>& table) {
   add("causal and padding", causal_and_padded());
   add("table with an empty row", table_with_empty_row());
   add("a window, the last query sees less", Mask::window(1) & Mask::padding(Tensor::of<i32>({2}, {3, 2})));
+  add("a window or a global position, padded", (Mask::window(0) | Mask::global(1)) & Mask::padding({3, 2}));
   table.push_back(long_sample("masked_softmax", "long", {{{1, 1, long_rows, 3}}},
                               [](const Variables& x) { return masked_softmax(x[0], Mask()); }));
 }

@@ -49,7 +49,7 @@ struct MaskedSoftmax {
         std::fill(all + keys.limit, all + m, T{0});
         if (!rule.has_table()) return softmax_row(from, seen, keys.count());
         std::copy_n(from, keys.count(), seen);
-        rule.hide_by_table(b, head, i, keys, seen);
+        rule.hide({b, head, i, i + 1, n, m}, keys, seen);
         softmax_row(seen, seen, keys.count());
       });
     });

@@ -205,7 +205,7 @@ Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Ma
                         Trans::b);
         for (i64 j = 0; j < count; ++j) P[j] *= factor;
         if (biases.data) add_to(count, biases.row(b, head, i) + seen.first, P);
-        if (mask.has_table()) mask.hide_by_table(slot, head, i, seen, P);
+        if (mask.has_table()) mask.hide({slot, head, i, i + 1, n, m}, seen, P);
         softmax_row(P, P, count);
         gemm_in_task<T>({P, 1, count}, {V + at * s.d_v, count, s.d_v}, {out + (row * s.h + head) * s.d_v, 1, s.d_v});
       }

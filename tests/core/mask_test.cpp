@@ -1,4 +1,4 @@
-// Chapter 6. Tests of Mask: causal, padding, tables, their conjunction, printing, and what does not fit.
+// Chapter 6. Tests of Mask: causal, padding, tables, what joins them, blocks, printing, and what does not fit.
 #include "core/mask.h"
 
 #include <doctest/doctest.h>
@@ -200,13 +200,154 @@ TEST_CASE("windows print, & keeps the narrower of two, and a negative reach is r
         "mask: a window reaches 0 positions or more to each side, not -1 and 2");
 }
 
-TEST_CASE("what a table hides becomes -infinity, row by row or column by column") {
+TEST_CASE("global positions see everything and are seen by all, where causal, padding and other parts let them") {
+  const Mask global = Mask::global(2);
+  for (const auto& [n, m] : {std::pair<i64, i64>{6, 6}, {2, 7}, {1, 9}, {7, 3}, {9, 9}}) {
+    for (i64 i = 0; i < n; ++i) {
+      const i64 position = i + m - n;
+      for (i64 j = 0; j < m; ++j) {
+        const bool expected = (position >= 0 && position < 2) || j < 2;
+        CHECK(global.allowed(0, 0, i, j, n, m) == expected);
+        CHECK((global & Mask::causal()).allowed(0, 0, i, j, n, m) == (expected && j <= position));
+        CHECK((global & Mask::global(5)).allowed(0, 0, i, j, n, m) == expected);
+        CHECK((global & Mask::padding({1})).allowed(0, 0, i, j, n, m) == (expected && j < 1));
+        CHECK((global & Mask::window(3)).allowed(0, 0, i, j, n, m) == (expected && std::abs(j - position) <= 3));
+      }
+    }
+  }
+  CHECK_FALSE(global.has_table());
+  CHECK_FALSE(global.allows_all());
+  CHECK(Mask::global(i64{1} << 41).allows_all());
+  CHECK_FALSE(Mask::global(0).allowed(0, 0, 0, 0, 3, 3));
+  CHECK(text_of(Mask::causal() & global) == "causal & global(2)");
+  CHECK(error_of([] { Mask::global(-1); }) == "mask: there are 0 global positions or more, not -1");
+}
+
+namespace {
+
+// Masks of every kind for a batch of 2, two heads and scores of n x m, joined by & and |.
+std::vector<Mask> joined_masks(i64 n, i64 m) {
+  Rng rng(3);
+  const auto length = [&](i64 part) { return static_cast<i32>(m * part / 4); };
+  const Mask table = Mask::allow(randint(0, 2, {2, 2, n, m}, rng)),
+             keys = Mask::allow(randint(0, 2, {2, 1, 1, m}, rng)), queries = Mask::allow(randint(0, 2, {n, 1}, rng)),
+             padding = Mask::padding({length(3), length(1)});
+  return {Mask(),
+          Mask::window(9, 2),
+          padding,
+          Mask::global(3),
+          table,
+          keys & queries,
+          Mask::window(7) | Mask::global(3),
+          Mask::causal() & padding & (Mask::window(7) | Mask::global(1) | table),
+          (Mask::causal() & padding) | (Mask::window(0, 5) & Mask::padding({length(1), length(4)})),
+          (table | queries) & (keys | Mask::window(3)) & Mask::global(70),
+          (Mask::causal() | Mask::window(4, 20)) & (table | Mask::padding({0, length(2)}))};
+}
+
+}  // namespace
+
+TEST_CASE("blocks of queries and keys say what each pair says") {
+  for (const auto& [n, m] : {std::pair<i64, i64>{150, 150}, {1, 90}, {40, 200}, {150, 30}}) {
+    for (const Mask& mask : joined_masks(n, m)) {
+      INFO(mask);
+      for (const auto& [begin, end] : {std::pair<i64, i64>{0, n}, {8, 130}, {n - 1, n}, {24, 90}, {128, 150}}) {
+        if (begin >= n) continue;
+        const i64 last = std::min({end, n, begin + MaskBlock::most_queries});
+        for (i64 first = 0; first < m; first += 37) {
+          const KeyRange keys{first, std::min(m, first + MaskBlock::most_keys)};
+          for (i64 row = 0; row < 4; ++row) {
+            const QuerySpan q{row / 2, row % 2, begin, last, n, m};
+            MaskBlock block;
+            const Seen seen = mask.see(q, keys, block);
+            i64 pairs = 0, wrong = 0;
+            for (i64 i = begin; i < last; ++i) {
+              for (i64 j = keys.first; j < keys.limit; ++j) {
+                const bool expected = mask.allowed(q.b, q.h, i, j, n, m);
+                const auto at = static_cast<size_t>(i - begin);
+                pairs += expected;
+                wrong += seen == Seen::some &&
+                         expected != ((block.words[at / 32][static_cast<size_t>(j - first)] >> at % 32 & 1U) != 0);
+                wrong += expected && (j < mask.range(q).first || j >= mask.range(q).limit);
+                wrong += expected && (j < mask.range(q.b, i, n, m).first || j >= mask.range(q.b, i, n, m).limit);
+              }
+            }
+            const i64 all = q.count() * keys.count();
+            CHECK(wrong == 0);
+            CHECK(seen == (pairs == 0 ? Seen::nothing : pairs == all ? Seen::all : Seen::some));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("masks joined by | allow what one of them allows") {
+  const i64 n = 5, m = 7;
+  const std::vector<Mask> masks = joined_masks(n, m);
+  for (const Mask& a : masks) {
+    for (const Mask& b : masks) {
+      for (i64 at = 0; at < 4 * n * m; ++at) {
+        const auto allows = [&](const Mask& mask) {
+          return mask.allowed(at / (2 * n * m), at / (n * m) % 2, at / m % n, at % m, n, m);
+        };
+        REQUIRE(allows(a | b) == (allows(a) || allows(b)));
+        REQUIRE(allows((a | b) & b) == allows(b));
+      }
+    }
+  }
+}
+
+TEST_CASE("| keeps what both hide: a later position, keys beyond the longer padding") {
+  const Mask shorter = Mask::padding({1, 4}), longer = Mask::padding({3, 2});
+  CHECK((shorter | longer).length(0, 9) == 3);
+  CHECK((shorter | longer).length(1, 9) == 4);
+  CHECK_FALSE((shorter | Mask::global(2)).has_padding());
+  CHECK((Mask::window(3, 0) | (Mask::causal() & Mask::global(1))).is_causal());
+  CHECK_FALSE((Mask::causal() | Mask::global(1)).is_causal());
+  CHECK((Mask::window(3) | Mask::global(1)).has_table());
+  CHECK_FALSE((Mask::window(3) | Mask::global(1)).allows_all());
+  CHECK((Mask() | Mask::causal()).allows_all());
+  CHECK(text_of(Mask::window(2) | Mask::window(5)) == "window(5, 5)");  // contains the other
+  CHECK(error_of([&] { (void)(shorter | Mask::padding({3})); }) == "mask: paddings of 2 and 1 batch rows");
+  CHECK(error_of([&] { (longer | Mask::global(1)).check_fits(3, 1, 4, 4); }) ==
+        "mask: has lengths for 2 batch rows, there are 3");
+  CHECK(error_of([] {
+          (Mask::global(1) | Mask::allow(full({2, 3}, 0, Dtype::i32))).check_fits(1, 1, 3, 3);
+        }) == "mask: a table of shape [1, 1, 2, 3] does not fit scores of shape [1, 1, 3, 3]");
+}
+
+TEST_CASE("alternatives print in parentheses, where they are not all") {
+  const Mask either = Mask::window(64) | Mask::global(2);
+  CHECK(text_of(either) == "window(64, 64) | global(2)");
+  CHECK(text_of(either | Mask::causal()) == "window(64, 64) | global(2) | causal");
+  CHECK(text_of(Mask::causal() & Mask::padding({3}) & either) == "causal & padding(3) & (window(64, 64) | global(2))");
+}
+
+TEST_CASE("the scores of a query become -infinity where they are hidden") {
   const Mask mask = Mask::allow(Tensor::of<i32>({2, 4}, {1, 0, 0, 1, 1, 1, 0, 1}));
-  std::vector<double> row{5, 6, 7}, columns{1, 2, 3, 4, 5, 6};
-  mask.hide_by_table(0, 0, 1, {1, 4}, row.data());
+  std::vector<double> row{5, 6, 7};
+  mask.hide({0, 0, 1, 2, 2, 4}, {1, 4}, row.data());
   CHECK(row == std::vector<double>{5, -HUGE_VAL, 7});
-  mask.hide_by_table(0, 0, 0, {0, 3}, columns.data() + 1, 2);
-  CHECK(columns == std::vector<double>{1, 2, 3, -HUGE_VAL, 5, -HUGE_VAL});
+  std::vector<float> scores(200, 1.F);
+  (Mask::window(1) | Mask::global(70)).hide({0, 0, 150, 151, 203, 203}, {3, 203}, scores.data());
+  for (i64 j = 3; j < 203; ++j)
+    CHECK(scores[static_cast<size_t>(j - 3)] == (j < 70 || (j >= 149 && j <= 151) ? 1.F : -HUGE_VALF));
+}
+
+TEST_CASE("a table is packed the same way by any number of threads") {
+  Rng rng(2);
+  const Tensor table = randint(0, 2, {3, 300, 200}, rng);
+  const int before = threads();
+  for (const int count : {1, 2, 5}) {
+    set_threads(count);
+    const Mask mask = Mask::allow(table);
+    bool equal = true;
+    for (i64 at = 0; at < table.count(); ++at)
+      equal = equal && mask.allowed(at / 60000, 1, at / 200 % 300, at % 200, 300, 200) == (table.data<i32>()[at] != 0);
+    CHECK(equal);
+  }
+  set_threads(before);
 }
 
 TEST_CASE("padding is moderate unless it holds NaN, infinity or huge numbers") {

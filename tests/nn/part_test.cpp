@@ -279,7 +279,7 @@ TEST_CASE("positions, biases and windows: token by token through the cache as al
       first.query_key_map = Turned();
       first.own_mask = Mask::window(3, 0);
       second.score_bias = Falling(dense);
-      second.own_mask = Mask::window(4);
+      second.own_mask = Mask::window(1) | Mask::global(2);
       const NoGradient nothing_recorded;
       Pass pass = Pass::inference();
       const Tensor ids = randint(0, 11, {2, 9}, rng), whole = model(ids, pass).value();

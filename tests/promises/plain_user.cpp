@@ -36,7 +36,7 @@ double own_copies(const Tensor& x) {
   add_norm_gradients(x.data<T>(), statistics, x.data<T>(), y.data(), z.data(), n);
   exp_and_add(n, x.data<T>(), y.data(), z.data());
   multiply(n, x.data<T>(), z.data());
-  softmax_columns(Scores<T>{z.data(), 1, n, n}, 0, SeenKeys::of(Mask(), 0, 0, n, n, 1));
+  softmax_columns(Scores<T>{z.data(), 1, n, n}, SeenKeys(Mask(), {0, 0, 0, n, n, 1}, {0, 1}));
   transpose(Mat<const T>(y.data(), 1, n), z.data());
   return chunked_sum<T>(n, [&](i64 i) { return math::tanh(z[static_cast<size_t>(i)]) + math::normal(y[0]).cdf; });
 }

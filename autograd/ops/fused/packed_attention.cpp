@@ -11,7 +11,7 @@
 // every head is first copied. Here a task is one head of one batch row, and its matrices are columns of the packed
 // products. Queries are processed in tiles, so that the scores, weights and gradients of a tile stay in the cache of a
 // core. Scores are stored transposed, one row per key (autograd/ops/fused/scores.h). Keys beyond a padding length are
-// never read, and keys that no query of a tile may see, such as those above the causal diagonal, are skipped. P is
+// never read, and blocks of 64 keys that no query of a tile may see are skipped. P is
 // saved, negated where dropout drops, so that one tensor holds both P and m; without a tape nothing is saved. For many
 // keys, autograd/ops/fused/tiled_attention.h computes the same without storing P, which has B h n m numbers.
 // Speeds: apps/bench/README.md.
@@ -96,17 +96,25 @@ struct PackedAttention : PackedHeads {
     transpose(Q, s.n, s.d_k, static_cast<T>(score_factor()), Q_T, stride);
     for (i64 begin = 0; begin < s.n; begin += query_tile) {
       const i64 end = std::min(s.n, begin + query_tile), width = padded(end - begin);
-      const SeenKeys seen = seen_keys(at.b, begin, end);
-      const i64 first = seen.any_query.first, keys = seen.any_query.count();
+      const SeenKeys seen(mask, span(at, begin, end), {0, s.m});
+      const i64 first = seen.keys().first, keys = seen.keys().count();
       const Scores<T> P = recorded ? Scores<T>{all_weights + ((at.b * s.h + at.head) * s.m + first) * stride + begin,
                                                keys, width, stride}
                                    : Scores<T>{unsaved, keys, width, width};
-      compute_scores(K, Q_T + begin, stride, at, begin, end, first, P);
-      softmax_columns(P, first, seen);
-      const Scores<T> kept = dropout.p == 0 ? P : Scores<T>{W, keys, width, width};
-      if (dropout.p > 0) drop_weights(P, kept, factors, at, begin, first);
-      gemm_in_task<T>({kept.data, keys, end - begin, kept.stride}, V.from(first).mat(keys, s.d_v),
-                      O.from(begin).mat(end - begin, s.d_v), Trans::a);
+      seen.for_runs([&](KeyRange run) {
+        compute_scores(K, Q_T + begin, stride, at, begin, run.first, P.rows(run.first - first, run.count()));
+      });
+      softmax_columns(P, seen);
+      bool is_first = true;
+      seen.for_runs([&](KeyRange run) {
+        const Scores<T> P_run = P.rows(run.first - first, run.count());
+        const Scores<T> kept = dropout.p == 0 ? P_run : Scores<T>{W, run.count(), width, width};
+        if (dropout.p > 0) drop_weights(P_run, kept, factors, at, begin, run.first);
+        gemm_in_task<T>({kept.data, kept.keys, end - begin, kept.stride}, V.from(run.first).mat(kept.keys, s.d_v),
+                        O.from(begin).mat(end - begin, s.d_v), Trans::a, !is_first);
+        is_first = false;
+      });
+      if (is_first) clear_rows(O.from(begin), end - begin, s.d_v);
     }
   }
 
@@ -134,45 +142,65 @@ struct PackedAttention : PackedHeads {
     }
     for (i64 begin = 0; begin < s.n; begin += query_tile) {
       const i64 end = std::min(s.n, begin + query_tile), rows = end - begin, width = padded(rows);
+      const SeenKeys seen(mask, span(at, begin, end), {0, s.m});
+      const i64 first = seen.keys().first;
       PerQuery<T> inner;
-      const KeyRange seen = seen_keys(at.b, begin, end).any_query;
-      const i64 keys = seen.count();
-      const T* P_i = P + seen.first * stride + begin;
-      gemm_in_task<T>(V.from(seen.first).mat(keys, s.d_v), {dO_T + begin, s.d_v, width, stride},
-                      {scaled_dS, keys, width, width});  // dW
-      sum_over_keys(keys, width, inner, [&](i64 j, T* part) {
-        restore_weights(width, keep_factor, P_i + j * stride, scaled_dS + j * width, W + j * width, part);
+      inner.fill(T{0});
+      seen.for_runs([&](KeyRange run) {
+        const i64 keys = run.count(), at_run = (run.first - first) * width;
+        const T* P_run = P + run.first * stride + begin;
+        T *W_run = W + at_run, *dW = scaled_dS + at_run;
+        gemm_in_task<T>(V.from(run.first).mat(keys, s.d_v), {dO_T + begin, s.d_v, width, stride}, {dW, keys, width});
+        sum_over_keys(keys, width, inner, [&](i64 j, T* part) {
+          restore_weights(width, keep_factor, P_run + j * stride, dW + j * width, W_run + j * width, part);
+        });
       });
-      for (i64 j = 0; j < keys; ++j)
-        score_gradient(width, keep_factor, factor, P_i + j * stride, inner.data(), scaled_dS + j * width);
-      if (bias_sums) bias.add_gradient(Scores<T>{scaled_dS, keys, width, width}, rows, begin, seen.first, bias_sums);
-      add_tile(pass, at, begin, seen, {scaled_dS, keys, rows, width}, {W, keys, rows, width});
+      const bool is_new = pass.kv_is_new && begin == 0;
+      bool adds = !pass.q_is_new;
+      seen.for_runs([&](KeyRange run) {
+        const i64 keys = run.count(), at_run = (run.first - first) * width;
+        const Scores<T> dS{scaled_dS + at_run, keys, width, width};
+        for (i64 j = 0; j < keys; ++j)
+          score_gradient(width, keep_factor, factor, P + (run.first + j) * stride + begin, inner.data(), dS.row(j));
+        if (bias_sums) bias.add_gradient(dS, rows, begin, run.first, bias_sums);
+        add_run(pass, at, begin, run, {dS.data, keys, rows, width}, {W + at_run, keys, rows, width}, adds, !is_new);
+        adds = true;
+      });
+      if (out.q && !adds) clear_rows(out.Q(s, at).from(begin), rows, s.d_k);
+      if (out.kv && is_new) clear_unseen(out, at, seen);
     }
   }
 
-  // dQ = scaled_dS K, dK = scaled_dS^T Q and dV = W^T dO of a tile, which begins with query `begin`.
+  // dQ = scaled_dS K, dK = scaled_dS^T Q and dV = W^T dO of the queries of a tile, which begins with `begin`, and of a
+  // run of keys. Whether a gradient is added to what is there, or replaces it: `adds_q` and `adds_kv`.
   template <class T>
-  void add_tile(const Backward<T>& pass, Head at, i64 begin, KeyRange seen, Mat<const T> scaled_dS_T,
-                Mat<const T> W_T) const {
+  void add_run(const Backward<T>& pass, Head at, i64 begin, KeyRange run, Mat<const T> scaled_dS_T, Mat<const T> W_T,
+               bool adds_q, bool adds_kv) const {
     const i64 keys = scaled_dS_T.rows, rows = scaled_dS_T.cols;
     const Packed<T>& out = pass.out;
     if (out.q)
-      gemm_in_task<T>(scaled_dS_T, pass.in.K(s, at).from(seen.first).mat(keys, s.d_k),
-                      out.Q(s, at).from(begin).mat(rows, s.d_k), Trans::a, !pass.q_is_new);
+      gemm_in_task<T>(scaled_dS_T, pass.in.K(s, at).from(run.first).mat(keys, s.d_k),
+                      out.Q(s, at).from(begin).mat(rows, s.d_k), Trans::a, adds_q);
     if (!out.kv) return;
-    const bool first = pass.kv_is_new && begin == 0;
-    if (first) clear_unseen(out.K(s, at), seen, s.d_k);
-    if (first) clear_unseen(out.V(s, at), seen, s.d_v);
     gemm_in_task<T>(scaled_dS_T, pass.in.Q(s, at).from(begin).mat(rows, s.d_k),
-                    out.K(s, at).from(seen.first).mat(keys, s.d_k), Trans::none, !first);
+                    out.K(s, at).from(run.first).mat(keys, s.d_k), Trans::none, adds_kv);
     gemm_in_task<T>(W_T, output(pass.dy, at).from(begin).mat(rows, s.d_v),
-                    out.V(s, at).from(seen.first).mat(keys, s.d_v), Trans::none, !first);
+                    out.V(s, at).from(run.first).mat(keys, s.d_v), Trans::none, adds_kv);
   }
 
+  // The gradients of keys and values between the runs are 0.
   template <class T>
-  void clear_unseen(HeadMatrix<T> x, KeyRange seen, i64 columns) const {
-    clear_rows(x, seen.first, columns);
-    clear_rows(x.from(seen.limit), s.m - seen.limit, columns);
+  void clear_unseen(const Packed<T>& out, Head at, const SeenKeys& seen) const {
+    const auto clear = [&](i64 first, i64 limit) {
+      clear_rows(out.K(s, at).from(first), limit - first, s.d_k);
+      clear_rows(out.V(s, at).from(first), limit - first, s.d_v);
+    };
+    i64 first = 0;
+    seen.for_runs([&](KeyRange run) {
+      clear(first, run.first);
+      first = run.limit;
+    });
+    clear(first, s.m);
   }
 };
 

@@ -25,7 +25,7 @@ using namespace kernels;
 
 /// More keys than this are processed in tiles. Up to this number, the saved weights are small, and reading them is
 /// cheaper than computing them again. Frozen (core/products/blas.h).
-inline constexpr i64 most_keys = 512;
+inline constexpr i64 most_keys = SeenKeys::most_keys;
 /// The backward pass in tiles has at least this many tasks if there are enough tiles. Since the division into tasks
 /// affects the bits of sums, the number is frozen. More tasks would need more memory, as each has its own dQ.
 inline constexpr i64 least_tasks = 16;
@@ -222,19 +222,17 @@ struct PackedHeads {
     });
   }
 
-  SeenKeys seen_keys(i64 b, i64 begin, i64 end) const { return SeenKeys::of(mask, b, begin, end, s.n, s.m); }
+  /// Queries [begin, end) of a head.
+  QuerySpan span(Head at, i64 begin, i64 end) const { return {at.b, at.head, begin, end, s.n, s.m}; }
 
-  /// S^T = K Q^T + bias for queries [begin, end) and S.keys keys from `first` on; -infinity where a table hides the
-  /// key. Q^T contains the factor 1 / sqrt(d_k).
+  /// S^T = K Q^T + bias for queries from `begin` on and S.keys keys from `first` on. Q^T contains the factor
+  /// 1 / sqrt(d_k).
   template <class T>
-  void compute_scores(HeadMatrix<const T> K, const T* Q_T, i64 stride, Head at, i64 begin, i64 end, i64 first,
+  void compute_scores(HeadMatrix<const T> K, const T* Q_T, i64 stride, Head at, i64 begin, i64 first,
                       const Scores<T>& S) const {
     gemm_in_task<T>(K.from(first).mat(S.keys, s.d_k), {Q_T, s.d_k, S.width, stride},
                     {S.data, S.keys, S.width, S.stride});
     if (bias.defined()) bias.add(S, at.head, begin, first);
-    if (!mask.has_table()) return;
-    for (i64 i = begin; i < end; ++i)
-      mask.hide_by_table(at.b, at.head, i, {first, first + S.keys}, S.data + (i - begin), S.stride);
   }
 
   /// Draws dropout's factors m^T for `keys` keys from `first` on and `width` queries from `begin` on: `width` numbers

@@ -31,45 +31,75 @@ struct Scores {
   T* data;
   i64 keys, width, stride;
   T* row(i64 j) const { return data + j * stride; }
-};
-
-/// What the queries of a tile may see, without tables: query i sees keys [first[i], limit[i]). Query columns beyond the
-/// last query are padding and see nothing.
-struct SeenKeys {
-  PerQuery<i32> first, limit;
-  KeyRange any_query;    ///< all keys that some query sees are in this range
-  KeyRange every_query;  ///< keys that every query sees; may be empty
-
-  /// Queries [begin, end) of n with m keys, in batch row b.
-  static SeenKeys of(const Mask& mask, i64 b, i64 begin, i64 end, i64 n, i64 m) {
-    SeenKeys seen;
-    seen.first.fill(0);
-    seen.limit.fill(0);
-    seen.any_query = {m, 0};
-    seen.every_query = {0, m};
-    for (i64 i = begin; i < end; ++i) {
-      const KeyRange keys = mask.range(b, i, n, m);
-      const size_t column = static_cast<size_t>(i - begin);
-      seen.first[column] = static_cast<i32>(keys.first);
-      seen.limit[column] = static_cast<i32>(keys.limit);
-      seen.every_query = {std::max(seen.every_query.first, keys.first), std::min(seen.every_query.limit, keys.limit)};
-      if (keys.count() > 0)
-        seen.any_query = {std::min(seen.any_query.first, keys.first), std::max(seen.any_query.limit, keys.limit)};
-    }
-    if (seen.any_query.count() < 0) seen.any_query = {};
-    return seen;
-  }
+  Scores rows(i64 begin, i64 count) const { return {row(begin), count, width, stride}; }
 };
 
 /// The number of keys whose terms are added up before their sum is added to the total. Frozen (core/products/blas.h).
 inline constexpr i64 keys_at_once = 64;
 
-/// sum[i] = the sum over all keys j of what term(j, part) adds to part[i], in two steps, which lose fewer digits than
-/// one long sum.
+namespace {  // a copy for each file that uses it: core/kernels/README.md
+
+/// What the queries of a tile may see of at most 512 keys, in blocks of 64. Blocks of which they see nothing are
+/// skipped; those of which they see all need no check.
+class SeenKeys {
+ public:
+  static constexpr i64 most_keys = 512;
+
+  /// Of `given`, the keys that are in the range of some query of q, at most 128.
+  SeenKeys(const Mask& mask, const QuerySpan& q, KeyRange given) {
+    const KeyRange range = mask.range(q);
+    keys_ = {std::max(given.first, range.first), std::min(given.limit, range.limit)};
+    if (keys_.count() <= 0) keys_ = {};
+    for (i64 i = 0; i < blocks(); ++i) {
+      const auto at = static_cast<size_t>(i);
+      seen_[at] = mask.see(q, block(i), bits_[at]);
+    }
+  }
+
+  /// No query sees another key; some of these may be hidden from all.
+  KeyRange keys() const { return keys_; }
+
+  /// Calls body(keys) for each run of keys, as long as possible, whose blocks are all seen by some query.
+  template <class Body>
+  void for_runs(const Body& body) const {
+    for (i64 i = 0; i < blocks(); ++i) {
+      if (!is_seen(i)) continue;
+      const i64 first = i;
+      while (i < blocks() && is_seen(i)) ++i;
+      body(KeyRange{block(first).first, block(i - 1).limit});
+    }
+  }
+  /// For each block of a run: body(keys, bits), where `bits` is null if all queries see all keys.
+  template <class Body>
+  void for_blocks(KeyRange run, const Body& body) const {
+    for (i64 i = (run.first - keys_.first) / keys_at_once; i < blocks() && block(i).limit <= run.limit; ++i) {
+      const auto at = static_cast<size_t>(i);
+      body(block(i), seen_[at] == Seen::all ? nullptr : &bits_[at]);
+    }
+  }
+
+ private:
+  i64 blocks() const { return (keys_.count() + keys_at_once - 1) / keys_at_once; }
+  KeyRange block(i64 i) const {
+    const i64 first = keys_.first + i * keys_at_once;
+    return {first, std::min(keys_.limit, first + keys_at_once)};
+  }
+  bool is_seen(i64 i) const { return seen_[static_cast<size_t>(i)] != Seen::nothing; }
+
+  static constexpr size_t most_blocks = most_keys / keys_at_once;
+  KeyRange keys_;
+  std::array<Seen, most_blocks> seen_;
+  std::array<MaskBlock, most_blocks> bits_;  // where some are seen
+};
+static_assert(MaskBlock::most_keys == keys_at_once && MaskBlock::most_queries == query_tile);
+
+}  // namespace
+
+/// Adds to sum[i] what term(j, part) adds to part[i] for all keys j, in two steps, which lose fewer digits than one
+/// long sum.
 template <class T, class Term>
 static void sum_over_keys(i64 keys, i64 width, PerQuery<T>& sum, const Term& term) {
   PerQuery<T> part;
-  std::fill_n(sum.data(), width, T{0});
   for (i64 begin = 0; begin < keys; begin += keys_at_once) {
     std::fill_n(part.data(), width, T{0});
     for (i64 j = begin; j < std::min(keys, begin + keys_at_once); ++j) term(j, part.data());
@@ -77,23 +107,23 @@ static void sum_over_keys(i64 keys, i64 width, PerQuery<T>& sum, const Term& ter
   }
 }
 
-/// For one key: the scores of queries whose range begins after it become -infinity.
+/// For one key, number `key` of a block: the scores of queries that may not see it become -infinity.
 template <class T>
-static void hide_before(i64 n, i32 key, const i32* first, T* x) {
+static void hide(i64 n, const MaskBlock& block, i64 key, T* x) {
+  for (i64 i = 0; i < n; i += width_multiple) {
+    const auto word = static_cast<size_t>(i / MaskBlock::queries_of_word);
+    const u32 bits = block.words[word][static_cast<size_t>(key)] >> (i % MaskBlock::queries_of_word);
 #pragma omp simd
-  for (i64 i = 0; i < n; ++i) x[i] = key < first[i] ? -std::numeric_limits<T>::infinity() : x[i];
+    for (i64 k = 0; k < width_multiple; ++k)
+      x[i + k] = (bits & (u32{1} << k)) != 0 ? x[i + k] : -std::numeric_limits<T>::infinity();
+  }
 }
 
-/// For one key: the scores of queries whose range ends before it become -infinity; `largest` becomes the maximum of
-/// itself and the other scores.
+/// For one key: `largest` becomes the maximum of itself and the scores.
 template <class T>
-static void hide_and_find_largest(i64 n, i32 key, const i32* limit, T* x, T* largest) {
-  constexpr T never = -std::numeric_limits<T>::infinity();
+static void find_largest(i64 n, const T* x, T* largest) {
 #pragma omp simd
-  for (i64 i = 0; i < n; ++i) {
-    x[i] = key < limit[i] ? x[i] : never;
-    largest[i] = x[i] > largest[i] ? x[i] : largest[i];
-  }
+  for (i64 i = 0; i < n; ++i) largest[i] = x[i] > largest[i] ? x[i] : largest[i];
 }
 
 template <class T>
@@ -111,14 +141,16 @@ static void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
   }
 }
 
-/// `hide_before` and `hide_and_find_largest` for all keys of S, which begin with key `first`.
+/// `hide` and `find_largest` for the keys of a run, which are those of S.
 template <class T>
-static void hide_and_find_largest(const Scores<T>& S, i64 first, const SeenKeys& seen, T* largest) {
-  for (i64 j = 0; j < S.keys; ++j) {
-    const i32 key = static_cast<i32>(first + j);
-    if (key < seen.every_query.first) hide_before(S.width, key, seen.first.data(), S.row(j));
-    hide_and_find_largest(S.width, key, seen.limit.data(), S.row(j), largest);
-  }
+static void hide_and_find_largest(const Scores<T>& S, KeyRange run, const SeenKeys& seen, T* largest) {
+  seen.for_blocks(run, [&](KeyRange keys, const MaskBlock* bits) {
+    for (i64 j = 0; j < keys.count(); ++j) {
+      T* row = S.row(keys.first - run.first + j);
+      if (bits) hide(S.width, *bits, j, row);
+      find_largest(S.width, row, largest);
+    }
+  });
 }
 
 /// For each query, the number that is subtracted from its scores before e^x: the largest score, but 0 if it has seen no
@@ -128,17 +160,26 @@ static T shift_of(T largest) {
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
 }
 
-/// Turns S^T into P^T in place: the softmax of autograd/ops/softmax_rows.h, column by column. Row 0 belongs to key
-/// `first`.
+/// Turns S^T into P^T in place: the softmax of autograd/ops/softmax_rows.h, column by column. Row 0 belongs to the
+/// first of the keys in `seen`; rows outside its runs are neither read nor written.
 template <class T>
-static void softmax_columns(const Scores<T>& S, i64 first, const SeenKeys& seen) {
+static void softmax_columns(const Scores<T>& S, const SeenKeys& seen) {
   PerQuery<T> shift, sum;
   shift.fill(-std::numeric_limits<T>::infinity());
-  hide_and_find_largest(S, first, seen, shift.data());
+  sum.fill(T{0});
+  const auto rows = [&](KeyRange run) { return S.rows(run.first - seen.keys().first, run.count()); };
+  seen.for_runs([&](KeyRange run) { hide_and_find_largest(rows(run), run, seen, shift.data()); });
   for (T& s : shift) s = shift_of(s);
-  sum_over_keys(S.keys, S.width, sum, [&](i64 j, T* part) { exp_and_add(S.width, shift.data(), S.row(j), part); });
+  seen.for_runs([&](KeyRange run) {
+    const Scores<T> of_run = rows(run);
+    sum_over_keys(run.count(), S.width, sum,
+                  [&](i64 j, T* part) { exp_and_add(S.width, shift.data(), of_run.row(j), part); });
+  });
   for (i64 i = 0; i < S.width; ++i) sum[i] = sum[i] == T{0} ? T{0} : T{1} / sum[i];
-  for (i64 j = 0; j < S.keys; ++j) multiply(S.width, sum.data(), S.row(j));
+  seen.for_runs([&](KeyRange run) {
+    const Scores<T> of_run = rows(run);
+    for (i64 j = 0; j < run.count(); ++j) multiply(S.width, sum.data(), of_run.row(j));
+  });
 }
 
 /// For one key: replaces dW by scaled_dS = P (m dW - inner) factor, where `inner` is the sum of P dP over all keys and
@@ -176,12 +217,13 @@ struct RunningSoftmax {
     sum.fill(T{0});
   }
 
-  /// The next tile, which begins with key `first`: S^T becomes e^{S - largest}. `rescale` becomes
+  /// The next run of keys: S^T becomes e^{S - largest}. `rescale` becomes
   /// e^{previous largest - largest}, by which what was computed with the previous `largest` must be multiplied.
-  void add(const Scores<T>& S, i64 first, const SeenKeys& seen, PerQuery<T>& rescale) {
+  void add(const Scores<T>& S, KeyRange run, const SeenKeys& seen, PerQuery<T>& rescale) {
     PerQuery<T> shift, part;
+    part.fill(T{0});
     std::copy_n(largest.data(), S.width, rescale.data());
-    hide_and_find_largest(S, first, seen, largest.data());
+    hide_and_find_largest(S, run, seen, largest.data());
     shift_and_rescale(S.width, shift.data(), rescale.data());
     sum_over_keys(S.keys, S.width, part, [&](i64 j, T* p) { exp_and_add(S.width, shift.data(), S.row(j), p); });
     for (i64 i = 0; i < S.width; ++i) sum[i] = sum[i] * rescale[i] + part[i];
@@ -199,16 +241,6 @@ struct RunningSoftmax {
 };
 
 }  // namespace
-
-/// For one key: the scores of queries that may not see it become -infinity.
-template <class T>
-static void hide(i64 n, i32 key, const SeenKeys& seen, T* S) {
-  if (key < seen.every_query.first) hide_before(n, key, seen.first.data(), S);
-  if (key < seen.every_query.limit) return;
-  const i32* limit = seen.limit.data();
-#pragma omp simd
-  for (i64 i = 0; i < n; ++i) S[i] = key < limit[i] ? S[i] : -std::numeric_limits<T>::infinity();
-}
 
 /// For one key: computes P = e^{S - largest} / sum again, where `inverse` is 1 / sum. Replaces S by W = P m, and dW by
 /// scaled_dS, where D = <dO, O>. Where P is 0, so is scaled_dS, whatever dW is. Two loops, of which only the second

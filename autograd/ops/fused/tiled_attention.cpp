@@ -35,8 +35,9 @@ struct TiledAttention : PackedHeads {
 
   /// In self-attention `query_input` is qkv, and `keys_values` is not defined.
   Tensor forward(const Tensor& query_input, const Tensor& keys_values = {}, const Tensor& score_bias = {}) {
-    check(tile.queries > 0 && tile.queries <= query_tile && tile.queries % width_multiple == 0 && tile.keys > 0, name,
-          "no tiles of ", tile.queries, " queries and ", tile.keys, " keys");
+    check(tile.queries > 0 && tile.queries <= query_tile && tile.queries % width_multiple == 0 && tile.keys > 0 &&
+              tile.keys <= SeenKeys::most_keys,
+          name, "no tiles of ", tile.queries, " queries and ", tile.keys, " keys");
     prepare(query_input, keys_values, score_bias);
     Tensor y = Tensor::empty({s.B, s.n, s.h * s.d_v}, query_input.dtype());
     Tensor saved = Tensor::empty({s.B * s.h, 2, padded(s.n)}, query_input.dtype());
@@ -136,22 +137,27 @@ struct TiledAttention : PackedHeads {
     T *Q_T = scratch, *scores = Q_T + s.d_k * tile.queries, *factors = scores + tile.keys * tile.queries;
     PerQuery<T> rescale;
     RunningSoftmax<T> running;
-    const SeenKeys seen = seen_keys(at.head.b, at.begin, at.end);
+    const QuerySpan span_i = span(at.head, at.begin, at.end);
+    const KeyRange range = mask.range(span_i);
+    bool is_first = true;
     transpose(in.Q(s, at.head).from(at.begin), at.rows(), s.d_k, static_cast<T>(score_factor()), Q_T, at.width());
-    for (i64 first = seen.any_query.first; first < seen.any_query.limit; first += tile.keys) {
-      const bool is_first = first == seen.any_query.first;
-      const Scores<T> S{scores, std::min(tile.keys, seen.any_query.limit - first), at.width(), at.width()};
-      compute_scores(K, Q_T, S.width, at.head, at.begin, at.end, first, S);
-      running.add(S, first, seen, rescale);
-      if (dropout.p > 0) {
-        draw_factors(at.head, at.begin, S.width, first, S.keys, factors);
-        for (i64 j = 0; j < S.keys; ++j) multiply(S.width, factors + j * S.width, S.row(j));
-      }
-      if (!is_first) scale_rows(O_i, at.rows(), s.d_v, rescale);
-      gemm_in_task<T>({S.data, S.keys, at.rows(), S.stride}, V.from(first).mat(S.keys, s.d_v),
-                      O_i.mat(at.rows(), s.d_v), Trans::a, !is_first);
+    for (i64 begin = range.first; begin < range.limit; begin += tile.keys) {
+      const SeenKeys seen(mask, span_i, {begin, begin + tile.keys});
+      seen.for_runs([&](KeyRange run) {
+        const Scores<T> S{scores, run.count(), at.width(), at.width()};
+        compute_scores(K, Q_T, S.width, at.head, at.begin, run.first, S);
+        running.add(S, run, seen, rescale);
+        if (dropout.p > 0) {
+          draw_factors(at.head, at.begin, S.width, run.first, S.keys, factors);
+          for (i64 j = 0; j < S.keys; ++j) multiply(S.width, factors + j * S.width, S.row(j));
+        }
+        if (!is_first) scale_rows(O_i, at.rows(), s.d_v, rescale);
+        gemm_in_task<T>({S.data, S.keys, at.rows(), S.stride}, V.from(run.first).mat(S.keys, s.d_v),
+                        O_i.mat(at.rows(), s.d_v), Trans::a, !is_first);
+        is_first = false;
+      });
     }
-    if (seen.any_query.count() == 0) clear_rows(O_i, at.rows(), s.d_v);
+    if (is_first) clear_rows(O_i, at.rows(), s.d_v);
     T* inverse = largest + padded(s.n);
     for (i64 i = 0; i < at.width(); ++i) {
       // A query that sees nothing has only weights of 0.
@@ -207,23 +213,21 @@ struct TiledAttention : PackedHeads {
     }
     for (i64 i = 0; i < query_tiles(); ++i) {
       const Queries queries_i = queries(at, i);
-      const SeenKeys seen = seen_keys(at.b, queries_i.begin, queries_i.end);
-      const KeyRange keys{std::max(first, seen.any_query.first), std::min(last, seen.any_query.limit)};
-      if (keys.count() > 0) backward_tile(pass, queries_i, keys.first, keys.count(), seen, sums, scratch);
+      const SeenKeys seen(mask, span(at, queries_i.begin, queries_i.end), {first, last});
+      seen.for_runs([&](KeyRange run) { backward_run(pass, queries_i, run, seen, sums, scratch); });
     }
   }
 
   template <class T>
-  void backward_tile(const Backward<T>& pass, const Queries& at, i64 first, i64 keys, const SeenKeys& seen,
-                     const Sums<T>& sums, T* scratch) const {
-    const i64 rows = at.rows(), width = at.width();
+  void backward_run(const Backward<T>& pass, const Queries& at, KeyRange run, const SeenKeys& seen, const Sums<T>& sums,
+                    T* scratch) const {
+    const i64 rows = at.rows(), width = at.width(), first = run.first, keys = run.count();
     const HeadMatrix<const T> Q = pass.in.Q(s, at.head).from(at.begin), K = pass.in.K(s, at.head).from(first),
                               V = pass.in.V(s, at.head).from(first), dO = output(pass.dy, at.head).from(at.begin);
     const T *Q_T = prepared(pass, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
     const T *largest = pass.softmax + saved_index(at), *inverse = largest + padded(s.n);
     T *W = scratch, *scaled_dS = W + tile.keys * tile.queries, *factors = scaled_dS + tile.keys * tile.queries;
-    compute_scores(pass.in.K(s, at.head), Q_T, width, at.head, at.begin, at.end, first,
-                   Scores<T>{W, keys, width, width});
+    compute_scores(pass.in.K(s, at.head), Q_T, width, at.head, at.begin, first, Scores<T>{W, keys, width, width});
     gemm_in_task<T>(V.mat(keys, s.d_v), {dO_T, s.d_v, width}, {scaled_dS, keys, width});  // dW
     const T factor = static_cast<T>(score_factor());
     const bool drops = dropout.p > 0;
@@ -232,12 +236,13 @@ struct TiledAttention : PackedHeads {
     } else {
       std::fill_n(factors, width, T{1});
     }
-    for (i64 j = 0; j < keys; ++j) {
-      T* row = W + j * width;
-      hide(width, static_cast<i32>(first + j), seen, row);
-      recompute_weights(width, largest, inverse, D, factors + (drops ? j * width : 0), factor, row,
-                        scaled_dS + j * width);
-    }
+    seen.for_blocks(run, [&](KeyRange block, const MaskBlock* bits) {
+      for (i64 j = block.first - first; j < block.limit - first; ++j) {
+        if (bits) hide(width, *bits, j - (block.first - first), W + j * width);
+        recompute_weights(width, largest, inverse, D, factors + (drops ? j * width : 0), factor, W + j * width,
+                          scaled_dS + j * width);
+      }
+    });
     if (sums.bias) bias.add_gradient(Scores<T>{scaled_dS, keys, width, width}, rows, at.begin, first, sums.bias);
     const Mat<const T> scaled_dS_T(scaled_dS, keys, rows, width), W_T(W, keys, rows, width);
     if (sums.dQ)

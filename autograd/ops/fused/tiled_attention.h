@@ -32,8 +32,7 @@
 //   dbias = dbias + sums of dS_ij along its diagonals
 // The code keeps dS_ij / sqrt(d_k), as `scaled_dS`.
 //
-// A tile that the mask's ranges (causal, window, padding) hide from all its queries is skipped. Memory is linear in
-// n + m.
+// Blocks of 64 keys that the mask hides from all queries of a tile are skipped. Memory is linear in n + m.
 // Read next: nn/files/files.h
 #pragma once
 
@@ -45,7 +44,7 @@ namespace orrery {
 /// The number of queries and keys of a tile: B_r and B_c.
 struct TileSizes {
   i64 queries = kernels::query_tile;  ///< a multiple of `width_multiple`, at most `query_tile`
-  i64 keys = 256;
+  i64 keys = 256;                     ///< at most 512
 };
 
 /// `packed_attention`, computed as above.

@@ -57,3 +57,16 @@ TEST_CASE("bench attention measures a training step, whose memory grows with the
   CHECK(longer.step_peak_bytes >= shorter.step_peak_bytes);
   CHECK(static_cast<double>(longer.step_peak_bytes) <= 2.2 * static_cast<double>(shorter.step_peak_bytes));
 }
+
+TEST_CASE("bench masks measures every mask beside none, and says which cost too much") {
+  const std::vector<MaskCost> rows = measure_masks(70, 0);
+  CHECK(rows.size() == 6);
+  CHECK(rows[0].ratio() == 1);
+  for (const MaskCost& row : rows) CHECK((row.T == 70 && row.seconds > 0 && row.unmasked == rows[0].seconds));
+  std::ostringstream out;
+  print_masks(out, {{.T = 256, .mask = "causal", .seconds = 0.002, .unmasked = 0.004},
+                    {.T = 4096, .mask = "table", .seconds = 0.008, .unmasked = 0.004}});
+  CHECK(out.str().find("   256   causal                        2.00          0.50\n") != std::string::npos);
+  CHECK(out.str().find("  4096   table                         8.00          2.00   MISSED: at most 1.3\n") !=
+        std::string::npos);
+}

@@ -52,7 +52,28 @@ inline std::vector<Mask> attention_masks(const AttentionSizes& s) {
           Mask::causal() & Mask::padding(shorter) & sparse_table(s),
           Mask::window(2, 3),
           Mask::window(3) & Mask::causal() & Mask::padding(shorter),
-          Mask::window(0, 4) & sparse_table(s)};
+          Mask::window(0, 4) & sparse_table(s),
+          Mask::window(2, 1) | Mask::global(2),
+          Mask::causal() & Mask::padding(shorter) & (Mask::window(3) | Mask::global(1) | sparse_table(s))};
+}
+
+/// The same rule as a table alone.
+inline Mask as_table(const Mask& mask, const AttentionSizes& s) {
+  Tensor table = Tensor::empty({s.B, s.h, s.n, s.m}, Dtype::i32);
+  i32* to = table.write<i32>();
+  for (i64 at = 0; at < table.count(); ++at) {
+    const i64 row = at / s.m;
+    to[at] = mask.allowed(row / (s.h * s.n), row / s.n % s.h, row % s.n, at % s.m, s.n, s.m) ? 1 : 0;
+  }
+  return Mask::allow(table);
+}
+
+/// Rules for long sequences that hide whole blocks of keys, in the middle as well.
+inline std::vector<Mask> sparse_masks(const AttentionSizes& s) {
+  const std::vector<i32> shorter(static_cast<size_t>(s.B), static_cast<i32>(s.m - 30));
+  const Mask longformer = Mask::window(20) | Mask::global(2);
+  return {longformer, Mask::causal() & longformer & Mask::padding(shorter),
+          Mask::window(10) | (Mask::global(140) & sparse_table(s)), as_table(longformer, s)};
 }
 
 }  // namespace orrery::small

@@ -1,6 +1,7 @@
 // Chapter 8. Attention on packed products against its heads split out, attended and joined again, one step after
 // another.
 #include "autograd/ops/fused/scores.h"
+#include "autograd/ops/fused/tiled_attention.h"
 #include "core/machine/memory.h"
 #include "core/mask.h"
 #include "tests/autograd/ops/textbook_attention.h"
@@ -58,6 +59,40 @@ TEST_CASE("several tiles of queries: the last one holds one query, a part of a t
   }
   const AttentionSizes s{1, 2, query_tile + 7, query_tile + 7, 3, 2};
   check_packed(s, sparse_table(s), 0.2, s.self());
+}
+
+TEST_CASE("a window or global positions give what a table of the same pairs gives, and hidden blocks are skipped") {
+  for (const AttentionSizes& s : {AttentionSizes{1, 1, 300, 300, 3, 2}, {2, 1, 20, 400, 3, 2}}) {
+    const std::vector<Tensor> x = normals(s.n == s.m ? s.self() : s.cross());
+    for (const Mask& mask : sparse_masks(s)) {
+      const Mask table = as_table(mask, s);
+      for (const double p : {0.0, 0.2}) {
+        INFO(s, ", ", mask.has_table(), ", p ", p);
+        const Function textbook = [&](const Variables& v) { return textbook_attention(v, s, table, p, packed_draw); };
+        const Function fused = [&](const Variables& v) { return fused_attention(v, s, mask, p); };
+        CHECK(distance(value_then_gradients(fused, x), value_then_gradients(textbook, x)) <= 1e-12);
+      }
+    }
+  }
+}
+
+TEST_CASE("NaN in a block of keys that no query of a tile may see reaches nothing: the block is skipped") {
+  const AttentionSizes s{1, 1, 8, 400, 3, 2};
+  const std::vector<Tensor> x = normals(s.cross());
+  const i64 columns = s.d_k + s.d_v;
+  Tensor dirty = x[1].clone();
+  std::fill_n(dirty.write<double>() + 64 * columns, 192 * columns, std::nan(""));
+  const Mask longformer = Mask::window(20) | Mask::global(2);
+  for (const Mask& mask : {longformer, as_table(longformer, s)}) {
+    const Function packed = [&](const Variables& v) { return fused_attention(v, s, mask, 0.3); };
+    const Function tiled = [&](const Variables& v) {
+      return tiled_attention(v[0], v[1], {s.h, s.d_k, s.d_v}, mask, {.p = 0.3, .draw = packed_draw});
+    };
+    for (const Function& f : {packed, tiled}) {
+      const std::vector<Tensor> expected = value_then_gradients(f, x), got = value_then_gradients(f, {x[0], dirty});
+      for (size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], expected[i]));
+    }
+  }
 }
 
 TEST_CASE("more heads than groups of scratch memory give what the composed form gives") {

@@ -41,12 +41,18 @@ std::vector<double> softmax_of(const ScoreTable<T>& S, i64 query, i64 limit) {
   return p;
 }
 
-// Each query sees the keys below its limit.
-SeenKeys seen_below(const PerQuery<i32>& limit) {
-  SeenKeys seen;
-  seen.first.fill(0);
-  seen.limit = limit;
-  return seen;
+// Query i of `queries` sees the first limit(i) of `keys` keys.
+template <class Limit>
+SeenKeys seen_below(i64 queries, i64 keys, const Limit& limit) {
+  Tensor allow = Tensor::empty({queries, keys}, Dtype::i32);
+  for (i64 at = 0; at < queries * keys; ++at) allow.write<i32>()[at] = at % keys < limit(at / keys) ? 1 : 0;
+  return {Mask::allow(allow), {0, 0, 0, queries, queries, keys}, {0, keys}};
+}
+
+std::vector<std::array<i64, 2>> runs_of(const SeenKeys& seen) {
+  std::vector<std::array<i64, 2>> runs;
+  seen.for_runs([&](KeyRange run) { runs.push_back({run.first, run.limit}); });
+  return runs;
 }
 
 }  // namespace
@@ -63,13 +69,11 @@ TEST_CASE("softmax works down the columns, over the keys that each query may see
   const auto check = [&]<class T>(T, double tolerance) {
     for (const i64 keys : {1, 5, 64, 65, 200}) {
       ScoreTable<T> S(keys, 48, 5, 2);
-      PerQuery<i32> limit{};
-      for (i64 i = 0; i < 48; ++i) limit[static_cast<size_t>(i)] = static_cast<i32>(i * 7 % (keys + 1));
+      const auto limit = [&](i64 i) { return i * 7 % (keys + 1); };
       const ScoreTable<T> before = S;
-      softmax_columns(S.scores(), 0, seen_below(limit));
+      softmax_columns(S.scores(), seen_below(48, keys, limit));
       for (i64 i = 0; i < S.stride; ++i) {
-        const std::vector<double> expected =
-            i < 48 ? softmax_of(before, i, limit[static_cast<size_t>(i)]) : std::vector<double>();
+        const std::vector<double> expected = i < 48 ? softmax_of(before, i, limit(i)) : std::vector<double>();
         for (i64 j = 0; j < keys; ++j) {
           if (i < 48)
             REQUIRE(std::fabs(S.at(j, i) - expected[static_cast<size_t>(j)]) <= tolerance);
@@ -83,30 +87,29 @@ TEST_CASE("softmax works down the columns, over the keys that each query may see
   check(double{}, 1e-14);
 }
 
-TEST_CASE("a tile knows what its queries see together, each by itself, and all of them") {
-  const SeenKeys window = SeenKeys::of(Mask::window(2, 1), 0, 3, 6, 9, 9);
-  CHECK(window.any_query.first == 1);
-  CHECK(window.any_query.limit == 7);
-  CHECK(window.every_query.first == 3);
-  CHECK(window.every_query.limit == 5);
-  CHECK(window.first[1] == 2);
-  CHECK(window.limit[1] == 6);
-  CHECK(window.limit[3] == 0);  // no query
-  // The second query sees less than the first; the third nothing.
-  const Mask shrinking = Mask::padding(Tensor::of<i32>({1}, {4})) & Mask::window(3, 0);
-  const SeenKeys seen = SeenKeys::of(shrinking, 0, 5, 8, 8, 8);
-  CHECK(seen.any_query.first == 2);
-  CHECK(seen.any_query.limit == 4);
-  CHECK(seen.first[1] == 3);
-  CHECK(seen.first[2] == seen.limit[2]);
-  CHECK(SeenKeys::of(shrinking, 0, 7, 8, 8, 8).any_query.count() == 0);
+TEST_CASE("a tile knows which blocks of 64 keys its queries see, and which need a check") {
+  const QuerySpan q{0, 0, 300, 380, 400, 400};
+  const auto keys_of = [](const SeenKeys& seen) { return std::array{seen.keys().first, seen.keys().limit}; };
+  const SeenKeys causal(Mask::causal(), q, {0, 400});
+  CHECK(keys_of(causal) == std::array<i64, 2>{0, 380});
+  CHECK(runs_of(causal) == std::vector<std::array<i64, 2>>{{0, 380}});
+  std::vector<i64> checked;
+  causal.for_blocks({0, 380}, [&](KeyRange keys, const MaskBlock* bits) { checked.push_back(bits ? keys.first : -1); });
+  CHECK(checked == std::vector<i64>{-1, -1, -1, -1, 256, 320});
+  CHECK(keys_of({Mask::window(30), q, {0, 400}}) == std::array<i64, 2>{270, 400});
+  CHECK(keys_of({Mask::window(30), q, {0, 300}}) == std::array<i64, 2>{270, 300});
+  CHECK(runs_of({Mask::window(30), q, {0, 200}}).empty());
+  const Mask longformer = Mask::window(30) | Mask::global(1);
+  CHECK(runs_of({longformer, q, {0, 400}}) == std::vector<std::array<i64, 2>>{{0, 64}, {256, 400}});
+  CHECK(runs_of({longformer, q, {100, 400}}) == std::vector<std::array<i64, 2>>{{228, 400}});
+  CHECK(runs_of({Mask::padding({0}), q, {0, 400}}).empty());
 }
 
 TEST_CASE("softmax over keys from a first one on hides what lies before a query's window") {
   ScoreTable<double> S(4, 8, 0, 3);
   const ScoreTable<double> before = S;
-  const SeenKeys seen = SeenKeys::of(Mask::window(1, 1), 0, 4, 6, 9, 9);  // keys 3, 4, 5 and 4, 5, 6
-  softmax_columns(S.scores(), 3, seen);
+  const SeenKeys seen(Mask::window(1, 1), {0, 0, 4, 6, 9, 9}, {0, 9});  // keys 3, 4, 5 and 4, 5, 6
+  softmax_columns(S.scores(), seen);
   for (i64 query = 0; query < 2; ++query) {
     double total = 0;
     for (i64 j = query; j < query + 3; ++j) total += std::exp(before.at(j, query));
@@ -116,6 +119,28 @@ TEST_CASE("softmax over keys from a first one on hides what lies before a query'
     }
   }
   for (i64 j = 0; j < 4; ++j) CHECK(S.at(j, 5) == 0);
+}
+
+TEST_CASE("softmax skips blocks of keys that no query sees: their rows are neither read nor written") {
+  ScoreTable<double> S(300, 8, 0, 4);
+  const Mask mask = Mask::window(20) | Mask::global(2);
+  const SeenKeys seen(mask, {0, 0, 292, 300, 300, 300}, {0, 300});
+  for (size_t at = 64 * 8; at < 256 * 8; ++at) S.numbers[at] = std::nan("");
+  const ScoreTable<double> before = S;
+  softmax_columns(S.scores(), seen);
+  for (i64 query = 0; query < 8; ++query) {
+    double total = 0;
+    for (i64 j = 0; j < 300; ++j)
+      total += mask.allowed(0, 0, 292 + query, j, 300, 300) ? std::exp(before.at(j, query)) : 0;
+    for (i64 j = 0; j < 300; ++j) {
+      if (j >= 64 && j < 256)
+        CHECK(std::isnan(S.at(j, query)));
+      else
+        CHECK(S.at(j, query) ==
+              doctest::Approx(mask.allowed(0, 0, 292 + query, j, 300, 300) ? std::exp(before.at(j, query)) / total : 0)
+                  .epsilon(1e-14));
+    }
+  }
 }
 
 TEST_CASE("scores of 1e4 and -infinity give what their limits give; NaN stays in its column") {
@@ -128,10 +153,7 @@ TEST_CASE("scores of 1e4 and -infinity give what their limits give; NaN stays in
   set(2, {-endless, -endless, -endless});
   set(3, {0, std::nan(""), 0});
   set(4, {0, 0, std::nan("")});  // hidden
-  PerQuery<i32> limit;
-  limit.fill(3);
-  limit[4] = 2;
-  softmax_columns(S.scores(), 0, seen_below(limit));
+  softmax_columns(S.scores(), seen_below(16, 3, [](i64 i) { return i == 4 ? 2 : 3; }));
   const auto column = [&](i64 query) { return std::vector<double>{S.at(0, query), S.at(1, query), S.at(2, query)}; };
   CHECK(column(0) == std::vector<double>{0.5, 0, 0.5});
   CHECK(column(1) == std::vector<double>{0, 1, 0});
@@ -143,7 +165,8 @@ TEST_CASE("scores of 1e4 and -infinity give what their limits give; NaN stays in
 TEST_CASE("a sum over many keys loses fewer digits than one running sum") {
   constexpr i64 keys = 1'000'000;
   PerQuery<float> sum;
-  sum.fill(-1);
+  sum.fill(0);
+  sum[16] = -1;
   sum_over_keys(keys, 16, sum, [](i64, float* part) {
     for (i64 i = 0; i < 16; ++i) part[i] += 0.1F;
   });

@@ -81,6 +81,21 @@ TEST_CASE("attention over a long sequence under a table of what may be seen equa
   check_long(s, sparse_table(s), 0.2, s.cross());
 }
 
+TEST_CASE("in tiles, a window or global positions give what a table of the same pairs gives") {
+  const AttentionSizes s{1, 1, 300, 300, 3, 2}, few{1, 1, 70, 900, 2, 3};
+  for (const Mask& mask : sparse_masks(s)) {
+    const Mask table = as_table(mask, s);
+    const Function textbook = [&](const Variables& x) { return textbook_attention(x, s, table, 0.2, tiled_draw); };
+    const std::vector<Tensor> x = normals(s.self()), expected = value_then_gradients(textbook, x);
+    for (const TileSizes tile : {TileSizes{}, TileSizes{40, 100}}) {
+      INFO(mask.has_table(), tile.keys);
+      CHECK(distance(value_then_gradients([&](const Variables& v) { return tiled(v, s, mask, 0.2, tile); }, x),
+                     expected) <= 1e-12);
+    }
+  }
+  for (const Mask& mask : sparse_masks(few)) check_long(few, mask, 0.2, few.cross());
+}
+
 TEST_CASE("both forms, and all sizes of tiles, drop the same weights") {
   const AttentionSizes s{2, 2, 150, 130, 3, 4};
   const std::vector<Tensor> x = normals(s.cross());
@@ -246,13 +261,20 @@ TEST_CASE("errors of attention in tiles name the rule") {
                    return packed_attention(constant(zeros({1, 3, 6})), kv, {2, 3, 2}, Mask());
                  }),
                  "batch sizes differ (1 and 2)"));
-  for (const TileSizes tile : {TileSizes{0, 8}, TileSizes{4, 8}, TileSizes{136, 8}, TileSizes{8, 0}}) {
+  for (const TileSizes tile :
+       {TileSizes{0, 8}, TileSizes{4, 8}, TileSizes{136, 8}, TileSizes{8, 0}, TileSizes{8, 513}}) {
     CHECK(contains(error([&] { return tiled_attention(qkv, {2, 3, 2}, Mask(), {}, tile); }), "no tiles of"));
   }
 }
 
 TEST_CASE("attention in tiles has the same bits for any number of threads") {
   const Mask mask = Mask::causal() & Mask::padding({37, 20, 0});
+  CHECK(thread_proof(
+      [&](const auto& x) {
+        return tiled_attention(x[0], {2, 3, 4}, Mask::window(5) | Mask::global(2), {.p = 0.1, .draw = tiled_draw},
+                               tiny);
+      },
+      {{2, 100, 20}}));
   CHECK(thread_proof(
       [&](const auto& x) {
         return tiled_attention(x[0], {4, 9, 11}, mask, {.p = 0.1, .draw = tiled_draw}, tiny);
