@@ -11,6 +11,7 @@
 #include <numeric>
 #include <set>
 
+#include "autograd/check/rounding.h"
 #include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 
@@ -160,7 +161,7 @@ const std::vector<Hidden::Named>& Hidden::kinds() {
                                       {Kind::at_0, "x 2 where some of an input is 0", "small"},
                                       {Kind::tiny_in_f32, "x 2 in f32 where some of an input is tiny", "small"},
                                       {Kind::computed, "x 2 behind a computed input", "composed"},
-                                      {Kind::one_tensor, "x 2 where two inputs are one tensor", "composed"}};
+                                      {Kind::one_tensor, "x 2 for an input that is an earlier one too", "composed"}};
   return all;
 }
 
@@ -207,7 +208,7 @@ void Hidden::backward_ended(const Node& node) {
 }
 
 void Hidden::double_values(Tensor& g) {
-  if (is_zero(g)) return;
+  if (is_zero(g) || std::isinf(largest_magnitude({g}))) return;
   changed_ = true;
   scale_in_place(g, 2);
 }
@@ -251,17 +252,17 @@ Numbers numbers_of_dy(const Node& node) {
 
 bool is_computed(const Edge& edge) { return edge.node && !dynamic_cast<const Leaf*>(edge.node.get()); }
 
-bool has_one_tensor_twice(const Node& node) {
-  std::set<std::pair<const Node*, int>> seen;
-  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Edge& edge) {
-    return edge.node && !seen.insert({edge.node.get(), edge.output}).second;
-  });
+// Whether an earlier input is the same tensor.
+bool is_repeated(const Node& node, size_t input) {
+  const Edge& edge = node.inputs[input];
+  return std::any_of(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(input),
+                     [&](const Edge& other) { return other.node == edge.node && other.output == edge.output; });
 }
 
 }  // namespace
 
 // Whether a mistake that doubles g where something is special does so here.
-bool Hidden::applies(const Node& node) const {
+bool Hidden::applies(const Node& node, size_t input) const {
   const bool single = !node.outputs.empty() && node.outputs[0].dtype == f32;
   switch (kind_) {
     case Kind::far: return largest_input_ > 6;
@@ -274,7 +275,7 @@ bool Hidden::applies(const Node& node) const {
     case Kind::fiftieth: return passes_ % 50 == 0;
     case Kind::latest: return latest_ > root_;
     case Kind::computed: return std::any_of(node.inputs.begin(), node.inputs.end(), is_computed);
-    case Kind::one_tensor: return has_one_tensor_twice(node);
+    case Kind::one_tensor: return is_repeated(node, input);
     default: break;
   }
   const Numbers dy = numbers_of_dy(node);
@@ -317,7 +318,7 @@ void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
     case Kind::writes_dy:
     case Kind::keeps_dy: break;
     default:
-      if (applies(node)) double_values(g);
+      if (applies(node, input)) double_values(g);
   }
 }
 

@@ -103,7 +103,7 @@ class Hidden final : public Observer {
     at_0,           ///< x 2 if some number of an input is 0
     tiny_in_f32,    ///< in f32, x 2 if some number of an input is below 1e-15, but not 0
     computed,       ///< x 2 if an input was computed, as a leaf is not
-    one_tensor,     ///< x 2 if two inputs are one tensor
+    one_tensor,     ///< x 2 for an input that is an earlier one too
   };
   struct Named {
     Kind kind;
@@ -126,7 +126,7 @@ class Hidden final : public Observer {
   void double_values(Tensor& g);
   void replace(Tensor& g, const Tensor& wrong);
   void recall(Tensor& g);
-  bool applies(const Node& node) const;
+  bool applies(const Node& node, size_t input) const;
 
   const Kind kind_;
   const std::string operation_;
