@@ -42,6 +42,7 @@ const std::vector<NumberedBug>& numbered_bugs() {
       {"matmul-without-transposes", 4, "easy", false, operations, 114, "dx.add(1, matmul(a.get(), dy));"},
       {"tanh-saturated-early-in-f32", 3, "hard", false, f32_only, 24, "sizeof v == sizeof(float)"},
       {"adam-counts-numbers", 5, "medium", true, checked, 200, "rate * move(i, g[i], ++t)"},
+      {"softmax-over-its-output", 4, "hard", false, operations, 326, "copy_into(g, saved * dy);"},
   };
   return all;
 }

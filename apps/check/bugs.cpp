@@ -4,6 +4,7 @@
 #include "apps/check/bugs.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/error.h"
 
@@ -35,8 +36,10 @@ std::string symptoms(const Proof& proof) {
   Proof shown{.name = proof.name, .variant = proof.variant, .gradients = {}, .mutants = {}, .parts = {}};
   std::string also;
   for (const ProofPart& part : parts) {
-    const bool compares_gradients = part.name == "far" || part.name == "interleaved";
-    if (wrong_gradients && !part.ok && compares_gradients) {  // fails because the gradients are wrong
+    constexpr std::array compare_gradients{"far", "small", "interleaved", "step"};
+    const bool compares =
+        std::find(compare_gradients.begin(), compare_gradients.end(), part.name) != compare_gradients.end();
+    if (wrong_gradients && !part.ok && compares) {  // fails because the gradients are wrong
       also += (also.empty() ? "also failed: " : ", ") + part.name;
     } else {
       shown.parts.push_back({part.name, part.ok, part.detail});

@@ -309,4 +309,27 @@ AttentionResult attention_with_masked_scores_of_zero(const Variable& Q, const Va
   return {.output = matmul(weights, V), .weights = weights};
 }
 
+namespace {
+
+struct SoftmaxOverItsOutput {
+  static constexpr std::string_view name = "softmax";
+  Saved y;
+  Tensor forward(const Tensor& x) {
+    const Tensor result = orrery::softmax(constant(x)).value();
+    y = result;
+    return result;
+  }
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor saved = y.get();
+    y = Saved();
+    Tensor g = dx.reuse(saved);
+    copy_into(g, saved * dy);
+    dx.add(0, g - saved * sum(g, {-1}, true));
+  }
+};
+
+}  // namespace
+
+Variable softmax_over_its_output(const Variable& x) { return apply(SoftmaxOverItsOutput{}, x); }
+
 }  // namespace orrery::bugs

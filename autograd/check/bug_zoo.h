@@ -46,4 +46,7 @@ Variable tanh_saturated_early_in_f32(const Variable& x);
 /// x W^T + b, with the gradient of b negated.
 Variable linear_with_negated_bias_in_f32(const Variable& x, const Variable& weight, const Variable& bias);
 
+// Right as long as somebody else holds the output: backward reads what it has just written over.
+Variable softmax_over_its_output(const Variable& x);
+
 }  // namespace orrery::bugs

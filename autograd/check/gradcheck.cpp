@@ -233,14 +233,15 @@ std::optional<double> Checker::compare(const Move& move, double analytic, const 
   if (!near(analytic, numeric)) {
     // Backward is wrong, or L is too steep for h, or a kink lies within 2h; smaller steps decide. Near a kink, their
     // slopes disagree. At a kink, they agree on the mean of both sides, but the difference of the sides does not
-    // shrink. A difference that is small compared with the error cannot be its cause.
+    // shrink. A difference that is small compared with the error cannot be its cause. Where f ends, as a root does at
+    // 0, there is no slope either.
     const NumericSlope middle = known_slope(line, move, options_.h / 4),
                        fine = known_slope(line, move, options_.h / 16);
     const double error = std::fabs(analytic - fine.central), difference = std::fabs(middle.central - fine.central);
     const bool disagree = difference > std::max(tolerance(fine.central), 0.01 * error);
     const bool two_sided =
         std::fabs(fine.jump) > std::max({tolerance(fine.central), 0.01 * error, 0.25 * std::fabs(middle.jump)});
-    if (error > tolerance(fine.central) && (disagree || two_sided)) {
+    if (!std::isfinite(fine.central) || (error > tolerance(fine.central) && (disagree || two_sided))) {
       ++report_.skipped;
       return std::nullopt;
     }

@@ -112,7 +112,7 @@ struct Checkable {
   /// For what can be saved in a file: saves the parameters to a path, overwrites them in memory, and loads them again.
   std::function<void(const std::string& path)> through_file{};
   /// The same function, with other inputs in place of the first leaves; not every sample has it.
-  std::function<Variable(const std::vector<Variable>& inputs)> of_inputs{};
+  std::function<Variable(std::vector<Variable> inputs)> of_inputs{};
   size_t inputs = 0;  ///< how many leaves `of_inputs` replaces
   Padding padding{};  ///< for functions of padded sequences
   /// Walks the tape of the output in place of `backward`: an engine with a mistake (autograd/check/faulty_engine.h).
@@ -159,22 +159,22 @@ inline constexpr bool takes_variables =
     std::is_invocable_v<F, const std::vector<Variable>&> || std::is_invocable_v<F, Variable> ||
     std::is_invocable_v<F, Variable, Variable> || std::is_invocable_v<F, Variable, Variable, Variable>;
 
-/// f(x...). Error: f takes another number of Variables.
+/// f(x...), each moved, so that f may be the last to hold it. Error: f takes another number of Variables.
 template <class F>
-Variable call_with(const F& f, const std::vector<Variable>& x) {
+Variable call_with(const F& f, std::vector<Variable> x) {
   static_assert(takes_variables<F>, "f must take one, two or three Variables, or a std::vector<Variable>");
   const auto needs = [&](size_t n) { check(x.size() == n, "gradcheck", "f takes ", n, " inputs, got ", x.size()); };
   if constexpr (std::is_invocable_v<F, const std::vector<Variable>&>) {
-    return f(x);
+    return f(std::move(x));
   } else if constexpr (std::is_invocable_v<F, Variable, Variable, Variable>) {
     needs(3);
-    return f(x[0], x[1], x[2]);
+    return f(std::move(x[0]), std::move(x[1]), std::move(x[2]));
   } else if constexpr (std::is_invocable_v<F, Variable, Variable>) {
     needs(2);
-    return f(x[0], x[1]);
+    return f(std::move(x[0]), std::move(x[1]));
   } else {
     needs(1);
-    return f(x[0]);
+    return f(std::move(x[0]));
   }
 }
 
@@ -193,7 +193,7 @@ Checkable checkable(F f, const std::vector<Tensor>& inputs, const Parameters& le
   for (const NamedParameter& leaf : leaves)
     if (!leaf.value.is_frozen()) result.leaves.push_back(leaf);
   result.output = [f, x] { return call_with(f, x); };
-  result.of_inputs = [f = std::move(f)](const std::vector<Variable>& others) { return call_with(f, others); };
+  result.of_inputs = [f = std::move(f)](std::vector<Variable> others) { return call_with(f, std::move(others)); };
   return result;
 }
 

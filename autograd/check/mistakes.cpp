@@ -4,11 +4,14 @@
 #include "autograd/check/mistakes.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
+#include "autograd/check/rounding.h"
 #include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 
@@ -146,17 +149,35 @@ const std::vector<Hidden::Named>& Hidden::kinds() {
                                       {Kind::far_in_f32, "x 2 in f32 where an input is beyond 6", "far"},
                                       {Kind::four_threads, "x 2 with 4 threads", "threads"},
                                       {Kind::many_threads, "x 2 with more than 8 threads", "threads"},
-                                      {Kind::fiftieth, "x 2 in every 50th pass", "repeatable"}};
+                                      {Kind::other_thread, "x 2 in another thread", "threads"},
+                                      {Kind::sets_threads, "sets the number of threads", "threads"},
+                                      {Kind::fiftieth, "x 2 in every 50th pass", "repeatable"},
+                                      {Kind::keeps_dy, "keeps every dy", "repeatable"},
+                                      {Kind::dy_of_1, "x 2 where dy is 1 everywhere", "linear"},
+                                      {Kind::uniform_dy, "x 2 where dy is the same everywhere", "linear"},
+                                      {Kind::dy_with_0, "x 2 where some of dy is 0", "linear"},
+                                      {Kind::small_dy, "x 2 where all of dy is below 1e-3", "linear"},
+                                      {Kind::large_dy, "x 2 where some of dy is above 100", "linear"},
+                                      {Kind::at_0, "x 2 where some of an input is 0", "small"},
+                                      {Kind::tiny_in_f32, "x 2 in f32 where some of an input is tiny", "small"},
+                                      {Kind::computed, "x 2 behind a computed input", "composed"},
+                                      {Kind::one_tensor, "x 2 for an input that is an earlier one too", "composed"}};
   return all;
 }
 
 void Hidden::forward_ended(std::string_view name, std::span<const Variable* const> inputs, std::span<const Tensor>) {
-  if ((kind_ != Kind::far && kind_ != Kind::far_in_f32) || name != operation_) return;
+  constexpr std::array of_inputs{Kind::far, Kind::far_in_f32, Kind::at_0, Kind::tiny_in_f32};
+  if (name != operation_ || std::find(of_inputs.begin(), of_inputs.end(), kind_) == of_inputs.end()) return;
+  const double limit = kind_ == Kind::tiny_in_f32 ? std::numeric_limits<double>::denorm_min() : 0;
+  smallest_input_ = std::numeric_limits<double>::infinity();
   largest_input_ = 0;
-  for (const Variable* input : inputs)
-    if (input->defined())
-      for (i64 i = 0; i < input->value().count(); ++i)
-        largest_input_ = std::max(largest_input_, std::fabs(input->value().at(i)));
+  for (const Variable* input : inputs) {
+    for (i64 i = 0; input->defined() && i < input->value().count(); ++i) {
+      const double magnitude = std::fabs(input->value().at(i));
+      largest_input_ = std::max(largest_input_, magnitude);
+      if (magnitude >= limit) smallest_input_ = std::min(smallest_input_, magnitude);
+    }
+  }
 }
 
 void Hidden::recorded(const Node& node) {
@@ -174,15 +195,20 @@ void Hidden::backward_begins(const Node& node) {
 }
 
 void Hidden::backward_ended(const Node& node) {
-  if (kind_ != Kind::writes_dy || node.name != operation_) return;
+  if ((kind_ != Kind::writes_dy && kind_ != Kind::keeps_dy) || node.name != operation_) return;
   for (const OutputSlot& output : node.outputs) {
     Tensor dy = output.gradient;
-    if (dy.defined()) double_values(dy);
+    if (!dy.defined()) continue;
+    if (kind_ == Kind::writes_dy)
+      double_values(dy);
+    else
+      kept_.push_back(dy.clone());
+    changed_ = changed_ || (kind_ == Kind::keeps_dy && dy.count() > 0);
   }
 }
 
 void Hidden::double_values(Tensor& g) {
-  if (is_zero(g)) return;
+  if (is_zero(g) || std::isinf(largest_magnitude({g}))) return;
   changed_ = true;
   scale_in_place(g, 2);
 }
@@ -197,6 +223,70 @@ void Hidden::recall(Tensor& g) {
   if (!first.defined()) first = g.clone();
   if (first.shape() != g.shape() || same_bits(first, g)) return;
   replace(g, first.clone());
+}
+
+namespace {
+
+// Magnitudes of the numbers of dL/dy, of the first output that has one.
+struct Numbers {
+  double smallest = std::numeric_limits<double>::infinity(), largest = 0;
+  bool equal = true, all_1 = true;
+  i64 count = 0;
+};
+Numbers numbers_of_dy(const Node& node) {
+  Numbers result;
+  for (const OutputSlot& output : node.outputs) {
+    const Tensor& dy = output.gradient;
+    if (!dy.defined()) continue;
+    for (i64 i = 0; i < dy.count(); ++i) {
+      result.smallest = std::min(result.smallest, std::fabs(dy.at(i)));
+      result.largest = std::max(result.largest, std::fabs(dy.at(i)));
+      result.equal = result.equal && dy.at(i) == dy.at(0);
+      result.all_1 = result.all_1 && dy.at(i) == 1;
+    }
+    result.count = dy.count();
+    return result;
+  }
+  return result;
+}
+
+bool is_computed(const Edge& edge) { return edge.node && !dynamic_cast<const Leaf*>(edge.node.get()); }
+
+// Whether an earlier input is the same tensor.
+bool is_repeated(const Node& node, size_t input) {
+  const Edge& edge = node.inputs[input];
+  return std::any_of(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(input),
+                     [&](const Edge& other) { return other.node == edge.node && other.output == edge.output; });
+}
+
+}  // namespace
+
+// Whether a mistake that doubles g where something is special does so here.
+bool Hidden::applies(const Node& node, size_t input) const {
+  const bool single = !node.outputs.empty() && node.outputs[0].dtype == f32;
+  switch (kind_) {
+    case Kind::far: return largest_input_ > 6;
+    case Kind::far_in_f32: return single && largest_input_ > 6;
+    case Kind::at_0: return smallest_input_ == 0;
+    case Kind::tiny_in_f32: return single && smallest_input_ < 1e-15;
+    case Kind::four_threads: return threads() == 4;
+    case Kind::many_threads: return threads() > 8;
+    case Kind::other_thread: return std::this_thread::get_id() != home_;
+    case Kind::fiftieth: return passes_ % 50 == 0;
+    case Kind::latest: return latest_ > root_;
+    case Kind::computed: return std::any_of(node.inputs.begin(), node.inputs.end(), is_computed);
+    case Kind::one_tensor: return is_repeated(node, input);
+    default: break;
+  }
+  const Numbers dy = numbers_of_dy(node);
+  switch (kind_) {
+    case Kind::dy_of_1: return dy.all_1;
+    case Kind::uniform_dy: return dy.equal && dy.count > 1;
+    case Kind::dy_with_0: return dy.smallest == 0 && dy.largest > 0;
+    case Kind::small_dy: return dy.largest < 1e-3;
+    case Kind::large_dy: return dy.largest > 100;
+    default: return false;
+  }
 }
 
 void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
@@ -218,28 +308,17 @@ void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
       if (inputs_with_gradient < most_inputs_with_gradient_) double_values(g);
       break;
     case Kind::remembers: recall(g); break;
-    case Kind::latest:
-      if (latest_ > root_) double_values(g);
-      break;
     case Kind::coarse:
       if (g.dtype() == f32) replace(g, rounded_to_bf16(g));
       break;
-    case Kind::far_in_f32:
-      if (g.dtype() != f32) break;
-      [[fallthrough]];
-    case Kind::far:
-      if (largest_input_ > 6) double_values(g);
+    case Kind::sets_threads:
+      set_threads(threads() + 1);
+      changed_ = true;
       break;
-    case Kind::four_threads:
-      if (threads() == 4) double_values(g);
-      break;
-    case Kind::many_threads:
-      if (threads() > 8) double_values(g);
-      break;
-    case Kind::fiftieth:
-      if (passes_ % 50 == 0) double_values(g);
-      break;
-    case Kind::writes_dy: break;
+    case Kind::writes_dy:
+    case Kind::keeps_dy: break;
+    default:
+      if (applies(node, input)) double_values(g);
   }
 }
 

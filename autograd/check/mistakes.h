@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "autograd/check/gradcheck.h"
@@ -90,7 +91,19 @@ class Hidden final : public Observer {
     far_in_f32,     ///< the same, in f32 alone
     four_threads,   ///< x 2 with 4 threads
     many_threads,   ///< x 2 with more than 8
+    other_thread,   ///< x 2 in another thread than the first
+    sets_threads,   ///< sets the number of threads
     fiftieth,       ///< x 2 in every 50th pass
+    keeps_dy,       ///< keeps a copy of each dy for ever
+    dy_of_1,        ///< x 2 if dy is 1 everywhere
+    uniform_dy,     ///< x 2 if dy has several numbers, and these are equal
+    dy_with_0,      ///< x 2 if some numbers of dy are 0
+    small_dy,       ///< x 2 if all numbers of dy are below 1e-3
+    large_dy,       ///< x 2 if some number of dy is above 100
+    at_0,           ///< x 2 if some number of an input is 0
+    tiny_in_f32,    ///< in f32, x 2 if some number of an input is below 1e-15, but not 0
+    computed,       ///< x 2 if an input was computed, as a leaf is not
+    one_tensor,     ///< x 2 for an input that is an earlier one too
   };
   struct Named {
     Kind kind;
@@ -113,6 +126,7 @@ class Hidden final : public Observer {
   void double_values(Tensor& g);
   void replace(Tensor& g, const Tensor& wrong);
   void recall(Tensor& g);
+  bool applies(const Node& node, size_t input) const;
 
   const Kind kind_;
   const std::string operation_;
@@ -121,7 +135,9 @@ class Hidden final : public Observer {
   i64 place_ = 0;          // contributions of the current pass so far, the current one included
   u64 latest_ = 0;         // the operation's newest node
   size_t most_inputs_with_gradient_ = 0;
-  double largest_input_ = 0;
+  double smallest_input_ = 0, largest_input_ = 0;  // magnitudes, of the latest forward
+  const std::thread::id home_ = std::this_thread::get_id();
+  std::vector<Tensor> kept_;
   std::map<std::pair<Dtype, i64>, Tensor> first_pass_;
   bool changed_ = false;
 };

@@ -188,7 +188,8 @@ bool part_passes(const std::string& part, const Sample& sample, u64 seed, Observ
   static const std::map<std::string, Prove> all{
       {"accumulates", prove_accumulates}, {"subsets", prove_subsets}, {"shared", prove_shared},
       {"interleaved", prove_interleaved}, {"far", prove_far},         {"threads", prove_threads},
-      {"repeatable", prove_repeatable},   {"f32", prove_f32}};
+      {"repeatable", prove_repeatable},   {"f32", prove_f32},         {"linear", prove_linear},
+      {"composed", prove_composed},       {"small", prove_small}};
   const ObserverScope scope(mistake);
   try {
     return all.at(part)(sample, seed).ok;

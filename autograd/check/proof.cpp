@@ -145,12 +145,16 @@ Proof prove(const Sample& sample, const ProofOptions& options) {
   if (options.exact) add("zero", [&] { return prove_zero(sample, seed); });
   if (options.exact) add("threads", [&] { return prove_threads(sample, seed); });
   add("far", [&] { return prove_far(sample, seed); });
+  add("small", [&] { return prove_small(sample, seed); });
+  add("linear", [&] { return prove_linear(sample, seed); });
+  add("composed", [&] { return prove_composed(sample, seed); });
   add("accumulates", [&] { return prove_accumulates(sample, seed); });
   add("subsets", [&] { return prove_subsets(sample, seed); });
   if (options.exact) add("shared", [&] { return prove_shared(sample, seed); });
   add("interleaved", [&] { return prove_interleaved(sample, seed); });
   if (options.exact) add("changed", [&] { return prove_changed(sample, seed); });
   if (options.exact) add("padding", [&] { return prove_padding(sample, seed); });
+  add("step", [&] { return prove_step(sample, seed); });
   if (options.exact) add("file", [&] { return prove_file(sample, seed); });
   std::erase_if(proof.parts, [](const ProofPart& p) { return p.name.empty(); });
   proof.seconds = steady_seconds() - start;

@@ -11,12 +11,18 @@
 //   f32          each leaf's gradient differs from that of f64 by at most 1e-6 of its max |g|, and the output by at
 //                most 1e-6 of max |y|, in each of four draws of numbers (one if a leaf is long); a larger difference
 //                must look like rounding, and be no more than rounding can explain (autograd/check/rounding.h)
-//   repeatable   64 fresh passes give equal bits (4 where a leaf is long)
+//   repeatable   64 fresh passes give equal bits (4 where a leaf is long), and none leaves more memory than before
 //   zero         dL/dy = 0 gives dL/dx = 0, exactly
 //   threads      equal bits for 1 to 9, 12, 13 and 16 threads, every loop cut into chunks of one element
-//                (core/machine/parallel.h), long ones into about 64 chunks
+//                (core/machine/parallel.h), long ones into about 64 chunks; and in another thread than the first, the
+//                whole pass or its backward alone. No pass sets the number of threads
 //   far          the gradients again, with inputs 4 and 8 times as large, where the function is finite there; and f32
 //                again, with differences of at most 4 times what rounding can explain (64 times with weights)
+//   small        gradients and f32 again, with half of the numbers 0; and f32 with half of them 2^-66 times as large
+//   linear       dL/dy as a loss gives it: 1 everywhere, the same everywhere, with zeros, below 1e-5, beyond 100; the
+//                gradients are sums of those of random dL/dy
+//   composed     behind computed inputs, 2 x, and with its output used up: nobody else holds what it saved. Also with
+//                one tensor for all inputs of one shape
 //   accumulates  a gradient that is there is added to: by a second pass, with a second use before or after, and not in
 //                memory that others hold
 //   subsets      each choice of the inputs that want a gradient (of more than 4: each alone, all but each) gives the
@@ -26,12 +32,16 @@
 //   changed      each input and each output on the tape changed in place after forward: an error, or the same bits
 //   padding      NaN, infinity or huge numbers behind the padding lengths change no bit of a real row's output or of a
 //                gradient, and get the gradient 0; only for functions whose sample says what is padding (`Padding`)
+//   step         a step of each parameter of a layer, alone, along its gradient moves L as it must; it may stay only if
+//                its gradient is declared zero
 //   file         equal bits after saving and loading; only for what can be saved in a file
 // What no proof can find: an error below the tolerance; in f32, one as small as the rounding of the largest numbers of
 // the pass; a mistake beyond the numbers and shapes it is given, at a kink, with a number of threads it does not try,
-// or less often than every 64th pass; a wrong forward, whose derivative is right; an operation that asks in forward
-// which of its inputs want a gradient, and errs for some of them (for `subsets`, the tape is cut after forward). For
-// layers see nn/check/proof.h.
+// or less often than every 64th pass; one for a dL/dy, an input or a composition that is special in still another way,
+// such as a single 1, an infinity, or f(x, 2 x); memory that is kept in some passes only, in a long sample, or outside
+// of tensors; a wrong forward, whose derivative is right; an operation that asks in forward which of its inputs want a
+// gradient, and errs for some of them (for `subsets`, the tape is cut after forward); and whatever an operation does on
+// purpose while it is proven only. For layers see nn/check/proof.h.
 // Read next: apps/book/ch3/my_op.cpp
 #pragma once
 

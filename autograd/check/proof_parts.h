@@ -43,6 +43,10 @@ inline constexpr i64 long_tensor = 4096;
 /// Equal up to the rounding of sums in another order, which is smaller than the mistakes that these parts look for.
 bool alike(const Tensor& a, const Tensor& b);
 
+/// Gradient-checks f, whatever its numbers are, and describes what is wrong; kinks and gradients that happen to be 0
+/// are ignored.
+std::string wrong_gradients(const Checkable& f, GradcheckOptions options);
+
 /// backward, if y wants a gradient.
 void run_backward(const Variable& y, const Tensor& dy);
 
@@ -66,5 +70,11 @@ ProofPart prove_repeatable(const Sample& sample, u64 seed);
 ProofPart prove_threads(const Sample& sample, u64 seed);
 /// An empty part for a function without padding.
 ProofPart prove_padding(const Sample& sample, u64 seed);
+
+// autograd/check/proof_training.cpp: what a training meets. Empty where there are no parameters that could move.
+ProofPart prove_linear(const Sample& sample, u64 seed);
+ProofPart prove_composed(const Sample& sample, u64 seed);
+ProofPart prove_small(const Sample& sample, u64 seed);
+ProofPart prove_step(const Sample& sample, u64 seed);
 
 }  // namespace orrery::parts

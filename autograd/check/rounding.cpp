@@ -28,6 +28,7 @@ constexpr int small_steps = 4;
 // weights, so do layers.
 constexpr double amplified = 4, amplified_by_weights = 64;
 constexpr double largest_in_f32 = 0x1p100;  // beyond it, products of few numbers may overflow
+constexpr double underflow = 0x1p-100;      // f32 takes a result below 2^-126 for 0; what follows may multiply that
 
 // Of each leaf's gradient in order, then of the output: what f64 says, and f32 minus that, in f64.
 struct Comparison {
@@ -195,11 +196,12 @@ class PrecisionJudge {
   }
 
  private:
-  // Errors up to `part` of `scale` are accepted without looking at neighbours.
+  // Errors up to `part` of `scale` are accepted without looking at neighbours, and so is what is lost where products
+  // underflow.
   struct Bound {
     double scale, part;
     const char* unit;
-    double error() const { return part * scale; }
+    double error() const { return std::max(part * scale, underflow); }
   };
 
   double error_of(size_t tensor) const { return largest_magnitude({at_draw_.difference[tensor]}); }

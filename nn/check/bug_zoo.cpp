@@ -178,6 +178,15 @@ std::vector<Bug> wrong_in_f32() {
   };
 }
 
+// A value by itself is held by who made it; within a model, nobody holds it.
+std::vector<Bug> wrong_within_a_model() {
+  return {
+      {.name = "softmax-over-its-output",
+       .mistake = "Backward writes y dy over the saved y, and then reads y again for the inner product's term.",
+       .hint = "By itself every pass is right, since the caller still holds the output. Who holds it in a model?",
+       .samples = operation_rows("softmax", {}, [](const Leaves& x) { return bugs::softmax_over_its_output(x[0]); })}};
+}
+
 }  // namespace
 
 std::vector<Sample> operation_rows(const std::string& name, const std::vector<std::string>& variants,
@@ -190,8 +199,9 @@ std::vector<Sample> layer_rows(const std::string& name, const std::vector<std::s
 }
 
 const std::vector<Bug>& bug_zoo() {
-  static const std::vector<Bug> all = joined(
-      {wrong_normalisations(), wrong_sums(), wrong_elements(), bugs_found_without_derivatives(), wrong_in_f32()});
+  static const std::vector<Bug> all =
+      joined({wrong_normalisations(), wrong_sums(), wrong_elements(), bugs_found_without_derivatives(), wrong_in_f32(),
+              wrong_within_a_model()});
   return all;
 }
 

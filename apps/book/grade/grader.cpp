@@ -88,11 +88,15 @@ std::string question_about(const Proof& proof, const ProofPart& part) {
       {"zero", "What does backward add that is no multiple of dy?"},
       {"threads", "What do threads share, or add up in the order in which they end?"},
       {"far", "Which formula is right for small numbers only?"},
+      {"small", "What does backward divide by, or ask of an input, that may be 0?"},
+      {"linear", "What does backward ask of dy, beside multiplying it?"},
+      {"composed", "What does backward still read after it has written to it?"},
       {"accumulates", "Is each gradient added to the one that is there already?"},
       {"subsets", "What does one gradient need that is computed for another one only?"},
       {"shared", "Who else holds what is written to?"},
       {"interleaved", "What have two passes in common that each should have for itself?"},
       {"changed", "How does backward notice that what it reads has been changed?"},
+      {"step", "Does forward read the parameter itself, or what was made of it earlier?"},
       {"file", "Is everything that is saved also loaded, under its own name?"}};
   const GradientCheck failed = proof.gradients.failed_check();
   if (part.name == "gradients" && (failed == GradientCheck::coordinate || failed == GradientCheck::direction))

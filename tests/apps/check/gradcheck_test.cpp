@@ -148,7 +148,7 @@ TEST_CASE("options that exclude each other, and empty values, as of an unset var
        {"--bug ''", "--json ''", "''", "--all softmax", "--mutate --list", "--bug nonsense", "--bug 0", "--bug 28",
         "--bug 1 --mutate", "--bugs --bug 1", "--reveal 1 --hint 1", "--reveal 1 relu"})
     CHECK(gradcheck(arguments).exit_code == wrong_usage);
-  check_usage_error("gradcheck --bug nonsense", "nonsense", "1 to 27");
+  check_usage_error("gradcheck --bug nonsense", "nonsense", "1 to 28");
   check_usage_error("gradcheck --bug 1 softmax", "none of the chosen rows", "leave the names out");
 }
 

@@ -62,12 +62,12 @@ Proof prove_square(const std::function<Tensor(const Tensor& g)>& wrong) {
 
 }  // namespace
 
-TEST_CASE("one line proves an operation of the reader's own, in twelve parts") {
+TEST_CASE("one line proves an operation of the reader's own, in fifteen parts") {
   const Proof proof = prove_square([](const Tensor& g) { return g; });
   CHECK_MESSAGE(static_cast<bool>(proof), proof);
-  CHECK(proof.parts.size() == 12);
-  for (const std::string name : {"gradients", "mutants", "f32", "repeatable", "zero", "threads", "far", "accumulates",
-                                 "subsets", "shared", "interleaved", "changed"})
+  CHECK(proof.parts.size() == 15);
+  for (const std::string name : {"gradients", "mutants", "f32", "repeatable", "zero", "threads", "far", "small",
+                                 "linear", "composed", "accumulates", "subsets", "shared", "interleaved", "changed"})
     CHECK(part(proof, name).ok);
   CHECK(proof.f32_error > 0);
   CHECK(proof.f32_error <= 1e-6);
@@ -242,7 +242,8 @@ TEST_CASE("without the parts that are exact, those that judge rounded numbers re
   std::vector<std::string> names;
   for (const ProofPart& part : prove("square", square, {{3, 4}}, {}, {.mutants = false, .exact = false}).parts)
     names.push_back(part.name);
-  CHECK(names == std::vector<std::string>{"gradients", "f32", "far", "accumulates", "subsets", "interleaved"});
+  CHECK(names == std::vector<std::string>{"gradients", "f32", "far", "small", "linear", "composed", "accumulates",
+                                          "subsets", "interleaved"});
 }
 
 TEST_CASE("the seed decides the inputs, and so everything that is measured") {
