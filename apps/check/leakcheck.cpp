@@ -135,6 +135,7 @@ void check_names(const LeakcheckOptions& options) {
   if (!options.load.empty() && !options.names.empty()) {
     usage_error("leakcheck", "takes the names of built-in models or --load, not both");
   }
+  if (options.load.empty() && options.heads != 0) usage_error("--heads", "goes with --load");
   const std::vector<BuiltIn> models = built_in_models();
   for (const std::string& name : options.names) {
     const bool known = std::any_of(models.begin(), models.end(),
@@ -192,7 +193,6 @@ void add_leakcheck(CLI::App& program, int& exit_code) {
       add_whole_number(command, "--heads", options->heads, 1, 1 << 20,
                        "The heads of each attention, if the GPT-2 of another program in the file does not say it");
   show_default(heads, "what the file says");
-  heads->needs(load);
   CLI::Option* fault = add_choice(
       command, "--break", options->fault, {"none", "causal", "padding", "batch"},
       "Build a mistake in: a causal or a padding mask that is one too wide, or outputs mixed over the batch");

@@ -143,9 +143,10 @@ void add_lm_export(CLI::App& lm, int& exit_code) {
       "GPT-2 does not have is refused: rotary positions and normalised queries and keys, which --minutes chooses.\n"
       "Example:\n  orrery lm export --load shakespeare.safetensors --save for-transformers/");
   add_loaded_gpt(command, options->load, options->heads);
-  require(add_file(command, "--save", options->folder,
-                   "The folder for model.safetensors, config.json, tokenizer.json and tokenizer_config.json, none of "
-                   "which may exist"));
+  require(
+      add_text(command, "--save", options->folder, "FOLDER",
+               "Where model.safetensors, config.json, tokenizer.json and tokenizer_config.json go; none of them may "
+               "exist"));
   when_run(command, exit_code, [options] { return export_model(*options); });
 }
 

@@ -75,6 +75,16 @@ ModelFiles model_files(const std::string& given) {
   return files;
 }
 
+bool is_one_of_shards(const std::string& path) {
+  constexpr std::string_view form = "-00000-of-00000.safetensors", only_one = "-00001-of-00001.safetensors";
+  if (path.size() < form.size()) return false;
+  std::string end = path.substr(path.size() - form.size());
+  if (end == only_one) return false;
+  for (char& c : end)
+    if (c >= '0' && c <= '9') c = '0';
+  return end == form;
+}
+
 u64 bytes_of_model(const std::string& path) {
   u64 bytes = 0;
   for (const Shard& shard : model_files(path).shards) bytes += InputFile(shard.path).size();

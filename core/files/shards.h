@@ -35,8 +35,10 @@ std::string model_file(const std::string& path);
 /// Errors of "read INDEX": it is not JSON, has no weight_map, is larger than the limits of `parse_json_object`, names a
 /// tensor twice, names something else than a file beside itself, or a file that is missing.
 ModelFiles model_files(const std::string& path);
-
 /// The bytes of all of them.
 u64 bytes_of_model(const std::string& path);
+
+/// Whether the name of a file says that it is one shard of several, such as model-00001-of-00002.safetensors.
+bool is_one_of_shards(const std::string& path);
 
 }  // namespace orrery

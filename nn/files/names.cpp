@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "core/files/shards.h"
+
 namespace orrery::nn {
 namespace {
 
@@ -45,6 +47,8 @@ std::string name_in_model(const std::string& name, const NamesOnDisk& names) {
 }
 
 TensorFile read_named(const std::string& path, const NamesOnDisk& names) {
+  check(!is_one_of_shards(path), "load " + path,
+        "is one of several shards of a model: load their folder, or the index beside them");
   std::map<std::string, std::string> name_in_file;  // by the model's name
   TensorMap unread;
   const auto wanted = [&](const std::string& in_file) {

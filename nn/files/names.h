@@ -1,10 +1,10 @@
 // Chapter 9. Names on disk: what other programs call a model's tensors in their files.
 //
-//   module.h.0.ln_1.weight                         PyTorch's DistributedDataParallel
-//   _orig_mod.h.0.ln_1.weight                      torch.compile, also around a part: h.0._orig_mod.ln_1.weight
-//   transformer.h.0.ln_1.weight                    a family's own prefix, here that of Hugging Face's GPT2LMHeadModel
-//   {"lm_head.weight": "wte.weight"}               metadata of safetensors.torch.save_model: a tied weight is stored
-//                                                  once, and the metadata have its other name
+//   module.wte.weight                  PyTorch's DistributedDataParallel
+//   _orig_mod.wte.weight               torch.compile, also around a part: wte._orig_mod.weight
+//   transformer.wte.weight             a family's own prefix, here that of Hugging Face's GPT2LMHeadModel
+//   {"lm_head.weight": "wte.weight"}   metadata of safetensors.torch.save_model: a tied weight is stored once, and the
+//                                      metadata have its other name
 // Wrappers can stand in each other, in any order. A name that the model itself has is never changed.
 #pragma once
 
@@ -28,7 +28,8 @@ std::string name_in_model(const std::string& name, const NamesOnDisk& names);
 
 /// Reads `path` as `read_safetensors` does, under the names of the model. A tensor that is not known is there, too,
 /// under the file's name, but undefined: it is not read, and may have any dtype. Tied weights that are stored once are
-/// there under both names. Errors: those of `read_safetensors`; an error of "load PATH" if a tensor is there twice.
+/// there under both names. Errors: those of `read_safetensors`; of "load PATH": a tensor is there twice; the file is
+/// one shard of several.
 TensorFile read_named(const std::string& path, const NamesOnDisk& names);
 
 }  // namespace orrery::nn

@@ -1,4 +1,4 @@
-// Chapter 9. A fuzz target: configurations of models and trainings as JSON, indexes of shards, option files of --config.
+// Chapter 9. A fuzz target: configurations of models and trainings as JSON, indexes of shards, option files.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

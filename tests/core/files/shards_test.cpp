@@ -98,7 +98,7 @@ TEST_CASE("an index that does not say what its shards hold is refused") {
   CHECK(model.refusal() == model.read + "has 2097152 bytes: it is not an index of shards");
 }
 
-TEST_CASE("an index names files beside it, and nothing else") {
+TEST_CASE("promise 21: an index names files beside it, and nothing else") {
   const ShardedModel model;
   const std::string folder = std::filesystem::path(model.index).parent_path().filename().string();
   for (const std::string& name :

@@ -146,7 +146,9 @@ TEST_CASE("the published sizes are known by their shapes, and only these") {
   };
   const std::map<std::string, i64> published{{"distilgpt2", 12}, {"gpt2", 12},    {"gpt2-medium", 16},
                                              {"gpt2-large", 20}, {"gpt2-xl", 25}, {"nanogpt", 4}};
-  for (const auto& [name, number] : published) {
+  for (const auto& entry : published) {
+    const std::string& name = entry.first;
+    const i64 number = entry.second;
     CAPTURE(name);
     const GptConfig config = nn::gpt_preset(name);
     CHECK(heads(config, config.vocab_size) == number);
@@ -161,7 +163,7 @@ TEST_CASE("the published sizes are known by their shapes, and only these") {
   CHECK(nn::load_gpt(path).config.layer.num_heads == 4);
 }
 
-TEST_CASE("weights that stand as [out, in] are recognised by one shape, and the square ones with it") {
+TEST_CASE("promise 9: weights that stand as [out, in] are recognised by one shape, and the square ones with it") {
   const TemporaryFolder folder;
   const std::string path = folder / "model.safetensors";
   for (const bool tied : {true, false}) {

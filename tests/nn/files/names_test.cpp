@@ -111,6 +111,13 @@ TEST_CASE("a model is loaded from shards, and their bytes together bound its siz
   Wrapped model;
   nn::load(model, folder.path().string());
   CHECK(same_bits(model.shared.value(), full({3}, 2.0)));
+  const std::string shard = folder / "model-00001-of-00002.safetensors",
+                    whole = folder / "a-00001-of-00001.safetensors";
+  write_safetensors(shard, {{"table", full({3}, 2.0)}});
+  CHECK(error_of([&] { nn::load(model, shard); }) ==
+        "load " + shard + ": is one of several shards of a model: load their folder, or the index beside them");
+  nn::save(model, whole);
+  CHECK_NOTHROW(nn::load(model, whole));
   CHECK_NOTHROW(nn::check_size(1 << 20, index));
   CHECK(error_of([&] { nn::check_size(i64{1} << 30, index); }).find("is too small for the model") != std::string::npos);
 }
