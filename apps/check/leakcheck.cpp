@@ -27,7 +27,7 @@ struct LeakcheckOptions {
   std::vector<std::string> names;
   std::string load, fault = "none";
   bool list = false;
-  i64 seed = 1, threads = 1;
+  i64 heads = 0, seed = 1, threads = 1;
 };
 
 // A model with its name, and with random weights.
@@ -90,7 +90,7 @@ MaskFault fault_of(const std::string& name) {
   return MaskFault::none;
 }
 
-Checks saved_model(const std::string& path, MaskFault fault) {
+Checks saved_model(const std::string& path, i64 heads, MaskFault fault) {
   const Metadata metadata = read_safetensors_metadata(path);
   const auto config = metadata.find(std::string(nn::config_key));
   const bool is_gpt =  // GPT-2's files have no configuration
@@ -100,7 +100,7 @@ Checks saved_model(const std::string& path, MaskFault fault) {
   };
   Checks checks;
   if (is_gpt) {
-    checks = checks_of(std::make_shared<nn::Gpt>(nn::load_gpt(path)));
+    checks = checks_of(std::make_shared<nn::Gpt>(nn::load_gpt(path, heads)));
   } else {
     const nn::TransformerConfig saved = nn::config_of(metadata, path);
     checks = checks_of(std::make_shared<nn::Transformer>(nn::load_transformer(path, saved)));
@@ -117,7 +117,7 @@ bool can_break(const BuiltIn& model, MaskFault fault) {
 
 Checks chosen_checks(const LeakcheckOptions& options) {
   const MaskFault fault = fault_of(options.fault);
-  if (!options.load.empty()) return saved_model(options.load, fault);
+  if (!options.load.empty()) return saved_model(options.load, options.heads, fault);
   Rng rng(static_cast<u64>(options.seed));
   Checks all;
   for (const BuiltIn& model : built_in_models()) {
@@ -135,6 +135,7 @@ void check_names(const LeakcheckOptions& options) {
   if (!options.load.empty() && !options.names.empty()) {
     usage_error("leakcheck", "takes the names of built-in models or --load, not both");
   }
+  if (options.load.empty() && options.heads != 0) usage_error("--heads", "goes with --load");
   const std::vector<BuiltIn> models = built_in_models();
   for (const std::string& name : options.names) {
     const bool known = std::any_of(models.begin(), models.end(),
@@ -188,6 +189,10 @@ void add_leakcheck(CLI::App& program, int& exit_code) {
       add_file(command, "--load", options->load,
                "Check the Transformer or GPT in this file, as orrery toy, lm train or translate train saved it, or in "
                "the folder of --save FOLDER/"));
+  CLI::Option* heads =
+      add_whole_number(command, "--heads", options->heads, 1, 1 << 20,
+                       "The heads of each attention, if the GPT-2 of another program in the file does not say it");
+  show_default(heads, "what the file says");
   CLI::Option* fault = add_choice(
       command, "--break", options->fault, {"none", "causal", "padding", "batch"},
       "Build a mistake in: a causal or a padding mask that is one too wide, or outputs mixed over the batch");
@@ -195,7 +200,7 @@ void add_leakcheck(CLI::App& program, int& exit_code) {
   CLI::Option* seed = add_seed(command, options->seed);
   exclude(seed, {load});
   add_threads(command, options->threads);
-  exclude(list, {names, load, fault, seed});  // what would have no effect is wrong usage
+  exclude(list, {names, load, heads, fault, seed});  // what would have no effect is wrong usage
   when_run(command, exit_code, [options] { return run(*options); });
 }
 

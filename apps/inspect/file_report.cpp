@@ -13,6 +13,7 @@
 #include "apps/program/columns.h"
 #include "core/utf8.h"
 #include "nn/files/files.h"
+#include "nn/files/gpt_files.h"
 #include "nn/models/gpt_config.h"
 #include "nn/models/transformer_config.h"
 #include "nn/models/translator_config.h"
@@ -132,15 +133,31 @@ std::string counts_by_dtype(const FileSummary& file) {
   return text;
 }
 
+// "a GPT with GPT-2's names: vocab_size 65, ..."
+std::string sizes_of(const nn::GptConfig& gpt) {
+  const i64 heads = gpt.layer.num_heads;
+  const auto field = [](const char* name, i64 value) { return std::string(name) + " " + std::to_string(value) + ", "; };
+  return "a GPT with GPT-2's names: " + field("vocab_size", gpt.vocab_size) + field("max_len", gpt.max_len) +
+         field("d_model", gpt.layer.d_model) + field("d_ff", gpt.layer.d_ff) + field("num_layers", gpt.num_layers) +
+         (heads == 0 ? "num_heads is not in the file: see --heads of lm and leakcheck"
+                     : "num_heads " + std::to_string(heads) + ", which published models of this size have");
+}
+
 void print_totals(std::ostream& out, const std::string& path, const FileSummary& file) {
   const size_t tensors = file.tensors.size(), damaged = damaged_tensors(file);
-  out << harmless(path) << ": a safetensors file of " << file.bytes << " bytes, " << file.header_bytes
-      << " of them the header\n";
+  out << harmless(path) << ": ";
+  if (file.files > 1)
+    out << file.files << " safetensors files";
+  else
+    out << "a safetensors file";
+  out << " of " << file.bytes << " bytes, " << file.header_bytes << " of them the header"
+      << (file.files > 1 ? "s\n" : "\n");
   std::string numbers = counts_by_dtype(file);
   out << wrapped(std::to_string(tensors) + (tensors == 1 ? " tensor" : " tensors") +
                      (numbers.empty() ? "" : "; numbers: " + numbers),
                  0);
   if (const auto parameters = parameters_in(file)) out << "a model of " << *parameters << " parameters\n";
+  if (const auto gpt = nn::gpt_of_shapes(file)) out << wrapped(sizes_of(*gpt), 0);
   if (tensors == 0) return;
   if (!has_checksums(file))
     out << "the file has no checksums of its own\n";
@@ -205,6 +222,10 @@ std::optional<i64> parameters_in(const FileSummary& file) {
   const auto config = file.metadata.find(std::string(nn::config_key));
   if (config != file.metadata.end())
     if (const auto described = parameters_of_config(config->second)) return described;
+  if (auto gpt = nn::gpt_of_shapes(file)) {
+    gpt->layer.num_heads = std::max<i64>(1, gpt->layer.num_heads);  // which changes no count
+    return gpt->parameter_count();
+  }
   if (!training_in(file.metadata)) return std::nullopt;
   u64 count = 0;
   for (const TensorSummary& tensor : file.tensors)
@@ -227,6 +248,7 @@ std::string file_as_json(const std::string& path, const FileSummary& file) {
     tensors.push_back({{"name", entry.name},
                        {"dtype", name_of(entry.dtype)},
                        {"shape", std::vector<i64>(entry.shape.begin(), entry.shape.end())},
+                       {"file", tensor.file},
                        {"begin", entry.begin},
                        {"bytes", entry.end - entry.begin},
                        {"crc32c", tensor.checksum},

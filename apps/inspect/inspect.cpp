@@ -2,6 +2,7 @@
 //
 //   orrery inspect shakespeare.safetensors
 //   orrery inspect shakespeare.safetensors.resume
+//   orrery inspect model.safetensors.index.json
 // Every byte is read, once. Files of other programs are read too, with all dtypes of the format.
 // Serves: nn/files/files.h
 #include <iostream>
@@ -36,7 +37,8 @@ void add_inspect(CLI::App& program, int& exit_code) {
                                   "Any safetensors file can be read, with all dtypes. Checksums are CRC32C.\n"
                                   "Exit code 1: the file cannot be read, or a tensor is damaged.\n"
                                   "Example:\n  orrery inspect shakespeare.safetensors.resume");
-  require(take_folders(add_file(command, "FILE", options->file, "The file, or the folder of --save FOLDER/")));
+  require(take_folders(
+      add_file(command, "FILE", options->file, "The file, a folder with one or with shards, or their index")));
   add_output_file(command, "--json", options->json, "Write everything to this file too, in full");
   when_run(command, exit_code, [options] { return inspect(*options); });
 }

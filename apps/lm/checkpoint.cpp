@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/program/option_file.h"
+#include "apps/text/text_file.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
 #include "nn/models/config_json.h"
@@ -55,11 +56,18 @@ LmOrigin origin_of(const UnfinishedTraining& training) {
   return origin;
 }
 
-LmModel load_lm(const std::string& path) {
+LmModel load_lm(const LmSource& source) {
+  const auto& [path, heads, characters] = source;
   const Metadata metadata = read_safetensors_metadata(path);
   check_is_finished("lm", path, metadata);
-  check(Tokenizer::is_in(metadata), "lm", path, " was not saved by orrery lm (it does not say what its tokens are)");
-  LmModel saved{within("load " + path, [&] { return Tokenizer::of_metadata(metadata); }), nn::load_gpt(path)};
+  const bool has_tokens = Tokenizer::is_in(metadata);
+  check(has_tokens || !characters.empty(), "lm", path,
+        " was not saved by orrery lm (it does not say what its tokens are). If they are characters, as in nanoGPT's "
+        "shakespeare_char, --characters TEXT names the text; GPT-2's own are not known here");
+  check(!has_tokens || characters.empty(), "lm", path, " says what its tokens are: leave --characters out");
+  const Tokenizer tokenizer = has_tokens ? within("load " + path, [&] { return Tokenizer::of_metadata(metadata); })
+                                         : Tokenizer(Alphabet(read_text(characters)));
+  LmModel saved{tokenizer, nn::load_gpt(path, heads)};
   check(saved.model.config.vocab_size == saved.tokenizer.size(), "lm", path, " holds a model of ",
         saved.model.config.vocab_size, " tokens and a list of ", saved.tokenizer.size());
   return saved;

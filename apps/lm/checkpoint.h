@@ -32,7 +32,14 @@ struct LmModel {
   Tokenizer tokenizer;
   nn::Gpt model;
 };
-/// Reads FILE. Errors: those of `nn::load_gpt`; a model that `orrery lm` did not save.
-LmModel load_lm(const std::string& path);
+/// A model to read, and what its file may not say if another program wrote it.
+struct LmSource {
+  std::string path;
+  i64 heads = 0;           ///< 0: what the file says
+  std::string characters;  ///< the name of a text whose characters are the tokens; "": what the file says
+};
+/// Reads a model. Errors: those of `nn::load_gpt`; tokens that neither the file nor `characters` says, or both; as many
+/// tokens as the model does not have.
+LmModel load_lm(const LmSource& source);
 
 }  // namespace orrery

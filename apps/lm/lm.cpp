@@ -3,8 +3,10 @@
 //   orrery lm train --save shakespeare.safetensors
 //   orrery lm sample --load shakespeare.safetensors --prompt ROMEO:
 //   orrery lm eval --load shakespeare.safetensors
+//   orrery lm export --load shakespeare.safetensors --save for-transformers/
 //   orrery lm train --tokens sentencepiece one.txt two.txt --save own.safetensors
 // Serves: nn/models/gpt.h
+#include "apps/lm/export.h"
 #include "apps/lm/saved.h"
 #include "apps/lm/train_command.h"
 #include "apps/program/command.h"
@@ -12,11 +14,13 @@
 namespace orrery {
 
 void add_lm(CLI::App& program, int& exit_code) {
-  CLI::App& lm = add_command(program, "lm", "A language model: train a GPT on a text, sample from it, evaluate it",
-                             "Example:\n  orrery lm train\nEach has its own --help.");
+  CLI::App& lm =
+      add_command(program, "lm", "A language model: train a GPT on a text, sample from it, evaluate it, export it",
+                  "Example:\n  orrery lm train\nEach has its own --help.");
   add_lm_train(lm, exit_code);
   add_lm_sample(lm, exit_code);
   add_lm_eval(lm, exit_code);
+  add_lm_export(lm, exit_code);
   needs_sub_command(lm);
 }
 

@@ -26,12 +26,13 @@ namespace {
 
 struct SampleOptions {
   nn::SamplingOptions sampling;
-  std::string load, prompt;
+  LmSource load;
+  std::string prompt;
   i64 tokens = 500, seed = 1, threads = 1;
 };
 
 struct EvalOptions {
-  std::string load;
+  LmSource load;
   std::vector<std::string> files;
   bool whole = false;
   i64 stride = 0, threads = 1;  // stride 0: the model's length
@@ -125,14 +126,31 @@ int evaluate(const EvalOptions& options) {
   return done;
 }
 
+void add_source(CLI::App& command, LmSource& source) {
+  add_loaded_gpt(command, source.path, source.heads);
+  add_file(command, "--characters", source.characters,
+           "Only for a model of another program that has characters as tokens, such as nanoGPT's shakespeare_char: the "
+           "text that it was trained on, which has these characters");
+}
+
 }  // namespace
+
+void add_loaded_gpt(CLI::App& command, std::string& path, i64& heads) {
+  require(take_folders(
+      add_file(command, "--load", path,
+               "The model, or the folder of --save FOLDER/; also a GPT-2 of Hugging Face or nanoGPT as safetensors, in "
+               "one file, or in a folder with shards and their model.safetensors.index.json")));
+  CLI::Option* option = add_whole_number(command, "--heads", heads, 1, 1 << 20,
+                                         "The heads of each attention, if the file of another program does not say it");
+  show_default(option, "what the file says");
+}
 
 void add_lm_sample(CLI::App& lm, int& exit_code) {
   auto options = std::make_shared<SampleOptions>();
   CLI::App& command =
       add_command(lm, "sample", "Continue a prompt with a model from `lm train --save`",
                   "Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --top-k 40");
-  require(take_folders(add_file(command, "--load", options->load, "The model, or the folder of --save FOLDER/")));
+  add_source(command, options->load);
   add_text(command, "--prompt", options->prompt, "TEXT", "Text to continue; without it, a new line that is not shown");
   add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Tokens to write");
   add_number(command, "--temperature", options->sampling.temperature, 0, 1000,
@@ -150,7 +168,7 @@ void add_lm_eval(CLI::App& lm, int& exit_code) {
   CLI::App& command = add_command(lm, "eval", "Evaluate a model from `lm train --save` on a text",
                                   "Examples:\n  orrery lm eval --load shakespeare.safetensors\n"
                                   "  orrery lm eval --load shakespeare.safetensors --whole --stride 16 sonnets.txt");
-  require(take_folders(add_file(command, "--load", options->load, "The model, or the folder of --save FOLDER/")));
+  add_source(command, options->load);
   add_files(command, "FILE", options->files,
             "Text to evaluate on; several files are one text, and without any it is tinyshakespeare. As in training, "
             "only the last tenth counts, a million tokens at most, unless --whole is given");

@@ -9,11 +9,18 @@
 // Serves: nn/models/gpt.h
 #pragma once
 
+#include <string>
+
+#include "core/dtype.h"
+
 namespace CLI {
 class App;
 }  // namespace CLI
 
 namespace orrery {
+
+/// --load and --heads, which find a GPT. Heads are 0 if the option is not given.
+void add_loaded_gpt(CLI::App& command, std::string& path, i64& heads);
 
 void add_lm_sample(CLI::App& lm, int& exit_code);
 void add_lm_eval(CLI::App& lm, int& exit_code);

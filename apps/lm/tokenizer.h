@@ -52,6 +52,8 @@ class Tokenizer {
   static Tokenizer of_bytes();
 
   TokenKind kind() const { return kind_; }
+  /// The vocabulary of pieces.
+  const std::optional<Vocabulary>& vocabulary() const { return vocabulary_; }
   /// The number of different tokens.
   i64 size() const { return static_cast<i64>(texts_.size()); }
   /// What `count` tokens are called: "characters".

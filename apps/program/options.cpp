@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "apps/program/columns.h"
+#include "core/files/shards.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
 
@@ -143,7 +144,12 @@ std::string model_in(const std::string& path) {
   return is_folder ? (std::filesystem::path(path) / "model.safetensors").string() : path;
 }
 
-CLI::Option* take_folders(CLI::Option* model) { return change_text(model, model_in); }
+CLI::Option* take_folders(CLI::Option* model) {
+  return change_text(model, [](const std::string& path) {
+    const std::string found = model_file(path);  // perhaps an index of shards, which no training of ours writes
+    return found == path ? model_in(path) : found;
+  });
+}
 
 CLI::Option* change_text(CLI::Option* option, const std::function<std::string(const std::string&)>& change) {
   return option->transform(change, "", "changed");

@@ -242,6 +242,12 @@ const std::string& Vocabulary::token(i32 id) const {
   return contents_->tokens[static_cast<size_t>(id)];
 }
 
+double Vocabulary::score(i32 id) const {
+  check(!is_segmented(), vocabulary_operation, "segmented tokens have no scores");
+  token(id);
+  return contents_->scores[static_cast<size_t>(id)];
+}
+
 std::string Vocabulary::to_json() const {
   const auto pieces = [before = static_cast<std::ptrdiff_t>(tokens_before_pieces(is_exact()))](const auto& all) {
     return std::vector(all.begin() + before, all.end());

@@ -68,6 +68,8 @@ class Vocabulary {
   std::string text(std::span<const i32> ids) const;
   /// One token as it is, such as "büsch@@", or its name, such as "<pad>".
   const std::string& token(i32 id) const;
+  /// The score of one of SentencePiece's pieces (apps/text/sentencepiece.h).
+  double score(i32 id) const;
 
   /// What a token of an exact vocabulary stands for: one byte, or the characters of a piece; "" for named ids. Error: a
   /// vocabulary of another kind.

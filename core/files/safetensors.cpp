@@ -16,6 +16,7 @@
 #include "core/files/file.h"
 #include "core/files/json.h"
 #include "core/files/safetensors_header.h"
+#include "core/files/shards.h"
 
 namespace orrery {
 namespace {
@@ -126,11 +127,18 @@ float float_of_f16(u16 bits) {
 // What files of other formats begin with. Users take them for safetensors files.
 struct Format {
   std::string_view begin, name;
+  bool has_pickle = false;  // which is a program, and is not run here: Python can rewrite it
 };
+// Tensors that share memory are cloned, since a safetensors file has no two names for one tensor. A checkpoint of
+// nanoGPT has the weights under "model", one of Lightning under "state_dict".
+constexpr std::string_view convert_pickle =
+    R"(python3 -c 'import sys, torch; from safetensors.torch import save_file; d = torch.load(sys.argv[1], )"
+    R"(map_location="cpu", weights_only=True); d = d.get("model", d.get("state_dict", d)); save_file({k: )"
+    R"(v.contiguous().clone() for k, v in d.items() if torch.is_tensor(v)}, sys.argv[2])' FILE NEW.safetensors)";
 using namespace std::string_view_literals;
 constexpr Format other_formats[] = {
-    {"PK\x03\x04"sv, "a ZIP archive, such as torch.save writes"},
-    {"\x80\x02"sv, "a pickle of Python, such as old versions of torch.save write"},
+    {"PK\x03\x04"sv, "a ZIP archive, such as torch.save writes", true},
+    {"\x80\x02"sv, "a pickle of Python, such as old versions of torch.save write", true},
     {"GGUF"sv, "a GGUF file"},
     {"\x89HDF"sv, "an HDF5 file"},
     {"\x93NUMPY"sv, "an array of NumPy"},
@@ -148,7 +156,8 @@ constexpr Format other_formats[] = {
   for (const Format& format : other_formats) {
     // A smaller length may be that of a safetensors file that was cut off.
     const bool known = length > largest_header && begin.starts_with(format.begin);
-    check(!known, operation, "is not a safetensors file: it is ", format.name);
+    check(!known, operation, "is not a safetensors file: it is ", format.name,
+          format.has_pickle ? "; this makes one of it: " : "", format.has_pickle ? convert_pickle : "");
   }
   fail(operation, "is damaged or not a safetensors file: its header would take ", length, " bytes, at most ", most,
        " are possible");
@@ -156,7 +165,7 @@ constexpr Format other_formats[] = {
 
 // A file whose header has been read and checked.
 struct OpenFile {
-  explicit OpenFile(const std::string& path) : operation("read " + path), file(path) {
+  explicit OpenFile(const std::string& of_path) : path(of_path), operation("read " + path), file(path) {
     std::array<std::byte, length_bytes> prefix;
     check(file.size() >= length_bytes, operation, "is not a safetensors file: it has only ", file.size(), " bytes");
     file.read(0, prefix);
@@ -233,12 +242,39 @@ struct OpenFile {
     return {header.entries[i], hex(in_parts(i, [](Bytes) {})), checksums.empty() ? "" : checksums[i]};
   }
 
-  std::string operation;
+  std::string path, operation;
   InputFile file;
   u64 data_begin = 0;
   TensorHeader header;
   std::vector<std::string> checksums;  // of each tensor; empty if the file has none
 };
+
+// Error: a shard that does not hold exactly what the index at `path` says.
+void check_shard(const OpenFile& open, const Shard& shard, const std::string& path) {
+  if (!shard.names) return;
+  const std::string operation = "read " + path;
+  std::set<std::string> missing = *shard.names;
+  for (const TensorEntry& entry : open.header.entries)
+    check(missing.erase(entry.name) > 0, operation, "does not say that tensor ", printable(entry.name), " is in ",
+          shard.path, ", which holds it");
+  if (!missing.empty())
+    fail(operation, "says that tensor ", printable(*missing.begin()), " is in ", shard.path,
+         ", which does not hold it");
+}
+
+// Calls each(file) for every file that `path` stands for, one after another. Returns their metadata.
+template <class Each>
+Metadata for_each_file(const std::string& path, const Each& each) {
+  ModelFiles files = model_files(path);
+  Metadata metadata = std::move(files.metadata);
+  for (const Shard& shard : files.shards) {
+    OpenFile open(shard.path);
+    check_shard(open, shard, path);
+    each(open);
+    metadata.merge(open.header.metadata);
+  }
+  return metadata;
+}
 
 }  // namespace
 
@@ -261,25 +297,32 @@ void write_safetensors(const std::string& path, const TensorMap& tensors, const 
 }
 
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& chosen) try {
-  OpenFile open(path);
-  TensorFile result{.tensors = {}, .metadata = std::move(open.header.metadata)};
-  for (size_t i = 0; i < open.header.entries.size(); ++i) {
-    const std::string& name = open.header.entries[i].name;
-    if (!chosen || chosen(name)) result.tensors[name] = open.read(i);
-  }
+  TensorFile result;
+  result.metadata = for_each_file(path, [&](const OpenFile& open) {
+    for (size_t i = 0; i < open.header.entries.size(); ++i) {
+      const std::string& name = open.header.entries[i].name;
+      if (!chosen || chosen(name)) result.tensors[name] = open.read(i);
+    }
+  });
   return result;
 } catch (const std::bad_alloc&) { fail("read " + path, "there is not enough memory for it"); }
 
 FileSummary summarise_safetensors(const std::string& path) try {
-  OpenFile open(path);
-  FileSummary result{.bytes = open.file.size(), .header_bytes = open.data_begin, .tensors = {}, .metadata = {}};
-  for (size_t i = 0; i < open.header.entries.size(); ++i) result.tensors.push_back(open.summary(i));
-  result.metadata = std::move(open.header.metadata);
+  FileSummary result;
+  result.metadata = for_each_file(path, [&](const OpenFile& open) {
+    result.bytes += open.file.size();
+    result.header_bytes += open.data_begin;
+    ++result.files;
+    for (size_t i = 0; i < open.header.entries.size(); ++i) {
+      result.tensors.push_back(open.summary(i));
+      result.tensors.back().file = open.path;
+    }
+  });
   return result;
 } catch (const std::bad_alloc&) { fail("read " + path, "there is not enough memory for it"); }
 
 Metadata read_safetensors_metadata(const std::string& path) try {
-  return std::move(OpenFile(path).header.metadata);
+  return for_each_file(path, [](const OpenFile&) {});
 } catch (const std::bad_alloc&) {
   // A lack of memory says nothing about what the file holds, so this is no error of the file.
   throw SystemError("read " + path, "there is not enough memory for it");

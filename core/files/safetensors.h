@@ -40,29 +40,32 @@ void write_safetensors(const std::string& path, const TensorMap& tensors, const 
 
 /// Reads the tensors whose names `chosen` accepts, or all of them without it. F32, F64 and I32 are read as they are;
 /// F16 and BF16 become f32, which can hold all their values. Files of other programs have no checksums; a file that has
-/// some must have all of them, and they must be right. Errors name the operation "read PATH" and say in one line what
-/// is wrong. A chosen tensor of any other dtype is an error.
+/// some must have all of them, and they must be right. `path` may also be a folder or an index of shards
+/// (core/files/shards.h); each shard must then hold exactly the tensors that the index says, and of metadata with the
+/// same key the first counts. Errors name the operation "read PATH" and say in one line what is wrong. A chosen tensor
+/// of any other dtype is an error.
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string& name)>& chosen = {});
 
 /// One tensor of a file, without its elements. Checksums have eight digits.
 struct TensorSummary {
   TensorEntry entry;
-  std::string checksum;  ///< CRC32C of its bytes as they are
-  std::string stored;    ///< the same as the file states it; "" if the file has no checksums
+  std::string checksum;   ///< CRC32C of its bytes as they are
+  std::string stored;     ///< the same as the file states it; "" if the file has no checksums
+  std::string file = "";  ///< the path of the file that it is in
   bool damaged() const { return !stored.empty() && stored != checksum; }
 };
 
-/// A whole file, without its elements.
+/// A whole file, or all shards of a model, without the elements.
 struct FileSummary {
-  u64 bytes = 0, header_bytes = 0;
-  std::vector<TensorSummary> tensors;  ///< in the order of their offsets
+  u64 bytes = 0, header_bytes = 0, files = 0;
+  std::vector<TensorSummary> tensors;  ///< in the order of their offsets, file after file
   Metadata metadata;
 };
 /// Reads every byte of a file, of any dtypes, and keeps none. Damaged tensors are not an error here. Errors otherwise
 /// as those of `read_safetensors`.
 FileSummary summarise_safetensors(const std::string& path);
 
-/// The metadata alone; checks the header as `read_safetensors` does, and reads no tensor.
+/// The metadata alone; checks the headers as `read_safetensors` does, and reads no tensor.
 Metadata read_safetensors_metadata(const std::string& path);
 
 }  // namespace orrery

@@ -4,12 +4,14 @@
 #include "nn/files/files.h"
 
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "autograd/node.h"
-#include "core/files/file.h"
 #include "core/files/safetensors_header.h"
+#include "core/files/shards.h"
 #include "core/tensor_ops.h"
+#include "nn/files/names.h"
 
 namespace orrery::nn {
 namespace {
@@ -109,13 +111,18 @@ u64 saved_bytes(Module& module) {
 }
 
 Metadata load(Module& module, const std::string& path) {
-  TensorFile file = read_safetensors(path);
+  std::set<std::string> own;
+  for (const NamedParameter& parameter : module.named_parameters()) own.insert(parameter.name);
+  for (const Module::NamedBuffer& buffer : module.buffers()) own.insert(buffer.name);
+  TensorFile file = read_named(path, {.known = [&](const std::string& name) { return own.contains(name); }});
   load(module, file.tensors, "load " + path);
   return std::move(file.metadata);
 }
 
-void load(Module& module, const TensorMap& tensors, const std::string& operation) {
+void load(Module& module, const TensorMap& tensors, const std::string& operation, WeightLayout layout) {
   std::vector<Stored> parameters = stored_parameters(module);
+  if (layout == WeightLayout::out_in)
+    for (Stored& p : parameters) p.transposed = false;
   check_fits(parameters, tensors, operation);
   check_tied(parameters, tensors, operation);
   std::vector<Tensor> values;  // all of them first: if memory runs out, the model is unchanged
@@ -126,7 +133,7 @@ void load(Module& module, const TensorMap& tensors, const std::string& operation
 void check_size(i64 numbers, const std::string& path) {
   constexpr i64 fewest_bytes = 2;  // of a number in a file: F16 and BF16 have two
   constexpr i64 few = 1 << 20;     // this many numbers do no harm, even if the file lacks them
-  const i64 most = static_cast<i64>(InputFile(path).size()) / fewest_bytes;
+  const i64 most = static_cast<i64>(bytes_of_model(path)) / fewest_bytes;
   check(numbers <= most + few, "load " + path, "is too small for the model it describes: that has ", numbers,
         " numbers, the file at most ", most);
 }
@@ -138,7 +145,7 @@ void check_size(const TransformerConfig& config, const std::string& path) {
   // The tables of sinusoids, for source and target.
   const double tables =
       2.0 * bytes_of(Dtype::f64) * static_cast<double>(config.max_len) * static_cast<double>(config.layer.d_model);
-  check(tables <= few_bytes + static_cast<double>(InputFile(path).size()), "load " + path,
+  check(tables <= few_bytes + static_cast<double>(bytes_of_model(path)), "load " + path,
         "is too small for the model it describes, whose sequences have up to ", config.max_len, " tokens");
 }
 

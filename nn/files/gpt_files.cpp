@@ -3,69 +3,117 @@
 // Serves: nn/files/files.h
 #include "nn/files/gpt_files.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "core/files/file.h"
 #include "core/files/json.h"
+#include "core/files/shards.h"
 #include "core/tensor_ops.h"
 #include "nn/files/files.h"
+#include "nn/files/names.h"
 
 namespace orrery::nn {
 namespace {
 
 constexpr std::string_view prefix = "transformer.", head = "lm_head.weight", table = "wte.weight";
+constexpr i64 most_columns = 1 << 20;  // of an embedding: far more than any model has
 
-// "h.3.attn.bias", "h.3.attn.masked_bias"
+// "h.3.attn.bias", "h.3.attn.masked_bias". They may have any dtype and are large, so they are not even read.
 bool is_mask(std::string_view name) {
   return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
 }
 
-std::string without_prefix(const std::string& name) {
-  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+// The tensors of a GPT, by what their names begin with.
+bool is_of_gpt(std::string_view name) {
+  constexpr std::string_view begins[] = {"wte.", "wpe.", "h.", "ln_f.", "lm_head."};
+  return std::any_of(std::begin(begins), std::end(begins), [&](auto begin) { return name.starts_with(begin); });
 }
 
-// The tensors of the file under the names of the model, except masks. These may have any dtype and are large, so they
-// are not even read.
-TensorFile read_gpt(const std::string& path, const std::string& operation) {
-  TensorFile file = read_safetensors(path, [](const std::string& name) { return !is_mask(without_prefix(name)); });
-  TensorMap plain;
-  for (const auto& [full_name, tensor] : file.tensors) {
-    const std::string name = without_prefix(full_name);
-    check(plain.emplace(name, tensor).second, operation, name, " is in the file twice, with and without the prefix ",
-          prefix);
+NamesOnDisk gpt_names() { return {.known = is_of_gpt, .prefix = prefix, .ignored = is_mask}; }
+
+using Shapes = std::map<std::string, Shape>;
+
+Shapes shapes_of(const TensorMap& tensors) {
+  Shapes shapes;
+  for (const auto& [name, tensor] : tensors)
+    if (tensor.defined()) shapes.emplace(name, tensor.shape());
+  return shapes;
+}
+
+// Whether the weights of layers are stored as [out, in]. One weight decides for all, since c_proj is square.
+WeightLayout layout_of(const Shapes& shapes) {
+  const auto c_attn = shapes.find("h.0.attn.c_attn.weight"), embeddings = shapes.find(std::string(table));
+  const bool is_known = c_attn != shapes.end() && embeddings != shapes.end() && embeddings->second.rank() == 2;
+  if (!is_known) return WeightLayout::as_visited;
+  const i64 d_model = embeddings->second[1];
+  const bool is_turned = d_model <= most_columns && c_attn->second == Shape{3 * d_model, d_model};
+  return is_turned ? WeightLayout::out_in : WeightLayout::as_visited;
+}
+
+// GPT-2's own number of heads, and nanoGPT's; 0 for a model of other sizes.
+i64 heads_of_published(const GptConfig& config) {
+  constexpr i64 gpt2_tokens = 50257, padded_by_nanogpt = 50304;
+  const i64 tokens = config.vocab_size == padded_by_nanogpt ? gpt2_tokens : config.vocab_size;
+  for (const std::string& name : gpt_preset_names()) {
+    const GptConfig p = gpt_preset(name);
+    if (p.vocab_size == tokens && p.layer.d_model == config.layer.d_model && p.layer.d_ff == config.layer.d_ff &&
+        p.num_layers == config.num_layers && p.max_len == config.max_len)
+      return p.layer.num_heads;
   }
-  file.tensors = std::move(plain);
-  return file;
+  return 0;
 }
 
-// The sizes of a model without a configuration, except the number of heads. `load` reports whatever else is missing.
-GptConfig config_of_shapes(const TensorMap& tensors, const std::string& operation) {
+// The sizes of a model without a configuration; tied, unless it has a head. `load` reports whatever else is missing.
+GptConfig config_of_shapes(const Shapes& shapes, const std::string& operation) {
   const auto shape = [&](const std::string& name) {
-    const auto found = tensors.find(name);
-    check(found != tensors.end() && found->second.rank() == 2, operation,
+    const auto found = shapes.find(name);
+    check(found != shapes.end() && found->second.rank() == 2, operation,
           "holds no GPT: it has no configuration and no ", name, " of two axes");
-    return found->second.shape();
+    return found->second;
   };
   GptConfig config;
   config.vocab_size = shape(std::string(table))[0];
   config.layer.d_model = shape(std::string(table))[1];
   config.max_len = shape("wpe.weight")[0];
-  config.layer.d_ff = shape("h.0.mlp.c_fc.weight")[1];
+  config.layer.d_ff = shape("h.0.mlp.c_fc.weight")[layout_of(shapes) == WeightLayout::out_in ? 0 : 1];
   config.num_layers = 0;
-  while (tensors.contains("h." + std::to_string(config.num_layers) + ".ln_1.weight")) ++config.num_layers;
-  config.layer.bias = tensors.contains("h.0.ln_1.bias");
-  const auto copy = tensors.find(std::string(head));
-  config.tied = copy == tensors.end() || same_bits(copy->second, tensors.at(std::string(table)));
+  while (shapes.contains("h." + std::to_string(config.num_layers) + ".ln_1.weight")) ++config.num_layers;
+  config.layer.bias = shapes.contains("h.0.ln_1.bias");
+  config.tied = !shapes.contains(std::string(head));
+  config.layer.num_heads = heads_of_published(config);
   return config;
 }
 
-// A guess, since no shape shows the number of heads.
-GptConfig with_guessed_heads(GptConfig config, const std::string& operation) {
-  constexpr i64 d_head = 64;
-  check(config.layer.d_model % d_head == 0, operation, "has no configuration, and d_model (", config.layer.d_model,
-        ") is not a multiple of ", d_head, ", GPT-2's size of a head");
-  config.layer.num_heads = config.layer.d_model / d_head;
-  return config;
+// "1, 2, 4, 8": the numbers of heads that divide d_model, those with heads of a usual size if there are many.
+std::string possible_heads(i64 d_model) {
+  constexpr i64 smallest_head = 16, largest_head = 256, few = 64;
+  std::string list;
+  for (i64 heads = 1; heads <= d_model; ++heads) {
+    const i64 columns = d_model / heads;
+    if (columns < smallest_head && d_model > few) break;
+    if (d_model % heads == 0 && (columns <= largest_head || d_model <= few))
+      list += (list.empty() ? "" : ", ") + std::to_string(heads);
+  }
+  return list.empty() ? "1" : list;
+}
+
+// Error: `num_heads` is neither known nor given, or given otherwise than known.
+void set_heads(GptConfig& config, i64 num_heads, const std::string& operation) {
+  i64& known = config.layer.num_heads;
+  check(known == 0 || num_heads == 0 || known == num_heads, operation, "has ", known, " heads, not ", num_heads);
+  if (num_heads != 0) known = num_heads;
+  const i64 d_model = config.layer.d_model;
+  if (known != 0 || d_model <= 0) return;  // `validate` says what is wrong
+  constexpr i64 usual = 64;
+  check(d_model <= most_columns, operation, "has d_model ", d_model, ", which no GPT has");
+  const std::string hint = d_model % usual == 0
+                               ? "; GPT-2's heads of 64 columns would be " + std::to_string(d_model / usual)
+                               : std::string();
+  fail(operation, "does not say how many heads its attention has, on which its outputs depend: give --heads (in C++ ",
+       "num_heads), or put the model's config.json beside it. With d_model ", d_model, " there can be ",
+       possible_heads(d_model), hint);
 }
 
 // The configuration in `described_in`, a config.json. It is an error if it contradicts the shapes.
@@ -90,11 +138,14 @@ GptConfig config_of_description(const std::string& described_in, const GptConfig
 
 // The configuration of a file that has none in its metadata.
 GptConfig config_of_published(const TensorMap& tensors, const std::string& path, const std::string& operation) {
-  const GptConfig shapes = config_of_shapes(tensors, operation);
+  const Shapes shapes = shapes_of(tensors);
+  GptConfig config = config_of_shapes(shapes, operation);
   const std::filesystem::path beside = std::filesystem::path(path).replace_filename("config.json");
   std::error_code unreadable;  // a folder that cannot be read counts as one without the file
-  return std::filesystem::exists(beside, unreadable) ? config_of_description(beside.string(), shapes, operation)
-                                                     : with_guessed_heads(shapes, operation);
+  if (std::filesystem::exists(beside, unreadable)) return config_of_description(beside.string(), config, operation);
+  config.tied = config.tied || same_bits(tensors.at(std::string(head)), tensors.at(std::string(table)));
+  if (config.tied && layout_of(shapes) == WeightLayout::out_in) config.layer.activation = Activation::gelu;
+  return config;
 }
 
 // A tied model has one matrix for both, so the copy is dropped. Error: the two differ.
@@ -112,7 +163,7 @@ Gpt built(const GptConfig& config, TensorMap tensors, const std::string& path, c
   Rng zeros = Rng::of_zeros();
   Gpt model(config, zeros);
   if (config.tied) drop_copy_of_table(tensors, operation);
-  load(model, tensors, operation);
+  load(model, tensors, operation, layout_of(shapes_of(tensors)));
   return model;
 }
 
@@ -123,19 +174,56 @@ void save_gpt(Gpt& model, const std::string& path, Metadata metadata) {
   save(model, path, metadata);
 }
 
-Gpt load_gpt(const std::string& path) {
-  const std::string operation = "load " + path;
-  TensorFile file = read_gpt(path, operation);
-  const auto config = file.metadata.find(std::string(config_key));
-  const GptConfig described = config == file.metadata.end()
-                                  ? config_of_published(file.tensors, path, operation)
-                                  : within(operation, [&] { return gpt_config(config->second); });
-  return built(described, std::move(file.tensors), path, operation);
+void save_published_gpt(Gpt& model, const std::string& path, Metadata metadata) {
+  within("save " + path, [&] { published_json(model.config); });  // says what such a file cannot hold
+  GptConfig config = model.config;
+  config.layer.bias = true;
+  Rng zeros = Rng::of_zeros();
+  Gpt published(config, zeros);
+  std::map<std::string, Tensor> values;
+  for (const NamedParameter& p : model.named_parameters()) values[p.name] = p.value.value();
+  TensorMap tensors;
+  for (const NamedParameter& p : published.named_parameters()) {
+    const auto value = values.extract(p.name);
+    const Tensor tensor = value ? value.mapped() : p.value.value();
+    const bool is_turned = p.name.starts_with("h.") && tensor.shape().rank() == 2;
+    tensors[(p.name == head ? "" : std::string(prefix)) + p.name] = is_turned ? permute(tensor, {1, 0}) : tensor;
+  }
+  check(values.empty(), "save " + path, values.empty() ? "" : values.begin()->first, " has no place in a GPT-2");
+  metadata[std::string(config_key)] = to_json(config);
+  metadata["format"] = "pt";  // without it, transformers refuses the file
+  write_safetensors(path, tensors, metadata);
+}
+
+Gpt load_gpt(const std::string& given, i64 num_heads) {
+  const std::string path = model_file(given), operation = "load " + path;
+  TensorFile file = read_named(path, gpt_names());
+  const auto described = file.metadata.find(std::string(config_key));
+  GptConfig config = described == file.metadata.end()
+                         ? config_of_published(file.tensors, path, operation)
+                         : within(operation, [&] { return gpt_config(described->second); });
+  set_heads(config, num_heads, operation);
+  return built(config, std::move(file.tensors), path, operation);
 }
 
 Gpt load_gpt(const std::string& path, const GptConfig& config) {
-  const std::string operation = "load " + path;
-  return built(config, read_gpt(path, operation).tensors, path, operation);
+  return built(config, read_named(path, gpt_names()).tensors, path, "load " + path);
+}
+
+std::optional<GptConfig> gpt_of_shapes(const FileSummary& file) {
+  if (file.metadata.contains(std::string(config_key))) return std::nullopt;
+  Shapes shapes;
+  std::map<std::string, std::string> checksums;
+  for (const TensorSummary& tensor : file.tensors) {
+    const std::string name = name_in_model(tensor.entry.name, gpt_names());
+    shapes.emplace(name, tensor.entry.shape);
+    checksums[name] = tensor.checksum;
+  }
+  try {
+    GptConfig config = config_of_shapes(shapes, "inspect");
+    config.tied = config.tied || checksums[std::string(head)] == checksums[std::string(table)];
+    return config;
+  } catch (const Error&) { return std::nullopt; }
 }
 
 }  // namespace orrery::nn

@@ -1,14 +1,18 @@
-// Chapter 9. GPTs in files: our own, and the published ones of GPT-2, which can be loaded as they are.
+// Chapter 9. GPTs in files: our own, and those of other programs, which can be loaded as they are.
 //
-// Both have the same names and layout (nn/models/gpt.h). Our files also hold the configuration, in the metadata.
-// Published files may differ in these points, which are handled here:
+// Ours have the names and the layout of GPT-2's published files (nn/models/gpt.h), and the configuration in the
+// metadata. Others may differ in these points, which are handled here or in nn/files/names.h:
 //   transformer.wte.weight    the prefix, which depends on the program that wrote the file
 //   h.0.attn.bias             the causal mask as a table, with h.0.attn.masked_bias: not parameters, never read
 //   lm_head.weight            a copy of wte.weight; one that differs is a head of its own, in files of untied models
+//   [3 d_model, d_model]      the shape of h.0.attn.c_attn.weight where layers are Linear, as in nanoGPT and minGPT:
+//                             then all weights of layers are [out, in], also those whose shape does not show it
 //   F16, BF16                 half as many bits for each number: converted to f32
 //   config.json               a file next to it, with what the shapes do not show, above all the number of heads
 // Serves: nn/files/files.h
 #pragma once
+
+#include <optional>
 
 #include "core/files/safetensors.h"
 #include "nn/models/gpt.h"
@@ -18,14 +22,25 @@ namespace orrery::nn {
 /// Writes `model` with its configuration and `metadata` to `path`. Errors: those of `nn::save`.
 void save_gpt(Gpt& model, const std::string& path, Metadata metadata = {});
 
-/// Reads a model from `path`. Its configuration is taken from the file; if there is none, from a config.json in the
-/// same folder, as Hugging Face publishes it (`published_gpt_config`); else from the shapes. In this last case the
-/// number of heads is a guess (64 columns for each head, as in every GPT-2), and the other fields have their defaults.
-/// Errors: those of `nn::load`, `gpt_config` and `published_gpt_config`; a config.json that contradicts a shape (the
-/// message names both); a file that does not hold a GPT; a configuration of a model far larger than the file; a tied
-/// model whose lm_head.weight differs from wte.weight.
-Gpt load_gpt(const std::string& path);
+/// Writes `model` and `metadata` for Hugging Face's GPT2LMHeadModel, which always has biases: absent ones are zeros.
+/// Its config.json is `published_json(model.config)`. `load_gpt` reads such a file as well. Errors: those of `nn::save`
+/// and `published_json`; a layer with parts that GPT-2 does not have.
+void save_published_gpt(Gpt& model, const std::string& path, Metadata metadata = {});
+
+/// Reads a model from `path`, a file, a folder or an index of shards (core/files/shards.h). Its configuration is taken
+/// from the file; if there is none, from a config.json in the same folder, as Hugging Face publishes it
+/// (`published_gpt_config`); else from the shapes, and the other fields are as in GPT-2. Weights as [out, in] with a
+/// tied head are nanoGPT's, whose GELU is exact. No shape shows the number of heads: it is known for the sizes of
+/// presets (`gpt_preset`), also with nanoGPT's 50,304 tokens; otherwise `num_heads` has to say it. Errors: those of
+/// `nn::load`, `gpt_config` and `published_gpt_config`; a number of heads that is not known, or another one than the
+/// file's own; a config.json that contradicts a shape (the message names both); a file that does not hold a GPT; a
+/// configuration of a model far larger than the file; a tied model whose lm_head.weight differs from wte.weight.
+Gpt load_gpt(const std::string& path, i64 num_heads = 0);
 /// The same with the caller's configuration, whatever the file says.
 Gpt load_gpt(const std::string& path, const GptConfig& config);
+
+/// What the shapes say of a GPT of another program; num_heads is 0 if it is not known. Nothing for other files, and for
+/// those that have a configuration.
+std::optional<GptConfig> gpt_of_shapes(const FileSummary& file);
 
 }  // namespace orrery::nn

@@ -19,8 +19,9 @@ struct Preset {
 };
 
 constexpr i64 gpt2_tokens = 50257;
-constexpr std::array<Preset, 6> presets{{
+constexpr std::array<Preset, 7> presets{{
     {"nanogpt", 65, 128, 4, 4, 64},
+    {"distilgpt2", gpt2_tokens, 768, 12, 6, 1024},
     {"gpt2", gpt2_tokens, 768, 12, 12, 1024},
     {"gpt2-medium", gpt2_tokens, 1024, 16, 24, 1024},
     {"gpt2-large", gpt2_tokens, 1280, 20, 36, 1024},
@@ -28,7 +29,11 @@ constexpr std::array<Preset, 6> presets{{
     {"gpt3", gpt2_tokens, 12288, 96, 96, 2048},
 }};
 
-// The names of activations in Hugging Face's transformers (activations.py).
+// The names of activations in Hugging Face's transformers (activations.py), and back.
+std::string_view published_name(Activation activation) {
+  if (activation == Activation::gelu_tanh) return "gelu_new";
+  return activation == Activation::gelu ? "gelu" : "relu";
+}
 Activation published_activation(const Json& name, const std::string& operation) {
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
   if (name == "gelu") return Activation::gelu;
@@ -142,6 +147,38 @@ GptConfig published_gpt_config(const std::string& json, const std::string& opera
   config.layer.activation = published_activation(published.value("activation_function", Json("gelu_new")), operation);
   within(operation, [&] { config.validate(); });
   return config;
+}
+
+std::string published_json(const GptConfig& config) {
+  config.validate();
+  const LayerOptions layer = config.layers();
+  const i64 d_head = layer.d_model / layer.num_heads;
+  const auto refuse = [](bool has, const char* what) {
+    check(!has, gpt_operation, "GPT-2 has no ", what,
+          ", so Hugging Face's GPT2LMHeadModel would compute something else");
+  };
+  refuse(config.rotary, "rotary positions");
+  refuse(config.query_key_norm, "normalised queries and keys");
+  refuse((layer.d_k != 0 && layer.d_k != d_head) || (layer.d_v != 0 && layer.d_v != d_head),
+         "heads of another size than d_model / num_heads");
+  refuse(layer.layer_norm_form != LayerNormForm::root_of_variance_plus_eps, "other form of layer norm than PyTorch's");
+  const Json json{{"architectures", {"GPT2LMHeadModel"}},
+                  {"model_type", "gpt2"},
+                  {"vocab_size", config.vocab_size},
+                  {"n_positions", config.max_len},
+                  {"n_embd", layer.d_model},
+                  {"n_layer", config.num_layers},
+                  {"n_head", layer.num_heads},
+                  {"n_inner", layer.d_ff},
+                  {"activation_function", published_name(*layer.activation)},
+                  {"resid_pdrop", layer.dropout},
+                  {"embd_pdrop", layer.dropout},
+                  {"attn_pdrop", *layer.attention_dropout},
+                  {"layer_norm_epsilon", layer.layer_norm_eps},
+                  {"tie_word_embeddings", config.tied},
+                  {"bos_token_id", nullptr},  // GPT-2's own would be beyond a smaller vocabulary
+                  {"eos_token_id", nullptr}};
+  return json_text(json, 2) + "\n";
 }
 
 bool is_gpt_config(const std::string& json) {

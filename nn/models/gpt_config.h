@@ -2,6 +2,7 @@
 //
 //                  vocabulary  d_model  h   N   max_len     parameters
 //   nanogpt                65      128   4   4       64        804,096   the recipe for a CPU in nanoGPT's README
+//   distilgpt2         50,257      768  12   6    1,024   81,912,576   Sanh et al. 2019, "DistilBERT", of GPT-2
 //   gpt2               50,257      768  12  12    1,024    124,439,808   Radford et al. 2019, table 2
 //   gpt2-medium        50,257    1,024  16  24    1,024    354,823,168
 //   gpt2-large         50,257    1,280  20  36    1,024    774,030,080
@@ -52,6 +53,9 @@ GptConfig gpt_config(const std::string& json);
 /// not a JSON object; a missing n_head, n_layer, n_embd, n_positions or vocab_size; values of a wrong type; options
 /// that a Gpt does not have; sizes out of range, under the names that GptConfig has.
 GptConfig published_gpt_config(const std::string& json, const std::string& operation);
+/// The same file for a model of ours, for GPT2LMHeadModel. Errors: those of `validate`; an option that GPT-2 does not
+/// have, such as rotary positions. Dropout inside the feed-forward network is not in it.
+std::string published_json(const GptConfig& config);
 /// True if `to_json` made the text from a GptConfig; false for another model's configuration. Errors: text that is not
 /// a JSON object.
 bool is_gpt_config(const std::string& json);

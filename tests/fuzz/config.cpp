@@ -1,4 +1,4 @@
-// Chapter 9. A fuzz target: configurations of models and trainings as JSON, and option files of --config.
+// Chapter 9. A fuzz target: configurations of models and trainings as JSON, indexes of shards, option files.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +12,9 @@
 #include "apps/toy/training.h"
 #include "apps/translate/task.h"
 #include "core/files/json.h"
+#include "core/files/safetensors.h"
+#include "core/files/shards.h"
+#include "core/tensor_ops.h"
 #include "nn/models/gpt_config.h"
 #include "nn/models/transformer_config.h"
 #include "nn/models/translator_config.h"
@@ -70,13 +73,37 @@ const std::string& option_file() {
   return path;
 }
 
+// An index beside two shards. Only these are ever read.
+void read_index(const std::string& text) {
+  static const TemporaryFolder folder;
+  static const TensorMap first{{"x", zeros({2})}}, second{{"y", zeros({3})}, {"z", zeros({1})}};
+  static const bool written = [] {
+    write_safetensors(folder / "a", first);
+    write_safetensors(folder / "b", second, {{"w", "z"}});
+    return true;
+  }();
+  const std::string index = folder / "m.index.json";
+  set_contents(index, text);
+  accepted([&] {
+    for (const Shard& shard : model_files(index).shards)
+      expect(shard.path.substr(0, shard.path.rfind('/')) == folder.path().string(), "a shard is beside its index");
+    const TensorFile file = read_safetensors(index);
+    TensorMap all = file.metadata.contains("w") ? second : TensorMap();
+    if (file.tensors.contains("x")) all.insert(first.begin(), first.end());
+    expect(written && file.tensors.size() == all.size(), "shards are read whole");
+  });
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fuzz::Input input(data, size);
   const std::string& text = input.text;
   switch (input.choice % 10) {
-    case 0: accepted([&] { json_text(parse_json_object(text, "fuzz")); }); break;
+    case 0:
+      accepted([&] { json_text(parse_json_object(text, "fuzz")); });
+      read_index(text);
+      break;
     case 1: there_and_back(text, [](const std::string& t) { return nn::gpt_config(t); }); break;
     case 2:  // it is written as a configuration of ours
       there_and_back(

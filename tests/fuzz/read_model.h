@@ -34,7 +34,8 @@ inline void read_model(const std::string& path, const Metadata& metadata) {
   } else if (metadata.contains("toy_task")) {
     nn::load_transformer(path, nn::config_of(metadata, path));
   } else {
-    nn::load_gpt(path);
+    constexpr i64 heads = 3;  // of the GPT-2s among the seeds, which do not say it
+    nn::load_gpt(path, metadata.contains(std::string(nn::config_key)) ? 0 : heads);
   }
 }
 

@@ -17,7 +17,7 @@ nn::GptConfig config_of(const std::string& name) {
                        .layer = {.d_model = 12, .num_heads = 3, .d_ff = 48, .dropout = 0},
                        .num_layers = 2,
                        .max_len = 8};
-  if (name == "gpt2_head") {
+  if (name == "gpt2_head" || name == "gpt2_linear") {
     config.layer.bias = false;
     config.layer.activation = nn::Activation::gelu;
   }
@@ -42,15 +42,15 @@ Run run(nn::Gpt& model, const Case& c) {
 }
 
 // Gradients of a weight that files hold as [in, out] are compared the way the file has them.
-Tensor as_in_file(const std::string& name, const Tensor& gradient) {
-  const bool turned = name.starts_with("h.") && gradient.rank() == 2;
+Tensor as_in_file(const std::string& file, const std::string& name, const Tensor& gradient) {
+  const bool turned = file != "gpt2_linear" && name.starts_with("h.") && gradient.rank() == 2;
   return turned ? permute(gradient, {1, 0}) : gradient;
 }
 
 }  // namespace
 
 TEST_CASE("promise 9: a file of GPT-2's names loads, and has PyTorch's logits, loss and gradients") {
-  for (const std::string name : {"gpt2", "gpt2_head", "gpt2_f16", "gpt2_bf16"}) {
+  for (const std::string name : {"gpt2", "gpt2_head", "gpt2_f16", "gpt2_bf16", "gpt2_linear"}) {
     INFO(name);
     const std::string path = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/" + name + ".safetensors";
     const Case c("gpt2_run", name);
@@ -67,11 +67,19 @@ TEST_CASE("promise 9: a file of GPT-2's names loads, and has PyTorch's logits, l
     for (const auto& gradient : exact.gradients) {
       INFO("gradient of ", gradient.first);
       REQUIRE(expected.contains(gradient.first));
-      CHECK(difference(as_in_file(gradient.first, gradient.second), expected.at(gradient.first)) == "");
+      CHECK(difference(as_in_file(name, gradient.first, gradient.second), expected.at(gradient.first)) == "");
       CHECK(largest(single.gradients.at(gradient.first).to(f64) - gradient.second) <= limit);
     }
     CHECK(largest(single.logits.to(f64) - exact.logits) <= 1e-6 * largest(exact.logits));
   }
+}
+
+TEST_CASE("nanoGPT's own file says everything but the number of heads: its layout, and with it the exact GELU") {
+  const std::string path = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/gpt2_linear.safetensors";
+  nn::GptConfig config = nn::load_gpt(path, 3).config;
+  config.layer.dropout = 0;  // which no file without a configuration says
+  CHECK(config == config_of("gpt2_linear"));
+  CHECK_THROWS_AS(nn::load_gpt(path), Error);
 }
 
 TEST_CASE("promise 9: what we save has the names and the layout of that file") {

@@ -74,7 +74,8 @@ TEST_CASE("a preset is a model by name, and single options change it") {
   nanogpt.rotary = nanogpt.query_key_norm = true;
   CHECK(trained("--block 16 --rotary --query-key-norm") == nanogpt);
   CHECK(run("lm sample --tokens 5 --load '" + file + "'").exit_code == 0);
-  check_usage_error("lm train --preset gpt4", "'gpt4'", "nanogpt, gpt2, gpt2-medium, gpt2-large, gpt2-xl, gpt3");
+  check_usage_error("lm train --preset gpt4", "'gpt4'",
+                    "nanogpt, distilgpt2, gpt2, gpt2-medium, gpt2-large, gpt2-xl, gpt3");
   CHECK(contains(run("lm train --help").text, "gpt2-medium, "));
   check_failure(quoted_program + "lm train --preset gpt3", "parameters needs at least");
 }

@@ -140,8 +140,13 @@ TEST_CASE("files that are not safetensors files") {
 TEST_CASE("files of other formats are named, truncated ones are not taken for them") {
   const TemporaryFolder folder;
   const std::string rest(100, 'x');
-  CHECK(complaint(folder, "PK\x03\x04" + rest) ==
-        "is not a safetensors file: it is a ZIP archive, such as torch.save writes");
+  // It names the command that makes a file that can be read: what a pickle says is not run here.
+  CHECK(
+      complaint(folder, "PK\x03\x04" + rest) ==
+      "is not a safetensors file: it is a ZIP archive, such as torch.save writes; this makes one of it: python3 -c "
+      "'import sys, torch; from safetensors.torch import save_file; d = torch.load(sys.argv[1], map_location=\"cpu\", "
+      "weights_only=True); d = d.get(\"model\", d.get(\"state_dict\", d)); save_file({k: v.contiguous().clone() for "
+      "k, v in d.items() if torch.is_tensor(v)}, sys.argv[2])' FILE NEW.safetensors");
   CHECK(complaint(folder, R"({"metadata": {"total_size": 1}})") == "is not a safetensors file: it is JSON");
   CHECK(complaint(folder, "version https://git-lfs.github.com/spec/v1\n") ==
         "is not a safetensors file: it is a pointer of Git LFS, and not the file that it stands for");

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "core/tensor_ops.h"
 #include "nn/files/files.h"
@@ -96,7 +98,7 @@ TEST_CASE("a prefix, masks and a copy of the table are understood") {
   check_equal(loaded, model);
 }
 
-TEST_CASE("without a configuration the sizes follow from the shapes, heads being of 64 columns") {
+TEST_CASE("without a configuration the sizes follow from the shapes, and the number of heads has to be given") {
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
   for (const bool other : {false, true}) {
@@ -105,10 +107,165 @@ TEST_CASE("without a configuration the sizes follow from the shapes, heads being
     config.layer.bias = config.tied = !other;
     Gpt model = build(config);
     nn::save(model, path);
-    Gpt loaded = nn::load_gpt(path);
+    const std::string refusal = error_of([&] { nn::load_gpt(path); });
+    CHECK(refusal == "load " + path +
+                         ": does not say how many heads its attention has, on which its outputs depend: give --heads "
+                         "(in C++ num_heads), or put the model's config.json beside it. With d_model 128 there can be "
+                         "1, 2, 4, 8; GPT-2's heads of 64 columns would be 2");
+    Gpt loaded = nn::load_gpt(path, 2);
     CHECK(loaded.config == config);
     check_equal(loaded, model);
+    CHECK(nn::load_gpt(path, 4).config.layer.num_heads == 4);
+    CHECK(error_of([&] { nn::load_gpt(path, 3); }).find("d_model (128)") != std::string::npos);
   }
+}
+
+TEST_CASE("a number of heads that contradicts the file is refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "gpt.safetensors";
+  Gpt model = build(tiny());
+  nn::save_gpt(model, path);
+  CHECK(nn::load_gpt(path, 2).config == tiny());
+  CHECK(error_of([&] { nn::load_gpt(path, 4); }) == "load " + path + ": has 2 heads, not 4");
+  rewrite(path, [](TensorFile& file) { file.metadata.clear(); });
+  CHECK(small::contains(error_of([&] { nn::load_gpt(path); }), "With d_model 8 there can be 1, 2, 4, 8"));
+}
+
+TEST_CASE("the published sizes are known by their shapes, and only these") {
+  const auto heads = [](GptConfig config, i64 tokens, i64 more_layers = 0) {
+    FileSummary file;  // the shapes alone: these models are large
+    const auto add = [&](const std::string& name, const Shape& shape) {
+      file.tensors.push_back({{.name = "transformer." + name, .shape = shape}, "", ""});
+    };
+    const i64 d = config.layer.d_model;
+    add("wte.weight", {tokens, d});
+    add("wpe.weight", {config.max_len, d});
+    add("h.0.mlp.c_fc.weight", {d, 4 * d});
+    for (i64 i = 0; i < config.num_layers + more_layers; ++i) add("h." + std::to_string(i) + ".ln_1.weight", {d});
+    return nn::gpt_of_shapes(file).value().layer.num_heads;
+  };
+  const std::map<std::string, i64> published{{"distilgpt2", 12}, {"gpt2", 12},    {"gpt2-medium", 16},
+                                             {"gpt2-large", 20}, {"gpt2-xl", 25}, {"nanogpt", 4}};
+  for (const auto& entry : published) {
+    const std::string& name = entry.first;
+    const i64 number = entry.second;
+    CAPTURE(name);
+    const GptConfig config = nn::gpt_preset(name);
+    CHECK(heads(config, config.vocab_size) == number);
+    CHECK(heads(config, config.vocab_size + 1) == 0);
+    CHECK(heads(config, config.vocab_size, 1) == 0);
+    CHECK(heads(config, 50304) == (name == "nanogpt" ? 0 : number));  // as nanoGPT pads it
+  }
+  const TemporaryFolder folder;
+  const std::string path = folder / "nanogpt.safetensors";
+  Gpt model = build(nn::gpt_preset("nanogpt"));
+  nn::save(model, path);
+  CHECK(nn::load_gpt(path).config.layer.num_heads == 4);
+}
+
+TEST_CASE("promise 9: weights that stand as [out, in] are recognised by one shape, and the square ones with it") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.safetensors";
+  for (const bool tied : {true, false}) {
+    GptConfig config = tiny();
+    config.tied = tied;
+    config.layer.activation = tied ? nn::Activation::gelu : nn::Activation::gelu_tanh;  // nanoGPT's, and minGPT's
+    Gpt model = build(config);
+    nn::save(model, path);
+    rewrite(path, [&](TensorFile& file) {
+      TensorMap as_linear;
+      for (const auto& [name, tensor] : file.tensors) {
+        const bool of_layer = name.starts_with("h.") && tensor.rank() == 2;
+        as_linear["_orig_mod.transformer." + name] = of_layer ? permute(tensor, {1, 0}) : tensor;
+      }
+      if (tied) as_linear["_orig_mod.lm_head.weight"] = file.tensors.at("wte.weight");
+      file.tensors = as_linear;
+    });
+    Gpt loaded = nn::load_gpt(path, 2);
+    config.layer.dropout = 0.1;  // which no file of weights says
+    CHECK(loaded.config == config);
+    check_equal(loaded, model);
+    rewrite(path, [](TensorFile& file) {  // one weight as the other layout has it
+      Tensor& weight = file.tensors.at("_orig_mod.transformer.h.1.mlp.c_fc.weight");
+      weight = permute(weight, {1, 0});
+    });
+    CHECK(error_of([&] { nn::load_gpt(path, 2); }) ==
+          "load " + path +
+              ": the file does not fit the model; 1 of another shape or dtype: h.1.mlp.c_fc.weight is f32 [8, 12] in "
+              "the file, f32 [12, 8] in the model");
+  }
+}
+
+TEST_CASE("a tied weight that is stored under the name of the head alone is found") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "gpt.safetensors";
+  Gpt model = build(tiny());
+  nn::save_gpt(model, path);
+  rewrite(path, [](TensorFile& file) {
+    auto table = file.tensors.extract("wte.weight");
+    table.key() = "module.lm_head.weight";
+    file.tensors.insert(std::move(table));
+    file.metadata["module.transformer.wte.weight"] = "module.lm_head.weight";
+  });
+  Gpt loaded = nn::load_gpt(path);
+  check_equal(loaded, model);
+}
+
+TEST_CASE("a GPT is loaded from shards, whose folder also has the config.json") {
+  const TemporaryFolder folder;
+  const std::string index = folder / "model.safetensors.index.json";
+  Gpt model = build(tiny());
+  nn::save(model, folder / "whole");
+  TensorMap tensors = read_safetensors(folder / "whole").tensors;
+  const TensorMap first{*tensors.begin()};
+  tensors.erase(tensors.begin());
+  write_safetensors(folder / "1.safetensors", first);
+  write_safetensors(folder / "2.safetensors", tensors);
+  std::string map;
+  for (const auto& [name, tensor] : tensors) map += ", \"" + name + R"(": "2.safetensors")";
+  set_contents(index, R"({"weight_map": {")" + first.begin()->first + R"(": "1.safetensors")" + map + "}}");
+  set_contents(folder / "config.json", R"({"n_layer": 2, "n_embd": 8, "n_positions": 6, "vocab_size": 9, "n_head": 2,)"
+                                       R"( "n_inner": 12})");
+  for (const std::string& path : {index, folder.path().string()}) {
+    Gpt loaded = nn::load_gpt(path);
+    CHECK(loaded.config.layer.num_heads == 2);
+    check_equal(loaded, model);
+  }
+}
+
+TEST_CASE("a model for Hugging Face has its names and layout, biases of zero, and is read again") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.safetensors";
+  for (const bool tied : {true, false}) {
+    GptConfig config = tiny();
+    config.tied = tied;
+    config.layer.bias = !tied;
+    Gpt model = build(config);
+    nn::save_published_gpt(model, path, {{"tokens", "bytes"}});
+    const TensorFile file = read_safetensors(path);
+    CHECK(file.metadata.at("format") == "pt");
+    CHECK(file.metadata.at("tokens") == "bytes");
+    CHECK(file.tensors.contains("lm_head.weight") == !tied);
+    CHECK(file.tensors.at("transformer.h.0.attn.c_attn.weight").shape() == Shape{8, 24});
+    CHECK(same_bits(file.tensors.at("transformer.wte.weight"), model.token_embedding.weight.value()));
+    CHECK(same_bits(file.tensors.at("transformer.h.1.ln_2.bias"), zeros({8})));
+    for (const bool described : {true, false}) {  // by us in the file, and by the config.json
+      if (!described) rewrite(path, [](TensorFile& changed) { changed.metadata.clear(); });
+      if (!described) set_contents(folder / "config.json", nn::published_json(model.config));
+      Gpt loaded = nn::load_gpt(path);
+      config.layer.bias = true;
+      if (!described) config.layer.dropout = 0.1;
+      CHECK(loaded.config == config);
+      nn::Pass pass;
+      const Tensor ids = Tensor::of<i32>({2, 3}, {1, 2, 3, 8, 0, 4});
+      CHECK(same_bits(loaded(ids, pass).value(), model(ids, pass).value()));
+    }
+    std::filesystem::remove(folder / "config.json");
+  }
+  GptConfig rotary = tiny();
+  rotary.rotary = true;
+  Gpt model = build(rotary);
+  CHECK(small::contains(error_of([&] { nn::save_published_gpt(model, path); }), "GPT-2 has no rotary positions"));
 }
 
 TEST_CASE("a config.json beside a published file says how many heads there are, which nothing in the file does") {
@@ -125,7 +282,7 @@ TEST_CASE("a config.json beside a published file says how many heads there are, 
   config.layer.layer_norm_eps = 1e-3;
   Gpt model = build(config);
   nn::save(model, path);
-  CHECK(nn::load_gpt(path).config.layer.num_heads == 2);  // the guess without it
+  CHECK_THROWS_AS(nn::load_gpt(path), Error);  // without it
   describe(published);
   Gpt loaded = nn::load_gpt(path);
   CHECK(loaded.config == config);
@@ -164,7 +321,9 @@ TEST_CASE("a file that does not fit is refused") {
     return error_of([&] { nn::load_gpt(path); });
   };
   CHECK(refusal([](TensorFile& file) { file.metadata.clear(); }) ==
-        load + "has no configuration, and d_model (8) is not a multiple of 64, GPT-2's size of a head");
+        load +
+            "does not say how many heads its attention has, on which its outputs depend: give --heads (in C++ "
+            "num_heads), or put the model's config.json beside it. With d_model 8 there can be 1, 2, 4, 8");
   CHECK(refusal([](TensorFile& file) {
           file = {{{"a", zeros({2})}}, {}};
         }) == load + "holds no GPT: it has no configuration and no wte.weight of two axes");
@@ -173,7 +332,7 @@ TEST_CASE("a file that does not fit is refused") {
         }) == load + "lm_head.weight and wte.weight are one parameter in the model, and differ in the file");
   CHECK(refusal([](TensorFile& file) {
           file.tensors["transformer.wte.weight"] = zeros({9, 8});
-        }) == load + "wte.weight is in the file twice, with and without the prefix transformer.");
+        }) == load + "wte.weight is in the file twice, as 'transformer.wte.weight' and 'wte.weight'");
   CHECK(refusal([](TensorFile& file) { file.tensors.erase("h.1.ln_2.bias"); }) ==
         load + "the file does not fit the model; 1 missing: h.1.ln_2.bias");
   const std::string turned = refusal([](TensorFile& file) {  // as a Linear would hold it

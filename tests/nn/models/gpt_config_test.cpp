@@ -33,6 +33,7 @@ void check_gpt_refused(const std::string& message, const Change& change) {
 }  // namespace
 
 TEST_CASE("GPT-2's presets have as many parameters as its published weights") {
+  CHECK(gpt_preset("distilgpt2").parameter_count() == 81912576);
   CHECK(gpt_preset("gpt2").parameter_count() == 124439808);
   CHECK(gpt_preset("gpt2-medium").parameter_count() == 354823168);
   CHECK(gpt_preset("gpt2-large").parameter_count() == 774030080);
@@ -81,8 +82,8 @@ TEST_CASE("every preset is valid, and a wrong name lists them") {
     if (name != "nanogpt") CHECK(config.layers().activation == nn::Activation::gelu_tanh);
   }
   CHECK_THROWS_WITH_AS(gpt_preset("gpt5"),
-                       "gpt config: no preset is called 'gpt5'; there are: nanogpt, gpt2, gpt2-medium, gpt2-large, "
-                       "gpt2-xl, gpt3",
+                       "gpt config: no preset is called 'gpt5'; there are: nanogpt, distilgpt2, gpt2, gpt2-medium, "
+                       "gpt2-large, gpt2-xl, gpt3",
                        Error);
 }
 
@@ -205,4 +206,22 @@ TEST_CASE("a file that names the seven layer options of earlier versions describ
                                       .layer_norm_eps = 1e-6},
                             .num_layers = 3,
                             .max_len = 7});
+}
+
+TEST_CASE("a config.json of ours is read again as the same model, and what GPT-2 does not have is refused") {
+  GptConfig config = valid_gpt();
+  config.layer.activation = nn::Activation::gelu;
+  config.layer.layer_norm_eps = 1e-3;
+  config.tied = false;
+  CHECK(nn::published_gpt_config(nn::published_json(config), "test") == config);
+  const auto refused = [](const char* what, const auto& change) {
+    GptConfig other = valid_gpt();
+    change(other);
+    CHECK_THROWS_WITH_AS(nn::published_json(other), doctest::Contains(what), Error);
+  };
+  refused("GPT-2 has no rotary positions, so Hugging Face's", [](GptConfig& c) { c.rotary = true; });
+  refused("no normalised queries and keys", [](GptConfig& c) { c.query_key_norm = true; });
+  refused("no heads of another size", [](GptConfig& c) { c.layer.d_k = 3; });
+  refused("no other form of layer norm", [](GptConfig& c) { c.layer.layer_norm_form = LayerNormForm::std_plus_eps; });
+  refused("vocab_size must be positive", [](GptConfig& c) { c.vocab_size = 0; });
 }
